@@ -1,0 +1,419 @@
+/*
+** The contract between the VM, the recorders and the analyzer.
+** SPDX-License-Identifier: MIT
+**
+** Three layers, from the inside out:
+**   1. event words   what the VM stores, one u64 (sometimes a few) per event
+**   2. ring          the shared memory through which the VM hands words over
+**   3. trace file    what a recorder writes and luatrace-analyze reads
+**
+** Everything is little-endian. Every struct has only fixed-width members and
+** no implicit padding (checked at the end of this file). This header is the
+** only definition of these layouts: docs/trace-format.md explains it.
+** It is plain C99, usable from C++, and includes nothing but <stdint.h>.
+*/
+
+#ifndef _LUATRACE_FORMAT_H
+#define _LUATRACE_FORMAT_H
+
+#include <stdint.h>
+
+/* -- 1. Event words ------------------------------------------------------ */
+
+/*
+** word = time:40 | payload:21 | kind:3      (bit 63 ... bit 0)
+**
+** time     low 40 bits of the clock (ticks, see struct lt_file_header.clock).
+**          At 3 GHz it wraps after 366 s; the base tick of the block and
+**          LTX_TIME records say which turn is meant. Within one stream the
+**          clock never runs backwards; a difference of more than 2^39 ticks
+**          to the previous word is a clock anomaly, not a long wait.
+** payload  depends on the kind. All ones (LT_PAYLOAD_BIG) means: the value
+**          does not fit, it is the whole of the next word (kinds ENTRY,
+**          RETURN, TAIL, FRAME, RESUME).
+** kind     never 0, so a word of the ring that is 0 was not yet written.
+**          Continuation words are never 0 either.
+**
+** Why not {32-bit time, 29-bit id}: a 32-bit TSC wraps every 1.4 s, which any
+** blocking C call exceeds, and compiled code cannot afford to check.
+*/
+#define LT_KIND_BITS		3
+#define LT_PAYLOAD_BITS		21
+#define LT_TIME_SHIFT		(LT_KIND_BITS+LT_PAYLOAD_BITS)
+#define LT_TIME_BITS		40
+#define LT_PAYLOAD_BIG		((1u<<LT_PAYLOAD_BITS)-1)
+
+enum {
+  LT_ENTRY = 1,		/* payload: function id. A call of a function begins. */
+  LT_RETURN = 2,	/* payload: function id. The call on top ends. */
+  LT_TAIL = 3,		/* payload: function id. The call on top ends by a tail
+			** call; the callee's ENTRY follows (or none, if the callee
+			** is a kind of function that has no events). */
+  LT_RESUME = 4,	/* payload: coroutine id. It runs now, resumed by the
+			** coroutine that was current. */
+  LT_SUSPEND = 5,	/* payload: LTS_*. The current coroutine stops; its
+			** resumer is current again. */
+  LT_FRAME = 6,		/* payload: function id. Belongs to an LTX_STACK record: a
+			** call that was already running, outermost first. */
+  LT_EXT = 7		/* payload: sub:6 | nwords:4 | arg:11 (low to high), then
+			** nwords continuation words. */
+};
+
+/* Function id 0: a function whose description could not be delivered. */
+#define LT_ID_UNKNOWN		0u
+
+/* Status of LT_SUSPEND. */
+enum {
+  LTS_YIELD = 0,	/* Suspended, may be resumed; its calls stay open. */
+  LTS_DONE = 1,		/* Body returned; the coroutine is dead. */
+  LTS_ERROR = 2		/* Died from an error: all its calls end now, unwound. */
+};
+
+/* Sub-kinds of LT_EXT. Readers skip the ones they do not know. */
+enum {
+  LTX_PAD = 1,		/* nwords=0. Filler at the end of a ring block. */
+  LTX_BLOCK = 2,	/* First record of each ring block. Words: full 64-bit
+			** clock; coroutine id (current at this point, never 0);
+			** lt_pack(tid, recording number). */
+  LTX_UNWIND = 3,	/* Word: lt_pack(n, id). An error removes the n (>0)
+			** topmost calls of the current coroutine; then the function
+			** on top has this id (LT_ID_NONE: no call is left).
+			** A count that does not fit nwords is not a problem: n is
+			** 32 bits wide. */
+  LTX_CREATE = 4,	/* Word: id. Coroutine created by the current one, inside
+			** the call on top: its birth place. */
+  LTX_COLLECT = 5,	/* Word: id. Coroutine collected; if still suspended its
+			** calls end here ("abandoned"). */
+  LTX_SWITCH = 6,	/* Word: id. That coroutine runs now though nobody was seen
+			** to resume it: a resume from before the recording ended, or
+			** the host called into another thread of the same state.
+			** What was current stays open (suspended). */
+  LTX_STACK = 7,	/* arg: LTR_*. Words: coroutine id; number n of calls + 1.
+			** That coroutine is current and its stack consists of
+			** exactly the n LT_FRAME records that follow; whatever the
+			** reader thought its stack was is closed (truncated). */
+  LTX_LOSS = 8,		/* arg: 0 ring full, 1 other. Words: number of events lost
+			** + 1; full clock at the first lost one. The gap ends at
+			** this record's time. LTX_STACK follows; the stacks of all
+			** other coroutines are unknown until their own LTX_STACK. */
+  LTX_THREAD = 9,	/* Word: tid. The state runs on this OS thread from now on. */
+  LTX_TIME = 10,	/* Word: full 64-bit clock. */
+  LTX_START = 11,	/* Words: full clock; lt_pack(recording number, LTF_*).
+			** First record of a recording. */
+  LTX_STOP = 12,	/* arg: LTE_*. Recording ends; open calls are cut here. */
+  LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
+  LTX_TRACE = 14,	/* Compiler events. (reserved) */
+  LTX_MARK = 15,	/* User sections. (reserved) */
+  LTX__MAX = 64
+};
+
+#define LT_ID_NONE		0xffffffffu
+
+/* Reasons of LTX_STACK. */
+enum {
+  LTR_ACTIVATE = 0,	/* Recording began while this coroutine was running. */
+  LTR_RESUMED = 1,	/* It already had calls when it first ran under recording. */
+  LTR_LOSS = 2,		/* After LTX_LOSS. */
+  LTR_FORK = 3		/* First report of a forked child. */
+};
+
+/* Reasons of LTX_STOP. */
+enum {
+  LTE_DETACH = 0,	/* Switched off from outside. */
+  LTE_CLOSE = 1,	/* lua_close(). */
+  LTE_ORPHAN = 2,	/* The recorder stopped draining (see lt_ring.alive). */
+  LTE_FAIL = 3		/* Out of memory or other failure inside the VM. */
+};
+
+#define lt_word(time, payload, kind) \
+  (((uint64_t)(time) << LT_TIME_SHIFT) | \
+   ((uint64_t)(uint32_t)(payload) << LT_KIND_BITS) | (uint64_t)(kind))
+#define lt_kind(w)		((uint32_t)(w) & ((1u<<LT_KIND_BITS)-1))
+#define lt_payload(w)		(((uint32_t)(w) >> LT_KIND_BITS) & LT_PAYLOAD_BIG)
+#define lt_time(w)		((uint64_t)(w) >> LT_TIME_SHIFT)
+
+#define lt_ext(sub, nwords, arg) \
+  ((uint32_t)(sub) | ((uint32_t)(nwords) << 6) | ((uint32_t)(arg) << 10))
+#define lt_ext_sub(p)		((uint32_t)(p) & 63u)
+#define lt_ext_nwords(p)	(((uint32_t)(p) >> 6) & 15u)
+#define lt_ext_arg(p)		((uint32_t)(p) >> 10)
+
+/* Two 32-bit values in a continuation word: lo, hi. */
+#define lt_pack(lo, hi) \
+  ((uint64_t)(uint32_t)(lo) | ((uint64_t)(uint32_t)(hi) << 32))
+#define lt_lo(w)		((uint32_t)(w))
+#define lt_hi(w)		((uint32_t)((uint64_t)(w) >> 32))
+
+/* Flags of a recording (LTX_START, struct lt_stream_info). */
+#define LTF_JIT			0x01u	/* JIT compiler on at the start. */
+#define LTF_GC64		0x02u
+#define LTF_INLINE		0x04u	/* Events are emitted inline by traces. */
+#define LTF_CFUNC_SHIFT		4	/* Two bits: LTC_* class of C functions. */
+#define LTF_DUALNUM		0x40u
+#define LTF_52COMPAT		0x80u
+
+/* Classes of C functions that have events. Each includes the ones before. */
+enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
+
+/* -- 2. The ring ---------------------------------------------------------- */
+
+/*
+** One memfd per Lua state and recording, made by the VM:
+**
+**   offset 0           struct lt_ring                     (4096 bytes)
+**   offset data_ofs    nblocks blocks of block_size bytes (words)
+**   offset meta_ofs    meta_size bytes, circular: function descriptions
+**
+** Blocks: the VM fills block number head % nblocks, word by word, in order.
+** A word that is 0 was not yet written: the recorder may read a block that is
+** still being filled (x86-64 stores are seen in order; elsewhere the VM
+** stores with release). No record straddles two blocks. When a block is
+** full, the VM increments head. The recorder, once it has read all words of
+** block tail, sets the whole block to 0 and increments tail. Free blocks:
+** nblocks - (head - tail) - 1; if there is none the VM drops events (into
+** private memory), counts them and says so by LTX_LOSS as soon as there is
+** room again, or waits if LT_RING_BLOCK is set.
+**
+** Descriptions: the VM appends records (struct lt_func) to the circular meta
+** area and stores meta_head with release BEFORE it stores a word that uses
+** the id. The recorder reads words first, then meta up to meta_head, and
+** writes the descriptions to the file before the words. A record does not
+** wrap: one with type LT_META_WRAP fills the rest.
+*/
+#define LT_RING_MAGIC		0x31474e495254554cull	/* "LUTRING1" */
+#define LT_RING_VERSION		1u
+#define LT_RING_HDR_SIZE	4096u
+#define LT_RING_BLOCK_SIZE	65536u	/* The only size that version 1 uses. */
+#define LT_RING_NAME		"luatrace-ring"	/* Name of the memfd. */
+
+/* lt_ring.flags */
+#define LT_RING_BLOCK		0x01u	/* Wait instead of dropping. */
+
+/* lt_ring.state (written by the VM) */
+enum { LT_RING_OPEN = 1, LT_RING_CLOSED = 2 };
+
+struct lt_ring {
+  /* Constant after creation. */
+  uint64_t magic;
+  uint32_t version;
+  uint32_t flags;		/* LT_RING_* */
+  uint32_t data_ofs;		/* Bytes. */
+  uint32_t block_size;		/* Bytes, a power of two. */
+  uint32_t nblocks;
+  uint32_t meta_size;		/* Bytes, a power of two. */
+  uint64_t meta_ofs;		/* Bytes. */
+  int32_t pid;			/* As the target sees itself (its namespace). */
+  int32_t tid;			/* Thread that made the ring. */
+  int32_t parent_pid;		/* After fork: the parent's pid, else 0. */
+  uint32_t stream_flags;	/* LTF_* */
+  uint64_t state_addr;		/* Address of the global_State: tells states apart. */
+  uint32_t recording;		/* Number of this recording in that state, from 1. */
+  uint32_t clock;		/* LT_CLOCK_* */
+  uint64_t start_tick;		/* Clock when the recording began. */
+  uint64_t event_cost_ps;	/* Measured cost of one event, picoseconds; 0: unknown. */
+  char luajit[64];		/* Version string, NUL-terminated. */
+  uint8_t pad0[256-152];
+  /* Written by the VM. */
+  uint64_t head;		/* Blocks finished. */
+  uint64_t meta_head;		/* Bytes appended to the meta area, ever. */
+  uint64_t lost;		/* Events lost so far (also told by LTX_LOSS). */
+  uint32_t state;		/* LT_RING_OPEN, LT_RING_CLOSED. */
+  uint32_t stop_reason;		/* LTE_*, once closed. */
+  uint64_t lost_since;		/* Clock of the first event of a loss that is still
+				** going on, 0 if none. */
+  uint64_t meta_lost;		/* Descriptions that found no room. */
+  uint8_t pad1[128-48];
+  /* Written by the recorder. */
+  uint64_t tail;		/* Blocks read and zeroed. */
+  uint64_t meta_tail;		/* Bytes of the meta area read, ever. */
+  uint64_t alive;		/* Recorder's clock at its last look. If it lags more than
+				** LT_ORPHAN_SECONDS the VM stops recording. */
+  uint32_t detach;		/* 1: stop recording, please. */
+  uint32_t tick_khz;		/* Recorder's estimate of the clock rate, 0: unknown. */
+  uint8_t pad2[128-32];
+};
+
+#define LT_ORPHAN_SECONDS	5
+
+enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2 };
+
+/* Function description: meta area of the ring, and LT_BLOCK_FUNCS payload.
+** Each record starts at a multiple of 8 bytes. */
+enum { LT_META_WRAP = 0xffff, LT_FUNC_LUA = 1, LT_FUNC_C = 2, LT_FUNC_FF = 3 };
+
+struct lt_func {
+  uint32_t size;		/* Whole record in bytes, a multiple of 8. */
+  uint16_t type;		/* LT_FUNC_*: Lua; C function (lua_pushcclosure);
+				** library function. */
+  uint16_t flags;		/* LT_FUNC_HINT: name comes from the call. */
+  uint32_t id;			/* > 0, unique in its stream. */
+  uint32_t firstline;		/* Line of the definition, 0 for a main chunk or C. */
+  uint32_t lastline;
+  uint32_t ffid;		/* Library functions: LuaJIT's FF_* number. */
+  uint64_t addr;		/* C: address of the function, else of the prototype. */
+  uint16_t chunk_len;		/* Bytes, without the NUL. */
+  uint16_t name_len;
+  uint32_t reserved;
+  /* char chunk[chunk_len+1], name[name_len+1], zero bytes up to size.
+  ** chunk is what LuaJIT has as source: "@file", "=name" or the code itself
+  ** (cut at 1023 bytes). Any byte but NUL may occur in either. */
+};
+#define LT_FUNC_HINT		0x01u
+#define LT_FUNC_STR_MAX		1023u
+
+/* Hello: what the VM sends over the recorder's SOCK_SEQPACKET socket, with
+** the ring's memfd as SCM_RIGHTS. The recorder answers one byte: 1 go on,
+** 0 do not record. The path of the socket is in LUATRACE_SOCKET. */
+#define LT_HELLO_MAGIC		0x314f4c4c4854554cull	/* "LUTHLLO1" */
+struct lt_hello {
+  uint64_t magic;
+  uint32_t version;		/* LT_RING_VERSION */
+  int32_t pid;			/* In the sender's namespace; see SCM_CREDENTIALS. */
+};
+
+/* Environment variables that luatrace-record sets and the VM reads (once per
+** process, ignored in setuid programs). */
+#define LT_ENV_SOCKET		"LUATRACE_SOCKET"	/* Path of the socket. */
+#define LT_ENV_INCLUDE		"LUATRACE_INCLUDE"	/* Globs, '\n' between them. */
+#define LT_ENV_EXCLUDE		"LUATRACE_EXCLUDE"
+#define LT_ENV_CFUNCS		"LUATRACE_CFUNCS"	/* none, user, default, all */
+#define LT_ENV_RING		"LUATRACE_RING"		/* Bytes of all blocks. */
+#define LT_ENV_BLOCK		"LUATRACE_BLOCK"	/* 1: LT_RING_BLOCK */
+
+/* -- 3. The trace file ---------------------------------------------------- */
+
+/*
+** struct lt_file_header, then blocks until the end of the file. Each block is
+** struct lt_block followed by payload_size bytes, padded with 0 to 8 bytes.
+** A reader that finds a bad block looks for the next LT_SYNC whose header
+** checksum is right. A file that ends inside a block was cut: what lies
+** before it is good, and whole words of a cut EVENTS payload can be used
+** although its checksum cannot be verified.
+*/
+#define LT_FILE_MAGIC		0x454341525441554cull	/* "LUATRACE" */
+#define LT_FILE_VERSION		1u
+#define LT_SYNC			0x4b4c42545ca5c35aull
+
+struct lt_file_header {
+  uint64_t magic;
+  uint32_t version;		/* LT_FILE_VERSION: a reader refuses newer ones. */
+  uint32_t header_size;		/* sizeof(struct lt_file_header); larger: skip. */
+  uint64_t required;		/* Feature bits a reader must know to go on. */
+  uint64_t optional;		/* Feature bits a reader may ignore. */
+  uint32_t clock;		/* LT_CLOCK_* */
+  uint32_t tick_shift;		/* ns = (ticks * tick_mult) >> tick_shift, */
+  uint64_t tick_mult;		/* computed in 128 bits. */
+  uint64_t start_tick;		/* Clock, CLOCK_MONOTONIC and CLOCK_REALTIME */
+  uint64_t start_mono_ns;	/* at the same moment. */
+  uint64_t start_real_ns;
+  uint64_t trace_id;		/* Random. */
+  uint8_t reserved[44];
+  uint32_t crc;			/* CRC-32C of the bytes before it. */
+};
+
+#define LT_FEATURE_ZSTD		0x1ull	/* required: some payloads are compressed. */
+
+enum {
+  LT_BLOCK_EVENTS = 1,		/* Words of one stream. */
+  LT_BLOCK_FUNCS = 2,		/* struct lt_func records of one stream. */
+  LT_BLOCK_STREAM = 3,		/* struct lt_stream_info: before a stream's first use. */
+  LT_BLOCK_PROCESS = 4,		/* struct lt_process_info + strings. */
+  LT_BLOCK_MAPS = 5,		/* struct lt_map records of one process. */
+  LT_BLOCK_CLOCK = 6,		/* struct lt_clock_info: now and then, and at the end. */
+  LT_BLOCK_NOTE = 7,		/* Text "key=value\n"...: who recorded, how. */
+  LT_BLOCK_END = 8		/* struct lt_end_info: written at an orderly end. */
+};
+
+#define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame. */
+#define LT_BLOCK_F_GAP		0x2u	/* EVENTS: the recorder left out events before this
+					** block (--max-depth, --max-size do not count). */
+
+#define LT_DEPTH_UNKNOWN	0xffffffffu
+
+struct lt_block {
+  uint64_t sync;		/* LT_SYNC */
+  uint16_t type;		/* LT_BLOCK_*; readers skip unknown types. */
+  uint16_t flags;		/* LT_BLOCK_F_* */
+  uint32_t stream;		/* EVENTS, FUNCS, STREAM: stream number from 1;
+				** PROCESS, MAPS: process number from 1; else 0. */
+  uint32_t payload_size;	/* Bytes in the file, at most LT_PAYLOAD_MAX. */
+  uint32_t raw_size;		/* Bytes after decompression. */
+  uint32_t count;		/* EVENTS: number of events (records, not words); FUNCS,
+				** MAPS: number of records. */
+  uint32_t seq;			/* EVENTS: 0,1,2... in its stream: tells a missing block. */
+  uint64_t base_tick;		/* EVENTS: full clock, at most 2^39 ticks before the first
+				** word's time and not after it. */
+  uint64_t end_tick;		/* EVENTS: full clock of the last word, not before base. */
+  uint32_t coroutine;		/* EVENTS: current at the start of the block, 0: unknown. */
+  uint32_t depth;		/* EVENTS: number of open calls on that coroutine's stack,
+				** or LT_DEPTH_UNKNOWN. */
+  uint32_t payload_crc;		/* CRC-32C of the payload as it is in the file. */
+  uint32_t header_crc;		/* CRC-32C of the bytes of this struct before it. */
+};
+#define LT_PAYLOAD_MAX		(16u<<20)
+
+struct lt_stream_info {		/* One Lua state of one process. */
+  uint32_t process;		/* Process number. */
+  uint32_t flags;		/* LTF_* */
+  uint64_t state_addr;
+  uint32_t recording;
+  int32_t tid;			/* Thread at the start, as the target sees it. */
+  uint64_t start_tick;
+  uint64_t event_cost_ps;	/* See struct lt_ring. */
+  char luajit[64];
+};
+
+struct lt_process_info {
+  int32_t pid;			/* As the recorder sees it. */
+  int32_t ns_pid;		/* As the target sees itself. */
+  int32_t parent;		/* Process number of the traced parent, 0: none. */
+  int32_t uid;
+  uint64_t start_tick;
+  uint32_t exe_len;		/* Bytes. Then: char exe[exe_len], cmdline[cmd_len] */
+  uint32_t cmd_len;		/* (NUL between the arguments), neither with a NUL at
+				** the end. */
+};
+
+struct lt_map {			/* An executable mapping of a file. */
+  uint32_t size;		/* Whole record, a multiple of 8. */
+  uint16_t path_len;
+  uint8_t build_id_len;		/* 0..32 */
+  uint8_t reserved;
+  uint64_t start, end;		/* Addresses in the process. */
+  uint64_t offset;		/* In the file. */
+  uint8_t build_id[32];
+  /* char path[path_len], zero bytes up to size. */
+};
+
+struct lt_clock_info {		/* The three clocks at the same moment. */
+  uint64_t tick, mono_ns, real_ns;
+};
+
+struct lt_end_info {
+  uint64_t events;		/* Records in all EVENTS blocks. */
+  uint64_t lost;		/* Events lost, all streams. */
+  uint64_t blocks;		/* All blocks before this one. */
+  uint32_t streams;
+  uint32_t reason;		/* LTQ_* */
+  int32_t exit_status;		/* wait() status of the command, -1: none. */
+  uint32_t reserved;
+};
+
+/* Why the recording ended. */
+enum { LTQ_EXIT = 0, LTQ_SIGNAL = 1, LTQ_MAX_SIZE = 2, LTQ_DURATION = 3, LTQ_ERROR = 4 };
+
+/* -- Checks --------------------------------------------------------------- */
+
+#define LT_CHECK_SIZE(name, n)	typedef char lt_check_##name[(sizeof(struct name) == (n)) ? 1 : -1]
+LT_CHECK_SIZE(lt_ring, 512);
+LT_CHECK_SIZE(lt_func, 40);
+LT_CHECK_SIZE(lt_hello, 16);
+LT_CHECK_SIZE(lt_file_header, 128);
+LT_CHECK_SIZE(lt_block, 64);
+LT_CHECK_SIZE(lt_stream_info, 104);
+LT_CHECK_SIZE(lt_process_info, 32);
+LT_CHECK_SIZE(lt_map, 64);
+LT_CHECK_SIZE(lt_clock_info, 24);
+LT_CHECK_SIZE(lt_end_info, 40);
+
+#endif
