@@ -98,8 +98,8 @@ void name_functions(FlameInput& input, size_t count, std::mt19937_64& random) {
   }
 }
 
-// Programs call a few functions from each place and spend most of their time in a few of the ways
-// there: parents are chosen near the end, times are exponentially spread over magnitudes.
+// Programs are some tens of calls deep and spend most of their time in a few places: a parent is
+// one of the last four fifths of the nodes before, times are spread exponentially over magnitudes.
 FlameInput make_random(size_t nodes, uint64_t seed) {
   std::mt19937_64 random(seed);
   FlameInput input;
@@ -109,7 +109,7 @@ FlameInput make_random(size_t nodes, uint64_t seed) {
   name_functions(input, functions, random);
   std::exponential_distribution<double> spread(1.0);
   for (size_t i = 0; i < nodes; i++) {
-    const size_t back = std::min<size_t>(i, 1 + static_cast<size_t>(spread(random) * i / 12));
+    const size_t back = i == 0 ? 0 : 1 + random() % (i * 4 / 5 + 1) % i;
     const double time = 50 * std::exp(3 * spread(random) * (random() % 3));
     input.nodes.push_back({static_cast<uint32_t>(i - back),
                            static_cast<uint32_t>(random() % functions), 1 + random() % 50, 0,

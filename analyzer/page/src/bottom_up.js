@@ -9,7 +9,7 @@
 import { newTree } from "./data.js";
 
 const smallestShare = 1 / 20000;
-const maxSteps = 30e6;
+const maxSteps = 6e6;
 
 export class BottomUp {
   constructor(calls, functionCount) {

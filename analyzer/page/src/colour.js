@@ -3,12 +3,12 @@
 // looks the same wherever it stands and in every page.
 
 const kinds = {
-  lua: { label: "Lua", hue: 22, spread: 30 },
-  c: { label: "C", hue: 203, spread: 22 },
-  ff: { label: "built-in", hue: 262, spread: 22 },
-  coroutine: { label: "coroutine", hue: 138, spread: 24 },
-  pseudo: { label: "other", hue: 0, spread: 0, grey: true },
-  root: { label: "root", hue: 0, spread: 0, grey: true },
+  lua: { label: "Lua", hue: 20, spread: 30, rich: 84 },
+  c: { label: "C", hue: 205, spread: 20, rich: 68 },
+  ff: { label: "built-in", hue: 252, spread: 26, rich: 58 },
+  coroutine: { label: "coroutine", hue: 138, spread: 26, rich: 42 },
+  pseudo: { label: "other", hue: 30, spread: 0, rich: 6 },
+  root: { label: "root", hue: 30, spread: 0, rich: 8 },
 };
 
 export function kindOf(func) {
@@ -33,8 +33,8 @@ export function kindColour(kind, dark) {
 
 function shade(kind, place, dark) {
   const hue = kind.hue + kind.spread * place;
-  const saturation = kind.grey ? 6 : dark ? 46 : 84;
-  const light = dark ? 33 + 9 * (1 - place) : (kind.grey ? 80 : 71) + 8 * place;
+  const saturation = dark ? kind.rich * 0.55 : kind.rich;
+  const light = dark ? 33 + 9 * (1 - place) : 72 + 8 * place;
   return `hsl(${hue.toFixed(1)} ${saturation}% ${light.toFixed(1)}%)`;
 }
 

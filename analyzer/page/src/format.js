@@ -28,6 +28,7 @@ export function formatShare(part, whole) {
   if (!(whole > 0) || part === 0) return "0 %";
   const percent = (part / whole) * 100;
   if (percent < 0.01) return "<0.01 %";
-  if (percent > 99.99 && part < whole) return ">99.99 %";
+  if (part === whole) return "100 %";
+  if (percent > 99.99) return ">99.99 %";
   return `${percent.toFixed(2)} %`;
 }

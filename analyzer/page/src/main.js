@@ -21,6 +21,8 @@ class Page {
     this.functions = this.profile.functions;
     this.view = new View(this.profile, this.calls);
     this.look = { marks: null, chosen: -1 };
+    this.found = null;  // the functions that match the search
+    this.problem = "";  // why the search cannot be understood
     this.setTheme(startTheme((theme) => this.setTheme(theme)));
     this.graph = new Graph(this.view, this.look, (node) => this.pick(node));
     const colour = (id) => this.look.colour(id);

@@ -117,7 +117,7 @@ export class Painter {
     const { name, where } = functions[func];
     const marked = marks && marks[func];
     c.fillStyle = marked ? ink.markText : ink.text;
-    const text = this.fit(hasMore(node) ? `${name} …` : name, room);
+    const text = this.fit(node > 0 && hasMore(node) ? `${name} …` : name, room);
     c.fillText(text, x, y);
     const rest = room - this.widthOf(text) - 8;
     if (!where || rest < 40 || this.widthOf(where) > rest) return;

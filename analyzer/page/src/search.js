@@ -13,12 +13,13 @@ export function makeMatcher(text, regex) {
   return (candidate) => candidate.toLowerCase().includes(wanted);
 }
 
-// { flags: one byte per function, count }; the root is never a match.
+// { flags: one byte per function, count }. The name, the place or both in a line can match, so that
+// "^" and "$" of an expression mean the ends of either; the root is never a match.
 export function matchFunctions(functions, matcher) {
   const flags = new Uint8Array(functions.length);
   let count = 0;
   for (const f of functions) {
-    if (f.kind === "root" || !matcher(`${f.name} ${f.where}`)) continue;
+    if (f.kind === "root" || ![f.name, f.where, `${f.name} ${f.where}`].some(matcher)) continue;
     flags[f.id] = 1;
     count++;
   }
