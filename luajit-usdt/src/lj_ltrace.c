@@ -640,6 +640,20 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
 LJ_FUNCA_NORET void LJ_FASTCALL lj_ffh_coroutine_wrap_err(lua_State *L,
 							  lua_State *co);
 
+static TValue *cpgrow(lua_State *co, lua_CFunction dummy, void *ud)
+{
+  UNUSED(dummy);
+  lj_state_growstack(co, *(MSize *)ud);
+  return NULL;
+}
+
+/* Make room for n slots, without throwing into the wrong coroutine. */
+static int growco(lua_State *co, MSize n)
+{
+  return mref(co->maxstack, TValue) - co->top > (ptrdiff_t)n ? LUA_OK :
+	 lj_vm_cpcall(co, NULL, &n, cpgrow);
+}
+
 /* coroutine.resume and coroutine.wrap in C, to the letter like the assembler
 ** versions (vm_x64.dasc, coroutine_resume_wrap, and ffh_resume in lib_base.c). */
 static int coresume(lua_State *L, int wrap)
@@ -661,8 +675,7 @@ static int coresume(lua_State *L, int wrap)
     return 2;
   }
   nargs = L->top - args;
-  if (mref(co->maxstack, TValue) - co->top <= nargs+1 &&
-      lj_state_cpgrowstack(co, (MSize)nargs+2) != LUA_OK) {
+  if (growco(co, (MSize)nargs+1) != LUA_OK) {
     cTValue *msg = --co->top;
     lj_err_callermsg(L, strVdata(msg));
   }

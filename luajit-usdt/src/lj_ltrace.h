@@ -97,6 +97,7 @@ typedef struct LTState {
   lua_CFunction wrapf;	/* The user's g->wrapf while ours is in its place. */
   uint32_t coop;	/* Opcode of coroutine.resume, then that of wrap_aux. */
   GCRef pendfn;
+  uint32_t nguard;	/* Recorder: IR instructions of the guard. */
   uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
   uint32_t forked;	/* In a child that has no ring of its own yet. */
   /* Ring. */
@@ -153,6 +154,13 @@ LJ_FUNC int lj_ltrace_iscoro(GCfunc *fn);
 LJ_FUNC int lj_ltrace_wrap(lua_State *L, lua_CFunction f);
 
 #if LJ_HASJIT
+/* Emit events inline in compiled code (lj_asm_lt.h). */
+#if LJ_TARGET_X64 && LJ_GC64
+#define LJ_LTINLINE		1
+#else
+#define LJ_LTINLINE		0
+#endif
+
 /* Line given to lj_ltrace_jitevent: the frame is in memory, look it up. */
 #define LT_LINE_LOOK	(-2)
 
@@ -245,6 +253,8 @@ LJ_FUNC void lj_ltprobe_end(void *L, void *co, uint32_t id, int status);
 LJ_FUNC void lj_ltprobe_open(void *g, void *L);
 LJ_FUNC void lj_ltprobe_close(void *g, void *L);
 
+/* IR instructions of the guard at the head of a root trace. */
+#define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
 /* lua_resume(): with events around it. */
 #define LT_RESUME(L, base, z1, z2)	lj_ltrace_resume((L), (base))
 /* The user's wrapper of C functions: moved away while tracing. */
@@ -255,6 +265,8 @@ LJ_FUNC void lj_ltprobe_close(void *g, void *L);
 #define lj_ltrace_pending(g)	0
 #define lj_ltrace_poll(L)	{}
 #define lj_ltrace_on(g)		0
+#define LJ_LTINLINE		0
+#define LT_NGUARD(J)		0
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
 #define LT_WRAPF(g)		((g)->wrapf)
 

@@ -87,6 +87,7 @@ void lj_ltrace_recguard(jit_State *J)
 {
   global_State *g = J2G(J);
   LTState *lt = J2LT(J);
+  IRRef nins = J->cur.nins;
   lt->pendff = 0;
   if (J->parent) return;  /* Only root traces. */
   if (!lt->on) {
@@ -105,6 +106,7 @@ void lj_ltrace_recguard(jit_State *J)
       emitir(IRTG(IR_EQ, IRT_PGC), a, b);
     }
   }
+  lt->nguard = J->cur.nins - nins;
 }
 
 /* Entry to the Lua function J->pt, its frame is set up. */

@@ -58,11 +58,13 @@
 
 /* In ".probes": a writable, file-backed section, as the kernel wants it for
 ** the reference counter of a uprobe. */
-LUA_API __attribute__((section(".probes"), aligned(16), used))
+__attribute__((visibility("default"), section(".probes"), aligned(16), used))
 LTControl luajit_usdt_control = {
   .version = 1, .magic = LUAJIT_USDT_MAGIC, .size = sizeof(LTControl),
   .cfuncs = LTC_DEFAULT, .ring_size = 8u<<20
 };
+
+extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
 static void env_string(const char *name, char *to, size_t size)
 {
@@ -248,6 +250,54 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
   }
   errno = err;
 }
+
+#if LJ_TARGET_X64 && LJ_GC64
+/* The same, called from compiled code (lj_asm_lt.h) or from anywhere where r14
+** is DISPATCH: saves all registers, needs no stack alignment. */
+__asm__(
+  ".text\n"
+  ".hidden lj_ltrace_slow\n"
+  ".globl lj_ltrace_slow\n"
+  ".type lj_ltrace_slow, @function\n"
+  "lj_ltrace_slow:\n"
+  "  pushq %rbp\n  movq %rsp, %rbp\n"
+  "  pushq %rax\n  pushq %rcx\n  pushq %rdx\n  pushq %rsi\n"
+  "  pushq %rdi\n  pushq %r8\n  pushq %r9\n  pushq %r10\n"
+  "  pushq %r11\n"
+  "  andq $-16, %rsp\n"
+  "  subq $256, %rsp\n"
+  "  movaps %xmm0, (%rsp)\n  movaps %xmm1, 16(%rsp)\n"
+  "  movaps %xmm2, 32(%rsp)\n  movaps %xmm3, 48(%rsp)\n"
+  "  movaps %xmm4, 64(%rsp)\n  movaps %xmm5, 80(%rsp)\n"
+  "  movaps %xmm6, 96(%rsp)\n  movaps %xmm7, 112(%rsp)\n"
+  "  movaps %xmm8, 128(%rsp)\n  movaps %xmm9, 144(%rsp)\n"
+  "  movaps %xmm10, 160(%rsp)\n  movaps %xmm11, 176(%rsp)\n"
+  "  movaps %xmm12, 192(%rsp)\n  movaps %xmm13, 208(%rsp)\n"
+  "  movaps %xmm14, 224(%rsp)\n  movaps %xmm15, 240(%rsp)\n"
+  "  movq %r14, %rdi\n"
+  "  call lj_ltring_slowc\n"
+  "  movaps (%rsp), %xmm0\n  movaps 16(%rsp), %xmm1\n"
+  "  movaps 32(%rsp), %xmm2\n  movaps 48(%rsp), %xmm3\n"
+  "  movaps 64(%rsp), %xmm4\n  movaps 80(%rsp), %xmm5\n"
+  "  movaps 96(%rsp), %xmm6\n  movaps 112(%rsp), %xmm7\n"
+  "  movaps 128(%rsp), %xmm8\n  movaps 144(%rsp), %xmm9\n"
+  "  movaps 160(%rsp), %xmm10\n  movaps 176(%rsp), %xmm11\n"
+  "  movaps 192(%rsp), %xmm12\n  movaps 208(%rsp), %xmm13\n"
+  "  movaps 224(%rsp), %xmm14\n  movaps 240(%rsp), %xmm15\n"
+  "  leaq -72(%rbp), %rsp\n"
+  "  popq %r11\n  popq %r10\n  popq %r9\n  popq %r8\n"
+  "  popq %rdi\n  popq %rsi\n  popq %rdx\n  popq %rcx\n"
+  "  popq %rax\n  popq %rbp\n"
+  "  ret\n"
+  ".size lj_ltrace_slow, .-lj_ltrace_slow\n"
+);
+
+LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
+{
+  GG_State *gg = (GG_State *)((char *)dispatch - GG_OFS(dispatch));
+  lj_ltring_full(&gg->lt);
+}
+#endif
 
 /* Leave the scratch block if there is room again. The caller reports the
 ** stack. Returns 0 if there is still no room. */
@@ -481,7 +531,7 @@ static char *map_aligned(size_t size)
 /* Send the ring to the recorder and wait for its word. */
 static int say_hello(const char *path, int fd)
 {
-  struct sockaddr_un sa;
+  struct sockaddr_un sa;  /* sun_path is as large as LTControl.socket. */
   struct lt_hello hello = { LT_HELLO_MAGIC, LT_RING_VERSION, 0 };
   union { struct cmsghdr h; char buf[CMSG_SPACE(sizeof(int))]; } ctl;
   struct iovec iov = { &hello, sizeof(hello) };
@@ -493,7 +543,7 @@ static int say_hello(const char *path, int fd)
   hello.pid = (int32_t)getpid();
   memset(&sa, 0, sizeof(sa));
   sa.sun_family = AF_UNIX;
-  strncpy(sa.sun_path, path, sizeof(sa.sun_path)-1);
+  memcpy(sa.sun_path, path, sizeof(luajit_usdt_control.socket));
   memset(&msg, 0, sizeof(msg));
   memset(&ctl, 0, sizeof(ctl));
   msg.msg_iov = &iov; msg.msg_iovlen = 1;
