@@ -502,11 +502,12 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
   GCfunc *fn = curr_func(L);
-  BCOp op = bc_op(pc[-1]);
+  BCOp op;
+  if (isluafunc(fn)) lj_ltrace_entry(L, funcproto(fn));
+  op = bc_op(pc[-1]);  /* Not before: switching unpatches JFUNCF. */
   if (isluafunc(fn)) {
     GCproto *pt = funcproto(fn);
     ptrdiff_t need = pt->framesize;
-    lj_ltrace_entry(L, pt);
     if ((pt->flags & PROTO_VARARG)) need += 1+LJ_FR2 + (L->top - L->base);
     if (mref(L->maxstack, TValue) - L->top <= need) return NULL;
     if (!lt_jiton(g) && (op == BC_FUNCF || op == BC_FUNCV))
@@ -817,33 +818,31 @@ static int before_entry(const BCIns *pc)
   return pc != NULL && pc != PC_NOREPORT && bc_op(*pc) >= BC_FUNCF;
 }
 
+/* Go from one set of ways out (lt->on) to another. */
 static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  if (lt_ringon(lt) && !(on & LTON_RING)) {
-    int was = (int)lt->stop & LTSTOP_OFF;
+  uint32_t was = lt->on;
+  if ((was & ~on & LTON_RING)) {
+    if ((lt->stop & LTSTOP_OFF)) lt->refused = luajit_usdt_control.ring;
     lj_ltring_close(g, LTE_DETACH);
     lt->stop = 0;
-    lt->on &= ~(uint32_t)LTON_RING;
-    if (was) lt->refused = luajit_usdt_control.ring;
   }
-  if ((on & ~lt->on)) {
+  if ((on & ~was)) {
     lt->rec++;
     lt->epoch++;
     lt->cfuncs = luajit_usdt_control.cfuncs;
     lt->L = NULL;
-    if ((on & ~lt->on & LTON_RING) && !lj_ltring_open(L)) {
+    if ((on & ~was & LTON_RING) && !lj_ltring_open(L)) {
       lt->refused = luajit_usdt_control.ring;
       on &= ~(uint32_t)LTON_RING;
     }
   }
-  if (on != lt->on) {
-    uint32_t was = lt->on;
-    set_on(L, on);
-    if ((on & ~was) && pc != PC_NOREPORT)
-      report_stack(L, LTR_ACTIVATE, before_entry(pc));
-  }
+  if (on == was) return;
+  set_on(L, on);
+  if ((on & ~was) && pc != PC_NOREPORT)
+    report_stack(L, LTR_ACTIVATE, before_entry(pc));
 }
 
 /* After a loss, or in a forked child: tell the stack anew. */
@@ -886,6 +885,7 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
     return 0;
+  if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltrace_word();
   on = wanted(lt);
   if (on != lt->on || (lt->stop & LTSTOP_OFF))
