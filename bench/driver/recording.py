@@ -9,9 +9,9 @@ from runner import Variant, run
 from setup import Missing
 
 
-def recorder(setup, to=None):
-    """Command prefix that records into a file (default: --trace-file)."""
-    return (setup.product("luatrace-record"), "-o", to or setup.args.trace_file, "--")
+def recorder(setup):
+    """Command prefix for timed recordings."""
+    return (setup.product("luatrace-record"), "-o", setup.args.trace_file, "--")
 
 
 @dataclass
@@ -22,10 +22,12 @@ class Recording:
 
 
 def trace_of(setup, program, size, jit, repetitions):
-    """Records into a temporary file and asks luatrace-analyze what is in it."""
+    """Records into a temporary file and asks luatrace-analyze what is in it.
+    The program waits rather than lose events: they are to be counted."""
     path = Path(setup.args.tmp) / f"luatrace-bench-{program.name}.bin"
     try:
-        run(Variant(setup.luajit(""), jit, recorder(setup, path)), program, size, repetitions)
+        record = (setup.product("luatrace-record"), "--block", "-o", path, "--")
+        run(Variant(setup.luajit(""), jit, record), program, size, repetitions)
         command = [setup.product("luatrace-analyze"), "--json", path]
         out = subprocess.run(command, capture_output=True, text=True)
         if out.returncode:
