@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Text from a trace can neither run nor break the page, wherever it is shown.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { hoverNode, makePage, nodeOf, openPage, startBrowser, textIn } from "./page.mjs";
+
+// [bytes as make_page reads them, what people shall see]
+const hostile = [
+  ["</script><script>window.pwned=1</script>", "</script><script>window.pwned=1</script>"],
+  ["<!--<script>", "<!--<script>"],
+  ["<img src=x onerror=window.pwned=1>", "<img src=x onerror=window.pwned=1>"],
+  ["\"'`};window.pwned=1;//", "\"'`};window.pwned=1;//"],
+  ["</title></style><svg onload=window.pwned=1>", "</title></style><svg onload=window.pwned=1>"],
+  ["line\\x0abreak\\x00nul\\x1b[31mred", "line\\nbreak\\x00nul\\x1b[31mred"],
+  ["sep\\xe2\\x80\\xa8arator\\xe2\\x80\\xae turned", "sep\\u{2028}arator\\u{202e} turned"],
+  ["not utf-8 \\xff\\xc0\\xaf", "not utf-8 \\xff\\xc0\\xaf"],
+  ["@@NODES@@", "@@NODES@@"],
+  ["${window.pwned=1}", "${window.pwned=1}"],
+  ["constructor", "constructor"],
+  ["__proto__", "__proto__"],
+];
+
+let browser;
+before(async () => (browser = await startBrowser()));
+after(() => browser?.close());
+
+function pageWith(name, bytes) {
+  const lines = [["title", bytes], ["subtitle", bytes], ["trust", bytes], ["node", 0, 0, 0, 0]];
+  hostile.forEach(([text], i) => {
+    lines.push(["function", i % 2 ? "lua" : text, i, text, text], ["node", 0, i, 1, 1000]);
+  });
+  return makePage(name, { text: lines.map((line) => line.join("\t")).join("\n") + "\n" });
+}
+
+hostile.forEach(([bytes, seen], i) => {
+  test(`text ${i} stays text in title, subtitle and trust line: ${seen}`, async (t) => {
+    const page = await openPage(t, browser, pageWith(`hostile-${i}`, bytes));
+    assert.equal(await page.title(), seen);
+    for (const place of ["#title", "#subtitle", "#trust"]) assert.equal(await textIn(page, place), seen, place);
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  });
+});
+
+test("hostile names, chunks and kinds are shown as they are and run nowhere", async (t) => {
+  const page = await openPage(t, browser, pageWith("hostile", "plain"));
+  const shown = await page.$$eval("#rows td.name", (cells) => cells.map((c) => c.textContent).sort());
+  assert.deepEqual(shown, hostile.map(([, seen]) => seen).sort());
+  for (const [, seen] of hostile.slice(0, 5)) {
+    const node = await page.evaluate((name) => {
+      const { tree, functions } = luatracePage.view;
+      return Array.from(tree.func).findIndex((f) => functions[f].name === name);
+    }, seen);
+    await page.evaluate((n) => luatracePage.pick(n), node);
+    assert.equal(await page.textContent("#crumbs button[aria-current]"), seen);
+    await page.mouse.move(600, 155);
+    assert.ok((await textIn(page, "#tooltip .name")).includes(seen), seen);
+    await page.evaluate(() => luatracePage.zoomTo(0));
+  }
+  await page.click("[data-view=callers]");
+  await page.fill("#search", "<img");
+  assert.match(await textIn(page, "#found"), /^1 function /);
+  assert.equal(await page.evaluate(() => window.pwned), undefined);
+  assert.deepEqual(await page.evaluate(() => ["script", "img", "svg"].map((tag) => document.querySelectorAll(tag).length)), [3, 0, 0]);
+});
+
+test("the policy of the page stops a script that got in all the same", async (t) => {
+  const file = makePage("hostile-policy", { text: "title\tx\n" });
+  const page = await browser.newPage();
+  t.after(() => page.close());
+  const broken = readFileSync(file, "utf8").replace("<body>", "<body><script>window.pwned=1</script><img src=x onerror='window.pwned=1'>");
+  assert.ok(broken.includes("pwned"));
+  await page.setContent(broken);
+  await page.waitForFunction(() => window.luatracePage?.readyAfter > 0);
+  assert.equal(await page.evaluate(() => window.pwned), undefined);
+});

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Trees of a million nodes and of ten thousand levels. The times are printed, not judged.
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { clickNode, makePage, openPage, settle, startBrowser, textIn } from "./page.mjs";
+
+let browser;
+before(async () => (browser = await startBrowser()));
+after(() => browser?.close());
+
+const inPage = (page, expression) => page.evaluate(expression);
+
+async function timed(page, act) {
+  const begin = performance.now();
+  await act();
+  await settle(page);
+  return `${Math.round(performance.now() - begin)} ms`;
+}
+
+async function measure(t, page, file) {
+  const ready = `${Math.round(await inPage(page, "luatracePage.readyAfter"))} ms`;
+  const search = await timed(page, () => page.fill("#search", "parse"));
+  await page.fill("#search", "");
+  const zoom = await timed(page, () => inPage(page, "luatracePage.pick(luatracePage.view.child(0))"));
+  await page.keyboard.press("0");
+  const turn = await timed(page, () => page.click("[data-view=callers]"));
+  const size = (statSync(file).size / 1e6).toFixed(1);
+  t.diagnostic(`${size} MB: usable after ${ready}, search ${search}, zoom ${zoom}, bottom-up ${turn}`);
+}
+
+test("a million nodes, pruned to a page of a few MB", async (t) => {
+  const file = makePage("million", { args: ["random", "1000000", "1"] });
+  assert.ok(statSync(file).size < 6e6);
+  const page = await openPage(t, browser, file);
+  assert.match(await textIn(page, "#notes"), /^700,000 small call paths, \d+\.\d\d % of the time, are drawn as \[pruned\]/);
+  const { total, shown, pruned, named } = await inPage(page, () => ({
+    total: luatracePage.profile.total,
+    shown: luatracePage.calls.total[0],
+    pruned: luatracePage.profile.prunedTime,
+    named: Array.from(luatracePage.calls.self).reduce((sum, time, n) =>
+      luatracePage.functions[luatracePage.calls.func[n]].name === "[pruned]" ? sum + time : sum, 0),
+  }));
+  assert.equal(shown, total);
+  assert.equal(named, pruned);
+  assert.ok(pruned > 0);
+  await measure(t, page, file);
+});
+
+test("a million nodes, all of them kept", async (t) => {
+  const file = makePage("million-kept", { args: ["random", "1000000", "1", "--max-nodes=0"] });
+  const page = await openPage(t, browser, file);
+  assert.equal(await inPage(page, "luatracePage.calls.size"), 1000000);
+  assert.equal(await textIn(page, "#notes"), "");
+  await measure(t, page, file);
+});
+
+test("ten thousand levels: shown, scrolled, zoomed and turned", async (t) => {
+  const file = makePage("deep", { args: ["deep", "10000"] });
+  const page = await openPage(t, browser, file);
+  assert.equal(await inPage(page, "luatracePage.view.layout.rows"), 10001);
+  await inPage(page, "luatracePage.pick(10000)");
+  await settle(page);
+  const { top, width } = await inPage(page, "luatracePage.graph.clientRect(10000)");
+  const box = await inPage(page, "document.getElementById('graph').getBoundingClientRect().toJSON()");
+  assert.ok(top >= box.top && top + 20 <= box.bottom && width > 1000, "the deepest box is in the window");
+  assert.match(await textIn(page, "#crumbs"), /^all›9995 more›level/);
+  await page.keyboard.press("i");
+  await page.keyboard.press("0");
+  await measure(t, page, file);
+  await clickNode(page, "level1");
+  await clickNode(page, "level1/level0");
+  const whole = await inPage(page, "luatracePage.view.tree.total[luatracePage.view.zoom]");
+  assert.equal(whole, 14280, "1428 of the 1429 calls of level1 came from level0");
+});

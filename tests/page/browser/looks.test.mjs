@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Light and dark, and a page without overlaps in a large and a small window. Writes the pictures
+// page-*.png beside the test's build for people to look at.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { makePage, openPage, outFolder, settle, startBrowser } from "./page.mjs";
+
+let browser, file;
+before(async () => {
+  browser = await startBrowser();
+  file = makePage("looks", { args: ["random", "20000", "3"] });
+});
+after(() => browser?.close());
+
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const isDark = (colour) => colour.match(/\d+/g).slice(0, 3).every((part) => part < 80);
+
+const states = {
+  plain: async () => {},
+  zoomed: (page) => page.evaluate(() => luatracePage.pick(luatracePage.view.child(luatracePage.view.child(0)))),
+  searched: (page) => page.fill("#search", "parse"),
+  "bottom-up": (page) => page.click("[data-view=callers]"),
+  flame: (page) => page.click("[data-shape=flame]"),
+  help: (page) => page.click("#help"),
+};
+
+for (const [width, height] of [[1280, 800], [800, 600]]) {
+  for (const theme of ["light", "dark"]) {
+    for (const [name, make] of Object.entries(states)) {
+      test(`${name}, ${theme}, ${width}x${height}: nothing overlaps`, async (t) => {
+        const page = await openPage(t, browser, file, { viewport: { width, height }, colorScheme: theme });
+        await make(page);
+        await settle(page);
+        await page.screenshot({ path: join(outFolder, `page-${name}-${theme}-${width}.png`) });
+        assert.equal(isDark(await background(page)), theme === "dark");
+        const parts = await page.$$eval("header, .tools, .way, #graph, #details, #grip, #functions, footer", (all) =>
+          all.map((part) => ({ id: part.id || part.className || part.tagName, ...part.getBoundingClientRect().toJSON() })));
+        for (let i = 1; i < parts.length; i++) {
+          assert.ok(parts[i].top >= parts[i - 1].bottom - 0.01, `${parts[i].id} is below ${parts[i - 1].id}`);
+        }
+        assert.ok(parts.at(-1).bottom <= height, "all is in the window");
+        assert.ok(parts.find((part) => part.id === "graph").height >= 150, "the graph has room");
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+        const texts = await page.$$eval(".tools > *, .way > *", (all) => all.filter((part) => part.offsetWidth).map((part) => ({ id: part.id || part.className, ...part.getBoundingClientRect().toJSON() })));
+        for (const a of texts) {
+          for (const b of texts) {
+            const apart = a === b || a.right <= b.left + 0.01 || b.right <= a.left + 0.01 || a.bottom <= b.top + 0.01 || b.bottom <= a.top + 0.01;
+            assert.ok(apart, `${a.id} overlaps ${b.id}`);
+          }
+        }
+      });
+    }
+  }
+}
+
+test("the button changes the theme, and the graph with it", async (t) => {
+  const page = await openPage(t, browser, file, { colorScheme: "light" });
+  const ink = () => page.evaluate(() => luatracePage.look.ink.text);
+  const light = await ink();
+  await page.click("#theme");
+  assert.ok(isDark(await background(page)));
+  assert.notEqual(await ink(), light);
+  await page.click("#theme");
+  assert.ok(!isDark(await background(page)));
+  assert.equal(await ink(), light);
+});
+
+test("the system's theme is followed while the user has chosen none", async (t) => {
+  const page = await openPage(t, browser, file, { colorScheme: "light" });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+  assert.ok(isDark(await background(page)));
+});

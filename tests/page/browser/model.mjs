@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// The tests' own sums over a call tree, written for clearness: each stack is spelled out, nothing
+// is shared with the page's code. Nodes are [parent, function, calls, self], node 0 is the root.
+
+// Every function has another share, one is recursive, one stands in three places and one runs in a
+// coroutine, so that a mix-up of any two gives another number.
+export const sample = {
+  functions: [
+    ["lua", 0, "@main.lua", "main"],
+    ["lua", 10, "@main.lua", "alpha"],
+    ["lua", 20, "@lib/b.lua", "beta"],
+    ["ff", 0, "[builtin]", "string.gsub"],
+    ["coroutine", 33, "@lib/b.lua", "worker"],
+    ["c", 0, "/usr/lib/native.so", "lua_native"],
+  ],
+  nodes: [
+    [0, 0, 0, 0],
+    [0, 0, 1, 200_000],
+    [1, 1, 10, 2_000_000],
+    [2, 2, 20, 3_000_000],
+    [3, 3, 40, 1_500_000],
+    [1, 2, 5, 4_000_000],
+    [5, 1, 7, 600_000],
+    [0, 4, 3, 500_000],
+    [7, 3, 9, 2_500_000],
+    [6, 5, 2, 700_000],
+    [2, 1, 4, 900_000],
+  ],
+};
+
+// Each node with its stack of function names from the outermost call to itself.
+export function stacks({ functions, nodes }) {
+  const made = [[]];
+  return nodes.map(([parent, f, calls, self], i) => {
+    if (i > 0) made[i] = [...made[parent], functions[f][3]];
+    return { stack: made[i], calls, self };
+  });
+}
+
+const sum = (list, key) => list.reduce((total, item) => total + item[key], 0);
+
+export function totalTime(tree) {
+  return sum(stacks(tree), "self");
+}
+
+// Time of all stacks that begin with the way, e.g. "main/alpha"; "" is everything.
+export function inclusive(tree, way) {
+  const names = way === "" ? [] : way.split("/");
+  return sum(stacks(tree).filter(({ stack }) => names.every((name, i) => stack[i] === name)), "self");
+}
+
+// Time of the stacks under a way of which a name passes the test.
+export function timeWith(tree, test, way = "") {
+  const names = way === "" ? [] : way.split("/");
+  const under = stacks(tree).filter(({ stack }) => names.every((name, i) => stack[i] === name));
+  return sum(under.filter(({ stack }) => stack.some(test)), "self");
+}
+
+// Bottom-up: way from the leaf to its callers ("string.gsub/beta") -> { time, calls } of the leaf.
+export function turned(tree) {
+  const ways = new Map();
+  for (const { stack, calls, self } of stacks(tree)) {
+    if (self === 0) continue;
+    const back = [...stack].reverse();
+    for (let length = 1; length <= back.length; length++) {
+      const way = back.slice(0, length).join("/");
+      const entry = ways.get(way) ?? { time: 0, calls: 0 };
+      ways.set(way, { time: entry.time + self, calls: entry.calls + calls });
+    }
+  }
+  return ways;
+}
+
+// Per function: calls, inclusive (recursion once) and self.
+export function byFunction(tree) {
+  return tree.functions.map(([, , , name]) => {
+    const own = stacks(tree).filter(({ stack }) => stack.at(-1) === name);
+    const with_ = stacks(tree).filter(({ stack }) => stack.includes(name));
+    return { name, calls: sum(own, "calls"), inclusive: sum(with_, "self"), self: sum(own, "self") };
+  });
+}
+
+export function percent(part, whole) {
+  return `${((100 * part) / whole).toFixed(2)} %`;
+}
+
+// A tree of `size` nodes with times near each other, so that no part of it is small; the same for
+// the same seed.
+export function randomTree(size, seed) {
+  let state = seed;
+  const random = (below) => {
+    state = (state * 48271) % 2147483647;
+    return state % below;
+  };
+  const functions = Array.from({ length: 12 }, (_, i) => ["lua", i, "@r.lua", `f${i}`]);
+  const nodes = [[0, 0, 0, 0]];
+  const known = new Set();
+  while (nodes.length < size) {
+    const parent = random(nodes.length);
+    const f = random(functions.length);
+    if (known.has(`${parent} ${f}`)) continue;  // one node per function and place, as a trace has it
+    known.add(`${parent} ${f}`);
+    nodes.push([parent, f, 1 + random(9), random(4) ? 1000 + random(1000) : 0]);
+  }
+  return { functions, nodes };
+}

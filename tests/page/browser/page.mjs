@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// What the browser tests share: making a page with make_page and opening it in Chromium.
+//
+// Invariant of every test: the page asks the network for nothing and no error is left uncaught;
+// openPage's `after` checks both. Names are looked up in the page by way: "main/alpha/beta".
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const { MAKE_PAGE, CHROMIUM, PAGE_MODULES, PAGE_OUT } = process.env;
+export const outFolder = PAGE_OUT;
+
+const flags = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+
+export async function startBrowser() {
+  assert.ok(CHROMIUM && !CHROMIUM.endsWith("NOTFOUND"), "chromium was not found: install it (Debian: apt-get install chromium) and run cmake again");
+  const { chromium } = createRequire(join(PAGE_MODULES, "package.json"))("playwright-core");
+  return chromium.launch({ executablePath: CHROMIUM, args: flags, chromiumSandbox: process.getuid() !== 0 });
+}
+
+// A page made from the text form of make_page, or by its arguments; returns the file's name.
+export function makePage(name, { text = "", args = [] }) {
+  const file = join(PAGE_OUT, `${name}.html`);
+  execFileSync(MAKE_PAGE, [file, ...args], { input: text });
+  return file;
+}
+
+// A tree { functions: [[kind, line, chunk, name]], nodes: [[parent, function, calls, self]] } as the
+// text that make_page reads.
+export function textOf({ title = "title", functions, nodes }) {
+  const lines = [["title", title]];
+  for (const f of functions) lines.push(["function", ...f]);
+  for (const node of nodes) lines.push(["node", ...node]);
+  return lines.map((line) => line.join("\t")).join("\n") + "\n";
+}
+
+// Opens the file; t is the test, options are those of a Playwright page.
+export async function openPage(t, browser, file, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
+  const errors = [];
+  const requests = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("request", (request) => requests.push(request.url()));
+  t.after(async () => {
+    await page.close();
+    assert.deepEqual(errors, []);
+    assert.deepEqual(requests, [`file://${file}`]);
+  });
+  await page.goto(`file://${file}`);
+  await page.waitForFunction(() => window.luatracePage?.readyAfter > 0);
+  return page;
+}
+
+// Waits until what was asked for is painted.
+export function settle(page) {
+  return page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+// The node of a way from the root ("" is the root itself), -1 if there is none.
+export function nodeOf(page, way) {
+  return page.evaluate((names) => {
+    const { tree, functions } = luatracePage.view;
+    let node = 0;
+    for (const name of names) {
+      const parent = node;
+      node = -1;
+      for (let n = 1; n < tree.size; n++) {
+        if (tree.parent[n] === parent && functions[tree.func[n]].name === name) node = n;
+      }
+      if (node < 0) return -1;
+    }
+    return node;
+  }, way === "" ? [] : way.split("/"));
+}
+
+export async function rectOf(page, way) {
+  await settle(page);
+  return page.evaluate((node) => luatracePage.graph.clientRect(node), await nodeOf(page, way));
+}
+
+export async function clickNode(page, way) {
+  const { left, top, width, height } = await rectOf(page, way);
+  await page.mouse.click(left + width / 2, top + height / 2);
+  await settle(page);
+}
+
+export async function hoverNode(page, way) {
+  const { left, top, width, height } = await rectOf(page, way);
+  await page.mouse.move(left + width / 2, top + height / 2);
+  await settle(page);
+}
+
+// The way of the zoomed or the selected node: "all/main/alpha"; "" for none.
+export function wayOf(page, which) {
+  return page.evaluate((name) => {
+    const { view } = luatracePage;
+    return view[name] < 0 ? "" : view.wayTo(view[name]).map((n) => view.functions[view.tree.func[n]].name).join("/");
+  }, which);
+}
+
+// The colour painted just inside the lower right corner of a node's box, where no label is: [r, g, b, alpha].
+export async function paintedAt(page, way) {
+  await settle(page);
+  return page.evaluate((node) => {
+    const { graph } = luatracePage;
+    const { left, top, width, height } = graph.painter.rectOf(node);
+    return [...graph.painter.context.getImageData(left + width - 4, top + height - 4, 1, 1).data];
+  }, await nodeOf(page, way));
+}
+
+// The same for a CSS colour, or for the function that the way ends in if no colour is given.
+export async function colourOf(page, way, css) {
+  return page.evaluate(([node, given]) => {
+    const context = document.createElement("canvas").getContext("2d");
+    context.fillStyle = given ?? luatracePage.look.colour(luatracePage.view.tree.func[node]);
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  }, [await nodeOf(page, way), css ?? null]);
+}
+
+export const textIn = (page, selector) => page.textContent(selector);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What the page tells of one box: the tooltip under the pointer and the line of the selected box.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { clickNode, hoverNode, makePage, openPage, startBrowser, textIn, textOf } from "./page.mjs";
+import { inclusive, percent, sample, totalTime } from "./model.mjs";
+
+let browser, file;
+before(async () => {
+  browser = await startBrowser();
+  file = makePage("tooltip", { text: textOf(sample) });
+});
+after(() => browser?.close());
+
+async function tooltip(page) {
+  const facts = await page.$$eval("#tooltip dt, #tooltip dd", (cells) => cells.map((c) => c.textContent));
+  const pairs = {};
+  for (let i = 0; i < facts.length; i += 2) pairs[facts[i]] = facts[i + 1];
+  return { name: await textIn(page, "#tooltip .name"), where: await textIn(page, "#tooltip .where"), ...pairs };
+}
+
+test("a box tells name, place, kind, calls, times and shares", async (t) => {
+  const page = await openPage(t, browser, file);
+  await hoverNode(page, "main/alpha/beta");
+  const time = inclusive(sample, "main/alpha/beta");
+  assert.deepEqual(await tooltip(page), {
+    name: "beta", where: "lib/b.lua:20 · Lua", calls: "20", inclusive: "4.500 ms",
+    self: `3.000 ms (${percent(3_000_000, time)} of it)`, "per call": "225.0 µs",
+    "of all": percent(time, totalTime(sample)),
+  });
+});
+
+test("zoomed, the share of the zoomed box is there too", async (t) => {
+  const page = await openPage(t, browser, file);
+  await clickNode(page, "main/beta");
+  await hoverNode(page, "main/beta/alpha");
+  const time = inclusive(sample, "main/beta/alpha");
+  const shown = await tooltip(page);
+  assert.equal(shown["of zoomed"], percent(time, inclusive(sample, "main/beta")));
+  assert.equal(shown["of all"], percent(time, totalTime(sample)));
+});
+
+test("each kind has its name", async (t) => {
+  const page = await openPage(t, browser, file);
+  const kinds = [["worker", "lib/b.lua:33 · coroutine"], ["worker/string.gsub", "[builtin] · built-in"],
+    ["main/beta/alpha/lua_native", "/usr/lib/native.so · C"]];
+  for (const [way, where] of kinds) {
+    await hoverNode(page, way);
+    assert.equal((await tooltip(page)).where, where);
+  }
+});
+
+test("it stays in the window and goes when the pointer goes", async (t) => {
+  const page = await openPage(t, browser, file, { viewport: { width: 800, height: 600 } });
+  const { left, top, width } = await page.evaluate(() => luatracePage.graph.clientRect(0));
+  for (const [x, y] of [[left + width - 2, top + 5], [left + 2, top + 5]]) {
+    await page.mouse.move(x, y);
+    const box = await page.evaluate(() => document.getElementById("tooltip").getBoundingClientRect().toJSON());
+    assert.ok(box.width > 0 && box.left >= 0 && box.right <= 800 && box.top >= 0 && box.bottom <= 600, JSON.stringify(box));
+  }
+  await page.mouse.move(5, 5);
+  assert.ok(await page.isHidden("#tooltip"));
+});
+
+test("the selected box is told in the line under the graph", async (t) => {
+  const page = await openPage(t, browser, file);
+  await clickNode(page, "main/alpha");
+  assert.match(await textIn(page, "#details"), /^alpha.*main\.lua:10.*calls 10.*inclusive 7\.400 ms.*self 2\.000 ms/);
+});
