@@ -98,6 +98,11 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+size_t utf8_length(std::string_view text, size_t i) {
+  uint32_t code;
+  return utf8_length(text, i, code);
+}
+
 std::string quote(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {

@@ -12,6 +12,9 @@ namespace luatrace {
 // escape quotes or backslashes.
 std::string printable(std::string_view text);
 
+// Length of the valid UTF-8 sequence at text[i], 0 if there is none.
+size_t utf8_length(std::string_view text, size_t i);
+
 // `text` as a C string literal with its quotes: \n \t \" \\ and \xNN for all bytes outside
 // printable ASCII. unquote() is its inverse.
 std::string quote(std::string_view text);
