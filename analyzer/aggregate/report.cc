@@ -56,7 +56,7 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
       break;
     default:
       out.kind = "unknown";
-      out.name = "function #" + std::to_string(f.id);
+      out.name = std::string("function #").append(std::to_string(f.id));
       return out;
   }
   if (!f.name.empty() && !f.hint) return out;

@@ -32,7 +32,7 @@ std::string format_time(uint64_t ns) {
 
 std::string format_count(uint64_t n) {
   std::string text = std::to_string(n);
-  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
   return text;
 }
 
