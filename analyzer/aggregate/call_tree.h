@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The call tree: one node for each different chain of callers. The innermost loop of the analyzer
-// ends here, and what it costs is cache misses, so a node is 32 bytes, a node remembers the child
-// taken last, and a node with one child is in no hash table.
+// ends here, and what it costs is cache misses. So a node is 32 bytes and knows the child taken
+// last with its function, and the table of children holds whole keys: a node is found without a
+// look at any other, and the processor need not wait for it before it goes on with the next event.
 //
 // Invariant: a parent's index is smaller than its children's; node 0 is the root, function 0.
 #pragma once
@@ -17,8 +18,8 @@ struct CallNode {
   uint64_t calls = 0;
   uint32_t function = 0;
   uint32_t parent = 0;
-  uint32_t last = 0;  // Child taken last, 0: none (node 0 is nobody's child).
-  uint32_t children = 0;
+  uint32_t last = 0;           // Child taken last, 0: none (node 0 is nobody's child), ...
+  uint32_t last_function = 0;  // ... and its function.
 };
 
 class CallTree {
@@ -27,9 +28,9 @@ class CallTree {
 
   // The child of `node` for `function` (not 0), made if it is new.
   uint32_t enter(uint32_t node, uint32_t function) {
-    uint32_t child = nodes_[node].last;
-    if (nodes_[child].function == function) [[likely]]
-      return child;
+    const CallNode& n = nodes_[node];
+    if (n.last_function == function) [[likely]]
+      return n.last;
     return other_child(node, function);
   }
 
@@ -38,16 +39,24 @@ class CallTree {
   size_t size() const { return nodes_.size(); }
 
  private:
+  struct Slot {
+    uint64_t key = 0;  // parent << 32 | function; 0: free.
+    uint32_t child = 0;
+  };
+  // Never 0, because no child has function 0.
+  static uint64_t key_of(uint32_t parent, uint32_t function) {
+    return uint64_t{parent} << 32 | function;
+  }
+  static size_t hash(uint64_t key) {
+    uint64_t h = key * 0x9e3779b97f4a7c15u;
+    return (h ^ h >> 32) * 0xbf58476d1ce4e5b9u >> 20;
+  }
   uint32_t other_child(uint32_t node, uint32_t function);
-  uint32_t add(uint32_t node, uint32_t function);
-  void insert(uint32_t child);
+  uint32_t add(uint32_t node, uint32_t function, size_t slot);
   void grow();
 
   std::vector<CallNode> nodes_;
-  // Open addressing; a slot is (high half of the hash) << 32 | child, 0: free. Only the children
-  // of nodes with several.
-  std::vector<uint64_t> slots_;
-  size_t used_ = 0;
+  std::vector<Slot> slots_;  // Open addressing, at most 5/8 full.
 };
 
 }  // namespace luatrace

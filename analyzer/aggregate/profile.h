@@ -26,8 +26,7 @@ class Profile {
   uint32_t enter(uint32_t node, uint32_t function) { return tree_.enter(node, function); }
   void call(uint32_t node) { tree_[node].calls++; }
   void spend(uint32_t node, uint64_t ticks) { tree_[node].self += ticks; }
-  void ended(uint32_t node, uint64_t running) {
-    uint32_t function = tree_[node].function;
+  void ended(uint32_t function, uint64_t running) {
     if (function >= stats_.size()) [[unlikely]]
       stats_.resize(2 * size_t{function} + 64);
     CallStats& s = stats_[function];

@@ -14,7 +14,7 @@
 //   uint32_t enter(uint32_t node, uint32_t function)  the child of a node
 //   void call(uint32_t node)                          a call begins there
 //   void spend(uint32_t node, uint64_t ticks)         time with this innermost call
-//   void ended(uint32_t node, uint64_t running)       a call ends, seen from beginning to end
+//   void ended(uint32_t function, uint64_t running)   a call ends, seen from beginning to end
 //   void suspended(uint32_t node, uint64_t ticks)     its coroutine was suspended in this call
 //   static constexpr bool kNotes                      if true also: void note(const Note&)
 #pragma once

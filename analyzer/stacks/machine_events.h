@@ -100,7 +100,7 @@ void StackMachine<Sink>::entry(uint32_t id) {
 template <class Sink>
 void StackMachine<Sink>::end_top(Coroutine& co) {
   const Frame& f = co.frames[co.top];
-  if (f.start != kNotSeen) sink_.ended(f.node, clock(co) - f.start);
+  if (f.start != kNotSeen) sink_.ended(ids_(f.id), clock(co) - f.start);
   co.top--;
 }
 

@@ -53,7 +53,7 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end)
       if (top->id != id) break;
       now += delta;
       sink_.spend(node, delta);
-      if (top->start != kNotSeen) sink_.ended(node, now - suspended - top->start);
+      if (top->start != kNotSeen) sink_.ended(ids_(id), now - suspended - top->start);
       note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));
       --top;
       node = top->node;
