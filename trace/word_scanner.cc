@@ -161,6 +161,7 @@ void WordScanner::record(const uint64_t* w) {
 // Takes entries, returns and tail calls of one word whose time does not go backwards.
 size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
   constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
+  static_assert((LT_ENTRY & 2) == 0 && (LT_RETURN & 2) != 0 && (LT_TAIL & 2) != 0);
   constexpr uint32_t kBig = LT_PAYLOAD_BIG << LT_KIND_BITS;
   const uint64_t* const begin = words.data();
   const uint64_t* const end = begin + words.size();
@@ -175,7 +176,8 @@ size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
     // time < last gives a large difference, too
     if ((kPlain >> kind & 1) == 0 || (w & kBig) == kBig || time - last >= kHalf) break;
     last = time;
-    depth += int64_t{kind == LT_ENTRY} * 2 - 1;  // no branch: calls and returns are unpredictable
+    // +1 for LT_ENTRY, else -1; as arithmetic, because a branch here is a coin tossed.
+    depth += 1 - static_cast<int64_t>(kind & 2);
     lowest = depth < lowest ? depth : lowest;
   }
   if (p == begin) return 0;
