@@ -117,7 +117,7 @@ void Merger::tree() {
     place[i] = own ? report_.tree.enter(above, map_[n.function]) : above;
     CallNode& to = report_.tree[place[i]];
     to.calls += n.calls;
-    if (n.function != kUnknownFunction) to.self += clock.ns(n.self);
+    if (to.function != 1) to.self += clock.ns(n.self);  // Else it is part of the gap.
   }
 }
 
