@@ -291,8 +291,9 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
     return ext(LTX_START, 0, {tick_, lt_pack(line.number("rec"), line.number("flags"))});
   if (what == "stop") return ext(LTX_STOP, line.choice(kStopNames, line.word(3)), {});
   uint64_t value = line.word_number(3);
-  if (what == "unwind") {
+  if (what == "unwind" || what == "unwindto") {
     uint64_t top = line.text("top", "-") == "-" ? LT_ID_NONE : line.number("top");
+    if (what == "unwindto") return ext(LTX_UNWIND, 1, {lt_pack(value + 1, top)});
     return ext(LTX_UNWIND, 0, {lt_pack(value, top)});
   }
   if (what == "create") return ext(LTX_CREATE, 0, {value});

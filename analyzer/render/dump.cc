@@ -35,7 +35,10 @@ void print_ext(std::ostream& out, const Record& r) {
       out << "ringblock co=" << lt_lo(w[1]) << " tid=" << lt_lo(w[2]) << " rec=" << lt_hi(w[2]);
       return;
     case LTX_UNWIND:
-      out << "unwind " << lt_lo(w[0]) << " top=";
+      if (r.arg == 1)
+        out << "unwindto " << lt_lo(w[0]) - 1 << " top=";
+      else
+        out << "unwind " << lt_lo(w[0]) << " top=";
       if (lt_hi(w[0]) == LT_ID_NONE)
         out << '-';
       else

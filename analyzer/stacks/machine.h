@@ -103,6 +103,7 @@ class StackMachine {
   void leave(uint32_t id, Note::Kind kind);
   void frame(uint32_t id);
   void unwind(uint32_t count, uint32_t id);
+  void unwind_to(uint32_t keep, uint32_t id);
   void resume(uint32_t id);
   void suspend(uint32_t status);
   void switch_to(Coroutine& to);

@@ -50,6 +50,7 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
     case LTX_BLOCK:
       return ring_block(lt_lo(r.words[1]), lt_lo(r.words[2]));
     case LTX_UNWIND:
+      if (r.arg == 1) return unwind_to(lt_lo(r.words[0]) - 1, lt_hi(r.words[0]));
       return unwind(lt_lo(r.words[0]), lt_hi(r.words[0]));
     case LTX_CREATE:
       return create(lt_lo(r.words[0]));
@@ -165,6 +166,13 @@ void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
     drop_to(co, at);
   else if (co.top || !co.unknown)
     trust_.unbalanced++;
+}
+
+// All calls but the `keep` lowest. Where the depth is not known only the id tells how many.
+template <class Sink>
+void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
+  const uint32_t top = cur_->top;
+  unwind(!cur_->unknown && top > keep ? top - keep : 0, id);
 }
 
 // -- Coroutines --
@@ -353,7 +361,7 @@ void StackMachine<Sink>::collect(uint32_t id) {
 template <class Sink>
 void StackMachine<Sink>::ring_block(uint32_t id, uint32_t tid) {
   threads_.insert(tid);
-  if (id == 0 || cur_->id == id) return;
+  if (id == 0 || id == LT_ID_NONE || cur_->id == id) return;
   if (cur_->id != 0) trust_.unbalanced++;
   switch_to(*get(id));
 }
