@@ -280,7 +280,8 @@ TEST(Meaning, ErrorEndsTheCoroutinesCalls) {
 }
 
 TEST(Meaning, ReturnOfADeeperCallTruncatesThoseAbove) {
-  auto a = analyse(trace_text("0 start\n0 entry 1\n10 entry 2\n20 entry 3\n30 return 1\n40 stop close"));
+  auto a =
+      analyse(trace_text("0 start\n0 entry 1\n10 entry 2\n20 entry 3\n30 return 1\n40 stop close"));
   EXPECT_EQ(a.trust().truncated, 2u);
   EXPECT_EQ(times(a, "f1"), (Times{1, 30, 30, 10}));
   EXPECT_EQ(a.function("f2").complete, 0u);
@@ -309,7 +310,9 @@ TEST(Meaning, ReturnWithoutEntryIsUnbalancedOrInferred) {
 }
 
 TEST(Meaning, ClockStepBackIsAnAnomalyNotAWrap) {
-  auto a = analyse(trace_text("block 1 seq=0 base=100\n100 start\n100 entry 1\n200 entry 2\n150 return 2\n300 return 1\n300 stop close"));
+  auto a =
+      analyse(trace_text("block 1 seq=0 base=100\n100 start\n100 entry 1\n200 entry 2\n150 return "
+                         "2\n300 return 1\n300 stop close"));
   EXPECT_EQ(a.trust().clock_anomalies, 1u);
   EXPECT_EQ(times(a, "f1"), (Times{1, 200, 200, 200}));
   EXPECT_EQ(times(a, "f2"), (Times{1, 0, 0, 0}));
@@ -317,13 +320,16 @@ TEST(Meaning, ClockStepBackIsAnAnomalyNotAWrap) {
 
 TEST(Meaning, TimeIsUnwrappedByFullClocks) {
   // Far more than one turn of 2^40 ticks.
-  auto a = analyse(trace_text("0 start\n0 entry 1\n5000000000000 time\n5000000000010 return 1\n5000000000010 stop close"));
+  auto a = analyse(trace_text(
+      "0 start\n0 entry 1\n5000000000000 time\n5000000000010 return 1\n5000000000010 stop close"));
   EXPECT_EQ(times(a, "f1"), (Times{1, 5000000000010, 5000000000010, 5000000000010}));
   EXPECT_EQ(a.trust().clock_anomalies, 0u);
 }
 
 TEST(Meaning, LongChainsOfIdsBeyond21Bits) {
-  auto a = analyse(trace_text("func 1:3000000 lua line=1 chunk=\"@y\" name=\"big\"\n0 start\n0 entry 3000000\n10 entry 1\n20 return 1\n30 return 3000000\n30 stop close"));
+  auto a =
+      analyse(trace_text("func 1:3000000 lua line=1 chunk=\"@y\" name=\"big\"\n0 start\n0 entry "
+                         "3000000\n10 entry 1\n20 return 1\n30 return 3000000\n30 stop close"));
   EXPECT_EQ(times(a, "big"), (Times{1, 30, 30, 20}));
   EXPECT_EQ(a.trust().anomalies(), 0u);
 }
@@ -341,7 +347,8 @@ TEST(Meaning, FunctionsAreMergedByIdentity) {
     3 return 20
     3 entry 21
     4 return 21
-    5 stop close)") + "");
+    5 stop close)") +
+                   "");
   EXPECT_EQ(a.function("f1").calls, 2u);
   EXPECT_EQ(a.function("string.gsub").calls, 1u);
 }

@@ -75,9 +75,12 @@ class Model {
     bool known = current_ == -1 ? !lost_ : co(current_).known;
     bool all_known = known;
     for (int id : chain()) all_known &= co(id).known;
-    if (!here && (!known || (running.empty() && !all_known))) result_.gap += length;
-    else if (running.empty()) result_.idle += length;
-    else numbers(calls_[running[0]].function).self += length;
+    if (!here && (!known || (running.empty() && !all_known)))
+      result_.gap += length;
+    else if (running.empty())
+      result_.idle += length;
+    else
+      numbers(calls_[running[0]].function).self += length;
   }
 
   Numbers& numbers(uint32_t function) { return result_.functions[function]; }
@@ -143,23 +146,40 @@ class Model {
 void Model::step(const Event& e) {
   int arg = static_cast<int>(e.arg);
   switch (e.what) {
-    case Do::kStart: on_ = true; began_ = now_; break;
-    case Do::kStop: stop(); break;
-    case Do::kBlock: current_ = arg; break;
-    case Do::kEntry: open(e.arg, true); break;
+    case Do::kStart:
+      on_ = true;
+      began_ = now_;
+      break;
+    case Do::kStop:
+      stop();
+      break;
+    case Do::kBlock:
+      current_ = arg;
+      break;
+    case Do::kEntry:
+      open(e.arg, true);
+      break;
     case Do::kReturn:
-    case Do::kTail: close(co(current_), true); break;
+    case Do::kTail:
+      close(co(current_), true);
+      break;
     case Do::kUnwind:
       for (uint32_t i = 0; i < e.arg; i++) close(co(current_), true);
       result_.unwound += e.arg;
       break;
-    case Do::kCreate: co(arg).known = true; break;
+    case Do::kCreate:
+      co(arg).known = true;
+      break;
     case Do::kResume:
       co(arg).resumer = current_;
       current_ = arg;
       break;
-    case Do::kYield: leave_coroutine(false); break;
-    case Do::kDone: leave_coroutine(true); break;
+    case Do::kYield:
+      leave_coroutine(false);
+      break;
+    case Do::kDone:
+      leave_coroutine(true);
+      break;
     case Do::kError:
       result_.unwound += co(current_).open.size();
       while (!co(current_).open.empty()) close(co(current_), true);
@@ -171,7 +191,9 @@ void Model::step(const Event& e) {
       while (!co(arg).open.empty()) close(co(arg), true);
       coroutines_.erase(arg);
       break;
-    case Do::kSwitch: current_ = arg; break;
+    case Do::kSwitch:
+      current_ = arg;
+      break;
     case Do::kStack:
       current_ = arg;
       result_.truncated += co(arg).open.size();
@@ -183,7 +205,8 @@ void Model::step(const Event& e) {
       open(e.arg, false);
       if (!frames_are_old_) result_.open_start++;
       break;
-    case Do::kLoss: break;
+    case Do::kLoss:
+      break;
   }
 }
 
@@ -278,7 +301,7 @@ class Program {
   uint64_t state_, now_ = 1000, lost_ = 0;
   bool recording_ = false;
   std::map<uint32_t, Co> coroutines_;
-  std::vector<uint32_t> chain_;       // Running: main first.
+  std::vector<uint32_t> chain_;                  // Running: main first.
   std::vector<std::vector<uint32_t>> switched_;  // Chains that a switch put aside.
   uint32_t next_ = 2;
   std::set<uint32_t> reported_;
@@ -328,8 +351,10 @@ void Program::suspend(Do how) {
     }
   emit(how);
   chain_.pop_back();
-  if (how == Do::kYield) coroutines_[id].suspended = true;
-  else coroutines_.erase(id);
+  if (how == Do::kYield)
+    coroutines_[id].suspended = true;
+  else
+    coroutines_.erase(id);
   look();
 }
 
@@ -343,11 +368,15 @@ void Program::coroutine() {
       reported_.insert(next_);
       coroutines_[next_] = {};
       coroutines_[next_].suspended = true;
-      if (random(4)) resume(next_++);
-      else next_++;
+      if (random(4))
+        resume(next_++);
+      else
+        next_++;
       return;
-    case 2: return suspend(Do::kDone);
-    case 3: return random(3) ? suspend(Do::kYield) : suspend(Do::kError);
+    case 2:
+      return suspend(Do::kDone);
+    case 3:
+      return random(3) ? suspend(Do::kYield) : suspend(Do::kError);
     case 4:
       if (!id || random(2)) return;
       emit(Do::kCollect, id);
@@ -377,25 +406,32 @@ void Program::step() {
   switch (random(10)) {
     case 0:
     case 1:
-    case 2: return coroutine();
+    case 2:
+      return coroutine();
     case 3:
     case 4:
     case 5:
-    case 6: return call();
-    default: return leave();
+    case 6:
+      return call();
+    default:
+      return leave();
   }
 }
 
 }  // namespace
 
-std::vector<Event> generate(uint64_t seed, size_t length) { return Program(seed).run(length); }
-Result evaluate(const std::vector<Event>& events) { return Model().run(events); }
+std::vector<Event> generate(uint64_t seed, size_t length) {
+  return Program(seed).run(length);
+}
+Result evaluate(const std::vector<Event>& events) {
+  return Model().run(events);
+}
 
 std::string to_text(const std::vector<Event>& events) {
-  static const char* names[] = {"start",   "stop detach", "entry",   "return", "tail",   "unwind",
-                                "create",  "resume",      "suspend yield", "suspend done",
-                                "suspend error", "collect", "switch", "stack", "frame", "loss",
-                                "ringblock"};
+  static const char* names[] = {
+      "start",  "stop detach", "entry",         "return",       "tail",          "unwind",
+      "create", "resume",      "suspend yield", "suspend done", "suspend error", "collect",
+      "switch", "stack",       "frame",         "loss",         "ringblock"};
   std::string out;
   for (const Event& e : events) {
     out += std::to_string(e.tick) + ' ' + names[static_cast<int>(e.what)];
@@ -405,12 +441,22 @@ std::string to_text(const std::vector<Event>& events) {
       case Do::kStop:
       case Do::kYield:
       case Do::kDone:
-      case Do::kError: break;
-      case Do::kUnwind: out += ' ' + arg + " top=" + (e.more ? more : "-"); break;
-      case Do::kStack: out += ' ' + arg + (e.after_loss ? " loss n=" : " resumed n=") + more; break;
-      case Do::kLoss: out += ' ' + arg + " since=" + std::to_string(e.since); break;
-      case Do::kBlock: out += " co=" + arg + " tid=7 rec=1"; break;
-      default: out += ' ' + arg;
+      case Do::kError:
+        break;
+      case Do::kUnwind:
+        out += ' ' + arg + " top=" + (e.more ? more : "-");
+        break;
+      case Do::kStack:
+        out += ' ' + arg + (e.after_loss ? " loss n=" : " resumed n=") + more;
+        break;
+      case Do::kLoss:
+        out += ' ' + arg + " since=" + std::to_string(e.since);
+        break;
+      case Do::kBlock:
+        out += " co=" + arg + " tid=7 rec=1";
+        break;
+      default:
+        out += ' ' + arg;
     }
     out += '\n';
   }

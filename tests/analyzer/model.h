@@ -12,16 +12,31 @@
 namespace luatrace::model {
 
 enum class Do {
-  kStart, kStop, kEntry, kReturn, kTail, kUnwind, kCreate, kResume, kYield, kDone, kError,
-  kCollect, kSwitch, kStack, kFrame, kLoss, kBlock
+  kStart,
+  kStop,
+  kEntry,
+  kReturn,
+  kTail,
+  kUnwind,
+  kCreate,
+  kResume,
+  kYield,
+  kDone,
+  kError,
+  kCollect,
+  kSwitch,
+  kStack,
+  kFrame,
+  kLoss,
+  kBlock
 };
 
 struct Event {
   uint64_t tick;
   Do what;
-  uint32_t arg = 0;      // Function, coroutine or count.
-  uint32_t more = 0;     // Unwind: function then on top, 0: none. Stack: number of frames. Loss: -
-  uint64_t since = 0;    // Loss.
+  uint32_t arg = 0;    // Function, coroutine or count.
+  uint32_t more = 0;   // Unwind: function then on top, 0: none. Stack: number of frames. Loss: -
+  uint64_t since = 0;  // Loss.
   bool after_loss = false;  // Stack.
 };
 

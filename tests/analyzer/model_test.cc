@@ -68,23 +68,56 @@ std::string nonsense(uint64_t seed, size_t length) {
     if (random() % 50 == 0) tick -= std::min<uint64_t>(tick, random() % 30);
     std::string line = std::to_string(tick) + ' ';
     switch (random() % 18) {
-      case 0: case 1: case 2: case 3: line += "entry " + pick(11); break;
-      case 4: case 5: line += "return " + pick(11); break;
-      case 6: line += "tail " + pick(11); break;
-      case 7: line += "frame " + pick(11); break;
-      case 8: line += "resume " + pick(5); break;
-      case 9: line += "suspend " + pick(5); break;
-      case 10: line += "unwind " + pick(4) + " top=" + pick(11); break;
-      case 11: line += "create " + pick(5); break;
-      case 12: line += "collect " + pick(5); break;
-      case 13: line += "switch " + pick(5); break;
-      case 14: line += "stack " + pick(5) + " " + pick(6) + " n=" + pick(4); break;
-      case 15: line += "loss " + pick(9) + " since=" + std::to_string(tick - random() % 10); break;
-      case 16: line += random() % 4 ? "thread 9" : random() % 2 ? "stop close" : "start"; break;
-      case 17: line += "ringblock co=" + pick(5) + " tid=7 rec=1"; break;
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        line += "entry " + pick(11);
+        break;
+      case 4:
+      case 5:
+        line += "return " + pick(11);
+        break;
+      case 6:
+        line += "tail " + pick(11);
+        break;
+      case 7:
+        line += "frame " + pick(11);
+        break;
+      case 8:
+        line += "resume " + pick(5);
+        break;
+      case 9:
+        line += "suspend " + pick(5);
+        break;
+      case 10:
+        line += "unwind " + pick(4) + " top=" + pick(11);
+        break;
+      case 11:
+        line += "create " + pick(5);
+        break;
+      case 12:
+        line += "collect " + pick(5);
+        break;
+      case 13:
+        line += "switch " + pick(5);
+        break;
+      case 14:
+        line += "stack " + pick(5) + " " + pick(6) + " n=" + pick(4);
+        break;
+      case 15:
+        line += "loss " + pick(9) + " since=" + std::to_string(tick - random() % 10);
+        break;
+      case 16:
+        line += random() % 4 ? "thread 9" : random() % 2 ? "stop close" : "start";
+        break;
+      case 17:
+        line += "ringblock co=" + pick(5) + " tid=7 rec=1";
+        break;
     }
     out += line + '\n';
-    if (random() % 100 == 0) out += "block 1 seq=" + pick(9) + " base=" + std::to_string(tick) + " co=" + pick(4) + '\n';
+    if (random() % 100 == 0)
+      out += "block 1 seq=" + pick(9) + " base=" + std::to_string(tick) + " co=" + pick(4) + '\n';
   }
   return out;
 }
@@ -94,7 +127,8 @@ TEST(Model, AnyStreamAddsUp) {
     auto text = nonsense(seed, seed % 200);
     auto a = analyse(trace_text(text));
     ASSERT_EQ(a.report.self_ns + a.report.idle_ns + a.report.gap_ns, a.report.traced_ns)
-        << "seed " << seed << "\n" << text;
+        << "seed " << seed << "\n"
+        << text;
     auto inclusive = inclusive_ns(a.report.tree);
     ASSERT_EQ(inclusive[0], a.report.self_ns) << "seed " << seed;
     for (const auto& f : a.report.functions) {

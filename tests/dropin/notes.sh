@@ -15,16 +15,16 @@ function__tailcall 7
 cfunction__entry 7
 cfunction__return 7
 function__unwind 2
-coroutine__create 2
-coroutine__resume 2
-coroutine__yield 2
-coroutine__end 3
+coroutine__create 3
+coroutine__resume 3
+coroutine__yield 3
+coroutine__end 4
 state__open 2
 state__close 2"
 
 # One line per note: provider name semaphore operands...
 notes() {
-  readelf -nW "$1" | awk '
+  readelf -n "$1" | awk '
     $1 == "Provider:" { provider = $2 }
     $1 == "Name:" { name = $2 }
     /Location:/ { semaphore = $NF }
