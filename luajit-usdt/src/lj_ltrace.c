@@ -283,6 +283,7 @@ static void report_stack(lua_State *L, int reason, int skiptop)
   cTValue *frame;
   uint32_t n = 0, size = 0, i;
   struct { uint32_t id; int32_t ofs; } *v = NULL;
+  if (lt_ringon(lt)) lj_ltring_need(lt, 3);
   lt->L = L;
   L->lt_epoch = lt->epoch;
   for (frame = L->base-1; !frame_isbottom(L, frame); frame = frame_prev(frame)) {
@@ -316,6 +317,7 @@ static LJ_NOINLINE void change_current(lua_State *L, int skiptop)
   if (L->lt_epoch != lt->epoch) {
     report_stack(L, LTR_RESUMED, skiptop);
   } else {
+    if (lt_ringon(lt)) lj_ltring_need(lt, 2);
     lt->L = L;
     if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_SWITCH, 0, 1, coid(lt, L), 0);
   }
@@ -575,13 +577,15 @@ static void event_resume(LTState *lt, lua_State *co)
   int fresh = co->lt_id == 0 && co->status == LUA_OK;  /* It has no frames. */
   uint32_t id = coid(lt, co);
   if (lt_probeon(lt)) lj_ltprobe_resume(lt->L, co, id);
-  if (lt_ringon(lt)) ring_event(lt, id, LT_RESUME);
+  if (lt_ringon(lt)) lj_ltring_need(lt, 4);
   lt->L = co;
+  if (lt_ringon(lt)) ring_event(lt, id, LT_RESUME);
   if (fresh) co->lt_epoch = lt->epoch;
   if (co->lt_epoch != lt->epoch) report_stack(co, LTR_RESUMED, 0);
 }
 
-static void event_suspend(LTState *lt, lua_State *co, int status)
+static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
+			  int status)
 {
   if (lt_probeon(lt)) {
     if (status == LUA_YIELD)
@@ -589,6 +593,7 @@ static void event_suspend(LTState *lt, lua_State *co, int status)
     else
       lj_ltprobe_end(lt->L, co, co->lt_id, status);
   }
+  lt->L = resumer;
   if (lt_ringon(lt)) {
     uint64_t now = lj_ltring_clock();
     lj_ltring_put(lt, now, status == LUA_YIELD ? LTS_YIELD :
@@ -631,8 +636,7 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
   if (lt->ncall > ncall) lt->ncall = ncall;
   if (lt->on && lt->rec == rec) {
     check_current(lt, L, 0);
-    event_suspend(lt, L, status);
-    lt->L = lt->resumer[idx];
+    event_suspend(lt, L, lt->resumer[idx], status);
     if (status != LUA_YIELD) dropcalls(lt, L, 0);
   }
   return status;

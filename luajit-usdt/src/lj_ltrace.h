@@ -189,6 +189,7 @@ LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
 LJ_FUNC void lj_ltring_tick(LTState *lt, uint64_t now);
 LJ_FUNC void lj_ltring_note(LTState *lt);
 LJ_FUNC int lj_ltring_room(LTState *lt);
+LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
 LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 			   uint64_t a, uint64_t b);
 LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);

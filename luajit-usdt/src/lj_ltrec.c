@@ -82,7 +82,10 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 
 #define recoff(J)	(!J2LT(J)->on)
 
-/* Start of a root trace: leave it when tracing is switched. */
+/* Start of a root trace: leave it when tracing is switched. Nobody attached: a
+** function's trace has no guard, it would be executed by every recursive call
+** (4 % of the instructions of ackermann); a loop's is executed once, and a
+** recursion comes by other polls. */
 void lj_ltrace_recguard(jit_State *J)
 {
   global_State *g = J2G(J);
@@ -90,7 +93,9 @@ void lj_ltrace_recguard(jit_State *J)
   IRRef nins = J->cur.nins;
   lt->pendff = 0;
   if (J->parent) return;  /* Only root traces. */
-  if (!lt->on) {
+  if (!lt->on && bc_op(J->cur.startins) == BC_FUNCF) {
+    /* No guard. */
+  } else if (!lt->on) {
     TRef tr = emitir(IRT(IR_XLOAD, IRT_INT),
 		     lj_ir_kptr(J, &luajit_usdt_control), IRXLOAD_READONLY);
     emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));

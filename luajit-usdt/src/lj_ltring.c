@@ -347,6 +347,14 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
   }
 }
 
+/* Have room for a record of n words. Callers that change lt->L use it first:
+** a block that begins before the record shall name the old coroutine, one that
+** begins behind it the new one. */
+void lj_ltring_need(LTState *lt, uint32_t n)
+{
+  reserve(lt, n, lj_ltring_clock());
+}
+
 /* Commit n words at w: words 1.. are there, the first one makes them visible. */
 static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
 {
