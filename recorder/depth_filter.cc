@@ -18,7 +18,9 @@ bool is_ext(uint64_t w, uint32_t sub) {
 void DepthFilter::unwind(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   const uint32_t depth = scanner_.depth(), n = lt_lo(r[1]);
   const uint32_t hidden = depth > max_ ? depth - max_ : 0;
-  if (depth == LT_DEPTH_UNKNOWN || hidden == 0 || n > depth) {
+  const bool to_depth = lt_ext_arg(lt_payload(r[0])) == 1;
+  if (to_depth && n > max_) return;  // n - 1 calls stay: only hidden ones go
+  if (to_depth || depth == LT_DEPTH_UNKNOWN || hidden == 0 || n > depth) {
     out.insert(out.end(), r.begin(), r.end());
   } else if (n > hidden) {
     out.push_back(r[0]);

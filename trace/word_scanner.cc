@@ -112,7 +112,10 @@ void WordScanner::extension(const uint64_t* w, uint32_t p) {
       if (nwords >= 2) current_ = lt_lo(w[2]);
       break;
     case LTX_UNWIND:
-      unwind(id);
+      if (lt_ext_arg(p) == 1)
+        set_known(current_, id - 1);  // all but the id - 1 lowest
+      else
+        unwind(id);
       break;
     case LTX_CREATE:
       set_known(id, 0);

@@ -762,25 +762,39 @@ int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
 
 /* -- Errors --------------------------------------------------------------------------------- */
 
+/* Number of announced calls of L from a frame downwards. */
+static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop)
+{
+  uint32_t n = 0;
+  for (; frame > stop && !frame_isbottom(L, frame); frame = frame_prev(frame))
+    if (frame_id(L, frame, 0)) n++;
+  return n;
+}
+
 /* The frames of L above newbase are removed by an error. */
 void lj_ltrace_unwind(lua_State *L, TValue *newbase)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  cTValue *frame, *stop = newbase-1;
-  uint32_t n = 0, top = LT_ID_NONE;
-  if (L->base <= newbase || lt_mute(g)) return;
+  cTValue *frame = newbase-1;
+  uint32_t n, id = 0;
+  if ((L->base <= newbase && !lt->lostframes) || lt_mute(g)) return;
   check_current(lt, L, 0);
-  for (frame = L->base-1; frame > stop; frame = frame_prev(frame))
-    if (frame_id(L, frame, 0)) n++;
-  for (; !frame_isbottom(L, frame); frame = frame_prev(frame)) {
-    uint32_t id = frame_id(L, frame, 0);
-    if (id) { top = id; break; }
-  }
+  n = count_calls(L, L->base-1, frame);
+  for (; !id && !frame_isbottom(L, frame); frame = frame_prev(frame))
+    id = frame_id(L, frame, 0);
+  if (!id) id = LT_ID_NONE;
   dropcalls(lt, L, stackofs(L, newbase)+1);
-  if (!n) return;
+  if (!n && !lt->lostframes) return;
   if (lt_probeon(lt)) lj_ltprobe_unwind(L, (uint32_t)stackofs(L, newbase));
-  if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_UNWIND, 0, 1, lt_pack(n, top), 0);
+  if (!lt_ringon(lt)) return;
+  if (lt->lostframes) {
+    n = count_calls(L, newbase-1, tvref(L->stack));
+    lj_ltring_ext(lt, LTX_UNWIND, 1, 1, lt_pack(n+1, id), 0);
+    lt->lostframes = 0;
+  } else {
+    lj_ltring_ext(lt, LTX_UNWIND, 0, 1, lt_pack(n, id), 0);
+  }
 }
 
 /* -- Switching -------------------------------------------------------------------------------- */

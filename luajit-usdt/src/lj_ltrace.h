@@ -99,6 +99,7 @@ typedef struct LTState {
   GCRef pendfn;
   uint32_t nguard;	/* Recorder: IR instructions of the guard. */
   uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
+  uint32_t lostframes;	/* Frames of compiled code were not restored. */
   uint32_t forked;	/* In a child that has no ring of its own yet. */
   /* Ring. */
   struct lt_ring *ring;
