@@ -52,11 +52,11 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
       out.kind = "ff";
       break;
     case LT_FUNC_C:
-      out.kind = "c";
+      out.kind = std::string("c");
       break;
     default:
       out.kind = "unknown";
-      out.name = std::string("function #").append(std::to_string(f.id));
+      out.name = std::to_string(f.id).insert(0, "function #");
       return out;
   }
   if (!f.name.empty() && !f.hint) return out;

@@ -91,7 +91,7 @@ void Synth::describe() {
     f.flags = LT_FUNC_HINT;
     f.id = i;
     f.firstline = i;
-    append_func(records, f, "@synth.lua", "f" + std::to_string(i));
+    append_func(records, f, "@synth.lua", std::to_string(i).insert(0, 1, 'f'));
     if (records.size() < 1 << 20 && i != functions_) continue;
     writer_.write_funcs(1, 1, records);
     records.clear();
