@@ -26,8 +26,9 @@ def parse(argv):
     p.add_argument("--patched", help="patched luajit to use instead of the build's")
     p.add_argument("--upstream", help="unpatched luajit to use instead of the build's")
     p.add_argument("--only", help="programs, comma-separated (default: all)")
-    p.add_argument("--rounds", type=int, help="rounds of interleaved runs (default 15)")
-    p.add_argument("--seconds", type=float, help="length of one run (default 0.1)")
+    p.add_argument("--rounds", type=int,
+                   help="rounds of interleaved runs (default 25 for idle, else 5)")
+    p.add_argument("--seconds", type=float, help="length of one run (default 0.05)")
     p.add_argument("--events", type=int, help="events of synthetic traces "
                    "(default: LUATRACE_BENCH_EVENTS or 20000000)")
     p.add_argument("--jobs", type=int, help="parallel instruction counts (default: all cores)")
@@ -43,10 +44,8 @@ def parse(argv):
 
 
 def defaults(args):
-    if args.rounds is None:
-        args.rounds = 1 if args.tiny else 15
     if args.seconds is None:
-        args.seconds = 0.0 if args.tiny else 0.1
+        args.seconds = 0.0 if args.tiny else 0.05
     if args.events is None:
         many = 60_000 if args.tiny else 20_000_000
         args.events = int(os.environ.get("LUATRACE_BENCH_EVENTS", many))

@@ -18,7 +18,7 @@ NODES = {1_000: 80, 100_000: 25, 1_000_000: 15}  # call-tree nodes: aim in M eve
 
 def best_of(setup, command):
     """The run with the least CPU time of a few."""
-    return min((measure(command) for _ in range(setup.args.rounds)), key=lambda c: c.cpu)
+    return min((measure(command) for _ in range(setup.rounds())), key=lambda c: c.cpu)
 
 
 def row(table, name, events, cost, size, aim):

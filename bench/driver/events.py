@@ -26,7 +26,7 @@ def samples_of(setup, program, jit):
     luajit = setup.luajit("")
     both = {"untraced": Variant(luajit, jit),
             "traced": Variant(luajit, jit, recorder(setup))}
-    return interleave(both, program, setup.size(program), setup.args.rounds, setup.args.seconds)
+    return interleave(both, program, setup.size(program), setup.rounds(), setup.args.seconds)
 
 
 def section(setup):
@@ -49,5 +49,6 @@ def section(setup):
         table.add(program.name, "on" if jit else "off", f"{total / floor:.2f}",
                   f"{(total - own) / floor:.2f}", f"{total:.1f}", f"{total - own:.1f}",
                   f"{spread:.1f}", f"{own:.1f}", count)
+    table.tell_loss(sum(samples["traced"].lost for *_, samples in measured))
     table.notes.append(f"floor {floor:.2f} ns (rdtsc alone {rdtsc:.2f} ns)")
     return table

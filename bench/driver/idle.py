@@ -10,6 +10,7 @@ from runner import Variant, instructions, interleave
 from setup import BENCH, Program
 from table import Table, geomean
 
+ROUNDS = 25  # Differences of a percent need many.
 EMPTY = Program("empty", BENCH / "events" / "empty.lua", 0, 0)
 
 
@@ -39,10 +40,10 @@ def count_all(setup, programs):
 
 def time_one(setup, jit, program):
     """Ratios of CPU time: (patched / upstream, upstream / upstream)."""
-    args = setup.args
     three = variants(setup, jit)
     three["again"] = three["upstream"]
-    samples = interleave(three, program, setup.size(program), args.rounds, args.seconds)
+    samples = interleave(three, program, setup.size(program), setup.rounds(ROUNDS),
+                         setup.args.seconds)
     upstream = samples["upstream"]
     return samples["patched"].over(upstream), samples["again"].over(upstream)
 

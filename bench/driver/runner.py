@@ -40,6 +40,7 @@ class Run:
     elapsed: list  # CPU seconds of each repetition
     calls: list  # calls seen by the profiler in each repetition
     output: str  # what one repetition printed
+    lost: int  # events that luatrace-record says it lost
 
 
 def environment(scratch=None):
@@ -65,7 +66,9 @@ def run(variant, program, size, repetitions, scratch=None, timeout=300):
     one = lines[: len(lines) // repetitions]
     if one * repetitions != lines:
         raise Missing(f"{program.name}: repetitions print different results")
-    return Run([max(e, 1e-6) for e in elapsed], calls, "\n".join(one))
+    lost = re.findall(r"LOST: ([\d,]+) event", done.stderr)
+    return Run([max(e, 1e-6) for e in elapsed], calls, "\n".join(one),
+               sum(int(n.replace(",", "")) for n in lost))
 
 
 def repetitions_for(variant, program, size, seconds, scratch=None):
@@ -85,6 +88,7 @@ def interleave(variants, program, size, rounds, seconds, scratch=None):
         for name in order[turn % len(order):] + order[: turn % len(order)]:
             done = run(variants[name], program, size, repetitions[name], scratch)
             samples[name].rounds.append(done.elapsed)
+            samples[name].lost += done.lost
             outputs.add(done.output)
     if len(outputs) != 1:
         raise Missing(f"{program.name}: variants print different results: {outputs}")

@@ -58,6 +58,10 @@ class Setup:
     def size(self, program):
         return program.small if self.args.tiny else program.size
 
+    def rounds(self, default=5):
+        """Rounds of a section: as asked for, else its own number."""
+        return self.args.rounds or (1 if self.args.tiny else default)
+
     def programs(self):
         """The classic programs that --only leaves."""
         wanted = set(self.args.only.split(",")) if self.args.only else None

@@ -24,14 +24,13 @@ def peer_seconds(setup, name, program, jit):
 
 
 def measure_program(setup, program, jit):
-    """Best seconds: untraced, traced, C hook, Lua hook."""
+    """(best seconds untraced, traced, with the C hook, the Lua hook), events lost."""
     luajit, args = setup.luajit(""), setup.args
     both = interleave({"untraced": Variant(luajit, jit),
                        "traced": Variant(luajit, jit, recorder(setup))},
-                      program, setup.size(program), args.rounds, args.seconds)
-    return [both["untraced"].best(), both["traced"].best(),
-            peer_seconds(setup, "hookprof_c", program, jit),
-            peer_seconds(setup, "hookprof_lua", program, jit)]
+                      program, setup.size(program), setup.rounds(), args.seconds)
+    peers = [peer_seconds(setup, name, program, jit) for name in ("hookprof_c", "hookprof_lua")]
+    return [both["untraced"].best(), both["traced"].best(), *peers], both["traced"].lost
 
 
 def ratios(seconds):
@@ -45,8 +44,10 @@ def section(setup):
                   "below both profilers everywhere",
                   ["program", "luatrace", "C hook", "Lua hook", "luatrace -joff",
                    "C hook -joff", "Lua hook -joff"])
-    seconds = {(p.name, jit): measure_program(setup, p, jit)
-               for p in setup.programs() for jit in (True, False)}
+    seconds, lost = {}, 0
+    for key in [(p, jit) for p in setup.programs() for jit in (True, False)]:
+        seconds[key[0].name, key[1]], n = measure_program(setup, *key)
+        lost += n
     rows = {}
     for label, parts in WORKLOADS.items():
         if all((name, True) in seconds for name in parts):
@@ -60,4 +61,5 @@ def section(setup):
     means = [geomean(r for r in column if r == r) for jit in (True, False)
              for column in zip(*(ratios(seconds[p.name, jit]) for p in setup.programs()))]
     table.add("**geometric mean**", *(f"{m:.2f}" for m in means))
+    table.tell_loss(lost)
     return table

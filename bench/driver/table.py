@@ -35,6 +35,7 @@ class Samples:
     """Seconds (or counts) of one variant: a list per round."""
 
     rounds: list = field(default_factory=list)
+    lost: int = 0  # events, all rounds
 
     def best(self):
         return min(min(r) for r in self.rounds)
@@ -61,6 +62,11 @@ class Table:
     def add(self, *cells):
         assert len(cells) == len(self.columns), cells
         self.rows.append([str(c) for c in cells])
+
+    def tell_loss(self, lost):
+        """A lost event is cheaper than a kept one: say so if there were any."""
+        if lost:
+            self.notes.append(f"timed recordings lost {lost:,} events")
 
     def text(self):
         grid = [self.columns] + self.rows

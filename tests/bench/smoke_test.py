@@ -71,6 +71,7 @@ def main():
     found = tables(done.stdout)
     events, slowdown, speed, size = found.values()
     for name in ("fib", "methods", "floats"):
+        check(name in events, f"no row {name!r} in {sorted(events)}")
         check([cells[0] for cells in events[name]] == ["on", "off"], f"{name}: JIT on and off")
         check(all(re.fullmatch(r"\d+\.\d+", cells[1]) for cells in events[name]), events[name])
         check(all(int(cells[-1]) > 0 for cells in events[name]), f"{name}: no events")
