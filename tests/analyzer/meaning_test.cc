@@ -106,6 +106,23 @@ TEST(Meaning, UnwindEndsCallsAtOneMoment) {
   EXPECT_EQ(a.trust().anomalies(), 0u);
 }
 
+TEST(Meaning, UnwindToADepth) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    10 entry 2
+    20 entry 3
+    25 entry 4
+    30 unwindto 1 top=1
+    40 return 1
+    40 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 40, 40, 20}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 20, 20, 10}));
+  EXPECT_EQ(a.trust().unwound, 3u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
 TEST(Meaning, CoroutineRuns40Of240) {
   auto a = analyse(trace_text(R"(
     0 start

@@ -12,9 +12,13 @@
 #include "analyzer/symbols/symbolizer.h"
 
 // A function with a name that must be found, in C and in C++.
-extern "C" __attribute__((noinline)) int traced_c_function(int x) { return x + 1; }
+extern "C" __attribute__((noinline)) int traced_c_function(int x) {
+  return x + 1;
+}
 namespace traced {
-__attribute__((noinline)) int cxx_function(int x) { return x + 2; }
+__attribute__((noinline)) int cxx_function(int x) {
+  return x + 2;
+}
 }  // namespace traced
 
 namespace luatrace {
