@@ -521,8 +521,25 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
   return makeasmfunc(lj_bc_ofs[op]);
 }
 
-/* Override slots of the dispatch table. all: everything is overridden already. */
-void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all)
+#if LJ_LTVMFAST
+/* The plain case: only event words are wanted (see lj_ltvm.c). */
+static void dispatch_fast(global_State *g, ASMFunction *disp)
+{
+  LTState *lt = G2LT(g);
+  uint32_t i;
+  for (i = BC_FUNCF; i < BC__MAX; i++)
+    lt->target[i-BC_FUNCF] = makeasmfunc(lj_bc_ofs[i]);
+  if (!lt_jiton(g))
+    lt->target[0] = makeasmfunc(lj_bc_ofs[BC_IFUNCF]);
+  disp[BC_FUNCF] = disp[BC_IFUNCF] = disp[BC_JFUNCF] = lj_ltrace_vmfunc;
+  disp[BC_RETM] = disp[BC_RET] = disp[BC_RET0] = disp[BC_RET1] =
+    lj_ltrace_vmret;
+}
+#endif
+
+/* Override slots of the dispatch table. all: calls are overridden already.
+** plain: nobody else wants calls, returns or instructions. */
+void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
 {
   uint32_t i;
   disp[BC_RETM] = disp[BC_RET] = disp[BC_RET0] = disp[BC_RET1] = lj_vm_record;
@@ -533,6 +550,11 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all)
   /* The assembler versions of resume cannot tell. */
   i = G2LT(g)->coop;
   if (i) disp[i] = disp[i+1] = lj_vm_callhook;
+#if LJ_LTVMFAST
+  if (plain && G2LT(g)->on == LTON_RING) dispatch_fast(g, disp);
+#else
+  UNUSED(plain);
+#endif
 }
 
 /* -- Coroutines ------------------------------------------------------------------------ */
@@ -827,6 +849,7 @@ static void set_on(lua_State *L, uint32_t on)
 #if LJ_HASJIT
   lj_trace_flushall(L);
 #endif
+  g->dispatchmode |= 0x80;  /* A bit nobody has: forces the update. */
   lj_dispatch_update(g);
 }
 
@@ -849,6 +872,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
   }
   if ((on & ~was)) {
     lt->rec++;
+    lt->rec2 = lt->rec << 1;
     lt->epoch++;
     lt->cfuncs = luajit_usdt_control.cfuncs;
     lt->L = NULL;
@@ -871,6 +895,7 @@ static void resync(lua_State *L, const BCIns *pc)
   if (!lt->ring) {
     reason = LTR_FORK;
     lt->rec++;  /* All functions have to be described again. */
+    lt->rec2 = lt->rec << 1;
     lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
     lt->refused = 0;
     lt->L = NULL;

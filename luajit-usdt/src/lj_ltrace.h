@@ -87,6 +87,8 @@ typedef struct LTState {
   uint32_t cfuncs;	/* LTC_* of this recording. */
   uint32_t refused;	/* Value of the control word's ring at which the
 			** recorder did not want us: try again when it changes. */
+  uint32_t rec2;	/* 2*rec: lt_rec of prototypes that have events. */
+  ASMFunction target[BC__MAX-BC_FUNCF];  /* Static targets of FUNC*. */
   LTFunc *func;		/* Indexed by function id. */
   uint32_t *chash;	/* C function address -> id, open addressing. */
   uint32_t chashmask, chashn;
@@ -135,7 +137,8 @@ LJ_FUNC void lj_ltrace_newstate(lua_State *L);
 LJ_FUNC void lj_ltrace_closestate(lua_State *L);
 LJ_FUNC void lj_ltrace_freestate(global_State *g);
 LJ_FUNC int lj_ltrace_switch(lua_State *L, const BCIns *pc);
-LJ_FUNC void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all);
+LJ_FUNC void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all,
+				int plain);
 
 LJ_FUNC void lj_ltrace_entry(lua_State *L, GCproto *pt);
 LJ_FUNC ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc);
@@ -179,6 +182,15 @@ LJ_FUNC void lj_ltrace_jitevent(lua_State *L, GCobj *what, int32_t info,
 				int32_t line);
 LJ_FUNC void lj_ltrace_jitout(lua_State *L, GCobj *what, uint32_t kind,
 			      uint32_t ofs, int32_t line);
+#endif
+
+#if LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
+#define LJ_LTVMFAST		1
+LJ_ASMF void lj_ltrace_vmfunc(void);
+LJ_ASMF void lj_ltrace_vmret(void);
+extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
+#else
+#define LJ_LTVMFAST		0
 #endif
 
 /* -- Between lj_ltrace.c and lj_ltring.c ------------------------------------ */

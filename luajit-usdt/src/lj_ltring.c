@@ -66,6 +66,12 @@ LTControl luajit_usdt_control = {
 
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
+#if LJ_LTVMFAST
+/* The same under a name that needs no relocation. */
+extern LTControl lj_ltcontrol
+  __attribute__((alias("luajit_usdt_control"), visibility("hidden")));
+#endif
+
 static void env_string(const char *name, char *to, size_t size)
 {
   const char *s = secure_getenv(name);
@@ -234,6 +240,7 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
   else
     st_rel(&r->head, r->head+1);
   check_recorder(lt, now);
+  if (lt->thread != lj_ltring_thread()) lt->thread = 0;  /* To be noted. */
   if (!losing && r && (r->flags & LT_RING_BLOCK) && !ring_free(lt))
     wait_free(lt);
   if (!losing && ring_free(lt)) {
