@@ -53,8 +53,14 @@ test("hostile names, chunks and kinds are shown as they are and run nowhere", as
     }, seen);
     await page.evaluate((n) => luatracePage.pick(n), node);
     assert.equal(await page.textContent("#crumbs button[aria-current]"), seen);
+    await page.mouse.move(600, 5);
     await page.mouse.move(600, 155);
-    assert.ok((await textIn(page, "#tooltip .name")).includes(seen), seen);
+    // Shown with the next frame; a name that never comes fails by time-out.
+    await page.waitForFunction(
+      (name) => document.querySelector("#tooltip .name")?.textContent.includes(name),
+      seen,
+      { timeout: 10000 },
+    );
     await page.evaluate(() => luatracePage.zoomTo(0));
   }
   await page.click("[data-view=callers]");
