@@ -43,9 +43,11 @@ Loaded Load(const std::string& name) {
   if (!directives["c-functions"].empty()) loaded.request.c_functions = directives["c-functions"];
   if (!directives["status"].empty()) loaded.status = std::stoi(directives["status"]);
   loaded.request.reduce.main = name + ".lua:0";
-  for (const auto& f : Words(directives["ignore"])) loaded.request.reduce.ignore.insert(names.at(f));
+  for (const auto& f : Words(directives["ignore"]))
+    loaded.request.reduce.ignore.insert(names.at(f));
   loaded.request.env = {{"CONFORMANCE_MODULE", CONFORMANCE_MODULE_DIR "/?.so"},
-                        {"LUA_PATH", ";;"}, {"LUA_CPATH", ";;"}};
+                        {"LUA_PATH", ";;"},
+                        {"LUA_CPATH", ";;"}};
   return loaded;
 }
 

@@ -67,8 +67,7 @@ TEST(Notation, Coroutines) {
 
 TEST(Notation, MistakesAreNamed) {
   EXPECT_EQ(ErrorOf("trace {\n  h }"), "t.expect:2: no function has the marker --:h");
-  EXPECT_EQ(ErrorOf("trace { f { g ~ } }"),
-            "t.expect:1: cannot end here: t.lua:2 is still open");
+  EXPECT_EQ(ErrorOf("trace { f { g ~ } }"), "t.expect:1: cannot end here: t.lua:2 is still open");
   EXPECT_EQ(ErrorOf("co x { f }\ntrace { create x resume x\nresume x }"),
             "t.expect:3: x cannot be resumed");
   EXPECT_EQ(ErrorOf("trace { f"), "t.expect:2: an event expected, not ''");

@@ -2,7 +2,7 @@
 -- C functions that fail, below and above Lua functions.
 local function bad(i) --:bad
   local s = string.rep("x", 3)
-  return string.gsub(s, "(", i)
+  return string.gsub(s, "%", i)
 end
 local function worse() --:worse
   local x = setmetatable({}, { __index = string.match })

@@ -54,8 +54,8 @@ class Reducer {
     if (line.event == "suspend") return Suspend(line);
     if (line.event == "create") {
       Add(Kind::kCreate, 0, "co" + std::to_string(Coroutine(line.what)));
-    } else if (line.event != "collect" && line.event != "start" && line.event != "stop" &&
-               line.event != "open") {
+    } else if (line.event != "collect" && line.event != "abandon" && line.event != "start" &&
+               line.event != "stop" && line.event != "open") {
       Add(Kind::kOther, 0, std::string(line.event) + " " + std::string(line.what));
     }
   }
@@ -83,6 +83,8 @@ class Reducer {
 
   bool Keep(const std::string& what) const {
     if (!started_ || options_.ignore.count(what)) return false;
+    // Finalizers of the standard files and of loaded modules, when the state is closed.
+    if (ended_ && what.starts_with("C:")) return false;
     return !(options_.ignore_coroutine_c && what.starts_with("C:coroutine."));
   }
 
@@ -122,6 +124,7 @@ class Reducer {
   void Pop(Stack* stack, Kind kind) {
     Open top = std::move(stack->calls.back());
     stack->calls.pop_back();
+    ended_ |= top.what == options_.main;
     if (top.kept) Add(kind, stack->kept--, std::move(top.what));
   }
 
@@ -147,6 +150,7 @@ class Reducer {
   Reduced* result_;
   size_t number_ = 0;
   bool started_ = false;
+  bool ended_ = false;
   uint32_t co_ = 1;
   std::vector<uint32_t> resumers_;
   std::unordered_map<std::string, uint32_t> numbers_{{"1", 1}};

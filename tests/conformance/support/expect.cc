@@ -17,9 +17,9 @@ using Variables = std::map<std::string, long>;
 
 struct Step {
   enum Type { kEnter, kReturn, kTail, kUnwind, kCreate, kResume, kYield, kFail } type;
-  std::string what;               // function, or name of a coroutine
-  const Item* item = nullptr;     // kCreate
-  std::vector<long> args;         // kCreate
+  std::string what;            // function, or name of a coroutine
+  const Item* item = nullptr;  // kCreate
+  std::vector<long> args;      // kCreate
 };
 
 class Expander {
@@ -62,16 +62,24 @@ class Expander {
 
   void ExpandItem(const Item& item, const Variables& vars, std::vector<Step>* to) {
     switch (item.type) {
-      case ItemType::kCall: return ExpandCall(item, vars, to);
-      case ItemType::kRule: return ExpandRule(item, vars, to);
-      case ItemType::kRepeat: return ExpandRepeat(item, vars, to);
-      case ItemType::kFor: return ExpandFor(item, vars, to);
+      case ItemType::kCall:
+        return ExpandCall(item, vars, to);
+      case ItemType::kRule:
+        return ExpandRule(item, vars, to);
+      case ItemType::kRepeat:
+        return ExpandRepeat(item, vars, to);
+      case ItemType::kFor:
+        return ExpandFor(item, vars, to);
       case ItemType::kIf:
         return Expand(Eval(item, item.args[0], vars) ? item.body : item.other, vars, to);
-      case ItemType::kCreate: return Add(item, {Step::kCreate, item.alias, &item, Args(item, vars)}, to);
-      case ItemType::kResume: return Add(item, {Step::kResume, item.name, &item, {}}, to);
-      case ItemType::kYield: return Add(item, {Step::kYield, "", &item, {}}, to);
-      case ItemType::kFail: return Add(item, {Step::kFail, "", &item, {}}, to);
+      case ItemType::kCreate:
+        return Add(item, {Step::kCreate, item.alias, &item, Args(item, vars)}, to);
+      case ItemType::kResume:
+        return Add(item, {Step::kResume, item.name, &item, {}}, to);
+      case ItemType::kYield:
+        return Add(item, {Step::kYield, "", &item, {}}, to);
+      case ItemType::kFail:
+        return Add(item, {Step::kFail, "", &item, {}}, to);
     }
   }
 
@@ -141,19 +149,32 @@ class Expander {
   long Apply(const Item& item, char op, long a, long b) const {
     if ((op == '/' || op == '%') && b == 0) Fail(item, "division by zero");
     switch (op) {
-      case '+': return a + b;
-      case '-': return a - b;
-      case '*': return a * b;
-      case '/': return a / b;
-      case '%': return a % b;
-      case '<': return a < b;
-      case '>': return a > b;
-      case 'e': return a == b;
-      case 'n': return a != b;
-      case 'l': return a <= b;
-      case 'g': return a >= b;
-      case '&': return a && b;
-      default: return a || b;
+      case '+':
+        return a + b;
+      case '-':
+        return a - b;
+      case '*':
+        return a * b;
+      case '/':
+        return a / b;
+      case '%':
+        return a % b;
+      case '<':
+        return a < b;
+      case '>':
+        return a > b;
+      case 'e':
+        return a == b;
+      case 'n':
+        return a != b;
+      case 'l':
+        return a <= b;
+      case 'g':
+        return a >= b;
+      case '&':
+        return a && b;
+      default:
+        return a || b;
     }
   }
 
@@ -175,7 +196,8 @@ class Machine {
     Instance main;
     main.number = 1;
     main.steps = expander_->Steps(script_.trace, {});
-    if (RunUntilPause(&main, 0) != "done")
+    const std::string end = RunUntilPause(&main, 0);
+    if (end != "done" && end != "open")
       throw ExpectError("the main program can neither yield nor fail");
   }
 
@@ -200,7 +222,7 @@ class Machine {
       Do(co, step, level);
     }
     co->dead = true;
-    return "done";
+    return co->stack.empty() ? "done" : "open";  // open: the program ends here
   }
 
   void Do(Instance* co, const Step& step, int level) {
@@ -208,12 +230,18 @@ class Machine {
       case Step::kEnter:
         co->stack.push_back(step.what);
         return Add(co, Kind::kEntry, step.what);
-      case Step::kReturn: return Leave(co, Kind::kReturn, step);
-      case Step::kTail: return Leave(co, Kind::kTail, step);
-      case Step::kUnwind: return Leave(co, Kind::kUnwind, step);
-      case Step::kCreate: return Create(step);
-      case Step::kResume: return Resume(step, level);
-      default: return;
+      case Step::kReturn:
+        return Leave(co, Kind::kReturn, step);
+      case Step::kTail:
+        return Leave(co, Kind::kTail, step);
+      case Step::kUnwind:
+        return Leave(co, Kind::kUnwind, step);
+      case Step::kCreate:
+        return Create(step);
+      case Step::kResume:
+        return Resume(step, level);
+      default:
+        return;
     }
   }
 
@@ -249,7 +277,7 @@ class Machine {
     if (level > kMaxResumeDepth) expander_->Fail(*step.item, "resumes are nested too deep");
     calls_->push_back({Kind::kResume, 0, 0, "co" + std::to_string(co->number)});
     std::string status = RunUntilPause(co.get(), level + 1);
-    calls_->push_back({Kind::kSuspend, 0, 0, status});
+    if (status != "open") calls_->push_back({Kind::kSuspend, 0, 0, status});
   }
 
   const Script& script_;
@@ -272,7 +300,8 @@ std::map<std::string, std::string> FunctionNames(const std::string& lua_source,
     if (mark != std::string::npos) {
       std::string name = text.substr(mark + 3, text.find_first_of(" \t", mark) - mark - 3);
       if (!names.emplace(name, file + ":" + std::to_string(line)).second)
-        throw ExpectError(file + ":" + std::to_string(line) + ": marker " + name + " is there twice");
+        throw ExpectError(file + ":" + std::to_string(line) + ": marker " + name +
+                          " is there twice");
     }
     at = end + 1;
   }

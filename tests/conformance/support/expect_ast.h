@@ -44,8 +44,8 @@ struct Rule {
 
 struct Script {
   std::map<std::string, std::string> directives;
-  std::map<std::string, std::string> names;         // `let` bindings
-  std::map<std::string, std::vector<Rule>> rules;   // clauses, first match counts
+  std::map<std::string, std::string> names;        // `let` bindings
+  std::map<std::string, std::vector<Rule>> rules;  // clauses, first match counts
   std::map<std::string, Rule> coroutines;
   std::vector<Item> trace;
 };

@@ -18,7 +18,9 @@ struct Token {
   int line = 0;
 };
 
-bool IsNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsNameStart(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) || c == '_';
+}
 bool IsNameChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':' ||
          c == '$';
@@ -126,7 +128,8 @@ class Parser {
     if (!Accept(text)) Fail(std::string(text) + " expected, not '" + token_.text + "'");
   }
   std::string Name(const char* what) {
-    if (token_.type != Token::kName) Fail(std::string(what) + " expected, not '" + token_.text + "'");
+    if (token_.type != Token::kName)
+      Fail(std::string(what) + " expected, not '" + token_.text + "'");
     std::string name = token_.text;
     Advance();
     return name;
@@ -204,8 +207,10 @@ class Parser {
   }
   Item ParseCall(Item item) {
     if (Is("{")) item.body = Block();
-    if (Accept("!")) item.ending = Ending::kUnwind;
-    else if (Accept("~")) item.ending = Ending::kOpen;
+    if (Accept("!"))
+      item.ending = Ending::kUnwind;
+    else if (Accept("~"))
+      item.ending = Ending::kOpen;
     else if (Accept("=>")) {
       item.ending = Ending::kTail;
       if (!Accept("-")) item.other = Single();

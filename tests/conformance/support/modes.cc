@@ -31,7 +31,8 @@ std::vector<std::string> Flavours() {
 }
 
 std::string Identifier(std::string name) {
-  std::replace_if(name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
   return name;
 }
 
@@ -39,8 +40,8 @@ void Add(const std::string& flavour, const std::string& variant, const std::stri
          const std::vector<Options>& options, std::vector<Mode>* modes) {
   std::string luajit = BuildDir() + "/luajit/" + flavour;
   for (const Options& o : options)
-    modes->push_back({prefix + o.name, luajit + variant + "/luajit", luajit + "-upstream/luajit",
-                      o.flags});
+    modes->push_back(
+        {prefix + o.name, luajit + variant + "/luajit", luajit + "-upstream/luajit", o.flags});
 }
 
 }  // namespace
@@ -52,18 +53,20 @@ std::vector<Mode> AllModes() {
   for (const std::string& flavour : Flavours()) {
     bool first = modes.empty();
     std::string prefix = first ? "" : Identifier(flavour) + "_";
-    Add(flavour, "", prefix, first ? std::vector{on, off, eager, plain} : std::vector{on, off, eager},
-        &modes);
+    Add(flavour, "", prefix,
+        first ? std::vector{on, off, eager, plain} : std::vector{on, off, eager}, &modes);
     if (first) Add(flavour, "-assert", "assert_", {on, off, eager}, &modes);
   }
   return modes;
 }
 
-std::string Product(const std::string& name) { return BuildDir() + "/bin/" + name; }
+std::string Product(const std::string& name) {
+  return BuildDir() + "/bin/" + name;
+}
 
 std::string Missing(const Mode& mode) {
-  for (const std::string& path : {mode.luajit, mode.upstream, Product("luatrace-record"),
-                                  Product("luatrace-analyze")})
+  for (const std::string& path :
+       {mode.luajit, mode.upstream, Product("luatrace-record"), Product("luatrace-analyze")})
     if (access(path.c_str(), X_OK) != 0) return path + " was not built";
   return "";
 }

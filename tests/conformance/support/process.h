@@ -4,20 +4,20 @@
 // when the time limit is reached.
 #pragma once
 
+#include <sys/types.h>
 #include <functional>
 #include <string>
-#include <sys/types.h>
 #include <utility>
 #include <vector>
 
 namespace luatrace::test {
 
 struct RunOptions {
-  std::string cwd;                                           // empty: inherit
-  std::vector<std::pair<std::string, std::string>> env;      // added to ours
-  int timeout_ms = 60'000;                                   // wall clock, milliseconds
-  size_t max_output = size_t{256} << 20;                     // bytes kept per stream
-  std::function<void(pid_t)> started;                        // called once, right after fork
+  std::string cwd;                                       // empty: inherit
+  std::vector<std::pair<std::string, std::string>> env;  // added to ours
+  int timeout_ms = 60'000;                               // wall clock, milliseconds
+  size_t max_output = size_t{256} << 20;                 // bytes kept per stream
+  std::function<void(pid_t)> started;                    // called once, right after fork
 };
 
 struct RunResult {

@@ -26,8 +26,9 @@ RunOptions Options(const RecordRequest& request) {
 
 Recorded Record(const Mode& mode, const RecordRequest& request, const ScratchDir& scratch) {
   std::string trace = scratch.File("trace.bin");
-  std::vector<std::string> argv{Product("luatrace-record"), "-q", "--block", "-o", trace,
-                                "--c-functions", request.c_functions, "--"};
+  std::vector<std::string> argv{
+      Product("luatrace-record"), "-q", "--block", "-o", trace, "--c-functions",
+      request.c_functions,        "--"};
   for (auto& word : Program(mode.luajit, mode, request)) argv.push_back(word);
   std::vector<std::string> dump{Product("luatrace-analyze"), "--dump=calls", trace};
   Recorded result;

@@ -14,17 +14,17 @@
 namespace luatrace::test {
 
 struct RecordRequest {
-  std::string program;                  // path of the .lua file
-  std::vector<std::string> args;        // its arguments
-  std::string c_functions = "user";     // class for --c-functions
+  std::string program;               // path of the .lua file
+  std::vector<std::string> args;     // its arguments
+  std::string c_functions = "user";  // class for --c-functions
   std::vector<std::pair<std::string, std::string>> env;
   ReduceOptions reduce;
   int timeout_ms = 60'000;
 };
 
 struct Recorded {
-  RunResult run;       // the program under luatrace-record
-  RunResult analyze;   // luatrace-analyze --dump=calls; its output is cleared
+  RunResult run;      // the program under luatrace-record
+  RunResult analyze;  // luatrace-analyze --dump=calls; its output is cleared
   Reduced reduced;
   std::string commands;  // shell lines that repeat both steps
 };
