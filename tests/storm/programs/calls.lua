@@ -5,7 +5,7 @@ local function even(n) if n == 0 then return true end return (select(1, n - 1)) 
 local function down(n, ...) if n == 0 then return select("#", ...) end return down(n - 1, n, ...) end
 local function nest(n) if n > 0 then return 1 + nest(n - 1) end return 0 end
 local sum = 0
-for round = 1, 60 do
+for round = 1, 2500 do
   sum = sum + fib(17) + (even(200) and 1 or 0) + nest(300)
   for i = 1, 30 do sum = sum + down(i % 9) end
 end

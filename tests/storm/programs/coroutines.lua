@@ -7,7 +7,7 @@ local function filter(f, from)
   end)
 end
 local sum, dead = 0, 0
-for round = 1, 250 do
+for round = 1, 6000 do
   for x in filter(function(x) return x % 3 ~= 0 end, source(60)) do sum = sum + x end
   local co = coroutine.create(function(a)
     local ok = pcall(function() coroutine.yield(a); error("inside") end)

@@ -7,7 +7,7 @@ local function thrower(depth, what)
 end
 local function handler(e) return tostring(e) .. "!" end
 local caught, text = 0, ""
-for i = 1, 12000 do
+for i = 1, 60000 do
   local ok, e = pcall(thrower, i % 11, i)
   if not ok then caught = caught + e % 7 end
   if i % 5 == 0 then
