@@ -106,6 +106,7 @@ Session::Traced* Session::traced_for(const Hello& hello, uint32_t clock, std::st
   });
   if (number == 0) {
     why = accepted ? "the file is complete" : "its clock is not the file's";
+    if (!output->writer().ok()) why = output->writer().error();
     return nullptr;
   }
   traced_.push_back({next_key_++,

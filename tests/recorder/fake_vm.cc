@@ -104,6 +104,7 @@ struct State {
   FILE* log = nullptr;
   bool drop = false;
   bool fast = false;  // no log
+  bool off = false;   // nobody wants the events
   size_t pos = 0;     // words of the current block
   uint64_t head = 0, meta_head = 0;
   uint64_t lost = 0, lost_since = 0, lost_all = 0;
@@ -121,6 +122,8 @@ struct State {
     const uint64_t tail = std::atomic_ref(ring->tail).load(std::memory_order_acquire);
     return head - tail < ring->nblocks;
   }
+
+  bool detached() const { return std::atomic_ref(ring->detach).load() != 0; }
 
   void put(uint64_t w) {
     std::atomic_ref(block()[pos++]).store(w, std::memory_order_release);
@@ -143,6 +146,7 @@ struct State {
 
   // Room for n words of one record. False: they are to be dropped.
   bool reserve(size_t n) {
+    if (off) return false;
     if (lost == 0 && pos + n > kWords) end_block();
     if (pos > 0) return true;
     while (!room()) {
@@ -152,6 +156,7 @@ struct State {
         std::atomic_ref(ring->lost_since).store(lost_since, std::memory_order_release);
         return false;
       }
+      if (detached()) return off = true, false;
       usleep(20);
     }
     begin_block();
@@ -192,20 +197,24 @@ struct State {
       lt_func wrap{};
       wrap.size = rest;
       wrap.type = LT_META_WRAP;
-      wait_meta(rest);
+      if (!wait_meta(rest)) return;
       std::memcpy(meta + at, &wrap, 8);
       meta_head += rest;
     }
-    wait_meta(size);
+    if (!wait_meta(size)) return;
     std::memcpy(meta + meta_head % ring->meta_size, p, size);
     meta_head += size;
     std::atomic_ref(ring->meta_head).store(meta_head, std::memory_order_release);
   }
-  void wait_meta(uint32_t size) {
+  bool wait_meta(uint32_t size) {
     std::atomic_ref(ring->meta_head).store(meta_head, std::memory_order_release);
     while (meta_head + size - std::atomic_ref(ring->meta_tail).load(std::memory_order_acquire) >
-           ring->meta_size)
+           ring->meta_size) {
+      off = off || detached();
+      if (off) return false;
       usleep(20);
+    }
+    return true;
   }
 
   void describe(uint32_t f) {
@@ -275,7 +284,7 @@ struct State {
   void until_detach(long ms) {
     for (long i = 0; i < ms; i++) {
       trickle(1);
-      if (std::atomic_ref(ring->detach).load() == 0) continue;
+      if (!detached()) continue;
       close_ring(LTE_DETACH);
       return say("detached\n");
     }
@@ -328,8 +337,9 @@ struct State {
     meta = p + r.meta_ofs;
     if (log_name.size() > 0) log = std::fopen(log_name.c_str(), "wb");
     pos = head = meta_head = described = 0;
+    off = answer != 1;
     stack.clear();
-    begin_block();
+    if (!off) begin_block();
     describe(++described);
     describe(9000000);
   }

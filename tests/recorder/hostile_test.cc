@@ -55,7 +55,7 @@ TEST_F(HostileTest, ASilentVisitor) {
 
 TEST_F(HostileTest, ImpossibleBlockCounter) {
   for (const char* head : {"head=77", "head=18446744073709551615", "head=3"}) {
-    EXPECT_EQ(0, record({"ring=2", "events=30000", "sleep=100", head, "sleep=100", "print=on"}))
+    EXPECT_EQ(0, record({"ring=2", "events=100000", "sleep=100", head, "sleep=100", "print=on"}))
         << err();
     EXPECT_TRUE(said("its ring is damaged")) << head << err();
     EXPECT_TRUE(file().ended());
