@@ -123,6 +123,11 @@ struct State {
     return head - tail < ring->nblocks;
   }
 
+  // Did the recorder not look for two seconds? (A real VM waits for LT_ORPHAN_SECONDS.)
+  bool orphaned() const {
+    const uint64_t alive = std::atomic_ref(ring->alive).load();
+    return __rdtsc() - alive > uint64_t{2000} * ring->tick_khz && __rdtsc() > alive;
+  }
   bool detached() const { return std::atomic_ref(ring->detach).load() != 0; }
 
   void put(uint64_t w) {
@@ -156,7 +161,7 @@ struct State {
         std::atomic_ref(ring->lost_since).store(lost_since, std::memory_order_release);
         return false;
       }
-      if (detached()) return off = true, false;
+      if (detached() || orphaned()) return off = true, false;
       usleep(20);
     }
     begin_block();
@@ -210,7 +215,7 @@ struct State {
     std::atomic_ref(ring->meta_head).store(meta_head, std::memory_order_release);
     while (meta_head + size - std::atomic_ref(ring->meta_tail).load(std::memory_order_acquire) >
            ring->meta_size) {
-      off = off || detached();
+      off = off || detached() || orphaned();
       if (off) return false;
       usleep(20);
     }
