@@ -73,13 +73,15 @@ enum {
 enum {
   LTX_PAD = 1,		/* nwords=0. Filler at the end of a ring block. */
   LTX_BLOCK = 2,	/* First record of each ring block. Words: full 64-bit
-			** clock; coroutine id (current at this point, never 0);
+			** clock; coroutine id (current at this point, LT_ID_NONE if
+			** it is not known);
 			** lt_pack(tid, recording number). */
-  LTX_UNWIND = 3,	/* Word: lt_pack(n, id). An error removes the n (>0)
-			** topmost calls of the current coroutine; then the function
-			** on top has this id (LT_ID_NONE: no call is left).
-			** A count that does not fit nwords is not a problem: n is
-			** 32 bits wide. */
+  LTX_UNWIND = 3,	/* An error removes calls of the current coroutine.
+			** arg 0: word lt_pack(n, id): the n (>0) topmost calls.
+			** arg 1: word lt_pack(d+1, id): all but the d lowest (when
+			** the VM lost count: a stack overflow in compiled code).
+			** Then the function on top has this id (LT_ID_NONE: no call
+			** is left). */
   LTX_CREATE = 4,	/* Word: id. Coroutine created by the current one, inside
 			** the call on top: its birth place. */
   LTX_COLLECT = 5,	/* Word: id. Coroutine collected; if still suspended its

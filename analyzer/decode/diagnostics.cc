@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/decode/diagnostics.h"
+
+#include "analyzer/decode/escape.h"
+
+namespace luatrace {
+
+Trust& Trust::operator+=(const Trust& other) {
+  events += other.events;
+  lost += other.lost;
+  unbalanced += other.unbalanced;
+  truncated += other.truncated;
+  bad_blocks += other.bad_blocks;
+  bad_block_events += other.bad_block_events;
+  missing_blocks += other.missing_blocks;
+  bad_records += other.bad_records;
+  clock_anomalies += other.clock_anomalies;
+  inferred += other.inferred;
+  undescribed += other.undescribed;
+  cut += other.cut;
+  open_start += other.open_start;
+  open_end += other.open_end;
+  abandoned += other.abandoned;
+  unwound += other.unwound;
+  unknown += other.unknown;
+  return *this;
+}
+
+void Diagnostics::say(uint64_t offset, const std::string& reason) {
+  if (++said_ > kMaxMessages) return;
+  printer_(printable(file_) + ": offset " + std::to_string(offset) + ": " + reason);
+}
+
+void Diagnostics::finish() {
+  if (said_ <= kMaxMessages) return;
+  printer_(printable(file_) + ": " + std::to_string(said_ - kMaxMessages) +
+           " more messages of this kind");
+  said_ = 0;
+}
+
+}  // namespace luatrace

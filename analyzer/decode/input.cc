@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/decode/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "analyzer/decode/diagnostics.h"
+#include "analyzer/decode/escape.h"
+
+namespace luatrace {
+namespace {
+
+constexpr size_t kBufferSize = 1u << 20;  // Fits the second level cache.
+
+[[noreturn]] void fail(const std::string& name, const std::string& what) {
+  throw Unreadable(printable(name) + ": " + what);
+}
+
+}  // namespace
+
+Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+  if (path == "-") {
+    fd_ = STDIN_FILENO;
+  } else {
+    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) fail(name_, std::string("cannot open: ") + strerror(errno));
+    owned_ = true;
+  }
+  struct stat st;
+  bool known = fstat(fd_, &st) == 0;
+  if (known && S_ISDIR(st.st_mode)) {
+    if (owned_) close(fd_);
+    fail(name_, "is a directory, not a trace");
+  }
+  if (known && S_ISREG(st.st_mode)) size_ = static_cast<uint64_t>(st.st_size);
+  buffer_.resize(kBufferSize);
+}
+
+Input::Input(std::string name, std::vector<uint8_t> bytes)
+    : name_(std::move(name)), eof_(true), buffer_(std::move(bytes)), end_(buffer_.size()) {
+  size_ = buffer_.size();
+}
+
+Input::~Input() {
+  if (owned_) close(fd_);
+}
+
+size_t Input::need(size_t size) {
+  if (available() >= size || eof_) return available();
+  memmove(buffer_.data(), data(), available());
+  end_ -= begin_;
+  begin_ = 0;
+  if (buffer_.size() < size) buffer_.resize(2 * size);  // Twice: else each call would move all.
+  while (end_ < size) {
+    ssize_t n = read(fd_, buffer_.data() + end_, buffer_.size() - end_);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      fail(name_,
+           "read error at offset " + std::to_string(offset_ + end_) + ": " + strerror(errno));
+    if (n == 0) {
+      eof_ = true;
+      break;
+    }
+    end_ += static_cast<size_t>(n);
+  }
+  return available();
+}
+
+}  // namespace luatrace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Bytes of a trace, from a file, a pipe or memory, through one window that moves forward.
+//
+// Large reads into a buffer that stays in the cache, not mmap: the same code serves pipes, and a
+// file that shrinks meanwhile is a short read, not a SIGBUS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace luatrace {
+
+class Input {
+ public:
+  // "-" is standard input. Throws Unreadable (missing, directory, no permission, ...).
+  explicit Input(const std::string& path);
+  // The bytes themselves; `name` is for messages.
+  Input(std::string name, std::vector<uint8_t> bytes);
+  ~Input();
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  // Makes at least `size` bytes available at data() unless the input ends before; returns
+  // available(). Pointers into the window become invalid. Throws Unreadable on a read error.
+  size_t need(size_t size);
+  const uint8_t* data() const { return buffer_.data() + begin_; }
+  size_t available() const { return end_ - begin_; }
+  void consume(size_t size) {
+    begin_ += size;
+    offset_ += size;
+  }
+
+  uint64_t offset() const { return offset_; }  // Of data() in the file.
+  uint64_t size() const { return size_; }      // Of a regular file, else 0.
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  int fd_ = -1;
+  bool owned_ = false;
+  bool eof_ = false;
+  std::vector<uint8_t> buffer_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  uint64_t offset_ = 0;
+  uint64_t size_ = 0;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// luatrace-analyze: reads traces and says which functions ran, called by whom, how often and how
+// long. This file is the list of passes; the folders are the stages, in the order of the data:
+//
+//   decode      bytes -> checked blocks -> descriptions and event words (binary or text)
+//   stacks      event words -> calls: a stack for each coroutine
+//   aggregate   calls -> call tree and table of functions
+//   symbols     addresses of C functions -> names
+//   render      tables, JSON, folded stacks, text, the flame graph page
+#include <exception>
+#include <iostream>
+
+#include "analyzer/passes.h"
+
+using namespace luatrace;
+
+static int run(int argc, char** argv) {
+  // Wrong usage throws; --help and --version have nothing left to do.
+  std::optional<Options> options = parse_options(argc, argv);
+  if (!options) return kGood;
+  Session session{*options, {}, false};
+
+  if (session.options.dump) {
+    // Print the events themselves.
+    dump_files(session);
+  } else if (session.options.convert) {
+    // Turn the text form into a trace.
+    convert_file(session);
+  } else {
+    // Read everything, add it up, ...
+    Report report = analyze_files(session);
+    // ... and show it. What could be read is shown even if some of it could not.
+    if (!report.files.empty()) write_outputs(session, report);
+  }
+
+  // A full disk or a closed pipe must not look like success.
+  std::cout.flush();
+  if (!std::cout) {
+    complain("cannot write to standard output");
+    return kUnreadable;
+  }
+  if (session.unreadable) return kUnreadable;
+  if (session.options.strict && session.trust.anomalies()) return kDamaged;
+  return kGood;
+}
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  try {
+    return run(argc, argv);
+  } catch (const UsageError& e) {
+    complain(std::string(e.what()) + " (see --help)");
+    return kUsage;
+  } catch (const std::exception& e) {
+    complain(std::string("cannot go on: ") + e.what());
+    return kUnreadable;
+  }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/render/folded.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "analyzer/decode/escape.h"
+#include "analyzer/render/format.h"
+
+namespace luatrace {
+namespace {
+
+std::string frame_name(const ReportFunction& f) {
+  std::string name = display_name(f), place = display_place(f);
+  if (!place.empty() && place != name) name += " (" + place + ')';
+  name = printable(name);
+  std::replace(name.begin(), name.end(), ';', ':');
+  return name;
+}
+
+}  // namespace
+
+void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns) {
+  std::vector<std::string> names;
+  for (const auto& f : report.functions) names.push_back(frame_name(f));
+  std::vector<uint32_t> chain;
+  for (uint32_t i = 1; i < report.tree.size(); i++) {
+    uint64_t weight = report.tree[i].self / unit_ns;
+    if (weight == 0) continue;
+    chain.clear();
+    for (uint32_t at = i; at != 0; at = report.tree[at].parent) chain.push_back(at);
+    for (auto at = chain.rbegin(); at != chain.rend(); ++at)
+      out << (at == chain.rbegin() ? "" : ";") << names[report.tree[*at].function];
+    out << ' ' << weight << '\n';
+  }
+}
+
+}  // namespace luatrace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The stack of one coroutine, as far as the trace tells it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "luatrace_format.h"
+
+namespace luatrace {
+
+constexpr uint64_t kNotSeen = UINT64_MAX;  // Frame.start of a call whose entry was not seen.
+
+// One open call. 16 bytes: the stacks stay in the first level cache.
+struct Frame {
+  uint64_t start;  // On the coroutine's running clock (now - suspended), or kNotSeen.
+  uint32_t node;   // Of the call tree, for as long as the coroutine hangs where it hangs.
+  uint32_t id;     // Function id in the stream.
+};
+
+// Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
+// valid; frames[0].node is the place of the call tree below which the stack hangs.
+struct Coroutine {
+  uint32_t id = 0;
+  uint32_t top = 0;        // Index of the innermost frame = number of open calls.
+  uint64_t suspended = 0;  // Ticks it was suspended in its life.
+  uint64_t since = 0;      // While not running: suspended since then.
+  bool running = false;    // It is current, or in the chain of resumers of the current one.
+  bool unknown = false;    // It may have calls from before a gap below those we know.
+  bool resumed = false;    // By the coroutine `resumer`, and not suspended since.
+  uint32_t resumer = 0;
+  uint32_t chain = 1;  // Length of the chain of resumers, with this one.
+  std::vector<Frame> frames;
+
+  Coroutine() : frames(16, Frame{kNotSeen, 0, LT_ID_NONE}) {}
+};
+
+}  // namespace luatrace

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/stacks/functions.h"
+
+namespace luatrace {
+namespace {
+
+// A string that is equal exactly for equal identities. NUL cannot occur in chunk or name.
+std::string identity(const FunctionInfo& info, uint32_t process) {
+  std::string key(1, static_cast<char>('0' + info.type));
+  if (info.type == LT_FUNC_LUA) return key + std::to_string(info.firstline) + ':' + info.chunk;
+  if (!info.name.empty() && !info.hint) return key + 'n' + info.chunk + '\0' + info.name;
+  return key + 'a' + std::to_string(process) + ':' + std::to_string(info.addr);
+}
+
+Function make(const FunctionInfo& info, uint32_t process) {
+  return {info.type, info.hint, info.firstline, info.lastline, process,
+          info.addr, info.id,   info.chunk,     info.name};
+}
+
+}  // namespace
+
+uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
+  auto next = static_cast<uint32_t>(functions_.size());
+  auto [it, fresh] = by_identity_.emplace(identity(info, process), next);
+  if (fresh) functions_.push_back(make(info, process));
+  Function& f = functions_[it->second];
+  if (f.name.empty()) f.name = info.name;
+  return it->second;
+}
+
+uint32_t FunctionTable::add_undescribed(uint32_t id, uint32_t process) {
+  Function f;
+  f.id = id;
+  f.process = process;
+  functions_.push_back(f);
+  return static_cast<uint32_t>(functions_.size() - 1);
+}
+
+void FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
+  functions_[index] = make(info, process);
+  by_identity_.emplace(identity(info, process), index);
+}
+
+void IdMap::define(const FunctionInfo& info) {
+  uint32_t* known = slot(info.id);
+  if (*known != 0 && table_[*known].type == 0)
+    table_.describe(*known, info, process_);
+  else
+    *known = table_.add(info, process_);
+}
+
+// Where the index of `id` is kept. A hostile id must not make the dense table large.
+uint32_t* IdMap::slot(uint64_t id) {
+  if (id >= dense_.size() && id < 2 * dense_.size() + kMaxSparse) {
+    size_t old = dense_.size();
+    dense_.resize(id + 1 + id / 2);
+    for (auto it = sparse_.begin(); it != sparse_.end();) {
+      bool moves = it->first >= old && it->first < dense_.size();
+      if (moves) dense_[it->first] = it->second;
+      it = moves ? sparse_.erase(it) : std::next(it);
+    }
+  }
+  return id < dense_.size() ? &dense_[id] : &sparse_[id];
+}
+
+uint32_t IdMap::slow(uint64_t id) {
+  uint32_t* known = slot(id);
+  if (*known == 0) {
+    *known = table_.add_undescribed(static_cast<uint32_t>(id), process_);
+    trust_.undescribed++;
+  }
+  return *known;
+}
+
+}  // namespace luatrace

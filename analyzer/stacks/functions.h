@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Functions of one trace file, merged by identity over its streams and processes.
+//
+// Identity: Lua functions by chunk and line of definition; library functions by name; C functions
+// by process and address, unless their name is certain. Index 0, 1, 2 are not functions of the
+// program: they are the roots below which calls hang.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/decode/diagnostics.h"
+#include "analyzer/decode/model.h"
+
+namespace luatrace {
+
+enum : uint32_t {
+  kNoFunction = 0,         // The root: time with no open call ("idle").
+  kUnknownFunction = 1,    // Parent of calls whose callers fell into a gap.
+  kCoroutineFunction = 2,  // Between the function that resumes and the body of the coroutine.
+  kFirstFunction = 3
+};
+
+struct Function {
+  uint16_t type = 0;  // LT_FUNC_*, 0: undescribed.
+  bool hint = false;
+  uint32_t firstline = 0;
+  uint32_t lastline = 0;
+  uint32_t process = 0;  // Of the first description.
+  uint64_t addr = 0;     // In that process.
+  uint32_t id = 0;       // In the first stream that described it.
+  std::string chunk;
+  std::string name;
+};
+
+class FunctionTable {
+ public:
+  FunctionTable() : functions_(kFirstFunction) {}
+
+  // Index of the function with this identity, made if it is new.
+  uint32_t add(const FunctionInfo& info, uint32_t process);
+  // A new function without description.
+  uint32_t add_undescribed(uint32_t id, uint32_t process);
+  // Describes a function that add_undescribed() made, unless its identity is known already.
+  void describe(uint32_t index, const FunctionInfo& info, uint32_t process);
+
+  const Function& operator[](uint32_t index) const { return functions_[index]; }
+  size_t size() const { return functions_.size(); }
+
+ private:
+  std::vector<Function> functions_;
+  std::unordered_map<std::string, uint32_t> by_identity_;
+};
+
+// Function ids of one stream.
+class IdMap {
+ public:
+  IdMap(FunctionTable& table, Trust& trust) : table_(table), trust_(trust) {}
+
+  void set_process(uint32_t process) { process_ = process; }
+  void define(const FunctionInfo& info);
+  // Index in the function table; ids without description get one of their own and are counted.
+  uint32_t operator()(uint64_t id) {
+    if (id < dense_.size() && dense_[id] != 0) return dense_[id];
+    return slow(id);
+  }
+
+ private:
+  static constexpr uint64_t kMaxSparse = 1u
+                                         << 16;  // Ids so far beyond the known ones go elsewhere.
+  uint32_t slow(uint64_t id);
+  uint32_t* slot(uint64_t id);
+
+  FunctionTable& table_;
+  Trust& trust_;
+  uint32_t process_ = 0;
+  std::vector<uint32_t> dense_;  // 0: not defined.
+  std::unordered_map<uint64_t, uint32_t> sparse_;
+};
+
+}  // namespace luatrace

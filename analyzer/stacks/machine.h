@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// The stack machine of one stream (one Lua state): from event words to calls.
+//
+// It keeps the stack of every coroutine, follows which one is current and who resumed whom, and
+// tells its Sink where time is spent and which calls begin and end. docs/semantics.md is the
+// contract. Two loops: fast() handles entries and matching returns of the current coroutine with
+// everything in registers; slow() handles one record of any kind, and is the full definition.
+//
+// Invariants: cur_ is never null; every tick between the start and the end of a recording is given
+// to the Sink exactly once (spend), except those of gaps, which are summed in gap(); a coroutine
+// that is not running has `since` set and its suspended time is told when it ends or wakes.
+//
+// A Sink has (nodes are places of its call tree, 0 is the root):
+//   uint32_t enter(uint32_t node, uint32_t function)  the child of a node
+//   void call(uint32_t node)                          a call begins there
+//   void spend(uint32_t node, uint64_t ticks)         time with this innermost call
+//   void ended(uint32_t function, uint64_t running)   a call ends, seen from beginning to end
+//   void suspended(uint32_t node, uint64_t ticks)     its coroutine was suspended in this call
+//   static constexpr bool kNotes                      if true also: void note(const Note&)
+#pragma once
+
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include "analyzer/decode/diagnostics.h"
+#include "analyzer/decode/model.h"
+#include "analyzer/decode/words.h"
+#include "analyzer/stacks/coroutine.h"
+#include "analyzer/stacks/functions.h"
+
+namespace luatrace {
+
+// One thing that happened, for sinks that print.
+struct Note {
+  enum Kind {
+    kEntry,
+    kReturn,
+    kTail,
+    kFrame,
+    kUnwind,
+    kAbandon,
+    kResume,
+    kSuspend,
+    kCreate,
+    kCollect,
+    kSwitch,
+    kStack,
+    kLoss,
+    kThread,
+    kStart,
+    kStop
+  };
+  Kind kind;
+  uint32_t coroutine;
+  uint32_t depth;  // Of the call (1: outermost); of other events: number of open calls.
+  uint64_t what;   // Function index, coroutine, status, reason or count.
+};
+
+template <class Sink>
+class StackMachine {
+ public:
+  StackMachine(uint32_t stream, Sink& sink, Diagnostics& diagnostics, FunctionTable& functions)
+      : stream_(stream),
+        sink_(sink),
+        diag_(diagnostics),
+        trust_(diagnostics.trust),
+        ids_(functions, diagnostics.trust) {
+    cur_ = get(0);
+  }
+
+  IdMap& ids() { return ids_; }
+  // Works through one block. Its words are not kept.
+  void block(const EventBlock& block);
+  // The end of the file: whatever is open is cut here.
+  void finish();
+
+  uint64_t traced() const { return traced_; }  // Ticks of all recordings, gaps included.
+  uint64_t gap() const { return gap_; }        // Ticks about which nothing is known.
+  uint64_t first_tick() const { return first_; }
+  uint64_t last_tick() const { return now_; }
+  uint64_t coroutines() const { return seen_; }
+  const std::set<uint32_t>& threads() const { return threads_; }
+
+ private:
+  static constexpr uint32_t kMaxChain = 4096;    // Resumers; LuaJIT allows about 200.
+  static constexpr uint32_t kMaxSearch = 65536;  // Frames; LuaJIT's stacks have fewer slots.
+
+  const uint64_t* fast(const uint64_t* p, const uint64_t* end);
+  const uint64_t* slow(const uint64_t* p, const uint64_t* end);
+  void start_block(const EventBlock& block);
+  void take_time(const Record& r);
+  void handle(const Record& r);
+  void handle_ext(const Record& r);
+
+  void spend_until(uint64_t tick);
+  void begin(uint64_t tick);
+  void cut(uint64_t& counter);
+  void stop();
+  void gap_until(uint64_t tick);
+
+  void entry(uint32_t id);
+  void leave(uint32_t id, Note::Kind kind);
+  void frame(uint32_t id);
+  void unwind(uint32_t count, uint32_t id);
+  void unwind_to(uint32_t keep, uint32_t id);
+  void resume(uint32_t id);
+  void suspend(uint32_t status);
+  void switch_to(Coroutine& to);
+  void stack(uint32_t id, uint64_t calls, uint32_t reason);
+  void loss(const Record& r);
+  void create(uint32_t id);
+  void collect(uint32_t id);
+  void ring_block(uint32_t id, uint32_t tid);
+
+  Coroutine* find(uint32_t id);
+  Coroutine* get(uint32_t id);
+  void erase(uint32_t id);
+  void set_current(Coroutine* co);
+  uint32_t find_frame(const Coroutine& co, uint32_t id) const;
+  void push(Coroutine& co, uint64_t start, uint32_t id);
+  void end_top(Coroutine& co);
+  void drop_to(Coroutine& co, uint32_t depth);
+  void hang(Coroutine& co);
+  void wake(Coroutine& co);
+  void sleep(Coroutine& co);
+  template <class F>
+  void each_in_chain(Coroutine& co, F f);
+  uint64_t clock(const Coroutine& co) const {
+    return (co.running ? now_ : co.since) - co.suspended;
+  }
+  void note(Note::Kind kind, uint32_t depth, uint64_t what) {
+    if constexpr (Sink::kNotes) sink_.note({kind, cur_->id, depth, what});
+  }
+
+  uint32_t stream_;
+  Sink& sink_;
+  Diagnostics& diag_;
+  Trust& trust_;
+  IdMap ids_;
+  std::unordered_map<uint32_t, std::unique_ptr<Coroutine>> coroutines_;
+  bool gap_seen_ = false;  // Coroutines that appear may have calls from before the gap.
+  bool recording_ = false;
+  Coroutine* cur_ = nullptr;
+  uint64_t now_ = 0;
+  uint64_t begun_ = 0;      // Of this recording.
+  uint64_t block_end_ = 0;  // No clock of this block can be later.
+  uint64_t block_offset_ = 0;
+  bool bad_said_ = false;  // About this block.
+  uint64_t records_ = 0;   // Of this block.
+  uint32_t next_seq_ = 0;
+  uint64_t pending_ = 0;  // FRAMEs that must follow.
+  uint32_t pending_reason_ = 0;
+  uint64_t traced_ = 0, gap_ = 0, first_ = 0, seen_ = 0;
+  bool began_once_ = false;
+  std::set<uint32_t> threads_;
+};
+
+}  // namespace luatrace
+
+#include "analyzer/stacks/machine_events.h"
+#include "analyzer/stacks/machine_loop.h"

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+// StackMachine: what each kind of record does. Included by machine.h only.
+#pragma once
+
+#include <algorithm>
+
+#include "analyzer/stacks/machine.h"
+
+namespace luatrace {
+
+// Function ids are 32 bits wide; what does not fit is treated as the unknown function.
+inline uint32_t function_id(uint64_t value) {
+  return value < LT_ID_NONE ? static_cast<uint32_t>(value) : LT_ID_UNKNOWN;
+}
+
+// Records that may stand outside a recording; any other one shows that it has begun.
+inline bool begins_recording(const Record& r) {
+  return r.kind != LT_EXT || !(r.sub == LTX_START || r.sub == LTX_STOP || r.sub == LTX_BLOCK ||
+                               r.sub == LTX_TIME || r.sub == LTX_THREAD);
+}
+
+template <class Sink>
+void StackMachine<Sink>::handle(const Record& r) {
+  if (!recording_ && begins_recording(r)) begin(now_);
+  if (pending_ && r.kind != LT_FRAME) {
+    trust_.unbalanced++;
+    pending_ = 0;
+  }
+  switch (r.kind) {
+    case LT_ENTRY:
+      return entry(function_id(r.value));
+    case LT_RETURN:
+      return leave(function_id(r.value), Note::kReturn);
+    case LT_TAIL:
+      return leave(function_id(r.value), Note::kTail);
+    case LT_FRAME:
+      return frame(function_id(r.value));
+    case LT_RESUME:
+      return resume(static_cast<uint32_t>(r.value));
+    case LT_SUSPEND:
+      return suspend(static_cast<uint32_t>(r.value));
+    default:
+      return handle_ext(r);
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::handle_ext(const Record& r) {
+  switch (r.sub) {
+    case LTX_BLOCK:
+      return ring_block(lt_lo(r.words[1]), lt_lo(r.words[2]));
+    case LTX_UNWIND:
+      if (r.arg == 1) return unwind_to(lt_lo(r.words[0]) - 1, lt_hi(r.words[0]));
+      return unwind(lt_lo(r.words[0]), lt_hi(r.words[0]));
+    case LTX_CREATE:
+      return create(lt_lo(r.words[0]));
+    case LTX_COLLECT:
+      return collect(lt_lo(r.words[0]));
+    case LTX_SWITCH:
+      note(Note::kSwitch, cur_->top, lt_lo(r.words[0]));
+      return switch_to(*get(lt_lo(r.words[0])));
+    case LTX_STACK:
+      return stack(lt_lo(r.words[0]), r.words[1] - 1, r.arg);
+    case LTX_LOSS:
+      return loss(r);
+    case LTX_THREAD:
+      note(Note::kThread, cur_->top, lt_lo(r.words[0]));
+      threads_.insert(lt_lo(r.words[0]));
+      return;
+    case LTX_START:
+      stop();
+      begin(now_);
+      return note(Note::kStart, 0, lt_lo(r.words[1]));
+    case LTX_STOP:
+      note(Note::kStop, cur_->top, r.arg);
+      return stop();
+    case LTX_TIME:
+      return;
+    default:
+      trust_.unknown++;
+  }
+}
+
+// -- Calls --
+
+template <class Sink>
+void StackMachine<Sink>::push(Coroutine& co, uint64_t start, uint32_t id) {
+  if (co.top + 1 == co.frames.size()) co.frames.resize(2 * co.frames.size());
+  uint32_t node = sink_.enter(co.frames[co.top].node, ids_(id));
+  co.frames[++co.top] = {start, node, id};
+}
+
+template <class Sink>
+void StackMachine<Sink>::entry(uint32_t id) {
+  push(*cur_, clock(*cur_), id);
+  sink_.call(cur_->frames[cur_->top].node);
+  note(Note::kEntry, cur_->top, ids_(id));
+}
+
+// The innermost call ends, seen.
+template <class Sink>
+void StackMachine<Sink>::end_top(Coroutine& co) {
+  const Frame& f = co.frames[co.top];
+  if (f.start != kNotSeen) sink_.ended(ids_(f.id), clock(co) - f.start);
+  co.top--;
+}
+
+// The calls above `depth` must have ended unseen.
+template <class Sink>
+void StackMachine<Sink>::drop_to(Coroutine& co, uint32_t depth) {
+  trust_.truncated += co.top - depth;
+  co.top = depth;
+}
+
+// Depth of the innermost open call of this function, 0 if there is none.
+template <class Sink>
+uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id) const {
+  uint32_t stop = co.top > kMaxSearch ? co.top - kMaxSearch : 0;
+  uint32_t at = co.top;
+  while (at > stop && co.frames[at].id != id) at--;
+  return at > stop ? at : 0;
+}
+
+template <class Sink>
+void StackMachine<Sink>::leave(uint32_t id, Note::Kind kind) {
+  Coroutine& co = *cur_;
+  uint32_t at = find_frame(co, id);
+  if (at == 0) {
+    ++(co.unknown && co.top == 0 ? trust_.inferred : trust_.unbalanced);
+    return note(kind, 0, ids_(id));
+  }
+  if (at < co.top) drop_to(co, at);
+  note(kind, at, ids_(id));
+  end_top(co);
+}
+
+template <class Sink>
+void StackMachine<Sink>::frame(uint32_t id) {
+  if (pending_ == 0)
+    trust_.unbalanced++;
+  else
+    pending_--;
+  if (pending_reason_ != LTR_LOSS) trust_.open_start++;
+  push(*cur_, kNotSeen, id);
+  note(Note::kFrame, cur_->top, ids_(id));
+}
+
+template <class Sink>
+void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
+  Coroutine& co = *cur_;
+  uint32_t known = std::min(count, co.top);
+  if (count > known) {
+    if (co.unknown)
+      trust_.inferred += count - known;
+    else
+      trust_.unbalanced++;
+  }
+  trust_.unwound += known;
+  for (; known > 0; known--) {
+    note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
+    end_top(co);
+  }
+  if (co.frames[co.top].id == id) return;  // The sentinel has LT_ID_NONE.
+  uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id);
+  if (at || id == LT_ID_NONE)
+    drop_to(co, at);
+  else if (co.top || !co.unknown)
+    trust_.unbalanced++;
+}
+
+// All calls but the `keep` lowest. Where the depth is not known only the id tells how many.
+template <class Sink>
+void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
+  const uint32_t top = cur_->top;
+  unwind(!cur_->unknown && top > keep ? top - keep : 0, id);
+}
+
+// -- Coroutines --
+
+template <class Sink>
+Coroutine* StackMachine<Sink>::find(uint32_t id) {
+  auto it = coroutines_.find(id);
+  return it == coroutines_.end() ? nullptr : it->second.get();
+}
+
+// Coroutine with this id; if it is new, with an empty stack, which is unknown after a gap.
+template <class Sink>
+Coroutine* StackMachine<Sink>::get(uint32_t id) {
+  auto& slot = coroutines_[id];
+  if (!slot) {
+    slot = std::make_unique<Coroutine>();
+    slot->id = id;
+    slot->unknown = gap_seen_;
+    slot->since = now_;
+    if (!gap_seen_ && id != 0) seen_++;
+  }
+  return slot.get();
+}
+
+template <class Sink>
+void StackMachine<Sink>::erase(uint32_t id) {
+  coroutines_.erase(id);
+}
+
+template <class Sink>
+template <class F>
+void StackMachine<Sink>::each_in_chain(Coroutine& co, F f) {
+  Coroutine* at = &co;
+  for (uint32_t n = 0; at && n <= kMaxChain; n++) {
+    f(*at);
+    at = at->resumed ? find(at->resumer) : nullptr;
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::wake(Coroutine& co) {
+  if (co.running) return;
+  uint64_t ticks = now_ - co.since;
+  if (co.top) sink_.suspended(co.frames[co.top].node, ticks);
+  co.suspended += ticks;
+  co.running = true;
+}
+
+template <class Sink>
+void StackMachine<Sink>::sleep(Coroutine& co) {
+  if (!co.running) return;
+  co.running = false;
+  co.since = now_;
+}
+
+// Moves the coroutine's calls in the call tree to below the call that resumed it.
+template <class Sink>
+void StackMachine<Sink>::hang(Coroutine& co) {
+  Coroutine* by = co.resumed ? find(co.resumer) : nullptr;
+  uint32_t base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
+  if (co.unknown) base = sink_.enter(base, kUnknownFunction);
+  if (co.frames[0].node == base) return;
+  co.frames[0].node = base;
+  for (uint32_t i = 1; i <= co.top; i++)
+    co.frames[i].node = sink_.enter(co.frames[i - 1].node, ids_(co.frames[i].id));
+}
+
+// Makes `co` current: it and its resumers run, nobody else's state changes.
+template <class Sink>
+void StackMachine<Sink>::set_current(Coroutine* co) {
+  cur_ = co;
+  each_in_chain(*co, [&](Coroutine& c) { wake(c); });
+  hang(*co);
+}
+
+template <class Sink>
+void StackMachine<Sink>::switch_to(Coroutine& to) {
+  if (&to == cur_) return;
+  each_in_chain(*cur_, [&](Coroutine& c) { sleep(c); });
+  set_current(&to);
+}
+
+template <class Sink>
+void StackMachine<Sink>::resume(uint32_t id) {
+  note(Note::kResume, cur_->top, id);
+  Coroutine* co = get(id);
+  bool circular = false;
+  each_in_chain(*cur_, [&](Coroutine& c) { circular |= &c == co; });
+  if (circular || cur_->chain >= kMaxChain) {
+    trust_.unbalanced++;
+    return switch_to(*co);
+  }
+  co->resumed = true;
+  co->resumer = cur_->id;
+  co->chain = cur_->chain + 1;
+  wake(*co);
+  cur_ = co;
+  hang(*co);
+}
+
+template <class Sink>
+void StackMachine<Sink>::suspend(uint32_t status) {
+  Coroutine& co = *cur_;
+  if (status == LTS_ERROR) {
+    trust_.unwound += co.top;
+    while (co.top) {
+      note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
+      end_top(co);
+    }
+  }
+  if (status == LTS_DONE) drop_to(co, 0);
+  if (status > LTS_ERROR) trust_.bad_records++;
+  note(Note::kSuspend, co.top, status);
+  Coroutine* next = co.resumed ? find(co.resumer) : nullptr;
+  co.resumed = false;
+  co.chain = 1;
+  sleep(co);
+  uint32_t id = co.id;
+  cur_ = nullptr;
+  if (status == LTS_DONE || status == LTS_ERROR) {
+    if (next == &co) next = nullptr;
+    erase(id);
+  }
+  set_current(next ? next : get(0));
+}
+
+template <class Sink>
+void StackMachine<Sink>::stack(uint32_t id, uint64_t calls, uint32_t reason) {
+  Coroutine* co = get(id);
+  switch_to(*co);
+  drop_to(*co, 0);
+  co->unknown = false;
+  hang(*co);
+  pending_ = calls;
+  pending_reason_ = reason;
+  note(Note::kStack, 0, reason);
+}
+
+template <class Sink>
+void StackMachine<Sink>::loss(const Record& r) {
+  uint64_t until = std::max(now_, unwrap(now_, lt_time(r.word)));
+  uint64_t since = r.words[1];
+  if (since < now_ || since > until || until > block_end_) {
+    // The first lost event may be as old as the last one seen, but not older.
+    trust_.clock_anomalies += since > until || now_ - since >= kTimeHalf || until > block_end_;
+    since = std::clamp(since, now_, until);
+  }
+  spend_until(since);
+  uint64_t lost = r.words[0] - 1;
+  trust_.lost += lost;
+  note(Note::kLoss, cur_->top, lost);
+  gap_until(until);
+}
+
+template <class Sink>
+void StackMachine<Sink>::create(uint32_t id) {
+  note(Note::kCreate, cur_->top, id);
+  Coroutine* old = find(id);
+  if (old && (old->running || old->top)) {
+    trust_.unbalanced++;
+    return;
+  }
+  get(id)->unknown = false;
+}
+
+template <class Sink>
+void StackMachine<Sink>::collect(uint32_t id) {
+  note(Note::kCollect, cur_->top, id);
+  Coroutine* co = find(id);
+  if (!co) return;
+  if (co->running) {
+    trust_.unbalanced++;
+    return;
+  }
+  uint64_t ticks = now_ - co->since;
+  if (co->top) sink_.suspended(co->frames[co->top].node, ticks);
+  trust_.abandoned += co->top;
+  while (co->top) {
+    if constexpr (Sink::kNotes)
+      sink_.note({Note::kAbandon, id, co->top, ids_(co->frames[co->top].id)});
+    end_top(*co);
+  }
+  erase(id);
+}
+
+template <class Sink>
+void StackMachine<Sink>::ring_block(uint32_t id, uint32_t tid) {
+  threads_.insert(tid);
+  if (id == 0 || id == LT_ID_NONE || cur_->id == id) return;
+  if (cur_->id != 0) trust_.unbalanced++;
+  switch_to(*get(id));
+}
+
+}  // namespace luatrace

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// StackMachine: blocks, time, and the two loops. Included by machine.h only.
+#pragma once
+
+#include "analyzer/stacks/machine.h"
+
+namespace luatrace {
+
+template <class Sink>
+void StackMachine<Sink>::block(const EventBlock& block) {
+  if (block.words.empty()) return;
+  start_block(block);
+  const uint64_t* p = block.words.data();
+  const uint64_t* end = p + block.words.size();
+  while (p != end) {
+    if (recording_ && pending_ == 0) p = fast(p, end);
+    if (p != end) p = slow(p, end);
+  }
+  trust_.events += records_;
+  if (!block.cut && records_ != block.count && !bad_said_) {
+    trust_.bad_records++;
+    diag_.say(block.offset, "the block has " + std::to_string(records_) + " events, its header " +
+                                "says " + std::to_string(block.count));
+  }
+}
+
+// Entries, and returns from the call on top. Leaves every other record to slow().
+template <class Sink>
+const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end) {
+  Coroutine& co = *cur_;
+  Frame* const base = co.frames.data();
+  Frame* const limit = base + co.frames.size() - 1;
+  Frame* top = base + co.top;
+  const uint64_t suspended = co.suspended;
+  const uint64_t* const from = p;
+  uint64_t now = now_;
+  uint32_t node = top->node;
+  for (; p != end; ++p) {
+    const uint64_t w = *p;
+    const uint64_t delta = ((w >> LT_TIME_SHIFT) - now) & kTimeMask;
+    const uint32_t kind = lt_kind(w), id = lt_payload(w);
+    if (delta >= kTimeHalf || id == LT_PAYLOAD_BIG) break;
+    if (kind == LT_ENTRY) {
+      if (top == limit) break;
+      now += delta;
+      sink_.spend(node, delta);
+      const uint32_t function = ids_(id);
+      node = sink_.enter(node, function);
+      sink_.call(node);
+      *++top = {now - suspended, node, id};
+      note(Note::kEntry, static_cast<uint32_t>(top - base), function);
+    } else if (kind == LT_RETURN) {
+      if (top->id != id) break;
+      now += delta;
+      sink_.spend(node, delta);
+      if (top->start != kNotSeen) sink_.ended(ids_(id), now - suspended - top->start);
+      note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));
+      --top;
+      node = top->node;
+    } else {
+      break;
+    }
+  }
+  co.top = static_cast<uint32_t>(top - base);
+  now_ = now;
+  records_ += static_cast<uint64_t>(p - from);
+  return p;
+}
+
+template <class Sink>
+const uint64_t* StackMachine<Sink>::slow(const uint64_t* p, const uint64_t* end) {
+  Record r;
+  if (!read_record(p, static_cast<size_t>(end - p), r)) {
+    trust_.bad_records++;
+    if (!bad_said_)
+      diag_.say(block_offset_,
+                "malformed event word in this block of stream " + std::to_string(stream_));
+    bad_said_ = true;
+    return p + r.length;
+  }
+  records_++;
+  if (r.kind == LT_EXT && r.sub == LTX_PAD) return p + r.length;  // Has no time.
+  take_time(r);
+  handle(r);
+  return p + r.length;
+}
+
+// Checks the sequence, and brings the clock to the right turn before the first word.
+template <class Sink>
+void StackMachine<Sink>::start_block(const EventBlock& block) {
+  records_ = 0;
+  bad_said_ = false;
+  block_offset_ = block.offset;
+  block_end_ = block.end_tick;
+  uint64_t base = block.base_tick;
+  if (base > block.end_tick || (recording_ && base < now_ && now_ - base >= kTimeHalf)) {
+    trust_.clock_anomalies++;
+    diag_.say(block.offset, "the block's time makes no sense");
+    base = now_;
+    block_end_ = UINT64_MAX;
+  }
+  uint64_t first = base + (((block.words[0] >> LT_TIME_SHIFT) - base) & kTimeMask);
+  if (lt_kind(block.words[0]) == LT_EXT) first = base;  // May be a full clock, or no time.
+  bool missing = block.seq != next_seq_;
+  next_seq_ = block.seq + 1;
+  if (missing || (block.flags & LT_BLOCK_F_GAP)) {
+    trust_.missing_blocks += missing;
+    diag_.say(block.offset, missing ? "blocks of stream " + std::to_string(stream_) +
+                                          " are missing before this one"
+                                    : "the recorder left out events before this block");
+    gap_until(first);
+  } else if (!recording_) {
+    now_ = base;
+  } else if (base > now_) {
+    spend_until(base);
+  }
+  if (block.coroutine != 0 && cur_->id != block.coroutine) {
+    if (cur_->id != 0) trust_.unbalanced++;
+    switch_to(*get(block.coroutine));
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::take_time(const Record& r) {
+  uint64_t tick;
+  if (r.kind == LT_EXT && r.sub == LTX_LOSS) return;  // Takes its time itself.
+  if (!r.full_clock(tick)) tick = unwrap(now_, lt_time(r.word));
+  if (tick < now_ || tick > block_end_) {
+    if (recording_ || tick > block_end_) trust_.clock_anomalies++;
+    return;
+  }
+  if (r.kind == LT_EXT && r.sub == LTX_START) stop();  // The time before it is not traced.
+  if (recording_) spend_until(tick);
+  now_ = tick;
+}
+
+template <class Sink>
+void StackMachine<Sink>::spend_until(uint64_t tick) {
+  sink_.spend(cur_->frames[cur_->top].node, tick - now_);
+  now_ = tick;
+}
+
+// A recording begins.
+template <class Sink>
+void StackMachine<Sink>::begin(uint64_t tick) {
+  recording_ = true;
+  begun_ = now_ = tick;
+  if (!began_once_) first_ = tick;
+  began_once_ = true;
+  set_current(cur_);
+}
+
+// Closes all calls now; counts them. Forgets every coroutine.
+template <class Sink>
+void StackMachine<Sink>::cut(uint64_t& counter) {
+  for (auto& [id, co] : coroutines_) {
+    wake(*co);
+    counter += co->top;
+  }
+  coroutines_.clear();
+  pending_ = 0;
+  cur_ = get(0);
+}
+
+template <class Sink>
+void StackMachine<Sink>::stop() {
+  if (!recording_) return;
+  cut(trust_.open_end);
+  traced_ += now_ - begun_;
+  recording_ = false;
+  gap_seen_ = false;
+}
+
+template <class Sink>
+void StackMachine<Sink>::finish() {
+  stop();
+}
+
+// Nothing is known of the time until `tick`, nor of any stack after it.
+template <class Sink>
+void StackMachine<Sink>::gap_until(uint64_t tick) {
+  cut(trust_.truncated);
+  coroutines_.clear();
+  gap_seen_ = true;
+  cur_ = get(0);
+  if (!recording_) return begin(tick);
+  if (tick > now_) {
+    gap_ += tick - now_;
+    now_ = tick;
+  }
+  set_current(cur_);
+}
+
+}  // namespace luatrace

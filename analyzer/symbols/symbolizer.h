@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Names of C functions: from an address, through the trace's map of mappings, to a symbol of the
+// ELF file or its debug information (libdw).
+//
+// Invariant: a name is given only if the file's build-id is the one that was recorded; otherwise
+// the result is FILE+0xOFFSET and a warning says why, once per file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/decode/model.h"
+
+namespace luatrace {
+
+class ElfModule;
+
+class Symbolizer {
+ public:
+  using Warner = std::function<void(const std::string&)>;
+
+  // Files are looked for below `sysroot` ("": the root directory).
+  Symbolizer(std::string sysroot, Warner warner);
+  ~Symbolizer();
+  Symbolizer(const Symbolizer&) = delete;
+  Symbolizer& operator=(const Symbolizer&) = delete;
+
+  struct Result {
+    std::string name;  // Demangled; FILE+0xOFFSET if there is no symbol; "" if not mapped.
+    std::string file;  // As recorded.
+  };
+  // `maps` of the process; of overlapping ones the last counts.
+  Result find(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address);
+
+ private:
+  ElfModule& module(const MapInfo& map);
+
+  std::string sysroot_;
+  Warner warner_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<ElfModule>> modules_;
+};
+
+}  // namespace luatrace

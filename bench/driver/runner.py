@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Runs benchmark programs and takes their figures: CPU seconds that they tell
+themselves (process start not included), or instructions counted by cachegrind.
+
+Variants to be compared are run by turns, round by round, so that what else the
+machine does hits all of them alike."""
+import os
+import re
+import subprocess
+import time
+from dataclasses import dataclass
+
+from setup import BENCH, Missing, tool
+from table import Samples
+
+MAX_REPETITIONS = 40
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run a program.
+
+    recorder: command prefix, e.g. [luatrace-record, -o, FILE, --], or [].
+    profiler: Lua module that bench/run.lua starts, or "".
+    """
+
+    luajit: object
+    jit: bool = True
+    recorder: tuple = ()
+    profiler: str = ""
+
+    def command(self, program, size, repetitions):
+        return [*map(str, self.recorder), str(self.luajit), "-jon" if self.jit else "-joff",
+                str(BENCH / "run.lua"), str(program.path), str(size), str(repetitions),
+                *([self.profiler] if self.profiler else [])]
+
+
+@dataclass
+class Run:
+    elapsed: list  # CPU seconds of each repetition
+    calls: list  # calls seen by the profiler in each repetition
+    output: str  # what one repetition printed
+    lost: int  # events that luatrace-record says it lost
+
+
+def environment(scratch=None):
+    env = dict(os.environ, LUA_PATH=f"{BENCH}/peers/?.lua;;", LUA_INIT="")
+    if scratch:
+        env["LUA_CPATH"] = f"{scratch}/?.so;;"
+    return env
+
+
+def run(variant, program, size, repetitions, scratch=None, timeout=300):
+    """Runs a program; raises Missing if it fails or prints different things."""
+    command = variant.command(program, size, repetitions)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout,
+                              env=environment(scratch))
+    except subprocess.TimeoutExpired:
+        raise Missing(f"{program.name}: no end after {timeout} s") from None
+    elapsed = [float(x) for x in re.findall(r"^elapsed ([\d.]+)$", done.stderr, re.M)]
+    calls = [int(x) for x in re.findall(r"^calls (\d+)$", done.stderr, re.M)]
+    if done.returncode or len(elapsed) != repetitions:
+        raise Missing(f"{' '.join(command)}: status {done.returncode}\n{done.stderr[-2000:]}")
+    lines = done.stdout.splitlines()
+    one = lines[: len(lines) // repetitions]
+    if one * repetitions != lines:
+        raise Missing(f"{program.name}: repetitions print different results")
+    lost = re.findall(r"LOST: ([\d,]+) event", done.stderr)
+    return Run([max(e, 1e-6) for e in elapsed], calls, "\n".join(one),
+               sum(int(n.replace(",", "")) for n in lost))
+
+
+def repetitions_for(variant, program, size, seconds, scratch=None):
+    """How many repetitions take about that many seconds."""
+    first = run(variant, program, size, 1, scratch).elapsed[0]
+    return max(1, min(MAX_REPETITIONS, round(seconds / first)))
+
+
+def interleave(variants, program, size, rounds, seconds, scratch=None):
+    """{name: Variant} -> {name: Samples}; every variant must print the same."""
+    repetitions = {name: repetitions_for(v, program, size, seconds, scratch)
+                   for name, v in variants.items()}
+    samples = {name: Samples() for name in variants}
+    outputs = set()
+    order = list(variants)
+    for turn in range(rounds):
+        for name in order[turn % len(order):] + order[: turn % len(order)]:
+            done = run(variants[name], program, size, repetitions[name], scratch)
+            samples[name].rounds.append(done.elapsed)
+            samples[name].lost += done.lost
+            outputs.add(done.output)
+    if len(outputs) != 1:
+        raise Missing(f"{program.name}: variants print different results: {outputs}")
+    return samples
+
+
+def instructions(variant, program, size, preload):
+    """Instructions of one repetition including start and compilation."""
+    valgrind = tool("valgrind", "valgrind")
+    # Hash tables keyed by address: the layout has to be the same in each run.
+    command = [tool("setarch", "util-linux"), "-R", valgrind, "--tool=cachegrind",
+               "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+               *variant.command(program, size, 1)]
+    env = dict(environment(), LD_PRELOAD=str(preload))
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    found = re.search(r"I\s+refs:\s+([\d,]+)", done.stderr)
+    if done.returncode or not found:
+        raise Missing(f"{' '.join(command)}: status {done.returncode}\n{done.stderr[-2000:]}")
+    return int(found[1].replace(",", ""))
+
+
+@dataclass
+class Cost:
+    """Resources of one command."""
+
+    cpu: float  # seconds, user + system, all threads
+    wall: float
+    peak_mb: float
+    output: str
+
+
+def measure(command, timeout=600):
+    """Runs any command once; raises Missing if it fails."""
+    start = time.monotonic()
+    child = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+    output = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise Missing(f"{' '.join(map(str, command))}: status {child.returncode}")
+    wall = time.monotonic() - start
+    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, output)

@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: MIT
+-- Nothing: what starting a process costs.
+-- bench: size=0 small=0

@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: MIT
+-- Event cost: a loop that calls one method; compiled, nothing is left but its events.
+-- bench: size=2000000 small=2000
+local n = tonumber((...)) or 2000000
+
+local Counter = {}
+Counter.__index = Counter
+function Counter:add(k) self.total = self.total + k end
+
+local counter = setmetatable({total = 0}, Counter)
+for i = 1, n do counter:add(i) end
+print(counter.total)

@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: MIT
+-- Runs a benchmark program several times in one process and tells how long each run took:
+--   luajit run.lua PROGRAM SIZE REPETITIONS [PROFILER]
+-- Each repetition loads the program anew and begins without compiled code:
+-- traces are specialised to closures, so a second run of the same chunk would
+-- be another program (fib: three times slower). It writes a line
+-- "elapsed CPU_SECONDS" to stderr; what the program prints is left alone.
+-- With PROFILER (a module with start and stop), each repetition runs under it
+-- and the number of calls it saw is written as "calls N".
+local program, size, repetitions, profiler = arg[1], arg[2], tonumber(arg[3]), arg[4]
+local clock = os.clock
+local profile = profiler and require(profiler)
+
+local function timed(chunk)
+  local start = clock()
+  chunk(size)
+  return clock() - start
+end
+
+for _ = 1, repetitions do
+  local chunk = assert(loadfile(program))
+  jit.flush()
+  collectgarbage()
+  if profile then profile.start() end
+  local elapsed = timed(chunk)
+  if profile then io.stderr:write("calls ", profile.stop(), "\n") end
+  io.stderr:write(string.format("elapsed %.6f\n", elapsed))
+end

@@ -1,0 +1,41 @@
+/*
+** Tracing of calls: x64 machine code of one event. Included by lj_asm.c.
+** SPDX-License-Identifier: MIT
+**
+**   rdtsc; shl rdx, 32; or rax, rdx; shl rax, 24; or rax, word
+**   mov p, [lt->wp]; mov [p], rax; add p, 8; mov [lt->wp], p
+**   test p, blocksize-1; jnz >1; call lj_ltrace_slow; 1:
+**
+** Invariant: clobbers rax, rdx, one more register and the flags, and nothing
+** else: lj_ltrace_slow saves all registers (see lj_ltring.c).
+*/
+
+#define RSET_LTWORD	(RID2RSET(RID_EAX)|RID2RSET(RID_EDX)|RID2RSET(RID_ECX))
+
+LJ_ASMF void lj_ltrace_slow(void);
+
+static void asm_ltword(ASMState *as, IRIns *ir)
+{
+  LTState *lt = &J2GG(as->J)->lt;
+  int32_t wp = (int32_t)dispofs(as, &lt->wp);
+  int32_t word = IR(ir->op1)->i;
+  const Reg p = RID_ECX;
+  MCLabel l_end;
+  ra_evictset(as, RSET_LTWORD);
+  checkmclim(as);
+  l_end = emit_label(as);
+  emit_call(as, lj_ltrace_slow);
+  emit_sjcc(as, CC_NZ, l_end);
+  emit_i32(as, LT_RING_BLOCK_SIZE-1);
+  emit_rr(as, XO_GROUP3, XOg_TEST, p);
+  emit_rmro(as, XO_MOVto, p|REX_64, RID_DISPATCH, wp);
+  emit_gri(as, XG_ARITHi(XOg_ADD), p|REX_64, 8);
+  emit_rmro(as, XO_MOVto, RID_EAX|REX_64, p, 0);
+  emit_rmro(as, XO_MOV, p|REX_64, RID_DISPATCH, wp);
+  emit_gri(as, XG_ARITHi(XOg_OR), RID_EAX|REX_64, word);
+  emit_shifti(as, XOg_SHL|REX_64, RID_EAX, LT_TIME_SHIFT);
+  emit_rr(as, XO_ARITH(XOg_OR), RID_EAX|REX_64, RID_EDX);
+  emit_shifti(as, XOg_SHL|REX_64, RID_EDX, 32);
+  *--as->mcp = 0x31;  /* rdtsc */
+  *--as->mcp = 0x0f;
+}

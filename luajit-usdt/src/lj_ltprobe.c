@@ -1,0 +1,124 @@
+/*
+** Tracing of calls: the USDT probe sites.
+** SPDX-License-Identifier: MIT
+**
+** Invariant: each probe has exactly one site, in a function of its own, so its
+** arguments are in registers. This file must be compiled with -mno-red-zone:
+** a site is a one-byte nop (where the note points, good for every tool)
+** followed by a five-byte nop that newer kernels turn into a call, which
+** overwrites what lies below the stack pointer.
+*/
+
+#define lj_ltprobe_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+
+#define SDT_USE_VARIADIC
+/* Registers and constants only: what every reader of the notes can parse. */
+#define STAP_SDT_ARG_CONSTRAINT	nr
+#define _SDT_HAS_SEMAPHORES	1
+#include <sys/sdt.h>
+
+#if LJ_TARGET_X64
+#undef _SDT_NOP
+#define _SDT_NOP	nop; .byte 0x0f; .byte 0x1f; .byte 0x44; .byte 0; .byte 0
+#endif
+
+/* One semaphore for all probes: the first member of luajit_usdt_control. */
+extern unsigned short luajit_semaphore
+  __attribute__((visibility("hidden"), section(".probes")));
+__asm__(".hidden luajit_semaphore\n"
+	".set luajit_semaphore, luajit_usdt_control\n");
+#define luajit_function__entry_semaphore	luajit_semaphore
+#define luajit_function__return_semaphore	luajit_semaphore
+#define luajit_function__tailcall_semaphore	luajit_semaphore
+#define luajit_function__unwind_semaphore	luajit_semaphore
+#define luajit_cfunction__entry_semaphore	luajit_semaphore
+#define luajit_cfunction__return_semaphore	luajit_semaphore
+#define luajit_coroutine__create_semaphore	luajit_semaphore
+#define luajit_coroutine__resume_semaphore	luajit_semaphore
+#define luajit_coroutine__yield_semaphore	luajit_semaphore
+#define luajit_coroutine__end_semaphore		luajit_semaphore
+#define luajit_state__open_semaphore		luajit_semaphore
+#define luajit_state__close_semaphore		luajit_semaphore
+
+#define PROBEFUNC	__attribute__((noinline, noclone)) void
+
+PROBEFUNC lj_ltprobe_entry(const char *chunk, const char *name, int line,
+			   void *L, uint32_t id, uint32_t frame, int callline)
+{
+  STAP_PROBE7(luajit, function__entry, chunk, name, line, L, id, frame,
+	      callline);
+}
+
+PROBEFUNC lj_ltprobe_return(const char *chunk, const char *name, int line,
+			    void *L, uint32_t id, uint32_t frame, int callline)
+{
+  STAP_PROBE7(luajit, function__return, chunk, name, line, L, id, frame,
+	      callline);
+}
+
+PROBEFUNC lj_ltprobe_tailcall(const char *chunk, const char *name, int line,
+			      void *L, uint32_t id, uint32_t frame,
+			      int callline)
+{
+  STAP_PROBE7(luajit, function__tailcall, chunk, name, line, L, id, frame,
+	      callline);
+}
+
+PROBEFUNC lj_ltprobe_centry(const char *name, void *addr, int ffid, void *L,
+			    uint32_t id, uint32_t frame, int callline)
+{
+  STAP_PROBE7(luajit, cfunction__entry, name, addr, ffid, L, id, frame,
+	      callline);
+}
+
+PROBEFUNC lj_ltprobe_creturn(const char *name, void *addr, int ffid, void *L,
+			     uint32_t id, uint32_t frame, int callline)
+{
+  STAP_PROBE7(luajit, cfunction__return, name, addr, ffid, L, id, frame,
+	      callline);
+}
+
+PROBEFUNC lj_ltprobe_unwind(void *L, uint32_t frame)
+{
+  STAP_PROBE2(luajit, function__unwind, L, frame);
+}
+
+PROBEFUNC lj_ltprobe_create(void *L, void *co, uint32_t id)
+{
+  STAP_PROBE3(luajit, coroutine__create, L, co, id);
+}
+
+PROBEFUNC lj_ltprobe_resume(void *L, void *co, uint32_t id)
+{
+  STAP_PROBE3(luajit, coroutine__resume, L, co, id);
+}
+
+PROBEFUNC lj_ltprobe_yield(void *L, void *co, uint32_t id)
+{
+  STAP_PROBE3(luajit, coroutine__yield, L, co, id);
+}
+
+PROBEFUNC lj_ltprobe_end(void *L, void *co, uint32_t id, int status)
+{
+  STAP_PROBE4(luajit, coroutine__end, L, co, id, status);
+}
+
+PROBEFUNC lj_ltprobe_open(void *g, void *L)
+{
+  STAP_PROBE2(luajit, state__open, g, L);
+}
+
+PROBEFUNC lj_ltprobe_close(void *g, void *L)
+{
+  STAP_PROBE2(luajit, state__close, g, L);
+}
+
+#endif

@@ -1,0 +1,289 @@
+/*
+** Tracing of calls: the VM's side of luatrace.
+** SPDX-License-Identifier: MIT
+**
+** One place knows what an event is (lj_ltrace.c), two ways lead out: the USDT
+** probes (lj_ltprobe.c) and the ring of event words (lj_ltring.c).
+** Without -DLUAJIT_USE_SDT every macro below is empty.
+*/
+
+#ifndef _LJ_LTRACE_H
+#define _LJ_LTRACE_H
+
+#include "lj_obj.h"
+#include "lj_bc.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include "luatrace_format.h"
+
+/* -- Process-wide control ------------------------------------------------- */
+
+#define LUAJIT_USDT_MAGIC	0x3154445355544a4cull	/* "LJTUSDT1" */
+
+/*
+** Exported as luajit_usdt_control, in the data section ".probes". A tracer may
+** change the first two members from outside at any time; each Lua state
+** notices the change at its next poll (see lj_ltrace_poll) and switches
+** itself. The strings may be written before ring is set to nonzero.
+*/
+typedef struct LTControl {
+  uint16_t semaphore;	/* Number of tracers attached to the USDT probes. */
+  uint16_t ring;	/* Nonzero: record event words into a ring. */
+  uint32_t version;	/* 1 */
+  uint64_t magic;	/* LUAJIT_USDT_MAGIC */
+  uint32_t size;	/* sizeof(LTControl) */
+  uint32_t cfuncs;	/* LTC_*: which C functions have events. */
+  uint64_t ring_size;	/* Bytes of all blocks of a ring. */
+  uint32_t ring_block;	/* 1: wait when the ring is full. */
+  uint32_t envdone;	/* Environment has been read. */
+  char socket[108];	/* Path of the recorder's socket, or "". */
+  uint32_t pad;
+  char include[1024];	/* Globs on chunk names, '\n' between them, or "". */
+  char exclude[1024];
+} LTControl;
+
+LUA_API LTControl luajit_usdt_control;
+
+/* Both members that tracers change, in one load. */
+#define lj_ltrace_word()	(*(volatile uint32_t *)&luajit_usdt_control)
+
+/* -- State ---------------------------------------------------------------- */
+
+/* What is on. */
+#define LTON_RING	0x01
+#define LTON_PROBE	0x02
+
+/* Why traces must be left (LTState.stop). */
+#define LTSTOP_RESYNC	0x01	/* Events were lost, the stack must be reported. */
+#define LTSTOP_OFF	0x02	/* The recording must end. */
+
+/* A call of a C function that was announced and will end. */
+typedef struct LTCall {
+  lua_State *L;
+  ptrdiff_t ofs;	/* Slot offset of its base in the stack of L. */
+  void *sp;		/* Position in the C stack. */
+  uint32_t rec;		/* Recording it was announced in. */
+} LTCall;
+
+/* One known function (Lua prototype or C function). */
+typedef struct LTFunc {
+  char *name;		/* Or NULL. Own copy, lives as long as the state. */
+  void *addr;		/* C functions: the address, else NULL. */
+  uint32_t rec;		/* C functions: recording it was described in. */
+} LTFunc;
+
+typedef struct LTState {
+  uint64_t *wp;		/* Next event word. Always valid while LTON_RING. */
+  lua_State *L;		/* Current coroutine, NULL if not known. */
+  volatile uint32_t stop;  /* LTSTOP_*: makes compiled code exit. */
+  uint32_t on;		/* LTON_* */
+  uint32_t seen;	/* Value of lj_ltrace_word() this state acted upon. */
+  uint32_t rec;		/* Number of the recording, increases with every switch. */
+  uint32_t epoch;	/* lua_State.lt_epoch of coroutines whose stack is known. */
+  uint32_t nextco;	/* Last coroutine id given. */
+  uint32_t nfunc;	/* Last function id given. */
+  uint32_t sizefunc;
+  uint32_t cfuncs;	/* LTC_* of this recording. */
+  uint32_t refused;	/* Value of the control word's ring at which the
+			** recorder did not want us: try again when it changes. */
+  uint32_t rec2;	/* 2*rec: lt_rec of prototypes that have events. */
+  ASMFunction target[BC__MAX-BC_FUNCF];  /* Static targets of FUNC*. */
+  LTFunc *func;		/* Indexed by function id. */
+  uint32_t *chash;	/* C function address -> id, open addressing. */
+  uint32_t chashmask, chashn;
+  LTCall *call;		/* Announced C calls, innermost last. */
+  uint32_t ncall, sizecall;
+  lua_State **resumer;	/* Coroutines that resumed the current one, innermost last. */
+  uint32_t nresumer, sizeresumer;
+  lua_CFunction wrapf;	/* The user's g->wrapf while ours is in its place. */
+  uint32_t coop;	/* Opcode of coroutine.resume, then that of wrap_aux. */
+  GCRef pendfn;
+  uint32_t nguard;	/* Recorder: IR instructions of the guard. */
+  uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
+  uint32_t lostframes;	/* Frames of compiled code were not restored. */
+  uint32_t forked;	/* In a child that has no ring of its own yet. */
+  /* Ring. */
+  struct lt_ring *ring;
+  size_t mapsize;
+  int fd;		/* memfd, -1 if closed. */
+  uint64_t *block;	/* Start of the current block. */
+  uint64_t *scratch;	/* Private block: here go events that find no room. */
+  uint64_t *scratchp;	/* Counted up to here. */
+  uint64_t lost;	/* Events lost in the current gap. */
+  uint64_t lostsince;	/* Clock of the first one. */
+  uint64_t deadline;	/* Clock at which lj_ltrace_tick has to look again. */
+  uint64_t tickhz;	/* Clock ticks per second, estimated. */
+  uintptr_t thread;	/* Thread pointer of the thread noted last. */
+  int32_t tid;
+  struct LTState *next, *prev;  /* All states of the process with a ring. */
+} LTState;
+
+#define G2LT(g)		(&G2GG(g)->lt)
+#define L2LT(L)		(&L2GG(L)->lt)
+
+/* -- Cheap checks ---------------------------------------------------------- */
+
+/* Something has changed: a state that may switch now calls lj_ltrace_switch. */
+#define lj_ltrace_pending(g) \
+  LJ_UNLIKELY(lj_ltrace_word() != G2LT(g)->seen || G2LT(g)->stop)
+#define lj_ltrace_poll(L) \
+  { if (lj_ltrace_pending(G(L))) lj_ltrace_switch((L), NULL); }
+#define lj_ltrace_on(g)		(G2LT(g)->on)
+
+/* -- Functions (see lj_ltrace.c, lj_ltring.c, lj_ltrec.c) ------------------ */
+
+LJ_FUNC void lj_ltrace_newstate(lua_State *L);
+LJ_FUNC void lj_ltrace_closestate(lua_State *L);
+LJ_FUNC void lj_ltrace_freestate(global_State *g);
+LJ_FUNC int lj_ltrace_switch(lua_State *L, const BCIns *pc);
+LJ_FUNC void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all,
+				int plain);
+
+LJ_FUNC void lj_ltrace_entry(lua_State *L, GCproto *pt);
+LJ_FUNC ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc);
+LJ_FUNC int lj_ltrace_ins(lua_State *L, const BCIns *pc);
+LJ_FUNC void lj_ltrace_end(lua_State *L, const BCIns *pc);
+LJ_FUNC void lj_ltrace_return(lua_State *L);
+LJ_FUNC int lj_ltrace_exit(lua_State *L, const BCIns *pc);
+LJ_FUNC uint32_t lj_ltrace_protoid(lua_State *L, GCproto *pt, cTValue *frame);
+LJ_FUNC uint32_t lj_ltrace_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
+LJ_FUNC void lj_ltrace_unwind(lua_State *L, TValue *base);
+LJ_FUNC int lj_ltrace_resume(lua_State *L, TValue *base);
+LJ_FUNC void lj_ltrace_create(lua_State *L, lua_State *co);
+LJ_FUNC void lj_ltrace_collect(global_State *g, lua_State *co);
+LJ_FUNC int lj_ltrace_wantc(global_State *g, GCfunc *fn);
+LJ_FUNC int lj_ltrace_wantw(global_State *g, GCfunc *fn);
+LJ_FUNC int lj_ltrace_iscoro(GCfunc *fn);
+LJ_FUNC int lj_ltrace_wrap(lua_State *L, lua_CFunction f);
+
+#if LJ_HASJIT
+/* Emit events inline in compiled code (lj_asm_lt.h). */
+#if LJ_TARGET_X64 && LJ_GC64
+#define LJ_LTINLINE		1
+#else
+#define LJ_LTINLINE		0
+#endif
+
+/* Line given to lj_ltrace_jitevent: the frame is in memory, look it up. */
+#define LT_LINE_LOOK	(-2)
+
+struct jit_State;
+LJ_FUNC void lj_ltrace_recguard(struct jit_State *J);
+LJ_FUNC void lj_ltrace_recentry(struct jit_State *J);
+LJ_FUNC void lj_ltrace_rectail(struct jit_State *J);
+LJ_FUNC int32_t lj_ltrace_recretofs(struct jit_State *J);
+LJ_FUNC void lj_ltrace_recret(struct jit_State *J, GCproto *pt, int32_t ofs,
+			      int32_t retdepth);
+LJ_FUNC void lj_ltrace_recff(struct jit_State *J, GCfunc *fn);
+LJ_FUNC void lj_ltrace_recpend(struct jit_State *J);
+LJ_FUNC void LJ_FASTCALL lj_ltrace_jitword(lua_State *L, int32_t word);
+LJ_FUNC void lj_ltrace_jitevent(lua_State *L, GCobj *what, int32_t info,
+				int32_t line);
+LJ_FUNC void lj_ltrace_jitout(lua_State *L, GCobj *what, uint32_t kind,
+			      uint32_t ofs, int32_t line);
+#endif
+
+#if LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
+#define LJ_LTVMFAST		1
+LJ_ASMF void lj_ltrace_vmfunc(void);
+LJ_ASMF void lj_ltrace_vmret(void);
+extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
+#else
+#define LJ_LTVMFAST		0
+#endif
+
+/* -- Between lj_ltrace.c and lj_ltring.c ------------------------------------ */
+
+LJ_FUNC int lj_ltring_open(lua_State *L);
+LJ_FUNC void lj_ltring_close(global_State *g, int reason);
+LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
+LJ_FUNC void lj_ltring_tick(LTState *lt, uint64_t now);
+LJ_FUNC void lj_ltring_note(LTState *lt);
+LJ_FUNC int lj_ltring_room(LTState *lt);
+LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
+LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
+			   uint64_t a, uint64_t b);
+LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
+LJ_FUNC int lj_ltring_func(LTState *lt, int type, uint32_t flags, uint32_t id,
+			   GCproto *pt, uint32_t ffid, void *addr,
+			   const char *chunk, const char *name);
+LJ_FUNC int lj_ltring_match(const char *chunk);
+LJ_FUNC void lj_ltring_env(void);
+
+/* Clock: the TSC where it is invariant (and everywhere on x64: a recorder
+** that finds it is not refuses), else CLOCK_MONOTONIC. */
+#if LJ_TARGET_X86ORX64
+static LJ_AINLINE uint64_t lj_ltring_clock(void)
+{
+  uint32_t lo, hi;
+  __asm__ volatile("rdtsc" : "=a" (lo), "=d" (hi));
+  return lo | ((uint64_t)hi << 32);
+}
+#define LJ_LT_CLOCK	LT_CLOCK_TSC
+#else
+LJ_FUNC uint64_t lj_ltring_clock(void);
+#define LJ_LT_CLOCK	LT_CLOCK_MONOTONIC
+#endif
+
+/* Current thread, cheap. */
+#if defined(__GNUC__) && (LJ_TARGET_X64 || LJ_TARGET_ARM64)
+#define lj_ltring_thread()	((uintptr_t)__builtin_thread_pointer())
+#else
+#include <pthread.h>
+#define lj_ltring_thread()	((uintptr_t)pthread_self())
+#endif
+
+/* Store one single-word event. id must be < LT_PAYLOAD_BIG. */
+#define lj_ltring_put(lt, now, payload, kind) \
+  { \
+    uint64_t *wp_ = (lt)->wp; \
+    *(volatile uint64_t *)wp_ = lt_word((now), (payload), (kind)); \
+    (lt)->wp = ++wp_; \
+    if (LJ_UNLIKELY(((uintptr_t)wp_ & (LT_RING_BLOCK_SIZE-1)) == 0)) \
+      lj_ltring_full(lt); \
+  }
+
+/* -- Between lj_ltrace.c and lj_ltprobe.c ----------------------------------- */
+
+LJ_FUNC void lj_ltprobe_entry(const char *chunk, const char *name, int line,
+			      void *L, uint32_t id, uint32_t frame, int callline);
+LJ_FUNC void lj_ltprobe_return(const char *chunk, const char *name, int line,
+			       void *L, uint32_t id, uint32_t frame,
+			       int callline);
+LJ_FUNC void lj_ltprobe_tailcall(const char *chunk, const char *name, int line,
+				 void *L, uint32_t id, uint32_t frame,
+				 int callline);
+LJ_FUNC void lj_ltprobe_centry(const char *name, void *addr, int ffid, void *L,
+			       uint32_t id, uint32_t frame, int callline);
+LJ_FUNC void lj_ltprobe_creturn(const char *name, void *addr, int ffid,
+				void *L, uint32_t id, uint32_t frame,
+				int callline);
+LJ_FUNC void lj_ltprobe_unwind(void *L, uint32_t frame);
+LJ_FUNC void lj_ltprobe_create(void *L, void *co, uint32_t id);
+LJ_FUNC void lj_ltprobe_resume(void *L, void *co, uint32_t id);
+LJ_FUNC void lj_ltprobe_yield(void *L, void *co, uint32_t id);
+LJ_FUNC void lj_ltprobe_end(void *L, void *co, uint32_t id, int status);
+LJ_FUNC void lj_ltprobe_open(void *g, void *L);
+LJ_FUNC void lj_ltprobe_close(void *g, void *L);
+
+/* IR instructions of the guard at the head of a root trace. */
+#define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
+/* lua_resume(): with events around it. */
+#define LT_RESUME(L, base, z1, z2)	lj_ltrace_resume((L), (base))
+/* The user's wrapper of C functions: moved away while tracing. */
+#define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
+
+#else
+
+#define lj_ltrace_pending(g)	0
+#define lj_ltrace_poll(L)	{}
+#define lj_ltrace_on(g)		0
+#define LJ_LTINLINE		0
+#define LT_NGUARD(J)		0
+#define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
+#define LT_WRAPF(g)		((g)->wrapf)
+
+#endif
+
+#endif

@@ -1,0 +1,224 @@
+/*
+** Tracing of calls: events of compiled code.
+** SPDX-License-Identifier: MIT
+**
+** Invariant: an event is emitted behind all guards of its bytecode and is
+** followed by a new snapshot (J->needsnap), so that no exit from the trace
+** executes the bytecode, and with it the event, a second time.
+*/
+
+#define lj_ltrec_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#if defined(LUAJIT_USE_SDT) && LJ_HASJIT
+
+#include "lj_bc.h"
+#include "lj_ff.h"
+#include "lj_frame.h"
+#include "lj_debug.h"
+#include "lj_ir.h"
+#include "lj_jit.h"
+#include "lj_ircall.h"
+#include "lj_iropt.h"
+#include "lj_trace.h"
+#include "lj_dispatch.h"
+#include "lj_ffrecord.h"
+#include "lj_ltrace.h"
+
+/* Some local macros to save typing. Undef'd at the end. */
+#define emitir(ot, a, b)	(lj_ir_set(J, (ot), (a), (b)), lj_opt_fold(J))
+
+#define J2LT(J)			(&J2GG(J)->lt)
+
+/* Argument info of lj_ltrace_jitevent: kind in the low bits, the slot offset
+** relative to the BASE of the trace above. */
+#define INFO_SHIFT		4
+
+/* -- Emit one event ------------------------------------------------------------ */
+
+static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
+		     int32_t ofs, int32_t line)
+{
+  LTState *lt = J2LT(J);
+  if (lt->on == LTON_RING && id < LT_PAYLOAD_BIG) {
+    lj_ir_call(J, IRCALL_lj_ltrace_jitword,
+	       lj_ir_kint(J, (int32_t)((id << LT_KIND_BITS) | kind)));
+  } else {
+    int32_t info = (int32_t)((uint32_t)ofs << INFO_SHIFT) | (int32_t)kind;
+    lj_ir_call(J, IRCALL_lj_ltrace_jitevent,
+	       lj_ir_kgc(J, what, what->gch.gct == ~LJ_TFUNC ? IRT_FUNC :
+			 IRT_PROTO),
+	       lj_ir_kint(J, info), lj_ir_kint(J, line));
+  }
+  J->needsnap = 1;
+}
+
+/* Slot offset of J->base relative to the BASE of the trace. */
+#define baseofs(J)	((int32_t)(J)->baseslot - (1+LJ_FR2))
+
+/* Line of the call of the current frame, for the probes. */
+static int32_t recline(jit_State *J)
+{
+  cTValue *frame = J->L->base-1;
+  if (J->framedepth == 0) return LT_LINE_LOOK;
+  if (frame_isvarg(frame)) frame = frame_prevd(frame);
+  if (frame_islua(frame)) {
+    GCfunc *fn = frame_func(frame_prevl(frame));
+    if (isluafunc(fn))
+      return (int32_t)lj_debug_line(funcproto(fn),
+			proto_bcpos(funcproto(fn), frame_pc(frame))-1);
+  }
+  return -1;
+}
+
+static uint32_t recproto(jit_State *J, GCproto *pt)
+{
+  return lj_ltrace_protoid(J->L, pt, J->L->base-1);
+}
+
+/* -- Hooks of the recorder ------------------------------------------------------- */
+
+#define recoff(J)	(!J2LT(J)->on)
+
+/* Start of a root trace: leave it when tracing is switched. Nobody attached: a
+** function's trace has no guard, it would be executed by every recursive call
+** (4 % of the instructions of ackermann); a loop's is executed once, and a
+** recursion comes by other polls. */
+void lj_ltrace_recguard(jit_State *J)
+{
+  global_State *g = J2G(J);
+  LTState *lt = J2LT(J);
+  IRRef nins = J->cur.nins;
+  lt->pendff = 0;
+  if (J->parent) return;  /* Only root traces. */
+  if (!lt->on && bc_op(J->cur.startins) == BC_FUNCF) {
+    /* No guard. */
+  } else if (!lt->on) {
+    TRef tr = emitir(IRT(IR_XLOAD, IRT_INT),
+		     lj_ir_kptr(J, &luajit_usdt_control), IRXLOAD_READONLY);
+    emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
+  } else {
+    TRef tr = emitir(IRT(IR_XLOAD, IRT_INT), lj_ir_kptr(J, (void *)&lt->stop),
+		     IRXLOAD_VOLATILE);
+    emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
+    if ((lt->on & LTON_RING)) {  /* Events tell nothing of the coroutine. */
+      TRef a = emitir(IRT(IR_XLOAD, IRT_PGC), lj_ir_kptr(J, &lt->L),
+		      IRXLOAD_READONLY);
+      TRef b = emitir(IRT(IR_XLOAD, IRT_PGC), lj_ir_kptr(J, &g->cur_L),
+		      IRXLOAD_READONLY);
+      emitir(IRTG(IR_EQ, IRT_PGC), a, b);
+    }
+  }
+  lt->nguard = J->cur.nins - nins;
+}
+
+/* Entry to the Lua function J->pt, its frame is set up. */
+void lj_ltrace_recentry(jit_State *J)
+{
+  GCproto *pt = J->pt;
+  int32_t ofs = baseofs(J);
+  uint32_t id;
+  if (recoff(J)) return;
+  id = recproto(J, pt);
+  if (!id) return;
+  if ((pt->flags & PROTO_VARARG))  /* Offset of the lower frame. */
+    ofs -= (int32_t)(J->L->top - J->L->base) + 1+LJ_FR2;
+  recevent(J, LT_ENTRY, id, obj2gco(pt), ofs, recline(J));
+}
+
+/* CALLT/CALLMT was recorded: the frame now belongs to the callee. */
+void lj_ltrace_rectail(jit_State *J)
+{
+  uint32_t id;
+  if (recoff(J)) return;
+  id = recproto(J, J->pt);
+  if (id)
+    recevent(J, LT_TAIL, id, obj2gco(J->pt), baseofs(J), recline(J));
+}
+
+/* Before RET* is recorded: slot offset of the frame that ends. */
+int32_t lj_ltrace_recretofs(jit_State *J)
+{
+  cTValue *frame = J->L->base-1;
+  int32_t ofs = baseofs(J);
+  if (frame_isvarg(frame)) ofs -= (int32_t)frame_delta(frame);
+  return ofs;
+}
+
+/* RET* of pt was recorded. */
+void lj_ltrace_recret(jit_State *J, GCproto *pt, int32_t ofs, int32_t retdepth)
+{
+  cTValue *frame = J->L->base-1;
+  int32_t line;
+  uint32_t id;
+  if (recoff(J) || J->state != LJ_TRACE_RECORD) return;
+  id = recproto(J, pt);
+  if (!id) return;
+  if (frame_isvarg(frame)) frame = frame_prevd(frame);
+  line = -1;
+  if (frame_islua(frame)) {
+    GCfunc *fn = frame_func(frame_prevl(frame));
+    line = isluafunc(fn) ? (int32_t)lj_debug_line(funcproto(fn),
+		proto_bcpos(funcproto(fn), frame_pc(frame))-1) : -1;
+    if (J->retdepth != retdepth)  /* BASE has moved down. */
+      ofs = 1+LJ_FR2 + (int32_t)bc_a(frame_pc(frame)[-1]);
+  }
+  recevent(J, LT_RETURN, id, obj2gco(pt), ofs, line);
+}
+
+/* The events of a library function that was recorded inline. */
+static void recffevents(jit_State *J, uint32_t id, GCfunc *fn)
+{
+  int32_t ofs = baseofs(J);
+  recevent(J, LT_ENTRY, id, obj2gco(fn), ofs, -1);
+  recevent(J, LT_RETURN, id, obj2gco(fn), ofs, -1);
+}
+
+/* A fast function was recorded inline: entry and return, back to back. */
+void lj_ltrace_recff(jit_State *J, GCfunc *fn)
+{
+  uint32_t id;
+  if (recoff(J) || J->state != LJ_TRACE_RECORD ||
+      !lj_ltrace_wantc(J2G(J), fn))
+    return;
+  id = lj_ltrace_cfuncid(J->L, fn, NULL);
+  if (!id) return;
+  if (J->postproc == LJ_POST_FIXGUARD || J->postproc == LJ_POST_FIXGUARDSNAP) {
+    J2LT(J)->pendff = id;  /* Not before its guard. */
+    setgcref(J2LT(J)->pendfn, obj2gco(fn));
+  } else {
+    recffevents(J, id, fn);
+  }
+}
+
+/* Next bytecode: the guard has been emitted. */
+void lj_ltrace_recpend(jit_State *J)
+{
+  uint32_t id = J2LT(J)->pendff;
+  J2LT(J)->pendff = 0;
+  if (!recoff(J)) recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)));
+}
+
+/* -- Helpers called by compiled code ------------------------------------------------ */
+
+/* One event word, where it is not emitted inline. */
+void LJ_FASTCALL lj_ltrace_jitword(lua_State *L, int32_t word)
+{
+  LTState *lt = L2LT(L);
+  lj_ltring_put(lt, lj_ltring_clock(), (uint32_t)word >> LT_KIND_BITS,
+		(uint32_t)word & ((1u << LT_KIND_BITS)-1));
+}
+
+/* Any event: probe and/or ring. */
+void lj_ltrace_jitevent(lua_State *L, GCobj *what, int32_t info, int32_t line)
+{
+  global_State *g = G(L);
+  ptrdiff_t ofs = (tvref(g->jit_base) - tvref(L->stack)) + (info >> INFO_SHIFT);
+  lj_ltrace_jitout(L, what, (uint32_t)info & 15, (uint32_t)ofs, line);
+}
+
+#undef emitir
+
+#endif

@@ -1,0 +1,117 @@
+/*
+** Tracing of calls: the interpreter's fast way, x64.
+** SPDX-License-Identifier: MIT
+**
+** Two targets for the dispatch table, used while event words go to a ring and
+** nothing else (no hook, no recording of a trace, no probe) wants calls and
+** returns: lj_ltrace_vmfunc for FUNCF, lj_ltrace_vmret for RET*. Each stores one
+** word and goes on to the static instruction.
+**
+** Invariant: whatever is not the plain case goes to lj_vm_callhook or
+** lj_vm_record with all registers as they were, before anything was stored.
+** Registers as in vm_x64.dasc: BASE rdx, PC rbx, DISPATCH r14, RA rcx, RD rax,
+** OP rbp; rdi, rsi, r8-r11 are free between two instructions.
+*/
+
+#define lj_ltvm_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#if defined(LUAJIT_USE_SDT) && LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
+
+#include "lj_bc.h"
+#include "lj_frame.h"
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+
+#define LTOFS(f) \
+  ((int)(GG_OFS(lt) + (int)offsetof(LTState, f) - GG_OFS(dispatch)))
+#define PTOFS(f)	((int)offsetof(GCproto, f) - (int)sizeof(GCproto))
+
+/* Not the plain case: another coroutine, something has changed, a handler. */
+#define CHECKS \
+  "  movq %%rax, %%r8\n" \
+  "  movq %%rdx, %%r9\n" \
+  "  movq %c[ofsL](%%rsp), %%rdi\n" \
+  "  cmpq %c[ltL](%%r14), %%rdi\n  jne 9f\n" \
+  "  movl lj_ltcontrol(%%rip), %%esi\n" \
+  "  cmpl %c[seen](%%r14), %%esi\n  jne 9f\n" \
+  "  cmpl $0, %c[stop](%%r14)\n  jne 9f\n" \
+  "  testb %[vmev], %c[hookmask](%%r14)\n  jnz 9f\n"
+
+/* r10: lt_rec of the prototype. Excluded: 1f, not known: 9f. */
+#define CHECKREC \
+  "  subl %c[rec2](%%r14), %%r10d\n  jz 2f\n" \
+  "  cmpl $1, %%r10d\n  je 1f\n  jmp 9f\n2:\n"
+
+/* r11: function id. */
+#define STORE(kind) \
+  "  cmpl %[big], %%r11d\n  jae 9f\n" \
+  "  rdtsc\n  shlq $32, %%rdx\n  orq %%rdx, %%rax\n" \
+  "  cmpq %c[deadline](%%r14), %%rax\n  jae 9f\n" \
+  "  shlq $24, %%rax\n" \
+  "  leaq " kind "(,%%r11,8), %%r11\n" \
+  "  orq %%r11, %%rax\n" \
+  "  movq %c[wp](%%r14), %%rsi\n" \
+  "  movq %%rax, (%%rsi)\n" \
+  "  addq $8, %%rsi\n" \
+  "  movq %%rsi, %c[wp](%%r14)\n" \
+  "  testw %%si, %%si\n  jnz 1f\n" \
+  "  call lj_ltrace_slow\n"
+
+/* Never called: carries the two targets, whose offsets only the compiler knows. */
+__attribute__((used, noinline, noclone)) void lj_ltrace_vmcode(void)
+{
+  __asm__ volatile(
+    "  jmp 8f\n"
+    "  .p2align 4\n"
+    "  .hidden lj_ltrace_vmfunc\n  .globl lj_ltrace_vmfunc\n"
+    "lj_ltrace_vmfunc:\n"
+    CHECKS
+    "  movl %c[ptrec]-4(%%rbx), %%r10d\n"
+    CHECKREC
+    "  leaq (%%rdx,%%rcx,8), %%rsi\n"
+    "  cmpq %c[maxstack](%%rdi), %%rsi\n  ja 9f\n"
+    "  movl %c[ptid]-4(%%rbx), %%r11d\n"
+    STORE("1")
+    "1:\n  movq %%r8, %%rax\n  movq %%r9, %%rdx\n"
+    "  movzbl -4(%%rbx), %%ebp\n"
+    "  jmp *%c[target](%%r14,%%rbp,8)\n"
+    "9:\n  movq %%r8, %%rax\n  movq %%r9, %%rdx\n"
+    "  jmp lj_vm_callhook\n"
+    "  .p2align 4\n"
+    "  .hidden lj_ltrace_vmret\n  .globl lj_ltrace_vmret\n"
+    "lj_ltrace_vmret:\n"
+    CHECKS
+    "  movq -16(%%rdx), %%rsi\n"
+    "  shlq $17, %%rsi\n  shrq $17, %%rsi\n"
+    "  movq %c[funcpc](%%rsi), %%rsi\n"
+    "  movl %c[ptrec](%%rsi), %%r10d\n"
+    CHECKREC
+    "  movl %c[ptid](%%rsi), %%r11d\n"
+    STORE("2")
+    "1:\n  movq %%r8, %%rax\n  movq %%r9, %%rdx\n"
+    "  movzbl -4(%%rbx), %%ebp\n"
+    "  jmp *%c[disp2static](%%r14,%%rbp,8)\n"
+    "9:\n  movq %%r8, %%rax\n  movq %%r9, %%rdx\n"
+    "  jmp lj_vm_record\n"
+    "8:\n"
+    : : [ofsL] "i" (CFRAME_OFS_L), [ltL] "i" (LTOFS(L)),
+	[seen] "i" (LTOFS(seen)), [stop] "i" (LTOFS(stop)),
+	[rec2] "i" (LTOFS(rec2)), [deadline] "i" (LTOFS(deadline)),
+	[wp] "i" (LTOFS(wp)), [vmev] "i" (HOOK_VMEVENT),
+	[hookmask] "i" (GG_DISP2G + (int)offsetof(global_State, hookmask)),
+	[ptrec] "i" (PTOFS(lt_rec)), [ptid] "i" (PTOFS(lt_id)),
+	[maxstack] "i" ((int)offsetof(lua_State, maxstack)),
+	[funcpc] "i" ((int)offsetof(GCfuncL, pc)),
+	[big] "i" (LT_PAYLOAD_BIG),
+	[target] "i" (LTOFS(target) - 8*(int)BC_FUNCF),
+	[disp2static] "i" (GG_DISP2STATIC)
+    : "memory");
+}
+
+LJ_STATIC_ASSERT(LT_ENTRY == 1 && LT_RETURN == 2 && LT_KIND_BITS == 3);
+LJ_STATIC_ASSERT(LT_TIME_SHIFT == 24 && LT_RING_BLOCK_SIZE == 65536);
+
+#endif

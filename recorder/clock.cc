@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// The clock of event words and its rate; see clock.h.
+#include "recorder/clock.h"
+
+#include <time.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+namespace luatrace {
+namespace {
+
+// ns per tick as a fixed-point number: 40 bits behind the point are exact to 1 ns in 10 minutes.
+constexpr uint32_t kShift = 40;
+
+uint64_t read_clock(clockid_t id) {
+  timespec ts;
+  clock_gettime(id, &ts);
+  return static_cast<uint64_t>(ts.tv_sec) * 1000000000u + static_cast<uint64_t>(ts.tv_nsec);
+}
+
+bool cpu_has_invariant_tsc() {
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d >> 8 & 1) != 0;
+#else
+  return false;
+#endif
+}
+
+// Where the file cannot be read (some containers), the CPU's word must do.
+bool kernel_trusts_tsc() {
+  std::ifstream in("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  std::string name;
+  return !(in >> name) || name == "tsc";
+}
+
+}  // namespace
+
+uint32_t default_clock() {
+  return cpu_has_invariant_tsc() && kernel_trusts_tsc() ? LT_CLOCK_TSC : LT_CLOCK_MONOTONIC;
+}
+
+uint64_t monotonic_ns() {
+  return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t read_tick(uint32_t clock) {
+#if defined(__x86_64__)
+  if (clock == LT_CLOCK_TSC) return __rdtsc();
+#endif
+  (void)clock;
+  return monotonic_ns();
+}
+
+lt_clock_info sample_clocks(uint32_t clock) {
+  lt_clock_info best{};
+  uint64_t shortest = UINT64_MAX;
+  for (int i = 0; i < 8; i++) {
+    const uint64_t before = read_tick(clock);
+    const uint64_t mono = read_clock(CLOCK_MONOTONIC);
+    const uint64_t middle = read_tick(clock);
+    const uint64_t real = read_clock(CLOCK_REALTIME);
+    if (middle - before >= shortest) continue;
+    shortest = middle - before;
+    best = {before + (middle - before) / 2, mono, real};
+  }
+  if (clock == LT_CLOCK_MONOTONIC) best.tick = best.mono_ns;
+  return best;
+}
+
+ClockRate rate_between(uint32_t clock, const lt_clock_info& from, const lt_clock_info& to) {
+  if (clock != LT_CLOCK_TSC || to.tick <= from.tick || to.mono_ns <= from.mono_ns) return {};
+  const auto ns = static_cast<long double>(to.mono_ns - from.mono_ns);
+  const auto ticks = static_cast<long double>(to.tick - from.tick);
+  const long double mult = std::ldexp(ns / ticks, kShift) + 0.5L;
+  if (mult < 1 || mult > 1e18L) return {};
+  return {static_cast<uint64_t>(mult), kShift};
+}
+
+double ticks_to_ns(const ClockRate& rate, uint64_t ticks) {
+  return std::ldexp(static_cast<double>(ticks) * static_cast<double>(rate.mult),
+                    -static_cast<int>(rate.shift));
+}
+
+uint64_t ns_to_ticks(const ClockRate& rate, uint64_t ns) {
+  return static_cast<uint64_t>(std::ldexp(static_cast<double>(ns), static_cast<int>(rate.shift)) /
+                               static_cast<double>(rate.mult));
+}
+
+uint32_t rate_khz(const ClockRate& rate) {
+  return static_cast<uint32_t>(ns_to_ticks(rate, 1000000));
+}
+
+}  // namespace luatrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The clock of event words as the recorder sees it, and its rate.
+// Invariant: a file has one clock (LT_CLOCK_TSC or LT_CLOCK_MONOTONIC), chosen as the VM chooses.
+#pragma once
+
+#include <cstdint>
+
+#include "luatrace_format.h"
+
+namespace luatrace {
+
+// LT_CLOCK_TSC where the TSC runs at a constant rate on all CPUs and the kernel trusts it, too.
+uint32_t default_clock();
+
+uint64_t read_tick(uint32_t clock);
+uint64_t monotonic_ns();
+
+// The three clocks at one moment: of several tries the one that was disturbed least.
+lt_clock_info sample_clocks(uint32_t clock);
+
+struct ClockRate {  // ns = (ticks * mult) >> shift
+  uint64_t mult = 1;
+  uint32_t shift = 0;
+};
+
+// The rate between two samples; LT_CLOCK_MONOTONIC always has one tick per nanosecond. Without a
+// distance between the samples: one tick per nanosecond, too.
+ClockRate rate_between(uint32_t clock, const lt_clock_info& from, const lt_clock_info& to);
+
+double ticks_to_ns(const ClockRate& rate, uint64_t ticks);
+uint64_t ns_to_ticks(const ClockRate& rate, uint64_t ns);
+uint32_t rate_khz(const ClockRate& rate);
+
+}  // namespace luatrace

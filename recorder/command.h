@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Starting the command, and reading how it ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace luatrace {
+
+// Blocks the signals that the session reads from a descriptor, and ignores those that a failing
+// write would raise. start_command() gives the command what was before.
+void take_over_signals(const std::vector<int>& to_block);
+
+struct Started {
+  pid_t pid = -1;      // -1: it does not run
+  int exec_errno = 0;  // why it could not be executed; 0 with pid -1: `prepare` said no
+};
+
+// Starts words[0] with those arguments and additional environment variables. Signals are as they
+// were before the recorder changed them. stdout_fd: its standard output, -1: ours. prepare is
+// called with the pid before the command runs; if it returns false the command is not run. Returns
+// after the exec. Throws std::runtime_error if no process can be made.
+Started start_command(const std::vector<std::string>& words,
+                      const std::vector<std::pair<std::string, std::string>>& environment,
+                      int stdout_fd, const std::function<bool(pid_t)>& prepare);
+
+// A wait() status as a shell gives it.
+int shell_status(int wait_status);
+
+}  // namespace luatrace

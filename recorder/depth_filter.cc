@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// DepthFilter; see depth_filter.h. It is only used when asked for, so it goes record by record.
+#include "recorder/depth_filter.h"
+
+#include <algorithm>
+
+namespace luatrace {
+namespace {
+
+bool is_ext(uint64_t w, uint32_t sub) {
+  return lt_kind(w) == LT_EXT && lt_ext_sub(lt_payload(w)) == sub;
+}
+
+}  // namespace
+
+// Of the n calls that an error removes, some may not be in the file. If the call that is on top
+// then is itself too deep, none of them is.
+void DepthFilter::unwind(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
+  const uint32_t depth = scanner_.depth(), n = lt_lo(r[1]);
+  const uint32_t hidden = depth > max_ ? depth - max_ : 0;
+  const bool to_depth = lt_ext_arg(lt_payload(r[0])) == 1;
+  if (to_depth && n > max_) return;  // n - 1 calls stay: only hidden ones go
+  if (to_depth || depth == LT_DEPTH_UNKNOWN || hidden == 0 || n > depth) {
+    out.insert(out.end(), r.begin(), r.end());
+  } else if (n > hidden) {
+    out.push_back(r[0]);
+    out.push_back(lt_pack(n - hidden, lt_hi(r[1])));
+    out.insert(out.end(), r.begin() + 2, r.end());
+  }
+}
+
+void DepthFilter::record(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
+  const uint32_t depth = scanner_.depth(), kind = lt_kind(r[0]);
+  const bool known = depth != LT_DEPTH_UNKNOWN;
+  if (is_ext(r[0], LTX_UNWIND) && r.size() >= 2) return unwind(r, out);
+  if ((kind == LT_ENTRY || kind == LT_FRAME) && known && depth >= max_) return;
+  if ((kind == LT_RETURN || kind == LT_TAIL) && known && depth > max_) return;
+  out.insert(out.end(), r.begin(), r.end());
+  if (!is_ext(r[0], LTX_STACK) || r.size() < 3) return;
+  // Only max_ of its frames follow.
+  out.back() = std::min<uint64_t>(r.back(), uint64_t{max_} + 1);
+}
+
+size_t DepthFilter::run(std::span<const uint64_t> words, std::vector<uint64_t>& out) {
+  size_t taken = 0;
+  while (taken < words.size()) {
+    const size_t n = record_words(words[taken]);
+    if (n == 0 || n > words.size() - taken) break;
+    const auto one = words.subspan(taken, n);
+    if (std::find(one.begin(), one.end(), 0u) != one.end()) break;
+    record(one, out);
+    // A jump in time is not the filter's business: the second call takes the record.
+    if (scanner_.scan(one).words == 0) scanner_.scan(one);
+    taken += n;
+  }
+  return taken;
+}
+
+}  // namespace luatrace

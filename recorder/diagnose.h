@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Diagnosis: why a command that ran never announced a Lua state.
+#pragma once
+
+#include <sys/types.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace luatrace {
+
+class Diagnosis {
+ public:
+  // Looks at the command while it runs; cheap enough to be done often.
+  void observe(pid_t pid);
+
+  // What to say when it has ended, line by line. library_dir: where our library lies, or empty.
+  std::vector<std::string> report(const std::string& library_dir) const;
+
+ private:
+  std::string exe_;                  // the last one seen
+  std::set<std::string> libraries_;  // mapped files that look like a LuaJIT
+};
+
+// The directory with our libluajit beside this program (../lib), or empty.
+std::string own_library_dir();
+
+}  // namespace luatrace

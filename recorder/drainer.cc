@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Drainer; see drainer.h. It polls: the target must never have to make a system call to be heard.
+// While data flows it looks again at once or after 100 us; when nothing comes the pause doubles, up
+// to the third part of the time in which the fastest target could fill the smallest ring (and never
+// more than 5 ms). Longer pauses would cost events at the start of a burst and save next to
+// nothing.
+#include "recorder/drainer.h"
+
+#include <algorithm>
+
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kShortest = 100'000, kLongest = 5'000'000;  // ns
+
+}  // namespace
+
+Drainer::Drainer() : thread_([this] { run(); }) {}
+
+Drainer::~Drainer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Drainer::post(Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  wake_.notify_one();
+}
+
+bool Drainer::call(Job job, std::chrono::milliseconds limit) {
+  struct State {
+    std::mutex mutex;
+    std::condition_variable done;
+    bool finished = false;
+  };
+  // Shared, because this thread may stop waiting before the job is run.
+  const auto state = std::make_shared<State>();
+  post([state, job = std::move(job)] {
+    job();
+    const std::lock_guard lock(state->mutex);
+    state->finished = true;
+    state->done.notify_one();
+  });
+  std::unique_lock lock(state->mutex);
+  return state->done.wait_for(lock, limit, [&] { return state->finished; });
+}
+
+void Drainer::add(OwnedRing ring) {
+  rings_.push_back(std::move(ring));
+  active_ = rings_.size();
+}
+
+void Drainer::complete(uint64_t owner) {
+  for (auto& r : rings_)
+    if (r.owner == owner) r.drain->set_complete();
+}
+
+void Drainer::detach_all() {
+  for (auto& r : rings_) r.drain->detach();
+}
+
+void Drainer::finish_all() {
+  for (auto& r : rings_) r.drain->finish();
+  remove_finished();
+}
+
+uint64_t Drainer::patience_ns() const {
+  uint64_t shortest = kLongest;
+  for (const auto& r : rings_) shortest = std::min(shortest, r.drain->patience_ns());
+  return std::max(shortest, kShortest);
+}
+
+void Drainer::run_jobs() {
+  std::vector<Job> jobs;
+  {
+    const std::lock_guard lock(mutex_);
+    jobs.swap(jobs_);
+  }
+  for (const auto& job : jobs) job();
+}
+
+uint64_t Drainer::look_at_all() {
+  uint64_t most = 0;
+  for (auto& r : rings_) {
+    most = std::max<uint64_t>(most, r.drain->look());
+    if (r.drain->saw_c_functions()) *r.maps_wanted = true;
+    if (r.drain->output().dead() && !r.drain->finished()) {
+      r.drain->detach();
+      r.drain->finish();
+    }
+  }
+  remove_finished();
+  return most;
+}
+
+void Drainer::remove_finished() {
+  std::erase_if(rings_, [](const OwnedRing& r) {
+    if (r.drain->finished() && !r.drain->damage().empty())
+      say("process " + std::to_string(r.drain->ring().info().pid) +
+          ": its ring is damaged, recording of it ends here: " + r.drain->damage());
+    return r.drain->finished();
+  });
+  active_ = rings_.size();
+}
+
+void Drainer::run() {
+  uint64_t pause = kShortest;
+  for (;;) {
+    run_jobs();
+    const uint64_t most = look_at_all();
+    if (most >= 2 * LT_RING_BLOCK_SIZE / 8) continue;  // it is faster than our pauses
+    pause = most > 0 ? kShortest : std::min(pause * 2, patience_ns());
+    std::unique_lock lock(mutex_);
+    if (stop_ && jobs_.empty()) return;
+    wake_.wait_for(lock, std::chrono::nanoseconds(pause),
+                   [this] { return stop_ || !jobs_.empty(); });
+  }
+}
+
+}  // namespace luatrace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Drainer: the one thread that reads rings and writes outputs.
+// Invariant: rings and outputs are touched by this thread only; others post jobs, which it runs in
+// order between two looks.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "recorder/ring_drain.h"
+
+namespace luatrace {
+
+// A ring and whose it is.
+struct OwnedRing {
+  std::unique_ptr<RingDrain> drain;
+  uint64_t owner;  // number of the process within the session
+  // Set when the owner's C functions were seen.
+  std::shared_ptr<std::atomic<bool>> maps_wanted;
+};
+
+class Drainer {
+ public:
+  using Job = std::function<void()>;
+
+  Drainer();
+  ~Drainer();  // runs the jobs that were posted, then ends the thread
+
+  void post(Job job);
+  // Posts and waits until the job was run; false if that took longer.
+  bool call(Job job, std::chrono::milliseconds limit = std::chrono::hours(1));
+
+  // For jobs only.
+  void add(OwnedRing ring);
+  void complete(uint64_t owner);  // its rings get nothing more
+  void detach_all();
+  void finish_all();
+
+  size_t active() const { return active_; }  // rings that are not finished
+
+ private:
+  void run();
+  void run_jobs();
+  uint64_t look_at_all();
+  void remove_finished();
+  uint64_t patience_ns() const;
+
+  std::vector<OwnedRing> rings_;
+  std::atomic<size_t> active_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Job> jobs_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Listener; see listener.h.
+#include "recorder/listener.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include "recorder/clock.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kPatienceNs = 2'000'000'000;
+constexpr size_t kMaxConnections = 256;
+
+std::string make_directory() {
+  std::string last;
+  const char* const bases[] = {std::getenv("XDG_RUNTIME_DIR"), std::getenv("TMPDIR"), "/tmp"};
+  for (const char* base : bases) {
+    if (base == nullptr || base[0] != '/') continue;
+    std::string name = std::string(base) + "/luatrace-XXXXXX";
+    if (name.size() + sizeof "/socket" > sizeof(sockaddr_un::sun_path)) continue;
+    if (mkdtemp(name.data()) != nullptr) return name;  // mode 0700
+    last = std::string(base) + ": " + errno_text(errno);
+  }
+  throw std::runtime_error("cannot make a directory for the socket: " + last);
+}
+
+// What arrived on a connection. 0: nothing yet; 1: a greeting; -1: refused, see why.
+int read_hello(int fd, Hello& hello, std::string& why) {
+  alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))];
+  iovec part{&hello.text, sizeof hello.text};
+  msghdr m{};
+  m.msg_iov = &part;
+  m.msg_iovlen = 1;
+  m.msg_control = control;
+  m.msg_controllen = sizeof control;
+  const ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&m); n >= 0 && c != nullptr; c = CMSG_NXTHDR(&m, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+      int got;
+      std::memcpy(&got, CMSG_DATA(c) + i * sizeof got, sizeof got);
+      if (hello.ring_fd < 0)
+        hello.ring_fd = got;
+      else
+        close(got);
+    }
+  }
+  if (n == 0)
+    why = "it said nothing";
+  else if (n != sizeof hello.text || hello.text.magic != LT_HELLO_MAGIC)
+    why = "it did not say hello";
+  else if (hello.text.version != LT_RING_VERSION)
+    why = "it speaks version " + std::to_string(hello.text.version) + ", this recorder version " +
+          std::to_string(LT_RING_VERSION);
+  else if (hello.ring_fd < 0)
+    why = "it sent no memory";
+  if (!why.empty() && hello.ring_fd >= 0) close(hello.ring_fd);
+  return why.empty() ? 1 : -1;
+}
+
+bool peer_of(int fd, ucred& peer, std::string& why) {
+  socklen_t size = sizeof peer;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    why = "its identity is not known: " + errno_text(errno);
+  } else if (peer.uid != geteuid() && peer.uid != 0) {
+    why = "it belongs to user " + std::to_string(peer.uid);
+  } else if (peer.pid <= 0) {
+    why = "it is in a process namespace that cannot be seen from here";
+  }
+  return why.empty();
+}
+
+}  // namespace
+
+Listener::Listener() : directory_(make_directory()), path_(directory_ + "/socket") {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+  fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd_ < 0 || bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      listen(fd_, 128) != 0) {
+    const std::string why = errno_text(errno);
+    rmdir(directory_.c_str());
+    throw std::runtime_error(path_ + ": cannot listen: " + why);
+  }
+}
+
+Listener::~Listener() {
+  for (const auto& c : connections_) close(c.fd);
+  close(fd_);
+  unlink(path_.c_str());
+  rmdir(directory_.c_str());
+}
+
+void Listener::add_to(std::vector<pollfd>& fds) const {
+  fds.push_back({fd_, POLLIN, 0});
+  for (const auto& c : connections_) fds.push_back({c.fd, POLLIN, 0});
+}
+
+void Listener::accept_all(std::vector<std::string>& refusals) {
+  while (connections_.size() < kMaxConnections) {
+    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return;
+    ucred peer{};
+    std::string why;
+    if (peer_of(fd, peer, why)) {
+      connections_.push_back({fd, monotonic_ns() + kPatienceNs});
+    } else {
+      refusals.push_back("process " + std::to_string(peer.pid) + " was refused: " + why);
+      close(fd);
+    }
+  }
+}
+
+std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
+  accept_all(refusals);
+  std::vector<Hello> hellos;
+  std::vector<Connection> waiting;
+  for (const auto& c : connections_) {
+    Hello h;
+    ucred peer{};
+    std::string why;
+    const bool known = peer_of(c.fd, peer, why);
+    int state = known ? read_hello(c.fd, h, why) : -1;
+    if (state == 0 && monotonic_ns() > c.deadline_ns) {
+      state = -1;
+      why = "it said nothing";
+    }
+    if (state == 0) {
+      waiting.push_back(c);
+    } else if (state > 0) {
+      h.pid = peer.pid;
+      h.uid = peer.uid;
+      h.socket = c.fd;
+      hellos.push_back(h);
+    } else {
+      refusals.push_back("process " + std::to_string(peer.pid) + " was refused: " + why);
+      close(c.fd);
+    }
+  }
+  connections_.swap(waiting);
+  return hellos;
+}
+
+void Listener::answer(Hello& hello, bool go_on) {
+  const char byte = go_on ? 1 : 0;
+  send(hello.socket, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  close(hello.socket);
+  hello.socket = -1;
+}
+
+}  // namespace luatrace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// luatrace-record: runs a command and records the calls of its Lua functions.
+// options.cc reads the command line, session.cc is the run; the way of an event is
+// ring_memory.cc -> ring_drain.cc -> trace/event_blocks.cc -> trace/trace_writer.cc.
+#include <exception>
+
+#include "recorder/options.h"
+#include "recorder/session.h"
+#include "recorder/text.h"
+
+int main(int argc, char** argv) {
+  using namespace luatrace;
+  try {
+    bool done = false;
+    Options options = parse_options(argc, argv, &done);
+    if (done) return 0;
+    return Session(std::move(options)).run();
+  } catch (const UsageError& e) {
+    say(e.what());
+    say("try 'luatrace-record --help'");
+  } catch (const std::exception& e) {
+    say(e.what());
+  }
+  return 125;
+}

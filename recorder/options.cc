@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// The command line of luatrace-record. Everything after the first word that is no option, or after
+// "--", belongs to the command, so that `luatrace-record -o x luajit -v` gives -v to luajit.
+#include "recorder/options.h"
+
+#include <boost/program_options.hpp>
+#include <cmath>
+#include <iostream>
+
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr uint64_t kMinRing = 2 * 65536, kMaxRing = uint64_t{4} << 30;
+constexpr uint64_t kMinFile = 256 * 1024;
+
+const char* const kUsage =
+    "Usage: luatrace-record -o FILE [options] [--] COMMAND [ARGUMENTS]\n"
+    "Runs COMMAND and writes every call and return of its Lua functions to FILE.\n";
+
+const char* const kNotes =
+    "\nSIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each "
+    "process\n"
+    "writes a file of its own. FILE may be - (standard output, if that is no terminal; what the\n"
+    "command prints then goes to standard error).\n"
+    "GLOBs are matched with chunk names as LuaJIT has them: \"@path/file.lua\".\n"
+    "SIGINT, SIGTERM, SIGHUP: the first ends the recording, a second one luatrace-record.\n"
+    "Exit status: that of COMMAND (128+N if signal N ended it); 125 if luatrace-record itself\n"
+    "failed, 126 if COMMAND cannot be executed, 127 if it is not found.\n";
+
+struct Raw {
+  std::string ring_size, max_size;
+  int64_t max_depth = 0;
+};
+
+po::options_description describe(Options& o, Raw& raw) {
+  po::options_description d("Options", 100);
+  auto add = d.add_options();
+  add("output,o", po::value(&o.output)->value_name("FILE"), "where to write the trace");
+  add("include", po::value(&o.include)->value_name("GLOB"),
+      "record only functions of such chunks (may be repeated)");
+  add("exclude", po::value(&o.exclude)->value_name("GLOB"),
+      "do not record functions of such chunks (may be repeated)");
+  add("c-functions", po::value(&o.c_functions)->value_name("CLASS"),
+      "which C functions to record: none, user, default, all");
+  add("ring-size", po::value(&raw.ring_size)->value_name("SIZE"),
+      "memory between program and recorder, per Lua state");
+  add("block", po::bool_switch(&o.block),
+      "make the program wait when that memory is full, instead of dropping events");
+  add("max-size", po::value(&raw.max_size)->value_name("SIZE"),
+      "end the recording before FILE becomes larger; the command goes on");
+  add("max-depth", po::value(&raw.max_depth)->value_name("N"),
+      "leave out calls that are deeper than N");
+  add("duration,d", po::value(&o.seconds)->value_name("SECONDS"),
+      "end the recording after so long; the command goes on");
+  add("verbose,v", po::bool_switch(&o.verbose), "say more");
+  add("quiet,q", po::bool_switch(&o.quiet), "say nothing but errors");
+  add("version", "print the version and exit");
+  add("help,h", "print this and exit");
+  return d;
+}
+
+// Index in argv of the command's first word; argc if there is none.
+int find_command(int argc, char** argv, const po::options_description& d) {
+  for (int i = 1; i < argc; i++) {
+    const std::string word = argv[i];
+    if (word == "--") return i;
+    if (word.size() < 2 || word[0] != '-') return i;
+    const bool is_long = word[1] == '-';
+    const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(0, 2);
+    const auto* option = d.find_nothrow(name, is_long);
+    const bool has_value = is_long ? word.find('=') != word.npos : word.size() > 2;
+    if (option != nullptr && option->semantic()->max_tokens() > 0 && !has_value) i++;
+  }
+  return argc;
+}
+
+uint64_t size_option(const char* name, const std::string& text, uint64_t least, uint64_t most) {
+  const auto n = parse_size(text);
+  if (!n || *n < least || *n > most)
+    throw UsageError(std::string(name) + ": '" + text + "' is not a size between " +
+                     grouped(least) + " and " + grouped(most) + " bytes");
+  return *n;
+}
+
+void check_globs(const char* name, const std::vector<std::string>& globs) {
+  for (const auto& g : globs)
+    if (g.empty() || g.find('\n') != g.npos)
+      throw UsageError(std::string(name) + ": a pattern cannot be empty or contain a newline");
+}
+
+void check(Options& o, const Raw& raw) {
+  if (o.output.empty()) throw UsageError("where to? Say -o FILE");
+  if (o.command.empty()) throw UsageError("which command? Give it after the options");
+  if (!raw.ring_size.empty())
+    o.ring_size = size_option("--ring-size", raw.ring_size, kMinRing, kMaxRing);
+  if (!raw.max_size.empty())
+    o.max_size = size_option("--max-size", raw.max_size, kMinFile, UINT64_MAX >> 1);
+  if (raw.max_depth < 0 || raw.max_depth > 1000000000)
+    throw UsageError("--max-depth must be between 1 and 1,000,000,000");
+  o.max_depth = static_cast<uint32_t>(raw.max_depth);
+  if (!(o.seconds >= 0) || o.seconds > 1e9) throw UsageError("-d needs a number of seconds");
+  const auto& c = o.c_functions;
+  if (!c.empty() && c != "none" && c != "user" && c != "default" && c != "all")
+    throw UsageError("--c-functions: '" + c + "' is none of none, user, default, all");
+  check_globs("--include", o.include);
+  check_globs("--exclude", o.exclude);
+}
+
+}  // namespace
+
+const char* version_text() {
+  return LUATRACE_VERSION;
+}
+
+Options parse_options(int argc, char** argv, bool* done) {
+  Options o;
+  Raw raw;
+  const auto d = describe(o, raw);
+  *done = false;
+  o.self = argc > 0 ? argv[0] : "luatrace-record";
+  try {
+    int at = find_command(argc, argv, d);
+    po::variables_map vm;
+    po::store(po::command_line_parser(at, argv).options(d).run(), vm);
+    if (vm.count("help") || vm.count("version")) {
+      *done = true;
+      if (vm.count("help"))
+        std::cout << kUsage << d << kNotes;
+      else
+        std::cout << "luatrace-record " << version_text() << "\n";
+      return o;
+    }
+    if (vm.count("max-depth") && vm["max-depth"].as<int64_t>() == 0)
+      throw UsageError("--max-depth must be between 1 and 1,000,000,000");
+    if (vm.count("duration") && !(vm["duration"].as<double>() > 0))
+      throw UsageError("-d needs a number of seconds");
+    po::notify(vm);
+    if (at < argc && std::string(argv[at]) == "--") at++;
+    o.command.assign(argv + at, argv + argc);
+  } catch (const po::error& e) {
+    throw UsageError(e.what());
+  }
+  check(o, raw);
+  return o;
+}
+
+}  // namespace luatrace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The command line of luatrace-record.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace luatrace {
+
+struct Options {
+  std::string output;  // "-": standard output
+  std::vector<std::string> include, exclude;
+  std::string c_functions;  // empty: not said
+  uint64_t ring_size = 0;   // bytes, 0: not said
+  bool block = false;
+  uint64_t max_size = 0;   // bytes, 0: no limit
+  uint32_t max_depth = 0;  // 0: no limit
+  double seconds = 0;      // 0: no limit
+  bool verbose = false;
+  bool quiet = false;
+  std::vector<std::string> command;
+  std::string self;  // argv[0]
+
+  bool file_per_process() const { return output.find("%p") != std::string::npos; }
+};
+
+// What was wrong with the command line, as a message.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Reads the command line. --help and --version print to standard output and set done; then the
+// options are not filled in. Throws UsageError.
+Options parse_options(int argc, char** argv, bool* done);
+
+const char* version_text();
+
+}  // namespace luatrace

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Output; see output.h.
+#include "recorder/output.h"
+
+#include <random>
+
+namespace luatrace {
+namespace {
+
+// What must fit at the very end: CLOCK and END blocks.
+constexpr uint64_t kEndRoom = 1024;
+// What one stream may still hold back: a full EVENTS block.
+constexpr uint64_t kStreamRoom = LT_RING_BLOCK_SIZE + sizeof(lt_block);
+
+uint64_t random_id() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+Output::Output(int fd, std::string name, uint32_t clock, uint64_t max_size)
+    : clock_(clock), max_size_(max_size), reserved_(kEndRoom), start_(sample_clocks(clock)) {
+  writer_ = std::make_unique<TraceWriter>(fd, std::move(name), header());
+}
+
+lt_file_header Output::header() const {
+  lt_file_header h = make_file_header();
+  h.clock = clock_;
+  const ClockRate rate = rate_so_far();
+  h.tick_mult = rate.mult;
+  h.tick_shift = rate.shift;
+  h.start_tick = start_.tick;
+  h.start_mono_ns = start_.mono_ns;
+  h.start_real_ns = start_.real_ns;
+  h.trace_id = random_id();
+  return h;
+}
+
+ClockRate Output::rate_so_far() const {
+  return rate_between(clock_, start_, finished_ ? end_ : sample_clocks(clock_));
+}
+
+bool Output::accept_clock(uint32_t clock) {
+  if (clock == clock_) return true;
+  if (totals_.streams > 0 || !writer_->seekable()) return false;
+  clock_ = clock;
+  start_ = sample_clocks(clock);
+  if (!writer_->restart(header())) return false;
+  begin(note_);
+  return true;
+}
+
+void Output::begin(std::string note) {
+  note_ = std::move(note);
+  writer_->write_note(note_);
+  write_clock();
+  writer_->flush();
+}
+
+uint32_t Output::add_stream(const lt_stream_info& info) {
+  reserved_ += kStreamRoom;
+  const auto number = static_cast<uint32_t>(++totals_.streams);
+  writer_->write_stream(number, info);
+  return number;
+}
+
+void Output::write_clock() {
+  if (!dead()) writer_->write_clock(sample_clocks(clock_));
+}
+
+bool Output::fits(uint64_t bytes) {
+  if (max_size_ != 0 && writer_->bytes() + reserved_ + bytes > max_size_) full_ = true;
+  return !dead();
+}
+
+void Output::finish(uint32_t reason, int exit_status) {
+  if (finished_) return;
+  end_ = sample_clocks(clock_);
+  finished_ = true;
+  if (writer_->ok()) {
+    writer_->write_clock(end_);
+    lt_end_info info{};
+    info.lost = totals_.lost;
+    info.reason = full_ ? static_cast<uint32_t>(LTQ_MAX_SIZE) : reason;
+    info.exit_status = exit_status;
+    writer_->write_end(info);
+    const ClockRate rate = rate_so_far();
+    writer_->set_clock_rate(rate.mult, rate.shift);
+  }
+  writer_->close();
+}
+
+}  // namespace luatrace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Output: one trace file with its numbering of processes and streams and its limits.
+// Invariant: after creation only the drainer's thread touches it; what else wants to write posts a
+// job to the drainer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "recorder/clock.h"
+#include "trace/trace_writer.h"
+
+namespace luatrace {
+
+struct OutputTotals {           // of all streams that are complete
+  uint64_t lost = 0;            // events
+  uint64_t gaps = 0;            // losses
+  uint64_t lost_ticks = 0;      // sum of their time spans
+  uint64_t lost_functions = 0;  // descriptions that found no room
+  uint64_t damaged = 0;         // streams that had to be given up or in which words were skipped
+  uint64_t backwards = 0;       // steps back of the clock
+  uint64_t streams = 0;
+  uint64_t processes = 0;
+};
+
+class Output {
+ public:
+  // Takes the descriptor. max_size 0: no limit.
+  Output(int fd, std::string name, uint32_t clock, uint64_t max_size);
+
+  TraceWriter& writer() { return *writer_; }
+  uint32_t clock() const { return clock_; }
+
+  // Has every stream of this output that clock? Before the first stream the file's clock is changed
+  // if need be (and if the output is seekable; the blocks written so far are written again).
+  bool accept_clock(uint32_t clock);
+
+  // The first blocks: who recorded, and the clocks. Kept to be written again by accept_clock().
+  void begin(std::string note);
+  uint32_t next_process() { return static_cast<uint32_t>(++totals_.processes); }
+  // Announces a stream and reserves room for its last block.
+  uint32_t add_stream(const lt_stream_info& info);
+  void write_clock();
+
+  // Is there room for so many bytes more, without taking the room that is reserved? Once the answer
+  // was no, it is no for ever, and full() says so.
+  bool fits(uint64_t bytes);
+  bool full() const { return full_; }
+  // Nothing can be written any more.
+  bool dead() const { return full_ || finished_ || !writer_->ok(); }
+
+  OutputTotals& totals() { return totals_; }
+  // The last blocks, the final rate of the clock; closes the file. Afterwards nothing changes.
+  void finish(uint32_t reason, int exit_status);
+  bool finished() const { return finished_; }
+
+  const lt_clock_info& start() const { return start_; }
+  const lt_clock_info& end() const { return end_; }
+  ClockRate rate_so_far() const;
+
+ private:
+  lt_file_header header() const;
+
+  std::unique_ptr<TraceWriter> writer_;
+  uint32_t clock_;
+  uint64_t max_size_;
+  uint64_t reserved_;
+  bool full_ = false;
+  bool finished_ = false;
+  std::string note_;
+  lt_clock_info start_;
+  lt_clock_info end_{};
+  OutputTotals totals_;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// RingDrain; see ring_drain.h. Reading the block that the target is just filling makes its cache
+// lines travel between two cores, which slows the target: so that is done only when no block has
+// become full for a while.
+#include "recorder/ring_drain.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "recorder/text.h"
+#include "trace/records.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kPartialNs = 50'000'000;  // leave a block that is being filled alone so long
+constexpr uint64_t kFlushNs = 150'000'000;   // write what was gathered at least so often
+constexpr size_t kFunctionBytes = 1u << 20;  // of one FUNCS block, about
+constexpr double kTargetBytesPerNs = 2.0;    // more than three times the fastest seen
+
+}  // namespace
+
+RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> output,
+                     uint32_t stream, uint32_t max_depth)
+    : ring_(std::move(ring)),
+      output_(std::move(output)),
+      stream_(stream),
+      events_(output_->writer(), stream, ring_->info().start_tick),
+      empty_at_(ring_->info().start_tick) {
+  if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
+  scratch_.reserve(ring_->block_words());
+  taken_ns_ = written_ns_ = monotonic_ns();
+}
+
+uint64_t RingDrain::patience_ns() const {
+  const double bytes = double{LT_RING_BLOCK_SIZE} * ring_->info().nblocks;
+  return static_cast<uint64_t>(bytes / kTargetBytesPerNs);
+}
+
+void RingDrain::give_up(const std::string& why) {
+  damage_ = why;
+  ring_->set_detach();
+  finish();
+}
+
+// Words, in order, into the file's blocks. Returns how many were taken.
+size_t RingDrain::take(std::span<const uint64_t> words) {
+  if (!filter_) return events_.append(words, empty_at_);
+  kept_.clear();
+  const size_t n = filter_->run(words, kept_);
+  events_.append(kept_, empty_at_);
+  return n;
+}
+
+// The rest of block tail_, which the target has finished. What cannot be taken then is damage.
+bool RingDrain::take_block() {
+  if (!output_->fits(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
+  const auto block = ring_->block(tail_);
+  auto rest = block.subspan(pos_);
+  if (filter_) {  // looks at each word more than once: not in memory that may change
+    scratch_.assign(rest.begin(), rest.end());
+    rest = scratch_;
+  }
+  const auto left = rest.subspan(take(rest));
+  if (std::any_of(left.begin(), left.end(), [](uint64_t w) { return w != 0; })) {
+    skipped_ = true;
+    events_.mark_gap();
+  }
+  moved_ += rest.size();
+  std::fill(block.begin(), block.end(), 0);
+  pos_ = 0;
+  ring_->set_tail(++tail_);
+  return true;
+}
+
+size_t RingDrain::take_full_blocks(uint64_t head) {
+  const uint64_t before = moved_;
+  const uint64_t looked = now();
+  if (tail_ == head) return 0;
+  take_functions();
+  while (tail_ < head)
+    if (!take_block()) return 0;
+  empty_at_ = looked;
+  return moved_ - before;
+}
+
+// What is there of the block that is being filled. The words are copied first and the functions
+// they use looked for after that: the target stores them the other way round.
+size_t RingDrain::take_partial_block() {
+  const auto block = ring_->block(tail_);
+  const uint64_t looked = now();
+  scratch_.clear();
+  for (size_t i = pos_; i < block.size(); i++) {
+    const uint64_t w = std::atomic_ref<uint64_t>(block[i]).load(std::memory_order_acquire);
+    if (w == 0) break;
+    scratch_.push_back(w);
+  }
+  if (scratch_.empty()) return empty_at_ = looked, 0;
+  if (!output_->fits(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return 0;
+  take_functions();
+  if (output_->dead()) return 0;
+  const size_t n = take(scratch_);
+  pos_ += n;
+  empty_at_ = looked;
+  return n;
+}
+
+// One record of the meta area. False if it is not a possible one.
+bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, uint64_t head) {
+  struct {
+    uint32_t size;
+    uint16_t type, flags;
+  } start;
+  const size_t at = tail % meta.size();
+  const size_t room = std::min<uint64_t>(head - tail, meta.size() - at);
+  if (at % 8 != 0 || room < sizeof start) return false;
+  std::memcpy(&start, &meta[at], sizeof start);
+  if (start.type == LT_META_WRAP) return tail += room, true;
+  if (start.size < sizeof(lt_func) || start.size > room || start.size % 8 != 0) return false;
+  const size_t end = functions_.size();
+  functions_.insert(functions_.end(), &meta[at], &meta[at] + start.size);
+  if (!func_is_valid(&functions_[end], start.size)) return functions_.resize(end), false;
+  // func_is_valid() looked at the copy; its size is the one that counts from here on.
+  uint32_t size;
+  std::memcpy(&size, &functions_[end], sizeof size);
+  if (size != start.size) return functions_.resize(end), false;
+  tail += start.size;
+  function_count_++;
+  if (start.type == LT_FUNC_C) c_functions_ = true;
+  return true;
+}
+
+void RingDrain::write_functions() {
+  if (function_count_ > 0 && output_->fits(functions_.size() + sizeof(lt_block)))
+    output_->writer().write_funcs(stream_, function_count_, functions_);
+  functions_.clear();
+  function_count_ = 0;
+}
+
+void RingDrain::take_functions() {
+  const uint64_t head = ring_->meta_head();
+  if (head == meta_tail_) return;
+  const auto meta = ring_->meta();
+  bool good = head > meta_tail_ && head - meta_tail_ <= meta.size();
+  while (good && meta_tail_ < head) {
+    good = take_function(meta, meta_tail_, head);
+    if (functions_.size() > kFunctionBytes) write_functions();
+  }
+  write_functions();
+  if (!good) {  // events go on; their functions stay nameless
+    skipped_ = true;
+    meta_tail_ = head;
+  }
+  ring_->set_meta_tail(meta_tail_);
+}
+
+size_t RingDrain::look() {
+  if (finished_) return 0;
+  const bool last = complete_ || ring_->closed();  // before head is read
+  ring_->set_alive(now());
+  const uint64_t head = ring_->head();
+  if (head < tail_ || head - tail_ > ring_->info().nblocks) {
+    give_up("block counter " + std::to_string(head) + " is impossible");
+    return 0;
+  }
+  size_t n = take_full_blocks(head);
+  const uint64_t ns = monotonic_ns();
+  if (n == 0 && (last || ns - taken_ns_ >= kPartialNs)) {
+    n = take_partial_block();
+    taken_ns_ = ns;
+  }
+  if (n > 0) taken_ns_ = ns;
+  if (last && n == 0) {
+    finish();
+  } else if (ns - written_ns_ >= kFlushNs) {
+    events_.flush();
+    output_->writer().flush();
+    written_ns_ = ns;
+  }
+  return n;
+}
+
+void RingDrain::finish() {
+  if (finished_) return;
+  finished_ = true;
+  for (int i = 0; damage_.empty() && i < 2; i++) {  // the second time for what came meanwhile
+    const uint64_t head = ring_->head();
+    if (head < tail_ || head - tail_ > ring_->info().nblocks) break;
+    take_full_blocks(head);
+    if (output_->dead()) break;
+    take_partial_block();
+  }
+  take_functions();
+  if (!output_->finished()) events_.flush();
+  if (!output_->finished()) output_->writer().flush();
+  add_totals();
+}
+
+// What the target says is lost counts, if it says more than its records: a loss may have been going
+// on when it died.
+void RingDrain::add_totals() {
+  OutputTotals& t = output_->totals();
+  const WordScanner& s = events_.scanner();
+  const uint64_t since = ring_->lost_since(), end = empty_at_;
+  const uint64_t told = s.lost_events(), all = ring_->lost();
+  t.lost += std::max(told, all);
+  t.gaps += s.losses() + (all > told ? 1 : 0);
+  t.lost_ticks += s.lost_ticks();
+  if (all > told && since != 0 && since < end) t.lost_ticks += end - since;
+  t.lost_functions += ring_->meta_lost();
+  t.backwards += s.clock_backwards();
+  if (!damage_.empty() || skipped_) t.damaged++;
+}
+
+}  // namespace luatrace

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// Session: starting, the loop, ending. The file is opened before the command runs, so that nothing
+// runs in vain, but emptied only when the command really runs, so that a slip of the pen does not
+// cost an older trace.
+#include "recorder/session.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <stdexcept>
+
+#include "recorder/command.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kStopGrace = kSecond / 4;  // for rings to be closed after a request
+constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was told to end
+const std::vector<int> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const auto& p : parts) all += (all.empty() ? "" : "\n") + p;
+  return all;
+}
+
+// Values are one line each.
+std::string note_line(const std::string& key, std::string value) {
+  for (size_t at = 0; (at = value.find('\n', at)) != value.npos; at += 2)
+    value.replace(at, 1, "\\n");
+  return key + "=" + value + "\n";
+}
+
+std::string date_text() {
+  char text[32];
+  const time_t now = time(nullptr);
+  tm utc{};
+  gmtime_r(&now, &utc);
+  strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace
+
+Session::Session(Options options)
+    : options_(std::move(options)), clock_(default_clock()), start_(sample_clocks(clock_)) {}
+
+Session::~Session() {
+  drainer_.reset();
+  for (auto& t : traced_)
+    if (t.pidfd >= 0) close(t.pidfd);
+  if (signal_fd_ >= 0) close(signal_fd_);
+  if (opened_fd_ >= 0) close(opened_fd_);
+}
+
+// -- Starting --
+
+bool Session::open_output(pid_t pid) {
+  if (options_.output == "-") {
+    opened_name_ = "standard output";
+    if (isatty(STDOUT_FILENO)) {
+      open_error_ = "-o -: standard output is a terminal; redirect it or name a file";
+      return false;
+    }
+    opened_fd_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    trace_stdout_ = opened_fd_;
+  } else {
+    opened_name_ = expand_pid(options_.output, pid);
+    created_ = access(opened_name_.c_str(), F_OK) != 0;
+    opened_fd_ = open(opened_name_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  }
+  if (opened_fd_ >= 0) return true;
+  open_error_ = opened_name_ + ": cannot open for writing: " + errno_text(errno);
+  return false;
+}
+
+std::vector<std::pair<std::string, std::string>> Session::environment() const {
+  std::vector<std::pair<std::string, std::string>> e = {{LT_ENV_SOCKET, listener_->path()}};
+  if (!options_.include.empty()) e.emplace_back(LT_ENV_INCLUDE, joined(options_.include));
+  if (!options_.exclude.empty()) e.emplace_back(LT_ENV_EXCLUDE, joined(options_.exclude));
+  if (!options_.c_functions.empty()) e.emplace_back(LT_ENV_CFUNCS, options_.c_functions);
+  if (options_.ring_size != 0) e.emplace_back(LT_ENV_RING, std::to_string(options_.ring_size));
+  if (options_.block) e.emplace_back(LT_ENV_BLOCK, "1");
+  return e;
+}
+
+std::string Session::note() const {
+  utsname host{};
+  uname(&host);
+  std::string text = note_line("recorder", std::string("luatrace-record ") + version_text());
+  text += note_line("kernel", std::string(host.sysname) + " " + host.release + " " + host.machine);
+  text += note_line("cpus", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+  text += note_line("date", date_text());
+  text += note_line("command", shell_line(options_.command));
+  if (!options_.include.empty()) text += note_line("include", shell_line(options_.include));
+  if (!options_.exclude.empty()) text += note_line("exclude", shell_line(options_.exclude));
+  if (!options_.c_functions.empty()) text += note_line("c-functions", options_.c_functions);
+  if (options_.ring_size) text += note_line("ring-size", std::to_string(options_.ring_size));
+  if (options_.block) text += note_line("block", "1");
+  if (options_.max_size) text += note_line("max-size", std::to_string(options_.max_size));
+  if (options_.max_depth) text += note_line("max-depth", std::to_string(options_.max_depth));
+  if (options_.seconds > 0) text += note_line("duration", std::to_string(options_.seconds));
+  return text;
+}
+
+// Exit status if nothing can be recorded, else -1.
+int Session::start() {
+  if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
+  listener_ = std::make_unique<Listener>();
+  take_over_signals(kSignals);
+  sigset_t mask;
+  sigemptyset(&mask);
+  for (const int s : kSignals) sigaddset(&mask, s);
+  signal_fd_ = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (signal_fd_ < 0) throw std::runtime_error("signalfd: " + errno_text(errno));
+  const auto prepare = [this](pid_t pid) {
+    return !options_.file_per_process() || open_output(pid);
+  };
+  const int out = trace_stdout_ >= 0 ? STDERR_FILENO : -1;
+  const Started s = start_command(options_.command, environment(), out, prepare);
+  command_ = s.pid;
+  if (command_ > 0) return -1;
+  if (opened_fd_ >= 0 && created_) unlink(opened_name_.c_str());
+  if (s.exec_errno == 0) return say(open_error_), 125;
+  say(options_.command[0] + ": cannot execute: " + errno_text(s.exec_errno));
+  return s.exec_errno == ENOENT ? 127 : 126;
+}
+
+void Session::begin_outputs() {
+  struct stat st {};
+  if (fstat(opened_fd_, &st) == 0 && S_ISREG(st.st_mode) && options_.output != "-" &&
+      ftruncate(opened_fd_, 0) != 0)
+    say(opened_name_ + ": cannot be emptied: " + errno_text(errno));
+  auto output = std::make_shared<Output>(std::exchange(opened_fd_, -1), opened_name_, clock_,
+                                         options_.max_size);
+  output->begin(note());
+  outputs_.push_back(output);
+  by_pid_[command_] = output;
+}
+
+int Session::run() {
+  const int status = start();
+  if (status >= 0) return status;
+  begin_outputs();
+  drainer_ = std::make_unique<Drainer>();
+  begin_ns_ = monotonic_ns();
+  clock_due_ns_ = begin_ns_ + kSecond;
+  if (options_.verbose)
+    say("recording to " + opened_name_ + ", command is process " + std::to_string(command_));
+  loop();
+  if (signals_ > 1) return leave_at_once();
+  return failed_ ? 125 : shell_status(wait_status_);
+}
+
+// -- The loop --
+
+void Session::loop() {
+  while (phase_ != Phase::kFinished || !command_ended_) {
+    wait_for_events();
+    read_signals();
+    reap_command();
+    if (signals_ > 1) return;
+    greet();
+    check_ends();
+    run_timers();
+    if (phase_ == Phase::kRecording && all_ended()) {
+      greet();  // a child that was born last may be waiting at the door
+      if (all_ended()) finish();
+    }
+  }
+}
+
+void Session::wait_for_events() {
+  std::vector<pollfd> fds = {{signal_fd_, POLLIN, 0}};
+  if (phase_ != Phase::kFinished) {
+    listener_->add_to(fds);
+    for (const auto& t : traced_)
+      if (!t.gone && t.pidfd >= 0) fds.push_back({t.pidfd, POLLIN, 0});
+  }
+  // At first often: a short command must be seen while it runs, if only to say what it is.
+  const bool young = monotonic_ns() - begin_ns_ < kSecond / 20;
+  const int pause = phase_ == Phase::kFinished ? 1000 : (young && hellos_ == 0 ? 1 : 20);
+  poll(fds.data(), fds.size(), pause);
+  if (hellos_ == 0 && !command_ended_ && phase_ == Phase::kRecording) diagnosis_.observe(command_);
+}
+
+void Session::read_signals() {
+  signalfd_siginfo s;
+  while (read(signal_fd_, &s, sizeof s) == sizeof s)
+    if (s.ssi_signo != SIGCHLD) on_signal(static_cast<int>(s.ssi_signo), s.ssi_code == SI_KERNEL);
+}
+
+// Only the command: it is our one child.
+void Session::reap_command() {
+  if (!command_ended_ && waitpid(command_, &wait_status_, WNOHANG) == command_)
+    command_ended_ = true;
+}
+
+// What the terminal sends reaches the command anyway; what somebody sends to us is passed on.
+void Session::on_signal(int number, bool from_kernel) {
+  signals_++;
+  last_signal_ = number;
+  if (!from_kernel && !command_ended_) kill(command_, number);
+  if (signals_ == 1) request_stop(LTQ_SIGNAL);
+}
+
+void Session::request_stop(uint32_t reason) {
+  if (phase_ != Phase::kRecording) return;
+  phase_ = Phase::kStopping;
+  reason_ = reason;
+  stop_ns_ = monotonic_ns();
+  drainer_->post([this] { drainer_->detach_all(); });
+}
+
+void Session::run_timers() {
+  if (phase_ == Phase::kFinished) return;
+  const uint64_t now = monotonic_ns();
+  if (now >= clock_due_ns_) {
+    clock_due_ns_ = now + kSecond;
+    drainer_->post([outputs = outputs_] {
+      for (const auto& o : outputs) o->write_clock();
+    });
+  }
+  update_maps();
+  if (phase_ == Phase::kRecording) {
+    if (options_.seconds > 0 && static_cast<double>(now - begin_ns_) > options_.seconds * 1e9)
+      request_stop(LTQ_DURATION);
+    return;
+  }
+  const bool drained = drainer_->active() == 0 || now - stop_ns_ > kStopGrace;
+  const bool wait_more = reason_ == LTQ_SIGNAL && !command_ended_ && now - stop_ns_ < kExitGrace;
+  if (drained && !wait_more) finish();
+}
+
+bool Session::all_ended() const {
+  return command_ended_ &&
+         std::all_of(traced_.begin(), traced_.end(), [](const Traced& t) { return t.gone; });
+}
+
+// Everything that is left, and the last blocks.
+void Session::finish() {
+  const int status = command_ended_ ? wait_status_ : -1;
+  drainer_->call([this, status] {
+    drainer_->finish_all();
+    for (const auto& o : outputs_) o->finish(reason_, status);
+  });
+  phase_ = Phase::kFinished;
+  summarize();
+  if (!command_ended_ && !options_.quiet)
+    say("the command (process " + std::to_string(command_) + ") goes on without being recorded");
+}
+
+// The second signal. The disk may hang, so nobody waits long for it.
+int Session::leave_at_once() {
+  if (phase_ != Phase::kFinished) {
+    const bool done = drainer_->call(
+        [this] {
+          drainer_->detach_all();
+          drainer_->finish_all();
+          for (const auto& o : outputs_) o->finish(LTQ_SIGNAL, -1);
+        },
+        milliseconds(500));
+    if (done)
+      summarize();
+    else
+      say("left while writing: the end of the trace is missing");
+    listener_.reset();
+    if (!done) _exit(128 + last_signal_);
+  }
+  return 128 + last_signal_;
+}
+
+}  // namespace luatrace

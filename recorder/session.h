@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Session: one run of luatrace-record, from the start of the command to the last message.
+// Invariant: this thread talks to processes and signals; the Drainer's thread alone touches rings
+// and outputs.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "recorder/clock.h"
+#include "recorder/diagnose.h"
+#include "recorder/drainer.h"
+#include "recorder/listener.h"
+#include "recorder/maps.h"
+#include "recorder/options.h"
+#include "recorder/output.h"
+#include "recorder/process.h"
+
+namespace luatrace {
+
+class Session {
+ public:
+  explicit Session(Options options);
+  ~Session();
+
+  // Runs the command and records it. Returns the exit status of luatrace-record.
+  int run();
+
+ private:
+  // One image of one process: an exec makes a new one.
+  struct Traced {
+    uint64_t key;  // names it to the drainer
+    pid_t pid;
+    int pidfd;
+    uint32_t number;  // in its output
+    std::string image;
+    std::shared_ptr<Output> output;
+    MapsWatcher maps;
+    uint64_t maps_due_ns, maps_pause_ns;
+    std::shared_ptr<std::atomic<bool>> maps_wanted;
+    bool gone;
+  };
+  enum class Phase { kRecording, kStopping, kFinished };
+
+  // Starting (session.cc).
+  bool open_output(pid_t pid);
+  int start();
+  void begin_outputs();
+  std::string note() const;
+  std::vector<std::pair<std::string, std::string>> environment() const;
+
+  // The loop.
+  void loop();
+  void wait_for_events();
+  void read_signals();
+  void reap_command();
+  void on_signal(int number, bool from_kernel);
+  void request_stop(uint32_t reason);
+  void run_timers();
+  bool all_ended() const;
+  void finish();
+  int leave_at_once();
+
+  // Processes (session_hello.cc).
+  void greet();
+  std::string welcome(Hello& hello);
+  std::shared_ptr<Output> output_for(pid_t pid, std::string& why);
+  Traced* traced_for(const Hello& hello, uint32_t clock, std::string& why);
+  bool add_ring(Traced& t, const Hello& hello, std::unique_ptr<RingMemory> ring, std::string& why);
+  uint32_t number_of_parent(pid_t parent, const Output& output) const;
+  void check_ends();
+  void update_maps();
+  void update_maps(Traced& t, uint64_t now);
+
+  // The last messages (summary.cc).
+  void summarize();
+  void summarize_output(const Output& output);
+  std::string lost_text(const Output& output) const;
+  std::string next_command() const;
+
+  Options options_;
+  uint32_t clock_;
+  lt_clock_info start_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Drainer> drainer_;
+  std::vector<std::shared_ptr<Output>> outputs_;
+  std::map<pid_t, std::shared_ptr<Output>> by_pid_;  // with a file per process
+  int opened_fd_ = -1;                               // before the command runs
+  bool created_ = false;                             // that file was not there before
+  std::string opened_name_, open_error_;
+  int signal_fd_ = -1;
+  int trace_stdout_ = -1;  // -o -: the real standard output
+  pid_t command_ = -1;
+  int wait_status_ = -1;  // once the command has ended
+  bool command_ended_ = false;
+  std::list<Traced> traced_;
+  uint64_t next_key_ = 1;
+  uint64_t hellos_ = 0, refused_ = 0;
+  BuildIds build_ids_;
+  Diagnosis diagnosis_;
+  Phase phase_ = Phase::kRecording;
+  uint32_t reason_ = LTQ_EXIT;
+  uint64_t begin_ns_ = 0, stop_ns_ = 0, clock_due_ns_ = 0;
+  int signals_ = 0, last_signal_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// Session: processes that come (a greeting with a ring), change (maps) and go.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "recorder/session.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kRateNs =
+    20 * kMillisecond;  // the first estimate of the clock's rate needs that
+
+lt_stream_info stream_info(const lt_ring& r) {
+  lt_stream_info s{};
+  s.flags = r.stream_flags;
+  s.state_addr = r.state_addr;
+  s.recording = r.recording;
+  s.tid = r.tid;
+  s.start_tick = r.start_tick;
+  s.event_cost_ps = r.event_cost_ps;
+  std::memcpy(s.luajit, r.luajit, sizeof s.luajit);
+  return s;
+}
+
+}  // namespace
+
+void Session::greet() {
+  if (phase_ == Phase::kFinished) return;
+  std::vector<std::string> refusals;
+  for (Hello& h : listener_->receive(refusals)) {
+    const std::string why = welcome(h);
+    if (!why.empty()) refusals.push_back("process " + std::to_string(h.pid) + why);
+    Listener::answer(h, why.empty());
+  }
+  refused_ += refusals.size();
+  for (const auto& r : refusals)
+    if (phase_ == Phase::kRecording || options_.verbose) say(r);
+}
+
+// Takes the ring. What is returned if that cannot be: the rest of a sentence about the process.
+std::string Session::welcome(Hello& hello) {
+  std::string why;
+  auto ring = RingMemory::map(std::exchange(hello.ring_fd, -1), &why);
+  if (ring == nullptr) return " was refused: its ring is not usable: " + why;
+  if (phase_ != Phase::kRecording) return " is not recorded: the recording has ended";
+  Traced* const t = traced_for(hello, ring->info().clock, why);
+  if (t == nullptr || !add_ring(*t, hello, std::move(ring), why)) return " is not recorded: " + why;
+  hellos_++;
+  return "";
+}
+
+std::shared_ptr<Output> Session::output_for(pid_t pid, std::string& why) {
+  if (!options_.file_per_process()) return outputs_[0];
+  auto& output = by_pid_[pid];
+  if (output != nullptr) return output;
+  const std::string name = expand_pid(options_.output, pid);
+  const int fd = TraceWriter::open_file(name, &why);
+  if (fd < 0) {
+    failed_ = true;
+    by_pid_.erase(pid);
+    return nullptr;
+  }
+  output = std::make_shared<Output>(fd, name, clock_, options_.max_size);
+  output->begin(note());
+  drainer_->call([this, o = output] { outputs_.push_back(o); });
+  return output;
+}
+
+uint32_t Session::number_of_parent(pid_t parent, const Output& output) const {
+  uint32_t number = 0;
+  for (const auto& t : traced_)
+    if (t.pid == parent && t.output.get() == &output) number = t.number;
+  return number;
+}
+
+// The process that says hello: known, or new, or known by its pid but another program since.
+Session::Traced* Session::traced_for(const Hello& hello, uint32_t clock, std::string& why) {
+  ProcessFacts facts = read_process(hello.pid);
+  for (auto& t : traced_) {
+    if (t.gone || t.pid != hello.pid) continue;
+    if (t.image == facts.image) return &t;
+    drainer_->post([this, key = t.key] { drainer_->complete(key); });
+    t.gone = true;
+  }
+  auto output = output_for(hello.pid, why);
+  if (output == nullptr) return nullptr;
+  bool accepted = false;
+  lt_process_info info{};
+  info.pid = hello.pid;
+  info.ns_pid = hello.text.pid;
+  info.uid = static_cast<int32_t>(hello.uid);
+  info.parent = static_cast<int32_t>(number_of_parent(facts.parent, *output));
+  uint32_t number = 0;
+  drainer_->call([&] {
+    accepted = output->accept_clock(clock);
+    if (!accepted || output->dead()) return;
+    number = output->next_process();
+    info.start_tick = read_tick(clock);
+    if (output->fits(sizeof info + facts.exe.size() + facts.cmdline.size() + 128))
+      output->writer().write_process(number, info, facts.exe, facts.cmdline);
+  });
+  if (number == 0) {
+    why = accepted ? "the file is complete" : "its clock is not the file's";
+    return nullptr;
+  }
+  traced_.push_back({next_key_++,
+                     hello.pid,
+                     open_pidfd(hello.pid, hello.socket),
+                     number,
+                     facts.image,
+                     output,
+                     {},
+                     0,
+                     kMillisecond,
+                     std::make_shared<std::atomic<bool>>(false),
+                     false});
+  return &traced_.back();
+}
+
+bool Session::add_ring(Traced& t, const Hello& hello, std::unique_ptr<RingMemory> ring,
+                       std::string& why) {
+  update_maps(t, monotonic_ns());
+  const uint64_t age = monotonic_ns() - start_.mono_ns;
+  if (age < kRateNs) usleep(static_cast<useconds_t>((kRateNs - age) / 1000));
+  bool added = false;
+  drainer_->call([&] {
+    Output& output = *t.output;
+    if (!output.accept_clock(ring->info().clock) || !output.fits(4096)) return;
+    lt_stream_info info = stream_info(ring->info());
+    info.process = t.number;
+    const uint32_t stream = output.add_stream(info);
+    ring->set_tick_khz(rate_khz(output.rate_so_far()));
+    ring->set_alive(read_tick(ring->info().clock));
+    auto drain = std::make_unique<RingDrain>(std::move(ring), t.output, stream, options_.max_depth);
+    drainer_->add({std::move(drain), t.key, t.maps_wanted});
+    added = true;
+  });
+  if (!added) why = "the file is complete, or its clock is another one";
+  if (added && options_.verbose)
+    say("process " + std::to_string(hello.pid) + " announced a Lua state");
+  return added;
+}
+
+void Session::check_ends() {
+  for (auto& t : traced_) {
+    if (t.gone) continue;
+    pollfd p{t.pidfd, POLLIN, 0};
+    t.gone = t.pidfd >= 0 ? poll(&p, 1, 0) > 0 : process_is_gone(t.pid);
+    if (!t.gone) continue;
+    drainer_->post([this, key = t.key] { drainer_->complete(key); });
+    if (t.pidfd >= 0) close(t.pidfd);
+    t.pidfd = -1;
+  }
+}
+
+void Session::update_maps() {
+  const uint64_t now = monotonic_ns();
+  for (auto& t : traced_) {
+    if (t.gone) continue;
+    if (t.maps_wanted->exchange(false)) t.maps_pause_ns = kMillisecond, t.maps_due_ns = now;
+    if (now >= t.maps_due_ns) update_maps(t, now);
+  }
+}
+
+// At first often, because programs load their libraries early; later once a second.
+void Session::update_maps(Traced& t, uint64_t now) {
+  std::vector<std::byte> records;
+  const uint32_t count = t.maps.update(t.pid, build_ids_, records);
+  t.maps_pause_ns = std::min(t.maps_pause_ns * 2, 1000 * kMillisecond);
+  t.maps_due_ns = now + t.maps_pause_ns;
+  if (count == 0) return;
+  drainer_->post([output = t.output, number = t.number, count, records = std::move(records)] {
+    if (records.size() <= LT_PAYLOAD_MAX && output->fits(records.size() + 128))
+      output->writer().write_maps(number, count, records);
+  });
+}
+
+}  // namespace luatrace

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Small texts; see text.h.
+#include "recorder/text.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+namespace luatrace {
+namespace {
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 32 || c == 127;
+}
+
+std::string format(const char* fmt, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, fmt, value);
+  return text;
+}
+
+}  // namespace
+
+std::optional<uint64_t> parse_size(std::string_view text) {
+  uint64_t n = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, n);
+  if (error != std::errc() || end - rest > 1) return std::nullopt;
+  if (rest == end) return n;
+  const char* const units = "kKmMgG";
+  const char* const unit = std::strchr(units, *rest);
+  if (*rest == 0 || unit == nullptr) return std::nullopt;
+  const int shift = 10 * (1 + static_cast<int>(unit - units) / 2);
+  if (n > (UINT64_MAX >> shift)) return std::nullopt;
+  return n << shift;
+}
+
+std::string grouped(uint64_t n) {
+  std::string s = std::to_string(n);
+  for (int at = static_cast<int>(s.size()) - 3; at > 0; at -= 3)
+    s.insert(static_cast<size_t>(at), ",");
+  return s;
+}
+
+std::string bytes_text(uint64_t bytes) {
+  const auto b = static_cast<double>(bytes);
+  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  if (b < 1e6) return format("%.1f kB", b / 1e3);
+  if (b < 1e9) return format("%.1f MB", b / 1e6);
+  return format("%.2f GB", b / 1e9);
+}
+
+std::string time_text(double ns) {
+  if (ns < 1e6) return format("%.1f us", ns / 1e3);
+  if (ns < 1e9) return format("%.1f ms", ns / 1e6);
+  return format("%.3f s", ns / 1e9);
+}
+
+std::string shell_word(std::string_view word) {
+  static constexpr std::string_view kSafe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
+  if (!word.empty() && word.find_first_not_of(kSafe) == word.npos) return std::string(word);
+  bool control = false;
+  for (const char c : word) control = control || is_control(c);
+  std::string out = control ? "$'" : "'";
+  for (const char c : word) {
+    char hex[8];
+    std::snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned char>(c));
+    if (control && is_control(c))
+      out += hex;
+    else if (control && (c == '\'' || c == '\\'))
+      out += std::string("\\") + c;
+    else if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const auto& w : words) line += (line.empty() ? "" : " ") + shell_word(w);
+  return line;
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (is_control(c)) c = '?';
+  return out;
+}
+
+std::string expand_pid(const std::string& name, int pid) {
+  std::string out = name;
+  const std::string digits = std::to_string(pid);
+  for (size_t at = 0; (at = out.find("%p", at)) != out.npos; at += digits.size())
+    out.replace(at, 2, digits);
+  return out;
+}
+
+std::string errno_text(int err) {
+  return std::strerror(err);
+}
+
+void say(std::string_view text) {
+  const std::string line = "luatrace-record: " + printable(text) + "\n";
+  size_t at = 0;
+  while (at < line.size()) {
+    const ssize_t n = write(STDERR_FILENO, &line[at], line.size() - at);
+    if (n <= 0) return;
+    at += static_cast<size_t>(n);
+  }
+}
+
+}  // namespace luatrace

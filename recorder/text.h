@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Small texts: numbers and names for messages, file names with %p, shell words.
+// Invariant: nothing that came from outside reaches a terminal with control characters in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace luatrace {
+
+// "64K", "8M", "1G" or plain bytes. Nothing if it is not such a number or does not fit.
+std::optional<uint64_t> parse_size(std::string_view text);
+
+// 1234567 -> "1,234,567".
+std::string grouped(uint64_t n);
+
+// A size as people say it: "98.8 MB" (powers of 1000).
+std::string bytes_text(uint64_t bytes);
+
+// A duration: "3.214 s", "1.5 ms".
+std::string time_text(double ns);
+
+// Quoted for a POSIX shell where that is necessary; control characters as $'\xNN'.
+std::string shell_word(std::string_view word);
+std::string shell_line(const std::vector<std::string>& words);
+
+// Control characters replaced by '?', for messages.
+std::string printable(std::string_view text);
+
+// Each %p replaced by the number.
+std::string expand_pid(const std::string& name, int pid);
+
+std::string errno_text(int err);
+
+// One line on standard error, "luatrace-record: TEXT".
+void say(std::string_view text);
+
+}  // namespace luatrace

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT
+// Each point of docs/semantics.md as a small trace whose numbers were worked out by hand.
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace luatrace {
+namespace {
+
+struct Times {
+  uint64_t calls, wall, running, self;
+  bool operator==(const Times&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Times& t) {
+  return out << "calls " << t.calls << " wall " << t.wall << " running " << t.running << " self "
+             << t.self;
+}
+Times times(const Analysed& a, const std::string& name) {
+  const ReportFunction& f = a.function(name);
+  return {f.calls, f.wall_ns, f.running_ns, f.self_ns};
+}
+
+TEST(Meaning, CallsAndIdle) {
+  auto a = analyse(trace_text(R"(
+    100 start
+    110 entry 1
+    120 entry 2
+    150 return 2
+    155 entry 2
+    160 return 2
+    200 return 1
+    230 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 90, 90, 55}));
+  EXPECT_EQ(times(a, "f2"), (Times{2, 35, 35, 35}));
+  EXPECT_EQ(a.function("f2").min_ns, 5u);
+  EXPECT_EQ(a.function("f2").max_ns, 30u);
+  EXPECT_EQ(a.function("f2").average_ns(), 17u);
+  EXPECT_EQ(a.report.idle_ns, 40u);
+  EXPECT_EQ(a.report.traced_ns, 130u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(a.trust().events, 8u);
+  EXPECT_TRUE(a.messages.empty());
+}
+
+TEST(Meaning, RecursionCountsTimeOnce) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 entry 1
+    10 entry 1
+    20 entry 1
+    30 return 1
+    40 return 1
+    50 return 1
+    50 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{3, 50, 50, 50}));
+  EXPECT_EQ(a.function("f1").min_ns, 10u);
+  EXPECT_EQ(a.function("f1").max_ns, 50u);
+  EXPECT_EQ(a.function("f1").average_ns(), 30u);
+}
+
+TEST(Meaning, MutualRecursion) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 entry 1
+    10 entry 2
+    20 entry 1
+    30 entry 2
+    40 return 2
+    50 return 1
+    60 return 2
+    70 return 1
+    70 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{2, 70, 70, 40}));
+  EXPECT_EQ(times(a, "f2"), (Times{2, 50, 50, 30}));
+}
+
+TEST(Meaning, TailCallTakesThePlaceOfItsCaller) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 entry 1
+    10 entry 2
+    15 tail 2
+    15 entry 3
+    40 return 3
+    50 return 1
+    50 stop close)"));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 5, 5, 5}));
+  EXPECT_EQ(times(a, "f3"), (Times{1, 25, 25, 25}));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 50, 50, 20}));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, UnwindEndsCallsAtOneMoment) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 entry 1
+    10 entry 2
+    20 entry 3
+    30 unwind 2 top=1
+    40 return 1
+    40 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 40, 40, 20}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 20, 20, 10}));
+  EXPECT_EQ(times(a, "f3"), (Times{1, 10, 10, 10}));
+  EXPECT_EQ(a.trust().unwound, 2u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, UnwindToADepth) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    10 entry 2
+    20 entry 3
+    25 entry 4
+    30 unwindto 1 top=1
+    40 return 1
+    40 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 40, 40, 20}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 20, 20, 10}));
+  EXPECT_EQ(a.trust().unwound, 3u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, CoroutineRuns40Of240) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    0 create 2
+    0 resume 2
+    0 entry 2
+    10 suspend yield
+    10 entry 3
+    210 return 3
+    210 resume 2
+    240 return 2
+    240 suspend done
+    250 return 1
+    250 stop close)"));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 240, 40, 40}));
+  EXPECT_EQ(a.function("f2").max_ns, 40u);
+  EXPECT_EQ(times(a, "f3"), (Times{1, 200, 200, 200}));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 250, 250, 10}));  // What it resumed is in its running time.
+}
+
+TEST(Meaning, CoroutineInsideCoroutine) {
+  // 1 resumes 2, 2 resumes 3, 3 yields to 2, 2 yields to 1, and back in.
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    10 resume 2
+    10 entry 2
+    20 resume 3
+    20 entry 3
+    30 suspend yield
+    40 suspend yield
+    100 resume 2
+    110 resume 3
+    120 return 3
+    120 suspend done
+    130 return 2
+    130 suspend done
+    140 return 1
+    140 stop close)"));
+  EXPECT_EQ(times(a, "f3"), (Times{1, 100, 20, 20}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 120, 60, 40}));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 140, 140, 80}));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, CoroutineResumedFromTwoPlacesHangsBelowBoth) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    0 resume 2
+    0 entry 3
+    10 suspend yield
+    10 return 1
+    10 entry 2
+    10 resume 2
+    40 return 3
+    40 suspend done
+    40 return 2
+    40 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 10, 10, 0}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 30, 30, 0}));
+  EXPECT_EQ(times(a, "f3"), (Times{1, 40, 40, 40}));
+  EXPECT_EQ(a.report.tree.size(), 5u);  // Root, f1, f1;f3, f2, f2;f3.
+}
+
+TEST(Meaning, SwitchSuspendsTheWholeChain) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    0 resume 2
+    0 entry 2
+    10 switch 3
+    10 entry 3
+    30 return 3
+    30 switch 2
+    40 return 2
+    40 suspend done
+    50 return 1
+    50 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 50, 30, 10}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 40, 20, 20}));
+  EXPECT_EQ(times(a, "f3"), (Times{1, 20, 20, 20}));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, StackReportAndOpenAtBothEnds) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 stack 1 activate n=2
+    0 frame 1
+    0 frame 2
+    10 return 2
+    20 entry 3
+    50 stop detach)"));
+  EXPECT_EQ(times(a, "f1"), (Times{0, 50, 50, 10}));
+  EXPECT_EQ(times(a, "f2"), (Times{0, 10, 10, 10}));
+  EXPECT_EQ(times(a, "f3"), (Times{1, 30, 30, 30}));
+  EXPECT_EQ(a.function("f2").complete, 0u);
+  EXPECT_EQ(a.function("f3").complete, 0u);
+  EXPECT_EQ(a.trust().open_start, 2u);
+  EXPECT_EQ(a.trust().open_end, 2u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, LossCutsEverythingAndNothingIsGuessed) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    10 entry 2
+    100 loss 5 since=20
+    100 stack 1 loss n=1
+    100 frame 1
+    130 return 1
+    130 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 50, 50, 40}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 10, 10, 10}));
+  EXPECT_EQ(a.report.gap_ns, 80u);
+  EXPECT_EQ(a.trust().lost, 5u);
+  EXPECT_EQ(a.trust().truncated, 2u);
+  EXPECT_EQ(a.trust().open_start, 0u);
+  EXPECT_EQ(a.report.traced_ns, a.report.self_ns + a.report.idle_ns + a.report.gap_ns);
+}
+
+TEST(Meaning, ForkedChildReportsItsStack) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 stack 1 fork n=1
+    0 frame 1
+    10 return 1
+    10 stop close)"));
+  EXPECT_EQ(a.trust().open_start, 1u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, AbandonedCoroutine) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    0 resume 2
+    0 entry 2
+    10 suspend yield
+    50 collect 2
+    60 return 1
+    60 stop close)"));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 50, 10, 10}));
+  EXPECT_EQ(a.trust().abandoned, 1u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, ErrorEndsTheCoroutinesCalls) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    0 resume 2
+    0 entry 2
+    5 entry 3
+    10 suspend error
+    60 return 1
+    60 stop close)"));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 10, 10, 5}));
+  EXPECT_EQ(times(a, "f3"), (Times{1, 5, 5, 5}));
+  EXPECT_EQ(a.trust().unwound, 2u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, ReturnOfADeeperCallTruncatesThoseAbove) {
+  auto a =
+      analyse(trace_text("0 start\n0 entry 1\n10 entry 2\n20 entry 3\n30 return 1\n40 stop close"));
+  EXPECT_EQ(a.trust().truncated, 2u);
+  EXPECT_EQ(times(a, "f1"), (Times{1, 30, 30, 10}));
+  EXPECT_EQ(a.function("f2").complete, 0u);
+}
+
+TEST(Meaning, ReturnWithoutEntryIsUnbalancedOrInferred) {
+  auto a = analyse(trace_text("0 start\n0 entry 1\n10 return 2\n20 return 1\n20 stop close"));
+  EXPECT_EQ(a.trust().unbalanced, 1u);
+  EXPECT_EQ(times(a, "f1"), (Times{1, 20, 20, 20}));
+  // After a missing block the caller is not known: its return says that there was one.
+  auto b = analyse(trace_text(R"(
+    block 1 seq=0 base=0
+    0 start
+    0 entry 1
+    block 1 seq=2 base=50 co=1
+    60 entry 2
+    70 return 2
+    80 return 1
+    90 stop close)"));
+  EXPECT_EQ(b.trust().inferred, 1u);
+  EXPECT_EQ(b.trust().missing_blocks, 1u);
+  EXPECT_EQ(b.trust().unbalanced, 0u);
+  EXPECT_EQ(b.function("f1").calls, 1u);
+  EXPECT_EQ(b.report.gap_ns, 60u + 20u);  // The hole, and the time below an unknown caller.
+  EXPECT_EQ(b.report.traced_ns, b.report.self_ns + b.report.idle_ns + b.report.gap_ns);
+}
+
+TEST(Meaning, ClockStepBackIsAnAnomalyNotAWrap) {
+  auto a =
+      analyse(trace_text("block 1 seq=0 base=100\n100 start\n100 entry 1\n200 entry 2\n150 return "
+                         "2\n300 return 1\n300 stop close"));
+  EXPECT_EQ(a.trust().clock_anomalies, 1u);
+  EXPECT_EQ(times(a, "f1"), (Times{1, 200, 200, 200}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 0, 0, 0}));
+}
+
+TEST(Meaning, TimeIsUnwrappedByFullClocks) {
+  // Far more than one turn of 2^40 ticks.
+  auto a = analyse(trace_text(
+      "0 start\n0 entry 1\n5000000000000 time\n5000000000010 return 1\n5000000000010 stop close"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 5000000000010, 5000000000010, 5000000000010}));
+  EXPECT_EQ(a.trust().clock_anomalies, 0u);
+}
+
+TEST(Meaning, LongChainsOfIdsBeyond21Bits) {
+  auto a =
+      analyse(trace_text("func 1:3000000 lua line=1 chunk=\"@y\" name=\"big\"\n0 start\n0 entry "
+                         "3000000\n10 entry 1\n20 return 1\n30 return 3000000\n30 stop close"));
+  EXPECT_EQ(times(a, "big"), (Times{1, 30, 30, 20}));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, FunctionsAreMergedByIdentity) {
+  auto a = analyse(trace_text(R"(
+    func 1:20 lua line=10 chunk="@dir/x.lua" name="other"
+    func 1:21 ff name="string.gsub" addr=0x10
+    func 2:1 ff name="string.gsub" addr=0x20
+    func 2:2 lua line=10 chunk="@dir/x.lua"
+    0 start
+    0 entry 1
+    1 return 1
+    2 entry 20
+    3 return 20
+    3 entry 21
+    4 return 21
+    5 stop close)") +
+                   "");
+  EXPECT_EQ(a.function("f1").calls, 2u);
+  EXPECT_EQ(a.function("string.gsub").calls, 1u);
+}
+
+TEST(Meaning, CallsDump) {
+  EXPECT_EQ(dump_calls(trace_text(R"(
+    func 1:30 ff name="string.gsub"
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    1 entry 2
+    2 entry 30
+    3 unwind 2 top=1
+    4 create 2
+    4 resume 2
+    4 entry 3
+    5 tail 3
+    5 entry 4
+    6 suspend error
+    7 return 1
+    8 stop close)")),
+            "S1 C0 D0 start 0\n"
+            "S1 C1 D1 entry x.lua:10\n"
+            "S1 C1 D2 entry x.lua:20\n"
+            "S1 C1 D3 entry C:string.gsub\n"
+            "S1 C1 D3 unwind C:string.gsub\n"
+            "S1 C1 D2 unwind x.lua:20\n"
+            "S1 C1 D1 create 2\n"
+            "S1 C1 D1 resume 2\n"
+            "S1 C2 D1 entry x.lua:30\n"
+            "S1 C2 D1 tail x.lua:30\n"
+            "S1 C2 D1 entry x.lua:40\n"
+            "S1 C2 D1 unwind x.lua:40\n"
+            "S1 C2 D0 suspend error\n"
+            "S1 C1 D1 return x.lua:10\n"
+            "S1 C1 D0 stop close\n");
+}
+
+}  // namespace
+}  // namespace luatrace

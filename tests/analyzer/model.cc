@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+// The slow model keeps every call that ever was, and for each stretch of time between two events
+// the list of calls that were running in it; everything is then counted by looking at all of them.
+#include "model.h"
+
+#include <algorithm>
+#include <set>
+
+namespace luatrace::model {
+namespace {
+
+struct Call {
+  uint32_t function;
+  uint64_t begin;
+  uint64_t end = 0;
+  bool begin_seen;
+  bool end_seen = false;
+  bool nested;  // Inside another open call of the same function in the same coroutine.
+  uint64_t ran = 0;
+};
+
+struct Coroutine {
+  std::vector<size_t> open;  // Indices of calls, outermost first.
+  int resumer = -1;
+  bool known = true;
+};
+
+class Model {
+ public:
+  Result run(const std::vector<Event>& events) {
+    for (const Event& e : events) {
+      if (e.what == Do::kLoss) {
+        pass(e.since);
+        lose(e);
+      } else {
+        if (on_) pass(e.tick);
+        now_ = e.tick;
+        step(e);
+      }
+    }
+    if (on_) stop();
+    count();
+    return result_;
+  }
+
+ private:
+  Coroutine& co(int id) {
+    auto [it, fresh] = coroutines_.try_emplace(id);
+    if (fresh) it->second.known = !lost_;
+    return it->second;
+  }
+
+  std::vector<int> chain() {
+    std::vector<int> ids;
+    for (int id = current_; id != -1; id = co(id).resumer) ids.push_back(id);
+    return ids;
+  }
+
+  // Time goes on to `tick` with nothing changing.
+  void pass(uint64_t tick) {
+    uint64_t length = tick - now_;
+    now_ = tick;
+    if (length == 0) return;
+    std::vector<size_t> running;  // Innermost first.
+    for (int id : chain()) {
+      auto& open = co(id).open;
+      running.insert(running.end(), open.rbegin(), open.rend());
+    }
+    std::set<uint32_t> seen;
+    for (size_t i : running) {
+      calls_[i].ran += length;
+      if (seen.insert(calls_[i].function).second) numbers(calls_[i].function).running += length;
+    }
+    bool here = current_ != -1 && !co(current_).open.empty();
+    bool known = current_ == -1 ? !lost_ : co(current_).known;
+    bool all_known = known;
+    for (int id : chain()) all_known &= co(id).known;
+    if (!here && (!known || (running.empty() && !all_known)))
+      result_.gap += length;
+    else if (running.empty())
+      result_.idle += length;
+    else
+      numbers(calls_[running[0]].function).self += length;
+  }
+
+  Numbers& numbers(uint32_t function) { return result_.functions[function]; }
+
+  void open(uint32_t function, bool seen) {
+    auto& stack = co(current_).open;
+    bool nested = std::any_of(stack.begin(), stack.end(),
+                              [&](size_t i) { return calls_[i].function == function; });
+    stack.push_back(calls_.size());
+    calls_.push_back({function, now_, 0, seen, false, nested});
+    if (seen) numbers(function).calls++;
+  }
+
+  void close(Coroutine& c, bool seen) {
+    Call& call = calls_[c.open.back()];
+    call.end = now_;
+    call.end_seen = seen;
+    c.open.pop_back();
+  }
+
+  uint64_t close_all(bool seen) {
+    uint64_t n = 0;
+    for (auto& [id, c] : coroutines_)
+      for (; !c.open.empty(); n++) close(c, seen);
+    coroutines_.clear();
+    current_ = -1;
+    return n;
+  }
+
+  void stop() {
+    result_.open_end += close_all(false);
+    result_.traced += now_ - began_;
+    on_ = false;
+  }
+
+  void lose(const Event& e) {
+    result_.truncated += close_all(false);
+    result_.lost += e.arg;
+    result_.gap += e.tick - now_;
+    now_ = e.tick;
+    lost_ = true;
+  }
+
+  void leave_coroutine(bool forget) {
+    int gone = current_;
+    current_ = co(gone).resumer;
+    co(gone).resumer = -1;
+    if (forget) coroutines_.erase(gone);
+  }
+
+  void step(const Event& e);
+  void count();
+
+  Result result_;
+  std::vector<Call> calls_;
+  std::map<int, Coroutine> coroutines_;
+  int current_ = -1;
+  bool on_ = false, lost_ = false;
+  bool frames_are_old_ = false;
+  uint64_t now_ = 0, began_ = 0;
+};
+
+void Model::step(const Event& e) {
+  int arg = static_cast<int>(e.arg);
+  switch (e.what) {
+    case Do::kStart:
+      on_ = true;
+      began_ = now_;
+      break;
+    case Do::kStop:
+      stop();
+      break;
+    case Do::kBlock:
+      current_ = arg;
+      break;
+    case Do::kEntry:
+      open(e.arg, true);
+      break;
+    case Do::kReturn:
+    case Do::kTail:
+      close(co(current_), true);
+      break;
+    case Do::kUnwind:
+      for (uint32_t i = 0; i < e.arg; i++) close(co(current_), true);
+      result_.unwound += e.arg;
+      break;
+    case Do::kCreate:
+      co(arg).known = true;
+      break;
+    case Do::kResume:
+      co(arg).resumer = current_;
+      current_ = arg;
+      break;
+    case Do::kYield:
+      leave_coroutine(false);
+      break;
+    case Do::kDone:
+      leave_coroutine(true);
+      break;
+    case Do::kError:
+      result_.unwound += co(current_).open.size();
+      while (!co(current_).open.empty()) close(co(current_), true);
+      leave_coroutine(true);
+      break;
+    case Do::kCollect:
+      if (!coroutines_.count(arg)) break;
+      result_.abandoned += co(arg).open.size();
+      while (!co(arg).open.empty()) close(co(arg), true);
+      coroutines_.erase(arg);
+      break;
+    case Do::kSwitch:
+      current_ = arg;
+      break;
+    case Do::kStack:
+      current_ = arg;
+      result_.truncated += co(arg).open.size();
+      while (!co(arg).open.empty()) close(co(arg), false);
+      co(arg).known = true;
+      frames_are_old_ = e.after_loss;
+      break;
+    case Do::kFrame:
+      open(e.arg, false);
+      if (!frames_are_old_) result_.open_start++;
+      break;
+    case Do::kLoss:
+      break;
+  }
+}
+
+void Model::count() {
+  for (const Call& c : calls_) {
+    Numbers& n = numbers(c.function);
+    if (!c.nested) n.wall += c.end - c.begin;
+    if (!c.begin_seen || !c.end_seen) continue;
+    n.min = n.complete ? std::min(n.min, c.ran) : c.ran;
+    n.max = std::max(n.max, c.ran);
+    n.sum += c.ran;
+    n.complete++;
+  }
+}
+
+// A Lua state as it really is, and what of it gets recorded.
+class Program {
+ public:
+  explicit Program(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+
+  std::vector<Event> run(size_t length) {
+    coroutines_[1] = {};
+    chain_ = {1};
+    for (size_t i = random(12); i > 0; i--) step();  // Before the recording.
+    events_.clear();
+    recording_ = true;
+    reported_.clear();
+    emit(Do::kStart);
+    emit(Do::kBlock, chain_.back());
+    report(chain_.back(), false);
+    while (events_.size() < length) {
+      step();
+      if (random(60) == 0) lose();
+    }
+    if (random(3)) emit(Do::kStop);
+    return events_;
+  }
+
+ private:
+  struct Co {
+    std::vector<uint32_t> stack;
+    bool suspended = false;
+  };
+
+  uint64_t random(uint64_t n) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return (state_ >> 11) % n;
+  }
+
+  void emit(Do what, uint32_t arg = 0, uint32_t more = 0) {
+    now_ += random(4) ? random(50) : 0;
+    lost_ += !recording_;
+    if (recording_) events_.push_back({now_, what, arg, more, 0, false});
+  }
+
+  void report(uint32_t id, bool after_loss) {
+    auto& stack = coroutines_[id].stack;
+    emit(Do::kStack, id, static_cast<uint32_t>(stack.size()));
+    if (recording_) events_.back().after_loss = after_loss;
+    for (uint32_t f : stack) emit(Do::kFrame, f);
+    if (recording_) reported_.insert(id);
+  }
+
+  // The coroutine that runs now had calls that the recording does not know.
+  void look() {
+    if (recording_ && !reported_.count(chain_.back())) report(chain_.back(), false);
+  }
+
+  void lose() {
+    recording_ = false;
+    lost_ = 0;
+    uint64_t since = now_ += random(30);
+    for (size_t i = 1 + random(30); i > 0 || lost_ == 0; i -= i > 0) step();
+    recording_ = true;
+    uint64_t n = lost_;
+    emit(Do::kLoss, static_cast<uint32_t>(n));
+    events_.back().since = since;
+    reported_.clear();
+    report(chain_.back(), true);
+  }
+
+  void step();
+  void call();
+  void leave();
+  void coroutine();
+  void resume(uint32_t id);
+  void suspend(Do how);
+  uint32_t a_suspended();
+
+  uint64_t state_, now_ = 1000, lost_ = 0;
+  bool recording_ = false;
+  std::map<uint32_t, Co> coroutines_;
+  std::vector<uint32_t> chain_;                  // Running: main first.
+  std::vector<std::vector<uint32_t>> switched_;  // Chains that a switch put aside.
+  uint32_t next_ = 2;
+  std::set<uint32_t> reported_;
+  std::vector<Event> events_;
+};
+
+uint32_t Program::a_suspended() {
+  std::vector<uint32_t> ids;
+  for (auto& [id, co] : coroutines_)
+    if (co.suspended) ids.push_back(id);
+  return ids.empty() ? 0 : ids[random(ids.size())];
+}
+
+void Program::call() {
+  uint32_t f = 1 + static_cast<uint32_t>(random(9));
+  emit(Do::kEntry, f);
+  coroutines_[chain_.back()].stack.push_back(f);
+}
+
+void Program::leave() {
+  auto& stack = coroutines_[chain_.back()].stack;
+  if (stack.empty()) return;
+  uint64_t how = random(8);
+  if (how == 0) {
+    auto n = static_cast<uint32_t>(1 + random(stack.size()));
+    stack.resize(stack.size() - n);
+    return emit(Do::kUnwind, n, stack.empty() ? 0 : stack.back());
+  }
+  emit(how == 1 ? Do::kTail : Do::kReturn, stack.back());
+  stack.pop_back();
+}
+
+void Program::resume(uint32_t id) {
+  emit(Do::kResume, id);
+  coroutines_[id].suspended = false;
+  chain_.push_back(id);
+  look();
+}
+
+void Program::suspend(Do how) {
+  if (chain_.size() < 2) return;
+  auto id = chain_.back();
+  if (how == Do::kDone)
+    while (!coroutines_[id].stack.empty()) {
+      emit(Do::kReturn, coroutines_[id].stack.back());
+      coroutines_[id].stack.pop_back();
+    }
+  emit(how);
+  chain_.pop_back();
+  if (how == Do::kYield)
+    coroutines_[id].suspended = true;
+  else
+    coroutines_.erase(id);
+  look();
+}
+
+void Program::coroutine() {
+  uint32_t id = a_suspended();
+  switch (random(8)) {
+    case 0:
+    case 1:
+      if (chain_.size() > 4) return;
+      emit(Do::kCreate, next_);
+      reported_.insert(next_);
+      coroutines_[next_] = {};
+      coroutines_[next_].suspended = true;
+      if (random(4))
+        resume(next_++);
+      else
+        next_++;
+      return;
+    case 2:
+      return suspend(Do::kDone);
+    case 3:
+      return random(3) ? suspend(Do::kYield) : suspend(Do::kError);
+    case 4:
+      if (!id || random(2)) return;
+      emit(Do::kCollect, id);
+      coroutines_.erase(id);
+      return;
+    case 5:
+      if (id && chain_.size() < 5 && switched_.empty()) {
+        switched_.push_back(chain_);  // The host calls into a suspended thread ...
+        chain_ = {id};
+        coroutines_[id].suspended = false;
+        emit(Do::kSwitch, id);
+        return look();
+      }
+      if (switched_.empty() || chain_.size() != 1) return;
+      coroutines_[chain_[0]].suspended = true;  // ... and comes back.
+      chain_ = switched_.back();
+      switched_.pop_back();
+      emit(Do::kSwitch, chain_.back());
+      return look();
+    default:
+      if (random(2)) return suspend(Do::kYield);
+      if (id && chain_.size() < 5) resume(id);
+  }
+}
+
+void Program::step() {
+  switch (random(10)) {
+    case 0:
+    case 1:
+    case 2:
+      return coroutine();
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+      return call();
+    default:
+      return leave();
+  }
+}
+
+}  // namespace
+
+std::vector<Event> generate(uint64_t seed, size_t length) {
+  return Program(seed).run(length);
+}
+Result evaluate(const std::vector<Event>& events) {
+  return Model().run(events);
+}
+
+std::string to_text(const std::vector<Event>& events) {
+  static const char* names[] = {
+      "start",  "stop detach", "entry",         "return",       "tail",          "unwind",
+      "create", "resume",      "suspend yield", "suspend done", "suspend error", "collect",
+      "switch", "stack",       "frame",         "loss",         "ringblock"};
+  std::string out;
+  for (const Event& e : events) {
+    out += std::to_string(e.tick) + ' ' + names[static_cast<int>(e.what)];
+    std::string arg = std::to_string(e.arg), more = std::to_string(e.more);
+    switch (e.what) {
+      case Do::kStart:
+      case Do::kStop:
+      case Do::kYield:
+      case Do::kDone:
+      case Do::kError:
+        break;
+      case Do::kUnwind:
+        out += ' ' + arg + " top=" + (e.more ? more : "-");
+        break;
+      case Do::kStack:
+        out += ' ' + arg + (e.after_loss ? " loss n=" : " resumed n=") + more;
+        break;
+      case Do::kLoss:
+        out += ' ' + arg + " since=" + std::to_string(e.since);
+        break;
+      case Do::kBlock:
+        out += " co=" + arg + " tid=7 rec=1";
+        break;
+      default:
+        out += ' ' + arg;
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace luatrace::model

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// The analyzer against the slow model, on random streams that obey the rules of the VM; and what
+// must hold for any stream at all.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "model.h"
+#include "support.h"
+
+namespace luatrace {
+namespace model {
+
+static std::ostream& operator<<(std::ostream& out, const Numbers& n) {
+  return out << "calls " << n.calls << " wall " << n.wall << " running " << n.running << " self "
+             << n.self << " complete " << n.complete << " min " << n.min << " max " << n.max
+             << " sum " << n.sum;
+}
+
+}  // namespace model
+
+namespace {
+
+model::Numbers numbers(const ReportFunction& f) {
+  return {f.calls, f.wall_ns, f.running_ns, f.self_ns, f.complete, f.min_ns, f.max_ns, f.sum_ns};
+}
+
+void compare(const Analysed& a, const model::Result& m) {
+  for (uint32_t i = 1; i <= 9; i++) {
+    auto want = m.functions.count(i) ? m.functions.at(i) : model::Numbers{};
+    model::Numbers have;
+    for (const auto& f : a.report.functions)
+      if (f.name == "f" + std::to_string(i)) have = numbers(f);
+    EXPECT_TRUE(have == want) << "f" << i << "\nhave " << have << "\nwant " << want;
+  }
+  EXPECT_EQ(a.report.idle_ns, m.idle);
+  EXPECT_EQ(a.report.gap_ns, m.gap);
+  EXPECT_EQ(a.report.traced_ns, m.traced);
+  const Trust& t = a.trust();
+  EXPECT_EQ(t.lost, m.lost);
+  EXPECT_EQ(t.truncated, m.truncated);
+  EXPECT_EQ(t.open_start, m.open_start);
+  EXPECT_EQ(t.open_end, m.open_end);
+  EXPECT_EQ(t.abandoned, m.abandoned);
+  EXPECT_EQ(t.unwound, m.unwound);
+  EXPECT_EQ(t.unbalanced + t.inferred + t.bad_records + t.clock_anomalies + t.undescribed, 0u);
+}
+
+TEST(Model, AgreesOnRandomStreams) {
+  constexpr uint64_t kSeeds = 3000;
+  for (uint64_t seed = 1; seed <= kSeeds; seed++) {
+    auto events = model::generate(seed, 20 + seed % 400);
+    auto text = model::to_text(events);
+    compare(analyse(trace_text(text)), model::evaluate(events));
+    if (HasFailure()) FAIL() << "seed " << seed << "\n" << text;
+  }
+}
+
+// Anything goes: ids that do not exist, ends without beginnings, resumes of oneself.
+std::string nonsense(uint64_t seed, size_t length) {
+  std::mt19937_64 random(seed);
+  auto pick = [&](uint64_t n) { return std::to_string(random() % n); };
+  uint64_t tick = 1000;
+  std::string out = random() % 2 ? "1000 start\n" : "";
+  for (size_t i = 0; i < length; i++) {
+    tick += random() % 20;
+    if (random() % 50 == 0) tick -= std::min<uint64_t>(tick, random() % 30);
+    std::string line = std::to_string(tick) + ' ';
+    switch (random() % 18) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        line += "entry " + pick(11);
+        break;
+      case 4:
+      case 5:
+        line += "return " + pick(11);
+        break;
+      case 6:
+        line += "tail " + pick(11);
+        break;
+      case 7:
+        line += "frame " + pick(11);
+        break;
+      case 8:
+        line += "resume " + pick(5);
+        break;
+      case 9:
+        line += "suspend " + pick(5);
+        break;
+      case 10:
+        line += "unwind " + pick(4) + " top=" + pick(11);
+        break;
+      case 11:
+        line += "create " + pick(5);
+        break;
+      case 12:
+        line += "collect " + pick(5);
+        break;
+      case 13:
+        line += "switch " + pick(5);
+        break;
+      case 14:
+        line += "stack " + pick(5) + " " + pick(6) + " n=" + pick(4);
+        break;
+      case 15:
+        line += "loss " + pick(9) + " since=" + std::to_string(tick - random() % 10);
+        break;
+      case 16:
+        line += random() % 4 ? "thread 9" : random() % 2 ? "stop close" : "start";
+        break;
+      case 17:
+        line += "ringblock co=" + pick(5) + " tid=7 rec=1";
+        break;
+    }
+    out += line + '\n';
+    if (random() % 100 == 0)
+      out += "block 1 seq=" + pick(9) + " base=" + std::to_string(tick) + " co=" + pick(4) + '\n';
+  }
+  return out;
+}
+
+TEST(Model, AnyStreamAddsUp) {
+  for (uint64_t seed = 1; seed <= 3000; seed++) {
+    auto text = nonsense(seed, seed % 200);
+    auto a = analyse(trace_text(text));
+    ASSERT_EQ(a.report.self_ns + a.report.idle_ns + a.report.gap_ns, a.report.traced_ns)
+        << "seed " << seed << "\n"
+        << text;
+    auto inclusive = inclusive_ns(a.report.tree);
+    ASSERT_EQ(inclusive[0], a.report.self_ns) << "seed " << seed;
+    for (const auto& f : a.report.functions) {
+      ASSERT_LE(f.self_ns, f.running_ns) << "seed " << seed << ' ' << f.name;
+      ASSERT_LE(f.running_ns, f.wall_ns) << "seed " << seed << ' ' << f.name << '\n' << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace luatrace

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "support.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "analyzer/decode/text_reader.h"
+#include "analyzer/decode/trace_reader.h"
+#include "analyzer/render/calls.h"
+#include "analyzer/render/dump.h"
+
+namespace luatrace {
+
+const ReportFunction& Analysed::function(const std::string& name) const {
+  static const ReportFunction none;
+  for (const auto& f : report.functions)
+    if (f.name == name) return f;
+  ADD_FAILURE() << "no function " << name;
+  return none;
+}
+
+Analysed analyse(const std::vector<uint8_t>& bytes) {
+  Analysed out;
+  Diagnostics diag("test.bin", [&](const std::string& m) { out.messages.push_back(m); });
+  try {
+    Input input("test.bin", bytes);
+    Profile profile;
+    Streams<Profile> streams(profile, diag);
+    read_trace(input, diag, streams);
+    streams.finish();
+    add_to_report(out.report, "test.bin", streams, profile, diag.trust, bytes.size(),
+                  [](const Function&) { return Symbol{}; });
+  } catch (const Unreadable& e) {
+    out.unreadable = true;
+    out.reason = e.what();
+  }
+  return out;
+}
+
+Analysed analyse(const std::string& text) {
+  return analyse(std::vector<uint8_t>(text.begin(), text.end()));
+}
+
+std::string trace_text(const std::string& events) {
+  std::ostringstream out;
+  out << "#luatrace-text 1\nclock monotonic mult=1 shift=0\n"
+         "process 1 pid=7 exe=\"/usr/bin/luajit\" cmd=\"luajit\" \"x.lua\"\n"
+         "stream 1 process=1 tid=7 recording=1 luajit=\"LuaJIT 2.1\"\n";
+  for (int i = 1; i <= 9; i++)
+    out << "func 1:" << i << " lua line=" << 10 * i << " chunk=\"@dir/x.lua\" name=\"f" << i
+        << "\"\n";
+  std::istringstream in(events);
+  for (std::string line; std::getline(in, line);) {
+    size_t from = line.find_first_not_of(' ');
+    if (from == std::string::npos) continue;
+    line.erase(0, from);
+    size_t blank = line.find(' ');
+    bool is_event = isdigit(static_cast<unsigned char>(line[0]));
+    if (is_event) line.insert(blank, " 1");
+    out << line << '\n';
+  }
+  out << "end exit=0\n";
+  return out.str();
+}
+
+std::vector<uint8_t> to_binary(const std::string& text) {
+  Input input("test.txt", std::vector<uint8_t>(text.begin(), text.end()));
+  return text_to_binary(input);
+}
+
+std::string dump(const std::vector<uint8_t>& bytes) {
+  std::ostringstream out;
+  Diagnostics diag("test.bin", [](const std::string&) {});
+  Input input("test.bin", bytes);
+  DumpSink sink(out);
+  read_trace(input, diag, sink);
+  return out.str();
+}
+
+std::string dump_calls(const std::string& text) {
+  std::ostringstream out;
+  Diagnostics diag("test.txt", [](const std::string&) {});
+  Input input("test.txt", std::vector<uint8_t>(text.begin(), text.end()));
+  CallsSink sink(out);
+  Streams<CallsSink> streams(sink, diag);
+  sink.set_namer([&](uint32_t i) { return call_name(streams.functions()[i], ""); });
+  read_trace(input, diag, streams);
+  streams.finish();
+  return out.str();
+}
+
+}  // namespace luatrace

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""The arithmetic behind scripts/bench's tables, on numbers worked out by hand."""
+import math
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench" / "driver"))
+
+from setup import Missing, Program, programs  # noqa: E402
+from table import Samples, Table, geomean, quartile_spread  # noqa: E402
+
+
+class Figures(unittest.TestCase):
+    def test_geomean(self):
+        self.assertAlmostEqual(geomean([2, 8]), 4)
+        self.assertAlmostEqual(geomean(x for x in (1, 10, 100)), 10)
+        self.assertTrue(math.isnan(geomean([])))
+
+    def test_quartile_spread(self):
+        self.assertEqual(quartile_spread([]), 0)
+        self.assertEqual(quartile_spread([7]), 0)
+        self.assertAlmostEqual(quartile_spread([5, 1, 3, 2, 4]), 1)  # quartiles 2 and 4
+        self.assertAlmostEqual(quartile_spread([0, 1]), 0.25)
+
+    def test_ratio_is_between_the_fastest_repetitions(self):
+        slow = Samples([[9.0, 4.0], [6.0, 5.0]])
+        fast = Samples([[3.0, 2.0], [2.5, 8.0]])
+        self.assertAlmostEqual(slow.over(fast), 2)
+        self.assertAlmostEqual(slow.spread_over(fast), 0)  # 2.0 in both rounds
+        self.assertAlmostEqual(fast.over(slow), 0.5)
+
+
+class Tables(unittest.TestCase):
+    def table(self):
+        table = Table("Title", "≤ 1", ["program", "ratio"], notes=["floor 9 ns"])
+        table.add("fib", "1.25")
+        table.add("binary_trees", "10.00")
+        return table
+
+    def test_text_is_aligned(self):
+        lines = self.table().text().splitlines()
+        self.assertEqual(lines[2:5], ["program       ratio", "fib            1.25",
+                                      "binary_trees  10.00"])
+        self.assertIn("floor 9 ns", lines[5])
+
+    def test_markdown(self):
+        lines = self.table().markdown().splitlines()
+        self.assertIn("| program | ratio |", lines)
+        self.assertIn("| :-- | --: |", lines)
+        self.assertIn("| fib | 1.25 |", lines)
+        self.assertIn("* floor 9 ns", lines)
+
+    def test_a_row_of_another_width_is_refused(self):
+        with self.assertRaises(AssertionError):
+            self.table().add("fib")
+
+
+class Programs(unittest.TestCase):
+    def test_enough_of_them_each_with_sizes(self):
+        everything = programs("programs")
+        self.assertGreaterEqual(len(everything), 15)
+        for program in everything + programs("events"):
+            self.assertLessEqual(program.small, program.size, program.name)
+
+    def test_a_program_without_sizes_is_refused(self):
+        with self.assertRaises(Missing):
+            Program.read(ROOT / "bench" / "run.lua")
+
+
+if __name__ == "__main__":
+    unittest.main()

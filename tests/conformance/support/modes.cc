@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// See modes.h. LUATRACE_BUILD_DIR and LUATRACE_FLAVOURS come from CMake; the
+// environment variable LUATRACE_TEST_BUILD replaces the former, so that tests
+// can be run against the products of another build folder.
+#include "modes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+namespace luatrace::test {
+namespace {
+
+struct Options {
+  const char* name;
+  std::vector<std::string> flags;
+};
+
+std::string BuildDir() {
+  const char* other = getenv("LUATRACE_TEST_BUILD");
+  return other ? other : LUATRACE_BUILD_DIR;
+}
+
+std::vector<std::string> Flavours() {
+  std::istringstream names(LUATRACE_FLAVOURS);
+  std::vector<std::string> flavours;
+  for (std::string name; std::getline(names, name, ',');) flavours.push_back(name);
+  return flavours;
+}
+
+std::string Identifier(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
+  return name;
+}
+
+void Add(const std::string& flavour, const std::string& variant, const std::string& prefix,
+         const std::vector<Options>& options, std::vector<Mode>* modes) {
+  std::string luajit = BuildDir() + "/luajit/" + flavour;
+  for (const Options& o : options)
+    modes->push_back(
+        {prefix + o.name, luajit + variant + "/luajit", luajit + "-upstream/luajit", o.flags});
+}
+
+}  // namespace
+
+std::vector<Mode> AllModes() {
+  const Options on{"jit", {}}, off{"nojit", {"-joff"}};
+  const Options eager{"eager", {"-Ohotloop=1", "-Ohotexit=1"}}, plain{"unoptimised", {"-O0"}};
+  std::vector<Mode> modes;
+  for (const std::string& flavour : Flavours()) {
+    bool first = modes.empty();
+    std::string prefix = first ? "" : Identifier(flavour) + "_";
+    Add(flavour, "", prefix,
+        first ? std::vector{on, off, eager, plain} : std::vector{on, off, eager}, &modes);
+    if (first) Add(flavour, "-assert", "assert_", {on, off, eager}, &modes);
+  }
+  return modes;
+}
+
+std::string Product(const std::string& name) {
+  return BuildDir() + "/bin/" + name;
+}
+
+std::string Missing(const Mode& mode) {
+  for (const std::string& path :
+       {mode.luajit, mode.upstream, Product("luatrace-record"), Product("luatrace-analyze")})
+    if (access(path.c_str(), X_OK) != 0) return path + " was not built";
+  return "";
+}
+
+}  // namespace luatrace::test

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The ways in which every program is run: builds of LuaJIT and compiler options.
+// Invariant: mode names are made of letters, digits and _, so they can be part
+// of a GoogleTest name, and unique.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace luatrace::test {
+
+struct Mode {
+  std::string name;
+  std::string luajit;              // path of the traced luajit
+  std::string upstream;            // path of the unpatched luajit of the same flavour
+  std::vector<std::string> flags;  // options for luajit
+};
+
+// All modes: the default flavour and its assert build with the JIT on, off,
+// eager and without optimisations; the other flavours on, off and eager.
+std::vector<Mode> AllModes();
+
+// The path of a product of this build: "luajit", "luatrace-record"...
+std::string Product(const std::string& name);
+
+// Why this mode or these products cannot be used, "" if they can.
+std::string Missing(const Mode& mode);
+
+}  // namespace luatrace::test

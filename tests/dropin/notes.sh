@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The tracepoints of a stripped library, as debuggers and tracers see them:
+# every probe of the table is there, operands are only registers or constants
+# (no tool needs more, some can parse no more), one semaphore for all.
+#
+#   notes.sh BUILD_OF_FLAVOUR
+source "$(dirname "$0")/../lib.sh"
+
+# probe and its number of arguments (docs/probes.md)
+probes="function__entry 7
+function__return 7
+function__tailcall 7
+cfunction__entry 7
+cfunction__return 7
+function__unwind 2
+coroutine__create 3
+coroutine__resume 3
+coroutine__yield 3
+coroutine__end 4
+state__open 2
+state__close 2"
+
+# One line per note: provider name semaphore operands...
+notes() {
+  readelf -n "$1" | awk '
+    $1 == "Provider:" { provider = $2 }
+    $1 == "Name:" { name = $2 }
+    /Location:/ { semaphore = $NF }
+    $1 == "Arguments:" { $1 = ""; print provider, name, semaphore $0 }'
+}
+
+check() {
+  local file=$1 name count line operand
+  strip -o "$scratch/stripped" "$file"
+  notes "$scratch/stripped" | grep '^luajit ' >"$scratch/notes" || fail "$file: no tracepoint of the provider luajit"
+  while read -r name count; do
+    line=$(grep -m1 "^luajit $name " "$scratch/notes") || fail "$file: no probe $name"
+    same "numbers of arguments of $name" "$(echo "$line" | awk '{ print NF - 3 }')" "$count"
+  done <<<"$probes"
+  while read -r _ name _ operands; do
+    for operand in $operands; do
+      [[ $operand =~ ^-?[1248]@(%[a-z0-9]+|\$-?[0-9]+)$ ]] || fail "$file: $name has the operand $operand"
+    done
+  done <"$scratch/notes"
+  awk '{ print $3 }' "$scratch/notes" | sort -u >"$scratch/semaphores"
+  same "numbers of semaphores in $file" "$(wc -l <"$scratch/semaphores")" 1
+  ! grep -qE '^0x0+$' "$scratch/semaphores" || fail "$file: the probes have no semaphore"
+}
+
+check "$1/libluajit-5.1.so.2"
+check "$1/luajit"
+echo "$(wc -l <"$scratch/notes") tracepoints"

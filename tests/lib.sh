@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# What the shell tests share. Source it first: it makes $scratch, a folder that
+# is gone after the test, and stops the test at the first command that fails.
+#
+#   fail TEXT...          the test failed
+#   skip TEXT...          cannot run here (ctest: skipped)
+#   same WHAT A B         A and B are equal strings
+#   refuses PATTERN CMD   CMD fails and says PATTERN (a grep -E) on stderr
+set -euo pipefail
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+skip() { echo "SKIP: $*" >&2; exit 77; }
+same() { [ "$2" = "$3" ] || fail "$1 differ:
+  $2
+  $3"; }
+
+refuses() {
+  local pattern=$1 status=0
+  shift
+  "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+  [ $status -ne 0 ] || fail "should have been refused: $*"
+  grep -qE "$pattern" "$scratch/err" || fail "'$*' does not say '$pattern' but: $(cat "$scratch/err")"
+}
+
+# A LuaJIT build as a user would start it, without what ctest or make exported.
+plain_make() {
+  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u LDFLAGS make -j2 "$@" >"$scratch/make.log" 2>&1 ||
+    { tail -n 30 "$scratch/make.log" >&2; fail "make $*"; }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Whatever is switched when: a program prints what it prints untraced, and ends as it does. Every
+// program of programs/ runs for a second or so, on the normal and on the assert build.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <tuple>
+
+#include "switcher.h"
+
+namespace luatrace::test {
+namespace {
+
+constexpr unsigned kSeconds = 60;  // after which a program counts as hanging
+
+using Options = std::vector<std::string>;
+using Param = std::tuple<std::string, std::string, int, Ways>;  // program, build, options, ways
+
+const std::vector<Options> kOptions = {{}, {"-joff"}, {"-Ohotloop=1", "-Ohotexit=1"}};
+
+std::vector<std::string> Programs() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(STORM_PROGRAMS))
+    names.push_back(entry.path().stem());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string Flavour(const std::string& variant) {
+  return std::string(LUATRACE_BUILD_DIR) + "/luajit/openresty-20250117" + variant + "/luajit";
+}
+
+std::vector<std::string> Command(const std::string& luajit, const Options& options,
+                                 const std::string& program) {
+  std::vector<std::string> argv = {luajit};
+  argv.insert(argv.end(), options.begin(), options.end());
+  argv.push_back(std::string(STORM_PROGRAMS) + "/" + program + ".lua");
+  return argv;
+}
+
+std::string OutputOf(const std::vector<std::string>& argv) {
+  std::string command, text;
+  for (const auto& a : argv) command += "'" + a + "' ";
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, n);
+  pclose(pipe);
+  return text;
+}
+
+class Storm : public testing::TestWithParam<Param> {};
+
+TEST_P(Storm, OutputNeverChanges) {
+  const auto& [program, variant, options, ways] = GetParam();
+  setenv("LUATRACE_RING", "1048576", 1);  // small, so that it overflows now and then
+  const uint32_t seed = std::hash<std::string>{}(program) + static_cast<uint32_t>(options);
+  const auto argv = Command(Flavour(variant), kOptions[options], program);
+  const std::string wanted = OutputOf(Command(Flavour("-upstream"), kOptions[options], program));
+  ASSERT_FALSE(wanted.empty());
+  const StormResult got = RunInStorm(argv, ways, seed, kSeconds);
+  ASSERT_EQ(got.error, "");
+  EXPECT_EQ(got.wait_status, 0) << (WIFSIGNALED(got.wait_status) ? "killed by a signal" : "failed");
+  EXPECT_EQ(got.output, wanted);
+  EXPECT_GT(got.switches, 20u) << "the program ended before the storm began";
+  std::cout << got.switches << " switches, seed " << seed << "\n";
+}
+
+std::string CaseName(const testing::TestParamInfo<Param>& info) {
+  const auto& [program, variant, options, ways] = info.param;
+  const char* const option_names[] = {"default", "nojit", "eager"};
+  const char* const way_names[] = {"probes", "ring", "both"};
+  return program + (variant.empty() ? "_" : "_assert_") + option_names[options] + "_" +
+         way_names[static_cast<int>(ways)];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Storm,
+                         testing::Combine(testing::ValuesIn(Programs()),
+                                          testing::Values(std::string(""), std::string("-assert")),
+                                          testing::Range(0, 3),
+                                          testing::Values(Ways::kProbes, Ways::kRing, Ways::kBoth)),
+                         CaseName);
+
+}  // namespace
+}  // namespace luatrace::test

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Switches the tracing of a running luajit from outside, as a tracer would: by writing the first
+// two members of luajit_usdt_control (see luajit-usdt/src/lj_ltrace.h) through /proc/PID/mem.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace luatrace::test {
+
+// What a storm changes.
+enum class Ways { kProbes, kRing, kBoth };
+
+struct StormResult {
+  std::string output;    // standard output of the program
+  int wait_status = -1;  // as waitpid() gives it
+  unsigned switches = 0;
+  std::string error;  // why it could not be done, or empty
+};
+
+// Runs argv[0..] (an executable that holds the symbol luajit_usdt_control) and changes the control
+// word every 30 to 1000 us until it ends, or is killed after `seconds`.
+StormResult RunInStorm(const std::vector<std::string>& argv, Ways ways, uint32_t seed,
+                       unsigned seconds);
+
+}  // namespace luatrace::test

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// EventBlocks. The words are copied before they are looked at: the source is memory that an
+// untrusted process may change meanwhile, and what is written must be what was checked.
+#include "trace/event_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace luatrace {
+
+EventBlocks::EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_tick)
+    : writer_(writer), scanner_(start_tick), buffer_(kMaxWords) {
+  info_.stream = stream;
+}
+
+void EventBlocks::mark_gap() {
+  flush();
+  gap_ = true;
+}
+
+// A block's header tells the state before its first record, and that record's time.
+void EventBlocks::begin_block(std::span<const uint64_t> words, uint64_t not_before) {
+  info_.count = 0;
+  info_.base_tick = info_.end_tick = scanner_.tick_of(words, not_before);
+  info_.coroutine = scanner_.coroutine();
+  info_.depth = info_.coroutine == 0 ? LT_DEPTH_UNKNOWN : scanner_.depth();
+  info_.flags = gap_ ? LT_BLOCK_F_GAP : 0;
+}
+
+void EventBlocks::flush() {
+  if (used_ == 0) return;
+  writer_.write_events(info_, std::span(buffer_).first(used_));
+  used_ = 0;
+  gap_ = false;
+}
+
+size_t EventBlocks::append(std::span<const uint64_t> words, uint64_t not_before) {
+  size_t taken = 0;
+  while (taken < words.size()) {
+    // A run that would fit into a block is not torn: the rest of a ring block makes one block.
+    const size_t want = std::min(words.size() - taken, kMaxWords);
+    if (used_ + want > kMaxWords) flush();
+    const std::span<uint64_t> room(&buffer_[used_], want);
+    std::memcpy(room.data(), &words[taken], room.size_bytes());
+    if (room[0] == 0) break;
+    const bool fresh = used_ == 0;
+    if (fresh) begin_block(room, not_before);
+    const auto r = scanner_.scan(room, not_before);
+    used_ += r.words;
+    taken += r.words;
+    events_ += r.events;
+    words_ += r.words;
+    info_.count += static_cast<uint32_t>(r.events);
+    if (r.words > 0) info_.end_tick = std::max(info_.base_tick, r.tick);
+    if (r.stop == WordScanner::Stop::kTimeJump) {
+      flush();
+    } else if (r.stop == WordScanner::Stop::kZero || r.words == 0) {
+      break;
+    }
+    if (r.words > 0) not_before = 0;
+  }
+  return taken;
+}
+
+}  // namespace luatrace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Building and checking of lt_func and lt_map records; see records.h.
+#include "trace/records.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace luatrace {
+namespace {
+
+size_t round8(size_t n) {
+  return (n + 7) & ~size_t{7};
+}
+
+}  // namespace
+
+void append_func(std::vector<std::byte>& out, lt_func f, std::string_view chunk,
+                 std::string_view name) {
+  chunk = chunk.substr(0, LT_FUNC_STR_MAX);
+  name = name.substr(0, LT_FUNC_STR_MAX);
+  f.chunk_len = static_cast<uint16_t>(chunk.size());
+  f.name_len = static_cast<uint16_t>(name.size());
+  f.size = static_cast<uint32_t>(round8(sizeof f + chunk.size() + 1 + name.size() + 1));
+  const size_t at = out.size();
+  out.resize(at + f.size);
+  std::memcpy(&out[at], &f, sizeof f);
+  if (!chunk.empty()) std::memcpy(&out[at + sizeof f], chunk.data(), chunk.size());
+  if (!name.empty()) std::memcpy(&out[at + sizeof f + chunk.size() + 1], name.data(), name.size());
+}
+
+void append_map(std::vector<std::byte>& out, lt_map m, std::span<const std::byte> build_id,
+                std::string_view path) {
+  path = path.substr(0, UINT16_MAX);
+  build_id = build_id.first(std::min(build_id.size(), sizeof m.build_id));
+  m.path_len = static_cast<uint16_t>(path.size());
+  m.build_id_len = static_cast<uint8_t>(build_id.size());
+  m.reserved = 0;
+  std::memset(m.build_id, 0, sizeof m.build_id);
+  if (!build_id.empty()) std::memcpy(m.build_id, build_id.data(), build_id.size());
+  m.size = static_cast<uint32_t>(round8(sizeof m + path.size()));
+  const size_t at = out.size();
+  out.resize(at + m.size);
+  std::memcpy(&out[at], &m, sizeof m);
+  if (!path.empty()) std::memcpy(&out[at + sizeof m], path.data(), path.size());
+}
+
+bool func_is_valid(const std::byte* p, size_t size) {
+  lt_func f;
+  if (size < sizeof f) return false;
+  std::memcpy(&f, p, sizeof f);
+  const size_t need = sizeof f + f.chunk_len + 1u + f.name_len + 1u;
+  return f.type != LT_META_WRAP && f.size % 8 == 0 && f.size <= size && need <= f.size &&
+         f.chunk_len <= LT_FUNC_STR_MAX && f.name_len <= LT_FUNC_STR_MAX && f.id != 0;
+}
+
+}  // namespace luatrace

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// TraceWriter: writes a trace file (part 3 of luatrace_format.h) to a file descriptor.
+// Invariants: what has reached the descriptor is a header and whole blocks, except for the last
+// block when a write was cut; after the first error nothing more is written, and a regular file is
+// cut back to its last whole block. Not thread-safe: the owner of several writers' threads locks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "luatrace_format.h"
+
+namespace luatrace {
+
+// A header with the fields filled that have only one sensible value. The clock is up to the caller:
+// LT_CLOCK_MONOTONIC with one tick per nanosecond unless changed.
+lt_file_header make_file_header();
+
+// What an EVENTS block says about its words (see struct lt_block).
+struct EventBlockInfo {
+  uint32_t stream = 0;
+  uint32_t count = 0;  // records
+  uint64_t base_tick = 0;
+  uint64_t end_tick = 0;
+  uint32_t coroutine = 0;
+  uint32_t depth = LT_DEPTH_UNKNOWN;
+  uint16_t flags = 0;  // LT_BLOCK_F_*
+};
+
+class TraceWriter {
+ public:
+  // Writes to fd and closes it in the end; name is for messages. The checksum, magic, version and
+  // size of the header are filled in here. A descriptor that is no regular file, or is not at its
+  // beginning, or is open for appending, counts as not seekable.
+  TraceWriter(int fd, std::string name, const lt_file_header& header);
+  ~TraceWriter();  // close()s, ignoring errors
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  // Opens (creates, empties) the file. On failure fd is -1 and error() says why.
+  static int open_file(const std::string& path, std::string* error);
+
+  // One block. sync, sizes and checksums are filled in; seq is counted per stream for EVENTS.
+  // The payload must not be longer than LT_PAYLOAD_MAX. False: error() says why.
+  bool write_block(lt_block block, std::span<const std::byte> payload);
+
+  // Blocks of each type, by write_block(). FUNCS and MAPS take records that are already in the
+  // layout of the format (see records.h), back to back.
+  bool write_events(const EventBlockInfo& info, std::span<const uint64_t> words);
+  bool write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
+  bool write_stream(uint32_t stream, const lt_stream_info& info);
+  bool write_process(uint32_t process, lt_process_info info, std::string_view exe,
+                     std::string_view cmdline);
+  bool write_maps(uint32_t process, uint32_t count, std::span<const std::byte> records);
+  bool write_clock(const lt_clock_info& info);
+  bool write_note(std::string_view text);
+  // Fills in events, blocks and streams from what was written.
+  bool write_end(lt_end_info info);
+
+  // Hands everything to the kernel. After it, a death of this process loses nothing.
+  bool flush();
+
+  // Sets the clock's rate and rewrites the header if the output is seekable.
+  bool set_clock_rate(uint64_t tick_mult, uint32_t tick_shift);
+  // Begins anew with another header, forgetting all blocks. Only if seekable; else false.
+  bool restart(const lt_file_header& header);
+  // Flushes and closes. False: error() says why (of the first error that ever happened).
+  bool close();
+
+  bool ok() const { return error_.empty(); }
+  const std::string& error() const { return error_; }  // "FILE: cannot write ...: reason"
+  const std::string& name() const { return name_; }
+  bool seekable() const { return seekable_; }
+  const lt_file_header& header() const { return header_; }
+  uint64_t bytes() const { return bytes_; }  // header and blocks, also those still in the buffer
+  uint64_t events() const { return events_; }
+  uint64_t blocks() const { return blocks_; }
+  uint64_t event_bytes() const { return event_bytes_; }  // payload of EVENTS
+  size_t streams() const { return seq_.size(); }
+
+ private:
+  bool put(const void* data, size_t size);
+  bool write_out(std::span<const std::byte> header, std::span<const std::byte> payload, size_t pad);
+  bool fail(const char* what, int err);
+  void seal_header();
+
+  int fd_;
+  std::string name_;
+  std::string error_;
+  bool seekable_ = false;
+  lt_file_header header_;
+  std::vector<std::byte> buffer_;
+  uint64_t bytes_ = 0;
+  uint64_t written_ = 0;  // bytes the kernel has taken
+  uint64_t good_ = 0;     // end of the last whole block among them
+  uint64_t events_ = 0;
+  uint64_t event_bytes_ = 0;
+  uint64_t blocks_ = 0;
+  std::unordered_map<uint32_t, uint32_t> seq_;  // streams announced, next number of each
+};
+
+}  // namespace luatrace
