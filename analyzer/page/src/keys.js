@@ -27,7 +27,7 @@ export function showHelp() {
   const form = element("form");
   form.method = "dialog";
   form.append(element("button", "", "Close"));
-  const width = element("p", "", "The width of a box is its inclusive time: its own time and that of all it called. No sampling: every call was recorded.");
+  const width = element("p", "", "The width of a box is its inclusive time: its own time and that of all it called. Nothing is sampled; the last line of the page tells whether calls were lost.");
   dialog.replaceChildren(element("h2", "", "Keys and mouse"), list, width, form);
   dialog.showModal();
 }

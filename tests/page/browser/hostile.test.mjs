@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { hoverNode, makePage, nodeOf, openPage, startBrowser, textIn } from "./page.mjs";
+import { makePage, openPage, settle, startBrowser, textIn } from "./page.mjs";
 
 // [bytes as make_page reads them, what people shall see]
 const hostile = [
@@ -53,14 +53,13 @@ test("hostile names, chunks and kinds are shown as they are and run nowhere", as
     }, seen);
     await page.evaluate((n) => luatracePage.pick(n), node);
     assert.equal(await page.textContent("#crumbs button[aria-current]"), seen);
-    await page.mouse.move(600, 5);
-    await page.mouse.move(600, 155);
-    // Shown with the next frame; a name that never comes fails by time-out.
-    await page.waitForFunction(
-      (name) => document.querySelector("#tooltip .name")?.textContent.includes(name),
-      seen,
-      { timeout: 10000 },
-    );
+    await settle(page);
+    const { left, top } = await page.evaluate((n) => luatracePage.graph.clientRect(n), node);
+    await page.mouse.move(left + 300, top + 5);
+    await page.mouse.move(left + 300, top + 10);
+    // Shown with the next pointer event; a name that never comes fails by time-out.
+    const shows = (name) => document.querySelector("#tooltip .name")?.textContent.includes(name);
+    await page.waitForFunction(shows, seen, { timeout: 10000 });
     await page.evaluate(() => luatracePage.zoomTo(0));
   }
   await page.click("[data-view=callers]");

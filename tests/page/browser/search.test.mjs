@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { clickNode, colourOf, makePage, openPage, paintedAt, startBrowser, textIn, textOf } from "./page.mjs";
-import { inclusive, percent, sample, timeWith, totalTime } from "./model.mjs";
+import { inclusive, percent, sample, timeWith } from "./model.mjs";
 
 let browser, file;
 before(async () => {
