@@ -33,6 +33,10 @@ class Oracle {
       fuel_ = program_.fuel;
       Protected([this] { CallFunction(0, program_.depth); });
     }
+    if (Library()) {
+      Enter("C:print");
+      Leave(Kind::kReturn);
+    }
     Leave(Kind::kReturn);
     return std::move(events_);
   }
