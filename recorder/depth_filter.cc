@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// DepthFilter; see depth_filter.h. It is only used when asked for, so it goes record by record.
+// DepthFilter; see depth_filter.h. Runs of entries and returns are taken by run_plain() without a
+// branch that depends on what is kept; everything else goes record by record.
 #include "recorder/depth_filter.h"
 
 #include <algorithm>
 
 namespace luatrace {
 namespace {
+
+constexpr size_t kChunk = 256;  // words for which room is made at a time
 
 bool is_ext(uint64_t w, uint32_t sub) {
   return lt_kind(w) == LT_EXT && lt_ext_sub(lt_payload(w)) == sub;
@@ -41,19 +44,44 @@ void DepthFilter::record(std::span<const uint64_t> r, std::vector<uint64_t>& out
   out.back() = std::min<uint64_t>(r.back(), uint64_t{max_} + 1);
 }
 
+// Entries, returns and tail calls of one word, as long as the depth is known.
+size_t DepthFilter::run_plain(std::span<const uint64_t> words, std::vector<uint64_t>& out) {
+  constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
+  uint32_t depth = scanner_.depth();
+  if (depth == LT_DEPTH_UNKNOWN) return 0;
+  words = words.first(std::min(words.size(), kChunk));
+  const size_t before = out.size();
+  out.resize(before + words.size());
+  uint64_t* to = out.data() + before;
+  size_t n = 0;
+  for (; n < words.size(); n++) {
+    const uint64_t w = words[n];
+    const uint32_t entry = lt_kind(w) == LT_ENTRY ? 1 : 0;
+    const bool plain = (kPlain >> lt_kind(w) & 1) != 0 && lt_payload(w) != LT_PAYLOAD_BIG;
+    if (!plain || depth + entry == 0) break;
+    *to = w;
+    to += depth + entry <= max_ ? 1 : 0;  // the depth of the call that begins or ends
+    depth += 2 * entry - 1;
+  }
+  out.resize(static_cast<size_t>(to - out.data()));
+  // A jump in time is not the filter's business: the scanner goes on when asked again.
+  for (size_t at = 0; at < n;) at += scanner_.scan(words.subspan(at, n - at)).words;
+  return n;
+}
+
 size_t DepthFilter::run(std::span<const uint64_t> words, std::vector<uint64_t>& out) {
   size_t taken = 0;
-  while (taken < words.size()) {
+  for (;;) {
+    while (const size_t n = run_plain(words.subspan(taken), out)) taken += n;
+    if (taken == words.size()) return taken;
     const size_t n = record_words(words[taken]);
-    if (n == 0 || n > words.size() - taken) break;
+    if (n == 0 || n > words.size() - taken) return taken;
     const auto one = words.subspan(taken, n);
-    if (std::find(one.begin(), one.end(), 0u) != one.end()) break;
+    if (std::find(one.begin(), one.end(), 0u) != one.end()) return taken;
     record(one, out);
-    // A jump in time is not the filter's business: the second call takes the record.
     if (scanner_.scan(one).words == 0) scanner_.scan(one);
     taken += n;
   }
-  return taken;
 }
 
 }  // namespace luatrace

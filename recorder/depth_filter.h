@@ -23,6 +23,7 @@ class DepthFilter {
   size_t run(std::span<const uint64_t> words, std::vector<uint64_t>& out);
 
  private:
+  size_t run_plain(std::span<const uint64_t> words, std::vector<uint64_t>& out);
   void unwind(std::span<const uint64_t> record, std::vector<uint64_t>& out);
   void record(std::span<const uint64_t> record, std::vector<uint64_t>& out);
 

@@ -94,6 +94,7 @@ uint64_t Drainer::look_at_all() {
     most = std::max<uint64_t>(most, r.drain->look());
     if (r.drain->saw_c_functions()) *r.maps_wanted = true;
     if (r.drain->output().dead() && !r.drain->finished()) {
+      r.drain->output().announce_early_end();
       r.drain->detach();
       r.drain->finish();
     }

@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "recorder/text.h"
+
 namespace luatrace {
 namespace {
 
@@ -72,6 +74,17 @@ void Output::write_clock() {
 bool Output::fits(uint64_t bytes) {
   if (max_size_ != 0 && writer_->bytes() + reserved_ + bytes > max_size_) full_ = true;
   return !dead();
+}
+
+// At once, not at the end: the command may go on for days.
+void Output::announce_early_end() {
+  if (announced_ || (!full_ && writer_->ok())) return;
+  announced_ = true;
+  if (!writer_->ok())
+    say(writer_->error() + "; the recording ends there, the command goes on");
+  else
+    say(writer_->name() + ": --max-size " + grouped(max_size_) +
+        " was reached; the recording ends, the command goes on");
 }
 
 void Output::finish(uint32_t reason, int exit_status) {

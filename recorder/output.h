@@ -51,6 +51,8 @@ class Output {
   bool full() const { return full_; }
   // Nothing can be written any more.
   bool dead() const { return full_ || finished_ || !writer_->ok(); }
+  // Says on standard error, once, that the recording ended early and why, if it did.
+  void announce_early_end();
 
   OutputTotals& totals() { return totals_; }
   // The last blocks, the final rate of the clock; closes the file. Afterwards nothing changes.
@@ -70,6 +72,7 @@ class Output {
   uint64_t reserved_;
   bool full_ = false;
   bool finished_ = false;
+  bool announced_ = false;
   std::string note_;
   lt_clock_info start_;
   lt_clock_info end_{};

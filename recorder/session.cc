@@ -59,7 +59,7 @@ Session::Session(Options options)
     : options_(std::move(options)), clock_(default_clock()), start_(sample_clocks(clock_)) {}
 
 Session::~Session() {
-  drainer_.reset();
+  drainer_.reset();  // jobs that wait are run: they must not use drainer_
   for (auto& t : traced_)
     if (t.pidfd >= 0) close(t.pidfd);
   if (signal_fd_ >= 0) close(signal_fd_);
@@ -154,6 +154,7 @@ void Session::begin_outputs() {
 int Session::run() {
   const int status = start();
   if (status >= 0) return status;
+  diagnosis_.observe(command_);  // it may be gone at the next chance
   begin_outputs();
   drainer_ = std::make_unique<Drainer>();
   begin_ns_ = monotonic_ns();
@@ -222,7 +223,7 @@ void Session::request_stop(uint32_t reason) {
   phase_ = Phase::kStopping;
   reason_ = reason;
   stop_ns_ = monotonic_ns();
-  drainer_->post([this] { drainer_->detach_all(); });
+  drainer_->post([drainer = drainer_.get()] { drainer->detach_all(); });
 }
 
 void Session::run_timers() {

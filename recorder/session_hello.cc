@@ -84,7 +84,7 @@ Session::Traced* Session::traced_for(const Hello& hello, uint32_t clock, std::st
   for (auto& t : traced_) {
     if (t.gone || t.pid != hello.pid) continue;
     if (t.image == facts.image) return &t;
-    drainer_->post([this, key = t.key] { drainer_->complete(key); });
+    drainer_->post([drainer = drainer_.get(), key = t.key] { drainer->complete(key); });
     t.gone = true;
   }
   auto output = output_for(hello.pid, why);
@@ -106,6 +106,7 @@ Session::Traced* Session::traced_for(const Hello& hello, uint32_t clock, std::st
   });
   if (number == 0) {
     why = accepted ? "the file is complete" : "its clock is not the file's";
+    if (!output->writer().ok()) why = output->writer().error();
     return nullptr;
   }
   traced_.push_back({next_key_++,
@@ -152,7 +153,7 @@ void Session::check_ends() {
     pollfd p{t.pidfd, POLLIN, 0};
     t.gone = t.pidfd >= 0 ? poll(&p, 1, 0) > 0 : process_is_gone(t.pid);
     if (!t.gone) continue;
-    drainer_->post([this, key = t.key] { drainer_->complete(key); });
+    drainer_->post([drainer = drainer_.get(), key = t.key] { drainer->complete(key); });
     if (t.pidfd >= 0) close(t.pidfd);
     t.pidfd = -1;
   }

@@ -55,8 +55,6 @@ void Session::summarize_output(const Output& output) {
         per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
         counted(t.streams, "stream", "streams") + " of " +
         counted(t.processes, "process", "processes"));
-  if (output.full() && !options_.quiet)
-    say("the recording ended early: --max-size " + grouped(options_.max_size) + " was reached");
   if (t.lost > 0) say(lost_text(output));
   if (t.lost_functions > 0)
     say(counted(t.lost_functions, "function has", "functions have") +
@@ -65,10 +63,8 @@ void Session::summarize_output(const Output& output) {
     say(counted(t.damaged, "stream is", "streams are") + " damaged: the program wrote nonsense");
   if (t.backwards > 0 && options_.verbose)
     say("the clock went backwards " + counted(t.backwards, "time", "times"));
-  if (!w.ok()) {
-    say(w.error() + "; the recording ended there, what was written can be read");
-    failed_ = true;
-  }
+  o.announce_early_end();
+  if (!w.ok()) failed_ = true;
 }
 
 void Session::summarize() {

@@ -109,7 +109,7 @@ void WordScanner::extension(const uint64_t* w, uint32_t p) {
   const uint32_t id = lt_lo(w[1]);
   switch (sub) {
     case LTX_BLOCK:
-      if (nwords >= 2) current_ = lt_lo(w[2]);
+      if (nwords >= 2) current_ = lt_lo(w[2]) == LT_ID_NONE ? 0 : lt_lo(w[2]);
       break;
     case LTX_UNWIND:
       if (lt_ext_arg(p) == 1)

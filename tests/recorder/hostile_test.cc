@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Programs that lie to the recorder: it must refuse or give up with a message, never crash, hang or
+// write a file that is not well-formed, and the program's own run is none of its business.
+#include "tests/recorder/run.h"
+
+namespace {
+
+using runs::RecorderTest;
+using runs::Words;
+
+class HostileTest : public RecorderTest {
+ protected:
+  bool said(const std::string& text) const { return err().find(text) != std::string::npos; }
+};
+
+TEST_F(HostileTest, RingsThatAreRefused) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"noseal", "not sealed"},
+      {"halfseal", "not sealed"},
+      {"small", "blocks outside"},
+      {"tiny", "no room for a header"},
+      {"magic", "wrong magic"},
+      {"version", "version 2"},
+      {"blocksize", "wrong block size"},
+      {"manyblocks", "blocks outside"},
+      {"oneblock", "fewer than 2"},
+      {"dataofs", "blocks outside"},
+      {"oddofs", "blocks outside"},
+      {"metasize", "size of the meta area"},
+      {"metaodd", "size of the meta area"},
+      {"metaofs", "meta area outside"},
+      {"overlap", "overlap"},
+      {"clock", "unknown clock"},
+      {"hellomagic", "did not say hello"},
+      {"helloversion", "speaks version 2"},
+      {"short", "did not say hello"},
+      {"notmemfd", "not a memfd"},
+      {"nofd", "sent no memory"},
+  };
+  for (const auto& [kind, message] : cases) {
+    EXPECT_EQ(6, record({"bad=" + kind, "exit=6"})) << kind << "\n" << err();
+    EXPECT_EQ("refused\n", out()) << kind;
+    EXPECT_TRUE(said(message)) << kind << "\n" << err();
+    EXPECT_TRUE(file().ended()) << kind;
+  }
+}
+
+// One that connects and is silent is sent away; others are not kept waiting by it.
+TEST_F(HostileTest, ASilentVisitor) {
+  EXPECT_EQ(0, record({"thread=bad=silent", "log=" + path("log"), "ring=2", "events=1000", "join"}))
+      << err();
+  EXPECT_TRUE(said("it said nothing")) << err();
+  EXPECT_TRUE(log() == file().words(1));
+}
+
+TEST_F(HostileTest, ImpossibleBlockCounter) {
+  for (const char* head : {"head=77", "head=18446744073709551615", "head=3"}) {
+    EXPECT_EQ(0, record({"ring=2", "events=100000", "sleep=100", head, "sleep=100", "print=on"}))
+        << err();
+    EXPECT_TRUE(said("its ring is damaged")) << head << err();
+    EXPECT_TRUE(file().ended());
+    EXPECT_EQ("accepted\non\n", out());
+  }
+}
+
+// The events go on, the functions have no names.
+TEST_F(HostileTest, ImpossibleMetaArea) {
+  for (const char* lie : {"metahead=18446744073709551615", "badfunc"}) {
+    EXPECT_EQ(0,
+              record({"log=" + path("log"), "ring=2", "events=100", lie, "events=1", "sleep=100"}))
+        << err();
+    EXPECT_TRUE(said("damaged")) << lie << err();
+    EXPECT_TRUE(log() == file().words(1)) << lie;
+  }
+}
+
+TEST_F(HostileTest, AHoleInAFullBlockIsAMarkedGap) {
+  EXPECT_EQ(0, record({"log=" + path("log"), "ring=3", "hole", "events=20000"})) << err();
+  EXPECT_TRUE(said("damaged")) << err();
+  const auto f = file();
+  int gaps = 0;
+  for (const auto* b : f.of_type(LT_BLOCK_EVENTS))
+    gaps += (b->head.flags & LT_BLOCK_F_GAP) != 0 ? 1 : 0;
+  EXPECT_EQ(1, gaps);
+  const auto words = f.words(1), all = log();
+  ASSERT_EQ(all.size(), words.size());  // the log has no words of the rest of that block
+  EXPECT_TRUE(all == words);
+}
+
+TEST_F(HostileTest, NamesWithControlCharactersDoNotReachTheTerminal) {
+  std::string name = path("a\x1b]0;x\a");
+  EXPECT_EQ(127, run(recorder({"-o", trace()}, {name})));
+  EXPECT_EQ(std::string::npos, err().find('\x1b'));
+  EXPECT_EQ(std::string::npos, err().find('\a'));
+}
+
+}  // namespace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// The recorder's small parts.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "recorder/clock.h"
+#include "recorder/command.h"
+#include "recorder/drainer.h"
+#include "recorder/maps.h"
+#include "recorder/options.h"
+#include "recorder/process.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+TEST(Text, Sizes) {
+  EXPECT_EQ(65536u, parse_size("64K"));
+  EXPECT_EQ(8u << 20, parse_size("8m"));
+  EXPECT_EQ(uint64_t{3} << 30, parse_size("3G"));
+  EXPECT_EQ(17u, parse_size("17"));
+  for (const char* bad : {"", "K", "-1", "1KB", "1.5M", "99999999999999999999", "99999999999999G"})
+    EXPECT_FALSE(parse_size(bad)) << bad;
+}
+
+TEST(Text, NumbersForPeople) {
+  EXPECT_EQ("0", grouped(0));
+  EXPECT_EQ("999", grouped(999));
+  EXPECT_EQ("1,234,567", grouped(1234567));
+  EXPECT_EQ("12.3 kB", bytes_text(12345));
+  EXPECT_EQ("1.25 GB", bytes_text(1250000000));
+  EXPECT_EQ("1.5 ms", time_text(1.5e6));
+}
+
+TEST(Text, ShellWordsAndNames) {
+  EXPECT_EQ("trace.bin", shell_word("trace.bin"));
+  EXPECT_EQ("''", shell_word(""));
+  EXPECT_EQ("'a b'", shell_word("a b"));
+  EXPECT_EQ("'it'\\''s'", shell_word("it's"));
+  EXPECT_EQ("$'a\\x0a\\'b'", shell_word("a\n'b"));
+  EXPECT_EQ("x.12.y.12", expand_pid("x.%p.y.%p", 12));
+  EXPECT_EQ("a?b", printable("a\x1b"
+                             "b"));
+}
+
+TEST(Maps, Lines) {
+  const auto m = parse_maps(
+      "7f10-7f20 r-xp 00001000 fe:01 77                         /a b/lib\\012x.so (deleted)\n"
+      "7f20-7f30 rw-p 00000000 00:00 0 \n"
+      "nonsense\n"
+      "7f40-7f50 r-xp 00000000 00:00 0                          [vdso]");
+  ASSERT_EQ(3u, m.size());
+  EXPECT_EQ(0x7f10u, m[0].start);
+  EXPECT_EQ(0x1000u, m[0].offset);
+  EXPECT_EQ(77u, m[0].inode);
+  EXPECT_TRUE(m[0].executable);
+  EXPECT_EQ("/a b/lib\nx.so (deleted)", m[0].path);
+  EXPECT_FALSE(m[1].executable);
+  EXPECT_EQ("", m[1].path);
+  EXPECT_EQ("[vdso]", m[2].path);
+}
+
+TEST(Maps, EachMappingOnce) {
+  MapsWatcher watcher;
+  BuildIds ids;
+  std::vector<std::byte> records;
+  EXPECT_GT(watcher.update(getpid(), ids, records), 2u);
+  EXPECT_EQ(0u, records.size() % 8);
+  EXPECT_EQ(0u, watcher.update(getpid(), ids, records));
+}
+
+TEST(Process, Facts) {
+  const auto f = read_process(getpid());
+  EXPECT_EQ(getppid(), f.parent);
+  EXPECT_NE(std::string::npos, f.exe.find("recorder_unit_test"));
+  EXPECT_FALSE(process_is_gone(getpid()));
+  EXPECT_EQ("", read_process(0x7ffffff0).exe);
+  EXPECT_TRUE(process_is_gone(0x7ffffff0));
+}
+
+TEST(Clock, RateFromTwoSamples) {
+  const auto r = rate_between(LT_CLOCK_TSC, {1000, 500, 0}, {1000 + 3000000, 500 + 1000000, 0});
+  EXPECT_NEAR(1e6, ticks_to_ns(r, 3000000), 0.001);
+  EXPECT_EQ(3000u * 1000, rate_khz(r));
+  EXPECT_NEAR(3000000, static_cast<double>(ns_to_ticks(r, 1000000)), 1);
+  const auto same = rate_between(LT_CLOCK_MONOTONIC, {1, 1, 0}, {9, 9, 0});
+  EXPECT_EQ(1u, same.mult);
+  EXPECT_EQ(0u, same.shift);
+  EXPECT_EQ(1u, rate_between(LT_CLOCK_TSC, {5, 5, 0}, {5, 5, 0}).mult);
+}
+
+TEST(Command, ShellStatus) {
+  EXPECT_EQ(3, shell_status(3 << 8));
+  EXPECT_EQ(128 + 9, shell_status(9));
+}
+
+TEST(Options, TheCommandsOptionsAreItsOwn) {
+  const auto parse = [](std::vector<const char*> words) {
+    bool done = false;
+    return parse_options(static_cast<int>(words.size()), const_cast<char**>(words.data()), &done);
+  };
+  auto o = parse({"r", "-o", "x", "--block", "luajit", "-v", "--help", "-o", "y"});
+  EXPECT_EQ("x", o.output);
+  EXPECT_TRUE(o.block);
+  EXPECT_FALSE(o.verbose);
+  EXPECT_EQ((std::vector<std::string>{"luajit", "-v", "--help", "-o", "y"}), o.command);
+  o = parse({"r", "-ox", "--ring-size=1M", "-d", "2.5", "--", "--odd", "--", "z"});
+  EXPECT_EQ("x", o.output);
+  EXPECT_EQ(1u << 20, o.ring_size);
+  EXPECT_EQ(2.5, o.seconds);
+  EXPECT_EQ((std::vector<std::string>{"--odd", "--", "z"}), o.command);
+  o = parse({"r", "--include", "a*", "--exclude=b", "--include", "c", "-o", "-", "cmd"});
+  EXPECT_EQ((std::vector<std::string>{"a*", "c"}), o.include);
+  EXPECT_EQ((std::vector<std::string>{"b"}), o.exclude);
+  EXPECT_EQ("-", o.output);
+}
+
+TEST(Drainer, JobsRunInOrderAndCallWaits) {
+  std::vector<int> seen;
+  Drainer d;
+  for (int i = 0; i < 100; i++) d.post([&seen, i] { seen.push_back(i); });
+  ASSERT_TRUE(d.call([] {}));
+  ASSERT_EQ(100u, seen.size());
+  for (int i = 0; i < 100; i++) EXPECT_EQ(i, seen[static_cast<size_t>(i)]);
+  EXPECT_FALSE(d.call([] { usleep(200000); }, std::chrono::milliseconds(5)));
+}
+
+}  // namespace
+}  // namespace luatrace
