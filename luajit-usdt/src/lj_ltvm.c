@@ -61,7 +61,7 @@
   "  call lj_ltrace_slow\n"
 
 /* Never called: carries the two targets, whose offsets only the compiler knows. */
-__attribute__((used, noinline, noclone)) void lj_ltrace_vmcode(void)
+static __attribute__((used, noinline, noclone)) void lj_ltrace_vmcode(void)
 {
   __asm__ volatile(
     "  jmp 8f\n"
