@@ -336,7 +336,7 @@ void lj_ltring_tick(LTState *lt, uint64_t now)
   if (lt->block == lt->scratch) {
     if (ring_free(lt)) lt->stop |= LTSTOP_RESYNC;
   } else {
-    lj_ltring_ext(lt, LTX_TIME, 0, 1, now, 0);
+    lj_ltring_ext(lt, LTX_TIME, 0, 1, 0, 0);
   }
 }
 
@@ -377,7 +377,7 @@ void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 {
   uint64_t *w = reserve(lt, n+1, lj_ltring_clock());
   uint64_t now = lj_ltring_clock();  /* Not before that of a new block. */
-  if (n > 0) w[1] = a;
+  if (n > 0) w[1] = a ? a : now;  /* LTX_TIME: the time of the word itself. */
   if (n > 1) w[2] = b;
   commit(lt, w, n+1, lt_word(now, lt_ext(sub, n, arg), LT_EXT));
 }
