@@ -69,9 +69,9 @@ void print_head(std::ostream& out, const Report& r) {
       format_count(r.trust.events) + "  (" + rate + ", " +
           (events > 0 ? decimal(static_cast<double>(r.bytes) / events, 2) : "-") + " bytes each)");
   row(out, "",
-      std::to_string(r.threads) + " threads, " + format_count(r.coroutines) + " coroutines, " +
-          format_count(r.functions.size() - 2) + " functions, " + format_count(r.tree.size() - 1) +
-          " call-tree nodes");
+      std::to_string(r.threads) + (r.threads == 1 ? " thread, " : " threads, ") +
+          format_count(r.coroutines) + " coroutines, " + format_count(r.functions.size() - 2) +
+          " functions, " + format_count(r.tree.size() - 1) + " call-tree nodes");
   if (r.cost_ns > 0 && events > 0)
     row(out, "recording",
         decimal(r.cost_ns / events, 1) +

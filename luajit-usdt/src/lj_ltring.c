@@ -375,8 +375,8 @@ static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
 void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 		   uint64_t a, uint64_t b)
 {
-  uint64_t now = lj_ltring_clock();
-  uint64_t *w = reserve(lt, n+1, now);
+  uint64_t *w = reserve(lt, n+1, lj_ltring_clock());
+  uint64_t now = lj_ltring_clock();  /* Not before that of a new block. */
   if (n > 0) w[1] = a;
   if (n > 1) w[2] = b;
   commit(lt, w, n+1, lt_word(now, lt_ext(sub, n, arg), LT_EXT));
@@ -385,8 +385,8 @@ void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 /* Store an event whose payload does not fit into one word. */
 void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload)
 {
+  uint64_t *w = reserve(lt, 2, lj_ltring_clock());
   uint64_t now = lj_ltring_clock();
-  uint64_t *w = reserve(lt, 2, now);
   w[1] = payload;
   commit(lt, w, 2, lt_word(now, LT_PAYLOAD_BIG, kind));
 }

@@ -17,13 +17,20 @@ export function describe(node, view) {
   const func = functions[tree.func[node]];
   const time = tree.total[node];
   const rows = [];
-  if (node > 0) rows.push(["calls", formatCount(tree.calls[node])]);
-  rows.push([callers && node > 0 ? "self, called this way" : "inclusive", formatTime(time)]);
+  // Bottom-up all numbers are those of the function that the way began at.
+  const leaf = callers && tree.depth[node] > 1 ? ` of ${functions[tree.func[leafOf(tree, node)]].name}` : "";
+  if (node > 0) rows.push([`calls${leaf}`, formatCount(tree.calls[node])]);
+  rows.push([callers && node > 0 ? `self${leaf}` : "inclusive", formatTime(time)]);
   if (!callers) rows.push(["self", `${formatTime(tree.self[node])} (${formatShare(tree.self[node], time)} of it)`]);
   if (!callers && node > 0 && tree.calls[node] > 0) rows.push(["per call", formatTime(time / tree.calls[node])]);
   rows.push(["of all", formatShare(time, total)]);
   if (zoom > 0) rows.push(["of zoomed", formatShare(time, tree.total[zoom])]);
   return { name: func.name, where: func.where, kind: node > 0 ? kindLabel(func) : "", func, rows };
+}
+
+function leafOf(tree, node) {
+  while (tree.depth[node] > 1) node = tree.parent[node];
+  return node;
 }
 
 export function fillTooltip(box, about, colour) {

@@ -89,7 +89,8 @@ export class FunctionTable {
     dot.style.background = this.colour(f.id);
     name.append(dot, element("span", "", f.name));
     name.title = f.name;
-    const where = element("td", "where", f.where);
+    const where = element("td", "where");
+    where.append(element("bdi", "", f.where));  // cut at its beginning, see page.css
     where.title = f.where;
     row.append(name, where, element("td", "number", formatCount(f.calls)));
     for (const time of [f.inclusive, f.self]) {

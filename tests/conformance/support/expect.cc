@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxSteps = 4'000'000;
 constexpr int kMaxResumeDepth = 200;
-constexpr int kMaxRuleDepth = 5'000;
+constexpr int kMaxRuleDepth = 6'000;
 
 using Variables = std::map<std::string, long>;
 

@@ -39,6 +39,7 @@ export function textOf({ title = "title", functions, nodes }) {
 // Opens the file; t is the test, options are those of a Playwright page.
 export async function openPage(t, browser, file, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
+  page.setDefaultTimeout(15000);
   const errors = [];
   const requests = [];
   page.on("pageerror", (error) => errors.push(error.message));

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// luatrace-record with the real VM: what the fake one cannot show is that the two fit together. The
+// meaning of the events is the business of tests/conformance.
+#include <chrono>
+
+#include "tests/recorder/run.h"
+
+namespace {
+
+using runs::Process;
+using runs::RecorderTest;
+using runs::Words;
+
+class RealVm : public RecorderTest {
+ protected:
+  Words lua(const std::string& code) const { return {LUAJIT, "-e", code}; }
+  int record_lua(const std::string& code, Words options = {}) {
+    options.insert(options.begin(), {"-o", trace()});
+    return run(recorder(options, lua(code)));
+  }
+  static uint64_t entries(const mini::File& f, uint32_t stream) {
+    uint64_t n = 0;
+    for (const auto* b : f.of_type(LT_BLOCK_EVENTS, stream)) {
+      const auto w = b->words();
+      for (size_t i = 0; i < w.size(); i++) {
+        const uint32_t kind = lt_kind(w[i]), p = lt_payload(w[i]);
+        n += kind == LT_ENTRY ? 1 : 0;
+        const bool big = p == LT_PAYLOAD_BIG && kind != LT_SUSPEND && kind != LT_EXT;
+        i += kind == LT_EXT ? lt_ext_nwords(p) : (big ? 1 : 0);
+      }
+    }
+    return n;
+  }
+};
+
+const char* const kFib =
+    "local function fib(n) if n < 2 then return n end return fib(n-1) + fib(n-2) end ";
+
+// fib(n) makes 2*fib(n+1)-1 calls: 2,692,537 for 30; the main chunk and print are two more.
+TEST_F(RealVm, EveryCallIsThere) {
+  ASSERT_EQ(0, record_lua(std::string(kFib) + "print(fib(30))", {"--block"})) << err();
+  EXPECT_EQ("832040\n", out());
+  const auto f = file();
+  EXPECT_TRUE(f.ended());
+  EXPECT_GE(entries(f, 1), 2692537u + 1);
+  EXPECT_LE(entries(f, 1), 2692537u + 20);
+}
+
+TEST_F(RealVm, ItsStatusIsOurs) {
+  EXPECT_EQ(9, record_lua("os.exit(9)"));
+  EXPECT_TRUE(file().ended());
+  EXPECT_EQ(1, record_lua("error('x')"));
+  EXPECT_TRUE(file().ended());
+  EXPECT_EQ(128 + SIGSEGV, record_lua(std::string(kFib) +
+                                      "fib(15) require('ffi').cast('volatile int*', 8)[0] = 1"));
+  EXPECT_GT(entries(file(), 1), 1000u);
+}
+
+TEST_F(RealVm, AForkedChild) {
+  ASSERT_EQ(0, record_lua(std::string(kFib) +
+                          "local ffi = require('ffi') ffi.cdef('int fork(void); int wait(int*);') "
+                          "fib(10) local pid = ffi.C.fork() fib(20) "
+                          "if pid ~= 0 then ffi.C.wait(nil) end"))
+      << err();
+  const auto f = file();
+  const auto processes = f.of_type(LT_BLOCK_PROCESS);
+  ASSERT_EQ(2u, processes.size()) << err();
+  EXPECT_EQ(1, processes[1]->as<lt_process_info>().parent);
+  ASSERT_EQ(2u, f.of_type(LT_BLOCK_STREAM).size());
+  EXPECT_GT(entries(f, 1), 21891u);
+  EXPECT_GT(entries(f, 2), 21000u);
+}
+
+// The program must not notice: it goes on, at full speed and to its end.
+TEST_F(RealVm, TheProgramSurvivesTheRecorder) {
+  for (const char* block : {"--ring-size=1M", "--block"}) {
+    std::filesystem::remove(path("done"));
+    std::filesystem::remove(trace());
+    const std::string code =
+        std::string(kFib) + "fib(27) local t = os.clock() while os.clock() - t" +
+        " < 1 do fib(15) end fib(30) io.open('" + path("done") + "', 'w'):write('yes')";
+    Process p(recorder({"-o", trace(), block}, lua(code)), path("out"), path("err"));
+    wait_until([&] {
+      return std::filesystem::exists(trace()) && std::filesystem::file_size(trace()) > 3000000;
+    });
+    p.send(SIGKILL);
+    EXPECT_EQ(128 + SIGKILL, p.wait_ms(5000));
+    wait_until([&] { return mini::slurp(path("done")) == "yes"; });
+    EXPECT_GT(entries(file(), 1), 100000u);
+  }
+}
+
+TEST_F(RealVm, StoppingWhileItRuns) {
+  const std::string code = std::string(kFib) + "print(fib(32))";
+  ASSERT_EQ(0, record_lua(code, {"-d", "0.05"})) << err();
+  EXPECT_EQ("2178309\n", out());
+  EXPECT_EQ(static_cast<uint32_t>(LTQ_DURATION), file().blocks.back().as<lt_end_info>().reason);
+  ASSERT_EQ(0, record_lua(code, {"--max-size", "1M"})) << err();
+  EXPECT_EQ("2178309\n", out());
+  EXPECT_LE(std::filesystem::file_size(trace()), 1u << 20);
+}
+
+}  // namespace
