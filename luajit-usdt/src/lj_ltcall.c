@@ -256,6 +256,9 @@ int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
   lt->call[idx].L = L;
   lt->call[idx].ofs = ofs;
   lt->call[idx].rec = rec;
+  /* Never returns, so no frame of ours: each C frame between error and pcall
+  ** costs the unwinder more than the event. */
+  if (fn->c.ffid == FF_error) return forward(L, fn, f);
   n = forward(L, fn, f);
   lt->ncall = idx;
   if (lj_ltrace_pending(g)) {

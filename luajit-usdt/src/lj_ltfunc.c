@@ -49,7 +49,8 @@ int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need, size_t elem)
 static uint32_t newfunc(LTState *lt, const char *name, void *addr)
 {
   LTFunc *f;
-  if (!lj_ltfunc_grow((void **)&lt->func, &lt->sizefunc, lt->nfunc+1, sizeof(LTFunc)))
+  if (!lj_ltfunc_grow((void **)&lt->func, &lt->sizefunc, lt->nfunc+1,
+		      sizeof(LTFunc)))
     return LT_ID_UNKNOWN;
   f = &lt->func[++lt->nfunc];
   f->name = name ? strdup(name) : NULL;
@@ -154,36 +155,76 @@ static int chash_grow(LTState *lt)
   return 1;
 }
 
-/* Id of a C function. */
+/* Where the id of a C function is or is to be put. NULL without memory. */
+static uint32_t *cfunc_slot(LTState *lt, void *addr)
+{
+  if (2*(lt->chashn+1) > (lt->chash ? lt->chashmask+1 : 0) && !chash_grow(lt))
+    return NULL;
+  return chash_slot(lt, addr);
+}
+
+/* New id for a C function. */
+static uint32_t newcfunc(LTState *lt, uint32_t *slot, const char *name,
+			 void *addr)
+{
+  uint32_t id = newfunc(lt, name, addr);
+  if (id) {
+    *slot = id;
+    lt->chashn++;
+  }
+  return id;
+}
+
+/* Make a C function known to this recording. */
+static void describe_cfunc(LTState *lt, GCfunc *fn, uint32_t id)
+{
+  LTFunc *f = &lt->func[id];
+  int ff = fn->c.ffid > FF_C;
+  f->rec = lt->rec;
+  if (lt_ringon(lt))
+    lj_ltring_func(lt, ff ? LT_FUNC_FF : LT_FUNC_C,
+		   (!ff && f->name) ? LT_FUNC_HINT : 0, id, NULL,
+		   fn->c.ffid, f->addr, NULL, f->name);
+}
+
+/* Id of a C function. frame is that of a call of it, or NULL. */
 uint32_t lj_ltrace_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
 {
   LTState *lt = L2LT(L);
   void *addr = (void *)(uintptr_t)fn->c.f;
-  uint32_t id, *slot;
-  LTFunc *f;
-  if (2*(lt->chashn+1) > (lt->chash ? lt->chashmask+1 : 0) && !chash_grow(lt))
-    return LT_ID_UNKNOWN;
-  slot = chash_slot(lt, addr);
+  uint32_t id, *slot = cfunc_slot(lt, addr);
+  if (!slot) return LT_ID_UNKNOWN;
   id = *slot;
   if (!id) {
     char buf[64];
-    const char *name = fn->c.ffid > FF_C ?
-      ffname(fn->c.ffid, buf, sizeof(buf)) : callname(L, frame);
-    id = newfunc(lt, name, addr);
+    id = newcfunc(lt, slot, fn->c.ffid > FF_C ?
+		  ffname(fn->c.ffid, buf, sizeof(buf)) : callname(L, frame),
+		  addr);
     if (!id) return LT_ID_UNKNOWN;
-    *slot = id;
-    lt->chashn++;
   }
-  f = &lt->func[id];
-  if (f->rec != lt->rec) {
-    int ff = fn->c.ffid > FF_C;
-    f->rec = lt->rec;
-    if (lt_ringon(lt))
-      lj_ltring_func(lt, ff ? LT_FUNC_FF : LT_FUNC_C,
-		     (!ff && f->name) ? LT_FUNC_HINT : 0, id, NULL,
-		     fn->c.ffid, addr, NULL, f->name);
-  }
+  if (lt->func[id].rec != lt->rec) describe_cfunc(lt, fn, id);
   return id;
+}
+
+/* The current function is about to give its frame to a call of fn, by the
+** CALLT at ins. If that is the first call of fn that is seen, it gets its name
+** now: in its frame will be the return address of its caller's call. */
+void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
+{
+  LTState *lt = L2LT(L);
+  GCproto *pt = funcproto(curr_func(L));
+  const char *name = NULL;
+  if (isluafunc(fn)) {
+    if (LJ_LIKELY(funcproto(fn)->lt_id)) return;
+    lj_debug_slotname(pt, ins, bc_a(*ins), &name);
+    funcproto(fn)->lt_id = newfunc(lt, name, NULL);
+  } else if (fn->c.ffid == FF_C) {
+    void *addr = (void *)(uintptr_t)fn->c.f;
+    uint32_t *slot = cfunc_slot(lt, addr);
+    if (!slot || *slot) return;
+    lj_debug_slotname(pt, ins, bc_a(*ins), &name);
+    newcfunc(lt, slot, name, addr);
+  }
 }
 
 /* Does this C function have events? */

@@ -86,6 +86,7 @@ LJ_FUNC void lj_ltrace_probec(lua_State *L, GCfunc *fn, uint32_t ofs,
 
 LJ_FUNC int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need,
 			   size_t elem);
+LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC LTCall *lj_ltcall_find(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC void lj_ltcall_drop(LTState *lt, lua_State *L, ptrdiff_t ofs);
 

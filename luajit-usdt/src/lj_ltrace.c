@@ -76,6 +76,8 @@ void lj_ltrace_report(lua_State *L, int reason, int skiptop)
   }
   if (lt_ringon(lt))
     lj_ltring_ext(lt, LTX_STACK, (uint32_t)reason, 2, lt_coid(lt, L), n+1);
+  if (lt_probeon(lt))
+    lj_ltprobe_stack(L, lt_coid(lt, L), n, reason, G(L));
   for (i = n; i-- > 0; ) {
     if (lt_probeon(lt)) probe_running(L, tvref(L->stack)+v[i].ofs, v[i].id);
     if (!lt_ringon(lt)) continue;
@@ -215,10 +217,12 @@ void lj_ltrace_return(lua_State *L)
   if (!lt_mute(g)) lua_event(L, funcproto(curr_func(L)), LT_RETURN);
 }
 
-/* Will CALLT to this value replace the frame (and not raise an error)? */
-static int callable(lua_State *L, cTValue *o)
+/* The function to which CALLT of this value gives the frame, or NULL if it
+** raises an error instead. */
+static GCfunc *callee(lua_State *L, cTValue *o)
 {
-  return tvisfunc(o) || tvisfunc(lj_meta_lookup(L, o, MM_call));
+  if (!tvisfunc(o)) o = lj_meta_lookup(L, o, MM_call);
+  return tvisfunc(o) ? funcV(o) : NULL;
 }
 
 /* RET* or CALLT/CALLMT at pc-1 is about to be executed. */
@@ -230,12 +234,15 @@ void lj_ltrace_end(lua_State *L, const BCIns *pc)
     lj_ltrace_return(L);
   } else if (op == BC_CALLT || op == BC_CALLMT) {
     global_State *g = G(L);
+    GCfunc *fn;
     if (lj_ltrace_pending(g)) {
       lj_ltrace_switch(L, NULL);
       if (!G2LT(g)->on) return;
     }
-    if (!lt_mute(g) && callable(L, L->base + bc_a(ins)))
+    if (!lt_mute(g) && (fn = callee(L, L->base + bc_a(ins)))) {
       lua_event(L, funcproto(curr_func(L)), LT_TAIL);
+      lj_ltfunc_tailcall(L, fn, pc-1);
+    }
   }
 }
 

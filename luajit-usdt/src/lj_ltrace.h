@@ -271,6 +271,8 @@ LJ_LTPROBE void lj_ltprobe_create(void *L, void *co, uint32_t id);
 LJ_LTPROBE void lj_ltprobe_resume(void *L, void *co, uint32_t id);
 LJ_LTPROBE void lj_ltprobe_yield(void *L, void *co, uint32_t id);
 LJ_LTPROBE void lj_ltprobe_end(void *L, void *co, uint32_t id, int status);
+LJ_LTPROBE void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason,
+				 void *g);
 LJ_LTPROBE void lj_ltprobe_open(void *g, void *L);
 LJ_LTPROBE void lj_ltprobe_close(void *g, void *L);
 
