@@ -17,7 +17,9 @@ local function vararg(...) return (select("#", ...)) end -- line 16: vararg
 local function spread(...) return vararg(...) end -- line 17: spread, itself vararg
 spread(1, 2, 3)
 
-local function pick() return (function() return 3 end)() end -- line 20: the inner has no name
+local function pick() -- line 20: pick
+  return (function() return 3 end)() -- line 21: has no name
+end
 pick()
 
 for _ = 1, 300 do outer(); object.new(); through(); spread(1); pick() end

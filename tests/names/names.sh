@@ -20,7 +20,7 @@ want="3 leaf
 16 vararg
 17 spread
 20 pick
-20 "
+21 "
 for option in -jon -joff "-Ohotloop=1 -Ohotexit=1"; do
   # shellcheck disable=SC2086
   same "names with $option" "$(sort <<<"$want")" "$(names $option | sed 's/ null$/ /' | sort)"
