@@ -174,7 +174,7 @@ std::string BpftraceReader::joined(const Function& f) const {
   return all;
 }
 
-// C pid id pointer part  N pid id pointer  Y pid id pointer  P pid; `value` is the string
+// C pid id pointer part  N pid id pointer  P pid; `value` is the string
 bool BpftraceReader::string_for(char kind, Fields& f, std::string_view value) {
   const uint32_t pid = f.next32();
   if (kind == 'P') {
@@ -188,11 +188,8 @@ bool BpftraceReader::string_for(char kind, Fields& f, std::string_view value) {
   Function& function = functions_[key];
   if (kind == 'C') {
     function.parts[part] = value;
-  } else if (kind == 'Y') {
-    function.next.certain = !value.empty() && !value.starts_with("0x");
-    if (function.next.certain) function.next.name = value.substr(0, value.find('+'));
   } else {
-    if (!function.next.certain) function.next.name = value;
+    function.next.name = value;
     tell(key, function);
   }
   return true;
@@ -294,7 +291,7 @@ size_t BpftraceReader::string_line(std::string_view ahead) {
 // Takes one line; `ahead` is what follows its beginning, newlines included. How many bytes that
 // were.
 size_t BpftraceReader::line(std::string_view text, std::string_view ahead) {
-  if (text.size() > 2 && text[1] == ' ' && std::strchr("CNYP", text[0])) {
+  if (text.size() > 2 && text[1] == ' ' && std::strchr("CNP", text[0])) {
     if (const size_t taken = string_line(ahead)) return taken;
   } else if (plain(text)) {
     return text.size() + 1;

@@ -174,8 +174,15 @@ void HitWriter::describe(uint32_t pid, uint64_t key, HitFunction function) {
 
 void HitWriter::hit(const Hit& hit) {
   impl_->shared.counters.hits++;
-  if (hit.kind >= HitKind::kEntry && hit.kind <= HitKind::kMax) return impl_->add(hit);
-  impl_->shared.counters.dropped++;
+  if (hit.kind < HitKind::kEntry || hit.kind > HitKind::kMax) {
+    impl_->shared.counters.dropped++;
+  } else if (hit.kind == HitKind::kExit) {
+    Hit last = hit;
+    last.tid = UINT32_MAX;  // behind all hits of its time
+    impl_->add(last);
+  } else {
+    impl_->add(hit);
+  }
 }
 
 void HitWriter::lost(const HitLoss& loss) {
