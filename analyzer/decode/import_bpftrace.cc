@@ -75,6 +75,7 @@ class BpftraceReader {
   bool hit(std::string_view text, HitKind kind);
   bool call(Fields& f, Hit& h);
   bool number_line(std::string_view text);
+  bool end(Fields f);
   size_t string_line(std::string_view ahead);
   bool string_for(char kind, Fields& f, std::string_view value);
   bool function(Fields f, bool lua);
@@ -230,8 +231,16 @@ bool BpftraceReader::number_line(std::string_view text) {
   if (!tid.good() || !tid.rest().starts_with("]: ")) return false;
   Fields seq(tid.rest().substr(3), 10);
   const uint32_t last = seq.next32();
-  if (seq.done()) out_.hits().total(thread, last);
+  if (seq.done()) out_.total(thread, last);
   return seq.done();
+}
+
+// Z time beat
+bool BpftraceReader::end(Fields f) {
+  f.next();
+  const uint64_t beat = f.next();
+  if (f.done()) out_.set_ended(beat);
+  return f.done();
 }
 
 bool BpftraceReader::plain(std::string_view text) {
@@ -266,8 +275,7 @@ bool BpftraceReader::plain(std::string_view text) {
     case 'G':
       return function(Fields(rest), false);
     case 'Z':
-      out_.set_ended();
-      return Fields(rest).good();
+      return end(Fields(rest));
     default:
       return false;
   }

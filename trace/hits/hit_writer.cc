@@ -32,6 +32,7 @@ struct HitWriter::Impl {
   void add(const Hit& hit);
   void drain(uint64_t until);
   void take(const Hit& hit);
+  void behind_end(HitThread& thread);
   void late(const Hit& hit);
   bool count(const Hit& hit, HitThread& thread);
   void take_loss(const Hit& hit);
@@ -47,6 +48,7 @@ struct HitWriter::Impl {
   std::unordered_map<uint32_t, std::unique_ptr<HitProcess>> processes;
   std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their states
   std::unordered_map<uint32_t, uint32_t> totals;
+  uint64_t end = UINT64_MAX;  // see end_at()
   uint32_t last_tid = 0, last_pid = 0;
   HitThread* last_thread = nullptr;
   HitProcess* last_process = nullptr;
@@ -123,6 +125,13 @@ void HitWriter::Impl::let_go(HitThread& thread, uint64_t state) {
   thread.waits = false;  // only now: so that it does not wait again
 }
 
+// A hit that is not written still tells what is missing before it.
+void HitWriter::Impl::behind_end(HitThread& thread) {
+  const uint64_t missing = std::exchange(thread.missing, 0);
+  if (missing > 0 && thread.stream && !thread.stream->stopped())
+    thread.stream->loss(missing, thread.time, end);
+}
+
 void HitWriter::Impl::take(const Hit& hit) {
   if (hit.kind == kLoss) return take_loss(hit);
   if (hit.kind == HitKind::kExit) return end_process(hit.pid);
@@ -134,6 +143,7 @@ void HitWriter::Impl::take(const Hit& hit) {
     return;
   }
   if (!count(hit, *t)) return;
+  if (hit.time > end) return behind_end(*t);
   if (t->waits) {
     const bool told = hit.kind == HitKind::kStack && hit.L == t->held.what;
     let_go(*t, told && t->missing == 0 ? hit.state : 0);
@@ -201,6 +211,10 @@ void HitWriter::total(uint32_t tid, uint32_t seq) {
   if (impl_->totals.size() < kMaxThreads) impl_->totals[tid] = seq;
 }
 
+void HitWriter::end_at(uint64_t time) {
+  impl_->end = time;
+}
+
 void HitWriter::advance(uint64_t time) {
   impl_->drain(time);
 }
@@ -212,7 +226,7 @@ void HitWriter::flush() {
 void HitWriter::finish() {
   Impl& i = *impl_;
   i.drain(UINT64_MAX);
-  const uint64_t end = i.sorter.youngest();
+  const uint64_t end = std::min(i.sorter.youngest(), i.end);
   for (auto& [tid, t] : i.threads)
     if (t.waits) i.let_go(t, 0);
   for (const auto& [tid, seq] : i.totals) {
