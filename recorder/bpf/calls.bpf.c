@@ -3,6 +3,10 @@
 ** The BPF program: one small function per probe of LuaJIT. Each turns a hit
 ** into a record of a ring buffer.
 **
+** Two ways to attach: each probe's own function to a perf event, or any_probe
+** to all sites at once (Linux 6.6 and later: detaching waits once, not once for
+** each site). The recorder loads what it uses. A site's cookie is ltb_cookie().
+**
 ** Invariants: a hit is either in the ring buffer of its process or counted in
 ** `losses`, never neither; the count is written into the ring buffer before
 ** the next hit of that state; a function's description precedes its first hit.
@@ -184,6 +188,8 @@ struct called {
   __u32 id;
 };
 
+#define slot_of(ctx) ((__u32)bpf_get_attach_cookie(ctx) & (LTB_SLOTS - 1))
+
 static __always_inline bool describe(void *ring, const struct called *f, __u64 state,
                                      __u32 slot) {
   struct ltb_known_key key = {.state = state, .id = f->id};
@@ -210,7 +216,7 @@ static __always_inline bool describe(void *ring, const struct called *f, __u64 s
 
 static __always_inline int call_hit(void *ctx, __u32 probe, const struct called *f,
                                     __u32 frame, __s32 callline) {
-  __u32 slot = (__u32)bpf_get_attach_cookie(ctx) & (LTB_SLOTS - 1);
+  __u32 slot = slot_of(ctx);
   __u64 state = state_of(f->L);
   void *ring = ready(state, slot);
   struct ltb_hit *h;
@@ -245,17 +251,11 @@ static __always_inline int c_hit(void *ctx, __u32 probe) {
   return call_hit(ctx, probe, &f, (__u32)arg(ctx, probe, 5), (__s32)arg(ctx, probe, 6));
 }
 
-SEC("uprobe") int function_entry(void *ctx) { return lua_hit(ctx, LTB_ENTRY); }
-SEC("uprobe") int function_return(void *ctx) { return lua_hit(ctx, LTB_RETURN); }
-SEC("uprobe") int function_tailcall(void *ctx) { return lua_hit(ctx, LTB_TAIL); }
-SEC("uprobe") int cfunction_entry(void *ctx) { return c_hit(ctx, LTB_CENTRY); }
-SEC("uprobe") int cfunction_return(void *ctx) { return c_hit(ctx, LTB_CRETURN); }
-
 /* -- Everything else ----------------------------------------------------------------- */
 
 static __always_inline int plain_hit(void *ctx, __u32 kind, __u64 state, __u64 L, __u32 id,
                                      __s32 extra, __u32 frame) {
-  __u32 slot = (__u32)bpf_get_attach_cookie(ctx) & (LTB_SLOTS - 1);
+  __u32 slot = slot_of(ctx);
   void *ring = ready(state, slot);
   struct ltb_hit *h = ring ? bpf_ringbuf_reserve(ring, sizeof(*h), 0) : 0;
   if (!h) return lose(state, slot);
@@ -268,13 +268,13 @@ static __always_inline int plain_hit(void *ctx, __u32 kind, __u64 state, __u64 L
   return 0;
 }
 
-SEC("uprobe") int function_unwind(void *ctx) {
+static __always_inline int unwind_hit(void *ctx) {
   __u64 L = arg(ctx, LTB_UNWIND, 0);
   return plain_hit(ctx, LTB_UNWIND, state_of(L), L, 0, 0, (__u32)arg(ctx, LTB_UNWIND, 1));
 }
 
 /* coroutine__stack(L, coroutine id, calls, reason). */
-SEC("uprobe") int coroutine_stack(void *ctx) {
+static __always_inline int stack_hit(void *ctx) {
   __u64 L = arg(ctx, LTB_STACK, 0);
   return plain_hit(ctx, LTB_STACK, state_of(L), L, (__u32)arg(ctx, LTB_STACK, 1),
                    (__s32)arg(ctx, LTB_STACK, 3), (__u32)arg(ctx, LTB_STACK, 2));
@@ -282,18 +282,18 @@ SEC("uprobe") int coroutine_stack(void *ctx) {
 
 /* A state that is opened may lie where one was before: its ids mean something
 ** else, so everything is described anew. */
-SEC("uprobe") int state_open(void *ctx) {
-  __u32 slot = (__u32)bpf_get_attach_cookie(ctx) & (LTB_SLOTS - 1);
+static __always_inline int open_hit(void *ctx) {
+  __u32 slot = slot_of(ctx);
   __sync_fetch_and_add(&epochs[slot], 1);
   return plain_hit(ctx, LTB_OPEN, arg(ctx, LTB_OPEN, 0), arg(ctx, LTB_OPEN, 1), 0, 0, 0);
 }
 
-SEC("uprobe") int state_close(void *ctx) {
+static __always_inline int close_hit(void *ctx) {
   return plain_hit(ctx, LTB_CLOSE, arg(ctx, LTB_CLOSE, 0), arg(ctx, LTB_CLOSE, 1), 0, 0, 0);
 }
 
 static __always_inline int co_hit(void *ctx, __u32 probe) {
-  __u32 slot = (__u32)bpf_get_attach_cookie(ctx) & (LTB_SLOTS - 1);
+  __u32 slot = slot_of(ctx);
   __u64 co = arg(ctx, probe, 1);
   __u64 state = state_of(co);
   void *ring = ready(state, slot);
@@ -308,14 +308,48 @@ static __always_inline int co_hit(void *ctx, __u32 probe) {
   return 0;
 }
 
+/* The recorder hits a site of its own: do events arrive at all? */
+static __always_inline int test_hit(void *ctx) {
+  return plain_hit(ctx, LTB_TEST, 0, 0, 0, 0, 0);
+}
+
+/* -- Programs --------------------------------------------------------------------------- */
+
+/* clang-format off */
+SEC("uprobe") int function_entry(void *ctx) { return lua_hit(ctx, LTB_ENTRY); }
+SEC("uprobe") int function_return(void *ctx) { return lua_hit(ctx, LTB_RETURN); }
+SEC("uprobe") int function_tailcall(void *ctx) { return lua_hit(ctx, LTB_TAIL); }
+SEC("uprobe") int cfunction_entry(void *ctx) { return c_hit(ctx, LTB_CENTRY); }
+SEC("uprobe") int cfunction_return(void *ctx) { return c_hit(ctx, LTB_CRETURN); }
+SEC("uprobe") int function_unwind(void *ctx) { return unwind_hit(ctx); }
 SEC("uprobe") int coroutine_create(void *ctx) { return co_hit(ctx, LTB_CREATE); }
 SEC("uprobe") int coroutine_resume(void *ctx) { return co_hit(ctx, LTB_RESUME); }
 SEC("uprobe") int coroutine_yield(void *ctx) { return co_hit(ctx, LTB_YIELD); }
 SEC("uprobe") int coroutine_end(void *ctx) { return co_hit(ctx, LTB_END); }
+SEC("uprobe") int state_open(void *ctx) { return open_hit(ctx); }
+SEC("uprobe") int state_close(void *ctx) { return close_hit(ctx); }
+SEC("uprobe") int coroutine_stack(void *ctx) { return stack_hit(ctx); }
+SEC("uprobe") int self_test(void *ctx) { return test_hit(ctx); }
+/* clang-format on */
 
-/* The recorder hits a site of its own: do events arrive at all? */
-SEC("uprobe") int self_test(void *ctx) {
-  return plain_hit(ctx, LTB_TEST, 0, reg(ctx, 14), 0, 0, 0);
+SEC("uprobe") int any_probe(void *ctx) {
+  switch (ltb_cookie_kind(bpf_get_attach_cookie(ctx))) {
+    case LTB_ENTRY: return lua_hit(ctx, LTB_ENTRY);
+    case LTB_RETURN: return lua_hit(ctx, LTB_RETURN);
+    case LTB_TAIL: return lua_hit(ctx, LTB_TAIL);
+    case LTB_CENTRY: return c_hit(ctx, LTB_CENTRY);
+    case LTB_CRETURN: return c_hit(ctx, LTB_CRETURN);
+    case LTB_UNWIND: return unwind_hit(ctx);
+    case LTB_CREATE: return co_hit(ctx, LTB_CREATE);
+    case LTB_RESUME: return co_hit(ctx, LTB_RESUME);
+    case LTB_YIELD: return co_hit(ctx, LTB_YIELD);
+    case LTB_END: return co_hit(ctx, LTB_END);
+    case LTB_OPEN: return open_hit(ctx);
+    case LTB_CLOSE: return close_hit(ctx);
+    case LTB_STACK: return stack_hit(ctx);
+    case LTB_TEST: return test_hit(ctx);
+  }
+  return 0;
 }
 
 /* The addresses of a new program mean something else. */

@@ -52,6 +52,10 @@ enum {
 #define ltb_kind(where) (((where) >> 18) & 31u)
 #define ltb_slot(where) ((where) >> 23)
 
+/* What a site is attached with: slot:16 | kind:16 (low to high). */
+#define ltb_cookie(slot, kind) ((__u64)(slot) | (__u64)(kind) << 16)
+#define ltb_cookie_kind(cookie) ((__u32)((cookie) >> 16) & 0xffffu)
+
 struct ltb_hit {
   __u64 time;  /* CLOCK_MONOTONIC, ns */
   __u64 state; /* address of the global_State, 0: could not be read */
