@@ -273,11 +273,11 @@ static __always_inline int unwind_hit(void *ctx) {
   return plain_hit(ctx, LTB_UNWIND, state_of(L), L, 0, 0, (__u32)arg(ctx, LTB_UNWIND, 1));
 }
 
-/* coroutine__stack(L, coroutine id, calls, reason). */
+/* coroutine__stack(L, coroutine id, number of calls, reason, state). */
 static __always_inline int stack_hit(void *ctx) {
-  __u64 L = arg(ctx, LTB_STACK, 0);
-  return plain_hit(ctx, LTB_STACK, state_of(L), L, (__u32)arg(ctx, LTB_STACK, 1),
-                   (__s32)arg(ctx, LTB_STACK, 3), (__u32)arg(ctx, LTB_STACK, 2));
+  return plain_hit(ctx, LTB_STACK, arg(ctx, LTB_STACK, 4), arg(ctx, LTB_STACK, 0),
+                   (__u32)arg(ctx, LTB_STACK, 1), (__s32)arg(ctx, LTB_STACK, 3),
+                   (__u32)arg(ctx, LTB_STACK, 2));
 }
 
 /* A state that is opened may lie where one was before: its ids mean something

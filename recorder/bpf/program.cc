@@ -89,7 +89,7 @@ void choose_programs(luatrace_bpf* s, Mechanism mechanism) {
 Program::Program() = default;
 
 Program::~Program() {
-  for (uint32_t slot = 0; slot < LTB_SLOTS && !links_.empty(); slot++) detach(slot);
+  detach_all();
   if (reader_ != nullptr) ring_buffer__free(reader_);
   for (const int fd : ring_fds_) close(fd);
   if (skeleton_ != nullptr) luatrace_bpf__destroy(skeleton_);
@@ -154,6 +154,7 @@ std::vector<Program::Site> Program::sites_of(const ProbedFile& file, Width width
 // The kernel refuses (EINVAL) a semaphore that differs from that of another tool at the same place.
 Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, Width width, bool* shared) {
   const uint32_t key = static_cast<uint32_t>(pid);
+  __atomic_fetch_add(&skeleton_->bss->epochs[slot], 1, __ATOMIC_RELAXED);  // another had the slot
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.slots), &key, &slot, BPF_ANY);
   auto sites = sites_of(file.probed(), width, false);
   Failure f = attach_sites(file.path(), file.name(), sites, pid, slot);
@@ -212,9 +213,17 @@ Failure Program::attach_each(const std::string& path, const Site& site, pid_t pi
 }
 
 void Program::detach(uint32_t slot) {
+  detach_if([slot](const Link& l) { return l.slot == slot; });
+}
+
+void Program::detach_all() {
+  detach_if([](const Link&) { return true; });
+}
+
+void Program::detach_if(const std::function<bool(const Link&)>& wanted) {
   for (const bool is_switch : {true, false})
     std::erase_if(links_, [&](const Link& l) {
-      if (l.slot != slot || l.is_switch != is_switch) return false;
+      if (l.is_switch != is_switch || !wanted(l)) return false;
       if (l.link != nullptr)
         bpf_link__destroy(l.link);
       else

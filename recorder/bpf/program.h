@@ -53,6 +53,7 @@ class Program {
   Failure attach(const LuaFile& file, pid_t pid, uint32_t slot, Width width, bool* shared);
   // Detaches all of the slot, semaphores first.
   void detach(uint32_t slot);
+  void detach_all();
 
   // Attaches the self test at an offset of this program's own file.
   Failure attach_self_test(uint64_t offset, uint32_t slot);
@@ -87,6 +88,7 @@ class Program {
                        uint32_t slot);
   Failure attach_each(const std::string& path, const Site& site, pid_t pid, uint32_t slot);
   Failure make_rings(uint64_t bytes, uint32_t rings);
+  void detach_if(const std::function<bool(const Link&)>& wanted);
   static int on_record(void* self, void* data, size_t size);
 
   luatrace_bpf* skeleton_ = nullptr;
