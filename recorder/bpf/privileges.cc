@@ -77,6 +77,7 @@ std::vector<std::string> missing_for_bpf() {
 
 std::string explain(const Failure& failure) {
   std::string text = failure.text;
+  if (!Program::not_built().empty()) return text;
   for (const std::string& line : missing_for_bpf()) text += "; " + line;
   return text;
 }

@@ -95,8 +95,8 @@ Program::~Program() {
   if (skeleton_ != nullptr) luatrace_bpf__destroy(skeleton_);
 }
 
-bool Program::built_in() {
-  return true;
+std::string Program::not_built() {
+  return "";
 }
 
 Failure Program::load(const ProbedFile& layout, Mechanism mechanism, uint64_t ring_bytes,

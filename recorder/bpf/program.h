@@ -68,7 +68,8 @@ class Program {
   uint64_t nowhere() const;  // hits lost that no state could be found for
 
   bool same_layout(const ProbedFile& file) const { return layout_.same_layout(file); }
-  static bool built_in();  // false: compiled without BPF, every load() fails
+  // What was missing when this was compiled, so that every load() fails; empty: nothing.
+  static std::string not_built();
 
  private:
   struct Link {

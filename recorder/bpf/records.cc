@@ -119,7 +119,7 @@ void Source::take_function(Attached& a, const ltb_func& f) {
 
 void Source::take_loss(Attached& a, const ltb_loss& loss) {
   const uint64_t until = loss.hit.time != 0 ? loss.hit.time : std::min(monotonic_ns(), stop_ns_);
-  const uint64_t since = loss.since != 0 ? std::min(loss.since, until) : until;
+  const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
   totals_.lost += loss.count;
   totals_.gaps++;
   totals_.lost_ns += until - since;

@@ -75,12 +75,12 @@ std::optional<uint32_t> Source::free_slot() const {
 
 std::string Source::attach_files(Attached& a, const MappedLua& lua) {
   for (const auto& file : lua.files) {
-    if (std::find(a.held.begin(), a.held.end(), file) != a.held.end()) continue;
+    if (std::find(a.files.begin(), a.files.end(), file) != a.files.end()) continue;
     Program* program = nullptr;
     if (const Failure f = load(file->probed(), &program)) return explain(f);
     if (const Failure f = program->attach(*file, a.pid, a.slot, means_.width, &means_.shared))
       return explain(f);
-    a.held.push_back(file);
+    a.files.push_back(file);
   }
   return "";
 }

@@ -78,9 +78,8 @@ class Source {
     uint32_t slot;
     uint32_t image;  // names this image of the process to the HitWriter
     ProcessStrings strings;
-    std::vector<const LuaFile*> files;
-    std::vector<std::shared_ptr<LuaFile>> held;
-    std::unordered_map<uint64_t, uint32_t> states;  // address -> number within the image
+    std::vector<std::shared_ptr<LuaFile>> files = {};  // attached
+    std::unordered_map<uint64_t, uint32_t> states = {};  // address -> number within the image
     uint32_t next_state = 1;
     uint64_t last_state = 0;  // and its number: mostly it is the same again
     uint32_t last_number = 0;
