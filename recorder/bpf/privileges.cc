@@ -75,23 +75,23 @@ std::vector<std::string> missing_for_bpf() {
   return all;
 }
 
-std::string explain(const Failure& failure) {
+Refused explain(const Failure& failure) {
   std::string text = failure.text;
-  if (!Program::not_built().empty()) return text;
+  if (!Program::not_built().empty()) return {Refused::kOther, text};
   for (const std::string& line : missing_for_bpf()) text += "; " + line;
-  return text;
+  const bool right = failure.error == EPERM || failure.error == EACCES;
+  return {right ? Refused::kNoRight : Refused::kOther, text};
 }
 
-std::string nothing_to_attach(pid_t pid, const MappedLua& lua) {
-  const std::string process = "process " + std::to_string(pid);
-  if (process_is_gone(pid)) return process + " does not exist";
+Refused nothing_to_attach(pid_t pid, const MappedLua& lua) {
+  if (process_is_gone(pid)) return {Refused::kGone, "it does not exist"};
   if (!lua.readable)
-    return process + ": its memory map cannot be read; it is another user's, or a kernel thread";
-  if (!lua.problems.empty()) return process + ": " + lua.problems[0];
+    return {Refused::kNoRight, "its memory map cannot be read: another user's, or a kernel thread"};
+  if (!lua.problems.empty()) return {Refused::kNoLua, lua.problems[0]};
   if (!lua.unprobed.empty())
-    return process + " uses " + printable(lua.unprobed) +
-           ", a LuaJIT without probes: it must run with the one of luatrace";
-  return process + " has no LuaJIT that it uses (none is mapped)";
+    return {Refused::kNoLua, "it uses " + printable(lua.unprobed) +
+                                 ", a LuaJIT without probes: it must run with that of luatrace"};
+  return {Refused::kNoLua, "it has no LuaJIT (none is mapped)"};
 }
 
 }  // namespace luatrace::bpf

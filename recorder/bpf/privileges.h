@@ -9,17 +9,18 @@
 
 #include "recorder/bpf/mapped.h"
 #include "recorder/bpf/program.h"
+#include "recorder/bpf/source.h"
 
 namespace luatrace::bpf {
 
 // The failure, then what this process or this kernel lacks, as far as that can be seen.
-std::string explain(const Failure& failure);
+Refused explain(const Failure& failure);
 
 // What is missing here for certain, before anything is tried: capabilities, kernel features,
 // settings. Each one line.
 std::vector<std::string> missing_for_bpf();
 
 // Why there is nothing to attach to in a process.
-std::string nothing_to_attach(pid_t pid, const MappedLua& lua);
+Refused nothing_to_attach(pid_t pid, const MappedLua& lua);
 
 }  // namespace luatrace::bpf

@@ -12,6 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "luatrace_format.h"
+
 namespace luatrace::bpf {
 namespace {
 
@@ -95,8 +97,25 @@ std::optional<Note> parse_note(std::string_view text, const Places& places) {
               strings[2]};
 }
 
-std::vector<Note> read_notes(Elf* elf, const Places& places) {
-  std::vector<Note> notes;
+struct Notes {
+  std::vector<Note> probes;
+  std::optional<lt_note> about;  // what our own note says
+};
+
+void take_raw_note(const GElf_Nhdr& note, std::string_view owner, std::string_view text,
+                   const Places& places, Notes& notes) {
+  owner = owner.substr(0, owner.find('\0'));
+  if (owner == "stapsdt" && note.n_type == kNoteType) {
+    if (auto n = parse_note(text, places)) notes.probes.push_back(*n);
+  } else if (owner == LT_NOTE_NAME && note.n_type == LT_NOTE_TYPE &&
+             text.size() >= sizeof(lt_note)) {
+    notes.about.emplace();
+    std::memcpy(&*notes.about, text.data(), sizeof(lt_note));
+  }
+}
+
+Notes read_notes(Elf* elf, const Places& places) {
+  Notes notes;
   for (Elf_Scn* s = nullptr; (s = elf_nextscn(elf, s)) != nullptr;) {
     GElf_Shdr header;
     if (!gelf_getshdr(s, &header) || header.sh_type != SHT_NOTE) continue;
@@ -104,23 +123,13 @@ std::vector<Note> read_notes(Elf* elf, const Places& places) {
     if (!data) continue;
     GElf_Nhdr note;
     size_t name = 0, text = 0, at = 0;
-    while ((at = gelf_getnote(data, at, &note, &name, &text)) > 0) {
-      const char* bytes = static_cast<const char*>(data->d_buf);
-      if (note.n_type != kNoteType || std::strncmp(bytes + name, "stapsdt", note.n_namesz) != 0)
-        continue;
-      if (auto n = parse_note({bytes + text, note.n_descsz}, places)) notes.push_back(*n);
-    }
+    const char* bytes = static_cast<const char*>(data->d_buf);
+    while ((at = gelf_getnote(data, at, &note, &name, &text)) > 0)
+      take_raw_note(note, {bytes + name, note.n_namesz}, {bytes + text, note.n_descsz}, places,
+                    notes);
   }
   return notes;
 }
-
-// The start of luajit_usdt_control (struct LTControl of lj_ltrace.h), as it is in the file.
-struct Control {
-  uint16_t semaphore, ring;
-  uint32_t version;
-  uint64_t magic;
-};
-constexpr uint64_t kControlMagic = 0x3154445355544a4cull;  // "LJTUSDT1"
 
 bool read_at(int fd, uint64_t offset, void* to, size_t size) {
   return pread(fd, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
@@ -144,19 +153,25 @@ bool take_note(int fd, const Places& places, const Note& note, ProbeSite& site, 
   return why.empty();
 }
 
-// The semaphore is the first member of the control block.
-bool take_control(int fd, const Places& places, uint64_t address, ProbedFile& file,
-                  std::string& why) {
+// What our own note tells. The semaphore is the first member of the control structure.
+bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& file,
+                std::string& why) {
+  const uint64_t address = notes.probes[0].semaphore;
   const auto offset = places.offset_of(address);
-  Control control{};
-  if (!offset || !read_at(fd, *offset, &control, sizeof control) ||
-      control.magic != kControlMagic) {
-    why = "its probes have no semaphore that this recorder knows";
-    return false;
-  }
+  struct {
+    uint16_t semaphore, ring;
+    uint32_t version;
+    uint64_t magic;
+  } control{};
+  if (!notes.about || notes.about->version != LT_NOTE_VERSION)
+    why = "its probes are of another version of luatrace; build both anew";
+  else if (!offset || !read_at(fd, *offset, &control, sizeof control) ||
+           control.magic != LUAJIT_USDT_MAGIC)
+    why = "its probes have no semaphore of ours";
+  if (!why.empty()) return false;
   file.semaphore = *offset;
-  file.glref_offset = 16;  // GC64, the only layout of x86-64 that is built
-  file.glref_size = 8;
+  file.glref_offset = static_cast<uint32_t>(notes.about->L_glref);
+  file.glref_size = (notes.about->flags & LTN_GC64) != 0 ? 8 : 4;
   return true;
 }
 
@@ -164,23 +179,18 @@ Probed read_elf(int fd, Elf* elf, ProbedFile& file, std::string& why) {
   GElf_Ehdr header;
   if (!gelf_getehdr(elf, &header)) return Probed::kNo;
   const Places places = read_places(elf);
-  bool any = false;
-  uint64_t semaphore = 0;
-  for (const Note& note : read_notes(elf, places)) {
-    if (note.provider != kProvider) continue;
-    any = true;
-    if (header.e_machine != EM_X86_64) return why = "it is not for x86-64", Probed::kBad;
-    semaphore = note.semaphore;
+  Notes notes = read_notes(elf, places);
+  std::erase_if(notes.probes, [](const Note& n) { return n.provider != kProvider; });
+  if (notes.probes.empty()) return Probed::kNo;
+  if (header.e_machine != EM_X86_64) return why = "it is not for x86-64", Probed::kBad;
+  if (!take_about(fd, places, notes, file, why)) return Probed::kBad;
+  for (const Note& note : notes.probes)
     for (size_t i = 0; i < LTB_NPROBES; i++)
       if (note.probe == probe_names()[i] && !take_note(fd, places, note, file.sites[i], why))
         return Probed::kBad;
-  }
-  if (!any) return Probed::kNo;
-  if (!take_control(fd, places, semaphore, file, why)) return Probed::kBad;
-  for (const int needed : {LTB_ENTRY, LTB_RETURN, LTB_CLOSE})
-    if (file.sites[static_cast<size_t>(needed)].offset == 0)
-      return why = std::string("it has no probe ") + probe_names()[static_cast<size_t>(needed)],
-             Probed::kBad;
+  for (const size_t needed : {LTB_ENTRY, LTB_RETURN, LTB_CLOSE})
+    if (file.sites[needed].offset == 0)
+      return why = std::string("it has no probe ") + probe_names()[needed], Probed::kBad;
   return Probed::kYes;
 }
 

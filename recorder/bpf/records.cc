@@ -17,6 +17,8 @@ constexpr std::array<HitKind, LTB_NPROBES> kKinds = {
     HitKind::kUnwind, HitKind::kCreate, HitKind::kResume, HitKind::kYield, HitKind::kEnd,
     HitKind::kOpen,   HitKind::kClose,  HitKind::kStack};
 
+constexpr size_t kMostHeld = 64u << 20;  // bytes
+
 Hit common(const ltb_hit& h, uint32_t image, uint32_t kind) {
   Hit hit;
   hit.time = h.time;
@@ -32,22 +34,44 @@ Hit common(const ltb_hit& h, uint32_t image, uint32_t kind) {
 
 void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
-  const uint32_t kind = ltb_kind(hit.where);
   Attached* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
-  if (a == nullptr || hit.time > stop_ns_) return;
-  if (totals_.first_ns == 0) totals_.first_ns = monotonic_ns();
+  if (a == nullptr || a->sink->ended || hit.time > stop_ns_) return;
+  totals_.hits++;
+  if (a->first_ns == 0) a->first_ns = monotonic_ns();
+  if (!a->waits) return use(*a, hit);
+  const auto size = static_cast<uint64_t>(record.size());
+  const auto* bytes = reinterpret_cast<const std::byte*>(&size);
+  a->held.insert(a->held.end(), bytes, bytes + sizeof size);
+  a->held.insert(a->held.end(), record.begin(), record.end());
+  if (a->held.size() > kMostHeld) give_held(*a);
+}
+
+// The new image has its number, or nobody had one for it: then it counts as the old one.
+void Source::give_held(Attached& a) {
+  if (!std::exchange(a.waits, false)) return;
+  const std::vector<std::byte> held = std::exchange(a.held, {});
+  for (size_t at = 0; at < held.size();) {
+    uint64_t size;
+    std::memcpy(&size, held.data() + at, sizeof size);
+    use(a, *reinterpret_cast<const ltb_hit*>(held.data() + at + sizeof size));
+    at += sizeof size + size;
+  }
+}
+
+void Source::use(Attached& a, const ltb_hit& hit) {
+  const uint32_t kind = ltb_kind(hit.where);
   if (kind <= LTB_CRETURN)
-    take_call(*a, hit, kind);
+    take_call(a, hit, kind);
   else if (kind >= LTB_CREATE && kind <= LTB_END)
-    take_coroutine(*a, *reinterpret_cast<const ltb_co*>(record.data()), kind);
+    take_coroutine(a, reinterpret_cast<const ltb_co&>(hit), kind);
   else if (kind < LTB_NPROBES)
-    take_other(*a, hit, kind);
+    take_other(a, hit, kind);
   else if (kind == LTB_FUNC)
-    take_function(*a, *reinterpret_cast<const ltb_func*>(record.data()));
+    take_function(a, reinterpret_cast<const ltb_func&>(hit));
   else if (kind == LTB_LOSS)
-    take_loss(*a, *reinterpret_cast<const ltb_loss*>(record.data()));
+    take_loss(a, reinterpret_cast<const ltb_loss&>(hit));
   else if (kind == LTB_EXEC)
-    take_exec(*a, hit);
+    take_exec(a, hit);
 }
 
 // A number that means one function for the life of the process: ids are of a state, and states may
@@ -66,14 +90,14 @@ void Source::take_call(Attached& a, const ltb_hit& h, uint32_t kind) {
   Hit hit = common(h, a.image, kind);
   hit.what = key(a, h.state, h.id);
   hit.frame = ltb_frame(h.where);
-  hits_.hit(hit);
+  a.sink->hits->hit(hit);
 }
 
 void Source::take_coroutine(Attached& a, const ltb_co& r, uint32_t kind) {
   Hit hit = common(r.hit, a.image, kind);
   hit.what = r.co;
   hit.value = kind == LTB_END ? r.hit.extra : static_cast<int32_t>(r.hit.id);
-  hits_.hit(hit);
+  a.sink->hits->hit(hit);
 }
 
 void Source::take_other(Attached& a, const ltb_hit& h, uint32_t kind) {
@@ -87,7 +111,7 @@ void Source::take_other(Attached& a, const ltb_hit& h, uint32_t kind) {
     a.states.erase(h.state);
     a.last_number = 0;
   }
-  hits_.hit(hit);
+  a.sink->hits->hit(hit);
 }
 
 // What the BPF program could not read is read now; it is there as long as its function is.
@@ -114,16 +138,16 @@ void Source::take_function(Attached& a, const ltb_func& f) {
     function.addr = f.addr;
   }
   function.name = text(a, f.name_text, f.name_len, f.name);
-  hits_.describe(a.image, key(a, f.hit.state, f.hit.id), std::move(function));
+  a.sink->hits->describe(a.image, key(a, f.hit.state, f.hit.id), std::move(function));
 }
 
 void Source::take_loss(Attached& a, const ltb_loss& loss) {
   const uint64_t until = loss.hit.time != 0 ? loss.hit.time : std::min(monotonic_ns(), stop_ns_);
   const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
   totals_.lost += loss.count;
-  totals_.gaps++;
-  totals_.lost_ns += until - since;
-  hits_.lost({a.image, 0, loss.hit.state, loss.count, since, until});
+  a.sink->gaps++;
+  a.sink->lost_ns += until - since;
+  a.sink->hits->lost({a.image, 0, loss.hit.state, loss.count, since, until});
 }
 
 void Source::give_exit(const Attached& a, uint64_t time) {
@@ -132,19 +156,22 @@ void Source::give_exit(const Attached& a, uint64_t time) {
   hit.pid = a.image;
   hit.tid = static_cast<uint32_t>(a.pid);
   hit.kind = HitKind::kExit;
-  hits_.hit(hit);
+  a.sink->hits->hit(hit);
 }
 
 // The same process, another program: nothing that was known of it holds. Its LuaJIT may be another
 // file; sites in the same file are there already.
 void Source::take_exec(Attached& a, const ltb_hit& h) {
   give_exit(a, h.time);
+  const uint32_t number = numbers_[a.image];
   a.image = next_image_++;
-  images_[a.image] = a.pid;
+  numbers_[a.image] = number;
+  a.waits = true;
   a.states.clear();
   a.last_number = 0;
   a.strings.restart();
   attach_files(a, mapped_.look(a.pid));
+  execs_.push_back(a.pid);
 }
 
 }  // namespace luatrace::bpf

@@ -16,15 +16,13 @@
 namespace luatrace::bpf {
 namespace {
 
-// A record may become visible so much after its time: its thread was not running.
-constexpr uint64_t kHoldBack = 200'000'000;
 constexpr uint64_t kMostAtOnce = 1u << 18;  // records per ring and look
 constexpr uint32_t kSlots = LTB_SLOTS - 2;  // the others are the self test's
+constexpr uint64_t kLookPause = 100'000'000;  // ns between looks after the outputs
 
 HitOptions hit_options(std::function<uint32_t(uint32_t, uint64_t)> on_process) {
   HitOptions o;
-  o.window_ns = 2 * kHoldBack;
-  o.window_hits = 1u << 22;
+  o.in_order = true;
   o.on_process = std::move(on_process);
   o.stream_flags = LTF_GC64;
   return o;
@@ -32,15 +30,47 @@ HitOptions hit_options(std::function<uint32_t(uint32_t, uint64_t)> on_process) {
 
 }  // namespace
 
-Source::Source(TraceWriter& writer, Settings settings, BeginProcess begin_process)
-    : settings_(settings),
-      begin_process_(std::move(begin_process)),
-      hits_(writer, hit_options([this](uint32_t image, uint64_t time) {
-              return begin_process_(images_[image], time);
-            })),
-      by_slot_(LTB_SLOTS) {}
+Source::Source(Settings settings) : settings_(settings), by_slot_(LTB_SLOTS) {}
 
 Source::~Source() = default;
+
+// -- Outputs --
+
+Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
+  for (const auto& s : sinks_)
+    if (s->output == output) return *s;
+  auto sink = std::make_unique<Sink>();
+  sink->output = output;
+  sink->hits = std::make_unique<HitWriter>(
+      output->writer(),
+      hit_options([this](uint32_t image, uint64_t) { return numbers_[image]; }));
+  return *sinks_.emplace_back(std::move(sink));
+}
+
+// Everything to the kernel, so that not much is missing if this process is killed. An output that
+// has reached its limit, or cannot be written, gets its last words at once.
+void Source::look_after(Sink& sink) {
+  if (sink.ended) return;
+  sink.hits->flush();
+  Output& output = *sink.output;
+  output.writer().flush();
+  const HitCounters& c = sink.hits->counters();
+  const uint64_t more = 24 * (c.hits - std::exchange(sink.seen, c.hits)) + 256 * c.streams;
+  if (output.fits(more)) return;
+  end_sink(sink);
+  output.announce_early_end();
+}
+
+void Source::end_sink(Sink& sink) {
+  if (std::exchange(sink.ended, true)) return;
+  sink.hits->finish();
+  const HitCounters& c = sink.hits->counters();
+  OutputTotals& t = sink.output->totals();
+  t.streams += c.streams;
+  t.lost += c.lost + c.late + c.odd + c.dropped;
+  t.gaps += sink.gaps;
+  t.lost_ticks += sink.lost_ns;
+}
 
 // -- Attaching --
 
@@ -73,54 +103,61 @@ std::optional<uint32_t> Source::free_slot() const {
   return std::nullopt;
 }
 
-std::string Source::attach_files(Attached& a, const MappedLua& lua) {
+Failure Source::attach_files(Attached& a, const MappedLua& lua) {
   for (const auto& file : lua.files) {
     if (std::find(a.files.begin(), a.files.end(), file) != a.files.end()) continue;
     Program* program = nullptr;
-    if (const Failure f = load(file->probed(), &program)) return explain(f);
-    if (const Failure f = program->attach(*file, a.pid, a.slot, means_.width, &means_.shared))
-      return explain(f);
+    Failure f = load(file->probed(), &program);
+    if (!f) f = program->attach(*file, a.pid, a.slot, means_.width, &means_.shared);
+    if (f) return f;
     a.files.push_back(file);
   }
-  return "";
+  return {};
 }
 
-std::string Source::add(pid_t pid) {
-  if (has(pid)) return "";
+Refused Source::add(pid_t pid, std::shared_ptr<Output> output, uint32_t number) {
+  if (has(pid)) return {};
   const MappedLua lua = mapped_.look(pid);
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
   const auto slot = free_slot();
-  if (!slot) return "more than " + std::to_string(kSlots) + " processes at a time";
-  auto a = std::make_unique<Attached>(Attached{pid, *slot, next_image_++, ProcessStrings(pid)});
+  if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
+  auto a = std::make_unique<Attached>(
+      Attached{pid, *slot, &sink_of(output), next_image_++, ProcessStrings(pid)});
   a->strings.restart();
-  images_[a->image] = pid;
+  numbers_[a->image] = number;
   by_slot_[*slot] = a.get();
-  std::string why = attach_files(*a, lua);
-  if (!why.empty()) {
-    for (const auto& p : programs_) p->detach(*slot);
-    by_slot_[*slot] = nullptr;
-    return why;
-  }
-  by_pid_.emplace(pid, std::move(a));
-  return "";
+  const Failure failure = attach_files(*a, lua);
+  a->added_ns = monotonic_ns();
+  if (!failure) return by_pid_.emplace(pid, std::move(a)), Refused{};
+  for (const auto& p : programs_) p->detach(*slot);
+  by_slot_[*slot] = nullptr;
+  return explain(failure);
 }
 
-bool Source::has(pid_t pid) const {
-  return by_pid_.contains(pid);
+uint64_t Source::first_event(pid_t pid) const {
+  const auto it = by_pid_.find(pid);
+  return it == by_pid_.end() || it->second->first_ns == 0
+             ? 0
+             : std::max<uint64_t>(it->second->first_ns - it->second->added_ns, 1);
+}
+
+void Source::renumber(pid_t pid, uint32_t number) {
+  const auto it = by_pid_.find(pid);
+  if (it == by_pid_.end()) return;
+  numbers_[it->second->image] = number;
+  give_held(*it->second);
 }
 
 // -- Draining --
 
 uint64_t Source::drain() {
+  uint64_t records = 0;
+  for (const auto& p : programs_)
+    records += p->consume([this](auto record) { take(record); }, kMostAtOnce);
   const uint64_t now = monotonic_ns();
-  uint64_t records = 0, most = 0;
-  for (const auto& p : programs_) {
-    const uint64_t n = p->consume([this](auto record) { take(record); }, kMostAtOnce);
-    records += n;
-    most = std::max(most, n);
-  }
-  // Unless there is more to come, everything up to now was given, but for what is being written.
-  if (most < kMostAtOnce && now > kHoldBack) hits_.advance(now - kHoldBack);
+  if (now < look_due_ns_) return records;
+  look_due_ns_ = now + kLookPause;
+  for (const auto& sink : sinks_) look_after(*sink);
   return records;
 }
 
@@ -131,6 +168,7 @@ void Source::remove(pid_t pid) {
   for (const auto& p : programs_) p->detach(a.slot);
   while (drain() > 0) {
   }
+  give_held(a);
   for (const auto& p : programs_)
     p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });
   if (process_is_gone(pid)) give_exit(a, std::min(monotonic_ns(), stop_ns_));
@@ -144,10 +182,13 @@ void Source::finish() {
   stop_ns_ = monotonic_ns();
   for (const auto& p : programs_) p->detach_all();
   while (!by_pid_.empty()) remove(by_pid_.begin()->first);
-  for (const auto& p : programs_)
-    if (const uint64_t n = p->nowhere(); n > 0)
-      hits_.lost({0, 0, 0, n, stop_ns_, stop_ns_}), totals_.lost += n, totals_.gaps++;
-  hits_.finish();
+  uint64_t nowhere = 0;
+  for (const auto& p : programs_) nowhere += p->nowhere();
+  if (nowhere > 0 && !sinks_.empty()) {
+    sinks_[0]->hits->lost({0, 0, 0, nowhere, stop_ns_, stop_ns_});
+    totals_.lost += nowhere;
+  }
+  for (const auto& sink : sinks_) end_sink(*sink);
 }
 
 }  // namespace luatrace::bpf
