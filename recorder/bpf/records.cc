@@ -2,6 +2,7 @@
 // Source: what each record of the ring buffers means for the HitWriter. The records come from our
 // own program in the kernel; what they hold (addresses, ids, strings) is the traced process's and
 // is passed on as claims.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -35,9 +36,10 @@ Hit common(const ltb_hit& h, uint32_t image, uint32_t kind) {
 void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
   Attached* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
-  if (a == nullptr || a->sink->ended || hit.time > stop_ns_) return;
+  if (a == nullptr || hit.time > stop_ns_) return;
   totals_.hits++;
-  if (a->first_ns == 0) a->first_ns = monotonic_ns();
+  if (!std::exchange(a->began, true))
+    firsts_.emplace_back(a->pid, std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
   if (!a->waits) return use(*a, hit);
   const auto size = static_cast<uint64_t>(record.size());
   const auto* bytes = reinterpret_cast<const std::byte*>(&size);
@@ -48,7 +50,7 @@ void Source::take(std::span<const std::byte> record) {
 
 // The new image has its number, or nobody had one for it: then it counts as the old one.
 void Source::give_held(Attached& a) {
-  if (!std::exchange(a.waits, false)) return;
+  if (a.sink == nullptr || !std::exchange(a.waits, false)) return;
   const std::vector<std::byte> held = std::exchange(a.held, {});
   for (size_t at = 0; at < held.size();) {
     uint64_t size;
@@ -59,6 +61,7 @@ void Source::give_held(Attached& a) {
 }
 
 void Source::use(Attached& a, const ltb_hit& hit) {
+  if (a.sink->ended) return;
   const uint32_t kind = ltb_kind(hit.where);
   if (kind <= LTB_CRETURN)
     take_call(a, hit, kind);
@@ -142,6 +145,7 @@ void Source::take_function(Attached& a, const ltb_func& f) {
 }
 
 void Source::take_loss(Attached& a, const ltb_loss& loss) {
+  if (a.sink == nullptr || a.sink->ended) return;
   const uint64_t until = loss.hit.time != 0 ? loss.hit.time : std::min(monotonic_ns(), stop_ns_);
   const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
   totals_.lost += loss.count;
@@ -151,6 +155,7 @@ void Source::take_loss(Attached& a, const ltb_loss& loss) {
 }
 
 void Source::give_exit(const Attached& a, uint64_t time) {
+  if (a.sink == nullptr || a.sink->ended) return;
   Hit hit;
   hit.time = time;
   hit.pid = a.image;

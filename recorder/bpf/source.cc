@@ -115,30 +115,27 @@ Failure Source::attach_files(Attached& a, const MappedLua& lua) {
   return {};
 }
 
-Refused Source::add(pid_t pid, std::shared_ptr<Output> output, uint32_t number) {
+Refused Source::add(pid_t pid) {
   if (has(pid)) return {};
   const MappedLua lua = mapped_.look(pid);
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
   const auto slot = free_slot();
   if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
   auto a = std::make_unique<Attached>(
-      Attached{pid, *slot, &sink_of(output), next_image_++, ProcessStrings(pid)});
+      Attached{pid, *slot, nullptr, next_image_++, ProcessStrings(pid)});
   a->strings.restart();
-  numbers_[a->image] = number;
+  a->added_ns = monotonic_ns();
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);
-  a->added_ns = monotonic_ns();
   if (!failure) return by_pid_.emplace(pid, std::move(a)), Refused{};
   for (const auto& p : programs_) p->detach(*slot);
   by_slot_[*slot] = nullptr;
   return explain(failure);
 }
 
-uint64_t Source::first_event(pid_t pid) const {
-  const auto it = by_pid_.find(pid);
-  return it == by_pid_.end() || it->second->first_ns == 0
-             ? 0
-             : std::max<uint64_t>(it->second->first_ns - it->second->added_ns, 1);
+void Source::begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number) {
+  by_pid_.at(pid)->sink = &sink_of(output);
+  renumber(pid, number);
 }
 
 void Source::renumber(pid_t pid, uint32_t number) {

@@ -61,8 +61,10 @@ class Source {
   explicit Source(Settings settings);
   ~Source();
 
-  // Attaches to a process; `number` is that of its PROCESS block in the output.
-  Refused add(pid_t pid, std::shared_ptr<Output> output, uint32_t number);
+  // Attaches to a process. What comes of it waits until begin() says where to put it; `number` is
+  // that of its PROCESS block there.
+  Refused add(pid_t pid);
+  void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
 
   // Passes on what has come. Returns the number of records. Call it every few milliseconds.
   uint64_t drain();
@@ -74,8 +76,8 @@ class Source {
   // Processes that have become another program since it was last asked; each wants a new number.
   std::vector<pid_t> take_execs() { return std::exchange(execs_, {}); }
   void renumber(pid_t pid, uint32_t number);
-  // When the first event of that process arrived after add(), in ns; 0: none yet.
-  uint64_t first_event(pid_t pid) const;
+  // Processes whose first event has arrived since it was last asked: how long after add(), in ns.
+  std::vector<std::pair<pid_t, uint64_t>> take_firsts() { return std::exchange(firsts_, {}); }
 
   bool has(pid_t pid) const { return by_pid_.contains(pid); }
   const Means& means() const { return means_; }
@@ -96,9 +98,11 @@ class Source {
     Sink* sink;
     uint32_t image;  // names this image of the process to the HitWriter
     ProcessStrings strings;
-    uint64_t added_ns = 0, first_ns = 0;
-    // Records since an exec, until the new image has its number. Each: its size, then itself.
-    bool waits = false;
+    uint64_t added_ns = 0;
+    bool began = false;
+    // Records since the start, or since an exec, until the image has its number. Each: its size,
+    // then itself.
+    bool waits = true;
     std::vector<std::byte> held = {};
     std::vector<std::shared_ptr<LuaFile>> files = {};  // attached
     std::unordered_map<uint64_t, uint32_t> states = {};  // address -> number within the image
@@ -134,6 +138,7 @@ class Source {
   std::vector<Attached*> by_slot_;
   std::unordered_map<uint32_t, uint32_t> numbers_;  // of images in their files, 0: not known yet
   std::vector<pid_t> execs_;
+  std::vector<std::pair<pid_t, uint64_t>> firsts_;
   uint32_t next_image_ = 1;
   uint64_t stop_ns_ = UINT64_MAX;  // what is younger is not taken
   uint64_t look_due_ns_ = 0;
