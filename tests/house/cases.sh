@@ -16,7 +16,7 @@ declare -A google
 while IFS=$'\t' read -r name program filter skips; do
   if [ -z "${google[$program]-}" ]; then
     google[$program]=no
-    [ ! -x "$program" ] || ! grep -q gtest_list_tests "$program" || google[$program]=yes
+    [ "$(head -c 4 "$program" 2>/dev/null)" != $'\x7fELF' ] || ! grep -q gtest_list_tests "$program" || google[$program]=yes
   fi
   [ "${google[$program]}" = yes ] || continue
   cases=$((cases + 1))
