@@ -33,6 +33,8 @@ po::options_description visible_options() {
   add("convert", po::value<std::string>(), "=OUT write the (text) trace as a binary one");
   add("sysroot", po::value<std::string>(),
       "directory below which libraries of the program are found");
+  add("debug-dir", po::value<std::vector<std::string>>(),
+      "directory with debug files, as /usr/lib/debug (may be repeated)");
   add("strict", "exit status 3 if anything was lost, damaged or inferred");
   add("color", po::value<std::string>(), "auto (default), always or never");
   add("quiet,q", "no summary, no progress");
@@ -92,6 +94,7 @@ Options read(const po::variables_map& vm) {
   text("flame", o.flame);
   if (vm.count("file")) o.files = vm["file"].as<std::vector<std::string>>();
   if (vm.count("sysroot")) o.sysroot = vm["sysroot"].as<std::string>();
+  if (vm.count("debug-dir")) o.debug_dirs = vm["debug-dir"].as<std::vector<std::string>>();
   o.strict = vm.count("strict");
   o.quiet = vm.count("quiet");
   o.unit_ns = read_unit(vm);

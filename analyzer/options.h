@@ -26,6 +26,7 @@ struct Options {
   SummaryOptions summary;
   uint64_t unit_ns = 1;  // Of the weights of --folded.
   std::string sysroot;
+  std::vector<std::string> debug_dirs;
   bool strict = false;
   bool quiet = false;  // No progress, no summary.
 };

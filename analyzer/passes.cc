@@ -111,7 +111,7 @@ void complain(const std::string& text) {
 }
 
 void dump_files(Session& session) {
-  Symbolizer symbols(session.options.sysroot, complain);
+  Symbolizer symbols(session.options.sysroot, complain, session.options.debug_dirs);
   each_file(session, [&](const std::string&, Input& input, Diagnostics& diag) {
     if (session.options.dump == "calls") return dump_calls(input, diag, symbols);
     DumpSink sink(std::cout);
@@ -132,7 +132,7 @@ void convert_file(Session& session) {
 
 Report analyze_files(Session& session) {
   Report report;
-  Symbolizer symbols(session.options.sysroot, complain);
+  Symbolizer symbols(session.options.sysroot, complain, session.options.debug_dirs);
   each_file(session, [&](const std::string& path, Input& input, Diagnostics& diag) {
     Profile profile;
     Streams<Profile> streams(profile, diag);
