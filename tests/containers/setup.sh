@@ -8,6 +8,8 @@
 #   base     Debian, of this machine's release, from the mirror that apt uses here
 #   nginx    base with nginx and its Lua module: what a user may have
 #   traced   docs/examples/Containerfile.openresty applied to nginx
+#   tools    base with bpftrace and our Debian packages: a sidecar
+#   beside   base with Debian's luajit and our Debian packages
 #
 # Leaves BUILD/containers/ready, or BUILD/containers/unavailable with the reason
 # and status 77. No registry is asked for anything.
@@ -89,10 +91,28 @@ codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 write_configuration
 podman image exists "$prefix/base" || make_base
 can_run
+# The packages of this build folder; the default one is for packages.sh to try.
+make_packages() {
+  rm -rf "$state/cpack" "$state/packages"
+  run packages cpack --config "$build/CPackConfig.cmake" -B "$state/cpack"
+  mkdir -p "$state/packages"
+  cp "$state"/cpack/*.deb "$state/packages/"
+  rm -rf "$state/cpack"
+}
+# with_packages IMAGE MORE: base, with MORE of Debian's packages and then all of ours.
+with_packages() {
+  image "$1" --build-arg BASE="$prefix/base" --build-arg MORE="$2" --build-arg PACKAGES="$ours" \
+    -f "$here/Containerfile.tools" "$state/packages"
+}
+
 image nginx --build-arg BASE="$prefix/base" -f "$here/Containerfile.nginx" "$here"
 image traced --build-arg IMAGE="$prefix/nginx" --build-arg BUILDER="$prefix/base" --build-arg PREFIX=/usr \
   --build-arg MULTILIB="lib/$(gcc -print-multiarch)" --build-arg XCFLAGS= \
   --volume "$tarballs:/tarballs" -f "$checkout/docs/examples/Containerfile.openresty" "$checkout"
+make_packages
+ours=$(cd "$state/packages" && ls ./*.deb | grep -v usdt-default | xargs)
+with_packages tools "bpftrace"
+with_packages beside "luajit"
 podman image prune -f --filter dangling=true --filter until=240h >/dev/null 2>&1 || true
 podman images --format '{{.Repository}} {{.Size}}' | grep "^$prefix/" | sort
 touch "$state/ready"
