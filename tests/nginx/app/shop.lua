@@ -132,12 +132,12 @@ function shop.render_only()
 end
 
 function shop.log()
-  count("pages")
+  count("requests")
 end
 
 function shop.stats()
   ngx.say(cjson.encode {
-    pid = ngx.worker.pid(), pages = ngx.shared.counters:get("pages") or 0,
+    pid = ngx.worker.pid(), requests = ngx.shared.counters:get("requests") or 0,
     ticks = ngx.shared.counters:get("ticks") or 0, lua_kb = collectgarbage("count"),
   })
 end
