@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- For wrk: asks for PATH?n=1, 2, 3... and checks every answer.
 --
---   wrk -t1 -c8 -d5 -s check.lua http://127.0.0.1:PORT/ -- PATH
+--   wrk -t1 -c8 -d5 -s check.lua http://127.0.0.1:PORT/ -- PATH [PAUSE]
 --
+-- PAUSE: milliseconds that each connection waits between two requests.
 -- Last line: "requests=N failed=N errors=N seconds=S". failed: wrong status or
 -- wrong content. errors: connections that broke or timed out.
 local threads = {}
@@ -16,6 +17,10 @@ end
 function init(args)
   path = args[1] or path
   n, failed = first, 0
+  local pause = tonumber(args[2])
+  if pause then
+    function delay() return pause end
+  end
 end
 
 function request()
