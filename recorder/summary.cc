@@ -76,7 +76,7 @@ void Session::summarize() {
     return empty;
   });
   for (const auto& o : outputs_) summarize_output(*o);
-  if (hellos_ == 0 && refused_ == 0 && phase_ == Phase::kFinished && reason_ != LTQ_SIGNAL)
+  if (!options_.attach() && hellos_ == 0 && refused_ == 0 && phase_ == Phase::kFinished && reason_ != LTQ_SIGNAL)
     for (const auto& line : diagnosis_.report(own_library_dir())) say(line);
   if (hellos_ > 0 && trace_stdout_ < 0 && !options_.quiet) say("next: " + next_command());
 }
