@@ -10,16 +10,16 @@ need_containers
 need_way "$via"
 name=attach-$via
 run_nginx "$name"
-pid=$(workers "$name" | head -n 1)
-other=$(workers "$name" | tail -n 1)
-grep -q '^Seccomp:.2' "/proc/$pid/status" || fail "the container has no seccomp filter"
-[ "$(readlink "/proc/$pid/ns/pid")" != "$(readlink /proc/self/ns/pid)" ] || fail "the container has no pid namespace of its own"
+grep -q '^Seccomp:.2' "/proc/$(master "$name")/status" || fail "the container has no seccomp filter"
+[ "$(readlink "/proc/$(master "$name")/ns/pid")" != "$(readlink /proc/self/ns/pid)" ] || fail "the container has no pid namespace of its own"
 
 # bpftrace formats each event as text: it gets less to do.
 pause=
-[ "$via" != bpftrace ] || pause=${PAUSE:-100}
+[ "$via" != bpftrace ] || pause=100
 load "$name" 4 $pause &
 loading=$!
+pid=$(busy_worker "$name")
+other=$(workers "$name" | grep -vx "$pid")
 start_recording "$via" "$pid" "$scratch/trace.bin"
 [ "$(switches "$other")" = "0 0" ] || fail "the other worker is traced, too: $(switches "$other")"
 sleep 2

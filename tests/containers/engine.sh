@@ -4,7 +4,7 @@
 #
 #   need_containers             skips the test where there are none (setup.sh says why)
 #   run_nginx NAME OPTION...    starts one: own namespaces, other user, read-only root
-#   master NAME / workers NAME  process ids as the host sees them
+#   master NAME / workers NAME / busy_worker NAME    process ids as the host sees them
 #   load NAME SECONDS [PAUSE]   wrk inside NAME's network, full speed or PAUSE ms between
 #                               requests; sets $requests and $errors, fails on wrong answers
 #   start_recording VIA PID FILE OPTION... / stop_recording
@@ -64,6 +64,14 @@ run_nginx() {
 }
 
 master() { podman inspect -f '{{.State.Pid}}' "$1"; }
+# The worker that takes the load: the kernel may give one of them all connections.
+busy_worker() {
+  local pid
+  for pid in $(workers "$1"); do echo "$pid $(cut -d' ' -f1 "/proc/$pid/schedstat")"; done >"$scratch/first"
+  sleep 0.5
+  while read -r pid before; do echo "$(($(cut -d' ' -f1 "/proc/$pid/schedstat") - before)) $pid"; done <"$scratch/first" |
+    sort -rn | awk 'NR == 1 { print $2 }'
+}
 # Workers that are not on their way out.
 workers() { pgrep -P "$(master "$1")" -f '^nginx: worker process$'; }
 both_workers() { [ "$(workers "$1" | wc -l)" = 2 ] && inside "$1" wrk -t1 -c1 -d1 "http://127.0.0.1:8080/stats" >/dev/null; }

@@ -22,7 +22,7 @@ old_workers=$(workers "$name" | xargs)
 load "$name" 6 $pause &
 loading=$!
 if [ "$via" = bpftrace ]; then # it takes one process; the worker that goes
-  start_recording "$via" "${old_workers%% *}" "$scratch/reload.bin"
+  start_recording "$via" "$(busy_worker "$name")" "$scratch/reload.bin"
 else # the master and the workers it has, and those it will have
   start_recording "$via" "$(master "$name")" "$scratch/reload.bin" --children
 fi
@@ -41,9 +41,9 @@ check_trace "$scratch/reload.bin"
 wait_for "the switches to be off" all_off "$name"
 
 echo "== restart"
-load "$name" 2 $pause &
+load "$name" 3 $pause &
 loading=$!
-start_recording "$via" "$(workers "$name" | head -n 1)" "$scratch/restart.bin"
+start_recording "$via" "$(busy_worker "$name")" "$scratch/restart.bin"
 sleep 1
 wait $loading || fail "under load"
 podman restart -t 5 "$name" >/dev/null
@@ -52,7 +52,7 @@ check_trace "$scratch/restart.bin"
 wait_for "the workers of $name" both_workers "$name"
 load "$name" 3 $pause &
 loading=$!
-start_recording "$via" "$(workers "$name" | head -n 1)" "$scratch/again.bin"
+start_recording "$via" "$(busy_worker "$name")" "$scratch/again.bin"
 sleep 1
 stop_recording
 wait $loading || fail "under load"
