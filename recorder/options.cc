@@ -3,6 +3,7 @@
 // "--", belongs to the command, so that `luatrace-record -o x luajit -v` gives -v to luajit.
 #include "recorder/options.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <iostream>
@@ -68,6 +69,10 @@ po::options_description describe(Options& o, Raw& raw) {
       "with -p: also its descendants, and those born during the recording");
   add("via", po::value(&o.via)->value_name("WAY"),
       "with -p: direct (through the process's memory), bpf, or auto");
+  add("bpf-site", po::value(&o.bpf_site)->value_name("KIND"),
+      "with --via bpf: which nop of a probe is replaced: narrow, wide, or auto");
+  add("bpf-link", po::value(&o.bpf_link)->value_name("KIND"),
+      "with --via bpf: multi (one link for all probes), each (perf events), or auto");
   add("verbose,v", po::bool_switch(&o.verbose), "say more");
   add("quiet,q", po::bool_switch(&o.quiet), "say nothing but errors");
   add("version", "print the version and exit");
@@ -104,6 +109,14 @@ void check_globs(const char* name, const std::vector<std::string>& globs) {
       throw UsageError(std::string(name) + ": a pattern cannot be empty or contain a newline");
 }
 
+void check_word(const char* name, const std::string& word,
+                const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
+  std::string all;
+  for (const auto& a : allowed) all += (all.empty() ? "" : ", ") + a;
+  throw UsageError(std::string(name) + ": '" + word + "' is none of " + all);
+}
+
 void check(Options& o, const Raw& raw) {
   if (o.output.empty()) throw UsageError("where to? Say -o FILE");
   if (o.command.empty() && !o.attach())
@@ -113,6 +126,8 @@ void check(Options& o, const Raw& raw) {
   if (o.children && !o.attach()) throw UsageError("--children needs -p; a command's are recorded");
   if (o.via != "auto" && o.via != "direct" && o.via != "bpf")
     throw UsageError("--via: '" + o.via + "' is none of auto, direct, bpf");
+  check_word("--bpf-site", o.bpf_site, {"auto", "narrow", "wide"});
+  check_word("--bpf-link", o.bpf_link, {"auto", "multi", "each"});
   if (o.via != "auto" && !o.attach()) throw UsageError("--via needs -p");
   if (!raw.ring_size.empty())
     o.ring_size = size_option("--ring-size", raw.ring_size, kMinRing, kMaxRing);

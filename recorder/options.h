@@ -21,6 +21,8 @@ struct Options {
   std::vector<std::string> pids;  // -p, as given; then there is no command
   bool children = false;
   std::string via = "auto";  // auto, direct, bpf
+  std::string bpf_site = "auto";  // auto, narrow, wide
+  std::string bpf_link = "auto";  // auto, multi, each
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;

@@ -272,6 +272,7 @@ bool Session::all_ended() const {
 // Everything that is left, and the last blocks.
 void Session::finish() {
   const int status = command_ended_ ? wait_status_ : -1;
+  if (backend_ != nullptr && phase_ == Phase::kRecording) backend_->stop();
   drainer_->call([this, status] {
     drainer_->finish_all();
     for (const auto& o : outputs_) o->finish(reason_, status);

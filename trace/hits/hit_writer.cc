@@ -48,6 +48,7 @@ struct HitWriter::Impl {
   std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their states
   std::unordered_map<uint32_t, uint32_t> totals;
   uint32_t last_tid = 0, last_pid = 0;
+  uint64_t youngest = 0;  // of hits that the sorter did not see
   HitThread* last_thread = nullptr;
   HitProcess* last_process = nullptr;
 };
@@ -84,6 +85,10 @@ HitProcess* HitWriter::Impl::process(uint32_t pid) {
 // -- Order --
 
 void HitWriter::Impl::add(const Hit& hit) {
+  if (shared.options.in_order) {
+    youngest = std::max(youngest, hit.time);
+    return take(hit);
+  }
   if (!sorter.add(hit)) return late(hit);
   if (sorter.full()) drain(sorter.settled());
 }
@@ -205,7 +210,7 @@ void HitWriter::flush() {
 void HitWriter::finish() {
   Impl& i = *impl_;
   i.drain(UINT64_MAX);
-  const uint64_t end = i.sorter.youngest();
+  const uint64_t end = last_time();
   for (auto& [tid, t] : i.threads)
     if (t.waits) i.let_go(t, 0);
   for (const auto& [tid, seq] : i.totals) {
@@ -224,7 +229,7 @@ const HitCounters& HitWriter::counters() const {
 }
 
 uint64_t HitWriter::last_time() const {
-  return impl_->sorter.youngest();
+  return std::max(impl_->youngest, impl_->sorter.youngest());
 }
 
 uint64_t HitWriter::lost_events() const {
