@@ -188,7 +188,7 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
     return 0;
-  lt->stop &= ~LTSTOP_KICK;
+  lt->stop &= ~(LTSTOP_KICK|LTSTOP_LOOK);
   if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltrace_word();
   /* Not wanted any more, or by somebody else. */
