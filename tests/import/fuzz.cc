@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// One input of a fuzzer: any bytes are imported and analysed, or refused; nothing else may happen.
+// For libFuzzer (clang): cmake -DLUATRACE_FUZZ=ON, then build/tests/import/import_fuzz CORPUS.
+// mutation_test.cc does a short run of its own without clang.
+#include <cstdint>
+#include <cstdlib>
+
+#include "support.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const luatrace::Analysed a = luatrace::analyse(std::vector<uint8_t>(data, data + size));
+  // The one equation that holds whatever the input is.
+  if (!a.unreadable && a.report.self_ns + a.report.idle_ns + a.report.gap_ns != a.report.traced_ns)
+    abort();
+  return 0;
+}
