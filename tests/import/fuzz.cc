@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One input of a fuzzer: any bytes are imported and analysed, or refused; nothing else may happen.
-// For libFuzzer (clang): cmake -DLUATRACE_FUZZ=ON, then build/tests/import/import_fuzz CORPUS.
-// mutation_test.cc does a short run of its own without clang.
+// tests/import/fuzz.sh runs it under libFuzzer, which needs clang; mutation_test.cc, which is one of
+// the tests, does without.
 #include <cstdint>
 #include <cstdlib>
 
