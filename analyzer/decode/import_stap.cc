@@ -82,6 +82,7 @@ void StapReader::hit(const uint8_t* p, HitKind kind) {
     h.state = h.what;
     h.frame = get<uint32_t>(p, 20);
     h.value = 0;
+    h.reason = Hit::kNoReason;
   }
   if (last_tid_ != h.tid || last_pid_ == 0) {
     const auto it = pids_.find(h.tid);

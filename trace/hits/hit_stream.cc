@@ -230,7 +230,8 @@ void HitStream::stack(HitCoroutine& co, const Hit& hit) {
   co.complete = true;
   co.calls.clear();
   report_co_ = co.number;
-  report_reason_ = hit.reason;
+  const bool told = hit.reason != Hit::kNoReason;
+  report_reason_ = told ? hit.reason : uint32_t{co.resumed ? LTR_RESUMED : LTR_ACTIVATE};
   report_time_ = hit.time;
   left_ = std::min(hit.frame, kMaxReport);
   if (left_ == 0) write_report(co);

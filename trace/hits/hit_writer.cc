@@ -243,6 +243,7 @@ void HitWriter::finish() {
       t->stream->loss(static_cast<uint32_t>(behind), t->time, end);
   }
   for (auto& [pid, process] : i.processes) process->finish(end, LTE_DETACH);
+  for (auto& process : i.ended) process->flush();  // what was missing at their end
 }
 
 const HitCounters& HitWriter::counters() const {
