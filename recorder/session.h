@@ -96,6 +96,7 @@ class Session : private BackendHost {
   void follow_children();
   void check_watched(uint64_t now);
   bool all_watched_gone() const;
+  bool all_outputs_dead();
   void end_process(pid_t pid);
   void say_attached_end();
   Drainer& drainer() override { return *drainer_; }
@@ -141,7 +142,7 @@ class Session : private BackendHost {
   std::unique_ptr<Backend> backend_;  // -p
   std::list<Watched> watched_;
   Refusal refusal_ = Refusal::kNone;  // the first of a process that was asked for
-  uint64_t tend_due_ns_ = 0;
+  uint64_t tend_due_ns_ = 0, dead_due_ns_ = 0;
   std::list<Traced> traced_;
   uint64_t next_key_ = 1;
   uint64_t hellos_ = 0, refused_ = 0;

@@ -112,6 +112,10 @@ void Session::tend() {
   if (now < tend_due_ns_) return;
   check_watched(now);
   if (options_.children) follow_children();
+  if (now >= dead_due_ns_) {
+    dead_due_ns_ = now + 100 * kMillisecond;
+    if (all_outputs_dead()) return request_stop(LTQ_MAX_SIZE);
+  }
   const int pause = backend_->tend(now);
   tend_due_ns_ = now + static_cast<uint64_t>(pause) * kMillisecond;
 }
@@ -134,6 +138,16 @@ void Session::check_watched(uint64_t now) {
     if (!w.gone && !w.attached && now >= w.retry_ns) attach_to(w);
     if (w.gone && w.pidfd >= 0) close(std::exchange(w.pidfd, -1));
   }
+}
+
+// Full disk, or --max-size: there is nothing to go on for.
+bool Session::all_outputs_dead() {
+  if (outputs_.empty()) return false;
+  bool dead = false;
+  drainer_->call([&] {
+    dead = std::all_of(outputs_.begin(), outputs_.end(), [](const auto& o) { return o->dead(); });
+  });
+  return dead;
 }
 
 void Session::end_process(pid_t pid) {

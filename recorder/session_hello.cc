@@ -141,7 +141,10 @@ bool Session::drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::strin
     added = true;
   });
   if (!added) why = "the file is complete, or its clock is another one";
-  if (!added) return false;
+  if (!added) {  // its state waits for us, or fills it in vain
+    if (ring != nullptr) ring->set_detach(), ring->set_taken();
+    return false;
+  }
   hellos_++;
   if (options_.verbose) say("process " + std::to_string(t.pid) + " announced a Lua state");
   return true;

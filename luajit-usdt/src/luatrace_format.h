@@ -325,6 +325,9 @@ struct lt_control {
   uint64_t alive;		/* Its clock, renewed. */
   uint32_t tick_khz;		/* Its estimate of the clock rate, 0: unknown. */
   int32_t owner_pid;		/* As it sees itself: for messages. */
+  uint32_t generation;		/* Recordings so far: `ring` is made of it, so that the
+				** next one has another number. */
+  uint32_t reserved;
   /* Written by the VM. */
   uint64_t states;		/* Address of the first LTState, 0: none. */
   uint64_t opened;		/* Number of states ever made. */
@@ -505,7 +508,7 @@ enum { LTQ_EXIT = 0, LTQ_SIGNAL = 1, LTQ_MAX_SIZE = 2, LTQ_DURATION = 3, LTQ_ERR
 LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
 LT_CHECK_SIZE(lt_hello, 16);
-LT_CHECK_SIZE(lt_control, 2240);
+LT_CHECK_SIZE(lt_control, 2248);
 LT_CHECK_SIZE(lt_note, 240);
 LT_CHECK_SIZE(lt_file_header, 128);
 LT_CHECK_SIZE(lt_block, 64);

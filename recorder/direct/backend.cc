@@ -11,6 +11,7 @@
 #include <set>
 
 #include "recorder/clock.h"
+#include "recorder/direct/guardian.h"
 #include "recorder/direct/kick.h"
 #include "recorder/direct/target.h"
 #include "recorder/process.h"
@@ -62,6 +63,7 @@ struct Live {
   pid_t pid = 0;
   uint64_t begin_ns = 0, begin_tick = 0;  // of attaching
   std::vector<Target> targets;
+  std::vector<int> guarded;  // numbers of the guardian
   std::set<std::pair<uint64_t, uint32_t>> taken;  // states and recordings
   uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
   bool inherited = false, lost = false, said_silent = false, kick_failed = false;
@@ -87,7 +89,9 @@ class DirectBackend : public Backend {
 
  private:
   Live* find(pid_t pid);
+  void let_go(Live& live);
   bool look(Live& live, uint64_t now);
+  static std::string silence_of(const Live& live);
   void take_ring(Live& live, const Target& target, const State& s);
   void kick_silent(Live& live, const Target& target, const std::vector<State>& silent, uint64_t now);
   void complain(Live& live, uint64_t now);
@@ -95,6 +99,7 @@ class DirectBackend : public Backend {
   BackendHost& host_;
   Settings settings_;
   lt_clock_info start_;
+  Guardian guardian_;
   std::list<Live> live_;
   std::vector<std::string> remarks_;
   bool stopping_ = false;
@@ -148,12 +153,13 @@ Attached DirectBackend::attach(pid_t pid) {
     Target target(pid, std::move(image));
     const Attached a = target.claim(settings_);
     if (!a) {
-      for (auto& t : live.targets) t.release();
+      let_go(live);
       return a;
     }
     host_.detail("process " + std::to_string(pid) + ": tracepoints in " +
                  printable(target.image().path));
     live.inherited = live.inherited || target.claimed_tick() < live.begin_tick;
+    live.guarded.push_back(guardian_.add(target));
     live.targets.push_back(std::move(target));
   }
   live.renew_ns = live.kick_ns = monotonic_ns();
@@ -168,7 +174,14 @@ bool DirectBackend::holds(pid_t pid) {
   return live != nullptr && !live->lost;
 }
 
+void DirectBackend::let_go(Live& live) {
+  for (auto& t : live.targets) t.release();
+  for (const int n : live.guarded) guardian_.remove(n);
+  live.guarded.clear();
+}
+
 void DirectBackend::forget(pid_t pid) {
+  if (Live* const live = find(pid)) let_go(*live);
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
 }
 
@@ -204,6 +217,16 @@ void DirectBackend::kick_silent(Live& live, const Target& target, const std::vec
   host_.detail("process " + std::to_string(live.pid) + ": " + why);
 }
 
+// Why the first state that has not answered did not.
+std::string DirectBackend::silence_of(const Live& live) {
+  for (const auto& target : live.targets) {
+    std::vector<State> states;
+    target.read_states(states);
+    if (!states.empty()) return silence_text(why_silent(target, states[0]));
+  }
+  return "";
+}
+
 // One look at a process. True if something of it is still to come or to go.
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
@@ -222,7 +245,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     if (silent.empty()) continue;
     waiting = true;
     kick_silent(live, target, silent, now);
-    if (now - live.begin_ns > kSilenceNs || stopping_)
+    if (now - live.begin_ns > kSilenceNs && !stopping_)
       live.silence = silence_text(why_silent(target, silent[0]));
   }
   return waiting;
@@ -244,11 +267,10 @@ int DirectBackend::tend(uint64_t now) {
   bool waiting = false;
   for (auto& live : live_) {
     if (live.lost) continue;
-    if (now >= live.renew_ns) {
-      live.renew_ns = now + kRenewNs;
-      for (auto& t : live.targets) live.lost = live.lost || !t.renew();
-      if (live.lost) continue;
-    }
+    const bool due = now >= live.renew_ns;
+    if (due) live.renew_ns = now + kRenewNs;
+    for (auto& t : live.targets) live.lost = live.lost || !(due ? t.renew() : t.is_ours());
+    if (live.lost) continue;
     const bool young = now - live.begin_ns < 100 * kMillisecond;
     if (look(live, now) && young) waiting = true;
     complain(live, now);
@@ -262,6 +284,7 @@ void DirectBackend::stop() {
   for (auto& live : live_) {
     if (!live.lost) look(live, now);  // a ring that was made this moment
     for (auto& t : live.targets) t.release();
+    if (live.answered == 0 && live.states > 0) live.silence = silence_of(live);
     live.kick_ns = now + kFirstKickNs;
     live.kick_pause_ns = kFirstKickNs;
   }

@@ -70,7 +70,7 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
 }
 
 // Everything from `cfuncs` to `tick_khz`, but not what the VM owns.
-int Target::write_settings(const Settings& s) {
+int Target::write_settings(const Settings& s, uint32_t generation) {
   lt_control c{};
   c.cfuncs = s.cfuncs;
   c.ring_size = s.ring_size;
@@ -83,6 +83,7 @@ int Target::write_settings(const Settings& s) {
   c.alive = read_tick(image_.note.clock);
   c.tick_khz = s.tick_khz;
   c.owner_pid = getpid();
+  c.generation = generation;
   const size_t from = offsetof(lt_control, cfuncs), to = offsetof(lt_control, states);
   const int error =
       memory_.write(image_.control + from, reinterpret_cast<const char*>(&c) + from, to - from);
@@ -106,33 +107,35 @@ Attached Target::claim(const Settings& settings) {
     return renew() ? Attached{} : Attached{Refusal::kNoProcess, "does not exist any more"};
   }
   // Off first: what an orphan left must not see half of our settings.
-  token_ = static_cast<uint8_t>(c.ring % 255 + 1);
-  if (c.ring == 0) token_ = static_cast<uint8_t>(c.owner % 255 + 1);
+  uint32_t generation = c.generation + 1;
+  if (generation % 255 + 1 == c.ring) generation++;
+  token_ = static_cast<uint8_t>(generation % 255 + 1);
   const uint16_t off = 0, on = token_;
   const uint64_t ring = image_.control + offsetof(lt_control, ring);
   if (c.ring != 0 && memory_.write(ring, off) != 0) return no(errno);
-  if (const int e = write_settings(settings)) return no(e);
+  if (const int e = write_settings(settings, generation)) return no(e);
   if (const int e = memory_.write(ring, on)) return no(e);
   return {};
 }
 
-bool Target::renew() {
-  struct {
-    uint64_t magic = 0;
-  } head;
-  uint64_t owner = 0;
+bool Target::is_ours() const {
+  uint64_t magic = 0, owner = 0;
   uint16_t ring = 0;
-  if (memory_.read(image_.control + offsetof(lt_control, magic), head) != 0 ||
-      head.magic != LUAJIT_USDT_MAGIC ||
-      memory_.read(image_.control + offsetof(lt_control, owner), owner) != 0 || owner != owner_ ||
-      memory_.read(image_.control + offsetof(lt_control, ring), ring) != 0 || ring != token_)
-    return false;
+  return memory_.read(image_.control + offsetof(lt_control, magic), magic) == 0 &&
+         magic == LUAJIT_USDT_MAGIC &&
+         memory_.read(image_.control + offsetof(lt_control, owner), owner) == 0 &&
+         owner == owner_ &&
+         memory_.read(image_.control + offsetof(lt_control, ring), ring) == 0 && ring == token_;
+}
+
+bool Target::renew() {
+  if (!is_ours()) return false;
   const uint64_t now = read_tick(image_.note.clock);
   return memory_.write(image_.control + offsetof(lt_control, alive), now) == 0;
 }
 
 void Target::release() {
-  if (released_ || !renew()) return;
+  if (released_ || !is_ours()) return;
   released_ = true;
   const uint16_t off = 0;
   const uint64_t nothing[2] = {0, 0};  // owner, alive

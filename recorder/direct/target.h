@@ -37,11 +37,16 @@ struct State {
 class Target {
  public:
   Target(pid_t pid, LuaImage image) : memory_(pid), image_(std::move(image)) {}
+  // One that was claimed already.
+  Target(pid_t pid, LuaImage image, uint64_t owner, uint8_t token)
+      : memory_(pid), image_(std::move(image)), owner_(owner), token_(token) {}
 
   // Makes the control structure ours and switches the recording on. A process that was forked by
   // one of ours has it on already: that is taken over.
   Attached claim(const Settings& settings);
-  // Renews the sign of life. False: it is not ours any more (gone, another program, taken over).
+  // Is it ours still? False: gone, another program, taken over.
+  bool is_ours() const;
+  // Renews the sign of life.
   bool renew();
   // Switches the recording off.
   void release();
@@ -53,13 +58,14 @@ class Target {
 
   const LuaImage& image() const { return image_; }
   const RemoteMemory& memory() const { return memory_; }
+  uint64_t owner() const { return owner_; }
   uint8_t token() const { return token_; }
   uint64_t claimed_tick() const { return claimed_tick_; }
 
  private:
   Attached check(const lt_control& c, const Settings& settings) const;
   bool somebody_drains(const lt_control& c) const;
-  int write_settings(const Settings& settings);
+  int write_settings(const Settings& settings, uint32_t generation);
 
   RemoteMemory memory_;
   LuaImage image_;
