@@ -15,7 +15,7 @@ mkdir -m 777 "$scratch/out"
 
 # What each way needs; docs/containers.md says the same for Docker and Kubernetes.
 case $via in
-  direct) rights=(--cap-drop all --user 33) # nothing but the same user ;;
+  direct) rights=(--cap-drop all --user 33) ;; # nothing but the same user
   *) rights=(--privileged) ;;
 esac
 case $via in
