@@ -22,7 +22,7 @@ for turn in 1 2; do
   "$analyze" --dump=calls "$bt_file" >"$scratch/dump"
   same "first report" "$(sed -n '2,3p' "$scratch/dump")" "S1 C1 D0 stack activate
 S1 C1 D1 frame server.lua:0"
-  grep -q 'D7 frame server.lua:8$' "$scratch/dump" || fail "$(head -20 "$scratch/dump")"
+  grep -q 'D7 frame server.lua:9$' "$scratch/dump" || fail "$(head -20 "$scratch/dump")"
   grep -q 'stack resumed' "$scratch/dump" || fail "the coroutine has no report"
   grep -q 'stop detach' "$scratch/dump" || fail "the end is missing: $(tail -3 "$scratch/dump")"
   calls=$("$analyze" --json "$bt_file" | jq '.functions[] | select(.name == "leaf") | .calls')

@@ -12,7 +12,7 @@
 # noise.
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-bin=$1
+bin=$(cd "$1" && pwd)
 luajit=$bin/luajit record=$bin/luatrace-record analyze=$bin/luatrace-analyze
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 probes=$here/../../probes
@@ -26,7 +26,7 @@ grep -q works "$scratch/works" ||
 
 trace() {
   timeout -s INT 60 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" || bt_failed "$@"
-  ! grep -q 'ERROR: .*\(load\|attach\)' "$scratch/bt.err" || bt_failed "$@"
+  ! grep -qE 'Error (loading|attaching)|Could not' "$scratch/bt.err" || bt_failed "$@"
 }
 
 attach() {
