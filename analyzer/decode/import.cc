@@ -19,8 +19,6 @@ constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
 // How long, and for how many hits, the report of a stack is waited for.
 constexpr uint64_t kAttaching = 3'000'000'000;
 constexpr size_t kAttachingHits = 1u << 18;
-// Between two beats of the script, and some more.
-constexpr uint64_t kBeat = 6'000'000;
 
 lt_file_header header(uint64_t start_ns, uint64_t start_real_ns) {
   lt_file_header h = make_file_header();
@@ -93,7 +91,10 @@ void Importer::hit(const Hit& hit, uint64_t offset) {
     last_process_ = &processes_[hit.pid];
     last_pid_ = hit.pid;
   }
-  last_process_->last = std::max(last_process_->last, hit.time);
+  if (hit.time >= last_process_->last) {
+    last_process_->last = hit.time;
+    last_process_->last_tid = hit.tid;
+  }
   if (last_process_->begun) return forward(hit);
   begin(*last_process_, hit);
 }
@@ -123,9 +124,10 @@ void Importer::forward(Hit hit) {
   hits_->hit(hit);
 }
 
-void Importer::total(uint32_t tid, uint32_t seq) {
+void Importer::total(uint32_t tid, uint32_t seq, uint32_t late) {
   const auto first = first_.find(tid);
-  hits_->total(tid, first == first_.end() ? seq : seq - first->second);
+  hits_->total(tid, seq - late - (first == first_.end() ? 0 : first->second));
+  if (late) alive_.insert(tid);
 }
 
 void Importer::set_ended(uint64_t leaving) {
@@ -167,10 +169,10 @@ void Importer::finish(uint64_t offset) {
   // Of a process of which nobody says that it is still there.
   for (auto& [pid, p] : processes_) {
     for (const Hit& h : p.before) forward(h);
-    const bool left = leaving_ && p.last > leaving_ + kBeat;
-    if (!p.ended && p.last && !left) end_process(pid, p.last);
+    const bool alive = leaving_ && (p.last > leaving_ || alive_.contains(p.last_tid));
+    if (!p.ended && p.last && !alive) end_process(pid, p.last);
   }
-  if (leaving_) hits_->end_at(leaving_ + kBeat);
+  if (leaving_) hits_->end_at(leaving_);
   hits_->finish();
   const HitCounters& c = hits_->counters();
   note("hits", c.hits);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/decode/diagnostics.h"
@@ -41,15 +42,15 @@ class Importer {
   Diagnostics& diagnostics() { return diag_; }
   // A hit, unless its time makes no sense: one wild time would make all later hits look late.
   void hit(const Hit& hit, uint64_t offset);
-  // The last number of a thread.
-  void total(uint32_t tid, uint32_t seq);
+  // The last number of a thread; and how many of its hits came after set_ended()'s time.
+  void total(uint32_t tid, uint32_t seq, uint32_t late = 0);
   void name_process(uint32_t pid, const std::string& name, uint32_t parent);
   // The process is gone. If nobody says so its last hit is the last that is known of it.
   void end_process(uint32_t pid, uint64_t time);
   // A malformed line or record.
   void bad(uint64_t offset, const std::string& what);
   void note(const std::string& key, uint64_t value);
-  // The end of the source was there: nothing is cut. From `leaving` on the tracer was leaving the
+  // The end of the source was there: nothing is cut. After `leaving` the tracer was leaving the
   // probes one by one (0: it does not say).
   void set_ended(uint64_t leaving);
   // The rest, and the end block. Throws Unreadable.
@@ -60,7 +61,8 @@ class Importer {
     std::string name;
     uint32_t parent = 0;
     uint32_t number = 0;
-    uint64_t last = 0;
+    uint64_t last = 0;  // hit: its time and thread
+    uint32_t last_tid = 0;
     bool ended = false;
     bool begun = false;
     std::vector<Hit> before;  // begun
@@ -81,6 +83,7 @@ class Importer {
   std::string note_;
   uint64_t dropped_ = 0;  // from before a report
   uint64_t leaving_ = 0;
+  std::unordered_set<uint32_t> alive_;  // threads that had hits after that
   bool ended_ = false;
 };
 

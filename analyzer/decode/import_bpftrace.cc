@@ -24,6 +24,7 @@ constexpr std::string_view kFirst = "#luatrace-bt 1 ";
 constexpr size_t kMaxLine = 4096;
 constexpr size_t kPart = 63;  // str(p, 64): a part of this length goes on in the next one
 constexpr size_t kMaxParts = 17;
+constexpr uint64_t kBeat = 6'000'000;  // ns: as long is a beat good for
 
 // Blank-separated numbers, one after the other.
 class Fields {
@@ -75,7 +76,7 @@ class BpftraceReader {
   bool hit(std::string_view text, HitKind kind);
   bool call(Fields& f, Hit& h);
   bool number_line(std::string_view text);
-  bool end(Fields f);
+  void end();
   size_t string_line(std::string_view ahead);
   bool string_for(char kind, Fields& f, std::string_view value);
   bool function(Fields f, bool lua);
@@ -90,6 +91,12 @@ class BpftraceReader {
   std::map<Key, Function> functions_;
   std::map<Key, uint64_t> unknown_;  // numbers given out before their description
   uint64_t numbers_ = 0;
+  struct Thread {
+    uint32_t seq = 0, late_hits = 0;
+    uint64_t late_beat = 0;
+  };
+  std::map<uint32_t, Thread> threads_;
+  uint64_t beat_ = 0;      // the last one
   uint64_t reported_ = 0;  // messages that bpftrace says it lost
 };
 
@@ -215,32 +222,53 @@ void BpftraceReader::tell(const Key& key, Function& f) {
 
 // -- Lines --
 
-// "Lost N events", "@seq[TID]: N"
-bool BpftraceReader::number_line(std::string_view text) {
-  constexpr std::string_view kLost = "Lost ", kSeq = "@seq[";
-  if (text.starts_with(kLost)) {
-    Fields f(text.substr(kLost.size()), 10);
-    const uint64_t n = f.next();
-    if (f.rest() != " events") return false;
-    reported_ += n;
-    return true;
+// MAP[TID]: N   Leaves tid alone if there is none.
+bool parse_map(std::string_view text, std::string_view map, uint32_t& tid, uint64_t& n) {
+  if (!text.starts_with(map)) return false;
+  text.remove_prefix(map.size());
+  if (text.starts_with('[')) {
+    Fields thread(text.substr(1), 10);
+    tid = thread.next32();
+    if (!thread.good() || !thread.rest().starts_with(']')) return false;
+    text = thread.rest().substr(1);
   }
-  if (!text.starts_with(kSeq)) return false;
-  Fields tid(text.substr(kSeq.size()), 10);
-  const uint32_t thread = tid.next32();
-  if (!tid.good() || !tid.rest().starts_with("]: ")) return false;
-  Fields seq(tid.rest().substr(3), 10);
-  const uint32_t last = seq.next32();
-  if (seq.done()) out_.total(thread, last);
-  return seq.done();
+  if (!text.starts_with(": ")) return false;
+  Fields number(text.substr(2), 10);
+  n = number.next();
+  return number.done();
 }
 
-// Z time beat
-bool BpftraceReader::end(Fields f) {
-  f.next();
-  const uint64_t beat = f.next();
-  if (f.done()) out_.set_ended(beat);
-  return f.done();
+// "Lost N events", and the maps that bpftrace prints at its end.
+bool BpftraceReader::number_line(std::string_view text) {
+  constexpr std::string_view kLost = "Lost ";
+  uint32_t tid = 0;
+  uint64_t n = 0;
+  if (text.starts_with(kLost)) {
+    Fields f(text.substr(kLost.size()), 10);
+    n = f.next();
+    if (f.rest() != " events") return false;
+    reported_ += n;
+  } else if (parse_map(text, "@seq", tid, n)) {
+    threads_[tid].seq = static_cast<uint32_t>(n);
+  } else if (parse_map(text, "@late_beat", tid, n)) {
+    threads_[tid].late_beat = n;
+  } else if (parse_map(text, "@late_hits", tid, n)) {
+    threads_[tid].late_hits = static_cast<uint32_t>(n);
+  } else if (parse_map(text, "@beat", tid, n)) {
+    beat_ = n;
+  } else {
+    // Printed only if the message that clears them got lost.
+    return text.starts_with("@known[") || text.starts_with("@anew[") || text.starts_with("@full") ||
+           text.starts_with("@nonce");
+  }
+  return true;
+}
+
+// What the maps say about the end.
+void BpftraceReader::end() {
+  for (const auto& [tid, t] : threads_)
+    if (t.seq) out_.total(tid, t.seq, t.late_beat == beat_ ? t.late_hits : 0);
+  if (beat_) out_.set_ended(beat_ + kBeat);
 }
 
 bool BpftraceReader::plain(std::string_view text) {
@@ -274,8 +302,6 @@ bool BpftraceReader::plain(std::string_view text) {
       return function(Fields(rest), true);
     case 'G':
       return function(Fields(rest), false);
-    case 'Z':
-      return end(Fields(rest));
     default:
       return false;
   }
@@ -329,6 +355,7 @@ void BpftraceReader::read(const std::function<void(uint64_t)>& progress) {
   }
   out_.note("messages-lost-by-bpftrace", reported_);
   const uint64_t offset = input_.offset();
+  end();
   out_.finish(offset);
   const uint64_t lost = out_.hits().lost_events();
   if (reported_ > lost)

@@ -39,7 +39,8 @@ bool parse(const std::string& text, std::map<uint32_t, uint32_t>& seqs, Line& li
       line.fields.push_back(value);
   }
   if (!numbered) line.seq = seqs[line.tid] + 1;
-  seqs[line.tid] = std::max(line.seq, seqs[line.tid]);
+  uint32_t& last = seqs[line.tid];
+  if (static_cast<int32_t>(line.seq - last) > 0) last = line.seq;  // It may have wrapped.
   return true;
 }
 
@@ -119,7 +120,7 @@ std::string bt_text(const std::string& hits, bool end) {
         << ":@dir/a_name_that_needs_two.lua" << n << "\nN 7 " << id << " beef " << n << ":f" << id
         << n << "\n";
   std::istringstream in(hits);
-  std::map<uint32_t, uint32_t> seqs;
+  std::map<uint32_t, uint32_t> seqs, late;
   for (std::string text; std::getline(in, text);) {
     text.erase(0, text.find_first_not_of(' '));
     Line l;
@@ -128,11 +129,12 @@ std::string bt_text(const std::string& hits, bool end) {
     else if (parse(text, seqs, l)) {
       out << l.kind << ' ' << l.time << " 7 " << l.tid << ' ' << l.seq;
       for (uint64_t f : l.fields) out << ' ' << f;
+      if (l.time > kStart + kBeat + 6'000'000) late[l.tid]++;
       out << (strchr("ERT", l.kind) ? " beef\n" : "\n");
     }
   }
   if (!end) return out.str();
-  out << "Z " << kStart + 0xffffff << " " << kStart + 0xfffff0 << "\n\n";
+  out << "\n\n@beat: " << std::dec << kStart + kBeat << "\n";
   for (const auto& [tid, seq] : seqs) out << "@seq[" << std::dec << tid << "]: " << seq << "\n";
   return out.str();
 }

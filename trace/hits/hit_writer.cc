@@ -32,7 +32,7 @@ struct HitWriter::Impl {
   void add(const Hit& hit);
   void drain(uint64_t until);
   void take(const Hit& hit);
-  void behind_end(HitThread& thread);
+  bool behind_end(const Hit& hit) const;
   void late(const Hit& hit);
   bool count(const Hit& hit, HitThread& thread);
   void take_loss(const Hit& hit);
@@ -130,11 +130,12 @@ void HitWriter::Impl::let_go(HitThread& thread, uint64_t state) {
   thread.waits = false;  // only now: so that it does not wait again
 }
 
-// A hit that is not written still tells what is missing before it.
-void HitWriter::Impl::behind_end(HitThread& thread) {
-  const uint64_t missing = std::exchange(thread.missing, 0);
-  if (missing > 0 && thread.stream && !thread.stream->stopped())
-    thread.stream->loss(missing, thread.time, end);
+// Did the tracer see this one while it was leaving?
+bool HitWriter::Impl::behind_end(const Hit& hit) const {
+  if (end == UINT64_MAX) return false;
+  const auto total = totals.find(hit.tid);
+  if (hit.seq == 0 || total == totals.end()) return hit.time > end;
+  return static_cast<int32_t>(hit.seq - total->second) > 0;
 }
 
 void HitWriter::Impl::take(const Hit& hit) {
@@ -147,8 +148,7 @@ void HitWriter::Impl::take(const Hit& hit) {
     shared.counters.dropped++;
     return;
   }
-  if (!count(hit, *t)) return;
-  if (hit.time > end) return behind_end(*t);
+  if (behind_end(hit) || !count(hit, *t)) return;
   if (t->waits) {
     const bool told = hit.kind == HitKind::kStack && hit.L == t->held.what;
     let_go(*t, told && t->missing == 0 ? hit.state : 0);
@@ -231,7 +231,7 @@ void HitWriter::flush() {
 void HitWriter::finish() {
   Impl& i = *impl_;
   i.drain(UINT64_MAX);
-  const uint64_t end = std::min(last_time(), i.end);
+  const uint64_t end = i.end == UINT64_MAX ? last_time() : i.end;
   for (auto& [tid, t] : i.threads)
     if (t.waits) i.let_go(t, 0);
   for (const auto& [tid, seq] : i.totals) {

@@ -89,11 +89,12 @@ class HitWriter {
   void hit(const Hit& hit);
   // Hits are missing that no seq tells.
   void lost(const HitLoss& loss);
-  // The last seq that a thread counted: what is missing behind its last hit is lost, too.
+  // The last seq that a thread counted (or, see end_at(), the last one to be believed): what is
+  // missing behind its last hit is lost, too.
   void total(uint32_t tid, uint32_t seq);
 
-  // Hits later than this are not to be believed (the tracer was leaving): they are used to find out
-  // what was lost before, and not written. Before finish(), while they are in the window.
+  // What is later than this, and behind the total() of its thread, is not to be believed: the
+  // tracer was leaving its probes. It is left out. Before finish(), while it is in the window.
   void end_at(uint64_t time);
 
   // All hits up to this time have been given. For live sources, now and then.
