@@ -24,11 +24,17 @@ po::options_description visible_options() {
   add("folded", optional("-"), "[=FILE] write folded stacks with self times");
   add("unit", po::value<std::string>(), "of folded weights: ns (default), us or ms");
   add("json", optional("-"), "[=FILE] write everything but the call tree as JSON");
+  add("format", po::value<std::string>(), "NAME: write the profile for another program");
+  add("output,o", po::value<std::string>(), "FILE of --format (standard output)");
+  add("frames", po::value<std::string>(), "names of frames: ours (default), L or @");
+  add("source-root", po::value<std::string>(), "directory that file names are relative to");
   add("dump", optional("text"),
       "[=calls] print the events as text; =calls: without times, by depth");
   add("convert", po::value<std::string>(), "=OUT write the (text) trace as a binary one");
   add("sysroot", po::value<std::string>(),
       "directory below which libraries of the program are found");
+  add("debug-dir", po::value<std::vector<std::string>>(),
+      "directory with debug files, as /usr/lib/debug (may be repeated)");
   add("strict", "exit status 3 if anything was lost, damaged or inferred");
   add("color", po::value<std::string>(), "auto (default), always or never");
   add("quiet,q", "no summary, no progress");
@@ -66,6 +72,16 @@ uint64_t read_unit(const po::variables_map& vm) {
   throw UsageError("--unit: ns, us or ms, not '" + unit + "'");
 }
 
+void read_exports(const po::variables_map& vm, ExportOptions& out) {
+  if (vm.count("format")) out.format = vm["format"].as<std::string>();
+  if (vm.count("output")) out.output = vm["output"].as<std::string>();
+  if (vm.count("source-root")) out.source_root = vm["source-root"].as<std::string>();
+  if (!out.format.empty() && !find_format(out.format)) throw UsageError(unknown_format(out.format));
+  const std::string frames = vm.count("frames") ? vm["frames"].as<std::string>() : "ours";
+  if (!parse_frame_style(frames, out.style))
+    throw UsageError("--frames: ours, L or @, not '" + frames + "'");
+}
+
 Options read(const po::variables_map& vm) {
   Options o;
   auto text = [&](const char* key, std::optional<std::string>& to) {
@@ -78,9 +94,12 @@ Options read(const po::variables_map& vm) {
   text("flame", o.flame);
   if (vm.count("file")) o.files = vm["file"].as<std::vector<std::string>>();
   if (vm.count("sysroot")) o.sysroot = vm["sysroot"].as<std::string>();
+  if (vm.count("debug-dir")) o.debug_dirs = vm["debug-dir"].as<std::vector<std::string>>();
   o.strict = vm.count("strict");
   o.quiet = vm.count("quiet");
   o.unit_ns = read_unit(vm);
+  read_exports(vm, o.exports);
+  o.exports.unit_ns = o.unit_ns;
   read_summary(vm, o.summary);
   if (o.dump && *o.dump != "text" && *o.dump != "calls")
     throw UsageError("--dump: nothing or =calls, not '" + *o.dump + "'");

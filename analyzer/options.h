@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/export/formats.h"
 #include "analyzer/render/summary.h"
 
 namespace luatrace {
@@ -21,9 +22,11 @@ struct Options {
   std::optional<std::string> folded;   // File, "-": standard output.
   std::optional<std::string> json;     // The same.
   std::optional<std::string> flame;    // File; "": next to the trace.
+  ExportOptions exports;
   SummaryOptions summary;
   uint64_t unit_ns = 1;  // Of the weights of --folded.
   std::string sysroot;
+  std::vector<std::string> debug_dirs;
   bool strict = false;
   bool quiet = false;  // No progress, no summary.
 };

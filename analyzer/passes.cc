@@ -112,7 +112,7 @@ void complain(const std::string& text) {
 }
 
 void dump_files(Session& session) {
-  Symbolizer symbols(session.options.sysroot, complain);
+  Symbolizer symbols(session.options.sysroot, complain, session.options.debug_dirs);
   each_file(session, [&](const std::string&, Input& input, Diagnostics& diag) {
     if (session.options.dump == "calls") return dump_calls(input, diag, symbols);
     DumpSink sink(std::cout);
@@ -140,7 +140,7 @@ void convert_file(Session& session) {
 
 Report analyze_files(Session& session) {
   Report report;
-  Symbolizer symbols(session.options.sysroot, complain);
+  Symbolizer symbols(session.options.sysroot, complain, session.options.debug_dirs);
   each_file(session, [&](const std::string& path, Input& input, Diagnostics& diag) {
     Profile profile;
     Streams<Profile> streams(profile, diag);
@@ -161,7 +161,12 @@ void write_outputs(Session& session, const Report& report) {
   if (o.json) write_to(session, *o.json, [&](std::ostream& out) { write_json(out, report); });
   if (o.folded)
     write_to(session, *o.folded, [&](std::ostream& out) { write_folded(out, report, o.unit_ns); });
-  bool busy = o.json == "-" || o.folded == "-" || o.flame == "-";
+  if (!o.exports.format.empty())
+    write_to(session, o.exports.output, [&](std::ostream& out) {
+      find_format(o.exports.format)->write(out, report, o.exports);
+    });
+  bool exported = !o.exports.format.empty() && o.exports.output == "-";
+  bool busy = exported || o.json == "-" || o.folded == "-" || o.flame == "-";
   if (!busy && !o.quiet) print_summary(std::cout, report, o.summary);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;

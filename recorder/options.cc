@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "recorder/text.h"
+#include "trace/packing.h"
 
 namespace luatrace {
 namespace {
@@ -39,7 +40,7 @@ const char* const kNotes =
     "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).\n";
 
 struct Raw {
-  std::string ring_size, max_size;
+  std::string ring_size, max_size, compression;
   int64_t max_depth = 0;
 };
 
@@ -57,6 +58,8 @@ po::options_description describe(Options& o, Raw& raw) {
       "memory between program and recorder, per Lua state");
   add("block", po::bool_switch(&o.block),
       "make the program wait when that memory is full, instead of dropping events");
+  add("compress", po::value(&raw.compression)->implicit_value("1")->value_name("LEVEL"),
+      "[=LEVEL] compress the trace with zstd, 1 (default: fast) to 19 (small)");
   add("max-size", po::value(&raw.max_size)->value_name("SIZE"),
       "end the recording before FILE becomes larger; the command goes on");
   add("max-depth", po::value(&raw.max_depth)->value_name("N"),
@@ -90,7 +93,7 @@ int find_command(int argc, char** argv, const po::options_description& d) {
     const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(0, 2);
     const auto* option = d.find_nothrow(name, is_long);
     const bool has_value = is_long ? word.find('=') != word.npos : word.size() > 2;
-    if (option != nullptr && option->semantic()->max_tokens() > 0 && !has_value) i++;
+    if (option != nullptr && option->semantic()->min_tokens() > 0 && !has_value) i++;
   }
   return argc;
 }
@@ -101,6 +104,14 @@ uint64_t size_option(const char* name, const std::string& text, uint64_t least, 
     throw UsageError(std::string(name) + ": '" + text + "' is not a size between " +
                      grouped(least) + " and " + grouped(most) + " bytes");
   return *n;
+}
+
+int compression_level(const std::string& text) {
+  int level = 0;
+  for (const char c : text) level = isdigit(c) && level < 100 ? level * 10 + (c - '0') : 100;
+  if (level < kMinCompression || level > kMaxCompression)
+    throw UsageError("--compress: '" + text + "' is not a level from 1 to 19");
+  return level;
 }
 
 void check_globs(const char* name, const std::vector<std::string>& globs) {
@@ -133,6 +144,7 @@ void check(Options& o, const Raw& raw) {
     o.ring_size = size_option("--ring-size", raw.ring_size, kMinRing, kMaxRing);
   if (!raw.max_size.empty())
     o.max_size = size_option("--max-size", raw.max_size, kMinFile, UINT64_MAX >> 1);
+  if (!raw.compression.empty()) o.compression = compression_level(raw.compression);
   if (raw.max_depth < 0 || raw.max_depth > 1000000000)
     throw UsageError("--max-depth must be between 1 and 1,000,000,000");
   o.max_depth = static_cast<uint32_t>(raw.max_depth);

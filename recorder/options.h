@@ -15,6 +15,7 @@ struct Options {
   std::string c_functions;  // empty: not said
   uint64_t ring_size = 0;   // bytes, 0: not said
   bool block = false;
+  int compression = 0;     // level, 0: none
   uint64_t max_size = 0;   // bytes, 0: no limit
   uint32_t max_depth = 0;  // 0: no limit
   double seconds = 0;      // 0: no limit

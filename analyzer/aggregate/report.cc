@@ -171,6 +171,7 @@ void add_to_report(Report& report, const std::string& path, const Streams<Profil
   report.files.push_back(std::move(file));
   report.bytes += bytes;
   report.trust += trust;
+  if (!report.start_real_ns) report.start_real_ns = streams.clock().start_real_ns;
   report.cost_ns += cost_of(streams, trust.events);
   add_sums(report, streams);
   Merger merger(report, streams, profile, symbols);

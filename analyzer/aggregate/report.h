@@ -50,8 +50,9 @@ struct Report {
   std::vector<ReportFunction> functions;
   CallTree tree;  // In ns; without nodes for coroutines: their calls hang below the resumer's.
   Trust trust;
-  uint64_t duration_ns = 0;  // From the first to the last event.
-  uint64_t traced_ns = 0;    // Sum over the streams; = self of all functions + idle + gap.
+  uint64_t start_real_ns = 0;  // Wall clock when the first recording began, 0: unknown.
+  uint64_t duration_ns = 0;    // From the first to the last event.
+  uint64_t traced_ns = 0;      // Sum over the streams; = self of all functions + idle + gap.
   uint64_t self_ns = 0;
   uint64_t idle_ns = 0;  // No call was open.
   uint64_t gap_ns = 0;   // Nothing is known.

@@ -16,6 +16,11 @@ namespace luatrace {
 namespace {
 
 constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
+// How long, and for how many hits, the report of a stack is waited for.
+constexpr uint64_t kAttaching = 3'000'000'000;
+constexpr size_t kAttachingHits = 1u << 18;
+// Between two beats of the script, and some more.
+constexpr uint64_t kBeat = 6'000'000;
 
 lt_file_header header(uint64_t start_ns, uint64_t start_real_ns) {
   lt_file_header h = make_file_header();
@@ -89,7 +94,43 @@ void Importer::hit(const Hit& hit, uint64_t offset) {
     last_pid_ = hit.pid;
   }
   last_process_->last = std::max(last_process_->last, hit.time);
+  if (last_process_->begun) return forward(hit);
+  begin(*last_process_, hit);
+}
+
+// Waits for the report that says that all probes are attached to.
+void Importer::begin(Process& p, const Hit& hit) {
+  const bool report = hit.kind == HitKind::kStack;
+  p.before.push_back(hit);
+  const bool patient = p.before.size() < kAttachingHits &&
+                       hit.time - std::min(hit.time, p.before[0].time) < kAttaching;
+  if (!report && patient) return;
+  p.begun = true;
+  const std::vector<Hit> hits = std::move(p.before);
+  for (Hit h : hits) {
+    if (report && h.time < hit.time) {
+      first_[h.tid] = std::max(first_[h.tid], h.seq);
+      h.seq = 0;
+      if (h.kind != HitKind::kOpen && ++dropped_) continue;
+    }
+    forward(h);
+  }
+}
+
+void Importer::forward(Hit hit) {
+  const auto first = first_.empty() ? first_.end() : first_.find(hit.tid);
+  if (first != first_.end() && hit.seq) hit.seq -= first->second;
   hits_->hit(hit);
+}
+
+void Importer::total(uint32_t tid, uint32_t seq) {
+  const auto first = first_.find(tid);
+  hits_->total(tid, first == first_.end() ? seq : seq - first->second);
+}
+
+void Importer::set_ended(uint64_t leaving) {
+  ended_ = true;
+  leaving_ = leaving;
 }
 
 void Importer::name_process(uint32_t pid, const std::string& name, uint32_t parent) {
@@ -124,11 +165,16 @@ void Importer::finish(uint64_t offset) {
     diag_.say(offset, "the output has no end: its tracer was killed, or the file is cut");
   }
   // Of a process of which nobody says that it is still there.
-  for (auto& [pid, p] : processes_)
-    if (!p.ended && p.last) end_process(pid, p.last);
+  for (auto& [pid, p] : processes_) {
+    for (const Hit& h : p.before) forward(h);
+    const bool left = leaving_ && p.last > leaving_ + kBeat;
+    if (!p.ended && p.last && !left) end_process(pid, p.last);
+  }
+  if (leaving_) hits_->end_at(leaving_ + kBeat);
   hits_->finish();
   const HitCounters& c = hits_->counters();
   note("hits", c.hits);
+  note("left-out-while-attaching", dropped_);
   note("late", c.late);
   note("repeated", c.repeated);
   note("holes-not-told", c.odd);

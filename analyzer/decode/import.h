@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/input.h"
@@ -26,6 +27,10 @@ std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diagnostics,
                                     const std::function<void(uint64_t)>& progress);
 
 // What the readers of both formats share: where hits go, and what is known besides.
+//
+// A tracer attaches to one probe after the other, and the one for the VM's report of the stack is
+// attached to last. So the hits of a process before its first report were seen by some probes only,
+// and are left out; if no report comes (a forked child) they are taken as they are.
 class Importer {
  public:
   // fd: the temporary file; start: what the source says of its clock.
@@ -36,14 +41,17 @@ class Importer {
   Diagnostics& diagnostics() { return diag_; }
   // A hit, unless its time makes no sense: one wild time would make all later hits look late.
   void hit(const Hit& hit, uint64_t offset);
+  // The last number of a thread.
+  void total(uint32_t tid, uint32_t seq);
   void name_process(uint32_t pid, const std::string& name, uint32_t parent);
   // The process is gone. If nobody says so its last hit is the last that is known of it.
   void end_process(uint32_t pid, uint64_t time);
   // A malformed line or record.
   void bad(uint64_t offset, const std::string& what);
   void note(const std::string& key, uint64_t value);
-  // The end of the source was there: nothing is cut.
-  void set_ended() { ended_ = true; }
+  // The end of the source was there: nothing is cut. From `leaving` on the tracer was leaving the
+  // probes one by one (0: it does not say).
+  void set_ended(uint64_t leaving);
   // The rest, and the end block. Throws Unreadable.
   void finish(uint64_t offset);
 
@@ -54,7 +62,11 @@ class Importer {
     uint32_t number = 0;
     uint64_t last = 0;
     bool ended = false;
+    bool begun = false;
+    std::vector<Hit> before;  // begun
   };
+  void begin(Process& p, const Hit& hit);
+  void forward(Hit hit);
   uint32_t write_process(uint32_t pid, uint64_t time);
 
   Diagnostics& diag_;
@@ -65,7 +77,10 @@ class Importer {
   uint32_t last_pid_ = 0;
   Process* last_process_ = nullptr;
   uint32_t numbers_ = 0;
+  std::unordered_map<uint32_t, uint32_t> first_;  // of threads: what to take from their seq
   std::string note_;
+  uint64_t dropped_ = 0;  // from before a report
+  uint64_t leaving_ = 0;
   bool ended_ = false;
 };
 

@@ -75,6 +75,7 @@ class BpftraceReader {
   bool hit(std::string_view text, HitKind kind);
   bool call(Fields& f, Hit& h);
   bool number_line(std::string_view text);
+  bool end(Fields f);
   size_t string_line(std::string_view ahead);
   bool string_for(char kind, Fields& f, std::string_view value);
   bool function(Fields f, bool lua);
@@ -174,7 +175,7 @@ std::string BpftraceReader::joined(const Function& f) const {
   return all;
 }
 
-// C pid id pointer part  N pid id pointer  Y pid id pointer  P pid; `value` is the string
+// C pid id pointer part  N pid id pointer  P pid; `value` is the string
 bool BpftraceReader::string_for(char kind, Fields& f, std::string_view value) {
   const uint32_t pid = f.next32();
   if (kind == 'P') {
@@ -188,11 +189,8 @@ bool BpftraceReader::string_for(char kind, Fields& f, std::string_view value) {
   Function& function = functions_[key];
   if (kind == 'C') {
     function.parts[part] = value;
-  } else if (kind == 'Y') {
-    function.next.certain = !value.empty() && !value.starts_with("0x");
-    if (function.next.certain) function.next.name = value.substr(0, value.find('+'));
   } else {
-    if (!function.next.certain) function.next.name = value;
+    function.next.name = value;
     tell(key, function);
   }
   return true;
@@ -233,8 +231,16 @@ bool BpftraceReader::number_line(std::string_view text) {
   if (!tid.good() || !tid.rest().starts_with("]: ")) return false;
   Fields seq(tid.rest().substr(3), 10);
   const uint32_t last = seq.next32();
-  if (seq.done()) out_.hits().total(thread, last);
+  if (seq.done()) out_.total(thread, last);
   return seq.done();
+}
+
+// Z time beat
+bool BpftraceReader::end(Fields f) {
+  f.next();
+  const uint64_t beat = f.next();
+  if (f.done()) out_.set_ended(beat);
+  return f.done();
 }
 
 bool BpftraceReader::plain(std::string_view text) {
@@ -269,8 +275,7 @@ bool BpftraceReader::plain(std::string_view text) {
     case 'G':
       return function(Fields(rest), false);
     case 'Z':
-      out_.set_ended();
-      return Fields(rest).good();
+      return end(Fields(rest));
     default:
       return false;
   }
@@ -294,7 +299,7 @@ size_t BpftraceReader::string_line(std::string_view ahead) {
 // Takes one line; `ahead` is what follows its beginning, newlines included. How many bytes that
 // were.
 size_t BpftraceReader::line(std::string_view text, std::string_view ahead) {
-  if (text.size() > 2 && text[1] == ' ' && std::strchr("CNYP", text[0])) {
+  if (text.size() > 2 && text[1] == ' ' && std::strchr("CNP", text[0])) {
     if (const size_t taken = string_line(ahead)) return taken;
   } else if (plain(text)) {
     return text.size() + 1;

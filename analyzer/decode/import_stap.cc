@@ -82,6 +82,7 @@ void StapReader::hit(const uint8_t* p, HitKind kind) {
     h.state = h.what;
     h.frame = get<uint32_t>(p, 20);
     h.value = 0;
+    h.reason = Hit::kNoReason;
   }
   if (last_tid_ != h.tid || last_pid_ == 0) {
     const auto it = pids_.find(h.tid);
@@ -151,7 +152,7 @@ void StapReader::tell(uint32_t number, Function& f, bool anyway) {
 }
 
 void StapReader::end(const uint8_t* p) {
-  out_.set_ended();
+  out_.set_ended(0);
   out_.note("hits-counted-by-script", get<uint64_t>(p, 8));
   const auto unprinted = get<uint64_t>(p, 16);
   if (unprinted == 0) return;
@@ -236,7 +237,7 @@ void StapReader::read(const std::function<void(uint64_t)>& progress) {
       out_.hit(h, input_.offset());
     }
   for (auto& [number, f] : functions_) tell(number, f, f.text[0].size() + f.text[1].size() > 0);
-  for (const auto& [tid, seq] : totals_) out_.hits().total(tid, seq);
+  for (const auto& [tid, seq] : totals_) out_.total(tid, seq);
   out_.finish(input_.offset());
 }
 

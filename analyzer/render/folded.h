@@ -13,5 +13,8 @@ namespace luatrace {
 // and what they lose by rounding is not moved elsewhere. In names ';' becomes ':' and control
 // characters are escaped.
 void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns);
+// The same with other names; one for each function of the report, in its order.
+void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
+                  std::vector<std::string> names);
 
 }  // namespace luatrace

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "recorder/backend.h"
 #include "recorder/bpf/source.h"
@@ -45,8 +46,10 @@ Settings settings_of(const Options& o) {
 }
 
 std::string means_text(const Means& m) {
-  return std::string(m.width == Width::kWide ? "wide" : "narrow") + " sites, " +
-         (m.mechanism == Mechanism::kMulti ? "one link" : "a perf event for each");
+  std::string text = m.width == Width::kWide ? "wide sites" : "narrow sites";
+  if (m.kills_children && m.width == Width::kNarrow)
+    text += " (with wide ones this kernel would kill forked children)";
+  return text + (m.mechanism == Mechanism::kMulti ? ", one link" : ", a perf event for each");
 }
 
 }  // namespace
@@ -87,7 +90,7 @@ class BpfBackend : public Backend {
   std::vector<pid_t> execs_;
   std::map<pid_t, uint64_t> first_;  // ns after attaching
   SourceTotals totals_;
-  bool shared_ = false;
+  bool shared_ = false, warned_ = false;
 };
 
 std::string BpfBackend::begin() {
@@ -120,6 +123,9 @@ Attached BpfBackend::attach(pid_t pid) {
   host_.drainer().call([&] { source_->begin(pid, output, number); });
   live_.insert_or_assign(pid, Live{Waker(pid), monotonic_ns()});
   host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + means_text(means));
+  if (means.kills_children && means.width == Width::kWide && !std::exchange(warned_, true))
+    say("--bpf-site wide: with this kernel, a child that the process forks dies of SIGSEGV when it "
+        "runs Lua");
   return {};
 }
 
@@ -191,6 +197,9 @@ void BpfBackend::stop() {
 std::vector<std::string> BpfBackend::remarks() {
   std::vector<std::string> all;
   const std::lock_guard lock(mutex_);
+  host_.detail(grouped(totals_.hits) + " hits came, " + grouped(totals_.lost) + " were lost");
+  if (totals_.late_names > 0)
+    host_.detail(grouped(totals_.late_names) + " names were read late: BPF did not find them in memory");
   if (totals_.unread_names > 0)
     all.push_back(grouped(totals_.unread_names) +
                   " names could not be read: the process had ended, or their memory was gone");

@@ -69,7 +69,6 @@ MappedLua MappedFiles::look(pid_t pid) {
     const Known& known = read(fd, m.path, st.st_dev, st.st_ino);
     if (known.file) found.files.push_back(known.file);
     if (!known.problem.empty()) found.problems.push_back(known.problem);
-    if (!known.file && m.path.find("luajit") != m.path.npos) found.unprobed = m.path;
   }
   return found;
 }

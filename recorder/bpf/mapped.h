@@ -40,7 +40,6 @@ class LuaFile {
 struct MappedLua {
   std::vector<std::shared_ptr<LuaFile>> files;
   std::vector<std::string> problems;  // of files that look like ours but cannot be used
-  std::string unprobed;               // a file that looks like a LuaJIT without probes, or empty
   bool readable = false;              // the process's mappings could be read
 };
 

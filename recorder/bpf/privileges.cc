@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "recorder/lua_image.h"
 #include "recorder/process.h"
 #include "recorder/text.h"
 
@@ -77,6 +78,7 @@ std::vector<std::string> missing_for_bpf() {
 
 Refused explain(const Failure& failure) {
   std::string text = failure.text;
+  if (failure.error == ESRCH) return {Refused::kGone, "does not exist any more"};
   if (!Program::not_built().empty()) return {Refused::kOther, text};
   for (const std::string& line : missing_for_bpf()) text += "; " + line;
   const bool right = failure.error == EPERM || failure.error == EACCES;
@@ -84,14 +86,14 @@ Refused explain(const Failure& failure) {
 }
 
 Refused nothing_to_attach(pid_t pid, const MappedLua& lua) {
-  if (process_is_gone(pid)) return {Refused::kGone, "it does not exist"};
-  if (!lua.readable)
-    return {Refused::kNoRight, "its memory map cannot be read: another user's, or a kernel thread"};
-  if (!lua.problems.empty()) return {Refused::kNoLua, lua.problems[0]};
-  if (!lua.unprobed.empty())
-    return {Refused::kNoLua, "it uses " + printable(lua.unprobed) +
-                                 ", a LuaJIT without probes: it must run with that of luatrace"};
-  return {Refused::kNoLua, "it has no LuaJIT (none is mapped)"};
+  if (process_is_gone(pid)) return {Refused::kGone, "does not exist any more"};
+  if (!lua.readable) {
+    std::string text = "cannot be looked at: its memory map is not readable";
+    for (const std::string& line : missing_for_bpf()) text += "; " + line;
+    return {Refused::kNoRight, text};
+  }
+  if (!lua.problems.empty()) return {Refused::kNoLua, "cannot be recorded: " + lua.problems[0]};
+  return {Refused::kNoLua, explain_no_lua(pid, find_lua(pid))};
 }
 
 }  // namespace luatrace::bpf

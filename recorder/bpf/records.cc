@@ -37,7 +37,6 @@ void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
   Attached* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
   if (a == nullptr || hit.time > stop_ns_) return;
-  totals_.hits++;
   if (!std::exchange(a->began, true))
     firsts_.emplace_back(a->pid, std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
   if (!a->waits) return use(*a, hit);
@@ -61,8 +60,9 @@ void Source::give_held(Attached& a) {
 }
 
 void Source::use(Attached& a, const ltb_hit& hit) {
-  if (a.sink->ended) return;
   const uint32_t kind = ltb_kind(hit.where);
+  totals_.hits += kind < LTB_NPROBES ? 1 : 0;
+  if (a.sink->ended || (++a.sink->unchecked > kCheckPause && !has_room(*a.sink))) return;
   if (kind <= LTB_CRETURN)
     take_call(a, hit, kind);
   else if (kind >= LTB_CREATE && kind <= LTB_END)

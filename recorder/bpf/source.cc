@@ -16,7 +16,7 @@
 namespace luatrace::bpf {
 namespace {
 
-constexpr uint64_t kMostAtOnce = 1u << 18;  // records per ring and look
+constexpr uint64_t kMostAtOnce = 1u << 18;    // records per ring and look
 constexpr uint32_t kSlots = LTB_SLOTS - 2;  // the others are the self test's
 constexpr uint64_t kLookPause = 100'000'000;  // ns between looks after the outputs
 
@@ -47,18 +47,23 @@ Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
   return *sinks_.emplace_back(std::move(sink));
 }
 
-// Everything to the kernel, so that not much is missing if this process is killed. An output that
-// has reached its limit, or cannot be written, gets its last words at once.
-void Source::look_after(Sink& sink) {
+// Everything to the kernel, so that not much is missing if this process is killed.
+void Source::flush(Sink& sink) {
   if (sink.ended) return;
   sink.hits->flush();
-  Output& output = *sink.output;
-  output.writer().flush();
-  const HitCounters& c = sink.hits->counters();
-  const uint64_t more = 24 * (c.hits - std::exchange(sink.seen, c.hits)) + 256 * c.streams;
-  if (output.fits(more)) return;
+  sink.output->writer().flush();
+  has_room(sink);
+}
+
+// An output that has reached its limit, or cannot be written, gets its last words at once.
+bool Source::has_room(Sink& sink) {
+  constexpr uint64_t kStream = LT_RING_BLOCK_SIZE + 1024;  // words that are not written yet
+  sink.unchecked = 0;
+  const uint64_t streams = sink.hits->counters().streams + 1;
+  if (sink.output->fits(streams * kStream + kCheckPause * 24)) return true;
   end_sink(sink);
-  output.announce_early_end();
+  sink.output->announce_early_end();
+  return false;
 }
 
 void Source::end_sink(Sink& sink) {
@@ -90,6 +95,7 @@ Failure Source::load(const ProbedFile& layout, Program** program) {
     if (failure) continue;
     means_.mechanism = m;
     means_.width = settings_.width.value_or(test.width);
+    means_.kills_children = test.kills_children;
     settings_.mechanism = m;
     *program = programs_.emplace_back(std::move(p)).get();
     return {};
@@ -108,6 +114,7 @@ Failure Source::attach_files(Attached& a, const MappedLua& lua) {
     if (std::find(a.files.begin(), a.files.end(), file) != a.files.end()) continue;
     Program* program = nullptr;
     Failure f = load(file->probed(), &program);
+    if (a.files.empty()) a.added_ns = monotonic_ns();
     if (!f) f = program->attach(*file, a.pid, a.slot, means_.width, &means_.shared);
     if (f) return f;
     a.files.push_back(file);
@@ -124,7 +131,6 @@ Refused Source::add(pid_t pid) {
   auto a = std::make_unique<Attached>(
       Attached{pid, *slot, nullptr, next_image_++, ProcessStrings(pid)});
   a->strings.restart();
-  a->added_ns = monotonic_ns();
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);
   if (!failure) return by_pid_.emplace(pid, std::move(a)), Refused{};
@@ -154,7 +160,7 @@ uint64_t Source::drain() {
   const uint64_t now = monotonic_ns();
   if (now < look_due_ns_) return records;
   look_due_ns_ = now + kLookPause;
-  for (const auto& sink : sinks_) look_after(*sink);
+  for (const auto& sink : sinks_) flush(*sink);
   return records;
 }
 

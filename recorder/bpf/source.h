@@ -39,12 +39,13 @@ struct Settings {
 struct Means {
   Mechanism mechanism = Mechanism::kEach;
   Width width = Width::kNarrow;
+  bool kills_children = false;  // wide sites of this kernel do: see self_test.h
   bool shared = false;  // another tool has sites at the same places: the beginning is not clean
 };
 
 struct SourceTotals {
-  uint64_t hits = 0;
-  uint64_t lost = 0;          // hits that found no room
+  uint64_t hits = 0;          // of probes, that came
+  uint64_t lost = 0;          // that found no room
   uint64_t unread_names = 0;  // strings that could not be read from anywhere
   uint64_t late_names = 0;    // that the BPF program could not read, but we could
 };
@@ -89,7 +90,7 @@ class Source {
     std::shared_ptr<Output> output;
     std::unique_ptr<HitWriter> hits;
     uint64_t gaps = 0, lost_ns = 0;
-    uint64_t seen = 0;  // hits at the last look
+    uint64_t unchecked = 0;  // hits since it was asked whether there is room
     bool ended = false;  // takes nothing more
   };
   struct Attached {
@@ -110,11 +111,13 @@ class Source {
     uint64_t last_state = 0;  // and its number: mostly it is the same again
     uint32_t last_number = 0;
   };
+  static constexpr uint64_t kCheckPause = 2048;  // hits between questions for room
   Failure load(const ProbedFile& layout, Program** program);
   Failure attach_files(Attached& a, const MappedLua& lua);
   std::optional<uint32_t> free_slot() const;
   Sink& sink_of(const std::shared_ptr<Output>& output);
-  void look_after(Sink& sink);
+  void flush(Sink& sink);
+  bool has_room(Sink& sink);
   void end_sink(Sink& sink);
   void give_held(Attached& a);
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/export/formats.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "analyzer/export/names.h"
+#include "analyzer/render/folded.h"
+#include "analyzer/render/json.h"
+
+namespace luatrace {
+namespace {
+
+void folded(std::ostream& out, const Report& report, const ExportOptions& options) {
+  std::vector<std::string> labels;
+  for (const auto& name : frame_names(report, options)) labels.push_back(name.label);
+  write_folded(out, report, options.unit_ns, std::move(labels));
+}
+
+void json(std::ostream& out, const Report& report, const ExportOptions&) {
+  write_json(out, report);
+}
+
+constexpr ExportFormat kFormats[] = {
+    {"folded", "folded stacks, for flamegraph.pl and its like", folded},
+    {"speedscope", "speedscope's JSON", write_speedscope},
+    {"pprof", "pprof's protobuf, compressed", write_pprof},
+    {"callgrind", "callgrind's profile, for KCachegrind and callgrind_annotate", write_callgrind},
+    {"csv", "one row for each function", write_functions_csv},
+    {"json", "everything but the call tree, as --json", json},
+    {"luaprofile", "the CSV of LuaProfile", write_luaprofile},
+    {"xmake", "the table of xmake's profiler", write_xmake},
+};
+
+}  // namespace
+
+std::span<const ExportFormat> export_formats() {
+  return kFormats;
+}
+
+const ExportFormat* find_format(const std::string& name) {
+  auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
+                            [&](const ExportFormat& f) { return name == f.name; });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+std::string unknown_format(const std::string& name) {
+  std::string text = "--format: '" + name + "' is none of";
+  for (const auto& f : kFormats) text += std::string(&f == kFormats ? " " : ", ") + f.name;
+  return text;
+}
+
+bool parse_frame_style(const std::string& text, FrameStyle& out) {
+  if (text == "ours") return out = FrameStyle::kOurs, true;
+  if (text == "L") return out = FrameStyle::kTagged, true;
+  if (text == "@") return out = FrameStyle::kAtFile, true;
+  return false;
+}
+
+}  // namespace luatrace
