@@ -34,4 +34,15 @@ wait_for "the switches to be off" all_off "$name"
 changed=$(podman diff "$name" | grep -vE '^. /(etc|run|app)' || true)
 [ -z "$changed" ] || fail "the container's files changed: $changed"
 load "$name" 1
+
+# The container's own number of the process, as its users know it.
+if [ "$via" != bpftrace ]; then
+  load "$name" 3 &
+  loading=$!
+  inside_pid=$(awk '$1 == "NSpid:" { print $NF }' "/proc/$pid/status")
+  "$build/bin/luatrace-record" --via "$via" -q -d 1 -p "$inside_pid@$(master "$name")" -o "$scratch/inside.bin" || fail "-p $inside_pid@PID"
+  wait $loading || fail "under load"
+  same "the traced process" "$("$build/bin/luatrace-analyze" --json "$scratch/inside.bin" 2>/dev/null |
+    jq -r '.trace.files[].processes[] | "\(.pid) \(.ns_pid)"')" "$pid $inside_pid"
+fi
 echo "$pages pages by $via, $lost events lost; $requests requests afterwards"

@@ -3,7 +3,8 @@
 # folder as first argument of the test.
 #
 #   need_containers             skips the test where there are none (setup.sh says why)
-#   run_nginx NAME OPTION...    starts one: own namespaces, other user, read-only root
+#   run_nginx NAME OPTION...    starts one: own namespaces, other user, read-only root, no
+#                               capabilities; from the image $image (default: traced)
 #   master NAME / workers NAME / busy_worker NAME    process ids as the host sees them
 #   load NAME SECONDS [PAUSE]   wrk inside NAME's network, full speed or PAUSE ms between
 #                               requests; sets $requests and $errors, fails on wrong answers
@@ -58,8 +59,8 @@ run_nginx() {
   "$checkout/tests/nginx/configure" --workers 2 >"$scratch/$name/nginx.conf"
   chmod -R a+rX "$scratch"
   started+=("$name")
-  podman run -d --name "$name" --pull never --network none --read-only -v "$scratch/$name:/app:ro" \
-    "$@" "$prefix/traced" -c /app/nginx.conf >/dev/null
+  podman run -d --name "$name" --pull never --network none --read-only --cap-drop all \
+    --security-opt no-new-privileges -v "$scratch/$name:/app:ro" "$@" "$prefix/${image:-traced}" -c /app/nginx.conf >/dev/null
   wait_for "the workers of $name" both_workers "$name"
 }
 
@@ -175,6 +176,6 @@ check_trace() {
   about "fetch_both and fetch" $((2 * $(calls "$json" fetch_both))) "$(calls "$json" fetch)" 2
   about "page and must_be_in_stock" $((pages * 24)) "$(calls "$json" must_be_in_stock)" 24
   about "render_row and escape" "$(calls "$json" render_row)" "$(calls "$json" escape)"
-  jq -e '.trust | .unbalanced == 0 and .bad_blocks == 0 and .bad_records == 0' "$json" >/dev/null ||
+  jq -e '.trust | (.unbalanced == 0 or .lost > 0) and .bad_blocks == 0 and .bad_records == 0' "$json" >/dev/null ||
     fail "$1 has anomalies: $(jq -c .trust "$json")"
 }

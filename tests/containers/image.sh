@@ -26,6 +26,13 @@ grep -q " $changed\$" "/proc/$(workers image-nginx | head -n 1)/maps" || fail "n
 load image-nginx 1
 [ "$(stat -c %u "/proc/$(workers image-nginx | head -n 1)")" = 33 ] || fail "nginx does not run as www-data"
 
+# The user's image as it is, with the library mounted instead.
+mkdir "$scratch/lib"
+cp "$scratch/library" "$scratch/lib/libluajit-5.1.so.2"
+image=nginx run_nginx image-mounted -v "$scratch/lib:/opt/luatrace/lib:ro" -e LD_LIBRARY_PATH=/opt/luatrace/lib
+grep -q ' /opt/luatrace/lib/libluajit-5.1.so.2$' "/proc/$(workers image-mounted | head -n 1)/maps" || fail "nginx does not use the mounted library"
+load image-mounted 1
+
 # An image without LuaJIT at that place is refused, not broken.
 refuses "libluajit-5.1.so.2" podman build --pull=never --network=none --build-arg IMAGE="$prefix/base" \
   --build-arg BUILDER="$prefix/base" --build-arg PREFIX=/usr --build-arg MULTILIB=lib \

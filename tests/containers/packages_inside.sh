@@ -23,8 +23,23 @@ luajit-usdt -v | grep -q 'LuaJIT 2.1' || fail "luajit-usdt -v"
 luajit -bl -e 'return 1' >/dev/null || fail "Debian's luajit lost its modules"
 luajit-usdt -bl -e 'return 1' >/dev/null || fail "luajit-usdt does not find its modules jit.*"
 
-echo "== recorded"
+echo "== the name luajit, by update-alternatives (docs/packages.md)"
+update-alternatives --install /usr/local/bin/luajit luajit /usr/bin/luajit-usdt 50 >/dev/null
+update-alternatives --install /usr/local/bin/luajit luajit /usr/bin/luajit 40 >/dev/null
+hash -r
+[ "$(luajit -v)" = "$(luajit-usdt -v)" ] || fail "luajit is not ours"
+update-alternatives --set luajit /usr/bin/luajit >/dev/null
+[ "$(luajit -v)" = "$(/usr/bin/luajit -v)" ] || fail "luajit is not Debian's"
+update-alternatives --remove-all luajit
+
+echo "== one program, by LD_LIBRARY_PATH"
 cd /tmp
+echo 'function thread_init() end function event() string.rep("x", 10) end' >event.lua
+sysbench event.lua --events=1000 --time=0 run >/dev/null
+LD_LIBRARY_PATH=${ours%/*} luatrace-record -q -o sysbench.bin -- sysbench event.lua --events=1000 --time=0 run >/dev/null
+luatrace-analyze sysbench.bin | grep -E '1,001 .*event.lua:1' # event 1000 times, thread_init once
+
+echo "== recorded"
 luatrace-record -o trace.bin -- luajit-usdt /share/json.lua 2
 luatrace-analyze --strict --top=5 trace.bin
 luatrace-analyze --flame=flame.html trace.bin >/dev/null && [ -s flame.html ] || fail "no flame graph"

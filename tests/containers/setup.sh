@@ -9,7 +9,7 @@
 #   nginx    base with nginx and its Lua module: what a user may have
 #   traced   docs/examples/Containerfile.openresty applied to nginx
 #   tools    base with bpftrace and our Debian packages: a sidecar
-#   beside   base with Debian's luajit and our Debian packages
+#   beside   base with Debian's luajit, a program that uses its library, and our Debian packages
 #
 # Leaves BUILD/containers/ready, or BUILD/containers/unavailable with the reason
 # and status 77. No registry is asked for anything.
@@ -112,7 +112,7 @@ image traced --build-arg IMAGE="$prefix/nginx" --build-arg BUILDER="$prefix/base
 make_packages
 ours=$(cd "$state/packages" && ls ./*.deb | grep -v usdt-default | xargs)
 with_packages tools "bpftrace"
-with_packages beside "luajit"
+with_packages beside "luajit sysbench"
 podman image prune -f --filter dangling=true --filter until=240h >/dev/null 2>&1 || true
 podman images --format '{{.Repository}} {{.Size}}' | grep "^$prefix/" | sort
 touch "$state/ready"
