@@ -4,7 +4,8 @@
 # and NAME.status of the shared folder.
 #
 #   luajit, linked, opened   the program itself; linked with the library; opening it later
-#   start NAME MODULE [OPTION OF STAPRUN...]    returns when it is READY
+#   start NAME MODULE [OPTION OF STAPRUN...] [GLOBAL=VALUE...]
+#                            returns when it is READY
 #   finish NAME              waits for it and keeps what it wrote
 #   gated NAME COMMAND...    starts a program that waits for open_gate NAME; pid in $gated
 
@@ -16,12 +17,17 @@ export LD_LIBRARY_PATH=$build/lib HOST_LIBRARY=$build/lib/libluajit-5.1.so.2
 
 start() {
   echo "-- $*"
-  local name=$1 module=$2 i
+  local name=$1 module=$2 i values=()
   shift 2
-  staprun -o "/mnt/$name.out" "$@" "$module.ko" 2>"/mnt/$name.err" &
+  while [[ ${!#} == *=* && ${!#} != *' '* ]]; do
+    values=("${!#}" "${values[@]}")
+    set -- "${@:1:$#-1}"
+  done
+  staprun -o "/mnt/$name.out" "$@" "$module.ko" "${values[@]}" 2>"/mnt/$name.err" &
   stap=$!
   for ((i = 0; i < 300; i++)); do
     grep -q '^READY' "/mnt/$name.err" && return
+    kill -0 $stap 2>/dev/null || break
     sleep 0.1
   done
   echo "$name: not ready:"
