@@ -44,17 +44,8 @@ const ExportFormat* find_format(const std::string& name) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
-std::string unknown_format(const std::string& name) {
-  std::string text = "--format: '" + name + "' is none of";
-  for (const auto& f : kFormats) text += std::string(&f == kFormats ? " " : ", ") + f.name;
-  return text;
-}
-
-bool parse_frame_style(const std::string& text, FrameStyle& out) {
-  if (text == "ours") return out = FrameStyle::kOurs, true;
-  if (text == "L") return out = FrameStyle::kTagged, true;
-  if (text == "@") return out = FrameStyle::kAtFile, true;
-  return false;
+FrameStyle frame_style(const std::string& name) {
+  return name == "L" ? FrameStyle::kTagged : name == "@" ? FrameStyle::kAtFile : FrameStyle::kOurs;
 }
 
 }  // namespace luatrace

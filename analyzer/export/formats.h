@@ -43,10 +43,8 @@ struct ExportFormat {
 std::span<const ExportFormat> export_formats();
 // Null if there is none of this name.
 const ExportFormat* find_format(const std::string& name);
-// What to say then: names all formats.
-std::string unknown_format(const std::string& name);
-// "ours", "L" or "@".
-bool parse_frame_style(const std::string& text, FrameStyle& out);
+// Of "ours", "L" or "@".
+FrameStyle frame_style(const std::string& name);
 
 // The formats. Where one is specified is said at its definition.
 void write_speedscope(std::ostream& out, const Report& report, const ExportOptions& options);
