@@ -121,11 +121,11 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     });
   if (o.folded)
     write_to(session, *o.folded, [&](std::ostream& out) { write_folded(out, report, o.unit_ns); });
-  if (!o.exports.format.empty())
-    write_to(session, o.exports.output, [&](std::ostream& out) {
-      find_format(o.exports.format)->write(out, report, o.exports);
-    });
-  bool exported = !o.exports.format.empty() && o.exports.output == "-";
+  const ExportFormat* format = find_format(o.exports.format);
+  if (format && format->write)  // Else it was written while the trace was read.
+    write_to(session, o.exports.output,
+             [&](std::ostream& out) { format->write(out, report, o.exports); });
+  bool exported = format && o.exports.output == "-";
   bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-";
   if (!busy && !o.quiet) print_text(report, views, o.views);
   if (!o.flame) return;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "analyzer/export/call_writer.h"
 #include "analyzer/export/names.h"
 #include "analyzer/render/folded.h"
 #include "analyzer/render/json.h"
@@ -24,10 +25,13 @@ void json(std::ostream& out, const Report& report, const ExportOptions&) {
 constexpr ExportFormat kFormats[] = {
     {"folded", "folded stacks, for flamegraph.pl and its like", folded},
     {"speedscope", "speedscope's JSON", write_speedscope},
+    {"perfetto", "Perfetto's protobuf: a track for each coroutine", nullptr, make_perfetto_writer},
+    {"chrome", "Chrome's JSON trace events", nullptr, make_chrome_writer},
     {"pprof", "pprof's protobuf, compressed", write_pprof},
     {"callgrind", "callgrind's profile, for KCachegrind and callgrind_annotate", write_callgrind},
     {"csv", "one row for each function", write_functions_csv},
     {"json", "everything but the call tree, as --json", json},
+    {"luaprofiler", "LuaProfiler's log: a line for each call", nullptr, make_luaprofiler_writer},
     {"luaprofile", "the CSV of LuaProfile", write_luaprofile},
     {"xmake", "the table of xmake's profiler", write_xmake},
 };

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -34,10 +35,14 @@ struct ExportOptions {
   uint64_t unit_ns = 1;     // Of folded weights.
 };
 
+class CallWriter;
+
 struct ExportFormat {
   const char* name;
   const char* what;  // For --help.
+  // Writes it from the report, or (one of them is null) writes calls while the trace is read.
   void (*write)(std::ostream& out, const Report& report, const ExportOptions& options);
+  std::unique_ptr<CallWriter> (*make_writer)(std::ostream& out) = nullptr;
 };
 
 std::span<const ExportFormat> export_formats();

@@ -93,10 +93,11 @@ constexpr OptionSpec kOptions[] = {
      nullptr, nullptr, Complete::kFile},
     {kOutputs, "csv", 0, "FILE", true, false, "write the views as CSV (default: --report)", nullptr, nullptr, Complete::kFile},
     {kOutputs, "format", 0, "NAME", false, false, "write the profile for another program: speedscope, pprof, perfetto ...",
-     "folded: for flamegraph.pl and its like. speedscope: its own JSON. pprof: gzipped protobuf. callgrind: for "
-     "KCachegrind and callgrind_annotate. csv: a row for each function. json: as --json. luaprofile: the CSV of "
-     "LuaProfile. xmake: the table of xmake's profiler.",
-     "folded speedscope pprof callgrind csv json luaprofile xmake"},
+     "folded: for flamegraph.pl and its like. speedscope: its own JSON. perfetto, chrome: every call on the track of its "
+     "coroutine, arrows for resume and yield. pprof: gzipped protobuf. callgrind: for "
+     "KCachegrind and callgrind_annotate. csv: a row for each function. json: as --json. luaprofiler: a line for each call. luaprofile: "
+     "the CSV of LuaProfile. xmake: the table of xmake's profiler.",
+     "folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile"},
     {kOutputs, "output", 'o', "FILE", false, false, "where --format writes (default: standard output)", nullptr, nullptr,
      Complete::kFile},
     {kOutputs, "frames", 0, "STYLE", false, false, "names of frames in --format: ours (default), L or @",
