@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/aggregate/call_tree.h"
+#include "analyzer/aggregate/histogram.h"
 
 namespace luatrace {
 
@@ -22,6 +23,7 @@ struct CallStats {
 class Profile {
  public:
   static constexpr bool kNotes = false;
+  static constexpr bool kFrames = false;
 
   uint32_t enter(uint32_t node, uint32_t function) { return tree_.enter(node, function); }
   void call(uint32_t node) { tree_[node].calls++; }
@@ -35,10 +37,10 @@ class Profile {
     s.sum += running;
     s.complete++;
   }
-  void suspended(uint32_t node, uint64_t ticks) {
-    if (node >= suspended_.size()) suspended_.resize(std::max(tree_.size(), 2 * suspended_.size()));
-    suspended_[node] += ticks;
-  }
+  void suspended(uint32_t node, uint64_t ticks) { add_at(suspended_, node, ticks); }
+  // Calls, of whatever function, whose cost of recording is part of this node's self time; for
+  // sinks that leave out calls. Without it: those of the node itself and of its children.
+  void charged(uint32_t node, uint64_t calls) { add_at(charged_, node, calls); }
 
   const CallTree& tree() const { return tree_; }
   CallStats stats(uint32_t function) const {
@@ -48,11 +50,33 @@ class Profile {
   uint64_t suspended_at(uint32_t node) const {
     return node < suspended_.size() ? suspended_[node] : 0;
   }
+  bool has_charges() const { return !charged_.empty(); }
+  uint64_t charged_at(uint32_t node) const { return node < charged_.size() ? charged_[node] : 0; }
 
  private:
+  void add_at(std::vector<uint64_t>& list, uint32_t node, uint64_t value) {
+    if (node >= list.size()) list.resize(std::max(tree_.size(), 2 * list.size()));
+    list[node] += value;
+  }
+
   CallTree tree_;
   std::vector<CallStats> stats_;     // By function.
   std::vector<uint64_t> suspended_;  // By node; apart, because few nodes have it.
+  std::vector<uint64_t> charged_;    // By node.
+};
+
+// The same with a histogram for each function.
+class HistogramProfile : public Profile {
+ public:
+  void ended(uint32_t function, uint64_t running) {
+    Profile::ended(function, running);
+    histograms_.add(function, running);
+  }
+  void set_clock(const Clock& clock) { histograms_.set_clock(clock); }
+  const Histograms& histograms() const { return histograms_; }
+
+ private:
+  Histograms histograms_;
 };
 
 }  // namespace luatrace

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <unordered_map>
 
+#include "analyzer/aggregate/report_function.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/export/names.h"
 #include "analyzer/export/tree_walk.h"

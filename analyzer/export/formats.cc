@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "analyzer/export/call_writer.h"
 #include "analyzer/export/names.h"
 #include "analyzer/render/folded.h"
 #include "analyzer/render/json.h"
@@ -24,10 +25,13 @@ void json(std::ostream& out, const Report& report, const ExportOptions&) {
 constexpr ExportFormat kFormats[] = {
     {"folded", "folded stacks, for flamegraph.pl and its like", folded},
     {"speedscope", "speedscope's JSON", write_speedscope},
+    {"perfetto", "Perfetto's protobuf: a track for each coroutine", nullptr, make_perfetto_writer},
+    {"chrome", "Chrome's JSON trace events", nullptr, make_chrome_writer},
     {"pprof", "pprof's protobuf, compressed", write_pprof},
     {"callgrind", "callgrind's profile, for KCachegrind and callgrind_annotate", write_callgrind},
     {"csv", "one row for each function", write_functions_csv},
     {"json", "everything but the call tree, as --json", json},
+    {"luaprofiler", "LuaProfiler's log: a line for each call", nullptr, make_luaprofiler_writer},
     {"luaprofile", "the CSV of LuaProfile", write_luaprofile},
     {"xmake", "the table of xmake's profiler", write_xmake},
 };
@@ -44,17 +48,8 @@ const ExportFormat* find_format(const std::string& name) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
-std::string unknown_format(const std::string& name) {
-  std::string text = "--format: '" + name + "' is none of";
-  for (const auto& f : kFormats) text += std::string(&f == kFormats ? " " : ", ") + f.name;
-  return text;
-}
-
-bool parse_frame_style(const std::string& text, FrameStyle& out) {
-  if (text == "ours") return out = FrameStyle::kOurs, true;
-  if (text == "L") return out = FrameStyle::kTagged, true;
-  if (text == "@") return out = FrameStyle::kAtFile, true;
-  return false;
+FrameStyle frame_style(const std::string& name) {
+  return name == "L" ? FrameStyle::kTagged : name == "@" ? FrameStyle::kAtFile : FrameStyle::kOurs;
 }
 
 }  // namespace luatrace

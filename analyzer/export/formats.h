@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -34,19 +35,21 @@ struct ExportOptions {
   uint64_t unit_ns = 1;     // Of folded weights.
 };
 
+class CallWriter;
+
 struct ExportFormat {
   const char* name;
   const char* what;  // For --help.
+  // Writes it from the report, or (one of them is null) writes calls while the trace is read.
   void (*write)(std::ostream& out, const Report& report, const ExportOptions& options);
+  std::unique_ptr<CallWriter> (*make_writer)(std::ostream& out) = nullptr;
 };
 
 std::span<const ExportFormat> export_formats();
 // Null if there is none of this name.
 const ExportFormat* find_format(const std::string& name);
-// What to say then: names all formats.
-std::string unknown_format(const std::string& name);
-// "ours", "L" or "@".
-bool parse_frame_style(const std::string& text, FrameStyle& out);
+// Of "ours", "L" or "@".
+FrameStyle frame_style(const std::string& name);
 
 // The formats. Where one is specified is said at its definition.
 void write_speedscope(std::ostream& out, const Report& report, const ExportOptions& options);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/aggregate/report_function.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/render/format.h"
 

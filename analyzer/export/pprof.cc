@@ -5,6 +5,7 @@
 #include <ostream>
 #include <unordered_map>
 
+#include "analyzer/aggregate/report_function.h"
 #include "analyzer/export/gzip.h"
 #include "analyzer/export/names.h"
 #include "analyzer/export/proto.h"
@@ -63,7 +64,8 @@ void PprofWriter::header() {
   fields.integer(kDefaultType, string("time"));
   fields.message(kPeriodType, type("time", "nanoseconds"));
   fields.integer(kPeriod, 1);
-  if (report_.start_real_ns) fields.integer(kTimeNanos, report_.start_real_ns);
+  if (!report_.files.empty() && report_.files[0].start_real_ns)
+    fields.integer(kTimeNanos, report_.files[0].start_real_ns);
   fields.integer(kDurationNanos, report_.duration_ns);
   fields.integer(kComment, string("trust: " + trust_line(report_)));
   put(fields);
