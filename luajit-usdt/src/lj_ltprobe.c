@@ -45,6 +45,7 @@ __asm__(".hidden luajit_semaphore\n"
 #define luajit_coroutine__resume_semaphore	luajit_semaphore
 #define luajit_coroutine__yield_semaphore	luajit_semaphore
 #define luajit_coroutine__end_semaphore		luajit_semaphore
+#define luajit_coroutine__stack_semaphore	luajit_semaphore
 #define luajit_state__open_semaphore		luajit_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
 
@@ -109,6 +110,12 @@ PROBEFUNC lj_ltprobe_yield(void *L, void *co, uint32_t id)
 PROBEFUNC lj_ltprobe_end(void *L, void *co, uint32_t id, int status)
 {
   STAP_PROBE4(luajit, coroutine__end, L, co, id, status);
+}
+
+PROBEFUNC lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason,
+			   void *g)
+{
+  STAP_PROBE5(luajit, coroutine__stack, L, id, n, reason, g);
 }
 
 PROBEFUNC lj_ltprobe_open(void *g, void *L)

@@ -122,7 +122,7 @@ typedef struct LTState {
 #define G2LT(g)		(&G2GG(g)->lt)
 #define L2LT(L)		(&L2GG(L)->lt)
 
-/* -- Cheap checks ---------------------------------------------------------- */
+/* -- Cheap checks --------------------------------------------------------- */
 
 /* Something has changed: a state that may switch now calls lj_ltrace_switch. */
 #define lj_ltrace_pending(g) \
@@ -131,7 +131,7 @@ typedef struct LTState {
   { if (lj_ltrace_pending(G(L))) lj_ltrace_switch((L), NULL); }
 #define lj_ltrace_on(g)		(G2LT(g)->on)
 
-/* -- Functions (see lj_ltrace.c, lj_ltring.c, lj_ltrec.c) ------------------ */
+/* -- Functions (see the lj_lt*.c) ----------------------------------------- */
 
 LJ_FUNC void lj_ltrace_newstate(lua_State *L);
 LJ_FUNC void lj_ltrace_closestate(lua_State *L);
@@ -193,10 +193,14 @@ extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 #define LJ_LTVMFAST		0
 #endif
 
-/* -- Between lj_ltrace.c and lj_ltring.c ------------------------------------ */
+/* -- The ring (lj_ltring.c, lj_ltopen.c, lj_ltctl.c) ---------------------- */
 
 LJ_FUNC int lj_ltring_open(lua_State *L);
 LJ_FUNC void lj_ltring_close(global_State *g, int reason);
+LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
+LJ_FUNC void lj_ltring_enter(LTState *lt);
+LJ_FUNC void lj_ltring_scratch(LTState *lt);
+LJ_FUNC void lj_ltring_count(LTState *lt);
 LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
 LJ_FUNC void lj_ltring_tick(LTState *lt, uint64_t now);
 LJ_FUNC void lj_ltring_note(LTState *lt);
@@ -244,28 +248,33 @@ LJ_FUNC uint64_t lj_ltring_clock(void);
       lj_ltring_full(lt); \
   }
 
-/* -- Between lj_ltrace.c and lj_ltprobe.c ----------------------------------- */
+/* -- The probe sites (lj_ltprobe.c) --------------------------------------- */
 
-LJ_FUNC void lj_ltprobe_entry(const char *chunk, const char *name, int line,
+/* Not LJ_FUNC: they are a file of their own even in an amalgamated build. */
+#define LJ_LTPROBE	extern __attribute__((visibility("hidden")))
+
+LJ_LTPROBE void lj_ltprobe_entry(const char *chunk, const char *name, int line,
 			      void *L, uint32_t id, uint32_t frame, int callline);
-LJ_FUNC void lj_ltprobe_return(const char *chunk, const char *name, int line,
+LJ_LTPROBE void lj_ltprobe_return(const char *chunk, const char *name, int line,
 			       void *L, uint32_t id, uint32_t frame,
 			       int callline);
-LJ_FUNC void lj_ltprobe_tailcall(const char *chunk, const char *name, int line,
+LJ_LTPROBE void lj_ltprobe_tailcall(const char *chunk, const char *name, int line,
 				 void *L, uint32_t id, uint32_t frame,
 				 int callline);
-LJ_FUNC void lj_ltprobe_centry(const char *name, void *addr, int ffid, void *L,
+LJ_LTPROBE void lj_ltprobe_centry(const char *name, void *addr, int ffid, void *L,
 			       uint32_t id, uint32_t frame, int callline);
-LJ_FUNC void lj_ltprobe_creturn(const char *name, void *addr, int ffid,
+LJ_LTPROBE void lj_ltprobe_creturn(const char *name, void *addr, int ffid,
 				void *L, uint32_t id, uint32_t frame,
 				int callline);
-LJ_FUNC void lj_ltprobe_unwind(void *L, uint32_t frame);
-LJ_FUNC void lj_ltprobe_create(void *L, void *co, uint32_t id);
-LJ_FUNC void lj_ltprobe_resume(void *L, void *co, uint32_t id);
-LJ_FUNC void lj_ltprobe_yield(void *L, void *co, uint32_t id);
-LJ_FUNC void lj_ltprobe_end(void *L, void *co, uint32_t id, int status);
-LJ_FUNC void lj_ltprobe_open(void *g, void *L);
-LJ_FUNC void lj_ltprobe_close(void *g, void *L);
+LJ_LTPROBE void lj_ltprobe_unwind(void *L, uint32_t frame);
+LJ_LTPROBE void lj_ltprobe_create(void *L, void *co, uint32_t id);
+LJ_LTPROBE void lj_ltprobe_resume(void *L, void *co, uint32_t id);
+LJ_LTPROBE void lj_ltprobe_yield(void *L, void *co, uint32_t id);
+LJ_LTPROBE void lj_ltprobe_end(void *L, void *co, uint32_t id, int status);
+LJ_LTPROBE void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason,
+				 void *g);
+LJ_LTPROBE void lj_ltprobe_open(void *g, void *L);
+LJ_LTPROBE void lj_ltprobe_close(void *g, void *L);
 
 /* IR instructions of the guard at the head of a root trace. */
 #define LT_NGUARD(J)	(J2GG(J)->lt.nguard)

@@ -36,7 +36,7 @@
 ** relative to the BASE of the trace above. */
 #define INFO_SHIFT		4
 
-/* -- Emit one event ------------------------------------------------------------ */
+/* -- Emit one event ------------------------------------------------------- */
 
 static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 		     int32_t ofs, int32_t line)
@@ -78,7 +78,7 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
   return lj_ltrace_protoid(J->L, pt, J->L->base-1);
 }
 
-/* -- Hooks of the recorder ------------------------------------------------------- */
+/* -- Hooks of the recorder ------------------------------------------------ */
 
 #define recoff(J)	(!J2LT(J)->on)
 
@@ -201,7 +201,7 @@ void lj_ltrace_recpend(jit_State *J)
   if (!recoff(J)) recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)));
 }
 
-/* -- Helpers called by compiled code ------------------------------------------------ */
+/* -- Helpers called by compiled code -------------------------------------- */
 
 /* One event word, where it is not emitted inline. */
 void LJ_FASTCALL lj_ltrace_jitword(lua_State *L, int32_t word)

@@ -19,6 +19,7 @@ coroutine__create 3
 coroutine__resume 3
 coroutine__yield 3
 coroutine__end 4
+coroutine__stack 5
 state__open 2
 state__close 2"
 

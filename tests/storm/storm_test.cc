@@ -38,6 +38,7 @@ std::vector<std::string> Command(const std::string& luajit, const Options& optio
                                  const std::string& program) {
   std::vector<std::string> argv = {luajit};
   argv.insert(argv.end(), options.begin(), options.end());
+  argv.insert(argv.end(), {"-e", "io.read()"});  // waits until the storm has begun
   argv.push_back(std::string(STORM_PROGRAMS) + "/" + program + ".lua");
   return argv;
 }
@@ -45,6 +46,7 @@ std::vector<std::string> Command(const std::string& luajit, const Options& optio
 std::string OutputOf(const std::vector<std::string>& argv) {
   std::string command, text;
   for (const auto& a : argv) command += "'" + a + "' ";
+  command += "</dev/null";
   FILE* pipe = popen(command.c_str(), "r");
   char buffer[4096];
   for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, n);

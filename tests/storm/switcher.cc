@@ -57,23 +57,27 @@ uint64_t LoadAddress(pid_t pid, const std::string& path) {
 
 struct Child {
   pid_t pid = -1;
+  int in = -1;  // the program waits for a line
   int out = -1;
 };
 
 Child Start(const std::vector<std::string>& argv) {
-  int ends[2];
+  int ends[2], starts[2];
   Child child;
-  if (pipe2(ends, O_CLOEXEC) != 0) return child;
+  if (pipe2(ends, O_CLOEXEC) != 0 || pipe2(starts, O_CLOEXEC) != 0) return child;
   std::vector<char*> args;
   for (const auto& a : argv) args.push_back(const_cast<char*>(a.c_str()));
   args.push_back(nullptr);
   child.pid = fork();
   if (child.pid == 0) {
+    dup2(starts[0], 0);
     dup2(ends[1], 1);
     execv(args[0], args.data());
     _exit(127);
   }
   close(ends[1]);
+  close(starts[0]);
+  child.in = starts[1];
   child.out = ends[0];
   return child;
 }
@@ -86,9 +90,10 @@ uint32_t NextWord(Ways ways, std::mt19937& random) {
   return probes | ring << 16;
 }
 
-// Switches until the process is gone or the time is over.
-void Storm(pid_t pid, uint64_t address, Ways ways, uint32_t seed, Clock::time_point end,
+// Lets the program begin, and switches until it is gone or the time is over.
+void Storm(const Child& child, uint64_t address, Ways ways, uint32_t seed, Clock::time_point end,
            StormResult* result) {
+  const pid_t pid = child.pid;
   const int memory = open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC);
   std::mt19937 random(seed);
   while (memory >= 0) {
@@ -96,11 +101,12 @@ void Storm(pid_t pid, uint64_t address, Ways ways, uint32_t seed, Clock::time_po
     siginfo_t info{};
     if (waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) break;
     if (pwrite(memory, &word, sizeof word, static_cast<off_t>(address)) != sizeof word) break;
-    result->switches++;
+    if (result->switches++ == 0 && write(child.in, "\n", 1) != 1) break;
     if (Clock::now() > end) kill(pid, SIGKILL);
     std::this_thread::sleep_for(std::chrono::microseconds(30 + random() % 970));
   }
   if (memory >= 0) close(memory);
+  close(child.in);
 }
 
 std::string ReadAll(int fd) {
@@ -122,6 +128,7 @@ StormResult RunInStorm(const std::vector<std::string>& argv, Ways ways, uint32_t
     result.error = path + " has no symbol luajit_usdt_control";
     return result;
   }
+  signal(SIGPIPE, SIG_IGN);  // the program may be gone before it gets its line
   const Child child = Start(argv);
   std::thread reader([&] { result.output = ReadAll(child.out); });
   uint64_t base = 0;
@@ -130,7 +137,7 @@ StormResult RunInStorm(const std::vector<std::string>& argv, Ways ways, uint32_t
     if (base == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   if (!PositionIndependent(path)) base = 0;
-  Storm(child.pid, base + value, ways, seed, Clock::now() + std::chrono::seconds(seconds), &result);
+  Storm(child, base + value, ways, seed, Clock::now() + std::chrono::seconds(seconds), &result);
   waitpid(child.pid, &result.wait_status, 0);
   reader.join();
   return result;

@@ -7,7 +7,7 @@ Vec.__eq = function(a, b) return a.x == b.x and a.y == b.y end
 function Vec:len2() return self.x * self.x + self.y * self.y end
 local function make(x, y) return setmetatable({ x = x, y = y }, Vec) end
 local finalized, total = 0, 0
-for round = 1, 3000 do
+for round = 1, 9000 do
   local acc = make(0, 0)
   for i = 1, 300 do acc = acc + make(i % 7, round % 5) end
   total = total + acc:len2()

@@ -1,0 +1,315 @@
+/*
+** Tracing of calls: rings are made, handed over, closed; forks.
+** SPDX-License-Identifier: MIT
+**
+** Invariant: a ring belongs to one Lua state of one process. A child never
+** writes into its parent's: it counts what it loses until it has its own.
+*/
+
+#define lj_ltopen_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+#include "lj_ltlocal.h"
+#include "luajit.h"
+
+#ifndef MFD_CLOEXEC
+#define MFD_CLOEXEC		1U
+#define MFD_ALLOW_SEALING	2U
+#endif
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS		1033
+#define F_SEAL_SEAL		1
+#define F_SEAL_SHRINK		2
+#define F_SEAL_GROW		4
+#endif
+
+#define METASIZE	(1u<<20)
+#define MINBLOCKS	4
+#define MAXBLOCKS	16384
+
+/* -- All states of the process with a ring (for fork) --------------------- */
+
+static LTState *lt_list;
+static volatile char lt_lock;
+
+static void list_lock(void)
+{
+  while (__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE)) usleep(10);
+}
+
+static void list_unlock(void)
+{
+  __atomic_clear(&lt_lock, __ATOMIC_RELEASE);
+}
+
+/* The child must not write into the parent's ring. */
+static void fork_child(void)
+{
+  LTState *lt;
+  for (lt = lt_list; lt; lt = lt->next) {
+    int losing = lt->block == lt->scratch;
+    if (!lt->ring) continue;
+    munmap(lt->ring, lt->mapsize);
+    lt->ring = NULL;
+    if (lt->fd >= 0) close(lt->fd);
+    lt->fd = -1;
+    if (!losing) lj_ltring_scratch(lt);
+    lt->lost = 0;
+    lt->lostsince = lj_ltring_clock();
+    lt->forked = 1;
+    lt->stop |= LTSTOP_RESYNC;
+  }
+  list_unlock();
+}
+
+static void list_add(LTState *lt)
+{
+  static int registered;
+  if (lt->next || lt->prev || lt_list == lt) return;  /* Already in. */
+  list_lock();
+  if (!registered) {
+    registered = 1;
+    pthread_atfork(list_lock, list_unlock, fork_child);
+  }
+  lt->next = lt_list;
+  if (lt_list) lt_list->prev = lt;
+  lt_list = lt;
+  list_unlock();
+}
+
+static void list_remove(LTState *lt)
+{
+  list_lock();
+  if (lt->prev) lt->prev->next = lt->next;
+  else if (lt_list == lt) lt_list = lt->next;
+  if (lt->next) lt->next->prev = lt->prev;
+  lt->next = lt->prev = NULL;
+  list_unlock();
+}
+
+/* -- Open and close ------------------------------------------------------- */
+
+/* Reserve size bytes at an address that is a multiple of the block size. */
+static char *map_aligned(size_t size)
+{
+  const size_t a = LT_RING_BLOCK_SIZE;
+  char *p = (char *)mmap(NULL, size+a, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS|
+			 MAP_NORESERVE, -1, 0), *q;
+  if (p == (char *)MAP_FAILED) return NULL;
+  q = (char *)(((uintptr_t)p + a-1) & ~(uintptr_t)(a-1));
+  if (q > p) munmap(p, (size_t)(q-p));
+  if (p+a > q) munmap(q+size, (size_t)(p+a-q));
+  return q;
+}
+
+/* Send the ring to the recorder and wait for its word. */
+static int say_hello(const char *path, int fd)
+{
+  struct sockaddr_un sa;  /* sun_path is as large as LTControl.socket. */
+  struct lt_hello hello = { LT_HELLO_MAGIC, LT_RING_VERSION, 0 };
+  union { struct cmsghdr h; char buf[CMSG_SPACE(sizeof(int))]; } ctl;
+  struct iovec iov = { &hello, sizeof(hello) };
+  struct msghdr msg;
+  struct pollfd pfd;
+  char answer = 0;
+  int s = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
+  if (s < 0) return 0;
+  hello.pid = (int32_t)getpid();
+  memset(&sa, 0, sizeof(sa));
+  sa.sun_family = AF_UNIX;
+  memcpy(sa.sun_path, path, sizeof(luajit_usdt_control.socket));
+  memset(&msg, 0, sizeof(msg));
+  memset(&ctl, 0, sizeof(ctl));
+  msg.msg_iov = &iov; msg.msg_iovlen = 1;
+  msg.msg_control = ctl.buf; msg.msg_controllen = sizeof(ctl.buf);
+  ctl.h.cmsg_level = SOL_SOCKET; ctl.h.cmsg_type = SCM_RIGHTS;
+  ctl.h.cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(&ctl.h), &fd, sizeof(int));
+  pfd.fd = s; pfd.events = POLLIN; pfd.revents = 0;
+  if (connect(s, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
+      sendmsg(s, &msg, MSG_NOSIGNAL) < 0 || poll(&pfd, 1, 2000) != 1 ||
+      recv(s, &answer, 1, MSG_DONTWAIT) != 1)
+    answer = 0;
+  close(s);
+  return answer == 1;
+}
+
+static void ring_unmap(LTState *lt)
+{
+  if (lt->ring) munmap(lt->ring, lt->mapsize);
+  if (lt->fd >= 0) close(lt->fd);
+  lt->ring = NULL;
+  lt->fd = -1;
+}
+
+/* Make and map the memfd. */
+static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
+{
+  size_t data = (size_t)nblocks*LT_RING_BLOCK_SIZE;
+  size_t size = LT_RING_BLOCK_SIZE + data + METASIZE;
+  char *p;
+  *fd = (int)syscall(SYS_memfd_create, LT_RING_NAME,
+		     MFD_CLOEXEC|MFD_ALLOW_SEALING);
+  if (*fd < 0) return NULL;
+  if (ftruncate(*fd, (off_t)size) < 0 ||
+      fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK|F_SEAL_GROW|F_SEAL_SEAL) < 0 ||
+      !(p = map_aligned(size))) {
+    close(*fd);
+    return NULL;
+  }
+  if (mmap(p, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED|MAP_POPULATE,
+	   *fd, 0) == MAP_FAILED) {
+    munmap(p, size);
+    close(*fd);
+    return NULL;
+  }
+  lt->mapsize = size;
+  return (struct lt_ring *)p;
+}
+
+/* Mean cost of one event, in picoseconds if the clock rate is known. */
+static uint64_t measure(LTState *lt)
+{
+  uint64_t best = ~(uint64_t)0, hz = lj_ltring_hz(lt);
+  int i, j;
+  for (i = 0; i < 5; i++) {
+    uint64_t t0 = lj_ltring_clock(), t1;
+    lt->wp = lt->scratch;
+    for (j = 0; j < 1000; j++)
+      lj_ltring_put(lt, lj_ltring_clock(), 0, LT_ENTRY);
+    t1 = lj_ltring_clock() - t0;
+    if (t1 < best) best = t1;
+  }
+  if (LJ_LT_CLOCK == LT_CLOCK_TSC && !lt->ring->tick_khz) return 0;
+  return (uint64_t)((double)best*1e9/(double)hz);
+}
+
+static uint32_t stream_flags(global_State *g)
+{
+  uint32_t f = luajit_usdt_control.cfuncs << LTF_CFUNC_SHIFT;
+#if LJ_HASJIT
+  if (G2J(g)->flags & JIT_F_ON) f |= LTF_JIT;
+#if LJ_TARGET_X64 && LJ_GC64
+  f |= LTF_INLINE;
+#endif
+#endif
+  if (LJ_GC64) f |= LTF_GC64;
+  if (LJ_DUALNUM) f |= LTF_DUALNUM;
+  if (LJ_52) f |= LTF_52COMPAT;
+  return f;
+}
+
+static void ring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
+		      int parent)
+{
+  LTState *lt = L2LT(L);
+  r->version = LT_RING_VERSION;
+  r->flags = luajit_usdt_control.ring_block ? LT_RING_BLOCK : 0;
+  r->data_ofs = LT_RING_BLOCK_SIZE;
+  r->block_size = LT_RING_BLOCK_SIZE;
+  r->nblocks = nblocks;
+  r->meta_size = METASIZE;
+  r->meta_ofs = LT_RING_BLOCK_SIZE + (uint64_t)nblocks*LT_RING_BLOCK_SIZE;
+  r->pid = (int32_t)getpid();
+  r->tid = lt->tid = (int32_t)syscall(SYS_gettid);
+  r->parent_pid = parent;
+  r->stream_flags = stream_flags(G(L));
+  r->state_addr = (uint64_t)(uintptr_t)G(L);
+  r->recording = lt->rec;
+  r->clock = LJ_LT_CLOCK;
+  r->start_tick = r->alive = lj_ltring_clock();
+  strncpy(r->luajit, LUAJIT_VERSION, sizeof(r->luajit)-1);
+  r->state = LT_RING_OPEN;
+  st_rel(&r->magic, LT_RING_MAGIC);
+}
+
+/* Open a ring for the state of L. Returns 0 if there is no recording. */
+int lj_ltring_open(lua_State *L)
+{
+  LTState *lt = L2LT(L);
+  const LTControl *c = &luajit_usdt_control;
+  uint64_t n = c->ring_size/LT_RING_BLOCK_SIZE;
+  uint32_t nblocks = n < MINBLOCKS ? MINBLOCKS : n > MAXBLOCKS ? MAXBLOCKS :
+		     (uint32_t)n;
+  uint64_t lost = 0;
+  struct lt_ring *r;
+  int fd;
+  if (!lt->scratch) {
+    char *p = map_aligned(LT_RING_BLOCK_SIZE);
+    if (!p) return 0;
+    if (mprotect(p, LT_RING_BLOCK_SIZE, PROT_READ|PROT_WRITE) < 0) return 0;
+    lt->scratch = (uint64_t *)p;
+  }
+  if (lt->forked && lt->wp) {  /* What the child did before it got here. */
+    lj_ltring_count(lt);
+    lost = lt->lost;
+  }
+  lj_ltring_scratch(lt);
+  r = ring_map(lt, nblocks, &fd);
+  if (!r) return 0;
+  ring_init(L, r, nblocks, lt->forked ? (int)getppid() : 0);
+  lt->forked = 0;
+  lt->ring = r;
+  lt->fd = fd;
+  lt->thread = lj_ltring_thread();
+  if (c->socket[0]) {
+    if (!say_hello(c->socket, fd)) {
+      ring_unmap(lt);
+      return 0;
+    }
+    close(fd);
+    lt->fd = -1;
+  }
+  r->event_cost_ps = measure(lt);
+  lt->lost = 0;
+  lj_ltring_enter(lt);
+  lt->deadline = lj_ltring_clock() + lj_ltring_hz(lt)/4;
+  lj_ltring_ext(lt, LTX_START, 0, 2, r->start_tick,
+		lt_pack(lt->rec, r->stream_flags));
+  if (lost)
+    lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
+  list_add(lt);
+  return 1;
+}
+
+/* End the recording: say why, leave the ring to the recorder. */
+void lj_ltring_close(global_State *g, int reason)
+{
+  LTState *lt = G2LT(g);
+  struct lt_ring *r = lt->ring;
+  if (r) {
+    if (r->stop_reason) reason = (int)r->stop_reason;
+    if (lt->block == lt->scratch) {
+      lj_ltring_count(lt);
+      lj_ltring_room(lt);
+    }
+    if (lt->block != lt->scratch)
+      lj_ltring_ext(lt, LTX_STOP, (uint32_t)reason, 0, 0, 0);
+    r->stop_reason = (uint32_t)reason;
+    st_rel(&r->state, LT_RING_CLOSED);
+  }
+  list_remove(lt);
+  ring_unmap(lt);
+  if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);
+  lt->scratch = lt->block = lt->wp = NULL;
+}
+
+#endif

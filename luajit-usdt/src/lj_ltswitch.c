@@ -1,0 +1,234 @@
+/*
+** Tracing of calls: switching it on and off, errors, states.
+** SPDX-License-Identifier: MIT
+**
+** Invariant: a state switches only where its stack can be walked and no trace is
+** being run or recorded; after a switch, a loss or a fork the stack is reported
+** before any other event, and each coroutine's when it next runs (lt_epoch).
+*/
+
+#define lj_ltswitch_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lj_bc.h"
+#include "lj_frame.h"
+#include "lj_trace.h"
+#if LJ_HASJIT
+#include "lj_jit.h"
+#endif
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+#include "lj_ltlocal.h"
+
+/* -- Errors --------------------------------------------------------------- */
+
+/* Number of announced calls of L from a frame downwards. */
+static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop)
+{
+  uint32_t n = 0;
+  for (; frame > stop && !lt_frame_isbottom(L, frame); frame = frame_prev(frame))
+    if (lj_ltrace_frameid(L, frame, 0)) n++;
+  return n;
+}
+
+/* The frames of L above newbase are removed by an error. */
+void lj_ltrace_unwind(lua_State *L, TValue *newbase)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  cTValue *frame = newbase-1;
+  uint32_t n, id = 0;
+  if ((L->base <= newbase && !lt->lostframes) || lt_mute(g)) return;
+  lt_check_current(lt, L, 0);
+  n = count_calls(L, L->base-1, frame);
+  for (; !id && !lt_frame_isbottom(L, frame); frame = frame_prev(frame))
+    id = lj_ltrace_frameid(L, frame, 0);
+  if (!id) id = LT_ID_NONE;
+  lj_ltcall_drop(lt, L, lt_stackofs(L, newbase)+1);
+  if (!n && !lt->lostframes) return;
+  if (lt_probeon(lt)) lj_ltprobe_unwind(L, (uint32_t)lt_stackofs(L, newbase));
+  if (!lt_ringon(lt)) return;
+  if (lt->lostframes) {
+    n = count_calls(L, newbase-1, tvref(L->stack));
+    lj_ltring_ext(lt, LTX_UNWIND, 1, 1, lt_pack(n+1, id), 0);
+    lt->lostframes = 0;
+  } else {
+    lj_ltring_ext(lt, LTX_UNWIND, 0, 1, lt_pack(n, id), 0);
+  }
+}
+
+/* -- Switching ------------------------------------------------------------ */
+
+static uint32_t wanted(LTState *lt)
+{
+  uint32_t on = 0, ring = luajit_usdt_control.ring;
+  if (luajit_usdt_control.semaphore) on |= LTON_PROBE;
+  if (!ring) lt->refused = 0;
+  if (ring && lt->refused != ring && !(lt->stop & LTSTOP_OFF)) on |= LTON_RING;
+  return on;
+}
+
+static void set_on(lua_State *L, uint32_t on)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  if (lt->on && !on) {
+    g->wrapf = lt->wrapf;
+  } else if (on && !lt->on) {
+    lt->wrapf = g->wrapf;
+    g->wrapf = (lua_CFunction)(void *)lj_ltrace_wrap;
+    lt->ncall = 0;
+  }
+  lt->on = on;
+#if LJ_HASJIT
+  lj_trace_flushall(L);
+#endif
+  g->dispatchmode |= 0x80;  /* A bit nobody has: forces the update. */
+  lj_dispatch_update(g);
+}
+
+/* Does pc point to the header of the function on top, which has not begun? */
+static int before_entry(const BCIns *pc)
+{
+  return pc != NULL && pc != PC_NOREPORT && bc_op(*pc) >= BC_FUNCF;
+}
+
+/* Go from one set of ways out (lt->on) to another. */
+static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  uint32_t was = lt->on;
+  if ((was & ~on & LTON_RING)) {
+    if ((lt->stop & LTSTOP_OFF)) lt->refused = luajit_usdt_control.ring;
+    lj_ltring_close(g, LTE_DETACH);
+    lt->stop = 0;
+  }
+  if ((on & ~was)) {
+    lt->rec++;
+    lt->rec2 = lt->rec << 1;
+    lt->epoch++;
+    lt->cfuncs = luajit_usdt_control.cfuncs;
+    lt->L = NULL;
+    if ((on & ~was & LTON_RING) && !lj_ltring_open(L)) {
+      lt->refused = luajit_usdt_control.ring;
+      on &= ~(uint32_t)LTON_RING;
+    }
+  }
+  if (on == was) return;
+  set_on(L, on);
+  if ((on & ~was) && pc != PC_NOREPORT)
+    lj_ltrace_report(L, LTR_ACTIVATE, before_entry(pc));
+}
+
+/* After a loss, or in a forked child: tell the stack anew. */
+static void resync(lua_State *L, const BCIns *pc)
+{
+  LTState *lt = L2LT(L);
+  int reason = LTR_LOSS;
+  if (!lt->ring) {
+    reason = LTR_FORK;
+    lt->rec++;  /* All functions have to be described again. */
+    lt->rec2 = lt->rec << 1;
+    lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
+    lt->refused = 0;
+    lt->L = NULL;
+    if (!lj_ltring_open(L)) {
+      lt->stop = LTSTOP_OFF;
+      switch_mode(L, wanted(lt), pc);
+      return;
+    }
+#if LJ_HASJIT
+    lj_trace_flushall(L);
+#endif
+  } else if (!lj_ltring_room(lt)) {
+    return;
+  }
+  lt->epoch++;
+  lt->L = NULL;
+  if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
+}
+
+/* Something has changed. Act upon it if this is a place where that is safe:
+** not on a trace, not while recording one, not inside of a finalizer or a
+** handler of VM events. pc: where the interpreter continues, if that may be at
+** a function header, else NULL. Returns 1 if something was done. */
+int lj_ltrace_switch(lua_State *L, const BCIns *pc)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  int olderr = errno;
+  uint32_t word, on;
+  if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
+      !lt_jitidle(g))
+    return 0;
+  if (!lt_ringon(lt)) lt->stop = 0;
+  word = lj_ltrace_word();
+  on = wanted(lt);
+  if (on != lt->on || (lt->stop & LTSTOP_OFF))
+    switch_mode(L, on, pc);
+  else if (lt->stop & LTSTOP_RESYNC)
+    resync(L, pc);
+  lt->seen = word;
+  errno = olderr;
+  return 1;
+}
+
+/* A trace was left and the stack restored. Returns 1 if the exit was ours. */
+int lj_ltrace_exit(lua_State *L, const BCIns *pc)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  if (lj_ltrace_pending(g)) {
+    lj_ltrace_switch(L, pc);
+    return 1;
+  }
+  if (lt->on && lt->L != L && !lt_mute(g)) {
+    lj_ltrace_change(L, before_entry(pc));
+    return 1;
+  }
+  return 0;
+}
+
+/* -- States --------------------------------------------------------------- */
+
+void lj_ltrace_newstate(lua_State *L)
+{
+  LTState *lt = L2LT(L);
+  lt->fd = -1;
+  lt->epoch = 1;
+  lt_coid(lt, L);
+  lj_ltring_env();
+  if (luajit_usdt_control.semaphore) lj_ltprobe_open(G(L), L);
+}
+
+/* Before anything of the state is freed. */
+void lj_ltrace_closestate(lua_State *L)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  if (luajit_usdt_control.semaphore) lj_ltprobe_close(g, L);
+  if (lt_ringon(lt) && (lt->ring || lt->scratch)) lj_ltring_close(g, LTE_CLOSE);
+  lt->on = 0;
+  lt->nresumer = lt->ncall = 0;
+}
+
+void lj_ltrace_freestate(global_State *g)
+{
+  LTState *lt = G2LT(g);
+  uint32_t i;
+  for (i = 1; i <= lt->nfunc; i++) free(lt->func[i].name);
+  free(lt->func);
+  free(lt->chash);
+  free(lt->call);
+  free(lt->resumer);
+}
+
+#endif
