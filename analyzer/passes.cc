@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
+#include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/import.h"
 #include "analyzer/decode/text_reader.h"
@@ -115,8 +116,8 @@ void convert_file(Session& session) {
 
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
-  (void)before;
-  std::vector<Table> views = make_views(report, o.views);
+  std::vector<Table> views =
+      before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
     write_to(session, *o.json, [&](std::ostream& out) { write_json(out, report, views); });
   if (o.csv)
@@ -126,13 +127,19 @@ void write_outputs(Session& session, const Report& report, const Report* before)
       for (size_t i = 0; i < tables.size(); i++) write_csv(i ? out << '\n' : out, tables[i]);
     });
   if (o.folded)
-    write_to(session, *o.folded, [&](std::ostream& out) { write_folded(out, report, o.unit_ns); });
+    write_to(session, *o.folded, [&](std::ostream& out) {
+      if (!before) return write_folded(out, report, o.unit_ns);
+      write_folded_diff(out, make_diff(*before, report, o.views.normalize), o.unit_ns);
+    });
+  if (o.save_profile)
+    write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });
   const ExportFormat* format = find_format(o.exports.format);
   if (format && format->write)  // Else it was written while the trace was read.
     write_to(session, o.exports.output,
              [&](std::ostream& out) { format->write(out, report, o.exports); });
   bool exported = format && o.exports.output == "-";
-  bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-";
+  bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
+              o.save_profile == "-";
   if (!busy && !o.quiet) print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
