@@ -108,6 +108,8 @@ std::string BpfBackend::begin() {
 Attached BpfBackend::attach(pid_t pid) {
   Refused refused;
   Means means;
+  Waker waker(pid);
+  waker.settle();
   host_.drainer().call([&] {
     refused = source_->add(pid);
     means = source_->means();
@@ -121,7 +123,7 @@ Attached BpfBackend::attach(pid_t pid) {
     return {Refusal::kOther, "is not recorded: " + why};
   }
   host_.drainer().call([&] { source_->begin(pid, output, number); });
-  live_.insert_or_assign(pid, Live{Waker(pid), monotonic_ns()});
+  live_.insert_or_assign(pid, Live{std::move(waker), monotonic_ns()});
   host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + means_text(means));
   if (means.kills_children && means.width == Width::kWide && !std::exchange(warned_, true))
     say("--bpf-site wide: with this kernel, a child that the process forks dies of SIGSEGV when it "
