@@ -197,7 +197,8 @@ TEST_F(Ending, NeverSilently) {
     auto p = start(host(script("calls")));
     std::filesystem::remove(path("err"));
     const auto words = attach_words({p->pid()}, path(link), {"--bpf-link", link});
-    Process r(without("-all,+bpf,+perfmon,+sys_ptrace,+dac_override", words), path("out"), path("err"));
+    Process r(without("-all,+bpf,+perfmon,+sys_ptrace,+dac_override", words), path("out"),
+              path("err"));
     int status = -1;
     wait_until([&] {
       if (status < 0) status = r.wait_ms(1);
