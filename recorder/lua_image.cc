@@ -94,7 +94,8 @@ std::string check_note(const lt_note& n, const std::string& path) {
            std::to_string(LT_CONTROL_VERSION);
   const auto inside = [](int64_t v) { return v > -int64_t{kMaxStep} && v < int64_t{kMaxStep}; };
   bool good = n.nslots <= 1024 && n.slot_size == 8 && (n.flags & LTN_GC64) != 0;
-  for (const int32_t v : {n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd, n.lt_rec})
+  for (const int32_t v : {n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd, n.lt_rec,
+                          n.lt_serial})
     good = good && v >= 0 && v < 4096;
   for (const int32_t v : {n.g, n.dispatch, n.jit}) good = good && inside(v);
   return good ? "" : "the note of " + printable(path) + " makes no sense";
@@ -139,6 +140,13 @@ std::string read_some(int fd) {
   return text;
 }
 
+// False: it has ended, is just ending, or is a thread of the kernel.
+bool has_memory(pid_t pid) {
+  char byte;
+  const std::string exe = "/proc/" + std::to_string(pid) + "/exe";
+  return readlink(exe.c_str(), &byte, 1) > 0 || errno != ENOENT;
+}
+
 // "LuaJIT 2.1.0-beta3" if the file contains a LuaJIT, else empty.
 std::string luajit_version(const std::string& file) {
   if (file.find("Mike Pall") == file.npos) return "";
@@ -159,7 +167,7 @@ LuaSearch find_lua(pid_t pid) {
   const auto code = code_files(all);
   const RemoteMemory memory(pid);
   std::set<std::string> seen;
-  if (all.empty()) search.error = process_is_gone(pid) ? ESRCH : EPERM;
+  if (all.empty()) search.error = has_memory(pid) ? EPERM : ESRCH;
   for (const auto& m : all) {
     const std::string file = m.device + ":" + std::to_string(m.inode);
     // The same file may be there twice (dlmopen): by address, not by name.

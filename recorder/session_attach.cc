@@ -131,9 +131,9 @@ void Session::check_watched(uint64_t now) {
       if (w.asked) detail("process " + std::to_string(w.pid) + " has ended");
     } else if (w.attached && !backend_->holds(w.pid)) {
       w.attached = false;
-      w.retry_ns = now;
+      w.retry_ns = now + kFirstRetry;  // it may just be ending
       end_process(w.pid);
-      detail(process_text(w.pid) + " has become another program, or somebody else's");
+      detail(process_text(w.pid) + " is ending, has become another program, or is recorded by another");
     }
     if (!w.gone && !w.attached && now >= w.retry_ns) attach_to(w);
     if (w.gone && w.pidfd >= 0) close(std::exchange(w.pidfd, -1));

@@ -77,7 +77,8 @@ void Session::summarize() {
     return empty;
   });
   for (const auto& o : outputs_) summarize_output(*o);
-  if (!options_.attach() && hellos_ == 0 && refused_ == 0 && phase_ == Phase::kFinished && reason_ != LTQ_SIGNAL)
+  if (!options_.attach() && hellos_ == 0 && refused_ == 0 && phase_ == Phase::kFinished &&
+      reason_ != LTQ_SIGNAL)
     for (const auto& line : diagnosis_.report(own_library_dir())) say(line);
   const bool any = std::any_of(outputs_.begin(), outputs_.end(),
                                [](const auto& o) { return o->totals().streams > 0; });

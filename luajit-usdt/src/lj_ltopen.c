@@ -91,10 +91,10 @@ void lj_ltring_listed(LTState *lt)
     registered = 1;
     pthread_atfork(list_lock, list_unlock, fork_child);
   }
+  lt->serial = (uint32_t)++luajit_usdt_control.opened;
   lt->next = lt_first();
   if (lt->next) lt->next->prev = lt;
   st_rel(&luajit_usdt_control.states, (uint64_t)(uintptr_t)lt);
-  luajit_usdt_control.opened++;
   list_unlock();
 }
 

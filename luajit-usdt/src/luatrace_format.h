@@ -354,6 +354,7 @@ struct lt_note {
   int32_t lt_seen;		/* uint32_t: value of the control word acted upon. */
   int32_t lt_ring, lt_fd;	/* Address; int */
   int32_t lt_rec;		/* uint32_t: number of the recording. */
+  int32_t lt_serial;		/* uint32_t: number of the state in the process. */
   /* From an LTState to other things of the same Lua state. */
   int32_t g, dispatch, jit;	/* global_State, dispatch table, jit_State */
   uint32_t nslots;		/* Slots of the dispatch table for instructions. */
@@ -369,7 +370,7 @@ struct lt_note {
   int32_t pt_lineinfo, pt_sizebc, pt_id, str_len, str_size;
   int32_t trace_mcode, trace_szmcode, trace_startpt;
   /* C stack of the VM. */
-  int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev, reserved;
+  int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev;
 };
 
 #define LTN_JIT			0x01u	/* Built with the compiler. */

@@ -19,18 +19,23 @@ namespace luatrace {
 namespace bpf {
 namespace {
 
-constexpr int kPauseMs = 5;             // between looks: 64 MB are full after 0.3 s at the earliest
-constexpr uint64_t kBusy = 65536;       // records in one look: more is to be expected at once
-constexpr uint64_t kRing = 64u << 20;   // bytes
+constexpr int kPauseMs = 5;            // between looks: 64 MB are full after 0.3 s at the earliest
+constexpr uint64_t kBusy = 65536;      // records in one look: more is to be expected at once
+constexpr uint64_t kRing = 64u << 20;  // bytes
 constexpr uint64_t kSilence = 2'000'000'000;  // ns without an event that are worth a word
 
 Refusal refusal_of(Refused::Kind kind) {
   switch (kind) {
-    case Refused::kNo: return Refusal::kNone;
-    case Refused::kGone: return Refusal::kNoProcess;
-    case Refused::kNoRight: return Refusal::kNoRight;
-    case Refused::kNoLua: return Refusal::kNoLuaJIT;
-    case Refused::kOther: break;
+    case Refused::kNo:
+      return Refusal::kNone;
+    case Refused::kGone:
+      return Refusal::kNoProcess;
+    case Refused::kNoRight:
+      return Refusal::kNoRight;
+    case Refused::kNoLua:
+      return Refusal::kNoLuaJIT;
+    case Refused::kOther:
+      break;
   }
   return Refusal::kOther;
 }
@@ -108,6 +113,8 @@ std::string BpfBackend::begin() {
 Attached BpfBackend::attach(pid_t pid) {
   Refused refused;
   Means means;
+  Waker waker(pid);
+  waker.settle();
   host_.drainer().call([&] {
     refused = source_->add(pid);
     means = source_->means();
@@ -121,7 +128,7 @@ Attached BpfBackend::attach(pid_t pid) {
     return {Refusal::kOther, "is not recorded: " + why};
   }
   host_.drainer().call([&] { source_->begin(pid, output, number); });
-  live_.insert_or_assign(pid, Live{Waker(pid), monotonic_ns()});
+  live_.insert_or_assign(pid, Live{std::move(waker), monotonic_ns()});
   host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + means_text(means));
   if (means.kills_children && means.width == Width::kWide && !std::exchange(warned_, true))
     say("--bpf-site wide: with this kernel, a child that the process forks dies of SIGSEGV when it "
@@ -199,13 +206,15 @@ std::vector<std::string> BpfBackend::remarks() {
   const std::lock_guard lock(mutex_);
   host_.detail(grouped(totals_.hits) + " hits came, " + grouped(totals_.lost) + " were lost");
   if (totals_.late_names > 0)
-    host_.detail(grouped(totals_.late_names) + " names were read late: BPF did not find them in memory");
+    host_.detail(grouped(totals_.late_names) +
+                 " names were read late: BPF did not find them in memory");
   if (totals_.unread_names > 0)
     all.push_back(grouped(totals_.unread_names) +
                   " names could not be read: the process had ended, or their memory was gone");
   if (shared_)
-    all.push_back("another tool had its probes at the same places: the first events before all of "
-                  "ours were there are incomplete");
+    all.push_back(
+        "another tool had its probes at the same places: the first events before all of "
+        "ours were there are incomplete");
   return all;
 }
 

@@ -198,9 +198,9 @@ Probed read_elf(int fd, Elf* elf, ProbedFile& file, std::string& why) {
 
 const std::array<const char*, LTB_NPROBES>& probe_names() {
   static const std::array<const char*, LTB_NPROBES> names = {
-      "function__entry",   "function__return",  "function__tailcall", "cfunction__entry",
-      "cfunction__return", "function__unwind",  "coroutine__create",  "coroutine__resume",
-      "coroutine__yield",  "coroutine__end",    "state__open",        "state__close",
+      "function__entry",   "function__return", "function__tailcall", "cfunction__entry",
+      "cfunction__return", "function__unwind", "coroutine__create",  "coroutine__resume",
+      "coroutine__yield",  "coroutine__end",   "state__open",        "state__close",
       "coroutine__stack"};
   return names;
 }

@@ -22,7 +22,7 @@ struct ProbeSite {
 
 struct ProbedFile {
   std::array<ProbeSite, LTB_NPROBES> sites;
-  uint64_t semaphore = 0;  // offset in the file of luajit_usdt_control
+  uint64_t semaphore = 0;                     // offset in the file of luajit_usdt_control
   uint32_t glref_offset = 0, glref_size = 0;  // of the pointer to the state in a lua_State
 
   // May both be served by one loaded copy of the BPF program?
@@ -31,8 +31,8 @@ struct ProbedFile {
 
 enum class Probed {
   kYes,
-  kNo,      // no LuaJIT, or one without probes
-  kBad      // has probes that we cannot use: *why says what is wrong with them
+  kNo,  // no LuaJIT, or one without probes
+  kBad  // has probes that we cannot use: *why says what is wrong with them
 };
 
 // Reads the file behind the descriptor (not moved, not closed).

@@ -43,7 +43,8 @@ Failure failed(const std::string& what, int error) {
 
 constexpr bpf_attach_type kUprobeMulti = static_cast<bpf_attach_type>(48);
 
-// union bpf_attr of BPF_LINK_CREATE for it; the system's <linux/bpf.h> may be older than the kernel.
+// union bpf_attr of BPF_LINK_CREATE for it; the system's <linux/bpf.h> may be older than the
+// kernel.
 struct LinkCreate {
   uint32_t program, target, attach_type, flags;
   uint64_t path, offsets, semaphores, cookies;
@@ -120,8 +121,8 @@ Failure Program::load(const ProbedFile& layout, Mechanism mechanism, uint64_t ri
 
 Failure Program::make_rings(uint64_t bytes, uint32_t rings) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const auto size = static_cast<uint32_t>(
-      std::bit_ceil(std::clamp<uint64_t>(bytes, page, uint64_t{1} << 30)));
+  const auto size =
+      static_cast<uint32_t>(std::bit_ceil(std::clamp<uint64_t>(bytes, page, uint64_t{1} << 30)));
   for (uint32_t i = 0; i < rings; i++) {
     const int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "luatrace", 0, 0, size, nullptr);
     if (fd < 0) return failed("make a ring buffer of " + bytes_text(size), errno);

@@ -83,8 +83,8 @@ class Program {
     uint64_t offset, semaphore;
   };
   static std::vector<Site> sites_of(const ProbedFile& file, Width width, bool share);
-  Failure attach_sites(const std::string& path, const std::string& name, std::span<const Site> sites,
-                       pid_t pid, uint32_t slot);
+  Failure attach_sites(const std::string& path, const std::string& name,
+                       std::span<const Site> sites, pid_t pid, uint32_t slot);
   Failure attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid,
                        uint32_t slot);
   Failure attach_each(const std::string& path, const Site& site, pid_t pid, uint32_t slot);

@@ -14,7 +14,7 @@ namespace {
 
 // By LTB_*.
 constexpr std::array<HitKind, LTB_NPROBES> kKinds = {
-    HitKind::kEntry,  HitKind::kReturn, HitKind::kTail,  HitKind::kEntry, HitKind::kReturn,
+    HitKind::kEntry,  HitKind::kReturn, HitKind::kTail,   HitKind::kEntry, HitKind::kReturn,
     HitKind::kUnwind, HitKind::kCreate, HitKind::kResume, HitKind::kYield, HitKind::kEnd,
     HitKind::kOpen,   HitKind::kClose,  HitKind::kStack};
 

@@ -17,7 +17,7 @@ namespace luatrace::bpf {
 namespace {
 
 constexpr uint64_t kMostAtOnce = 1u << 18;    // records per ring and look
-constexpr uint32_t kSlots = LTB_SLOTS - 2;  // the others are the self test's
+constexpr uint32_t kSlots = LTB_SLOTS - 2;    // the others are the self test's
 constexpr uint64_t kLookPause = 100'000'000;  // ns between looks after the outputs
 
 HitOptions hit_options(std::function<uint32_t(uint32_t, uint64_t)> on_process) {
@@ -42,8 +42,7 @@ Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
   auto sink = std::make_unique<Sink>();
   sink->output = output;
   sink->hits = std::make_unique<HitWriter>(
-      output->writer(),
-      hit_options([this](uint32_t image, uint64_t) { return numbers_[image]; }));
+      output->writer(), hit_options([this](uint32_t image, uint64_t) { return numbers_[image]; }));
   return *sinks_.emplace_back(std::move(sink));
 }
 
@@ -73,7 +72,7 @@ void Source::end_sink(Sink& sink) {
   OutputTotals& t = sink.output->totals();
   t.streams += c.streams;
   t.lost += c.lost + c.late + c.odd + c.dropped;
-  t.gaps += sink.gaps;
+  t.gaps += sink.gaps + c.late + c.odd + c.dropped;
   t.lost_ticks += sink.lost_ns;
 }
 
@@ -128,8 +127,8 @@ Refused Source::add(pid_t pid) {
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
   const auto slot = free_slot();
   if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
-  auto a = std::make_unique<Attached>(
-      Attached{pid, *slot, nullptr, next_image_++, ProcessStrings(pid)});
+  auto a =
+      std::make_unique<Attached>(Attached{pid, *slot, nullptr, next_image_++, ProcessStrings(pid)});
   a->strings.restart();
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);

@@ -91,7 +91,7 @@ class Source {
     std::unique_ptr<HitWriter> hits;
     uint64_t gaps = 0, lost_ns = 0;
     uint64_t unchecked = 0;  // hits since it was asked whether there is room
-    bool ended = false;  // takes nothing more
+    bool ended = false;      // takes nothing more
   };
   struct Attached {
     pid_t pid;
@@ -105,7 +105,7 @@ class Source {
     // then itself.
     bool waits = true;
     std::vector<std::byte> held = {};
-    std::vector<std::shared_ptr<LuaFile>> files = {};  // attached
+    std::vector<std::shared_ptr<LuaFile>> files = {};    // attached
     std::unordered_map<uint64_t, uint32_t> states = {};  // address -> number within the image
     uint32_t next_state = 1;
     uint64_t last_state = 0;  // and its number: mostly it is the same again

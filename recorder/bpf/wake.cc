@@ -2,6 +2,8 @@
 // Waker; see wake.h.
 #include "recorder/bpf/wake.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "recorder/clock.h"
@@ -18,6 +20,30 @@ constexpr uint64_t kSlowest = 1000 * kMillisecond;
 
 Waker::Waker(pid_t pid) : pid_(pid), due_ns_(monotonic_ns() + kFirst), pause_ns_(kFirst) {
   for (auto& image : find_lua(pid).ours) targets_.emplace_back(pid, std::move(image));
+}
+
+// States that still tell of their calls although the semaphore says that nobody listens.
+std::vector<direct::State> Waker::stale(const direct::Target& target) const {
+  std::vector<direct::State> states;
+  uint16_t semaphore = 1;
+  if (target.memory().read(target.image().control, semaphore) != 0 || semaphore != 0) return {};
+  if (!target.read_states(states)) return {};
+  std::erase_if(states, [](const direct::State& s) { return (s.seen & 0xffff) == 0; });
+  return states;
+}
+
+void Waker::settle() const {
+  const uint64_t limit = monotonic_ns() + 200 * kMillisecond;
+  for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(2000)) {
+    waiting = false;
+    for (const direct::Target& target : targets_) {
+      const auto states = stale(target);
+      if (states.empty() || !direct::has_running_thread(pid_)) continue;
+      direct::kick(target, states);
+      waiting = true;
+    }
+    if (!waiting) break;
+  }
 }
 
 // It has acted upon a control word that says that a tracer is attached.

@@ -19,12 +19,17 @@ class Waker {
  public:
   explicit Waker(pid_t pid);
 
+  // Before attaching: lets states that have not yet noticed the end of an earlier recording notice
+  // it, since only a state that has switched off reports its stack when it switches on. Waits at
+  // most 0.2 s, and not for states that sleep.
+  void settle() const;
   // Now and then: kicks states that have not answered.
   void tend(uint64_t now_ns);
   // Why no event has come, as far as can be seen: the rest of a sentence about the process.
   std::string silence() const;
 
  private:
+  std::vector<direct::State> stale(const direct::Target& target) const;
   bool answered(const direct::Target& target, const direct::State& state) const;
 
   pid_t pid_;

@@ -37,10 +37,10 @@ enum {
   LTB_TEST = 19  /* the self test was hit */
 };
 
-#define LTB_NARGS 7     /* arguments of the probe that has most */
-#define LTB_SLOTS 512   /* processes at a time */
-#define LTB_RINGS 16    /* ring buffers at most */
-#define LTB_TEXT 1024   /* longest string, with its NUL */
+#define LTB_NARGS 7   /* arguments of the probe that has most */
+#define LTB_SLOTS 512 /* processes at a time */
+#define LTB_RINGS 16  /* ring buffers at most */
+#define LTB_TEXT 1024 /* longest string, with its NUL */
 
 /* ltb_hit.where = frame:18 | kind:5 | slot:9 (low to high). A frame is a slot
 ** offset in a Lua stack, whose limit is 65,500; larger ones are cut to the
@@ -48,7 +48,7 @@ enum {
 #define LTB_FRAME_MAX 0x3ffffu
 #define ltb_where(slot, kind, frame) \
   ((__u32)(frame) | ((__u32)(kind) << 18) | ((__u32)(slot) << 23))
-#define ltb_frame(where) ((where) & LTB_FRAME_MAX)
+#define ltb_frame(where) ((where)&LTB_FRAME_MAX)
 #define ltb_kind(where) (((where) >> 18) & 31u)
 #define ltb_slot(where) ((where) >> 23)
 
@@ -93,9 +93,9 @@ struct ltb_loss { /* LTB_LOSS. hit.state: of which state */
 /* Where an argument of a probe is, from the notes. */
 enum { LTB_NONE = 0, LTB_REG = 1, LTB_CONST = 2 };
 struct ltb_arg {
-  __u8 type;  /* LTB_NONE: the probe has no such argument (reads as 0) */
-  __u8 reg;   /* index into struct pt_regs, in words */
-  __s8 size;  /* bytes, negative: signed */
+  __u8 type; /* LTB_NONE: the probe has no such argument (reads as 0) */
+  __u8 reg;  /* index into struct pt_regs, in words */
+  __s8 size; /* bytes, negative: signed */
   __u8 pad;
   __s32 value; /* LTB_CONST */
 };

@@ -64,7 +64,7 @@ struct Live {
   uint64_t begin_ns = 0, begin_tick = 0;  // of attaching
   std::vector<Target> targets;
   std::vector<int> guarded;  // numbers of the guardian
-  std::set<std::pair<uint64_t, uint32_t>> taken;  // states and recordings
+  std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
   uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
   bool inherited = false, lost = false, said_silent = false, kick_failed = false;
   size_t states = 0, answered = 0;  // at the last look
@@ -141,7 +141,7 @@ Attached DirectBackend::attach(pid_t pid) {
   live.begin_ns = monotonic_ns();
   live.begin_tick = read_tick(clock());
   LuaSearch search = find_lua(pid);
-  if (search.error == ESRCH) return {Refusal::kNoProcess, "does not exist any more"};
+  if (search.error == ESRCH) return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
   if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error)};
   const std::string set_id = set_id_reason(pid);
   if (!set_id.empty())
@@ -187,11 +187,12 @@ void DirectBackend::forget(pid_t pid) {
 
 void DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
   if (s.ring == 0 || s.fd < 0 || !target.has_answered(s)) return;
-  if (live.taken.contains({s.address, s.rec})) return;
+  const uint64_t state = (target.image().control << 20) ^ s.serial;
+  if (live.taken.contains({state, s.rec})) return;
   std::string why;
   auto ring = open_ring(live.pid, s, target.image().note, why);
   if (ring == nullptr && why.empty()) return;
-  live.taken.insert({s.address, s.rec});
+  live.taken.insert({state, s.rec});
   if (ring != nullptr) {
     const uint64_t start = ring->info().start_tick;
     why = host_.add_ring(live.pid, std::move(ring));

@@ -60,7 +60,8 @@ TEST_F(Places, NamespacesOfItsOwn) {
   const std::string from = path("lib"), to = path("hidden");
   std::filesystem::create_directory(to);
   const auto hide = [&] {
-    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("none", to.c_str(), "tmpfs", 0, nullptr) != 0)
       _exit(77);
     std::filesystem::copy(from + "/libluajit-5.1.so.2", to + "/libluajit-5.1.so.2");
@@ -77,9 +78,10 @@ TEST_F(Places, NamespacesOfItsOwn) {
 
 TEST_F(Places, AStaticProgram) {
   // Steps of the collector notice the tracer: the loop is theirs.
-  const std::string code = "io.write('ready\\n') io.flush() io.read() "
-                           "for i = 1, 300000 do local t = {i} end "
-                           "local function f() end for i = 1, 1000 do f() end";
+  const std::string code =
+      "io.write('ready\\n') io.flush() io.read() "
+      "for i = 1, 300000 do local t = {i} end "
+      "local function f() end for i = 1, 1000 do f() end";
   const std::string name = write_script(code);
   record({LUAJIT, name}, "bpf");
   const std::string file = std::filesystem::path(name).filename().string();
@@ -88,8 +90,9 @@ TEST_F(Places, AStaticProgram) {
 
 // Nothing in this loop looks at the semaphore: the recorder must see to it.
 TEST_F(Places, ALoopThatOnlyInterprets) {
-  const std::string code = "io.write('ready\\n') io.flush() local function f(x) return x end "
-                           "local x = 0 while x >= 0 do x = f(x) + 1 end";
+  const std::string code =
+      "io.write('ready\\n') io.flush() local function f(x) return x end "
+      "local x = 0 while x >= 0 do x = f(x) + 1 end";
   auto p = start({LUAJIT, "-joff", write_script(code)});
   auto r = attach({p->pid()}, "bpf", {"-d", "0.3"});
   EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");
@@ -148,9 +151,11 @@ TEST_F(Places, StatesComeAndGo) {
 // The program becomes another one, in the same process.
 TEST_F(Places, Exec) {
   const std::string second = script("calls");
-  const std::string code = "local ffi = require('ffi') ffi.cdef('int execl(const char*, const char*, ...);') "
-                           "local function before() end before() "
-                           "ffi.C.execl('" HOST "', '" HOST "', '" + second + "', ffi.cast('char*', nil))";
+  const std::string code =
+      "local ffi = require('ffi') ffi.cdef('int execl(const char*, const char*, ...);') "
+      "local function before() end before() "
+      "ffi.C.execl('" HOST "', '" HOST "', '" +
+      second + "', ffi.cast('char*', nil))";
   auto p = start(host(write_script(code)));
   auto r = attach({p->pid()}, "bpf");
   p->go();

@@ -26,10 +26,9 @@ TEST_P(Same, EventByEvent) {
   EXPECT_EQ(output, output_);
   const std::string direct = calls("direct"), bpf = calls("bpf");
   EXPECT_GT(direct.size(), 10000u);
-  EXPECT_TRUE(direct == bpf) << "the first difference is at byte "
-                             << std::mismatch(direct.begin(), direct.end(), bpf.begin(), bpf.end())
-                                        .first -
-                                    direct.begin();
+  EXPECT_TRUE(direct == bpf)
+      << "the first difference is at byte "
+      << std::mismatch(direct.begin(), direct.end(), bpf.begin(), bpf.end()).first - direct.begin();
   EXPECT_EQ(0u, trust("bpf", "anomalies"));
 }
 

@@ -31,8 +31,9 @@ TEST(SiteArgs, AsTheNotesHaveThem) {
 
 TEST(SiteArgs, WhatCannotBeReadIsRefused) {
   std::array<ltb_arg, LTB_NARGS> a;
-  for (const char* bad : {"8@8(%rsp)", "8@%xmm0", "4@%eax,", "@%rax", "8%rax", "8@", "3@%eax",
-                          "8@$x", "8@$", "x@%rax", "8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax"})
+  for (const char* bad :
+       {"8@8(%rsp)", "8@%xmm0", "4@%eax,", "@%rax", "8%rax", "8@", "3@%eax", "8@$x", "8@$",
+        "x@%rax", "8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax"})
     EXPECT_FALSE(parse_site_args(bad, a)) << bad;
 }
 
@@ -77,8 +78,9 @@ TEST(ProbedFiles, Damaged) {
     std::string damaged = bytes;
     for (int k = 0; k < 8; k++) {
       random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-      const size_t at = round % 3 == 0 ? random % 64 : round % 3 == 1 ? notes - 12 + random % 1600
-                                                                      : bytes.size() - 1 - random % 3000;
+      const size_t at = round % 3 == 0   ? random % 64
+                        : round % 3 == 1 ? notes - 12 + random % 1600
+                                         : bytes.size() - 1 - random % 3000;
       damaged[at] = static_cast<char>(random >> 40);
     }
     if (round % 10 == 0) damaged.resize(random % damaged.size());
