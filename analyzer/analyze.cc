@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
+#include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/export/call_export.h"
@@ -120,6 +121,7 @@ class Analysis {
  private:
   bool follows_calls() const;
   bool needs_histogram() const;
+  void saved(Report& report, const std::string& path, Input& input);
   void look_ahead(const std::string& path, Input& input);
   template <class Sink>
   void read(TraceFacts& facts, Sink& sink, Input& input, Diagnostics& diag);
@@ -200,7 +202,17 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
                 finder_);
 }
 
+// A saved profile: what is in it is added; what is not cannot be had.
+void Analysis::saved(Report& report, const std::string& path, Input& input) {
+  if (follows_calls())
+    throw UsageError(printable(path) +
+                     ": filters, groups and views of single calls, coroutines, threads and time "
+                     "need the trace, not a saved profile");
+  session_.trust += read_profile(input, report);
+}
+
 void Analysis::file(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
+  if (is_profile(input)) return saved(report, path, input);
   look_ahead(path, input);
   bytes_ = 0;
   report.grouped = options_.filter.group != GroupBy::kNone;
@@ -235,6 +247,8 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
     complain(printable(exports.output) + ": cannot write: " + strerror(errno));
     session.unreadable = true;
   }
+  const GroupBy group = session.options.filter.group;
+  if (group != GroupBy::kNone && group < GroupBy::kFile) sum_up_groups(report);
   return report;
 }
 

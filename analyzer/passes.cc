@@ -6,7 +6,9 @@
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
+#include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
+#include "analyzer/decode/import.h"
 #include "analyzer/decode/text_reader.h"
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/export/formats.h"
@@ -95,22 +97,27 @@ void dump_files(Session& session) {
 }
 
 void convert_file(Session& session) {
-  each_file(session, session.options.files,
-            [&](const std::string& path, Input& input, Diagnostics&) {
-              if (!is_text_trace(input))
-                throw Unreadable(printable(path) + ": not the text form of a trace");
-              std::vector<uint8_t> image = text_to_binary(input);
-              write_to(session, *session.options.convert, [&](std::ostream& out) {
-                out.write(reinterpret_cast<const char*>(image.data()),
-                          static_cast<std::streamsize>(image.size()));
-              });
-            });
+  each_file(session, session.options.files, [&](const std::string& path, Input& input, Diagnostics& diag) {
+    if (is_import(input)) {
+      auto trace = import_trace(input, diag, {});
+      return write_to(session, *session.options.convert, [&](std::ostream& out) {
+        for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
+          out.write(reinterpret_cast<const char*>(trace->data()), static_cast<std::streamsize>(n));
+      });
+    }
+    if (!is_text_trace(input)) throw Unreadable(printable(path) + ": not the text form of a trace");
+    std::vector<uint8_t> image = text_to_binary(input);
+    write_to(session, *session.options.convert, [&](std::ostream& out) {
+      out.write(reinterpret_cast<const char*>(image.data()),
+                static_cast<std::streamsize>(image.size()));
+    });
+  });
 }
 
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
-  (void)before;
-  std::vector<Table> views = make_views(report, o.views);
+  std::vector<Table> views =
+      before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
     write_to(session, *o.json, [&](std::ostream& out) { write_json(out, report, views); });
   if (o.csv)
@@ -120,13 +127,19 @@ void write_outputs(Session& session, const Report& report, const Report* before)
       for (size_t i = 0; i < tables.size(); i++) write_csv(i ? out << '\n' : out, tables[i]);
     });
   if (o.folded)
-    write_to(session, *o.folded, [&](std::ostream& out) { write_folded(out, report, o.unit_ns); });
+    write_to(session, *o.folded, [&](std::ostream& out) {
+      if (!before) return write_folded(out, report, o.unit_ns);
+      write_folded_diff(out, make_diff(*before, report, o.views.normalize), o.unit_ns);
+    });
+  if (o.save_profile)
+    write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });
   const ExportFormat* format = find_format(o.exports.format);
   if (format && format->write)  // Else it was written while the trace was read.
     write_to(session, o.exports.output,
              [&](std::ostream& out) { format->write(out, report, o.exports); });
   bool exported = format && o.exports.output == "-";
-  bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-";
+  bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
+              o.save_profile == "-";
   if (!busy && !o.quiet) print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;

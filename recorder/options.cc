@@ -3,6 +3,7 @@
 // "--", belongs to the command, so that `luatrace-record -o x luajit -v` gives -v to luajit.
 #include "recorder/options.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <iostream>
@@ -20,7 +21,9 @@ constexpr uint64_t kMinFile = 256 * 1024;
 
 const char* const kUsage =
     "Usage: luatrace-record -o FILE [options] [--] COMMAND [ARGUMENTS]\n"
-    "Runs COMMAND and writes every call and return of its Lua functions to FILE.\n";
+    "       luatrace-record -o FILE [options] -p PID [-p PID...]\n"
+    "Runs COMMAND, or attaches to processes that run, and writes every call and return of their\n"
+    "Lua functions to FILE.\n";
 
 const char* const kNotes =
     "\nSIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each "
@@ -30,7 +33,11 @@ const char* const kNotes =
     "GLOBs are matched with chunk names as LuaJIT has them: \"@path/file.lua\".\n"
     "SIGINT, SIGTERM, SIGHUP: the first ends the recording, a second one luatrace-record.\n"
     "Exit status: that of COMMAND (128+N if signal N ended it); 125 if luatrace-record itself\n"
-    "failed, 126 if COMMAND cannot be executed, 127 if it is not found.\n";
+    "failed, 126 if COMMAND cannot be executed, 127 if it is not found.\n"
+    "With -p the recording goes on until the processes end, -d, or ^C. Exit status then: 0 good;\n"
+    "120 no such process, 121 no right, 122 no LuaJIT with tracepoints in it, 123 it is being\n"
+    "recorded already, 124 it was attached to but no event came, 125 anything else.\n"
+    "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).\n";
 
 struct Raw {
   std::string ring_size, max_size, compression;
@@ -59,6 +66,16 @@ po::options_description describe(Options& o, Raw& raw) {
       "leave out calls that are deeper than N");
   add("duration,d", po::value(&o.seconds)->value_name("SECONDS"),
       "end the recording after so long; the command goes on");
+  add("pid,p", po::value(&o.pids)->value_name("PID"),
+      "attach to this process instead of running a command (may be repeated)");
+  add("children", po::bool_switch(&o.children),
+      "with -p: also its descendants, and those born during the recording");
+  add("via", po::value(&o.via)->value_name("WAY"),
+      "with -p: direct (through the process's memory), bpf, or auto");
+  add("bpf-site", po::value(&o.bpf_site)->value_name("KIND"),
+      "with --via bpf: which nop of a probe is replaced: narrow, wide, or auto");
+  add("bpf-link", po::value(&o.bpf_link)->value_name("KIND"),
+      "with --via bpf: multi (one link for all probes), each (perf events), or auto");
   add("verbose,v", po::bool_switch(&o.verbose), "say more");
   add("quiet,q", po::bool_switch(&o.quiet), "say nothing but errors");
   add("version", "print the version and exit");
@@ -103,9 +120,26 @@ void check_globs(const char* name, const std::vector<std::string>& globs) {
       throw UsageError(std::string(name) + ": a pattern cannot be empty or contain a newline");
 }
 
+void check_word(const char* name, const std::string& word,
+                const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
+  std::string all;
+  for (const auto& a : allowed) all += (all.empty() ? "" : ", ") + a;
+  throw UsageError(std::string(name) + ": '" + word + "' is none of " + all);
+}
+
 void check(Options& o, const Raw& raw) {
   if (o.output.empty()) throw UsageError("where to? Say -o FILE");
-  if (o.command.empty()) throw UsageError("which command? Give it after the options");
+  if (o.command.empty() && !o.attach())
+    throw UsageError("which command? Give it after the options; or -p PID");
+  if (!o.command.empty() && o.attach())
+    throw UsageError("either a command or -p: '" + o.command[0] + "' is one too many");
+  if (o.children && !o.attach()) throw UsageError("--children needs -p; a command's are recorded");
+  if (o.via != "auto" && o.via != "direct" && o.via != "bpf")
+    throw UsageError("--via: '" + o.via + "' is none of auto, direct, bpf");
+  check_word("--bpf-site", o.bpf_site, {"auto", "narrow", "wide"});
+  check_word("--bpf-link", o.bpf_link, {"auto", "multi", "each"});
+  if (o.via != "auto" && !o.attach()) throw UsageError("--via needs -p");
   if (!raw.ring_size.empty())
     o.ring_size = size_option("--ring-size", raw.ring_size, kMinRing, kMaxRing);
   if (!raw.max_size.empty())

@@ -48,7 +48,7 @@ void FilteredProfile::on_thread(uint32_t tid) {
 
 bool FilteredProfile::wanted(const Coroutine& co) const {
   if (!view_->state_wanted || !view_->thread_wanted) return false;
-  if (options_.coroutines.empty()) return true;
+  if (options_.coroutines.empty() || co.id == 0) return true;  // 0: not known which.
   for (const CoroutineId& c : options_.coroutines)
     if (c.id == co.id && (c.state == 0 || c.state == view_->number)) return true;
   return false;
@@ -101,7 +101,7 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   FrameNotes& f = co.notes[co.top] = {};
   const Place& p = place(co, co.top);
-  f.begin = now;
+  f.node = co.frames[co.top].node;
   f.counted = begins && in_range(now) && wanted(co);
   if (p.target) mark_leading(co);
   if (coroutines && co.top == 1 && co.id && wanted(co) && in_range(now)) {
@@ -154,7 +154,7 @@ void FilteredProfile::mark_leading(Coroutine& co) {
 
 void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
   FrameNotes& f = co.notes[co.top];
-  const Place& p = place(co, co.top);
+  const Place& p = placement_[f.node];  // A call is counted where it began, so its times are, too.
   const bool seen = running != kNotSeen && f.counted;
   const bool brief =
       options_.least_ns && running != kNotSeen && facts_.clock.ns(running) < options_.least_ns;
@@ -167,18 +167,30 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   if (co.watched) unwatch(co, now, running, whole);
 }
 
-// What the frame on top has pending becomes that of the one below it.
+// The call below the one on top, or if there is none the one that resumed this coroutine, as far as
+// the coroutine hangs there.
+FrameNotes* FilteredProfile::caller(Coroutine& co) {
+  if (co.top > 1) return place(co, co.top - 1).takes ? &co.notes[co.top - 1] : nullptr;
+  const uint32_t base = co.frames[0].node;
+  if (placement_.function_of(base) != kCoroutineFunction || !co.running || !view_->machine)
+    return nullptr;
+  FrameNotes* found = nullptr;
+  bool inner = true;
+  view_->machine->each_in_chain(co, [&](Coroutine& c) {
+    if (!found && !inner && c.top && place(c, c.top).takes) found = &c.notes[c.top];
+    inner = false;
+  });
+  return found;
+}
+
+// What the call on top has pending becomes its caller's.
 void FilteredProfile::hand_down(Coroutine& co) {
   FrameNotes& f = co.notes[co.top];
-  const Place& below = place(co, co.top - 1);
-  if (!below.takes || bare(below.out)) {
-    filtered_ += f.pending;
-  } else if (co.top > 1) {
-    co.notes[co.top - 1].pending += f.pending;
-    co.notes[co.top - 1].charges += f.charges;
+  if (FrameNotes* to = caller(co)) {
+    to->pending += f.pending;
+    to->charges += f.charges;
   } else {
-    Profile::spend(below.out, f.pending);
-    charged(below.out, f.charges);
+    filtered_ += f.pending;
   }
   f.pending = f.charges = 0;
 }
@@ -238,13 +250,6 @@ bool FilteredProfile::is_idle(Machine& machine) {
   return !open;
 }
 
-// Whether time at this node of the shown tree would be of no function, but of the root or of a
-// thread, state or coroutine.
-bool FilteredProfile::bare(uint32_t out) const {
-  while (out && tree()[out].function == kCoroutineFunction) out = tree()[out].parent;
-  const bool files = options_.group >= GroupBy::kFile;
-  return out == 0 || (!files && facts_.functions[tree()[out].function].type == kGroupType);
-}
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
   if (co.top && options_.least_ns) {

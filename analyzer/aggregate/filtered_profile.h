@@ -96,6 +96,7 @@ class FilteredProfile : public HistogramProfile {
     return placement_[co.frames[index].node];
   }
   void commit(Coroutine& co, uint32_t index);
+  FrameNotes* caller(Coroutine& co);
   void hand_down(Coroutine& co);
   void spend_at(Coroutine& co, uint64_t ticks);
   void mark_leading(Coroutine& co);
@@ -108,7 +109,6 @@ class FilteredProfile : public HistogramProfile {
   uint32_t group_root();
   std::string name_of_stream(uint32_t stream) const;
   bool is_idle(Machine& machine);
-  bool bare(uint32_t out) const;
   void show(uint32_t node, bool taken, uint64_t from, uint64_t to);
   ThreadSums& thread_sums();
 

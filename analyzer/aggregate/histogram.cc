@@ -54,9 +54,20 @@ double deviation(uint64_t n, uint64_t sum, Square squares) {
   return variance > 0 ? static_cast<double>(std::sqrt(variance)) : 0;
 }
 
-uint32_t Histograms::new_chunk() {
-  chunks_.emplace_back();
-  return static_cast<uint32_t>(chunks_.size() - 1);
+// A window of lines that has `power`, too, and some room on both sides.
+void Histograms::widen(Row& row, uint32_t power) {
+  constexpr uint32_t kRoom = 1, kMost = kBuckets / kSubBuckets;
+  uint32_t low = row.powers ? std::min<uint32_t>(row.low, power) : power;
+  uint32_t high = std::max<uint32_t>(row.low + row.powers, power + 1);
+  if (power == low) low -= std::min(low, kRoom);
+  if (power + 1 == high) high = std::min(high + kRoom, kMost);
+  const auto first = static_cast<uint32_t>(lines_.size());
+  lines_.resize(lines_.size() + (high - low));
+  for (uint32_t i = 0; i < row.powers; i++)
+    lines_[first + row.low - low + i] = lines_[row.first + i];
+  row.first = first;
+  row.low = static_cast<uint16_t>(low);
+  row.powers = static_cast<uint16_t>(high - low);
 }
 
 Distribution Histograms::of(uint32_t function) const {
@@ -64,10 +75,13 @@ Distribution Histograms::of(uint32_t function) const {
   if (function >= rows_.size()) return out;
   const Row& row = rows_[function];
   out.squares = row.squares;
-  for (uint32_t power = 0; power < row.chunks.size(); power++)
-    for (uint32_t i = 0; row.chunks[power] && i < kSubBuckets; i++)
-      if (uint64_t n = chunks_[row.chunks[power]][i])
-        out.buckets.push_back({power * kSubBuckets + i, n});
+  for (uint32_t i = 0; i < row.powers * kSubBuckets; i++) {
+    const uint32_t bucket = row.low * kSubBuckets + i;
+    uint64_t n = lines_[row.first + i / kSubBuckets][i % kSubBuckets];
+    auto over = overflows_.find(uint64_t{function} << 32 | bucket);
+    if (over != overflows_.end()) n += over->second << 32;
+    if (n) out.buckets.push_back({bucket, n});
+  }
   return out;
 }
 

@@ -7,9 +7,11 @@
 // can be merged in any order.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/decode/model.h"
@@ -52,8 +54,17 @@ struct Distribution {
 double deviation(uint64_t n, uint64_t sum, Square squares);
 Square saturating_add(Square a, Square b);
 
-// The histograms of all functions while a trace is read. A function has a table of powers of two,
-// and counters only for those that occurred.
+// Of the calls of a function that were seen from beginning to end: running time of each, in ticks.
+struct CallStats {
+  uint64_t min = UINT64_MAX;
+  uint64_t max = 0;
+  uint64_t sum = 0;
+  uint64_t complete = 0;
+};
+
+// Statistics and histograms of all functions while a trace is read. What this costs is cache misses,
+// so a call touches two lines: the function's row and, of its histogram, the line of a power of two.
+// Lines hold 32 bits for each bucket; what they cannot hold is in a map that is hardly ever used.
 class Histograms {
  public:
   void set_clock(const Clock& clock) { clock_ = clock; }
@@ -62,25 +73,37 @@ class Histograms {
       rows_.resize(2 * size_t{function} + 64);
     Row& row = rows_[function];
     const uint64_t ns = clock_.ns(ticks);
-    const uint32_t bucket = bucket_of(ns);
-    uint32_t& chunk = row.chunks[bucket / kSubBuckets];
-    if (chunk == 0) [[unlikely]]
-      chunk = new_chunk();
-    chunks_[chunk][bucket % kSubBuckets]++;
+    row.stats.min = std::min(row.stats.min, ticks);
+    row.stats.max = std::max(row.stats.max, ticks);
+    row.stats.sum += ticks;
+    row.stats.complete++;
     row.squares += Square{ns} * ns;
+    const uint32_t bucket = bucket_of(ns), power = bucket / kSubBuckets;
+    if (power - row.low >= row.powers) [[unlikely]]
+      widen(row, power);
+    uint32_t& count = lines_[row.first + power - row.low][bucket % kSubBuckets];
+    if (++count == 0) [[unlikely]]
+      overflows_[uint64_t{function} << 32 | bucket]++;
+  }
+  CallStats stats(uint32_t function) const {
+    return function < rows_.size() ? rows_[function].stats : CallStats{};
   }
   Distribution of(uint32_t function) const;
 
  private:
-  struct Row {
+  struct alignas(64) Row {
+    CallStats stats;
     Square squares = 0;
-    std::array<uint32_t, kBuckets / kSubBuckets> chunks{};
+    uint32_t first = 0;              // Of its lines.
+    uint16_t low = 0, powers = 0;    // Which powers of two they are for.
   };
-  uint32_t new_chunk();
+  using Line = std::array<uint32_t, kSubBuckets>;
+  void widen(Row& row, uint32_t power);
 
   Clock clock_;
   std::vector<Row> rows_;
-  std::vector<std::array<uint64_t, kSubBuckets>> chunks_{1};  // 0: none.
+  std::vector<Line> lines_;
+  std::unordered_map<uint64_t, uint64_t> overflows_;  // By function << 32 | bucket: times 2^32.
 };
 
 }  // namespace luatrace

@@ -40,12 +40,12 @@ Place Placement::place(uint32_t raw) const {
   p.shown = p.target = false;
   const bool folded = above.reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {
-    if (above.takes && !folded) p.out = out_.enter(above.out, function);
+    if (above.takes && !folded) p.out = p.fold = out_.enter(above.fold, function);
   } else if (function == kUnknownFunction) {
-    p.takes = true;
-    if (!folded) p.out = out_.enter(above.out, function);
+    p.takes = true;  // Whatever is asked for: it may have been that.
+    p.out = out_.enter(above.fold, function);
   } else if (facts_.functions[function].type == kGroupType) {
-    p.out = out_.enter(above.out, function);
+    p.out = p.fold = out_.enter(above.fold, function);
   } else {
     place_function(p, above, function);
   }
@@ -74,11 +74,12 @@ void Placement::place_function(Place& p, const Place& above, uint32_t function) 
   }
   p.shown = !hidden;
   if (p.shown) {
-    p.out = out_.enter(above.out, p.function);
+    p.out = p.fold = out_.enter(above.out, p.function);
     p.depth++;
     p.blank = false;
-  } else if (above.depth == 0) {
-    p.blank = true;
+  } else {
+    p.out = p.fold;
+    p.blank = p.depth == 0;
   }
   p.takes = p.in && !p.out_of && !p.blank && (callers_.empty() || p.reached);
 }

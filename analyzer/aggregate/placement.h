@@ -21,6 +21,7 @@ namespace luatrace {
 
 struct Place {
   uint32_t out = 0;       // Node of the shown tree.
+  uint32_t fold = 0;      // Node of the shown tree for hidden calls below it.
   uint32_t function = 0;  // What it is there, if `shown`.
   uint32_t group = 0;     // Group of files that the chain is in, 0: none.
   uint32_t depth = 0;     // Shown calls so far.

@@ -12,18 +12,11 @@
 
 namespace luatrace {
 
-// Of the calls of a function that were seen from beginning to end: running time of each.
-struct CallStats {
-  uint64_t min = UINT64_MAX;
-  uint64_t max = 0;
-  uint64_t sum = 0;
-  uint64_t complete = 0;
-};
-
 class Profile {
  public:
   static constexpr bool kNotes = false;
   static constexpr bool kFrames = false;
+  virtual ~Profile() = default;
 
   uint32_t enter(uint32_t node, uint32_t function) { return tree_.enter(node, function); }
   void call(uint32_t node) { tree_[node].calls++; }
@@ -43,7 +36,7 @@ class Profile {
   void charged(uint32_t node, uint64_t calls) { add_at(charged_, node, calls); }
 
   const CallTree& tree() const { return tree_; }
-  CallStats stats(uint32_t function) const {
+  virtual CallStats stats(uint32_t function) const {
     return function < stats_.size() ? stats_[function] : CallStats{};
   }
   // Ticks that a coroutine was suspended with this node's call innermost.
@@ -68,12 +61,10 @@ class Profile {
 // The same with a histogram for each function.
 class HistogramProfile : public Profile {
  public:
-  void ended(uint32_t function, uint64_t running) {
-    Profile::ended(function, running);
-    histograms_.add(function, running);
-  }
+  void ended(uint32_t function, uint64_t running) { histograms_.add(function, running); }
   void set_clock(const Clock& clock) { histograms_.set_clock(clock); }
   const Histograms& histograms() const { return histograms_; }
+  CallStats stats(uint32_t function) const override { return histograms_.stats(function); }
 
  private:
   Histograms histograms_;

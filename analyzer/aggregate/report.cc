@@ -221,6 +221,18 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
   if (result.filtered) add_views(report, result, merger.map(), symbols);
 }
 
+void sum_up_groups(Report& report) {
+  const CallTree& tree = report.tree;
+  std::vector<uint32_t> root(tree.size());
+  for (uint32_t i = 1; i < tree.size(); i++) {
+    root[i] = tree[i].parent ? root[tree[i].parent] : i;
+    ReportFunction& group = report.functions[tree[root[i]].function];
+    if (root[i] != i && group.kind == "group") group.calls += tree[i].calls;
+  }
+  for (ReportFunction& f : report.functions)
+    if (f.kind == "group") f.self_ns = f.running_ns;
+}
+
 std::vector<uint64_t> inclusive_ns(const CallTree& tree) {
   std::vector<uint64_t> sum(tree.size());
   for (auto i = static_cast<uint32_t>(tree.size()); i-- > 1;) {

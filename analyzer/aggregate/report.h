@@ -117,6 +117,10 @@ struct FileResult {
 
 void add_to_report(Report& report, const FileResult& file, const SymbolFinder& symbols);
 
+// Groups that are roots of trees (threads, coroutines, states) have no calls of their own: gives
+// them those of everything below them, and their time as self time. Once, after the last file.
+void sum_up_groups(Report& report);
+
 // Inclusive time of each node of the report's tree.
 std::vector<uint64_t> inclusive_ns(const CallTree& tree);
 

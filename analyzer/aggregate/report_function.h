@@ -45,6 +45,8 @@ using SymbolFinder = std::function<Symbol(const Function&)>;
 
 // Without its sums.
 ReportFunction describe(const Function& function, const SymbolFinder& symbols);
+// Adds the sums of `from` to those of `to`.
+void add_figures(ReportFunction& to, const ReportFunction& from);
 // Equal exactly for functions that reports take for the same.
 std::string identity(const ReportFunction& function);
 

@@ -24,7 +24,7 @@ std::vector<PowerRow> powers(const Distribution& times) {
   std::vector<PowerRow> rows;
   for (const auto& b : times.buckets) {
     uint64_t from = b.bucket < kSubBuckets ? 0 : bucket_begin(b.bucket / kSubBuckets * kSubBuckets);
-    uint64_t to = from ? 2 * from : kSubBuckets;
+    uint64_t to = from ? (from >> 63 ? UINT64_MAX : 2 * from) : kSubBuckets;
     while (!rows.empty() && rows.back().to < from)  // Empty ones between the others.
       rows.push_back({rows.back().to, 2 * rows.back().to, 0});
     if (rows.empty() || rows.back().from != from) rows.push_back({from, to, 0});

@@ -44,7 +44,8 @@ std::string data_number(const Cell& cell) {
     case Cell::kTime:
     case Cell::kCount:
       return std::to_string(cell.exact);
-    case Cell::kDelta: {
+    case Cell::kDelta:
+    case Cell::kDeltaCount: {
       char text[64];
       snprintf(text, sizeof text, "%.0f", cell.value);
       return text;
@@ -103,6 +104,8 @@ std::string cell_text(const Cell& cell) {
     case Cell::kDelta:
       return (cell.value < 0 ? "-" : "+") +
              format_time(static_cast<uint64_t>(std::fabs(cell.value)));
+    case Cell::kDeltaCount:
+      return (cell.value < 0 ? "-" : "+") + format_count(static_cast<uint64_t>(std::fabs(cell.value)));
     case Cell::kDeltaPercent:
       snprintf(text, sizeof text, "%+.1f", cell.value);
       return text;

@@ -11,7 +11,7 @@
 namespace luatrace {
 
 struct Cell {
-  enum Kind { kEmpty, kText, kTime, kCount, kPercent, kDelta, kDeltaPercent, kReal };
+  enum Kind { kEmpty, kText, kTime, kCount, kPercent, kDelta, kDeltaCount, kDeltaPercent, kReal };
   Kind kind = kEmpty;
   double value = 0;    // ns, count, per cent
   uint64_t exact = 0;  // kTime, kCount: the same as an integer.

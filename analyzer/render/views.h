@@ -50,6 +50,10 @@ Table thread_view(const Report& report, const ViewOptions& options);
 std::vector<Table> timeline_views(const Report& report, const ViewOptions& options);
 Table info_view(const Report& report);
 
+// With --diff: the report of differences unless only --tree was asked for, and the tree of them.
+std::vector<Table> make_diff_views(const Report& before, const Report& after,
+                                   const ViewOptions& options);
+
 // For the views themselves: "work (co.lua:3)", unescaped.
 std::string full_name(const ReportFunction& f);
 // Cuts the rows at options.limit and says so.

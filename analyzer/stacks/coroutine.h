@@ -20,7 +20,7 @@ struct Frame {
 
 // What a sink that follows single calls (kFrames) keeps about one open call.
 struct FrameNotes {
-  uint64_t begin = 0;    // Tick of its beginning, if that was seen.
+  uint32_t node = 0;     // Where it hung when it began.
   uint64_t pending = 0;  // Own ticks of which it is not decided yet whose they are, ...
   uint32_t charges = 0;  // ... and the same of calls whose cost of recording is in them.
   bool counted = false;  // It began where the filters look.
