@@ -186,7 +186,7 @@ void DirectBackend::forget(pid_t pid) {
 }
 
 void DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
-  if (s.ring == 0 || s.fd < 0 || !target.has_answered(s)) return;
+  if (s.ring == 0 || s.fd < 0 || s.token != target.token()) return;
   const uint64_t state = (target.image().control << 20) ^ s.serial;
   if (live.taken.contains({state, s.rec})) return;
   std::string why;
@@ -232,7 +232,7 @@ std::string DirectBackend::silence_of(const Live& live) {
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
-  live.silence.clear();
+  if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
     std::vector<State> states, silent;
     if (!target.read_states(states)) continue;
