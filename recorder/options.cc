@@ -3,11 +3,13 @@
 // "--", belongs to the command, so that `luatrace-record -o x luajit -v` gives -v to luajit.
 #include "recorder/options.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <iostream>
 
 #include "recorder/text.h"
+#include "trace/packing.h"
 
 namespace luatrace {
 namespace {
@@ -38,7 +40,7 @@ const char* const kNotes =
     "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).\n";
 
 struct Raw {
-  std::string ring_size, max_size;
+  std::string ring_size, max_size, compression;
   int64_t max_depth = 0;
 };
 
@@ -56,6 +58,8 @@ po::options_description describe(Options& o, Raw& raw) {
       "memory between program and recorder, per Lua state");
   add("block", po::bool_switch(&o.block),
       "make the program wait when that memory is full, instead of dropping events");
+  add("compress", po::value(&raw.compression)->implicit_value("1")->value_name("LEVEL"),
+      "[=LEVEL] compress the trace with zstd, 1 (default: fast) to 19 (small)");
   add("max-size", po::value(&raw.max_size)->value_name("SIZE"),
       "end the recording before FILE becomes larger; the command goes on");
   add("max-depth", po::value(&raw.max_depth)->value_name("N"),
@@ -68,6 +72,10 @@ po::options_description describe(Options& o, Raw& raw) {
       "with -p: also its descendants, and those born during the recording");
   add("via", po::value(&o.via)->value_name("WAY"),
       "with -p: direct (through the process's memory), bpf, or auto");
+  add("bpf-site", po::value(&o.bpf_site)->value_name("KIND"),
+      "with --via bpf: which nop of a probe is replaced: narrow, wide, or auto");
+  add("bpf-link", po::value(&o.bpf_link)->value_name("KIND"),
+      "with --via bpf: multi (one link for all probes), each (perf events), or auto");
   add("verbose,v", po::bool_switch(&o.verbose), "say more");
   add("quiet,q", po::bool_switch(&o.quiet), "say nothing but errors");
   add("version", "print the version and exit");
@@ -85,7 +93,7 @@ int find_command(int argc, char** argv, const po::options_description& d) {
     const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(0, 2);
     const auto* option = d.find_nothrow(name, is_long);
     const bool has_value = is_long ? word.find('=') != word.npos : word.size() > 2;
-    if (option != nullptr && option->semantic()->max_tokens() > 0 && !has_value) i++;
+    if (option != nullptr && option->semantic()->min_tokens() > 0 && !has_value) i++;
   }
   return argc;
 }
@@ -98,10 +106,26 @@ uint64_t size_option(const char* name, const std::string& text, uint64_t least, 
   return *n;
 }
 
+int compression_level(const std::string& text) {
+  int level = 0;
+  for (const char c : text) level = isdigit(c) && level < 100 ? level * 10 + (c - '0') : 100;
+  if (level < kMinCompression || level > kMaxCompression)
+    throw UsageError("--compress: '" + text + "' is not a level from 1 to 19");
+  return level;
+}
+
 void check_globs(const char* name, const std::vector<std::string>& globs) {
   for (const auto& g : globs)
     if (g.empty() || g.find('\n') != g.npos)
       throw UsageError(std::string(name) + ": a pattern cannot be empty or contain a newline");
+}
+
+void check_word(const char* name, const std::string& word,
+                const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
+  std::string all;
+  for (const auto& a : allowed) all += (all.empty() ? "" : ", ") + a;
+  throw UsageError(std::string(name) + ": '" + word + "' is none of " + all);
 }
 
 void check(Options& o, const Raw& raw) {
@@ -113,11 +137,14 @@ void check(Options& o, const Raw& raw) {
   if (o.children && !o.attach()) throw UsageError("--children needs -p; a command's are recorded");
   if (o.via != "auto" && o.via != "direct" && o.via != "bpf")
     throw UsageError("--via: '" + o.via + "' is none of auto, direct, bpf");
+  check_word("--bpf-site", o.bpf_site, {"auto", "narrow", "wide"});
+  check_word("--bpf-link", o.bpf_link, {"auto", "multi", "each"});
   if (o.via != "auto" && !o.attach()) throw UsageError("--via needs -p");
   if (!raw.ring_size.empty())
     o.ring_size = size_option("--ring-size", raw.ring_size, kMinRing, kMaxRing);
   if (!raw.max_size.empty())
     o.max_size = size_option("--max-size", raw.max_size, kMinFile, UINT64_MAX >> 1);
+  if (!raw.compression.empty()) o.compression = compression_level(raw.compression);
   if (raw.max_depth < 0 || raw.max_depth > 1000000000)
     throw UsageError("--max-depth must be between 1 and 1,000,000,000");
   o.max_depth = static_cast<uint32_t>(raw.max_depth);

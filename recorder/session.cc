@@ -117,6 +117,7 @@ std::string Session::note() const {
   if (!options_.c_functions.empty()) text += note_line("c-functions", options_.c_functions);
   if (options_.ring_size) text += note_line("ring-size", std::to_string(options_.ring_size));
   if (options_.block) text += note_line("block", "1");
+  if (options_.compression) text += note_line("compress", std::to_string(options_.compression));
   if (options_.max_size) text += note_line("max-size", std::to_string(options_.max_size));
   if (options_.max_depth) text += note_line("max-depth", std::to_string(options_.max_depth));
   if (options_.seconds > 0) text += note_line("duration", std::to_string(options_.seconds));
@@ -157,7 +158,7 @@ void Session::begin_outputs() {
       ftruncate(opened_fd_, 0) != 0)
     say(opened_name_ + ": cannot be emptied: " + errno_text(errno));
   auto output = std::make_shared<Output>(std::exchange(opened_fd_, -1), opened_name_, clock_,
-                                         options_.max_size);
+                                         options_.max_size, options_.compression);
   output->begin(note());
   outputs_.push_back(output);
   by_pid_[command_] = output;
@@ -272,6 +273,7 @@ bool Session::all_ended() const {
 // Everything that is left, and the last blocks.
 void Session::finish() {
   const int status = command_ended_ ? wait_status_ : -1;
+  if (backend_ != nullptr && phase_ == Phase::kRecording) backend_->stop();
   drainer_->call([this, status] {
     drainer_->finish_all();
     for (const auto& o : outputs_) o->finish(reason_, status);

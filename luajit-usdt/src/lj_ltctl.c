@@ -40,6 +40,11 @@ LTControl luajit_usdt_control = {
 
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
+/* Its first member, for lj_ltprobe.c. Here, because not every assembler can
+** make another name for what is defined elsewhere. */
+extern LTControl luajit_semaphore
+  __attribute__((alias("luajit_usdt_control"), visibility("hidden")));
+
 /* The same under a name that needs no relocation. */
 extern LTControl lj_ltcontrol
   __attribute__((alias("luajit_usdt_control"), visibility("hidden"), used));

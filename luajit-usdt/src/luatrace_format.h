@@ -426,7 +426,10 @@ enum {
   LT_BLOCK_END = 8		/* struct lt_end_info: written at an orderly end. */
 };
 
-#define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame. */
+#define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame of at most LT_PACKED_MAX
+					** bytes. EVENTS: made of words whose upper 40 bits
+					** are the difference to the word before (mod 2^40;
+					** the first: to base_tick), whatever the word is. */
 #define LT_BLOCK_F_GAP		0x2u	/* EVENTS: the recorder left out events before this
 					** block (--max-depth, --max-size do not count). */
 
@@ -453,6 +456,8 @@ struct lt_block {
   uint32_t header_crc;		/* CRC-32C of the bytes of this struct before it. */
 };
 #define LT_PAYLOAD_MAX		(16u<<20)
+#define LT_PACKED_MAX		65536u	/* raw_size of a compressed payload. Not more: a
+					** reader of a hostile file must stay fast. */
 
 struct lt_stream_info {		/* One Lua state of one process. */
   uint32_t process;		/* Process number. */
