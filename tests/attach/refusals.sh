@@ -104,6 +104,16 @@ status=0
 same "exit statuses" $status 120
 cmp "$scratch/trace.bin" "$scratch/old.bin"
 
+# A process that has no file descriptor left for its ring.
+begin sh -c "ulimit -n 3; exec '$bin/luajit' -e 'while true do os.clock() end'"
+sleep 0.3
+record -p $target -d 0.5
+finish 124
+said 'no file descriptor left for a ring' || fail "not said why there is no ring: $(cat "$scratch/record.err")"
+let_go $target "without descriptors"
+kill $target
+ended 143
+
 # What 7 is in a container.
 if [ "$(id -u)" = 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
   unshare -p -f --mount-proc sh -c "'$bin/luajit' -e 'while true do os.clock() end' & wait" &
