@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "analyzer/decode/escape.h"
+#include "analyzer/decode/import.h"
 #include "analyzer/decode/text_reader.h"
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/render/calls.h"
@@ -120,7 +121,14 @@ void dump_files(Session& session) {
 }
 
 void convert_file(Session& session) {
-  each_file(session, [&](const std::string& path, Input& input, Diagnostics&) {
+  each_file(session, [&](const std::string& path, Input& input, Diagnostics& diag) {
+    if (is_import(input)) {
+      auto trace = import_trace(input, diag, {});
+      return write_to(session, *session.options.convert, [&](std::ostream& out) {
+        for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
+          out.write(reinterpret_cast<const char*>(trace->data()), static_cast<std::streamsize>(n));
+      });
+    }
     if (!is_text_trace(input)) throw Unreadable(printable(path) + ": not the text form of a trace");
     std::vector<uint8_t> image = text_to_binary(input);
     write_to(session, *session.options.convert, [&](std::ostream& out) {

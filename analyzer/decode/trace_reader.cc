@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "analyzer/decode/block_reader.h"
+#include "analyzer/decode/import.h"
 #include "analyzer/decode/payload.h"
 #include "analyzer/decode/text_reader.h"
 
@@ -126,6 +127,7 @@ void read_binary(Input& input, Diagnostics& diag, TraceSink& sink, const Progres
 }  // namespace
 
 void read_trace(Input& input, Diagnostics& diag, TraceSink& sink, const Progress& progress) {
+  if (is_import(input)) return read_binary(*import_trace(input, diag, progress), diag, sink, {});
   if (!is_text_trace(input)) return read_binary(input, diag, sink, progress);
   Input binary(input.name(), text_to_binary(input));
   read_binary(binary, diag, sink, progress);

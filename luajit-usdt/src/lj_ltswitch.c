@@ -163,6 +163,18 @@ static void resync(lua_State *L, const BCIns *pc)
   if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
 }
 
+/* One more probe has a tracer. It attaches to one after the other, and the first
+** one has switched us on: the reports went to sites where nobody listened yet.
+** With a ring we leave it at that, its reader would take the report for a loss. */
+static void again(lua_State *L, const BCIns *pc)
+{
+  LTState *lt = L2LT(L);
+  if (lt_ringon(lt)) return;
+  lt->epoch++;
+  lt->L = NULL;
+  if (pc != PC_NOREPORT) lj_ltrace_report(L, LTR_ACTIVATE, before_entry(pc));
+}
+
 /* Something has changed. Act upon it if this is a place where that is safe:
 ** not on a trace, not while recording one, not inside of a finalizer or a
 ** handler of VM events. pc: where the interpreter continues, if that may be at
@@ -188,6 +200,8 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
     switch_mode(L, on, pc);
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
+  else if (on && (uint16_t)word > (uint16_t)lt->seen)
+    again(L, pc);
   lt->seen = word;
   if (kicked) restore_dispatch(g);
   errno = olderr;

@@ -39,7 +39,9 @@ struct Hit {
   uint32_t frame = 0;  // Slot offset.
   int32_t value = 0;   // See HitKind.
   HitKind kind = HitKind::kEntry;
-  uint8_t reason = 0;  // kStack: LTR_*
+  uint8_t reason = 0;  // kStack: LTR_*, or kNoReason
+
+  static constexpr uint8_t kNoReason = 255;
 };
 
 // Which function key: any number that means exactly one function for the life of the process. The

@@ -5,6 +5,14 @@
 #include <utility>
 
 namespace luatrace {
+namespace {
+
+// Two numbers of coroutines, each of which may be unknown (0).
+bool differ(uint32_t a, uint32_t b) {
+  return a && b && a != b;
+}
+
+}  // namespace
 
 // -- Lua states --
 
@@ -107,7 +115,7 @@ HitProcess::Slot* HitProcess::touch(const Hit& hit, HitThread& thread) {
 HitProcess::Slot* HitProcess::touch_other(const Hit& hit, uint64_t co, HitThread& thread) {
   const auto id = static_cast<uint32_t>(hit.value);
   Slot* slot = find(co);
-  if (slot && slot->co.vm_id && slot->co.vm_id != id) {
+  if (slot && differ(slot->co.vm_id, id)) {
     shared_.counters.reused++;
     slot->stream->collect(slot->co, hit.time);
     slot = insert(co, *slot->stream, id, false);
@@ -118,7 +126,7 @@ HitProcess::Slot* HitProcess::touch_other(const Hit& hit, uint64_t co, HitThread
     slot = stream ? insert(co, *stream, id, false) : nullptr;
   }
   if (!slot) return nullptr;
-  slot->co.vm_id = id;
+  if (id) slot->co.vm_id = id;
   use(*slot->stream, hit, thread);
   return slot;
 }
@@ -250,10 +258,10 @@ void HitProcess::stack(const Hit& hit, HitThread& thread) {
   if (!stream) return drop(hit, thread);
   use(*stream, hit, thread);
   const auto id = static_cast<uint32_t>(hit.value);
-  if (!slot || slot->stream != stream || (slot->co.vm_id && slot->co.vm_id != id))
+  if (!slot || slot->stream != stream || differ(slot->co.vm_id, id))
     slot = insert(hit.L, *stream, id, true);
   if (!slot) return drop(hit, thread);
-  slot->co.vm_id = id;
+  if (id) slot->co.vm_id = id;
   stream->stack(slot->co, hit);
 }
 

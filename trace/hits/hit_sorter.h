@@ -33,7 +33,9 @@ class HitSorter {
   }
 
   // Is it worth while to drain()?
-  bool full() const { return hits_.size() >= 2 * size_t{window_hits_} || long_enough(); }
+  bool full() const {
+    return hits_.size() >= window_hits_ + size_t{window_hits_} / 2 || long_enough();
+  }
 
   // Passes on all hits up to `until`, and those that are too many.
   template <class F>
@@ -51,9 +53,9 @@ class HitSorter {
   uint64_t youngest() const { return youngest_; }
 
  private:
-  // Twice the window, but not so often that moving what stays costs more than sorting.
+  // One and a half windows, but not so often that moving what stays costs more than sorting.
   bool long_enough() const {
-    return hits_.size() >= kFew && youngest_ - hits_.front().time > 2 * window_ns_;
+    return hits_.size() >= kFew && youngest_ - hits_.front().time > window_ns_ / 2 + window_ns_;
   }
   static bool before(const Hit& a, const Hit& b) {
     if (a.time != b.time) return a.time < b.time;

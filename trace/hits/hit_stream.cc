@@ -3,6 +3,7 @@
 #include "trace/hits/hit_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "trace/records.h"
 
@@ -120,7 +121,6 @@ void HitStream::thread(uint32_t tid, uint64_t time) {
 
 void HitStream::loss(uint64_t count, uint64_t since, uint64_t time) {
   begin(time);
-  report_.clear();
   left_ = 0;
   since = std::clamp(since, std::min(last_, time), time);
   put_ext(time, LTX_LOSS, 1, count + 1, std::max<uint64_t>(since, 1));
@@ -139,9 +139,8 @@ void HitStream::odd(uint64_t time) {
 
 void HitStream::entry(HitCoroutine& co, const Hit& hit, uint32_t id) {
   if (left_ > 0 && report_co_ == co.number) {
-    report_.push_back(id);
     co.calls.push_back({hit.frame, id});
-    if (--left_ == 0) write_report();
+    if (--left_ == 0) write_report(co);
     return;
   }
   activate(co, hit.time);
@@ -226,22 +225,26 @@ void HitStream::collect(HitCoroutine& co, uint64_t time) {
 void HitStream::stack(HitCoroutine& co, const Hit& hit) {
   begin(hit.time);
   if (left_ > 0) end_report(hit.time);
-  co.epoch = epoch_;
+  refresh(co);
+  known_ = co.complete ? co.calls : std::vector<HitCall>{{0, LT_ID_NONE}};
   co.complete = true;
   co.calls.clear();
-  report_.clear();
-  report_co_ = current_ = co.number;
-  report_reason_ = hit.reason;
+  report_co_ = co.number;
+  const bool told = hit.reason != Hit::kNoReason;
+  report_reason_ = told ? hit.reason : uint32_t{co.resumed ? LTR_RESUMED : LTR_ACTIVATE};
   report_time_ = hit.time;
   left_ = std::min(hit.frame, kMaxReport);
-  if (left_ == 0) write_report();
+  if (left_ == 0) write_report(co);
 }
 
-// As one piece, since its frames must follow it.
-void HitStream::write_report() {
-  put_ext(report_time_, LTX_STACK, report_reason_, report_co_, uint64_t{report_.size()} + 1);
-  for (const uint32_t id : report_) put_id(report_time_, id, LT_FRAME);
-  report_.clear();
+// As one piece, since its frames must follow it. If it says nothing new (the VM reports again when
+// somebody else attaches) the calls stay what they are.
+void HitStream::write_report(HitCoroutine& co) {
+  const bool first = co.calls.empty() && !std::exchange(co.reported, true);
+  if (co.calls == known_ && !first) return activate(co, report_time_);
+  current_ = co.number;
+  put_ext(report_time_, LTX_STACK, report_reason_, co.number, uint64_t{co.calls.size()} + 1);
+  for (const HitCall& call : co.calls) put_id(report_time_, call.id, LT_FRAME);
 }
 
 // Something else came before the report was complete.

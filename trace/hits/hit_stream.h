@@ -23,6 +23,7 @@ namespace luatrace {
 struct HitCall {
   uint32_t frame;  // Slot offset.
   uint32_t id;     // Of the function, in the stream.
+  bool operator==(const HitCall&) const = default;
 };
 
 struct HitCoroutine {
@@ -31,7 +32,8 @@ struct HitCoroutine {
   uint32_t epoch = 0;    // The stack is known as far as this is the stream's epoch ...
   bool complete = true;  // ... and to the bottom only if this is true, too.
   bool resumed = false;
-  uint32_t resumer = 0;  // Its number, 0: nobody was seen.
+  bool reported = false;  // By an LTX_STACK.
+  uint32_t resumer = 0;   // Its number, 0: nobody was seen.
   std::vector<HitCall> calls;
 };
 
@@ -86,7 +88,7 @@ class HitStream {
   void activate(HitCoroutine& co, uint64_t time);
   void refresh(HitCoroutine& co);
   void end_report(uint64_t time);
-  void write_report();
+  void write_report(HitCoroutine& co);
 
   TraceWriter& writer_;
   HitCounters& counters_;
@@ -112,7 +114,7 @@ class HitStream {
   uint32_t report_co_ = 0;
   uint32_t report_reason_ = 0;
   uint64_t report_time_ = 0;
-  std::vector<uint32_t> report_;
+  std::vector<HitCall> known_;  // The stack before the report.
 };
 
 }  // namespace luatrace

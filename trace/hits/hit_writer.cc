@@ -32,6 +32,7 @@ struct HitWriter::Impl {
   void add(const Hit& hit);
   void drain(uint64_t until);
   void take(const Hit& hit);
+  void behind_end(HitThread& thread);
   void late(const Hit& hit);
   bool count(const Hit& hit, HitThread& thread);
   void take_loss(const Hit& hit);
@@ -47,6 +48,7 @@ struct HitWriter::Impl {
   std::unordered_map<uint32_t, std::unique_ptr<HitProcess>> processes;
   std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their states
   std::unordered_map<uint32_t, uint32_t> totals;
+  uint64_t end = UINT64_MAX;  // see end_at()
   uint32_t last_tid = 0, last_pid = 0;
   uint64_t youngest = 0;  // of hits that the sorter did not see
   HitThread* last_thread = nullptr;
@@ -128,6 +130,13 @@ void HitWriter::Impl::let_go(HitThread& thread, uint64_t state) {
   thread.waits = false;  // only now: so that it does not wait again
 }
 
+// A hit that is not written still tells what is missing before it.
+void HitWriter::Impl::behind_end(HitThread& thread) {
+  const uint64_t missing = std::exchange(thread.missing, 0);
+  if (missing > 0 && thread.stream && !thread.stream->stopped())
+    thread.stream->loss(missing, thread.time, end);
+}
+
 void HitWriter::Impl::take(const Hit& hit) {
   if (hit.kind == kLoss) return take_loss(hit);
   if (hit.kind == HitKind::kExit) return end_process(hit.pid);
@@ -139,6 +148,7 @@ void HitWriter::Impl::take(const Hit& hit) {
     return;
   }
   if (!count(hit, *t)) return;
+  if (hit.time > end) return behind_end(*t);
   if (t->waits) {
     const bool told = hit.kind == HitKind::kStack && hit.L == t->held.what;
     let_go(*t, told && t->missing == 0 ? hit.state : 0);
@@ -179,8 +189,15 @@ void HitWriter::describe(uint32_t pid, uint64_t key, HitFunction function) {
 
 void HitWriter::hit(const Hit& hit) {
   impl_->shared.counters.hits++;
-  if (hit.kind >= HitKind::kEntry && hit.kind <= HitKind::kMax) return impl_->add(hit);
-  impl_->shared.counters.dropped++;
+  if (hit.kind < HitKind::kEntry || hit.kind > HitKind::kMax) {
+    impl_->shared.counters.dropped++;
+  } else if (hit.kind == HitKind::kExit) {
+    Hit last = hit;
+    last.tid = UINT32_MAX;  // behind all hits of its time
+    impl_->add(last);
+  } else {
+    impl_->add(hit);
+  }
 }
 
 void HitWriter::lost(const HitLoss& loss) {
@@ -199,6 +216,10 @@ void HitWriter::total(uint32_t tid, uint32_t seq) {
   if (impl_->totals.size() < kMaxThreads) impl_->totals[tid] = seq;
 }
 
+void HitWriter::end_at(uint64_t time) {
+  impl_->end = time;
+}
+
 void HitWriter::advance(uint64_t time) {
   impl_->drain(time);
 }
@@ -210,7 +231,7 @@ void HitWriter::flush() {
 void HitWriter::finish() {
   Impl& i = *impl_;
   i.drain(UINT64_MAX);
-  const uint64_t end = last_time();
+  const uint64_t end = std::min(last_time(), i.end);
   for (auto& [tid, t] : i.threads)
     if (t.waits) i.let_go(t, 0);
   for (const auto& [tid, seq] : i.totals) {
@@ -222,6 +243,7 @@ void HitWriter::finish() {
       t->stream->loss(static_cast<uint32_t>(behind), t->time, end);
   }
   for (auto& [pid, process] : i.processes) process->finish(end, LTE_DETACH);
+  for (auto& process : i.ended) process->flush();  // what was missing at their end
 }
 
 const HitCounters& HitWriter::counters() const {

@@ -92,6 +92,10 @@ class HitWriter {
   // The last seq that a thread counted: what is missing behind its last hit is lost, too.
   void total(uint32_t tid, uint32_t seq);
 
+  // Hits later than this are not to be believed (the tracer was leaving): they are used to find out
+  // what was lost before, and not written. Before finish(), while they are in the window.
+  void end_at(uint64_t time);
+
   // All hits up to this time have been given. For live sources, now and then.
   void advance(uint64_t time);
   // Hands all words that are ready to the TraceWriter. For live sources, now and then.
