@@ -7,6 +7,7 @@
 #include "analyzer/decode/import.h"
 #include "analyzer/decode/payload.h"
 #include "analyzer/decode/text_reader.h"
+#include "analyzer/decode/unpack_queue.h"
 
 namespace luatrace {
 namespace {
@@ -110,11 +111,13 @@ void read_binary(Input& input, Diagnostics& diag, TraceSink& sink, const Progres
   BlockReader reader(input, diag);
   sink.on_header(clock_of(reader.header()), reader.header());
   Dispatcher dispatcher(diag, sink);
+  UnpackQueue queue(diag, [&](const Block& block) { dispatcher.block(block); });
   Block block;
   while (reader.next(block)) {
-    dispatcher.block(block);
+    queue.add(block);
     if (progress) progress(input.offset());
   }
+  queue.finish();
   if (!dispatcher.ended()) {
     diag.trust.cut++;
     diag.say(input.offset(),

@@ -50,6 +50,7 @@ struct HitWriter::Impl {
   std::unordered_map<uint32_t, uint32_t> totals;
   uint64_t end = UINT64_MAX;  // see end_at()
   uint32_t last_tid = 0, last_pid = 0;
+  uint64_t youngest = 0;  // of hits that the sorter did not see
   HitThread* last_thread = nullptr;
   HitProcess* last_process = nullptr;
 };
@@ -86,6 +87,10 @@ HitProcess* HitWriter::Impl::process(uint32_t pid) {
 // -- Order --
 
 void HitWriter::Impl::add(const Hit& hit) {
+  if (shared.options.in_order) {
+    youngest = std::max(youngest, hit.time);
+    return take(hit);
+  }
   if (!sorter.add(hit)) return late(hit);
   if (sorter.full()) drain(sorter.settled());
 }
@@ -226,7 +231,7 @@ void HitWriter::flush() {
 void HitWriter::finish() {
   Impl& i = *impl_;
   i.drain(UINT64_MAX);
-  const uint64_t end = i.end == UINT64_MAX ? i.sorter.youngest() : i.end;
+  const uint64_t end = i.end == UINT64_MAX ? last_time() : i.end;
   for (auto& [tid, t] : i.threads)
     if (t.waits) i.let_go(t, 0);
   for (const auto& [tid, seq] : i.totals) {
@@ -246,7 +251,7 @@ const HitCounters& HitWriter::counters() const {
 }
 
 uint64_t HitWriter::last_time() const {
-  return impl_->sorter.youngest();
+  return std::max(impl_->youngest, impl_->sorter.youngest());
 }
 
 uint64_t HitWriter::lost_events() const {

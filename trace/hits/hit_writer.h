@@ -38,6 +38,8 @@ struct HitOptions {
   // window_hits are held back. Choose them larger than the disorder between CPUs.
   uint64_t window_ns = 1'000'000'000;
   uint32_t window_hits = 1u << 20;  // 64 bytes each
+  // The hits of each Lua state are given in order already: nothing is held back.
+  bool in_order = false;
   // Called once for each process, at its first hit: writes the PROCESS block (and MAPS) and returns
   // the number it has in the file. Empty: HitWriter writes a block that has only the pid.
   std::function<uint32_t(uint32_t pid, uint64_t time)> on_process;
