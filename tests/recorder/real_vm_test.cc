@@ -56,6 +56,24 @@ TEST_F(RealVm, ItsStatusIsOurs) {
   EXPECT_GT(entries(file(), 1), 1000u);
 }
 
+// A state that greets the recorder while a timer of the program interrupts it every 100 us.
+TEST_F(RealVm, SignalsDuringTheGreeting) {
+  const std::string code =
+      "local ffi = require('ffi') ffi.cdef[[ struct tv { long s, us; }; struct it { struct tv i, v;"
+      " }; int setitimer(int, const struct it *, void *); typedef void (*h)(int);"
+      " h signal(int, h); void srand(unsigned); int fork(void); int wait(int *); ]]"
+      // A harmless C function as handler; the child's first event opens a ring of its own.
+      " ffi.C.signal(14, ffi.cast('h', ffi.C.srand))"
+      " local it = ffi.new('struct it', {{0, 100}, {0, 100}})" +
+      std::string(kFib) +
+      "for i = 1, 5 do if ffi.C.fork() == 0 then ffi.C.setitimer(0, it, nil) fib(20) os.exit(0) "
+      "end ffi.C.wait(nil) end";
+  ASSERT_EQ(0, record_lua(code)) << err();
+  const auto f = file();
+  ASSERT_EQ(6u, f.of_type(LT_BLOCK_STREAM).size()) << err();
+  for (uint32_t stream = 2; stream <= 6; stream++) EXPECT_GT(entries(f, stream), 21000u) << stream;
+}
+
 TEST_F(RealVm, AForkedChild) {
   ASSERT_EQ(0, record_lua(std::string(kFib) +
                           "local ffi = require('ffi') ffi.cdef('int fork(void); int wait(int*);') "
