@@ -43,8 +43,8 @@
 #endif
 
 #define METASIZE	(1u<<20)
-#define MINBLOCKS	4
-#define MAXBLOCKS	16384
+#define MINBLOCKS	LT_RING_MIN_BLOCKS
+#define MAXBLOCKS	LT_RING_MAX_BLOCKS
 #define HELLO_MS	2000	/* Patience with the recorder's answer. */
 
 /* -- All states of the process with a ring (for fork) --------------------- */
