@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -126,6 +127,8 @@ int Session::start() {
   for (const int s : kSignals) sigaddset(&mask, s);
   signal_fd_ = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signal_fd_ < 0) throw std::runtime_error("signalfd: " + errno_text(errno));
+  // A daemon's parent ends before its child has run any Lua: that must not look like the end.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const auto prepare = [this](pid_t pid) {
     return !options_.file_per_process() || open_output(pid);
   };
@@ -172,7 +175,7 @@ void Session::loop() {
   while (phase_ != Phase::kFinished || !command_ended_) {
     wait_for_events();
     read_signals();
-    reap_command();
+    reap_children();
     if (signals_ > 1) return;
     greet();
     check_ends();
@@ -204,10 +207,25 @@ void Session::read_signals() {
     if (s.ssi_signo != SIGCHLD) on_signal(static_cast<int>(s.ssi_signo), s.ssi_code == SI_KERNEL);
 }
 
-// Only the command: it is our one child.
-void Session::reap_command() {
-  if (!command_ended_ && waitpid(command_, &wait_status_, WNOHANG) == command_)
+// The command, and what it left behind: start() made us the parent of orphans.
+void Session::reap_children() {
+  int status = 0;
+  pid_t pid;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid != command_) continue;
+    wait_status_ = status;
     command_ended_ = true;
+    orphans_said_ns_ = monotonic_ns() + kSecond;
+  }
+  has_children_ = pid == 0;
+}
+
+// Nobody shall wonder why this program does not end.
+void Session::say_orphans(uint64_t now) {
+  if (!command_ended_ || all_ended() || now < orphans_said_ns_) return;
+  orphans_said_ns_ = UINT64_MAX;
+  if (!options_.quiet)
+    say("the command has ended; what it left running is recorded until it ends, or you press ^C");
 }
 
 // What the terminal sends reaches the command anyway; what somebody sends to us is passed on.
@@ -239,6 +257,7 @@ void Session::run_timers() {
   if (phase_ == Phase::kRecording) {
     if (options_.seconds > 0 && static_cast<double>(now - begin_ns_) > options_.seconds * 1e9)
       request_stop(LTQ_DURATION);
+    say_orphans(now);
     return;
   }
   const bool drained = drainer_->active() == 0 || now - stop_ns_ > kStopGrace;
@@ -247,7 +266,7 @@ void Session::run_timers() {
 }
 
 bool Session::all_ended() const {
-  return command_ended_ &&
+  return command_ended_ && !has_children_ &&
          std::all_of(traced_.begin(), traced_.end(), [](const Traced& t) { return t.gone; });
 }
 

@@ -61,7 +61,8 @@ class Session {
   void loop();
   void wait_for_events();
   void read_signals();
-  void reap_command();
+  void reap_children();
+  void say_orphans(uint64_t now);
   void on_signal(int number, bool from_kernel);
   void request_stop(uint32_t reason);
   void run_timers();
@@ -101,6 +102,8 @@ class Session {
   pid_t command_ = -1;
   int wait_status_ = -1;  // once the command has ended
   bool command_ended_ = false;
+  bool has_children_ = true;      // the command, or processes that it left behind
+  uint64_t orphans_said_ns_ = 0;  // when to say that there are some
   std::list<Traced> traced_;
   uint64_t next_key_ = 1;
   uint64_t hellos_ = 0, refused_ = 0;

@@ -89,6 +89,18 @@ TEST_F(RealVm, AForkedChild) {
   EXPECT_GT(entries(f, 2), 21000u);
 }
 
+// The parent is gone before the child has made an event, as with every daemon.
+TEST_F(RealVm, ADaemonThatIsSlowToStart) {
+  ASSERT_EQ(3, record_lua(std::string(kFib) +
+                          "local ffi = require('ffi') ffi.cdef('int fork(void); int usleep(int);') "
+                          "if ffi.C.fork() ~= 0 then os.exit(3) end "
+                          "ffi.C.usleep(300000) fib(20)"))
+      << err();
+  const auto f = file();
+  ASSERT_EQ(2u, f.of_type(LT_BLOCK_PROCESS).size()) << err();
+  EXPECT_GT(entries(f, 2), 21000u);
+}
+
 // The program must not notice: it goes on, at full speed and to its end.
 TEST_F(RealVm, TheProgramSurvivesTheRecorder) {
   for (const char* block : {"--ring-size=1M", "--block"}) {
