@@ -83,8 +83,9 @@ class StackMachine {
   const std::set<uint32_t>& threads() const { return threads_; }
 
  private:
-  // Resumers. LuaJIT has no limit but the C stack: 8 MB hold 100,000, 29,000 while traced.
-  static constexpr uint32_t kMaxChain = 1u << 18;
+  // Resumers. LuaJIT has no limit but the C stack, of which 8 MB hold 29,000 while traced. A
+  // hostile trace can make each SWITCH cost that many steps.
+  static constexpr uint32_t kMaxChain = 1u << 15;
   static constexpr uint32_t kMaxSearch = 65536;  // Frames; LuaJIT's stacks have fewer slots.
 
   const uint64_t* fast(const uint64_t* p, const uint64_t* end);
