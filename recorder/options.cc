@@ -29,7 +29,9 @@ const char* const kNotes =
     "writes a file of its own. FILE may be - (standard output, if that is no terminal; what the\n"
     "command prints then goes to standard error).\n"
     "What COMMAND leaves running, a daemon say, is recorded until it ends or a signal comes.\n"
-    "GLOBs are matched with chunk names as LuaJIT has them: \"@path/file.lua\".\n"
+    "GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with these "
+    "without\n"
+    "their first character, and with the file's name alone; * matches / too.\n"
     "SIGINT, SIGTERM, SIGHUP: the first ends the recording, a second one luatrace-record.\n"
     "Exit status: that of COMMAND (128+N if signal N ended it); 125 if luatrace-record itself\n"
     "failed, 126 if COMMAND cannot be executed, 127 if it is not found.\n";
