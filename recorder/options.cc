@@ -29,9 +29,8 @@ const char* const kNotes =
     "writes a file of its own. FILE may be - (standard output, if that is no terminal; what the\n"
     "command prints then goes to standard error).\n"
     "What COMMAND leaves running, a daemon say, is recorded until it ends or a signal comes.\n"
-    "GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with these "
-    "without\n"
-    "their first character, and with the file's name alone; * matches / too.\n"
+    "GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with the same\n"
+    "without the first character, and with the file's name alone; * matches / too.\n"
     "SIGINT, SIGTERM, SIGHUP: the first ends the recording, a second one luatrace-record.\n"
     "Exit status: that of COMMAND (128+N if signal N ended it); 125 if luatrace-record itself\n"
     "failed, 126 if COMMAND cannot be executed, 127 if it is not found.\n";
@@ -68,20 +67,19 @@ po::options_description describe(Options& o, Raw& raw) {
   return d;
 }
 
-bool takes_value(const std::string& name, bool is_long, const po::options_description& d) {
-  const auto* option = d.find_nothrow(name, is_long);
-  return option != nullptr && option->semantic()->max_tokens() > 0;
-}
-
 // "--output": its value is the next word. Names may be shortened.
 bool long_wants_value(const std::string& word, const po::options_description& d) {
-  return word.find('=') == word.npos && takes_value(word.substr(2), true, d);
+  const auto* option = d.find_nothrow(word.substr(2), true);
+  return option != nullptr && option->semantic()->min_tokens() > 0;  // "output=x" is none
 }
 
 // "-o" and "-vo": the first letter that takes a value takes the rest of the word, or the next one.
 bool short_wants_value(const std::string& word, const po::options_description& d) {
-  for (size_t i = 1; i < word.size(); i++)
-    if (takes_value({'-', word[i]}, false, d)) return i + 1 == word.size();
+  for (size_t i = 1; i < word.size(); i++) {
+    const auto* option = d.find_nothrow({'-', word[i]}, false);
+    if (option != nullptr && option->semantic()->max_tokens() > 0)
+      return i + 1 == word.size() && option->semantic()->min_tokens() > 0;
+  }
   return false;
 }
 

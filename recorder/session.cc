@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -127,8 +126,6 @@ int Session::start() {
   for (const int s : kSignals) sigaddset(&mask, s);
   signal_fd_ = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signal_fd_ < 0) throw std::runtime_error("signalfd: " + errno_text(errno));
-  // A daemon's parent ends before its child has run any Lua: that must not look like the end.
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const auto prepare = [this](pid_t pid) {
     return !options_.file_per_process() || open_output(pid);
   };
@@ -207,7 +204,7 @@ void Session::read_signals() {
     if (s.ssi_signo != SIGCHLD) on_signal(static_cast<int>(s.ssi_signo), s.ssi_code == SI_KERNEL);
 }
 
-// The command, and what it left behind: start() made us the parent of orphans.
+// The command, and what it left behind: start_command() made us the parent of orphans.
 void Session::reap_children() {
   int status = 0;
   pid_t pid;

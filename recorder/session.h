@@ -102,8 +102,6 @@ class Session {
   pid_t command_ = -1;
   int wait_status_ = -1;  // once the command has ended
   bool command_ended_ = false;
-  bool has_children_ = true;      // the command, or processes that it left behind
-  uint64_t orphans_said_ns_ = 0;  // when to say that there are some
   std::list<Traced> traced_;
   uint64_t next_key_ = 1;
   uint64_t hellos_ = 0, refused_ = 0;
@@ -113,6 +111,8 @@ class Session {
   uint32_t reason_ = LTQ_EXIT;
   uint64_t begin_ns_ = 0, stop_ns_ = 0, clock_due_ns_ = 0;
   int signals_ = 0, last_signal_ = 0;
+  bool has_children_ = true;      // the command, or processes that it left behind
+  uint64_t orphans_said_ns_ = 0;  // when to say that there are some
   bool failed_ = false;
 };
 
