@@ -35,7 +35,10 @@ void Session::greet() {
   for (Hello& h : listener_->receive(refusals)) {
     const std::string why = welcome(h);
     if (!why.empty()) refusals.push_back("process " + std::to_string(h.pid) + why);
-    Listener::answer(h, why.empty());
+    if (!Listener::answer(h, why.empty()) && why.empty())
+      refusals.push_back("process " + std::to_string(h.pid) +
+                         ": a Lua state is not recorded: it did not wait for this answer any "
+                         "longer (is the machine overloaded, or was luatrace-record stopped?)");
   }
   refused_ += refusals.size();
   for (const auto& r : refusals)

@@ -45,7 +45,7 @@
 #define METASIZE	(1u<<20)
 #define MINBLOCKS	LT_RING_MIN_BLOCKS
 #define MAXBLOCKS	LT_RING_MAX_BLOCKS
-#define HELLO_MS	2000	/* Patience with the recorder's answer. */
+#define HELLO_MS	5000	/* Patience with the recorder's answer. */
 
 /* -- All states of the process (for fork, and for recorders that attach) --- */
 
