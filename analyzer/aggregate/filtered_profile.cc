@@ -132,7 +132,7 @@ void FilteredProfile::tell_decided(const Coroutine& co, uint64_t now) {
     const uint64_t start = co.frames[i].start;
     const bool old = start == kNotSeen || !options_.least_ns ||
                      facts_.clock.ns(clock - start) >= options_.least_ns;
-    const bool within = co.notes[i].begin >= plan_.from || now > plan_.from;
+    const bool within = co.notes[i].counted || now > plan_.from;
     const bool leads = !placement_.looks_for_callers() || co.notes[i].leads;
     if (old && within && leads) return calls->decided(co, view_->number, i);
   }

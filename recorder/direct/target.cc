@@ -148,7 +148,7 @@ bool Target::read_states(std::vector<State>& states) const {
   uint64_t next = 0;
   if (memory_.read(image_.control + offsetof(lt_control, states), next) != 0) return false;
   const int32_t last = std::max({n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd,
-                                 n.lt_rec, n.lt_serial});
+                                 n.lt_rec, n.lt_serial, n.lt_token});
   std::vector<char> bytes(static_cast<size_t>(last) + 8);
   while (next != 0 && states.size() < kMaxStates) {
     if (memory_.read(next, bytes.data(), bytes.size()) != 0) return false;
@@ -160,6 +160,7 @@ bool Target::read_states(std::vector<State>& states) const {
     s.stop = at<uint32_t>(bytes, n.lt_stop);
     s.seen = at<uint32_t>(bytes, n.lt_seen);
     s.rec = at<uint32_t>(bytes, n.lt_rec);
+    s.token = at<uint32_t>(bytes, n.lt_token);
     s.serial = at<uint32_t>(bytes, n.lt_serial);
     states.push_back(s);
     next = at<uint64_t>(bytes, n.lt_next);
