@@ -53,7 +53,7 @@ class Session : private BackendHost {
   struct Watched {
     pid_t pid;
     int pidfd;
-    bool asked;     // by -p
+    bool asked;  // by -p
     bool attached;
     bool gone;
     std::string exe;  // what it was when it was attached to

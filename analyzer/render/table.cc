@@ -105,7 +105,8 @@ std::string cell_text(const Cell& cell) {
       return (cell.value < 0 ? "-" : "+") +
              format_time(static_cast<uint64_t>(std::fabs(cell.value)));
     case Cell::kDeltaCount:
-      return (cell.value < 0 ? "-" : "+") + format_count(static_cast<uint64_t>(std::fabs(cell.value)));
+      return (cell.value < 0 ? "-" : "+") +
+             format_count(static_cast<uint64_t>(std::fabs(cell.value)));
     case Cell::kDeltaPercent:
       snprintf(text, sizeof text, "%+.1f", cell.value);
       return text;

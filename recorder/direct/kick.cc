@@ -19,7 +19,7 @@
 namespace luatrace::direct {
 namespace {
 
-constexpr uint64_t kStopLimit = 50'000'000;  // ns, for threads to stop
+constexpr uint64_t kStopLimit = 50'000'000;             // ns, for threads to stop
 constexpr uint8_t kHookVmevent = 0x20, kHookGc = 0x40;  // lj_obj.h
 
 char thread_state(pid_t pid, pid_t tid) {
@@ -141,14 +141,19 @@ Silence why_silent(const Target& target, const State& state) {
 
 const char* silence_text(Silence s) {
   switch (s) {
-    case Silence::kSleeps: return "it sleeps, and answers when it runs Lua code next";
+    case Silence::kSleeps:
+      return "it sleeps, and answers when it runs Lua code next";
     case Silence::kCompiled:
       return "it is in compiled code that makes no call of C, allocates nothing and does not leave "
              "its trace; it answers when it does";
-    case Silence::kRecording: return "its compiler is at work";
-    case Silence::kHandler: return "it is inside of a finalizer or of a handler of the VM's events";
-    case Silence::kStopped: return "the process is stopped, by a signal or a debugger";
-    case Silence::kRuns: return "the process runs something else, or waits for a CPU";
+    case Silence::kRecording:
+      return "its compiler is at work";
+    case Silence::kHandler:
+      return "it is inside of a finalizer or of a handler of the VM's events";
+    case Silence::kStopped:
+      return "the process is stopped, by a signal or a debugger";
+    case Silence::kRuns:
+      return "the process runs something else, or waits for a CPU";
   }
   return "";
 }
