@@ -77,6 +77,7 @@ void Session::watch(pid_t pid, bool asked) {
 bool Session::attach_to(Watched& w) {
   const uint64_t now = monotonic_ns();
   const Attached a = backend_->attach(w.pid);
+  std::string why;
   w.retry_ns = now + w.pause_ns;
   w.pause_ns = std::min(w.pause_ns * 2, kSlowestRetry);
   if (a) {
@@ -85,6 +86,7 @@ bool Session::attach_to(Watched& w) {
     w.exe = read_process(w.pid).exe;
     if (outputs_.empty()) begin_outputs();
     detail(process_text(w.pid) + " is being recorded");
+    if (process_number(w.pid, why) == 0) say(process_text(w.pid) + " is not recorded: " + why);
     return true;
   }
   const bool may_come = a.refusal == Refusal::kNoLuaJIT || a.refusal == Refusal::kNoProcess;

@@ -126,14 +126,15 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
 // Tells how many of the open calls, from the outermost on, are sure to be shown. Those further out
 // are older and have led to whatever these have led to.
 void FilteredProfile::tell_decided(const Coroutine& co, uint64_t now) {
-  if (now <= plan_.from || !calls->waits(co, view_->number)) return;
+  if (!calls->waits(co, view_->number)) return;
   const uint64_t clock = now - co.suspended;
   for (uint32_t i = co.top; i > 0; i--) {
     const uint64_t start = co.frames[i].start;
     const bool old = start == kNotSeen || !options_.least_ns ||
                      facts_.clock.ns(clock - start) >= options_.least_ns;
+    const bool within = co.notes[i].counted || now > plan_.from;
     const bool leads = !placement_.looks_for_callers() || co.notes[i].leads;
-    if (old && leads) return calls->decided(co, view_->number, i);
+    if (old && within && leads) return calls->decided(co, view_->number, i);
   }
 }
 
@@ -248,6 +249,7 @@ bool FilteredProfile::is_idle(Machine& machine) {
   machine.each_in_chain(co, [&](const Coroutine& c) { open |= c.top > 0; });
   return !open;
 }
+
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
   if (co.top && options_.least_ns) {

@@ -233,6 +233,21 @@ void sum_up_groups(Report& report) {
     if (f.kind == "group") f.self_ns = f.running_ns;
 }
 
+void add_yielded_nodes(Report& report) {
+  ReportFunction f;
+  f.kind = "yielded";
+  f.name = "[yielded]";
+  const uint32_t yielded = report.function(f);
+  const size_t n = report.tree.size();
+  for (uint32_t i = 1; i < n; i++) {
+    if (report.node_yielded_ns[i] == 0) continue;
+    uint32_t node = report.tree.enter(i, yielded);
+    report.tree[node].self += report.node_yielded_ns[i];
+  }
+  report.node_cost_ps.resize(report.tree.size());
+  report.node_yielded_ns.resize(report.tree.size());
+}
+
 std::vector<uint64_t> inclusive_ns(const CallTree& tree) {
   std::vector<uint64_t> sum(tree.size());
   for (auto i = static_cast<uint32_t>(tree.size()); i-- > 1;) {

@@ -91,6 +91,7 @@ void lj_ltring_listed(LTState *lt)
     registered = 1;
     pthread_atfork(list_lock, list_unlock, fork_child);
   }
+  lt->born = luajit_usdt_control.ring;
   lt->serial = (uint32_t)++luajit_usdt_control.opened;
   lt->next = lt_first();
   if (lt->next) lt->next->prev = lt;
@@ -246,6 +247,19 @@ static void ring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
   st_rel(&r->magic, LT_RING_MAGIC);
 }
 
+/* A recorder that attached opens the memfd by itself. A state or child that lives
+** for a moment only must not take its events along. */
+static void wait_taken(LTState *lt)
+{
+  struct timespec ts = { 0, 500000 };
+  int i;
+  for (i = 0; i < 400 && lt->fd >= 0 && !ld_acq(&lt->ring->taken); i++) {
+    if (lj_ltring_orphaned(lt, luajit_usdt_control.alive)) break;
+    if (ld_acq(&luajit_usdt_control.ring) != lt->token) break;
+    nanosleep(&ts, NULL);
+  }
+}
+
 /* Open a ring for the state of L. Returns 0 if there is no recording. */
 int lj_ltring_open(lua_State *L)
 {
@@ -256,7 +270,7 @@ int lj_ltring_open(lua_State *L)
 		     (uint32_t)n;
   uint64_t lost = 0;
   struct lt_ring *r;
-  int fd;
+  int fd, young;
   lt->token = ld_acq(&c->ring);
   if (!c->socket[0] && lj_ltring_orphaned(lt, c->alive)) {
     lj_ltring_abandon(lt);
@@ -276,6 +290,7 @@ int lj_ltring_open(lua_State *L)
   r = ring_map(lt, nblocks, &fd);
   if (!r) return 0;
   ring_init(L, r, nblocks, lt->forked ? (int)getppid() : 0);
+  young = lt->forked || lt->born == lt->token;  /* Born during this recording. */
   lt->forked = 0;
   lt->ring = r;
   lt->fd = fd;
@@ -287,6 +302,8 @@ int lj_ltring_open(lua_State *L)
     }
     close(fd);
     lt->fd = -1;
+  } else if (young) {
+    wait_taken(lt);
   }
   r->event_cost_ps = measure(lt);
   lt->lost = 0;
@@ -297,19 +314,6 @@ int lj_ltring_open(lua_State *L)
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
   return 1;
-}
-
-/* A recorder that attached opens the memfd by itself. A state that lives for a
-** moment only must not take its events along. */
-static void wait_taken(LTState *lt)
-{
-  struct timespec ts = { 0, 500000 };
-  int i;
-  for (i = 0; i < 400 && lt->fd >= 0 && !ld_acq(&lt->ring->taken); i++) {
-    if (lj_ltring_orphaned(lt, luajit_usdt_control.alive)) break;
-    if (ld_acq(&luajit_usdt_control.ring) != lt->token) break;
-    nanosleep(&ts, NULL);
-  }
 }
 
 /* End the recording: say why, leave the ring to the recorder. */

@@ -89,6 +89,7 @@ typedef struct LTState {
   uint32_t lostframes;	/* Frames of compiled code were not restored. */
   uint32_t forked;	/* In a child that has no ring of its own yet. */
   uint32_t serial;	/* Number of the state in the process, from 1. */
+  uint32_t born;	/* Value of the control word's ring when it was made. */
   uint32_t token;	/* Value of the control word's ring at the last opening. */
   /* Ring. */
   struct lt_ring *ring;

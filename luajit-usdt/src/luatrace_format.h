@@ -355,6 +355,7 @@ struct lt_note {
   int32_t lt_ring, lt_fd;	/* Address; int */
   int32_t lt_rec;		/* uint32_t: number of the recording. */
   int32_t lt_serial;		/* uint32_t: number of the state in the process. */
+  int32_t lt_token;		/* uint32_t: control word's ring when its ring was made. */
   /* From an LTState to other things of the same Lua state. */
   int32_t g, dispatch, jit;	/* global_State, dispatch table, jit_State */
   uint32_t nslots;		/* Slots of the dispatch table for instructions. */
@@ -370,7 +371,7 @@ struct lt_note {
   int32_t pt_lineinfo, pt_sizebc, pt_id, str_len, str_size;
   int32_t trace_mcode, trace_szmcode, trace_startpt;
   /* C stack of the VM. */
-  int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev;
+  int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev, reserved;
 };
 
 #define LTN_JIT			0x01u	/* Built with the compiler. */
@@ -515,7 +516,7 @@ LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
 LT_CHECK_SIZE(lt_hello, 16);
 LT_CHECK_SIZE(lt_control, 2248);
-LT_CHECK_SIZE(lt_note, 240);
+LT_CHECK_SIZE(lt_note, 248);
 LT_CHECK_SIZE(lt_file_header, 128);
 LT_CHECK_SIZE(lt_block, 64);
 LT_CHECK_SIZE(lt_stream_info, 104);

@@ -68,6 +68,7 @@ struct Live {
   uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
   bool inherited = false, lost = false, said_silent = false, kick_failed = false;
   size_t states = 0, answered = 0;  // at the last look
+  size_t ringless = 0;              // of them that answered, but could not make a ring
   std::string silence;              // why those who have not answered did not
 };
 
@@ -187,7 +188,7 @@ void DirectBackend::forget(pid_t pid) {
 }
 
 void DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
-  if (s.ring == 0 || s.fd < 0 || !target.has_answered(s)) return;
+  if (s.ring == 0 || s.fd < 0 || s.token != target.token()) return;
   const uint64_t state = (target.image().control << 20) ^ s.serial;
   if (live.taken.contains({state, s.rec})) return;
   std::string why;
@@ -233,7 +234,8 @@ std::string DirectBackend::silence_of(const Live& live) {
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
-  live.silence.clear();
+  if (!stopping_) live.ringless = 0;
+  if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
     std::vector<State> states, silent;
     if (!target.read_states(states)) continue;
@@ -241,6 +243,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
       const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
       if (!stopping_) take_ring(live, target, s);
       live.answered += quiet ? 1 : 0;
+      if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) live.ringless++;
       if (!quiet) silent.push_back(s);
     }
     live.states += states.size();
@@ -304,7 +307,9 @@ bool DirectBackend::stopped() {
 std::vector<std::string> DirectBackend::remarks() {
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
-    if (live.taken.empty() && !live.said_silent)
+    if (live.taken.empty() && live.ringless > 0)
+      remarks_.push_back(who + "it has no memory or no file descriptor left for a ring");
+    else if (live.taken.empty() && !live.said_silent)
       remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
                                                  : "no Lua state has answered: " + live.silence));
   }

@@ -31,7 +31,7 @@ struct State {
   uint64_t address = 0;  // of its LTState
   uint64_t ring = 0;     // address in the process, 0: none
   int fd = -1;
-  uint32_t on = 0, stop = 0, seen = 0, rec = 0, serial = 0;
+  uint32_t on = 0, stop = 0, seen = 0, rec = 0, serial = 0, token = 0;
 };
 
 class Target {

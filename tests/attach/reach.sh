@@ -7,6 +7,7 @@ source "$(dirname "$0")/lib.sh"
 
 # reach NAME STATUS OPTIONS CODE
 reach() {
+  echo "$1"
   begin "$bin/luajit" $3 -e "$4"
   within 10 "the program to run" grep -q ' R ' "/proc/$target/stat"
   sleep 0.1
@@ -37,7 +38,7 @@ reach "interpreted calls" 0 -joff 'local function f(x) return x + 1 end local n 
 reach "interpreted recursion" 0 -joff 'local function f(n) if n < 2 then return n end return f(n-1) + f(n-2) end f(60)'
 reach "blacklisted loop" 0 "" 'jit.off(true) local n = 0 while true do n = n + 1 end'
 reach "nested compiled loops" 0 "" 'local s = 0 while true do for i = 1, 1000 do s = s + i end end'
-reach "allocating" 0 "" 'local t while true do t = { t and 1 } end'
+reach "allocating" 0 "" 'local r, i = {}, 0 while true do i = i + 1 r[i % 8 + 1] = { i } end'
 reach "calls of C" 0 "" 'local t while true do t = os.clock() end'
 reach "compiled recursion" 0 "" 'local function f(n) if n < 2 then return n end return f(n-1) + f(n-2) end f(60)'
 reach "coroutines" 0 "" 'while true do local co = coroutine.wrap(function() for i = 1, 100 do coroutine.yield(i) end end) for i = 1, 100 do co() end end'

@@ -13,10 +13,14 @@ namespace {
 
 using Random = std::mt19937_64;
 
+std::string name_of(uint64_t number) {
+  return std::to_string(number).insert(0, 1, 'f');
+}
+
 std::vector<std::string> names(Random& random, int most) {
   std::vector<std::string> out;
   for (uint64_t n = 1 + random() % static_cast<uint64_t>(most); n > 0; n--)
-    out.push_back("f" + std::to_string(1 + random() % 9));
+    out.push_back(name_of(1 + random() % 9));
   return out;
 }
 
@@ -80,10 +84,10 @@ std::string differences(const Report& r, const model::Filtered& m) {
   for (uint32_t i = 1; i <= 9; i++) {
     model::Numbers want = m.functions.count(i) ? m.functions.at(i) : model::Numbers{}, have;
     for (const auto& f : r.functions)
-      if (f.name == "f" + std::to_string(i))
+      if (f.name == name_of(i))
         have = {f.calls, 0, f.running_ns, f.self_ns, f.complete, f.min_ns, f.max_ns, f.sum_ns};
     if (!(want == have))
-      out += "f" + std::to_string(i) + "\n have " + text(have) + "\n want " + text(want) + '\n';
+      out += name_of(i) + "\n have " + text(have) + "\n want " + text(want) + '\n';
   }
   auto sum = [&](const char* name, uint64_t have, uint64_t want) {
     if (have != want)
