@@ -5,12 +5,14 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/trace_reader.h"
+#include "analyzer/export/call_export.h"
 #include "analyzer/passes.h"
 #include "analyzer/symbols/symbolizer.h"
 
@@ -102,10 +104,12 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
 
 class Analysis {
  public:
-  explicit Analysis(Session& session)
+  // `calls`: where single calls go, or null.
+  Analysis(Session& session, CallExport* calls)
       : session_(session),
         options_(session.options),
-        symbolizer_(options_.sysroot, complain),
+        calls_(calls),
+        symbolizer_(options_.sysroot, complain, options_.debug_dirs),
         finder_([this](const Function& f) {
           const auto& maps = preview_.maps.empty() ? facts_->maps : preview_.maps;
           auto found = symbolizer_.find(maps, f.process, f.addr);
@@ -125,6 +129,7 @@ class Analysis {
 
   Session& session_;
   const Options& options_;
+  CallExport* const calls_;
   Symbolizer symbolizer_;
   SymbolFinder finder_;
   const TraceFacts* facts_ = nullptr;  // Of the file that is being read.
@@ -134,8 +139,8 @@ class Analysis {
 
 bool Analysis::follows_calls() const {
   const ViewOptions& v = options_.views;
-  return options_.filter.filters() || options_.filter.regroups() || v.coroutines || v.threads ||
-         v.timeline || !v.slow.empty();
+  return calls_ || options_.filter.filters() || options_.filter.regroups() || v.coroutines ||
+         v.threads || v.timeline || !v.slow.empty();
 }
 
 bool Analysis::needs_histogram() const {
@@ -150,7 +155,8 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = Preview();
   const FilterOptions& f = options_.filter;
   bool names = !f.only.empty() || !f.without.empty() || !f.callers.empty() || !f.hide.empty() ||
-               !f.functions.empty() || !options_.views.slow.empty() || f.group >= GroupBy::kFile;
+               !f.functions.empty() || !options_.views.slow.empty() || f.group >= GroupBy::kFile ||
+               calls_;
   if (!f.has_range() && !names) return;
   if (path == "-" || input.size() == 0) {
     if (f.has_range())
@@ -189,7 +195,9 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   if (v.coroutines) profile.coroutines = &coroutines;
   if (v.timeline) profile.timeline = &timeline;
   if (v.threads) profile.threads = &threads;
+  if (calls_) profile.calls = &calls_->begin_file(plan, facts, finder_);
   read(facts, profile, input, diag);
+  if (calls_) calls_->end_file();
   add_to_report(report, {path, facts, profile, &profile.histograms(), &profile, diag.trust, bytes_},
                 finder_);
 }
@@ -227,10 +235,18 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
 
 Report analyze_files(Session& session, const std::vector<std::string>& files) {
   Report report;
-  Analysis analysis(session);
+  const ExportOptions& exports = session.options.exports;
+  const ExportFormat* format = find_format(exports.format);
+  std::optional<CallExport> calls;
+  if (&files == &session.options.files && format && format->make_writer) calls.emplace(exports);
+  Analysis analysis(session, calls ? &*calls : nullptr);
   each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
     analysis.file(report, path, input, diag);
   });
+  if (calls && !calls->finish()) {
+    complain(printable(exports.output) + ": cannot write: " + strerror(errno));
+    session.unreadable = true;
+  }
   const GroupBy group = session.options.filter.group;
   if (group != GroupBy::kNone && group < GroupBy::kFile) sum_up_groups(report);
   return report;

@@ -8,8 +8,10 @@
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
+#include "analyzer/decode/import.h"
 #include "analyzer/decode/text_reader.h"
 #include "analyzer/decode/trace_reader.h"
+#include "analyzer/export/formats.h"
 #include "analyzer/render/calls.h"
 #include "analyzer/render/dump.h"
 #include "analyzer/render/flame.h"
@@ -85,7 +87,7 @@ void each_file(Session& session, const std::vector<std::string>& files,
 }
 
 void dump_files(Session& session) {
-  Symbolizer symbols(session.options.sysroot, complain);
+  Symbolizer symbols(session.options.sysroot, complain, session.options.debug_dirs);
   each_file(session, session.options.files,
             [&](const std::string&, Input& input, Diagnostics& diag) {
               if (session.options.dump == "calls") return dump_calls(input, diag, symbols);
@@ -95,16 +97,21 @@ void dump_files(Session& session) {
 }
 
 void convert_file(Session& session) {
-  each_file(session, session.options.files,
-            [&](const std::string& path, Input& input, Diagnostics&) {
-              if (!is_text_trace(input))
-                throw Unreadable(printable(path) + ": not the text form of a trace");
-              std::vector<uint8_t> image = text_to_binary(input);
-              write_to(session, *session.options.convert, [&](std::ostream& out) {
-                out.write(reinterpret_cast<const char*>(image.data()),
-                          static_cast<std::streamsize>(image.size()));
-              });
-            });
+  each_file(session, session.options.files, [&](const std::string& path, Input& input, Diagnostics& diag) {
+    if (is_import(input)) {
+      auto trace = import_trace(input, diag, {});
+      return write_to(session, *session.options.convert, [&](std::ostream& out) {
+        for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
+          out.write(reinterpret_cast<const char*>(trace->data()), static_cast<std::streamsize>(n));
+      });
+    }
+    if (!is_text_trace(input)) throw Unreadable(printable(path) + ": not the text form of a trace");
+    std::vector<uint8_t> image = text_to_binary(input);
+    write_to(session, *session.options.convert, [&](std::ostream& out) {
+      out.write(reinterpret_cast<const char*>(image.data()),
+                static_cast<std::streamsize>(image.size()));
+    });
+  });
 }
 
 void write_outputs(Session& session, const Report& report, const Report* before) {
@@ -129,7 +136,12 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     });
   if (o.save_profile)
     write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });
-  bool busy = o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
+  const ExportFormat* format = find_format(o.exports.format);
+  if (format && format->write)  // Else it was written while the trace was read.
+    write_to(session, o.exports.output,
+             [&](std::ostream& out) { format->write(out, report, o.exports); });
+  bool exported = format && o.exports.output == "-";
+  bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
               o.save_profile == "-";
   if (!busy && !o.quiet) print_text(report, views, o.views);
   if (!o.flame) return;

@@ -93,6 +93,7 @@ void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
 
 void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
   if (coroutines) coroutines->gone(co, std::min(now, plan_.to), how);
+  if (calls) calls->gone(co, view_->number, now);
 }
 
 // -- Calls --
@@ -117,6 +118,24 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
       charged(place(co, 0).out, 1);
   }
   if (slow && p.shown && co.watched == 0 && f.counted && is_watched(p.function)) watch(co, now);
+  if (!calls || !p.shown || !wanted(co)) return;
+  calls->opened(co, view_->number, view_->tid, p.function, now);
+  tell_decided(co, now);
+}
+
+// Tells how many of the open calls, from the outermost on, are sure to be shown. Those further out
+// are older and have led to whatever these have led to.
+void FilteredProfile::tell_decided(const Coroutine& co, uint64_t now) {
+  if (!calls->waits(co, view_->number)) return;
+  const uint64_t clock = now - co.suspended;
+  for (uint32_t i = co.top; i > 0; i--) {
+    const uint64_t start = co.frames[i].start;
+    const bool old = start == kNotSeen || !options_.least_ns ||
+                     facts_.clock.ns(clock - start) >= options_.least_ns;
+    const bool within = co.notes[i].counted || now > plan_.from;
+    const bool leads = !placement_.looks_for_callers() || co.notes[i].leads;
+    if (old && within && leads) return calls->decided(co, view_->number, i);
+  }
 }
 
 void FilteredProfile::count(Coroutine& co, const Place& p) {
@@ -143,6 +162,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   const bool shown = p.shown && !brief && (!placement_.looks_for_callers() || f.leads);
   if (shown && seen && defers_) count(co, p);
   commit(co, co.top);
+  if (calls) calls->closed(co, view_->number, now, shown);
   if (shown && seen && whole && now <= plan_.to) ended(p.function, running);
   if (co.watched) unwatch(co, now, running, whole);
 }
@@ -199,14 +219,18 @@ void FilteredProfile::moves(Coroutine& co) {
 void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   view_->machine = &machine;
   Coroutine& co = machine.current();
+  const Place& p = place(co, co.top);
+  const bool idle = co.top == 0 && is_idle(machine);
+  const bool taken = (idle || p.takes) && wanted(co);
+  if (calls) {
+    calls->spend(machine, view_->number, from, to, taken && !idle);
+    tell_decided(co, to);
+  }
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from >= to) return;
   last_ = std::max(last_, to);
   traced_ += to - from;
-  const Place& p = place(co, co.top);
-  const bool idle = co.top == 0 && is_idle(machine);
-  const bool taken = (idle || p.takes) && wanted(co);
   if (!taken)
     filtered_ += to - from;
   else if (idle)

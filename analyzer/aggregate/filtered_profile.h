@@ -25,6 +25,28 @@ struct FilterPlan {
   FunctionPatterns slow;               // Calls to be watched.
 };
 
+class FilteredProfile;
+
+// Is told of single calls in the order of the events; for what shows them one by one. Times are
+// ticks, functions those of the file.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  // A call that may be shown begins, or was reported open: the one on top of the coroutine.
+  virtual void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+                      uint64_t now) = 0;
+  // The call on top ends. shown: it is, or would have been told of by opened().
+  virtual void closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) = 0;
+  // The open calls up to this depth will be shown, whatever comes.
+  virtual void decided(const Coroutine& co, uint32_t stream, uint32_t depth) = 0;
+  // Is one of its calls undecided?
+  virtual bool waits(const Coroutine& co, uint32_t stream) const = 0;
+  // Time of the machine's current coroutine; own: it counts to the innermost call that is shown.
+  virtual void spend(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
+                     uint64_t to, bool own) = 0;
+  virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
+};
+
 class FilteredProfile : public HistogramProfile {
  public:
   static constexpr bool kNotes = false;
@@ -37,6 +59,7 @@ class FilteredProfile : public HistogramProfile {
   CoroutineLog* coroutines = nullptr;
   Timeline* timeline = nullptr;
   ThreadLog* threads = nullptr;
+  CallObserver* calls = nullptr;
 
   uint64_t traced() const { return traced_; }
   uint64_t filtered() const { return filtered_; }
@@ -78,6 +101,7 @@ class FilteredProfile : public HistogramProfile {
   void spend_at(Coroutine& co, uint64_t ticks);
   void mark_leading(Coroutine& co);
   void count(Coroutine& co, const Place& p);
+  void tell_decided(const Coroutine& co, uint64_t now);
   void watch(Coroutine& co, uint64_t now);
   void unwatch(Coroutine& co, uint64_t now, uint64_t running, bool whole);
   void tell_watches(Coroutine& co, uint32_t node, SlowNode what);

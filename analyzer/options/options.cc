@@ -211,6 +211,18 @@ uint64_t read_unit(const Given& given) {
   return unit == "ns" ? 1 : unit == "us" ? 1000 : 1000000;
 }
 
+ExportOptions read_exports(const Given& given) {
+  ExportOptions e;
+  e.format = given.last("format").value_or("");
+  e.output = given.last("output").value_or("-");
+  e.style = frame_style(given.last("frames").value_or("ours"));
+  e.source_root = given.last("source-root").value_or("");
+  e.unit_ns = read_unit(given);
+  if (e.format.empty() && given.has("output"))
+    throw UsageError("--output belongs to --format NAME");
+  return e;
+}
+
 Options read(const Given& given) {
   check(given);
   Options o;
@@ -227,7 +239,9 @@ Options read(const Given& given) {
   o.views = read_views(given);
   o.filter = read_filter(given);
   o.unit_ns = read_unit(given);
+  o.exports = read_exports(given);
   o.sysroot = given.last("sysroot").value_or("");
+  o.debug_dirs = given.list("debug-dir");
   o.strict = given.has("strict");
   o.quiet = given.has("quiet");
   if (o.files.empty()) throw UsageError("no trace given");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/aggregate/filter.h"
+#include "analyzer/export/formats.h"
 #include "analyzer/render/views.h"
 
 namespace luatrace {
@@ -26,10 +27,12 @@ struct Options {
   std::optional<std::string> save_profile;
   std::vector<std::string> diff;  // What was before.
   std::vector<std::string> fail_if;
+  ExportOptions exports;
   ViewOptions views;
   FilterOptions filter;
   uint64_t unit_ns = 1;  // Of the weights of --folded.
   std::string sysroot;
+  std::vector<std::string> debug_dirs;
   bool strict = false;
   bool quiet = false;  // No progress, no summary.
 };

@@ -92,11 +92,27 @@ constexpr OptionSpec kOptions[] = {
     {kOutputs, "json", 0, "FILE", true, false, "write everything but the call tree as JSON, and the views asked for",
      nullptr, nullptr, Complete::kFile},
     {kOutputs, "csv", 0, "FILE", true, false, "write the views as CSV (default: --report)", nullptr, nullptr, Complete::kFile},
+    {kOutputs, "format", 0, "NAME", false, false, "write the profile for another program: speedscope, pprof, perfetto ...",
+     "folded: for flamegraph.pl and its like. speedscope: its own JSON. perfetto, chrome: every call on the track of its "
+     "coroutine, arrows for resume and yield. pprof: gzipped protobuf. callgrind: for "
+     "KCachegrind and callgrind_annotate. csv: a row for each function. json: as --json. luaprofiler: a line for each call. luaprofile: "
+     "the CSV of LuaProfile. xmake: the table of xmake's profiler.",
+     "folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile"},
+    {kOutputs, "output", 'o', "FILE", false, false, "where --format writes (default: standard output)", nullptr, nullptr,
+     Complete::kFile},
+    {kOutputs, "frames", 0, "STYLE", false, false, "names of frames in --format: ours (default), L or @",
+     "ours: work (app.lua:12), string.gsub. L: L:app.lua:12, builtin#string.gsub, C:name. @: the same with @app.lua:12.",
+     "ours L @"},
+    {kOutputs, "source-root", 0, "DIR", false, false, "in --format, leave DIR out of file names", nullptr, nullptr,
+     Complete::kDirectory},
     {kOutputs, "dump", 0, "FORM", true, false, "print the events as text; =calls: without times, by depth", nullptr, "text calls"},
     {kOutputs, "convert", 0, "OUT", false, false, "write the (text) trace as a binary one", nullptr, nullptr, Complete::kFile},
 
     {kOther, "sysroot", 0, "DIR", false, false, "directory below which libraries of the program are found", nullptr, nullptr,
      Complete::kDirectory},
+    {kOther, "debug-dir", 0, "DIR", false, true, "directory with debug files, besides /usr/lib/debug of the sysroot",
+     "They are found by build-id (DIR/.build-id/ab/cdef.debug) and by debuglink; what is found by build-id stands in "
+     "for libraries that are gone.", nullptr, Complete::kDirectory},
     {kOther, "strict", 0, nullptr, false, false, "exit status 3 if anything was lost, damaged or inferred", nullptr},
     {kOther, "color", 0, "WHEN", false, false, "auto (default), always or never",
      "auto: on a terminal, unless the environment has NO_COLOR.", "auto always never"},

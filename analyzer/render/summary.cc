@@ -30,7 +30,8 @@ void print_file(std::ostream& out, const ReportFile& file) {
         command(file.processes[i]) + "  (pid " + std::to_string(file.processes[i].pid) + ')');
   if (file.processes.size() > kMost)
     row(out, "", "and " + std::to_string(file.processes.size() - kMost) + " more processes");
-  if (!file.streams.empty())
+  // An outside tracer does not know the version, nor the flags.
+  if (!file.streams.empty() && !file.streams[0].luajit.empty())
     row(out, "LuaJIT",
         printable(file.streams[0].luajit) + "  (" + flags_text(file.streams[0].flags) + ')');
 }

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# For the tests of stap, inside of the guest. Current folder: the shared one.
+# Output of staprun goes to memory first (9p is slow), then to NAME.out, NAME.err
+# and NAME.status of the shared folder.
+#
+#   luajit, linked, opened   the program itself; linked with the library; opening it later
+#   start NAME MODULE [OPTION OF STAPRUN...] [GLOBAL=VALUE...]
+#                            returns when it is READY
+#   finish NAME              waits for it and keeps what it wrote
+#   gated NAME COMMAND...    starts a program that waits for open_gate NAME; pid in $gated
+
+luajit=$build/bin/luajit
+linked=$build/tests/stap/stap_host_linked
+opened=$build/tests/stap/stap_host_dlopen
+programs=$tests/programs
+export LD_LIBRARY_PATH=$build/lib HOST_LIBRARY=$build/lib/libluajit-5.1.so.2
+
+start() {
+  echo "-- $*"
+  local name=$1 module=$2 i values=()
+  shift 2
+  while [[ ${!#} == *=* && ${!#} != *' '* ]]; do
+    values=("${!#}" "${values[@]}")
+    set -- "${@:1:$#-1}"
+  done
+  staprun -o "/mnt/$name.out" "$@" "$module.ko" "${values[@]}" 2>"/mnt/$name.err" &
+  stap=$!
+  for ((i = 0; i < 300; i++)); do
+    grep -q '^READY' "/mnt/$name.err" && return
+    kill -0 $stap 2>/dev/null || break
+    sleep 0.1
+  done
+  echo "$name: not ready:"
+  cat "/mnt/$name.err"
+  return 1
+}
+
+finish() {
+  echo "-- end of $1"
+  local status=0
+  wait "$stap" || status=$?
+  echo "$status" >"$1.status"
+  cp "/mnt/$1.err" .
+  [ ! -e "/mnt/$1.out" ] || cp "/mnt/$1.out" .
+}
+
+gated() {
+  local name=$1
+  shift
+  "$1" "$programs/gate.lua" "/mnt/$name.go" "${@:2}" >"/mnt/$name.said" &
+  gated=$!
+}
+open_gate() { : >"/mnt/$1.go"; }

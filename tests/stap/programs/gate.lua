@@ -1,0 +1,9 @@
+-- SPDX-License-Identifier: MIT
+-- gate.lua FILE PROGRAM [ARGUMENT...]: runs PROGRAM as soon as there is FILE. A tracer
+-- that attached by then sees all of PROGRAM: io.open allocates, so the collector
+-- runs, and there tracing is switched on.
+local file, program = arg[1], arg[2]
+arg = {[0] = program, unpack(arg, 3)}
+repeat local f = io.open(file) until f
+for i = 1, 2000 do io.open(file):close() end
+dofile(program)

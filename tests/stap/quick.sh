@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# probes/lua-calls.stp under a real kernel, in one guest: exact events, equal to the
+# direct recorder's, the right process only, libraries that come later, losses that
+# are counted, a rebuilt library that is reported.
+build=$(readlink -f "$1")
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/host_lib.sh"
+prepare
+
+library=$build/lib/libluajit-5.1.so.2
+# Emulation is slow enough to set off stap's guard against slow handlers.
+module static lua-calls "$build/bin/luajit" -DSTP_NO_OVERLOAD
+module shared lua-calls "$library" -DSTP_NO_OVERLOAD
+
+# The same library with another build id.
+python3 - "$library" "$share/rebuilt.so" <<'END'
+import subprocess, sys
+data = open(sys.argv[1], 'rb').read()
+notes = subprocess.run(['readelf', '-n', sys.argv[1]], capture_output=True, text=True).stdout
+old = bytes.fromhex(notes.split('Build ID: ')[1].split()[0])
+assert data.count(old) == 1
+open(sys.argv[2], 'wb').write(data.replace(old, bytes(b ^ 0x55 for b in old)))
+END
+
+in_guest quick_guest.sh
+
+# stap's status and what was counted in the kernel agree with what arrived.
+whole() {
+  same "$1: status" 0 "$(cat "$share/$1.status")"
+  same "$1: lost" 0 "$(value lost "$1")"
+  same "$1: hits" "$(value end_hits "$1")" "$(value hits "$1")"
+}
+
+# From the first line of the file to its last.
+file_only() { sed -n "/ $1:0\$/,/^return .* $1:0\$/p"; }
+
+whole command
+reader events command | file_only exact.lua >"$scratch/events"
+"$stap_tests/exact.py" >"$scratch/expected"
+diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua: $(head -n 20 "$scratch/diff")"
+
+whole first
+same "pids" "$(cat "$share/first.pid")" "$(value pids first)"
+# gate.lua's own calls depend on how long it waited.
+calls() { grep -v -e gate.lua -e 'C:io\.' -e C:unpack | sort -k 2; }
+reader counts first | calls >"$scratch/stap"
+: >"$scratch/go"
+LD_LIBRARY_PATH=$build/lib "$build/bin/luatrace-record" -o "$scratch/direct.bin" -- \
+  "$build/tests/stap/stap_host_linked" "$stap_tests/programs/gate.lua" "$scratch/go" \
+  "$stap_tests/programs/mixed.lua" >/dev/null 2>"$scratch/err" || fail "$(cat "$scratch/err")"
+"$build/bin/luatrace-analyze" --json "$scratch/direct.bin" | jq -r '.functions[] | select(.calls > 0) |
+  "\(.calls)\t\(if .kind == "lua" then (.chunk | sub(".*/"; "")) + ":\(.line)" else "C:" + .name end)"' |
+  calls >"$scratch/direct"
+diff -u "$scratch/direct" "$scratch/stap" >"$scratch/diff" || fail "not as the direct recorder: $(cat "$scratch/diff")"
+[ "$(wc -l <"$scratch/stap")" -ge 20 ] || fail "too few functions: $(cat "$scratch/stap")"
+
+whole opened
+same "many.lua" "1 1 500" "$(reader counts opened | sed -n 's/\(.*\)\tmany.lua:.*/\1/p' | sort -n | tr '\n' ' ' | sed 's/ $//')"
+
+whole lives
+same "lives: most probes on" 13 "$(sort -n "$share/lives.probes" | tail -n 1)"
+same "lives: probes left on" 0 "$(tail -n 1 "$share/lives.probes")"
+
+whole all
+lost=$(value lost loss)
+[ "$lost" -gt 0 ] || fail "nothing was lost: $(cat "$share/loss.err")"
+same "loss: all hits" "$(value hits all)" "$(($(value hits loss) + lost))"
+same "loss: hits counted" "$(value hits all)" "$(value end_hits loss)"
+grep -q 'transport failures' "$share/loss.err" || fail "stap noticed no loss"
+
+same "rebuilt: status" 1 "$(cat "$share/rebuilt.status")"
+grep -qi 'build-id mismatch' "$share/rebuilt.err" || fail "no word of the build id: $(cat "$share/rebuilt.err")"
+grep -q 'no event was seen' "$share/rebuilt.err" || fail "silently empty: $(cat "$share/rebuilt.err")"

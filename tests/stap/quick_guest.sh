@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+# What quick.sh does in the guest.
+
+# From the beginning of the program, which ends it.
+start command static -c "$luajit $programs/exact.lua"
+finish command
+
+# One of two processes, ended by its exit.
+gated second "$linked" "$programs/mixed.lua"
+gated first "$linked" "$programs/mixed.lua"
+echo $gated >first.pid
+start first shared -x $gated
+open_gate first
+open_gate second
+wait $gated
+finish first
+
+# A library that comes later, ended by ^C.
+LD_LIBRARY_PATH='' gated opened "$opened" "$programs/many.lua" 500
+start opened shared -x $gated
+open_gate opened
+wait $gated
+kill -INT $stap 2>/dev/null || true
+finish opened
+
+# A process that goes on afterwards, untouched.
+"$luajit" "$programs/lives.lua" /mnt/lives /mnt/stop &
+lives=$!
+start lives static -x $lives
+sleep 1
+kill -INT $stap
+finish lives
+sleep 1
+: >/mnt/stop
+wait $lives
+cp /mnt/lives lives.probes
+
+# Nobody reads for a while: what does not fit into the buffer is lost. First the
+# same program with nothing lost.
+many="$luajit -e 'os.execute(\"sleep 1\")' $programs/many.lua 20000 /mnt/over"
+start all static -c "$many"
+finish all
+rm /mnt/over
+start loss static -c "$many" -b 1
+kill -STOP $stap
+until [ -e /mnt/over ]; do sleep 0.2; done
+kill -CONT $stap
+finish loss
+
+# Another build than the one the module was made for.
+mount --bind "$PWD/rebuilt.so" "$HOST_LIBRARY"
+gated rebuilt "$linked" "$programs/many.lua" 500
+start rebuilt shared -x $gated
+open_gate rebuilt
+wait $gated
+finish rebuilt

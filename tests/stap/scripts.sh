@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What needs no guest: every script is accepted by stap, the installed tapset is found
+# and documented, luatrace-stap finds the library of a process and says what is wrong.
+#   scripts.sh BUILD_FOLDER CMAKE
+build=$(readlink -f "$1")
+. "$(dirname "$0")/../lib.sh"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+stap=$root/stap/luatrace-stap
+export XDG_CACHE_HOME=$build/tests/stap/cache
+command -v stap >/dev/null || skip "no stap (Debian: systemtap)"
+release=$(basename "$(find /usr/src -maxdepth 1 -name 'linux-headers-*-amd64' | sort -V | tail -n 1)" | sed 's/linux-headers-//')
+[ -n "$release" ] || skip "no kernel headers"
+library=$build/lib/libluajit-5.1.so.2
+
+# Semantic analysis of each, for library and program.
+for script in "$root"/probes/*.stp; do
+  "$stap" --library "$library" "$script" -r "$release" -p2 >"$scratch/out" 2>&1 || fail "$script: $(tail -n 5 "$scratch/out")"
+  grep -q "^process(\"$library\")" "$scratch/out" || fail "$script places no probes"
+done
+"$stap" lua-calls -c "$build/bin/luajit x.lua" -r "$release" -p2 >"$scratch/out" 2>&1 || fail "-c: $(tail -n 5 "$scratch/out")"
+
+# Installed: found by stap itself in its search path, and by luatrace-stap.
+DESTDIR=$scratch/root "$2" --install "$build" --prefix /usr >"$scratch/log" 2>&1 || fail "install: $(tail -n 3 "$scratch/log")"
+usr=$scratch/root/usr
+XDG_DATA_DIRS=$usr/share stap -R "$("$stap" --runtime -r "$release")" -r "$release" -p2 \
+  "$usr/share/luatrace/probes/lua-calls.stp" "$library" >"$scratch/out" 2>&1 || fail "installed: $(tail -n 5 "$scratch/out")"
+"$usr/bin/luatrace-stap" --show --library "$library" lua-calls -r "$release" >"$scratch/out"
+grep -q -- "-I $usr/share/systemtap/tapset " "$scratch/out" || fail "luatrace-stap does not find its tapset: $(cat "$scratch/out")"
+
+# Documented: a page for each, and all of them on the page of the tapset.
+pages=$usr/share/man/man3
+for name in $(sed -n 's/^probe \(luajit[^ ]*\).*/probe::\1/p' "$root"/stap/*.stp) \
+  $(sed -n 's/^function \([a-z_]*\).*/function::\1/p' "$root"/stap/*.stp); do
+  [ -s "$pages/$name.3stap" ] || fail "no man page $name"
+  grep -qF "${name#*::}" "$pages/tapset::luajit.3stap" || fail "tapset::luajit does not tell of $name"
+done
+if command -v man >/dev/null; then
+  LC_ALL=C MANROFFSEQ='' man --warnings -l "$pages/tapset::luajit.3stap" 2>"$scratch/err" >"$scratch/out" || true
+  same "man's warnings" "" "$(cat "$scratch/err")"
+fi
+
+# Which library: that of a program linked with it, one in another root.
+"$build/bin/luajit" -e 'io.read()' < <(sleep 60) &
+pid=$!
+mkdir -p "$scratch/other"/{bin,lib64,lib/x86_64-linux-gnu}
+cp "$build/bin/luajit" "$scratch/other/bin/"
+cp /lib64/ld-linux-x86-64.so.2 "$scratch/other/lib64/"
+cp /lib/x86_64-linux-gnu/lib{c,m,dl}.so.* /lib/x86_64-linux-gnu/libgcc_s.so.1 "$scratch/other/lib/x86_64-linux-gnu/"
+other=
+if [ "$(id -u)" = 0 ]; then
+  chroot "$scratch/other" /bin/luajit -e 'io.read()' < <(sleep 60) &
+  other=$!
+fi
+trap 'kill $pid $other 2>/dev/null; rm -rf "$scratch"' EXIT
+sleep 1
+"$stap" --show lua-top -x "$pid" -r "$release" | grep -q "lua-top.stp $build/bin/luajit \$" || fail "does not find the program"
+if [ -n "$other" ]; then
+  "$stap" --show lua-top -x "$other" -r "$release" >"$scratch/out"
+  grep -q -- "--sysroot=.* .*lua-top.stp /bin/luajit \$" "$scratch/out" || fail "another root: $(cat "$scratch/out")"
+  cp "$build/bin/luajit" "$scratch/other/bin/new" && mv "$scratch/other/bin/new" "$scratch/other/bin/luajit"
+  refuses 'replaced or removed' "$stap" lua-top -x "$other" -r "$release"
+fi
+refuses 'no LuaJIT with tracepoints' "$stap" lua-top -x $$ -r "$release"
+refuses 'no process 999999999' "$stap" lua-top -x 999999999 -r "$release"
+refuses 'no headers of the kernel 9.9.9-none here.*' "$stap" lua-top -x "$pid" -r 9.9.9-none
+refuses 'no script lua-nothing' "$stap" lua-nothing -x "$pid"
+refuses 'which program' "$stap" lua-top -r "$release"
+refuses 'usage|^ *luatrace-stap ' "$stap"
