@@ -252,7 +252,6 @@ bool FilteredProfile::is_idle(Machine& machine) {
   return !open;
 }
 
-
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
   if (co.top && options_.least_ns) {
     co.notes[co.top].pending += ticks;
