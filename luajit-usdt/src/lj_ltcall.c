@@ -59,6 +59,7 @@ void lj_ltrace_collect(global_State *g, lua_State *co)
   for (i = 0; i < lt->nresumer; i++)
     if (lt->resumer[i] == co) lt->resumer[i] = NULL;
   if (lt->L == co) lt->L = NULL;
+  if (lt->left == co) lt->left = NULL;
   if (lt->on && co->lt_id) {
     if (lt_probeon(lt)) lj_ltprobe_end(NULL, co, co->lt_id, -1);
     if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
@@ -110,6 +111,18 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
   if (status != LUA_YIELD) lj_ltcall_drop(lt, L, 0);
 }
 
+/* The current coroutine is about to be resumed: C has run a finalizer on it
+** (lua_gc), or called it, while it was suspended. Whoever was current before
+** that resumes it. */
+static void switch_back(LTState *lt)
+{
+  lua_State *L = lt->left;
+  if (!L || L == lt->L || L->lt_epoch != lt->epoch) return;
+  if (lt_ringon(lt)) lj_ltring_need(lt, 2);
+  lt->L = L;
+  if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_SWITCH, 0, 1, lt_coid(lt, L), 0);
+}
+
 /* lua_resume: run L from base, with events around it. */
 int lj_ltrace_resume(lua_State *L, TValue *base)
 {
@@ -129,6 +142,7 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
 			sizeof(lua_State *));
   if (told) {
     if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
+    if (lt->L == L) switch_back(lt);
     lt->resumer[lt->nresumer++] = lt->L;
     event_resume(lt, L);
   }

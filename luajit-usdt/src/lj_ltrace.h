@@ -60,6 +60,7 @@ typedef struct LTFunc {
 typedef struct LTState {
   uint64_t *wp;		/* Next event word. Always valid while LTON_RING. */
   lua_State *L;		/* Current coroutine, NULL if not known. */
+  lua_State *left;	/* The one that was current before an implied switch. */
   volatile uint32_t stop;  /* LTSTOP_*: makes compiled code exit. */
   uint32_t on;		/* LTON_* */
   uint32_t seen;	/* Value of lj_ltrace_word() this state acted upon. */
