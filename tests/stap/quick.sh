@@ -58,6 +58,10 @@ diff -u "$scratch/direct" "$scratch/stap" >"$scratch/diff" || fail "not as the d
 whole opened
 same "many.lua" "1 1 500" "$(reader counts opened | sed -n 's/\(.*\)\tmany.lua:.*/\1/p' | sort -n | tr '\n' ' ' | sed 's/ $//')"
 
+whole lives
+same "lives: most probes on" 13 "$(sort -n "$share/lives.probes" | tail -n 1)"
+same "lives: probes left on" 0 "$(tail -n 1 "$share/lives.probes")"
+
 whole all
 lost=$(value lost loss)
 [ "$lost" -gt 0 ] || fail "nothing was lost: $(cat "$share/loss.err")"

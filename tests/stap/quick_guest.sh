@@ -23,6 +23,18 @@ wait $gated
 kill -INT $stap 2>/dev/null || true
 finish opened
 
+# A process that goes on afterwards, untouched.
+"$luajit" "$programs/lives.lua" /mnt/lives /mnt/stop &
+lives=$!
+start lives static -x $lives
+sleep 1
+kill -INT $stap
+finish lives
+sleep 1
+: >/mnt/stop
+wait $lives
+cp /mnt/lives lives.probes
+
 # Nobody reads for a while: what does not fit into the buffer is lost. First the
 # same program with nothing lost.
 many="$luajit -e 'os.execute(\"sleep 1\")' $programs/many.lua 20000 /mnt/over"

@@ -32,6 +32,20 @@ finish timed
 kill $busy
 wait $busy || true
 
+# A process that goes on afterwards, with a child that was forked meanwhile.
+"$luajit" "$programs/lives.lua" /mnt/fork /mnt/fork.stop /mnt/fork.go &
+start fork static -x $!
+: >/mnt/fork.go
+until [ -s /mnt/fork.child ]; do sleep 0.2; done
+sleep 1
+kill -INT $stap
+finish fork
+sleep 1
+: >/mnt/fork.stop
+sleep 1
+cp /mnt/fork fork.probes
+cp /mnt/fork.child child.probes
+
 # A container: its own root, on an overlay, which goes away with its last process.
 low=/mnt/low
 mkdir -p $low/{usr/lib,lib64,lib/x86_64-linux-gnu,old} /mnt/{up,work,root}
