@@ -6,7 +6,7 @@
 //   stacks      event words -> calls: a stack for each coroutine
 //   aggregate   calls -> call tree and table of functions
 //   symbols     addresses of C functions -> names
-//   render      tables, JSON, folded stacks, text, the flame graph page
+//   render      views as tables, CSV and JSON, folded stacks, text, the flame graph page
 #include <exception>
 #include <iostream>
 
@@ -18,7 +18,7 @@ static int run(int argc, char** argv) {
   // Wrong usage throws; --help and --version have nothing left to do.
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return kGood;
-  Session session{*options, {}, false};
+  Session session{*options, {}, false, false};
 
   if (session.options.dump) {
     // Print the events themselves.
@@ -28,9 +28,14 @@ static int run(int argc, char** argv) {
     convert_file(session);
   } else {
     // Read everything, add it up, ...
-    Report report = analyze_files(session);
+    Report report = analyze_files(session, session.options.files);
+    // ... what was before, too, if it is to be compared, ...
+    std::optional<Report> before;
+    if (!session.options.diff.empty()) before = analyze_files(session, session.options.diff);
     // ... and show it. What could be read is shown even if some of it could not.
-    if (!report.files.empty()) write_outputs(session, report);
+    const Report* other = before ? &*before : nullptr;
+    if (!report.files.empty()) write_outputs(session, report, other);
+    if (!session.unreadable) test_conditions(session, report, other);
   }
 
   // A full disk or a closed pipe must not look like success.
@@ -41,7 +46,7 @@ static int run(int argc, char** argv) {
   }
   if (session.unreadable) return kUnreadable;
   if (session.options.strict && session.trust.anomalies()) return kDamaged;
-  return kGood;
+  return session.condition ? kConditionTrue : kGood;
 }
 
 int main(int argc, char** argv) {

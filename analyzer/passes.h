@@ -2,8 +2,12 @@
 // The passes of luatrace-analyze, in the order in which main() runs them.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "analyzer/aggregate/report.h"
-#include "analyzer/options.h"
+#include "analyzer/decode/input.h"
+#include "analyzer/options/options.h"
 
 namespace luatrace {
 
@@ -12,18 +16,24 @@ struct Session {
   Options options;
   Trust trust;              // Of all files, whatever was done with them.
   bool unreadable = false;  // At least one file could not be read or written.
+  bool condition = false;   // One of --fail-if is true.
 };
 
 // Prints "luatrace-analyze: text" to standard error.
 void complain(const std::string& text);
+// Runs `read` on each file with its diagnostics; an unreadable one is said, the others go on.
+void each_file(Session& session, const std::vector<std::string>& files,
+               const std::function<void(const std::string& path, Input&, Diagnostics&)>& read);
 
 // --dump: each file as text, with or without times.
 void dump_files(Session& session);
 // --convert: the one file as a binary trace.
 void convert_file(Session& session);
-// Reads all files into one report.
-Report analyze_files(Session& session);
-// Writes the outputs that were asked for.
-void write_outputs(Session& session, const Report& report);
+// Reads files (traces and saved profiles) into one report.
+Report analyze_files(Session& session, const std::vector<std::string>& files);
+// Writes the outputs that were asked for. `before`: what --diff names, or null.
+void write_outputs(Session& session, const Report& report, const Report* before);
+// --fail-if.
+void test_conditions(Session& session, const Report& report, const Report* before);
 
 }  // namespace luatrace

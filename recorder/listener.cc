@@ -9,8 +9,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <stdexcept>
 
 #include "recorder/clock.h"
@@ -22,15 +24,39 @@ namespace {
 constexpr uint64_t kPatienceNs = 2'000'000'000;
 constexpr size_t kMaxConnections = 256;
 
+// May everybody pass through this directory and all above it?
+bool open_to_all(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    struct stat st {};
+    if (stat(path.substr(0, end).c_str(), &st) != 0 || (st.st_mode & S_IXOTH) == 0) return false;
+    if (end == path.npos) return true;
+  }
+}
+
+// 32 hexadecimal digits.
+std::string secret_name() {
+  std::random_device random;
+  char text[33];
+  std::snprintf(text, sizeof text, "%08x%08x%08x%08x", random(), random(), random(), random());
+  return text;
+}
+
 std::string make_directory() {
   std::string last;
   const char* const bases[] = {std::getenv("XDG_RUNTIME_DIR"), std::getenv("TMPDIR"), "/tmp"};
-  for (const char* base : bases) {
-    if (base == nullptr || base[0] != '/') continue;
-    std::string name = std::string(base) + "/luatrace-XXXXXX";
-    if (name.size() + sizeof "/socket" > sizeof(sockaddr_un::sun_path)) continue;
-    if (mkdtemp(name.data()) != nullptr) return name;  // mode 0700
-    last = std::string(base) + ": " + errno_text(errno);
+  for (const bool for_all : {true, false}) {
+    for (const char* base : bases) {
+      if (base == nullptr || base[0] != '/') continue;
+      if (for_all && (geteuid() != 0 || !open_to_all(base))) continue;
+      std::string name = std::string(base) + "/luatrace-XXXXXX";
+      if (name.size() + sizeof "/" + 32 > sizeof(sockaddr_un::sun_path)) continue;
+      if (mkdtemp(name.data()) == nullptr) {  // mode 0700
+        last = std::string(base) + ": " + errno_text(errno);
+        continue;
+      }
+      if (for_all) chmod(name.c_str(), 0711);
+      return name;
+    }
   }
   throw std::runtime_error("cannot make a directory for the socket: " + last);
 }
@@ -75,7 +101,7 @@ bool peer_of(int fd, ucred& peer, std::string& why) {
   socklen_t size = sizeof peer;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     why = "its identity is not known: " + errno_text(errno);
-  } else if (peer.uid != geteuid() && peer.uid != 0) {
+  } else if (peer.uid != geteuid() && peer.uid != 0 && geteuid() != 0) {
     why = "it belongs to user " + std::to_string(peer.uid);
   } else if (peer.pid <= 0) {
     why = "it is in a process namespace that cannot be seen from here";
@@ -85,14 +111,15 @@ bool peer_of(int fd, ucred& peer, std::string& why) {
 
 }  // namespace
 
-Listener::Listener() : directory_(make_directory()), path_(directory_ + "/socket") {
+Listener::Listener() : directory_(make_directory()), path_(directory_ + "/" + secret_name()) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0 || bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      listen(fd_, 128) != 0) {
+      (geteuid() == 0 && chmod(path_.c_str(), 0666) != 0) || listen(fd_, 128) != 0) {
     const std::string why = errno_text(errno);
+    unlink(path_.c_str());
     rmdir(directory_.c_str());
     throw std::runtime_error(path_ + ": cannot listen: " + why);
   }

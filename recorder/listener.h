@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Listener: the socket at which Lua states announce their rings.
-// Invariants: the socket lies in a directory that nobody else can enter; only processes of the same
-// user or of root are heard; a connection that stays silent is dropped.
+// Invariants: of an ordinary user the socket lies in a directory that nobody else can enter, and only
+// processes of the same user or of root are heard. The command of root may give up its rights
+// (nginx's workers do): then others may connect, but the socket's name is a secret of 128 bits in a
+// directory that cannot be listed, known to those who inherited it from us. A connection that
+// stays silent is dropped.
 #pragma once
 
 #include <poll.h>

@@ -49,14 +49,6 @@ int open_regular(const std::string& path, uint64_t inode) {
   return -1;
 }
 
-int open_mapping(pid_t pid, const Mapping& m) {
-  char range[64];
-  std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, m.start, m.end);
-  const std::string proc = "/proc/" + std::to_string(pid);
-  const int fd = open_regular(proc + "/map_files/" + range, m.inode);
-  return fd >= 0 ? fd : open_regular(proc + "/root" + m.path, m.inode);
-}
-
 std::vector<std::byte> read_build_id(int fd) {
   static const bool usable = elf_version(EV_CURRENT) != EV_NONE;
   std::vector<std::byte> id;
@@ -70,6 +62,14 @@ std::vector<std::byte> read_build_id(int fd) {
 }
 
 }  // namespace
+
+int open_mapping(pid_t pid, const Mapping& m) {
+  char range[64];
+  std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, m.start, m.end);
+  const std::string proc = "/proc/" + std::to_string(pid);
+  const int fd = open_regular(proc + "/map_files/" + range, m.inode);
+  return fd >= 0 ? fd : open_regular(proc + "/root" + m.path, m.inode);
+}
 
 std::vector<Mapping> parse_maps(std::string_view text) {
   std::vector<Mapping> all;

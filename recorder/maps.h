@@ -26,6 +26,9 @@ struct Mapping {
 // The text of /proc/PID/maps. Lines that make no sense are left out.
 std::vector<Mapping> parse_maps(std::string_view text);
 
+// Opens the file behind a mapping of that process; -1: not possible any more, or no right.
+int open_mapping(pid_t pid, const Mapping& m);
+
 // Reads build-ids, each file's once.
 class BuildIds {
  public:

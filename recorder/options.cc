@@ -3,11 +3,13 @@
 // "--", belongs to the command, so that `luatrace-record -o x luajit -v` gives -v to luajit.
 #include "recorder/options.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <iostream>
 
 #include "recorder/text.h"
+#include "trace/packing.h"
 
 namespace luatrace {
 namespace {
@@ -19,7 +21,9 @@ constexpr uint64_t kMinFile = 256 * 1024;
 
 const char* const kUsage =
     "Usage: luatrace-record -o FILE [options] [--] COMMAND [ARGUMENTS]\n"
-    "Runs COMMAND and writes every call and return of its Lua functions to FILE.\n";
+    "       luatrace-record -o FILE [options] -p PID [-p PID...]\n"
+    "Runs COMMAND, or attaches to processes that run, and writes every call and return of their\n"
+    "Lua functions to FILE.\n";
 
 const char* const kNotes =
     "\nSIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each "
@@ -29,10 +33,14 @@ const char* const kNotes =
     "GLOBs are matched with chunk names as LuaJIT has them: \"@path/file.lua\".\n"
     "SIGINT, SIGTERM, SIGHUP: the first ends the recording, a second one luatrace-record.\n"
     "Exit status: that of COMMAND (128+N if signal N ended it); 125 if luatrace-record itself\n"
-    "failed, 126 if COMMAND cannot be executed, 127 if it is not found.\n";
+    "failed, 126 if COMMAND cannot be executed, 127 if it is not found.\n"
+    "With -p the recording goes on until the processes end, -d, or ^C. Exit status then: 0 good;\n"
+    "120 no such process, 121 no right, 122 no LuaJIT with tracepoints in it, 123 it is being\n"
+    "recorded already, 124 it was attached to but no event came, 125 anything else.\n"
+    "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).\n";
 
 struct Raw {
-  std::string ring_size, max_size;
+  std::string ring_size, max_size, compression;
   int64_t max_depth = 0;
 };
 
@@ -50,12 +58,24 @@ po::options_description describe(Options& o, Raw& raw) {
       "memory between program and recorder, per Lua state");
   add("block", po::bool_switch(&o.block),
       "make the program wait when that memory is full, instead of dropping events");
+  add("compress", po::value(&raw.compression)->implicit_value("1")->value_name("LEVEL"),
+      "[=LEVEL] compress the trace with zstd, 1 (default: fast) to 19 (small)");
   add("max-size", po::value(&raw.max_size)->value_name("SIZE"),
       "end the recording before FILE becomes larger; the command goes on");
   add("max-depth", po::value(&raw.max_depth)->value_name("N"),
       "leave out calls that are deeper than N");
   add("duration,d", po::value(&o.seconds)->value_name("SECONDS"),
       "end the recording after so long; the command goes on");
+  add("pid,p", po::value(&o.pids)->value_name("PID"),
+      "attach to this process instead of running a command (may be repeated)");
+  add("children", po::bool_switch(&o.children),
+      "with -p: also its descendants, and those born during the recording");
+  add("via", po::value(&o.via)->value_name("WAY"),
+      "with -p: direct (through the process's memory), bpf, or auto");
+  add("bpf-site", po::value(&o.bpf_site)->value_name("KIND"),
+      "with --via bpf: which nop of a probe is replaced: narrow, wide, or auto");
+  add("bpf-link", po::value(&o.bpf_link)->value_name("KIND"),
+      "with --via bpf: multi (one link for all probes), each (perf events), or auto");
   add("verbose,v", po::bool_switch(&o.verbose), "say more");
   add("quiet,q", po::bool_switch(&o.quiet), "say nothing but errors");
   add("version", "print the version and exit");
@@ -73,7 +93,7 @@ int find_command(int argc, char** argv, const po::options_description& d) {
     const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(0, 2);
     const auto* option = d.find_nothrow(name, is_long);
     const bool has_value = is_long ? word.find('=') != word.npos : word.size() > 2;
-    if (option != nullptr && option->semantic()->max_tokens() > 0 && !has_value) i++;
+    if (option != nullptr && option->semantic()->min_tokens() > 0 && !has_value) i++;
   }
   return argc;
 }
@@ -86,19 +106,45 @@ uint64_t size_option(const char* name, const std::string& text, uint64_t least, 
   return *n;
 }
 
+int compression_level(const std::string& text) {
+  int level = 0;
+  for (const char c : text) level = isdigit(c) && level < 100 ? level * 10 + (c - '0') : 100;
+  if (level < kMinCompression || level > kMaxCompression)
+    throw UsageError("--compress: '" + text + "' is not a level from 1 to 19");
+  return level;
+}
+
 void check_globs(const char* name, const std::vector<std::string>& globs) {
   for (const auto& g : globs)
     if (g.empty() || g.find('\n') != g.npos)
       throw UsageError(std::string(name) + ": a pattern cannot be empty or contain a newline");
 }
 
+void check_word(const char* name, const std::string& word,
+                const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
+  std::string all;
+  for (const auto& a : allowed) all += (all.empty() ? "" : ", ") + a;
+  throw UsageError(std::string(name) + ": '" + word + "' is none of " + all);
+}
+
 void check(Options& o, const Raw& raw) {
   if (o.output.empty()) throw UsageError("where to? Say -o FILE");
-  if (o.command.empty()) throw UsageError("which command? Give it after the options");
+  if (o.command.empty() && !o.attach())
+    throw UsageError("which command? Give it after the options; or -p PID");
+  if (!o.command.empty() && o.attach())
+    throw UsageError("either a command or -p: '" + o.command[0] + "' is one too many");
+  if (o.children && !o.attach()) throw UsageError("--children needs -p; a command's are recorded");
+  if (o.via != "auto" && o.via != "direct" && o.via != "bpf")
+    throw UsageError("--via: '" + o.via + "' is none of auto, direct, bpf");
+  check_word("--bpf-site", o.bpf_site, {"auto", "narrow", "wide"});
+  check_word("--bpf-link", o.bpf_link, {"auto", "multi", "each"});
+  if (o.via != "auto" && !o.attach()) throw UsageError("--via needs -p");
   if (!raw.ring_size.empty())
     o.ring_size = size_option("--ring-size", raw.ring_size, kMinRing, kMaxRing);
   if (!raw.max_size.empty())
     o.max_size = size_option("--max-size", raw.max_size, kMinFile, UINT64_MAX >> 1);
+  if (!raw.compression.empty()) o.compression = compression_level(raw.compression);
   if (raw.max_depth < 0 || raw.max_depth > 1000000000)
     throw UsageError("--max-depth must be between 1 and 1,000,000,000");
   o.max_depth = static_cast<uint32_t>(raw.max_depth);

@@ -21,14 +21,20 @@ uint64_t random_id() {
 
 }  // namespace
 
-Output::Output(int fd, std::string name, uint32_t clock, uint64_t max_size)
-    : clock_(clock), max_size_(max_size), reserved_(kEndRoom), start_(sample_clocks(clock)) {
+Output::Output(int fd, std::string name, uint32_t clock, uint64_t max_size, int compression)
+    : clock_(clock),
+      max_size_(max_size),
+      compression_(compression),
+      reserved_(kEndRoom),
+      start_(sample_clocks(clock)) {
   writer_ = std::make_unique<TraceWriter>(fd, std::move(name), header());
+  if (compression_ > 0) writer_->compress(compression_);
 }
 
 lt_file_header Output::header() const {
   lt_file_header h = make_file_header();
   h.clock = clock_;
+  if (compression_ > 0) h.required |= LT_FEATURE_ZSTD;
   const ClockRate rate = rate_so_far();
   h.tick_mult = rate.mult;
   h.tick_shift = rate.shift;

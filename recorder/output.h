@@ -28,8 +28,8 @@ struct OutputTotals {           // of all streams that are complete
 
 class Output {
  public:
-  // Takes the descriptor. max_size 0: no limit.
-  Output(int fd, std::string name, uint32_t clock, uint64_t max_size);
+  // Takes the descriptor. max_size 0: no limit. compression: level of zstd, 0: none.
+  Output(int fd, std::string name, uint32_t clock, uint64_t max_size, int compression = 0);
 
   TraceWriter& writer() { return *writer_; }
   uint32_t clock() const { return clock_; }
@@ -69,6 +69,7 @@ class Output {
   std::unique_ptr<TraceWriter> writer_;
   uint32_t clock_;
   uint64_t max_size_;
+  int compression_;
   uint64_t reserved_;
   bool full_ = false;
   bool finished_ = false;

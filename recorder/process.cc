@@ -2,12 +2,15 @@
 // Facts about processes; see process.h.
 #include "recorder/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -33,7 +36,82 @@ std::string stat_fields(pid_t pid) {
   return end == stat.npos ? "" : stat.substr(end + 2);
 }
 
+// The innermost number of the line "NSpid:".
+pid_t ns_pid_of(const std::string& status, pid_t otherwise) {
+  const size_t at = status.find("\nNSpid:");
+  if (at == status.npos) return otherwise;
+  const std::string line = status.substr(at + 7, status.find('\n', at + 1) - at - 7);
+  const size_t last = line.find_last_of(" \t");
+  return last == line.npos ? otherwise : std::atoi(line.c_str() + last + 1);
+}
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> all;
+  DIR* const dir = opendir("/proc");
+  if (dir == nullptr) return all;
+  while (const dirent* e = readdir(dir))
+    if (e->d_name[0] >= '1' && e->d_name[0] <= '9') all.push_back(std::atoi(e->d_name));
+  closedir(dir);
+  return all;
+}
+
+bool parse_pid(const std::string& text, pid_t& pid) {
+  pid = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || pid > 400000000) return false;
+    pid = pid * 10 + (c - '0');
+  }
+  return pid > 0;
+}
+
+pid_t find_in_namespace(pid_t wanted, pid_t member, std::string& why) {
+  const std::string space = read_link(proc_path(member, "ns/pid"));
+  if (space.empty()) {
+    why = "the process namespace of " + std::to_string(member) + " cannot be seen: " +
+          (process_is_gone(member) ? "no such process" : "no right, be root");
+    return 0;
+  }
+  for (const pid_t pid : all_processes())
+    if (ns_pid_of(read_proc(pid, "status", 65536), pid) == wanted &&
+        read_link(proc_path(pid, "ns/pid")) == space)
+      return pid;
+  why = "no process " + std::to_string(wanted) + " in the process namespace of " +
+        std::to_string(member);
+  return 0;
+}
+
 }  // namespace
+
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  DIR* const dir = opendir(proc_path(pid, "task").c_str());
+  if (dir == nullptr) return children;
+  while (const dirent* e = readdir(dir)) {
+    if (e->d_name[0] < '1' || e->d_name[0] > '9') continue;
+    std::istringstream in(read_proc(pid, (std::string("task/") + e->d_name + "/children").c_str()));
+    for (pid_t child; in >> child;) children.push_back(child);
+  }
+  closedir(dir);
+  return children;
+}
+
+pid_t find_process(const std::string& spec, std::string& why) {
+  const size_t at = spec.find('@');
+  pid_t pid = 0, member = 0;
+  if (!parse_pid(spec.substr(0, at), pid) ||
+      (at != spec.npos && !parse_pid(spec.substr(at + 1), member))) {
+    why = "'" + spec + "' is not a process id, nor PID@HOSTPID";
+    return 0;
+  }
+  if (at != spec.npos) return find_in_namespace(pid, member, why);
+  if (!process_is_gone(pid)) return pid;
+  why = "no such process";
+  for (const pid_t p : all_processes())
+    if (p != pid && ns_pid_of(read_proc(p, "status", 65536), p) == pid)
+      why += "; in its container, process " + std::to_string(p) + " here has that number: -p " +
+             std::to_string(p);
+  return 0;
+}
 
 std::string read_proc(pid_t pid, const char* name, size_t most) {
   const int fd = open(proc_path(pid, name).c_str(), O_RDONLY | O_CLOEXEC);
@@ -57,6 +135,10 @@ ProcessFacts read_process(pid_t pid) {
   if (!f.cmdline.empty() && f.cmdline.back() == 0) f.cmdline.pop_back();
   const std::string fields = stat_fields(pid);
   if (fields.size() > 2) f.parent = std::atoi(fields.c_str() + 2);
+  const std::string status = read_proc(pid, "status", 65536);
+  f.ns_pid = ns_pid_of(status, pid);
+  const size_t uids = status.find("\nUid:");
+  if (uids != status.npos) std::sscanf(status.c_str() + uids + 5, "%*u %u", &f.uid);
   // The auxiliary vector holds addresses that differ from exec to exec.
   f.image = f.exe + '\0' + f.cmdline + '\0' + read_proc(pid, "auxv", 4096);
   return f;

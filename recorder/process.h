@@ -5,11 +5,14 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 namespace luatrace {
 
 struct ProcessFacts {
   pid_t parent = 0;
+  pid_t ns_pid = 0;  // as it sees itself
+  uid_t uid = 0;     // effective
   std::string exe;      // empty if unreadable
   std::string cmdline;  // NUL between the arguments
   std::string image;    // differs from image to image of one process (exec), as far as we may see
@@ -23,6 +26,12 @@ std::string read_proc(pid_t pid, const char* name, size_t most = 1u << 20);
 // A descriptor that becomes readable when the process ends, -1 if that cannot be had (then ask
 // process_is_gone()). peer: a connected socket of that process, or -1.
 int open_pidfd(pid_t pid, int peer);
+
+// Children of a process now; empty also if that cannot be told.
+std::vector<pid_t> children_of(pid_t pid);
+
+// "4711", or "7@4711": what is 7 in the process namespace of 4711. 0 and why if there is none.
+pid_t find_process(const std::string& spec, std::string& why);
 
 // No such process, or a zombie.
 bool process_is_gone(pid_t pid);

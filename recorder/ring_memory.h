@@ -43,6 +43,7 @@ class RingMemory {
   void set_tail(uint64_t v) { store(&lt_ring::tail, v); }
   void set_meta_tail(uint64_t v) { store(&lt_ring::meta_tail, v); }
   void set_alive(uint64_t tick) { store(&lt_ring::alive, tick); }
+  void set_taken() { store(&lt_ring::taken, 1u); }
   void set_detach() { store(&lt_ring::detach, 1u); }
   void set_tick_khz(uint32_t khz) { store(&lt_ring::tick_khz, khz); }
 

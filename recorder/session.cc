@@ -28,6 +28,7 @@ using std::chrono::milliseconds;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kStopGrace = kSecond / 4;  // for rings to be closed after a request
+constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to let go
 constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was told to end
 const std::vector<int> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
@@ -104,28 +105,39 @@ std::string Session::note() const {
   text += note_line("kernel", std::string(host.sysname) + " " + host.release + " " + host.machine);
   text += note_line("cpus", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
   text += note_line("date", date_text());
-  text += note_line("command", shell_line(options_.command));
+  if (options_.attach()) {
+    text += note_line("attached", shell_line(options_.pids));
+    text += note_line("children", options_.children ? "1" : "0");
+    text += note_line("via", options_.via);
+  } else {
+    text += note_line("command", shell_line(options_.command));
+  }
   if (!options_.include.empty()) text += note_line("include", shell_line(options_.include));
   if (!options_.exclude.empty()) text += note_line("exclude", shell_line(options_.exclude));
   if (!options_.c_functions.empty()) text += note_line("c-functions", options_.c_functions);
   if (options_.ring_size) text += note_line("ring-size", std::to_string(options_.ring_size));
   if (options_.block) text += note_line("block", "1");
+  if (options_.compression) text += note_line("compress", std::to_string(options_.compression));
   if (options_.max_size) text += note_line("max-size", std::to_string(options_.max_size));
   if (options_.max_depth) text += note_line("max-depth", std::to_string(options_.max_depth));
   if (options_.seconds > 0) text += note_line("duration", std::to_string(options_.seconds));
   return text;
 }
 
-// Exit status if nothing can be recorded, else -1.
-int Session::start() {
-  if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
-  listener_ = std::make_unique<Listener>();
+void Session::open_signals() {
   take_over_signals(kSignals);
   sigset_t mask;
   sigemptyset(&mask);
   for (const int s : kSignals) sigaddset(&mask, s);
   signal_fd_ = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signal_fd_ < 0) throw std::runtime_error("signalfd: " + errno_text(errno));
+}
+
+// Exit status if nothing can be recorded, else -1.
+int Session::start() {
+  if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
+  listener_ = std::make_unique<Listener>();
+  open_signals();
   const auto prepare = [this](pid_t pid) {
     return !options_.file_per_process() || open_output(pid);
   };
@@ -140,30 +152,32 @@ int Session::start() {
 }
 
 void Session::begin_outputs() {
+  if (opened_fd_ < 0) return;
   struct stat st {};
   if (fstat(opened_fd_, &st) == 0 && S_ISREG(st.st_mode) && options_.output != "-" &&
       ftruncate(opened_fd_, 0) != 0)
     say(opened_name_ + ": cannot be emptied: " + errno_text(errno));
   auto output = std::make_shared<Output>(std::exchange(opened_fd_, -1), opened_name_, clock_,
-                                         options_.max_size);
+                                         options_.max_size, options_.compression);
   output->begin(note());
   outputs_.push_back(output);
   by_pid_[command_] = output;
 }
 
 int Session::run() {
-  const int status = start();
+  const int status = options_.attach() ? start_attached() : start();
   if (status >= 0) return status;
-  diagnosis_.observe(command_);  // it may be gone at the next chance
-  begin_outputs();
-  drainer_ = std::make_unique<Drainer>();
+  if (command_ > 0) diagnosis_.observe(command_);  // it may be gone at the next chance
+  if (outputs_.empty()) begin_outputs();
+  if (drainer_ == nullptr) drainer_ = std::make_unique<Drainer>();
   begin_ns_ = monotonic_ns();
   clock_due_ns_ = begin_ns_ + kSecond;
-  if (options_.verbose)
+  if (options_.verbose && command_ > 0)
     say("recording to " + opened_name_ + ", command is process " + std::to_string(command_));
   loop();
   if (signals_ > 1) return leave_at_once();
-  return failed_ ? 125 : shell_status(wait_status_);
+  if (failed_) return 125;
+  return options_.attach() ? static_cast<int>(refusal_) : shell_status(wait_status_);
 }
 
 // -- The loop --
@@ -176,6 +190,7 @@ void Session::loop() {
     if (signals_ > 1) return;
     greet();
     check_ends();
+    if (options_.attach()) tend();
     run_timers();
     if (phase_ == Phase::kRecording && all_ended()) {
       greet();  // a child that was born last may be waiting at the door
@@ -187,10 +202,11 @@ void Session::loop() {
 void Session::wait_for_events() {
   std::vector<pollfd> fds = {{signal_fd_, POLLIN, 0}};
   if (phase_ != Phase::kFinished) {
-    listener_->add_to(fds);
+    if (listener_ != nullptr) listener_->add_to(fds);
     for (const auto& t : traced_)
       if (!t.gone && t.pidfd >= 0) fds.push_back({t.pidfd, POLLIN, 0});
   }
+  if (options_.attach()) return void(poll(fds.data(), fds.size(), attach_pause()));
   // At first often: a short command must be seen while it runs, if only to say what it is.
   const bool young = monotonic_ns() - begin_ns_ < kSecond / 20;
   const int pause = phase_ == Phase::kFinished ? 1000 : (young && hellos_ == 0 ? 1 : 20);
@@ -223,6 +239,7 @@ void Session::request_stop(uint32_t reason) {
   phase_ = Phase::kStopping;
   reason_ = reason;
   stop_ns_ = monotonic_ns();
+  if (backend_ != nullptr) backend_->stop();
   drainer_->post([drainer = drainer_.get()] { drainer->detach_all(); });
 }
 
@@ -243,10 +260,12 @@ void Session::run_timers() {
   }
   const bool drained = drainer_->active() == 0 || now - stop_ns_ > kStopGrace;
   const bool wait_more = reason_ == LTQ_SIGNAL && !command_ended_ && now - stop_ns_ < kExitGrace;
-  if (drained && !wait_more) finish();
+  const bool quiet = backend_ == nullptr || now - stop_ns_ > kQuietGrace || backend_->stopped();
+  if (drained && quiet && !wait_more) finish();
 }
 
 bool Session::all_ended() const {
+  if (options_.attach()) return all_watched_gone();
   return command_ended_ &&
          std::all_of(traced_.begin(), traced_.end(), [](const Traced& t) { return t.gone; });
 }
@@ -254,12 +273,14 @@ bool Session::all_ended() const {
 // Everything that is left, and the last blocks.
 void Session::finish() {
   const int status = command_ended_ ? wait_status_ : -1;
+  if (backend_ != nullptr && phase_ == Phase::kRecording) backend_->stop();
   drainer_->call([this, status] {
     drainer_->finish_all();
     for (const auto& o : outputs_) o->finish(reason_, status);
   });
   phase_ = Phase::kFinished;
   summarize();
+  if (options_.attach()) say_attached_end();
   if (!command_ended_ && !options_.quiet)
     say("the command (process " + std::to_string(command_) + ") goes on without being recorded");
 }

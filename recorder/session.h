@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "recorder/backend.h"
 #include "recorder/clock.h"
 #include "recorder/diagnose.h"
 #include "recorder/drainer.h"
@@ -26,12 +27,12 @@
 
 namespace luatrace {
 
-class Session {
+class Session : private BackendHost {
  public:
   explicit Session(Options options);
-  ~Session();
+  ~Session() override;
 
-  // Runs the command and records it. Returns the exit status of luatrace-record.
+  // Runs the command, or attaches, and records. Returns the exit status of luatrace-record.
   int run();
 
  private:
@@ -48,10 +49,27 @@ class Session {
     std::shared_ptr<std::atomic<bool>> maps_wanted;
     bool gone;
   };
+  // A process that was asked for (-p), or a descendant of one.
+  struct Watched {
+    pid_t pid;
+    int pidfd;
+    bool asked;     // by -p
+    bool attached;
+    bool gone;
+    std::string exe;  // what it was when it was attached to
+    uint64_t retry_ns, pause_ns;
+  };
+  // Who says hello, by the socket or by being found.
+  struct Newcomer {
+    pid_t pid, ns_pid;
+    uid_t uid;
+    int socket;  // connected to it, or -1
+  };
   enum class Phase { kRecording, kStopping, kFinished };
 
   // Starting (session.cc).
   bool open_output(pid_t pid);
+  void open_signals();
   int start();
   void begin_outputs();
   std::string note() const;
@@ -69,12 +87,32 @@ class Session {
   void finish();
   int leave_at_once();
 
+  // Attaching (session_attach.cc).
+  int start_attached();
+  int attach_pause() const;
+  bool attach_to(Watched& w);
+  void watch(pid_t pid, bool asked);
+  void tend();
+  void follow_children();
+  void check_watched(uint64_t now);
+  bool all_watched_gone() const;
+  bool all_outputs_dead();
+  void end_process(pid_t pid);
+  void say_attached_end();
+  Drainer& drainer() override { return *drainer_; }
+  std::shared_ptr<Output> output_of(pid_t pid, std::string& why) override;
+  uint32_t process_number(pid_t pid, std::string& why) override;
+  std::string add_ring(pid_t pid, std::unique_ptr<RingMemory> ring) override;
+  void first_event(pid_t pid, uint64_t after_ns) override;
+  void detail(const std::string& text) override;
+
   // Processes (session_hello.cc).
   void greet();
   std::string welcome(Hello& hello);
   std::shared_ptr<Output> output_for(pid_t pid, std::string& why);
-  Traced* traced_for(const Hello& hello, uint32_t clock, std::string& why);
-  bool add_ring(Traced& t, const Hello& hello, std::unique_ptr<RingMemory> ring, std::string& why);
+  Traced* traced_for(const Newcomer& who, uint32_t clock, std::string& why);
+  bool drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::string& why);
+  void set_ended(Traced& t);
   uint32_t number_of_parent(pid_t parent, const Output& output) const;
   void check_ends();
   void update_maps();
@@ -101,6 +139,10 @@ class Session {
   pid_t command_ = -1;
   int wait_status_ = -1;  // once the command has ended
   bool command_ended_ = false;
+  std::unique_ptr<Backend> backend_;  // -p
+  std::list<Watched> watched_;
+  Refusal refusal_ = Refusal::kNone;  // the first of a process that was asked for
+  uint64_t tend_due_ns_ = 0, dead_due_ns_ = 0;
   std::list<Traced> traced_;
   uint64_t next_key_ = 1;
   uint64_t hellos_ = 0, refused_ = 0;

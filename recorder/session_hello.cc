@@ -30,7 +30,7 @@ lt_stream_info stream_info(const lt_ring& r) {
 }  // namespace
 
 void Session::greet() {
-  if (phase_ == Phase::kFinished) return;
+  if (phase_ == Phase::kFinished || listener_ == nullptr) return;
   std::vector<std::string> refusals;
   for (Hello& h : listener_->receive(refusals)) {
     const std::string why = welcome(h);
@@ -48,9 +48,9 @@ std::string Session::welcome(Hello& hello) {
   auto ring = RingMemory::map(std::exchange(hello.ring_fd, -1), &why);
   if (ring == nullptr) return " was refused: its ring is not usable: " + why;
   if (phase_ != Phase::kRecording) return " is not recorded: the recording has ended";
-  Traced* const t = traced_for(hello, ring->info().clock, why);
-  if (t == nullptr || !add_ring(*t, hello, std::move(ring), why)) return " is not recorded: " + why;
-  hellos_++;
+  const Newcomer who{hello.pid, hello.text.pid, hello.uid, hello.socket};
+  Traced* const t = traced_for(who, ring->info().clock, why);
+  if (t == nullptr || !drain_ring(*t, std::move(ring), why)) return " is not recorded: " + why;
   return "";
 }
 
@@ -65,7 +65,7 @@ std::shared_ptr<Output> Session::output_for(pid_t pid, std::string& why) {
     by_pid_.erase(pid);
     return nullptr;
   }
-  output = std::make_shared<Output>(fd, name, clock_, options_.max_size);
+  output = std::make_shared<Output>(fd, name, clock_, options_.max_size, options_.compression);
   output->begin(note());
   drainer_->call([this, o = output] { outputs_.push_back(o); });
   return output;
@@ -79,21 +79,20 @@ uint32_t Session::number_of_parent(pid_t parent, const Output& output) const {
 }
 
 // The process that says hello: known, or new, or known by its pid but another program since.
-Session::Traced* Session::traced_for(const Hello& hello, uint32_t clock, std::string& why) {
-  ProcessFacts facts = read_process(hello.pid);
+Session::Traced* Session::traced_for(const Newcomer& who, uint32_t clock, std::string& why) {
+  ProcessFacts facts = read_process(who.pid);
   for (auto& t : traced_) {
-    if (t.gone || t.pid != hello.pid) continue;
+    if (t.gone || t.pid != who.pid) continue;
     if (t.image == facts.image) return &t;
-    drainer_->post([drainer = drainer_.get(), key = t.key] { drainer->complete(key); });
-    t.gone = true;
+    set_ended(t);
   }
-  auto output = output_for(hello.pid, why);
+  auto output = output_for(who.pid, why);
   if (output == nullptr) return nullptr;
   bool accepted = false;
   lt_process_info info{};
-  info.pid = hello.pid;
-  info.ns_pid = hello.text.pid;
-  info.uid = static_cast<int32_t>(hello.uid);
+  info.pid = who.pid;
+  info.ns_pid = who.ns_pid;
+  info.uid = static_cast<int32_t>(who.uid);
   info.parent = static_cast<int32_t>(number_of_parent(facts.parent, *output));
   uint32_t number = 0;
   drainer_->call([&] {
@@ -110,8 +109,8 @@ Session::Traced* Session::traced_for(const Hello& hello, uint32_t clock, std::st
     return nullptr;
   }
   traced_.push_back({next_key_++,
-                     hello.pid,
-                     open_pidfd(hello.pid, hello.socket),
+                     who.pid,
+                     open_pidfd(who.pid, who.socket),
                      number,
                      facts.image,
                      output,
@@ -123,8 +122,7 @@ Session::Traced* Session::traced_for(const Hello& hello, uint32_t clock, std::st
   return &traced_.back();
 }
 
-bool Session::add_ring(Traced& t, const Hello& hello, std::unique_ptr<RingMemory> ring,
-                       std::string& why) {
+bool Session::drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::string& why) {
   update_maps(t, monotonic_ns());
   const uint64_t age = monotonic_ns() - start_.mono_ns;
   if (age < kRateNs) usleep(static_cast<useconds_t>((kRateNs - age) / 1000));
@@ -137,25 +135,34 @@ bool Session::add_ring(Traced& t, const Hello& hello, std::unique_ptr<RingMemory
     const uint32_t stream = output.add_stream(info);
     ring->set_tick_khz(rate_khz(output.rate_so_far()));
     ring->set_alive(read_tick(ring->info().clock));
+    ring->set_taken();
     auto drain = std::make_unique<RingDrain>(std::move(ring), t.output, stream, options_.max_depth);
     drainer_->add({std::move(drain), t.key, t.maps_wanted});
     added = true;
   });
   if (!added) why = "the file is complete, or its clock is another one";
-  if (added && options_.verbose)
-    say("process " + std::to_string(hello.pid) + " announced a Lua state");
-  return added;
+  if (!added) {  // its state waits for us, or fills it in vain
+    if (ring != nullptr) ring->set_detach(), ring->set_taken();
+    return false;
+  }
+  hellos_++;
+  if (options_.verbose) say("process " + std::to_string(t.pid) + " announced a Lua state");
+  return true;
+}
+
+// Its rings get nothing more.
+void Session::set_ended(Traced& t) {
+  t.gone = true;
+  drainer_->post([drainer = drainer_.get(), key = t.key] { drainer->complete(key); });
+  if (t.pidfd >= 0) close(t.pidfd);
+  t.pidfd = -1;
 }
 
 void Session::check_ends() {
   for (auto& t : traced_) {
     if (t.gone) continue;
     pollfd p{t.pidfd, POLLIN, 0};
-    t.gone = t.pidfd >= 0 ? poll(&p, 1, 0) > 0 : process_is_gone(t.pid);
-    if (!t.gone) continue;
-    drainer_->post([drainer = drainer_.get(), key = t.key] { drainer->complete(key); });
-    if (t.pidfd >= 0) close(t.pidfd);
-    t.pidfd = -1;
+    if (t.pidfd >= 0 ? poll(&p, 1, 0) > 0 : process_is_gone(t.pid)) set_ended(t);
   }
 }
 

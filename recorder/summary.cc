@@ -2,6 +2,7 @@
 // Session: what is said at the end. The outputs are closed by then.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "recorder/session.h"
@@ -76,9 +77,12 @@ void Session::summarize() {
     return empty;
   });
   for (const auto& o : outputs_) summarize_output(*o);
-  if (hellos_ == 0 && refused_ == 0 && phase_ == Phase::kFinished && reason_ != LTQ_SIGNAL)
+  if (!options_.attach() && hellos_ == 0 && refused_ == 0 && phase_ == Phase::kFinished &&
+      reason_ != LTQ_SIGNAL)
     for (const auto& line : diagnosis_.report(own_library_dir())) say(line);
-  if (hellos_ > 0 && trace_stdout_ < 0 && !options_.quiet) say("next: " + next_command());
+  const bool any = std::any_of(outputs_.begin(), outputs_.end(),
+                               [](const auto& o) { return o->totals().streams > 0; });
+  if (any && trace_stdout_ < 0 && !options_.quiet) say("next: " + next_command());
 }
 
 }  // namespace luatrace

@@ -130,6 +130,8 @@ bool TraceWriter::put(const void* data, size_t size) {
 bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload) {
   if (!ok()) return false;
   if (payload.size() > LT_PAYLOAD_MAX) return fail("write a block of that size", EMSGSIZE);
+  if (packer_ && (b.flags & LT_BLOCK_F_ZSTD) == 0)
+    if (const auto packed = packer_->pack(b, payload); !packed.empty()) payload = packed;
   b.sync = LT_SYNC;
   b.payload_size = static_cast<uint32_t>(payload.size());
   if ((b.flags & LT_BLOCK_F_ZSTD) == 0) b.raw_size = b.payload_size;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "luatrace_format.h"
+#include "trace/packing.h"
 
 namespace luatrace {
 
@@ -44,6 +46,10 @@ class TraceWriter {
 
   // Opens (creates, empties) the file. On failure fd is -1 and error() says why.
   static int open_file(const std::string& path, std::string* error);
+
+  // From now on payloads are compressed where that makes them smaller (level as zstd has it, from
+  // kMinCompression to kMaxCompression). The header must require LT_FEATURE_ZSTD.
+  void compress(int level) { packer_.emplace(level); }
 
   // One block. sync, sizes and checksums are filled in; seq is counted per stream for EVENTS.
   // The payload must not be longer than LT_PAYLOAD_MAX. False: error() says why.
@@ -80,7 +86,7 @@ class TraceWriter {
   uint64_t bytes() const { return bytes_; }  // header and blocks, also those still in the buffer
   uint64_t events() const { return events_; }
   uint64_t blocks() const { return blocks_; }
-  uint64_t event_bytes() const { return event_bytes_; }  // payload of EVENTS
+  uint64_t event_bytes() const { return event_bytes_; }  // payload of EVENTS, uncompressed
   size_t streams() const { return seq_.size(); }
 
  private:
@@ -90,6 +96,7 @@ class TraceWriter {
   void seal_header();
 
   int fd_;
+  std::optional<Packer> packer_;
   std::string name_;
   std::string error_;
   bool seekable_ = false;

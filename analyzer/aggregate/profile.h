@@ -8,20 +8,15 @@
 #include <vector>
 
 #include "analyzer/aggregate/call_tree.h"
+#include "analyzer/aggregate/histogram.h"
 
 namespace luatrace {
-
-// Of the calls of a function that were seen from beginning to end: running time of each.
-struct CallStats {
-  uint64_t min = UINT64_MAX;
-  uint64_t max = 0;
-  uint64_t sum = 0;
-  uint64_t complete = 0;
-};
 
 class Profile {
  public:
   static constexpr bool kNotes = false;
+  static constexpr bool kFrames = false;
+  virtual ~Profile() = default;
 
   uint32_t enter(uint32_t node, uint32_t function) { return tree_.enter(node, function); }
   void call(uint32_t node) { tree_[node].calls++; }
@@ -35,24 +30,44 @@ class Profile {
     s.sum += running;
     s.complete++;
   }
-  void suspended(uint32_t node, uint64_t ticks) {
-    if (node >= suspended_.size()) suspended_.resize(std::max(tree_.size(), 2 * suspended_.size()));
-    suspended_[node] += ticks;
-  }
+  void suspended(uint32_t node, uint64_t ticks) { add_at(suspended_, node, ticks); }
+  // Calls, of whatever function, whose cost of recording is part of this node's self time; for
+  // sinks that leave out calls. Without it: those of the node itself and of its children.
+  void charged(uint32_t node, uint64_t calls) { add_at(charged_, node, calls); }
 
   const CallTree& tree() const { return tree_; }
-  CallStats stats(uint32_t function) const {
+  virtual CallStats stats(uint32_t function) const {
     return function < stats_.size() ? stats_[function] : CallStats{};
   }
   // Ticks that a coroutine was suspended with this node's call innermost.
   uint64_t suspended_at(uint32_t node) const {
     return node < suspended_.size() ? suspended_[node] : 0;
   }
+  bool has_charges() const { return !charged_.empty(); }
+  uint64_t charged_at(uint32_t node) const { return node < charged_.size() ? charged_[node] : 0; }
 
  private:
+  void add_at(std::vector<uint64_t>& list, uint32_t node, uint64_t value) {
+    if (node >= list.size()) list.resize(std::max(tree_.size(), 2 * list.size()));
+    list[node] += value;
+  }
+
   CallTree tree_;
   std::vector<CallStats> stats_;     // By function.
   std::vector<uint64_t> suspended_;  // By node; apart, because few nodes have it.
+  std::vector<uint64_t> charged_;    // By node.
+};
+
+// The same with a histogram for each function.
+class HistogramProfile : public Profile {
+ public:
+  void ended(uint32_t function, uint64_t running) { histograms_.add(function, running); }
+  void set_clock(const Clock& clock) { histograms_.set_clock(clock); }
+  const Histograms& histograms() const { return histograms_; }
+  CallStats stats(uint32_t function) const override { return histograms_.stats(function); }
+
+ private:
+  Histograms histograms_;
 };
 
 }  // namespace luatrace

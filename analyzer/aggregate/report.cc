@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/aggregate/report_views.h"
 #include "analyzer/aggregate/tree_times.h"
 
 namespace luatrace {
@@ -12,170 +13,216 @@ namespace {
 // Adds one file's functions and tree; functions meet by identity.
 class Merger {
  public:
-  Merger(Report& report, const Streams<Profile>& streams, const Profile& profile,
-         const SymbolFinder& symbols)
-      : report_(report), streams_(streams), profile_(profile), symbols_(symbols) {
-    for (uint32_t i = 2; i < report.functions.size(); i++) index_[key(report.functions[i])] = i;
-  }
+  Merger(Report& report, const FileResult& file, const SymbolFinder& symbols)
+      : report_(report),
+        file_(file),
+        clock_(file.facts.clock),
+        profile_(file.profile),
+        symbols_(symbols) {}
 
   void functions();
   void tree();
+  const std::vector<uint32_t>& map() const { return map_; }
 
  private:
-  static std::string key(const ReportFunction& f);
-  uint32_t function(const Function& f);
-  void add_times(ReportFunction& f, const FunctionTicks& ticks, const CallStats& stats);
+  uint32_t add_function(const Function& f);
+  void add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t index);
+  uint64_t charges(uint32_t node, const std::vector<uint64_t>& below) const;
 
   Report& report_;
-  const Streams<Profile>& streams_;
+  const FileResult& file_;
+  const Clock& clock_;
   const Profile& profile_;
   const SymbolFinder& symbols_;
-  std::unordered_map<std::string, uint32_t> index_;
   std::vector<uint32_t> map_;  // From function of the file to function of the report.
 };
 
-std::string Merger::key(const ReportFunction& f) {
-  std::string key = f.kind + '\0' + f.chunk + '\0' + std::to_string(f.line);
-  return f.kind == "lua" ? key : key + '\0' + f.name;
-}
-
-ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
-  ReportFunction out;
-  out.name = f.name;
-  out.chunk = f.chunk;
-  out.line = f.firstline;
-  switch (f.type) {
-    case LT_FUNC_LUA:
-      out.kind = "lua";
-      return out;
-    case LT_FUNC_FF:
-      out.kind = "ff";
-      break;
-    case LT_FUNC_C:
-      out.kind = std::string("c");
-      break;
-    default:
-      out.kind = "unknown";
-      out.name = std::to_string(f.id).insert(0, "function #");
-      return out;
-  }
-  if (!f.name.empty() && !f.hint) return out;
-  Symbol symbol = symbols(f);  // Surer than a name that came from the call.
-  if (out.chunk.empty()) out.chunk = symbol.file;
-  if (!symbol.name.empty()) out.name = symbol.name;
-  return out;
-}
-
-uint32_t Merger::function(const Function& f) {
-  ReportFunction described = describe(f, symbols_);
-  auto next = static_cast<uint32_t>(report_.functions.size());
-  auto [it, fresh] = index_.emplace(key(described), next);
-  if (fresh) report_.functions.push_back(described);
-  ReportFunction& known = report_.functions[it->second];
-  if (known.name.empty()) known.name = described.name;
-  return it->second;
-}
-
-void Merger::add_times(ReportFunction& f, const FunctionTicks& ticks, const CallStats& stats) {
-  const Clock& clock = streams_.clock();
+void Merger::add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t index) {
   f.calls += ticks.calls;
-  f.self_ns += clock.ns(ticks.self);
-  f.running_ns += clock.ns(ticks.running);
-  f.wall_ns += clock.ns(ticks.wall);
+  f.self_ns += clock_.ns(ticks.self);
+  f.running_ns += clock_.ns(ticks.running);
+  f.wall_ns += clock_.ns(ticks.wall);
+  const CallStats stats = profile_.stats(index);
   if (stats.complete == 0) return;
-  uint64_t least = clock.ns(stats.min);
+  uint64_t least = clock_.ns(stats.min);
   f.min_ns = f.complete ? std::min(f.min_ns, least) : least;
-  f.max_ns = std::max(f.max_ns, clock.ns(stats.max));
-  f.sum_ns += clock.ns(stats.sum);
+  f.max_ns = std::max(f.max_ns, clock_.ns(stats.max));
+  f.sum_ns += clock_.ns(stats.sum);
   f.complete += stats.complete;
+  if (file_.histograms) f.times.add(file_.histograms->of(index));
 }
 
 void Merger::functions() {
-  const FunctionTable& table = streams_.functions();
+  const FunctionTable& table = file_.facts.functions;
   std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
   map_.resize(table.size());
   map_[kUnknownFunction] = 1;
   for (uint32_t i = kFirstFunction; i < table.size(); i++) {
-    map_[i] = function(table[i]);
-    add_times(report_.functions[map_[i]], ticks[i], profile_.stats(i));
-    report_.self_ns += streams_.clock().ns(ticks[i].self);
+    // What was filtered out is no part of the report.
+    const FunctionTicks& t = ticks[i];
+    if (file_.filtered && !t.calls && !t.wall && !profile_.stats(i).complete) continue;
+    map_[i] = report_.function(describe(table[i], symbols_));
+    add_times(report_.functions[map_[i]], t, i);
+    report_.self_ns += clock_.ns(t.self);
   }
-  const Clock& clock = streams_.clock();
-  report_.idle_ns += clock.ns(ticks[kNoFunction].self);
-  report_.gap_ns += clock.ns(ticks[kUnknownFunction].self);
+  report_.idle_ns += clock_.ns(ticks[kNoFunction].self);
+  report_.gap_ns += clock_.ns(ticks[kUnknownFunction].self);
+}
+
+// Calls whose cost of recording lies in the node's self time: its own and its children's.
+uint64_t Merger::charges(uint32_t node, const std::vector<uint64_t>& below) const {
+  if (profile_.has_charges()) return profile_.charged_at(node);
+  return profile_.tree()[node].calls + below[node];
+}
+
+// Whether filters left nothing at or below each node.
+std::vector<bool> empty_nodes(const Profile& profile) {
+  const CallTree& tree = profile.tree();
+  std::vector<bool> empty(tree.size(), true);
+  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 0;) {
+    if (tree[i].calls || tree[i].self || profile.suspended_at(i)) empty[i] = false;
+    if (i && !empty[i]) empty[tree[i].parent] = false;
+  }
+  return empty;
+}
+
+double cost_of(const TraceFacts& facts) {
+  double sum = 0;
+  for (const auto& [number, info] : facts.streams) sum += static_cast<double>(info.event_cost_ps);
+  auto n = static_cast<double>(facts.streams.size());
+  return n > 0 ? sum / n : 0;  // In picoseconds.
 }
 
 // Nodes of coroutines become one with the node of the call that resumed them.
 void Merger::tree() {
   const CallTree& from = profile_.tree();
   std::vector<uint32_t> place(from.size());
-  const Clock& clock = streams_.clock();
+  std::vector<uint64_t> below(from.size());
+  for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
+  std::vector<bool> empty;
+  if (file_.filtered) empty = empty_nodes(profile_);
+  const double cost_ps = cost_of(file_.facts);
   for (uint32_t i = 0; i < from.size(); i++) {
+    if (!empty.empty() && empty[i] && i) continue;
     const CallNode& n = from[i];
     bool own = i != 0 && n.function != kCoroutineFunction;
     uint32_t above = i ? place[n.parent] : 0;
     place[i] = own ? report_.tree.enter(above, map_[n.function]) : above;
     CallNode& to = report_.tree[place[i]];
     to.calls += n.calls;
-    if (to.function != 1) to.self += clock.ns(n.self);  // Else it is part of the gap.
+    if (to.function != 1) to.self += clock_.ns(n.self);  // Else it is part of the gap.
+    report_.node_cost_ps.resize(report_.tree.size());
+    report_.node_yielded_ns.resize(report_.tree.size());
+    report_.node_yielded_ns[place[i]] += clock_.ns(profile_.suspended_at(i));
+    // A call has two events: half of each lies in its own time, half in its caller's.
+    report_.node_cost_ps[place[i]] +=
+        static_cast<uint64_t>(cost_ps * static_cast<double>(charges(i, below)));
   }
 }
 
-void add_sums(Report& report, const Streams<Profile>& streams) {
-  const Clock& clock = streams.clock();
+void add_sums(Report& report, const FileResult& result, ReportFile& file) {
+  const TraceFacts& facts = result.facts;
+  const Clock& clock = facts.clock;
   uint64_t first = UINT64_MAX, last = 0;
   std::set<std::pair<uint32_t, uint32_t>> threads;
-  for (const auto& [number, machine] : streams.machines()) {
-    auto info = streams.streams().find(number);
-    uint32_t process = info == streams.streams().end() ? 0 : info->second.process;
-    for (uint32_t tid : machine->threads()) threads.emplace(process, tid);
-    if (machine->threads().empty()) threads.emplace(process, UINT32_MAX - number);
-    report.traced_ns += clock.ns(machine->traced());
-    report.gap_ns += clock.ns(machine->gap());
-    report.coroutines += machine->coroutines();
-    if (machine->traced() == 0) continue;
-    first = std::min(first, machine->first_tick());
-    last = std::max(last, machine->last_tick());
+  for (const StreamSums& sums : facts.sums) {
+    uint32_t process = facts.process_of(sums.stream);
+    for (uint32_t tid : sums.threads) threads.emplace(process, tid);
+    if (sums.threads.empty()) threads.emplace(process, UINT32_MAX - sums.stream);
+    if (!result.filtered) {
+      report.traced_ns += clock.ns(sums.traced);
+      report.gap_ns += clock.ns(sums.gap);
+    }
+    report.coroutines += sums.coroutines;
+    if (sums.traced == 0) continue;
+    first = std::min(first, sums.first);
+    last = std::max(last, sums.last);
   }
   report.threads += threads.size();
-  if (last > first) report.duration_ns += clock.ns(last - first);
+  if (const FilteredProfile* f = result.filtered) {
+    report.traced_ns += clock.ns(f->traced());
+    report.gap_ns += clock.ns(f->gap());
+    report.filtered_ns += clock.ns(f->filtered());
+    first = std::max(first, f->first_tick());
+    last = std::min(last, f->last_tick());
+  }
+  if (last <= first) return;
+  file.duration_ns = clock.ns(last - first);
+  report.duration_ns += file.duration_ns;
 }
 
-double cost_of(const Streams<Profile>& streams, uint64_t events) {
-  double sum = 0;
-  for (const auto& [number, info] : streams.streams())
-    sum += static_cast<double>(info.event_cost_ps) / 1000;
-  auto n = static_cast<double>(streams.streams().size());
-  return n > 0 ? sum / n * static_cast<double>(events) : 0;
+ReportFile describe_file(const FileResult& result) {
+  const TraceFacts& facts = result.facts;
+  ReportFile file;
+  file.path = result.path;
+  for (const auto& [number, info] : facts.processes) file.processes.push_back(info);
+  for (const auto& [number, info] : facts.streams) file.streams.push_back(info);
+  file.notes = facts.notes;
+  file.ended = facts.end.has_value();
+  if (file.ended) file.end = *facts.end;
+  file.bytes = result.bytes;
+  file.clock = facts.clock.kind;
+  const Clock& clock = facts.clock;
+  uint64_t first = first_tick(facts);
+  if (clock.start_real_ns && first >= clock.start_tick && first != UINT64_MAX)
+    file.start_real_ns = clock.start_real_ns + clock.ns(first - clock.start_tick);
+  return file;
 }
 
 }  // namespace
 
-Report::Report() : functions(2) {
+uint64_t first_tick(const TraceFacts& facts) {
+  uint64_t first = UINT64_MAX;
+  for (const StreamSums& sums : facts.sums)
+    if (sums.traced) first = std::min(first, sums.first);
+  return first;
+}
+
+Report::Report() : functions(2), node_cost_ps(1), node_yielded_ns(1) {
   functions[0].kind = "root";
   functions[1].kind = "gap";
   functions[1].name = "[unknown callers]";
 }
 
-void add_to_report(Report& report, const std::string& path, const Streams<Profile>& streams,
-                   const Profile& profile, const Trust& trust, uint64_t bytes,
-                   const SymbolFinder& symbols) {
-  ReportFile file;
-  file.path = path;
-  for (const auto& [number, info] : streams.processes()) file.processes.push_back(info);
-  for (const auto& [number, info] : streams.streams()) file.streams.push_back(info);
-  file.notes = streams.notes();
-  file.ended = streams.end() != nullptr;
-  if (file.ended) file.end = *streams.end();
-  file.bytes = bytes;
+uint32_t Report::function(const ReportFunction& described) {
+  auto next = static_cast<uint32_t>(functions.size());
+  auto [it, fresh] = index_.emplace(identity(described), next);
+  if (fresh) {
+    ReportFunction f;
+    f.kind = described.kind;
+    f.chunk = described.chunk;
+    f.line = described.line;
+    functions.push_back(f);
+  }
+  // Of several names the same one whatever the order of the files.
+  std::string& name = functions[it->second].name;
+  if (name.empty() || (!described.name.empty() && described.name < name)) name = described.name;
+  return it->second;
+}
+
+void add_to_report(Report& report, const FileResult& result, const SymbolFinder& symbols) {
+  ReportFile file = describe_file(result);
+  report.bytes += result.bytes;
+  report.trust += result.trust;
+  report.cost_ns += cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events);
+  add_sums(report, result, file);
   report.files.push_back(std::move(file));
-  report.bytes += bytes;
-  report.trust += trust;
-  report.cost_ns += cost_of(streams, trust.events);
-  add_sums(report, streams);
-  Merger merger(report, streams, profile, symbols);
+  Merger merger(report, result, symbols);
   merger.functions();
   merger.tree();
+  if (result.filtered) add_views(report, result, merger.map(), symbols);
+}
+
+void sum_up_groups(Report& report) {
+  const CallTree& tree = report.tree;
+  std::vector<uint32_t> root(tree.size());
+  for (uint32_t i = 1; i < tree.size(); i++) {
+    root[i] = tree[i].parent ? root[tree[i].parent] : i;
+    ReportFunction& group = report.functions[tree[root[i]].function];
+    if (root[i] != i && group.kind == "group") group.calls += tree[i].calls;
+  }
+  for (ReportFunction& f : report.functions)
+    if (f.kind == "group") f.self_ns = f.running_ns;
 }
 
 std::vector<uint64_t> inclusive_ns(const CallTree& tree) {

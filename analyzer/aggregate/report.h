@@ -4,35 +4,19 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/aggregate/call_tree.h"
+#include "analyzer/aggregate/filtered_profile.h"
 #include "analyzer/aggregate/profile.h"
+#include "analyzer/aggregate/report_function.h"
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/model.h"
 #include "analyzer/stacks/streams.h"
 
 namespace luatrace {
-
-struct ReportFunction {
-  std::string kind;   // "lua", "c", "ff", "unknown" (no description), "root", "gap".
-  std::string chunk;  // As LuaJIT has it; of C functions the library's path, if known.
-  uint32_t line = 0;
-  std::string name;  // "" if nobody knows one.
-  uint64_t calls = 0;
-  uint64_t complete = 0;  // Calls seen from beginning to end: min, max and sum are of these.
-  uint64_t wall_ns = 0;
-  uint64_t running_ns = 0;
-  uint64_t self_ns = 0;
-  uint64_t min_ns = 0;
-  uint64_t max_ns = 0;
-  uint64_t sum_ns = 0;
-
-  uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }
-};
 
 struct ReportFile {
   std::string path;
@@ -41,7 +25,48 @@ struct ReportFile {
   std::string notes;
   bool ended = false;
   EndInfo end;
-  uint64_t bytes = 0;  // Of the file; 0 if unknown.
+  uint64_t bytes = 0;          // Of the file; 0 if unknown.
+  uint64_t start_real_ns = 0;  // Of the first event, since 1970; 0 if unknown.
+  uint64_t duration_ns = 0;
+  uint32_t clock = 0;  // LT_CLOCK_*
+};
+
+// For all of the following: times are since the first event of the file, indices of functions and
+// files are those of the report.
+struct ReportSlowCall {
+  uint32_t file = 0, state = 0, coroutine = 0, thread = 0;
+  uint64_t at_ns = 0, running_ns = 0, wall_ns = 0;
+  std::vector<SlowNode> nodes;
+};
+struct ReportCoroutine {
+  uint32_t file = 0, state = 0, id = 0;
+  uint32_t born_in = 0, body = 0;  // 0: not known.
+  uint64_t begin_ns = 0, life_ns = 0, running_ns = 0, suspended_ns = 0, resumes = 0;
+  uint64_t longest_ns = 0, longest_at_ns = 0;
+  uint32_t longest_in = 0;  // 0: before it first ran.
+  Gone how = Gone::kCut;
+};
+struct ReportBirthPlace {
+  uint32_t born_in = 0, body = 0;
+  uint64_t count = 0, running_ns = 0, suspended_ns = 0, resumes = 0, longest_ns = 0;
+  uint32_t longest_in = 0;
+};
+struct ReportThread {
+  uint32_t file = 0;
+  int32_t pid = 0;
+  uint32_t tid = 0;
+  uint64_t self_ns = 0, idle_ns = 0, gap_ns = 0, filtered_ns = 0, calls = 0, states = 0;
+};
+struct ReportLane {
+  bool thread = false;
+  std::string name;              // Of a thread, ...
+  uint32_t function = 0;         // ... else the function or group.
+  std::vector<uint64_t> slices;  // ns
+};
+struct ReportTimeline {
+  uint32_t file = 0;
+  uint64_t origin_ns = 0, slice_ns = 0;
+  std::vector<ReportLane> lanes;
 };
 
 struct Report {
@@ -49,31 +74,52 @@ struct Report {
   // Functions 0 and 1 are the root and the unknown callers.
   std::vector<ReportFunction> functions;
   CallTree tree;  // In ns; without nodes for coroutines: their calls hang below the resumer's.
+  std::vector<uint64_t> node_cost_ps;     // By node: cost of recording in its self time.
+  std::vector<uint64_t> node_yielded_ns;  // By node: suspended there.
   Trust trust;
   uint64_t duration_ns = 0;  // From the first to the last event.
-  uint64_t traced_ns = 0;    // Sum over the streams; = self of all functions + idle + gap.
+  uint64_t traced_ns = 0;    // Sum over the streams; = self + idle + gap + filtered.
   uint64_t self_ns = 0;
-  uint64_t idle_ns = 0;  // No call was open.
-  uint64_t gap_ns = 0;   // Nothing is known.
+  uint64_t idle_ns = 0;      // No call was open.
+  uint64_t gap_ns = 0;       // Nothing is known.
+  uint64_t filtered_ns = 0;  // Left out by filters.
   uint64_t threads = 0;
   uint64_t coroutines = 0;
   uint64_t bytes = 0;
-  double cost_ns = 0;  // Of recording all events, as measured when recording began.
+  double cost_ns = 0;    // Of recording all events, as measured when recording began.
+  bool grouped = false;  // Functions of kind "group" are what was asked for.
+
+  std::vector<ReportSlowCall> slow;
+  uint64_t slow_found = 0;
+  std::vector<ReportCoroutine> lives;
+  std::vector<ReportBirthPlace> birth_places;
+  std::vector<ReportThread> thread_list;
+  std::vector<ReportTimeline> timelines;
 
   Report();
+  // The index of the function with this identity, added if it is new.
+  uint32_t function(const ReportFunction& described);
+
+ private:
+  std::unordered_map<std::string, uint32_t> index_;
 };
 
-// What a C function is called, and the library it is in.
-struct Symbol {
-  std::string name;
-  std::string file;
+// One analysed file.
+struct FileResult {
+  std::string path;
+  const TraceFacts& facts;
+  const Profile& profile;
+  const Histograms* histograms = nullptr;
+  const FilteredProfile* filtered = nullptr;  // The same as `profile`, if it is one.
+  const Trust& trust;
+  uint64_t bytes = 0;  // Its size.
 };
-using SymbolFinder = std::function<Symbol(const Function&)>;
 
-// Adds one analysed file. `bytes` is its size.
-void add_to_report(Report& report, const std::string& path, const Streams<Profile>& streams,
-                   const Profile& profile, const Trust& trust, uint64_t bytes,
-                   const SymbolFinder& symbols);
+void add_to_report(Report& report, const FileResult& file, const SymbolFinder& symbols);
+
+// Groups that are roots of trees (threads, coroutines, states) have no calls of their own: gives
+// them those of everything below them, and their time as self time. Once, after the last file.
+void sum_up_groups(Report& report);
 
 // Inclusive time of each node of the report's tree.
 std::vector<uint64_t> inclusive_ns(const CallTree& tree);

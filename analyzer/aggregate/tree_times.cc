@@ -114,6 +114,35 @@ void TreeTimes::walk() {
 
 }  // namespace
 
+// A function is inside itself if one of the calls above is its own; which ones are is kept while
+// the tree is walked in depth-first order.
+std::vector<uint64_t> outermost_sums(const CallTree& tree, size_t functions,
+                                     const std::vector<uint64_t>& inclusive) {
+  const auto n = static_cast<uint32_t>(tree.size());
+  std::vector<uint32_t> child(n), sibling(n), open(functions);
+  std::vector<uint64_t> sums(functions);
+  for (uint32_t i = n; i-- > 1;) {
+    sibling[i] = child[tree[i].parent];
+    child[tree[i].parent] = i;
+  }
+  uint32_t node = 0;
+  while (true) {
+    const uint32_t f = tree[node].function;
+    if (open[f]++ == 0) sums[f] += inclusive[node];
+    if (child[node]) {
+      node = child[node];
+      continue;
+    }
+    while (true) {
+      open[tree[node].function]--;
+      if (node == 0) return sums;
+      if (sibling[node]) break;
+      node = tree[node].parent;
+    }
+    node = sibling[node];
+  }
+}
+
 std::vector<FunctionTicks> function_ticks(const Profile& profile, size_t functions) {
   return TreeTimes(profile, functions).run();
 }

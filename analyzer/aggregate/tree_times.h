@@ -20,4 +20,9 @@ struct FunctionTicks {
 // Self time of nodes that stand for coroutines goes to the function that resumed them.
 std::vector<FunctionTicks> function_ticks(const Profile& profile, size_t functions);
 
+// By function: the sum of `inclusive` (by node) over those of its nodes that have no other node of
+// it above them.
+std::vector<uint64_t> outermost_sums(const CallTree& tree, size_t functions,
+                                     const std::vector<uint64_t>& inclusive);
+
 }  // namespace luatrace

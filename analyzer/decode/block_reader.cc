@@ -10,7 +10,7 @@
 namespace luatrace {
 namespace {
 
-constexpr uint64_t kKnownFeatures = 0;       // Of lt_file_header.required.
+constexpr uint64_t kKnownFeatures = LT_FEATURE_ZSTD;  // Of lt_file_header.required.
 constexpr uint64_t kRescanFree = 64u << 20;  // Bytes of bad payloads that are always searched.
 
 // Reads a block header at `data` (64 bytes there); false if it is none.
@@ -52,8 +52,7 @@ void BlockReader::read_header() {
                   : " (offset 8): use a newer luatrace-analyze"));
   if (uint64_t unknown = header_.required & ~kKnownFeatures; unknown && !damaged)
     fail(std::string("needs a feature that this program does not have (offset 16, bits ") +
-         std::to_string(unknown) + (unknown & LT_FEATURE_ZSTD ? ": zstd compression)" : ")") +
-         ": use a newer luatrace-analyze");
+         std::to_string(unknown) + "): use a newer luatrace-analyze");
   check_header_values(damaged);
 }
 
@@ -143,7 +142,6 @@ bool BlockReader::deliver(Block& block) {
   const uint8_t* payload = input_.data() + sizeof header;
   std::string bad;
   if (header.payload_crc != crc32c(payload, header.payload_size)) bad = "wrong checksum";
-  if (header.flags & LT_BLOCK_F_ZSTD) bad = "compressed, which this program cannot read";
   if (!bad.empty()) {
     diag_.trust.bad_blocks++;
     if (header.type == LT_BLOCK_EVENTS) diag_.trust.bad_block_events += header.count;

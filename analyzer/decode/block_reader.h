@@ -19,7 +19,7 @@ namespace luatrace {
 struct Block {
   lt_block header;
   uint64_t offset = 0;               // Of the header in the file.
-  std::span<const uint8_t> payload;  // Lives until the next call of next().
+  std::span<const uint8_t> payload;  // As in the file. Lives until the next call of next().
   bool cut = false;                  // The file ends inside the payload.
 };
 

@@ -4,8 +4,10 @@
 #include <cstring>
 
 #include "analyzer/decode/block_reader.h"
+#include "analyzer/decode/import.h"
 #include "analyzer/decode/payload.h"
 #include "analyzer/decode/text_reader.h"
+#include "analyzer/decode/unpack_queue.h"
 
 namespace luatrace {
 namespace {
@@ -109,11 +111,13 @@ void read_binary(Input& input, Diagnostics& diag, TraceSink& sink, const Progres
   BlockReader reader(input, diag);
   sink.on_header(clock_of(reader.header()), reader.header());
   Dispatcher dispatcher(diag, sink);
+  UnpackQueue queue(diag, [&](const Block& block) { dispatcher.block(block); });
   Block block;
   while (reader.next(block)) {
-    dispatcher.block(block);
+    queue.add(block);
     if (progress) progress(input.offset());
   }
+  queue.finish();
   if (!dispatcher.ended()) {
     diag.trust.cut++;
     diag.say(input.offset(),
@@ -126,6 +130,7 @@ void read_binary(Input& input, Diagnostics& diag, TraceSink& sink, const Progres
 }  // namespace
 
 void read_trace(Input& input, Diagnostics& diag, TraceSink& sink, const Progress& progress) {
+  if (is_import(input)) return read_binary(*import_trace(input, diag, progress), diag, sink, {});
   if (!is_text_trace(input)) return read_binary(input, diag, sink, progress);
   Input binary(input.name(), text_to_binary(input));
   read_binary(binary, diag, sink, progress);

@@ -15,6 +15,7 @@ namespace luatrace {
 class CallsSink {
  public:
   static constexpr bool kNotes = true;
+  static constexpr bool kFrames = false;
   // Name of the function with an index of the function table.
   using Namer = std::function<std::string(uint32_t)>;
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iosfwd>
 
-#include "analyzer/aggregate/report.h"
+#include "analyzer/aggregate/diff.h"
 
 namespace luatrace {
 
@@ -13,5 +13,10 @@ namespace luatrace {
 // and what they lose by rounding is not moved elsewhere. In names ';' becomes ':' and control
 // characters are escaped.
 void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns);
+// The same with other names; one for each function of the report, in its order.
+void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
+                  std::vector<std::string> names);
+// Two weights on each line, before and after, as difffolded.pl writes them.
+void write_folded_diff(std::ostream& out, const Diff& diff, uint64_t unit_ns);
 
 }  // namespace luatrace

@@ -2,19 +2,9 @@
 #include "analyzer/render/format.h"
 
 #include <cstdio>
+#include <ctime>
 
 namespace luatrace {
-namespace {
-
-std::string short_chunk(const std::string& chunk) {
-  if (chunk.starts_with('@') || chunk.starts_with('=')) return chunk.substr(1);
-  size_t end = chunk.find('\n');
-  std::string line = chunk.substr(0, std::min<size_t>(end, 40));
-  return "[string \"" + line + (line.size() < chunk.size() ? "...\"]" : "\"]");
-}
-
-}  // namespace
-
 std::string format_time(uint64_t ns) {
   static const struct {
     uint64_t unit;
@@ -36,18 +26,25 @@ std::string format_count(uint64_t n) {
   return text;
 }
 
-std::string display_place(const ReportFunction& f) {
-  if (f.chunk.empty()) return "";
-  if (f.kind == "lua") return short_chunk(f.chunk) + ':' + std::to_string(f.line);
-  return f.chunk;
+std::string format_date(uint64_t real_ns) {
+  auto seconds = static_cast<time_t>(real_ns / 1000000000);
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[64], out[80];
+  strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  snprintf(out, sizeof out, "%s.%06u", text, static_cast<unsigned>(real_ns % 1000000000 / 1000));
+  return out;
 }
 
-std::string display_name(const ReportFunction& f) {
-  if (f.kind == "lua" && f.line == 0) return "main chunk";
-  if (!f.name.empty()) return f.name;
-  if (f.kind == "root") return "all";
-  std::string place = display_place(f);
-  return place.empty() ? "?" : place.substr(f.kind == "lua" ? place.rfind('/') + 1 : 0);
+std::string format_moment(uint64_t ns, uint64_t start_real_ns) {
+  std::string out = decimal(static_cast<double>(ns) / 1e9, 6) + " s";
+  return start_real_ns ? out + " (" + format_date(start_real_ns + ns) + " UTC)" : out;
+}
+
+std::string decimal(double value, int digits) {
+  char text[64];
+  snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
 }
 
 std::string trust_line(const Report& report) {

@@ -13,10 +13,12 @@ namespace luatrace {
 std::string format_time(uint64_t ns);
 // "12,345,678"
 std::string format_count(uint64_t n);
-// Name of a function for people, unescaped: "work", "main chunk", "string.gsub", "co.lua:3".
-std::string display_name(const ReportFunction& f);
-// Where it is defined, unescaped: "co.lua:3", "libfoo.so", "".
-std::string display_place(const ReportFunction& f);
+// A number with so many digits behind the point.
+std::string decimal(double value, int digits);
+// "2026-11-21 10:00:00.250000", of nanoseconds since 1970, UTC.
+std::string format_date(uint64_t real_ns);
+// "1.234567 s", with the date if `start_real_ns` is not 0.
+std::string format_moment(uint64_t ns, uint64_t start_real_ns);
 // Of the trust line: "123 events, none lost, ...", and the part that says what is wrong.
 std::string trust_line(const Report& report);
 

@@ -105,6 +105,7 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("self_ns", r.self_ns);
   o.number("idle_ns", r.idle_ns);
   o.number("gap_ns", r.gap_ns);
+  o.number("filtered_ns", r.filtered_ns);
   o.number("events", r.trust.events);
   o.number("bytes", r.bytes);
   o.number("threads", r.threads);
@@ -165,12 +166,13 @@ std::string json_string(std::string_view text) {
   return out += '"';
 }
 
-void write_json(std::ostream& out, const Report& r) {
+void write_json(std::ostream& out, const Report& r, const std::vector<Table>& views) {
   Object o(out, "\n ");
   write_trace(o.begin("trace"), r);
   std::vector<ReportFunction> functions(r.functions.begin() + 2, r.functions.end());
   write_list(o.begin("functions"), functions, write_function, "\n  ");
   write_trust(o.begin("trust"), r.trust);
+  for (const Table& view : joined(views)) write_json(o.begin(view.name.c_str()), view, "\n  ");
   o.end("\n");
   out << '\n';
 }

@@ -7,10 +7,12 @@
 #include <string_view>
 
 #include "analyzer/aggregate/report.h"
+#include "analyzer/render/table.h"
 
 namespace luatrace {
 
-void write_json(std::ostream& out, const Report& report);
+// Each view is one more member, an array of objects; views with the same name are put together.
+void write_json(std::ostream& out, const Report& report, const std::vector<Table>& views = {});
 
 // A JSON string with its quotes, valid whatever the bytes: those that are not UTF-8 appear as the
 // four characters \xNN.

@@ -3,19 +3,18 @@
 #pragma once
 
 #include <iosfwd>
-#include <string>
 
-#include "analyzer/aggregate/report.h"
+#include "analyzer/render/views.h"
 
 namespace luatrace {
 
-struct SummaryOptions {
-  size_t top = 20;            // Rows of the table.
-  std::string sort = "self";  // self, total, calls, avg, min, max, name
-  bool color = false;
-};
+void print_summary(std::ostream& out, const Report& report, const ViewOptions& options);
+// The line that ends every report.
+void print_trust(std::ostream& out, const Report& report, bool color);
 
-bool is_sort_key(const std::string& key);
-void print_summary(std::ostream& out, const Report& report, const SummaryOptions& options);
+// "JIT on, GC64"; of LTF_*.
+std::string flags_text(uint32_t flags);
+// ", exit status 1"; of what wait() gives, "" if it is not known.
+std::string exit_text(int32_t status);
 
 }  // namespace luatrace

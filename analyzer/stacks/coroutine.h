@@ -18,6 +18,15 @@ struct Frame {
   uint32_t id;     // Function id in the stream.
 };
 
+// What a sink that follows single calls (kFrames) keeps about one open call.
+struct FrameNotes {
+  uint32_t node = 0;     // Where it hung when it began.
+  uint64_t pending = 0;  // Own ticks of which it is not decided yet whose they are, ...
+  uint32_t charges = 0;  // ... and the same of calls whose cost of recording is in them.
+  bool counted = false;  // It began where the filters look.
+  bool leads = false;    // A call that the callers' filter asks for was made in it.
+};
+
 // Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
 // valid; frames[0].node is the place of the call tree below which the stack hangs.
 struct Coroutine {
@@ -31,6 +40,9 @@ struct Coroutine {
   uint32_t resumer = 0;
   uint32_t chain = 1;  // Length of the chain of resumers, with this one.
   std::vector<Frame> frames;
+  std::vector<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls.
+  uint32_t watched = 0;           // Such a sink's own: number of a call that it watches here,
+  uint32_t record = 0;            // and of what it notes about this coroutine.
 
   Coroutine() : frames(16, Frame{kNotSeen, 0, LT_ID_NONE}) {}
 };

@@ -36,6 +36,17 @@ uint32_t FunctionTable::add_undescribed(uint32_t id, uint32_t process) {
   return static_cast<uint32_t>(functions_.size() - 1);
 }
 
+uint32_t FunctionTable::add_group(const std::string& name) {
+  auto next = static_cast<uint32_t>(functions_.size());
+  auto [it, fresh] = by_identity_.emplace("g" + name, next);
+  if (!fresh) return it->second;
+  Function f;
+  f.type = kGroupType;
+  f.name = name;
+  functions_.push_back(f);
+  return next;
+}
+
 void FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
   functions_[index] = make(info, process);
   by_identity_.emplace(identity(info, process), index);

@@ -23,6 +23,8 @@ enum : uint32_t {
   kFirstFunction = 3
 };
 
+constexpr uint16_t kGroupType = 0x100;  // Type of functions that stand for a group, not LT_FUNC_*.
+
 struct Function {
   uint16_t type = 0;  // LT_FUNC_*, 0: undescribed.
   bool hint = false;
@@ -43,6 +45,8 @@ class FunctionTable {
   uint32_t add(const FunctionInfo& info, uint32_t process);
   // A new function without description.
   uint32_t add_undescribed(uint32_t id, uint32_t process);
+  // A group of calls (a thread, a coroutine, a file ...), told apart by its name.
+  uint32_t add_group(const std::string& name);
   // Describes a function that add_undescribed() made, unless its identity is known already.
   void describe(uint32_t index, const FunctionInfo& info, uint32_t process);
 

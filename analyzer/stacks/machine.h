@@ -17,6 +17,21 @@
 //   void ended(uint32_t function, uint64_t running)   a call ends, seen from beginning to end
 //   void suspended(uint32_t node, uint64_t ticks)     its coroutine was suspended in this call
 //   static constexpr bool kNotes                      if true also: void note(const Note&)
+//   static constexpr bool kFrames                     if true it follows single calls instead
+// A sink that follows single calls costs more: every record goes through slow(). It has, instead
+// of call, spend, ended and suspended (a call is the coroutine and the index of its frame, `top`):
+//   uint32_t base(const Coroutine&, const Coroutine* resumer)  the place below which it hangs
+//   void opened(Coroutine&, uint64_t now, bool begins)  the call on top has begun, or was reported
+//   void closed(Coroutine&, uint64_t now, uint64_t running, bool whole)  it ends; running time
+//        since its beginning (kNotSeen: not seen); whole: beginning and end were seen
+//   void spend(Machine&, uint64_t from, uint64_t to)    time of the current coroutine
+//   void suspended(Coroutine&, uint64_t from, uint64_t to)
+//   void moves(Coroutine&)                              its calls are going to hang elsewhere
+//   void gap(uint64_t from, uint64_t to)
+//   void begins(uint64_t tick)                          a recording begins
+//   void on_thread(uint32_t tid)
+//   void created(Coroutine& by, Coroutine&, uint64_t now)
+//   void gone(Coroutine&, uint64_t now, Gone how)       it will not be heard of again
 #pragma once
 
 #include <memory>
@@ -57,6 +72,9 @@ struct Note {
   uint64_t what;   // Function index, coroutine, status, reason or count.
 };
 
+// How a coroutine's life ended, for sinks that follow single calls.
+enum class Gone { kDone, kError, kCollected, kCut };
+
 template <class Sink>
 class StackMachine {
  public:
@@ -81,6 +99,13 @@ class StackMachine {
   uint64_t last_tick() const { return now_; }
   uint64_t coroutines() const { return seen_; }
   const std::set<uint32_t>& threads() const { return threads_; }
+
+  // For sinks that follow single calls.
+  Coroutine& current() { return *cur_; }
+  uint64_t now() const { return now_; }
+  // `f` for this coroutine, the one that resumed it, and so on outwards.
+  template <class F>
+  void each_in_chain(Coroutine& co, F f);
 
  private:
   static constexpr uint32_t kMaxChain = 4096;    // Resumers; LuaJIT allows about 200.
@@ -124,8 +149,12 @@ class StackMachine {
   void hang(Coroutine& co);
   void wake(Coroutine& co);
   void sleep(Coroutine& co);
-  template <class F>
-  void each_in_chain(Coroutine& co, F f);
+  void thread(uint32_t tid);
+  void rehang();
+  void close_unseen(Coroutine& co, uint32_t depth);
+  void report_gone(Coroutine& co, Gone how) {
+    if constexpr (Sink::kFrames) sink_.gone(co, now_, how);
+  }
   uint64_t clock(const Coroutine& co) const {
     return (co.running ? now_ : co.since) - co.suspended;
   }

@@ -65,8 +65,7 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
       return loss(r);
     case LTX_THREAD:
       note(Note::kThread, cur_->top, lt_lo(r.words[0]));
-      threads_.insert(lt_lo(r.words[0]));
-      return;
+      return thread(lt_lo(r.words[0]));
     case LTX_START:
       stop();
       begin(now_);
@@ -88,12 +87,16 @@ void StackMachine<Sink>::push(Coroutine& co, uint64_t start, uint32_t id) {
   if (co.top + 1 == co.frames.size()) co.frames.resize(2 * co.frames.size());
   uint32_t node = sink_.enter(co.frames[co.top].node, ids_(id));
   co.frames[++co.top] = {start, node, id};
+  if constexpr (Sink::kFrames) {
+    co.notes.resize(co.frames.size());
+    sink_.opened(co, now_, start != kNotSeen);
+  }
 }
 
 template <class Sink>
 void StackMachine<Sink>::entry(uint32_t id) {
   push(*cur_, clock(*cur_), id);
-  sink_.call(cur_->frames[cur_->top].node);
+  if constexpr (!Sink::kFrames) sink_.call(cur_->frames[cur_->top].node);
   note(Note::kEntry, cur_->top, ids_(id));
 }
 
@@ -101,14 +104,30 @@ void StackMachine<Sink>::entry(uint32_t id) {
 template <class Sink>
 void StackMachine<Sink>::end_top(Coroutine& co) {
   const Frame& f = co.frames[co.top];
-  if (f.start != kNotSeen) sink_.ended(ids_(f.id), clock(co) - f.start);
+  const bool seen = f.start != kNotSeen;
+  if constexpr (Sink::kFrames) {
+    sink_.closed(co, now_, seen ? clock(co) - f.start : kNotSeen, seen);
+  } else if (seen) {
+    sink_.ended(ids_(f.id), clock(co) - f.start);
+  }
   co.top--;
+}
+
+// For sinks that follow single calls: those above `depth` end here, however they did.
+template <class Sink>
+void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth) {
+  if constexpr (Sink::kFrames)
+    for (; co.top > depth; co.top--) {
+      const uint64_t start = co.frames[co.top].start;
+      sink_.closed(co, now_, start == kNotSeen ? kNotSeen : clock(co) - start, false);
+    }
 }
 
 // The calls above `depth` must have ended unseen.
 template <class Sink>
 void StackMachine<Sink>::drop_to(Coroutine& co, uint32_t depth) {
   trust_.truncated += co.top - depth;
+  close_unseen(co, depth);
   co.top = depth;
 }
 
@@ -216,7 +235,10 @@ template <class Sink>
 void StackMachine<Sink>::wake(Coroutine& co) {
   if (co.running) return;
   uint64_t ticks = now_ - co.since;
-  if (co.top) sink_.suspended(co.frames[co.top].node, ticks);
+  if constexpr (Sink::kFrames)
+    sink_.suspended(co, co.since, now_);
+  else if (co.top)
+    sink_.suspended(co.frames[co.top].node, ticks);
   co.suspended += ticks;
   co.running = true;
 }
@@ -232,12 +254,34 @@ void StackMachine<Sink>::sleep(Coroutine& co) {
 template <class Sink>
 void StackMachine<Sink>::hang(Coroutine& co) {
   Coroutine* by = co.resumed ? find(co.resumer) : nullptr;
-  uint32_t base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
+  uint32_t base;
+  if constexpr (Sink::kFrames)
+    base = sink_.base(co, by);
+  else
+    base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
   if (co.unknown) base = sink_.enter(base, kUnknownFunction);
   if (co.frames[0].node == base) return;
+  if constexpr (Sink::kFrames) sink_.moves(co);
   co.frames[0].node = base;
   for (uint32_t i = 1; i <= co.top; i++)
     co.frames[i].node = sink_.enter(co.frames[i - 1].node, ids_(co.frames[i].id));
+}
+
+// Hangs the running coroutines anew, outermost first.
+template <class Sink>
+void StackMachine<Sink>::rehang() {
+  std::vector<Coroutine*> chain;
+  each_in_chain(*cur_, [&](Coroutine& c) { chain.push_back(&c); });
+  for (auto at = chain.rbegin(); at != chain.rend(); ++at) hang(**at);
+}
+
+template <class Sink>
+void StackMachine<Sink>::thread(uint32_t tid) {
+  threads_.insert(tid);
+  if constexpr (Sink::kFrames) {
+    sink_.on_thread(tid);
+    rehang();
+  }
 }
 
 // Makes `co` current: it and its resumers run, nobody else's state changes.
@@ -294,6 +338,7 @@ void StackMachine<Sink>::suspend(uint32_t status) {
   cur_ = nullptr;
   if (status == LTS_DONE || status == LTS_ERROR) {
     if (next == &co) next = nullptr;
+    report_gone(co, status == LTS_DONE ? Gone::kDone : Gone::kError);
     erase(id);
   }
   set_current(next ? next : get(0));
@@ -335,7 +380,9 @@ void StackMachine<Sink>::create(uint32_t id) {
     trust_.unbalanced++;
     return;
   }
-  get(id)->unknown = false;
+  Coroutine* co = get(id);
+  co->unknown = false;
+  if constexpr (Sink::kFrames) sink_.created(*cur_, *co, now_);
 }
 
 template <class Sink>
@@ -347,20 +394,23 @@ void StackMachine<Sink>::collect(uint32_t id) {
     trust_.unbalanced++;
     return;
   }
-  uint64_t ticks = now_ - co->since;
-  if (co->top) sink_.suspended(co->frames[co->top].node, ticks);
+  if constexpr (Sink::kFrames)
+    sink_.suspended(*co, co->since, now_);
+  else if (co->top)
+    sink_.suspended(co->frames[co->top].node, now_ - co->since);
   trust_.abandoned += co->top;
   while (co->top) {
     if constexpr (Sink::kNotes)
       sink_.note({Note::kAbandon, id, co->top, ids_(co->frames[co->top].id)});
     end_top(*co);
   }
+  report_gone(*co, Gone::kCollected);
   erase(id);
 }
 
 template <class Sink>
 void StackMachine<Sink>::ring_block(uint32_t id, uint32_t tid) {
-  threads_.insert(tid);
+  thread(tid);
   if (id == 0 || id == LT_ID_NONE || cur_->id == id) return;
   if (cur_->id != 0) trust_.unbalanced++;
   switch_to(*get(id));

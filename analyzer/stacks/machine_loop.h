@@ -13,7 +13,8 @@ void StackMachine<Sink>::block(const EventBlock& block) {
   const uint64_t* p = block.words.data();
   const uint64_t* end = p + block.words.size();
   while (p != end) {
-    if (recording_ && pending_ == 0) p = fast(p, end);
+    if constexpr (!Sink::kFrames)
+      if (recording_ && pending_ == 0) p = fast(p, end);
     if (p != end) p = slow(p, end);
   }
   trust_.events += records_;
@@ -136,7 +137,10 @@ void StackMachine<Sink>::take_time(const Record& r) {
 
 template <class Sink>
 void StackMachine<Sink>::spend_until(uint64_t tick) {
-  sink_.spend(cur_->frames[cur_->top].node, tick - now_);
+  if constexpr (Sink::kFrames)
+    sink_.spend(*this, now_, tick);
+  else
+    sink_.spend(cur_->frames[cur_->top].node, tick - now_);
   now_ = tick;
 }
 
@@ -147,6 +151,7 @@ void StackMachine<Sink>::begin(uint64_t tick) {
   begun_ = now_ = tick;
   if (!began_once_) first_ = tick;
   began_once_ = true;
+  if constexpr (Sink::kFrames) sink_.begins(tick);
   set_current(cur_);
 }
 
@@ -156,6 +161,8 @@ void StackMachine<Sink>::cut(uint64_t& counter) {
   for (auto& [id, co] : coroutines_) {
     wake(*co);
     counter += co->top;
+    close_unseen(*co, 0);
+    report_gone(*co, Gone::kCut);
   }
   coroutines_.clear();
   pending_ = 0;
@@ -185,6 +192,7 @@ void StackMachine<Sink>::gap_until(uint64_t tick) {
   cur_ = get(0);
   if (!recording_) return begin(tick);
   if (tick > now_) {
+    if constexpr (Sink::kFrames) sink_.gap(now_, tick);
     gap_ += tick - now_;
     now_ = tick;
   }

@@ -4,70 +4,92 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 
 #include "analyzer/stacks/machine.h"
 
 namespace luatrace {
+
+// What became known of one stream, in ticks.
+struct StreamSums {
+  uint32_t stream = 0;
+  uint64_t traced = 0;
+  uint64_t gap = 0;
+  uint64_t first = 0;
+  uint64_t last = 0;
+  uint64_t coroutines = 0;
+  std::set<uint32_t> threads;
+};
+
+// What a file says about itself, and the sums of its streams: what reports need besides the Sink.
+struct TraceFacts {
+  Clock clock;
+  FunctionTable functions;
+  std::map<uint32_t, ProcessInfo> processes;
+  std::map<uint32_t, StreamInfo> streams;
+  std::vector<StreamSums> sums;
+  std::vector<MapInfo> maps;
+  std::string notes;
+  std::optional<EndInfo> end;
+
+  // Number of the process of a stream, 0 if unknown.
+  uint32_t process_of(uint32_t stream) const {
+    auto it = streams.find(stream);
+    return it == streams.end() ? 0 : it->second.process;
+  }
+};
 
 template <class Sink>
 class Streams : public TraceSink {
  public:
   using Machine = StackMachine<Sink>;
 
-  Streams(Sink& sink, Diagnostics& diagnostics) : sink_(sink), diag_(diagnostics) {}
+  Streams(TraceFacts& facts, Sink& sink, Diagnostics& diagnostics)
+      : facts_(facts), sink_(sink), diag_(diagnostics) {}
 
-  void on_header(const Clock& clock, const lt_file_header&) override { clock_ = clock; }
-  void on_process(const ProcessInfo& info) override { processes_[info.number] = info; }
+  void on_header(const Clock& clock, const lt_file_header&) override {
+    facts_.clock = clock;
+    if constexpr (requires { sink_.set_clock(clock); }) sink_.set_clock(clock);
+  }
+  void on_process(const ProcessInfo& info) override { facts_.processes[info.number] = info; }
   void on_stream(const StreamInfo& info) override {
-    streams_[info.number] = info;
+    facts_.streams[info.number] = info;
     machine(info.number).ids().set_process(info.process);
   }
   void on_function(const FunctionInfo& info) override { machine(info.stream).ids().define(info); }
-  void on_map(const MapInfo& info) override { maps_.push_back(info); }
-  void on_note(const std::string& text) override { notes_ += text; }
+  void on_map(const MapInfo& info) override { facts_.maps.push_back(info); }
+  void on_note(const std::string& text) override { facts_.notes += text; }
+  void on_end(const EndInfo& info) override { facts_.end = info; }
   void on_events(const EventBlock& block) override {
-    if constexpr (Sink::kNotes) sink_.stream(block.stream);
-    machine(block.stream).block(block);
-  }
-  void on_end(const EndInfo& info) override {
-    end_ = info;
-    has_end_ = true;
+    Machine& m = machine(block.stream);
+    if constexpr (requires { sink_.stream(block.stream); }) sink_.stream(block.stream);
+    m.block(block);
   }
 
   // The end of the file: cuts what is open.
   void finish() {
-    for (auto& [number, machine] : machines_) machine->finish();
+    for (auto& [number, m] : machines_) {
+      if constexpr (requires { sink_.stream(number); }) sink_.stream(number);
+      m->finish();
+      facts_.sums.push_back({number, m->traced(), m->gap(), m->first_tick(), m->last_tick(),
+                             m->coroutines(), m->threads()});
+    }
     // Losses after the last word of a stream are only in the end block.
-    if (has_end_) diag_.trust.lost = std::max(diag_.trust.lost, end_.lost);
+    if (facts_.end) diag_.trust.lost = std::max(diag_.trust.lost, facts_.end->lost);
   }
-
-  const Clock& clock() const { return clock_; }
-  const FunctionTable& functions() const { return functions_; }
-  const std::map<uint32_t, ProcessInfo>& processes() const { return processes_; }
-  const std::map<uint32_t, StreamInfo>& streams() const { return streams_; }
-  const std::map<uint32_t, std::unique_ptr<Machine>>& machines() const { return machines_; }
-  const std::vector<MapInfo>& maps() const { return maps_; }
-  const std::string& notes() const { return notes_; }
-  const EndInfo* end() const { return has_end_ ? &end_ : nullptr; }
 
  private:
   Machine& machine(uint32_t stream) {
     auto& slot = machines_[stream];
-    if (!slot) slot = std::make_unique<Machine>(stream, sink_, diag_, functions_);
+    if (!slot) slot = std::make_unique<Machine>(stream, sink_, diag_, facts_.functions);
     return *slot;
   }
 
+  TraceFacts& facts_;
   Sink& sink_;
   Diagnostics& diag_;
-  Clock clock_;
-  FunctionTable functions_;
-  std::map<uint32_t, ProcessInfo> processes_;
-  std::map<uint32_t, StreamInfo> streams_;
   std::map<uint32_t, std::unique_ptr<Machine>> machines_;
-  std::vector<MapInfo> maps_;
-  std::string notes_;
-  EndInfo end_;
-  bool has_end_ = false;
 };
 
 }  // namespace luatrace

@@ -2,8 +2,10 @@
 // Names of C functions: from an address, through the trace's map of mappings, to a symbol of the
 // ELF file or its debug information (libdw).
 //
-// Invariant: a name is given only if the file's build-id is the one that was recorded; otherwise
-// the result is FILE+0xOFFSET and a warning says why, once per file.
+// Invariant: a name is given only if the file's build-id is the one that was recorded. Otherwise
+// the result is FILE+0xOFFSET, with the build-id if one was recorded (FILE[BUILDID]+0xOFFSET: so
+// one can look for it, and two builds of a library are not taken for one), and a warning says why,
+// once per file.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +16,19 @@
 #include <vector>
 
 #include "analyzer/decode/model.h"
+#include "analyzer/symbols/debug_files.h"
 
 namespace luatrace {
 
 class ElfModule;
+struct SourceFrame;
 
 class Symbolizer {
  public:
   using Warner = std::function<void(const std::string&)>;
 
   // Files are looked for below `sysroot` ("": the root directory).
-  Symbolizer(std::string sysroot, Warner warner);
+  Symbolizer(std::string sysroot, Warner warner, std::vector<std::string> debug_dirs = {});
   ~Symbolizer();
   Symbolizer(const Symbolizer&) = delete;
   Symbolizer& operator=(const Symbolizer&) = delete;
@@ -35,11 +39,14 @@ class Symbolizer {
   };
   // `maps` of the process; of overlapping ones the last counts.
   Result find(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address);
+  // The functions at an address inside of one, innermost first, where inlined ones are known.
+  std::vector<SourceFrame> frames(const std::vector<MapInfo>& maps, uint32_t process,
+                                  uint64_t address);
 
  private:
   ElfModule& module(const MapInfo& map);
 
-  std::string sysroot_;
+  SymbolPaths paths_;
   Warner warner_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<ElfModule>> modules_;
 };

@@ -1,7 +1,9 @@
 /*
-** Tracing of calls: x64 machine code of one event. Included by lj_asm.c.
+** Tracing of calls: x64 machine code of one event, and which guards need none.
+** Included by lj_asm.c.
 ** SPDX-License-Identifier: MIT
 **
+** An event:
 **   rdtsc; shl rdx, 32; or rax, rdx; shl rax, 24; or rax, word
 **   mov p, [lt->wp]; mov [p], rax; add p, 8; mov [lt->wp], p
 **   test p, blocksize-1; jnz >1; call lj_ltrace_slow; 1:
@@ -38,4 +40,16 @@ static void asm_ltword(ASMState *as, IRIns *ir)
   emit_shifti(as, XOg_SHL|REX_64, RID_EDX, 32);
   *--as->mcp = 0x31;  /* rdtsc */
   *--as->mcp = 0x0f;
+}
+
+/* Is this the guard of an idle root trace (lj_ltrace_recguard)? A trace that
+** allocates does not need it: its GC checks poll, and without a collector it
+** cannot run for long. */
+static int asm_ltguard(ASMState *as, IRIns *ir)
+{
+  IRIns *irl;
+  if (ir->o != IR_EQ || irref_isk(ir->op1)) return 0;
+  irl = IR(ir->op1);
+  return irl->o == IR_XLOAD && IR(irl->op1)->o == IR_KPTR &&
+	 ir_kptr(IR(irl->op1)) == (void *)&luajit_usdt_control;
 }

@@ -95,36 +95,48 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
   }
 }
 
+/* L is back from a resume. known: this recording was told of the resume, which
+** is number idx. Else the end is told all the same if the recording has seen
+** L, but not who goes on. */
+static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
+			 int status)
+{
+  if (!known && L->lt_epoch != lt->epoch) {
+    lt->L = NULL;
+    return;
+  }
+  lt_check_current(lt, L, 0);
+  event_suspend(lt, L, known ? lt->resumer[idx] : NULL, status);
+  if (status != LUA_YIELD) lj_ltcall_drop(lt, L, 0);
+}
+
 /* lua_resume: run L from base, with events around it. */
 int lj_ltrace_resume(lua_State *L, TValue *base)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  uint32_t idx, rec, ncall;
-  int status;
+  uint32_t idx = lt->nresumer, rec, ncall;
+  int status, told;
   if (lj_ltrace_pending(g)) {
     ptrdiff_t ofs = savestack(L, base);
     lj_ltrace_switch(L, PC_NOREPORT);
     base = restorestack(L, ofs);
   }
-  if (!lt->on || lt_mute(g) ||
-      !lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, lt->nresumer+1,
-	       sizeof(lua_State *)))
-    return lj_vm_resume(L, base, 0, 0);
-  if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
-  idx = lt->nresumer++;
-  lt->resumer[idx] = lt->L;
   rec = lt->rec;
   ncall = lt->ncall;
-  event_resume(lt, L);
+  told = lt->on && !lt_mute(g) &&
+	 lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1,
+			sizeof(lua_State *));
+  if (told) {
+    if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
+    lt->resumer[lt->nresumer++] = lt->L;
+    event_resume(lt, L);
+  }
   status = lj_vm_resume(L, base, 0, 0);
   lt->nresumer = idx;
-  if (lt->ncall > ncall) lt->ncall = ncall;
-  if (lt->on && lt->rec == rec) {
-    lt_check_current(lt, L, 0);
-    event_suspend(lt, L, lt->resumer[idx], status);
-    if (status != LUA_YIELD) lj_ltcall_drop(lt, L, 0);
-  }
+  if (LJ_LIKELY(!lt->on) || lt_mute(g)) return status;
+  if (told && lt->ncall > ncall) lt->ncall = ncall;
+  resume_ended(lt, L, idx, told && lt->rec == rec, status);
   return status;
 }
 

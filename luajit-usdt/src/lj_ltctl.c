@@ -1,5 +1,6 @@
 /*
-** Tracing of calls: the process-wide control word and the settings.
+** Tracing of calls: the process-wide control word, the note that tells where
+** it is, and the settings.
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: luajit_usdt_control is the only thing that a tracer writes from
@@ -18,6 +19,11 @@
 #include <string.h>
 
 #include "lj_dispatch.h"
+#include "lj_frame.h"
+#if LJ_HASJIT
+#include "lj_jit.h"
+#endif
+#include "lj_vm.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
@@ -27,17 +33,97 @@
 ** the reference counter of a uprobe. */
 __attribute__((visibility("default"), section(".probes"), aligned(16), used))
 LTControl luajit_usdt_control = {
-  .version = 1, .magic = LUAJIT_USDT_MAGIC, .size = sizeof(LTControl),
+  .version = LT_CONTROL_VERSION, .magic = LUAJIT_USDT_MAGIC,
+  .size = sizeof(LTControl),
   .cfuncs = LTC_DEFAULT, .ring_size = 8u<<20
 };
 
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
-#if LJ_LTVMFAST
+/* Its first member, for lj_ltprobe.c. Here, because not every assembler can
+** make another name for what is defined elsewhere. */
+extern LTControl luajit_semaphore
+  __attribute__((alias("luajit_usdt_control"), visibility("hidden")));
+
 /* The same under a name that needs no relocation. */
 extern LTControl lj_ltcontrol
-  __attribute__((alias("luajit_usdt_control"), visibility("hidden")));
+  __attribute__((alias("luajit_usdt_control"), visibility("hidden"), used));
+
+/* -- The note ------------------------------------------------------------- */
+
+/* struct lt_note, member by member. In an allocated section of its own: strip
+** leaves it, and it needs no relocation, since addresses are differences. */
+#define N_OFS(type, member)	((int)offsetof(type, member))
+#define N_GG(member) \
+  ((int)offsetof(GG_State, member) - (int)offsetof(GG_State, lt))
+#if LJ_HASJIT
+#define N_JIT(x)	(x)
+#else
+#define N_JIT(x)	(-1)
 #endif
+#ifndef CFRAME_SIZE_JIT
+#define CFRAME_SIZE_JIT	CFRAME_SIZE
+#endif
+
+/* The members from lt_next, in their order. */
+#define NOTEDEF1(_) \
+  _(a1, N_OFS(LTState, next)) \
+  _(a2, N_OFS(LTState, on)) _(a3, N_OFS(LTState, stop)) \
+  _(a4, N_OFS(LTState, seen)) \
+  _(a5, N_OFS(LTState, ring)) _(a6, N_OFS(LTState, fd)) \
+  _(a7, N_OFS(LTState, rec)) _(a8, N_OFS(LTState, serial)) \
+  _(b1, N_GG(g)) _(b2, N_GG(dispatch)) _(b3, N_JIT(N_GG(J))) \
+  _(b4, GG_LEN_SDISP) _(b5, sizeof(ASMFunction)) \
+  _(c1, N_OFS(global_State, cur_L)) _(c2, N_OFS(global_State, jit_base)) \
+  _(c3, N_OFS(global_State, vmstate)) _(c4, N_OFS(global_State, hookmask)) \
+  _(c5, N_OFS(global_State, mainthref)) \
+  _(d1, N_JIT(N_OFS(jit_State, state))) _(d2, N_JIT(N_OFS(jit_State, trace))) \
+  _(d3, N_JIT(N_OFS(jit_State, sizetrace)))
+#define NOTEDEF2(_) \
+  _(e1, N_OFS(lua_State, glref)) _(e2, N_OFS(lua_State, status)) \
+  _(e3, N_OFS(lua_State, base)) _(e4, N_OFS(lua_State, top)) \
+  _(e5, N_OFS(lua_State, stack)) _(e6, N_OFS(lua_State, maxstack)) \
+  _(e7, N_OFS(lua_State, cframe)) _(e8, N_OFS(lua_State, lt_id)) \
+  _(f1, N_OFS(GCfuncL, pc)) _(f2, N_OFS(GCfuncL, ffid)) \
+  _(f3, sizeof(GCproto)) _(f4, N_OFS(GCproto, chunkname)) \
+  _(f5, N_OFS(GCproto, firstline)) _(f6, N_OFS(GCproto, numline)) \
+  _(f7, N_OFS(GCproto, lineinfo)) _(f8, N_OFS(GCproto, sizebc)) \
+  _(f9, N_OFS(GCproto, lt_id)) \
+  _(g1, N_OFS(GCstr, len)) _(g2, sizeof(GCstr))
+#define NOTEDEF3(_) \
+  _(h1, N_JIT(N_OFS(GCtrace, mcode))) _(h2, N_JIT(N_OFS(GCtrace, szmcode))) \
+  _(h3, N_JIT(N_OFS(GCtrace, startpt))) \
+  _(i1, CFRAME_SIZE) _(i2, CFRAME_SIZE_JIT) _(i3, CFRAME_OFS_L) \
+  _(i4, CFRAME_OFS_PC) _(i5, CFRAME_OFS_PREV)
+#define N_TEXT(name, value)	"  .4byte %c[" #name "]\n"
+#define N_ARG(name, value)	[name] "i" ((int)(value)),
+#define N_PART(def, end) \
+  __asm__ volatile("  .pushsection .note.luatrace, \"a\", %%note\n" \
+		   def(N_TEXT) end "  .popsection\n" : : def(N_ARG) [z] "i" (0))
+
+/* Never called: only inside a function can the assembler be given constants. */
+static __attribute__((used, noinline, noclone)) void lj_ltrace_note(void)
+{
+  __asm__ volatile(
+    "  .pushsection .note.luatrace, \"a\", %%note\n"
+    "  .balign 4\n"
+    "  .4byte 62f-61f, 64f-63f, %c[type]\n"
+    "61:\n  .asciz \"" LT_NOTE_NAME "\"\n62:\n  .balign 4\n"
+    "63:\n  .4byte %c[version], 64f-63b\n"
+    "  .8byte lj_ltcontrol-.\n"
+    "  .8byte lj_vm_record-.\n"
+    "  .8byte lj_vm_asm_begin-.\n"
+    "  .4byte %c[cversion], %c[csize], %c[flags], %c[clock]\n"
+    "  .popsection\n"
+    : : [type] "i" (LT_NOTE_TYPE), [version] "i" (LT_NOTE_VERSION),
+	[cversion] "i" (LT_CONTROL_VERSION), [csize] "i" ((int)sizeof(LTControl)),
+	[flags] "i" ((LJ_HASJIT ? LTN_JIT : 0) | (LJ_GC64 ? LTN_GC64 : 0) |
+		     (LJ_FR2 ? LTN_FR2 : 0)),
+	[clock] "i" (LJ_LT_CLOCK));
+  N_PART(NOTEDEF1, "");
+  N_PART(NOTEDEF2, "");
+  N_PART(NOTEDEF3, "64:\n  .balign 4\n");
+}
 
 static void env_string(const char *name, char *to, size_t size)
 {

@@ -45,9 +45,10 @@
 #define MINBLOCKS	4
 #define MAXBLOCKS	16384
 
-/* -- All states of the process with a ring (for fork) --------------------- */
+/* -- All states of the process (for fork, and for recorders that attach) --- */
 
-static LTState *lt_list;
+#define lt_first()	((LTState *)(uintptr_t)luajit_usdt_control.states)
+
 static volatile char lt_lock;
 
 static void list_lock(void)
@@ -63,8 +64,10 @@ static void list_unlock(void)
 /* The child must not write into the parent's ring. */
 static void fork_child(void)
 {
+  LTControl *c = &luajit_usdt_control;
   LTState *lt;
-  for (lt = lt_list; lt; lt = lt->next) {
+  if (!c->socket[0] && !c->children) c->ring = 0;
+  for (lt = lt_first(); lt; lt = lt->next) {
     int losing = lt->block == lt->scratch;
     if (!lt->ring) continue;
     munmap(lt->ring, lt->mapsize);
@@ -80,26 +83,27 @@ static void fork_child(void)
   list_unlock();
 }
 
-static void list_add(LTState *lt)
+void lj_ltring_listed(LTState *lt)
 {
   static int registered;
-  if (lt->next || lt->prev || lt_list == lt) return;  /* Already in. */
   list_lock();
   if (!registered) {
     registered = 1;
     pthread_atfork(list_lock, list_unlock, fork_child);
   }
-  lt->next = lt_list;
-  if (lt_list) lt_list->prev = lt;
-  lt_list = lt;
+  lt->serial = (uint32_t)++luajit_usdt_control.opened;
+  lt->next = lt_first();
+  if (lt->next) lt->next->prev = lt;
+  st_rel(&luajit_usdt_control.states, (uint64_t)(uintptr_t)lt);
   list_unlock();
 }
 
-static void list_remove(LTState *lt)
+void lj_ltring_unlisted(LTState *lt)
 {
   list_lock();
   if (lt->prev) lt->prev->next = lt->next;
-  else if (lt_list == lt) lt_list = lt->next;
+  else if (lt_first() == lt)
+    luajit_usdt_control.states = (uint64_t)(uintptr_t)lt->next;
   if (lt->next) lt->next->prev = lt->prev;
   lt->next = lt->prev = NULL;
   list_unlock();
@@ -236,6 +240,7 @@ static void ring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
   r->recording = lt->rec;
   r->clock = LJ_LT_CLOCK;
   r->start_tick = r->alive = lj_ltring_clock();
+  r->tick_khz = luajit_usdt_control.tick_khz;
   strncpy(r->luajit, LUAJIT_VERSION, sizeof(r->luajit)-1);
   r->state = LT_RING_OPEN;
   st_rel(&r->magic, LT_RING_MAGIC);
@@ -245,13 +250,18 @@ static void ring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
 int lj_ltring_open(lua_State *L)
 {
   LTState *lt = L2LT(L);
-  const LTControl *c = &luajit_usdt_control;
+  LTControl *c = &luajit_usdt_control;
   uint64_t n = c->ring_size/LT_RING_BLOCK_SIZE;
   uint32_t nblocks = n < MINBLOCKS ? MINBLOCKS : n > MAXBLOCKS ? MAXBLOCKS :
 		     (uint32_t)n;
   uint64_t lost = 0;
   struct lt_ring *r;
   int fd;
+  lt->token = ld_acq(&c->ring);
+  if (!c->socket[0] && lj_ltring_orphaned(lt, c->alive)) {
+    lj_ltring_abandon(lt);
+    return 0;
+  }
   if (!lt->scratch) {
     char *p = map_aligned(LT_RING_BLOCK_SIZE);
     if (!p) return 0;
@@ -286,8 +296,20 @@ int lj_ltring_open(lua_State *L)
 		lt_pack(lt->rec, r->stream_flags));
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
-  list_add(lt);
   return 1;
+}
+
+/* A recorder that attached opens the memfd by itself. A state that lives for a
+** moment only must not take its events along. */
+static void wait_taken(LTState *lt)
+{
+  struct timespec ts = { 0, 500000 };
+  int i;
+  for (i = 0; i < 400 && lt->fd >= 0 && !ld_acq(&lt->ring->taken); i++) {
+    if (lj_ltring_orphaned(lt, luajit_usdt_control.alive)) break;
+    if (ld_acq(&luajit_usdt_control.ring) != lt->token) break;
+    nanosleep(&ts, NULL);
+  }
 }
 
 /* End the recording: say why, leave the ring to the recorder. */
@@ -305,8 +327,9 @@ void lj_ltring_close(global_State *g, int reason)
       lj_ltring_ext(lt, LTX_STOP, (uint32_t)reason, 0, 0, 0);
     r->stop_reason = (uint32_t)reason;
     st_rel(&r->state, LT_RING_CLOSED);
+    if (reason == LTE_ORPHAN) lj_ltring_abandon(lt);
+    wait_taken(lt);
   }
-  list_remove(lt);
   ring_unmap(lt);
   if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);
   lt->scratch = lt->block = lt->wp = NULL;

@@ -30,11 +30,10 @@
 #define _SDT_NOP	nop; .byte 0x0f; .byte 0x1f; .byte 0x44; .byte 0; .byte 0
 #endif
 
-/* One semaphore for all probes: the first member of luajit_usdt_control. */
+/* One semaphore for all probes: the first member of luajit_usdt_control, which
+** has this second name in lj_ltctl.c. */
 extern unsigned short luajit_semaphore
   __attribute__((visibility("hidden"), section(".probes")));
-__asm__(".hidden luajit_semaphore\n"
-	".set luajit_semaphore, luajit_usdt_control\n");
 #define luajit_function__entry_semaphore	luajit_semaphore
 #define luajit_function__return_semaphore	luajit_semaphore
 #define luajit_function__tailcall_semaphore	luajit_semaphore
@@ -49,7 +48,11 @@ __asm__(".hidden luajit_semaphore\n"
 #define luajit_state__open_semaphore		luajit_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
 
+#ifdef __clang__  /* Makes no clones and does not know the word. */
+#define PROBEFUNC	__attribute__((noinline)) void
+#else
 #define PROBEFUNC	__attribute__((noinline, noclone)) void
+#endif
 
 PROBEFUNC lj_ltprobe_entry(const char *chunk, const char *name, int line,
 			   void *L, uint32_t id, uint32_t frame, int callline)

@@ -253,7 +253,7 @@ void lj_ltrace_end(lua_State *L, const BCIns *pc)
 int lj_ltrace_ins(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
-  if (!lt_quiet(g) || !lt_jitidle(g)) return 0;
+  if (!lt_quiet(g) || !lt_jitidle(g) || lj_ltrace_pending(g)) return 0;
   setcframe_pc(cframe_raw(L->cframe), pc);
   lj_ltrace_end(L, pc);
   return 1;

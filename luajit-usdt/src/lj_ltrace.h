@@ -19,29 +19,12 @@
 
 /* -- Process-wide control ------------------------------------------------- */
 
-#define LUAJIT_USDT_MAGIC	0x3154445355544a4cull	/* "LJTUSDT1" */
-
 /*
-** Exported as luajit_usdt_control, in the data section ".probes". A tracer may
-** change the first two members from outside at any time; each Lua state
-** notices the change at its next poll (see lj_ltrace_poll) and switches
-** itself. The strings may be written before ring is set to nonzero.
+** Exported as luajit_usdt_control, in the data section ".probes"; see struct
+** lt_control. Each Lua state notices a change of its first word at its next
+** poll (see lj_ltrace_poll) and switches itself.
 */
-typedef struct LTControl {
-  uint16_t semaphore;	/* Number of tracers attached to the USDT probes. */
-  uint16_t ring;	/* Nonzero: record event words into a ring. */
-  uint32_t version;	/* 1 */
-  uint64_t magic;	/* LUAJIT_USDT_MAGIC */
-  uint32_t size;	/* sizeof(LTControl) */
-  uint32_t cfuncs;	/* LTC_*: which C functions have events. */
-  uint64_t ring_size;	/* Bytes of all blocks of a ring. */
-  uint32_t ring_block;	/* 1: wait when the ring is full. */
-  uint32_t envdone;	/* Environment has been read. */
-  char socket[108];	/* Path of the recorder's socket, or "". */
-  uint32_t pad;
-  char include[1024];	/* Globs on chunk names, '\n' between them, or "". */
-  char exclude[1024];
-} LTControl;
+typedef struct lt_control LTControl;
 
 LUA_API LTControl luajit_usdt_control;
 
@@ -57,6 +40,8 @@ LUA_API LTControl luajit_usdt_control;
 /* Why traces must be left (LTState.stop). */
 #define LTSTOP_RESYNC	0x01	/* Events were lost, the stack must be reported. */
 #define LTSTOP_OFF	0x02	/* The recording must end. */
+#define LTSTOP_LOOK	0x04	/* The control word has changed (only probes are on). */
+#define LTSTOP_KICK	LT_STOP_KICK  /* From outside: poll, dispatch is patched. */
 
 /* A call of a C function that was announced and will end. */
 typedef struct LTCall {
@@ -103,6 +88,8 @@ typedef struct LTState {
   uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
   uint32_t lostframes;	/* Frames of compiled code were not restored. */
   uint32_t forked;	/* In a child that has no ring of its own yet. */
+  uint32_t serial;	/* Number of the state in the process, from 1. */
+  uint32_t token;	/* Value of the control word's ring at the last opening. */
   /* Ring. */
   struct lt_ring *ring;
   size_t mapsize;
@@ -116,7 +103,7 @@ typedef struct LTState {
   uint64_t tickhz;	/* Clock ticks per second, estimated. */
   uintptr_t thread;	/* Thread pointer of the thread noted last. */
   int32_t tid;
-  struct LTState *next, *prev;  /* All states of the process with a ring. */
+  struct LTState *next, *prev;  /* All states of the process. */
 } LTState;
 
 #define G2LT(g)		(&G2GG(g)->lt)
@@ -213,6 +200,10 @@ LJ_FUNC int lj_ltring_func(LTState *lt, int type, uint32_t flags, uint32_t id,
 			   GCproto *pt, uint32_t ffid, void *addr,
 			   const char *chunk, const char *name);
 LJ_FUNC int lj_ltring_match(const char *chunk);
+LJ_FUNC void lj_ltring_listed(LTState *lt);
+LJ_FUNC void lj_ltring_unlisted(LTState *lt);
+LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
+LJ_FUNC void lj_ltring_abandon(LTState *lt);
 LJ_FUNC void lj_ltring_env(void);
 
 /* Clock: the TSC where it is invariant (and everywhere on x64: a recorder

@@ -215,7 +215,10 @@ void LJ_FASTCALL lj_ltrace_jitword(lua_State *L, int32_t word)
 void lj_ltrace_jitevent(lua_State *L, GCobj *what, int32_t info, int32_t line)
 {
   global_State *g = G(L);
+  LTState *lt = G2LT(g);
   ptrdiff_t ofs = (tvref(g->jit_base) - tvref(L->stack)) + (info >> INFO_SHIFT);
+  /* Compiled code looks at lt->stop only; a ring's tick would do this. */
+  if (LJ_UNLIKELY(lj_ltrace_word() != lt->seen)) lt->stop |= LTSTOP_LOOK;
   lj_ltrace_jitout(L, what, (uint32_t)info & 15, (uint32_t)ofs, line);
 }
 

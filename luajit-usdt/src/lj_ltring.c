@@ -42,7 +42,7 @@ uint64_t lj_ltring_clock(void)
 /* Ticks per second; before the recorder has told, a guess on the high side. */
 uint64_t lj_ltring_hz(LTState *lt)
 {
-  uint32_t khz = lt->ring ? lt->ring->tick_khz : 0;
+  uint32_t khz = lt->ring ? lt->ring->tick_khz : luajit_usdt_control.tick_khz;
   if (LJ_LT_CLOCK == LT_CLOCK_MONOTONIC) return 1000000000u;
   return khz ? (uint64_t)khz*1000 : 4000000000u;
 }
@@ -105,19 +105,33 @@ void lj_ltring_count(LTState *lt)
   if (lt->ring) lt->ring->lost = lt->lost;
 }
 
+/* Was this the last sign of life of a recorder that is gone? */
+int lj_ltring_orphaned(LTState *lt, uint64_t alive)
+{
+  uint64_t now = lj_ltring_clock();
+  return alive && now > alive && now - alive > LT_ORPHAN_SECONDS*lj_ltring_hz(lt);
+}
+
+/* The recorder is gone: nobody else shall start a recording for it. */
+void lj_ltring_abandon(LTState *lt)
+{
+  uint16_t token = (uint16_t)lt->token;
+  __atomic_compare_exchange_n(&luajit_usdt_control.ring, &token, 0, 0,
+			      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 /* Does the recorder still look at the ring? Asks for the end if not. */
-static void check_recorder(LTState *lt, uint64_t now)
+static void check_recorder(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   if (!r) return;
   if (ld_acq(&r->detach))
     lt->stop |= LTSTOP_OFF;
-  if (now > ld_acq(&r->alive) &&
-      now - r->alive > LT_ORPHAN_SECONDS*lj_ltring_hz(lt)) {
+  if (lj_ltring_orphaned(lt, ld_acq(&r->alive))) {
     r->stop_reason = LTE_ORPHAN;
     lt->stop |= LTSTOP_OFF;
   }
-  if (!lj_ltrace_word())
+  if (luajit_usdt_control.ring != lt->token)
     lt->stop |= LTSTOP_OFF;
 }
 
@@ -127,7 +141,7 @@ static void wait_free(LTState *lt)
   struct timespec ts = { 0, 50000 };
   while (!ring_free(lt) && !(lt->stop & LTSTOP_OFF)) {
     nanosleep(&ts, NULL);
-    check_recorder(lt, lj_ltring_clock());
+    check_recorder(lt);
   }
 }
 
@@ -143,7 +157,7 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
     lj_ltring_count(lt);
   else
     st_rel(&r->head, r->head+1);
-  check_recorder(lt, now);
+  check_recorder(lt);
   if (lt->thread != lj_ltring_thread()) lt->thread = 0;  /* To be noted. */
   if (!losing && r && (r->flags & LT_RING_BLOCK) && !ring_free(lt))
     wait_free(lt);
@@ -236,7 +250,7 @@ int lj_ltring_room(LTState *lt)
 void lj_ltring_tick(LTState *lt, uint64_t now)
 {
   lt->deadline = now + lj_ltring_hz(lt)/4;
-  check_recorder(lt, now);
+  check_recorder(lt);
   if (lt->block == lt->scratch) {
     if (ring_free(lt)) lt->stop |= LTSTOP_RESYNC;
   } else {

@@ -94,6 +94,13 @@ static void set_on(lua_State *L, uint32_t on)
   lj_dispatch_update(g);
 }
 
+/* A recorder has patched the dispatch table to make us poll. */
+static void restore_dispatch(global_State *g)
+{
+  g->dispatchmode |= 0x88;  /* As if tracing had been on: sets up everything. */
+  lj_dispatch_update(g);
+}
+
 /* Does pc point to the header of the function on top, which has not begun? */
 static int before_entry(const BCIns *pc)
 {
@@ -107,7 +114,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
   LTState *lt = G2LT(g);
   uint32_t was = lt->on;
   if ((was & ~on & LTON_RING)) {
-    if ((lt->stop & LTSTOP_OFF)) lt->refused = luajit_usdt_control.ring;
+    if ((lt->stop & LTSTOP_OFF)) lt->refused = lt->token;
     lj_ltring_close(g, LTE_DETACH);
     lt->stop = 0;
   }
@@ -118,7 +125,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     lt->cfuncs = luajit_usdt_control.cfuncs;
     lt->L = NULL;
     if ((on & ~was & LTON_RING) && !lj_ltring_open(L)) {
-      lt->refused = luajit_usdt_control.ring;
+      lt->refused = lt->token;
       on &= ~(uint32_t)LTON_RING;
     }
   }
@@ -156,6 +163,18 @@ static void resync(lua_State *L, const BCIns *pc)
   if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
 }
 
+/* One more probe has a tracer. It attaches to one after the other, and the first
+** one has switched us on: the reports went to sites where nobody listened yet.
+** With a ring we leave it at that, its reader would take the report for a loss. */
+static void again(lua_State *L, const BCIns *pc)
+{
+  LTState *lt = L2LT(L);
+  if (lt_ringon(lt)) return;
+  lt->epoch++;
+  lt->L = NULL;
+  if (pc != PC_NOREPORT) lj_ltrace_report(L, LTR_ACTIVATE, before_entry(pc));
+}
+
 /* Something has changed. Act upon it if this is a place where that is safe:
 ** not on a trace, not while recording one, not inside of a finalizer or a
 ** handler of VM events. pc: where the interpreter continues, if that may be at
@@ -165,18 +184,26 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   int olderr = errno;
-  uint32_t word, on;
+  uint32_t word, on, kicked = lt->stop & LTSTOP_KICK;
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
     return 0;
+  lt->stop &= ~(LTSTOP_KICK|LTSTOP_LOOK);
   if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltrace_word();
+  /* Not wanted any more, or by somebody else. */
+  if (lt_ringon(lt) && ((lt->stop & LTSTOP_OFF) ||
+			luajit_usdt_control.ring != lt->token))
+    switch_mode(L, lt->on & ~(uint32_t)LTON_RING, pc);
   on = wanted(lt);
-  if (on != lt->on || (lt->stop & LTSTOP_OFF))
+  if (on != lt->on)
     switch_mode(L, on, pc);
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
+  else if (on && (uint16_t)word > (uint16_t)lt->seen)
+    again(L, pc);
   lt->seen = word;
+  if (kicked) restore_dispatch(g);
   errno = olderr;
   return 1;
 }
@@ -206,6 +233,7 @@ void lj_ltrace_newstate(lua_State *L)
   lt->epoch = 1;
   lt_coid(lt, L);
   lj_ltring_env();
+  lj_ltring_listed(lt);
   if (luajit_usdt_control.semaphore) lj_ltprobe_open(G(L), L);
 }
 
@@ -216,6 +244,7 @@ void lj_ltrace_closestate(lua_State *L)
   LTState *lt = G2LT(g);
   if (luajit_usdt_control.semaphore) lj_ltprobe_close(g, L);
   if (lt_ringon(lt) && (lt->ring || lt->scratch)) lj_ltring_close(g, LTE_CLOSE);
+  lj_ltring_unlisted(lt);
   lt->on = 0;
   lt->nresumer = lt->ncall = 0;
 }

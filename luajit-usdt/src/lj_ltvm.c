@@ -60,8 +60,14 @@
   "  testw %%si, %%si\n  jnz 1f\n" \
   "  call lj_ltrace_slow\n"
 
+#ifdef __clang__  /* Makes no clones and does not know the word. */
+#define LT_NOCLONE
+#else
+#define LT_NOCLONE	, noclone
+#endif
+
 /* Never called: carries the two targets, whose offsets only the compiler knows. */
-static __attribute__((used, noinline, noclone)) void lj_ltrace_vmcode(void)
+static __attribute__((used, noinline LT_NOCLONE)) void lj_ltrace_vmcode(void)
 {
   __asm__ volatile(
     "  jmp 8f\n"

@@ -2,10 +2,11 @@
 ** The contract between the VM, the recorders and the analyzer.
 ** SPDX-License-Identifier: MIT
 **
-** Three layers, from the inside out:
+** Four layers, from the inside out:
 **   1. event words   what the VM stores, one u64 (sometimes a few) per event
 **   2. ring          the shared memory through which the VM hands words over
-**   3. trace file    what a recorder writes and luatrace-analyze reads
+**   3. control       how a recorder attaches to a running process
+**   4. trace file    what a recorder writes and luatrace-analyze reads
 **
 ** Everything is little-endian. Every struct has only fixed-width members and
 ** no implicit padding (checked at the end of this file). This header is the
@@ -232,7 +233,8 @@ struct lt_ring {
 				** LT_ORPHAN_SECONDS the VM stops recording. */
   uint32_t detach;		/* 1: stop recording, please. */
   uint32_t tick_khz;		/* Recorder's estimate of the clock rate, 0: unknown. */
-  uint8_t pad2[128-32];
+  uint32_t taken;		/* 1: the recorder has mapped the ring. */
+  uint8_t pad2[128-36];
 };
 
 #define LT_ORPHAN_SECONDS	5
@@ -282,7 +284,104 @@ struct lt_hello {
 #define LT_ENV_RING		"LUATRACE_RING"		/* Bytes of all blocks. */
 #define LT_ENV_BLOCK		"LUATRACE_BLOCK"	/* 1: LT_RING_BLOCK */
 
-/* -- 3. The trace file ---------------------------------------------------- */
+/* -- 3. Attaching from outside --------------------------------------------- */
+
+/*
+** A recorder that attaches to a running process finds an ELF note of this
+** library or program (name LT_NOTE_NAME, type LT_NOTE_TYPE, in an allocated
+** section, so that it survives strip), through it the control structure, and
+** writes its settings there; `ring` last. Each Lua state notices at its next
+** poll, makes a ring, and leaves the memfd open (LTState.fd): the recorder
+** follows the list of states and opens it through /proc/PID/fd.
+**
+** Who owns the control structure: the recorder whose random number is `owner`.
+** It renews `alive` at least every second, here and in every ring; others keep
+** off while either is younger than LT_ORPHAN_SECONDS. A VM that finds itself an
+** orphan sets `ring` back to 0.
+*/
+#define LUAJIT_USDT_MAGIC	0x3154445355544a4cull	/* "LJTUSDT1" */
+#define LT_CONTROL_VERSION	2u
+
+struct lt_control {
+  /* What a tracer changes at any time. One word: see lj_ltrace_word. */
+  uint16_t semaphore;		/* Number of tracers attached to the USDT probes. */
+  uint16_t ring;		/* Nonzero: record event words into a ring. Below 256:
+				** one byte is written at once. Another number than
+				** before: another recording. */
+  /* Constant. */
+  uint32_t version;		/* LT_CONTROL_VERSION */
+  uint64_t magic;		/* LUAJIT_USDT_MAGIC */
+  uint32_t size;		/* sizeof(struct lt_control) */
+  /* Settings: written before `ring` is set. */
+  uint32_t cfuncs;		/* LTC_*: which C functions have events. */
+  uint64_t ring_size;		/* Bytes of all blocks of a ring. */
+  uint32_t ring_block;		/* 1: wait when the ring is full. */
+  uint32_t envdone;		/* Environment has been read. */
+  char socket[108];		/* Path of the recorder's socket; "": it attached. */
+  uint32_t children;		/* 1: forked children are recorded, too. */
+  char include[1024];		/* Globs on chunk names, '\n' between them, or "". */
+  char exclude[1024];
+  uint64_t owner;		/* Random number of the recorder that attached. */
+  uint64_t alive;		/* Its clock, renewed. */
+  uint32_t tick_khz;		/* Its estimate of the clock rate, 0: unknown. */
+  int32_t owner_pid;		/* As it sees itself: for messages. */
+  uint32_t generation;		/* Recordings so far: `ring` is made of it, so that the
+				** next one has another number. */
+  uint32_t reserved;
+  /* Written by the VM. */
+  uint64_t states;		/* Address of the first LTState, 0: none. */
+  uint64_t opened;		/* Number of states ever made. */
+};
+
+#define LT_NOTE_NAME		"luatrace"
+#define LT_NOTE_TYPE		1u
+#define LT_NOTE_VERSION		1u
+
+/* The note. "here" is the address of that member itself, so that nothing has
+** to be relocated. Offsets are in bytes, -1: there is no such thing. */
+struct lt_note {
+  uint32_t version;		/* LT_NOTE_VERSION */
+  uint32_t size;		/* sizeof(struct lt_note); larger: newer. */
+  int64_t control;		/* luajit_usdt_control - here */
+  int64_t poll;			/* Code for dispatch slots that makes the VM poll - here */
+  int64_t vm_begin;		/* Code of the interpreter - here */
+  uint32_t control_version, control_size;
+  uint32_t flags;		/* LTN_* */
+  uint32_t clock;		/* LT_CLOCK_* */
+  /* Members of an LTState, from its start. */
+  int32_t lt_next;		/* Address of the next one. */
+  int32_t lt_on, lt_stop;	/* uint32_t; bit 31 of stop: LT_STOP_KICK. */
+  int32_t lt_seen;		/* uint32_t: value of the control word acted upon. */
+  int32_t lt_ring, lt_fd;	/* Address; int */
+  int32_t lt_rec;		/* uint32_t: number of the recording. */
+  int32_t lt_serial;		/* uint32_t: number of the state in the process. */
+  /* From an LTState to other things of the same Lua state. */
+  int32_t g, dispatch, jit;	/* global_State, dispatch table, jit_State */
+  uint32_t nslots;		/* Slots of the dispatch table for instructions. */
+  uint32_t slot_size;
+  /* For readers of stacks. Members of a global_State. */
+  int32_t g_cur_L, g_jit_base, g_vmstate, g_hookmask, g_mainthref;
+  /* Of a jit_State. */
+  int32_t jit_state, jit_trace, jit_sizetrace;
+  /* Of a lua_State. */
+  int32_t L_glref, L_status, L_base, L_top, L_stack, L_maxstack, L_cframe, L_id;
+  /* Of a GCfunc, a GCproto, a GCstr, a GCtrace. */
+  int32_t fn_pc, fn_ffid, pt_size, pt_chunkname, pt_firstline, pt_numline;
+  int32_t pt_lineinfo, pt_sizebc, pt_id, str_len, str_size;
+  int32_t trace_mcode, trace_szmcode, trace_startpt;
+  /* C stack of the VM. */
+  int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev;
+};
+
+#define LTN_JIT			0x01u	/* Built with the compiler. */
+#define LTN_GC64		0x02u
+#define LTN_FR2			0x04u	/* Two slots per frame. */
+
+/* In LTState.stop, set from outside: poll, then restore the dispatch table. The
+** topmost byte is the outside's alone. */
+#define LT_STOP_KICK		0x80000000u
+
+/* -- 4. The trace file ---------------------------------------------------- */
 
 /*
 ** struct lt_file_header, then blocks until the end of the file. Each block is
@@ -326,7 +425,10 @@ enum {
   LT_BLOCK_END = 8		/* struct lt_end_info: written at an orderly end. */
 };
 
-#define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame. */
+#define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame of at most LT_PACKED_MAX
+					** bytes. EVENTS: made of words whose upper 40 bits
+					** are the difference to the word before (mod 2^40;
+					** the first: to base_tick), whatever the word is. */
 #define LT_BLOCK_F_GAP		0x2u	/* EVENTS: the recorder left out events before this
 					** block (--max-depth, --max-size do not count). */
 
@@ -353,6 +455,8 @@ struct lt_block {
   uint32_t header_crc;		/* CRC-32C of the bytes of this struct before it. */
 };
 #define LT_PAYLOAD_MAX		(16u<<20)
+#define LT_PACKED_MAX		65536u	/* raw_size of a compressed payload. Not more: a
+					** reader of a hostile file must stay fast. */
 
 struct lt_stream_info {		/* One Lua state of one process. */
   uint32_t process;		/* Process number. */
@@ -410,6 +514,8 @@ enum { LTQ_EXIT = 0, LTQ_SIGNAL = 1, LTQ_MAX_SIZE = 2, LTQ_DURATION = 3, LTQ_ERR
 LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
 LT_CHECK_SIZE(lt_hello, 16);
+LT_CHECK_SIZE(lt_control, 2248);
+LT_CHECK_SIZE(lt_note, 240);
 LT_CHECK_SIZE(lt_file_header, 128);
 LT_CHECK_SIZE(lt_block, 64);
 LT_CHECK_SIZE(lt_stream_info, 104);

@@ -9,16 +9,6 @@
 namespace luatrace::model {
 namespace {
 
-struct Call {
-  uint32_t function;
-  uint64_t begin;
-  uint64_t end = 0;
-  bool begin_seen;
-  bool end_seen = false;
-  bool nested;  // Inside another open call of the same function in the same coroutine.
-  uint64_t ran = 0;
-};
-
 struct Coroutine {
   std::vector<size_t> open;  // Indices of calls, outermost first.
   int resumer = -1;
@@ -40,6 +30,7 @@ class Model {
     }
     if (on_) stop();
     count();
+    result_.calls = calls_;
     return result_;
   }
 
@@ -56,16 +47,22 @@ class Model {
     return ids;
   }
 
+  // Innermost first.
+  std::vector<size_t> running_calls() {
+    std::vector<size_t> running;
+    for (int id : chain()) {
+      auto& open = co(id).open;
+      running.insert(running.end(), open.rbegin(), open.rend());
+    }
+    return running;
+  }
+
   // Time goes on to `tick` with nothing changing.
   void pass(uint64_t tick) {
     uint64_t length = tick - now_;
     now_ = tick;
     if (length == 0) return;
-    std::vector<size_t> running;  // Innermost first.
-    for (int id : chain()) {
-      auto& open = co(id).open;
-      running.insert(running.end(), open.rbegin(), open.rend());
-    }
+    std::vector<size_t> running = running_calls();
     std::set<uint32_t> seen;
     for (size_t i : running) {
       calls_[i].ran += length;
@@ -75,7 +72,9 @@ class Model {
     bool known = current_ == -1 ? !lost_ : co(current_).known;
     bool all_known = known;
     for (int id : chain()) all_known &= co(id).known;
-    if (!here && (!known || (running.empty() && !all_known)))
+    const bool gap = !here && (!known || (running.empty() && !all_known));
+    result_.stretches.push_back({tick - length, tick, running, gap, current_});
+    if (gap)
       result_.gap += length;
     else if (running.empty())
       result_.idle += length;
@@ -89,8 +88,9 @@ class Model {
     auto& stack = co(current_).open;
     bool nested = std::any_of(stack.begin(), stack.end(),
                               [&](size_t i) { return calls_[i].function == function; });
+    auto outer = running_calls();
     stack.push_back(calls_.size());
-    calls_.push_back({function, now_, 0, seen, false, nested});
+    calls_.push_back({function, now_, 0, seen, false, nested, 0, current_, outer});
     if (seen) numbers(function).calls++;
   }
 
@@ -119,6 +119,7 @@ class Model {
   void lose(const Event& e) {
     result_.truncated += close_all(false);
     result_.lost += e.arg;
+    if (e.tick > now_) result_.stretches.push_back({now_, e.tick, {}, true, -1});
     result_.gap += e.tick - now_;
     now_ = e.tick;
     lost_ = true;

@@ -45,7 +45,29 @@ struct Numbers {
   bool operator==(const Numbers&) const = default;
 };
 
+// What the model knows of each call, and of each stretch of time in which nothing changed: for other
+// slow models to count in their own way.
+struct Call {
+  uint32_t function;
+  uint64_t begin;
+  uint64_t end = 0;
+  bool begin_seen;
+  bool end_seen = false;
+  bool nested;  // Inside another open call of the same function in the same coroutine.
+  uint64_t ran = 0;
+  int coroutine = 0;
+  std::vector<size_t> outer = {};  // Calls that were running when it began, innermost first.
+};
+struct Stretch {
+  uint64_t from, to;
+  std::vector<size_t> running;  // Indices of calls, innermost first.
+  bool gap;
+  int coroutine;  // -1: none.
+};
+
 struct Result {
+  std::vector<Call> calls;
+  std::vector<Stretch> stretches;
   std::map<uint32_t, Numbers> functions;
   uint64_t idle = 0, gap = 0, traced = 0;
   uint64_t lost = 0, truncated = 0, open_start = 0, open_end = 0, abandoned = 0, unwound = 0;

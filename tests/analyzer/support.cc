@@ -26,10 +26,12 @@ Analysed analyse(const std::vector<uint8_t>& bytes) {
   try {
     Input input("test.bin", bytes);
     Profile profile;
-    Streams<Profile> streams(profile, diag);
+    TraceFacts facts;
+    Streams<Profile> streams(facts, profile, diag);
     read_trace(input, diag, streams);
     streams.finish();
-    add_to_report(out.report, "test.bin", streams, profile, diag.trust, bytes.size(),
+    add_to_report(out.report,
+                  {"test.bin", facts, profile, nullptr, nullptr, diag.trust, bytes.size()},
                   [](const Function&) { return Symbol{}; });
   } catch (const Unreadable& e) {
     out.unreadable = true;
@@ -83,8 +85,9 @@ std::string dump_calls(const std::string& text) {
   Diagnostics diag("test.txt", [](const std::string&) {});
   Input input("test.txt", std::vector<uint8_t>(text.begin(), text.end()));
   CallsSink sink(out);
-  Streams<CallsSink> streams(sink, diag);
-  sink.set_namer([&](uint32_t i) { return call_name(streams.functions()[i], ""); });
+  TraceFacts facts;
+  Streams<CallsSink> streams(facts, sink, diag);
+  sink.set_namer([&](uint32_t i) { return call_name(facts.functions[i], ""); });
   read_trace(input, diag, streams);
   streams.finish();
   return out.str();

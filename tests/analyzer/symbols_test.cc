@@ -75,10 +75,11 @@ TEST_F(Symbols, NamesFunctionsOfThisProgram) {
 TEST_F(Symbols, AnotherBuildGivesAnOffsetAndOneWarning) {
   auto maps = own_maps("\x01\x02\x03");
   std::string found = name(maps, reinterpret_cast<void*>(traced_c_function));
-  EXPECT_NE(found.find("analyzer_tests+0x"), std::string::npos) << found;
+  EXPECT_NE(found.find("analyzer_tests[010203]+0x"), std::string::npos) << found;
   name(maps, reinterpret_cast<void*>(traced::cxx_function));
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_NE(warnings_[0].find("another build"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("build-id 010203"), std::string::npos) << warnings_[0];
 }
 
 TEST_F(Symbols, MissingFileAndUnmappedAddress) {

@@ -17,6 +17,7 @@ for directory in "$1" "$1-upstream" "$1-assert"; do
     count=$((count + 1))
   done
 done
+(cd / && [ "$("$1/luajit" "$2" 30)" = "$first" ]) || fail "another result from another folder"
 [[ $first =~ ^30\ rounds,\ checksum\ [0-9]{10}$ ]] || fail "unexpected output: $first"
 [ $count -ge 4 ] || fail "nothing was run"
 refuses usage "$1/luajit" "$2" nonsense

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The command line of luatrace-analyze.
+// The command line of luatrace-analyze, read.
 #pragma once
 
+#include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "analyzer/render/summary.h"
+#include "analyzer/aggregate/filter.h"
+#include "analyzer/export/formats.h"
+#include "analyzer/render/views.h"
 
 namespace luatrace {
 
 // Exit statuses of luatrace-analyze; a contract.
-enum ExitStatus { kGood = 0, kUsage = 1, kUnreadable = 2, kDamaged = 3 };
+enum ExitStatus { kGood = 0, kUsage = 1, kUnreadable = 2, kDamaged = 3, kConditionTrue = 4 };
 
 struct Options {
   std::vector<std::string> files;
@@ -20,16 +22,19 @@ struct Options {
   std::optional<std::string> convert;  // Binary file to write.
   std::optional<std::string> folded;   // File, "-": standard output.
   std::optional<std::string> json;     // The same.
+  std::optional<std::string> csv;      // The same.
   std::optional<std::string> flame;    // File; "": next to the trace.
-  SummaryOptions summary;
+  std::optional<std::string> save_profile;
+  std::vector<std::string> diff;  // What was before.
+  std::vector<std::string> fail_if;
+  ExportOptions exports;
+  ViewOptions views;
+  FilterOptions filter;
   uint64_t unit_ns = 1;  // Of the weights of --folded.
   std::string sysroot;
+  std::vector<std::string> debug_dirs;
   bool strict = false;
   bool quiet = false;  // No progress, no summary.
-};
-
-class UsageError : public std::runtime_error {
-  using std::runtime_error::runtime_error;
 };
 
 // Empty if --help or --version was asked for and has been printed. Throws UsageError.

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/aggregate/conditions.h"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "analyzer/aggregate/filter.h"
+#include "analyzer/aggregate/pattern.h"
+
+namespace luatrace {
+
+// Either two conditions (and, or), or a comparison.
+struct ConditionNode {
+  enum Kind { kAnd, kOr, kCompare } kind = kCompare;
+  std::unique_ptr<ConditionNode> left, right;
+
+  bool change = false;
+  std::string figure;                      // Of the whole report, or ...
+  std::optional<Field> field;              // ... of the functions ...
+  std::optional<FunctionPattern> pattern;  // ... that fit this.
+  std::string op;
+  double number = 0;
+  bool percent = false;
+};
+
+namespace {
+
+using Node = std::unique_ptr<ConditionNode>;
+constexpr const char* kFigures[] = {"duration", "traced", "self", "idle",     "unknown",
+                                    "filtered", "events", "lost", "anomalies"};
+
+class Parser {
+ public:
+  Parser(const std::string& text, bool with_before) : text_(text), with_before_(with_before) {}
+  Node run() {
+    Node node = either();
+    blanks();
+    if (at_ != text_.size()) fail("nothing more was expected");
+    return node;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw UsageError("--fail-if '" + text_ + "': " + why + " at '" + text_.substr(at_) + "'");
+  }
+  void blanks() {
+    while (at_ < text_.size() && isspace(static_cast<unsigned char>(text_[at_]))) at_++;
+  }
+  bool take(const std::string& word) {
+    blanks();
+    if (text_.compare(at_, word.size(), word) != 0) return false;
+    bool letters = isalpha(static_cast<unsigned char>(word[0]));
+    size_t end = at_ + word.size();
+    if (letters && end < text_.size() && isalnum(static_cast<unsigned char>(text_[end])))
+      return false;
+    at_ = end;
+    return true;
+  }
+  void need(const std::string& word) {
+    if (!take(word)) fail("'" + word + "' was expected");
+  }
+  std::string name();
+  std::string function();
+  Node join(ConditionNode::Kind kind, Node left, Node right);
+  Node either();
+  Node both();
+  Node term();
+  void value(ConditionNode& node);
+  void number(ConditionNode& node);
+
+  const std::string& text_;
+  const bool with_before_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
+std::string Parser::name() {
+  blanks();
+  size_t begin = at_;
+  while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
+                                text_[at_] == '.' || text_[at_] == '_'))
+    at_++;
+  return text_.substr(begin, at_ - begin);
+}
+
+// The function's pattern: in quotes, or up to the bracket that closes what it opens itself.
+std::string Parser::function() {
+  blanks();
+  char quote = at_ < text_.size() ? text_[at_] : 0;
+  if (quote == '\'' || quote == '"') {
+    size_t end = text_.find(quote, at_ + 1);
+    if (end == text_.npos) fail("the quote is not closed");
+    std::string out = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return out;
+  }
+  size_t begin = at_;
+  int open = 0;
+  for (; at_ < text_.size(); at_++) {
+    if (text_[at_] == '(') open++;
+    if (text_[at_] == ')' && open-- == 0) break;
+  }
+  size_t end = at_;
+  while (end > begin && text_[end - 1] == ' ') end--;
+  return text_.substr(begin, end - begin);
+}
+
+Node Parser::join(ConditionNode::Kind kind, Node left, Node right) {
+  auto node = std::make_unique<ConditionNode>();
+  node->kind = kind;
+  node->left = std::move(left);
+  node->right = std::move(right);
+  return node;
+}
+
+Node Parser::either() {
+  Node node = both();
+  while (take("or")) node = join(ConditionNode::kOr, std::move(node), both());
+  return node;
+}
+
+Node Parser::both() {
+  Node node = term();
+  while (take("and")) node = join(ConditionNode::kAnd, std::move(node), term());
+  return node;
+}
+
+Node Parser::term() {
+  if (take("(")) {
+    if (++depth_ > 100) fail("too many brackets");
+    Node node = either();
+    need(")");
+    depth_--;
+    return node;
+  }
+  auto node = std::make_unique<ConditionNode>();
+  value(*node);
+  for (const char* op : {">=", "<=", "==", "!=", ">", "<"})
+    if (node->op.empty() && take(op)) node->op = op;
+  if (node->op.empty()) fail("a comparison was expected");
+  number(*node);
+  const bool time = !node->field || node->field->kind == Field::kTotal ||
+                    node->field->kind == Field::kSelf || node->field->kind == Field::kWall ||
+                    node->field->kind == Field::kShare;
+  if (node->percent && !node->change && !time)
+    fail("per cent of " + node->field->name + " make no sense; before this");
+  return node;
+}
+
+void Parser::value(ConditionNode& node) {
+  size_t begin = at_;
+  std::string word = name();
+  if (word == "change" && !node.change) {
+    if (!with_before_) fail("change() needs --diff OTHER");
+    node.change = true;
+    need("(");
+    value(node);
+    return need(")");
+  }
+  if (take("(")) {
+    node.field = find_field(word);
+    if (!node.field) fail("'" + word + "' is no field of --report");
+    node.pattern.emplace(function());
+    return need(")");
+  }
+  for (const char* figure : kFigures)
+    if (word == figure) node.figure = word;
+  if (!node.figure.empty()) return;
+  at_ = begin;
+  fail("a figure was expected: FIELD(FUNCTION), duration, self, idle, lost ...");
+}
+
+void Parser::number(ConditionNode& node) {
+  blanks();
+  bool minus = at_ < text_.size() && text_[at_] == '-';
+  if (at_ < text_.size() && (minus || text_[at_] == '+')) at_++;
+  size_t end = at_;
+  while (end < text_.size() &&
+         (isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '.'))
+    end++;
+  std::string word = text_.substr(at_, end - at_);
+  node.percent = end < text_.size() && text_[end] == '%';
+  if (word.empty()) fail("a number was expected");
+  if (node.percent) {
+    auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), node.number);
+    if (error != std::errc() || *rest) fail("a number was expected");
+    end++;
+  } else {
+    node.number = static_cast<double>(parse_time(word, "--fail-if"));
+    auto digits = word.find_first_not_of("0123456789.");
+    if (digits == word.npos) {  // A count, or a plain percentage of share().
+      std::from_chars(word.data(), word.data() + word.size(), node.number);
+    }
+  }
+  if (minus) node.number = -node.number;
+  at_ = end;
+}
+
+double figure_of(const std::string& name, const Report& r) {
+  const std::pair<const char*, uint64_t> figures[] = {
+      {"duration", r.duration_ns}, {"traced", r.traced_ns}, {"self", r.self_ns},
+      {"idle", r.idle_ns},         {"unknown", r.gap_ns},   {"filtered", r.filtered_ns},
+      {"events", r.trust.events},  {"lost", r.trust.lost},  {"anomalies", r.trust.anomalies()}};
+  for (const auto& [key, value] : figures)
+    if (name == key) return static_cast<double>(value);
+  return 0;
+}
+
+class Evaluator {
+ public:
+  Evaluator(const Report& report, const Report* before, std::vector<std::string>& remarks)
+      : report_(report), before_(before), remarks_(remarks) {}
+
+  bool test(const ConditionNode& n) {
+    if (n.kind == ConditionNode::kAnd) return test(*n.left) && test(*n.right);
+    if (n.kind == ConditionNode::kOr) return test(*n.left) || test(*n.right);
+    if (!n.field) {
+      double was = before_ ? figure_of(n.figure, *before_) : 0;
+      return compare(n, figure_of(n.figure, report_), was, static_cast<double>(report_.traced_ns));
+    }
+    return functions(n);
+  }
+
+ private:
+  bool functions(const ConditionNode& n);
+  // `whole` is what 100 % are, unless the change is asked for.
+  static bool compare(const ConditionNode& n, double value, double was, double whole);
+  static const ReportFunction* same(const Report& report, const ReportFunction& f);
+
+  const Report& report_;
+  const Report* before_;
+  std::vector<std::string>& remarks_;
+};
+
+bool Evaluator::compare(const ConditionNode& n, double value, double was, double whole) {
+  if (n.change) {
+    value -= was;
+    whole = was;
+  }
+  if (n.percent) {
+    if (whole == 0)
+      value = value == 0 ? 0 : std::copysign(INFINITY, value);
+    else
+      value = 100 * value / whole;
+  }
+  const double x = n.number;
+  if (n.op == ">") return value > x;
+  if (n.op == ">=") return value >= x;
+  if (n.op == "<") return value < x;
+  if (n.op == "<=") return value <= x;
+  return n.op == "==" ? value == x : value != x;
+}
+
+const ReportFunction* Evaluator::same(const Report& report, const ReportFunction& f) {
+  const std::string key = identity(f);
+  for (size_t i = 1; i < report.functions.size(); i++)
+    if (identity(report.functions[i]) == key) return &report.functions[i];
+  return nullptr;
+}
+
+bool Evaluator::functions(const ConditionNode& n) {
+  const double whole = n.field->kind == Field::kShare ? 100 : static_cast<double>(report_.self_ns);
+  bool any = false, result = false;
+  auto look = [&](const ReportFunction* now, const ReportFunction* was) {
+    any = true;
+    double value = now ? value_of(*n.field, *now, report_).value_or(0) : 0;
+    double old = was ? value_of(*n.field, *was, *before_).value_or(0) : 0;
+    result |= compare(n, value, old, whole);
+  };
+  for (size_t i = 1; i < report_.functions.size(); i++) {
+    const ReportFunction& f = report_.functions[i];
+    if ((i == 1 && !f.self_ns) || !n.pattern->matches(f)) continue;
+    look(&f, before_ && n.change ? same(*before_, f) : nullptr);
+  }
+  if (n.change)
+    for (size_t i = 2; i < before_->functions.size(); i++) {
+      const ReportFunction& f = before_->functions[i];
+      if (n.pattern->matches(f) && !same(report_, f)) look(nullptr, &f);
+    }
+  if (any) return result;
+  remarks_.push_back("no function fits '" + n.pattern->text() + "'");
+  return compare(n, 0, 0, whole);
+}
+
+bool wants_histogram(const ConditionNode& n) {
+  if (n.kind != ConditionNode::kCompare)
+    return wants_histogram(*n.left) || wants_histogram(*n.right);
+  return n.field && n.field->needs_histogram();
+}
+
+}  // namespace
+
+Condition::Condition(const std::string& text, bool with_before)
+    : text_(text), root_(Parser(text, with_before).run()) {}
+Condition::Condition(Condition&&) noexcept = default;
+Condition::~Condition() = default;
+
+bool Condition::test(const Report& report, const Report* before,
+                     std::vector<std::string>& remarks) const {
+  return Evaluator(report, before, remarks).test(*root_);
+}
+
+bool Condition::needs_histogram() const {
+  return wants_histogram(*root_);
+}
+
+}  // namespace luatrace

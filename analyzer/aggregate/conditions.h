@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// --fail-if: conditions on the report, for use in tests of other programs.
+//
+//   or      = and { "or" and }           number = DIGITS[.DIGITS][%|ns|us|ms|s|m]
+//   and     = term { "and" term }        value  = FIELD "(" FN ")" | "change" "(" value ")" | NAME
+//   term    = "(" or ")" | value OP number
+//
+// FN ends at the closing bracket, or stands in quotes ('...' or "..."). If several functions fit
+// FN, a comparison is true if it is for one of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/aggregate/fields.h"
+
+namespace luatrace {
+
+struct ConditionNode;
+
+class Condition {
+ public:
+  // Throws UsageError that says what is wrong and where. Without `with_before` there is no
+  // change().
+  Condition(const std::string& text, bool with_before);
+  Condition(Condition&&) noexcept;
+  ~Condition();
+
+  // Whether it is true. `before` is what --diff names, null if nothing. What no function fits
+  // counts as 0 and is said in `remarks`.
+  bool test(const Report& report, const Report* before, std::vector<std::string>& remarks) const;
+  bool needs_histogram() const;
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  std::unique_ptr<ConditionNode> root_;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/aggregate/filtered_profile.h"
+
+#include <algorithm>
+
+namespace luatrace {
+
+FilteredProfile::FilteredProfile(const FilterPlan& plan, TraceFacts& facts,
+                                 const SymbolFinder& symbols)
+    : plan_(plan),
+      options_(*plan.options),
+      facts_(facts),
+      placement_(*plan.options, facts, symbols, *this),
+      defers_(plan.options->least_ns || !plan.options->callers.empty()) {
+  stream(0);
+}
+
+// -- Streams, threads, coroutines: what is looked at, and below what it hangs --
+
+void FilteredProfile::stream(uint32_t number) {
+  auto [it, fresh] = views_.try_emplace(number);
+  view_ = &it->second;
+  if (!fresh) return;
+  view_->number = number;
+  const auto& states = options_.states;
+  view_->state_wanted =
+      states.empty() || std::find(states.begin(), states.end(), number) != states.end();
+  auto info = facts_.streams.find(number);
+  if (info != facts_.streams.end()) view_->tid = static_cast<uint32_t>(info->second.tid);
+  view_->thread_wanted = thread_wanted(view_->tid);
+}
+
+bool FilteredProfile::thread_wanted(uint32_t tid) const {
+  const auto& list = options_.threads;
+  return list.empty() || std::find(list.begin(), list.end(), tid) != list.end();
+}
+
+void FilteredProfile::begins(uint64_t tick) {
+  first_ = std::min(first_, std::max(tick, plan_.from));
+}
+
+void FilteredProfile::on_thread(uint32_t tid) {
+  if (threads && tid != view_->tid)
+    threads->operator[]({facts_.process_of(view_->number), tid}).switches++;
+  view_->tid = tid;
+  view_->thread_wanted = thread_wanted(tid);
+}
+
+bool FilteredProfile::wanted(const Coroutine& co) const {
+  if (!view_->state_wanted || !view_->thread_wanted) return false;
+  if (options_.coroutines.empty() || co.id == 0) return true;  // 0: not known which.
+  for (const CoroutineId& c : options_.coroutines)
+    if (c.id == co.id && (c.state == 0 || c.state == view_->number)) return true;
+  return false;
+}
+
+std::string FilteredProfile::name_of_stream(uint32_t stream) const {
+  auto process = facts_.processes.find(facts_.process_of(stream));
+  if (process == facts_.processes.end()) return "";
+  return " (pid " + std::to_string(process->second.pid) + ')';
+}
+
+uint32_t FilteredProfile::group_root() {
+  std::string name;
+  if (options_.group == GroupBy::kThread)
+    name = "thread " + std::to_string(view_->tid);
+  else if (options_.group == GroupBy::kState)
+    name = "state " + std::to_string(view_->number) + name_of_stream(view_->number);
+  else
+    return 0;
+  return enter(0, facts_.functions.add_group(name));
+}
+
+uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
+  const bool separate =
+      options_.mode == CoroutineMode::kSeparate || options_.group == GroupBy::kCoroutine;
+  if (separate && co.id)
+    return enter(group_root(),
+                 facts_.functions.add_group("coroutine " + std::to_string(view_->number) + ':' +
+                                            std::to_string(co.id) + name_of_stream(view_->number)));
+  if (!by) return group_root();
+  if (options_.mode == CoroutineMode::kMerged)
+    return enter(group_root(), facts_.functions.add_group("[coroutines]"));
+  return enter(by->frames[by->top].node, kCoroutineFunction);
+}
+
+void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
+  if (!coroutines || !wanted(co) || !in_range(now)) return;
+  CoroutineLife& life = coroutines->of(co, view_->number, now);
+  life.begin_seen = true;
+  if (by.top) life.born_in = placement_.function_of(by.frames[by.top].node);
+}
+
+void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
+  if (coroutines) coroutines->gone(co, std::min(now, plan_.to), how);
+  if (calls) calls->gone(co, view_->number, now);
+}
+
+// -- Calls --
+
+void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
+  FrameNotes& f = co.notes[co.top] = {};
+  const Place& p = place(co, co.top);
+  f.node = co.frames[co.top].node;
+  f.counted = begins && in_range(now) && wanted(co);
+  if (p.target) mark_leading(co);
+  if (coroutines && co.top == 1 && co.id && wanted(co) && in_range(now)) {
+    CoroutineLife& life = coroutines->of(co, view_->number, now);
+    if (!life.body) life.body = placement_.function_of(co.frames[1].node);
+  }
+  if (f.counted) {
+    if (p.shown && !defers_) count(co, p);
+    if (threads) thread_sums().calls++;
+    f.charges++;
+    if (co.top > 1)
+      co.notes[co.top - 1].charges++;
+    else if (place(co, 0).takes)
+      charged(place(co, 0).out, 1);
+  }
+  if (slow && p.shown && co.watched == 0 && f.counted && is_watched(p.function)) watch(co, now);
+  if (!calls || !p.shown || !wanted(co)) return;
+  calls->opened(co, view_->number, view_->tid, p.function, now);
+  tell_decided(co, now);
+}
+
+// Tells how many of the open calls, from the outermost on, are sure to be shown. Those further out
+// are older and have led to whatever these have led to.
+void FilteredProfile::tell_decided(const Coroutine& co, uint64_t now) {
+  if (!calls->waits(co, view_->number)) return;
+  const uint64_t clock = now - co.suspended;
+  for (uint32_t i = co.top; i > 0; i--) {
+    const uint64_t start = co.frames[i].start;
+    const bool old = start == kNotSeen || !options_.least_ns ||
+                     facts_.clock.ns(clock - start) >= options_.least_ns;
+    const bool within = co.notes[i].begin >= plan_.from || now > plan_.from;
+    const bool leads = !placement_.looks_for_callers() || co.notes[i].leads;
+    if (old && within && leads) return calls->decided(co, view_->number, i);
+  }
+}
+
+void FilteredProfile::count(Coroutine& co, const Place& p) {
+  call(p.out);
+  if (watched_) tell_watches(co, p.out, {0, 0, 1, 0, 0});
+}
+
+// Every open call of the running stacks has led to this one.
+void FilteredProfile::mark_leading(Coroutine& co) {
+  auto mark = [](Coroutine& c) {
+    for (uint32_t i = c.top; i > 0 && !c.notes[i].leads; i--) c.notes[i].leads = true;
+  };
+  mark(co);
+  if (view_->machine && &view_->machine->current() == &co) view_->machine->each_in_chain(co, mark);
+}
+
+void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
+  FrameNotes& f = co.notes[co.top];
+  const Place& p = placement_[f.node];  // A call is counted where it began, so its times are, too.
+  const bool seen = running != kNotSeen && f.counted;
+  const bool brief =
+      options_.least_ns && running != kNotSeen && facts_.clock.ns(running) < options_.least_ns;
+  if (brief) hand_down(co);
+  const bool shown = p.shown && !brief && (!placement_.looks_for_callers() || f.leads);
+  if (shown && seen && defers_) count(co, p);
+  commit(co, co.top);
+  if (calls) calls->closed(co, view_->number, now, shown);
+  if (shown && seen && whole && now <= plan_.to) ended(p.function, running);
+  if (co.watched) unwatch(co, now, running, whole);
+}
+
+// The call below the one on top, or if there is none the one that resumed this coroutine, as far as
+// the coroutine hangs there.
+FrameNotes* FilteredProfile::caller(Coroutine& co) {
+  if (co.top > 1) return place(co, co.top - 1).takes ? &co.notes[co.top - 1] : nullptr;
+  const uint32_t base = co.frames[0].node;
+  if (placement_.function_of(base) != kCoroutineFunction || !co.running || !view_->machine)
+    return nullptr;
+  FrameNotes* found = nullptr;
+  bool inner = true;
+  view_->machine->each_in_chain(co, [&](Coroutine& c) {
+    if (!found && !inner && c.top && place(c, c.top).takes) found = &c.notes[c.top];
+    inner = false;
+  });
+  return found;
+}
+
+// What the call on top has pending becomes its caller's.
+void FilteredProfile::hand_down(Coroutine& co) {
+  FrameNotes& f = co.notes[co.top];
+  if (FrameNotes* to = caller(co)) {
+    to->pending += f.pending;
+    to->charges += f.charges;
+  } else {
+    filtered_ += f.pending;
+  }
+  f.pending = f.charges = 0;
+}
+
+// The frame's time goes where the call is shown.
+void FilteredProfile::commit(Coroutine& co, uint32_t index) {
+  FrameNotes& f = co.notes[index];
+  if (!f.pending && !f.charges) return;
+  const Place& p = place(co, index);
+  if (f.pending) {
+    Profile::spend(p.out, f.pending);
+    if (watched_) tell_watches(co, p.out, {0, 0, 0, f.pending, 0});
+  }
+  if (f.charges && p.takes) charged(p.out, f.charges);
+  f.pending = f.charges = 0;
+}
+
+void FilteredProfile::moves(Coroutine& co) {
+  for (uint32_t i = 1; i <= co.top; i++) commit(co, i);
+}
+
+// -- Time --
+
+void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
+  view_->machine = &machine;
+  Coroutine& co = machine.current();
+  const Place& p = place(co, co.top);
+  const bool idle = co.top == 0 && is_idle(machine);
+  const bool taken = (idle || p.takes) && wanted(co);
+  if (calls) {
+    calls->spend(machine, view_->number, from, to, taken && !idle);
+    tell_decided(co, to);
+  }
+  from = std::max(from, plan_.from);
+  to = std::min(to, plan_.to);
+  if (from >= to) return;
+  last_ = std::max(last_, to);
+  traced_ += to - from;
+  if (!taken)
+    filtered_ += to - from;
+  else if (idle)
+    Profile::spend(0, to - from);
+  else
+    spend_at(co, to - from);
+  if (timeline || threads) show(idle ? 0 : p.out, taken, from, to);
+}
+
+// No call is open: not in the current coroutine, nor in those that resumed it.
+bool FilteredProfile::is_idle(Machine& machine) {
+  Coroutine& co = machine.current();
+  uint32_t raw = co.frames[0].node;
+  while (placement_.function_of(raw) == kCoroutineFunction) raw = placement_.parent(raw);
+  if (raw == 0) return true;
+  if (facts_.functions[placement_.function_of(raw)].type != kGroupType) return false;
+  bool open = false;
+  machine.each_in_chain(co, [&](const Coroutine& c) { open |= c.top > 0; });
+  return !open;
+}
+
+
+void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
+  if (co.top && options_.least_ns) {
+    co.notes[co.top].pending += ticks;
+    return;
+  }
+  const Place& p = place(co, co.top);
+  Profile::spend(p.out, ticks);
+  if (watched_) tell_watches(co, p.out, {0, 0, 0, ticks, 0});
+}
+
+ThreadSums& FilteredProfile::thread_sums() {
+  ThreadSums& sums = (*threads)[{facts_.process_of(view_->number), view_->tid}];
+  sums.states.insert(view_->number);
+  return sums;
+}
+
+// For the views of threads and of time; `node` is that of the call whose time it is.
+void FilteredProfile::show(uint32_t node, bool taken, uint64_t from, uint64_t to) {
+  while (node && tree()[node].function == kCoroutineFunction) node = tree()[node].parent;
+  const uint32_t function = tree()[node].function;
+  if (threads) {
+    ThreadSums& sums = thread_sums();
+    uint64_t& sum = !taken                         ? sums.filtered
+                    : function == kNoFunction      ? sums.idle
+                    : function == kUnknownFunction ? sums.gap
+                                                   : sums.self;
+    sum += to - from;
+  }
+  if (!timeline || !taken || function < kFirstFunction) return;
+  timeline->add(Timeline::key(0, view_->tid), from, to);
+  if (options_.group == GroupBy::kNone || options_.group >= GroupBy::kFile) {
+    timeline->add(Timeline::key(1, function), from, to);
+    return;
+  }
+  while (tree()[node].parent) node = tree()[node].parent;
+  timeline->add(Timeline::key(1, tree()[node].function), from, to);
+}
+
+void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to) {
+  from = std::max(from, plan_.from);
+  to = std::min(to, plan_.to);
+  if (from > to || !wanted(co)) return;
+  if (coroutines && co.id) {
+    CoroutineLife& life = coroutines->of(co, view_->number, from);
+    life.suspended += to - from;
+    life.resumes++;
+    if (to - from > life.longest) {
+      life.longest = to - from;
+      life.longest_at = from;
+      life.longest_in = co.top ? placement_.function_of(co.frames[co.top].node) : 0;
+    }
+  }
+  if (!co.top || from == to) return;
+  const Place& p = place(co, co.top);
+  if (!p.takes) return;
+  Profile::suspended(p.out, to - from);
+  if (co.watched)
+    slow->add(co.watched, tree(), place(co, slow->depth(co.watched)).out, p.out,
+              {0, 0, 0, 0, to - from});
+}
+
+void FilteredProfile::gap(uint64_t from, uint64_t to) {
+  from = std::max(from, plan_.from);
+  to = std::min(to, plan_.to);
+  if (from >= to) return;
+  last_ = std::max(last_, to);
+  traced_ += to - from;
+  gap_ += to - from;
+  if (threads) thread_sums().gap += to - from;
+}
+
+// -- Calls that are watched --
+
+bool FilteredProfile::is_watched(uint32_t function) {
+  if (function >= slow_known_.size()) slow_known_.resize(2 * size_t{function} + 64);
+  uint8_t& known = slow_known_[function];
+  if (known == 0) known = plan_.slow.matches(placement_.described(function)) ? 2 : 1;
+  return known == 2;
+}
+
+// Tells the calls being watched, in the coroutine and those that resumed it.
+void FilteredProfile::tell_watches(Coroutine& co, uint32_t node, SlowNode what) {
+  auto tell = [&](Coroutine& c) {
+    if (c.watched) slow->add(c.watched, tree(), place(c, slow->depth(c.watched)).out, node, what);
+  };
+  if (view_->machine && co.running)
+    view_->machine->each_in_chain(co, tell);
+  else
+    tell(co);
+}
+
+void FilteredProfile::watch(Coroutine& co, uint64_t now) {
+  const Place& p = place(co, co.top);
+  co.watched = slow->watch(co.top, p.function, now);
+  watched_++;
+  // Its own call, unless it is counted at its end.
+  if (!defers_) slow->add(co.watched, tree(), p.out, p.out, {0, 0, 1, 0, 0});
+}
+
+void FilteredProfile::unwatch(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
+  if (slow->depth(co.watched) != co.top) return;
+  if (whole && running != kNotSeen && now <= plan_.to) {
+    SlowCall call;
+    call.stream = view_->number;
+    call.coroutine = co.id;
+    call.thread = view_->tid;
+    call.running = running;
+    slow->finish(co.watched, std::move(call), now, facts_.clock);
+  } else {
+    slow->drop(co.watched);
+  }
+  co.watched = 0;
+  watched_--;
+}
+
+}  // namespace luatrace

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// The Sink that follows single calls: applies every filter and grouping, and feeds the views that
+// need more than sums. Slower than Profile, so only used if one of them was asked for.
+//
+// Invariant: every tick within the range of time goes to exactly one of: self time of a shown call,
+// idle, unknown (gap), filtered. So self + idle + unknown + filtered = traced, whatever is asked.
+//
+// Which calls are shown by their chain is Placement's business. What depends on the single call is
+// decided here, when it ends: its length (-t), and whether it led to a function of -C. Until then
+// its time is `pending` in its frame; a call that is too short hands it to the frame below.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/aggregate/observers.h"
+#include "analyzer/aggregate/placement.h"
+
+namespace luatrace {
+
+// The options, made ready for one file.
+struct FilterPlan {
+  const FilterOptions* options = nullptr;
+  uint64_t from = 0, to = UINT64_MAX;  // Ticks.
+  FunctionPatterns slow;               // Calls to be watched.
+};
+
+class FilteredProfile;
+
+// Is told of single calls in the order of the events; for what shows them one by one. Times are
+// ticks, functions those of the file.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  // A call that may be shown begins, or was reported open: the one on top of the coroutine.
+  virtual void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+                      uint64_t now) = 0;
+  // The call on top ends. shown: it is, or would have been told of by opened().
+  virtual void closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) = 0;
+  // The open calls up to this depth will be shown, whatever comes.
+  virtual void decided(const Coroutine& co, uint32_t stream, uint32_t depth) = 0;
+  // Is one of its calls undecided?
+  virtual bool waits(const Coroutine& co, uint32_t stream) const = 0;
+  // Time of the machine's current coroutine; own: it counts to the innermost call that is shown.
+  virtual void spend(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
+                     uint64_t to, bool own) = 0;
+  virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
+};
+
+class FilteredProfile : public HistogramProfile {
+ public:
+  static constexpr bool kNotes = false;
+  static constexpr bool kFrames = true;
+  using Machine = StackMachine<FilteredProfile>;
+
+  // All references must live as long as this. Observers may be null.
+  FilteredProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols);
+  SlowCalls* slow = nullptr;
+  CoroutineLog* coroutines = nullptr;
+  Timeline* timeline = nullptr;
+  ThreadLog* threads = nullptr;
+  CallObserver* calls = nullptr;
+
+  uint64_t traced() const { return traced_; }
+  uint64_t filtered() const { return filtered_; }
+  uint64_t gap() const { return gap_; }
+  uint64_t first_tick() const { return first_; }
+  uint64_t last_tick() const { return last_; }
+
+  // What the machines call; see stacks/machine.h.
+  uint32_t enter(uint32_t raw, uint32_t function) { return placement_.enter(raw, function); }
+  void stream(uint32_t number);
+  void begins(uint64_t tick);
+  void on_thread(uint32_t tid);
+  uint32_t base(const Coroutine& co, const Coroutine* by);
+  void created(Coroutine& by, Coroutine& co, uint64_t now);
+  void opened(Coroutine& co, uint64_t now, bool begins);
+  void closed(Coroutine& co, uint64_t now, uint64_t running, bool whole);
+  void spend(Machine& machine, uint64_t from, uint64_t to);
+  void suspended(Coroutine& co, uint64_t from, uint64_t to);
+  void moves(Coroutine& co);
+  void gap(uint64_t from, uint64_t to);
+  void gone(Coroutine& co, uint64_t now, Gone how);
+
+ private:
+  struct StreamView {
+    uint32_t number = 0;
+    uint32_t tid = 0;
+    bool state_wanted = true, thread_wanted = true;
+    Machine* machine = nullptr;  // Known once it has spent time.
+  };
+  bool in_range(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
+  bool wanted(const Coroutine& co) const;
+  bool thread_wanted(uint32_t tid) const;
+  const Place& place(const Coroutine& co, uint32_t index) const {
+    return placement_[co.frames[index].node];
+  }
+  void commit(Coroutine& co, uint32_t index);
+  FrameNotes* caller(Coroutine& co);
+  void hand_down(Coroutine& co);
+  void spend_at(Coroutine& co, uint64_t ticks);
+  void mark_leading(Coroutine& co);
+  void count(Coroutine& co, const Place& p);
+  void tell_decided(const Coroutine& co, uint64_t now);
+  void watch(Coroutine& co, uint64_t now);
+  void unwatch(Coroutine& co, uint64_t now, uint64_t running, bool whole);
+  void tell_watches(Coroutine& co, uint32_t node, SlowNode what);
+  bool is_watched(uint32_t function);
+  uint32_t group_root();
+  std::string name_of_stream(uint32_t stream) const;
+  bool is_idle(Machine& machine);
+  void show(uint32_t node, bool taken, uint64_t from, uint64_t to);
+  ThreadSums& thread_sums();
+
+  const FilterPlan& plan_;
+  const FilterOptions& options_;
+  TraceFacts& facts_;
+  Placement placement_;
+  const bool defers_;  // Calls are counted when they end.
+  std::unordered_map<uint32_t, StreamView> views_;
+  StreamView* view_ = nullptr;
+  std::vector<uint8_t> slow_known_;  // By function: 1 not watched, 2 watched.
+  size_t watched_ = 0;               // Calls that are being watched.
+  uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// What the views by time, thread, coroutine and single call keep while a trace is read; in ticks,
+// with function indices of the file. Each is bounded by what it can show: a number of slices, of
+// threads, of coroutines alive at one time, of calls kept.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/aggregate/call_tree.h"
+#include "analyzer/stacks/coroutine.h"
+#include "analyzer/stacks/machine.h"
+
+namespace luatrace {
+
+// -- Slow calls --
+
+struct SlowNode {
+  uint32_t parent = 0;  // Index in its call; the first is the call itself.
+  uint32_t function = 0;
+  uint64_t calls = 0;
+  uint64_t self = 0;
+  uint64_t suspended = 0;
+};
+struct SlowCall {
+  uint32_t stream = 0, coroutine = 0, thread = 0;
+  uint64_t begin = 0, running = 0, wall = 0;
+  std::vector<SlowNode> nodes;
+};
+
+// Watches calls while they are open and keeps the slowest. A watched call has a small tree of its
+// own, by functions, since the place where it hangs in the call tree may change.
+class SlowCalls {
+ public:
+  SlowCalls(uint64_t least_ns, bool by_wall, size_t most)
+      : least_ns_(least_ns), by_wall_(by_wall), most_(most) {}
+
+  // Begins to watch a call at this depth of its coroutine; a number for Coroutine::watched, not 0.
+  uint32_t watch(uint32_t depth, uint32_t function, uint64_t begin);
+  uint32_t depth(uint32_t watch) const { return watches_[watch].depth; }
+  // What happened at `node` of `tree`, while the watched call hangs at `root`.
+  void add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node, SlowNode what);
+  // The call ended; `call` says where and when. Kept if it took long enough.
+  void finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock);
+  void drop(uint32_t watch) { free_.push_back(watch); }  // It ended unseen.
+
+  const std::vector<SlowCall>& kept() const { return kept_; }
+  uint64_t found() const { return found_; }  // With those not kept.
+
+ private:
+  struct Watch {
+    uint32_t depth = 0, root = 0;
+    uint64_t begin = 0;
+    std::vector<SlowNode> nodes;
+    std::unordered_map<uint64_t, uint32_t> children;  // By parent << 32 | function.
+    std::unordered_map<uint32_t, uint32_t> known;     // From nodes of the call tree, at this root.
+  };
+  uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
+  uint64_t length(const SlowCall& call) const { return by_wall_ ? call.wall : call.running; }
+
+  uint64_t least_ns_;
+  bool by_wall_;
+  size_t most_;
+  std::vector<Watch> watches_{1};
+  std::vector<uint32_t> free_;
+  std::vector<SlowCall> kept_;  // A heap, the shortest first.
+  uint64_t found_ = 0;
+};
+
+// -- Coroutines --
+
+struct CoroutineLife {
+  uint32_t stream = 0, id = 0;
+  uint32_t born_in = 0;  // Function that created it, 0: not seen.
+  uint32_t body = 0;     // Its first call, 0: none was seen.
+  uint64_t begin = 0, end = 0;
+  bool begin_seen = false;
+  Gone how = Gone::kCut;
+  uint64_t suspended = 0, resumes = 0;
+  uint64_t longest = 0, longest_at = 0;  // Its longest suspension, when it began, and
+  uint32_t longest_in = 0;               // the call that was innermost; 0: before it first ran.
+};
+struct CoroutineGroup {
+  uint64_t count = 0, running = 0, suspended = 0, resumes = 0, longest = 0;
+  uint32_t longest_in = 0;
+};
+
+class CoroutineLog {
+ public:
+  enum class By { kSuspended, kRunning, kLife, kResumes };
+  CoroutineLog(By by, size_t most) : by_(by), most_(most) {}
+
+  CoroutineLife& of(Coroutine& co, uint32_t stream, uint64_t now);
+  void gone(Coroutine& co, uint64_t now, Gone how);
+
+  const std::vector<CoroutineLife>& kept() const { return kept_; }
+  // By birth place and body.
+  const std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup>& groups() const { return groups_; }
+
+ private:
+  uint64_t rank(const CoroutineLife& life) const;
+
+  By by_;
+  size_t most_;
+  std::vector<CoroutineLife> alive_{1};  // By Coroutine::record; 0: none.
+  std::vector<uint32_t> free_;
+  std::vector<CoroutineLife> kept_;  // A heap, the least first.
+  std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups_;
+};
+
+// What --sort asks for; suspended time if that is no order of coroutines.
+CoroutineLog::By coroutine_order(const std::string& sort);
+
+// -- Time --
+
+// Time by slice for each lane: at most kSlices, of a width that doubles when time goes on.
+class Timeline {
+ public:
+  static constexpr size_t kSlices = 1024;
+  using Lane = std::vector<uint64_t>;
+
+  // Ticks from..to belong to lane `key`.
+  void add(uint64_t key, uint64_t from, uint64_t to);
+  const std::map<uint64_t, Lane>& lanes() const { return lanes_; }
+  uint64_t origin() const { return origin_; }
+  uint64_t width() const { return width_; }
+  static uint64_t key(uint32_t kind, uint32_t number) { return uint64_t{kind} << 32 | number; }
+
+ private:
+  void widen();
+
+  bool begun_ = false;
+  uint64_t origin_ = 0, width_ = 64;
+  std::map<uint64_t, Lane> lanes_;
+};
+
+struct ThreadSums {
+  uint64_t self = 0, idle = 0, gap = 0, filtered = 0, calls = 0, switches = 0;
+  std::set<uint32_t> states;
+};
+// By process and thread.
+using ThreadLog = std::map<std::pair<uint32_t, uint32_t>, ThreadSums>;
+
+}  // namespace luatrace

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/aggregate/pattern.h"
+
+namespace luatrace {
+namespace {
+
+constexpr size_t kMostText = 1024;
+
+// [a-z] at pattern[at]: whether c is in it; leaves `at` behind it. A '[' without end is itself.
+bool class_matches(std::string_view pattern, size_t& at, char c) {
+  size_t end = pattern.find(']', at + 2);
+  if (end == pattern.npos) return pattern[at++] == c;
+  size_t i = at + 1;
+  bool negate = pattern[i] == '!' || pattern[i] == '^', found = false;
+  for (i += negate; i < end; i++) {
+    bool range = i + 2 < end && pattern[i + 1] == '-';
+    char low = pattern[i], high = range ? pattern[i + 2] : low;
+    found |= low <= c && c <= high;
+    if (range) i += 2;
+  }
+  at = end + 1;
+  return found != negate;
+}
+
+// Whether the one character pattern element at `at` fits c; leaves `at` behind it.
+bool one_matches(std::string_view pattern, size_t& at, char c) {
+  if (pattern[at] == '?') return at++, true;
+  if (pattern[at] == '[') return class_matches(pattern, at, c);
+  if (pattern[at] == '\\' && at + 1 < pattern.size()) at++;
+  return pattern[at++] == c;
+}
+
+}  // namespace
+
+// Only the last * needs to be tried again, so this is at worst |pattern| * |text|.
+bool glob_matches(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = pattern.npos, again = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      again = t;
+      continue;
+    }
+    size_t next = p;
+    if (p < pattern.size() && one_matches(pattern, next, text[t])) {
+      p = next;
+      t++;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      t = ++again;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') p++;
+  return p == pattern.size();
+}
+
+Regex::Regex(const std::string& pattern) {
+  auto compiled = std::make_unique<regex_t>();
+  if (int error = regcomp(compiled.get(), pattern.c_str(), REG_EXTENDED)) {
+    char text[200];
+    regerror(error, compiled.get(), text, sizeof text);
+    throw UsageError("'" + pattern + "' is no regular expression: " + text);
+  }
+  regex_.reset(compiled.release(), [](regex_t* r) {
+    regfree(r);
+    delete r;
+  });
+}
+
+std::optional<std::string> Regex::find(std::string_view text) const {
+  regmatch_t match[2];
+  std::string subject(text.substr(0, kMostText));
+  if (regexec(regex_.get(), subject.c_str(), 2, match, 0) != 0) return std::nullopt;
+  const regmatch_t& m = regex_->re_nsub > 0 ? match[1] : match[0];
+  if (m.rm_so < 0) return std::string();
+  return subject.substr(static_cast<size_t>(m.rm_so), static_cast<size_t>(m.rm_eo - m.rm_so));
+}
+
+FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
+  if (text.empty()) throw UsageError("a function's name or pattern must not be empty");
+  if (text.size() > 2 && text.starts_with('/') && text.ends_with('/'))
+    regex_.emplace(text.substr(1, text.size() - 2));
+  else
+    glob_ = text.find_first_of("*?[\\") != text.npos;
+}
+
+bool FunctionPattern::matches_text(std::string_view text) const {
+  text = text.substr(0, kMostText);
+  return glob_ ? glob_matches(text_, text) : text == text_;
+}
+
+bool FunctionPattern::matches(const ReportFunction& f) const {
+  std::string name = display_name(f), place = display_place(f);
+  if (regex_) return regex_->find(place.empty() ? name : name + " (" + place + ')').has_value();
+  if (matches_text(name) || (!place.empty() && matches_text(place))) return true;
+  if (!f.name.empty() && f.kind == "lua" && matches_text(f.name)) return true;
+  size_t slash = place.rfind('/');
+  return slash != place.npos && matches_text(std::string_view(place).substr(slash + 1));
+}
+
+}  // namespace luatrace

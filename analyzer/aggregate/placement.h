@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Where calls are shown: the function filters and groupings, decided once for each chain of calls.
+//
+// The stack machines walk a call tree of everything (the raw tree). Each of its nodes has a Place:
+// the node of the shown tree that gets its time, and whether it is a call of its own there. All of
+// -F -N -C -H -D, --function, --kind and --group-by depend on the chain of calls alone, so they
+// cost something only when a chain occurs for the first time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "analyzer/aggregate/filter.h"
+#include "analyzer/aggregate/pattern.h"
+#include "analyzer/aggregate/profile.h"
+#include "analyzer/stacks/streams.h"
+
+namespace luatrace {
+
+struct Place {
+  uint32_t out = 0;       // Node of the shown tree.
+  uint32_t fold = 0;      // Node of the shown tree for hidden calls below it.
+  uint32_t function = 0;  // What it is there, if `shown`.
+  uint32_t group = 0;     // Group of files that the chain is in, 0: none.
+  uint32_t depth = 0;     // Shown calls so far.
+  bool shown = false;     // A call there is a call of `out`.
+  bool takes = true;      // Time there is time of `out`; else it is filtered out.
+  bool in = false;        // Behind a function of -F.
+  bool out_of = false;    // Behind a function of -N.
+  bool reached = false;   // Behind a function of -C.
+  bool target = false;    // This call is the one that -C looks for.
+  bool blank = false;     // Calls are open, but all of them are hidden.
+};
+
+class Placement {
+ public:
+  Placement(const FilterOptions& options, TraceFacts& facts, const SymbolFinder& symbols,
+            Profile& out);
+
+  // The child of a node of the raw tree.
+  uint32_t enter(uint32_t raw, uint32_t function);
+  const Place& operator[](uint32_t raw) const { return places_[raw]; }
+  uint32_t parent(uint32_t raw) const { return raw_[raw].parent; }
+  uint32_t function_of(uint32_t raw) const { return raw_[raw].function; }
+  bool looks_for_callers() const { return !callers_.empty(); }
+  // Whether the function is one of `patterns`; remembered by the caller.
+  ReportFunction described(uint32_t function) const;
+
+ private:
+  // What the options say about a function, wherever it is called.
+  struct Rules {
+    bool known = false, only = false, without = false, callers = false, hidden = false;
+    uint32_t group = 0;  // 0: none.
+  };
+  Place place(uint32_t raw) const;
+  void place_function(Place& p, const Place& above, uint32_t function) const;
+  const Rules& rules(uint32_t function) const;
+  bool wrong_kind(const ReportFunction& f) const;
+  uint32_t group_of(const ReportFunction& f) const;
+
+  const FilterOptions& options_;
+  TraceFacts& facts_;
+  const SymbolFinder& symbols_;
+  Profile& out_;
+  FunctionPatterns only_, without_, callers_, hide_, functions_;
+  std::optional<Regex> group_pattern_;
+  CallTree raw_;
+  std::vector<Place> places_;
+  mutable std::vector<Rules> rules_;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/aggregate/report_function.h"
+
+#include <algorithm>
+
+namespace luatrace {
+namespace {
+
+std::string short_chunk(const std::string& chunk) {
+  if (chunk.starts_with('@') || chunk.starts_with('=')) return chunk.substr(1);
+  size_t end = chunk.find('\n');
+  std::string line = chunk.substr(0, std::min<size_t>(end, 40));
+  return "[string \"" + line + (line.size() < chunk.size() ? "...\"]" : "\"]");
+}
+
+}  // namespace
+
+void add_figures(ReportFunction& to, const ReportFunction& from) {
+  if (from.complete) {
+    to.min_ns = to.complete ? std::min(to.min_ns, from.min_ns) : from.min_ns;
+    to.max_ns = std::max(to.max_ns, from.max_ns);
+    to.sum_ns += from.sum_ns;
+    to.complete += from.complete;
+    to.times.add(from.times);
+  }
+  to.calls += from.calls;
+  to.self_ns += from.self_ns;
+  to.running_ns += from.running_ns;
+  to.wall_ns += from.wall_ns;
+}
+
+std::string identity(const ReportFunction& f) {
+  std::string key = f.kind + '\0' + f.chunk + '\0' + std::to_string(f.line);
+  return f.kind == "lua" ? key : key + '\0' + f.name;
+}
+
+ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
+  ReportFunction out;
+  out.name = f.name;
+  out.chunk = f.chunk;
+  out.line = f.firstline;
+  switch (f.type) {
+    case LT_FUNC_LUA:
+      out.kind = "lua";
+      return out;
+    case kGroupType:
+      out.kind = "group";
+      return out;
+    case LT_FUNC_FF:
+      out.kind = "ff";
+      break;
+    case LT_FUNC_C:
+      out.kind = std::string("c");
+      break;
+    default:
+      out.kind = "unknown";
+      out.name = std::to_string(f.id).insert(0, "function #");
+      return out;
+  }
+  if (!f.name.empty() && !f.hint) return out;
+  Symbol symbol = symbols(f);  // Surer than a name that came from the call.
+  if (out.chunk.empty()) out.chunk = symbol.file;
+  if (!symbol.name.empty()) out.name = symbol.name;
+  return out;
+}
+
+std::string display_place(const ReportFunction& f) {
+  if (f.chunk.empty()) return "";
+  if (f.kind == "lua") return short_chunk(f.chunk) + ':' + std::to_string(f.line);
+  return f.chunk;
+}
+
+std::string display_name(const ReportFunction& f) {
+  if (f.kind == "lua" && f.line == 0) return "main chunk";
+  if (!f.name.empty()) return f.name;
+  if (f.kind == "root") return "all";
+  std::string place = display_place(f);
+  return place.empty() ? "?" : place.substr(f.kind == "lua" ? place.rfind('/') + 1 : 0);
+}
+
+}  // namespace luatrace

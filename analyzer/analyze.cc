@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// The pass that reads: chooses, for each file, the Sink that is just rich enough for what was asked
+// for. Sums alone take the fast one; a single view or filter that follows calls takes the other.
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+
+#include "analyzer/aggregate/conditions.h"
+#include "analyzer/aggregate/saved_profile.h"
+#include "analyzer/decode/escape.h"
+#include "analyzer/decode/trace_reader.h"
+#include "analyzer/export/call_export.h"
+#include "analyzer/passes.h"
+#include "analyzer/symbols/symbolizer.h"
+
+namespace luatrace {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// "37 %, 1.2 GB/s" on a terminal, ten times a second.
+class ProgressLine {
+ public:
+  ProgressLine(const Input& input, bool quiet)
+      : input_(input), active_(!quiet && isatty(STDERR_FILENO)), begin_(SteadyClock::now()) {}
+  ~ProgressLine() {
+    if (shown_) std::cerr << "\r\033[K" << std::flush;
+  }
+  void operator()(uint64_t offset) {
+    if (!active_) return;
+    auto now = SteadyClock::now();
+    if (now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    shown_ = true;
+    double seconds = std::chrono::duration<double>(now - begin_).count();
+    double mega = static_cast<double>(offset) / 1e6;
+    char text[80];
+    if (input_.size())
+      snprintf(text, sizeof text, "\r\033[K%3.0f %%, %.0f MB/s",
+               100.0 * static_cast<double>(offset) / static_cast<double>(input_.size()),
+               mega / std::max(seconds, 1e-3));
+    else
+      snprintf(text, sizeof text, "\r\033[K%.0f MB, %.0f MB/s", mega,
+               mega / std::max(seconds, 1e-3));
+    std::cerr << text << std::flush;
+  }
+
+ private:
+  const Input& input_;
+  bool active_;
+  bool shown_ = false;
+  SteadyClock::time_point begin_, last_;
+};
+
+// What has to be known of a file before it is read: when it begins and ends, and its libraries.
+class Preview : public TraceSink {
+ public:
+  void on_header(const Clock& clock, const lt_file_header&) override { clock_ = clock; }
+  void on_map(const MapInfo& info) override { maps.push_back(info); }
+  void on_events(const EventBlock& block) override {
+    if (block.base_tick > block.end_tick) return;
+    first = std::min(first, block.base_tick);
+    last = std::max(last, block.end_tick);
+  }
+  // The tick of a point of --time-range.
+  uint64_t tick(const TimePoint& point, uint64_t open) const;
+
+  std::vector<MapInfo> maps;
+  uint64_t first = UINT64_MAX, last = 0;
+
+ private:
+  uint64_t ticks(uint64_t ns) const {
+    if (clock_.mult == 0) return 0;
+    unsigned __int128 scaled = (static_cast<unsigned __int128>(ns) << std::min(clock_.shift, 63u));
+    unsigned __int128 value = (scaled + clock_.mult - 1) / clock_.mult;
+    return value > UINT64_MAX / 4 ? UINT64_MAX / 4 : static_cast<uint64_t>(value);
+  }
+  Clock clock_;
+};
+
+uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
+  switch (point.kind) {
+    case TimePoint::kRelative:
+      return first + ticks(point.ns);
+    case TimePoint::kPercent:
+      return first + static_cast<uint64_t>(
+                         std::llround(static_cast<double>(last - first) * point.percent / 100));
+    case TimePoint::kAbsolute: {
+      if (clock_.start_real_ns == 0)
+        throw UsageError("--time-range: the trace does not say at what time of day it was made");
+      if (point.ns < clock_.start_real_ns) {
+        uint64_t before = ticks(clock_.start_real_ns - point.ns);
+        return clock_.start_tick > before ? clock_.start_tick - before : 0;
+      }
+      return clock_.start_tick + ticks(point.ns - clock_.start_real_ns);
+    }
+    default:
+      return open;
+  }
+}
+
+class Analysis {
+ public:
+  // `calls`: where single calls go, or null.
+  Analysis(Session& session, CallExport* calls)
+      : session_(session),
+        options_(session.options),
+        calls_(calls),
+        symbolizer_(options_.sysroot, complain, options_.debug_dirs),
+        finder_([this](const Function& f) {
+          const auto& maps = preview_.maps.empty() ? facts_->maps : preview_.maps;
+          auto found = symbolizer_.find(maps, f.process, f.addr);
+          return Symbol{found.name, found.file};
+        }) {}
+
+  void file(Report& report, const std::string& path, Input& input, Diagnostics& diag);
+
+ private:
+  bool follows_calls() const;
+  bool needs_histogram() const;
+  void saved(Report& report, const std::string& path, Input& input);
+  void look_ahead(const std::string& path, Input& input);
+  template <class Sink>
+  void read(TraceFacts& facts, Sink& sink, Input& input, Diagnostics& diag);
+  void filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag);
+
+  Session& session_;
+  const Options& options_;
+  CallExport* const calls_;
+  Symbolizer symbolizer_;
+  SymbolFinder finder_;
+  const TraceFacts* facts_ = nullptr;  // Of the file that is being read.
+  Preview preview_;
+  uint64_t bytes_ = 0;
+};
+
+bool Analysis::follows_calls() const {
+  const ViewOptions& v = options_.views;
+  return calls_ || options_.filter.filters() || options_.filter.regroups() || v.coroutines ||
+         v.threads || v.timeline || !v.slow.empty();
+}
+
+bool Analysis::needs_histogram() const {
+  bool needs = options_.views.needs_histogram() || options_.save_profile;
+  for (const auto& text : options_.fail_if)
+    needs |= Condition(text, !options_.diff.empty()).needs_histogram();
+  return needs;
+}
+
+// The first of two readings, if something must be known that stands behind the first event.
+void Analysis::look_ahead(const std::string& path, Input& input) {
+  preview_ = Preview();
+  const FilterOptions& f = options_.filter;
+  bool names = !f.only.empty() || !f.without.empty() || !f.callers.empty() || !f.hide.empty() ||
+               !f.functions.empty() || !options_.views.slow.empty() || f.group >= GroupBy::kFile ||
+               calls_;
+  if (!f.has_range() && !names) return;
+  if (path == "-" || input.size() == 0) {
+    if (f.has_range())
+      throw Unreadable(printable(input.name()) + ": --time-range needs a file, not a pipe");
+    return;
+  }
+  Input again(path);
+  Diagnostics silent(path, [](const std::string&) {});
+  read_trace(again, silent, preview_);
+}
+
+template <class Sink>
+void Analysis::read(TraceFacts& facts, Sink& sink, Input& input, Diagnostics& diag) {
+  facts_ = &facts;
+  Streams<Sink> streams(facts, sink, diag);
+  ProgressLine progress(input, session_.options.quiet);
+  read_trace(input, diag, streams, [&](uint64_t offset) { progress(bytes_ = offset); });
+  streams.finish();
+}
+
+void Analysis::filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
+  const ViewOptions& v = options_.views;
+  FilterPlan plan;
+  plan.options = &options_.filter;
+  plan.from = preview_.tick(options_.filter.from, 0);
+  plan.to = preview_.tick(options_.filter.to, UINT64_MAX);
+  plan.slow = FunctionPatterns(v.slow);
+  TraceFacts facts;
+  facts_ = &facts;
+  FilteredProfile profile(plan, facts, finder_);
+  SlowCalls slow(v.over_ns, v.wall, v.slow_limit);
+  CoroutineLog coroutines(coroutine_order(v.sort_given ? v.sort : ""), v.limit);
+  Timeline timeline;
+  ThreadLog threads;
+  if (!v.slow.empty()) profile.slow = &slow;
+  if (v.coroutines) profile.coroutines = &coroutines;
+  if (v.timeline) profile.timeline = &timeline;
+  if (v.threads) profile.threads = &threads;
+  if (calls_) profile.calls = &calls_->begin_file(plan, facts, finder_);
+  read(facts, profile, input, diag);
+  if (calls_) calls_->end_file();
+  add_to_report(report, {path, facts, profile, &profile.histograms(), &profile, diag.trust, bytes_},
+                finder_);
+}
+
+// A saved profile: what is in it is added; what is not cannot be had.
+void Analysis::saved(Report& report, const std::string& path, Input& input) {
+  if (follows_calls())
+    throw UsageError(printable(path) +
+                     ": filters, groups and views of single calls, coroutines, threads and time "
+                     "need the trace, not a saved profile");
+  session_.trust += read_profile(input, report);
+}
+
+void Analysis::file(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
+  if (is_profile(input)) return saved(report, path, input);
+  look_ahead(path, input);
+  bytes_ = 0;
+  report.grouped = options_.filter.group != GroupBy::kNone;
+  if (follows_calls()) return filtered(report, path, input, diag);
+  TraceFacts facts;
+  if (needs_histogram()) {
+    HistogramProfile profile;
+    read(facts, profile, input, diag);
+    add_to_report(report,
+                  {path, facts, profile, &profile.histograms(), nullptr, diag.trust, bytes_},
+                  finder_);
+  } else {
+    Profile profile;
+    read(facts, profile, input, diag);
+    add_to_report(report, {path, facts, profile, nullptr, nullptr, diag.trust, bytes_}, finder_);
+  }
+}
+
+}  // namespace
+
+Report analyze_files(Session& session, const std::vector<std::string>& files) {
+  Report report;
+  const ExportOptions& exports = session.options.exports;
+  const ExportFormat* format = find_format(exports.format);
+  std::optional<CallExport> calls;
+  if (&files == &session.options.files && format && format->make_writer) calls.emplace(exports);
+  Analysis analysis(session, calls ? &*calls : nullptr);
+  each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
+    analysis.file(report, path, input, diag);
+  });
+  if (calls && !calls->finish()) {
+    complain(printable(exports.output) + ": cannot write: " + strerror(errno));
+    session.unreadable = true;
+  }
+  const GroupBy group = session.options.filter.group;
+  if (group != GroupBy::kNone && group < GroupBy::kFile) sum_up_groups(report);
+  return report;
+}
+
+}  // namespace luatrace

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/decode/import.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "analyzer/decode/escape.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
+// How long, and for how many hits, the report of a stack is waited for.
+constexpr uint64_t kAttaching = 3'000'000'000;
+constexpr size_t kAttachingHits = 1u << 18;
+
+lt_file_header header(uint64_t start_ns, uint64_t start_real_ns) {
+  lt_file_header h = make_file_header();
+  h.start_tick = h.start_mono_ns = start_ns;
+  h.start_real_ns = start_real_ns;
+  return h;
+}
+
+// A file that nobody sees: it is gone with its last descriptor.
+int open_temporary(const std::string& name) {
+  const char* dir = getenv("TMPDIR");
+  int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0) fd = memfd_create("luatrace-import", MFD_CLOEXEC);
+  if (fd < 0)
+    throw Unreadable(printable(name) + ": no temporary file for the import: " + strerror(errno));
+  return fd;
+}
+
+}  // namespace
+
+bool is_import(Input& input) {
+  return is_stap_records(input) || is_bpftrace_text(input);
+}
+
+std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diag,
+                                    const std::function<void(uint64_t)>& progress) {
+  const int fd = open_temporary(input.name());
+  // A second descriptor: the writer closes its own.
+  const int reading = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  std::unique_ptr<Input> made;
+  try {
+    is_stap_records(input) ? read_stap(input, diag, fd, progress)
+                           : read_bpftrace(input, diag, fd, progress);
+    made = std::make_unique<Input>("/proc/self/fd/" + std::to_string(reading));
+  } catch (...) {
+    close(reading);
+    throw;
+  }
+  close(reading);
+  return made;
+}
+
+Importer::Importer(int fd, Diagnostics& diag, uint64_t start_ns, uint64_t start_real_ns,
+                   const std::string& recorder)
+    : diag_(diag), start_(start_ns), note_("recorder=" + recorder + "\n") {
+  writer_.emplace(fd, "the temporary file of the import", header(start_ns, start_real_ns));
+  HitOptions options;
+  options.window_ns = UINT64_MAX;  // Nobody waits: as many as fit.
+  options.on_process = [this](uint32_t pid, uint64_t time) { return write_process(pid, time); };
+  hits_.emplace(*writer_, std::move(options));
+}
+
+uint32_t Importer::write_process(uint32_t pid, uint64_t time) {
+  Process& p = processes_[pid];
+  last_process_ = nullptr;
+  p.number = ++numbers_;
+  lt_process_info info{};
+  info.pid = info.ns_pid = static_cast<int32_t>(pid);
+  const auto parent = processes_.find(p.parent);
+  if (parent != processes_.end()) info.parent = static_cast<int32_t>(parent->second.number);
+  info.start_tick = time;
+  writer_->write_process(p.number, info, p.name, "");
+  return p.number;
+}
+
+void Importer::hit(const Hit& hit, uint64_t offset) {
+  if (hit.time < start_ || hit.time - start_ > kLongest)
+    return bad(offset, "a time that is not near that of the beginning");
+  if (!last_process_ || last_pid_ != hit.pid) {
+    last_process_ = &processes_[hit.pid];
+    last_pid_ = hit.pid;
+  }
+  if (hit.time >= last_process_->last) {
+    last_process_->last = hit.time;
+    last_process_->last_tid = hit.tid;
+  }
+  if (last_process_->begun) return forward(hit);
+  begin(*last_process_, hit);
+}
+
+// Waits for the report that says that all probes are attached to.
+void Importer::begin(Process& p, const Hit& hit) {
+  const bool report = hit.kind == HitKind::kStack;
+  p.before.push_back(hit);
+  const bool patient = p.before.size() < kAttachingHits &&
+                       hit.time - std::min(hit.time, p.before[0].time) < kAttaching;
+  if (!report && patient) return;
+  p.begun = true;
+  const std::vector<Hit> hits = std::move(p.before);
+  for (Hit h : hits) {
+    if (report && h.time < hit.time) {
+      first_[h.tid] = std::max(first_[h.tid], h.seq);
+      h.seq = 0;
+      if (h.kind != HitKind::kOpen && ++dropped_) continue;
+    }
+    forward(h);
+  }
+}
+
+void Importer::forward(Hit hit) {
+  const auto first = first_.empty() ? first_.end() : first_.find(hit.tid);
+  if (first != first_.end() && hit.seq) hit.seq -= first->second;
+  hits_->hit(hit);
+}
+
+void Importer::total(uint32_t tid, uint32_t seq, uint32_t late) {
+  const auto first = first_.find(tid);
+  hits_->total(tid, seq - late - (first == first_.end() ? 0 : first->second));
+  if (late) alive_.insert(tid);
+}
+
+void Importer::set_ended(uint64_t leaving) {
+  ended_ = true;
+  leaving_ = leaving;
+}
+
+void Importer::name_process(uint32_t pid, const std::string& name, uint32_t parent) {
+  Process& p = processes_[pid];
+  last_process_ = nullptr;
+  if (!name.empty()) p.name = name;
+  if (parent && parent != pid) p.parent = parent;
+}
+
+void Importer::end_process(uint32_t pid, uint64_t time) {
+  Process& p = processes_[pid];
+  p.ended = true;
+  Hit end;
+  end.kind = HitKind::kExit;
+  end.pid = pid;
+  end.time = std::clamp(time, std::max(start_, p.last), start_ + kLongest);
+  hits_->hit(end);
+}
+
+void Importer::bad(uint64_t offset, const std::string& what) {
+  diag_.trust.bad_records++;
+  diag_.say(offset, what);
+}
+
+void Importer::note(const std::string& key, uint64_t value) {
+  if (value) note_ += key + "=" + std::to_string(value) + "\n";
+}
+
+void Importer::finish(uint64_t offset) {
+  if (!ended_) {
+    diag_.trust.cut++;
+    diag_.say(offset, "the output has no end: its tracer was killed, or the file is cut");
+  }
+  // Of a process of which nobody says that it is still there.
+  for (auto& [pid, p] : processes_) {
+    for (const Hit& h : p.before) forward(h);
+    const bool alive = leaving_ && (p.last > leaving_ || alive_.contains(p.last_tid));
+    if (!p.ended && p.last && !alive) end_process(pid, p.last);
+  }
+  if (leaving_) hits_->end_at(leaving_);
+  hits_->finish();
+  const HitCounters& c = hits_->counters();
+  note("hits", c.hits);
+  note("left-out-while-attaching", dropped_);
+  note("late", c.late);
+  note("repeated", c.repeated);
+  note("holes-not-told", c.odd);
+  note("reused-addresses", c.reused);
+  note("dropped", c.dropped);
+  if (c.late)
+    diag_.say(offset, std::to_string(c.late) +
+                          " hits were too far out of order to be put where they belong");
+  writer_->write_note(note_);
+  lt_end_info end{};
+  end.lost = hits_->lost_events();
+  end.exit_status = -1;
+  writer_->write_end(end);
+  if (!writer_->close()) throw Unreadable(printable(diag_.file()) + ": " + writer_->error());
+}
+
+}  // namespace luatrace

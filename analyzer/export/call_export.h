@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// An output of single calls while files are read: opens it, gives each file its CallLog.
+#pragma once
+
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "analyzer/export/call_log.h"
+
+namespace luatrace {
+
+class CallExport {
+ public:
+  // Of a format that has a writer. Creates the file; errors show in finish().
+  explicit CallExport(const ExportOptions& options);
+
+  // The log of the next file; valid until end_file().
+  CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts, const SymbolFinder& symbols);
+  void end_file();
+  // Completes the output. False if it could not be written; errno says why.
+  bool finish();
+
+ private:
+  const ExportOptions& options_;
+  std::ofstream file_;
+  std::ostream& out_;
+  std::unique_ptr<CallWriter> writer_;
+  std::optional<CallLog> log_;
+  uint64_t tracks_ = 0, flows_ = 0;  // Used by the files before.
+  uint32_t functions_ = 0;
+};
+
+}  // namespace luatrace

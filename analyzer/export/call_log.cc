@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/export/call_log.h"
+
+#include <algorithm>
+
+namespace luatrace {
+
+CallLog::Lane* CallLog::find(uint32_t stream, uint32_t coroutine) {
+  auto it = lanes_.find(key(stream, coroutine));
+  return it == lanes_.end() ? nullptr : &it->second;
+}
+
+// The coroutine's track, made at its first use; it stays under the thread on which that was.
+CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) {
+  auto [it, fresh] = lanes_.try_emplace(key(stream, coroutine));
+  Lane& lane = it->second;
+  if (!fresh) return lane;
+  Track& track = lane.track;
+  track.number = ++tracks_count_;
+  track.tid = tid;
+  track.name = "coroutine " + std::to_string(coroutine);
+  if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
+  if (auto p = facts_.processes.find(facts_.process_of(stream)); p != facts_.processes.end()) {
+    track.pid = p->second.pid;
+    for (const auto& word : p->second.cmdline)
+      track.process += (track.process.empty() ? "" : " ") + word;
+  }
+  writer_.track(track);
+  return lane;
+}
+
+// Ticks that the coroutine has not been suspended.
+uint64_t CallLog::running_clock(const Coroutine& co, uint64_t now) const {
+  const uint64_t at = clip(co.running ? now : std::min(now, co.since));
+  return at > co.suspended ? at - co.suspended : 0;
+}
+
+uint32_t CallLog::number_of(uint32_t function) {
+  if (function >= numbers_.size()) numbers_.resize(2 * size_t{function} + 64);
+  uint32_t& number = numbers_[function];
+  if (number == 0) writer_.define(number = ++functions_count_, namer_(function));
+  return number;
+}
+
+// -- The queue --
+
+void CallLog::write(Lane& lane, const Entry& e) {
+  const Clock& clock = facts_.clock;
+  const uint64_t ns = clock.start_mono_ns + clock.ns(e.tick - std::min(e.tick, clock.start_tick));
+  switch (e.what) {
+    case Entry::kBegin:
+      return writer_.begin(lane.track, e.slice, ns);
+    case Entry::kEnd:
+      return writer_.end(lane.track, ns, clock.ns(e.running), clock.ns(e.self));
+    case Entry::kArrive:
+      return writer_.arrive(lane.track, e.slice.flow, ns);
+  }
+}
+
+void CallLog::put(Lane& lane, Entry entry) {
+  if (!entry.waiting && lane.queue.empty()) {
+    lane.written++;
+    return write(lane, entry);
+  }
+  lane.queue.push_back(entry);
+}
+
+void CallLog::flush(Lane& lane) {
+  while (!lane.queue.empty() && !lane.queue.front().waiting) {
+    if (!lane.queue.front().dropped) write(lane, lane.queue.front());
+    lane.queue.pop_front();
+    lane.written++;
+  }
+}
+
+void CallLog::settle(Lane& lane, Frame& frame, bool shown) {
+  if (!frame.undecided) return;
+  frame.undecided = false;
+  lane.undecided--;
+  Entry& begin = lane.queue[frame.place - lane.written];
+  begin.waiting = false;
+  begin.dropped = !shown;
+  flush(lane);
+}
+
+// A slice begins. One that begins before the range is undecided: it may end before it, too.
+void CallLog::push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick) {
+  if (tick < from_) frame.undecided = true;
+  frame.place = lane.written + lane.queue.size();
+  lane.undecided += frame.undecided;
+  lane.open.push_back(frame);
+  put(lane, {Entry::kBegin, frame.undecided, false, slice, clip(tick), 0, 0});
+}
+
+// -- Calls --
+
+void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+                     uint64_t now) {
+  if (now >= to_) return;
+  Lane& l = lane(stream, co.id, tid);
+  end_marker(l, now);
+  const bool first = l.open.empty();
+  Frame frame;
+  frame.depth = co.top;
+  frame.running_begin = running_clock(co, now);
+  frame.undecided = true;
+  Slice slice;
+  slice.function = number_of(function);
+  push(l, frame, slice, now);
+  if (!first) return;
+  // From now on the one that resumed it waits for it.
+  const Chain& chain = chains_[stream];
+  const Lane* by = chain.size() > 1 && chain[0] == co.id ? find(stream, chain[1]) : nullptr;
+  const uint64_t flow = by && by->has_calls() && now >= from_ ? ++flows_ : 0;
+  mark_waiting(stream, chain, now, flow);
+  if (flow) put(l, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, now, 0, 0});
+}
+
+void CallLog::decided(const Coroutine& co, uint32_t stream, uint32_t depth) {
+  Lane* l = find(stream, co.id);
+  if (!l || !l->undecided) return;
+  for (Frame& f : l->open)
+    if (!f.marker && f.depth <= depth) settle(*l, f, true);
+}
+
+bool CallLog::waits(const Coroutine& co, uint32_t stream) const {
+  auto it = lanes_.find(key(stream, co.id));
+  return it != lanes_.end() && it->second.undecided;
+}
+
+void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) {
+  Lane* l = find(stream, co.id);
+  if (!l) return;
+  end_marker(*l, now);
+  if (l->open.empty() || l->open.back().depth != co.top) return;
+  Frame frame = l->open.back();
+  const bool was_undecided = frame.undecided;
+  if (was_undecided) shown = shown && now > from_;
+  settle(*l, l->open.back(), shown);
+  l->open.pop_back();
+  if (l->open.empty()) mark_waiting(stream, chains_[stream], now);
+  if (was_undecided && !shown) {
+    if (!l->open.empty()) l->open.back().self += frame.self;
+    return;
+  }
+  const uint64_t end = running_clock(co, now);
+  const uint64_t running = end > frame.running_begin ? end - frame.running_begin : 0;
+  put(*l, {Entry::kEnd, false, false, {}, clip(now), running, frame.self});
+}
+
+void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
+  Lane* l = find(stream, co.id);
+  if (!l) return;
+  end_marker(*l, now);
+  while (!l->open.empty()) {
+    settle(*l, l->open.back(), now > from_);
+    l->open.pop_back();
+    put(*l, {Entry::kEnd, false, false, {}, clip(now), 0, 0});
+  }
+  flush(*l);
+  lanes_.erase(key(stream, co.id));
+}
+
+void CallLog::finish() {
+  for (auto& [number, lane] : lanes_) flush(lane);
+  lanes_.clear();
+  chains_.clear();
+}
+
+// -- Who runs --
+
+void CallLog::end_marker(Lane& lane, uint64_t tick) {
+  lane.state = State::kOwn;
+  if (lane.open.empty() || !lane.open.back().marker) return;
+  const bool undecided = lane.open.back().undecided;
+  const bool shown = !undecided || tick > from_;
+  settle(lane, lane.open.back(), shown);
+  lane.open.pop_back();
+  if (shown) put(lane, {Entry::kEnd, false, false, {}, clip(tick), 0, 0});
+}
+
+void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, uint64_t flow) {
+  if (lane.state == state && lane.other == other) return;
+  end_marker(lane, tick);
+  lane.state = state;
+  lane.other = other;
+  if (state == State::kOwn || lane.open.empty() || tick >= to_) return;
+  Slice slice;
+  slice.kind = state == State::kResumed     ? Slice::kResumed
+               : state == State::kSuspended ? Slice::kSuspended
+                                            : Slice::kFiltered;
+  slice.coroutine = other;
+  slice.flow = flow;
+  Frame frame;
+  frame.marker = true;
+  push(lane, frame, slice, tick);
+}
+
+// A coroutine waits for the one it has resumed as soon as that one, or one that this has resumed,
+// has a call open: until then the time is its own (docs/semantics.md).
+void CallLog::mark_waiting(uint32_t stream, const Chain& chain, uint64_t tick, uint64_t flow) {
+  bool calls = false;
+  for (size_t i = 0; i < chain.size(); i++) {
+    Lane* l = find(stream, chain[i]);
+    if (!l) continue;
+    if (i > 0)
+      set_state(*l, calls ? State::kResumed : State::kOwn, calls ? chain[i - 1] : 0, tick,
+                i == 1 ? flow : 0);
+    calls |= l->has_calls();
+  }
+}
+
+// Another coroutine of the stream runs now. Those that it is not resumed by are suspended.
+void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint64_t tick) {
+  Chain chain;
+  machine.each_in_chain(machine.current(), [&](const Coroutine& co) { chain.push_back(co.id); });
+  Chain& before = chains_[stream];
+  const uint32_t last = before.empty() ? 0 : before[0];
+  Lane* from = find(stream, last);
+  Lane* to = find(stream, chain[0]);
+  // An arrow goes from the slice that tells why the one stopped, if there is one, to the other.
+  const bool resumes = chain.size() > 1 && chain[1] == last;
+  const bool arrow = from && to && from->has_calls() && (!resumes || to->has_calls()) &&
+                     tick >= from_ && tick < to_;
+  const uint64_t flow = arrow ? ++flows_ : 0;
+  for (uint32_t id : before)
+    if (std::find(chain.begin(), chain.end(), id) == chain.end())
+      if (Lane* l = find(stream, id))
+        set_state(*l, State::kSuspended, 0, tick, id == last ? flow : 0);
+  before = chain;
+  if (to) set_state(*to, State::kOwn, 0, tick);
+  mark_waiting(stream, chain, tick, flow);
+  if (arrow) put(*to, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, tick, 0, 0});
+}
+
+void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
+                    bool own) {
+  Coroutine& co = machine.current();
+  auto known = chains_.find(stream);
+  if (known == chains_.end() || known->second[0] != co.id) switched(machine, stream, from);
+  if (Lane* l = find(stream, co.id))
+    if (l->has_calls()) set_state(*l, own ? State::kOwn : State::kFiltered, 0, from);
+  from = std::max(from, from_);
+  to = std::min(to, to_);
+  if (!own || from >= to) return;
+  // Without a call of its own a coroutine's time is that of the call that resumed it.
+  for (uint32_t id : chains_[stream]) {
+    Lane* l = find(stream, id);
+    if (!l || !l->has_calls()) continue;
+    l->open[l->open.size() - 1 - l->open.back().marker].self += to - from;
+    return;
+  }
+}
+
+}  // namespace luatrace

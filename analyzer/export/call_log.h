@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// From what FilteredProfile sees of single calls to slices on tracks (call_writer.h).
+//
+// Whether a call is shown may be known only later: with --time-filter when it has run long enough,
+// with --caller-filter when it has led somewhere, with --time-range when it reaches into the range.
+// So each track has a queue: what came after the beginning of an undecided call waits there. It is
+// as long as what happens within the least time asked for; with --caller-filter it may grow until
+// the first hit.
+//
+// Invariant: the slices of a track are written in the order of time, each with its end, the inner
+// ones first; every one that is begun is ended.
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/aggregate/filtered_profile.h"
+#include "analyzer/export/call_writer.h"
+
+namespace luatrace {
+
+class CallLog : public CallObserver {
+ public:
+  using Namer = std::function<FrameName(uint32_t function)>;
+
+  // `first_track`: number of the last track of the files before. Calls that are cut by the range
+  // from..to of ticks are cut there.
+  CallLog(CallWriter& writer, const TraceFacts& facts, uint64_t from, uint64_t to, Namer namer)
+      : writer_(writer), facts_(facts), from_(from), to_(to), namer_(std::move(namer)) {}
+
+  void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+              uint64_t now) override;
+  void closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) override;
+  void decided(const Coroutine& co, uint32_t stream, uint32_t depth) override;
+  bool waits(const Coroutine& co, uint32_t stream) const override;
+  void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
+             bool own) override;
+  void gone(const Coroutine& co, uint32_t stream, uint64_t now) override;
+
+  void finish();
+  // Numbers go on behind those of the file before.
+  void number_from(uint64_t tracks, uint32_t functions, uint64_t flows) {
+    tracks_count_ = tracks, functions_count_ = functions, flows_ = flows;
+  }
+  uint64_t tracks() const { return tracks_count_; }
+  uint32_t functions() const { return functions_count_; }
+  uint64_t flows() const { return flows_; }
+
+ private:
+  enum class State : uint8_t { kOwn, kResumed, kSuspended, kFiltered };
+  struct Entry {
+    enum What : uint8_t { kBegin, kEnd, kArrive } what;
+    bool waiting = false;  // An undecided call begins.
+    bool dropped = false;
+    Slice slice;
+    uint64_t tick = 0;
+    uint64_t running = 0, self = 0;
+  };
+  struct Frame {
+    uint32_t depth = 0;  // In its coroutine; of a slice that is no call that of the call below.
+    uint64_t place = 0;  // Number of its kBegin in the queue, ever.
+    uint64_t running_begin = 0, self = 0;
+    bool undecided = false;
+    bool marker = false;  // No call, but a slice that says why the coroutine does nothing itself.
+  };
+  struct Lane {
+    Track track;
+    State state = State::kOwn;
+    uint32_t other = 0;       // kResumed: whom.
+    std::vector<Frame> open;  // At most the innermost is a marker.
+    std::deque<Entry> queue;
+    uint64_t written = 0;  // Entries that have left the queue, ever.
+    size_t undecided = 0;
+    bool has_calls() const { return open.size() > (open.empty() || !open.back().marker ? 0 : 1); }
+  };
+  // The current coroutine of a stream, those that wait for it behind it.
+  using Chain = std::vector<uint32_t>;
+  static uint64_t key(uint32_t stream, uint32_t coroutine) {
+    return uint64_t{stream} << 32 | coroutine;
+  }
+
+  Lane* find(uint32_t stream, uint32_t coroutine);
+  Lane& lane(uint32_t stream, uint32_t coroutine, uint32_t tid);
+  uint64_t running_clock(const Coroutine& co, uint64_t now) const;
+  uint64_t clip(uint64_t tick) const { return std::clamp(tick, from_, to_); }
+  void put(Lane& lane, Entry entry);
+  void flush(Lane& lane);
+  void write(Lane& lane, const Entry& entry);
+  void settle(Lane& lane, Frame& frame, bool shown);
+  void push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick);
+  void end_marker(Lane& lane, uint64_t tick);
+  void set_state(Lane& lane, State state, uint32_t other, uint64_t tick, uint64_t flow = 0);
+  void switched(FilteredProfile::Machine& machine, uint32_t stream, uint64_t tick);
+  void mark_waiting(uint32_t stream, const Chain& chain, uint64_t tick, uint64_t flow = 0);
+  uint32_t number_of(uint32_t function);
+
+  CallWriter& writer_;
+  const TraceFacts& facts_;
+  uint64_t from_, to_;
+  Namer namer_;
+  std::unordered_map<uint64_t, Lane> lanes_;
+  std::unordered_map<uint32_t, Chain> chains_;  // By stream.
+  std::vector<uint32_t> numbers_;               // By function of the file: of define(), 0: none.
+  uint64_t tracks_count_ = 0, flows_ = 0;
+  uint32_t functions_count_ = 0;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// What formats that tell single calls are given: slices on tracks. A track is one coroutine; its
+// slices lie in each other like the calls of its stack, and come in the order of time.
+//
+// Beside calls there are slices for the time in which a coroutine does not run itself: it waits
+// for one that it has resumed, or it is suspended. So a slice's own time, without the slices in it,
+// is the self time of its call.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <string>
+
+#include "analyzer/export/names.h"
+
+namespace luatrace {
+
+struct Track {
+  uint64_t number = 0;  // From 1, in all files together.
+  int32_t pid = 0;
+  uint32_t tid = 0;
+  std::string process;  // Command line.
+  std::string name;     // "coroutine 7".
+};
+
+struct Slice {
+  enum Kind : uint8_t {
+    kCall,
+    kResumed,    // The coroutine has resumed another one, which runs.
+    kSuspended,  // The coroutine is suspended.
+    kFiltered,   // What runs is left out by filters.
+  };
+  Kind kind = kCall;
+  uint32_t function = 0;   // kCall: number of define().
+  uint32_t coroutine = 0;  // kResumed: which.
+  // Of an arrow that goes out from the moment of this slice's beginning to another track, 0: none.
+  uint64_t flow = 0;
+};
+
+// Name of a slice that is no call: "[coroutine 7]", "[yielded]", "[filtered]".
+std::string marker_name(const Slice& slice);
+
+class CallWriter {
+ public:
+  virtual ~CallWriter() = default;
+  // Before the first slice that has this number (from 1).
+  virtual void define(uint32_t function, const FrameName& name) = 0;
+  virtual void track(const Track& track) = 0;
+  virtual void begin(const Track& track, const Slice& slice, uint64_t ns) = 0;
+  // The innermost open slice ends. Of a call: its running time, and its own time.
+  virtual void end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) = 0;
+  // The end of an arrow: control has come here.
+  virtual void arrive(const Track&, uint64_t /*flow*/, uint64_t /*ns*/) {}
+  virtual void finish() {}
+};
+
+std::unique_ptr<CallWriter> make_chrome_writer(std::ostream& out);
+std::unique_ptr<CallWriter> make_perfetto_writer(std::ostream& out);
+std::unique_ptr<CallWriter> make_luaprofiler_writer(std::ostream& out);
+
+}  // namespace luatrace

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Callgrind's profile format, version 1 (valgrind's manual, "Callgrind Format Specification"): for
+// each function its self time and, for each function it calls, how often and the time of these
+// calls. That time counts a moment once however often the same call is open in it (recursion).
+#include <algorithm>
+#include <ostream>
+#include <unordered_map>
+
+#include "analyzer/aggregate/report_function.h"
+#include "analyzer/decode/escape.h"
+#include "analyzer/export/names.h"
+#include "analyzer/export/tree_walk.h"
+#include "analyzer/render/format.h"
+
+namespace luatrace {
+namespace {
+
+struct Edge {
+  uint32_t callee = 0;
+  uint64_t calls = 0;
+  uint64_t ns = 0;
+  uint32_t open = 0;  // While the tree is walked.
+};
+
+class CallGraph {
+ public:
+  explicit CallGraph(const Report& report);
+  const std::vector<std::vector<Edge>>& edges() const { return edges_; }
+  const std::vector<uint64_t>& self() const { return self_; }
+
+ private:
+  Edge& edge(uint32_t caller, uint32_t callee);
+
+  std::vector<std::vector<Edge>> edges_;  // By caller.
+  std::unordered_map<uint64_t, uint32_t> places_;
+  std::vector<uint64_t> self_;
+};
+
+CallGraph::CallGraph(const Report& report)
+    : edges_(report.functions.size()), self_(report.functions.size()) {
+  const CallTree& tree = report.tree;
+  const std::vector<uint64_t> inclusive = inclusive_ns(tree);
+  auto of = [&](uint32_t node) -> Edge* {
+    return tree[node].parent ? &edge(tree[tree[node].parent].function, tree[node].function)
+                             : nullptr;
+  };
+  walk_tree(
+      tree,
+      [&](uint32_t node) {
+        self_[tree[node].function] += tree[node].self;
+        Edge* e = of(node);
+        if (!e) return;
+        e->calls += tree[node].calls;
+        if (e->open++ == 0) e->ns += inclusive[node];
+      },
+      [&](uint32_t node) {
+        if (Edge* e = of(node)) e->open--;
+      });
+}
+
+Edge& CallGraph::edge(uint32_t caller, uint32_t callee) {
+  auto& list = edges_[caller];
+  auto [it, fresh] = places_.emplace(uint64_t{caller} << 32 | callee, list.size());
+  if (fresh) list.push_back({callee, 0, 0, 0});
+  return list[it->second];
+}
+
+// "(7) name" the first time, "(7)" from then on; so names may look like anything.
+class Numbered {
+ public:
+  std::string operator()(const std::string& name) {
+    auto [it, fresh] = numbers_.emplace(name, numbers_.size() + 1);
+    std::string text = '(' + std::to_string(it->second) + ')';
+    return fresh ? text + ' ' + name : text;
+  }
+
+ private:
+  std::unordered_map<std::string, size_t> numbers_;
+};
+
+std::string file_of(const FrameName& name) {
+  return name.file.empty() ? "???" : name.file;
+}
+
+}  // namespace
+
+void write_callgrind(std::ostream& out, const Report& report, const ExportOptions& options) {
+  const std::vector<FrameName> names = frame_names(report, options);
+  const CallGraph graph(report);
+  Numbered files, functions;
+  out << "# callgrind format\nversion: 1\ncreator: luatrace\n";
+  for (const auto& file : report.files) {
+    out << "cmd:";
+    for (const auto& process : file.processes)
+      for (const auto& word : process.cmdline) out << ' ' << printable(word);
+    out << '\n';
+    break;
+  }
+  out << "desc: Trust: " << trust_line(report)
+      << "\npositions: line\nevents: ns\nsummary: " << inclusive_ns(report.tree)[0] << "\n";
+  for (uint32_t i = 1; i < names.size(); i++) {
+    if (graph.self()[i] == 0 && graph.edges()[i].empty() && report.functions[i].calls == 0)
+      continue;
+    out << "\nfl=" << files(file_of(names[i])) << "\nfn=" << functions(names[i].unique) << '\n'
+        << names[i].line << ' ' << graph.self()[i] << '\n';
+    for (const Edge& e : graph.edges()[i])
+      out << "cfi=" << files(file_of(names[e.callee]))
+          << "\ncfn=" << functions(names[e.callee].unique) << "\ncalls=" << e.calls << ' '
+          << names[e.callee].line << '\n'
+          << names[i].line << ' ' << e.ns << '\n';
+  }
+  out << "\ntotals: " << inclusive_ns(report.tree)[0] << '\n';
+}
+
+}  // namespace luatrace

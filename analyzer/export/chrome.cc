@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Chrome's trace events (JSON object format): for chrome://tracing, Perfetto's UI, speedscope and
+// whatever else reads it. A track is a "thread" of the process; its number is not a thread's id,
+// but its name holds that. Times are in microseconds with three decimals: exact.
+#include <ostream>
+
+#include "analyzer/export/call_writer.h"
+#include "analyzer/render/json.h"
+
+namespace luatrace {
+namespace {
+
+class ChromeWriter : public CallWriter {
+ public:
+  explicit ChromeWriter(std::ostream& out) : out_(out) {
+    out_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  }
+  void define(uint32_t, const FrameName& name) override {
+    std::string text = "\"name\":" + json_string(name.name) + ",\"cat\":\"call\"";
+    if (!name.file.empty())
+      text += ",\"args\":{\"file\":" + json_string(name.file) +
+              (name.line ? ",\"line\":" + std::to_string(name.line) : "") + '}';
+    names_.push_back(text);
+  }
+  void track(const Track& track) override;
+  void begin(const Track& track, const Slice& slice, uint64_t ns) override;
+  void end(const Track& track, uint64_t ns, uint64_t, uint64_t) override {
+    event('E', track, ns) << '}';
+  }
+  void arrive(const Track& track, uint64_t flow, uint64_t ns) override {
+    event('f', track, ns) << kFlow << flow << ",\"bp\":\"e\"}";
+  }
+  void finish() override { out_ << "\n]}\n"; }
+
+ private:
+  static constexpr const char* kFlow = ",\"name\":\"control\",\"cat\":\"coroutine\",\"id\":";
+  std::ostream& event(char phase, const Track& track, uint64_t ns);
+  std::ostream& metadata(const char* what, const Track& track) {
+    return next() << "{\"ph\":\"M\",\"name\":\"" << what << "\",\"pid\":" << track.pid
+                  << ",\"tid\":" << track.number << ",\"args\":{";
+  }
+  std::ostream& next() {
+    out_ << (first_ ? "\n" : ",\n");
+    first_ = false;
+    return out_;
+  }
+
+  std::ostream& out_;
+  bool first_ = true;
+  std::vector<std::string> names_{""};
+  std::string process_;
+};
+
+std::ostream& ChromeWriter::event(char phase, const Track& track, uint64_t ns) {
+  return next() << "{\"ph\":\"" << phase << "\",\"pid\":" << track.pid
+                << ",\"tid\":" << track.number << ",\"ts\":" << microseconds(ns);
+}
+
+void ChromeWriter::track(const Track& track) {
+  if (process_ != track.process)
+    metadata("process_name", track) << "\"name\":" << json_string(process_ = track.process) << "}}";
+  std::string name = "thread " + std::to_string(track.tid) + ", " + track.name;
+  metadata("thread_name", track) << "\"name\":" << json_string(name) << "}}";
+  metadata("thread_sort_index", track) << "\"sort_index\":" << track.number << "}}";
+}
+
+void ChromeWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
+  event('B', track, ns) << ',';
+  if (slice.kind == Slice::kCall)
+    out_ << names_[slice.function] << '}';
+  else
+    out_ << "\"name\":\"" << marker_name(slice) << "\",\"cat\":\"coroutine\"}";
+  if (slice.flow) event('s', track, ns) << kFlow << slice.flow << '}';
+}
+
+}  // namespace
+
+std::string marker_name(const Slice& slice) {
+  switch (slice.kind) {
+    case Slice::kResumed:
+      return "[coroutine " + std::to_string(slice.coroutine) + ']';
+    case Slice::kSuspended:
+      return "[yielded]";
+    default:
+      return "[filtered]";
+  }
+}
+
+std::unique_ptr<CallWriter> make_chrome_writer(std::ostream& out) {
+  return std::make_unique<ChromeWriter>(out);
+}
+
+}  // namespace luatrace

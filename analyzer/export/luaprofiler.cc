@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// LuaProfiler's log: one tab-separated line for each call, at its return, with a header. Times are
+// seconds, with all digits. What a call's line was (current_line) is not in a trace: -1, as Lua
+// itself says then.
+#include <cstdio>
+#include <ostream>
+#include <unordered_map>
+
+#include "analyzer/export/call_writer.h"
+
+namespace luatrace {
+namespace {
+
+std::string seconds(uint64_t ns) {
+  char text[40];
+  snprintf(text, sizeof text, "%llu.%09llu", static_cast<unsigned long long>(ns / 1000000000),
+           static_cast<unsigned long long>(ns % 1000000000));
+  return text;
+}
+
+class LuaProfilerWriter : public CallWriter {
+ public:
+  explicit LuaProfilerWriter(std::ostream& out) : out_(out) {
+    out_ << "stack_level\tfile_defined\tfunction_name\tline_defined\tcurrent_line\tlocal_time\t"
+            "total_time\n";
+  }
+  void define(uint32_t, const FrameName& name) override {
+    names_.push_back(tsv_cell(name.file) + '\t' + tsv_cell(name.name) + '\t' +
+                     std::to_string(name.line) + "\t-1\t");
+  }
+  void track(const Track&) override {}
+  void begin(const Track& track, const Slice& slice, uint64_t) override {
+    open_[track.number].push_back(slice);
+  }
+  void end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) override;
+
+ private:
+  std::ostream& out_;
+  std::vector<std::string> names_{""};
+  std::unordered_map<uint64_t, std::vector<Slice>> open_;  // By track.
+};
+
+void LuaProfilerWriter::end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) {
+  std::vector<Slice>& open = open_[track.number];
+  const Slice slice = open.back();
+  open.pop_back();
+  if (slice.kind == Slice::kCall)
+    out_ << open.size() + 1 << '\t' << names_[slice.function] << seconds(self_ns) << '\t'
+         << seconds(running_ns) << '\n';
+  if (open.empty()) open_.erase(track.number);
+}
+
+}  // namespace
+
+std::unique_ptr<CallWriter> make_luaprofiler_writer(std::ostream& out) {
+  return std::make_unique<LuaProfilerWriter>(out);
+}
+
+}  // namespace luatrace

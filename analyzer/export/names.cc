@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/export/names.h"
+
+#include <algorithm>
+
+#include "analyzer/aggregate/report_function.h"
+#include "analyzer/decode/escape.h"
+#include "analyzer/render/format.h"
+
+namespace luatrace {
+namespace {
+
+// display_place() without the line.
+std::string file_of(const ReportFunction& f, const std::string& root) {
+  std::string file = display_place(f);
+  if (f.kind == "lua") file.erase(file.rfind(':'));
+  if (!root.empty() && file.starts_with(root)) {
+    size_t skip = root.size();
+    if (file[skip] == '/')
+      skip++;
+    else if (!root.ends_with('/'))
+      skip = 0;  // Another folder whose name begins the same.
+    file.erase(0, skip);
+  }
+  return printable(file);
+}
+
+std::string tagged(const ReportFunction& f, const FrameName& n, const char* lua) {
+  if (f.kind == "lua") return lua + n.file + ':' + std::to_string(n.line);
+  if (f.kind == "ff") return "builtin#" + n.name;
+  if (f.kind == "c") return "C:" + n.name;
+  return n.name;
+}
+
+bool is_formula(char first) {
+  return first == '=' || first == '+' || first == '-' || first == '@';
+}
+
+}  // namespace
+
+FrameName frame_name(const ReportFunction& f, const ExportOptions& options) {
+  FrameName n;
+  n.file = file_of(f, options.source_root);
+  n.line = f.kind == "lua" ? f.line : 0;
+  n.name = printable(display_name(f));
+  const std::string line = ':' + std::to_string(n.line);
+  const std::string place = f.kind == "lua" ? n.file + line : n.file;
+  switch (options.style) {
+    case FrameStyle::kOurs:
+      n.label = place.empty() || place == n.name ? n.name : n.name + " (" + place + ')';
+      break;
+    case FrameStyle::kTagged:
+      n.label = n.name = tagged(f, n, "L:");
+      break;
+    case FrameStyle::kAtFile:
+      n.label = n.name = tagged(f, n, "@");
+      break;
+  }
+  n.unique = n.line == 0 || n.name.ends_with(line) ? n.name : n.name + line;
+  return n;
+}
+
+std::vector<FrameName> frame_names(const Report& report, const ExportOptions& options) {
+  std::vector<FrameName> names;
+  for (const auto& f : report.functions) names.push_back(frame_name(f, options));
+  return names;
+}
+
+std::string csv_cell(const std::string& text) {
+  std::string cell = !text.empty() && is_formula(text[0]) ? "'" + text : text;
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string tsv_cell(const std::string& text) {
+  std::string cell = !text.empty() && is_formula(text[0]) ? "'" + text : text;
+  std::replace(cell.begin(), cell.end(), '\t', ' ');
+  return cell;
+}
+
+std::string microseconds(uint64_t ns) {
+  std::string rest = std::to_string(ns % 1000);
+  return std::to_string(ns / 1000) + '.' + std::string(3 - rest.size(), '0') + rest;
+}
+
+}  // namespace luatrace

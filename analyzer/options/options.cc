@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/options/options.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+
+#include "analyzer/aggregate/conditions.h"
+#include "analyzer/options/table.h"
+
+namespace po = boost::program_options;
+
+namespace luatrace {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Stands for the missing value of an option whose value is optional.
+const std::string kMissing = "\x01";
+
+po::options_description parser_options() {
+  po::options_description d;
+  for (const OptionSpec& o : option_table()) {
+    std::string name = o.name;
+    if (o.letter) (name += ',') += o.letter;
+    if (o.value)
+      d.add_options()(name.c_str(), po::value<Words>()->composing(), o.help);
+    else
+      d.add_options()(name.c_str(), o.help);
+  }
+  d.add_options()("file", po::value<Words>());
+  return d;
+}
+
+// Options whose value is optional take it after '=' only, never from the next word.
+Words arguments(int argc, char** argv) {
+  Words out;
+  bool options = true;
+  for (int i = 1; i < argc; i++) {
+    std::string word = argv[i];
+    for (const OptionSpec& o : option_table())
+      if (options && o.optional && word == std::string("--") + o.name) word += '=' + kMissing;
+    if (word == "--") options = false;
+    out.push_back(word);
+  }
+  return out;
+}
+
+// What was given, by option.
+class Given {
+ public:
+  explicit Given(const po::variables_map& vm) : vm_(vm) {}
+  bool has(const char* name) const { return vm_.count(name) != 0; }
+  Words list(const char* name) const { return has(name) ? vm_[name].as<Words>() : Words(); }
+  std::optional<std::string> last(const char* name) const {
+    return has(name) ? std::optional(list(name).back()) : std::nullopt;
+  }
+  // Without value: `fallback`.
+  std::optional<std::string> optional(const char* name, const std::string& fallback) const {
+    auto value = last(name);
+    return value == kMissing ? fallback : value;
+  }
+  template <class T>
+  std::vector<T> numbers(const char* name) const {
+    std::vector<T> out;
+    for (const auto& word : list(name)) out.push_back(number<T>(name, word));
+    return out;
+  }
+  template <class T>
+  static T number(const char* name, const std::string& word) {
+    T value{};
+    const char* end = word.data() + word.size();
+    auto [rest, error] = std::from_chars(word.data(), end, value);
+    if (error != std::errc() || rest != end)
+      throw UsageError(std::string("--") + name + ": '" + word + "' is no number");
+    return value;
+  }
+
+ private:
+  const po::variables_map& vm_;
+};
+
+// Options that may be given once, and values that must be one of a few.
+void check(const Given& given) {
+  for (const OptionSpec& o : option_table()) {
+    if (!o.value || !given.has(o.name)) continue;
+    Words values = given.list(o.name);
+    std::string name = std::string("--") + o.name;
+    if (!o.many && values.size() > 1) throw UsageError(name + " may be given only once");
+    bool free = !o.words || std::string(o.name) == "fields" || std::string(o.name) == "sort" ||
+                std::string(o.name) == "group-by";
+    for (const auto& value : values) {
+      if (value.empty() && !o.optional) throw UsageError(name + " needs a value");
+      std::string words = o.words ? std::string(" ") + o.words + ' ' : "";
+      if (free || value == kMissing || words.find(' ' + value + ' ') != words.npos) continue;
+      throw UsageError(name + ": one of" + words + "not '" + value + "'");
+    }
+  }
+}
+
+size_t terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) return size.ws_col;
+  return 0;
+}
+
+TextStyle read_style(const Given& given) {
+  TextStyle style;
+  std::string color = given.last("color").value_or("auto");
+  const char* no_color = getenv("NO_COLOR");
+  bool wanted = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+  style.color = color == "always" || (color == "auto" && wanted);
+  auto width = given.last("width");
+  style.width = width ? Given::number<size_t>("width", *width) : terminal_width();
+  return style;
+}
+
+void read_rows(const Given& given, ViewOptions& v) {
+  if (auto fields = given.last("fields")) v.fields = parse_fields(*fields);
+  if (auto sort = given.last("sort")) v.sort = *sort;
+  v.sort_given = given.has("sort");
+  static const char* const kOthers[] = {"name", "life", "suspended", "resumes"};
+  bool other = std::find(std::begin(kOthers), std::end(kOthers), v.sort) != std::end(kOthers);
+  if (!other && !find_field(v.sort))
+    throw UsageError(
+        "--sort: a field of --report (self, total, calls, avg, min, max, p99 ...), "
+        "name, or of --coroutines life, suspended, resumes; not '" +
+        v.sort + "'");
+  for (const char* name : {"top", "limit"})
+    if (auto n = given.last(name)) v.limit = v.slow_limit = Given::number<size_t>(name, *n);
+}
+
+ViewOptions read_views(const Given& given) {
+  ViewOptions v;
+  v.report = given.has("report");
+  v.tree = given.has("tree");
+  v.threads = given.has("threads");
+  v.timeline = given.has("timeline");
+  v.info = given.has("info");
+  for (const auto& mode : given.list("coroutines")) v.coroutines |= mode == kMissing;
+  v.callers = given.list("callers");
+  v.callees = given.list("callees");
+  v.hist = given.list("hist");
+  v.slow = given.list("slow");
+  if (auto over = given.last("over")) v.over_ns = parse_time(*over, "--over");
+  if (v.slow.empty() && (given.has("over") || given.has("wall")))
+    throw UsageError("--over and --wall belong to --slow FN");
+  v.wall = given.has("wall");
+  v.yielded = given.has("yielded");
+  v.compensate = given.has("compensate");
+  v.normalize = given.has("normalize");
+  v.style = read_style(given);
+  read_rows(given, v);
+  for (const auto* list : {&v.callers, &v.callees, &v.hist, &v.slow}) FunctionPatterns{*list};
+  return v;
+}
+
+CoroutineId parse_coroutine(const std::string& text) {
+  size_t colon = text.find(':');
+  if (colon == text.npos) return {0, Given::number<uint32_t>("coroutine", text)};
+  return {Given::number<uint32_t>("coroutine", text.substr(0, colon)),
+          Given::number<uint32_t>("coroutine", text.substr(colon + 1))};
+}
+
+void read_grouping(const Given& given, FilterOptions& f) {
+  for (const auto& mode : given.list("coroutines")) {
+    if (mode == "linked") f.mode = CoroutineMode::kLinked;
+    if (mode == "separate") f.mode = CoroutineMode::kSeparate;
+    if (mode == "merged") f.mode = CoroutineMode::kMerged;
+  }
+  static const char* const kNames[] = {"none", "thread", "coroutine", "state", "file"};
+  auto what = given.last("group-by");
+  if (!what) return;
+  auto found = std::find(std::begin(kNames), std::end(kNames), *what);
+  f.group = static_cast<GroupBy>(found - std::begin(kNames));
+  if (f.group != GroupBy::kPattern) return;
+  f.group_pattern = *what;
+  Regex check_it(*what);
+}
+
+FilterOptions read_filter(const Given& given) {
+  FilterOptions f;
+  f.only = given.list("filter");
+  f.without = given.list("notrace");
+  f.callers = given.list("caller-filter");
+  f.hide = given.list("hide");
+  f.functions = given.list("function");
+  for (const auto* list : {&f.only, &f.without, &f.callers, &f.hide, &f.functions})
+    FunctionPatterns{*list};  // Complains about what is none.
+  for (const auto& kind : given.list("kind")) f.kinds.push_back(kind == "builtin" ? "ff" : kind);
+  if (auto depth = given.last("depth")) {
+    f.depth = Given::number<uint32_t>("depth", *depth);
+    if (f.depth == 0) throw UsageError("--depth: at least 1");
+  }
+  if (auto least = given.last("time-filter")) f.least_ns = parse_time(*least, "--time-filter");
+  if (auto range = given.last("time-range")) parse_time_range(*range, f.from, f.to);
+  f.threads = given.numbers<uint32_t>("thread");
+  f.states = given.numbers<uint32_t>("state");
+  for (const auto& id : given.list("coroutine")) f.coroutines.push_back(parse_coroutine(id));
+  read_grouping(given, f);
+  return f;
+}
+
+uint64_t read_unit(const Given& given) {
+  std::string unit = given.last("unit").value_or("ns");
+  return unit == "ns" ? 1 : unit == "us" ? 1000 : 1000000;
+}
+
+ExportOptions read_exports(const Given& given) {
+  ExportOptions e;
+  e.format = given.last("format").value_or("");
+  e.output = given.last("output").value_or("-");
+  e.style = frame_style(given.last("frames").value_or("ours"));
+  e.source_root = given.last("source-root").value_or("");
+  e.unit_ns = read_unit(given);
+  if (e.format.empty() && given.has("output"))
+    throw UsageError("--output belongs to --format NAME");
+  return e;
+}
+
+Options read(const Given& given) {
+  check(given);
+  Options o;
+  o.files = given.list("file");
+  o.dump = given.optional("dump", "text");
+  o.convert = given.last("convert");
+  o.folded = given.optional("folded", "-");
+  o.json = given.optional("json", "-");
+  o.csv = given.optional("csv", "-");
+  o.flame = given.optional("flame", "");
+  o.save_profile = given.last("save-profile");
+  o.diff = given.list("diff");
+  o.fail_if = given.list("fail-if");
+  o.views = read_views(given);
+  o.filter = read_filter(given);
+  o.unit_ns = read_unit(given);
+  o.exports = read_exports(given);
+  o.sysroot = given.last("sysroot").value_or("");
+  o.debug_dirs = given.list("debug-dir");
+  o.strict = given.has("strict");
+  o.quiet = given.has("quiet");
+  if (o.files.empty()) throw UsageError("no trace given");
+  if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
+  if (o.views.normalize && o.diff.empty()) throw UsageError("--normalize belongs to --diff OTHER");
+  for (const auto& text : o.fail_if) Condition check_it(text, !o.diff.empty());
+  return o;
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, char** argv) {
+  po::positional_options_description positional;
+  positional.add("file", -1);
+  po::variables_map vm;
+  try {
+    using namespace po::command_line_style;
+    po::store(po::command_line_parser(arguments(argc, argv))
+                  .options(parser_options())
+                  .positional(positional)
+                  .style((unix_style | allow_long) & ~allow_guessing)
+                  .run(),
+              vm);
+  } catch (const po::error& e) {
+    throw UsageError(e.what());
+  }
+  if (vm.count("help")) return write_help(std::cout), std::nullopt;
+  if (vm.count("version"))
+    return std::cout << "luatrace-analyze " LUATRACE_VERSION "\n", std::nullopt;
+  return read(Given(vm));
+}
+
+}  // namespace luatrace

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// --diff: what got faster, slower, appeared, vanished.
+#include "analyzer/aggregate/diff.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyzer/render/format.h"
+#include "analyzer/render/views.h"
+
+namespace luatrace {
+namespace {
+
+constexpr int kRed = 31, kGreen = 32;
+
+Cell value_cell(const Field& field, std::optional<double> value) {
+  if (!value) return {};
+  if (field.kind == Field::kShare) return Cell::of_percent(*value);
+  auto n = static_cast<uint64_t>(*value);
+  return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
+}
+
+Cell delta_cell(const Field& field, double delta) {
+  if (field.kind == Field::kShare) return Cell::of_change(delta);
+  if (field.is_time()) return Cell::of_delta(delta);
+  return {Cell::kDeltaCount, delta, 0, {}};
+}
+
+Cell change_cell(double before, double after) {
+  return before > 0 ? Cell::of_change(100 * (after - before) / before) : Cell();
+}
+
+const char* status(bool was, bool is) {
+  return !was ? "added" : !is ? "vanished" : "";
+}
+
+// `now` may be null where there is no colour.
+int color_of(double delta) {
+  return delta > 0 ? kRed : delta < 0 ? kGreen : 0;
+}
+
+void add_names(Table& t) {
+  t.columns.push_back({"status", "", true});
+  t.columns.push_back({"function", "function", true, Column::kTextOnly});
+  for (const char* key : {"name", "chunk", "line", "kind"})
+    t.columns.push_back({key, key, true, Column::kDataOnly});
+}
+
+void add_name_cells(std::vector<Cell>& row, const ReportFunction& f, const char* status,
+                    const std::string& indent) {
+  row.push_back(Cell::of_text(status));
+  row.push_back(Cell::of_text(indent + full_name(f)));
+  row.push_back(Cell::of_text(display_name(f)));
+  row.push_back(Cell::of_text(f.chunk));
+  row.push_back(Cell::of_count(f.line));
+  row.push_back(Cell::of_text(f.kind));
+}
+
+struct Values {
+  std::optional<double> before, after;
+  double delta() const { return after.value_or(0) - before.value_or(0); }
+};
+
+Values values_of(const Diff& d, const Field& field, uint32_t i) {
+  Values v;
+  if (d.was[i]) v.before = value_of(field, d.before[i], d.before_sums);
+  if (d.is[i]) v.after = value_of(field, d.after[i], d.after_sums);
+  return v;
+}
+
+std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
+  const Field key = find_field(options.sort).value_or(Field{});
+  std::vector<uint32_t> list;
+  for (uint32_t i = 1; i < d.before.size(); i++) {
+    bool group = d.any(i).kind == "group";
+    bool row = i == 1 ? d.before[i].self_ns || d.after[i].self_ns : group || !d.after_sums.grouped;
+    if (row) list.push_back(i);
+  }
+  std::stable_sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
+    if (options.sort == "name") return display_name(d.any(a)) < display_name(d.any(b));
+    return std::fabs(values_of(d, key, a).delta()) > std::fabs(values_of(d, key, b).delta());
+  });
+  return list;
+}
+
+void say_scale(Table& t, const Diff& d) {
+  if (d.scale != 1) t.notes.push_back("times of before multiplied with " + decimal(d.scale, 3));
+}
+
+}  // namespace
+
+Table diff_view(const Diff& d, const ViewOptions& options) {
+  auto fields = options.fields.empty() ? parse_fields("self,total,calls") : options.fields;
+  Table t;
+  t.name = "diff";
+  for (const Field& field : fields) {
+    std::string unit = field.is_time() ? "_ns" : "";
+    t.columns.push_back({field.name + "_before" + unit, field.name + " was"});
+    t.columns.push_back({field.name + unit, "is"});
+    t.columns.push_back({field.name + "_delta" + unit, "delta"});
+    t.columns.push_back({field.name + "_change", "%"});
+  }
+  add_names(t);
+  const Field key = find_field(options.sort).value_or(Field{});
+  for (uint32_t i : sorted(d, options)) {
+    auto& row = t.rows.emplace_back();
+    for (const Field& field : fields) {
+      Values v = values_of(d, field, i);
+      row.push_back(value_cell(field, v.before));
+      row.push_back(value_cell(field, v.after));
+      row.push_back(delta_cell(field, v.delta()));
+      row.push_back(change_cell(v.before.value_or(0), v.after.value_or(0)));
+    }
+    add_name_cells(row, d.any(i), status(d.was[i], d.is[i]), "");
+    t.colors.push_back(color_of(values_of(d, key, i).delta()));
+  }
+  limit_rows(t, options.limit);
+  say_scale(t, d);
+  return t;
+}
+
+// The union of both trees, children by the size of their difference; of a large tree those nodes
+// where it is greatest, and what leads to them.
+Table diff_tree_view(const Diff& d, const ViewOptions& options) {
+  const size_t rows = options.limit == ViewOptions().limit ? 100 : options.limit;
+  auto delta = [&](uint32_t i) {
+    return static_cast<double>(d.nodes[i].after.total_ns) - static_cast<double>(d.nodes[i].before.total_ns);
+  };
+  std::vector<uint32_t> order;
+  std::vector<std::vector<uint32_t>> children(d.nodes.size());
+  for (uint32_t i = 1; i < d.nodes.size(); i++) {
+    order.push_back(i);
+    children[d.nodes[i].parent].push_back(i);
+  }
+  auto greater = [&](uint32_t a, uint32_t b) { return std::fabs(delta(a)) > std::fabs(delta(b)); };
+  std::stable_sort(order.begin(), order.end(), greater);
+  std::vector<bool> shown(d.nodes.size(), rows == 0);
+  for (size_t i = 0; i < std::min(rows, order.size()); i++)
+    for (uint32_t at = order[i]; at && !shown[at]; at = d.nodes[at].parent) shown[at] = true;
+  Table t;
+  t.name = "diff_tree";
+  t.columns = {{"node", "", false, Column::kDataOnly}, {"parent", "", false, Column::kDataOnly},
+               {"depth", "", false, Column::kDataOnly}, {"total_before_ns", "total was"}, {"total_ns", "is"},
+               {"total_delta_ns", "delta"}, {"self_before_ns", "self was"}, {"self_ns", "is"},
+               {"self_delta_ns", "delta"}, {"calls_before", "calls were"}, {"calls", "are"}};
+  add_names(t);
+  std::vector<std::pair<uint32_t, uint32_t>> stack;
+  auto push = [&](uint32_t node, uint32_t depth) {
+    std::stable_sort(children[node].begin(), children[node].end(), greater);
+    for (auto at = children[node].rbegin(); at != children[node].rend(); ++at) stack.emplace_back(*at, depth);
+  };
+  push(0, 1);
+  size_t hidden = 0;
+  while (!stack.empty()) {
+    auto [i, depth] = stack.back();
+    stack.pop_back();
+    if (!shown[i]) {
+      hidden++;
+      continue;
+    }
+    const DiffNode& n = d.nodes[i];
+    auto& row = t.rows.emplace_back();
+    for (uint64_t number : {i, n.parent, depth}) row.push_back(Cell::of_count(number));
+    row.push_back(Cell::of_time(n.before.total_ns));
+    row.push_back(Cell::of_time(n.after.total_ns));
+    row.push_back(Cell::of_delta(delta(i)));
+    row.push_back(Cell::of_time(n.before.self_ns));
+    row.push_back(Cell::of_time(n.after.self_ns));
+    row.push_back(Cell::of_delta(static_cast<double>(n.after.self_ns) - static_cast<double>(n.before.self_ns)));
+    row.push_back(Cell::of_count(n.before.calls));
+    row.push_back(Cell::of_count(n.after.calls));
+    bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
+    add_name_cells(row, d.any(n.function), was == is ? "" : status(was, is),
+                   std::string(2 * std::min<size_t>(depth - 1, 30), ' '));
+    t.colors.push_back(color_of(delta(i)));
+    push(i, depth + 1);
+  }
+  if (hidden) t.notes.push_back(format_count(hidden) + " branches with smaller differences: --limit 0 shows all");
+  say_scale(t, d);
+  return t;
+}
+
+std::vector<Table> make_diff_views(const Report& before, const Report& after, const ViewOptions& o) {
+  Diff diff = make_diff(before, after, o.normalize);
+  std::vector<Table> out;
+  if (o.report || !o.tree) out.push_back(diff_view(diff, o));
+  if (o.tree) out.push_back(diff_tree_view(diff, o));
+  return out;
+}
+
+}  // namespace luatrace

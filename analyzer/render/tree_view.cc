@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+// Call trees as tables: the whole one (--tree), the one above some functions turned upside down
+// (--callers), the one below them (--callees), and that of a single slow call (--slow).
+//
+// Of a large tree the nodes with the greatest times are shown; a parent's time is never less than
+// its child's, so what is shown hangs together.
+#include <algorithm>
+
+#include "analyzer/aggregate/compensate.h"
+#include "analyzer/render/format.h"
+#include "analyzer/render/views.h"
+
+namespace luatrace {
+namespace {
+
+constexpr size_t kDefaultRows = 100;
+
+struct TreeNode {
+  uint32_t parent = 0, function = 0;
+  uint64_t calls = 0, self = 0, total = 0, yielded = 0;
+  Corrected corrected;
+};
+
+// Node 0 is the root and is not shown. Parents before children.
+struct ViewTree {
+  std::vector<TreeNode> nodes{1};
+  uint64_t whole = 0;  // 100 %
+  bool yielded = false;
+  bool compensated = false;
+
+  void sum_up() {
+    for (size_t i = nodes.size(); i-- > 1;) {
+      nodes[i].total += nodes[i].self;
+      nodes[nodes[i].parent].total += nodes[i].total;
+    }
+  }
+};
+
+class TreeTable {
+ public:
+  TreeTable(const Report& report, const ViewTree& tree, size_t rows)
+      : report_(report), tree_(tree), children_(tree.nodes.size()), shown_(choose(rows)) {
+    for (uint32_t i = 1; i < tree.nodes.size(); i++) children_[tree.nodes[i].parent].push_back(i);
+  }
+
+  // Adds rows to a table that has the columns of columns(), behind those of `first`.
+  void fill(Table& table, const std::vector<Cell>& first = {});
+  void columns(Table& table) const;
+
+ private:
+  std::vector<bool> choose(size_t rows) const;
+  void row(Table& table, const std::vector<Cell>& first, uint32_t node, uint32_t depth) const;
+  uint64_t weight(uint32_t i) const { return tree_.nodes[i].total + tree_.nodes[i].yielded; }
+
+  const Report& report_;
+  const ViewTree& tree_;
+  std::vector<std::vector<uint32_t>> children_;
+  std::vector<bool> shown_;
+};
+
+std::vector<bool> TreeTable::choose(size_t rows) const {
+  const size_t n = tree_.nodes.size();
+  std::vector<bool> shown(n, true);
+  if (rows == 0 || n - 1 <= rows) return shown;
+  std::vector<uint32_t> order;
+  for (uint32_t i = 1; i < n; i++) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return tree_.nodes[a].total > tree_.nodes[b].total;
+  });
+  shown.assign(n, false);
+  for (size_t i = 0; i < rows; i++)
+    for (uint32_t at = order[i]; at && !shown[at]; at = tree_.nodes[at].parent) shown[at] = true;
+  return shown;
+}
+
+void TreeTable::columns(Table& t) const {
+  t.columns.push_back({"node", "node", false, Column::kDataOnly});
+  t.columns.push_back({"parent", "parent", false, Column::kDataOnly});
+  t.columns.push_back({"depth", "depth", false, Column::kDataOnly});
+  t.columns.push_back({"calls", "calls"});
+  t.columns.push_back({"total_ns", "total"});
+  t.columns.push_back({"self_ns", "self"});
+  if (tree_.compensated) {
+    t.columns.push_back({"total_corrected_ns", "total'"});
+    t.columns.push_back({"self_corrected_ns", "self'"});
+    t.columns.push_back({"rough", ""});
+  }
+  if (tree_.yielded) t.columns.push_back({"yielded_ns", "[yielded]"});
+  t.columns.push_back({"total_share", "total %"});
+  t.columns.push_back({"function", "function", true, Column::kTextOnly});
+  for (const char* key : {"name", "chunk", "line", "kind"})
+    t.columns.push_back({key, key, true, Column::kDataOnly});
+}
+
+void TreeTable::row(Table& t, const std::vector<Cell>& first, uint32_t i, uint32_t depth) const {
+  const TreeNode& n = tree_.nodes[i];
+  const ReportFunction& f = report_.functions[n.function];
+  auto& row = t.rows.emplace_back(first);
+  row.push_back(Cell::of_count(i));
+  row.push_back(Cell::of_count(n.parent));
+  row.push_back(Cell::of_count(depth));
+  row.push_back(Cell::of_count(n.calls));
+  row.push_back(Cell::of_time(n.total));
+  row.push_back(Cell::of_time(n.self));
+  if (tree_.compensated) {
+    row.push_back(Cell::of_time(n.corrected.total_ns));
+    row.push_back(Cell::of_time(n.corrected.self_ns));
+    row.push_back(Cell::of_text(n.corrected.rough ? "!" : ""));
+  }
+  if (tree_.yielded) row.push_back(Cell::of_time(n.yielded));
+  double share =
+      tree_.whole ? 100 * static_cast<double>(n.total) / static_cast<double>(tree_.whole) : 0;
+  row.push_back(Cell::of_percent(share));
+  // Deep recursion does not push names out of the window.
+  std::string indent(2 * std::min<size_t>(depth - 1, 30), ' ');
+  if (depth > 31) indent += "[" + std::to_string(depth) + "] ";
+  row.push_back(Cell::of_text(indent + full_name(f)));
+  row.push_back(Cell::of_text(display_name(f)));
+  row.push_back(Cell::of_text(f.chunk));
+  row.push_back(Cell::of_count(f.line));
+  row.push_back(Cell::of_text(f.kind));
+}
+
+// Depth first, greatest first.
+void TreeTable::fill(Table& table, const std::vector<Cell>& first) {
+  for (auto& list : children_)
+    std::stable_sort(list.begin(), list.end(),
+                     [&](uint32_t a, uint32_t b) { return weight(a) < weight(b); });
+  std::vector<std::pair<uint32_t, uint32_t>> stack;  // Node and depth.
+  for (uint32_t child : children_[0]) stack.emplace_back(child, 1);
+  size_t hidden = 0;
+  while (!stack.empty()) {
+    auto [node, depth] = stack.back();
+    stack.pop_back();
+    if (!shown_[node]) {
+      hidden++;
+      continue;
+    }
+    row(table, first, node, depth);
+    for (uint32_t child : children_[node]) stack.emplace_back(child, depth + 1);
+  }
+  if (hidden)
+    table.notes.push_back(format_count(hidden) + " smaller branches: --limit 0 shows all");
+}
+
+size_t rows_of(const ViewOptions& o) {
+  return o.limit == ViewOptions().limit ? kDefaultRows : o.limit;
+}
+
+Table make_table(const Report& report, const ViewTree& tree, const ViewOptions& options,
+                 const std::string& name, const std::string& of) {
+  Table t;
+  t.name = name;
+  std::vector<Cell> first;
+  if (!of.empty()) {
+    t.heading = (name == "callers" ? "callers of " : "callees of ") + of;
+    t.columns.push_back({"of", "of", true, Column::kDataOnly});
+    first.push_back(Cell::of_text(of));
+  }
+  TreeTable table(report, tree, rows_of(options));
+  table.columns(t);
+  table.fill(t, first);
+  return t;
+}
+
+// For each node whether its function is chosen, and whether one further out is, too.
+std::vector<bool> nodes_inside(const CallTree& tree, const std::vector<bool>& chosen) {
+  std::vector<bool> inside(tree.size());
+  for (uint32_t i = 1; i < tree.size(); i++) {
+    uint32_t parent = tree[i].parent;
+    inside[i] = inside[parent] || (parent && chosen[tree[parent].function]);
+  }
+  return inside;
+}
+
+ViewTree from_call_tree(const CallTree& sums, const std::vector<uint64_t>& totals, uint64_t whole) {
+  ViewTree out;
+  out.whole = whole;
+  out.nodes.resize(sums.size());
+  for (uint32_t i = 1; i < sums.size(); i++)
+    out.nodes[i] = {
+        sums[i].parent, sums[i].function, sums[i].calls, sums[i].self, totals[i], 0, {}};
+  return out;
+}
+
+}  // namespace
+
+Table tree_view(const Report& report, const ViewOptions& options) {
+  ViewTree tree = from_call_tree(report.tree, inclusive_ns(report.tree), report.self_ns);
+  tree.yielded = options.yielded;
+  tree.compensated = options.compensate;
+  Compensation corrected;
+  if (options.compensate) corrected = compensate(report);
+  for (uint32_t i = 1; i < report.tree.size(); i++) {
+    if (options.yielded) tree.nodes[i].yielded = report.node_yielded_ns[i];
+    if (options.compensate) tree.nodes[i].corrected = corrected.nodes[i];
+  }
+  return make_table(report, tree, options, "tree", "");
+}
+
+Table callers_view(const Report& report, const ViewOptions& options, const std::string& fn) {
+  auto chosen = chosen_functions(report, fn);
+  const CallTree& tree = report.tree;
+  auto inside = nodes_inside(tree, chosen);
+  auto inclusive = inclusive_ns(tree);
+  CallTree turned;
+  std::vector<uint64_t> totals(1);
+  for (uint32_t i = 1; i < tree.size(); i++) {
+    if (!chosen[tree[i].function]) continue;
+    uint32_t at = 0;
+    for (uint32_t up = i; up; up = tree[up].parent) {
+      at = turned.enter(at, tree[up].function);
+      totals.resize(turned.size());
+      turned[at].calls += tree[i].calls;
+      turned[at].self += tree[i].self;
+      if (!inside[i]) totals[at] += inclusive[i];  // Else it is in the outer call's already.
+    }
+  }
+  return make_table(report, from_call_tree(turned, totals, report.self_ns), options, "callers", fn);
+}
+
+Table callees_view(const Report& report, const ViewOptions& options, const std::string& fn) {
+  auto chosen = chosen_functions(report, fn);
+  const CallTree& tree = report.tree;
+  auto inside = nodes_inside(tree, chosen);
+  CallTree merged;
+  std::vector<uint32_t> place(tree.size());
+  for (uint32_t i = 1; i < tree.size(); i++) {
+    if (!inside[i] && !chosen[tree[i].function]) continue;
+    place[i] = merged.enter(inside[i] ? place[tree[i].parent] : 0, tree[i].function);
+    merged[place[i]].calls += tree[i].calls;
+    merged[place[i]].self += tree[i].self;
+  }
+  auto view = from_call_tree(merged, inclusive_ns(merged), report.self_ns);
+  return make_table(report, view, options, "callees", fn);
+}
+
+std::vector<Table> slow_views(const Report& report, const ViewOptions& options) {
+  auto length = [&](const ReportSlowCall& c) { return options.wall ? c.wall_ns : c.running_ns; };
+  std::vector<const ReportSlowCall*> calls;
+  for (const auto& call : report.slow) calls.push_back(&call);
+  std::stable_sort(calls.begin(), calls.end(),
+                   [&](auto* a, auto* b) { return length(*a) > length(*b); });
+  if (options.slow_limit && calls.size() > options.slow_limit) calls.resize(options.slow_limit);
+  std::vector<Table> out;
+  for (const ReportSlowCall* call : calls) {
+    Table t;
+    t.name = "slow";
+    const ReportFile& file = report.files[call->file];
+    t.heading = full_name(report.functions[call->nodes[0].function]) + " at " +
+                format_moment(call->at_ns, file.start_real_ns) + ": running " +
+                format_time(call->running_ns) + ", wall " + format_time(call->wall_ns) +
+                ", state " + std::to_string(call->state) + ", coroutine " +
+                std::to_string(call->coroutine) + ", thread " + std::to_string(call->thread);
+    if (report.files.size() > 1) t.heading += ", " + file.path;
+    std::vector<Cell> first;
+    auto add = [&](const char* key, Cell cell) {
+      t.columns.push_back({key, key, true, Column::kDataOnly});
+      first.push_back(std::move(cell));
+    };
+    add("call", Cell::of_count(out.size() + 1));
+    add("file", Cell::of_text(file.path));
+    add("at_ns", Cell::of_time(call->at_ns));
+    add("running_ns", Cell::of_time(call->running_ns));
+    add("wall_ns", Cell::of_time(call->wall_ns));
+    add("state", Cell::of_count(call->state));
+    add("coroutine", Cell::of_count(call->coroutine));
+    add("thread", Cell::of_count(call->thread));
+    ViewTree tree;
+    tree.yielded = call->wall_ns > call->running_ns;
+    for (const SlowNode& n : call->nodes) {
+      // The call itself is node 1, below the root.
+      uint32_t parent = tree.nodes.size() == 1 ? 0 : n.parent + 1;
+      tree.nodes.push_back({parent, n.function, n.calls, n.self, 0, n.suspended, {}});
+    }
+    tree.sum_up();
+    tree.whole = tree.nodes[1].total;
+    tree.yielded = true;
+    TreeTable table(report, tree, rows_of(options));
+    table.columns(t);
+    table.fill(t, first);
+    out.push_back(std::move(t));
+  }
+  Table last;
+  last.name = "slow";
+  last.notes.push_back(format_count(report.slow_found) + " such calls, " +
+                       format_count(out.size()) + " shown" +
+                       (out.size() < report.slow_found ? ": --limit N shows more" : ""));
+  last.drawn = true;
+  out.push_back(std::move(last));
+  return out;
+}
+
+}  // namespace luatrace

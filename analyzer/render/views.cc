@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/render/views.h"
+
+#include <algorithm>
+
+#include "analyzer/aggregate/compensate.h"
+#include "analyzer/render/format.h"
+
+namespace luatrace {
+namespace {
+
+std::vector<Field> fields_of(const ViewOptions& options) {
+  if (!options.fields.empty()) return options.fields;
+  return parse_fields(options.report ? "calls,total,self,share,avg,p50,p99,max"
+                                     : "calls,total,self,share,avg,min,max");
+}
+
+Column column_of(const Field& field) {
+  std::string key = field.kind == Field::kShare ? "self_share" : field.name;
+  if (field.is_time()) key += "_ns";
+  return {key, field.kind == Field::kShare ? "self %" : field.name};
+}
+
+Cell cell_of(const Field& field, const ReportFunction& f, const Report& report) {
+  auto value = value_of(field, f, report);
+  if (!value) return {};
+  if (field.kind == Field::kShare) return Cell::of_percent(*value);
+  auto n = static_cast<uint64_t>(*value);
+  return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
+}
+
+}  // namespace
+
+bool ViewOptions::needs_histogram() const {
+  bool needs = (report && fields.empty()) || !hist.empty();
+  for (const Field& field : fields) needs |= field.needs_histogram();
+  auto key = find_field(sort);
+  return needs || (key && key->needs_histogram());
+}
+
+std::string full_name(const ReportFunction& f) {
+  std::string name = display_name(f), place = display_place(f);
+  return place.empty() || place == name ? name : name + "  (" + place + ')';
+}
+
+void limit_rows(Table& table, size_t limit) {
+  if (limit == 0 || table.rows.size() <= limit) return;
+  size_t more = table.rows.size() - limit;
+  table.rows.resize(limit);
+  table.notes.push_back(format_count(more) + " more: --limit 0 shows all");
+}
+
+std::vector<bool> chosen_functions(const Report& report, const std::string& pattern) {
+  FunctionPattern wanted(pattern);
+  std::vector<bool> chosen(report.functions.size());
+  bool any = false;
+  for (size_t i = 1; i < chosen.size(); i++) any |= chosen[i] = wanted.matches(report.functions[i]);
+  if (!any) throw UsageError("no function of the trace fits '" + pattern + "'");
+  return chosen;
+}
+
+Table report_view(const Report& report, const ViewOptions& options) {
+  Table t;
+  t.name = "report";
+  auto fields = fields_of(options);
+  for (const Field& field : fields) t.columns.push_back(column_of(field));
+  if (options.compensate) {
+    t.columns.push_back({"total_corrected_ns", "total'"});
+    t.columns.push_back({"self_corrected_ns", "self'"});
+    t.columns.push_back({"rough", ""});
+  }
+  t.columns.push_back({"function", report.grouped ? "group" : "function", true, Column::kTextOnly});
+  for (const char* key : {"name", "chunk", "line", "kind"})
+    t.columns.push_back({key, key, true, Column::kDataOnly});
+  Compensation corrected;
+  if (options.compensate) corrected = compensate(report);
+  for (uint32_t i : sorted_functions(report, options.sort)) {
+    const ReportFunction& f = report.functions[i];
+    auto& row = t.rows.emplace_back();
+    for (const Field& field : fields) row.push_back(cell_of(field, f, report));
+    if (options.compensate) {
+      const Corrected& c = corrected.functions[i];
+      row.push_back(Cell::of_time(c.total_ns));
+      row.push_back(Cell::of_time(c.self_ns));
+      row.push_back(Cell::of_text(c.rough ? "!" : ""));
+    }
+    for (const auto& text : {full_name(f), display_name(f), f.chunk})
+      row.push_back(Cell::of_text(text));
+    row.push_back(Cell::of_count(f.line));
+    row.push_back(Cell::of_text(f.kind));
+  }
+  limit_rows(t, options.limit);
+  if (options.compensate)
+    t.notes.push_back("' without the cost of recording; !: more than 30 % of it, so rough");
+  return t;
+}
+
+std::vector<Table> make_views(const Report& report, const ViewOptions& o) {
+  std::vector<Table> out;
+  auto add = [&](std::vector<Table> more) {
+    for (auto& table : more) out.push_back(std::move(table));
+  };
+  if (o.info) out.push_back(info_view(report));
+  if (o.report) out.push_back(report_view(report, o));
+  if (o.tree) out.push_back(tree_view(report, o));
+  for (const auto& fn : o.callers) out.push_back(callers_view(report, o, fn));
+  for (const auto& fn : o.callees) out.push_back(callees_view(report, o, fn));
+  for (const auto& fn : o.hist) out.push_back(hist_view(report, o, fn));
+  if (!o.slow.empty()) add(slow_views(report, o));
+  if (o.coroutines) add(coroutine_views(report, o));
+  if (o.threads) out.push_back(thread_view(report, o));
+  if (o.timeline) add(timeline_views(report, o));
+  return out;
+}
+
+}  // namespace luatrace

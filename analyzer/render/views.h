@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The views: from the report to tables. Which ones, and how they are cut, is in ViewOptions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/aggregate/fields.h"
+#include "analyzer/aggregate/pattern.h"
+#include "analyzer/render/table.h"
+
+namespace luatrace {
+
+struct ViewOptions {
+  bool report = false, tree = false, coroutines = false, threads = false, timeline = false,
+       info = false;
+  std::vector<std::string> callers, callees, hist, slow;  // FN
+  uint64_t over_ns = 0;
+  bool wall = false;  // --slow by wall time.
+  std::vector<Field> fields;
+  std::string sort = "self";
+  bool sort_given = false;
+  size_t limit = 20;      // Rows; 0: all.
+  size_t slow_limit = 5;  // Calls.
+  bool yielded = false;   // Show suspended time in trees.
+  bool compensate = false;
+  bool normalize = false;  // --diff
+  TextStyle style;
+
+  bool any() const {
+    return report || tree || coroutines || threads || timeline || info || !callers.empty() ||
+           !callees.empty() || !hist.empty() || !slow.empty();
+  }
+  bool needs_histogram() const;
+};
+
+// Tables of every view that was asked for, in a fixed order. Throws UsageError if a function that
+// was named does not occur.
+std::vector<Table> make_views(const Report& report, const ViewOptions& options);
+
+Table report_view(const Report& report, const ViewOptions& options);
+Table tree_view(const Report& report, const ViewOptions& options);
+Table callers_view(const Report& report, const ViewOptions& options, const std::string& function);
+Table callees_view(const Report& report, const ViewOptions& options, const std::string& function);
+Table hist_view(const Report& report, const ViewOptions& options, const std::string& function);
+std::vector<Table> slow_views(const Report& report, const ViewOptions& options);
+std::vector<Table> coroutine_views(const Report& report, const ViewOptions& options);
+Table thread_view(const Report& report, const ViewOptions& options);
+std::vector<Table> timeline_views(const Report& report, const ViewOptions& options);
+Table info_view(const Report& report);
+
+// With --diff: the report of differences unless only --tree was asked for, and the tree of them.
+std::vector<Table> make_diff_views(const Report& before, const Report& after,
+                                   const ViewOptions& options);
+
+// For the views themselves: "work (co.lua:3)", unescaped.
+std::string full_name(const ReportFunction& f);
+// Cuts the rows at options.limit and says so.
+void limit_rows(Table& table, size_t limit);
+// Functions that fit the pattern. Throws UsageError if there is none.
+std::vector<bool> chosen_functions(const Report& report, const std::string& pattern);
+
+}  // namespace luatrace

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/symbols/debug_files.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <array>
+
+namespace luatrace {
+namespace {
+
+// CRC-32 as .gnu_debuglink has it, which is zlib's.
+bool has_checksum(int fd, uint32_t wanted) {
+  std::array<unsigned char, 65536> buffer;
+  uLong sum = crc32(0, nullptr, 0);
+  off_t at = 0;
+  for (ssize_t n; (n = pread(fd, buffer.data(), buffer.size(), at)) > 0; at += n)
+    sum = crc32(sum, buffer.data(), static_cast<uInt>(n));
+  return sum == wanted;
+}
+
+std::string build_id_of_file(int fd) {
+  elf_version(EV_CURRENT);
+  Elf* elf = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
+  std::string id = elf ? build_id_of(elf) : "";
+  elf_end(elf);
+  return id;
+}
+
+// The path if the file there is the one wanted. A build-id decides; without one the checksum.
+OpenFile take(const std::string& path, const std::string& build_id, const uint32_t* checksum) {
+  OpenFile file = open_regular(path);
+  if (file.fd < 0) return file;
+  bool good = build_id.empty() ? checksum && has_checksum(file.fd, *checksum)
+                               : build_id_of_file(file.fd) == build_id;
+  if (good) return file;
+  close(file.fd);
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> SymbolPaths::debug_folders() const {
+  std::vector<std::string> all = debug_dirs;
+  all.push_back(sysroot + "/usr/lib/debug");
+  return all;
+}
+
+OpenFile open_regular(const std::string& path) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat st;
+  if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+    close(fd);
+    fd = -1;
+  }
+  return {fd, path};
+}
+
+std::string build_id_of(Elf* elf) {
+  const void* id = nullptr;
+  ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
+  return size > 0 ? std::string(static_cast<const char*>(id), static_cast<size_t>(size)) : "";
+}
+
+std::string hex_text(const std::string& bytes) {
+  static const char digits[] = "0123456789abcdef";
+  std::string out;
+  for (char c : bytes) {
+    auto byte = static_cast<unsigned char>(c);
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
+
+OpenFile find_by_build_id(const SymbolPaths& paths, const std::string& build_id, bool debug) {
+  if (build_id.size() < 2) return {};
+  const std::string hex = hex_text(build_id);
+  const std::string place =
+      "/.build-id/" + hex.substr(0, 2) + '/' + hex.substr(2) + (debug ? ".debug" : "");
+  for (const auto& folder : paths.debug_folders())
+    if (OpenFile file = take(folder + place, build_id, nullptr); file.fd >= 0) return file;
+  return {};
+}
+
+OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string& recorded) {
+  GElf_Word checksum = 0;
+  const char* link = dwelf_elf_gnu_debuglink(elf, &checksum);
+  if (!link || !*link || std::string(link).find('/') != std::string::npos) return {};
+  const std::string folder = recorded.substr(0, recorded.rfind('/') + 1);
+  std::vector<std::string> places = {paths.sysroot + folder, paths.sysroot + folder + ".debug/"};
+  for (const auto& debug : paths.debug_folders()) {
+    places.push_back(debug + folder);
+    places.push_back(debug + '/');
+  }
+  const std::string id = build_id_of(elf);
+  for (const auto& place : places) {
+    if (place + link == paths.sysroot + recorded) continue;  // The file itself.
+    if (OpenFile file = take(place + link, id, &checksum); file.fd >= 0) return file;
+  }
+  return {};
+}
+
+}  // namespace luatrace

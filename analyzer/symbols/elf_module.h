@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// One ELF file of a traced program, opened once through libdwfl at address 0: from places in the
+// file to names, by its symbol tables, its own debug information or that of a separate file.
+//
+// Invariant: what is used has the build-id that was recorded (if one was). A file that is gone is
+// stood in for by the one with the same build-id in the debug folders, if there is one.
+#pragma once
+
+#include <elfutils/libdwfl.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/decode/model.h"
+#include "analyzer/symbols/debug_files.h"
+
+namespace luatrace {
+
+// A frame of source code: a function, or one that was inlined into the next.
+struct SourceFrame {
+  std::string function;
+  std::string file;  // "" if unknown.
+  int line = 0;      // Of the code, in the innermost one; of the inlined call in the others.
+};
+
+// Where the file was when it was mapped.
+std::string path_of(const MapInfo& map);
+
+class ElfModule {
+ public:
+  ElfModule(const SymbolPaths& paths, const MapInfo& map);
+  ~ElfModule();
+  ElfModule(const ElfModule&) = delete;
+  ElfModule& operator=(const ElfModule&) = delete;
+
+  // Why it cannot name anything; "" if it can.
+  const std::string& problem() const { return problem_; }
+
+  // Name of the function at this address of the program, "" if there is none. `map` is a mapping of
+  // this file around the address.
+  std::string name(const MapInfo& map, uint64_t address) const;
+  // The frames there, innermost first: more than one where functions were inlined. Empty without
+  // debug information.
+  std::vector<SourceFrame> frames(const MapInfo& map, uint64_t address) const;
+
+  // For libdwfl's callback.
+  int find_debug_file(Elf* elf, char** found) const;
+
+ private:
+  bool open(const std::string& path, int fd);
+  void open_stand_in();
+  void read_segments();
+  bool module_address(const MapInfo& map, uint64_t address, uint64_t& out) const;
+  std::string debug_name(uint64_t address) const;
+
+  struct Segment {
+    uint64_t offset, size, address;
+  };
+  const SymbolPaths& paths_;
+  const std::string recorded_;  // Path as recorded.
+  const std::string build_id_;
+  Dwfl* dwfl_ = nullptr;
+  Dwfl_Module* module_ = nullptr;
+  uint64_t bias_ = 0;
+  std::vector<Segment> segments_;  // Of the file.
+  uint64_t code_ = 0;              // Page of its executable segment, ...
+  bool by_code_ = false;           // ... used when the file has no code: debug information alone.
+  std::string problem_;
+};
+
+}  // namespace luatrace

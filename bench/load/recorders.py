@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""The three ways to trace a running process. Each is started for a process id,
+is known to be attached when the target's switches say so, and ends on SIGINT."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+from server import ROOT, Missing, Wrong, wait_until
+
+
+class Recorder:
+    """One recording. `output` is a file name; a kept one is read by events()."""
+    seconds_to_attach = 10.0
+
+    def __init__(self, build, server, output):
+        self.server, self.output = server, output
+        self.before = server.switches()
+        self.errors = open(server.scratch / f"{self.via}.err", "w+")
+        self.process = subprocess.Popen(self.command(build, server.pid, output), stdin=subprocess.DEVNULL,
+                                        stdout=self.errors, stderr=subprocess.STDOUT)
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read()[-2000:]
+
+    def wait_attached(self):
+        def attached():
+            if self.process.poll() is not None:
+                raise Wrong(f"{self.via}: ended with status {self.process.returncode}: {self.said()}")
+            return self.is_attached(self.server.switches())
+        wait_until(attached, f"{self.via} to attach", self.seconds_to_attach)
+
+    def is_attached(self, switches):
+        return switches[0] > self.before[0]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.wait()
+
+    def wait(self):
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Wrong(f"{self.via}: does not end within 30 s of SIGINT: {self.said()}")
+        if self.process.returncode not in (0, -signal.SIGINT):
+            raise Wrong(f"{self.via}: status {self.process.returncode}: {self.said()}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.kill()
+        self.errors.close()
+
+    def events(self):
+        """What the recorder said that it recorded."""
+        found = re.search(r"([\d,]+) events", self.said())
+        return int(found[1].replace(",", "")) if found else 0
+
+
+class Direct(Recorder):
+    via = "direct"
+
+    def command(self, build, pid, output):
+        return [build / "bin/luatrace-record", "--via", self.via, "-p", str(pid), "-o", output]
+
+    def is_attached(self, switches):
+        return switches[1] != 0
+
+
+class Bpf(Direct):
+    via = "bpf"
+
+    def is_attached(self, switches):
+        return switches[0] > self.before[0]
+
+
+class Bpftrace(Recorder):
+    via = "bpftrace"
+    seconds_to_attach = 30.0
+
+    def command(self, build, pid, output):
+        script = ROOT / "probes/lua-calls.bt"
+        if not script.exists():
+            raise Missing("probes/lua-calls.bt is not there")
+        return ["bpftrace", "-p", str(pid), "-o", output, script]
+
+    def events(self):
+        """A line or more per event: at least that something is there."""
+        return os.stat(self.output).st_size if os.path.isfile(self.output) else 1
+
+
+KINDS = {kind.via: kind for kind in (Direct, Bpf, Bpftrace)}
+
+
+def check_usable(via, build):
+    """Raises Missing with the reason if this machine cannot record that way."""
+    if via == "bpftrace" and not shutil.which("bpftrace"):
+        raise Missing("bpftrace is not installed (apt-get install bpftrace)")
+    if via != "direct" and os.getuid() != 0:
+        raise Missing("probes of the kernel need root")
+    if via != "bpftrace":
+        recorder = build / "bin/luatrace-record"
+        if not recorder.exists():
+            raise Missing(f"{recorder} is not built (scripts/build)")
+        text = subprocess.run([recorder, "--help"], capture_output=True, text=True).stdout
+        if "--via" not in text:
+            raise Missing("luatrace-record has no --via")

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// --via bpf: the kernel tells of every hit of the tracepoints; nothing is written into the process
+// but what the kernel writes (sites, semaphore), and the kernel takes it back however we end.
+//
+// The session's thread attaches and asks; everything that touches the Source happens in jobs of the
+// drainer, one after the other.
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "recorder/backend.h"
+#include "recorder/bpf/source.h"
+#include "recorder/bpf/wake.h"
+#include "recorder/clock.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace bpf {
+namespace {
+
+constexpr int kPauseMs = 5;            // between looks: 64 MB are full after 0.3 s at the earliest
+constexpr uint64_t kBusy = 65536;      // records in one look: more is to be expected at once
+constexpr uint64_t kRing = 64u << 20;  // bytes
+constexpr uint64_t kSilence = 2'000'000'000;  // ns without an event that are worth a word
+
+Refusal refusal_of(Refused::Kind kind) {
+  switch (kind) {
+    case Refused::kNo:
+      return Refusal::kNone;
+    case Refused::kGone:
+      return Refusal::kNoProcess;
+    case Refused::kNoRight:
+      return Refusal::kNoRight;
+    case Refused::kNoLua:
+      return Refusal::kNoLuaJIT;
+    case Refused::kOther:
+      break;
+  }
+  return Refusal::kOther;
+}
+
+Settings settings_of(const Options& o) {
+  Settings s;
+  s.ring_bytes = o.ring_size != 0 ? o.ring_size : kRing;
+  if (o.bpf_site == "narrow") s.width = Width::kNarrow;
+  if (o.bpf_site == "wide") s.width = Width::kWide;
+  if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
+  if (o.bpf_link == "multi") s.mechanism = Mechanism::kMulti;
+  return s;
+}
+
+std::string means_text(const Means& m) {
+  std::string text = m.width == Width::kWide ? "wide sites" : "narrow sites";
+  if (m.kills_children && m.width == Width::kNarrow)
+    text += " (with wide ones this kernel would kill forked children)";
+  return text + (m.mechanism == Mechanism::kMulti ? ", one link" : ", a perf event for each");
+}
+
+}  // namespace
+
+class BpfBackend : public Backend {
+ public:
+  BpfBackend(const Options& options, BackendHost& host)
+      : options_(options), host_(host), source_(std::make_shared<Source>(settings_of(options))) {}
+
+  std::string begin() override;
+  Attached attach(pid_t pid) override;
+  bool holds(pid_t pid) override { return live_.contains(pid); }
+  void forget(pid_t pid) override;
+  int tend(uint64_t now) override;
+  void stop() override;
+  bool stopped() override { return stopped_; }
+  std::vector<std::string> remarks() override;
+  uint32_t clock() const override { return LT_CLOCK_MONOTONIC; }
+
+ private:
+  struct Live {
+    Waker waker;
+    uint64_t attached_ns;
+    bool began = false, complained = false;  // an event has come; it was said that none did
+  };
+  void look();
+  void news(uint64_t now);
+  void complain(pid_t pid, Live& live, uint64_t now);
+
+  const Options& options_;
+  BackendHost& host_;
+  std::shared_ptr<Source> source_;  // of the drainer's jobs
+  std::map<pid_t, Live> live_;
+  std::atomic<bool> looking_ = false, stopped_ = false;
+  std::atomic<uint64_t> records_ = 0;  // in the last look
+  // From the jobs to the session's thread.
+  std::mutex mutex_;
+  std::vector<pid_t> execs_;
+  std::map<pid_t, uint64_t> first_;  // ns after attaching
+  SourceTotals totals_;
+  bool shared_ = false, warned_ = false;
+};
+
+std::string BpfBackend::begin() {
+  if (!Program::not_built().empty())
+    return "--via bpf: this luatrace-record was built without it: " + Program::not_built();
+  for (const auto& [name, given] : {std::pair{"--include", !options_.include.empty()},
+                                    {"--exclude", !options_.exclude.empty()},
+                                    {"--c-functions", !options_.c_functions.empty()},
+                                    {"--max-depth", options_.max_depth != 0},
+                                    {"--block", options_.block}})
+    if (given) return std::string("--via bpf: there is no ") + name + "; --via direct has it";
+  return "";
+}
+
+Attached BpfBackend::attach(pid_t pid) {
+  Refused refused;
+  Means means;
+  Waker waker(pid);
+  waker.settle();
+  host_.drainer().call([&] {
+    refused = source_->add(pid);
+    means = source_->means();
+  });
+  if (refused) return {refusal_of(refused.kind), refused.why};
+  std::string why;
+  const auto output = host_.output_of(pid, why);
+  const uint32_t number = output != nullptr ? host_.process_number(pid, why) : 0;
+  if (number == 0) {
+    host_.drainer().call([&] { source_->remove(pid); });
+    return {Refusal::kOther, "is not recorded: " + why};
+  }
+  host_.drainer().call([&] { source_->begin(pid, output, number); });
+  live_.insert_or_assign(pid, Live{std::move(waker), monotonic_ns()});
+  host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + means_text(means));
+  if (means.kills_children && means.width == Width::kWide && !std::exchange(warned_, true))
+    say("--bpf-site wide: with this kernel, a child that the process forks dies of SIGSEGV when it "
+        "runs Lua");
+  return {};
+}
+
+void BpfBackend::forget(pid_t pid) {
+  if (live_.erase(pid) == 0) return;
+  host_.drainer().post([source = source_, pid] { source->remove(pid); });
+}
+
+// A job: passes on what has come, and leaves word for news().
+void BpfBackend::look() {
+  const uint64_t n = source_->drain();
+  const std::lock_guard lock(mutex_);
+  for (const pid_t pid : source_->take_execs()) execs_.push_back(pid);
+  for (const auto& [pid, ns] : source_->take_firsts()) first_[pid] = ns;
+  records_ = n;
+  looking_ = false;
+}
+
+void BpfBackend::news(uint64_t now) {
+  std::vector<pid_t> execs;
+  std::map<pid_t, uint64_t> first;
+  {
+    const std::lock_guard lock(mutex_);
+    execs.swap(execs_);
+    first.swap(first_);
+  }
+  for (const auto& [pid, ns] : first) {
+    const auto it = live_.find(pid);
+    if (it == live_.end()) continue;
+    it->second.began = true;
+    host_.first_event(pid, ns);
+  }
+  for (const pid_t pid : execs) {
+    std::string why;
+    const uint32_t number = host_.process_number(pid, why);
+    host_.drainer().post([source = source_, pid, number] { source->renumber(pid, number); });
+    const auto it = live_.find(pid);
+    if (it != live_.end()) it->second.waker = Waker(pid);
+  }
+  for (auto& [pid, live] : live_) {
+    live.waker.tend(now);
+    complain(pid, live, now);
+  }
+}
+
+// Once, if nothing has come for a while.
+void BpfBackend::complain(pid_t pid, Live& live, uint64_t now) {
+  if (live.began || live.complained || now < live.attached_ns + kSilence) return;
+  live.complained = true;
+  say("process " + std::to_string(pid) + ": " + live.waker.silence());
+}
+
+int BpfBackend::tend(uint64_t now) {
+  news(now);
+  if (!looking_.exchange(true)) host_.drainer().post([this] { look(); });
+  return records_ > kBusy ? 1 : kPauseMs;
+}
+
+void BpfBackend::stop() {
+  host_.drainer().post([this] {
+    source_->finish();
+    const std::lock_guard lock(mutex_);
+    totals_ = source_->totals();
+    shared_ = source_->means().shared;
+    stopped_ = true;
+  });
+}
+
+std::vector<std::string> BpfBackend::remarks() {
+  std::vector<std::string> all;
+  const std::lock_guard lock(mutex_);
+  host_.detail(grouped(totals_.hits) + " hits came, " + grouped(totals_.lost) + " were lost");
+  if (totals_.late_names > 0)
+    host_.detail(grouped(totals_.late_names) +
+                 " names were read late: BPF did not find them in memory");
+  if (totals_.unread_names > 0)
+    all.push_back(grouped(totals_.unread_names) +
+                  " names could not be read: the process had ended, or their memory was gone");
+  if (shared_)
+    all.push_back(
+        "another tool had its probes at the same places: the first events before all of "
+        "ours were there are incomplete");
+  return all;
+}
+
+}  // namespace bpf
+
+std::unique_ptr<Backend> make_bpf_backend(const Options& options, BackendHost& host) {
+  return std::make_unique<bpf::BpfBackend>(options, host);
+}
+
+}  // namespace luatrace

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// LuaJITs mapped in a process; see mapped.h.
+#include "recorder/bpf/mapped.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <set>
+
+#include "recorder/maps.h"
+#include "recorder/process.h"
+
+namespace luatrace::bpf {
+namespace {
+
+// Through map_files, which is the mapped file itself; else by its path as the process sees it,
+// which needs less privilege but may be another file by now.
+int open_mapped(pid_t pid, const Mapping& m) {
+  char range[64];
+  std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, m.start, m.end);
+  const std::string proc = "/proc/" + std::to_string(pid);
+  const int fd = open((proc + "/map_files/" + range).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd >= 0) return fd;
+  return open((proc + "/root" + m.path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+}  // namespace
+
+LuaFile::~LuaFile() {
+  close(fd_);
+}
+
+const MappedFiles::Known& MappedFiles::read(int fd, const std::string& name, uint64_t device,
+                                            uint64_t inode) {
+  const auto [it, fresh] = known_.try_emplace({device, inode});
+  Known& known = it->second;
+  if (!fresh) return close(fd), known;
+  ProbedFile probed;
+  std::string why;
+  const Probed result = read_probed_file(fd, probed, why);
+  if (result == Probed::kYes) {
+    known.file = std::make_shared<LuaFile>(fd, name, probed);
+    return known;
+  }
+  if (result == Probed::kBad) known.problem = name + ": " + why;
+  close(fd);
+  return known;
+}
+
+MappedLua MappedFiles::look(pid_t pid) {
+  MappedLua found;
+  std::set<std::pair<std::string, uint64_t>> seen;
+  const std::string text = read_proc(pid, "maps", 8u << 20);
+  found.readable = !text.empty();
+  for (const Mapping& m : parse_maps(text)) {
+    if (!m.executable || m.path.empty() || m.path[0] != '/' ||
+        !seen.emplace(m.device, m.inode).second)
+      continue;
+    const int fd = open_mapped(pid, m);
+    struct stat st {};
+    if (fd < 0) continue;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+      close(fd);
+      continue;
+    }
+    const Known& known = read(fd, m.path, st.st_dev, st.st_ino);
+    if (known.file) found.files.push_back(known.file);
+    if (!known.problem.empty()) found.problems.push_back(known.problem);
+  }
+  return found;
+}
+
+}  // namespace luatrace::bpf

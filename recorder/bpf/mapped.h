@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The LuaJITs that a process has mapped, whatever their files are called and wherever they are:
+// in a container, deleted, a library or the program itself.
+// Invariant: a file is read once per run, however many processes map it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recorder/bpf/probed_file.h"
+
+namespace luatrace::bpf {
+
+// A file with probes, held open: a path to it that the kernel can resolve stays good though the
+// container ends or the file is deleted.
+class LuaFile {
+ public:
+  LuaFile(int fd, std::string name, ProbedFile probed)
+      : fd_(fd), name_(std::move(name)), probed_(probed) {}
+  ~LuaFile();
+  LuaFile(const LuaFile&) = delete;
+  LuaFile& operator=(const LuaFile&) = delete;
+
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+  const std::string& name() const { return name_; }  // as its process calls it
+  const ProbedFile& probed() const { return probed_; }
+
+ private:
+  int fd_;
+  std::string name_;
+  ProbedFile probed_;
+};
+
+struct MappedLua {
+  std::vector<std::shared_ptr<LuaFile>> files;
+  std::vector<std::string> problems;  // of files that look like ours but cannot be used
+  bool readable = false;              // the process's mappings could be read
+};
+
+class MappedFiles {
+ public:
+  MappedLua look(pid_t pid);
+
+ private:
+  struct Known {
+    std::shared_ptr<LuaFile> file;
+    std::string problem;
+  };
+  const Known& read(int fd, const std::string& name, uint64_t device, uint64_t inode);
+
+  std::map<std::pair<uint64_t, uint64_t>, Known> known_;  // by device and inode
+};
+
+}  // namespace luatrace::bpf

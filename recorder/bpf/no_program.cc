@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Program, where the BPF program could not be built: everything fails and says why.
+#include <cerrno>
+
+#include "recorder/bpf/program.h"
+
+struct bpf_link {};
+struct luatrace_bpf {};
+struct ring_buffer {};
+
+namespace luatrace::bpf {
+
+Program::Program() = default;
+Program::~Program() = default;
+
+std::string Program::not_built() {
+  return LUATRACE_NO_BPF;
+}
+
+Failure Program::load(const ProbedFile&, Mechanism, uint64_t, uint32_t) {
+  return {ENOSYS, "this luatrace-record was built without BPF: " + not_built()};
+}
+
+Failure Program::attach(const LuaFile&, pid_t, uint32_t, Width, bool*) {
+  return {ENOSYS, "no BPF"};
+}
+
+Failure Program::attach_self_test(uint64_t, uint32_t) {
+  return {ENOSYS, "no BPF"};
+}
+
+void Program::detach(uint32_t) {}
+void Program::detach_all() {}
+
+uint64_t Program::consume(const Take&, uint64_t) {
+  return 0;
+}
+
+void Program::leftover_losses(uint32_t, const TakeLoss&) {}
+
+uint64_t Program::nowhere() const {
+  return 0;
+}
+
+}  // namespace luatrace::bpf

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Why BPF is refused; see privileges.h. Found out by looking, not by guessing from the errno alone:
+// the kernel says EPERM for a dozen reasons.
+#include "recorder/bpf/privileges.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "recorder/lua_image.h"
+#include "recorder/process.h"
+#include "recorder/text.h"
+
+namespace luatrace::bpf {
+namespace {
+
+constexpr int kSysAdmin = 21, kPerfmon = 38, kBpf = 39;
+
+std::string first_word(const char* path) {
+  std::ifstream in(path);
+  std::string word;
+  in >> word;
+  return word;
+}
+
+// Effective capabilities of this process.
+uint64_t capabilities() {
+  const std::string status = read_proc(getpid(), "status", 65536);
+  const size_t at = status.find("CapEff:");
+  return at == status.npos ? 0 : std::strtoull(status.c_str() + at + 7, nullptr, 16);
+}
+
+bool has_capability(int number) {
+  return (capabilities() >> number & 1) != 0;
+}
+
+// The lockdown that is chosen is in brackets: "none [integrity] confidentiality".
+std::string lockdown() {
+  std::ifstream in("/sys/kernel/security/lockdown");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const size_t from = text.find('['), to = text.find(']');
+  return from == text.npos || to == text.npos ? "" : text.substr(from + 1, to - from - 1);
+}
+
+bool kernel_older_than(int major, int minor) {
+  utsname u{};
+  int a = 0, b = 0;
+  if (uname(&u) != 0 || std::sscanf(u.release, "%d.%d", &a, &b) != 2) return false;
+  return a < major || (a == major && b < minor);
+}
+
+}  // namespace
+
+std::vector<std::string> missing_for_bpf() {
+  std::vector<std::string> all;
+  if (!has_capability(kSysAdmin))
+    all.push_back(
+        "the capability CAP_SYS_ADMIN is missing" +
+        std::string(has_capability(kBpf) && has_capability(kPerfmon)
+                        ? " (CAP_BPF and CAP_PERFMON are not enough: events would not arrive)"
+                        : "") +
+        ": run as root; in a container with --privileged");
+  if (kernel_older_than(5, 15)) all.push_back("the kernel is older than Linux 5.15");
+  if (first_word("/sys/bus/event_source/devices/uprobe/type").empty())
+    all.push_back(
+        access("/sys/bus/event_source", F_OK) != 0
+            ? "/sys is not mounted here"
+            : "the kernel has no uprobes for perf events (CONFIG_UPROBE_EVENTS is not set)");
+  if (lockdown() == "confidentiality")
+    all.push_back("the kernel is locked down (confidentiality): no BPF program may read memory");
+  return all;
+}
+
+Refused explain(const Failure& failure) {
+  std::string text = failure.text;
+  if (failure.error == ESRCH) return {Refused::kGone, "does not exist any more"};
+  if (!Program::not_built().empty()) return {Refused::kOther, text};
+  for (const std::string& line : missing_for_bpf()) text += "; " + line;
+  const bool right = failure.error == EPERM || failure.error == EACCES;
+  return {right ? Refused::kNoRight : Refused::kOther, text};
+}
+
+Refused nothing_to_attach(pid_t pid, const MappedLua& lua) {
+  if (process_is_gone(pid)) return {Refused::kGone, "does not exist any more"};
+  if (!lua.readable) {
+    std::string text = "cannot be looked at: its memory map is not readable";
+    for (const std::string& line : missing_for_bpf()) text += "; " + line;
+    return {Refused::kNoRight, text};
+  }
+  if (!lua.problems.empty()) return {Refused::kNoLua, "cannot be recorded: " + lua.problems[0]};
+  return {Refused::kNoLua, explain_no_lua(pid, find_lua(pid))};
+}
+
+}  // namespace luatrace::bpf

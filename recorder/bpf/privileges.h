@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What is missing when something of `--via bpf` is refused, in words that help.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "recorder/bpf/mapped.h"
+#include "recorder/bpf/program.h"
+#include "recorder/bpf/source.h"
+
+namespace luatrace::bpf {
+
+// The failure, then what this process or this kernel lacks, as far as that can be seen.
+Refused explain(const Failure& failure);
+
+// What is missing here for certain, before anything is tried: capabilities, kernel features,
+// settings. Each one line.
+std::vector<std::string> missing_for_bpf();
+
+// Why there is nothing to attach to in a process.
+Refused nothing_to_attach(pid_t pid, const MappedLua& lua);
+
+}  // namespace luatrace::bpf

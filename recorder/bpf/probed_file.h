@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The probe sites of a LuaJIT file (library or program), from its notes (.note.stapsdt).
+// Invariant: what is returned fits the BPF program: every site lies in the file, has the
+// instructions it should have, and its arguments are registers or constants that wire.h can say.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "recorder/bpf/wire.h"
+
+namespace luatrace::bpf {
+
+struct ProbeSite {
+  uint64_t offset = 0;  // of the one-byte nop, in the file; 0: this LuaJIT has no such probe
+  bool wide = false;    // a five-byte nop follows it
+  std::array<ltb_arg, LTB_NARGS> args{};
+};
+
+struct ProbedFile {
+  std::array<ProbeSite, LTB_NPROBES> sites;
+  uint64_t semaphore = 0;                     // offset in the file of luajit_usdt_control
+  uint32_t glref_offset = 0, glref_size = 0;  // of the pointer to the state in a lua_State
+
+  // May both be served by one loaded copy of the BPF program?
+  bool same_layout(const ProbedFile& other) const;
+};
+
+enum class Probed {
+  kYes,
+  kNo,  // no LuaJIT, or one without probes
+  kBad  // has probes that we cannot use: *why says what is wrong with them
+};
+
+// Reads the file behind the descriptor (not moved, not closed).
+Probed read_probed_file(int fd, ProbedFile& file, std::string& why);
+
+// "luajit" probe names in the order of wire.h.
+const std::array<const char*, LTB_NPROBES>& probe_names();
+
+// Parses the argument text of a note ("8@%rax -4@$-1"). False: something that wire.h cannot say.
+bool parse_site_args(std::string_view text, std::array<ltb_arg, LTB_NARGS>& args);
+
+}  // namespace luatrace::bpf

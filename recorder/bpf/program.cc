@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// The loaded BPF program; see program.h.
+#include "recorder/bpf/program.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "calls.skel.h"
+#include "recorder/text.h"
+
+namespace luatrace::bpf {
+namespace {
+
+constexpr uint64_t kInitialPidNamespace = 0xeffffffc;  // its inode
+
+// libbpf's own words are kept for the message if something fails.
+std::string libbpf_said;
+
+int keep_warning(libbpf_print_level level, const char* format, va_list values) {
+  char text[512];
+  if (level != LIBBPF_WARN || libbpf_said.size() > 2000) return 0;
+  std::vsnprintf(text, sizeof text, format, values);
+  libbpf_said += text;
+  return 0;
+}
+
+Failure failed(const std::string& what, int error) {
+  std::string text = "cannot " + what + ": " + errno_text(error);
+  const std::string said = printable(libbpf_said.substr(0, libbpf_said.find('\n')));
+  if (!said.empty()) text += " (" + said + ")";
+  return {error, text};
+}
+
+constexpr bpf_attach_type kUprobeMulti = static_cast<bpf_attach_type>(48);
+
+// union bpf_attr of BPF_LINK_CREATE for it; the system's <linux/bpf.h> may be older than the
+// kernel.
+struct LinkCreate {
+  uint32_t program, target, attach_type, flags;
+  uint64_t path, offsets, semaphores, cookies;
+  uint32_t count, multi_flags, pid, pad;
+};
+
+// The program of a kind of site, by itself.
+bpf_program* program_of(luatrace_bpf* s, size_t kind) {
+  if (kind == LTB_TEST) return s->progs.self_test;
+  bpf_program* const all[LTB_NPROBES] = {
+      s->progs.function_entry,   s->progs.function_return,  s->progs.function_tailcall,
+      s->progs.cfunction_entry,  s->progs.cfunction_return, s->progs.function_unwind,
+      s->progs.coroutine_create, s->progs.coroutine_resume, s->progs.coroutine_yield,
+      s->progs.coroutine_end,    s->progs.state_open,       s->progs.state_close,
+      s->progs.coroutine_stack};
+  return all[kind];
+}
+
+void fill_constants(luatrace_bpf* s, const ProbedFile& layout, uint32_t rings) {
+  for (size_t i = 0; i < LTB_NPROBES; i++)
+    std::memcpy(const_cast<ltb_arg*>(s->rodata->args[i]), layout.sites[i].args.data(),
+                sizeof s->rodata->args[i]);
+  s->rodata->glref_offset = layout.glref_offset;
+  s->rodata->glref_size = layout.glref_size;
+  s->rodata->nrings = rings;
+  struct stat st {};
+  if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != kInitialPidNamespace) {
+    s->rodata->pidns_dev = st.st_dev;
+    s->rodata->pidns_ino = st.st_ino;
+  }
+}
+
+void choose_programs(luatrace_bpf* s, Mechanism mechanism) {
+  const bool multi = mechanism == Mechanism::kMulti;
+  for (size_t i = 0; i < LTB_NPROBES; i++) bpf_program__set_autoload(program_of(s, i), !multi);
+  bpf_program__set_autoload(s->progs.self_test, !multi);
+  bpf_program__set_autoload(s->progs.any_probe, multi);
+  if (multi) bpf_program__set_expected_attach_type(s->progs.any_probe, kUprobeMulti);
+}
+
+}  // namespace
+
+Program::Program() = default;
+
+Program::~Program() {
+  detach_all();
+  if (reader_ != nullptr) ring_buffer__free(reader_);
+  for (const int fd : ring_fds_) close(fd);
+  if (skeleton_ != nullptr) luatrace_bpf__destroy(skeleton_);
+}
+
+std::string Program::not_built() {
+  return "";
+}
+
+Failure Program::load(const ProbedFile& layout, Mechanism mechanism, uint64_t ring_bytes,
+                      uint32_t rings) {
+  libbpf_said.clear();
+  libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+  libbpf_set_print(keep_warning);
+  layout_ = layout;
+  mechanism_ = mechanism;
+  rings = std::clamp<uint32_t>(rings, 1, LTB_RINGS);
+  skeleton_ = luatrace_bpf__open();
+  if (skeleton_ == nullptr) return failed("open the BPF program", errno);
+  fill_constants(skeleton_, layout, rings);
+  choose_programs(skeleton_, mechanism);
+  if (const int err = luatrace_bpf__load(skeleton_)) return failed("load the BPF program", -err);
+  if (Failure f = make_rings(ring_bytes, rings)) return f;
+  // Not there in some kernels: then an exec is noticed by the addresses alone.
+  skeleton_->links.process_exec = bpf_program__attach(skeleton_->progs.process_exec);
+  return {};
+}
+
+Failure Program::make_rings(uint64_t bytes, uint32_t rings) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto size =
+      static_cast<uint32_t>(std::bit_ceil(std::clamp<uint64_t>(bytes, page, uint64_t{1} << 30)));
+  for (uint32_t i = 0; i < rings; i++) {
+    const int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "luatrace", 0, 0, size, nullptr);
+    if (fd < 0) return failed("make a ring buffer of " + bytes_text(size), errno);
+    ring_fds_.push_back(fd);
+    if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rings), &i, &fd, BPF_ANY) != 0)
+      return failed("use a ring buffer", errno);
+    if (reader_ == nullptr)
+      reader_ = ring_buffer__new(fd, on_record, this, nullptr);
+    else if (ring_buffer__add(reader_, fd, on_record, this) != 0)
+      return failed("map a ring buffer", errno);
+    if (reader_ == nullptr) return failed("map a ring buffer of " + bytes_text(size), errno);
+  }
+  return {};
+}
+
+// The semaphore goes with one site, state__close, which comes last. Its narrow place has the
+// semaphore for every tool; elsewhere other tools have theirs at the narrow places (share).
+std::vector<Program::Site> Program::sites_of(const ProbedFile& file, Width width, bool share) {
+  std::vector<Site> sites;
+  for (size_t i = 0; i < LTB_NPROBES; i++) {
+    const ProbeSite& s = file.sites[i];
+    if (s.offset == 0 || i == LTB_CLOSE) continue;
+    const bool wide = width == Width::kWide && s.wide;
+    sites.push_back({i, s.offset + (wide ? 1 : 0), share && !wide ? file.semaphore : 0});
+  }
+  sites.push_back({LTB_CLOSE, file.sites[LTB_CLOSE].offset, file.semaphore});
+  return sites;
+}
+
+// The kernel refuses (EINVAL) a semaphore that differs from that of another tool at the same place.
+Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, Width width, bool* shared) {
+  const uint32_t key = static_cast<uint32_t>(pid);
+  __atomic_fetch_add(&skeleton_->bss->epochs[slot], 1, __ATOMIC_RELAXED);  // another had the slot
+  bpf_map_update_elem(bpf_map__fd(skeleton_->maps.slots), &key, &slot, BPF_ANY);
+  auto sites = sites_of(file.probed(), width, false);
+  Failure f = attach_sites(file.path(), file.name(), sites, pid, slot);
+  if (!f || f.error != EINVAL) return f;
+  sites = sites_of(file.probed(), width, true);
+  const Failure again = attach_sites(file.path(), file.name(), sites, pid, slot);
+  if (!again) *shared = true;
+  return again;
+}
+
+Failure Program::attach_sites(const std::string& path, const std::string& name,
+                              std::span<const Site> sites, pid_t pid, uint32_t slot) {
+  libbpf_said.clear();
+  Failure f;
+  if (mechanism_ == Mechanism::kMulti) {
+    f = attach_multi(path, sites, pid, slot);
+  } else {
+    for (size_t i = 0; i < sites.size() && !f; i++) f = attach_each(path, sites[i], pid, slot);
+    if (f) detach(slot);
+  }
+  if (f) f = failed("attach to the probes of " + name, f.error);
+  return f;
+}
+
+Failure Program::attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid,
+                              uint32_t slot) {
+  std::vector<uint64_t> offsets, semaphores, cookies;
+  for (const Site& s : sites) {
+    offsets.push_back(s.offset);
+    semaphores.push_back(s.semaphore);
+    cookies.push_back(ltb_cookie(slot, s.kind));
+  }
+  LinkCreate c{};
+  c.program = static_cast<uint32_t>(bpf_program__fd(skeleton_->progs.any_probe));
+  c.attach_type = kUprobeMulti;
+  c.path = reinterpret_cast<uint64_t>(path.c_str());
+  c.offsets = reinterpret_cast<uint64_t>(offsets.data());
+  c.semaphores = reinterpret_cast<uint64_t>(semaphores.data());
+  c.cookies = reinterpret_cast<uint64_t>(cookies.data());
+  c.count = static_cast<uint32_t>(sites.size());
+  c.pid = static_cast<uint32_t>(pid);
+  const auto fd = static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &c, sizeof c));
+  if (fd < 0) return {errno, "link"};
+  links_.push_back({slot, true, nullptr, fd});
+  return {};
+}
+
+Failure Program::attach_each(const std::string& path, const Site& site, pid_t pid, uint32_t slot) {
+  LIBBPF_OPTS(bpf_uprobe_opts, options, .ref_ctr_offset = site.semaphore,
+              .bpf_cookie = ltb_cookie(slot, site.kind));
+  bpf_link* link = bpf_program__attach_uprobe_opts(program_of(skeleton_, site.kind), pid,
+                                                   path.c_str(), site.offset, &options);
+  if (link == nullptr) return {errno, "link"};
+  links_.push_back({slot, site.kind == LTB_CLOSE, link, -1});
+  return {};
+}
+
+void Program::detach(uint32_t slot) {
+  detach_if([slot](const Link& l) { return l.slot == slot; });
+}
+
+void Program::detach_all() {
+  detach_if([](const Link&) { return true; });
+}
+
+void Program::detach_if(const std::function<bool(const Link&)>& wanted) {
+  for (const bool is_switch : {true, false})
+    std::erase_if(links_, [&](const Link& l) {
+      if (l.is_switch != is_switch || !wanted(l)) return false;
+      if (l.link != nullptr)
+        bpf_link__destroy(l.link);
+      else
+        close(l.fd);
+      return true;
+    });
+}
+
+Failure Program::attach_self_test(uint64_t offset, uint32_t slot) {
+  const Site site{LTB_TEST, offset, 0};
+  return attach_sites("/proc/self/exe", "this program", {&site, 1}, getpid(), slot);
+}
+
+int Program::on_record(void* self, void* data, size_t size) {
+  auto* p = static_cast<Program*>(self);
+  p->taken_++;
+  if (size >= sizeof(ltb_hit)) (*p->take_)({static_cast<const std::byte*>(data), size});
+  return --p->budget_ == 0 ? -ECANCELED : 0;
+}
+
+uint64_t Program::consume(const Take& take, uint64_t most) {
+  take_ = &take;
+  taken_ = 0;
+  budget_ = most;
+  ring_buffer__consume(reader_);
+  take_ = nullptr;
+  return taken_;
+}
+
+void Program::leftover_losses(uint32_t slot, const TakeLoss& take) {
+  const int map = bpf_map__fd(skeleton_->maps.losses);
+  ltb_loss_key key{}, next;
+  for (void* at = nullptr; bpf_map_get_next_key(map, at, &next) == 0; at = &key) {
+    key = next;
+    ltb_loss_count count{};
+    if (key.slot != slot || bpf_map_lookup_elem(map, &key, &count) != 0 || count.count == 0)
+      continue;
+    ltb_loss loss{};
+    loss.hit.state = key.state;
+    loss.hit.where = ltb_where(slot, LTB_LOSS, 0);
+    loss.count = count.count;
+    loss.since = count.since;
+    take(loss);
+  }
+}
+
+uint64_t Program::nowhere() const {
+  return skeleton_ != nullptr ? skeleton_->bss->nowhere : 0;
+}
+
+}  // namespace luatrace::bpf

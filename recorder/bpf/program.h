@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Program: one loaded copy of the BPF program, its ring buffers, and where it is attached.
+// Invariants: whatever way this process ends, the kernel detaches everything (all is held by
+// descriptors); the semaphore of a LuaJIT is raised last and lowered first, so that events begin
+// when every site is there to tell of them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "recorder/bpf/mapped.h"
+#include "recorder/bpf/wire.h"
+
+struct bpf_link;
+struct luatrace_bpf;
+struct ring_buffer;
+
+namespace luatrace::bpf {
+
+// Which nop of a site is replaced. Wide only where the kernel makes a call of it (self_test.h).
+enum class Width { kNarrow, kWide };
+
+// How sites are attached. kMulti (Linux 6.6): all of a file by one link, whose end waits for the
+// kernel once (0.1 s); kEach: one perf event for each site.
+enum class Mechanism { kMulti, kEach };
+
+// What libbpf or the kernel refused, as errno and in words ("cannot ...: reason").
+struct Failure {
+  int error = 0;
+  std::string text;
+  explicit operator bool() const { return !text.empty(); }
+};
+
+class Program {
+ public:
+  Program();
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Loads a copy for this layout with so many ring buffers of `ring_bytes` each (rounded up to a
+  // power of two pages).
+  Failure load(const ProbedFile& layout, Mechanism mechanism, uint64_t ring_bytes, uint32_t rings);
+
+  // Attaches the probes of the file in that process. *shared is set if another tool's sites there
+  // made the clean order of the semaphore impossible.
+  Failure attach(const LuaFile& file, pid_t pid, uint32_t slot, Width width, bool* shared);
+  // Detaches all of the slot, semaphores first.
+  void detach(uint32_t slot);
+  void detach_all();
+
+  // Attaches the self test at an offset of this program's own file.
+  Failure attach_self_test(uint64_t offset, uint32_t slot);
+
+  // Gives every record that is there to `take`, at most `most` per ring. Returns how many.
+  using Take = std::function<void(std::span<const std::byte>)>;
+  uint64_t consume(const Take& take, uint64_t most);
+
+  // Losses that no hit has told yet, of a slot (after it was detached): for each state.
+  using TakeLoss = std::function<void(const ltb_loss&)>;
+  void leftover_losses(uint32_t slot, const TakeLoss& take);
+  uint64_t nowhere() const;  // hits lost that no state could be found for
+
+  bool same_layout(const ProbedFile& file) const { return layout_.same_layout(file); }
+  // What was missing when this was compiled, so that every load() fails; empty: nothing.
+  static std::string not_built();
+
+ private:
+  struct Link {
+    uint32_t slot;
+    bool is_switch;  // holds the semaphore
+    bpf_link* link;  // or, if null:
+    int fd;
+  };
+  struct Site {
+    size_t kind;  // LTB_*
+    uint64_t offset, semaphore;
+  };
+  static std::vector<Site> sites_of(const ProbedFile& file, Width width, bool share);
+  Failure attach_sites(const std::string& path, const std::string& name,
+                       std::span<const Site> sites, pid_t pid, uint32_t slot);
+  Failure attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid,
+                       uint32_t slot);
+  Failure attach_each(const std::string& path, const Site& site, pid_t pid, uint32_t slot);
+  Failure make_rings(uint64_t bytes, uint32_t rings);
+  void detach_if(const std::function<bool(const Link&)>& wanted);
+  static int on_record(void* self, void* data, size_t size);
+
+  luatrace_bpf* skeleton_ = nullptr;
+  ring_buffer* reader_ = nullptr;
+  std::vector<int> ring_fds_;
+  std::vector<Link> links_;
+  ProbedFile layout_;
+  Mechanism mechanism_ = Mechanism::kEach;
+  const Take* take_ = nullptr;
+  uint64_t budget_ = 0, taken_ = 0;
+};
+
+}  // namespace luatrace::bpf

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// Source: what each record of the ring buffers means for the HitWriter. The records come from our
+// own program in the kernel; what they hold (addresses, ids, strings) is the traced process's and
+// is passed on as claims.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "recorder/bpf/source.h"
+#include "recorder/clock.h"
+
+namespace luatrace::bpf {
+namespace {
+
+// By LTB_*.
+constexpr std::array<HitKind, LTB_NPROBES> kKinds = {
+    HitKind::kEntry,  HitKind::kReturn, HitKind::kTail,   HitKind::kEntry, HitKind::kReturn,
+    HitKind::kUnwind, HitKind::kCreate, HitKind::kResume, HitKind::kYield, HitKind::kEnd,
+    HitKind::kOpen,   HitKind::kClose,  HitKind::kStack};
+
+constexpr size_t kMostHeld = 64u << 20;  // bytes
+
+Hit common(const ltb_hit& h, uint32_t image, uint32_t kind) {
+  Hit hit;
+  hit.time = h.time;
+  hit.L = h.L;
+  hit.state = h.state;
+  hit.pid = image;
+  hit.tid = h.tid;
+  hit.kind = kKinds[kind];
+  return hit;
+}
+
+}  // namespace
+
+void Source::take(std::span<const std::byte> record) {
+  const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
+  Attached* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
+  if (a == nullptr || hit.time > stop_ns_) return;
+  if (!std::exchange(a->began, true))
+    firsts_.emplace_back(a->pid, std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
+  if (!a->waits) return use(*a, hit);
+  const auto size = static_cast<uint64_t>(record.size());
+  const auto* bytes = reinterpret_cast<const std::byte*>(&size);
+  a->held.insert(a->held.end(), bytes, bytes + sizeof size);
+  a->held.insert(a->held.end(), record.begin(), record.end());
+  if (a->held.size() > kMostHeld) give_held(*a);
+}
+
+// The new image has its number, or nobody had one for it: then it counts as the old one.
+void Source::give_held(Attached& a) {
+  if (a.sink == nullptr || !std::exchange(a.waits, false)) return;
+  const std::vector<std::byte> held = std::exchange(a.held, {});
+  for (size_t at = 0; at < held.size();) {
+    uint64_t size;
+    std::memcpy(&size, held.data() + at, sizeof size);
+    use(a, *reinterpret_cast<const ltb_hit*>(held.data() + at + sizeof size));
+    at += sizeof size + size;
+  }
+}
+
+void Source::use(Attached& a, const ltb_hit& hit) {
+  const uint32_t kind = ltb_kind(hit.where);
+  totals_.hits += kind < LTB_NPROBES ? 1 : 0;
+  if (a.sink->ended || (++a.sink->unchecked > kCheckPause && !has_room(*a.sink))) return;
+  if (kind <= LTB_CRETURN)
+    take_call(a, hit, kind);
+  else if (kind >= LTB_CREATE && kind <= LTB_END)
+    take_coroutine(a, reinterpret_cast<const ltb_co&>(hit), kind);
+  else if (kind < LTB_NPROBES)
+    take_other(a, hit, kind);
+  else if (kind == LTB_FUNC)
+    take_function(a, reinterpret_cast<const ltb_func&>(hit));
+  else if (kind == LTB_LOSS)
+    take_loss(a, reinterpret_cast<const ltb_loss&>(hit));
+  else if (kind == LTB_EXEC)
+    take_exec(a, hit);
+}
+
+// A number that means one function for the life of the process: ids are of a state, and states may
+// lie where another was before.
+uint64_t Source::key(Attached& a, uint64_t state, uint32_t id) {
+  if (state != a.last_state || a.last_number == 0) {
+    const auto [it, fresh] = a.states.try_emplace(state, a.next_state);
+    if (fresh) a.next_state++;
+    a.last_state = state;
+    a.last_number = it->second;
+  }
+  return uint64_t{a.last_number} << 32 | id;
+}
+
+void Source::take_call(Attached& a, const ltb_hit& h, uint32_t kind) {
+  Hit hit = common(h, a.image, kind);
+  hit.what = key(a, h.state, h.id);
+  hit.frame = ltb_frame(h.where);
+  a.sink->hits->hit(hit);
+}
+
+void Source::take_coroutine(Attached& a, const ltb_co& r, uint32_t kind) {
+  Hit hit = common(r.hit, a.image, kind);
+  hit.what = r.co;
+  hit.value = kind == LTB_END ? r.hit.extra : static_cast<int32_t>(r.hit.id);
+  a.sink->hits->hit(hit);
+}
+
+void Source::take_other(Attached& a, const ltb_hit& h, uint32_t kind) {
+  Hit hit = common(h, a.image, kind);
+  hit.frame = ltb_frame(h.where);
+  if (kind == LTB_STACK) {
+    hit.value = static_cast<int32_t>(h.id);
+    hit.reason = static_cast<uint8_t>(h.extra);
+  }
+  if (kind == LTB_OPEN || kind == LTB_CLOSE) {
+    a.states.erase(h.state);
+    a.last_number = 0;
+  }
+  a.sink->hits->hit(hit);
+}
+
+// What the BPF program could not read is read now; it is there as long as its function is.
+std::string Source::text(Attached& a, const char* bytes, int32_t length, uint64_t address) {
+  if (length > 0) return {bytes, strnlen(bytes, static_cast<size_t>(length))};
+  if (auto late = a.strings.read(address, LTB_TEXT - 1)) {
+    totals_.late_names++;
+    return *late;
+  }
+  totals_.unread_names++;
+  return "";
+}
+
+void Source::take_function(Attached& a, const ltb_func& f) {
+  HitFunction function;
+  const bool is_lua = f.chunk != 0;
+  if (is_lua) {
+    function.type = LT_FUNC_LUA;
+    function.line = static_cast<uint32_t>(f.line);
+    function.chunk = text(a, f.chunk_text, f.chunk_len, f.chunk);
+  } else {
+    function.type = f.line > 1 ? LT_FUNC_FF : LT_FUNC_C;
+    function.ffid = static_cast<uint32_t>(f.line);
+    function.addr = f.addr;
+  }
+  function.name = text(a, f.name_text, f.name_len, f.name);
+  a.sink->hits->describe(a.image, key(a, f.hit.state, f.hit.id), std::move(function));
+}
+
+void Source::take_loss(Attached& a, const ltb_loss& loss) {
+  if (a.sink == nullptr || a.sink->ended) return;
+  const uint64_t until = loss.hit.time != 0 ? loss.hit.time : std::min(monotonic_ns(), stop_ns_);
+  const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
+  totals_.lost += loss.count;
+  a.sink->gaps++;
+  a.sink->lost_ns += until - since;
+  a.sink->hits->lost({a.image, 0, loss.hit.state, loss.count, since, until});
+}
+
+void Source::give_exit(const Attached& a, uint64_t time) {
+  if (a.sink == nullptr || a.sink->ended) return;
+  Hit hit;
+  hit.time = time;
+  hit.pid = a.image;
+  hit.tid = static_cast<uint32_t>(a.pid);
+  hit.kind = HitKind::kExit;
+  a.sink->hits->hit(hit);
+}
+
+// The same process, another program: nothing that was known of it holds. Its LuaJIT may be another
+// file; sites in the same file are there already.
+void Source::take_exec(Attached& a, const ltb_hit& h) {
+  give_exit(a, h.time);
+  const uint32_t number = numbers_[a.image];
+  a.image = next_image_++;
+  numbers_[a.image] = number;
+  a.waits = true;
+  a.states.clear();
+  a.last_number = 0;
+  a.strings.restart();
+  attach_files(a, mapped_.look(a.pid));
+  execs_.push_back(a.pid);
+}
+
+}  // namespace luatrace::bpf

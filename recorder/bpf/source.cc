@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// Source: attaching, draining, ending; what a record means is in records.cc. See source.h.
+#include "recorder/bpf/source.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "recorder/bpf/privileges.h"
+#include "recorder/bpf/self_test.h"
+#include "recorder/clock.h"
+#include "recorder/process.h"
+#include "recorder/text.h"
+
+namespace luatrace::bpf {
+namespace {
+
+constexpr uint64_t kMostAtOnce = 1u << 18;    // records per ring and look
+constexpr uint32_t kSlots = LTB_SLOTS - 2;    // the others are the self test's
+constexpr uint64_t kLookPause = 100'000'000;  // ns between looks after the outputs
+
+HitOptions hit_options(std::function<uint32_t(uint32_t, uint64_t)> on_process) {
+  HitOptions o;
+  o.in_order = true;
+  o.on_process = std::move(on_process);
+  o.stream_flags = LTF_GC64;
+  return o;
+}
+
+}  // namespace
+
+Source::Source(Settings settings) : settings_(settings), by_slot_(LTB_SLOTS) {}
+
+Source::~Source() = default;
+
+// -- Outputs --
+
+Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
+  for (const auto& s : sinks_)
+    if (s->output == output) return *s;
+  auto sink = std::make_unique<Sink>();
+  sink->output = output;
+  sink->hits = std::make_unique<HitWriter>(
+      output->writer(), hit_options([this](uint32_t image, uint64_t) { return numbers_[image]; }));
+  return *sinks_.emplace_back(std::move(sink));
+}
+
+// Everything to the kernel, so that not much is missing if this process is killed.
+void Source::flush(Sink& sink) {
+  if (sink.ended) return;
+  sink.hits->flush();
+  sink.output->writer().flush();
+  has_room(sink);
+}
+
+// An output that has reached its limit, or cannot be written, gets its last words at once.
+bool Source::has_room(Sink& sink) {
+  constexpr uint64_t kStream = LT_RING_BLOCK_SIZE + 1024;  // words that are not written yet
+  sink.unchecked = 0;
+  const uint64_t streams = sink.hits->counters().streams + 1;
+  if (sink.output->fits(streams * kStream + kCheckPause * 24)) return true;
+  end_sink(sink);
+  sink.output->announce_early_end();
+  return false;
+}
+
+void Source::end_sink(Sink& sink) {
+  if (std::exchange(sink.ended, true)) return;
+  sink.hits->finish();
+  const HitCounters& c = sink.hits->counters();
+  OutputTotals& t = sink.output->totals();
+  t.streams += c.streams;
+  t.lost += c.lost + c.late + c.odd + c.dropped;
+  t.gaps += sink.gaps + c.late + c.odd + c.dropped;
+  t.lost_ticks += sink.lost_ns;
+}
+
+// -- Attaching --
+
+// The first loaded program shows what works here; the others do as it does.
+Failure Source::load(const ProbedFile& layout, Program** program) {
+  for (const auto& p : programs_)
+    if (p->same_layout(layout)) return *program = p.get(), Failure{};
+  std::vector<Mechanism> ways = {Mechanism::kMulti, Mechanism::kEach};
+  if (settings_.mechanism) ways = {*settings_.mechanism};
+  Failure failure;
+  for (const Mechanism m : ways) {
+    auto p = std::make_unique<Program>();
+    failure = p->load(layout, m, settings_.ring_bytes, settings_.rings);
+    if (failure) continue;
+    const SelfTest test = run_self_test(*p);
+    failure = test.failure;
+    if (failure) continue;
+    means_.mechanism = m;
+    means_.width = settings_.width.value_or(test.width);
+    means_.kills_children = test.kills_children;
+    settings_.mechanism = m;
+    *program = programs_.emplace_back(std::move(p)).get();
+    return {};
+  }
+  return failure;
+}
+
+std::optional<uint32_t> Source::free_slot() const {
+  for (uint32_t slot = 0; slot < kSlots; slot++)
+    if (by_slot_[slot] == nullptr) return slot;
+  return std::nullopt;
+}
+
+Failure Source::attach_files(Attached& a, const MappedLua& lua) {
+  for (const auto& file : lua.files) {
+    if (std::find(a.files.begin(), a.files.end(), file) != a.files.end()) continue;
+    Program* program = nullptr;
+    Failure f = load(file->probed(), &program);
+    if (a.files.empty()) a.added_ns = monotonic_ns();
+    if (!f) f = program->attach(*file, a.pid, a.slot, means_.width, &means_.shared);
+    if (f) return f;
+    a.files.push_back(file);
+  }
+  return {};
+}
+
+Refused Source::add(pid_t pid) {
+  if (has(pid)) return {};
+  const MappedLua lua = mapped_.look(pid);
+  if (lua.files.empty()) return nothing_to_attach(pid, lua);
+  const auto slot = free_slot();
+  if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
+  auto a =
+      std::make_unique<Attached>(Attached{pid, *slot, nullptr, next_image_++, ProcessStrings(pid)});
+  a->strings.restart();
+  by_slot_[*slot] = a.get();
+  const Failure failure = attach_files(*a, lua);
+  if (!failure) return by_pid_.emplace(pid, std::move(a)), Refused{};
+  for (const auto& p : programs_) p->detach(*slot);
+  by_slot_[*slot] = nullptr;
+  return explain(failure);
+}
+
+void Source::begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number) {
+  by_pid_.at(pid)->sink = &sink_of(output);
+  renumber(pid, number);
+}
+
+void Source::renumber(pid_t pid, uint32_t number) {
+  const auto it = by_pid_.find(pid);
+  if (it == by_pid_.end()) return;
+  numbers_[it->second->image] = number;
+  give_held(*it->second);
+}
+
+// -- Draining --
+
+uint64_t Source::drain() {
+  uint64_t records = 0;
+  for (const auto& p : programs_)
+    records += p->consume([this](auto record) { take(record); }, kMostAtOnce);
+  const uint64_t now = monotonic_ns();
+  if (now < look_due_ns_) return records;
+  look_due_ns_ = now + kLookPause;
+  for (const auto& sink : sinks_) flush(*sink);
+  return records;
+}
+
+void Source::remove(pid_t pid) {
+  const auto it = by_pid_.find(pid);
+  if (it == by_pid_.end()) return;
+  Attached& a = *it->second;
+  for (const auto& p : programs_) p->detach(a.slot);
+  while (drain() > 0) {
+  }
+  give_held(a);
+  for (const auto& p : programs_)
+    p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });
+  if (process_is_gone(pid)) give_exit(a, std::min(monotonic_ns(), stop_ns_));
+  by_slot_[a.slot] = nullptr;
+  by_pid_.erase(it);
+}
+
+void Source::finish() {
+  if (finished_) return;
+  finished_ = true;
+  stop_ns_ = monotonic_ns();
+  for (const auto& p : programs_) p->detach_all();
+  while (!by_pid_.empty()) remove(by_pid_.begin()->first);
+  uint64_t nowhere = 0;
+  for (const auto& p : programs_) nowhere += p->nowhere();
+  if (nowhere > 0 && !sinks_.empty()) {
+    sinks_[0]->hits->lost({0, 0, 0, nowhere, stop_ns_, stop_ns_});
+    totals_.lost += nowhere;
+  }
+  for (const auto& sink : sinks_) end_sink(*sink);
+}
+
+}  // namespace luatrace::bpf

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Source: what `--via bpf` records. Processes are added, their hits drained into the HitWriters of
+// their outputs.
+//
+//   probe sites -> BPF program -> ring buffers -> drain() -> HitWriter -> TraceWriter
+//
+// Invariants: used by one thread (the drainer's, which owns the outputs); every hit that the kernel
+// saw while a process was attached is given to a HitWriter or counted as lost.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "recorder/bpf/mapped.h"
+#include "recorder/bpf/program.h"
+#include "recorder/bpf/strings.h"
+#include "recorder/output.h"
+#include "trace/hits/hit_writer.h"
+
+namespace luatrace::bpf {
+
+struct Settings {
+  uint64_t ring_bytes = 64u << 20;     // of each ring buffer
+  uint32_t rings = 1;                  // processes are spread over them
+  std::optional<Width> width;          // nothing: as the self test says
+  std::optional<Mechanism> mechanism;  // nothing: the best that works
+};
+
+// How the sites are attached, for messages and the NOTE block.
+struct Means {
+  Mechanism mechanism = Mechanism::kEach;
+  Width width = Width::kNarrow;
+  bool kills_children = false;  // wide sites of this kernel do: see self_test.h
+  bool shared = false;  // another tool has sites at the same places: the beginning is not clean
+};
+
+struct SourceTotals {
+  uint64_t hits = 0;          // of probes, that came
+  uint64_t lost = 0;          // that found no room
+  uint64_t unread_names = 0;  // strings that could not be read from anywhere
+  uint64_t late_names = 0;    // that the BPF program could not read, but we could
+};
+
+// Why a process could not be attached to.
+struct Refused {
+  enum Kind { kNo, kGone, kNoRight, kNoLua, kOther } kind = kNo;
+  std::string why;  // for the user: what, and what to do about it
+  explicit operator bool() const { return kind != kNo; }
+};
+
+class Source {
+ public:
+  explicit Source(Settings settings);
+  ~Source();
+
+  // Attaches to a process. What comes of it waits until begin() says where to put it; `number` is
+  // that of its PROCESS block there.
+  Refused add(pid_t pid);
+  void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
+
+  // Passes on what has come. Returns the number of records. Call it every few milliseconds.
+  uint64_t drain();
+  // The process has ended, or is no longer wanted: passes on the last of it.
+  void remove(pid_t pid);
+  // Detaches from all, passes on everything, ends the streams, fills in the totals of the outputs.
+  void finish();
+
+  // Processes that have become another program since it was last asked; each wants a new number.
+  std::vector<pid_t> take_execs() { return std::exchange(execs_, {}); }
+  void renumber(pid_t pid, uint32_t number);
+  // Processes whose first event has arrived since it was last asked: how long after add(), in ns.
+  std::vector<std::pair<pid_t, uint64_t>> take_firsts() { return std::exchange(firsts_, {}); }
+
+  bool has(pid_t pid) const { return by_pid_.contains(pid); }
+  const Means& means() const { return means_; }
+  const SourceTotals& totals() const { return totals_; }
+
+ private:
+  // An output, and what turns hits into its blocks.
+  struct Sink {
+    std::shared_ptr<Output> output;
+    std::unique_ptr<HitWriter> hits;
+    uint64_t gaps = 0, lost_ns = 0;
+    uint64_t unchecked = 0;  // hits since it was asked whether there is room
+    bool ended = false;      // takes nothing more
+  };
+  struct Attached {
+    pid_t pid;
+    uint32_t slot;
+    Sink* sink;
+    uint32_t image;  // names this image of the process to the HitWriter
+    ProcessStrings strings;
+    uint64_t added_ns = 0;
+    bool began = false;
+    // Records since the start, or since an exec, until the image has its number. Each: its size,
+    // then itself.
+    bool waits = true;
+    std::vector<std::byte> held = {};
+    std::vector<std::shared_ptr<LuaFile>> files = {};    // attached
+    std::unordered_map<uint64_t, uint32_t> states = {};  // address -> number within the image
+    uint32_t next_state = 1;
+    uint64_t last_state = 0;  // and its number: mostly it is the same again
+    uint32_t last_number = 0;
+  };
+  static constexpr uint64_t kCheckPause = 2048;  // hits between questions for room
+  Failure load(const ProbedFile& layout, Program** program);
+  Failure attach_files(Attached& a, const MappedLua& lua);
+  std::optional<uint32_t> free_slot() const;
+  Sink& sink_of(const std::shared_ptr<Output>& output);
+  void flush(Sink& sink);
+  bool has_room(Sink& sink);
+  void end_sink(Sink& sink);
+  void give_held(Attached& a);
+
+  void take(std::span<const std::byte> record);
+  void use(Attached& a, const ltb_hit& hit);
+  void take_call(Attached& a, const ltb_hit& hit, uint32_t kind);
+  void take_coroutine(Attached& a, const ltb_co& record, uint32_t kind);
+  void take_other(Attached& a, const ltb_hit& hit, uint32_t kind);
+  void take_function(Attached& a, const ltb_func& f);
+  void take_loss(Attached& a, const ltb_loss& loss);
+  void take_exec(Attached& a, const ltb_hit& hit);
+  std::string text(Attached& a, const char* bytes, int32_t length, uint64_t address);
+  uint64_t key(Attached& a, uint64_t state, uint32_t id);
+  void give_exit(const Attached& a, uint64_t time);
+
+  Settings settings_;
+  MappedFiles mapped_;
+  std::vector<std::unique_ptr<Program>> programs_;  // one for each layout of arguments
+  std::vector<std::unique_ptr<Sink>> sinks_;
+  std::map<pid_t, std::unique_ptr<Attached>> by_pid_;
+  std::vector<Attached*> by_slot_;
+  std::unordered_map<uint32_t, uint32_t> numbers_;  // of images in their files, 0: not known yet
+  std::vector<pid_t> execs_;
+  std::vector<std::pair<pid_t, uint64_t>> firsts_;
+  uint32_t next_image_ = 1;
+  uint64_t stop_ns_ = UINT64_MAX;  // what is younger is not taken
+  uint64_t look_due_ns_ = 0;
+  Means means_;
+  SourceTotals totals_;
+  bool finished_ = false;
+};
+
+}  // namespace luatrace::bpf

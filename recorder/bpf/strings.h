@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Strings of a traced process that its BPF program could not read because their page was not in
+// memory: from here they can be read.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "recorder/maps.h"
+
+namespace luatrace::bpf {
+
+class ProcessStrings {
+ public:
+  explicit ProcessStrings(pid_t pid) : pid_(pid) {}
+  ~ProcessStrings();
+  ProcessStrings(ProcessStrings&& other) noexcept;
+  ProcessStrings& operator=(ProcessStrings&&) = delete;
+
+  // The string at that address, cut at `most` bytes. Nothing if it cannot be read, in the process
+  // or (constants of a program that has ended) in the file that was mapped there.
+  std::optional<std::string> read(uint64_t address, size_t most);
+
+  // Another program runs in the process now.
+  void restart();
+
+ private:
+  size_t read_memory(uint64_t address, char* to, size_t size);
+  size_t read_file(uint64_t address, char* to, size_t size) const;
+
+  pid_t pid_;
+  int memory_ = -1;
+  std::vector<Mapping> mappings_;  // of files, as they were when it was first asked
+};
+
+}  // namespace luatrace::bpf

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Waker; see wake.h.
+#include "recorder/bpf/wake.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "recorder/clock.h"
+#include "recorder/lua_image.h"
+
+namespace luatrace::bpf {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kFirst = 2 * kMillisecond;
+constexpr uint64_t kSlowest = 1000 * kMillisecond;
+
+}  // namespace
+
+Waker::Waker(pid_t pid) : pid_(pid), due_ns_(monotonic_ns() + kFirst), pause_ns_(kFirst) {
+  for (auto& image : find_lua(pid).ours) targets_.emplace_back(pid, std::move(image));
+}
+
+// States that still tell of their calls although the semaphore says that nobody listens.
+std::vector<direct::State> Waker::stale(const direct::Target& target) const {
+  std::vector<direct::State> states;
+  uint16_t semaphore = 1;
+  if (target.memory().read(target.image().control, semaphore) != 0 || semaphore != 0) return {};
+  if (!target.read_states(states)) return {};
+  std::erase_if(states, [](const direct::State& s) { return (s.seen & 0xffff) == 0; });
+  return states;
+}
+
+void Waker::settle() const {
+  const uint64_t limit = monotonic_ns() + 200 * kMillisecond;
+  for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(2000)) {
+    waiting = false;
+    for (const direct::Target& target : targets_) {
+      const auto states = stale(target);
+      if (states.empty() || !direct::has_running_thread(pid_)) continue;
+      direct::kick(target, states);
+      waiting = true;
+    }
+    if (!waiting) break;
+  }
+}
+
+// It has acted upon a control word that says that a tracer is attached.
+bool Waker::answered(const direct::Target&, const direct::State& state) const {
+  return (state.seen & 0xffff) != 0;
+}
+
+void Waker::tend(uint64_t now) {
+  if (done_ || now < due_ns_) return;
+  pause_ns_ = std::min(2 * pause_ns_, kSlowest);
+  due_ns_ = now + pause_ns_;
+  bool silent_ones = false;
+  for (const direct::Target& target : targets_) {
+    std::vector<direct::State> states, silent;
+    if (!target.read_states(states)) continue;
+    for (const direct::State& s : states)
+      if (!answered(target, s)) silent.push_back(s);
+    if (silent.empty()) continue;
+    silent_ones = true;
+    if (direct::has_running_thread(pid_)) direct::kick(target, silent);
+  }
+  done_ = !silent_ones;  // states that are opened later look when they are opened
+}
+
+std::string Waker::silence() const {
+  size_t all = 0;
+  for (const direct::Target& target : targets_) {
+    std::vector<direct::State> states;
+    if (!target.read_states(states)) return "attached, but its memory cannot be read any more";
+    all += states.size();
+    for (const direct::State& s : states)
+      if (!answered(target, s))
+        return std::string("no Lua state has answered yet: ") +
+               direct::silence_text(direct::why_silent(target, s));
+  }
+  if (all == 0) return "attached, but it has no Lua state (yet)";
+  return "attached, but it has called no function yet";
+}
+
+}  // namespace luatrace::bpf

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// --via direct: the VM writes into a ring of its own, as if we had started it; we only switch it on,
+// fetch the ring through /proc/PID/fd, and switch it off.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <list>
+#include <random>
+#include <set>
+
+#include "recorder/clock.h"
+#include "recorder/direct/guardian.h"
+#include "recorder/direct/kick.h"
+#include "recorder/direct/target.h"
+#include "recorder/process.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace direct {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kCalibrationNs = 20 * kMillisecond;
+constexpr uint64_t kRenewNs = 250 * kMillisecond;
+constexpr uint64_t kFirstKickNs = 2 * kMillisecond;
+constexpr uint64_t kSlowestKickNs = 256 * kMillisecond;
+constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // a kick that was not seen is repeated
+constexpr uint64_t kSilenceNs = 2000 * kMillisecond;
+
+std::string joined(const std::vector<std::string>& globs) {
+  std::string all;
+  for (const auto& g : globs) all += (all.empty() ? "" : "\n") + g;
+  return all;
+}
+
+uint32_t class_number(const std::string& name) {
+  if (name == "none") return LTC_NONE;
+  if (name == "user") return LTC_USER;
+  return name == "all" ? LTC_ALL : LTC_DEFAULT;
+}
+
+// The ring that a state has left open. Nothing: it is closed meanwhile, or is not one.
+std::unique_ptr<RingMemory> open_ring(pid_t pid, const State& s, const lt_note& note,
+                                      std::string& why) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(s.fd);
+  char name[64] = "";
+  const std::string wanted = "/memfd:" LT_RING_NAME " (deleted)";
+  const ssize_t n = readlink(path.c_str(), name, sizeof name);
+  if (n < 0 || std::string(name, static_cast<size_t>(n)) != wanted) return nullptr;
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return why = path + ": cannot be opened: " + errno_text(errno), nullptr;
+  auto ring = RingMemory::map(fd, &why);
+  const uint64_t g = s.address + static_cast<uint64_t>(static_cast<int64_t>(note.g));
+  if (ring != nullptr && (ring->info().state_addr != g || ring->info().recording != s.rec))
+    return nullptr;  // the number of the descriptor was used again
+  return ring;
+}
+
+// A process and its LuaJITs.
+struct Live {
+  pid_t pid = 0;
+  uint64_t begin_ns = 0, begin_tick = 0;  // of attaching
+  std::vector<Target> targets;
+  std::vector<int> guarded;  // numbers of the guardian
+  std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
+  uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
+  bool inherited = false, lost = false, said_silent = false, kick_failed = false;
+  size_t states = 0, answered = 0;  // at the last look
+  std::string silence;              // why those who have not answered did not
+};
+
+}  // namespace
+
+class DirectBackend : public Backend {
+ public:
+  DirectBackend(const Options& options, BackendHost& host);
+
+  std::string begin() override;
+  Attached attach(pid_t pid) override;
+  bool holds(pid_t pid) override;
+  void forget(pid_t pid) override;
+  int tend(uint64_t now) override;
+  void stop() override;
+  bool stopped() override;
+  std::vector<std::string> remarks() override;
+  uint32_t clock() const override { return default_clock(); }
+
+ private:
+  Live* find(pid_t pid);
+  void let_go(Live& live);
+  bool look(Live& live, uint64_t now);
+  static std::string silence_of(const Live& live);
+  void take_ring(Live& live, const Target& target, const State& s);
+  void kick_silent(Live& live, const Target& target, const std::vector<State>& silent, uint64_t now);
+  void complain(Live& live, uint64_t now);
+
+  BackendHost& host_;
+  Settings settings_;
+  lt_clock_info start_;
+  Guardian guardian_;
+  std::list<Live> live_;
+  std::vector<std::string> remarks_;
+  bool stopping_ = false;
+};
+
+DirectBackend::DirectBackend(const Options& options, BackendHost& host)
+    : host_(host), start_(sample_clocks(default_clock())) {
+  settings_.include = joined(options.include);
+  settings_.exclude = joined(options.exclude);
+  settings_.cfuncs = class_number(options.c_functions);
+  if (options.ring_size != 0) settings_.ring_size = options.ring_size;
+  settings_.block = options.block;
+  settings_.children = options.children;
+  std::random_device random;
+  settings_.owner = (uint64_t{random()} << 32 | random()) | 1;
+}
+
+// The VM counts in ticks: it must know their rate to notice our end.
+std::string DirectBackend::begin() {
+  const lt_control* const none = nullptr;
+  for (const auto* text : {&settings_.include, &settings_.exclude})
+    if (text->size() >= sizeof none->include) return "the patterns are longer than 1,023 bytes";
+  const uint64_t age = monotonic_ns() - start_.mono_ns;
+  if (age < kCalibrationNs) usleep(static_cast<useconds_t>((kCalibrationNs - age) / 1000));
+  const ClockRate rate = rate_between(clock(), start_, sample_clocks(clock()));
+  settings_.tick_khz = rate_khz(rate);
+  return "";
+}
+
+Live* DirectBackend::find(pid_t pid) {
+  for (auto& l : live_)
+    if (l.pid == pid) return &l;
+  return nullptr;
+}
+
+Attached DirectBackend::attach(pid_t pid) {
+  Live live;
+  live.pid = pid;
+  live.begin_ns = monotonic_ns();
+  live.begin_tick = read_tick(clock());
+  LuaSearch search = find_lua(pid);
+  if (search.error == ESRCH) return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
+  if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error)};
+  const std::string set_id = set_id_reason(pid);
+  if (!set_id.empty())
+    return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (search.ours.empty()) return {Refusal::kNoLuaJIT, explain_no_lua(pid, search)};
+  for (auto& image : search.ours) {
+    if (image.note.clock != clock())
+      return {Refusal::kOther, "cannot be recorded: its LuaJIT and this recorder use other clocks"};
+    Target target(pid, std::move(image));
+    const Attached a = target.claim(settings_);
+    if (!a) {
+      let_go(live);
+      return a;
+    }
+    host_.detail("process " + std::to_string(pid) + ": tracepoints in " +
+                 printable(target.image().path));
+    live.inherited = live.inherited || target.claimed_tick() < live.begin_tick;
+    live.guarded.push_back(guardian_.add(target));
+    live.targets.push_back(std::move(target));
+  }
+  live.renew_ns = live.kick_ns = monotonic_ns();
+  live.renew_ns += kRenewNs;
+  live.kick_ns += kFirstKickNs;
+  live_.push_back(std::move(live));
+  return {};
+}
+
+bool DirectBackend::holds(pid_t pid) {
+  const Live* const live = find(pid);
+  return live != nullptr && !live->lost;
+}
+
+void DirectBackend::let_go(Live& live) {
+  for (auto& t : live.targets) t.release();
+  for (const int n : live.guarded) guardian_.remove(n);
+  live.guarded.clear();
+}
+
+void DirectBackend::forget(pid_t pid) {
+  if (Live* const live = find(pid)) let_go(*live);
+  live_.remove_if([&](const Live& l) { return l.pid == pid; });
+}
+
+void DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
+  if (s.ring == 0 || s.fd < 0 || !target.has_answered(s)) return;
+  const uint64_t state = (target.image().control << 20) ^ s.serial;
+  if (live.taken.contains({state, s.rec})) return;
+  std::string why;
+  auto ring = open_ring(live.pid, s, target.image().note, why);
+  if (ring == nullptr && why.empty()) return;
+  live.taken.insert({state, s.rec});
+  if (ring != nullptr) {
+    const uint64_t start = ring->info().start_tick;
+    why = host_.add_ring(live.pid, std::move(ring));
+    if (why.empty() && live.taken.size() == 1 && start > live.begin_tick) {
+      const auto rate = rate_between(clock(), start_, sample_clocks(clock()));
+      host_.first_event(live.pid,
+                        static_cast<uint64_t>(ticks_to_ns(rate, start - live.begin_tick)));
+    }
+  }
+  if (!why.empty()) remarks_.push_back("process " + std::to_string(live.pid) + ": " + why);
+}
+
+void DirectBackend::kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
+                                uint64_t now) {
+  if (silent.empty() || now < live.kick_ns) return;
+  const bool kicked = (silent[0].stop & LT_STOP_KICK) != 0;
+  live.kick_pause_ns = kicked ? kAgainNs : std::min(live.kick_pause_ns * 2, kSlowestKickNs);
+  live.kick_ns = now + live.kick_pause_ns;
+  if (!has_running_thread(live.pid)) return;
+  const std::string why = kick(target, silent);
+  if (why.empty() || live.kick_failed) return;
+  live.kick_failed = true;
+  host_.detail("process " + std::to_string(live.pid) + ": " + why);
+}
+
+// Why the first state that has not answered did not.
+std::string DirectBackend::silence_of(const Live& live) {
+  for (const auto& target : live.targets) {
+    std::vector<State> states;
+    target.read_states(states);
+    if (!states.empty()) return silence_text(why_silent(target, states[0]));
+  }
+  return "";
+}
+
+// One look at a process. True if something of it is still to come or to go.
+bool DirectBackend::look(Live& live, uint64_t now) {
+  bool waiting = false;
+  live.states = live.answered = 0;
+  live.silence.clear();
+  for (auto& target : live.targets) {
+    std::vector<State> states, silent;
+    if (!target.read_states(states)) continue;
+    for (const auto& s : states) {
+      const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
+      if (!stopping_) take_ring(live, target, s);
+      live.answered += quiet ? 1 : 0;
+      if (!quiet) silent.push_back(s);
+    }
+    live.states += states.size();
+    if (silent.empty()) continue;
+    waiting = true;
+    kick_silent(live, target, silent, now);
+    if (now - live.begin_ns > kSilenceNs && !stopping_)
+      live.silence = silence_text(why_silent(target, silent[0]));
+  }
+  return waiting;
+}
+
+// Once, if nothing has come for a while.
+void DirectBackend::complain(Live& live, uint64_t now) {
+  if (live.said_silent || live.answered > 0 || now - live.begin_ns < kSilenceNs) return;
+  live.said_silent = true;
+  const std::string who = "process " + std::to_string(live.pid) + ": ";
+  if (live.states == 0)
+    say(who + "attached, but it has no Lua state (yet)");
+  else
+    say(who + "no Lua state has answered for " +
+        time_text(static_cast<double>(now - live.begin_ns)) + ": " + live.silence);
+}
+
+int DirectBackend::tend(uint64_t now) {
+  bool waiting = false;
+  for (auto& live : live_) {
+    if (live.lost) continue;
+    const bool due = now >= live.renew_ns;
+    if (due) live.renew_ns = now + kRenewNs;
+    for (auto& t : live.targets) live.lost = live.lost || !(due ? t.renew() : t.is_ours());
+    if (live.lost) continue;
+    const bool young = now - live.begin_ns < 100 * kMillisecond;
+    if (look(live, now) && young) waiting = true;
+    complain(live, now);
+  }
+  const uint64_t spent = (monotonic_ns() - now) / kMillisecond;
+  return waiting ? 1 : static_cast<int>(std::clamp<uint64_t>(spent * 20, 5, 100));
+}
+
+void DirectBackend::stop() {
+  const uint64_t now = monotonic_ns();
+  for (auto& live : live_) {
+    if (!live.lost) look(live, now);  // a ring that was made this moment
+    for (auto& t : live.targets) t.release();
+    if (live.answered == 0 && live.states > 0) live.silence = silence_of(live);
+    live.kick_ns = now + kFirstKickNs;
+    live.kick_pause_ns = kFirstKickNs;
+  }
+  stopping_ = true;
+}
+
+// A state that sleeps lets go when it runs next: that is not waited for.
+bool DirectBackend::stopped() {
+  bool quiet = true;
+  for (auto& live : live_)
+    if (!live.lost && look(live, monotonic_ns()) && has_running_thread(live.pid)) quiet = false;
+  return quiet;
+}
+
+std::vector<std::string> DirectBackend::remarks() {
+  for (const auto& live : live_) {
+    const std::string who = "process " + std::to_string(live.pid) + ": ";
+    if (live.taken.empty() && !live.said_silent)
+      remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
+                                                 : "no Lua state has answered: " + live.silence));
+  }
+  return std::move(remarks_);
+}
+
+}  // namespace direct
+
+std::unique_ptr<Backend> make_direct_backend(const Options& options, BackendHost& host) {
+  return std::make_unique<direct::DirectBackend>(options, host);
+}
+
+}  // namespace luatrace

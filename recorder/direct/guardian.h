@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Guardian: a process of ours that does nothing but outlive us. If we are killed it switches off
+// what we have switched on, at once; without it the VM would notice after 5 seconds, and a process
+// that sleeps would stay switched on until it runs.
+// Invariants: forked before there is any thread; it acts only where the control structure still
+// holds our number; it ends with us.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "recorder/direct/target.h"
+
+namespace luatrace::direct {
+
+class Guardian {
+ public:
+  Guardian();
+  ~Guardian();  // after an orderly end: it has nothing to do
+  Guardian(const Guardian&) = delete;
+  Guardian& operator=(const Guardian&) = delete;
+
+  // A target that was claimed. Returns a number for remove(); -1: it is not watched.
+  int add(const Target& target);
+  void remove(int number);
+
+ private:
+  struct Entry;
+  [[noreturn]] void watch(int pipe);
+
+  Entry* entries_ = nullptr;  // shared with the guardian
+  int pipe_ = -1;
+  pid_t pid_ = -1;
+};
+
+// Lets go of a target for good: off, then until its states that run have closed their rings, but no
+// longer than `limit_ms`.
+void release_and_wait(Target& target, int limit_ms);
+
+}  // namespace luatrace::direct

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Kick: makes a Lua state look at its control word although its code never does.
+// An interpreted loop that neither allocates nor calls C executes no poll; but every instruction
+// goes through the dispatch table, and that is data. Its slots are sent to the code that polls
+// (lt_note.poll); the VM restores them when it gets there (LT_STOP_KICK).
+// Invariant: slots are written only while every thread of the process that was running is stopped;
+// a thread that sleeps in the kernel is left alone, so no system call is interrupted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recorder/direct/target.h"
+
+namespace luatrace::direct {
+
+// Why a state does not answer, as far as can be seen.
+enum class Silence {
+  kSleeps,     // no thread of the process runs
+  kCompiled,   // it runs compiled code
+  kRecording,  // its compiler is at work
+  kHandler,    // it runs a finalizer or a handler of the VM's events
+  kStopped,    // the process is stopped (a signal, or a debugger)
+  kRuns        // something runs, perhaps not this state
+};
+Silence why_silent(const Target& target, const State& state);
+const char* silence_text(Silence s);
+
+// Kicks those states. Empty, or why it could not be done. Takes about 0.1 ms, at most 50 ms.
+std::string kick(const Target& target, const std::vector<State>& states);
+
+// Is any thread of that process running (or about to)?
+bool has_running_thread(pid_t pid);
+
+}  // namespace luatrace::direct

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// Target; see target.h and struct lt_control.
+#include "recorder/direct/target.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "recorder/clock.h"
+#include "recorder/text.h"
+
+namespace luatrace::direct {
+namespace {
+
+constexpr size_t kMaxStates = 65536;
+constexpr int kLockTries = 200;  // of a millisecond
+
+template <class T>
+T at(const std::vector<char>& bytes, int32_t offset) {
+  T v;
+  std::memcpy(&v, bytes.data() + offset, sizeof v);
+  return v;
+}
+
+bool is_young(uint64_t alive, uint64_t now, uint32_t khz) {
+  const uint64_t limit = uint64_t{LT_ORPHAN_SECONDS} * 1000 * (khz != 0 ? khz : 4000000);
+  return alive != 0 && (now <= alive || now - alive < limit);
+}
+
+}  // namespace
+
+// The lock is on the program file: that is the same object for recorders in all namespaces. Nothing
+// is written to it.
+ClaimLock::ClaimLock(pid_t pid)
+    : fd_(open(("/proc/" + std::to_string(pid) + "/exe").c_str(), O_RDONLY | O_CLOEXEC)) {
+  for (int i = 0; fd_ >= 0 && i < kLockTries && flock(fd_, LOCK_EX | LOCK_NB) != 0; i++) usleep(1000);
+}
+
+ClaimLock::~ClaimLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+// Does a recorder look at any ring of this process?
+bool Target::somebody_drains(const lt_control& c) const {
+  const uint64_t now = read_tick(image_.note.clock);
+  if (is_young(c.alive, now, c.tick_khz)) return true;
+  std::vector<State> states;
+  read_states(states);
+  for (const auto& s : states) {
+    lt_ring ring;
+    if (s.ring == 0 || memory_.read(s.ring, ring) != 0) continue;
+    if (ring.state == LT_RING_OPEN && is_young(ring.alive, now, ring.tick_khz)) return true;
+  }
+  return false;
+}
+
+Attached Target::check(const lt_control& c, const Settings& settings) const {
+  if (c.magic != LUAJIT_USDT_MAGIC || c.version != LT_CONTROL_VERSION || c.size != sizeof c)
+    return {Refusal::kOther, "cannot be recorded: the control structure of " +
+                                 printable(image_.path) + " is not what its note promises"};
+  if (c.ring == 0 || c.owner == settings.owner || !somebody_drains(c)) return {};
+  std::string who = "another luatrace-record";
+  if (c.owner != 0) who += " (process " + std::to_string(c.owner_pid) + " there)";
+  return {Refusal::kBusy, "is being recorded by " + who + "; only one can record a process"};
+}
+
+// Everything from `cfuncs` to `tick_khz`, but not what the VM owns.
+int Target::write_settings(const Settings& s, uint32_t generation) {
+  lt_control c{};
+  c.cfuncs = s.cfuncs;
+  c.ring_size = s.ring_size;
+  c.ring_block = s.block ? 1 : 0;
+  c.envdone = 1;
+  c.children = s.children ? 1 : 0;
+  std::memcpy(c.include, s.include.c_str(), s.include.size());
+  std::memcpy(c.exclude, s.exclude.c_str(), s.exclude.size());
+  c.owner = s.owner;
+  c.alive = read_tick(image_.note.clock);
+  c.tick_khz = s.tick_khz;
+  c.owner_pid = getpid();
+  c.generation = generation;
+  const size_t from = offsetof(lt_control, cfuncs), to = offsetof(lt_control, states);
+  const int error =
+      memory_.write(image_.control + from, reinterpret_cast<const char*>(&c) + from, to - from);
+  claimed_tick_ = c.alive;
+  return error;
+}
+
+Attached Target::claim(const Settings& settings) {
+  lt_control c;
+  const auto no = [&](int error) -> Attached {
+    const auto refusal = error == ESRCH ? Refusal::kNoProcess : Refusal::kNoRight;
+    return {refusal, explain_no_access(memory_.pid(), error)};
+  };
+  const ClaimLock lock(memory_.pid());
+  if (const int e = memory_.read(image_.control, c)) return no(e);
+  if (const Attached a = check(c, settings); !a) return a;
+  owner_ = settings.owner;
+  if (c.ring != 0 && c.owner == settings.owner) {  // inherited from a parent of ours
+    token_ = static_cast<uint8_t>(c.ring);
+    claimed_tick_ = read_tick(image_.note.clock);
+    return renew() ? Attached{} : Attached{Refusal::kNoProcess, "does not exist any more"};
+  }
+  // Off first: what an orphan left must not see half of our settings.
+  uint32_t generation = c.generation + 1;
+  if (generation % 255 + 1 == c.ring) generation++;
+  token_ = static_cast<uint8_t>(generation % 255 + 1);
+  const uint16_t off = 0, on = token_;
+  const uint64_t ring = image_.control + offsetof(lt_control, ring);
+  if (c.ring != 0 && memory_.write(ring, off) != 0) return no(errno);
+  if (const int e = write_settings(settings, generation)) return no(e);
+  if (const int e = memory_.write(ring, on)) return no(e);
+  return {};
+}
+
+bool Target::is_ours() const {
+  uint64_t magic = 0, owner = 0;
+  uint16_t ring = 0;
+  return memory_.read(image_.control + offsetof(lt_control, magic), magic) == 0 &&
+         magic == LUAJIT_USDT_MAGIC &&
+         memory_.read(image_.control + offsetof(lt_control, owner), owner) == 0 &&
+         owner == owner_ &&
+         memory_.read(image_.control + offsetof(lt_control, ring), ring) == 0 && ring == token_;
+}
+
+bool Target::renew() {
+  if (!is_ours()) return false;
+  const uint64_t now = read_tick(image_.note.clock);
+  return memory_.write(image_.control + offsetof(lt_control, alive), now) == 0;
+}
+
+void Target::release() {
+  if (released_ || !is_ours()) return;
+  released_ = true;
+  const uint16_t off = 0;
+  const uint64_t nothing[2] = {0, 0};  // owner, alive
+  memory_.write(image_.control + offsetof(lt_control, ring), off);
+  memory_.write(image_.control + offsetof(lt_control, owner), nothing);
+}
+
+bool Target::read_states(std::vector<State>& states) const {
+  const lt_note& n = image_.note;
+  uint64_t next = 0;
+  if (memory_.read(image_.control + offsetof(lt_control, states), next) != 0) return false;
+  const int32_t last = std::max({n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd,
+                                 n.lt_rec, n.lt_serial});
+  std::vector<char> bytes(static_cast<size_t>(last) + 8);
+  while (next != 0 && states.size() < kMaxStates) {
+    if (memory_.read(next, bytes.data(), bytes.size()) != 0) return false;
+    State s;
+    s.address = next;
+    s.ring = at<uint64_t>(bytes, n.lt_ring);
+    s.fd = at<int32_t>(bytes, n.lt_fd);
+    s.on = at<uint32_t>(bytes, n.lt_on);
+    s.stop = at<uint32_t>(bytes, n.lt_stop);
+    s.seen = at<uint32_t>(bytes, n.lt_seen);
+    s.rec = at<uint32_t>(bytes, n.lt_rec);
+    s.serial = at<uint32_t>(bytes, n.lt_serial);
+    states.push_back(s);
+    next = at<uint64_t>(bytes, n.lt_next);
+  }
+  return true;
+}
+
+}  // namespace luatrace::direct

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Target: one LuaJIT of a running process under our control.
+// Invariants: the control structure is ours as long as `owner` in it is our number; the settings are
+// there before `ring` is set; once let go, nothing of ours is in it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recorder/backend.h"
+#include "recorder/lua_image.h"
+#include "recorder/remote.h"
+
+namespace luatrace::direct {
+
+struct Settings {
+  std::string include, exclude;
+  uint32_t cfuncs = LTC_DEFAULT;
+  uint64_t ring_size = 8u << 20;
+  bool block = false;
+  bool children = false;
+  uint32_t tick_khz = 0;
+  uint64_t owner = 0;  // our number
+};
+
+// A Lua state as it was when it was looked at.
+struct State {
+  uint64_t address = 0;  // of its LTState
+  uint64_t ring = 0;     // address in the process, 0: none
+  int fd = -1;
+  uint32_t on = 0, stop = 0, seen = 0, rec = 0, serial = 0;
+};
+
+class Target {
+ public:
+  Target(pid_t pid, LuaImage image) : memory_(pid), image_(std::move(image)) {}
+  // One that was claimed already.
+  Target(pid_t pid, LuaImage image, uint64_t owner, uint8_t token)
+      : memory_(pid), image_(std::move(image)), owner_(owner), token_(token) {}
+
+  // Makes the control structure ours and switches the recording on. A process that was forked by
+  // one of ours has it on already: that is taken over.
+  Attached claim(const Settings& settings);
+  // Is it ours still? False: gone, another program, taken over.
+  bool is_ours() const;
+  // Renews the sign of life.
+  bool renew();
+  // Switches the recording off.
+  void release();
+
+  // The Lua states that exist now. False if they cannot be read.
+  bool read_states(std::vector<State>& states) const;
+  // Has this state acted upon the control word?
+  bool has_answered(const State& s) const { return s.seen >> 16 == token_; }
+
+  const LuaImage& image() const { return image_; }
+  const RemoteMemory& memory() const { return memory_; }
+  uint64_t owner() const { return owner_; }
+  uint8_t token() const { return token_; }
+  uint64_t claimed_tick() const { return claimed_tick_; }
+
+ private:
+  Attached check(const lt_control& c, const Settings& settings) const;
+  bool somebody_drains(const lt_control& c) const;
+  int write_settings(const Settings& settings, uint32_t generation);
+
+  RemoteMemory memory_;
+  LuaImage image_;
+  uint64_t owner_ = 0;
+  uint8_t token_ = 0;
+  uint64_t claimed_tick_ = 0;
+  bool released_ = false;
+};
+
+// Only one recorder at a time may claim something of that process: held while this lives.
+class ClaimLock {
+ public:
+  explicit ClaimLock(pid_t pid);
+  ~ClaimLock();
+  ClaimLock(const ClaimLock&) = delete;
+  ClaimLock& operator=(const ClaimLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+}  // namespace luatrace::direct

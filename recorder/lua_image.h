@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The LuaJITs in a process: ours, told by their ELF note whatever the file is called, and others.
+// Invariant: everything is read from the memory of the process, never by a file's name, so that
+// containers, deleted files and renamed ones make no difference.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "luatrace_format.h"
+#include "recorder/maps.h"
+#include "recorder/remote.h"
+
+namespace luatrace {
+
+// A LuaJIT with a note that we understand. Addresses are those of the process.
+struct LuaImage {
+  std::string path;  // as the process calls it
+  lt_note note{};
+  uint64_t control = 0;  // struct lt_control
+  uint64_t poll = 0;     // see lt_note.poll
+};
+
+struct OtherLua {
+  std::string path, version;
+};
+
+struct LuaSearch {
+  std::vector<LuaImage> ours;
+  std::vector<std::string> unusable;  // ours, but of another version: complete sentences
+  int error = 0;                      // errno: the memory or the list of mappings is not readable
+};
+LuaSearch find_lua(pid_t pid);
+
+// LuaJITs without our note, told by the text that each contains. Reads whole files: for messages.
+std::vector<OtherLua> find_other_lua(pid_t pid);
+
+// Why a process that can be read cannot be recorded: the rest of a sentence about it.
+std::string explain_no_lua(pid_t pid, const LuaSearch& search);
+
+}  // namespace luatrace

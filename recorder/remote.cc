@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// RemoteMemory; see remote.h. process_vm_writev cannot write what the process itself cannot: the
+// dispatch tables and the control structure are ordinary data, so it suffices.
+#include "recorder/remote.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "recorder/process.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kCapSysPtrace = 1ull << 19;
+
+// The rest of the line of /proc/PID/status that begins with "NAME:"; empty if there is none.
+std::string status_line(pid_t pid, const std::string& name) {
+  std::istringstream in(read_proc(pid, "status", 65536));
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(name + ":")) return line.substr(name.size() + 1);
+  return "";
+}
+
+std::vector<uint64_t> numbers(const std::string& text, int base = 10) {
+  std::vector<uint64_t> all;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) all.push_back(std::strtoull(word.c_str(), nullptr, base));
+  return all;
+}
+
+uint64_t capabilities(pid_t pid, const char* set) {
+  const auto n = numbers(status_line(pid, set), 16);
+  return n.empty() ? 0 : n[0];
+}
+
+std::string namespace_of(pid_t pid, const char* name) {
+  char buffer[64];
+  const std::string path = "/proc/" + std::to_string(pid) + "/ns/" + name;
+  const ssize_t n = readlink(path.c_str(), buffer, sizeof buffer);
+  return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "";
+}
+
+uint64_t aux_value(pid_t pid, uint64_t wanted) {
+  const std::string aux = read_proc(pid, "auxv", 8192);
+  for (size_t at = 0; at + 16 <= aux.size(); at += 16) {
+    uint64_t pair[2];
+    std::memcpy(pair, aux.data() + at, sizeof pair);
+    if (pair[0] == wanted) return pair[1];
+  }
+  return 0;
+}
+
+bool all_equal(const std::vector<uint64_t>& ids) {
+  for (size_t i = 1; i < ids.size() && i < 3; i++)  // real, effective, saved
+    if (ids[i] != ids[0]) return false;
+  return true;
+}
+
+}  // namespace
+
+int RemoteMemory::read(uint64_t address, void* to, size_t size) const {
+  const iovec local{to, size}, remote{reinterpret_cast<void*>(address), size};
+  const ssize_t n = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+  if (n < 0) return errno;
+  return static_cast<size_t>(n) == size ? 0 : EFAULT;
+}
+
+int RemoteMemory::write(uint64_t address, const void* from, size_t size) const {
+  const iovec local{const_cast<void*>(from), size}, remote{reinterpret_cast<void*>(address), size};
+  const ssize_t n = process_vm_writev(pid_, &local, 1, &remote, 1, 0);
+  if (n < 0) return errno;
+  return static_cast<size_t>(n) == size ? 0 : EFAULT;
+}
+
+AccessFacts access_facts(pid_t pid) {
+  AccessFacts f;
+  f.our_uid = geteuid();
+  const auto uids = numbers(status_line(pid, "Uid")), gids = numbers(status_line(pid, "Gid"));
+  for (size_t i = 0; i < 3; i++) {
+    if (i < uids.size() && uids[i] != getuid()) f.other_ids = true;
+    if (i < gids.size() && gids[i] != getgid()) f.other_ids = true;
+  }
+  if (uids.size() > 1) f.uid = static_cast<uint32_t>(uids[1]);
+  const uint64_t ours = capabilities(getpid(), "CapEff");
+  f.have_ptrace = (ours & kCapSysPtrace) != 0;
+  f.more_capabilities = (capabilities(pid, "CapPrm") & ~ours) != 0;
+  const std::string space = namespace_of(pid, "user");
+  f.same_user_ns = space.empty() || space == namespace_of(getpid(), "user");
+  const auto tracer = numbers(status_line(pid, "TracerPid"));
+  f.traced = !tracer.empty() && tracer[0] != 0;
+  // The files of a process that is not dumpable belong to root.
+  struct stat st {};
+  const std::string files = "/proc/" + std::to_string(pid) + "/environ";
+  f.dumpable = stat(files.c_str(), &st) != 0 || f.uid == 0 || st.st_uid == f.uid;
+  std::ifstream yama("/proc/sys/kernel/yama/ptrace_scope");
+  yama >> f.yama;
+  return f;
+}
+
+std::string explain_access(const AccessFacts& f, int error) {
+  if (error == ESRCH) return "does not exist any more";
+  if (f.yama == 3)
+    return "may not be attached to: the setting kernel.yama.ptrace_scope = 3 forbids it to "
+           "everybody until the next boot";
+  if (f.have_ptrace && !f.same_user_ns)
+    return "may not be attached to: it is in another user namespace, in which we do not have the "
+           "capability CAP_SYS_PTRACE";
+  if (f.have_ptrace)
+    return "may not be attached to: " + errno_text(error) +
+           ", although we have CAP_SYS_PTRACE: a security module (SELinux, AppArmor) or a seccomp "
+           "filter forbids it";
+  const std::string right = "; do it as root, or with the capability CAP_SYS_PTRACE";
+  if (f.other_ids && f.uid != f.our_uid)
+    return "belongs to user " + std::to_string(f.uid) + ", we are user " +
+           std::to_string(f.our_uid) + right;
+  if (f.other_ids) return "runs with other user or group ids than ours" + right;
+  if (f.yama == 2)
+    return "may not be attached to: the setting kernel.yama.ptrace_scope = 2 allows it only with "
+           "the capability CAP_SYS_PTRACE" + right;
+  if (!f.dumpable)
+    return "may not be attached to: it is not dumpable (prctl(PR_SET_DUMPABLE), or it has changed "
+           "its user since it began)" + right;
+  if (f.more_capabilities) return "has capabilities that we do not have" + right;
+  if (f.yama == 1)
+    return "may not be attached to: the setting kernel.yama.ptrace_scope = 1 allows it only to the "
+           "ancestors of a process" + right + ", or sysctl kernel.yama.ptrace_scope=0";
+  return "may not be attached to: " + errno_text(error) + right;
+}
+
+std::string explain_no_access(pid_t pid, int error) {
+  return explain_access(access_facts(pid), error);
+}
+
+std::string set_id_reason(pid_t pid) {
+  if (aux_value(pid, AT_SECURE) != 0)
+    return "its program is setuid or setgid, or has capabilities (AT_SECURE)";
+  const auto uids = numbers(status_line(pid, "Uid")), gids = numbers(status_line(pid, "Gid"));
+  if (!all_equal(uids)) return "its real, effective and saved user ids differ";
+  if (!all_equal(gids)) return "its real, effective and saved group ids differ";
+  return "";
+}
+
+}  // namespace luatrace

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Session: processes that run already (-p, --children): found, attached to by a backend, watched.
+// The file is emptied only when at least one of them could be attached to.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "recorder/session.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // a process that has just begun, or exec'ed
+constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
+
+std::string process_text(pid_t pid) {
+  const std::string exe = read_process(pid).exe;
+  const std::string name = printable(exe.substr(exe.rfind('/') + 1));
+  return "process " + std::to_string(pid) + (name.empty() ? "" : " (" + name + ")");
+}
+
+}  // namespace
+
+// -- Starting --
+
+// The way (--via) and why there is none.
+static std::unique_ptr<Backend> make_backend(const Options& options, BackendHost& host,
+                                             std::string& why) {
+  if (options.via != "bpf") return make_direct_backend(options, host);
+  auto backend = make_bpf_backend(options, host);
+  if (backend == nullptr) why = "--via bpf: this luatrace-record was built without it";
+  return backend;
+}
+
+int Session::start_attached() {
+  command_ended_ = true;  // there is none
+  wait_status_ = 0;
+  std::string why;
+  backend_ = make_backend(options_, *this, why);
+  if (backend_ == nullptr) return say(why), 125;
+  if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
+  open_signals();
+  drainer_ = std::make_unique<Drainer>();
+  clock_ = backend_->clock();
+  why = backend_->begin();
+  for (const auto& spec : options_.pids) {
+    if (!why.empty()) break;
+    std::string missing;
+    const pid_t pid = find_process(spec, missing);
+    if (pid > 0) {
+      watch(pid, true);
+      continue;
+    }
+    say("-p " + printable(spec) + ": " + missing);
+    if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoProcess;
+  }
+  if (why.empty() && options_.children) follow_children();
+  const bool any = std::any_of(watched_.begin(), watched_.end(), [&](const Watched& w) {
+    return w.attached || (options_.children && !w.gone);
+  });
+  if (any && why.empty()) return -1;
+  if (!why.empty()) say(why), refusal_ = Refusal::kOther;
+  if (opened_fd_ >= 0 && created_ && outputs_.empty()) unlink(opened_name_.c_str());
+  return static_cast<int>(refusal_ == Refusal::kNone ? Refusal::kOther : refusal_);
+}
+
+void Session::watch(pid_t pid, bool asked) {
+  for (const auto& w : watched_)
+    if (w.pid == pid && !w.gone) return;
+  watched_.push_back({pid, open_pidfd(pid, -1), asked, false, false, "", 0, kFirstRetry});
+  attach_to(watched_.back());
+}
+
+// True if it is recorded now.
+bool Session::attach_to(Watched& w) {
+  const uint64_t now = monotonic_ns();
+  const Attached a = backend_->attach(w.pid);
+  w.retry_ns = now + w.pause_ns;
+  w.pause_ns = std::min(w.pause_ns * 2, kSlowestRetry);
+  if (a) {
+    w.attached = true;
+    w.pause_ns = kFirstRetry;
+    w.exe = read_process(w.pid).exe;
+    if (outputs_.empty()) begin_outputs();
+    detail(process_text(w.pid) + " is being recorded");
+    return true;
+  }
+  const bool may_come = a.refusal == Refusal::kNoLuaJIT || a.refusal == Refusal::kNoProcess;
+  // A parent without LuaJIT may have children with one; children may become something else.
+  if (may_come && (!w.asked || options_.children || !w.exe.empty()))
+    return detail(process_text(w.pid) + " " + a.why), false;
+  say(process_text(w.pid) + " " + a.why);
+  if (w.asked && refusal_ == Refusal::kNone) refusal_ = a.refusal;
+  w.gone = true;
+  return false;
+}
+
+// -- While it runs --
+
+int Session::attach_pause() const {
+  const uint64_t now = monotonic_ns();
+  if (phase_ == Phase::kFinished) return 0;
+  if (phase_ == Phase::kStopping || now >= tend_due_ns_) return 1;
+  return static_cast<int>(std::min<uint64_t>((tend_due_ns_ - now) / kMillisecond + 1, 20));
+}
+
+void Session::tend() {
+  if (phase_ != Phase::kRecording) return;
+  const uint64_t now = monotonic_ns();
+  if (now < tend_due_ns_) return;
+  check_watched(now);
+  if (options_.children) follow_children();
+  if (now >= dead_due_ns_) {
+    dead_due_ns_ = now + 100 * kMillisecond;
+    if (all_outputs_dead()) return request_stop(LTQ_MAX_SIZE);
+  }
+  const int pause = backend_->tend(now);
+  tend_due_ns_ = now + static_cast<uint64_t>(pause) * kMillisecond;
+}
+
+// Those that have ended, become another program, or may be ready now.
+void Session::check_watched(uint64_t now) {
+  for (auto& w : watched_) {
+    if (w.gone) continue;
+    pollfd p{w.pidfd, POLLIN, 0};
+    if (w.pidfd >= 0 ? poll(&p, 1, 0) > 0 : process_is_gone(w.pid)) {
+      w.gone = true;
+      end_process(w.pid);
+      if (w.asked) detail("process " + std::to_string(w.pid) + " has ended");
+    } else if (w.attached && !backend_->holds(w.pid)) {
+      w.attached = false;
+      w.retry_ns = now + kFirstRetry;  // it may just be ending
+      end_process(w.pid);
+      detail(process_text(w.pid) + " is ending, has become another program, or is recorded by another");
+    }
+    if (!w.gone && !w.attached && now >= w.retry_ns) attach_to(w);
+    if (w.gone && w.pidfd >= 0) close(std::exchange(w.pidfd, -1));
+  }
+}
+
+// Full disk, or --max-size: there is nothing to go on for.
+bool Session::all_outputs_dead() {
+  if (outputs_.empty()) return false;
+  bool dead = false;
+  drainer_->call([&] {
+    dead = std::all_of(outputs_.begin(), outputs_.end(), [](const auto& o) { return o->dead(); });
+  });
+  return dead;
+}
+
+void Session::end_process(pid_t pid) {
+  backend_->forget(pid);
+  for (auto& t : traced_)
+    if (t.pid == pid && !t.gone) set_ended(t);
+}
+
+// Also children of those that have no LuaJIT themselves.
+void Session::follow_children() {
+  for (auto& w : watched_) {  // grows while we go
+    if (w.gone) continue;
+    for (const pid_t child : children_of(w.pid)) watch(child, false);
+  }
+}
+
+bool Session::all_watched_gone() const {
+  return std::all_of(watched_.begin(), watched_.end(), [](const Watched& w) { return w.gone; });
+}
+
+// -- What a backend asks for --
+
+std::shared_ptr<Output> Session::output_of(pid_t pid, std::string& why) {
+  if (!options_.file_per_process() && outputs_.empty()) begin_outputs();
+  return output_for(pid, why);
+}
+
+uint32_t Session::process_number(pid_t pid, std::string& why) {
+  const ProcessFacts facts = read_process(pid);
+  if (output_of(pid, why) == nullptr) return 0;
+  const Traced* const t = traced_for({pid, facts.ns_pid, facts.uid, -1}, clock_, why);
+  return t != nullptr ? t->number : 0;
+}
+
+std::string Session::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring) {
+  const ProcessFacts facts = read_process(pid);
+  std::string why;
+  if (output_of(pid, why) == nullptr) return "is not recorded: " + why;
+  const uint32_t clock = ring->info().clock;
+  Traced* const t = traced_for({pid, ring->info().pid, facts.uid, -1}, clock, why);
+  if (t == nullptr || !drain_ring(*t, std::move(ring), why)) return "is not recorded: " + why;
+  return "";
+}
+
+void Session::first_event(pid_t pid, uint64_t after_ns) {
+  if (!options_.quiet)
+    say("process " + std::to_string(pid) + ": first event " +
+        time_text(static_cast<double>(after_ns)) + " after attaching");
+}
+
+void Session::detail(const std::string& text) {
+  if (options_.verbose) say(text);
+}
+
+// -- The end --
+
+void Session::say_attached_end() {
+  for (const auto& line : backend_->remarks()) say(line);
+  if (hellos_ > 0) return;
+  for (const auto& o : outputs_)
+    if (o->totals().streams > 0) return;
+  if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoEvents;
+  say("nothing was recorded: no event came");
+}
+
+}  // namespace luatrace

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Traces with compressed blocks: the same report, and what happens to bad ones.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <sstream>
+
+#include "analyzer/decode/image.h"
+#include "analyzer/render/json.h"
+#include "support.h"
+#include "trace/crc32c.h"
+#include "trace/packing.h"
+
+namespace luatrace {
+namespace {
+
+// A trace of many blocks with plenty of events.
+std::string long_trace(int blocks) {
+  std::ostringstream out;
+  uint64_t tick = 1000;
+  for (int b = 0; b < blocks; b++) {
+    out << "block 1 seq=" << b << " base=" << tick << '\n';
+    if (b == 0) out << tick << " start\n";
+    for (int i = 0; i < 200; i++) {
+      out << (tick += 7) << " entry " << 1 + i % 9 << '\n';
+      out << (tick += 20 + i % 13) << " return " << 1 + i % 9 << '\n';
+    }
+  }
+  out << tick << " stop close\n";
+  return trace_text(out.str());
+}
+
+struct Parts {
+  lt_file_header header;
+  std::vector<std::pair<lt_block, std::vector<uint8_t>>> blocks;
+};
+
+Parts parts_of(const std::vector<uint8_t>& bytes) {
+  Parts parts;
+  memcpy(&parts.header, bytes.data(), sizeof parts.header);
+  for (size_t at = sizeof parts.header; at < bytes.size();) {
+    lt_block b;
+    memcpy(&b, &bytes[at], sizeof b);
+    auto* payload = &bytes[at] + sizeof b;
+    parts.blocks.emplace_back(b, std::vector<uint8_t>(payload, payload + b.payload_size));
+    at += sizeof b + ((b.payload_size + 7) & ~7u);
+  }
+  return parts;
+}
+
+// Puts the parts together with right checksums, whatever the sizes say.
+std::vector<uint8_t> join(Parts parts) {
+  parts.header.required |= LT_FEATURE_ZSTD;
+  TraceImage image(parts.header);
+  std::vector<uint8_t> out = image.take();
+  for (auto& [b, payload] : parts.blocks) {
+    b.payload_size = static_cast<uint32_t>(payload.size());
+    if (!(b.flags & LT_BLOCK_F_ZSTD)) b.raw_size = b.payload_size;
+    b.payload_crc = crc32c(payload.data(), payload.size());
+    b.header_crc = crc32c(&b, offsetof(lt_block, header_crc));
+    auto* p = reinterpret_cast<const uint8_t*>(&b);
+    out.insert(out.end(), p, p + sizeof b);
+    out.insert(out.end(), payload.begin(), payload.end());
+    out.resize((out.size() + 7) & ~size_t{7});
+  }
+  return out;
+}
+
+Parts packed_parts(const std::string& text) {
+  Parts parts = parts_of(to_binary(text));
+  Packer packer(1);
+  int count = 0;
+  for (auto& [b, payload] : parts.blocks) {
+    auto packed = packer.pack(b, std::as_bytes(std::span(payload)));
+    if (packed.empty()) continue;
+    auto* p = reinterpret_cast<const uint8_t*>(packed.data());
+    payload.assign(p, p + packed.size());
+    count++;
+  }
+  EXPECT_GT(count, 0);
+  return parts;
+}
+
+std::string functions_of(const Analysed& a) {
+  std::ostringstream out;
+  write_json(out, a.report);
+  std::string text = out.str();
+  return text.substr(text.find("\"functions\""));
+}
+
+TEST(Packed, GivesTheSameReport) {
+  for (int blocks : {1, 31, 32, 33, 200}) {
+    const std::string text = long_trace(blocks);
+    const auto bytes = join(packed_parts(text));
+    EXPECT_LT(bytes.size(), to_binary(text).size());
+    const auto a = analyse(bytes);
+    EXPECT_EQ(a.trust().anomalies(), 0u);
+    EXPECT_EQ(functions_of(a), functions_of(analyse(text)));
+    EXPECT_EQ(dump(bytes).substr(dump(bytes).find('\n', 30)),
+              dump(to_binary(text)).substr(dump(to_binary(text)).find('\n', 30)));
+  }
+}
+
+TEST(Packed, ABadBlockIsSkippedCountedAndSaid) {
+  Parts parts = packed_parts(long_trace(50));
+  int bad = 0;
+  for (auto& [b, payload] : parts.blocks)
+    if (b.type == LT_BLOCK_EVENTS && b.seq % 10 == 5) {
+      bad++;
+      payload.resize(payload.size() / 2);
+    }
+  ASSERT_EQ(bad, 5);
+  const auto a = analyse(join(parts));
+  EXPECT_EQ(a.trust().bad_blocks, 5u);
+  EXPECT_EQ(a.trust().missing_blocks, 5u);
+  EXPECT_EQ(a.trust().bad_block_events, 5u * 400);
+  EXPECT_EQ(a.trust().events, 45u * 400 + 2);
+  ASSERT_FALSE(a.messages.empty());
+  EXPECT_NE(a.messages[0].find("compressed payload cannot be read (not one zstd frame)"),
+            std::string::npos);
+}
+
+TEST(Packed, ABombCostsNothing) {
+  Parts parts = packed_parts(long_trace(3));
+  for (auto& [b, payload] : parts.blocks)
+    if (b.type == LT_BLOCK_EVENTS && b.seq == 1) b.raw_size = 0xfffffff8u;
+  const auto a = analyse(join(parts));
+  EXPECT_EQ(a.trust().bad_blocks, 1u);
+  EXPECT_EQ(a.trust().events, 2u * 400 + 2);
+}
+
+TEST(Packed, TheFileIsCutAtAnyByte) {
+  const auto bytes = join(packed_parts(long_trace(4)));
+  uint64_t events = 0;
+  for (size_t size = sizeof(lt_file_header); size < bytes.size(); size++) {
+    const auto a =
+        analyse(std::vector<uint8_t>(bytes.begin(), bytes.begin() + static_cast<long>(size)));
+    EXPECT_EQ(a.trust().cut, 1u) << size;
+    EXPECT_GE(a.trust().events, events) << size;
+    events = a.trust().events;
+  }
+  EXPECT_EQ(events, 4u * 400 + 2);
+}
+
+}  // namespace
+}  // namespace luatrace

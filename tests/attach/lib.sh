@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+# What the attach tests share, on top of tests/lib.sh. The first argument of every
+# script is the build folder.
+#
+#   begin WORDS...      starts a program in the background: $target
+#   gate WORDS... -- PROGRAM   starts PROGRAM gate.lua, waits until it waits
+#   record OPTIONS...   luatrace-record in the background: $recorder
+#   recording           waits until it records (a stream is in the file, or -v said so)
+#   finish N            waits for the recorder, whose status must be N
+#   calls FILE          "CALLS line" of work.lua's functions
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+build=$1
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bin=$build/bin
+started=()
+trap 'for p in "${started[@]}"; do kill -9 "$p" 2>/dev/null || true; done; rm -rf "$scratch"' EXIT
+
+# within SECONDS WHAT CMD...: until CMD succeeds
+within() {
+  local tries=$(($1 * 50)) what=$2
+  shift 2
+  until "$@"; do
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || { cat "$scratch"/*.err >&2; fail "waited too long for $what"; }
+    sleep 0.02
+  done
+}
+begin() {
+  "$@" >"$scratch/target.out" 2>"$scratch/target.err" &
+  target=$!
+  started+=($target)
+}
+# The program waits at its gate; ready counts what must be there.
+gate() {
+  rm -f "$scratch"/{go,end} "$scratch"/ready* "$scratch"/done*
+  begin "$@"
+}
+ready() { within 20 "the program" test -e "$scratch/ready${1-}"; }
+# -v, so that the messages tell when what has happened.
+record() {
+  "$bin/luatrace-record" -v -o "$scratch/trace.bin" "$@" >"$scratch/record.out" 2>"$scratch/record.err" &
+  recorder=$!
+  started+=($recorder)
+}
+said() { grep -qE "$1" "$scratch/record.err"; }
+# Waits until N Lua states were taken (1).
+states_taken() { [ "$(cat "$scratch/record.err" 2>/dev/null | grep -c 'announced a Lua state')" -ge "$1" ]; }
+recording() { within 20 "the recording" states_taken "${1:-1}"; }
+# It may end by a signal of ours.
+finish() {
+  local status=0
+  wait "$recorder" || status=$?
+  [ "$status" = "$1" ] || { cat "$scratch/record.err" >&2; fail "luatrace-record ended with $status, not $1"; }
+}
+open_gate() { touch "$scratch/go"; }
+ended() {
+  local status=0
+  wait "$target" || status=$?
+  [ "$status" = "${1:-0}" ] || { cat "$scratch/target.err" >&2; fail "the program ended with $status"; }
+}
+json() { "$bin/luatrace-analyze" --json "$1"; }
+# Each function of work.lua and how often it was called.
+calls() {
+  json "$1" | jq -r '.functions[] | select(.chunk | endswith("/work.lua")) | select(.calls > 0) | "\(.calls) line \(.line)"' | sort -k3n
+}
+no_anomalies() {
+  local n
+  n=$(json "$1" | jq '.trust.anomalies')
+  [ "$n" = 0 ] || { "$bin/luatrace-analyze" "$1" | tail -3 >&2; fail "$1 has $n anomalies"; }
+}
+# The control words of a process must be 0: sem and ring of each LuaJIT in it.
+all_off() { "$here/words" "$1" | awk '$1 != 0 || $2 != 0 { bad = 1 } END { exit bad }'; }
+no_ring() { ! ls -l "/proc/$1/fd" 2>/dev/null | grep -q luatrace-ring; }
+let_go() {
+  all_off "$1" || fail "$2: the control words are $("$here/words" "$1")"
+  within 10 "the ring of $1 to be closed ($2)" no_ring "$1"
+}

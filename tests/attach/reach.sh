@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Which code is reached while it runs, and what is said of code that is not. After
+# detaching everything is as before.
+source "$(dirname "$0")/lib.sh"
+
+# reach NAME STATUS OPTIONS CODE
+reach() {
+  begin "$bin/luajit" $3 -e "$4"
+  within 10 "the program to run" grep -q ' R ' "/proc/$target/stat"
+  sleep 0.1
+  record -p $target -d 0.5
+  finish "$2"
+  if [ "$2" = 0 ]; then
+    (set +o pipefail; "$bin/luatrace-analyze" --dump "$scratch/trace.bin" | head -n 100) >"$scratch/dump"
+    grep -qE '^[0-9]+ 1 stack 1 activate n=[1-9]' "$scratch/dump" ||
+      fail "$1: the first events are no complete stack"
+    no_anomalies_but_loss "$scratch/trace.bin"
+    grep -qE 'first event [0-9.]+ .?s after attaching' "$scratch/record.err" || fail "$1: no time of the first event"
+    grep -q 'next: .*luatrace-analyze .*--flame' "$scratch/record.err" || fail "$1: no next command"
+  fi
+  let_go $target "$1"
+  kill $target
+  ended 143
+}
+# A machine that is busy may make us slow: lost is lost, and said. Nothing else is wrong.
+no_anomalies_but_loss() {
+  json "$1" | jq -e '.trust | .unbalanced + .bad_records + .clock_anomalies + .undescribed == 0' >/dev/null || {
+    "$bin/luatrace-analyze" "$1" | tail -2 >&2
+    fail "$1"
+  }
+}
+
+reach "interpreted loop without calls" 0 -joff 'local n = 0 while true do n = n + 1 end'
+reach "interpreted calls" 0 -joff 'local function f(x) return x + 1 end local n = 0 while true do n = f(n) end'
+reach "interpreted recursion" 0 -joff 'local function f(n) if n < 2 then return n end return f(n-1) + f(n-2) end f(60)'
+reach "blacklisted loop" 0 "" 'jit.off(true) local n = 0 while true do n = n + 1 end'
+reach "nested compiled loops" 0 "" 'local s = 0 while true do for i = 1, 1000 do s = s + i end end'
+reach "allocating" 0 "" 'local t while true do t = { t and 1 } end'
+reach "calls of C" 0 "" 'local t while true do t = os.clock() end'
+reach "compiled recursion" 0 "" 'local function f(n) if n < 2 then return n end return f(n-1) + f(n-2) end f(60)'
+reach "coroutines" 0 "" 'while true do local co = coroutine.wrap(function() for i = 1, 100 do coroutine.yield(i) end end) for i = 1, 100 do co() end end'
+
+# Not reached: one compiled loop that never ends. That is said, with the reason.
+begin "$bin/luajit" -e 'local s = 0 for i = 1, 1e15 do s = s + i % 7 end'
+sleep 0.5
+record -p $target -d 2.5
+finish 124
+said 'no Lua state has answered for .*: it is in compiled code that makes no call of C' || fail "silence is not explained: $(cat "$scratch/record.err")"
+said 'nothing was recorded' || fail "it is not said that nothing was recorded"
+kill $target
+ended 143
+
+# A process that sleeps answers when it wakes up.
+begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(60)'
+within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
+record -p $target -d 2.5
+finish 124
+said 'no Lua state has answered for .*: it sleeps' || fail "sleep is not explained: $(cat "$scratch/record.err")"
+all_off $target || fail "the control words of a sleeping process are not 0"
+kill $target
+ended 143

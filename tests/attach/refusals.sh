@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What cannot be recorded: each has its message and its exit status, and leaves no
+# file behind.
+source "$(dirname "$0")/lib.sh"
+
+# refused STATUS PATTERN OPTIONS...
+refused() {
+  local status=$1 pattern=$2 got=0
+  shift 2
+  rm -f "$scratch/trace.bin"
+  timeout 20 "$bin/luatrace-record" -o "$scratch/trace.bin" "$@" 2>"$scratch/record.err" || got=$?
+  [ $got = "$status" ] || { cat "$scratch/record.err" >&2; fail "$* ended with $got, not $status"; }
+  grep -qE -- "$pattern" "$scratch/record.err" || { cat "$scratch/record.err" >&2; fail "$* does not say '$pattern'"; }
+  [ ! -e "$scratch/trace.bin" ] || fail "$* has left a trace behind"
+}
+
+refused 125 'either a command or -p' -p 1 -- true
+refused 125 '--children needs -p' --children -- true
+refused 125 "'stap' is none of auto, direct, bpf" -p 1 --via stap
+refused 120 'not a process id' -p nonsense
+refused 120 'no such process' -p 399999999
+refused 120 'process namespace of 399999999 cannot be seen' -p 7@399999999
+refused 125 'where to' -p 1
+
+# Without any LuaJIT.
+begin sleep 60
+refused 122 "process $target \(sleep\) has no LuaJIT in it: its program is /.*sleep" -p $target
+kill $target
+ended 143
+
+# A LuaJIT without tracepoints: which, where.
+if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
+  plain=$build/luajit/$2-upstream
+  begin "$plain/luajit" -e 'while true do end'
+  within 10 "the program" grep -q R "/proc/$target/stat"
+  refused 122 "has no LuaJIT with tracepoints; what it has:" -p $target
+  said "luajit: LuaJIT 2.1.*, part of the program itself, without tracepoints" || fail "not said which: $(cat "$scratch/record.err")"
+  kill $target
+  ended 143
+  cp "$plain/libluajit-5.1.so.2" "$scratch/other.so"
+  rm -f "$scratch"/{go,ready1}
+  gate "$build/tests/attach/attach_host" "$scratch/other.so" -- "$here/gate.lua" "$scratch" "$here/work.lua" spin
+  ready 1
+  refused 122 "other.so: LuaJIT 2.1.*, a library, without tracepoints" -p $target
+  # One with and one without in a process: the one is recorded.
+  kill $target
+  ended 143
+  rm -f "$scratch"/ready*
+  gate "$build/tests/attach/attach_host" -t "$scratch/other.so" "$build/lib/libluajit-5.1.so.2" -- "$here/gate.lua" "$scratch" "$here/work.lua" spin
+  ready 1
+  ready 2
+  record -p $target
+  recording
+  open_gate
+  touch "$scratch/end"
+  ended
+  finish 0
+  same "recorded states" "$(json "$scratch/trace.bin" | jq '.trace.files[0].streams | length')" 1
+fi
+
+# Another user's process, a process that is not dumpable, a setuid one.
+begin "$bin/luajit" -e 'while true do end'
+other=$target
+if [ "$(id -u)" = 0 ]; then
+  chmod 777 "$scratch"
+  user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+  status=0
+  timeout 20 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $other 2>"$scratch/record.err" || status=$?
+  same "exit statuses" $status 121
+  said 'belongs to user 0, we are user 65534.*CAP_SYS_PTRACE' || fail "not said whose it is: $(cat "$scratch/record.err")"
+
+  begin "${user[@]}" "$bin/luajit" -e 'require("ffi").cdef("int prctl(int, ...);") require("ffi").C.prctl(4, 0, 0, 0, 0) while true do end'
+  sleep 0.3
+  status=0
+  timeout 20 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $target 2>"$scratch/record.err" || status=$?
+  same "exit statuses" $status 121
+  said 'not dumpable' || fail "not said that it is not dumpable: $(cat "$scratch/record.err")"
+  kill $target
+  ended 143
+
+  cp "$bin/luajit" "$scratch/suid"
+  chown 65533 "$scratch/suid"
+  chmod 4755 "$scratch/suid"
+  begin "${user[@]}" "$scratch/suid" -e 'while true do end'
+  sleep 0.3
+  if [ "$(awk '/^Uid/ { print $3 }' "/proc/$target/status")" = 65533 ]; then
+    refused 121 'is never traced, whoever asks: .*(setuid|ids differ)' -p $target
+  else
+    echo "here setuid programs have no effect (nosuid)"
+  fi
+  kill $target
+  ended 143
+fi
+
+# Of several that are asked for, those that can be recorded are; the status tells of the other.
+record -p $other -p 399999999 -d 0.3
+finish 120
+[ "$(json "$scratch/trace.bin" | jq '.trace.events')" -gt 0 ] || fail "the good one was not recorded"
+# A slip does not cost an older trace.
+cp "$scratch/trace.bin" "$scratch/old.bin"
+status=0
+"$bin/luatrace-record" -o "$scratch/trace.bin" -p 399999999 2>/dev/null || status=$?
+same "exit statuses" $status 120
+cmp "$scratch/trace.bin" "$scratch/old.bin"
+
+# What 7 is in a container.
+if [ "$(id -u)" = 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
+  unshare -p -f --mount-proc sh -c "'$bin/luajit' -e 'while true do end' & wait" &
+  shell=$!
+  started+=($shell)
+  inner() { first=$(cat "/proc/$shell/task/$shell/children") && host=$(cat /proc/${first% }/task/${first% }/children) && host=${host% } && [ "$(readlink "/proc/$host/exe")" = "$(readlink -f "$bin/luajit")" ]; }
+  within 10 "the process in a namespace" inner
+  started+=($host)
+  number=$(awk '/^NSpid/ { print $NF }' "/proc/$host/status")
+  record -p "$number@$host" -d 0.3
+  finish 0
+  said "process $host \(luajit\) is being recorded" || fail "another process was recorded: $(cat "$scratch/record.err")"
+  same "numbers in the container" "$(json "$scratch/trace.bin" | jq -c '.trace.files[0].processes[0] | [.pid, .ns_pid]')" "[$host,$number]"
+  refused 120 "no process 999 in the process namespace of $host" -p "999@$host"
+  kill -9 $host
+fi

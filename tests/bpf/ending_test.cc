@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// However the recorder or the program ends, the program is left as it was; and whoever may not, or
+// cannot, is told why.
+#include <sys/prctl.h>
+
+#include "tests/bpf/support.h"
+
+namespace {
+
+using bpftest::BpfTest;
+using runs::Process;
+using runs::Words;
+
+class Ending : public BpfTest {
+ protected:
+  // A program that works until it is killed.
+  std::unique_ptr<bpftest::Program> busy() {
+    const std::string code =
+        "local function f(x) return {x} end while true do for i = 1, 1000 do f(i) end end";
+    auto p = start(host(write_script(code)));
+    p->go();
+    return p;
+  }
+  // The recorder without some capabilities, or with only some.
+  Words without(const std::string& change, const Words& words) const {
+    Words w = {"/usr/bin/setpriv", "--bounding-set", change, "--inh-caps", change};
+    w.insert(w.end(), words.begin(), words.end());
+    return w;
+  }
+};
+
+TEST_F(Ending, InOrder) {
+  auto p = busy();
+  auto r = attach({p->pid()}, "bpf", {"-d", "0.2"});
+  EXPECT_EQ(1, p->semaphore());
+  EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");
+  EXPECT_EQ(0, p->semaphore());
+  EXPECT_GT(kinds("bpf")["entry"], 100u);
+  EXPECT_EQ(0u, trust("bpf", "anomalies"));
+}
+
+TEST_F(Ending, BySignal) {
+  auto p = busy();
+  auto r = attach({p->pid()}, "bpf");
+  r->send(SIGINT);
+  EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");
+  EXPECT_EQ(0, p->semaphore());
+  EXPECT_TRUE(mini::read(path("bpf")).ended());
+}
+
+TEST_F(Ending, ByKill9) {
+  for (const char* link : {"multi", "each"}) {
+    auto p = busy();
+    auto r = attach({p->pid()}, link, {"--bpf-link", link});
+    EXPECT_EQ(1, p->semaphore());
+    runs::sleep_ms(300);
+    r->send(SIGKILL);
+    EXPECT_EQ(128 + SIGKILL, r->wait_ms(60000));
+    wait_until([&] { return p->semaphore() == 0; });
+    EXPECT_GT(kinds(link)["entry"], 100u);  // what was written by then is there
+    EXPECT_EQ(1u, trust(link, "cut"));
+    EXPECT_EQ(-1, p->wait(50));  // it goes on
+  }
+}
+
+// The kernel counts a site once, however many look at it.
+TEST_F(Ending, TwoRecordersAtOnce) {
+  auto p = start(host(script("calls")));
+  auto a = attach({p->pid()}, "a"), b = attach({p->pid()}, "b");
+  EXPECT_EQ(1, p->semaphore());
+  p->go();
+  EXPECT_EQ(0, p->wait());
+  EXPECT_EQ(0, a->wait_ms(60000));
+  EXPECT_EQ(0, b->wait_ms(60000));
+  EXPECT_EQ(calls("a"), calls("b"));
+  EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
+  EXPECT_EQ(0u, trust("a", "anomalies"));
+}
+
+TEST_F(Ending, OneOfTwoRecordersIsKilled) {
+  auto p = busy();
+  auto a = attach({p->pid()}, "a"), b = attach({p->pid()}, "b");
+  a->send(SIGKILL);
+  a->wait_ms(60000);
+  EXPECT_EQ(1, p->semaphore());
+  b->send(SIGINT);
+  EXPECT_EQ(0, b->wait_ms(60000));
+  EXPECT_EQ(0, p->semaphore());
+}
+
+TEST_F(Ending, DirectAndBpfAtOnce) {
+  auto p = start(host(script("coroutines")));
+  auto a = attach({p->pid()}, "a"), b = attach({p->pid()}, "b", {"--via", "direct"});
+  p->go();
+  EXPECT_EQ(0, p->wait());
+  EXPECT_EQ(0, a->wait_ms(60000)) << messages("a");
+  EXPECT_EQ(0, b->wait_ms(60000)) << messages("b");
+  EXPECT_EQ(calls("a"), calls("b"));
+}
+
+// Again and again, while it works: each time everything is there and nothing is left.
+TEST_F(Ending, ManyTimes) {
+  auto p = busy();
+  for (int i = 0; i < 12; i++) {
+    const std::string name = "t" + std::to_string(i);
+    auto r = attach({p->pid()}, name, {"-d", "0.05"});
+    ASSERT_EQ(0, r->wait_ms(60000)) << messages(name);
+    ASSERT_EQ(0, p->semaphore());
+    ASSERT_EQ(0u, trust(name, "anomalies")) << i;
+    ASSERT_GT(kinds(name)["entry"], 10u);
+  }
+  EXPECT_EQ(-1, p->wait(1));
+}
+
+// A child that was forked under the recorder inherits the raised semaphore, but nobody listens.
+TEST_F(Ending, AForkedChildIsLeftClean) {
+  const std::string code =
+      "local ffi = require('ffi') ffi.cdef('int fork(void); int getpid(void); int sleep(int);') "
+      "local function f(x) return {x} end for i = 1, 1000 do f(i) end "
+      "local child = ffi.C.fork() if child == 0 then while true do f(1) end end "
+      "io.write('child ', child, '\\n') io.flush() while true do f(2) end";
+  auto p = start(host(write_script(code)));
+  auto r = attach({p->pid()}, "bpf");
+  p->go();
+  wait_until([&] { return p->output().find("child ") != std::string::npos; });
+  wait_until([&] { return p->output().back() == '\n'; });
+  const std::string said = p->output();
+  const pid_t child = std::atoi(said.c_str() + said.find("child ") + 6);
+  const auto semaphore_of = [](pid_t pid) {
+    const auto found = luatrace::find_lua(pid);
+    uint16_t value = 99;
+    if (!found.ours.empty()) luatrace::RemoteMemory(pid).read(found.ours[0].control, value);
+    return value;
+  };
+  r->send(SIGINT);
+  EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");
+  EXPECT_EQ(0, semaphore_of(p->pid()));
+  EXPECT_EQ(0, semaphore_of(child));
+  kill(child, SIGKILL);
+}
+
+// -- The wide site --
+
+// What lies below the stack pointer is overwritten there; see tests/canary.
+TEST_F(Ending, TheCanarySurvives) {
+  for (const char* jit : {"on", "off"}) {
+    auto plain = start(host(CANARY, {"-j", jit}));
+    plain->go();
+    ASSERT_EQ(0, plain->wait());
+    for (const char* site : {"wide", "narrow"}) {
+      record(host(CANARY, {"-j", jit}), site, {"--bpf-site", site, "--ring-size", "256M"});
+      EXPECT_EQ(plain->output(), output_) << site << " " << jit;
+      EXPECT_NE(messages(site).find(std::string(site) + " sites"), std::string::npos);
+    }
+    const auto [wide, wide_lost] = hits("wide");
+    const auto [narrow, narrow_lost] = hits("narrow");
+    EXPECT_GE(narrow + narrow_lost, 2u * 1000001);
+    EXPECT_EQ(narrow + narrow_lost, wide + wide_lost);
+  }
+}
+
+// Where the wide site would be the end of a forked child, it is not used unasked.
+TEST_F(Ending, AForkedChildLives) {
+  const std::string code =
+      "local ffi = require('ffi') ffi.cdef('int fork(void); int waitpid(int, int*, int);') "
+      "local function f(x) return {x} end for i = 1, 1000 do f(i) end "
+      "local child = ffi.C.fork() for i = 1, 1000 do f(i) end if child == 0 then os.exit(0) end "
+      "local status = ffi.new('int[1]') ffi.C.waitpid(child, status, 0) "
+      "io.write('status ', status[0], '\\n')";
+  record(host(write_script(code)), "bpf");
+  EXPECT_NE(output_.find("status 0\n"), std::string::npos) << output_;
+}
+
+// The kernel's call goes through a system call of its own: a seccomp filter must not see it.
+TEST_F(Ending, UnderSeccomp) {
+  record(host(script("calls"), {"-k"}), "bpf");
+  EXPECT_EQ(4001u, counts("bpf")["calls.lua:3"]);
+}
+
+// -- Refusals --
+
+TEST_F(Ending, WithoutTheCapability) {
+  auto p = start(host(script("calls")));
+  for (const char* left : {"-all", "-all,+sys_ptrace,+dac_override", "-all,+bpf,+sys_ptrace"}) {
+    Process r(without(left, attach_words({p->pid()}, path("a"))), path("out"), path("err"));
+    EXPECT_EQ(121, r.wait_ms(60000)) << left << ": " << err();
+    EXPECT_NE(err().find("CAP_SYS_ADMIN is missing"), std::string::npos) << left << ": " << err();
+  }
+  EXPECT_EQ(0, p->semaphore());
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+}
+
+// Without CAP_SYS_ADMIN it may work or not, kernel and way of attaching decide: if it attaches, the
+// events come.
+TEST_F(Ending, NeverSilently) {
+  for (const char* link : {"multi", "each"}) {
+    auto p = start(host(script("calls")));
+    std::filesystem::remove(path("err"));
+    const auto words = attach_words({p->pid()}, path(link), {"--bpf-link", link});
+    Process r(without("-all,+bpf,+perfmon,+sys_ptrace,+dac_override", words), path("out"),
+              path("err"));
+    int status = -1;
+    wait_until([&] {
+      if (status < 0) status = r.wait_ms(1);
+      return err().find("is being recorded") != std::string::npos || status >= 0;
+    });
+    p->go();
+    EXPECT_EQ(0, p->wait());
+    if (status < 0) status = r.wait_ms(60000);
+    if (status == 0) {
+      EXPECT_EQ(4001u, counts(link)["calls.lua:3"]) << err();
+    } else {
+      EXPECT_EQ(121, status) << err();
+      EXPECT_NE(err().find("CAP_SYS_ADMIN is missing"), std::string::npos) << err();
+    }
+  }
+}
+
+TEST_F(Ending, NothingToRecord) {
+  EXPECT_EQ(120, run(attach_words({999999}, path("a"))));
+  Process sleeper({"/bin/sleep", "60"}, path("s.out"), path("s.err"));
+  EXPECT_EQ(122, run(attach_words({sleeper.pid()}, path("a"))));
+  EXPECT_NE(err().find("LuaJIT"), std::string::npos) << err();
+  sleeper.send(SIGKILL);
+  EXPECT_EQ(125, run(attach_words({getpid()}, path("a"), {"--bpf-site", "small"})));
+  EXPECT_NE(err().find("narrow"), std::string::npos) << err();
+  EXPECT_EQ(125, run(attach_words({getpid()}, path("a"), {"--include", "x"})));
+  EXPECT_NE(err().find("--via direct"), std::string::npos) << err();
+}
+
+// It is attached to, but nothing happens: that is said, in words and by the status.
+TEST_F(Ending, NoEventCame) {
+  auto p = start(host(script("calls")));
+  EXPECT_EQ(124, run(attach_words({p->pid()}, path("a"), {"-d", "0.2"})));
+  EXPECT_NE(err().find("no event came"), std::string::npos) << err();
+}
+
+TEST_F(Ending, AFullFile) {
+  auto p = busy();
+  auto r = attach({p->pid()}, "bpf", {"--max-size", "1M"});
+  runs::sleep_ms(10);
+  wait_until([&] { return messages("bpf").find("--max-size") != std::string::npos; });
+  r->send(SIGINT);
+  EXPECT_EQ(0, r->wait_ms(60000));
+  const auto f = mini::read(path("bpf"));
+  EXPECT_TRUE(f.ended());
+  EXPECT_LE(std::filesystem::file_size(path("bpf")), 1u << 20);
+}
+
+}  // namespace

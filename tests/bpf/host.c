@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** A program that embeds the shared library, as servers do. It makes its Lua
+** states, waits for a line on stdin, and then runs the script in each, from C:
+** lua_pcall is where a state notices a tracer, so all of the script is seen.
+**
+**   bpf_host [options] SCRIPT
+**     -j off      compiler off
+**     -t N        N threads with a state each, one after the other in their work
+**     -e          memory of Lua in a shared mapping; evict() in Lua drops its pages
+**     -k          a seccomp filter kills the process if it makes the system call
+**                 `uprobe` (336)
+**     -r N        states that are opened and closed again, one after the other
+*/
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "lauxlib.h"
+#include "lua.h"
+#include "lualib.h"
+
+#define ARENA (64u << 20)
+
+static const char *script;
+static int jit_off;
+static char *arena;
+static size_t arena_used;
+
+/* Never frees; realloc copies. */
+static void *arena_alloc(void *ud, void *p, size_t old, size_t size) {
+  char *q = arena + arena_used;
+  (void)ud;
+  if (size == 0) return NULL;
+  if (p && size <= old) return p;
+  size = (size + 15) & ~(size_t)15;
+  if (arena_used + size > ARENA) return NULL;
+  arena_used += size;
+  if (p) memcpy(q, p, old);
+  return q;
+}
+
+/* The pages stay in the page cache but are no longer mapped: to read them, one
+** must be able to fault. */
+static int evict(lua_State *L) {
+  (void)L;
+  if (arena && madvise(arena, ARENA, MADV_DONTNEED) != 0) perror("madvise");
+  return 0;
+}
+
+static int plain_c(lua_State *L) {
+  lua_pushinteger(L, 7);
+  return 1;
+}
+
+static int calls_back(lua_State *L) {
+  lua_pushvalue(L, 1);
+  lua_call(L, 0, 1);
+  return 1;
+}
+
+static lua_State *open_state(void) {
+  lua_State *L = arena ? lua_newstate(arena_alloc, NULL) : luaL_newstate();
+  if (!L) exit(3);
+  luaL_openlibs(L);
+  lua_register(L, "evict", evict);
+  lua_register(L, "plain_c", plain_c);
+  lua_register(L, "calls_back", calls_back);
+  if (jit_off && luaL_dostring(L, "jit.off() jit.flush()")) exit(3);
+  if (luaL_loadfile(L, script)) {
+    fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    exit(3);
+  }
+  return L;
+}
+
+static void *run(void *state) {
+  lua_State *L = (lua_State *)state;
+  if (lua_pcall(L, 0, 0, 0)) {
+    fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    exit(4);
+  }
+  return NULL;
+}
+
+static void forbid_uprobe(void) {
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* seccomp_data.nr */
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 336, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog program = {4, code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+    exit(3);
+}
+
+static void wait_for_line(void) {
+  char c;
+  ssize_t n;
+  do n = read(0, &c, 1);
+  while ((n < 0 && errno == EINTR) || (n == 1 && c != '\n'));
+}
+
+int main(int argc, char **argv) {
+  int option, threads = 1, rounds = 0, i;
+  lua_State *L[64];
+  while ((option = getopt(argc, argv, "j:t:ekr:")) != -1) {
+    switch (option) {
+      case 'j': jit_off = strcmp(optarg, "off") == 0; break;
+      case 't': threads = atoi(optarg); break;
+      case 'e':
+        arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        break;
+      case 'k': forbid_uprobe(); break;
+      case 'r': rounds = atoi(optarg); break;
+      default: return 2;
+    }
+  }
+  if (optind >= argc || threads > 64) return 2;
+  script = argv[optind];
+  for (i = 0; i < threads; i++) L[i] = open_state();
+  printf("ready\n");
+  fflush(stdout);
+  wait_for_line();
+  for (i = 0; i < rounds; i++) {
+    lua_State *more = open_state();
+    run(more);
+    lua_close(more);
+  }
+  for (i = 0; i < threads && !rounds; i++) {
+    pthread_t thread;
+    if (threads == 1) {
+      run(L[i]);
+    } else if (pthread_create(&thread, NULL, run, L[i]) == 0) {
+      pthread_join(thread, NULL);
+    }
+  }
+  for (i = 0; i < threads; i++) lua_close(L[i]);
+  return 0;
+}

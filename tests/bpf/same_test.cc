@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// By BPF the same events come as by the direct recorder, event by event: with the compiler on and
+// off, at both kinds of sites, attached in both ways.
+#include "tests/bpf/support.h"
+
+namespace {
+
+using bpftest::BpfTest;
+using runs::Words;
+
+struct Case {
+  const char* program;
+  const char* jit;
+  const char* site;
+  const char* link;
+};
+
+class Same : public BpfTest, public testing::WithParamInterface<Case> {};
+
+TEST_P(Same, EventByEvent) {
+  const Case c = GetParam();
+  const Words program = host(script(c.program), {"-j", c.jit});
+  record(program, "direct", {"--via", "direct"});
+  const std::string output = output_;
+  record(program, "bpf", {"--bpf-site", c.site, "--bpf-link", c.link});
+  EXPECT_EQ(output, output_);
+  const std::string direct = calls("direct"), bpf = calls("bpf");
+  EXPECT_GT(direct.size(), 10000u);
+  EXPECT_TRUE(direct == bpf)
+      << "the first difference is at byte "
+      << std::mismatch(direct.begin(), direct.end(), bpf.begin(), bpf.end()).first - direct.begin();
+  EXPECT_EQ(0u, trust("bpf", "anomalies"));
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  return std::string(c.program) + "_" + c.jit + "_" + c.site + "_" + c.link;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Same,
+    testing::Values(Case{"calls", "on", "auto", "auto"}, Case{"calls", "off", "narrow", "auto"},
+                    Case{"calls", "on", "wide", "each"}, Case{"coroutines", "on", "auto", "auto"},
+                    Case{"coroutines", "off", "auto", "auto"},
+                    Case{"coroutines", "on", "narrow", "each"},
+                    Case{"errors", "on", "auto", "auto"}, Case{"errors", "off", "auto", "auto"},
+                    Case{"cfunctions", "on", "auto", "auto"},
+                    Case{"cfunctions", "off", "auto", "auto"}),
+    name_of);
+
+// Counted by hand; see programs/calls.lua.
+TEST_F(BpfTest, KnownAnswers) {
+  record(host(script("calls")), "bpf");
+  const auto n = counts("bpf");
+  const auto at = [&](const std::string& what) {
+    const auto it = n.find(what);
+    return it == n.end() ? 0 : it->second;
+  };
+  EXPECT_EQ(1u, at("calls.lua:0"));
+  EXPECT_EQ(4001u, at("calls.lua:3"));  // leaf: 2000 and 2000 by tail, and the callback's
+  EXPECT_EQ(2000u, at("calls.lua:4"));
+  EXPECT_EQ(2000u, at("calls.lua:5"));
+  EXPECT_EQ(1973u, at("calls.lua:6"));  // fib(15): 2 * fib(16) - 1
+  EXPECT_EQ(2000u, at("calls.lua:7"));
+  EXPECT_EQ(4000u, at("calls.lua:8"));  // two functions in one line
+  EXPECT_EQ(1u, at("calls.lua:14"));
+  EXPECT_EQ(1000u, at("C:plain_c"));
+  EXPECT_EQ(1u, at("C:calls_back"));
+}
+
+}  // namespace

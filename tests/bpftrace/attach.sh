@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# lua-calls.bt on a running process: complete stacks from the first event, no
+# anomaly at either end, twice; the program goes on undisturbed and the
+# semaphore is 0 again.
+. "$(dirname "$0")/lib.sh"
+
+"$luajit" "$here/programs/server.lua" "$scratch/stop" >"$scratch/printed" &
+server=$!
+trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+for turn in 1 2; do
+  bt_file=$scratch/calls.$turn
+  attach $server -o "$bt_file" "$probes/lua-calls.bt"
+  for try in $(seq 100); do # until there is something to see
+    [ "$(grep -c '^y' "$bt_file")" -ge 5 ] && break
+    sleep 0.1
+  done
+  leave
+  "$analyze" --strict "$bt_file" >"$scratch/summary" 2>"$scratch/err" ||
+    fail "attach $turn: $(tail -n 1 "$scratch/summary") $(cat "$scratch/err")"
+  "$analyze" --dump=calls "$bt_file" >"$scratch/dump"
+  same "first report" "$(sed -n '2,3p' "$scratch/dump")" "S1 C1 D0 stack activate
+S1 C1 D1 frame server.lua:0"
+  grep -q 'D7 frame server.lua:9$' "$scratch/dump" || fail "$(head -20 "$scratch/dump")"
+  grep -q 'stack resumed' "$scratch/dump" || fail "the coroutine has no report"
+  grep -q 'stop detach' "$scratch/dump" || fail "the end is missing: $(tail -3 "$scratch/dump")"
+  calls=$("$analyze" --json "$bt_file" | jq '.functions[] | select(.name == "leaf") | .calls')
+  yields=$(grep -c 'suspend yield' "$scratch/dump")
+  [ "$calls" -ge $((20 * (yields - 1))) ] && [ "$calls" -le $((20 * (yields + 2))) ] ||
+    fail "$calls calls of leaf, $yields yields"
+done
+
+touch "$scratch/stop"
+wait $server || fail "the program ended with $?"
+same "what it prints" "$(cat "$scratch/printed")" 1

@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# lua-top.bt, lua-slow.bt, lua-coroutines.bt, lua-errors.bt: known programs, known
+# answers. By path; and attached to a process.
+. "$(dirname "$0")/lib.sh"
+
+# count MAP KEY: the sum of what was printed for it.
+count() {
+  awk -v want="@$1[$2]: " 'index($0, want) == 1 { n += substr($0, length(want) + 1) } END { print n + 0 }' "$scratch/bt.out"
+}
+run() {
+  local script=$1
+  shift
+  (cd "$scratch" && trace -c "$luajit program.lua" "$probes/$script" "$luajit" "$@")
+}
+
+# -- lua-top: calls, and time that adds up --
+cat >"$scratch/program.lua" <<'LUA'
+local function busy(ms) local t = os.clock() while os.clock() - t < ms / 1000 do end end
+local function leaf(x) return x + 1 end
+local function outer() busy(20) local s = leaf(1) return s end
+local function bad() error("x") end
+for i = 1, 500 do leaf(i) end
+for i = 1, 3 do outer() end
+for i = 1, 4 do pcall(bad) end
+local co = coroutine.wrap(function() busy(10) coroutine.yield() end)
+co()
+outer()
+LUA
+run lua-top.bt
+same "calls of leaf" "$(count calls '@program.lua, 2, leaf')" 504
+same "calls of outer" "$(count calls '@program.lua, 3, outer')" 4
+same "calls of busy" "$(count calls '@program.lua, 1, busy')" 5
+same "calls of error" "$(count calls 'C, 0, error')" 4
+same "calls of main" "$(count calls '@program.lua, 0, main')" 1
+outer=$(count total_us '@program.lua, 3, outer') busy=$(count total_us '@program.lua, 1, busy')
+self=$(count self_us '@program.lua, 3, outer') main=$(count total_us '@program.lua, 0, main')
+[ "$outer" -ge 80000 ] || fail "outer: $outer us in total"
+[ "$busy" -ge 90000 ] || fail "busy: $busy us in total"
+[ "$self" -lt "$outer" ] && [ "$outer" -le "$main" ] || fail "outer $outer (self $self), main $main"
+
+# -- lua-slow: the slow ones and only they, with callers --
+cat >"$scratch/program.lua" <<'LUA'
+local function wait(ms) local t = os.time() io.popen("sleep " .. ms / 1000):close() return t end
+local function slow() wait(300) local x = 1 return x end
+local function outer() slow() for i = 1, 100 do math.sin(i) end local x = 1 return x end
+local function sleeper() coroutine.yield() local x = 1 return x end
+outer()
+local co = coroutine.create(function() sleeper() return 1 end)
+coroutine.resume(co)
+wait(400)
+coroutine.resume(co)
+LUA
+run lua-slow.bt 250
+sed -n 's/^[0-9]* us (suspended \([0-9]*\)[0-9]\{5\} us) pid [0-9]*: /\1 /p; s/^[0-9]* us (suspended [0-9]\{1,5\} us) pid [0-9]*: /0 /p; /called by/p' \
+  "$scratch/bt.out" | sed 's/^\([1-9]\) /some /' >"$scratch/slow"
+same "slow calls" "$(cat "$scratch/slow")" "0 C function io.method_close
+    called by @program.lua:1 wait
+    called by @program.lua:2 slow
+    called by @program.lua:3 outer
+    called by @program.lua:0 main
+0 @program.lua:1 wait
+    called by @program.lua:2 slow
+    called by @program.lua:3 outer
+    called by @program.lua:0 main
+0 @program.lua:2 slow
+    called by @program.lua:3 outer
+    called by @program.lua:0 main
+0 @program.lua:3 outer
+    called by @program.lua:0 main
+0 C function io.method_close
+    called by @program.lua:1 wait
+    called by @program.lua:0 main
+0 @program.lua:1 wait
+    called by @program.lua:0 main
+some @program.lua:4 sleeper
+    called by @program.lua:6 ?
+some @program.lua:6 ?
+0 @program.lua:0 main"
+
+# -- lua-coroutines --
+cat >"$scratch/program.lua" <<'LUA'
+local function nap(ms) io.popen("sleep " .. ms / 1000):close() end
+local function inner() coroutine.yield() end
+local function body(n) for i = 1, n do inner() end end
+local a, b = coroutine.create(body), coroutine.create(body)
+coroutine.resume(a, 3) coroutine.resume(b, 2)
+nap(300)
+coroutine.resume(a) coroutine.resume(a) coroutine.resume(a)
+coroutine.resume(b)
+local c = coroutine.create(function() error("x") end)
+coroutine.resume(c)
+LUA
+run lua-coroutines.bt
+same "yields" "$(count yields '@program.lua, 2, inner')" 5
+wait=$(count longest_wait_us '@program.lua, 2, inner')
+[ "$wait" -ge 300000 ] || fail "longest wait: $wait us"
+for line in "@created: 3" "@returned: 1" "@failed: 1"; do
+  grep -qxF "$line" "$scratch/bt.out" || fail "no '$line' in: $(cat "$scratch/bt.out")"
+done
+
+# -- lua-errors --
+cat >"$scratch/program.lua" <<'LUA'
+local function raise() error("x") end
+local function index() local t = nil; return t.x end
+local function middle() raise() return 1 end
+local function catcher(f) pcall(f) return 1 end
+for i = 1, 6 do catcher(middle) end
+for i = 1, 5 do catcher(index) end
+for i = 1, 2 do coroutine.resume(coroutine.create(function() raise() return 1 end)) end
+LUA
+run lua-errors.bt
+same "raised by error()" "$(count raised 'C, 0, error')" 6
+same "raised by an index" "$(count raised '@program.lua, 2, ?')" 5
+same "caught" "$(count caught '@program.lua, 4, catcher')" 11
+same "killed" "$(count killed 'C, 0, error')" 2
+
+# -- Attached --
+"$luajit" "$here/programs/server.lua" "$scratch/stop" >"$scratch/printed" &
+server=$!
+trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+for script in lua-top.bt lua-coroutines.bt lua-errors.bt "lua-slow.bt * 5"; do
+  set -f
+  set -- $script
+  set +f
+  script=$1
+  shift
+  attach $server "$probes/$script" "$@"
+  sleep 1.5
+  leave
+  case $script in
+    lua-top.bt) want='@calls[@' ;;
+    lua-coroutines.bt) want='@yields[@' ;;
+    lua-errors.bt) want='@caught[@' ;;
+    *) want='    called by @' ;;
+  esac
+  grep -qF "$want" "$scratch/bt.out" || fail "$script on a process: $(cat "$scratch/bt.out" "$scratch/bt.err")"
+done
+touch "$scratch/stop"
+wait $server || fail "the program ended with $?"

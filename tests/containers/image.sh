@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The image that docs/examples/Containerfile.openresty makes: the user's image,
+# with another LuaJIT, and nothing else of ours.
+source "$(dirname "$0")/engine.sh"
+need_containers
+
+# What differs between two images, as paths; folders' times do not count.
+files_of() {
+  podman run --rm --pull never --network none --user 0 --entrypoint /bin/sh "$prefix/$1" -c \
+    'find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /etc/mtab -o -path /etc/hosts -o -path /etc/hostname \
+       -o -path /etc/resolv.conf \) -prune -o \( -type f -o -type l \) -printf "%p %y %s %T@\n" | LC_ALL=C sort'
+}
+files_of nginx >"$scratch/before"
+files_of traced >"$scratch/after"
+changed=$(LC_ALL=C comm -13 "$scratch/before" "$scratch/after" | cut -d' ' -f1 | grep -v '/share/luajit-2.1/jit/[a-z_0-9]*\.lua$')
+same "the files the traced image adds" "$changed" "/usr/lib/$(gcc -print-multiarch)/libluajit-5.1.so.2"
+
+# Stripped, and nginx takes it.
+podman run --rm --pull never --network none --entrypoint /bin/cat "$prefix/traced" "$changed" >"$scratch/library"
+! readelf -SW "$scratch/library" | grep -E '\.(symtab|debug)' || fail "the library is not stripped"
+readelf -n "$scratch/library" | grep -q 'Provider: luajit' || fail "the library has no tracepoints"
+run_nginx image-nginx
+grep -q " $changed\$" "/proc/$(workers image-nginx | head -n 1)/maps" || fail "nginx does not use $changed"
+load image-nginx 1
+[ "$(stat -c %u "/proc/$(workers image-nginx | head -n 1)")" = 33 ] || fail "nginx does not run as www-data"
+
+# The user's image as it is, with the library mounted instead.
+mkdir "$scratch/lib"
+cp "$scratch/library" "$scratch/lib/libluajit-5.1.so.2"
+image=nginx run_nginx image-mounted -v "$scratch/lib:/opt/luatrace/lib:ro" -e LD_LIBRARY_PATH=/opt/luatrace/lib
+grep -q ' /opt/luatrace/lib/libluajit-5.1.so.2$' "/proc/$(workers image-mounted | head -n 1)/maps" || fail "nginx does not use the mounted library"
+load image-mounted 1
+
+# An image without LuaJIT at that place is refused, not broken.
+refuses "libluajit-5.1.so.2" podman build --pull=never --network=none --build-arg IMAGE="$prefix/base" \
+  --build-arg BUILDER="$prefix/base" --build-arg PREFIX=/usr --build-arg MULTILIB=lib \
+  -f "$checkout/docs/examples/Containerfile.openresty" "$checkout"
+grep "libluajit" "$scratch/err"
+echo "only $changed differs"

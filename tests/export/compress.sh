@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# luatrace-record --compress, with a real program: every event is there, the file is small, and
+# what is written until a kill can be read.
+#   compress.sh BIN EXAMPLE
+source "$(dirname "$0")/../lib.sh"
+bin=$1 example=$2
+record() { "$bin/luatrace-record" -q --block "$@" -- "$bin/luajit" "$example" 5 >"$scratch/out"; }
+number() { "$bin/luatrace-analyze" --strict --json "$scratch/$1" 2>"$scratch/err" | jq "$2"; }
+
+for options in "" --compress --compress=19; do
+  # shellcheck disable=SC2086 # an option or none
+  record $options -o "$scratch/${options:-plain}"
+  grep -q '^5 rounds, checksum' "$scratch/out" || fail "the program: $(cat "$scratch/out")"
+done
+calls=$(number plain '[.functions[] | select(.name | test("coroutine|finali") | not) | .calls] | add')
+[ "$calls" -gt 100000 ] || fail "only $calls calls"
+for file in --compress --compress=19; do
+  same "calls ($file)" "$(number "$file" '[.functions[] | select(.name | test("coroutine|finali") | not) | .calls] | add')" "$calls"
+  same "anomalies ($file)" "$(number "$file" .trust.anomalies)" 0
+  events=$(number "$file" .trust.events)
+  size=$(stat -c %s "$scratch/$file")
+  [ $((size * 10)) -le $((events * 25)) ] || fail "$file: $size bytes for $events events: more than 2.5 each"
+done
+# It says so itself: a reader without zstd must refuse it.
+same "feature bits" "$(od -An -t u8 -j16 -N8 "$scratch/--compress" | tr -d ' ')" 1
+same "feature bits" "$(od -An -t u8 -j16 -N8 "$scratch/plain" | tr -d ' ')" 0
+"$bin/luatrace-analyze" --dump "$scratch/--compress" >"$scratch/text"
+grep -q '^note compress=1$' "$scratch/text" || fail "no note of it"
+
+# Cut by a kill of the recorder: all blocks but the last one are read.
+"$bin/luatrace-record" -q --compress -o "$scratch/killed" -- "$bin/luajit" "$example" 100000 >/dev/null 2>&1 &
+recorder=$!
+for _ in $(seq 300); do
+  [ "$(stat -c %s "$scratch/killed" 2>/dev/null || echo 0)" -lt 300000 ] || break
+  sleep 0.1
+done
+program=$(pgrep -P $recorder -x luajit)
+kill -KILL $recorder
+kill -KILL "$program" 2>/dev/null || true
+wait $recorder 2>/dev/null || true
+events=$("$bin/luatrace-analyze" --json "$scratch/killed" 2>/dev/null | jq .trust.events)
+[ "$events" -gt 100000 ] || fail "only $events events of the killed recording"
+
+refuses "'20' is not a level from 1 to 19" record --compress=20 -o "$scratch/x"
+refuses "'fast' is not a level" record --compress=fast -o "$scratch/x"
+refuses "'0' is not a level" record --compress=0 -o "$scratch/x"

@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Names of C functions where the library is stripped, elsewhere, replaced or gone.
+#   symbols.sh LUATRACE_ANALYZE FRAMES_AT CXX
+source "$(dirname "$0")/../lib.sh"
+analyze=$1 frames_at=$2 cxx=$3
+
+cat >"$scratch/lib.cc" <<'END_OF_CODE'
+#define INLINE static inline __attribute__((always_inline))
+volatile int sink;
+namespace parts {
+INLINE void innermost(int x) { sink = x * 3; }
+INLINE void middle(int x) {
+  innermost(x + 1);
+}
+__attribute__((noinline)) void outer(int x) {
+  middle(x);
+}
+static __attribute__((noinline)) int hidden(int x) { return sink + x; }
+}  // namespace parts
+extern "C" int plain_c(int x) { parts::outer(x); return parts::hidden(x); }
+END_OF_CODE
+build=$scratch/build
+mkdir -p "$build" "$scratch/root/usr/lib" "$scratch/debug" "$scratch/other"
+# Fixed addresses in the file: segments at page boundaries, offset equal to address for code.
+"$cxx" -g -O1 -fPIC -shared -Wl,--build-id=sha1 -o "$build/lib.so" "$scratch/lib.cc"
+id=$(readelf -n "$build/lib.so" | sed -n 's/.*Build ID: //p')
+address() { nm -C "$build/lib.so" | sed -n "s/^\([0-9a-f]*\) [tT] $1\$/\1/p" | head -n 1; }
+outer=$(address 'parts::outer(int)')
+hidden=$(address 'parts::hidden(int)')
+plain=$(address plain_c)
+[ -n "$outer" ] && [ -n "$hidden" ] && [ -n "$plain" ] || fail "no symbols: $(nm -C "$build/lib.so")"
+# The executable segment, as the kernel would map it.
+read -r offset vaddr < <(readelf -lW "$build/lib.so" | awk '/LOAD/ && / E /{ print $2, $3 }')
+[ $((offset)) = $((vaddr)) ] || fail "this test expects code at $offset, not $vaddr"
+
+objcopy --only-keep-debug "$build/lib.so" "$build/lib.debug"
+strip -o "$build/stripped.so" "$build/lib.so"
+strip -o "$build/linked.so" "$build/lib.so"
+(cd "$build" && cp lib.debug linked.debug && objcopy --add-gnu-debuglink=linked.debug linked.so)
+
+# names PATH BUILD_ID OPTIONS: what the three functions are called.
+names() {
+  local path=$1 build_id=$2
+  shift 2
+  cat >"$scratch/trace.txt" <<END_OF_TRACE
+#luatrace-text 1
+clock monotonic mult=1 shift=0
+process 1 pid=7 exe="/usr/bin/luajit" cmd="luajit"
+stream 1 process=1 tid=7 recording=1 luajit="LuaJIT"
+map 1 $((0x7f0000000000 + vaddr)) 0x7f0000100000 $((offset)) ${build_id:--} "$path"
+func 1:1 c addr=$((0x7f0000000000 + 0x$outer))
+func 1:2 c addr=$((0x7f0000000000 + 0x$hidden))
+func 1:3 c addr=$((0x7f0000000000 + 0x$plain))
+0 1 start
+0 1 entry 3
+1 1 entry 1
+2 1 return 1
+3 1 entry 2
+4 1 return 2
+5 1 return 3
+6 1 stop close
+end exit=0
+END_OF_TRACE
+  "$analyze" --json "$@" "$scratch/trace.txt" 2>"$scratch/err" | jq -r '[.functions[].name] | sort | join(" | ")'
+}
+all='parts::hidden(int) | parts::outer(int) | plain_c'
+
+same "with symbols" "$(names "$build/lib.so" "$id")" "$all"
+# Stripped: the dynamic symbols are left.
+[[ $(names "$build/stripped.so" "$id") == 'parts::outer(int) | plain_c | stripped.so+0x'* ]] ||
+  fail "stripped: $(names "$build/stripped.so" "$id")"
+# A debug file by build-id, in --debug-dir or the sysroot's /usr/lib/debug.
+mkdir -p "$scratch/debug/.build-id/${id:0:2}"
+cp "$build/lib.debug" "$scratch/debug/.build-id/${id:0:2}/${id:2}.debug"
+same "by build-id" "$(names "$build/stripped.so" "$id" --debug-dir "$scratch/debug")" "$all"
+cp "$build/stripped.so" "$scratch/root/usr/lib/libx.so"
+mkdir -p "$scratch/root/usr/lib/debug/.build-id"
+cp -r "$scratch/debug/.build-id/${id:0:2}" "$scratch/root/usr/lib/debug/.build-id/"
+same "in the sysroot" "$(names /usr/lib/libx.so "$id" --sysroot "$scratch/root")" "$all"
+# By debuglink: beside the file, in .debug/, below the debug folder.
+same "beside it" "$(names "$build/linked.so" "$id")" "$all"
+mkdir "$build/.debug"
+mv "$build/linked.debug" "$build/.debug/"
+same "in .debug" "$(names "$build/linked.so" "$id")" "$all"
+mkdir -p "$scratch/tree$build"
+mv "$build/.debug/linked.debug" "$scratch/tree$build/"
+same "below the debug folder" "$(names "$build/linked.so" "$id" --debug-dir "$scratch/tree")" "$all"
+# A debug file of another build is not believed, whatever its name.
+"$cxx" -g -O0 -DOTHER -fPIC -shared -Wl,--build-id=0x1122334455 -o "$scratch/other.so" "$scratch/lib.cc"
+cp "$scratch/other.so" "$scratch/tree$build/linked.debug"
+[[ $(names "$build/linked.so" "$id" --debug-dir "$scratch/tree") == *linked.so+0x* ]] || fail "another build's debug file was used"
+# No build-id at all: the checksum of the debuglink decides.
+"$cxx" -g -O1 -fPIC -shared -Wl,--build-id=none -o "$build/noid.so" "$scratch/lib.cc"
+objcopy --only-keep-debug "$build/noid.so" "$build/noid.debug"
+strip "$build/noid.so" && (cd "$build" && objcopy --add-gnu-debuglink=noid.debug noid.so)
+hidden_before=$hidden
+hidden=$(nm -C "$build/noid.debug" | sed -n "s/^\([0-9a-f]*\) [tT] parts::hidden(int)\$/\1/p")
+[[ $(names "$build/noid.so" "") == *"parts::hidden(int)"* ]] || fail "by checksum: $(names "$build/noid.so" "")"
+echo >>"$build/noid.debug"
+[[ $(names "$build/noid.so" "") == *noid.so+0x* ]] || fail "a wrong checksum is believed"
+hidden=$hidden_before
+
+# The container is gone, and the library with it: by its build-id, if somebody has it ...
+same "gone, debug file there" "$(names /gone/overlay/libx.so "$id" --debug-dir "$scratch/debug")" "$all"
+same "deleted" "$(names "/gone/libx.so (deleted)" "$id" --debug-dir "$scratch/debug")" "$all"
+mkdir -p "$scratch/store/.build-id/${id:0:2}"
+cp "$build/lib.so" "$scratch/store/.build-id/${id:0:2}/${id:2}"
+same "gone, itself stored" "$(names /gone/libx.so "$id" --debug-dir "$scratch/store")" "$all"
+same "replaced by another build" "$(names "$scratch/other.so" "$id" --debug-dir "$scratch/store")" "$all"
+# ... and else its build-id is the name, and the warning has all of it.
+gone=$(names "/gone/libx.so (deleted)" "$id")
+printf -v outer_text 'libx.so[%s]+0x%x' "${id:0:16}" "0x$outer"
+[[ $gone == *"$outer_text"* ]] || fail "gone: $gone, not $outer_text"
+grep -q "/gone/libx.so: no such file here, build-id $id: .*--sysroot DIR.*--debug-dir DIR" "$scratch/err" || fail "warning: $(cat "$scratch/err")"
+same "number of warnings" "$(wc -l <"$scratch/err")" 1
+
+# Inlined functions, from the debug file of a stripped library.
+inside=$(objdump -d --no-show-raw-insn --disassemble="_ZN5parts5outerEi" "$build/lib.so" | sed -n 's/^ *\([0-9a-f]*\):.*mov .*(%r.*/\1/p' | tail -n 1)
+[ -n "$inside" ] || fail "no store found in parts::outer"
+same "inlined frames" "$("$frames_at" "$build/stripped.so" "$id" "" "$scratch/debug" "$inside")" "innermost lib.cc:4
+middle lib.cc:6
+parts::outer(int) lib.cc:9"

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// One input of a fuzzer: any bytes are imported and analysed, or refused; nothing else may happen.
+// tests/import/fuzz.sh runs it under libFuzzer, which needs clang; mutation_test.cc, which is one
+// of the tests, does without.
+#include <cstdint>
+#include <cstdlib>
+
+#include "support.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const luatrace::Analysed a = luatrace::analyse(std::vector<uint8_t>(data, data + size));
+  // The one equation that holds whatever the input is.
+  if (!a.unreadable && a.report.self_ns + a.report.idle_ns + a.report.gap_ns != a.report.traced_ns)
+    abort();
+  return 0;
+}

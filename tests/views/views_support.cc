@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "views_support.h"
+
+#include "analyzer/decode/trace_reader.h"
+
+namespace luatrace {
+
+Report analyse_filtered(const std::string& text, const FilterOptions& options, uint64_t from,
+                        uint64_t to, const std::vector<std::string>& slow) {
+  Diagnostics diag("test.txt", [](const std::string&) {});
+  Input input("test.txt", std::vector<uint8_t>(text.begin(), text.end()));
+  FilterPlan plan;
+  plan.options = &options;
+  plan.from = from;
+  plan.to = to;
+  plan.slow = FunctionPatterns(slow);
+  TraceFacts facts;
+  SymbolFinder symbols = [](const Function&) { return Symbol{}; };
+  FilteredProfile profile(plan, facts, symbols);
+  SlowCalls calls(0, false, 5);
+  CoroutineLog coroutines(CoroutineLog::By::kSuspended, 0);
+  Timeline timeline;
+  ThreadLog threads;
+  if (!slow.empty()) profile.slow = &calls;
+  profile.coroutines = &coroutines;
+  profile.timeline = &timeline;
+  profile.threads = &threads;
+  Streams<FilteredProfile> streams(facts, profile, diag);
+  read_trace(input, diag, streams);
+  streams.finish();
+  Report report;
+  add_to_report(report,
+                {"test.txt", facts, profile, &profile.histograms(), &profile, diag.trust, text.size()},
+                symbols);
+  return report;
+}
+
+}  // namespace luatrace

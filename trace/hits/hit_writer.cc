@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// HitWriter: holds hits back until they are in order, watches the threads' numbering, and gives
+// each hit to its process.
+#include "trace/hits/hit_writer.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/hits/hit_process.h"
+#include "trace/hits/hit_sorter.h"
+
+namespace luatrace {
+namespace {
+
+constexpr size_t kMaxThreads = 1u << 20;
+constexpr size_t kMaxProcesses = 1u << 16;
+// A HitLoss among the hits: L since, what count, state, pid, tid, time until.
+constexpr auto kLoss = static_cast<HitKind>(255);
+
+uint32_t next_seq(uint32_t seq) {
+  return seq == UINT32_MAX ? 1 : seq + 1;
+}
+
+}  // namespace
+
+struct HitWriter::Impl {
+  Impl(TraceWriter& writer, HitOptions options)
+      : shared{writer, std::move(options), {}, 0, 0},
+        sorter(shared.options.window_ns, shared.options.window_hits) {}
+
+  void add(const Hit& hit);
+  void drain(uint64_t until);
+  void take(const Hit& hit);
+  bool behind_end(const Hit& hit) const;
+  void late(const Hit& hit);
+  bool count(const Hit& hit, HitThread& thread);
+  void take_loss(const Hit& hit);
+  void let_go(HitThread& thread, uint64_t state);
+  void end_process(uint32_t pid);
+  HitThread* thread(uint32_t tid);
+  HitProcess* process(uint32_t pid);
+  HitProcess* find_process(uint32_t pid);
+
+  HitShared shared;
+  HitSorter sorter;
+  std::unordered_map<uint32_t, HitThread> threads;
+  std::unordered_map<uint32_t, std::unique_ptr<HitProcess>> processes;
+  std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their states
+  std::unordered_map<uint32_t, uint32_t> totals;
+  uint64_t end = UINT64_MAX;  // see end_at()
+  uint32_t last_tid = 0, last_pid = 0;
+  uint64_t youngest = 0;  // of hits that the sorter did not see
+  HitThread* last_thread = nullptr;
+  HitProcess* last_process = nullptr;
+};
+
+HitWriter::HitWriter(TraceWriter& writer, HitOptions options)
+    : impl_(std::make_unique<Impl>(writer, std::move(options))) {}
+
+HitWriter::~HitWriter() = default;
+
+// -- Who is meant --
+
+HitThread* HitWriter::Impl::thread(uint32_t tid) {
+  if (last_thread && last_tid == tid) return last_thread;
+  if (threads.size() >= kMaxThreads && !threads.contains(tid)) return nullptr;
+  last_tid = tid;
+  return last_thread = &threads[tid];
+}
+
+HitProcess* HitWriter::Impl::find_process(uint32_t pid) {
+  if (last_process && last_pid == pid) return last_process;
+  const auto it = processes.find(pid);
+  if (it == processes.end()) return nullptr;
+  last_pid = pid;
+  return last_process = it->second.get();
+}
+
+HitProcess* HitWriter::Impl::process(uint32_t pid) {
+  if (HitProcess* known = find_process(pid)) return known;
+  if (processes.size() + ended.size() >= kMaxProcesses) return nullptr;
+  processes[pid] = std::make_unique<HitProcess>(shared, pid);
+  return find_process(pid);
+}
+
+// -- Order --
+
+void HitWriter::Impl::add(const Hit& hit) {
+  if (shared.options.in_order) {
+    youngest = std::max(youngest, hit.time);
+    return take(hit);
+  }
+  if (!sorter.add(hit)) return late(hit);
+  if (sorter.full()) drain(sorter.settled());
+}
+
+void HitWriter::Impl::drain(uint64_t until) {
+  sorter.drain(until, [this](const Hit& h) { take(h); });
+}
+
+// It cannot be put where it belongs any more. If hits are counted the hole was told already.
+void HitWriter::Impl::late(const Hit& hit) {
+  shared.counters.late++;
+  if (hit.kind == kLoss) return take_loss(hit);
+  if (hit.seq != 0) return;
+  shared.counters.lost++;
+  if (HitProcess* p = find_process(hit.pid)) p->loss(hit.state, 1, hit.time, hit.time);
+}
+
+// Is the hit to be used? Notes in the thread how many before it are missing.
+bool HitWriter::Impl::count(const Hit& hit, HitThread& thread) {
+  if (hit.seq == 0) return true;
+  const auto ahead = static_cast<int32_t>(hit.seq - next_seq(thread.seq));
+  if (ahead < 0) {
+    shared.counters.repeated++;
+    return false;
+  }
+  thread.seq = hit.seq;
+  thread.missing += static_cast<uint32_t>(ahead);
+  shared.counters.lost += static_cast<uint32_t>(ahead);
+  return true;
+}
+
+// What waited goes its way: into this state, if that is known now.
+void HitWriter::Impl::let_go(HitThread& thread, uint64_t state) {
+  Hit held = thread.held;
+  held.state = state;
+  if (HitProcess* p = find_process(held.pid)) p->event(held, thread);
+  thread.waits = false;  // only now: so that it does not wait again
+}
+
+// Did the tracer see this one while it was leaving?
+bool HitWriter::Impl::behind_end(const Hit& hit) const {
+  if (end == UINT64_MAX) return false;
+  const auto total = totals.find(hit.tid);
+  if (hit.seq == 0 || total == totals.end()) return hit.time > end;
+  return static_cast<int32_t>(hit.seq - total->second) > 0;
+}
+
+void HitWriter::Impl::take(const Hit& hit) {
+  if (hit.kind == kLoss) return take_loss(hit);
+  if (hit.kind == HitKind::kExit) return end_process(hit.pid);
+  if (shared.first_time == 0) shared.first_time = hit.time;
+  HitThread* const t = thread(hit.tid);
+  HitProcess* const p = t ? process(hit.pid) : nullptr;
+  if (!p) {
+    shared.counters.dropped++;
+    return;
+  }
+  if (behind_end(hit) || !count(hit, *t)) return;
+  if (t->waits) {
+    const bool told = hit.kind == HitKind::kStack && hit.L == t->held.what;
+    let_go(*t, told && t->missing == 0 ? hit.state : 0);
+  }
+  t->pid = hit.pid;
+  p->event(hit, *t);
+  t->time = hit.time;
+}
+
+// -- Losses --
+
+void HitWriter::Impl::take_loss(const Hit& hit) {
+  shared.counters.lost += hit.what;
+  uint64_t count = hit.what;
+  if (hit.tid != 0) {
+    HitThread* const t = thread(hit.tid);
+    if (t && t->stream && !t->stream->stopped()) return t->stream->loss(count, hit.L, hit.time);
+  }
+  for (auto& [pid, process] : processes)
+    if (hit.pid == 0 || hit.pid == pid)
+      process->loss(hit.state, std::exchange(count, 0), hit.L, hit.time);
+}
+
+void HitWriter::Impl::end_process(uint32_t pid) {
+  const auto it = processes.find(pid);
+  if (it == processes.end()) return;
+  it->second->flush();
+  ended.push_back(std::move(it->second));
+  processes.erase(it);
+  last_process = nullptr;
+}
+
+// -- Interface --
+
+void HitWriter::describe(uint32_t pid, uint64_t key, HitFunction function) {
+  if (HitProcess* p = impl_->process(pid)) p->describe(key, std::move(function));
+}
+
+void HitWriter::hit(const Hit& hit) {
+  impl_->shared.counters.hits++;
+  if (hit.kind < HitKind::kEntry || hit.kind > HitKind::kMax) {
+    impl_->shared.counters.dropped++;
+  } else if (hit.kind == HitKind::kExit) {
+    Hit last = hit;
+    last.tid = UINT32_MAX;  // behind all hits of its time
+    impl_->add(last);
+  } else {
+    impl_->add(hit);
+  }
+}
+
+void HitWriter::lost(const HitLoss& loss) {
+  Hit h;
+  h.kind = kLoss;
+  h.time = loss.until;
+  h.L = std::min(loss.since, loss.until);
+  h.what = loss.count;
+  h.state = loss.state;
+  h.pid = loss.pid;
+  h.tid = loss.tid;
+  impl_->add(h);
+}
+
+void HitWriter::total(uint32_t tid, uint32_t seq) {
+  if (impl_->totals.size() < kMaxThreads) impl_->totals[tid] = seq;
+}
+
+void HitWriter::end_at(uint64_t time) {
+  impl_->end = time;
+}
+
+void HitWriter::advance(uint64_t time) {
+  impl_->drain(time);
+}
+
+void HitWriter::flush() {
+  for (auto& [pid, process] : impl_->processes) process->flush();
+}
+
+void HitWriter::finish() {
+  Impl& i = *impl_;
+  i.drain(UINT64_MAX);
+  const uint64_t end = i.end == UINT64_MAX ? last_time() : i.end;
+  for (auto& [tid, t] : i.threads)
+    if (t.waits) i.let_go(t, 0);
+  for (const auto& [tid, seq] : i.totals) {
+    HitThread* const t = i.thread(tid);
+    const int32_t behind = t ? static_cast<int32_t>(seq - t->seq) : 0;
+    if (behind <= 0) continue;
+    i.shared.counters.lost += static_cast<uint32_t>(behind);
+    if (t->stream && !t->stream->stopped())
+      t->stream->loss(static_cast<uint32_t>(behind), t->time, end);
+  }
+  for (auto& [pid, process] : i.processes) process->finish(end, LTE_DETACH);
+  for (auto& process : i.ended) process->flush();  // what was missing at their end
+}
+
+const HitCounters& HitWriter::counters() const {
+  return impl_->shared.counters;
+}
+
+uint64_t HitWriter::last_time() const {
+  return std::max(impl_->youngest, impl_->sorter.youngest());
+}
+
+uint64_t HitWriter::lost_events() const {
+  const HitCounters& c = counters();
+  return c.lost + c.odd + c.dropped;
+}
+
+}  // namespace luatrace

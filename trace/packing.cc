@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Packer and Unpacker; see packing.h.
+#include "trace/packing.h"
+
+#include <zstd.h>
+
+#include <cstring>
+#include <new>
+
+namespace luatrace {
+namespace {
+
+constexpr size_t kLeast = 256;  // Smaller payloads cost more in headers than they save.
+constexpr uint64_t kLow = (uint64_t{1} << LT_TIME_SHIFT) - 1;
+
+// Times to differences. Subtracting words whose low bits are 0 wraps at 2^40 of the time by itself.
+void difference(std::span<const std::byte> from, uint64_t base, std::vector<uint64_t>& to) {
+  to.resize(from.size() / 8);
+  std::memcpy(to.data(), from.data(), from.size());
+  uint64_t before = base << LT_TIME_SHIFT;
+  for (uint64_t& word : to) {
+    const uint64_t time = word & ~kLow;
+    word = (time - before) | (word & kLow);
+    before = time;
+  }
+}
+
+// And back.
+void sum(std::span<uint64_t> words, uint64_t base) {
+  uint64_t time = base << LT_TIME_SHIFT;
+  for (uint64_t& word : words) {
+    time += word & ~kLow;
+    word = time | (word & kLow);
+  }
+}
+
+}  // namespace
+
+struct Packer::Context {
+  ZSTD_CCtx* zstd = ZSTD_createCCtx();
+  ~Context() { ZSTD_freeCCtx(zstd); }
+};
+
+Packer::Packer(int level) : context_(std::make_unique<Context>()), level_(level) {
+  if (!context_->zstd) throw std::bad_alloc();
+}
+Packer::~Packer() = default;
+Packer::Packer(Packer&&) noexcept = default;
+
+std::span<const std::byte> Packer::pack(lt_block& block, std::span<const std::byte> payload) {
+  const size_t size = payload.size();
+  if (size < kLeast || size > LT_PACKED_MAX) return {};
+  if (block.type == LT_BLOCK_EVENTS) {
+    if (size % 8) return {};
+    difference(payload, block.base_tick, words_);
+    payload = std::as_bytes(std::span(words_));
+  }
+  packed_.resize(ZSTD_compressBound(size));
+  const size_t n = ZSTD_compressCCtx(context_->zstd, packed_.data(), packed_.size(), payload.data(),
+                                     size, level_);
+  if (ZSTD_isError(n) || n >= size) return {};
+  block.flags |= LT_BLOCK_F_ZSTD;
+  block.raw_size = static_cast<uint32_t>(size);
+  return std::span(packed_).first(n);
+}
+
+struct Unpacker::Context {
+  ZSTD_DCtx* zstd = ZSTD_createDCtx();
+  ~Context() { ZSTD_freeDCtx(zstd); }
+};
+
+Unpacker::Unpacker() : context_(std::make_unique<Context>()) {
+  if (!context_->zstd) throw std::bad_alloc();
+}
+Unpacker::~Unpacker() = default;
+Unpacker::Unpacker(Unpacker&&) noexcept = default;
+
+const char* Unpacker::unpack(const lt_block& block, std::span<const uint8_t> payload,
+                             std::vector<uint64_t>& out) {
+  const size_t size = block.raw_size;
+  if (size == 0 || size > LT_PACKED_MAX) return "its size makes no sense";
+  if (block.type == LT_BLOCK_EVENTS && size % 8) return "its size is no number of words";
+  if (ZSTD_findFrameCompressedSize(payload.data(), payload.size()) != payload.size())
+    return "not one zstd frame";
+  if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != size)
+    return "its size differs from what the frame says";
+  out.assign((size + 7) / 8, 0);
+  const size_t n =
+      ZSTD_decompressDCtx(context_->zstd, out.data(), size, payload.data(), payload.size());
+  if (ZSTD_isError(n)) return ZSTD_getErrorName(n);
+  if (n != size) return "the frame holds less than it says";
+  if (block.type == LT_BLOCK_EVENTS) sum(out, block.base_tick);
+  return nullptr;
+}
+
+}  // namespace luatrace
