@@ -40,6 +40,14 @@ reader events command | file_only exact.lua >"$scratch/events"
 "$stap_tests/exact.py" >"$scratch/expected"
 diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua: $(head -n 20 "$scratch/diff")"
 
+# The analyzer sees the same, and the same as of the direct recorder.
+analyze() { "$build/bin/luatrace-analyze" "$@" 2>"$scratch/err" || fail "luatrace-analyze $*: $(cat "$scratch/err")"; }
+"$build/bin/luatrace-record" -o "$scratch/exact.bin" -- "$build/bin/luajit" "$stap_tests/programs/exact.lua" \
+  2>"$scratch/err" || fail "$(cat "$scratch/err")"
+analyze --dump=calls "$scratch/exact.bin" >"$scratch/expected"
+analyze --dump=calls --strict "$share/command.out" >"$scratch/events"
+diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua, analyzed: $(head -n 20 "$scratch/diff")"
+
 whole first
 same "pids" "$(cat "$share/first.pid")" "$(value pids first)"
 # gate.lua's own calls depend on how long it waited.
@@ -49,9 +57,11 @@ reader counts first | calls >"$scratch/stap"
 LD_LIBRARY_PATH=$build/lib "$build/bin/luatrace-record" -o "$scratch/direct.bin" -- \
   "$build/tests/stap/stap_host_linked" "$stap_tests/programs/gate.lua" "$scratch/go" \
   "$stap_tests/programs/mixed.lua" >/dev/null 2>"$scratch/err" || fail "$(cat "$scratch/err")"
-"$build/bin/luatrace-analyze" --json "$scratch/direct.bin" | jq -r '.functions[] | select(.calls > 0) |
-  "\(.calls)\t\(if .kind == "lua" then (.chunk | sub(".*/"; "")) + ":\(.line)" else "C:" + .name end)"' |
-  calls >"$scratch/direct"
+by_function='.functions[] | select(.calls > 0) |
+  "\(.calls)\t\(if .kind == "lua" then (.chunk | sub(".*/"; "")) + ":\(.line)" else "C:" + .name end)"'
+analyze --json "$scratch/direct.bin" | jq -r "$by_function" | calls >"$scratch/direct"
+analyze --json "$share/first.out" | jq -r "$by_function" | calls >"$scratch/analyzed"
+diff -u "$scratch/direct" "$scratch/analyzed" >"$scratch/diff" || fail "analyzed, not as the direct recorder: $(cat "$scratch/diff")"
 diff -u "$scratch/direct" "$scratch/stap" >"$scratch/diff" || fail "not as the direct recorder: $(cat "$scratch/diff")"
 [ "$(wc -l <"$scratch/stap")" -ge 20 ] || fail "too few functions: $(cat "$scratch/stap")"
 
@@ -67,6 +77,8 @@ lost=$(value lost loss)
 [ "$lost" -gt 0 ] || fail "nothing was lost: $(cat "$share/loss.err")"
 same "loss: all hits" "$(value hits all)" "$(($(value hits loss) + lost))"
 same "loss: hits counted" "$(value hits all)" "$(value end_hits loss)"
+same "loss: the trust line" "$lost" "$(analyze --json "$share/loss.out" | jq .trust.lost)"
+analyze "$share/loss.out" | grep -qE "lost[^a-z]*$lost|$lost[^0-9]*lost" || fail "loss: not in the report"
 grep -q 'transport failures' "$share/loss.err" || fail "stap noticed no loss"
 
 same "rebuilt: status" 1 "$(cat "$share/rebuilt.status")"

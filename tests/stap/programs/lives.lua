@@ -12,7 +12,7 @@ local function look()
 end
 repeat
   look()
-  collectgarbage()  -- Here tracing is switched on and off.
+  for i = 1, 200 do tostring(i) end  -- A hot loop: there tracing is switched on and off.
   os.execute("sleep 0.05")
   if fork and io.open(fork) then
     fork = nil
