@@ -40,8 +40,9 @@ class Listener {
   // Accepts and reads whatever is there. Why somebody was refused goes to refusals.
   std::vector<Hello> receive(std::vector<std::string>& refusals);
 
-  // Answers and closes the connection (not the ring).
-  static void answer(Hello& hello, bool go_on);
+  // Answers and closes the connection (not the ring). False if nobody waits for the answer any
+  // more.
+  static bool answer(Hello& hello, bool go_on);
 
  private:
   struct Connection {

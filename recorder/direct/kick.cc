@@ -19,7 +19,9 @@
 namespace luatrace::direct {
 namespace {
 
-constexpr uint64_t kStopLimit = 50'000'000;             // ns, for threads to stop
+// ns, for threads to stop. One that waits for a CPU stops when it gets it: alone it may take its
+// time, several would hold one another up.
+constexpr uint64_t kStopLimit = 50'000'000, kStopLimitAlone = 1'000'000'000;
 constexpr uint8_t kHookVmevent = 0x20, kHookGc = 0x40;  // lj_obj.h
 
 char thread_state(pid_t pid, pid_t tid) {
@@ -56,7 +58,7 @@ class Stopped {
       threads_.push_back({tid, 0, false});
       ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
     }
-    const uint64_t limit = monotonic_ns() + kStopLimit;
+    const uint64_t limit = monotonic_ns() + (threads_.size() == 1 ? kStopLimitAlone : kStopLimit);
     for (auto& t : threads_)
       if (!wait_for(t, limit)) why = "its threads did not stop in time";
     return why.empty();
