@@ -22,9 +22,9 @@ grep -q "^trust: " "$scratch/summary" || fail "no summary beside the file"
 same "tracks of two files" "$("$analyze" --format chrome "$here/simple.txt" "$here/simple.txt" | jq '[.traceEvents[] | select(.name == "thread_name") | .tid] | unique | length')" 4
 same "calls of two files" "$("$analyze" --format luaprofiler "$here/simple.txt" "$here/simple.txt" | wc -l)" 9
 
-refuses "[-]-format: one of folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile not 'x'" "$analyze" --format x "$here/simple.txt"
-refuses "[-]-frames: one of ours L @ not 'x'" "$analyze" --format csv --frames x "$here/simple.txt"
-refuses "[-]-output belongs to --format" "$analyze" -o x "$here/simple.txt"
+refuses "--format: one of folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile not 'x'" "$analyze" --format x "$here/simple.txt"
+refuses "--frames: one of ours L @ not 'x'" "$analyze" --format csv --frames x "$here/simple.txt"
+refuses "--output belongs to --format" "$analyze" -o x "$here/simple.txt"
 for format in folded chrome; do
   refuses "/nowhere/x: cannot write: No such file" "$analyze" -q --format $format -o /nowhere/x "$here/simple.txt"
   refuses "/dev/full: cannot write: No space left" "$analyze" -q --format $format -o /dev/full "$here/simple.txt"
