@@ -97,21 +97,24 @@ void dump_files(Session& session) {
 }
 
 void convert_file(Session& session) {
-  each_file(session, session.options.files, [&](const std::string& path, Input& input, Diagnostics& diag) {
-    if (is_import(input)) {
-      auto trace = import_trace(input, diag, {});
-      return write_to(session, *session.options.convert, [&](std::ostream& out) {
-        for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
-          out.write(reinterpret_cast<const char*>(trace->data()), static_cast<std::streamsize>(n));
-      });
-    }
-    if (!is_text_trace(input)) throw Unreadable(printable(path) + ": not the text form of a trace");
-    std::vector<uint8_t> image = text_to_binary(input);
-    write_to(session, *session.options.convert, [&](std::ostream& out) {
-      out.write(reinterpret_cast<const char*>(image.data()),
-                static_cast<std::streamsize>(image.size()));
-    });
-  });
+  each_file(session, session.options.files,
+            [&](const std::string& path, Input& input, Diagnostics& diag) {
+              if (is_import(input)) {
+                auto trace = import_trace(input, diag, {});
+                return write_to(session, *session.options.convert, [&](std::ostream& out) {
+                  for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
+                    out.write(reinterpret_cast<const char*>(trace->data()),
+                              static_cast<std::streamsize>(n));
+                });
+              }
+              if (!is_text_trace(input))
+                throw Unreadable(printable(path) + ": not the text form of a trace");
+              std::vector<uint8_t> image = text_to_binary(input);
+              write_to(session, *session.options.convert, [&](std::ostream& out) {
+                out.write(reinterpret_cast<const char*>(image.data()),
+                          static_cast<std::streamsize>(image.size()));
+              });
+            });
 }
 
 void write_outputs(Session& session, const Report& report, const Report* before) {

@@ -135,7 +135,8 @@ void Session::check_watched(uint64_t now) {
       w.attached = false;
       w.retry_ns = now + kFirstRetry;  // it may just be ending
       end_process(w.pid);
-      detail(process_text(w.pid) + " is ending, has become another program, or is recorded by another");
+      detail(process_text(w.pid) +
+             " is ending, has become another program, or is recorded by another");
     }
     if (!w.gone && !w.attached && now >= w.retry_ns) attach_to(w);
     if (w.gone && w.pidfd >= 0) close(std::exchange(w.pidfd, -1));

@@ -38,6 +38,9 @@ LTControl luajit_usdt_control = {
   .cfuncs = LTC_DEFAULT, .ring_size = 8u<<20
 };
 
+LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.include) == LT_GLOBS_MAX+1);
+LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.exclude) == LT_GLOBS_MAX+1);
+
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
 /* Its first member, for lj_ltprobe.c. Here, because not every assembler can

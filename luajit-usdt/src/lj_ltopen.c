@@ -13,6 +13,7 @@
 
 #ifdef LUAJIT_USE_SDT
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -42,8 +43,9 @@
 #endif
 
 #define METASIZE	(1u<<20)
-#define MINBLOCKS	4
-#define MAXBLOCKS	16384
+#define MINBLOCKS	LT_RING_MIN_BLOCKS
+#define MAXBLOCKS	LT_RING_MAX_BLOCKS
+#define HELLO_MS	5000	/* Patience with the recorder's answer. */
 
 /* -- All states of the process (for fork, and for recorders that attach) --- */
 
@@ -125,6 +127,32 @@ static char *map_aligned(size_t size)
   return q;
 }
 
+/* Again if a signal interrupts it: a program with a timer would go unrecorded. */
+#define uninterrupted(n, call) \
+  do (n) = (call); while ((n) < 0 && errno == EINTR)
+
+static int64_t now_ms(void)
+{
+  struct timespec ts;
+  clock_gettime(CLOCK_MONOTONIC, &ts);
+  return (int64_t)ts.tv_sec*1000 + ts.tv_nsec/1000000;
+}
+
+/* Wait for the recorder's byte, at most HELLO_MS. Returns it, or 0. */
+static char hear_answer(int s)
+{
+  struct pollfd pfd = { s, POLLIN, 0 };
+  int64_t end = now_ms() + HELLO_MS, left = HELLO_MS;
+  char answer = 0;
+  int n;
+  do {
+    n = poll(&pfd, 1, (int)left);
+    left = end - now_ms();
+  } while (n < 0 && errno == EINTR && left > 0);
+  if (n != 1 || recv(s, &answer, 1, MSG_DONTWAIT) != 1) return 0;
+  return answer;
+}
+
 /* Send the ring to the recorder and wait for its word. */
 static int say_hello(const char *path, int fd)
 {
@@ -133,9 +161,8 @@ static int say_hello(const char *path, int fd)
   union { struct cmsghdr h; char buf[CMSG_SPACE(sizeof(int))]; } ctl;
   struct iovec iov = { &hello, sizeof(hello) };
   struct msghdr msg;
-  struct pollfd pfd;
   char answer = 0;
-  int s = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
+  int n, s = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
   if (s < 0) return 0;
   hello.pid = (int32_t)getpid();
   memset(&sa, 0, sizeof(sa));
@@ -148,11 +175,9 @@ static int say_hello(const char *path, int fd)
   ctl.h.cmsg_level = SOL_SOCKET; ctl.h.cmsg_type = SCM_RIGHTS;
   ctl.h.cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(&ctl.h), &fd, sizeof(int));
-  pfd.fd = s; pfd.events = POLLIN; pfd.revents = 0;
-  if (connect(s, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
-      sendmsg(s, &msg, MSG_NOSIGNAL) < 0 || poll(&pfd, 1, 2000) != 1 ||
-      recv(s, &answer, 1, MSG_DONTWAIT) != 1)
-    answer = 0;
+  uninterrupted(n, connect(s, (struct sockaddr *)&sa, sizeof(sa)));
+  if (n == 0) uninterrupted(n, (int)sendmsg(s, &msg, MSG_NOSIGNAL));
+  if (n > 0) answer = hear_answer(s);
   close(s);
   return answer == 1;
 }

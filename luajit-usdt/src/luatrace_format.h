@@ -187,6 +187,8 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 #define LT_RING_VERSION		1u
 #define LT_RING_HDR_SIZE	4096u
 #define LT_RING_BLOCK_SIZE	65536u	/* The only size that version 1 uses. */
+#define LT_RING_MIN_BLOCKS	4u	/* What a VM makes at least and at most, */
+#define LT_RING_MAX_BLOCKS	16384u	/* whatever it is asked for. */
 #define LT_RING_NAME		"luatrace-ring"	/* Name of the memfd. */
 
 /* lt_ring.flags */
@@ -274,6 +276,9 @@ struct lt_hello {
   uint32_t version;		/* LT_RING_VERSION */
   int32_t pid;			/* In the sender's namespace; see SCM_CREDENTIALS. */
 };
+
+/* Longest list of globs that a VM takes, in bytes; it ignores a longer one. */
+#define LT_GLOBS_MAX		1023u
 
 /* Environment variables that luatrace-record sets and the VM reads (once per
 ** process, ignored in setuid programs). */

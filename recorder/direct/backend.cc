@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --via direct: the VM writes into a ring of its own, as if we had started it; we only switch it on,
-// fetch the ring through /proc/PID/fd, and switch it off.
+// --via direct: the VM writes into a ring of its own, as if we had started it; we only switch it
+// on, fetch the ring through /proc/PID/fd, and switch it off.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ struct Live {
   pid_t pid = 0;
   uint64_t begin_ns = 0, begin_tick = 0;  // of attaching
   std::vector<Target> targets;
-  std::vector<int> guarded;  // numbers of the guardian
+  std::vector<int> guarded;                       // numbers of the guardian
   std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
   uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
   bool inherited = false, lost = false, said_silent = false, kick_failed = false;
@@ -94,7 +94,8 @@ class DirectBackend : public Backend {
   bool look(Live& live, uint64_t now);
   static std::string silence_of(const Live& live);
   void take_ring(Live& live, const Target& target, const State& s);
-  void kick_silent(Live& live, const Target& target, const std::vector<State>& silent, uint64_t now);
+  void kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
+                   uint64_t now);
   void complain(Live& live, uint64_t now);
 
   BackendHost& host_;
@@ -142,11 +143,11 @@ Attached DirectBackend::attach(pid_t pid) {
   live.begin_ns = monotonic_ns();
   live.begin_tick = read_tick(clock());
   LuaSearch search = find_lua(pid);
-  if (search.error == ESRCH) return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
+  if (search.error == ESRCH)
+    return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
   if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error)};
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty())
-    return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
   if (search.ours.empty()) return {Refusal::kNoLuaJIT, explain_no_lua(pid, search)};
   for (auto& image : search.ours) {
     if (image.note.clock != clock())

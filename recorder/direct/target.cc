@@ -38,7 +38,8 @@ bool is_young(uint64_t alive, uint64_t now, uint32_t khz) {
 // is written to it.
 ClaimLock::ClaimLock(pid_t pid)
     : fd_(open(("/proc/" + std::to_string(pid) + "/exe").c_str(), O_RDONLY | O_CLOEXEC)) {
-  for (int i = 0; fd_ >= 0 && i < kLockTries && flock(fd_, LOCK_EX | LOCK_NB) != 0; i++) usleep(1000);
+  for (int i = 0; fd_ >= 0 && i < kLockTries && flock(fd_, LOCK_EX | LOCK_NB) != 0; i++)
+    usleep(1000);
 }
 
 ClaimLock::~ClaimLock() {
@@ -124,8 +125,8 @@ bool Target::is_ours() const {
   return memory_.read(image_.control + offsetof(lt_control, magic), magic) == 0 &&
          magic == LUAJIT_USDT_MAGIC &&
          memory_.read(image_.control + offsetof(lt_control, owner), owner) == 0 &&
-         owner == owner_ &&
-         memory_.read(image_.control + offsetof(lt_control, ring), ring) == 0 && ring == token_;
+         owner == owner_ && memory_.read(image_.control + offsetof(lt_control, ring), ring) == 0 &&
+         ring == token_;
 }
 
 bool Target::renew() {

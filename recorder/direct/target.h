@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Target: one LuaJIT of a running process under our control.
-// Invariants: the control structure is ours as long as `owner` in it is our number; the settings are
-// there before `ring` is set; once let go, nothing of ours is in it.
+// Invariants: the control structure is ours as long as `owner` in it is our number; the settings
+// are there before `ring` is set; once let go, nothing of ours is in it.
 #pragma once
 
 #include <cstdint>

@@ -105,8 +105,8 @@ same "exit statuses" $status 120
 cmp "$scratch/trace.bin" "$scratch/old.bin"
 
 # A process that has no file descriptor left for its ring.
-begin sh -c "ulimit -n 3; exec '$bin/luajit' -e 'while true do os.clock() end'"
-sleep 0.3
+begin sh -c "ulimit -n 64; exec '$bin/luajit' -e 'local t = {} repeat t[#t + 1] = io.open(\"/dev/null\") until not io.open(\"/dev/null\") io.stderr:write(\"full\") while true do os.clock() end'"
+within 10 "the descriptors to be used up" grep -q full "$scratch/target.err"
 record -p $target -d 0.5
 finish 124
 said 'no file descriptor left for a ring' || fail "not said why there is no ring: $(cat "$scratch/record.err")"

@@ -91,7 +91,8 @@ std::string differences(const Report& r, const model::Filtered& m) {
   }
   auto sum = [&](const char* name, uint64_t have, uint64_t want) {
     if (have != want)
-      out += std::string(name) + ": have " + std::to_string(have) + " want " + std::to_string(want) + '\n';
+      out += std::string(name) + ": have " + std::to_string(have) + " want " +
+             std::to_string(want) + '\n';
   };
   uint64_t groups = 0;  // Time of coroutines without a call of their own.
   for (const auto& f : r.functions) groups += f.kind == "group" ? f.self_ns : 0;
@@ -109,7 +110,8 @@ TEST(Filter, AgreesWithTheModel) {
     FilterOptions options = random_filter(random, true);
     Range range = random_range(random, events);
     auto wanted = model::filter(model::evaluate(events), options, range.from, range.to);
-    auto report = analyse_filtered(trace_text(model::to_text(events)), options, range.from, range.to);
+    auto report =
+        analyse_filtered(trace_text(model::to_text(events)), options, range.from, range.to);
     std::string different = differences(report, wanted);
     ASSERT_EQ(different, "") << "seed " << seed << describe(options, range) << '\n'
                              << model::to_text(events);
@@ -135,7 +137,8 @@ TEST(Filter, AnyFilterAndGroupingAddsUp) {
     auto events = model::generate(seed, 20 + seed % 300);
     FilterOptions options = random_filter(random, false);
     Range range = random_range(random, events);
-    auto report = analyse_filtered(trace_text(model::to_text(events)), options, range.from, range.to);
+    auto report =
+        analyse_filtered(trace_text(model::to_text(events)), options, range.from, range.to);
     expect_sums(report, "seed " + std::to_string(seed) + describe(options, range));
     if (HasFatalFailure()) return;
   }
@@ -156,10 +159,10 @@ TEST(Filter, BothSinksAgree) {
       auto it = std::find_if(slow.functions.begin(), slow.functions.end(),
                              [&](auto& g) { return g.name == f.name; });
       ASSERT_NE(it, slow.functions.end()) << seed;
-      ASSERT_EQ(std::tie(it->calls, it->wall_ns, it->running_ns, it->self_ns, it->complete, it->min_ns,
-                         it->max_ns, it->sum_ns),
-                std::tie(f.calls, f.wall_ns, f.running_ns, f.self_ns, f.complete, f.min_ns, f.max_ns,
-                         f.sum_ns))
+      ASSERT_EQ(std::tie(it->calls, it->wall_ns, it->running_ns, it->self_ns, it->complete,
+                         it->min_ns, it->max_ns, it->sum_ns),
+                std::tie(f.calls, f.wall_ns, f.running_ns, f.self_ns, f.complete, f.min_ns,
+                         f.max_ns, f.sum_ns))
           << seed << ' ' << f.name;
     }
   }

@@ -10,10 +10,10 @@
 #include "analyzer/aggregate/diff.h"
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/render/json.h"
+#include "analyzer/render/views.h"
 #include "model.h"
 #include "trace/crc32c.h"
 #include "views_support.h"
-#include "analyzer/render/views.h"
 
 namespace luatrace {
 namespace {

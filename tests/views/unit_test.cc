@@ -25,17 +25,20 @@ ReportFunction lua(const std::string& name, const std::string& chunk, uint32_t l
 
 TEST(Pattern, NamesPlacesGlobsExpressions) {
   ReportFunction f = lua("work", "@app/plugins/auth.lua", 12);
-  for (const char* fits : {"work", "wor?", "w*", "auth.lua:12", "app/plugins/auth.lua:12", "app/*",
-                           "*.lua:1?", "*/auth.lua:*", "/^wo/", "/auth\\.lua:12/", "[v-x]ork", "[!a]ork"})
+  for (const char* fits :
+       {"work", "wor?", "w*", "auth.lua:12", "app/plugins/auth.lua:12", "app/*", "*.lua:1?",
+        "*/auth.lua:*", "/^wo/", "/auth\\.lua:12/", "[v-x]ork", "[!a]ork"})
     EXPECT_TRUE(FunctionPattern(fits).matches(f)) << fits;
-  for (const char* not_fits : {"wor", "orks", "auth.lua", "plugins/auth.lua:12", "/^ork/", "app", "[!w]ork"})
+  for (const char* not_fits :
+       {"wor", "orks", "auth.lua", "plugins/auth.lua:12", "/^ork/", "app", "[!w]ork"})
     EXPECT_FALSE(FunctionPattern(not_fits).matches(f)) << not_fits;
   EXPECT_TRUE(FunctionPattern("main chunk").matches(lua("", "@a.lua", 0)));
   EXPECT_THROW(FunctionPattern(""), UsageError);
   EXPECT_THROW(FunctionPattern("/(/"), UsageError);
 }
 
-// A pattern of many stars on a long name must not take for ever, nor a regular expression the stack.
+// A pattern of many stars on a long name must not take for ever, nor a regular expression the
+// stack.
 TEST(Pattern, HostileNamesAreHarmless) {
   std::string stars, name(60000, 'a');
   for (int i = 0; i < 200; i++) stars += "*a";
@@ -98,7 +101,8 @@ TEST(Histogram, PercentilesOfRandomValues) {
   for (double p : {0.0, 1.0, 25.0, 50.0, 90.0, 99.0, 99.9, 100.0}) {
     auto rank = static_cast<size_t>(std::max(1.0, std::ceil(p / 100 * 50000)));
     auto want = static_cast<double>(values[rank - 1]);
-    EXPECT_NEAR(static_cast<double>(d.percentile(p, stats.min, stats.max)), want, want / 31 + 0.5) << p;
+    EXPECT_NEAR(static_cast<double>(d.percentile(p, stats.min, stats.max)), want, want / 31 + 0.5)
+        << p;
   }
   double n = 50000, want = std::sqrt(squares / n - sum / n * sum / n);
   EXPECT_NEAR(deviation(stats.complete, stats.sum, d.squares), want, want * 1e-6);
@@ -127,9 +131,10 @@ TEST(Histogram, AddingIsAssociative) {
 
 // f1 runs 0..100 and calls f2 twice (10..30, 40..80). Idle from 100 to 200.
 Report small() {
-  return analyse_filtered(trace_text("0 start\n0 entry 1\n10 entry 2\n30 return 2\n40 entry 2\n80 return 2\n"
-                                     "100 return 1\n200 stop close\n"),
-                          {});
+  return analyse_filtered(
+      trace_text("0 start\n0 entry 1\n10 entry 2\n30 return 2\n40 entry 2\n80 return 2\n"
+                 "100 return 1\n200 stop close\n"),
+      {});
 }
 
 TEST(Condition, Comparisons) {
@@ -137,39 +142,44 @@ TEST(Condition, Comparisons) {
   std::vector<std::string> remarks;
   auto is = [&](const char* text) { return Condition(text, false).test(r, nullptr, remarks); };
   for (const char* yes :
-       {"self(f2) > 59%", "self(f2) <= 60%", "self(f1) == 40ns", "calls(f2) == 2", "total(f1)>=100ns",
-        "max(f2) == 40ns", "avg(f2) == 30", "self(*) > 55%", "idle == 50%", "traced == 200ns", "lost == 0",
-        "calls(f1) == 1 and calls(f2) == 2", "calls(f1) == 9 or calls(f2) == 2", "share('f2') > 59",
-        "(calls(f1) == 9 or calls(f1) == 1) and not_there == 0 or events > 0", "p50(/^f2/) < 1ms"}) {
+       {"self(f2) > 59%", "self(f2) <= 60%", "self(f1) == 40ns", "calls(f2) == 2",
+        "total(f1)>=100ns", "max(f2) == 40ns", "avg(f2) == 30", "self(*) > 55%", "idle == 50%",
+        "traced == 200ns", "lost == 0", "calls(f1) == 1 and calls(f2) == 2",
+        "calls(f1) == 9 or calls(f2) == 2", "share('f2') > 59",
+        "(calls(f1) == 9 or calls(f1) == 1) and not_there == 0 or events > 0",
+        "p50(/^f2/) < 1ms"}) {
     if (std::string(yes).find("not_there") != std::string::npos)
       EXPECT_THROW(is(yes), UsageError);
     else
       EXPECT_TRUE(is(yes)) << yes;
   }
-  for (const char* no : {"self(f2) > 60%", "calls(f2) != 2", "self(f1) > 1us", "calls(f1) == 9", "idle > 50%"})
+  for (const char* no :
+       {"self(f2) > 60%", "calls(f2) != 2", "self(f1) > 1us", "calls(f1) == 9", "idle > 50%"})
     EXPECT_FALSE(is(no)) << no;
   EXPECT_TRUE(remarks.empty());
   EXPECT_TRUE(is("calls(nobody) < 1"));
   ASSERT_EQ(remarks.size(), 1u);
-  for (const char* bad : {"", "self", "self(f1)", "self(f1) >", "self(f1) > x", "self(f1) = 3", "luck(f1) > 3",
-                          "self(f1 > 3", "self() > 3", "calls(f1) > 3%", "change(self(f1)) > 3%", "self(f1) > 3 4",
-                          "(self(f1) > 3", "and", "self('f1) > 3"})
+  for (const char* bad :
+       {"", "self", "self(f1)", "self(f1) >", "self(f1) > x", "self(f1) = 3", "luck(f1) > 3",
+        "self(f1 > 3", "self() > 3", "calls(f1) > 3%", "change(self(f1)) > 3%", "self(f1) > 3 4",
+        "(self(f1) > 3", "and", "self('f1) > 3"})
     EXPECT_THROW(Condition(bad, false), UsageError) << bad;
   EXPECT_THROW(Condition(std::string(5000, '('), false), UsageError);
 }
 
 TEST(Condition, Changes) {
   Report now = small();
-  Report before = analyse_filtered(
-      trace_text("0 start\n0 entry 1\n10 entry 2\n30 return 2\n80 return 1\n80 entry 3\n90 return 3\n90 stop close\n"), {});
+  Report before = analyse_filtered(trace_text("0 start\n0 entry 1\n10 entry 2\n30 return 2\n80 "
+                                              "return 1\n80 entry 3\n90 return 3\n90 stop close\n"),
+                                   {});
   std::vector<std::string> remarks;
   auto is = [&](const char* text) { return Condition(text, true).test(now, &before, remarks); };
-  EXPECT_TRUE(is("change(self(f2)) == 40ns"));    // 60 - 20
+  EXPECT_TRUE(is("change(self(f2)) == 40ns"));  // 60 - 20
   EXPECT_TRUE(is("change(self(f2)) == 200%"));
   EXPECT_TRUE(is("change(calls(f2)) == 1"));
-  EXPECT_TRUE(is("change(calls(f3)) == -1"));     // Vanished.
-  EXPECT_TRUE(is("change(self(f1)) == -20ns"));   // 40 - 60
-  EXPECT_TRUE(is("change(idle) > 1000%"));        // From nothing.
+  EXPECT_TRUE(is("change(calls(f3)) == -1"));    // Vanished.
+  EXPECT_TRUE(is("change(self(f1)) == -20ns"));  // 40 - 60
+  EXPECT_TRUE(is("change(idle) > 1000%"));       // From nothing.
   EXPECT_FALSE(is("change(self(f1)) > 0"));
 }
 
@@ -183,8 +193,9 @@ TEST(Table, CsvAndJsonOfAnyText) {
   write_csv(csv, t);
   EXPECT_EQ(csv.str(), "name,a_ns\n\"a,\"\"b\"\"\\n\\x1b[31m\",1500\n,\n");
   write_json(json, t, " ");
-  EXPECT_EQ(json.str(), "[ {\"name\": \"a,\\\"b\\\"\\u000a\\u001b[31m\", \"a_ns\": 1500}, "
-                        "{\"name\": null, \"a_ns\": null}]");
+  EXPECT_EQ(json.str(),
+            "[ {\"name\": \"a,\\\"b\\\"\\u000a\\u001b[31m\", \"a_ns\": 1500}, "
+            "{\"name\": null, \"a_ns\": null}]");
   write_text(text, t, {});
   EXPECT_EQ(text.str().find('\x1b'), std::string::npos);
   EXPECT_NE(text.str().find("1.50 us"), std::string::npos);

@@ -88,9 +88,11 @@ hides poll --report $f -C check
 shows "2,60000000,42000000,$handle" --report $f -H cache   # 16 + 26
 hides cache --report --fields=calls -H cache --limit 0
 shows "2,60000000,60000000,$handle" --report $f -D 2
-hides auth --report $f -D 2
+hides "$auth" --report $f -D 2
 shows "2,60000000,24000000,$handle" --report $f -t 10ms    # 16 + auth 2 + gsub 4 + wait 2
-hides auth --report $f -t 10ms
+hides "$auth" --report $f -t 10ms
+hides "$wait" --report $f -t 10ms
+shows "2,110000000,24000000,$handle" --report --fields=calls,wall,self -t 10ms
 shows "1,40000000,4000000,$handle" --report $f -r 10ms~50ms
 shows "1,40000000,4000000,$handle" --report $f -r 10%~50%
 shows "1,40000000,4000000,$handle" --report $f -r @1700000000.010~2023-11-14T22:13:20.05
