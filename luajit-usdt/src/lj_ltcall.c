@@ -96,6 +96,14 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
   }
 }
 
+/* L is to be resumed and yet is current: C code put something on its stack, and
+** a finalizer ran there. The one that resumes it goes on first. */
+static void back_from(LTState *lt, lua_State *L)
+{
+  lua_State *by = lt->left ? lt->left : mainthread(G(L));
+  if (by != L) lj_ltrace_change(by, 0);
+}
+
 /* L is back from a resume. known: this recording was told of the resume, which
 ** is number idx. Else the end is told all the same if the recording has seen
 ** L, but not who goes on. */
@@ -109,18 +117,6 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
   lt_check_current(lt, L, 0);
   event_suspend(lt, L, known ? lt->resumer[idx] : NULL, status);
   if (status != LUA_YIELD) lj_ltcall_drop(lt, L, 0);
-}
-
-/* The current coroutine is about to be resumed: C has run a finalizer on it
-** (lua_gc), or called it, while it was suspended. Whoever was current before
-** that resumes it. */
-static void switch_back(LTState *lt)
-{
-  lua_State *L = lt->left;
-  if (!L || L == lt->L || L->lt_epoch != lt->epoch) return;
-  if (lt_ringon(lt)) lj_ltring_need(lt, 2);
-  lt->L = L;
-  if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_SWITCH, 0, 1, lt_coid(lt, L), 0);
 }
 
 /* lua_resume: run L from base, with events around it. */
@@ -142,7 +138,7 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
 			sizeof(lua_State *));
   if (told) {
     if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
-    if (lt->L == L) switch_back(lt);
+    if (lt->L == L) back_from(lt, L);
     lt->resumer[lt->nresumer++] = lt->L;
     event_resume(lt, L);
   }

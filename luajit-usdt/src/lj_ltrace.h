@@ -60,7 +60,6 @@ typedef struct LTFunc {
 typedef struct LTState {
   uint64_t *wp;		/* Next event word. Always valid while LTON_RING. */
   lua_State *L;		/* Current coroutine, NULL if not known. */
-  lua_State *left;	/* The one that was current before an implied switch. */
   volatile uint32_t stop;  /* LTSTOP_*: makes compiled code exit. */
   uint32_t on;		/* LTON_* */
   uint32_t seen;	/* Value of lj_ltrace_word() this state acted upon. */
@@ -79,6 +78,7 @@ typedef struct LTState {
   uint32_t chashmask, chashn;
   LTCall *call;		/* Announced C calls, innermost last. */
   uint32_t ncall, sizecall;
+  lua_State *left;	/* Was current before nobody was seen to resume L. */
   lua_State **resumer;	/* Coroutines that resumed the current one, innermost last. */
   uint32_t nresumer, sizeresumer;
   lua_CFunction wrapf;	/* The user's g->wrapf while ours is in its place. */
