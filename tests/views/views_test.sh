@@ -133,7 +133,7 @@ same "rough" '[1000000,"!"]' \
 cd "$scratch"
 "$analyze" -q --save-profile one.prof "$trace"
 "$analyze" --json one.prof >a && "$analyze" --json --save-profile same.prof "$trace" >b
-same "profile and trace" "$(jq -c '[.functions,.trust,.trace.self_ns]' <b)" "$(jq -c '[.functions,.trust,.trace.self_ns]' <a)"
+same "profile and trace" "$(jq -c '[(.functions|sort_by(.chunk,.line,.name)),.trust,.trace.self_ns]' <b)" "$(jq -c '[(.functions|sort_by(.chunk,.line,.name)),.trust,.trace.self_ns]' <a)"
 cmp one.prof same.prof || fail "two profiles of one trace differ"
 "$analyze" -q --save-profile sum1 one.prof "$trace" && "$analyze" -q --save-profile sum2 "$trace" one.prof
 cmp sum1 sum2 || fail "the order of merging matters"
