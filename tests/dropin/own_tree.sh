@@ -38,6 +38,7 @@ done
 header=$own/src/luajit_rolling.h
 [ -e "$header" ] || header=$own/src/luajit.h
 sed -i '/^#define LUAJIT_COPYRIGHT/s/"Copyright/"MINE Copyright/' "$header"
+"$cmake" "$build" >"$scratch/log" 2>&1 # else a dry run only says that it would do this first
 "$cmake" --build "$build" --target luajit-products -- -n >"$scratch/log"
 grep -q "LuaJIT own" "$scratch/log" || fail "a change of the user's tree would not be built: $(cat "$scratch/log")"
 
