@@ -17,9 +17,11 @@ for turn in 1 2; do
     sleep 0.1
   done
   leave
-  # bpftrace may lose its very last message when it ends on a busy machine. That is known, and all.
+  # bpftrace may lose its very last messages when it ends on a busy machine, and says so (one bad
+  # record). That is known, and all.
   "$analyze" --json "$bt_file" >"$scratch/json" 2>"$scratch/err"
-  jq -e '.trust | .anomalies == 0 or (.lost <= 2 and .anomalies == .lost + .truncated)' \
+  jq -e '.trust | .anomalies == 0 or (.lost <= 2 and .bad_records <= 1 and
+    .anomalies == .lost + .truncated + .bad_records)' \
     "$scratch/json" >"$scratch/ok" || fail "attach $turn: $(jq -c .trust "$scratch/json") $(cat "$scratch/err")"
   "$analyze" --dump=calls "$bt_file" >"$scratch/dump"
   # Whichever of the two runs at that moment is reported first, the other one when it next runs.
