@@ -97,21 +97,24 @@ void dump_files(Session& session) {
 }
 
 void convert_file(Session& session) {
-  each_file(session, session.options.files, [&](const std::string& path, Input& input, Diagnostics& diag) {
-    if (is_import(input)) {
-      auto trace = import_trace(input, diag, {});
-      return write_to(session, *session.options.convert, [&](std::ostream& out) {
-        for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
-          out.write(reinterpret_cast<const char*>(trace->data()), static_cast<std::streamsize>(n));
-      });
-    }
-    if (!is_text_trace(input)) throw Unreadable(printable(path) + ": not the text form of a trace");
-    std::vector<uint8_t> image = text_to_binary(input);
-    write_to(session, *session.options.convert, [&](std::ostream& out) {
-      out.write(reinterpret_cast<const char*>(image.data()),
-                static_cast<std::streamsize>(image.size()));
-    });
-  });
+  each_file(session, session.options.files,
+            [&](const std::string& path, Input& input, Diagnostics& diag) {
+              if (is_import(input)) {
+                auto trace = import_trace(input, diag, {});
+                return write_to(session, *session.options.convert, [&](std::ostream& out) {
+                  for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
+                    out.write(reinterpret_cast<const char*>(trace->data()),
+                              static_cast<std::streamsize>(n));
+                });
+              }
+              if (!is_text_trace(input))
+                throw Unreadable(printable(path) + ": not the text form of a trace");
+              std::vector<uint8_t> image = text_to_binary(input);
+              write_to(session, *session.options.convert, [&](std::ostream& out) {
+                out.write(reinterpret_cast<const char*>(image.data()),
+                          static_cast<std::streamsize>(image.size()));
+              });
+            });
 }
 
 void write_outputs(Session& session, const Report& report, const Report* before) {
@@ -126,9 +129,12 @@ void write_outputs(Session& session, const Report& report, const Report* before)
       auto tables = joined(views);
       for (size_t i = 0; i < tables.size(); i++) write_csv(i ? out << '\n' : out, tables[i]);
     });
+  std::optional<Report> yielding;  // What flame graphs show, if it is more than the report.
+  if (o.views.yielded && (o.folded || o.flame)) add_yielded_nodes(yielding.emplace(report));
+  const Report& shown = yielding ? *yielding : report;
   if (o.folded)
     write_to(session, *o.folded, [&](std::ostream& out) {
-      if (!before) return write_folded(out, report, o.unit_ns);
+      if (!before) return write_folded(out, shown, o.unit_ns);
       write_folded_diff(out, make_diff(*before, report, o.views.normalize), o.unit_ns);
     });
   if (o.save_profile)
@@ -143,7 +149,7 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   if (!busy && !o.quiet) print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
-  write_to(session, path, [&](std::ostream& out) { write_flame(out, report); });
+  write_to(session, path, [&](std::ostream& out) { write_flame(out, shown); });
   if (!busy && !o.quiet) std::cout << "flame graph: " << printable(path) << '\n';
 }
 

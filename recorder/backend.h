@@ -25,9 +25,9 @@ enum class Refusal {
   kNone = 0,
   kNoProcess = 120,
   kNoRight = 121,
-  kNoLuaJIT = 122,   // none with tracepoints
-  kBusy = 123,       // another recorder is there
-  kNoEvents = 124,   // attached, but nothing came (said at the end, not by attach())
+  kNoLuaJIT = 122,  // none with tracepoints
+  kBusy = 123,      // another recorder is there
+  kNoEvents = 124,  // attached, but nothing came (said at the end, not by attach())
   kOther = 125
 };
 
@@ -59,7 +59,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Called once, before the first attach(); empty, or why nothing at all can be done. May take 20 ms.
+  // Called once, before the first attach(); empty, or why nothing at all can be done. May take 20
+  // ms.
   virtual std::string begin() { return ""; }
   // Begins to record a process.
   virtual Attached attach(pid_t pid) = 0;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +77,9 @@ Started start_command(const std::vector<std::string>& words,
   argv.push_back(nullptr);
   Pipe go, report;
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  // A daemon's parent ends before its child has run any Lua: that must not look like the end of
+  // all, so what the command leaves behind becomes our child.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("fork: " + errno_text(errno));
   if (pid == 0) become(argv, stdout_fd, go, report);

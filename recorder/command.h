@@ -23,7 +23,8 @@ struct Started {
 // Starts words[0] with those arguments and additional environment variables. Signals are as they
 // were before the recorder changed them. stdout_fd: its standard output, -1: ours. prepare is
 // called with the pid before the command runs; if it returns false the command is not run. Returns
-// after the exec. Throws std::runtime_error if no process can be made.
+// after the exec. Makes us the parent of what the command leaves behind when it ends. Throws
+// std::runtime_error if no process can be made.
 Started start_command(const std::vector<std::string>& words,
                       const std::vector<std::pair<std::string, std::string>>& environment,
                       int stdout_fd, const std::function<bool(pid_t)>& prepare);

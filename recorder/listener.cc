@@ -182,11 +182,12 @@ std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
   return hellos;
 }
 
-void Listener::answer(Hello& hello, bool go_on) {
+bool Listener::answer(Hello& hello, bool go_on) {
   const char byte = go_on ? 1 : 0;
-  send(hello.socket, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const bool heard = send(hello.socket, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
   close(hello.socket);
   hello.socket = -1;
+  return heard;
 }
 
 }  // namespace luatrace

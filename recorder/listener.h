@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Listener: the socket at which Lua states announce their rings.
-// Invariants: of an ordinary user the socket lies in a directory that nobody else can enter, and only
-// processes of the same user or of root are heard. The command of root may give up its rights
+// Invariants: of an ordinary user the socket lies in a directory that nobody else can enter, and
+// only processes of the same user or of root are heard. The command of root may give up its rights
 // (nginx's workers do): then others may connect, but the socket's name is a secret of 128 bits in a
 // directory that cannot be listed, known to those who inherited it from us. A connection that
 // stays silent is dropped.
@@ -40,8 +40,9 @@ class Listener {
   // Accepts and reads whatever is there. Why somebody was refused goes to refusals.
   std::vector<Hello> receive(std::vector<std::string>& refusals);
 
-  // Answers and closes the connection (not the ring).
-  static void answer(Hello& hello, bool go_on);
+  // Answers and closes the connection (not the ring). False if nobody waits for the answer any
+  // more.
+  static bool answer(Hello& hello, bool go_on);
 
  private:
   struct Connection {

@@ -95,7 +95,7 @@ std::string check_note(const lt_note& n, const std::string& path) {
   const auto inside = [](int64_t v) { return v > -int64_t{kMaxStep} && v < int64_t{kMaxStep}; };
   bool good = n.nslots <= 1024 && n.slot_size == 8 && (n.flags & LTN_GC64) != 0;
   for (const int32_t v : {n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd, n.lt_rec,
-                          n.lt_serial})
+                          n.lt_serial, n.lt_token})
     good = good && v >= 0 && v < 4096;
   for (const int32_t v : {n.g, n.dispatch, n.jit}) good = good && inside(v);
   return good ? "" : "the note of " + printable(path) + " makes no sense";

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "luatrace_format.h"
 #include "recorder/text.h"
 #include "trace/packing.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr uint64_t kMinRing = 2 * 65536, kMaxRing = uint64_t{4} << 30;
+constexpr uint64_t kMinRing = uint64_t{LT_RING_MIN_BLOCKS} * LT_RING_BLOCK_SIZE;
+constexpr uint64_t kMaxRing = uint64_t{LT_RING_MAX_BLOCKS} * LT_RING_BLOCK_SIZE;
 constexpr uint64_t kMinFile = 256 * 1024;
 
 const char* const kUsage =
@@ -30,7 +32,9 @@ const char* const kNotes =
     "process\n"
     "writes a file of its own. FILE may be - (standard output, if that is no terminal; what the\n"
     "command prints then goes to standard error).\n"
-    "GLOBs are matched with chunk names as LuaJIT has them: \"@path/file.lua\".\n"
+    "What COMMAND leaves running, a daemon say, is recorded until it ends or a signal comes.\n"
+    "GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with the same\n"
+    "without the first character, and with the file's name alone; * matches / too.\n"
     "SIGINT, SIGTERM, SIGHUP: the first ends the recording, a second one luatrace-record.\n"
     "Exit status: that of COMMAND (128+N if signal N ended it); 125 if luatrace-record itself\n"
     "failed, 126 if COMMAND cannot be executed, 127 if it is not found.\n"
@@ -83,17 +87,29 @@ po::options_description describe(Options& o, Raw& raw) {
   return d;
 }
 
+// "--output": its value is the next word. Names may be shortened.
+bool long_wants_value(const std::string& word, const po::options_description& d) {
+  const auto* option = d.find_nothrow(word.substr(2), true);
+  return option != nullptr && option->semantic()->min_tokens() > 0;  // "output=x" is none
+}
+
+// "-o" and "-vo": the first letter that takes a value takes the rest of the word, or the next one.
+bool short_wants_value(const std::string& word, const po::options_description& d) {
+  for (size_t i = 1; i < word.size(); i++) {
+    const auto* option = d.find_nothrow({'-', word[i]}, false);
+    if (option != nullptr && option->semantic()->max_tokens() > 0)
+      return i + 1 == word.size() && option->semantic()->min_tokens() > 0;
+  }
+  return false;
+}
+
 // Index in argv of the command's first word; argc if there is none.
 int find_command(int argc, char** argv, const po::options_description& d) {
   for (int i = 1; i < argc; i++) {
     const std::string word = argv[i];
     if (word == "--") return i;
     if (word.size() < 2 || word[0] != '-') return i;
-    const bool is_long = word[1] == '-';
-    const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(0, 2);
-    const auto* option = d.find_nothrow(name, is_long);
-    const bool has_value = is_long ? word.find('=') != word.npos : word.size() > 2;
-    if (option != nullptr && option->semantic()->min_tokens() > 0 && !has_value) i++;
+    if (word[1] == '-' ? long_wants_value(word, d) : short_wants_value(word, d)) i++;
   }
   return argc;
 }
@@ -115,9 +131,15 @@ int compression_level(const std::string& text) {
 }
 
 void check_globs(const char* name, const std::vector<std::string>& globs) {
-  for (const auto& g : globs)
+  size_t size = 0;
+  for (const auto& g : globs) {
     if (g.empty() || g.find('\n') != g.npos)
       throw UsageError(std::string(name) + ": a pattern cannot be empty or contain a newline");
+    size += g.size() + 1;
+  }
+  if (size > LT_GLOBS_MAX + 1)
+    throw UsageError(std::string(name) + ": the patterns are longer than " + grouped(LT_GLOBS_MAX) +
+                     " bytes in all; a shorter one with * may do");
 }
 
 void check_word(const char* name, const std::string& word,

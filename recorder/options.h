@@ -15,13 +15,13 @@ struct Options {
   std::string c_functions;  // empty: not said
   uint64_t ring_size = 0;   // bytes, 0: not said
   bool block = false;
-  int compression = 0;     // level, 0: none
-  uint64_t max_size = 0;   // bytes, 0: no limit
-  uint32_t max_depth = 0;  // 0: no limit
-  double seconds = 0;      // 0: no limit
+  int compression = 0;            // level, 0: none
+  uint64_t max_size = 0;          // bytes, 0: no limit
+  uint32_t max_depth = 0;         // 0: no limit
+  double seconds = 0;             // 0: no limit
   std::vector<std::string> pids;  // -p, as given; then there is no command
   bool children = false;
-  std::string via = "auto";  // auto, direct, bpf
+  std::string via = "auto";       // auto, direct, bpf
   std::string bpf_site = "auto";  // auto, narrow, wide
   std::string bpf_link = "auto";  // auto, multi, each
   bool verbose = false;

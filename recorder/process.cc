@@ -67,8 +67,8 @@ bool parse_pid(const std::string& text, pid_t& pid) {
 pid_t find_in_namespace(pid_t wanted, pid_t member, std::string& why) {
   const std::string space = read_link(proc_path(member, "ns/pid"));
   if (space.empty()) {
-    why = "the process namespace of " + std::to_string(member) + " cannot be seen: " +
-          (process_is_gone(member) ? "no such process" : "no right, be root");
+    why = "the process namespace of " + std::to_string(member) +
+          " cannot be seen: " + (process_is_gone(member) ? "no such process" : "no right, be root");
     return 0;
   }
   for (const pid_t pid : all_processes())

@@ -11,8 +11,8 @@ namespace luatrace {
 
 struct ProcessFacts {
   pid_t parent = 0;
-  pid_t ns_pid = 0;  // as it sees itself
-  uid_t uid = 0;     // effective
+  pid_t ns_pid = 0;     // as it sees itself
+  uid_t uid = 0;        // effective
   std::string exe;      // empty if unreadable
   std::string cmdline;  // NUL between the arguments
   std::string image;    // differs from image to image of one process (exec), as far as we may see

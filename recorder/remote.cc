@@ -128,14 +128,17 @@ std::string explain_access(const AccessFacts& f, int error) {
   if (f.other_ids) return "runs with other user or group ids than ours" + right;
   if (f.yama == 2)
     return "may not be attached to: the setting kernel.yama.ptrace_scope = 2 allows it only with "
-           "the capability CAP_SYS_PTRACE" + right;
+           "the capability CAP_SYS_PTRACE" +
+           right;
   if (!f.dumpable)
     return "may not be attached to: it is not dumpable (prctl(PR_SET_DUMPABLE), or it has changed "
-           "its user since it began)" + right;
+           "its user since it began)" +
+           right;
   if (f.more_capabilities) return "has capabilities that we do not have" + right;
   if (f.yama == 1)
     return "may not be attached to: the setting kernel.yama.ptrace_scope = 1 allows it only to the "
-           "ancestors of a process" + right + ", or sysctl kernel.yama.ptrace_scope=0";
+           "ancestors of a process" +
+           right + ", or sysctl kernel.yama.ptrace_scope=0";
   return "may not be attached to: " + errno_text(error) + right;
 }
 

@@ -41,14 +41,14 @@ std::string explain_no_access(pid_t pid, int error);
 
 // What the explanation is made of; separate so that every answer can be tested.
 struct AccessFacts {
-  uint32_t our_uid = 0, uid = 0;       // effective
-  bool other_ids = false;              // the process has a uid or gid that is not ours
-  bool have_ptrace = false;            // we have CAP_SYS_PTRACE
-  bool same_user_ns = true;            // as the process
-  bool dumpable = true;                // its /proc files belong to it
-  bool more_capabilities = false;      // it is permitted some that we are not
-  bool traced = false;                 // by a debugger
-  int yama = 0;                        // kernel.yama.ptrace_scope
+  uint32_t our_uid = 0, uid = 0;   // effective
+  bool other_ids = false;          // the process has a uid or gid that is not ours
+  bool have_ptrace = false;        // we have CAP_SYS_PTRACE
+  bool same_user_ns = true;        // as the process
+  bool dumpable = true;            // its /proc files belong to it
+  bool more_capabilities = false;  // it is permitted some that we are not
+  bool traced = false;             // by a debugger
+  int yama = 0;                    // kernel.yama.ptrace_scope
 };
 AccessFacts access_facts(pid_t pid);
 std::string explain_access(const AccessFacts& facts, int error);

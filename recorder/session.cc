@@ -186,7 +186,7 @@ void Session::loop() {
   while (phase_ != Phase::kFinished || !command_ended_) {
     wait_for_events();
     read_signals();
-    reap_command();
+    reap_children();
     if (signals_ > 1) return;
     greet();
     check_ends();
@@ -220,10 +220,25 @@ void Session::read_signals() {
     if (s.ssi_signo != SIGCHLD) on_signal(static_cast<int>(s.ssi_signo), s.ssi_code == SI_KERNEL);
 }
 
-// Only the command: it is our one child.
-void Session::reap_command() {
-  if (!command_ended_ && waitpid(command_, &wait_status_, WNOHANG) == command_)
+// The command, and what it left behind: start_command() made us the parent of orphans.
+void Session::reap_children() {
+  int status = 0;
+  pid_t pid;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid != command_) continue;
+    wait_status_ = status;
     command_ended_ = true;
+    orphans_said_ns_ = monotonic_ns() + kSecond;
+  }
+  has_children_ = pid == 0;
+}
+
+// Nobody shall wonder why this program does not end.
+void Session::say_orphans(uint64_t now) {
+  if (!command_ended_ || all_ended() || now < orphans_said_ns_) return;
+  orphans_said_ns_ = UINT64_MAX;
+  if (!options_.quiet)
+    say("the command has ended; what it left running is recorded until it ends, or you press ^C");
 }
 
 // What the terminal sends reaches the command anyway; what somebody sends to us is passed on.
@@ -256,6 +271,7 @@ void Session::run_timers() {
   if (phase_ == Phase::kRecording) {
     if (options_.seconds > 0 && static_cast<double>(now - begin_ns_) > options_.seconds * 1e9)
       request_stop(LTQ_DURATION);
+    say_orphans(now);
     return;
   }
   const bool drained = drainer_->active() == 0 || now - stop_ns_ > kStopGrace;
@@ -266,7 +282,7 @@ void Session::run_timers() {
 
 bool Session::all_ended() const {
   if (options_.attach()) return all_watched_gone();
-  return command_ended_ &&
+  return command_ended_ && !has_children_ &&
          std::all_of(traced_.begin(), traced_.end(), [](const Traced& t) { return t.gone; });
 }
 

@@ -53,7 +53,7 @@ class Session : private BackendHost {
   struct Watched {
     pid_t pid;
     int pidfd;
-    bool asked;     // by -p
+    bool asked;  // by -p
     bool attached;
     bool gone;
     std::string exe;  // what it was when it was attached to
@@ -79,7 +79,8 @@ class Session : private BackendHost {
   void loop();
   void wait_for_events();
   void read_signals();
-  void reap_command();
+  void reap_children();
+  void say_orphans(uint64_t now);
   void on_signal(int number, bool from_kernel);
   void request_stop(uint32_t reason);
   void run_timers();
@@ -152,6 +153,8 @@ class Session : private BackendHost {
   uint32_t reason_ = LTQ_EXIT;
   uint64_t begin_ns_ = 0, stop_ns_ = 0, clock_due_ns_ = 0;
   int signals_ = 0, last_signal_ = 0;
+  bool has_children_ = true;      // the command, or processes that it left behind
+  uint64_t orphans_said_ns_ = 0;  // when to say that there are some
   bool failed_ = false;
 };
 

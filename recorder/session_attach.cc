@@ -77,6 +77,7 @@ void Session::watch(pid_t pid, bool asked) {
 bool Session::attach_to(Watched& w) {
   const uint64_t now = monotonic_ns();
   const Attached a = backend_->attach(w.pid);
+  std::string why;
   w.retry_ns = now + w.pause_ns;
   w.pause_ns = std::min(w.pause_ns * 2, kSlowestRetry);
   if (a) {
@@ -85,6 +86,7 @@ bool Session::attach_to(Watched& w) {
     w.exe = read_process(w.pid).exe;
     if (outputs_.empty()) begin_outputs();
     detail(process_text(w.pid) + " is being recorded");
+    if (process_number(w.pid, why) == 0) say(process_text(w.pid) + " is not recorded: " + why);
     return true;
   }
   const bool may_come = a.refusal == Refusal::kNoLuaJIT || a.refusal == Refusal::kNoProcess;
@@ -133,7 +135,8 @@ void Session::check_watched(uint64_t now) {
       w.attached = false;
       w.retry_ns = now + kFirstRetry;  // it may just be ending
       end_process(w.pid);
-      detail(process_text(w.pid) + " is ending, has become another program, or is recorded by another");
+      detail(process_text(w.pid) +
+             " is ending, has become another program, or is recorded by another");
     }
     if (!w.gone && !w.attached && now >= w.retry_ns) attach_to(w);
     if (w.gone && w.pidfd >= 0) close(std::exchange(w.pidfd, -1));

@@ -35,7 +35,10 @@ void Session::greet() {
   for (Hello& h : listener_->receive(refusals)) {
     const std::string why = welcome(h);
     if (!why.empty()) refusals.push_back("process " + std::to_string(h.pid) + why);
-    Listener::answer(h, why.empty());
+    if (!Listener::answer(h, why.empty()) && why.empty())
+      refusals.push_back("process " + std::to_string(h.pid) +
+                         ": a Lua state is not recorded: it did not wait for this answer any "
+                         "longer (is the machine overloaded, or was luatrace-record stopped?)");
   }
   refused_ += refusals.size();
   for (const auto& r : refusals)
@@ -97,6 +100,7 @@ Session::Traced* Session::traced_for(const Newcomer& who, uint32_t clock, std::s
   uint32_t number = 0;
   drainer_->call([&] {
     accepted = output->accept_clock(clock);
+    if (!output->writer().ok()) why = output->writer().error();
     if (!accepted || output->dead()) return;
     number = output->next_process();
     info.start_tick = read_tick(clock);
@@ -104,8 +108,7 @@ Session::Traced* Session::traced_for(const Newcomer& who, uint32_t clock, std::s
       output->writer().write_process(number, info, facts.exe, facts.cmdline);
   });
   if (number == 0) {
-    why = accepted ? "the file is complete" : "its clock is not the file's";
-    if (!output->writer().ok()) why = output->writer().error();
+    if (why.empty()) why = accepted ? "the file is complete" : "its clock is not the file's";
     return nullptr;
   }
   traced_.push_back({next_key_++,

@@ -22,7 +22,7 @@ refuses() {
   shift
   "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
   [ $status -ne 0 ] || fail "should have been refused: $*"
-  grep -qE "$pattern" "$scratch/err" || fail "'$*' does not say '$pattern' but: $(cat "$scratch/err")"
+  grep -qE -e "$pattern" "$scratch/err" || fail "'$*' does not say '$pattern' but: $(cat "$scratch/err")"
 }
 
 # A LuaJIT build as a user would start it, without what ctest or make exported.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers and strings as bytes, for saved profiles: numbers in LEB128 (7 bits a byte, low ones first,
-// the top bit says that more follow), strings with their length before them.
+// Numbers and strings as bytes, for saved profiles: numbers in LEB128 (7 bits a byte, low ones
+// first, the top bit says that more follow), strings with their length before them.
 #pragma once
 
 #include <cstdint>

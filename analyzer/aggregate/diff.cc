@@ -47,7 +47,8 @@ void Differ::add(const Report& report, bool after, double factor) {
     DiffNode& to = diff_.nodes[place[i]];
     to.parent = both_.tree[place[i]].parent;
     to.function = both_.tree[place[i]].function;
-    (after ? to.after : to.before) = {n.calls, scaled(i ? n.self : 0, factor), scaled(total[i], factor)};
+    (after ? to.after : to.before) = {n.calls, scaled(i ? n.self : 0, factor),
+                                      scaled(total[i], factor)};
   }
 }
 

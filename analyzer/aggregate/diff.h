@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // --diff: two reports side by side. Functions meet by identity, call chains by their functions.
 //
-// This is also the data for a flame graph in two colours: a node's width is its time now, its colour
-// the difference of `after` and `before`.
+// This is also the data for a flame graph in two colours: a node's width is its time now, its
+// colour the difference of `after` and `before`.
 #pragma once
 
 #include <cstdint>

@@ -132,7 +132,7 @@ void FilteredProfile::tell_decided(const Coroutine& co, uint64_t now) {
     const uint64_t start = co.frames[i].start;
     const bool old = start == kNotSeen || !options_.least_ns ||
                      facts_.clock.ns(clock - start) >= options_.least_ns;
-    const bool within = co.notes[i].begin >= plan_.from || now > plan_.from;
+    const bool within = co.notes[i].counted || now > plan_.from;
     const bool leads = !placement_.looks_for_callers() || co.notes[i].leads;
     if (old && within && leads) return calls->decided(co, view_->number, i);
   }
@@ -189,23 +189,25 @@ void FilteredProfile::hand_down(Coroutine& co) {
   if (FrameNotes* to = caller(co)) {
     to->pending += f.pending;
     to->charges += f.charges;
+    if (co.top > 1) to->waited += f.waited;  // Wall time is of one coroutine.
   } else {
     filtered_ += f.pending;
   }
-  f.pending = f.charges = 0;
+  f.pending = f.waited = f.charges = 0;
 }
 
 // The frame's time goes where the call is shown.
 void FilteredProfile::commit(Coroutine& co, uint32_t index) {
   FrameNotes& f = co.notes[index];
-  if (!f.pending && !f.charges) return;
+  if (!f.pending && !f.charges && !f.waited) return;
   const Place& p = place(co, index);
   if (f.pending) {
     Profile::spend(p.out, f.pending);
     if (watched_) tell_watches(co, p.out, {0, 0, 0, f.pending, 0});
   }
   if (f.charges && p.takes) charged(p.out, f.charges);
-  f.pending = f.charges = 0;
+  if (f.waited) Profile::suspended(p.out, f.waited);
+  f.pending = f.waited = f.charges = 0;
 }
 
 void FilteredProfile::moves(Coroutine& co) {
@@ -249,7 +251,6 @@ bool FilteredProfile::is_idle(Machine& machine) {
   machine.each_in_chain(co, [&](const Coroutine& c) { open |= c.top > 0; });
   return !open;
 }
-
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
   if (co.top && options_.least_ns) {
@@ -306,7 +307,10 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to) {
   if (!co.top || from == to) return;
   const Place& p = place(co, co.top);
   if (!p.takes) return;
-  Profile::suspended(p.out, to - from);
+  if (options_.least_ns)
+    co.notes[co.top].waited += to - from;
+  else
+    Profile::suspended(p.out, to - from);
   if (co.watched)
     slow->add(co.watched, tree(), place(co, slow->depth(co.watched)).out, p.out,
               {0, 0, 0, 0, to - from});

@@ -62,9 +62,10 @@ struct CallStats {
   uint64_t complete = 0;
 };
 
-// Statistics and histograms of all functions while a trace is read. What this costs is cache misses,
-// so a call touches two lines: the function's row and, of its histogram, the line of a power of two.
-// Lines hold 32 bits for each bucket; what they cannot hold is in a map that is hardly ever used.
+// Statistics and histograms of all functions while a trace is read. What this costs is cache
+// misses, so a call touches two lines: the function's row and, of its histogram, the line of a
+// power of two. Lines hold 32 bits for each bucket; what they cannot hold is in a map that is
+// hardly ever used.
 class Histograms {
  public:
   void set_clock(const Clock& clock) { clock_ = clock; }
@@ -94,8 +95,8 @@ class Histograms {
   struct alignas(64) Row {
     CallStats stats;
     Square squares = 0;
-    uint32_t first = 0;              // Of its lines.
-    uint16_t low = 0, powers = 0;    // Which powers of two they are for.
+    uint32_t first = 0;            // Of its lines.
+    uint16_t low = 0, powers = 0;  // Which powers of two they are for.
   };
   using Line = std::array<uint32_t, kSubBuckets>;
   void widen(Row& row, uint32_t power);

@@ -134,7 +134,7 @@ class Timeline {
   void widen();
 
   bool begun_ = false;
-  uint64_t origin_ = 0, width_ = 64;
+  uint64_t origin_ = 0, width_ = 1;
   std::map<uint64_t, Lane> lanes_;
 };
 

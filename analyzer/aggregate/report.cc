@@ -102,15 +102,23 @@ void Merger::tree() {
   std::vector<bool> empty;
   if (file_.filtered) empty = empty_nodes(profile_);
   const double cost_ps = cost_of(file_.facts);
+  // Whose time it is, and how much of theirs was given to nodes: so that the nodes' nanoseconds,
+  // rounded one by one, sum up to the functions'.
+  std::vector<uint32_t> owner(from.size());
+  std::vector<uint64_t> given(file_.facts.functions.size());
   for (uint32_t i = 0; i < from.size(); i++) {
     if (!empty.empty() && empty[i] && i) continue;
     const CallNode& n = from[i];
     bool own = i != 0 && n.function != kCoroutineFunction;
     uint32_t above = i ? place[n.parent] : 0;
+    owner[i] = i && !own ? owner[n.parent] : n.function;
+    uint64_t& ticks = given[owner[i]];
     place[i] = own ? report_.tree.enter(above, map_[n.function]) : above;
     CallNode& to = report_.tree[place[i]];
     to.calls += n.calls;
-    if (to.function != 1) to.self += clock_.ns(n.self);  // Else it is part of the gap.
+    // Else it is part of the gap.
+    if (to.function != 1) to.self += clock_.ns(ticks + n.self) - clock_.ns(ticks);
+    ticks += n.self;
     report_.node_cost_ps.resize(report_.tree.size());
     report_.node_yielded_ns.resize(report_.tree.size());
     report_.node_yielded_ns[place[i]] += clock_.ns(profile_.suspended_at(i));
@@ -223,6 +231,21 @@ void sum_up_groups(Report& report) {
   }
   for (ReportFunction& f : report.functions)
     if (f.kind == "group") f.self_ns = f.running_ns;
+}
+
+void add_yielded_nodes(Report& report) {
+  ReportFunction f;
+  f.kind = "yielded";
+  f.name = "[yielded]";
+  const uint32_t yielded = report.function(f);
+  const size_t n = report.tree.size();
+  for (uint32_t i = 1; i < n; i++) {
+    if (report.node_yielded_ns[i] == 0) continue;
+    uint32_t node = report.tree.enter(i, yielded);
+    report.tree[node].self += report.node_yielded_ns[i];
+  }
+  report.node_cost_ps.resize(report.tree.size());
+  report.node_yielded_ns.resize(report.tree.size());
 }
 
 std::vector<uint64_t> inclusive_ns(const CallTree& tree) {

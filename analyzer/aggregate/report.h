@@ -121,6 +121,10 @@ void add_to_report(Report& report, const FileResult& file, const SymbolFinder& s
 // them those of everything below them, and their time as self time. Once, after the last file.
 void sum_up_groups(Report& report);
 
+// --yielded, for flame graphs and folded stacks: the report's tree gets suspended time as calls of
+// a function `[yielded]`. Sums of the report stay what they are.
+void add_yielded_nodes(Report& report);
+
 // Inclusive time of each node of the report's tree.
 std::vector<uint64_t> inclusive_ns(const CallTree& tree);
 

@@ -26,16 +26,16 @@ void each_sum(Report& r, F f) {
 }
 template <class Trust, class F>
 void each_counter(Trust& t, F f) {
-  for (auto* n : {&t.events, &t.lost, &t.unbalanced, &t.truncated, &t.bad_blocks,
-                  &t.bad_block_events, &t.missing_blocks, &t.bad_records, &t.clock_anomalies,
-                  &t.inferred, &t.undescribed, &t.cut, &t.open_start, &t.open_end, &t.abandoned,
-                  &t.unwound, &t.unknown})
+  for (auto* n :
+       {&t.events, &t.lost, &t.unbalanced, &t.truncated, &t.bad_blocks, &t.bad_block_events,
+        &t.missing_blocks, &t.bad_records, &t.clock_anomalies, &t.inferred, &t.undescribed, &t.cut,
+        &t.open_start, &t.open_end, &t.abandoned, &t.unwound, &t.unknown})
     f(*n);
 }
 template <class Function, class F>
 void each_figure(Function& g, F f) {
-  for (auto* n : {&g.calls, &g.complete, &g.wall_ns, &g.running_ns, &g.self_ns, &g.min_ns, &g.max_ns,
-                  &g.sum_ns})
+  for (auto* n : {&g.calls, &g.complete, &g.wall_ns, &g.running_ns, &g.self_ns, &g.min_ns,
+                  &g.max_ns, &g.sum_ns})
     f(*n);
 }
 
@@ -127,8 +127,8 @@ void Writer::functions() {
   section(kFunctions, w);
 }
 
-// Depth first, children by the place of their function; each node says how much shallower its parent
-// is than the node before it.
+// Depth first, children by the place of their function; each node says how much shallower its
+// parent is than the node before it.
 void Writer::nodes() {
   const CallTree& tree = r_.tree;
   std::vector<std::vector<uint32_t>> children(tree.size());
@@ -141,8 +141,8 @@ void Writer::nodes() {
     stack.pop_back();
     w.number(number - parent);
     w.number(place_[tree[node].function]);
-    for (uint64_t n : {tree[node].calls, tree[node].self, r_.node_cost_ps[node],
-                       r_.node_yielded_ns[node]})
+    for (uint64_t n :
+         {tree[node].calls, tree[node].self, r_.node_cost_ps[node], r_.node_yielded_ns[node]})
       w.number(n);
     auto& list = children[node];
     std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
@@ -347,7 +347,9 @@ bool is_profile(Input& input) {
 
 Trust read_profile(Input& input, Report& report) {
   const std::string path = printable(input.name());
-  auto fail = [&](const std::string& what) { throw Unreadable(path + ": damaged profile: " + what); };
+  auto fail = [&](const std::string& what) {
+    throw Unreadable(path + ": damaged profile: " + what);
+  };
   if (input.need(kHeaderSize) < kHeaderSize) fail("it ends in its header");
   auto get = [&](size_t at, auto value) {
     memcpy(&value, input.data() + at, sizeof value);

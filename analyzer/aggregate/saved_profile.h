@@ -2,10 +2,10 @@
 // --save-profile: a report without its events, in a file that is read and merged like a trace.
 // docs/profile-format.md is the format.
 //
-// Invariants: merging is associative and commutative, to the byte: only sums of integers, minima and
-// maxima are kept, and what is written is in an order of its own (functions by identity, nodes by
-// function, files by name). What is read is untrusted: every count is checked against the bytes that
-// are there, every index against what it points to, and the whole against its checksum.
+// Invariants: merging is associative and commutative, to the byte: only sums of integers, minima
+// and maxima are kept, and what is written is in an order of its own (functions by identity, nodes
+// by function, files by name). What is read is untrusted: every count is checked against the bytes
+// that are there, every index against what it points to, and the whole against its checksum.
 #pragma once
 
 #include <iosfwd>

@@ -104,6 +104,7 @@ void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_
   frame.depth = co.top;
   frame.running_begin = running_clock(co, now);
   frame.undecided = true;
+  frame.early = now < from_;
   Slice slice;
   slice.function = number_of(function);
   push(l, frame, slice, now);
@@ -116,9 +117,19 @@ void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_
   if (flow) put(l, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, now, 0, 0});
 }
 
+// The coroutine runs within the range for the first time: from here on its calls are timed.
+void CallLog::enter_range(Lane& lane, const Coroutine& co) {
+  const uint64_t at = std::max(from_, lane.woke);
+  for (Frame& f : lane.open) {
+    if (f.early) f.running_begin = at > co.suspended ? at - co.suspended : 0;
+    f.early = false;
+  }
+}
+
 void CallLog::decided(const Coroutine& co, uint32_t stream, uint32_t depth) {
   Lane* l = find(stream, co.id);
   if (!l || !l->undecided) return;
+  enter_range(*l, co);
   for (Frame& f : l->open)
     if (!f.marker && f.depth <= depth) settle(*l, f, true);
 }
@@ -133,6 +144,7 @@ void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now, bool sh
   if (!l) return;
   end_marker(*l, now);
   if (l->open.empty() || l->open.back().depth != co.top) return;
+  if (now > from_) enter_range(*l, co);
   Frame frame = l->open.back();
   const bool was_undecided = frame.undecided;
   if (was_undecided) shown = shown && now > from_;
@@ -228,6 +240,7 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint6
       if (Lane* l = find(stream, id))
         set_state(*l, State::kSuspended, 0, tick, id == last ? flow : 0);
   before = chain;
+  if (to && to->state == State::kSuspended) to->woke = tick;
   if (to) set_state(*to, State::kOwn, 0, tick);
   mark_waiting(stream, chain, tick, flow);
   if (arrow) put(*to, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, tick, 0, 0});
@@ -238,18 +251,17 @@ void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t
   Coroutine& co = machine.current();
   auto known = chains_.find(stream);
   if (known == chains_.end() || known->second[0] != co.id) switched(machine, stream, from);
-  if (Lane* l = find(stream, co.id))
-    if (l->has_calls()) set_state(*l, own ? State::kOwn : State::kFiltered, 0, from);
+  // Without a call of its own a coroutine's time is that of the call that resumed it.
+  Lane* l = nullptr;
+  for (uint32_t id : chains_[stream]) {
+    l = find(stream, id);
+    if (l && l->has_calls()) break;
+  }
+  if (!l || !l->has_calls()) return;
+  set_state(*l, own ? State::kOwn : State::kFiltered, 0, from);
   from = std::max(from, from_);
   to = std::min(to, to_);
-  if (!own || from >= to) return;
-  // Without a call of its own a coroutine's time is that of the call that resumed it.
-  for (uint32_t id : chains_[stream]) {
-    Lane* l = find(stream, id);
-    if (!l || !l->has_calls()) continue;
-    l->open[l->open.size() - 1 - l->open.back().marker].self += to - from;
-    return;
-  }
+  if (own && from < to) l->open.back().self += to - from;
 }
 
 }  // namespace luatrace

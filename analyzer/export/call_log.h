@@ -62,12 +62,14 @@ class CallLog : public CallObserver {
     uint64_t place = 0;  // Number of its kBegin in the queue, ever.
     uint64_t running_begin = 0, self = 0;
     bool undecided = false;
+    bool early = false;   // It began before the range; running_begin is not known yet.
     bool marker = false;  // No call, but a slice that says why the coroutine does nothing itself.
   };
   struct Lane {
     Track track;
     State state = State::kOwn;
     uint32_t other = 0;       // kResumed: whom.
+    uint64_t woke = 0;        // When it last ceased to be suspended.
     std::vector<Frame> open;  // At most the innermost is a marker.
     std::deque<Entry> queue;
     uint64_t written = 0;  // Entries that have left the queue, ever.
@@ -87,6 +89,7 @@ class CallLog : public CallObserver {
   void put(Lane& lane, Entry entry);
   void flush(Lane& lane);
   void write(Lane& lane, const Entry& entry);
+  void enter_range(Lane& lane, const Coroutine& co);
   void settle(Lane& lane, Frame& frame, bool shown);
   void push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick);
   void end_marker(Lane& lane, uint64_t tick);

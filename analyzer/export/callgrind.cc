@@ -103,10 +103,12 @@ void write_callgrind(std::ostream& out, const Report& report, const ExportOption
       continue;
     out << "\nfl=" << files(file_of(names[i])) << "\nfn=" << functions(names[i].unique) << '\n'
         << names[i].line << ' ' << graph.self()[i] << '\n';
+    // A call that began before the trace, or elsewhere, is told as one, too: readers take the line
+    // behind "calls=0" for self time.
     for (const Edge& e : graph.edges()[i])
       out << "cfi=" << files(file_of(names[e.callee]))
-          << "\ncfn=" << functions(names[e.callee].unique) << "\ncalls=" << e.calls << ' '
-          << names[e.callee].line << '\n'
+          << "\ncfn=" << functions(names[e.callee].unique)
+          << "\ncalls=" << std::max<uint64_t>(e.calls, 1) << ' ' << names[e.callee].line << '\n'
           << names[i].line << ' ' << e.ns << '\n';
   }
   out << "\ntotals: " << inclusive_ns(report.tree)[0] << '\n';

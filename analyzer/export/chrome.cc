@@ -3,6 +3,7 @@
 // whatever else reads it. A track is a "thread" of the process; its number is not a thread's id,
 // but its name holds that. Times are in microseconds with three decimals: exact.
 #include <ostream>
+#include <unordered_map>
 
 #include "analyzer/export/call_writer.h"
 #include "analyzer/render/json.h"
@@ -25,7 +26,10 @@ class ChromeWriter : public CallWriter {
   void track(const Track& track) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
   void end(const Track& track, uint64_t ns, uint64_t, uint64_t) override {
-    event('E', track, ns) << '}';
+    std::vector<Slice>& open = open_[track.number];
+    event('E', track, ns) << ',' << text_of(open.back()) << '}';
+    open.pop_back();
+    if (open.empty()) open_.erase(track.number);
   }
   void arrive(const Track& track, uint64_t flow, uint64_t ns) override {
     event('f', track, ns) << kFlow << flow << ",\"bp\":\"e\"}";
@@ -35,6 +39,7 @@ class ChromeWriter : public CallWriter {
  private:
   static constexpr const char* kFlow = ",\"name\":\"control\",\"cat\":\"coroutine\",\"id\":";
   std::ostream& event(char phase, const Track& track, uint64_t ns);
+  std::string text_of(const Slice& slice) const;
   std::ostream& metadata(const char* what, const Track& track) {
     return next() << "{\"ph\":\"M\",\"name\":\"" << what << "\",\"pid\":" << track.pid
                   << ",\"tid\":" << track.number << ",\"args\":{";
@@ -48,12 +53,19 @@ class ChromeWriter : public CallWriter {
   std::ostream& out_;
   bool first_ = true;
   std::vector<std::string> names_{""};
+  std::unordered_map<uint64_t, std::vector<Slice>> open_;  // By track.
   std::string process_;
 };
 
 std::ostream& ChromeWriter::event(char phase, const Track& track, uint64_t ns) {
   return next() << "{\"ph\":\"" << phase << "\",\"pid\":" << track.pid
                 << ",\"tid\":" << track.number << ",\"ts\":" << microseconds(ns);
+}
+
+// Of the beginning and, because speedscope looks for it there, of the end.
+std::string ChromeWriter::text_of(const Slice& slice) const {
+  if (slice.kind == Slice::kCall) return names_[slice.function];
+  return "\"name\":\"" + marker_name(slice) + "\",\"cat\":\"coroutine\"";
 }
 
 void ChromeWriter::track(const Track& track) {
@@ -65,11 +77,8 @@ void ChromeWriter::track(const Track& track) {
 }
 
 void ChromeWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
-  event('B', track, ns) << ',';
-  if (slice.kind == Slice::kCall)
-    out_ << names_[slice.function] << '}';
-  else
-    out_ << "\"name\":\"" << marker_name(slice) << "\",\"cat\":\"coroutine\"}";
+  event('B', track, ns) << ',' << text_of(slice) << '}';
+  open_[track.number].push_back(slice);
   if (slice.flow) event('s', track, ns) << kFlow << slice.flow << '}';
 }
 

@@ -124,7 +124,8 @@ Table diff_view(const Diff& d, const ViewOptions& options) {
 Table diff_tree_view(const Diff& d, const ViewOptions& options) {
   const size_t rows = options.limit == ViewOptions().limit ? 100 : options.limit;
   auto delta = [&](uint32_t i) {
-    return static_cast<double>(d.nodes[i].after.total_ns) - static_cast<double>(d.nodes[i].before.total_ns);
+    return static_cast<double>(d.nodes[i].after.total_ns) -
+           static_cast<double>(d.nodes[i].before.total_ns);
   };
   std::vector<uint32_t> order;
   std::vector<std::vector<uint32_t>> children(d.nodes.size());
@@ -139,15 +140,23 @@ Table diff_tree_view(const Diff& d, const ViewOptions& options) {
     for (uint32_t at = order[i]; at && !shown[at]; at = d.nodes[at].parent) shown[at] = true;
   Table t;
   t.name = "diff_tree";
-  t.columns = {{"node", "", false, Column::kDataOnly}, {"parent", "", false, Column::kDataOnly},
-               {"depth", "", false, Column::kDataOnly}, {"total_before_ns", "total was"}, {"total_ns", "is"},
-               {"total_delta_ns", "delta"}, {"self_before_ns", "self was"}, {"self_ns", "is"},
-               {"self_delta_ns", "delta"}, {"calls_before", "calls were"}, {"calls", "are"}};
+  t.columns = {{"node", "", false, Column::kDataOnly},
+               {"parent", "", false, Column::kDataOnly},
+               {"depth", "", false, Column::kDataOnly},
+               {"total_before_ns", "total was"},
+               {"total_ns", "is"},
+               {"total_delta_ns", "delta"},
+               {"self_before_ns", "self was"},
+               {"self_ns", "is"},
+               {"self_delta_ns", "delta"},
+               {"calls_before", "calls were"},
+               {"calls", "are"}};
   add_names(t);
   std::vector<std::pair<uint32_t, uint32_t>> stack;
   auto push = [&](uint32_t node, uint32_t depth) {
     std::stable_sort(children[node].begin(), children[node].end(), greater);
-    for (auto at = children[node].rbegin(); at != children[node].rend(); ++at) stack.emplace_back(*at, depth);
+    for (auto at = children[node].rbegin(); at != children[node].rend(); ++at)
+      stack.emplace_back(*at, depth);
   };
   push(0, 1);
   size_t hidden = 0;
@@ -166,7 +175,8 @@ Table diff_tree_view(const Diff& d, const ViewOptions& options) {
     row.push_back(Cell::of_delta(delta(i)));
     row.push_back(Cell::of_time(n.before.self_ns));
     row.push_back(Cell::of_time(n.after.self_ns));
-    row.push_back(Cell::of_delta(static_cast<double>(n.after.self_ns) - static_cast<double>(n.before.self_ns)));
+    row.push_back(Cell::of_delta(static_cast<double>(n.after.self_ns) -
+                                 static_cast<double>(n.before.self_ns)));
     row.push_back(Cell::of_count(n.before.calls));
     row.push_back(Cell::of_count(n.after.calls));
     bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
@@ -175,12 +185,15 @@ Table diff_tree_view(const Diff& d, const ViewOptions& options) {
     t.colors.push_back(color_of(delta(i)));
     push(i, depth + 1);
   }
-  if (hidden) t.notes.push_back(format_count(hidden) + " branches with smaller differences: --limit 0 shows all");
+  if (hidden)
+    t.notes.push_back(format_count(hidden) +
+                      " branches with smaller differences: --limit 0 shows all");
   say_scale(t, d);
   return t;
 }
 
-std::vector<Table> make_diff_views(const Report& before, const Report& after, const ViewOptions& o) {
+std::vector<Table> make_diff_views(const Report& before, const Report& after,
+                                   const ViewOptions& o) {
   Diff diff = make_diff(before, after, o.normalize);
   std::vector<Table> out;
   if (o.report || !o.tree) out.push_back(diff_view(diff, o));

@@ -32,6 +32,11 @@ void pad(std::ostream& out, size_t n) {
   for (; n > 0; n--) out << ' ';
 }
 
+std::string with_sign(double value, const std::string& text) {
+  std::string out(1, value < 0 ? '-' : '+');
+  return out += text;
+}
+
 // Whole numbers without a point, others with as many digits as needed.
 std::string plain_number(double value) {
   char text[64];
@@ -102,10 +107,9 @@ std::string cell_text(const Cell& cell) {
       snprintf(text, sizeof text, "%.1f", cell.value);
       return text;
     case Cell::kDelta:
-      return (cell.value < 0 ? "-" : "+") +
-             format_time(static_cast<uint64_t>(std::fabs(cell.value)));
+      return with_sign(cell.value, format_time(static_cast<uint64_t>(std::fabs(cell.value))));
     case Cell::kDeltaCount:
-      return (cell.value < 0 ? "-" : "+") + format_count(static_cast<uint64_t>(std::fabs(cell.value)));
+      return with_sign(cell.value, format_count(static_cast<uint64_t>(std::fabs(cell.value))));
     case Cell::kDeltaPercent:
       snprintf(text, sizeof text, "%+.1f", cell.value);
       return text;

@@ -13,6 +13,7 @@ from server import ROOT, Missing, Wrong, wait_until
 class Recorder:
     """One recording. `output` is a file name; a kept one is read by events()."""
     seconds_to_attach = 10.0
+    says_first_event = True
 
     def __init__(self, build, server, output):
         self.server, self.output = server, output
@@ -31,6 +32,9 @@ class Recorder:
                 raise Wrong(f"{self.via}: ended with status {self.process.returncode}: {self.said()}")
             return self.is_attached(self.server.switches())
         wait_until(attached, f"{self.via} to attach", self.seconds_to_attach)
+        # A worker that the machine does not let run cannot answer.
+        if self.says_first_event:
+            wait_until(lambda: "first event" in self.said() or attached() is None, f"{self.via}: the first event", 30)
 
     def is_attached(self, switches):
         return switches[0] > self.before[0]
@@ -82,6 +86,7 @@ class Bpf(Direct):
 
 class Bpftrace(Recorder):
     via = "bpftrace"
+    says_first_event = False
     seconds_to_attach = 30.0
 
     def command(self, build, pid, output):

@@ -100,29 +100,63 @@ def one_cycle(args, via, server):
     return events
 
 
+class Control:
+    """A second server, which is never traced. The speed of the first one is taken as its ratio to
+    this one's in the same seconds, so that neither other load nor a warmer machine shows in it."""
+
+    def __init__(self, args, load, scratch):
+        self.args, self.load = args, load
+        self.server = Server(args.build, pathlib.Path(scratch))
+        self.first = None
+
+    def ratio(self):
+        control = Load(self.server, self.args.path, 3600)
+        try:
+            control.window(self.args.settle)
+            before = self.load.look(), control.look()
+            time.sleep(self.args.window)
+            ratio = self.load.since(before[0])[1] / control.since(before[1])[1]
+            control.stop()
+        finally:
+            control.process.kill()
+            control.process.wait()
+        return ratio
+
+    def compare(self):
+        """Speed now ÷ speed at the first call."""
+        if self.first is None:
+            self.ratio()  # warm: everything is compiled
+            self.first = statistics.median(self.ratio() for _ in range(5 if self.args.strict else 1))
+        return self.ratio() / self.first
+
+
 def cycles(args, via):
-    """Attach, record a moment, detach; again and again. The untraced speed is measured between
-    batches; it is compared with the time before the first cycle."""
+    """Attach, record a moment, detach; again and again; between batches: is it as fast as before?"""
     count = args.cycles or (100 if via == "bpftrace" else 1000)
     ratios, empty = [], 0
-    with target(args, 7200) as (server, load):
-        load.window(args.window)
-        before = statistics.median(load.window(args.window)[1] for _ in range(3))
-        flat = Flat(server, count)
-        batch = max(count // args.checks, 1)
-        for cycle in range(count):
-            empty += one_cycle(args, via, server) == 0
-            flat.look(cycle)
-            if cycle % batch == batch - 1:
-                load.window(args.settle)
-                ratios.append(load.window(args.window)[1] / before)
-        growth = flat.growth()
+    with tempfile.TemporaryDirectory(prefix="luatrace-control.") as scratch, target(args, 7200) as (server, load):
+        control = Control(args, load, scratch)
+        try:
+            control.compare()
+            flat = Flat(server, count)
+            batch = max(count // args.checks, 1)
+            for cycle in range(count):
+                empty += one_cycle(args, via, server) == 0
+                flat.look(cycle)
+                if cycle % batch == batch - 1:
+                    ratios.append(control.compare())
+        finally:
+            control.server.stop()
+    return judge(args, count, ratios, empty, flat.growth())
+
+
+def judge(args, count, ratios, empty, growth):
     if growth[0] > 2048 or growth[1] > 8 or growth[2] > 2:
         raise Wrong("the worker grew by %d KB, %d mappings, %d open files" % tuple(growth))
     if empty:
         raise Wrong(f"{empty} of {count} recordings were empty")
     if args.strict and statistics.median(ratios) < 0.97:
-        raise Wrong(f"after a detach the speed is {statistics.median(ratios):.3f} of before")
+        raise Wrong(f"after {count} detaches the speed is {statistics.median(ratios):.3f} of before")
     return {"cycles": count, "after/before": statistics.median(ratios), "worst": min(ratios),
             "grown KB": growth[0], "mappings": growth[1], "files": growth[2]}
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 import urllib.request
@@ -74,6 +75,12 @@ class Server:
             self.stop()
             raise Wrong("nginx does not start: " + (scratch / "nginx.log").read_text()[-500:])
         self.pid = self.workers()[0]
+        try:
+            out = subprocess.run([NGINX_TESTS / "switches", "--address", str(self.pid)], check=True, capture_output=True)
+        except subprocess.CalledProcessError as failure:
+            self.stop()
+            raise Wrong(failure.stderr.decode())
+        self.address = int(out.stdout)
 
     def answers(self):
         try:
@@ -102,8 +109,8 @@ class Server:
 
     def switches(self):
         """(tracers of the probes, direct recorder)"""
-        out = subprocess.run([NGINX_TESTS / "switches", str(self.pid)], check=True, capture_output=True, text=True)
-        return tuple(int(word) for word in out.stdout.split())
+        with open(f"/proc/{self.pid}/mem", "rb", 0) as memory:
+            return struct.unpack("HH", os.pread(memory.fileno(), 4, self.address))
 
     def problems(self):
         """Lines of nginx's log that say that something went wrong."""
@@ -131,19 +138,22 @@ class Load:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         time.sleep(0.3)
 
-    def window(self, seconds):
-        """(requests per second, requests per second of the worker's processor time)"""
-        def look():
-            return time.monotonic(), self.server.cpu_seconds(), self.server.stats()["requests"]
-        before = look()
-        time.sleep(seconds)
-        after = look()
+    def look(self):
         if self.process.poll() is not None:
             raise Wrong("wrk ended early: " + self.process.stdout.read()[-500:])
-        clock, cpu, requests = (b - a for a, b in zip(before, after))
+        return time.monotonic(), self.server.cpu_seconds(), self.server.stats()["requests"]
+
+    def since(self, before):
+        """(requests per second, requests per second of the worker's processor time) since `before`"""
+        clock, cpu, requests = (b - a for a, b in zip(before, self.look()))
         if requests <= 0:
             raise Wrong("no request was answered")
         return requests / clock, requests / cpu
+
+    def window(self, seconds):
+        before = self.look()
+        time.sleep(seconds)
+        return self.since(before)
 
     def stop(self):
         """(requests, failed, errors) of all its time."""

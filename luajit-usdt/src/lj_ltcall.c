@@ -261,6 +261,7 @@ int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
       !lj_ltfunc_grow((void **)&lt->call, &lt->sizecall, lt->ncall+1, sizeof(LTCall)))
     return forward(L, fn, f);
   id = lj_ltrace_cfuncid(L, fn, L->base-1);
+  if (id == LT_ID_UNKNOWN) return forward(L, fn, f);  /* No memory. */
   if (lt_probeon(lt)) line = lj_ltrace_callline(L, L->base-1);
   c_event(L, fn, id, ofs, LT_ENTRY, line);
   rec = lt->rec;

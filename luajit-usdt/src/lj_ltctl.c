@@ -38,6 +38,9 @@ LTControl luajit_usdt_control = {
   .cfuncs = LTC_DEFAULT, .ring_size = 8u<<20
 };
 
+LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.include) == LT_GLOBS_MAX+1);
+LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.exclude) == LT_GLOBS_MAX+1);
+
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
 /* Its first member, for lj_ltprobe.c. Here, because not every assembler can
@@ -72,6 +75,7 @@ extern LTControl lj_ltcontrol
   _(a4, N_OFS(LTState, seen)) \
   _(a5, N_OFS(LTState, ring)) _(a6, N_OFS(LTState, fd)) \
   _(a7, N_OFS(LTState, rec)) _(a8, N_OFS(LTState, serial)) \
+  _(a9, N_OFS(LTState, token)) \
   _(b1, N_GG(g)) _(b2, N_GG(dispatch)) _(b3, N_JIT(N_GG(J))) \
   _(b4, GG_LEN_SDISP) _(b5, sizeof(ASMFunction)) \
   _(c1, N_OFS(global_State, cur_L)) _(c2, N_OFS(global_State, jit_base)) \
@@ -122,7 +126,7 @@ static __attribute__((used, noinline, noclone)) void lj_ltrace_note(void)
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");
   N_PART(NOTEDEF2, "");
-  N_PART(NOTEDEF3, "64:\n  .balign 4\n");
+  N_PART(NOTEDEF3, "  .4byte 0\n64:\n  .balign 4\n");
 }
 
 static void env_string(const char *name, char *to, size_t size)

@@ -13,6 +13,7 @@
 
 #ifdef LUAJIT_USE_SDT
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -42,8 +43,9 @@
 #endif
 
 #define METASIZE	(1u<<20)
-#define MINBLOCKS	4
-#define MAXBLOCKS	16384
+#define MINBLOCKS	LT_RING_MIN_BLOCKS
+#define MAXBLOCKS	LT_RING_MAX_BLOCKS
+#define HELLO_MS	5000	/* Patience with the recorder's answer. */
 
 /* -- All states of the process (for fork, and for recorders that attach) --- */
 
@@ -91,6 +93,7 @@ void lj_ltring_listed(LTState *lt)
     registered = 1;
     pthread_atfork(list_lock, list_unlock, fork_child);
   }
+  lt->born = luajit_usdt_control.ring;
   lt->serial = (uint32_t)++luajit_usdt_control.opened;
   lt->next = lt_first();
   if (lt->next) lt->next->prev = lt;
@@ -124,6 +127,32 @@ static char *map_aligned(size_t size)
   return q;
 }
 
+/* Again if a signal interrupts it: a program with a timer would go unrecorded. */
+#define uninterrupted(n, call) \
+  do (n) = (call); while ((n) < 0 && errno == EINTR)
+
+static int64_t now_ms(void)
+{
+  struct timespec ts;
+  clock_gettime(CLOCK_MONOTONIC, &ts);
+  return (int64_t)ts.tv_sec*1000 + ts.tv_nsec/1000000;
+}
+
+/* Wait for the recorder's byte, at most HELLO_MS. Returns it, or 0. */
+static char hear_answer(int s)
+{
+  struct pollfd pfd = { s, POLLIN, 0 };
+  int64_t end = now_ms() + HELLO_MS, left = HELLO_MS;
+  char answer = 0;
+  int n;
+  do {
+    n = poll(&pfd, 1, (int)left);
+    left = end - now_ms();
+  } while (n < 0 && errno == EINTR && left > 0);
+  if (n != 1 || recv(s, &answer, 1, MSG_DONTWAIT) != 1) return 0;
+  return answer;
+}
+
 /* Send the ring to the recorder and wait for its word. */
 static int say_hello(const char *path, int fd)
 {
@@ -132,9 +161,8 @@ static int say_hello(const char *path, int fd)
   union { struct cmsghdr h; char buf[CMSG_SPACE(sizeof(int))]; } ctl;
   struct iovec iov = { &hello, sizeof(hello) };
   struct msghdr msg;
-  struct pollfd pfd;
   char answer = 0;
-  int s = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
+  int n, s = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
   if (s < 0) return 0;
   hello.pid = (int32_t)getpid();
   memset(&sa, 0, sizeof(sa));
@@ -147,11 +175,9 @@ static int say_hello(const char *path, int fd)
   ctl.h.cmsg_level = SOL_SOCKET; ctl.h.cmsg_type = SCM_RIGHTS;
   ctl.h.cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(&ctl.h), &fd, sizeof(int));
-  pfd.fd = s; pfd.events = POLLIN; pfd.revents = 0;
-  if (connect(s, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
-      sendmsg(s, &msg, MSG_NOSIGNAL) < 0 || poll(&pfd, 1, 2000) != 1 ||
-      recv(s, &answer, 1, MSG_DONTWAIT) != 1)
-    answer = 0;
+  uninterrupted(n, connect(s, (struct sockaddr *)&sa, sizeof(sa)));
+  if (n == 0) uninterrupted(n, (int)sendmsg(s, &msg, MSG_NOSIGNAL));
+  if (n > 0) answer = hear_answer(s);
   close(s);
   return answer == 1;
 }
@@ -246,6 +272,19 @@ static void ring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
   st_rel(&r->magic, LT_RING_MAGIC);
 }
 
+/* A recorder that attached opens the memfd by itself. A state or child that lives
+** for a moment only must not take its events along. */
+static void wait_taken(LTState *lt)
+{
+  struct timespec ts = { 0, 500000 };
+  int i;
+  for (i = 0; i < 400 && lt->fd >= 0 && !ld_acq(&lt->ring->taken); i++) {
+    if (lj_ltring_orphaned(lt, luajit_usdt_control.alive)) break;
+    if (ld_acq(&luajit_usdt_control.ring) != lt->token) break;
+    nanosleep(&ts, NULL);
+  }
+}
+
 /* Open a ring for the state of L. Returns 0 if there is no recording. */
 int lj_ltring_open(lua_State *L)
 {
@@ -256,7 +295,7 @@ int lj_ltring_open(lua_State *L)
 		     (uint32_t)n;
   uint64_t lost = 0;
   struct lt_ring *r;
-  int fd;
+  int fd, young;
   lt->token = ld_acq(&c->ring);
   if (!c->socket[0] && lj_ltring_orphaned(lt, c->alive)) {
     lj_ltring_abandon(lt);
@@ -276,6 +315,7 @@ int lj_ltring_open(lua_State *L)
   r = ring_map(lt, nblocks, &fd);
   if (!r) return 0;
   ring_init(L, r, nblocks, lt->forked ? (int)getppid() : 0);
+  young = lt->forked || lt->born == lt->token;  /* Born during this recording. */
   lt->forked = 0;
   lt->ring = r;
   lt->fd = fd;
@@ -287,6 +327,8 @@ int lj_ltring_open(lua_State *L)
     }
     close(fd);
     lt->fd = -1;
+  } else if (young) {
+    wait_taken(lt);
   }
   r->event_cost_ps = measure(lt);
   lt->lost = 0;
@@ -297,19 +339,6 @@ int lj_ltring_open(lua_State *L)
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
   return 1;
-}
-
-/* A recorder that attached opens the memfd by itself. A state that lives for a
-** moment only must not take its events along. */
-static void wait_taken(LTState *lt)
-{
-  struct timespec ts = { 0, 500000 };
-  int i;
-  for (i = 0; i < 400 && lt->fd >= 0 && !ld_acq(&lt->ring->taken); i++) {
-    if (lj_ltring_orphaned(lt, luajit_usdt_control.alive)) break;
-    if (ld_acq(&luajit_usdt_control.ring) != lt->token) break;
-    nanosleep(&ts, NULL);
-  }
 }
 
 /* End the recording: say why, leave the ring to the recorder. */

@@ -47,7 +47,6 @@ LUA_API LTControl luajit_usdt_control;
 typedef struct LTCall {
   lua_State *L;
   ptrdiff_t ofs;	/* Slot offset of its base in the stack of L. */
-  void *sp;		/* Position in the C stack. */
   uint32_t rec;		/* Recording it was announced in. */
 } LTCall;
 
@@ -89,6 +88,7 @@ typedef struct LTState {
   uint32_t lostframes;	/* Frames of compiled code were not restored. */
   uint32_t forked;	/* In a child that has no ring of its own yet. */
   uint32_t serial;	/* Number of the state in the process, from 1. */
+  uint32_t born;	/* Value of the control word's ring when it was made. */
   uint32_t token;	/* Value of the control word's ring at the last opening. */
   /* Ring. */
   struct lt_ring *ring;
@@ -96,11 +96,9 @@ typedef struct LTState {
   int fd;		/* memfd, -1 if closed. */
   uint64_t *block;	/* Start of the current block. */
   uint64_t *scratch;	/* Private block: here go events that find no room. */
-  uint64_t *scratchp;	/* Counted up to here. */
   uint64_t lost;	/* Events lost in the current gap. */
   uint64_t lostsince;	/* Clock of the first one. */
-  uint64_t deadline;	/* Clock at which lj_ltrace_tick has to look again. */
-  uint64_t tickhz;	/* Clock ticks per second, estimated. */
+  uint64_t deadline;	/* Clock at which lj_ltring_tick has to look again. */
   uintptr_t thread;	/* Thread pointer of the thread noted last. */
   int32_t tid;
   struct LTState *next, *prev;  /* All states of the process. */

@@ -187,6 +187,8 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 #define LT_RING_VERSION		1u
 #define LT_RING_HDR_SIZE	4096u
 #define LT_RING_BLOCK_SIZE	65536u	/* The only size that version 1 uses. */
+#define LT_RING_MIN_BLOCKS	4u	/* What a VM makes at least and at most, */
+#define LT_RING_MAX_BLOCKS	16384u	/* whatever it is asked for. */
 #define LT_RING_NAME		"luatrace-ring"	/* Name of the memfd. */
 
 /* lt_ring.flags */
@@ -275,6 +277,9 @@ struct lt_hello {
   int32_t pid;			/* In the sender's namespace; see SCM_CREDENTIALS. */
 };
 
+/* Longest list of globs that a VM takes, in bytes; it ignores a longer one. */
+#define LT_GLOBS_MAX		1023u
+
 /* Environment variables that luatrace-record sets and the VM reads (once per
 ** process, ignored in setuid programs). */
 #define LT_ENV_SOCKET		"LUATRACE_SOCKET"	/* Path of the socket. */
@@ -355,6 +360,7 @@ struct lt_note {
   int32_t lt_ring, lt_fd;	/* Address; int */
   int32_t lt_rec;		/* uint32_t: number of the recording. */
   int32_t lt_serial;		/* uint32_t: number of the state in the process. */
+  int32_t lt_token;		/* uint32_t: control word's ring when its ring was made. */
   /* From an LTState to other things of the same Lua state. */
   int32_t g, dispatch, jit;	/* global_State, dispatch table, jit_State */
   uint32_t nslots;		/* Slots of the dispatch table for instructions. */
@@ -370,7 +376,7 @@ struct lt_note {
   int32_t pt_lineinfo, pt_sizebc, pt_id, str_len, str_size;
   int32_t trace_mcode, trace_szmcode, trace_startpt;
   /* C stack of the VM. */
-  int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev;
+  int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev, reserved;
 };
 
 #define LTN_JIT			0x01u	/* Built with the compiler. */
@@ -515,7 +521,7 @@ LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
 LT_CHECK_SIZE(lt_hello, 16);
 LT_CHECK_SIZE(lt_control, 2248);
-LT_CHECK_SIZE(lt_note, 240);
+LT_CHECK_SIZE(lt_note, 248);
 LT_CHECK_SIZE(lt_file_header, 128);
 LT_CHECK_SIZE(lt_block, 64);
 LT_CHECK_SIZE(lt_stream_info, 104);

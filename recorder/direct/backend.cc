@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --via direct: the VM writes into a ring of its own, as if we had started it; we only switch it on,
-// fetch the ring through /proc/PID/fd, and switch it off.
+// --via direct: the VM writes into a ring of its own, as if we had started it; we only switch it
+// on, fetch the ring through /proc/PID/fd, and switch it off.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -63,11 +63,12 @@ struct Live {
   pid_t pid = 0;
   uint64_t begin_ns = 0, begin_tick = 0;  // of attaching
   std::vector<Target> targets;
-  std::vector<int> guarded;  // numbers of the guardian
+  std::vector<int> guarded;                       // numbers of the guardian
   std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
   uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
   bool inherited = false, lost = false, said_silent = false, kick_failed = false;
   size_t states = 0, answered = 0;  // at the last look
+  size_t ringless = 0;              // of them that answered, but could not make a ring
   std::string silence;              // why those who have not answered did not
 };
 
@@ -93,7 +94,8 @@ class DirectBackend : public Backend {
   bool look(Live& live, uint64_t now);
   static std::string silence_of(const Live& live);
   void take_ring(Live& live, const Target& target, const State& s);
-  void kick_silent(Live& live, const Target& target, const std::vector<State>& silent, uint64_t now);
+  void kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
+                   uint64_t now);
   void complain(Live& live, uint64_t now);
 
   BackendHost& host_;
@@ -141,11 +143,11 @@ Attached DirectBackend::attach(pid_t pid) {
   live.begin_ns = monotonic_ns();
   live.begin_tick = read_tick(clock());
   LuaSearch search = find_lua(pid);
-  if (search.error == ESRCH) return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
+  if (search.error == ESRCH)
+    return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
   if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error)};
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty())
-    return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
   if (search.ours.empty()) return {Refusal::kNoLuaJIT, explain_no_lua(pid, search)};
   for (auto& image : search.ours) {
     if (image.note.clock != clock())
@@ -186,7 +188,7 @@ void DirectBackend::forget(pid_t pid) {
 }
 
 void DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
-  if (s.ring == 0 || s.fd < 0 || !target.has_answered(s)) return;
+  if (s.ring == 0 || s.fd < 0 || s.token != target.token()) return;
   const uint64_t state = (target.image().control << 20) ^ s.serial;
   if (live.taken.contains({state, s.rec})) return;
   std::string why;
@@ -232,7 +234,8 @@ std::string DirectBackend::silence_of(const Live& live) {
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
-  live.silence.clear();
+  if (!stopping_) live.ringless = 0;
+  if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
     std::vector<State> states, silent;
     if (!target.read_states(states)) continue;
@@ -240,6 +243,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
       const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
       if (!stopping_) take_ring(live, target, s);
       live.answered += quiet ? 1 : 0;
+      if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) live.ringless++;
       if (!quiet) silent.push_back(s);
     }
     live.states += states.size();
@@ -303,7 +307,9 @@ bool DirectBackend::stopped() {
 std::vector<std::string> DirectBackend::remarks() {
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
-    if (live.taken.empty() && !live.said_silent)
+    if (live.taken.empty() && live.ringless > 0)
+      remarks_.push_back(who + "it has no memory or no file descriptor left for a ring");
+    else if (live.taken.empty() && !live.said_silent)
       remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
                                                  : "no Lua state has answered: " + live.silence));
   }

@@ -75,8 +75,7 @@ int Guardian::add(const Target& target) {
 }
 
 void Guardian::remove(int number) {
-  if (entries_ != nullptr && number >= 0)
-    entries_[number].used.store(0, std::memory_order_release);
+  if (entries_ != nullptr && number >= 0) entries_[number].used.store(0, std::memory_order_release);
 }
 
 // In the guardian. Ends when the recorder does.

@@ -19,7 +19,9 @@
 namespace luatrace::direct {
 namespace {
 
-constexpr uint64_t kStopLimit = 50'000'000;  // ns, for threads to stop
+// ns, for threads to stop. One that waits for a CPU stops when it gets it: alone it may take its
+// time, several would hold one another up.
+constexpr uint64_t kStopLimit = 50'000'000, kStopLimitAlone = 1'000'000'000;
 constexpr uint8_t kHookVmevent = 0x20, kHookGc = 0x40;  // lj_obj.h
 
 char thread_state(pid_t pid, pid_t tid) {
@@ -56,7 +58,7 @@ class Stopped {
       threads_.push_back({tid, 0, false});
       ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
     }
-    const uint64_t limit = monotonic_ns() + kStopLimit;
+    const uint64_t limit = monotonic_ns() + (threads_.size() == 1 ? kStopLimitAlone : kStopLimit);
     for (auto& t : threads_)
       if (!wait_for(t, limit)) why = "its threads did not stop in time";
     return why.empty();
@@ -141,14 +143,19 @@ Silence why_silent(const Target& target, const State& state) {
 
 const char* silence_text(Silence s) {
   switch (s) {
-    case Silence::kSleeps: return "it sleeps, and answers when it runs Lua code next";
+    case Silence::kSleeps:
+      return "it sleeps, and answers when it runs Lua code next";
     case Silence::kCompiled:
       return "it is in compiled code that makes no call of C, allocates nothing and does not leave "
              "its trace; it answers when it does";
-    case Silence::kRecording: return "its compiler is at work";
-    case Silence::kHandler: return "it is inside of a finalizer or of a handler of the VM's events";
-    case Silence::kStopped: return "the process is stopped, by a signal or a debugger";
-    case Silence::kRuns: return "the process runs something else, or waits for a CPU";
+    case Silence::kRecording:
+      return "its compiler is at work";
+    case Silence::kHandler:
+      return "it is inside of a finalizer or of a handler of the VM's events";
+    case Silence::kStopped:
+      return "the process is stopped, by a signal or a debugger";
+    case Silence::kRuns:
+      return "the process runs something else, or waits for a CPU";
   }
   return "";
 }

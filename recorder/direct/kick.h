@@ -26,7 +26,8 @@ enum class Silence {
 Silence why_silent(const Target& target, const State& state);
 const char* silence_text(Silence s);
 
-// Kicks those states. Empty, or why it could not be done. Takes about 0.1 ms, at most 50 ms.
+// Kicks those states. Empty, or why it could not be done. Takes about 0.1 ms; longer if
+// the threads have to wait for a CPU.
 std::string kick(const Target& target, const std::vector<State>& states);
 
 // Is any thread of that process running (or about to)?

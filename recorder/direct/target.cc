@@ -38,7 +38,8 @@ bool is_young(uint64_t alive, uint64_t now, uint32_t khz) {
 // is written to it.
 ClaimLock::ClaimLock(pid_t pid)
     : fd_(open(("/proc/" + std::to_string(pid) + "/exe").c_str(), O_RDONLY | O_CLOEXEC)) {
-  for (int i = 0; fd_ >= 0 && i < kLockTries && flock(fd_, LOCK_EX | LOCK_NB) != 0; i++) usleep(1000);
+  for (int i = 0; fd_ >= 0 && i < kLockTries && flock(fd_, LOCK_EX | LOCK_NB) != 0; i++)
+    usleep(1000);
 }
 
 ClaimLock::~ClaimLock() {
@@ -124,8 +125,8 @@ bool Target::is_ours() const {
   return memory_.read(image_.control + offsetof(lt_control, magic), magic) == 0 &&
          magic == LUAJIT_USDT_MAGIC &&
          memory_.read(image_.control + offsetof(lt_control, owner), owner) == 0 &&
-         owner == owner_ &&
-         memory_.read(image_.control + offsetof(lt_control, ring), ring) == 0 && ring == token_;
+         owner == owner_ && memory_.read(image_.control + offsetof(lt_control, ring), ring) == 0 &&
+         ring == token_;
 }
 
 bool Target::renew() {
@@ -148,7 +149,7 @@ bool Target::read_states(std::vector<State>& states) const {
   uint64_t next = 0;
   if (memory_.read(image_.control + offsetof(lt_control, states), next) != 0) return false;
   const int32_t last = std::max({n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd,
-                                 n.lt_rec, n.lt_serial});
+                                 n.lt_rec, n.lt_serial, n.lt_token});
   std::vector<char> bytes(static_cast<size_t>(last) + 8);
   while (next != 0 && states.size() < kMaxStates) {
     if (memory_.read(next, bytes.data(), bytes.size()) != 0) return false;
@@ -160,6 +161,7 @@ bool Target::read_states(std::vector<State>& states) const {
     s.stop = at<uint32_t>(bytes, n.lt_stop);
     s.seen = at<uint32_t>(bytes, n.lt_seen);
     s.rec = at<uint32_t>(bytes, n.lt_rec);
+    s.token = at<uint32_t>(bytes, n.lt_token);
     s.serial = at<uint32_t>(bytes, n.lt_serial);
     states.push_back(s);
     next = at<uint64_t>(bytes, n.lt_next);

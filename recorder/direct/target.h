@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Target: one LuaJIT of a running process under our control.
-// Invariants: the control structure is ours as long as `owner` in it is our number; the settings are
-// there before `ring` is set; once let go, nothing of ours is in it.
+// Invariants: the control structure is ours as long as `owner` in it is our number; the settings
+// are there before `ring` is set; once let go, nothing of ours is in it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct State {
   uint64_t address = 0;  // of its LTState
   uint64_t ring = 0;     // address in the process, 0: none
   int fd = -1;
-  uint32_t on = 0, stop = 0, seen = 0, rec = 0, serial = 0;
+  uint32_t on = 0, stop = 0, seen = 0, rec = 0, serial = 0, token = 0;
 };
 
 class Target {

@@ -171,6 +171,21 @@ TEST(Meaning, CoroutineInsideCoroutine) {
   EXPECT_EQ(a.trust().anomalies(), 0u);
 }
 
+TEST(Meaning, CoroutinesNestAsDeepAsLuaJitAllows) {
+  const int deep = 20000;
+  std::string text = "0 start\n0 entry 1\n";
+  const auto number = [](int n) { return std::to_string(n); };
+  for (int i = 1; i <= deep; i++)
+    text += number(i) + " resume " + number(i) + "\n" + number(i) + " entry 2\n";
+  for (int i = deep; i >= 1; i--)
+    text += number(2 * deep - i) + " return 2\n" + number(2 * deep - i) + " suspend done\n";
+  auto a = analyse(trace_text(text + number(2 * deep) + " return 1\n"));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(times(a, "f1"), (Times{1, 2 * deep, 2 * deep, 2}));
+  EXPECT_EQ(a.function("f2").calls, static_cast<uint64_t>(deep));
+  EXPECT_EQ(a.function("f2").running_ns, static_cast<uint64_t>(2 * deep - 2));
+}
+
 TEST(Meaning, CoroutineResumedFromTwoPlacesHangsBelowBoth) {
   auto a = analyse(trace_text(R"(
     0 start

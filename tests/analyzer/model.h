@@ -45,8 +45,8 @@ struct Numbers {
   bool operator==(const Numbers&) const = default;
 };
 
-// What the model knows of each call, and of each stretch of time in which nothing changed: for other
-// slow models to count in their own way.
+// What the model knows of each call, and of each stretch of time in which nothing changed: for
+// other slow models to count in their own way.
 struct Call {
   uint32_t function;
   uint64_t begin;

@@ -1,3 +1,82 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-exit 1
+#
+# -p MASTER --children, as with nginx: a master that sleeps, workers that run, and
+# workers born during the recording, also by processes without any LuaJIT.
+source "$(dirname "$0")/lib.sh"
+
+cat >"$scratch/master.lua" <<'END'
+local scratch, file = arg[1], arg[2]
+local ffi = require("ffi")
+ffi.cdef("int fork(void); int wait(int *); int usleep(unsigned); void _exit(int);")
+local work = dofile(file)
+local function exists(what)
+  local f = io.open(scratch .. "/" .. what)
+  if f then f:close() end
+  return f
+end
+local function worker(n)
+  if ffi.C.fork() ~= 0 then return end
+  io.open(scratch .. "/ready" .. n, "w"):close()
+  while not exists("go") do end
+  work()
+  io.open(scratch .. "/done" .. n, "w"):close()
+  while not exists("end") do end
+  ffi.C._exit(0)
+end
+worker(1)
+worker(2)
+while not exists("more") do ffi.C.usleep(10000) end
+worker(3)
+for i = 1, 3 do ffi.C.wait(nil) end
+END
+gate "$bin/luajit" "$scratch/master.lua" "$scratch" "$here/work.lua"
+ready 1
+ready 2
+record -p $target --children
+recording 3
+touch "$scratch/more"
+recording 4
+ready 3
+open_gate
+for n in 1 2 3; do within 20 "worker $n" test -e "$scratch/done$n"; done
+touch "$scratch/end"
+ended
+finish 0
+same "calls of fib" "$(calls "$scratch/trace.bin" | awk '$3 == 7 { print $1 }')" 65673
+same processes "$(json "$scratch/trace.bin" | jq '.trace.files[0].processes | length')" 4
+same "children of the master" "$(json "$scratch/trace.bin" | jq '[.trace.files[0].processes[] | select(.parent == 1)] | length')" 3
+no_anomalies "$scratch/trace.bin"
+
+# A file for each process.
+rm -f "$scratch"/{go,end,more} "$scratch"/ready* "$scratch"/done*
+begin "$bin/luajit" "$scratch/master.lua" "$scratch" "$here/work.lua"
+ready 1
+ready 2
+"$bin/luatrace-record" -v -o "$scratch/each.%p.bin" -p $target --children 2>"$scratch/record.err" &
+recorder=$!
+started+=($recorder)
+recording 3
+touch "$scratch/more"
+recording 4
+ready 3
+open_gate
+for n in 1 2 3; do within 20 "worker $n" test -e "$scratch/done$n"; done
+touch "$scratch/end"
+ended
+finish 0
+files=("$scratch"/each.*.bin)
+same files ${#files[@]} 4
+same "calls of fib in all files" "$("$bin/luatrace-analyze" --json "${files[@]}" | jq '.functions[] | select(.line == 7) | .calls')" 65673
+
+# The one that was asked for has no LuaJIT; its children have.
+rm -f "$scratch"/{go,end} "$scratch"/ready* "$scratch"/done*
+begin sh -c "sleep 0.3; '$bin/luajit' '$here/gate.lua' '$scratch' '$here/work.lua' & wait; exit 0"
+record -p $target --children
+ready
+recording
+open_gate
+touch "$scratch/end"
+ended
+finish 0
+same "calls of fib" "$(calls "$scratch/trace.bin" | awk '$3 == 7 { print $1 }')" 21891

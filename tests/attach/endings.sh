@@ -1,3 +1,145 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-exit 1
+#
+# How a recording can end, and what must not be lost then: the process exits, is
+# killed, becomes another program, forks; the disk is full; the ring is full; a size
+# or a time was given; ^C.
+source "$(dirname "$0")/lib.sh"
+script=("$here/gate.lua" "$scratch" "$here/work.lua" spin)
+fib_calls() { calls "$1" | awk '$3 == 7 { n += $1 } END { print n + 0 }'; }
+reason() { "$bin/luatrace-analyze" --dump "$scratch/trace.bin" | tail -n 1 | sed -n 's/^end .*reason=\([a-z0-9-]*\).*/\1/p'; }
+
+# Exit without closing the state: everything up to there is recorded.
+cat >"$scratch/exit.lua" <<'END'
+local scratch, file, how = arg[1], arg[2], arg[3]
+local ffi = require("ffi")
+ffi.cdef("void _exit(int); int kill(int, int); int getpid(void); int execl(const char *, const char *, ...);" ..
+         "int fork(void); int wait(int *);")
+local work = dofile(file)
+local function exists(what)
+  local f = io.open(scratch .. "/" .. what)
+  if f then f:close() end
+  return f
+end
+io.open(scratch .. "/ready", "w"):close()
+while not exists("go") do end
+work()
+if how == "exit" then os.exit(7) end
+if how == "_exit" then ffi.C._exit(7) end
+if how == "kill" then ffi.C.kill(ffi.C.getpid(), 9) end
+if how == "exec" then
+  local c = function(s) return ffi.cast("const char *", s) end
+  ffi.C.execl(c(arg[-1]), c(arg[-1]), c(arg[0]), c(scratch), c(file), c("again"), ffi.cast("char *", nil))
+end
+if how == "again" then os.exit(7) end
+if how == "fork" then
+  local pid = ffi.C.fork()
+  work()
+  if pid == 0 then ffi.C._exit(0) end
+  ffi.C.wait(nil)
+  os.exit(7)
+end
+END
+for how in exit _exit kill; do
+  gate "$bin/luajit" "$scratch/exit.lua" "$scratch" "$here/work.lua" $how
+  ready
+  record -p $target
+  recording
+  open_gate
+  if [ $how = kill ]; then ended 137; else ended 7; fi
+  finish 0
+  same "calls of fib ($how)" "$(fib_calls "$scratch/trace.bin")" 21891
+  no_anomalies "$scratch/trace.bin"
+done
+
+# Exec: the new program is another process in the file; it is attached to as soon as that is seen.
+gate "$bin/luajit" "$scratch/exit.lua" "$scratch" "$here/work.lua" exec
+ready
+record -p $target
+recording
+rm "$scratch/ready"
+touch "$scratch/go"
+within 20 "the exec" test -e "$scratch/ready"
+ended 7
+finish 0
+[ "$(fib_calls "$scratch/trace.bin")" -ge 21891 ] || fail "calls before the exec are lost"
+
+# Fork: without --children a child switches itself off and goes on; with it, it is recorded.
+for children in "" --children; do
+  gate "$bin/luajit" "$scratch/exit.lua" "$scratch" "$here/work.lua" fork
+  ready
+  record -p $target $children
+  recording
+  open_gate
+  ended 7
+  finish 0
+  if [ -z "$children" ]; then want=43782 processes=1; else want=65673 processes=2; fi
+  same "calls of fib (fork $children)" "$(fib_calls "$scratch/trace.bin")" $want
+  same "processes (fork $children)" "$(json "$scratch/trace.bin" | jq '.trace.files[0].processes | length')" $processes
+  no_anomalies "$scratch/trace.bin"
+done
+
+# ^C, time, size: the process goes on as before.
+gate "$bin/luajit" "${script[@]}"
+ready
+record -p $target
+recording
+kill -INT $recorder
+finish 0
+let_go $target "after ^C"
+record -p $target -d 0.2
+finish 0
+record -p $target --max-size 300K
+finish 0
+said 'max-size .* was reached' || fail "the size is not named"
+[ "$(stat -c %s "$scratch/trace.bin")" -le 307200 ] || fail "larger than --max-size"
+let_go $target "after --max-size"
+
+# A full disk: what is there stays readable, the message names the file, the program goes on.
+status=0
+(ulimit -f 400; exec "$bin/luatrace-record" -o "$scratch/full.bin" -p $target) 2>"$scratch/record.err" || status=$?
+same "exit statuses (full disk)" $status 125
+said 'full.bin: .*(File too large|No space)' || fail "the full disk is not named: $(cat "$scratch/record.err")"
+let_go $target "after a full disk"
+[ "$(json "$scratch/full.bin" | jq '.trace.events')" -gt 10000 ] || fail "what had been written is lost"
+
+# The ring overflows while the recorder is stopped: what is lost is counted, the rest is right.
+record -p $target --ring-size 256K
+recording
+kill -STOP $recorder
+sleep 0.3
+open_gate
+within 20 "the work" test -e "$scratch/done"
+kill -CONT $recorder
+touch "$scratch/end"
+ended
+finish 0
+said 'LOST: [0-9,]+ events? in [0-9]+ gap' || fail "the loss is not said: $(cat "$scratch/record.err")"
+json "$scratch/trace.bin" | jq -e '.trust | .lost > 0 and .unbalanced + .bad_records + .bad_blocks == 0' >/dev/null ||
+  fail "the loss is not counted, or more is wrong"
+# With --block nothing is lost.
+gate "$bin/luajit" "${script[@]}"
+ready
+record -p $target --ring-size 256K --block
+recording
+kill -STOP $recorder
+open_gate
+sleep 0.3
+kill -CONT $recorder
+touch "$scratch/end"
+ended
+finish 0
+same "calls of fib (--block)" "$(fib_calls "$scratch/trace.bin")" 21891
+no_anomalies "$scratch/trace.bin"
+
+# Patterns and classes are handed over.
+gate "$bin/luajit" "${script[@]}"
+ready
+record -p $target --include '*/work.lua' --c-functions none
+recording
+open_gate
+touch "$scratch/end"
+ended
+finish 0
+same "chunks" "$(json "$scratch/trace.bin" | jq -r '[.functions[] | select(.calls > 0) | .chunk | sub(".*/"; "")] | unique | join(" ")')" work.lua
+same "calls of fib (--include)" "$(fib_calls "$scratch/trace.bin")" 21891

@@ -22,7 +22,6 @@ refused 125 "'stap' is none of auto, direct, bpf" -p 1 --via stap
 refused 120 'not a process id' -p nonsense
 refused 120 'no such process' -p 399999999
 refused 120 'process namespace of 399999999 cannot be seen' -p 7@399999999
-refused 125 'where to' -p 1
 
 # Without any LuaJIT.
 begin sleep 60
@@ -33,7 +32,7 @@ ended 143
 # A LuaJIT without tracepoints: which, where.
 if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
   plain=$build/luajit/$2-upstream
-  begin "$plain/luajit" -e 'while true do end'
+  begin "$plain/luajit" -e 'while true do os.clock() end'
   within 10 "the program" grep -q R "/proc/$target/stat"
   refused 122 "has no LuaJIT with tracepoints; what it has:" -p $target
   said "luajit: LuaJIT 2.1.*, part of the program itself, without tracepoints" || fail "not said which: $(cat "$scratch/record.err")"
@@ -61,7 +60,7 @@ if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
 fi
 
 # Another user's process, a process that is not dumpable, a setuid one.
-begin "$bin/luajit" -e 'while true do end'
+begin "$bin/luajit" -e 'while true do os.clock() end'
 other=$target
 if [ "$(id -u)" = 0 ]; then
   chmod 777 "$scratch"
@@ -71,7 +70,7 @@ if [ "$(id -u)" = 0 ]; then
   same "exit statuses" $status 121
   said 'belongs to user 0, we are user 65534.*CAP_SYS_PTRACE' || fail "not said whose it is: $(cat "$scratch/record.err")"
 
-  begin "${user[@]}" "$bin/luajit" -e 'require("ffi").cdef("int prctl(int, ...);") require("ffi").C.prctl(4, 0, 0, 0, 0) while true do end'
+  begin "${user[@]}" "$bin/luajit" -e 'require("ffi").cdef("int prctl(int, ...);") require("ffi").C.prctl(4, 0, 0, 0, 0) while true do os.clock() end'
   sleep 0.3
   status=0
   timeout 20 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $target 2>"$scratch/record.err" || status=$?
@@ -83,7 +82,7 @@ if [ "$(id -u)" = 0 ]; then
   cp "$bin/luajit" "$scratch/suid"
   chown 65533 "$scratch/suid"
   chmod 4755 "$scratch/suid"
-  begin "${user[@]}" "$scratch/suid" -e 'while true do end'
+  begin "${user[@]}" "$scratch/suid" -e 'while true do os.clock() end'
   sleep 0.3
   if [ "$(awk '/^Uid/ { print $3 }' "/proc/$target/status")" = 65533 ]; then
     refused 121 'is never traced, whoever asks: .*(setuid|ids differ)' -p $target
@@ -105,9 +104,19 @@ status=0
 same "exit statuses" $status 120
 cmp "$scratch/trace.bin" "$scratch/old.bin"
 
+# A process that has no file descriptor left for its ring.
+begin sh -c "ulimit -n 64; exec '$bin/luajit' -e 'local t = {} repeat t[#t + 1] = io.open(\"/dev/null\") until not io.open(\"/dev/null\") io.stderr:write(\"full\") while true do os.clock() end'"
+within 10 "the descriptors to be used up" grep -q full "$scratch/target.err"
+record -p $target -d 0.5
+finish 124
+said 'no file descriptor left for a ring' || fail "not said why there is no ring: $(cat "$scratch/record.err")"
+let_go $target "without descriptors"
+kill $target
+ended 143
+
 # What 7 is in a container.
 if [ "$(id -u)" = 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
-  unshare -p -f --mount-proc sh -c "'$bin/luajit' -e 'while true do end' & wait" &
+  unshare -p -f --mount-proc sh -c "'$bin/luajit' -e 'while true do os.clock() end' & wait" &
   shell=$!
   started+=($shell)
   inner() { first=$(cat "/proc/$shell/task/$shell/children") && host=$(cat /proc/${first% }/task/${first% }/children) && host=${host% } && [ "$(readlink "/proc/$host/exe")" = "$(readlink -f "$bin/luajit")" ]; }

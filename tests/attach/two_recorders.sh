@@ -1,3 +1,67 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-exit 1
+#
+# Two recorders at once: the second is refused and nothing is damaged. A recorder
+# that is killed: the process goes back to full speed, nothing stays switched on;
+# the next recorder is welcome.
+source "$(dirname "$0")/lib.sh"
+gate "$bin/luajit" "$here/gate.lua" "$scratch" "$here/work.lua" spin
+ready
+record -p $target
+recording
+for i in 1 2 3; do
+  status=0
+  "$bin/luatrace-record" -o "$scratch/second.bin" -p $target 2>"$scratch/second.err" || status=$?
+  same "exit statuses" $status 123
+  grep -q "is being recorded by another luatrace-record (process $recorder there)" "$scratch/second.err" || fail "$(cat "$scratch/second.err")"
+  [ ! -e "$scratch/second.bin" ] || fail "the one who was refused left a file"
+done
+open_gate
+within 20 "the work" test -e "$scratch/done"
+in_the_file() { calls "$scratch/trace.bin" 2>/dev/null | grep -qx '21891 line 7'; }
+within 10 "the events to be in the file" in_the_file
+
+# Killed, alone: the guardian switches off.
+kill -KILL $recorder
+finish 137
+within 10 "the guardian" all_off $target
+let_go $target "after kill -9"
+in_the_file || fail "what had been recorded is lost"
+
+# Killed together with its guardian: the VM notices by itself, after 5 seconds.
+record -p $target
+recording
+guardian=$(cat "/proc/$recorder/task/$recorder/children")
+kill -KILL $guardian $recorder
+finish 137
+within 20 "the VM to notice" all_off $target
+let_go $target "after kill -9 of both"
+
+# Both begin at the same moment: exactly one records.
+for i in 1 2 3 4 5; do
+  for n in 1 2; do
+    (status=0; "$bin/luatrace-record" -q -o "$scratch/race$n.bin" -p $target -d 0.5 2>"$scratch/race$n.err" || status=$?
+      echo $status >"$scratch/race$n") &
+    started+=($!)
+    pids[$n]=$!
+  done
+  wait ${pids[1]} ${pids[2]}
+  same "the two statuses" "$(sort -n "$scratch/race1" "$scratch/race2" | xargs)" "0 123"
+  let_go $target "after a race"
+done
+
+# A command's process is its recorder's.
+"$bin/luatrace-record" -q -o "$scratch/command.bin" -- "$bin/luajit" -e 'while true do os.clock() end' &
+recorder=$!
+started+=($recorder)
+command_is_there() { child=$(cat /proc/$recorder/task/$recorder/children) && [ "$("$here/words" $child 2>/dev/null | awk '{ print $2 }')" = 1 ]; }
+within 10 "the command" command_is_there
+sleep 0.2
+status=0
+"$bin/luatrace-record" -o "$scratch/second.bin" -p $child 2>"$scratch/second.err" || status=$?
+same "exit statuses" $status 123
+kill -INT $recorder
+wait $recorder || true
+
+touch "$scratch/end"
+ended

@@ -4,6 +4,7 @@
 #   trace SCRIPT ARGS...     runs a script of probes/ until it ends by itself; its
 #                            words are in $scratch/bt.out and bt.err
 #   attach PID SCRIPT ARGS   the same for a running process, in the background;
+#   watch SCRIPT PATH ARGS   the same for all processes that will use PATH
 #   leave                    ends it as ^C does, and waits
 #   calls_of FILE            what happened, for comparing two traces
 #
@@ -39,6 +40,21 @@ attach() {
   # nothing can be said; so wait for its first output.
   for try in $(seq 200); do
     [ -s "${bt_file:-$scratch/bt.out}" ] && return
+    kill -0 $tracer 2>/dev/null || bt_failed "$@"
+    sleep 0.1
+  done
+  fail "bpftrace does not begin: $(cat "$scratch/bt.err")"
+}
+
+# Ready when there is a perf event for each probe, and for each CPU's buffer.
+watch() {
+  local try child want
+  want=$(($(grep -c '^usdt:' "$probes/lua-calls.bt") + 1 + $(getconf _NPROCESSORS_ONLN)))
+  timeout -s INT 60 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
+  tracer=$!
+  for try in $(seq 300); do
+    child=$(pgrep -P $tracer -x bpftrace) || true
+    [ -n "$child" ] && [ "$(find /proc/$child/fd -lname '*perf_event*' 2>/dev/null | wc -l)" -ge $want ] && return
     kill -0 $tracer 2>/dev/null || bt_failed "$@"
     sleep 0.1
   done

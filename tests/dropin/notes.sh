@@ -50,6 +50,26 @@ check() {
   ! grep -qE '^0x0+$' "$scratch/semaphores" || fail "$file: the probes have no semaphore"
 }
 
+# The note of recorders that attach (struct lt_note): there though the file is
+# stripped, in a segment that is loaded, and it gives the address of
+# luajit_usdt_control, whose first member is the semaphore of the probes.
+control_note() {
+  local file=$1 at bytes control symbol
+  readelf -lW "$scratch/stripped" | grep -qE '^ +[0-9]+ .*\.note\.luatrace' || fail "$file: the note is in no segment"
+  at=0x$(readelf -SW "$scratch/stripped" | awk '$0 ~ / \.note\.luatrace / { sub(/^ *\[ *[0-9]+\]/, ""); print $3 }')
+  objcopy -O binary --only-section=.note.luatrace "$scratch/stripped" "$scratch/note"
+  same "names of the note in $file" "$(head -c 20 "$scratch/note" | tail -c 8)" luatrace
+  bytes=($(od -An -v -td4 "$scratch/note"))
+  same "types and versions of the note in $file" "${bytes[2]} ${bytes[6]}" "1 1"
+  same "sizes of the note in $file" "${bytes[1]} ${bytes[7]}" "$(($(stat -c %s "$scratch/note") - 24)) $(($(stat -c %s "$scratch/note") - 24))"
+  control=$((at + 32 + $(od -An -v -td8 -j32 -N8 "$scratch/note")))
+  symbol=$((0x$(nm "$file" | awk '$3 == "luajit_usdt_control" { print $1 }')))
+  same "addresses of the control structure in $file" $control $symbol
+  same "addresses of the semaphore in $file" $control $(($(head -n 1 "$scratch/semaphores")))
+}
+
 check "$1/libluajit-5.1.so.2"
+control_note "$1/libluajit-5.1.so.2"
 check "$1/luajit"
+control_note "$1/luajit"
 echo "$(wc -l <"$scratch/notes") tracepoints"

@@ -135,6 +135,9 @@ std::string bt_text(const std::string& hits, bool end) {
   }
   if (!end) return out.str();
   out << "\n\n@beat: " << std::dec << kStart + kBeat << "\n";
+  for (const auto& [tid, n] : late)
+    out << "@late_beat[" << tid << "]: " << kStart + kBeat << "\n@late_hits[" << tid << "]: " << n
+        << "\n";
   for (const auto& [tid, seq] : seqs) out << "@seq[" << std::dec << tid << "]: " << seq << "\n";
   return out.str();
 }

@@ -340,11 +340,12 @@ TEST(Import, WhatBpftraceSaysItLostIsNotIgnored) {
 }
 
 TEST(Import, WrappedNumbersGoOn) {
-  const Analysed a = analysed(R"(
+  const Analysed a = analyse(bt_text(R"(
       S :1 @10 a0 1 0 0 90
       E :80000000 @20 a0 1 4
       E :ffffffff @30 a0 2 8
-      R :1 @40 a0 2 8)");
+      R :1 @40 a0 2 8)",
+                                     false));
   EXPECT_EQ(a.trust().lost, 0x7ffffffeu + 0x7ffffffeu);
   EXPECT_EQ(a.function("f2").calls, 1u);
 }

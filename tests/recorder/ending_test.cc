@@ -160,7 +160,10 @@ TEST_F(EndingTest, Usage) {
       {{"-o", "x", "--max-depth", "0", "true"}, "--max-depth must be"},
       {{"-o", "x", "-d", "-1", "true"}, "-d needs"},
       {{"-o", "x", "--c-functions", "some", "true"}, "'some' is none of"},
+      {{"-o", "x", "--ring-size", "128K", "true"}, "between 262,144 and 1,073,741,824"},
       {{"-o", "x", "--include", "a\nb", "true"}, "--include"},
+      {{"-o", "x", "--exclude", std::string(600, 'a'), "--exclude", std::string(423, 'b'), "true"},
+       "--exclude: the patterns are longer than 1,023 bytes in all"},
   };
   for (auto [words, message] : cases) {
     words.insert(words.begin(), RECORDER);

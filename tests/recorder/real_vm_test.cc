@@ -56,6 +56,24 @@ TEST_F(RealVm, ItsStatusIsOurs) {
   EXPECT_GT(entries(file(), 1), 1000u);
 }
 
+// A state that greets the recorder while a timer of the program interrupts it every 100 us.
+TEST_F(RealVm, SignalsDuringTheGreeting) {
+  const std::string code =
+      "local ffi = require('ffi') ffi.cdef[[ struct tv { long s, us; }; struct it { struct tv i, v;"
+      " }; int setitimer(int, const struct it *, void *); typedef void (*h)(int);"
+      " h signal(int, h); void srand(unsigned); int fork(void); int wait(int *); ]]"
+      // A harmless C function as handler; the child's first event opens a ring of its own.
+      " ffi.C.signal(14, ffi.cast('h', ffi.C.srand))"
+      " local it = ffi.new('struct it', {{0, 100}, {0, 100}})" +
+      std::string(kFib) +
+      "for i = 1, 5 do if ffi.C.fork() == 0 then ffi.C.setitimer(0, it, nil) fib(20) os.exit(0) "
+      "end ffi.C.wait(nil) end";
+  ASSERT_EQ(0, record_lua(code)) << err();
+  const auto f = file();
+  ASSERT_EQ(6u, f.of_type(LT_BLOCK_STREAM).size()) << err();
+  for (uint32_t stream = 2; stream <= 6; stream++) EXPECT_GT(entries(f, stream), 21000u) << stream;
+}
+
 TEST_F(RealVm, AForkedChild) {
   ASSERT_EQ(0, record_lua(std::string(kFib) +
                           "local ffi = require('ffi') ffi.cdef('int fork(void); int wait(int*);') "
@@ -68,6 +86,18 @@ TEST_F(RealVm, AForkedChild) {
   EXPECT_EQ(1, processes[1]->as<lt_process_info>().parent);
   ASSERT_EQ(2u, f.of_type(LT_BLOCK_STREAM).size());
   EXPECT_GT(entries(f, 1), 21891u);
+  EXPECT_GT(entries(f, 2), 21000u);
+}
+
+// The parent is gone before the child has made an event, as with every daemon.
+TEST_F(RealVm, ADaemonThatIsSlowToStart) {
+  ASSERT_EQ(3, record_lua(std::string(kFib) +
+                          "local ffi = require('ffi') ffi.cdef('int fork(void); int usleep(int);') "
+                          "if ffi.C.fork() ~= 0 then os.exit(3) end "
+                          "ffi.C.usleep(300000) fib(20)"))
+      << err();
+  const auto f = file();
+  ASSERT_EQ(2u, f.of_type(LT_BLOCK_PROCESS).size()) << err();
   EXPECT_GT(entries(f, 2), 21000u);
 }
 

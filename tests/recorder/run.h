@@ -72,7 +72,7 @@ class RecorderTest : public ::testing::Test {
   RecorderTest() {
     std::string name = ::testing::TempDir() + "recorder.XXXXXX";
     dir_ = mkdtemp(name.data());
-    chmod(dir_.c_str(), 0711);  // else root's recorder looks for another place
+    chmod(dir_.c_str(), 0711);                   // else root's recorder looks for another place
     setenv("XDG_RUNTIME_DIR", dir_.c_str(), 1);  // a killed recorder leaves its socket there
   }
   ~RecorderTest() override { std::filesystem::remove_all(dir_); }

@@ -115,6 +115,11 @@ TEST(Options, TheCommandsOptionsAreItsOwn) {
   EXPECT_EQ((std::vector<std::string>{"a*", "c"}), o.include);
   EXPECT_EQ((std::vector<std::string>{"b"}), o.exclude);
   EXPECT_EQ("-", o.output);
+  o = parse({"r", "-vo", "x", "-qd1", "cmd", "-o", "y"});
+  EXPECT_EQ("x", o.output);
+  EXPECT_TRUE(o.verbose && o.quiet);
+  EXPECT_EQ(1, o.seconds);
+  EXPECT_EQ((std::vector<std::string>{"cmd", "-o", "y"}), o.command);
 }
 
 TEST(Drainer, JobsRunInOrderAndCallWaits) {

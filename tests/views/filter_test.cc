@@ -13,10 +13,14 @@ namespace {
 
 using Random = std::mt19937_64;
 
+std::string name_of(uint64_t number) {
+  return std::to_string(number).insert(0, 1, 'f');
+}
+
 std::vector<std::string> names(Random& random, int most) {
   std::vector<std::string> out;
   for (uint64_t n = 1 + random() % static_cast<uint64_t>(most); n > 0; n--)
-    out.push_back("f" + std::to_string(1 + random() % 9));
+    out.push_back(name_of(1 + random() % 9));
   return out;
 }
 
@@ -80,14 +84,15 @@ std::string differences(const Report& r, const model::Filtered& m) {
   for (uint32_t i = 1; i <= 9; i++) {
     model::Numbers want = m.functions.count(i) ? m.functions.at(i) : model::Numbers{}, have;
     for (const auto& f : r.functions)
-      if (f.name == "f" + std::to_string(i))
+      if (f.name == name_of(i))
         have = {f.calls, 0, f.running_ns, f.self_ns, f.complete, f.min_ns, f.max_ns, f.sum_ns};
     if (!(want == have))
-      out += "f" + std::to_string(i) + "\n have " + text(have) + "\n want " + text(want) + '\n';
+      out += name_of(i) + "\n have " + text(have) + "\n want " + text(want) + '\n';
   }
   auto sum = [&](const char* name, uint64_t have, uint64_t want) {
     if (have != want)
-      out += std::string(name) + ": have " + std::to_string(have) + " want " + std::to_string(want) + '\n';
+      out += std::string(name) + ": have " + std::to_string(have) + " want " +
+             std::to_string(want) + '\n';
   };
   uint64_t groups = 0;  // Time of coroutines without a call of their own.
   for (const auto& f : r.functions) groups += f.kind == "group" ? f.self_ns : 0;
@@ -105,7 +110,8 @@ TEST(Filter, AgreesWithTheModel) {
     FilterOptions options = random_filter(random, true);
     Range range = random_range(random, events);
     auto wanted = model::filter(model::evaluate(events), options, range.from, range.to);
-    auto report = analyse_filtered(trace_text(model::to_text(events)), options, range.from, range.to);
+    auto report =
+        analyse_filtered(trace_text(model::to_text(events)), options, range.from, range.to);
     std::string different = differences(report, wanted);
     ASSERT_EQ(different, "") << "seed " << seed << describe(options, range) << '\n'
                              << model::to_text(events);
@@ -131,7 +137,8 @@ TEST(Filter, AnyFilterAndGroupingAddsUp) {
     auto events = model::generate(seed, 20 + seed % 300);
     FilterOptions options = random_filter(random, false);
     Range range = random_range(random, events);
-    auto report = analyse_filtered(trace_text(model::to_text(events)), options, range.from, range.to);
+    auto report =
+        analyse_filtered(trace_text(model::to_text(events)), options, range.from, range.to);
     expect_sums(report, "seed " + std::to_string(seed) + describe(options, range));
     if (HasFatalFailure()) return;
   }
@@ -152,10 +159,10 @@ TEST(Filter, BothSinksAgree) {
       auto it = std::find_if(slow.functions.begin(), slow.functions.end(),
                              [&](auto& g) { return g.name == f.name; });
       ASSERT_NE(it, slow.functions.end()) << seed;
-      ASSERT_EQ(std::tie(it->calls, it->wall_ns, it->running_ns, it->self_ns, it->complete, it->min_ns,
-                         it->max_ns, it->sum_ns),
-                std::tie(f.calls, f.wall_ns, f.running_ns, f.self_ns, f.complete, f.min_ns, f.max_ns,
-                         f.sum_ns))
+      ASSERT_EQ(std::tie(it->calls, it->wall_ns, it->running_ns, it->self_ns, it->complete,
+                         it->min_ns, it->max_ns, it->sum_ns),
+                std::tie(f.calls, f.wall_ns, f.running_ns, f.self_ns, f.complete, f.min_ns,
+                         f.max_ns, f.sum_ns))
           << seed << ' ' << f.name;
     }
   }

@@ -29,9 +29,10 @@ Report analyse_filtered(const std::string& text, const FilterOptions& options, u
   read_trace(input, diag, streams);
   streams.finish();
   Report report;
-  add_to_report(report,
-                {"test.txt", facts, profile, &profile.histograms(), &profile, diag.trust, text.size()},
-                symbols);
+  add_to_report(
+      report,
+      {"test.txt", facts, profile, &profile.histograms(), &profile, diag.trust, text.size()},
+      symbols);
   return report;
 }
 

@@ -19,3 +19,4 @@ local t = { 5, 2, 9, 1 }
 for i = 1, 10 do table.sort(t, function(a, b) return a < b end) string.gsub("abc", ".", function(c) return c end) end
 local co = coroutine.create(function() fail(2) end)
 assert(not coroutine.resume(co))
+-- SPDX-License-Identifier: MIT

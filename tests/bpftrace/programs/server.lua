@@ -12,3 +12,4 @@ local function deep(n)
   return 1
 end
 print(deep(5))
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The options of exports: names of frames, places, and what is refused.
+#   cli.sh LUATRACE_ANALYZE
+source "$(dirname "$0")/../lib.sh"
+analyze=$1 here=$(cd "$(dirname "$0")" && pwd)
+last() { "$analyze" -q --format folded "$@" "$here/simple.txt" | tail -n 1; }
+
+same "ours" "$(last)" "main (dir/x.lua:10);string.gsub 50"
+same "L" "$(last --frames L)" "L:dir/x.lua:10;builtin#string.gsub 50"
+same "@" "$(last --frames @)" "@dir/x.lua:10;builtin#string.gsub 50"
+same "source root" "$(last --source-root dir --frames=L)" "L:x.lua:10;builtin#string.gsub 50"
+same "not another folder" "$(last --source-root di --frames=L)" "L:dir/x.lua:10;builtin#string.gsub 50"
+same "unit" "$(last --unit us)" ""
+same "as --folded" "$("$analyze" -q --folded "$here/coroutines.txt")" "$("$analyze" -q --format folded "$here/coroutines.txt")"
+same "as --json" "$("$analyze" -q --json "$here/simple.txt")" "$("$analyze" -q --format json "$here/simple.txt")"
+
+"$analyze" --format chrome -o "$scratch/out" "$here/simple.txt" >"$scratch/summary"
+grep -q "^trust: " "$scratch/summary" || fail "no summary beside the file"
+[ "$("$analyze" --format chrome "$here/simple.txt" | jq -r '.traceEvents | length')" -gt 20 ] || fail "no events on standard output"
+# Two files: tracks of their own.
+same "tracks of two files" "$("$analyze" --format chrome "$here/simple.txt" "$here/simple.txt" | jq '[.traceEvents[] | select(.name == "thread_name") | .tid] | unique | length')" 4
+same "calls of two files" "$("$analyze" --format luaprofiler "$here/simple.txt" "$here/simple.txt" | wc -l)" 9
+
+refuses "--format: one of folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile not 'x'" "$analyze" --format x "$here/simple.txt"
+refuses "--frames: one of ours L @ not 'x'" "$analyze" --format csv --frames x "$here/simple.txt"
+refuses "--output belongs to --format" "$analyze" -o x "$here/simple.txt"
+for format in folded chrome; do
+  refuses "/nowhere/x: cannot write: No such file" "$analyze" -q --format $format -o /nowhere/x "$here/simple.txt"
+  refuses "/dev/full: cannot write: No space left" "$analyze" -q --format $format -o /dev/full "$here/simple.txt"
+done

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// The small parts: patterns, times, histograms, conditions, tables.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <sstream>
+
+#include "analyzer/aggregate/conditions.h"
+#include "analyzer/aggregate/filter.h"
+#include "analyzer/aggregate/pattern.h"
+#include "analyzer/render/table.h"
+#include "views_support.h"
+
+namespace luatrace {
+namespace {
+
+ReportFunction lua(const std::string& name, const std::string& chunk, uint32_t line) {
+  ReportFunction f;
+  f.kind = "lua";
+  f.name = name;
+  f.chunk = chunk;
+  f.line = line;
+  return f;
+}
+
+TEST(Pattern, NamesPlacesGlobsExpressions) {
+  ReportFunction f = lua("work", "@app/plugins/auth.lua", 12);
+  for (const char* fits :
+       {"work", "wor?", "w*", "auth.lua:12", "app/plugins/auth.lua:12", "app/*", "*.lua:1?",
+        "*/auth.lua:*", "/^wo/", "/auth\\.lua:12/", "[v-x]ork", "[!a]ork"})
+    EXPECT_TRUE(FunctionPattern(fits).matches(f)) << fits;
+  for (const char* not_fits :
+       {"wor", "orks", "auth.lua", "plugins/auth.lua:12", "/^ork/", "app", "[!w]ork"})
+    EXPECT_FALSE(FunctionPattern(not_fits).matches(f)) << not_fits;
+  EXPECT_TRUE(FunctionPattern("main chunk").matches(lua("", "@a.lua", 0)));
+  EXPECT_THROW(FunctionPattern(""), UsageError);
+  EXPECT_THROW(FunctionPattern("/(/"), UsageError);
+}
+
+// A pattern of many stars on a long name must not take for ever, nor a regular expression the
+// stack.
+TEST(Pattern, HostileNamesAreHarmless) {
+  std::string stars, name(60000, 'a');
+  for (int i = 0; i < 200; i++) stars += "*a";
+  EXPECT_FALSE(FunctionPattern(stars + "b").matches(lua(name, "@x", 1)));
+  EXPECT_FALSE(FunctionPattern("/(a*)*b/").matches(lua(name, "@x", 1)));
+  EXPECT_TRUE(FunctionPattern("[").matches(lua("[", "@x", 1)));
+}
+
+TEST(Time, UnitsAndRanges) {
+  EXPECT_EQ(parse_time("5ms", "x"), 5000000u);
+  EXPECT_EQ(parse_time("1.5s", "x"), 1500000000u);
+  EXPECT_EQ(parse_time("200us", "x"), 200000u);
+  EXPECT_EQ(parse_time("2m", "x"), 120000000000u);
+  EXPECT_EQ(parse_time("7", "x"), 7u);
+  for (const char* bad : {"", "ms", "5 ms", "-5ms", "5h", "1e3", "0x10", "99999999999999999999s"})
+    EXPECT_THROW(parse_time(bad, "x"), UsageError) << bad;
+  TimePoint from, to;
+  parse_time_range("20%~1.5s", from, to);
+  EXPECT_EQ(from.kind, TimePoint::kPercent);
+  EXPECT_EQ(from.percent, 20);
+  EXPECT_EQ(to.ns, 1500000000u);
+  parse_time_range("@1700000000.000000001~2023-11-14T22:13:21.5Z", from, to);
+  EXPECT_EQ(from.kind, TimePoint::kAbsolute);
+  EXPECT_EQ(from.ns, 1700000000000000001u);
+  EXPECT_EQ(to.ns, 1700000001500000000u);
+  for (const char* bad : {"~", "1s", "120%~", "2023-13-45T00:00:00~", "@~", "@1.0000000001~"})
+    EXPECT_THROW(parse_time_range(bad, from, to), UsageError) << bad;
+}
+
+TEST(Histogram, BucketsAreExactAndFine) {
+  for (uint64_t ns = 0; ns < 100000; ns++) {
+    uint32_t b = bucket_of(ns);
+    ASSERT_LE(bucket_begin(b), ns);
+    ASSERT_GT(bucket_begin(b + 1), ns);
+  }
+  EXPECT_EQ(bucket_of(UINT64_MAX), kBuckets - 1);
+  EXPECT_EQ(bucket_begin(kBuckets), UINT64_MAX);
+}
+
+// Every percentile is within 3.2 % of the true one, and the deviation is exact.
+TEST(Histogram, PercentilesOfRandomValues) {
+  std::mt19937_64 random(1);
+  Histograms h;
+  std::vector<uint64_t> values;
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 50000; i++) {
+    uint64_t v = random() >> (24 + random() % 36);
+    values.push_back(v);
+    sum += static_cast<double>(v);
+    squares += static_cast<double>(v) * static_cast<double>(v);
+    h.add(3, v);
+  }
+  std::sort(values.begin(), values.end());
+  CallStats stats = h.stats(3);
+  EXPECT_EQ(stats.complete, values.size());
+  EXPECT_EQ(stats.min, values.front());
+  EXPECT_EQ(stats.max, values.back());
+  Distribution d = h.of(3);
+  EXPECT_EQ(d.count(), values.size());
+  for (double p : {0.0, 1.0, 25.0, 50.0, 90.0, 99.0, 99.9, 100.0}) {
+    auto rank = static_cast<size_t>(std::max(1.0, std::ceil(p / 100 * 50000)));
+    auto want = static_cast<double>(values[rank - 1]);
+    EXPECT_NEAR(static_cast<double>(d.percentile(p, stats.min, stats.max)), want, want / 31 + 0.5)
+        << p;
+  }
+  double n = 50000, want = std::sqrt(squares / n - sum / n * sum / n);
+  EXPECT_NEAR(deviation(stats.complete, stats.sum, d.squares), want, want * 1e-6);
+}
+
+TEST(Histogram, AddingIsAssociative) {
+  std::mt19937_64 random(2);
+  Distribution parts[3];
+  for (auto& part : parts) {
+    Histograms h;
+    for (int i = 0; i < 100; i++) h.add(0, random() >> (30 + random() % 30));
+    part = h.of(0);
+  }
+  Distribution left = parts[0], right = parts[1];
+  left.add(parts[1]);
+  left.add(parts[2]);
+  right.add(parts[2]);
+  right.add(parts[0]);
+  EXPECT_EQ(left.squares, right.squares);
+  ASSERT_EQ(left.buckets.size(), right.buckets.size());
+  for (size_t i = 0; i < left.buckets.size(); i++) {
+    EXPECT_EQ(left.buckets[i].bucket, right.buckets[i].bucket);
+    EXPECT_EQ(left.buckets[i].count, right.buckets[i].count);
+  }
+}
+
+// f1 runs 0..100 and calls f2 twice (10..30, 40..80). Idle from 100 to 200.
+Report small() {
+  return analyse_filtered(
+      trace_text("0 start\n0 entry 1\n10 entry 2\n30 return 2\n40 entry 2\n80 return 2\n"
+                 "100 return 1\n200 stop close\n"),
+      {});
+}
+
+TEST(Condition, Comparisons) {
+  Report r = small();
+  std::vector<std::string> remarks;
+  auto is = [&](const char* text) { return Condition(text, false).test(r, nullptr, remarks); };
+  for (const char* yes :
+       {"self(f2) > 59%", "self(f2) <= 60%", "self(f1) == 40ns", "calls(f2) == 2",
+        "total(f1)>=100ns", "max(f2) == 40ns", "avg(f2) == 30", "self(*) > 55%", "idle == 50%",
+        "traced == 200ns", "lost == 0", "calls(f1) == 1 and calls(f2) == 2",
+        "calls(f1) == 9 or calls(f2) == 2", "share('f2') > 59",
+        "(calls(f1) == 9 or calls(f1) == 1) and not_there == 0 or events > 0",
+        "p50(/^f2/) < 1ms"}) {
+    if (std::string(yes).find("not_there") != std::string::npos)
+      EXPECT_THROW(is(yes), UsageError);
+    else
+      EXPECT_TRUE(is(yes)) << yes;
+  }
+  for (const char* no :
+       {"self(f2) > 60%", "calls(f2) != 2", "self(f1) > 1us", "calls(f1) == 9", "idle > 50%"})
+    EXPECT_FALSE(is(no)) << no;
+  EXPECT_TRUE(remarks.empty());
+  EXPECT_TRUE(is("calls(nobody) < 1"));
+  ASSERT_EQ(remarks.size(), 1u);
+  for (const char* bad :
+       {"", "self", "self(f1)", "self(f1) >", "self(f1) > x", "self(f1) = 3", "luck(f1) > 3",
+        "self(f1 > 3", "self() > 3", "calls(f1) > 3%", "change(self(f1)) > 3%", "self(f1) > 3 4",
+        "(self(f1) > 3", "and", "self('f1) > 3"})
+    EXPECT_THROW(Condition(bad, false), UsageError) << bad;
+  EXPECT_THROW(Condition(std::string(5000, '('), false), UsageError);
+}
+
+TEST(Condition, Changes) {
+  Report now = small();
+  Report before = analyse_filtered(trace_text("0 start\n0 entry 1\n10 entry 2\n30 return 2\n80 "
+                                              "return 1\n80 entry 3\n90 return 3\n90 stop close\n"),
+                                   {});
+  std::vector<std::string> remarks;
+  auto is = [&](const char* text) { return Condition(text, true).test(now, &before, remarks); };
+  EXPECT_TRUE(is("change(self(f2)) == 40ns"));  // 60 - 20
+  EXPECT_TRUE(is("change(self(f2)) == 200%"));
+  EXPECT_TRUE(is("change(calls(f2)) == 1"));
+  EXPECT_TRUE(is("change(calls(f3)) == -1"));    // Vanished.
+  EXPECT_TRUE(is("change(self(f1)) == -20ns"));  // 40 - 60
+  EXPECT_TRUE(is("change(idle) > 1000%"));       // From nothing.
+  EXPECT_FALSE(is("change(self(f1)) > 0"));
+}
+
+TEST(Table, CsvAndJsonOfAnyText) {
+  Table t;
+  t.name = "x";
+  t.columns = {{"name", "name", true}, {"a_ns", "a"}, {"hidden", "", true, Column::kTextOnly}};
+  t.rows.push_back({Cell::of_text("a,\"b\"\n\x1b[31m"), Cell::of_time(1500), Cell::of_text("no")});
+  t.rows.push_back({Cell(), Cell(), Cell()});
+  std::ostringstream csv, json, text;
+  write_csv(csv, t);
+  EXPECT_EQ(csv.str(), "name,a_ns\n\"a,\"\"b\"\"\\n\\x1b[31m\",1500\n,\n");
+  write_json(json, t, " ");
+  EXPECT_EQ(json.str(),
+            "[ {\"name\": \"a,\\\"b\\\"\\u000a\\u001b[31m\", \"a_ns\": 1500}, "
+            "{\"name\": null, \"a_ns\": null}]");
+  write_text(text, t, {});
+  EXPECT_EQ(text.str().find('\x1b'), std::string::npos);
+  EXPECT_NE(text.str().find("1.50 us"), std::string::npos);
+}
+
+TEST(Table, LastColumnFitsTheWindow) {
+  Table t;
+  t.columns = {{"n", "n"}, {"name", "name", true}};
+  t.rows.push_back({Cell::of_count(1), Cell::of_text(std::string(200, 'x') + "\xc3\xa9")});
+  std::ostringstream text;
+  write_text(text, t, {false, 40});
+  EXPECT_EQ(text.str(), "n  name\n1  " + std::string(34, 'x') + "...\n");
+}
+
+}  // namespace
+}  // namespace luatrace

@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The views, filters and comparisons of luatrace-analyze on a small server whose
+# times are written in data/requests.txt: what is expected was derived from them
+# by hand.
+#   views_test.sh LUATRACE-ANALYZE DATA
+. "$(dirname "$0")/../lib.sh"
+analyze=$1 trace=$2/requests.txt
+
+# shows TEXT ARGUMENT...: the CSV of the arguments has TEXT as a line.
+shows() {
+  local line=$1
+  shift
+  "$analyze" --csv "$@" "$trace" >"$scratch/csv" || fail "$*: status $?"
+  grep -qxF -- "$line" "$scratch/csv" || fail "$*: no '$line' in
+$(cat "$scratch/csv")"
+}
+hides() {
+  "$analyze" --csv "${@:2}" "$trace" >"$scratch/csv" || fail "${*:2}: status $?"
+  grep -qF -- "$1" "$scratch/csv" && fail "${*:2}: '$1' in
+$(cat "$scratch/csv")" || true
+}
+# value FILTER ARGUMENT...: jq's FILTER on the JSON of the arguments.
+value() { "$analyze" --json "${@:2}" "$trace" | jq -c "$1"; }
+f="--fields=calls,total,self"
+auth="auth,@plugins/auth/init.lua,5,lua"
+wait="wait,@plugins/auth/init.lua,50,lua"
+handle="handle,@server.lua,10,lua"
+cache="cache,@plugins/cache/init.lua,7,lua"
+check="check,@plugins/auth/init.lua,30,lua"
+gsub="string.gsub,,0,ff"
+poll="poll,@server.lua,40,lua"
+main="main chunk,@server.lua,0,lua"
+
+# --report: 100 ms in all. handle: 10 + 40 + 10 ms.
+shows "1,100000000,30000000,$main" --report $f
+shows "2,60000000,16000000,$handle" --report $f
+shows "1,36000000,26000000,$cache" --report $f
+shows "1,6000000,2000000,$auth" --report $f
+shows "1,2000000,2000000,$wait" --report $f
+shows "2,110000000,20000000,40000000,40000000,$handle" --report --fields=calls,wall,min,max,p99
+same "sum of self" 100000000 "$(value '[.functions[].self_ns]|add')"
+same "first row" 30000000 "$("$analyze" --csv --report --fields=self --limit 1 "$trace" | sed -n '2s/,.*//p')"
+same "sorted by name" auth "$("$analyze" --csv --report --sort name --limit 1 --fields=self "$trace" | sed -n 2p | cut -d, -f2)"
+# avg of 20 and 40 ms; deviation 10 ms.
+shows "30000000,10000000,20000000,40000000,$handle" --report --fields=avg,stddev,min,max
+
+# Trees. check is below cache only; the coroutines hang below main.
+same "tree" '["main chunk",1,100000000]' "$(value '.tree[0]|[.name,.depth,.total_ns]' --tree)"
+same "chain to check" '["handle","cache","check"]' \
+  "$(value '[.tree[]|select(.total_ns>0)]|[.[]|select(.name=="handle" or .name=="cache" or .name=="check")]|[.[].name]' --tree)"
+same "callers of check" '["check","cache","handle","main chunk"]' "$(value '[.callers[].name]' --callers check)"
+same "callees of handle" '[["handle",60000000],["cache",36000000],["check",10000000],["auth",6000000],["string.gsub",4000000],["wait",2000000]]' \
+  "$(value '[.callees[]|[.name,.total_ns]]' --callees handle)"
+
+# --hist: 20 ms and 40 ms lie in 16.8..33.6 and 33.6..67.1.
+same "histogram" '[[16777216,1],[33554432,1]]' "$(value '[.hist[]|[.from_ns,.calls]]' --hist handle)"
+
+# --slow: the second handle ran 40, the first 20 ms, of 70 from beginning to end.
+same "slow by running" '[10000000,40000000,40000000,3]' "$(value '.slow[0]|[.at_ns,.running_ns,.wall_ns,.coroutine]' --slow handle --over 30ms)"
+same "slow by wall" '[0,20000000,70000000,2]' "$(value '.slow[0]|[.at_ns,.running_ns,.wall_ns,.coroutine]' --slow handle --over 50ms --wall)"
+same "one is slow" '[1]' "$(value '[.slow[].call]|unique' --slow handle --over 30ms)"
+same "its tree" '[["handle",4000000],["cache",26000000],["check",10000000]]' "$(value '[.slow[]|[.name,.self_ns]]' --slow handle --over 30ms)"
+same "suspended in wait" 50000000 "$(value '.slow[]|select(.name=="wait")|.yielded_ns' --slow handle --over 50ms --wall)"
+"$analyze" --slow handle --over 30ms "$trace" | grep -q "0.010000 s (2023-11-14 22:13:20.010000 UTC)" || fail "time of a slow call"
+
+# --coroutines: 2 was made by main, lived 70 ms, yielded 50 in wait.
+same "coroutine" '[0,70000000,20000000,50000000,"returned","wait  (plugins/auth/init.lua:50)","main chunk  (server.lua:0)"]' \
+  "$(value '.coroutines[]|select(.coroutine==2)|[.begin_ns,.life_ns,.running_ns,.suspended_ns,.end,.longest_yield_in,.created_in]' --coroutines)"
+same "births" '[2,60000000]' "$(value '.coroutine_births[]|select(.body|startswith("handle"))|[.coroutines,.running_ns]' --coroutines)"
+same "threads" '["10",100000000,0,9]' "$(value '.threads[0]|[.tid,.self_ns,.idle_ns,.calls]' --threads)"
+same "timeline" 100000000 "$(value '[.timeline[]|select(.kind=="thread").busy_ns]|add' --timeline)"
+same "timeline of a function" 36000000 "$(value '[.timeline[]|select(.lane=="cache" or .lane=="check").busy_ns]|add' --timeline)"
+"$analyze" --timeline --width 80 "$trace" | LC_ALL=C grep -aq "^cache .*|.*█.*|$" || fail "no lane in the timeline"
+"$analyze" --info "$trace" | grep -q "2023-11-14 22:13:20.000000 UTC" || fail "--info: no date"
+
+# Filters.
+shows "1,36000000,26000000,$cache" --report $f -F cache
+hides handle --report $f -F cache
+same "-F: the rest is filtered" '[36000000,64000000]' "$(value '.trace|[.self_ns,.filtered_ns]' -F cache)"
+hides check --report $f -N cache
+same "-N" 36000000 "$(value .trace.filtered_ns -N cache)"
+shows "1,10000000,10000000,$check" --report $f -C check
+shows "1,10000000,0,$cache" --report $f -C check
+shows "1,10000000,0,$handle" --report $f -C check
+hides poll --report $f -C check
+shows "2,60000000,42000000,$handle" --report $f -H cache   # 16 + 26
+hides cache --report --fields=calls -H cache --limit 0
+shows "2,60000000,60000000,$handle" --report $f -D 2
+hides "$auth" --report $f -D 2
+shows "2,60000000,24000000,$handle" --report $f -t 10ms    # 16 + auth 2 + gsub 4 + wait 2
+hides "$auth" --report $f -t 10ms
+hides "$wait" --report $f -t 10ms
+shows "2,110000000,24000000,$handle" --report --fields=calls,wall,self -t 10ms
+shows "1,40000000,4000000,$handle" --report $f -r 10ms~50ms
+shows "1,40000000,4000000,$handle" --report $f -r 10%~50%
+shows "1,40000000,4000000,$handle" --report $f -r @1700000000.010~2023-11-14T22:13:20.05
+same "-r: traced" 40000000 "$(value .trace.traced_ns -r 10ms~50ms)"
+shows "1,6000000,6000000,$auth" --report $f --kind lua
+shows "1,4000000,4000000,$gsub" --report $f --kind builtin
+same "--coroutine" 40000000 "$(value .trace.self_ns --coroutine 3)"
+same "--coroutine with state" 20000000 "$(value .trace.self_ns --coroutine 1:2)"
+same "--state" 0 "$(value .trace.self_ns --state 2)"
+same "--thread" 100000000 "$(value .trace.self_ns --thread 10)"
+shows "1,10000000,10000000,$poll" --report $f --function poll --function check
+same "--function" '["check","poll"]' "$(value '[.functions[].name]|sort' --function poll --function check)"
+same "filters combine" 10000000 "$(value .trace.self_ns -F handle -N auth --coroutine 3 -C check)"
+same "with folded stacks" "cache (plugins/cache/init.lua:7) 26000000" "$("$analyze" --folded -F cache -N check "$trace")"
+refuses "needs a file" "$analyze" -r 10%~ - <"$trace"
+
+# Groups.
+same "by plugin" '[["[other]",56000000],["cache",26000000],["auth",18000000]]' \
+  "$(value '[.report[]|[.name,.self_ns]]' --report --group-by 'plugins/([^/]+)/')"
+same "by file" '[["server.lua",56000000],["plugins/cache/init.lua",26000000],["plugins/auth/init.lua",14000000],["[builtin]",4000000]]' \
+  "$(value '[.report[]|[.name,.self_ns]]' --report --group-by file)"
+same "by coroutine" '[["coroutine 1:1 (pid 10)",40000000],["coroutine 1:3 (pid 10)",40000000],["coroutine 1:2 (pid 10)",20000000]]' \
+  "$(value '[.report[]|[.name,.self_ns]]' --report --group-by coroutine)"
+same "by state" '["state 1 (pid 10)"]' "$(value '[.report[].name]' --report --group-by state)"
+same "separate stacks" 40000000 "$(value '.tree[]|select(.name=="main chunk").total_ns' --tree --coroutines=separate)"
+same "merged stacks" 60000000 "$(value '.tree[]|select(.name=="[coroutines]").total_ns' --tree --coroutines=merged)"
+same "linked stacks" 100000000 "$(value '.tree[]|select(.name=="main chunk").total_ns' --tree --coroutines=linked)"
+same "[yielded]" 50000000 "$(value '.tree[]|select(.name=="wait").yielded_ns' --tree --yielded)"
+"$analyze" --folded --yielded "$trace" | grep -qx ".*wait (plugins/auth/init.lua:50);\[yielded\] 50000000" || fail "--folded --yielded"
+
+# --compensate: 0.5 ms for each event. gsub: 4 ms - 1 call; auth: 2 ms - own call - gsub's.
+same "corrected" '[3500000,3500000,""]' \
+  "$(value '.report[]|select(.name=="string.gsub")|[.total_corrected_ns,.self_corrected_ns,.rough]' --report --compensate)"
+same "rough" '[1000000,"!"]' \
+  "$(value '.report[]|select(.name=="auth")|[.self_corrected_ns,.rough]' --report --compensate)"
+
+# Saved profiles, merging, comparing.
+cd "$scratch"
+"$analyze" -q --save-profile one.prof "$trace"
+"$analyze" --json one.prof >a && "$analyze" --json --save-profile same.prof "$trace" >b
+same "profile and trace" "$(jq -c '[.functions,.trust,.trace.self_ns]' <b)" "$(jq -c '[.functions,.trust,.trace.self_ns]' <a)"
+cmp one.prof same.prof || fail "two profiles of one trace differ"
+"$analyze" -q --save-profile sum1 one.prof "$trace" && "$analyze" -q --save-profile sum2 "$trace" one.prof
+cmp sum1 sum2 || fail "the order of merging matters"
+same "merged" 4 "$("$analyze" --json sum1 | jq '.functions[]|select(.name=="handle").calls')"
+refuses "need the trace, not a saved profile" "$analyze" -F cache one.prof
+head -c 200 one.prof >cut.prof
+refuses "cut.prof: damaged profile" "$analyze" cut.prof
+
+sed -e '/entry 7/d; /return 7/d; s/^48 1 return 5/38 1 return 5/' \
+  -e '/^func 1:8/a func 1:9 lua line=60 chunk="@server.lua" name="fresh"' \
+  -e 's/^60 1 resume 2/50 1 entry 9\n60 1 return 9\n60 1 resume 2/' -e 's/events=27/events=27/' "$trace" >after.txt
+same "diff" '[["cache",26000000,16000000,-10000000,""],["fresh",null,10000000,10000000,"added"],["handle",16000000,26000000,10000000,""],["poll",10000000,null,-10000000,"vanished"]]' \
+  "$("$analyze" --json --diff "$trace" after.txt | jq -c '[.diff[]|[.name,.self_before_ns,.self_ns,.self_delta_ns,.status]]|[.[]|select(.[3]!=0)]|sort')"
+same "diff tree" '["added"]' "$("$analyze" --json --tree --diff one.prof after.txt | jq -c '[.diff_tree[]|select(.name=="fresh").status]')"
+"$analyze" --folded --diff "$trace" after.txt | grep -q "poll (server.lua:40) 10000000 0$" || fail "--folded --diff"
+same "normalised" 0 "$("$analyze" --json --normalize --diff one.prof sum1 | jq '[.diff[].self_delta_ns|fabs]|add')"
+
+# --fail-if
+check() { local status=0; "$analyze" -q "$@" >out 2>&1 || status=$?; echo $status; }
+same "not true" 0 "$(check --fail-if 'self(cache) > 30%' "$trace")"
+same "true" 4 "$(check --fail-if 'self(cache) > 25%' "$trace")"
+grep -q "self(cache) > 25%" out || fail "--fail-if does not say what is true"
+same "change" 4 "$(check --diff one.prof --fail-if 'change(self(handle)) > 10%' after.txt)"
+same "no change" 0 "$(check --diff one.prof --fail-if 'change(self(handle)) > 100%' after.txt)"
+refuses "change\(\) needs --diff" "$analyze" --fail-if 'change(self(x)) > 1%' "$trace"
+refuses "no function of the trace fits 'nobody'" "$analyze" --callers nobody "$trace"
+refuses "no regular expression" "$analyze" -F '/(/' "$trace"
+refuses "'5 x' is no time" "$analyze" -t '5 x' "$trace"
+refuses "may be given only once" "$analyze" -D 1 -D 2 "$trace"
+refuses "one of lua c builtin" "$analyze" --kind D "$trace"
+
+# Colour only where it is wanted.
+export TERM=xterm
+"$analyze" --color=always --report "$trace" | grep -q $'\033' || fail "--color=always"
+"$analyze" --report "$trace" | grep -q $'\033' && fail "colour in a pipe"
+script -qec "$analyze --report $trace" /dev/null </dev/null | grep -q $'\033' || fail "no colour on a terminal"
+NO_COLOR=1 script -qec "$analyze --report $trace" /dev/null </dev/null | grep -q $'\033' && fail "NO_COLOR"
+script -qec "stty cols 60; $analyze --report $trace" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' |
+  grep -v '^trust' | awk 'length > 60 && /lua/ && !/\.\.\.$/ { bad = 1 } END { exit bad }' || fail "wider than the terminal"
+exit 0
