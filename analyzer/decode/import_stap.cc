@@ -62,7 +62,13 @@ class StapReader {
   std::unordered_map<uint32_t, uint32_t> pids_;             // of threads
   std::unordered_map<uint32_t, std::vector<Hit>> waiting_;  // hits of threads of unknown process
   std::unordered_map<uint32_t, Function> functions_;        // by number
+  void count(uint32_t tid, uint32_t seq);
+  void uncounted();
+
   std::map<uint32_t, uint32_t> totals_;
+  std::map<uint32_t, uint32_t> last_;  // greatest seq of each thread, of hits and totals
+  std::pair<uint32_t, uint32_t*> last_thread_{0, nullptr};
+  uint64_t counted_ = 0, ended_ = 0;      // what the last record says: hits, time
   uint32_t last_tid_ = 0, last_pid_ = 0;  // looked up last, 0: none
 };
 
@@ -72,6 +78,7 @@ void StapReader::hit(const uint8_t* p, HitKind kind) {
   h.seq = get<uint32_t>(p, 4);
   h.time = get<uint64_t>(p, 8);
   h.tid = get<uint32_t>(p, 16);
+  count(h.tid, h.seq);
   h.value = get<int32_t>(p, 20);
   h.L = get<uint64_t>(p, 24);
   h.what = get<uint64_t>(p, 32);
@@ -153,12 +160,31 @@ void StapReader::tell(uint32_t number, Function& f, bool anyway) {
 
 void StapReader::end(const uint8_t* p) {
   out_.set_ended(0);
-  out_.note("hits-counted-by-script", get<uint64_t>(p, 8));
+  counted_ = get<uint64_t>(p, 8);
+  ended_ = get<uint64_t>(p, 24);
+  out_.note("hits-counted-by-script", counted_);
   const auto unprinted = get<uint64_t>(p, 16);
   if (unprinted == 0) return;
   HitLoss loss;
   loss.count = unprinted;
   loss.until = std::max(out_.hits().last_time(), get<uint64_t>(p, 24));
+  out_.hits().lost(loss);
+}
+
+void StapReader::count(uint32_t tid, uint32_t seq) {
+  if (!last_thread_.second || last_thread_.first != tid) last_thread_ = {tid, &last_[tid]};
+  *last_thread_.second = std::max(*last_thread_.second, seq);
+}
+
+// The totals of the threads can be lost like any record: what the last record counts beyond
+// everything that was heard of any thread is missing, too.
+void StapReader::uncounted() {
+  uint64_t sum = 0;
+  for (const auto& [tid, seq] : last_) sum += seq;
+  if (counted_ <= sum || counted_ >> 32) return;  // seq may have wrapped
+  HitLoss loss;
+  loss.count = counted_ - sum;
+  loss.until = std::max(out_.hits().last_time(), ended_);
   out_.hits().lost(loss);
 }
 
@@ -237,7 +263,8 @@ void StapReader::read(const std::function<void(uint64_t)>& progress) {
       out_.hit(h, input_.offset());
     }
   for (auto& [number, f] : functions_) tell(number, f, f.text[0].size() + f.text[1].size() > 0);
-  for (const auto& [tid, seq] : totals_) out_.total(tid, seq);
+  for (const auto& [tid, seq] : totals_) out_.total(tid, seq), count(tid, seq);
+  uncounted();
   out_.finish(input_.offset());
 }
 

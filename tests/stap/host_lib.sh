@@ -39,7 +39,7 @@ in_guest() {
     echo ". '$stap_tests/$1'"
   } >"$share/run"
   shift
-  "$stap_tests/guest" --seconds "${STAP_TEST_SECONDS:-240}" "$@" "$share" bash -eu ./run || status=$?
+  "$stap_tests/guest" --seconds "${STAP_TEST_SECONDS:-400}" "$@" "$share" bash -eu ./run || status=$?
   [ $status -ne 77 ] || skip "no guest"
   [ $status -eq 0 ] || fail "in the guest (status $status): $(tail -n 20 "$share"/*.err)"
 }
