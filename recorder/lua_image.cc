@@ -149,7 +149,8 @@ bool has_memory(pid_t pid) {
 
 // "LuaJIT 2.1.0-beta3" if the file contains a LuaJIT, else empty.
 std::string luajit_version(const std::string& file) {
-  if (file.find("Mike Pall") == file.npos) return "";
+  // A message of lj_errmsg.h; the library has no copyright notice.
+  if (file.find("attempt to yield across C-call boundary") == file.npos) return "";
   for (size_t at = 0; (at = file.find("LuaJIT 2.", at)) != file.npos; at++) {
     size_t end = at + 7;
     while (end < file.size() && file[end] > ' ' && file[end] < 127 && end - at < 60) end++;

@@ -29,7 +29,9 @@ struct Diff {
   Report before_sums, after_sums;  // Sums only: no functions, no tree.
   double scale = 1;                // What times of `before` were multiplied with.
 
-  const ReportFunction& any(uint32_t i) const { return is[i] ? after[i] : before[i]; }
+  const ReportFunction& any(uint32_t i) const {
+    return is[i] || before[i].kind.empty() ? after[i] : before[i];
+  }
 };
 
 // `normalize`: times of `before` are scaled so that the self times of all functions are equal sums.

@@ -74,7 +74,7 @@ std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
   for (uint32_t i = 1; i < d.before.size(); i++) {
     bool group = d.any(i).kind == "group";
     bool row = i == 1 ? d.before[i].self_ns || d.after[i].self_ns : group || !d.after_sums.grouped;
-    if (row) list.push_back(i);
+    if (row && (d.was[i] || d.is[i])) list.push_back(i);
   }
   std::stable_sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
     if (options.sort == "name") return display_name(d.any(a)) < display_name(d.any(b));

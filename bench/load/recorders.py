@@ -12,7 +12,7 @@ from server import ROOT, Missing, Wrong, wait_until
 
 class Recorder:
     """One recording. `output` is a file name; a kept one is read by events()."""
-    seconds_to_attach = 10.0
+    seconds_to_attach = 60.0
     says_first_event = True
 
     def __init__(self, build, server, output):
@@ -34,7 +34,7 @@ class Recorder:
         wait_until(attached, f"{self.via} to attach", self.seconds_to_attach)
         # A worker that the machine does not let run cannot answer.
         if self.says_first_event:
-            wait_until(lambda: "first event" in self.said() or attached() is None, f"{self.via}: the first event", 30)
+            wait_until(lambda: "first event" in self.said() or attached() is None, f"{self.via}: the first event", 60)
 
     def is_attached(self, switches):
         return switches[0] > self.before[0]
@@ -45,10 +45,10 @@ class Recorder:
 
     def wait(self):
         try:
-            self.process.wait(30)
+            self.process.wait(90)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise Wrong(f"{self.via}: does not end within 30 s of SIGINT: {self.said()}")
+            raise Wrong(f"{self.via}: does not end within 90 s of SIGINT: {self.said()}")
         if self.process.returncode not in (0, -signal.SIGINT):
             raise Wrong(f"{self.via}: status {self.process.returncode}: {self.said()}")
 
@@ -87,7 +87,7 @@ class Bpf(Direct):
 class Bpftrace(Recorder):
     via = "bpftrace"
     says_first_event = False
-    seconds_to_attach = 30.0
+    seconds_to_attach = 60.0
 
     def command(self, build, pid, output):
         script = ROOT / "probes/lua-calls.bt"

@@ -47,7 +47,7 @@ def recording(args, via, server, output="/dev/null"):
 
 
 def wait_off(server, what):
-    wait_until(lambda: server.switches() == (0, 0), f"the switches to be 0 after {what}", 10)
+    wait_until(lambda: server.switches() == (0, 0), f"the switches to be 0 after {what}", 60)
 
 
 def speed(args, via):
@@ -172,7 +172,7 @@ def killed(args, via):
                 time.sleep(args.attached)
                 recorder.kill()
             start = time.monotonic()
-            wait_until(lambda: server.switches() == (0, 0), f"{via}: the switches to be 0 after kill -9", 20)
+            wait_until(lambda: server.switches() == (0, 0), f"{via}: the switches to be 0 after kill -9", 60)
             noticed = time.monotonic() - start
             if one_cycle(args, via, server) == 0:
                 raise Wrong(f"{via}: nothing is recorded after a recorder was killed")

@@ -59,6 +59,7 @@ void lj_ltrace_collect(global_State *g, lua_State *co)
   for (i = 0; i < lt->nresumer; i++)
     if (lt->resumer[i] == co) lt->resumer[i] = NULL;
   if (lt->L == co) lt->L = NULL;
+  if (lt->left == co) lt->left = NULL;
   if (lt->on && co->lt_id) {
     if (lt_probeon(lt)) lj_ltprobe_end(NULL, co, co->lt_id, -1);
     if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
@@ -95,6 +96,14 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
   }
 }
 
+/* L is to be resumed and yet is current: C code put something on its stack, and
+** a finalizer ran there. The one that resumes it goes on first. */
+static void back_from(LTState *lt, lua_State *L)
+{
+  lua_State *by = lt->left ? lt->left : mainthread(G(L));
+  if (by != L) lj_ltrace_change(by, 0);
+}
+
 /* L is back from a resume. known: this recording was told of the resume, which
 ** is number idx. Else the end is told all the same if the recording has seen
 ** L, but not who goes on. */
@@ -129,6 +138,7 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
 			sizeof(lua_State *));
   if (told) {
     if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
+    if (lt->L == L) back_from(lt, L);
     lt->resumer[lt->nresumer++] = lt->L;
     event_resume(lt, L);
   }

@@ -95,6 +95,7 @@ LJ_NOINLINE void lj_ltrace_change(lua_State *L, int skiptop)
   LTState *lt = L2LT(L);
   if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
   if (lt->L == L) return;
+  lt->left = lt->L;
   if (L->lt_epoch != lt->epoch) {
     lj_ltrace_report(L, LTR_RESUMED, skiptop);
   } else {

@@ -78,6 +78,7 @@ typedef struct LTState {
   uint32_t chashmask, chashn;
   LTCall *call;		/* Announced C calls, innermost last. */
   uint32_t ncall, sizecall;
+  lua_State *left;	/* Was current before nobody was seen to resume L. */
   lua_State **resumer;	/* Coroutines that resumed the current one, innermost last. */
   uint32_t nresumer, sizeresumer;
   lua_CFunction wrapf;	/* The user's g->wrapf while ours is in its place. */

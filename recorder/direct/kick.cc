@@ -87,9 +87,10 @@ class Stopped {
     }
   }
 
-  // Only a thread that is stopped can be let go.
+  // Only a thread that is stopped can be let go; one that we left would stop as soon as it gets a
+  // CPU, and stay so. So it is waited for, however busy the machine is.
   static void let_go(Thread t) {
-    if (!t.stopped) wait_for(t, monotonic_ns() + 20 * kStopLimit);
+    if (!t.stopped) wait_for(t, monotonic_ns() + 30 * kStopLimitAlone);
     if (t.stopped) ptrace(PTRACE_DETACH, t.tid, nullptr, reinterpret_cast<void*>(long{t.signal}));
   }
 

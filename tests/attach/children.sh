@@ -53,6 +53,7 @@ rm -f "$scratch"/{go,end,more} "$scratch"/ready* "$scratch"/done*
 begin "$bin/luajit" "$scratch/master.lua" "$scratch" "$here/work.lua"
 ready 1
 ready 2
+: >"$scratch/record.err"
 "$bin/luatrace-record" -v -o "$scratch/each.%p.bin" -p $target --children 2>"$scratch/record.err" &
 recorder=$!
 started+=($recorder)

@@ -67,6 +67,7 @@ case $how in
   *) ready 1 ;;
 esac
 
+: >"$scratch/record.err"
 if [ $how = user ]; then
   "${as[@]}" "$bin/luatrace-record" -v -o "$scratch/trace.bin" -p $target 2>"$scratch/record.err" &
   recorder=$!

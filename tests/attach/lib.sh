@@ -38,6 +38,7 @@ gate() {
 ready() { within 20 "the program" test -e "$scratch/ready${1-}"; }
 # -v, so that the messages tell when what has happened.
 record() {
+  : >"$scratch/record.err"  # what an earlier one has said must not be taken for this one's
   "$bin/luatrace-record" -v -o "$scratch/trace.bin" "$@" >"$scratch/record.out" 2>"$scratch/record.err" &
   recorder=$!
   started+=($recorder)

@@ -16,7 +16,7 @@ reach() {
   kill -INT $recorder 2>/dev/null || true  # it may have enough
   finish 0
   (set +o pipefail; "$bin/luatrace-analyze" --dump "$scratch/trace.bin" | head -n 100) >"$scratch/dump"
-  grep -qE '^[0-9]+ 1 stack 1 activate n=[1-9]' "$scratch/dump" ||
+  grep -qE '^[0-9]+ 1 stack [0-9]+ (activate|resumed) n=[1-9]' "$scratch/dump" ||
     fail "$1: the first events are no complete stack"
   no_anomalies_but_loss "$scratch/trace.bin"
   grep -qE 'first event [0-9.]+ .?s after attaching' "$scratch/record.err" || fail "$1: no time of the first event"

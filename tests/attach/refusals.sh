@@ -64,6 +64,7 @@ begin "$bin/luajit" -e 'while true do os.clock() end'
 other=$target
 if [ "$(id -u)" = 0 ]; then
   chmod 777 "$scratch"
+  rm -f "$scratch/trace.bin" # root's, from above
   user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
   status=0
   timeout 20 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $other 2>"$scratch/record.err" || status=$?

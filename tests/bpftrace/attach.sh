@@ -17,15 +17,18 @@ for turn in 1 2; do
     sleep 0.1
   done
   leave
-  # bpftrace may lose its very last message when it ends on a busy machine. That is known, and all.
+  # bpftrace may lose its very last messages when it ends on a busy machine, and says so (one bad
+  # record). That is known, and all.
   "$analyze" --json "$bt_file" >"$scratch/json" 2>"$scratch/err"
-  jq -e '.trust | .anomalies == 0 or (.lost <= 2 and .anomalies == .lost + .truncated)' \
+  jq -e '.trust | .anomalies == 0 or (.lost <= 2 and .bad_records <= 1 and
+    .anomalies == .lost + .truncated + .bad_records)' \
     "$scratch/json" >"$scratch/ok" || fail "attach $turn: $(jq -c .trust "$scratch/json") $(cat "$scratch/err")"
   "$analyze" --dump=calls "$bt_file" >"$scratch/dump"
-  same "first report" "$(sed -n '2,3p' "$scratch/dump")" "S1 C1 D0 stack activate
-S1 C1 D1 frame server.lua:0"
-  grep -q 'D7 frame server.lua:9$' "$scratch/dump" || fail "$(head -20 "$scratch/dump")"
-  grep -q 'stack resumed' "$scratch/dump" || fail "the coroutine has no report"
+  # Whichever of the two runs at that moment is reported first, the other one when it next runs.
+  sed -n 2p "$scratch/dump" | grep -q 'stack activate$' || fail "no report: $(head -5 "$scratch/dump")"
+  for frame in 'D1 frame server.lua:0' 'D7 frame server.lua:9' 'D1 frame server.lua:5'; do
+    grep -q "$frame$" "$scratch/dump" || fail "no '$frame' in: $(head -20 "$scratch/dump")"
+  done
   grep -q 'stop detach' "$scratch/dump" || fail "the end is missing: $(tail -3 "$scratch/dump")"
   calls=$("$analyze" --json "$bt_file" | jq '.functions[] | select(.name == "leaf") | .calls')
   yields=$(grep -c 'suspend yield' "$scratch/dump")

@@ -11,7 +11,7 @@
 #   start_recording VIA PID FILE OPTION... / stop_recording
 #   check_trace FILE            it has what shop.lua must have done
 #   switches PID                "semaphore ring" of the library in PID
-#   wait_for WHAT COMMAND...    until it succeeds, 20 s at most
+#   wait_for WHAT COMMAND...    until it succeeds, 60 s at most
 #
 # Invariants: everything podman keeps (images, containers, locks, its own
 # configuration) is below BUILD/containers; containers have no network but their
@@ -42,10 +42,10 @@ need_containers() {
 }
 
 wait_for() {
-  local what=$1 deadline=$((SECONDS + 20))
+  local what=$1 deadline=$((SECONDS + 60))
   shift
   until "$@"; do
-    [ $SECONDS -lt $deadline ] || fail "waited 20 s for $what"
+    [ $SECONDS -lt $deadline ] || fail "waited 60 s for $what"
     sleep 0.1
   done
 }

@@ -18,7 +18,7 @@ for library in libc6 libstdc++6 libdw1 libboost-program-options; do
 done
 
 mkdir "$scratch/share"
-cp "$here/packages_inside.sh" "$state"/packages/*usdt-default*.deb "$checkout/examples/json.lua" "$scratch/share/"
+cp "$here/packages_inside.sh" "$state"/packages/*usdt-default*.deb "$checkout"/examples/json*.lua "$scratch/share/"
 chmod -R a+rX "$scratch"
 started+=(packages)
 podman run --rm --name packages --pull never --network none -v "$scratch/share:/share:ro" \

@@ -38,8 +38,8 @@ done
 header=$own/src/luajit_rolling.h
 [ -e "$header" ] || header=$own/src/luajit.h
 sed -i '/^#define LUAJIT_COPYRIGHT/s/"Copyright/"MINE Copyright/' "$header"
-"$cmake" --build "$build" --target luajit-products -- -n >"$scratch/log"
-grep -q "LuaJIT own" "$scratch/log" || fail "a change of the user's tree would not be built: $(cat "$scratch/log")"
+grep -E '^build .*luajit/own\.stamp' "$build/build.ninja" >"$scratch/log" || fail "no rule for the user's tree"
+grep -q "src/$(basename "$header")" "$scratch/log" || fail "a change of the user's tree would not be built: $(cat "$scratch/log")"
 
 # Wrong trees: the reason is said, nothing is built.
 mkdir "$scratch/empty"
