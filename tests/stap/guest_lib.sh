@@ -30,6 +30,7 @@ start() {
     kill -0 $stap 2>/dev/null || break
     sleep 0.1
   done
+  ! grep -q '^READY' "/mnt/$name.err" || return 0  # A short program is over already.
   echo "$name: not ready:"
   cat "/mnt/$name.err"
   return 1
