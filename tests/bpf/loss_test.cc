@@ -16,7 +16,7 @@ TEST_F(BpfTest, LossIsCountedExactly) {
   const auto [all, none] = hits("all");
   EXPECT_GE(all, 120002u);
   EXPECT_EQ(0u, none);
-  record(program, "some", {"--ring-size", "128K"});
+  record(program, "some", {"--ring-size", "256K"});
   const auto [some, lost] = hits("some");
   EXPECT_EQ(all, some + lost);
   EXPECT_EQ(lost, trust("some", "lost"));
@@ -28,7 +28,7 @@ TEST_F(BpfTest, LossAtTheEndIsCounted) {
   const auto program = host(write_script(kManyCalls), {"-j", "off"});
   record(program, "all");
   auto p = start(program);
-  auto r = attach({p->pid()}, "some", {"--ring-size", "128K"});
+  auto r = attach({p->pid()}, "some", {"--ring-size", "256K"});
   r->send(SIGSTOP);
   p->go();
   EXPECT_EQ(0, p->wait());

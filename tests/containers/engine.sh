@@ -108,7 +108,7 @@ all_off() {
 need_way() {
   case $1 in
     bpftrace) command -v bpftrace >/dev/null || skip "bpftrace is not installed (scripts/deps --test)" ;;
-    *) "$build/bin/luatrace-record" --help | grep -q -- --via || skip "luatrace-record has no --via in this build" ;;
+    *) "$build/bin/luatrace-record" --help | grep >/dev/null -- --via || skip "luatrace-record has no --via in this build" ;;
   esac
 }
 

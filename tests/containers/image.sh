@@ -20,7 +20,7 @@ same "the files the traced image adds" "$changed" "/usr/lib/$(gcc -print-multiar
 # Stripped, and nginx takes it.
 podman run --rm --pull never --network none --entrypoint /bin/cat "$prefix/traced" "$changed" >"$scratch/library"
 ! readelf -SW "$scratch/library" | grep -E '\.(symtab|debug)' || fail "the library is not stripped"
-readelf -n "$scratch/library" | grep -q 'Provider: luajit' || fail "the library has no tracepoints"
+readelf -n "$scratch/library" | grep >/dev/null 'Provider: luajit' || fail "the library has no tracepoints"
 run_nginx image-nginx
 grep -q " $changed\$" "/proc/$(workers image-nginx | head -n 1)/maps" || fail "nginx does not use $changed"
 load image-nginx 1

@@ -19,7 +19,7 @@ for package in $(dpkg-query -W -f '${Package}\n' | grep -E 'luatrace|usdt'); do
   done
 done
 luajit -v
-luajit-usdt -v | grep -q 'LuaJIT 2.1' || fail "luajit-usdt -v"
+luajit-usdt -v | grep >/dev/null 'LuaJIT 2.1' || fail "luajit-usdt -v"
 luajit -bl -e 'return 1' >/dev/null || fail "Debian's luajit lost its modules"
 luajit-usdt -bl -e 'return 1' >/dev/null || fail "luajit-usdt does not find its modules jit.*"
 

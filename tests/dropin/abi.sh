@@ -39,8 +39,8 @@ case $flavour in
 esac
 if [ -n "$version" ]; then
   same versions "$(ask "$ours" | cut -f1)" "$version"
-  ask "$ours" | grep -qF "/usr/share/$libdir/?.lua;" || fail "package.path is not Debian's: $(ask "$ours")"
-  ask "$ours" | grep -qE "/usr/lib/[a-z0-9_]+-linux-gnu/lua/5.1/\?\.so" || fail "package.cpath is not Debian's: $(ask "$ours")"
+  ask "$ours" | grep -F >/dev/null "/usr/share/$libdir/?.lua;" || fail "package.path is not Debian's: $(ask "$ours")"
+  ask "$ours" | grep -E >/dev/null "/usr/lib/[a-z0-9_]+-linux-gnu/lua/5.1/\?\.so" || fail "package.cpath is not Debian's: $(ask "$ours")"
 fi
 
 # Linked with theirs, run with ours.

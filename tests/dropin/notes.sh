@@ -55,7 +55,7 @@ check() {
 # luajit_usdt_control, whose first member is the semaphore of the probes.
 control_note() {
   local file=$1 at bytes control symbol
-  readelf -lW "$scratch/stripped" | grep -qE '^ +[0-9]+ .*\.note\.luatrace' || fail "$file: the note is in no segment"
+  readelf -lW "$scratch/stripped" | grep -E >/dev/null '^ +[0-9]+ .*\.note\.luatrace' || fail "$file: the note is in no segment"
   at=0x$(readelf -SW "$scratch/stripped" | awk '$0 ~ / \.note\.luatrace / { sub(/^ *\[ *[0-9]+\]/, ""); print $3 }')
   objcopy -O binary --only-section=.note.luatrace "$scratch/stripped" "$scratch/note"
   same "names of the note in $file" "$(head -c 20 "$scratch/note" | tail -c 8)" luatrace

@@ -12,11 +12,11 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 plain_make -C "$scratch/tree" XCFLAGS=-DLUAJIT_USE_SDT
 same output "$("$scratch/tree/src/luajit" -e 'print(type(jit.version))')" string
 for file in luajit libluajit.so; do
-  readelf -n "$scratch/tree/src/$file" | grep -q 'Provider: luajit' || fail "src/$file has no tracepoints"
+  readelf -n "$scratch/tree/src/$file" | grep >/dev/null 'Provider: luajit' || fail "src/$file has no tracepoints"
 done
 
 # And without the switch there are none.
 "$root/luajit-usdt/scripts/unpack" "$1" "$scratch/off"
 "$root/luajit-usdt/scripts/apply" "$scratch/off" >/dev/null
 plain_make -C "$scratch/off" BUILDMODE=dynamic
-! readelf -n "$scratch/off/src/libluajit.so" | grep -q 'Provider: luajit' || fail "tracepoints without the switch"
+! readelf -n "$scratch/off/src/libluajit.so" | grep >/dev/null 'Provider: luajit' || fail "tracepoints without the switch"

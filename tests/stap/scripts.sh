@@ -54,7 +54,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 trap 'kill $pid $other 2>/dev/null; rm -rf "$scratch"' EXIT
 sleep 1
-"$stap" --show lua-top -x "$pid" -r "$release" | grep -q "lua-top.stp $build/bin/luajit \$" || fail "does not find the program"
+"$stap" --show lua-top -x "$pid" -r "$release" | grep >/dev/null "lua-top.stp $build/bin/luajit \$" || fail "does not find the program"
 if [ -n "$other" ]; then
   "$stap" --show lua-top -x "$other" -r "$release" >"$scratch/out"
   grep -q -- "--sysroot=.* .*lua-top.stp /bin/luajit \$" "$scratch/out" || fail "another root: $(cat "$scratch/out")"

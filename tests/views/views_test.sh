@@ -63,7 +63,7 @@ same "slow by wall" '[0,20000000,70000000,2]' "$(value '.slow[0]|[.at_ns,.runnin
 same "one is slow" '[1]' "$(value '[.slow[].call]|unique' --slow handle --over 30ms)"
 same "its tree" '[["handle",4000000],["cache",26000000],["check",10000000]]' "$(value '[.slow[]|[.name,.self_ns]]' --slow handle --over 30ms)"
 same "suspended in wait" 50000000 "$(value '.slow[]|select(.name=="wait")|.yielded_ns' --slow handle --over 50ms --wall)"
-"$analyze" --slow handle --over 30ms "$trace" | grep -q "0.010000 s (2023-11-14 22:13:20.010000 UTC)" || fail "time of a slow call"
+"$analyze" --slow handle --over 30ms "$trace" | grep >/dev/null "0.010000 s (2023-11-14 22:13:20.010000 UTC)" || fail "time of a slow call"
 
 # --coroutines: 2 was made by main, lived 70 ms, yielded 50 in wait.
 same "coroutine" '[0,70000000,20000000,50000000,"returned","wait  (plugins/auth/init.lua:50)","main chunk  (server.lua:0)"]' \
@@ -73,7 +73,7 @@ same "threads" '["10",100000000,0,9]' "$(value '.threads[0]|[.tid,.self_ns,.idle
 same "timeline" 100000000 "$(value '[.timeline[]|select(.kind=="thread").busy_ns]|add' --timeline)"
 same "timeline of a function" 36000000 "$(value '[.timeline[]|select(.lane=="cache" or .lane=="check").busy_ns]|add' --timeline)"
 "$analyze" --timeline --width 80 "$trace" | LC_ALL=C grep -aq "^cache .*|.*█.*|$" || fail "no lane in the timeline"
-"$analyze" --info "$trace" | grep -q "2023-11-14 22:13:20.000000 UTC" || fail "--info: no date"
+"$analyze" --info "$trace" | grep >/dev/null "2023-11-14 22:13:20.000000 UTC" || fail "--info: no date"
 
 # Filters.
 shows "1,36000000,26000000,$cache" --report $f -F cache
@@ -121,7 +121,7 @@ same "separate stacks" 40000000 "$(value '.tree[]|select(.name=="main chunk").to
 same "merged stacks" 60000000 "$(value '.tree[]|select(.name=="[coroutines]").total_ns' --tree --coroutines=merged)"
 same "linked stacks" 100000000 "$(value '.tree[]|select(.name=="main chunk").total_ns' --tree --coroutines=linked)"
 same "[yielded]" 50000000 "$(value '.tree[]|select(.name=="wait").yielded_ns' --tree --yielded)"
-"$analyze" --folded --yielded "$trace" | grep -qx ".*wait (plugins/auth/init.lua:50);\[yielded\] 50000000" || fail "--folded --yielded"
+"$analyze" --folded --yielded "$trace" | grep -x >/dev/null ".*wait (plugins/auth/init.lua:50);\[yielded\] 50000000" || fail "--folded --yielded"
 
 # --compensate: 0.5 ms for each event. gsub: 4 ms - 1 call; auth: 2 ms - own call - gsub's.
 same "corrected" '[3500000,3500000,""]' \
@@ -148,7 +148,7 @@ sed -e '/entry 7/d; /return 7/d; s/^48 1 return 5/38 1 return 5/' \
 same "diff" '[["cache",26000000,16000000,-10000000,""],["fresh",null,10000000,10000000,"added"],["handle",16000000,26000000,10000000,""],["poll",10000000,null,-10000000,"vanished"]]' \
   "$("$analyze" --json --diff "$trace" after.txt | jq -c '[.diff[]|[.name,.self_before_ns,.self_ns,.self_delta_ns,.status]]|[.[]|select(.[3]!=0)]|sort')"
 same "diff tree" '["added"]' "$("$analyze" --json --tree --diff one.prof after.txt | jq -c '[.diff_tree[]|select(.name=="fresh").status]')"
-"$analyze" --folded --diff "$trace" after.txt | grep -q "poll (server.lua:40) 10000000 0$" || fail "--folded --diff"
+"$analyze" --folded --diff "$trace" after.txt | grep >/dev/null "poll (server.lua:40) 10000000 0$" || fail "--folded --diff"
 same "normalised" 0 "$("$analyze" --json --normalize --diff one.prof sum1 | jq '[.diff[].self_delta_ns|fabs]|add')"
 
 # --fail-if
@@ -167,10 +167,10 @@ refuses "one of lua c builtin" "$analyze" --kind D "$trace"
 
 # Colour only where it is wanted.
 export TERM=xterm
-"$analyze" --color=always --report "$trace" | grep -q $'\033' || fail "--color=always"
-"$analyze" --report "$trace" | grep -q $'\033' && fail "colour in a pipe"
-script -qec "$analyze --report $trace 2>/dev/null" /dev/null </dev/null | grep -q $'\033' || fail "no colour on a terminal"
-NO_COLOR=1 script -qec "$analyze --report $trace 2>/dev/null" /dev/null </dev/null | grep -q $'\033' && fail "NO_COLOR"
+"$analyze" --color=always --report "$trace" | grep >/dev/null $'\033' || fail "--color=always"
+"$analyze" --report "$trace" | grep >/dev/null $'\033' && fail "colour in a pipe"
+script -qec "$analyze --report $trace 2>/dev/null" /dev/null </dev/null | grep >/dev/null $'\033' || fail "no colour on a terminal"
+NO_COLOR=1 script -qec "$analyze --report $trace 2>/dev/null" /dev/null </dev/null | grep >/dev/null $'\033' && fail "NO_COLOR"
 script -qec "stty cols 90; $analyze --report $trace 2>/dev/null" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' |
   grep -v '^trust' | awk 'length > 90 && /lua/ && !/\.\.\.$/ { bad = 1 } END { exit bad }' || fail "wider than the terminal"
 exit 0
