@@ -75,7 +75,7 @@ po::options_description describe(Options& o, Raw& raw) {
   add("children", po::bool_switch(&o.children),
       "with -p: also its descendants, and those born during the recording");
   add("via", po::value(&o.via)->value_name("WAY"),
-      "with -p: direct (through the process's memory), bpf, or auto");
+      "direct (through the process's memory), bpf, or auto: direct where that can");
   add("bpf-site", po::value(&o.bpf_site)->value_name("KIND"),
       "with --via bpf: which nop of a probe is replaced: narrow, wide, or auto");
   add("bpf-link", po::value(&o.bpf_link)->value_name("KIND"),
@@ -161,7 +161,6 @@ void check(Options& o, const Raw& raw) {
     throw UsageError("--via: '" + o.via + "' is none of auto, direct, bpf");
   check_word("--bpf-site", o.bpf_site, {"auto", "narrow", "wide"});
   check_word("--bpf-link", o.bpf_link, {"auto", "multi", "each"});
-  if (o.via != "auto" && !o.attach()) throw UsageError("--via needs -p");
   if (!raw.ring_size.empty())
     o.ring_size = size_option("--ring-size", raw.ring_size, kMinRing, kMaxRing);
   if (!raw.max_size.empty())
