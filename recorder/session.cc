@@ -243,7 +243,7 @@ void Session::reap_children() {
 
 // Nobody shall wonder why this program does not end.
 void Session::say_orphans(uint64_t now) {
-  if (!command_ended_ || all_ended() || now < orphans_said_ns_) return;
+  if (options_.attach() || !command_ended_ || all_ended() || now < orphans_said_ns_) return;
   orphans_said_ns_ = UINT64_MAX;
   if (!options_.quiet)
     say("the command has ended; what it left running is recorded until it ends, or you press ^C");
