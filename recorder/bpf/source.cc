@@ -76,6 +76,7 @@ void Source::end_sink(Sink& sink) {
   OutputTotals& t = sink.output->totals();
   t.streams += c.streams;
   t.lost += c.lost + c.late + c.odd + c.dropped;
+  t.lost_otherwise += c.late + c.odd + c.dropped;
   t.gaps += sink.gaps + c.late + c.odd + c.dropped;
   t.lost_ticks += sink.lost_ns;
 }
