@@ -24,13 +24,13 @@ $(cat "$scratch/csv")" || true
 # value FILTER ARGUMENT...: jq's FILTER on the JSON of the arguments.
 value() { "$analyze" --json "${@:2}" "$trace" | jq -c "$1"; }
 f="--fields=calls,total,self"
-auth="auth,@plugins/auth/init.lua,5,lua,0"
-wait="wait,@plugins/auth/init.lua,50,lua,0"
-handle="handle,@server.lua,10,lua,0"
-cache="cache,@plugins/cache/init.lua,7,lua,0"
-check="check,@plugins/auth/init.lua,30,lua,0"
+auth="auth,@plugins/auth/init.lua,5,lua,1"
+wait="wait,@plugins/auth/init.lua,50,lua,1"
+handle="handle,@server.lua,10,lua,1"
+cache="cache,@plugins/cache/init.lua,7,lua,1"
+check="check,@plugins/auth/init.lua,30,lua,1"
 gsub="string.gsub,,0,ff,0"
-poll="poll,@server.lua,40,lua,0"
+poll="poll,@server.lua,40,lua,1"
 main="main chunk,@server.lua,0,lua,0"
 
 # --report: 100 ms in all. handle: 10 + 40 + 10 ms.
