@@ -12,6 +12,7 @@
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/trace_reader.h"
+#include "analyzer/decode/whole.h"
 #include "analyzer/export/call_export.h"
 #include "analyzer/passes.h"
 #include "analyzer/symbols/symbolizer.h"
@@ -86,8 +87,7 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
     case TimePoint::kRelative:
       return first + ticks(point.ns);
     case TimePoint::kPercent:
-      return first + static_cast<uint64_t>(
-                         std::llround(static_cast<double>(last - first) * point.percent / 100));
+      return first + whole(static_cast<double>(last - first) * point.percent / 100 + 0.5);
     case TimePoint::kAbsolute: {
       if (clock_.start_real_ns == 0)
         throw UsageError("--time-range: the trace does not say at what time of day it was made");

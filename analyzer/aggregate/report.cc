@@ -6,6 +6,7 @@
 
 #include "analyzer/aggregate/report_views.h"
 #include "analyzer/aggregate/tree_times.h"
+#include "analyzer/decode/whole.h"
 
 namespace luatrace {
 namespace {
@@ -124,7 +125,7 @@ void Merger::tree() {
     report_.node_yielded_ns[place[i]] += clock_.ns(profile_.suspended_at(i));
     // A call has two events: half of each lies in its own time, half in its caller's.
     report_.node_cost_ps[place[i]] +=
-        static_cast<uint64_t>(cost_ps * static_cast<double>(charges(i, below)));
+        whole(cost_ps * static_cast<double>(charges(i, below)));
   }
 }
 
@@ -202,9 +203,7 @@ uint32_t Report::function(const ReportFunction& described) {
     f.line = described.line;
     functions.push_back(f);
   }
-  // Of several names the same one whatever the order of the files.
-  std::string& name = functions[it->second].name;
-  if (name.empty() || (!described.name.empty() && described.name < name)) name = described.name;
+  take_name(functions[it->second], described.name, described.hint);
   return it->second;
 }
 
