@@ -92,6 +92,7 @@ typedef struct LTState {
   uint32_t serial;	/* Number of the state in the process, from 1. */
   uint32_t born;	/* Value of the control word's ring when it was made. */
   uint32_t token;	/* Value of the control word's ring at the last opening. */
+  uint32_t byprobe;	/* The recorder has attached to the probes instead. */
   /* Ring. */
   struct lt_ring *ring;
   size_t mapsize;
@@ -266,6 +267,7 @@ LJ_LTPROBE void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason,
 				 void *g);
 LJ_LTPROBE void lj_ltprobe_open(void *g, void *L);
 LJ_LTPROBE void lj_ltprobe_close(void *g, void *L);
+LJ_LTPROBE void lj_ltprobe_forked(void);
 
 /* IR instructions of the guard at the head of a root trace. */
 #define LT_NGUARD(J)	(J2GG(J)->lt.nguard)

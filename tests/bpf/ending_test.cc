@@ -224,7 +224,7 @@ TEST_F(Ending, NothingToRecord) {
   sleeper.send(SIGKILL);
   EXPECT_EQ(125, run(attach_words({getpid()}, path("a"), {"--bpf-site", "small"})));
   EXPECT_NE(err().find("narrow"), std::string::npos) << err();
-  EXPECT_EQ(125, run(attach_words({getpid()}, path("a"), {"--include", "x"})));
+  EXPECT_EQ(125, run(attach_words({getpid()}, path("a"), {"--block"})));
   EXPECT_NE(err().find("--via direct"), std::string::npos) << err();
 }
 

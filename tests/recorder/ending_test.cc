@@ -44,6 +44,12 @@ TEST_F(EndingTest, TheRecorderKilledWhileTheProgramIsSlow) {
   ASSERT_LE(words.size(), all.size());
   EXPECT_TRUE(std::equal(words.begin(), words.end(), all.begin()));
   EXPECT_GT(words.size() + 600, written);  // about 200 ms of a word per ms, and some more
+  // Nothing of it stays: neither its socket nor the folder that was made for it.
+  wait_until([&] {
+    for (const auto& entry : std::filesystem::directory_iterator(dir_))
+      if (entry.path().filename().string().starts_with("luatrace-")) return false;
+    return true;
+  });
 }
 
 TEST_F(EndingTest, TheRecorderKilledWhileDataFlows) {
