@@ -8,9 +8,9 @@ build=$(readlink -f "$1")
 . "$(dirname "$0")/host_lib.sh"
 prepare
 
-library=$build/lib/libluajit-5.1.so.2
+library=$stripped/libluajit-5.1.so.2
 # Emulation is slow enough to set off stap's guard against slow handlers.
-module static lua-calls "$build/bin/luajit" -DSTP_NO_OVERLOAD
+module static lua-calls "$stripped/luajit" -DSTP_NO_OVERLOAD
 module shared lua-calls "$library" -DSTP_NO_OVERLOAD
 
 # The same library with another build id.
@@ -35,10 +35,13 @@ whole() {
 # From the first line of the file to its last.
 file_only() { sed -n "/ $1:0\$/,/^return .* $1:0\$/p"; }
 
-whole command
-reader events command | file_only exact.lua >"$scratch/events"
+# Every event of exact.lua, in order: of the program itself, and through the library.
 "$stap_tests/exact.py" >"$scratch/expected"
-diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua: $(head -n 20 "$scratch/diff")"
+for name in command linked; do
+  whole $name
+  reader events $name | file_only exact.lua >"$scratch/events"
+  diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua, $name: $(head -n 20 "$scratch/diff")"
+done
 
 # The analyzer sees the same, and the same as of the direct recorder.
 analyze() { "$build/bin/luatrace-analyze" "$@" 2>"$scratch/err" || fail "luatrace-analyze $*: $(cat "$scratch/err")"; }
@@ -47,6 +50,9 @@ analyze() { "$build/bin/luatrace-analyze" "$@" 2>"$scratch/err" || fail "luatrac
 analyze --dump=calls "$scratch/exact.bin" >"$scratch/expected"
 analyze --dump=calls --strict "$share/command.out" >"$scratch/events"
 diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua, analyzed: $(head -n 20 "$scratch/diff")"
+
+analyze "$share/linked.out" --flame="$scratch/flame.html" >/dev/null
+grep -q exact.lua "$scratch/flame.html" || fail "no flame graph"
 
 whole first
 same "pids" "$(cat "$share/first.pid")" "$(value pids first)"

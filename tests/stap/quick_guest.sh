@@ -4,6 +4,8 @@
 # From the beginning of the program, which ends it.
 start command static -c "$luajit $programs/exact.lua"
 finish command
+start linked shared -c "$linked $programs/exact.lua"
+finish linked
 
 # One of two processes, ended by its exit.
 gated second "$linked" "$programs/mixed.lua"
