@@ -24,6 +24,7 @@ start() {
     values=("${!#}" "${values[@]}")
     set -- "${@:1:$#-1}"
   done
+  : >"/mnt/$name.err"
   staprun -o "/mnt/$name.out" "$@" "$module.ko" "${values[@]}" 2>"/mnt/$name.err" &
   stap=$!
   ready "$name" 30
@@ -44,8 +45,9 @@ ready() {
 
 user() {
   echo "-- $(cat "$1.command") -x PID -o trace.bin"
-  export SYSTEMTAP_DIR=/mnt/stap
+  export SYSTEMTAP_DIR=/mnt/stap TMPDIR=/mnt
   [ -e $SYSTEMTAP_DIR ] || cp -r "$cache/stap" $SYSTEMTAP_DIR
+  : >"/mnt/$1.err"
   bash -c "exec $(cat "$1.command") -x $gated -o /mnt/$1.out" 2>"/mnt/$1.err" &
   stap=$!
   ready "$1" 120

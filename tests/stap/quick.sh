@@ -23,7 +23,7 @@ assert data.count(old) == 1
 open(sys.argv[2], 'wb').write(data.replace(old, bytes(b ^ 0x55 for b in old)))
 END
 
-in_guest quick_guest.sh
+in_guest quick_guest.sh --cpus 2
 
 # stap's status and what was counted in the kernel agree with what arrived.
 whole() {
@@ -70,6 +70,18 @@ analyze --json "$share/first.out" | jq -r "$by_function" | calls >"$scratch/anal
 diff -u "$scratch/direct" "$scratch/analyzed" >"$scratch/diff" || fail "analyzed, not as the direct recorder: $(cat "$scratch/diff")"
 diff -u "$scratch/direct" "$scratch/stap" >"$scratch/diff" || fail "not as the direct recorder: $(cat "$scratch/diff")"
 [ "$(wc -l <"$scratch/stap")" -ge 20 ] || fail "too few functions: $(cat "$scratch/stap")"
+
+# Several processors: the file is not in order, everything in it comes out right.
+whole both
+same "both: processors" 2 "$(value cpus both)"
+[ "$(value unordered both)" -gt 0 ] || fail "both: the records are in order by chance"
+[ "$(value moved both)" -gt 0 ] || fail "both: no thread ran on two processors"
+awk '{ print 2 * $1 "\t" $2 }' "$scratch/direct" >"$scratch/twice"
+reader counts both | calls | diff -u "$scratch/twice" - >"$scratch/diff" || fail "both: $(cat "$scratch/diff")"
+analyze --json "$share/both.out" >"$scratch/json"
+jq -r "$by_function" "$scratch/json" | calls | diff -u "$scratch/twice" - >"$scratch/diff" ||
+  fail "both, analyzed: $(cat "$scratch/diff")"
+same "both: anomalies" 0 "$(jq .trust.anomalies "$scratch/json")"
 
 whole opened
 same "many.lua" "1 1 500" "$(reader counts opened | sed -n 's/\(.*\)\tmany.lua:.*/\1/p' | sort -n | tr '\n' ' ' | sed 's/ $//')"
