@@ -223,6 +223,16 @@ ExportOptions read_exports(const Given& given) {
   return e;
 }
 
+PageOptions read_page(const Given& given) {
+  PageOptions p;
+  p.always_chart = given.has("page");
+  if (given.has("page") && given.has("flame"))
+    throw UsageError("--page and --flame write the same page: give one of them");
+  if (auto n = given.last("chart-limit")) p.chart_limit = Given::number<size_t>("chart-limit", *n);
+  if (auto n = given.last("graph-limit")) p.graph_limit = Given::number<size_t>("graph-limit", *n);
+  return p;
+}
+
 Options read(const Given& given) {
   check(given);
   Options o;
@@ -232,7 +242,8 @@ Options read(const Given& given) {
   o.folded = given.optional("folded", "-");
   o.json = given.optional("json", "-");
   o.csv = given.optional("csv", "-");
-  o.flame = given.optional("flame", "");
+  o.page = read_page(given);
+  o.flame = given.optional(o.page.always_chart ? "page" : "flame", "");
   o.save_profile = given.last("save-profile");
   o.diff = given.list("diff");
   o.fail_if = given.list("fail-if");
