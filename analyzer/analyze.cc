@@ -241,7 +241,8 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
   }
 }
 
-// Above so many bytes of traces --flame makes do with sums, unless single calls are followed anyway.
+// Above so many bytes of traces --flame makes do with sums, unless single calls are followed
+// anyway.
 constexpr uint64_t kMostChartBytes = 64 << 20;
 
 uint64_t size_of(const std::vector<std::string>& files) {

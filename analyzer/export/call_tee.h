@@ -12,9 +12,7 @@ class CallTee : public CallObserver {
  public:
   void add(CallObserver* observer) { all_.push_back(observer); }
   // Null if there is none, itself if there are several.
-  CallObserver* observer() {
-    return all_.empty() ? nullptr : all_.size() == 1 ? all_[0] : this;
-  }
+  CallObserver* observer() { return all_.empty() ? nullptr : all_.size() == 1 ? all_[0] : this; }
 
   void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
               uint64_t now) override {

@@ -22,7 +22,7 @@ struct Track {
   uint32_t tid = 0;
   uint32_t stream = 0, coroutine = 0;  // In its file.
   std::string process;                 // Command line.
-  std::string name;     // "coroutine 7".
+  std::string name;                    // "coroutine 7".
 };
 
 struct Slice {

@@ -8,6 +8,9 @@ namespace {
 
 // Coroutines that the page shows, those that live longest.
 constexpr size_t kMostTracks = 5000;
+// Short calls are one block if what is between two of them is no longer than so many times what is
+// too short to be drawn.
+constexpr uint64_t kWidestGap = 16;
 
 uint64_t end_of(const FlameSlice& slice) {
   return slice.begin_ns + slice.length_ns;
@@ -55,7 +58,7 @@ void SliceFolder::end_block(uint32_t depth, uint64_t shortest) {
 
 void SliceFolder::add_block(const FlameSlice& block, uint64_t shortest) {
   const size_t at = level(block.depth).block;
-  if (at != kNone && block.begin_ns <= end_of(slices_[at]) + shortest) {
+  if (at != kNone && block.begin_ns <= end_of(slices_[at]) + kWidestGap * shortest) {
     FlameSlice& to = slices_[at];
     to.length_ns = end_of(block) - to.begin_ns;
     to.calls += block.calls;
@@ -95,6 +98,8 @@ void SliceFolder::fold(uint64_t shortest) {
   levels_.clear();
   for (const FlameSlice& slice : slices)
     if (slice.length_ns) add(slice, shortest);
+  for (uint32_t depth = 0; depth < levels_.size(); depth++) end_block(depth, shortest);
+  std::erase_if(slices_, [](const FlameSlice& slice) { return slice.length_ns == 0; });
   // What calls that are still open hide stays theirs.
   for (uint32_t depth = 0; depth < levels.size(); depth++) {
     level(depth).calls += levels[depth].calls;
@@ -247,7 +252,8 @@ void ChartWriter::align_files(const std::vector<Lane*>& lanes, FlameChart& chart
 
 void ChartWriter::name_threads(const std::vector<Lane*>& lanes) const {
   bool many = false;
-  for (const Lane* l : lanes) many |= l->what.pid != lanes[0]->what.pid || l->file != lanes[0]->file;
+  for (const Lane* l : lanes)
+    many |= l->what.pid != lanes[0]->what.pid || l->file != lanes[0]->file;
   for (Lane* l : lanes) {
     std::string& name = l->track.thread;
     name = "thread " + std::to_string(l->what.tid);
@@ -257,6 +263,9 @@ void ChartWriter::name_threads(const std::vector<Lane*>& lanes) const {
 
 FlameChart ChartWriter::take() {
   FlameChart chart;
+  for (auto& [number, lane] : lanes_) lane.folder.fold(shortest_);  // Ends what might have gone on.
+  kept_ = 0;
+  for (const auto& [number, lane] : lanes_) kept_ += lane.folder.size();
   if (limit_ && kept_ > limit_) prune();
   std::vector<Lane*> lanes = lanes_to_show();
   name_threads(lanes);
@@ -272,8 +281,6 @@ FlameChart ChartWriter::take() {
     FlameTrack track = std::move(l->track);
     track.resumer = place(l->resumer);
     for (FlameSlice slice : l->folder.slices()) {
-      if (slice.length_ns == 0 || (slice.kind == FlameSlice::kShort && slice.length_ns < shortest_))
-        continue;
       if (slice.kind == FlameSlice::kResumed) slice.what = place(slice.what);
       chart.hidden_calls -= slice.kind == FlameSlice::kCall;
       chart.hidden_ns -= slice.kind == FlameSlice::kCall ? slice.self_ns : 0;

@@ -3,9 +3,10 @@
 // them that says what it leaves out.
 //
 // What is too short to be seen is not kept one by one: calls shorter than `shortest` become part of
-// a block for the short calls that stand near each other in their caller; a block that is itself too
-// short is only counted. `shortest` begins with 1 ns and grows whenever more than twice the limit of
-// slices are kept. A call is never shorter than those in it, so what is kept is a tree at any time.
+// a block for the short calls that stand near each other in their caller; a block that is itself
+// too short is only counted. `shortest` begins with 1 ns and grows whenever more than twice the
+// limit of slices are kept. A call is never shorter than those in it, so what is kept is a tree at
+// any time.
 //
 // Invariants: memory grows with the limit, the depth of the stacks, and the coroutines that live at
 // one time. Sums of tracks and of calls are exact, whatever is kept; each call is kept or hidden.
@@ -89,7 +90,7 @@ class ChartWriter : public CallWriter {
   uint64_t calls_ = 0, self_ns_ = 0, dropped_ = 0;
   size_t kept_ = 0;  // Slices in all folders, about.
   uint32_t file_ = 0;
-  std::map<uint64_t, Lane> lanes_;                         // By number of the track.
+  std::map<uint64_t, Lane> lanes_;                       // By number of the track.
   std::unordered_map<uint64_t, uint64_t> by_coroutine_;  // stream << 32 | coroutine: number.
 };
 

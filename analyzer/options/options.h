@@ -18,9 +18,9 @@ enum ExitStatus { kGood = 0, kUsage = 1, kUnreadable = 2, kDamaged = 3, kConditi
 
 // What goes into the page of --flame and --page.
 struct PageOptions {
-  bool always_chart = false;     // --page
-  size_t chart_limit = 100000;   // Calls in the chart; 0: all.
-  size_t graph_limit = 300000;   // Nodes of the call tree; 0: all.
+  bool always_chart = false;    // --page
+  size_t chart_limit = 100000;  // Calls in the chart; 0: all.
+  size_t graph_limit = 300000;  // Nodes of the call tree; 0: all.
 };
 
 struct Options {

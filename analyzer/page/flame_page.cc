@@ -59,7 +59,7 @@ void write_column(std::ostream& out, const char* key, const Items& items, Get ge
 }
 
 void write_before(std::ostream& out, const PackedTree& tree) {
-  auto column = [&](const char* key, uint64_t FunctionTotals::* member) {
+  auto column = [&](const char* key, uint64_t FunctionTotals::*member) {
     write_column(out, key, tree.functions, [&](const FunctionTotals& t) { return t.*member; });
   };
   column("beforeCalls", &FunctionTotals::before_calls);
@@ -67,7 +67,8 @@ void write_before(std::ostream& out, const PackedTree& tree) {
   column("beforeSelf", &FunctionTotals::before_self_ns);
 }
 
-// How long single calls took: [complete, min, average, max, wall, and if known p50, p90, p99], or 0.
+// How long single calls took: [complete, min, average, max, wall, and if known p50, p90, p99], or
+// 0.
 void write_times(std::ostream& out, const FlameTimes& t) {
   if (t.complete == 0 && t.wall_ns == 0) {
     out << '0';
@@ -87,7 +88,7 @@ void write_functions(std::ostream& out, const FlameInput& input, const PackedTre
     kind.push_back(kinds.place(f.kind));
   }
   auto number = [](auto value) { return value; };
-  auto totals = [&](const char* key, uint64_t FunctionTotals::* member) {
+  auto totals = [&](const char* key, uint64_t FunctionTotals::*member) {
     write_column(out, key, tree.functions, [&](const FunctionTotals& t) { return t.*member; });
   };
   out << "{\"name\":";

@@ -75,11 +75,11 @@ struct FlameTrack {
 
 struct FlameChart {
   std::vector<FlameTrack> tracks;
-  uint64_t shortest_ns = 0;                // calls shorter than this are not drawn one by one
-  uint64_t calls = 0, self_ns = 0;         // of all calls, ...
+  uint64_t shortest_ns = 0;                  // calls shorter than this are not drawn one by one
+  uint64_t calls = 0, self_ns = 0;           // of all calls, ...
   uint64_t hidden_calls = 0, hidden_ns = 0;  // ... and of those not drawn one by one
-  uint64_t hidden_tracks = 0;              // coroutines left out: all their calls are hidden ones
-  std::string note;                        // what else must be said
+  uint64_t hidden_tracks = 0;                // coroutines left out: all their calls are hidden ones
+  std::string note;                          // what else must be said
 };
 
 struct FlameInput {

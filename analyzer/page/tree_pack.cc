@@ -29,7 +29,7 @@ void check(const FlameInput& input) {
 }
 
 // Inclusive time of each node, from the self times alone.
-std::vector<uint64_t> sum_up(const std::vector<FlameNode>& nodes, uint64_t FlameNode::* self) {
+std::vector<uint64_t> sum_up(const std::vector<FlameNode>& nodes, uint64_t FlameNode::*self) {
   std::vector<uint64_t> inclusive(nodes.size());
   for (size_t i = nodes.size(); i-- > 0;) {
     inclusive[i] += nodes[i].*self;

@@ -31,6 +31,12 @@ export class ChartView extends TimeView {
     this.setRows({ ...slices, total: slices.length }, slices.begin, rowOf, rows);
   }
 
+  // Of a wait: for whom.
+  labelFor(node) {
+    const other = this.chart.slices.other[node];
+    return other < 0 ? null : { name: `→ ${trackTitle(this.chart.tracks[other], this.functions)}`, where: "" };
+  }
+
   toggle(track) {
     if (!this.closed.delete(track)) this.closed.add(track);
     if (this.selected >= 0 && this.chart.slices.track[this.selected] === track) this.selected = -1;

@@ -11,14 +11,14 @@ const kinds = {
   pseudo: { label: "other", hue: 30, spread: 0, rich: 6 },
   root: { label: "root", hue: 30, spread: 0, rich: 8 },
   // Of the views over time:
-  short: { label: "short calls", hue: 30, spread: 20, rich: 40 },
+  short: { label: "short calls", hue: 38, spread: 0, rich: 60 },
   waits: { label: "waits for a coroutine", hue: 138, spread: 0, rich: 22 },
   yielded: { label: "suspended", hue: 225, spread: 0, rich: 14 },
   filtered: { label: "filtered", hue: 30, spread: 0, rich: 4 },
   laneRuns: { label: "runs", hue: 28, spread: 0, rich: 86 },
   laneWaits: { label: "waits for one it resumed", hue: 138, spread: 0, rich: 34 },
   laneSuspended: { label: "suspended", hue: 225, spread: 0, rich: 18 },
-  laneMixed: { label: "runs and is suspended in turn", hue: 28, spread: 0, rich: 42 },
+  laneMixed: { label: "runs and is suspended in turn", hue: 28, spread: 0, rich: 60 },
 };
 
 export function kindOf(func) {
@@ -63,12 +63,12 @@ const changes = {
 };
 
 // now, before: times; whole: the time of everything. The share of itself that has changed counts,
-// and so does the share of everything: five per cent of nearly all is much.
+// and so does the share of everything: a tenth of nearly all is much.
 export function changeColour(now, before, whole, dark) {
   const { same, more, less } = changes[dark ? "dark" : "light"];
   const delta = now - before;
   const own = Math.abs(delta) / Math.max(now, before, 1);
-  const part = Math.min(1, Math.max(own, (5 * Math.abs(delta)) / Math.max(whole, 1)));
+  const part = Math.min(1, Math.max(own, (3 * Math.abs(delta)) / Math.max(whole, 1)));
   const to = delta > 0 ? more : less;
   const strength = own < 0.005 ? 0 : Math.sqrt(part);
   return `rgb(${same.map((from, i) => Math.round(from + (to[i] - from) * strength)).join(" ")})`;

@@ -56,7 +56,7 @@ export function functionRows(func, total, before) {
     rows.push([label, `${formatTime(time)} (${formatShare(time, total)})`]);
   }
   const { times } = func;
-  if (times?.wall > func.inclusive) rows.push(["with suspended time", formatTime(times.wall)]);
+  if (times?.wall > func.inclusive * 1.001) rows.push(["with suspended time", formatTime(times.wall)]);
   if (!times?.complete) return rows;
   rows.push(["average call", formatTime(times.average)]);
   rows.push(["shortest, longest", `${formatTime(times.min)}, ${formatTime(times.max)}`]);

@@ -117,7 +117,7 @@ export class Graph {
     this.room.style.height = `${this.content}px`;
     const width = this.box.clientWidth;
     if (width !== this.painter.width || this.height !== this.painter.height) this.painter.resize(width, this.height);
-    if (this.flip && fromBottom >= 0) this.box.scrollTop = this.content - fromBottom - this.height;
+    if (this.flip && fromBottom > -2) this.box.scrollTop = this.content - Math.max(0, fromBottom) - this.height;
     this.paint();
   }
 
@@ -209,6 +209,7 @@ export class Graph {
       selected: view.selected,
       hovered: this.hovered,
       hasMore: (node) => view.hasMore(node),
+      labelFor: view.labelFor && ((node) => view.labelFor(node)),
       ...this.decoration(),
     });
     if (view.isTime) this.ruler.paint(view, painter, look.ink);

@@ -73,6 +73,8 @@ export function showLegend(functions, view, diff, dark) {
     return;
   }
   const kinds = new Map();
+  const others = view.isTime ? ["short", "waits", "yielded"] : [];
   for (const f of functions) if (f.calls > 0) kinds.set(kindOf(f), kindLabel(f));
+  for (const kind of others) kinds.set(kind, kindLabel({ kind }));
   box.replaceChildren(...[...kinds].map(([kind, label]) => entry(label, kindColour(kind, dark))));
 }

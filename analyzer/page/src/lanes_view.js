@@ -56,6 +56,12 @@ export class LanesView extends TimeView {
     return trackTitle(this.lanes[row], this.functions);
   }
 
+  // What a coroutine waits for; the other states have their colours.
+  labelFor(node) {
+    const other = this.stretches.other[node];
+    return { name: other < 0 ? "" : `→ ${trackTitle(this.chart.tracks[other], this.functions)}`, where: "" };
+  }
+
   parent() {
     return -1;
   }

@@ -126,6 +126,7 @@ class Page {
     const range = this.view.isTime ? this.view.range : null;
     this.mode = name;
     this.graph = this.upper;
+    this.upper.box.style.flexGrow = "";
     at("callees").hidden = at("focus").hidden = name !== "sandwich";
     at("ruler").hidden = !["chart", "lanes"].includes(name);
     this[`show_${name}`]();
@@ -179,6 +180,8 @@ class Page {
     this.lower.setView(this.calleesView);
     this.upper.flip = true;
     this.graph = this.lower;
+    // The half with more rows gets more room.
+    for (const graph of [this.upper, this.lower]) graph.box.style.flexGrow = Math.min(25, graph.view.rowsShown() + 2);
     this.showFocus();
   }
 

@@ -33,7 +33,8 @@ export class Painter {
   // scene: { layout, functions, colourOf(node), ink: theme colours, x, span: the part shown in ns,
   // zoomDepth, flip: root at the bottom, scroll, content: height of all rows in pixels, gutter: room
   // for names on the left, marks: flags per function or null, chosen: function or -1, selected,
-  // hovered: node or -1, hasMore, decorate(painter): draws what else there is }
+  // hovered: node or -1, hasMore, labelFor(node): { name,
+  // where } if it is not the function's, decorate(painter, from, to): draws what else there is }
   paint(scene) {
     this.scene = scene;
     const c = this.context;
@@ -165,7 +166,7 @@ export class Painter {
   paintLabel(node, func, x, y, room) {
     const { functions, marks, ink, hasMore } = this.scene;
     const c = this.context;
-    const { name, where } = functions[func];
+    const { name, where } = this.scene.labelFor?.(node) ?? functions[func];
     const marked = marks && marks[func];
     c.fillStyle = marked ? ink.markText : ink.text;
     const text = this.fit(node > 0 && hasMore(node) ? `${name} …` : name, room);

@@ -116,24 +116,30 @@ export function paintArrows(view, painter) {
   const own = node >= 0 ? view.trackOf(node) : -1;
   const few = view.resumptionsShown(mostArrows);
   const list = few ?? (own < 0 ? [] : view.resumptionsShown(Infinity).filter(({ from, to }) => from === own || to === own).slice(0, mostArrows * 4));
-  const c = painter.context;
+  const last = new Map();  // where the last arrow between the two is: those too near are left out
   for (const { time, from, to } of list) {
     const px = Math.round(painter.xOf(time)) + 0.5;
-    if (px < painter.scene.gutter) continue;
-    const [a, b] = [from, to].map((track) => painter.yOf(view.rowOfTrack[track]) + rowHeight / 2);
-    c.strokeStyle = c.fillStyle = from === own || to === own ? ink.select : ink.arrow;
-    c.lineWidth = 1;
-    c.beginPath();
-    c.moveTo(px, a);
-    c.lineTo(px, b);
-    c.stroke();
-    const side = b > a ? -4 : 4;
-    c.beginPath();
-    c.moveTo(px, b);
-    c.lineTo(px - 3, b + side);
-    c.lineTo(px + 3, b + side);
-    c.fill();
+    const pair = `${from} ${to}`;
+    if (px < painter.scene.gutter || px < (last.get(pair) ?? -Infinity) + 7) continue;
+    last.set(pair, px);
+    const rows = [from, to].map((track) => painter.yOf(view.rowOfTrack[track]) + rowHeight / 2);
+    paintArrow(painter.context, px, ...rows, from === own || to === own ? ink.select : ink.arrow);
   }
+}
+
+function paintArrow(c, px, a, b, colour) {
+  c.strokeStyle = c.fillStyle = colour;
+  c.lineWidth = 1;
+  c.beginPath();
+  c.moveTo(px, a);
+  c.lineTo(px, b);
+  c.stroke();
+  const side = b > a ? -5 : 5;
+  c.beginPath();
+  c.moveTo(px, b);
+  c.lineTo(px - 3, b + side);
+  c.lineTo(px + 3, b + side);
+  c.fill();
 }
 
 export function rangeText({ range, end }) {
