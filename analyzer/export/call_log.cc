@@ -18,6 +18,8 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   Track& track = lane.track;
   track.number = ++tracks_count_;
   track.tid = tid;
+  track.stream = stream;
+  track.coroutine = coroutine;
   track.name = "coroutine " + std::to_string(coroutine);
   if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
   if (auto p = facts_.processes.find(facts_.process_of(stream)); p != facts_.processes.end()) {
@@ -170,6 +172,7 @@ void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
     put(*l, {Entry::kEnd, false, false, {}, clip(now), 0, 0});
   }
   flush(*l);
+  writer_.leave(l->track);
   lanes_.erase(key(stream, co.id));
 }
 
