@@ -225,13 +225,16 @@ static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
     close(*fd);
     return NULL;
   }
-  if (mmap(p, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED|MAP_POPULATE,
+  if (mmap(p, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED,
 	   *fd, 0) == MAP_FAILED) {
     munmap(p, size);
     close(*fd);
     return NULL;
   }
   lt->mapsize = size;
+  lt->warm = nblocks < WARMBLOCKS ? nblocks : WARMBLOCKS;
+  lj_ltring_warm(p, (1+lt->warm)*LT_RING_BLOCK_SIZE);
+  lj_ltring_warm(p+LT_RING_BLOCK_SIZE+data, LT_RING_BLOCK_SIZE);
   return (struct lt_ring *)p;
 }
 

@@ -96,6 +96,7 @@ typedef struct LTState {
   /* Ring. */
   struct lt_ring *ring;
   size_t mapsize;
+  uint32_t warm;	/* Blocks that have pages behind them. */
   int fd;		/* memfd, -1 if closed. */
   uint64_t *block;	/* Start of the current block. */
   uint64_t *scratch;	/* Private block: here go events that find no room. */
@@ -186,6 +187,7 @@ extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 LJ_FUNC int lj_ltring_open(lua_State *L);
 LJ_FUNC void lj_ltring_close(global_State *g, int reason);
 LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
+LJ_FUNC void lj_ltring_warm(char *p, size_t size);
 LJ_FUNC void lj_ltring_enter(LTState *lt);
 LJ_FUNC void lj_ltring_scratch(LTState *lt);
 LJ_FUNC void lj_ltring_count(LTState *lt);

@@ -90,6 +90,7 @@ Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& pro
   Failure failure;
   for (const Mechanism m : ways) {
     auto p = std::make_unique<Program>();
+    if (settings_.filter.c_functions == "none") p->leave_out_c();
     failure = p->load(layout, m, settings_.ring_bytes, settings_.rings);
     if (failure) continue;
     const SelfTest test = run_self_test(*p);
