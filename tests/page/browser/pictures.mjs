@@ -4,26 +4,15 @@ import { join } from "node:path";
 import { settle, startBrowser } from "./page.mjs";
 
 const [pages, images] = process.argv.slice(2);
-const slowest = () => {
-  const { slices, tracks } = luatracePage.chart;
-  const lives = tracks.map((track) => track.running);
-  lives[0] = 0;  // that of the scheduler
-  return { track: lives.indexOf(Math.max(...lives)), slices: slices.size };
-};
-
 // [name, page, theme, what is done before]
 const pictures = [
   ["graph", "json", "light", async (page) => {
     await page.mouse.move(330, 232);
   }],
-  ["chart", "now", "dark", async (page) => {
+  ["chart", "json", "dark", async (page) => {
     await page.keyboard.press("3");
-    await page.keyboard.press("o");
-    const { track } = await page.evaluate(slowest);
-    await page.evaluate((id) => {
-      const { chart } = luatracePage;
-      luatracePage.showRange(chart.tracks[id].begin - chart.end / 4000, chart.end / 2000, true);
-    }, track);
+    await page.keyboard.press("t");
+    await page.evaluate(() => luatracePage.showRange(luatracePage.chart.end * 0.1, luatracePage.chart.end / 9, true));
   }],
   ["coroutines", "few", "light", async (page) => {
     await page.keyboard.press("4");
