@@ -18,7 +18,7 @@ struct FlameSource {
   size_t most_nodes = 300000;         // Of the call tree; 0: all.
 };
 
-void write_flame(std::ostream& out, const Report& report, const FlameSource& source);
+void write_flame(std::ostream& out, const Report& report, const FlameSource& source = {});
 // The same with what was before: `diff` is that of the two reports.
 void write_flame_diff(std::ostream& out, const Diff& diff, const Report& after,
                       const Report& before, const FlameSource& source);

@@ -6,21 +6,20 @@ import { TimeView } from "./time_view.js";
 
 export class ChartView extends TimeView {
   constructor(functions, chart) {
-    super(functions, chart.end);
+    super(functions, chart);
     this.name = "chart";
-    this.chart = chart;
     this.closed = new Set();  // tracks of which only the name is shown
     this.arrange();
   }
 
   arrange() {
-    const { tracks, slices } = this.chart;
+    const { slices } = this.chart;
     this.headings = [];  // by row: { track } or { thread }, undefined for rows of calls
-    this.rowOfTrack = new Int32Array(tracks.length);
+    this.rowOfTrack = new Int32Array(this.chart.tracks.length).fill(-1);
     const rowOf = new Int32Array(slices.size).fill(-1);
     let rows = 0;
     let thread = null;
-    for (const track of tracks) {
+    for (const track of this.tracksShown()) {
       if (track.thread !== thread) this.headings[rows++] = { thread: (thread = track.thread) };
       this.rowOfTrack[track.id] = rows;
       this.headings[rows++] = { track };
@@ -39,8 +38,7 @@ export class ChartView extends TimeView {
 
   toggle(track) {
     if (!this.closed.delete(track)) this.closed.add(track);
-    if (this.selected >= 0 && this.chart.slices.track[this.selected] === track) this.selected = -1;
-    this.arrange();
+    this.rearrange();
   }
 
   // What stands in a row that has no calls.

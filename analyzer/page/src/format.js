@@ -39,14 +39,16 @@ export function formatDelta(ns) {
   return (ns > 0 ? "+" : "−") + formatTime(Math.abs(ns));
 }
 
-// The change from one value to another in percent of the first.
+// The change from one value to another in percent of the first; more than ten times it: how many
+// times.
 export function formatChange(now, before) {
   if (now === before) return "±0 %";
   if (before === 0) return "new";
   if (now === 0) return "gone";
   const percent = ((now - before) / before) * 100;
   const size = Math.abs(percent);
-  const text = size >= 1000 ? groupDigits(size.toFixed(0)) : size >= 0.01 ? size.toFixed(size < 10 ? 2 : 1) : "<0.01";
+  if (size >= 1000) return `×${groupDigits((now / before).toFixed(now / before < 100 ? 1 : 0))}`;
+  const text = size >= 0.01 ? size.toFixed(size < 10 ? 2 : 1) : "<0.01";
   return `${percent > 0 ? "+" : "−"}${text} %`;
 }
 

@@ -195,7 +195,8 @@ export class Graph {
     const { view, look, painter } = this;
     if (this.box.hidden) return;
     painter.paint({
-      ink: look.ink, marks: look.marks, chosen: look.chosen,
+      ink: look.ink, marks: look.marks,
+      chosen: view.focus >= 0 ? -1 : look.chosen,
       colourOf: this.colourOf,
       ...this.range,
       layout: view.layout,

@@ -16,6 +16,7 @@ const help = [
   ["s", "sandwich: callers and callees of the selected function"],
   ["b", "top-down or bottom-up: functions by self time, then their callers"],
   ["i", "root on top or at the bottom"],
+  ["o", "over time: only coroutines at work in the shown range, or all"],
   ["w", "in a comparison: widths of now or of before"],
   ["t", "hide or show the table; drag its upper edge to resize it"],
   ["Tab", "to the next control; the graph and each row of the table are among them"],
@@ -105,6 +106,7 @@ const actions = {
   i: (page) => page.setFlip(!page.graph.flip),
   b: (page) => page.setView(page.mode === "callers" ? "calls" : "callers"),
   s: (page) => page.openSelected(),
+  o: (page) => page.setAtWork(!page.atWork),
   w: (page) => page.setBefore(!page.look.before),
   t: toggleTable,
 };

@@ -16,6 +16,7 @@ import { listenToKeys, showHelp } from "./keys.js";
 import { LanesView } from "./lanes_view.js";
 import { rangeText } from "./ruler.js";
 import { makeMatcher, matchedTime, matchFunctions } from "./search.js";
+import { addStretches } from "./stretches.js";
 import { FunctionTable } from "./table.js";
 import { inks, startTheme } from "./theme.js";
 import { SandwichView, View } from "./view.js";
@@ -29,6 +30,7 @@ class Page {
     this.treeView = new View(this.functions, this.calls);
     this.look = { marks: null, chosen: -1, before: false };
     this.found = null;  // the functions that match the search
+    this.atWork = false;
     this.problem = "";  // why the search cannot be understood
     this.setTheme(startTheme((theme) => this.setTheme(theme)));
     this.upper = this.makeGraph("graph");
@@ -48,6 +50,7 @@ class Page {
     this.functions = this.profile.functions;
     this.calls = readTree(at("nodes").textContent, this.profile.nodes, this.profile.diff);
     this.chart = readChart(this.profile.chart, at("slices").textContent, this.functions);
+    if (this.chart) addStretches(this.chart, this.functions);
   }
 
   makeGraph(id) {
@@ -109,6 +112,7 @@ class Page {
     }
     at("order").addEventListener("change", (event) => this.setOrder(event.target.value));
     at("laneOrder").addEventListener("change", (event) => this.setLaneOrder(event.target.value));
+    at("atWork").addEventListener("click", () => this.setAtWork(!this.atWork));
     at("search").addEventListener("input", () => this.search());
     at("regex").addEventListener("click", () => this.setRegex(at("regex").getAttribute("aria-pressed") !== "true"));
     at("help").addEventListener("click", showHelp);
@@ -130,13 +134,19 @@ class Page {
     at("callees").hidden = at("focus").hidden = name !== "sandwich";
     at("ruler").hidden = !["chart", "lanes"].includes(name);
     this[`show_${name}`]();
-    if (range && this.view.isTime) this.view.showRange(range.x, range.span);
+    if (this.view.isTime) this.showTime(range);
     for (const graph of this.graphs) {
       graph.update(false);
       graph.setFlip(graph.flip);
     }
     this.showTools();
     this.showState();
+  }
+
+  // The two views over time share the range and what is left out.
+  showTime(range) {
+    if (range) this.view.showRange(range.x, range.span);
+    if (this.view.onlyAtWork !== this.atWork) this.view.setOnlyAtWork(this.atWork);
   }
 
   show_calls() {
@@ -161,10 +171,7 @@ class Page {
   }
 
   show_lanes() {
-    if (!this.lanesView) {
-      this.lanesView = new LanesView(this.functions, this.chart);
-      this.look.colour = makePalette(this.functions, this.look.dark);
-    }
+    this.lanesView ??= new LanesView(this.functions, this.chart);
     this.upper.setView(this.lanesView);
     this.upper.flip = false;
   }
@@ -238,6 +245,15 @@ class Page {
     at("order").value = order;
     for (const view of [this.treeView, this.callersView, this.calleesView]) view?.setOrder(order);
     for (const graph of this.graphs) graph.update(false);
+  }
+
+  // Over time: leave out coroutines that are suspended in all of the range.
+  setAtWork(on) {
+    if (!this.view.isTime) return;
+    this.atWork = on;
+    this.view.setOnlyAtWork(on);
+    this.graph.update(false);
+    this.showState();
   }
 
   setLaneOrder(order) {
@@ -411,6 +427,7 @@ class Page {
     };
     press("[data-view]", (data) => data.view === this.mode);
     press("[data-shape]", (data) => (data.shape === "flame") === this.graph.flip);
+    at("atWork").setAttribute("aria-pressed", this.atWork);
     press("[data-width]", (data) => (data.width === "before") === this.look.before);
     at("notes").textContent = notesOf(this.profile, this.chart, this.view);
     this.showCrumbs();
@@ -424,6 +441,7 @@ class Page {
     const isTree = mode === "calls" || mode === "callers";
     at("shape").hidden = !isTree;
     at("treeOrder").hidden = !isTree && mode !== "sandwich";
+    at("atWork").hidden = this.view.isTime !== true;
     at("lanes").hidden = mode !== "lanes";
     at("width").hidden = !this.profile.diff || this.view.isTime === true;
     this.showTheme();
@@ -497,7 +515,7 @@ class Page {
   }
 
   describeFunction(f) {
-    const rows = functionRows(f, this.treeView.total, this.look.before);
+    const rows = functionRows(f, this.treeView.total, this.look.before).slice(0, 5);  // a line is no tooltip
     if (this.view.selected < 0 && this.mode !== "sandwich") rows.push(["in this graph", "too small to be shown"]);
     return { name: f.name, where: f.where, rows };
   }

@@ -129,7 +129,7 @@ export class FunctionTable {
   noteRow(text) {
     const row = element("tr", "note");
     const cell = element("td", "", text);
-    cell.colSpan = 9;
+    cell.colSpan = this.columns.reduce((sum, column) => sum + (column.wide ? 2 : 1), 0);
     row.append(cell);
     return row;
   }

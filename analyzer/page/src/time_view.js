@@ -4,13 +4,16 @@
 //
 // Invariant: `layout.row` is sorted by begin within each row, and no two slices of a row overlap.
 import { firstAfter } from "./layout.js";
+import { tracksAtWork } from "./stretches.js";
 
 const smallestSpan = 20;  // ns
 
 export class TimeView {
-  constructor(functions, end) {
+  constructor(functions, chart) {
     this.functions = functions;
-    this.end = Math.max(end, 1);
+    this.chart = chart;
+    this.end = Math.max(chart.end, 1);
+    this.onlyAtWork = false;  // leave out tracks that are suspended in all of the range
     this.isTime = true;
     this.range = { x: 0, span: this.end };
     this.selected = -1;
@@ -37,6 +40,24 @@ export class TimeView {
     return this.layout.rows;
   }
 
+  tracksShown() {
+    const { x, span } = this.range;
+    if (!this.onlyAtWork) return [...this.chart.tracks];
+    const works = tracksAtWork(this.chart, x, x + span);
+    if (this.selected >= 0) works[this.tree.track[this.selected]] = 1;
+    return this.chart.tracks.filter((track) => works[track.id]);
+  }
+
+  setOnlyAtWork(on) {
+    this.onlyAtWork = on;
+    this.rearrange();
+  }
+
+  rearrange() {
+    this.arrange();
+    if (this.selected >= 0 && this.tree.depth[this.selected] < 0) this.selected = -1;
+  }
+
   // rowOf[node]: its row, or -1 for a node that is not shown.
   setRows(tree, start, rowOf, rows) {
     const rowFirst = new Int32Array(rows + 1);
@@ -56,6 +77,7 @@ export class TimeView {
   showRange(x, span) {
     const wide = Math.min(this.end, Math.max(smallestSpan, span));
     this.range = { x: Math.min(Math.max(0, x), this.end - wide), span: wide };
+    if (this.onlyAtWork) this.rearrange();
   }
 
   // Makes the range `factor` times as wide; the time `fixed` stays where it is on the screen.

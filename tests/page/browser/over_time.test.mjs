@@ -215,6 +215,23 @@ test("lanes: two clicks open the coroutine in the chart, the range is kept betwe
   assert.deepEqual(await rangeOf(page), { x, span });
 });
 
+test("o leaves out coroutines that are suspended in all of the range", async (t) => {
+  const page = await open(t, "chart");
+  const shown = () => page.evaluate(() => Array.from(luatracePage.view.rowOfTrack, (row, id) => (row < 0 ? -1 : id)).filter((id) => id >= 0));
+  const show = (from, to) => page.evaluate(([x, end]) => luatracePage.showRange(x, end - x), [from, to]);
+  await page.keyboard.press("o");
+  assert.deepEqual(await shown(), [0, 1, 2]);
+  await show(6_100_000, 7_900_000);
+  assert.deepEqual(await shown(), [0], "2 is suspended, 3 has not begun");
+  await show(7_900_000, 8_400_000);
+  assert.deepEqual(await shown(), [0, 1]);
+  await page.keyboard.press("4");
+  assert.deepEqual(await shown(), [0, 1], "the lanes leave out the same");
+  assert.equal(await page.evaluate(() => luatracePage.view.layout.rows), 2);
+  await page.click("#atWork");
+  assert.deepEqual(await shown(), [0, 1, 2]);
+});
+
 test("a page without a chart says why", async (t) => {
   const page = await openPage(t, browser, makePage("no_chart", { text: `${textOf(sample)}nochart\tBecause.\n` }));
   assert.ok(await page.isDisabled("[data-view=chart]"));
