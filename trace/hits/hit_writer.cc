@@ -188,7 +188,7 @@ void HitWriter::describe(uint32_t pid, uint64_t key, HitFunction function) {
 }
 
 void HitWriter::hit(const Hit& hit) {
-  impl_->shared.counters.hits++;
+  impl_->shared.counters.hits += hit.kind != HitKind::kExit;
   if (hit.kind < HitKind::kEntry || hit.kind > HitKind::kMax) {
     impl_->shared.counters.dropped++;
   } else if (hit.kind == HitKind::kExit) {
