@@ -247,8 +247,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
     complain(printable(exports.output) + ": cannot write: " + strerror(errno));
     session.unreadable = true;
   }
-  const GroupBy group = session.options.filter.group;
-  if (group != GroupBy::kNone && group < GroupBy::kFile) sum_up_groups(report);
+  if (report.grouped) sum_up_groups(report);
   return report;
 }
 
