@@ -289,8 +289,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
     session.unreadable = true;
   }
   if (chart) take_chart(session, *chart, report);
-  const GroupBy group = session.options.filter.group;
-  if (group != GroupBy::kNone && group < GroupBy::kFile) sum_up_groups(report);
+  if (report.grouped) sum_up_groups(report);
   return report;
 }
 

@@ -226,10 +226,11 @@ void sum_up_groups(Report& report) {
   for (uint32_t i = 1; i < tree.size(); i++) {
     root[i] = tree[i].parent ? root[tree[i].parent] : i;
     ReportFunction& group = report.functions[tree[root[i]].function];
-    if (root[i] != i && group.kind == "group") group.calls += tree[i].calls;
+    const ReportFunction& f = report.functions[tree[i].function];
+    if (group.kind != "group" || f.kind == "group") continue;
+    group.inner_calls += tree[i].calls;
+    group.inner_self_ns += tree[i].self;
   }
-  for (ReportFunction& f : report.functions)
-    if (f.kind == "group") f.self_ns = f.running_ns;
 }
 
 void add_yielded_nodes(Report& report) {

@@ -27,6 +27,10 @@ struct ReportFunction {
   uint64_t min_ns = 0;
   uint64_t max_ns = 0;
   uint64_t sum_ns = 0;
+  // Groups above the call tree: calls and self times of the functions in them. Not part of the
+  // group's own, so that the sum over all functions and groups is the whole.
+  uint64_t inner_calls = 0;
+  uint64_t inner_self_ns = 0;
   Distribution times;  // Empty unless histograms were asked for.
 
   uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }

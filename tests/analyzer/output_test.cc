@@ -71,7 +71,7 @@ TEST(Output, JsonStringsAreValid) {
 
 TEST(Output, PageHasNoMarkupFromNames) {
   std::ostringstream out;
-  write_flame(out, analyse(evil_trace()).report, {});
+  write_flame(out, analyse(evil_trace()).report);
   EXPECT_EQ(out.str().find("a;b\n"), std::string::npos);
   EXPECT_EQ(out.str().find("[31m</script>"), std::string::npos);
 }
