@@ -34,8 +34,8 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
 // Ticks that the coroutine has not been suspended. Behind the range it stands still.
 uint64_t CallLog::running_clock(const Lane& lane, const Coroutine& co, uint64_t now) const {
   const bool behind = now >= to_;
-  const uint64_t at = behind ? std::min(to_, lane.left)
-                             : clip(co.running ? now : std::min(now, co.since));
+  const uint64_t at =
+      behind ? std::min(to_, lane.left) : clip(co.running ? now : std::min(now, co.since));
   const uint64_t suspended = behind ? lane.suspended : co.suspended;
   return at > suspended ? at - suspended : 0;
 }

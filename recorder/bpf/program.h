@@ -48,8 +48,8 @@ class Program {
   // power of two pages).
   Failure load(const ProbedFile& layout, Mechanism mechanism, uint64_t ring_bytes, uint32_t rings);
 
-  // For who wants no C functions: attach() leaves out the probe of their return. That of their entry
-  // is needed: it tells, in a report of a stack, which calls of it they are.
+  // For who wants no C functions: attach() leaves out the probe of their return. That of their
+  // entry is needed: it tells, in a report of a stack, which calls of it they are.
   void leave_out_c() { with_c_ = false; }
   // Attaches the probes of the file in that process. *shared is set if another tool's sites there
   // made the clean order of the semaphore impossible.
