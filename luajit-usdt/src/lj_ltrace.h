@@ -55,6 +55,7 @@ typedef struct LTFunc {
   char *name;		/* Or NULL. Own copy, lives as long as the state. */
   void *addr;		/* C functions: the address, else NULL. */
   uint32_t rec;		/* C functions: recording it was described in. */
+  uint32_t defined;	/* The name is that of the definition, not of a call. */
 } LTFunc;
 
 typedef struct LTState {
