@@ -48,7 +48,7 @@ said() { grep -qE "$1" "$scratch/record.err"; }
 via=direct
 states_taken() {
   local sign='announced a Lua state'
-  [ "$via" = direct ] || sign='is being recorded'
+  [ "$via" = direct ] || sign='first event'
   [ "$(cat "$scratch/record.err" 2>/dev/null | grep -c "$sign")" -ge "$1" ]
 }
 recording() { within 20 "the recording" states_taken "${1:-1}"; }
