@@ -27,7 +27,6 @@ HitOptions hit_options(const Settings& settings,
   o.filtered = settings.filter.any();
   o.in_order = true;
   o.on_process = std::move(on_process);
-  o.stream_flags = LTF_GC64;
   return o;
 }
 
