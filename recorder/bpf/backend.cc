@@ -118,6 +118,8 @@ std::string BpfBackend::able() {
 }
 
 Attached BpfBackend::look(pid_t pid) {
+  const std::string set_id = set_id_reason(pid);
+  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
   const MappedLua lua = MappedFiles().look(pid);
   if (!lua.files.empty()) return {};
   const Refused refused = nothing_to_attach(pid, lua);
@@ -127,6 +129,8 @@ Attached BpfBackend::look(pid_t pid) {
 Attached BpfBackend::attach(pid_t pid) {
   Refused refused;
   Means means;
+  const std::string set_id = set_id_reason(pid);
+  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
   Waker waker(pid);
   const bool again = live_.contains(pid);
   const bool retold = !again && waker.prepare();
