@@ -265,8 +265,9 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint6
 void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
                     bool own) {
   Coroutine& co = machine.current();
-  auto known = chains_.find(stream);
-  if (known == chains_.end() || known->second[0] != co.id) switched(machine, stream, from);
+  // Empty: calls were told of before any time passed.
+  const Chain& known = chains_[stream];
+  if (known.empty() || known[0] != co.id) switched(machine, stream, from);
   // Without a call of its own a coroutine's time is that of the call that resumed it.
   Lane* l = nullptr;
   for (uint32_t id : chains_[stream]) {

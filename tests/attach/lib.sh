@@ -44,7 +44,8 @@ record() {
   started+=($recorder)
 }
 said() { grep -qE "$1" "$scratch/record.err"; }
-# Waits until N Lua states were taken (1); with via=bpf: until N processes tell.
+# Waits until N Lua states were taken (1); with via=bpf: until N processes have told something (a
+# process is attached to before that, and may then sleep without a word).
 via=direct
 states_taken() {
   local sign='announced a Lua state'

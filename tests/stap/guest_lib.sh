@@ -27,7 +27,7 @@ start() {
   : >"/mnt/$name.err"
   staprun -o "/mnt/$name.out" "$@" "$module.ko" "${values[@]}" 2>"/mnt/$name.err" &
   stap=$!
-  ready "$name" 30
+  ready "$name" 60
 }
 
 ready() {
@@ -50,7 +50,7 @@ user() {
   : >"/mnt/$1.err"
   bash -c "exec $(cat "$1.command") -x $gated -o /mnt/$1.out" 2>"/mnt/$1.err" &
   stap=$!
-  ready "$1" 120
+  ready "$1" 600
 }
 
 finish() {
