@@ -13,6 +13,7 @@
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/trace_reader.h"
+#include "analyzer/decode/whole.h"
 #include "analyzer/export/call_export.h"
 #include "analyzer/export/call_tee.h"
 #include "analyzer/export/chart.h"
@@ -89,8 +90,7 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
     case TimePoint::kRelative:
       return first + ticks(point.ns);
     case TimePoint::kPercent:
-      return first + static_cast<uint64_t>(
-                         std::llround(static_cast<double>(last - first) * point.percent / 100));
+      return first + whole(static_cast<double>(last - first) * point.percent / 100 + 0.5);
     case TimePoint::kAbsolute: {
       if (clock_.start_real_ns == 0)
         throw UsageError("--time-range: the trace does not say at what time of day it was made");
@@ -289,8 +289,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
     session.unreadable = true;
   }
   if (chart) take_chart(session, *chart, report);
-  const GroupBy group = session.options.filter.group;
-  if (group != GroupBy::kNone && group < GroupBy::kFile) sum_up_groups(report);
+  if (report.grouped) sum_up_groups(report);
   return report;
 }
 

@@ -162,7 +162,8 @@ void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
   Lane& lane = lanes_[key];
   while (from < to) {
     size_t slice = (from - origin_) / width_;
-    uint64_t end = std::min(to, origin_ + (slice + 1) * width_);
+    const uint64_t left = width_ - (from - origin_) % width_;  // Of the slice.
+    const uint64_t end = to - from > left ? from + left : to;
     if (slice >= lane.size()) lane.resize(slice + 1);
     lane[slice] += end - from;
     from = end;

@@ -88,7 +88,7 @@ class Dispatcher {
     auto* data = block.payload.data();
     if (reinterpret_cast<uintptr_t>(data) % 8) {  // Only after bytes went missing.
       copy_.resize(words);
-      memcpy(copy_.data(), data, words * 8);
+      if (words) memcpy(copy_.data(), data, words * 8);
       out.words = copy_;
     } else {
       out.words = {reinterpret_cast<const uint64_t*>(data), words};

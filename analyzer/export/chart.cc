@@ -310,7 +310,7 @@ CallLog& ChartExport::begin_file(const FilterPlan& plan, const TraceFacts& facts
                                  const SymbolFinder& symbols) {
   facts_ = &facts;
   symbols_ = &symbols;
-  log_.emplace(writer_, facts, plan.from, plan.to, [this](uint32_t function) {
+  log_.emplace(writer_, facts, plan, [this](uint32_t function) {
     defined_.push_back(function);
     return FrameName();
   });

@@ -24,7 +24,11 @@ uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
   auto [it, fresh] = by_identity_.emplace(identity(info, process), next);
   if (fresh) functions_.push_back(make(info, process));
   Function& f = functions_[it->second];
-  if (f.name.empty()) f.name = info.name;
+  // A name of the definition is better than one that a call told.
+  if (!info.name.empty() && (f.name.empty() || (f.hint && !info.hint))) {
+    f.name = info.name;
+    f.hint = info.hint;
+  }
   return it->second;
 }
 

@@ -27,7 +27,7 @@ constexpr uint16_t kGroupType = 0x100;  // Type of functions that stand for a gr
 
 struct Function {
   uint16_t type = 0;  // LT_FUNC_*, 0: undescribed.
-  bool hint = false;
+  bool hint = false;  // The name comes from a call, not from the definition.
   uint32_t firstline = 0;
   uint32_t lastline = 0;
   uint32_t process = 0;  // Of the first description.
