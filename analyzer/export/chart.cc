@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/aggregate/report_views.h"
+
 namespace luatrace {
 namespace {
 
@@ -327,9 +329,7 @@ void ChartExport::end_file() {
   tracks_ = log_->tracks();
   flows_ = log_->flows();
   log_.reset();
-  uint64_t first = UINT64_MAX;
-  for (const StreamSums& sums : facts_->sums)
-    if (sums.traced) first = std::min(first, sums.first);
+  const uint64_t first = first_tick(*facts_);
   const Clock& clock = facts_->clock;
   writer_.end_file(clock.start_mono_ns + clock.ns(first - std::min(first, clock.start_tick)));
 }
