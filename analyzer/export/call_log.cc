@@ -205,7 +205,8 @@ void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, 
   Slice slice;
   slice.kind = state == State::kResumed     ? Slice::kResumed
                : state == State::kSuspended ? Slice::kSuspended
-                                            : Slice::kFiltered;
+               : state == State::kFiltered  ? Slice::kFiltered
+                                            : Slice::kUnknown;
   slice.coroutine = other;
   slice.flow = flow;
   Frame frame;
@@ -260,7 +261,7 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint6
 }
 
 void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-                    bool own) {
+                    Owner owner) {
   Coroutine& co = machine.current();
   auto known = chains_.find(stream);
   if (known == chains_.end() || known->second[0] != co.id) switched(machine, stream, from);
@@ -271,7 +272,12 @@ void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t
     if (own_stacks_ || (l && l->has_calls())) break;
   }
   if (!l || !l->has_calls()) return;
-  set_state(*l, own ? State::kOwn : State::kFiltered, 0, from);
+  const bool own = owner == Owner::kCall;
+  set_state(*l,
+            own                          ? State::kOwn
+            : owner == Owner::kFiltered ? State::kFiltered
+                                         : State::kUnknown,
+            0, from);
   from = std::max(from, from_);
   to = std::min(to, to_);
   if (own && from < to) l->open.back().self += to - from;
