@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
   for (const Program* known : {&analyze_program(), &record_program()})
     if (name == known->name) program = known;
   if (argc != 5 || !program || (form != "man" && form != "bash" && form != "zsh")) {
-    std::cerr << "usage: luatrace-manual luatrace-analyze|luatrace-record man|bash|zsh VERSION FILE\n";
+    std::cerr
+        << "usage: luatrace-manual luatrace-analyze|luatrace-record man|bash|zsh VERSION FILE\n";
     return 1;
   }
   std::ofstream out(argv[4], std::ios::trunc);

@@ -37,9 +37,9 @@ enum class Operands { kFiles, kCommand };
 
 struct Program {
   const char* name;
-  const char* purpose;                // Behind its name, in lower case.
-  std::span<const char* const> uses;  // Behind its name: "FILE... [options]".
-  const char* what;                   // A paragraph, its lines at most 100 characters long.
+  const char* purpose;                 // Behind its name, in lower case.
+  std::span<const char* const> uses;   // Behind its name: "FILE... [options]".
+  const char* what;                    // A paragraph, its lines at most 100 characters long.
   std::span<const char* const> notes;  // More of them.
   std::span<const OptionSpec> options;
   std::span<const StatusSpec> statuses;

@@ -50,7 +50,8 @@ constexpr OptionSpec kOptions[] = {
 constexpr const char* kUses[] = {"-o FILE [options] [--] COMMAND [ARGUMENTS]",
                                  "-o FILE [options] -p PID [-p PID...]"};
 constexpr const char* kNotes[] = {
-    "SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each process\n"
+    "SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each "
+    "process\n"
     "writes a file of its own. FILE may be - (standard output, if that is no terminal; what the\n"
     "command prints then goes to standard error).\n",
     "What COMMAND leaves running, a daemon say, is recorded until it ends or a signal comes.\n"
@@ -59,17 +60,16 @@ constexpr const char* kNotes[] = {
     "GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with the same\n"
     "without the first character, and with the file's name alone; * matches / too.\n",
     "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).\n"};
-constexpr StatusSpec kStatuses[] = {
-    {"COMMAND", "its own; 128+N if signal N ended it"},
-    {"125", "luatrace-record itself failed, or was used wrongly"},
-    {"126", "COMMAND cannot be executed"},
-    {"127", "COMMAND is not found"},
-    {"0", "with -p: good"},
-    {"120", "with -p: no such process"},
-    {"121", "with -p: no right"},
-    {"122", "with -p: no LuaJIT with tracepoints in it"},
-    {"123", "with -p: it is being recorded already"},
-    {"124", "with -p: it was attached to but no event came"}};
+constexpr StatusSpec kStatuses[] = {{"COMMAND", "its own; 128+N if signal N ended it"},
+                                    {"125", "luatrace-record itself failed, or was used wrongly"},
+                                    {"126", "COMMAND cannot be executed"},
+                                    {"127", "COMMAND is not found"},
+                                    {"0", "with -p: good"},
+                                    {"120", "with -p: no such process"},
+                                    {"121", "with -p: no right"},
+                                    {"122", "with -p: no LuaJIT with tracepoints in it"},
+                                    {"123", "with -p: it is being recorded already"},
+                                    {"124", "with -p: it was attached to but no event came"}};
 
 constexpr Program kProgram = {
     "luatrace-record",

@@ -29,7 +29,8 @@ uint64_t size_option(const char* name, const std::string& text, uint64_t least, 
 
 int compression_level(const std::string& text) {
   int level = 0;
-  for (const char c : text) level = isdigit(static_cast<unsigned char>(c)) && level < 100 ? level * 10 + (c - '0') : 100;
+  for (const char c : text)
+    level = isdigit(static_cast<unsigned char>(c)) && level < 100 ? level * 10 + (c - '0') : 100;
   if (level < kMinCompression || level > kMaxCompression)
     throw UsageError("--compress: '" + text + "' is not a level from 1 to 19");
   return level;

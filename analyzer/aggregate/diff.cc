@@ -33,7 +33,8 @@ void Differ::add(const Report& report, bool after, double factor) {
     functions.resize(std::max(functions.size(), both_.functions.size()));
     occurs.resize(functions.size());
     ReportFunction f = report.functions[i];
-    for (auto* time : {&f.self_ns, &f.inner_self_ns, &f.running_ns, &f.wall_ns, &f.min_ns, &f.max_ns, &f.sum_ns})
+    for (auto* time :
+         {&f.self_ns, &f.inner_self_ns, &f.running_ns, &f.wall_ns, &f.min_ns, &f.max_ns, &f.sum_ns})
       *time = scaled(*time, factor);
     functions[map[i]] = f;
     // A trace may describe functions that never ran.

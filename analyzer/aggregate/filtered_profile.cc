@@ -225,7 +225,9 @@ void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   if (calls) {
     using Owner = CallObserver::Owner;
     calls->spend(machine, view_->number, from, to,
-                 taken && !idle ? Owner::kCall : Owner::kFiltered);
+                 tree()[p.out].function == kUnknownFunction ? Owner::kUnknown
+                 : taken && !idle                           ? Owner::kCall
+                                                            : Owner::kFiltered);
     tell_decided(co, to);
   }
   from = std::max(from, plan_.from);

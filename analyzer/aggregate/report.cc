@@ -124,8 +124,7 @@ void Merger::tree() {
     report_.node_yielded_ns.resize(report_.tree.size());
     report_.node_yielded_ns[place[i]] += clock_.ns(profile_.suspended_at(i));
     // A call has two events: half of each lies in its own time, half in its caller's.
-    report_.node_cost_ps[place[i]] +=
-        whole(cost_ps * static_cast<double>(charges(i, below)));
+    report_.node_cost_ps[place[i]] += whole(cost_ps * static_cast<double>(charges(i, below)));
   }
 }
 

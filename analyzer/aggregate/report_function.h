@@ -50,8 +50,8 @@ void add_figures(ReportFunction& to, const ReportFunction& from);
 // Equal exactly for functions that reports take for the same.
 std::string identity(const ReportFunction& function);
 
-// Takes `name` if it is better than the one that `f` has: one of a definition than one of a call, and
-// of two equally good ones the first in the alphabet, whatever came first.
+// Takes `name` if it is better than the one that `f` has: one of a definition than one of a call,
+// and of two equally good ones the first in the alphabet, whatever came first.
 void take_name(ReportFunction& f, const std::string& name, bool hint);
 
 // Name of a function for people, unescaped: "work", "main chunk", "string.gsub", "co.lua:3".

@@ -14,7 +14,14 @@
 namespace luatrace {
 namespace {
 
-enum Section : uint64_t { kSums = 1, kTrust = 2, kFile = 3, kFunctions = 4, kNodes = 5, kHints = 6 };
+enum Section : uint64_t {
+  kSums = 1,
+  kTrust = 2,
+  kFile = 3,
+  kFunctions = 4,
+  kNodes = 5,
+  kHints = 6
+};
 constexpr const char* kKinds[] = {"root", "gap", "lua", "c", "ff", "unknown", "group"};
 constexpr size_t kHeaderSize = 32;
 

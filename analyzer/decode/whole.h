@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whole numbers made from real ones that depend on a trace: whatever is in it, the result is defined.
+// Whole numbers made from real ones that depend on a trace: whatever is in it, the result is
+// defined.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
 // Ticks that the coroutine has not been suspended. Behind the range it stands still.
 uint64_t CallLog::running_clock(const Lane& lane, const Coroutine& co, uint64_t now) const {
   const bool behind = now >= to_;
-  const uint64_t at = behind ? std::min(to_, lane.left)
-                             : clip(co.running ? now : std::min(now, co.since));
+  const uint64_t at =
+      behind ? std::min(to_, lane.left) : clip(co.running ? now : std::min(now, co.since));
   const uint64_t suspended = behind ? lane.suspended : co.suspended;
   return at > suspended ? at - suspended : 0;
 }
@@ -256,7 +256,7 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint6
   before = chain;
   if (to && to->state == State::kSuspended) to->woke = tick;
   if (to) set_state(*to, State::kOwn, 0, tick);
-  mark_waiting(stream, chain, tick, flow);
+  mark_waiting(stream, chain, tick, resumes ? flow : 0);
   if (arrow) put(*to, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, tick, 0, 0});
 }
 
@@ -274,9 +274,9 @@ void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t
   if (!l || !l->has_calls()) return;
   const bool own = owner == Owner::kCall;
   set_state(*l,
-            own                          ? State::kOwn
+            own                         ? State::kOwn
             : owner == Owner::kFiltered ? State::kFiltered
-                                         : State::kUnknown,
+                                        : State::kUnknown,
             0, from);
   from = std::max(from, from_);
   to = std::min(to, to_);

@@ -74,8 +74,8 @@ class CallLog : public CallObserver {
   struct Lane {
     Track track;
     State state = State::kOwn;
-    uint32_t other = 0;       // kResumed: whom.
-    uint64_t woke = 0;        // When it last ceased to be suspended.
+    uint32_t other = 0;  // kResumed: whom.
+    uint64_t woke = 0;   // When it last ceased to be suspended.
     // As of the last moment within the range: ticks it had been suspended, and since when it is.
     uint64_t suspended = 0, left = UINT64_MAX;
     std::vector<Frame> open;  // At most the innermost is a marker.

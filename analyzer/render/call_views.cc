@@ -2,8 +2,8 @@
 // Views of what happened when: histograms of calls, coroutines, threads.
 #include <algorithm>
 
-#include "analyzer/render/format.h"
 #include "analyzer/decode/whole.h"
+#include "analyzer/render/format.h"
 #include "analyzer/render/views.h"
 
 namespace luatrace {

@@ -171,9 +171,9 @@ void DiffTree::row(Table& t, uint32_t i, uint32_t depth) const {
   auto& row = t.rows.emplace_back();
   for (uint64_t number : {i, n.parent, depth}) row.push_back(Cell::of_count(number));
   for (const Cell& cell :
-       {Cell::of_time(n.before.total_ns), Cell::of_time(n.after.total_ns),
-        Cell::of_delta(delta(i)), Cell::of_time(n.before.self_ns), Cell::of_time(n.after.self_ns),
-        Cell::of_delta(self), Cell::of_count(n.before.calls), Cell::of_count(n.after.calls)})
+       {Cell::of_time(n.before.total_ns), Cell::of_time(n.after.total_ns), Cell::of_delta(delta(i)),
+        Cell::of_time(n.before.self_ns), Cell::of_time(n.after.self_ns), Cell::of_delta(self),
+        Cell::of_count(n.before.calls), Cell::of_count(n.after.calls)})
     row.push_back(cell);
   const bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
   add_name_cells(row, d_.any(n.function), was == is ? "" : status(was, is),

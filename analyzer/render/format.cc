@@ -40,7 +40,7 @@ size_t text_width(std::string_view text) {
 std::string cut_text(const std::string& text, size_t most) {
   const size_t all = text_width(text);
   if (all <= most) return text;
-  const size_t kept = most - std::min<size_t>(3, most), head = kept < 20 ? kept : kept / 3;
+  const size_t kept = most - std::min<size_t>(3, most), head = kept < 12 ? kept : kept / 3;
   std::string out;
   size_t n = 0;  // Characters so far.
   for (char c : text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // --info: what was recorded, when, how and by whom.
-#include "analyzer/render/format.h"
 #include "analyzer/decode/whole.h"
+#include "analyzer/render/format.h"
 #include "analyzer/render/summary.h"
 #include "analyzer/render/views.h"
 

@@ -29,7 +29,9 @@ void print_file(std::ostream& out, const ReportFile& file, size_t width) {
   constexpr size_t kMost = 5;
   for (size_t i = 0; i < file.processes.size() && i < kMost; i++)
     row(out, "program",
-        cut_text(command(file.processes[i]), width > 60 ? width - 30 : width ? 30 : SIZE_MAX) +
+        cut_text(command(file.processes[i]), width > 60 ? width - 30
+                                             : width    ? 30
+                                                        : SIZE_MAX) +
             "  (pid " + std::to_string(file.processes[i].pid) + ')');
   if (file.processes.size() > kMost)
     row(out, "", "and more processes: " + format_count(file.processes.size() - kMost));

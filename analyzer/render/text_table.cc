@@ -48,8 +48,7 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   }
   widths_.resize(left_.size());
   for (const Line& line : lines_)
-    for (size_t c = 0; c < line.size(); c++)
-      widths_[c] = std::max(widths_[c], text_width(line[c]));
+    for (size_t c = 0; c < line.size(); c++) widths_[c] = std::max(widths_[c], text_width(line[c]));
   style.width ? fit(style.width) : narrow_inner();
 }
 

@@ -303,8 +303,7 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
   Table last;
   last.name = "slow";
   last.notes.push_back(counted(report.slow_found, "such call") + ", " + format_count(out.size()) +
-                       " shown" +
-                       (out.size() < report.slow_found ? ": --limit N shows more" : ""));
+                       " shown" + (out.size() < report.slow_found ? ": --limit N shows more" : ""));
   last.drawn = true;
   out.push_back(std::move(last));
   return out;

@@ -25,7 +25,8 @@ template <class Bytes>
 void put(const char* fuzzer, const std::string& name, const Bytes& bytes) {
   std::filesystem::create_directories(root / fuzzer);
   std::ofstream out(root / fuzzer / name, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
 }
 
 // The same trace with its event blocks compressed.

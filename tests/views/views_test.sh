@@ -176,10 +176,10 @@ name=$(printf 'd%.0s' {1..1022})
 sed "s|@plugins/auth/init.lua|@$name|" "$trace" >"$scratch/long.txt"
 for view in --report --tree --coroutines "--callees handle" --timeline; do
   # shellcheck disable=SC2086
-  "$analyze" $view --width 120 "$scratch/long.txt" | grep -v '^trust' >"$scratch/out"
-  [ "$(wc -L <"$scratch/out")" -le 120 ] || fail "$view: $(wc -L <"$scratch/out") columns instead of 120"
+  "$analyze" $view --width 140 "$scratch/long.txt" | grep -v '^trust' >"$scratch/out"
+  [ "$(wc -L <"$scratch/out")" -le 140 ] || fail "$view: $(wc -L <"$scratch/out") columns instead of 140"
 done
-"$analyze" --report --width 90 "$scratch/long.txt" | grep >/dev/null '^.*wait?  (.*\.\.\..*ddd:50)$' || fail "a name is not cut in its middle"
+"$analyze" --report --width 110 "$scratch/long.txt" | grep >/dev/null '^.*wait?  (.*\.\.\..*ddd:50)$' || fail "a name is not cut in its middle"
 "$analyze" --coroutines "$scratch/long.txt" | grep >/dev/null '^ *1 .*  open  .*  main chunk$\|main chunk  (server.lua:0)$' || fail "--coroutines in a pipe"
 
 # Colour only where it is wanted.
