@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
@@ -14,6 +15,8 @@
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/decode/whole.h"
 #include "analyzer/export/call_export.h"
+#include "analyzer/export/call_tee.h"
+#include "analyzer/export/chart.h"
 #include "analyzer/passes.h"
 #include "analyzer/symbols/symbolizer.h"
 
@@ -104,11 +107,12 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
 
 class Analysis {
  public:
-  // `calls`: where single calls go, or null.
-  Analysis(Session& session, CallExport* calls)
+  // `calls`, `chart`: where single calls go, or null.
+  Analysis(Session& session, CallExport* calls, ChartExport* chart)
       : session_(session),
         options_(session.options),
         calls_(calls),
+        chart_(chart),
         symbolizer_(options_.sysroot, complain, options_.debug_dirs),
         finder_([this](const Function& f) {
           const auto& maps = preview_.maps.empty() ? facts_->maps : preview_.maps;
@@ -119,7 +123,8 @@ class Analysis {
   void file(Report& report, const std::string& path, Input& input, Diagnostics& diag);
 
  private:
-  bool follows_calls() const;
+  bool follows_calls() const { return views_follow_calls() || chart_; }
+  bool views_follow_calls() const;
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
   void look_ahead(const std::string& path, Input& input);
@@ -130,6 +135,7 @@ class Analysis {
   Session& session_;
   const Options& options_;
   CallExport* const calls_;
+  ChartExport* const chart_;
   Symbolizer symbolizer_;
   SymbolFinder finder_;
   const TraceFacts* facts_ = nullptr;  // Of the file that is being read.
@@ -137,7 +143,7 @@ class Analysis {
   uint64_t bytes_ = 0;
 };
 
-bool Analysis::follows_calls() const {
+bool Analysis::views_follow_calls() const {
   const ViewOptions& v = options_.views;
   return calls_ || options_.filter.filters() || options_.filter.regroups() || v.coroutines ||
          v.threads || v.timeline || !v.slow.empty();
@@ -195,16 +201,20 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   if (v.coroutines) profile.coroutines = &coroutines;
   if (v.timeline) profile.timeline = &timeline;
   if (v.threads) profile.threads = &threads;
-  if (calls_) profile.calls = &calls_->begin_file(plan, facts, finder_);
+  CallTee tee;
+  if (calls_) tee.add(&calls_->begin_file(plan, facts, finder_));
+  if (chart_) tee.add(&chart_->begin_file(plan, facts, finder_));
+  profile.calls = tee.observer();
   read(facts, profile, input, diag);
   if (calls_) calls_->end_file();
+  if (chart_) chart_->end_file();
   add_to_report(report, {path, facts, profile, &profile.histograms(), &profile, diag.trust, bytes_},
                 finder_);
 }
 
 // A saved profile: what is in it is added; what is not cannot be had.
 void Analysis::saved(Report& report, const std::string& path, Input& input) {
-  if (follows_calls())
+  if (views_follow_calls())
     throw UsageError(printable(path) +
                      ": filters, groups and views of single calls, coroutines, threads and time "
                      "need the trace, not a saved profile");
@@ -231,15 +241,46 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
   }
 }
 
+// Above so many bytes of traces --flame makes do with sums, unless single calls are followed
+// anyway.
+constexpr uint64_t kMostChartBytes = 64 << 20;
+
+uint64_t size_of(const std::vector<std::string>& files) {
+  uint64_t sum = 0;
+  std::error_code error;
+  for (const std::string& file : files) {
+    const uintmax_t size = std::filesystem::file_size(file, error);
+    if (!error) sum += size;
+  }
+  return sum;
+}
+
+bool wants_chart(Session& session) {
+  const Options& o = session.options;
+  if (!o.flame) return false;
+  if (o.page.always_chart || size_of(o.files) <= kMostChartBytes) return true;
+  session.no_chart = "Traces of more than 64 MB: luatrace-analyze --page makes it.";
+  return false;
+}
+
+// Single calls cannot be had from a saved profile.
+void take_chart(Session& session, ChartExport& chart, Report& report) {
+  session.chart = chart.finish(report);
+  if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
+}
+
 }  // namespace
 
 Report analyze_files(Session& session, const std::vector<std::string>& files) {
   Report report;
+  const bool main = &files == &session.options.files;
   const ExportOptions& exports = session.options.exports;
   const ExportFormat* format = find_format(exports.format);
   std::optional<CallExport> calls;
-  if (&files == &session.options.files && format && format->make_writer) calls.emplace(exports);
-  Analysis analysis(session, calls ? &*calls : nullptr);
+  if (main && format && format->make_writer) calls.emplace(exports);
+  std::optional<ChartExport> chart;
+  if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
+  Analysis analysis(session, calls ? &*calls : nullptr, chart ? &*chart : nullptr);
   each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
     analysis.file(report, path, input, diag);
   });
@@ -247,6 +288,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
     complain(printable(exports.output) + ": cannot write: " + strerror(errno));
     session.unreadable = true;
   }
+  if (chart) take_chart(session, *chart, report);
   if (report.grouped) sum_up_groups(report);
   return report;
 }

@@ -33,7 +33,7 @@ constexpr OptionSpec kOptions[] = {
      "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).", nullptr, Complete::kProcess},
     {kAttach, "children", 0, nullptr, false, false, "with -p: also its descendants, and those born during the recording",
      nullptr},
-    {kAttach, "via", 0, "WAY", false, false, "with -p: direct (through the process's memory), bpf, or auto", nullptr,
+    {kAttach, "via", 0, "WAY", false, false, "direct (through the process's memory), bpf, or auto: direct where that can", nullptr,
      "auto direct bpf"},
     {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: which nop of a probe is replaced: narrow, wide, or auto",
      nullptr, "auto narrow wide"},

@@ -72,7 +72,6 @@ void check(const Options& o) {
   if (!o.command.empty() && o.attach())
     throw UsageError("either a command or -p: '" + o.command[0] + "' is one too many");
   if (o.children && !o.attach()) throw UsageError("--children needs -p; a command's are recorded");
-  if (o.via != "auto" && !o.attach()) throw UsageError("--via needs -p");
 }
 
 void read_sizes(const CommandLine& given, Options& o) {

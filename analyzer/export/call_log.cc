@@ -18,6 +18,8 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   Track& track = lane.track;
   track.number = ++tracks_count_;
   track.tid = tid;
+  track.stream = stream;
+  track.coroutine = coroutine;
   track.name = "coroutine " + std::to_string(coroutine);
   if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
   if (auto p = facts_.processes.find(facts_.process_of(stream)); p != facts_.processes.end()) {
@@ -175,6 +177,7 @@ void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
     put(*l, {Entry::kEnd, false, false, {}, clip(now), 0, 0});
   }
   flush(*l);
+  writer_.leave(l->track);
   lanes_.erase(key(stream, co.id));
 }
 
@@ -263,8 +266,9 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint6
 void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
                     Owner owner) {
   Coroutine& co = machine.current();
-  auto known = chains_.find(stream);
-  if (known == chains_.end() || known->second[0] != co.id) switched(machine, stream, from);
+  // Empty: calls were told of before any time passed.
+  const Chain& known = chains_[stream];
+  if (known.empty() || known[0] != co.id) switched(machine, stream, from);
   // Without a call of its own a coroutine's time is that of the call that resumed it.
   Lane* l = nullptr;
   for (uint32_t id : chains_[stream]) {

@@ -137,6 +137,16 @@ ExportOptions read_exports(const Given& given) {
   return e;
 }
 
+PageOptions read_page(const Given& given) {
+  PageOptions p;
+  p.always_chart = given.has("page");
+  if (given.has("page") && given.has("flame"))
+    throw UsageError("--page and --flame write the same page: give one of them");
+  if (auto n = given.last("chart-limit")) p.chart_limit = Given::number<size_t>("chart-limit", *n);
+  if (auto n = given.last("graph-limit")) p.graph_limit = Given::number<size_t>("graph-limit", *n);
+  return p;
+}
+
 Options read(const Given& given) {
   Options o;
   o.files = given.operands();
@@ -145,7 +155,8 @@ Options read(const Given& given) {
   o.folded = given.last("folded", "-");
   o.json = given.last("json", "-");
   o.csv = given.last("csv", "-");
-  o.flame = given.last("flame", "");
+  o.page = read_page(given);
+  o.flame = given.last(o.page.always_chart ? "page" : "flame", "");
   o.save_profile = given.last("save-profile");
   o.diff = given.list("diff");
   o.fail_if = given.list("fail-if");

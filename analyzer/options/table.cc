@@ -73,7 +73,7 @@ constexpr OptionSpec kOptions[] = {
     {kGroups, "yielded", 0, nullptr, false, false, "show suspended time in trees and flame graphs as [yielded]", nullptr},
 
     {kCompare, "diff", 0, "OTHER", false, true, "compare with OTHER (a trace or saved profile), which was before",
-     "Several: they are merged. Applies to --report (the default), --tree and the outputs.", nullptr, Complete::kFile},
+     "Several: they are merged. Applies to --report (the default), --tree, --flame and the other outputs.", nullptr, Complete::kFile},
     {kCompare, "normalize", 0, nullptr, false, false, "for --diff: scale OTHER to the same sum of self times", nullptr},
     {kCompare, "fail-if", 0, "EXPR", false, true, "exit status 4 if EXPR is true, for example 'self(work) > 20%'",
      "A comparison (> >= < <= == !=) of a figure with a number: FIELD(FN) with a field of --report, or one of "
@@ -86,8 +86,15 @@ constexpr OptionSpec kOptions[] = {
     {kCompare, "save-profile", 0, "FILE", false, false, "write everything but the events to FILE",
      "Such a file is read, merged and compared like a trace, but filters need the trace itself.", nullptr, Complete::kFile},
 
-    {kOutputs, "flame", 0, "FILE", true, false, "write the flame graph page (default: trace.html beside the trace)", nullptr,
-     nullptr, Complete::kFile},
+    {kOutputs, "flame", 0, "FILE", true, false, "write the flame graph page (default: trace.html beside the trace)",
+     "With --diff it is coloured by what has changed. See --page.", nullptr, Complete::kFile},
+    {kOutputs, "page", 0, "FILE", true, false, "write the same page with everything in it, whatever the trace's size",
+     "--flame leaves out the views over time (flame chart, coroutines) if the traces have more than 64 MB, since they "
+     "need each single call: that takes several times as long as sums do.", nullptr, Complete::kFile},
+    {kOutputs, "chart-limit", 0, "N", false, false, "at most N calls in the page's flame chart (default 100000; 0: all)",
+     "Which are left out: the shortest. The page says how many, and how much of the time they are.", nullptr},
+    {kOutputs, "graph-limit", 0, "N", false, false, "at most N nodes in the page's flame graph (default 300000; 0: all)",
+     "Which are left out: the smallest. Their time is drawn as [pruned], and the page says how much it is.", nullptr},
     {kOutputs, "folded", 0, "FILE", true, false, "write folded stacks with self times", nullptr, nullptr, Complete::kFile},
     {kOutputs, "unit", 0, "UNIT", false, false, "of folded weights: ns (default), us or ms", nullptr, "ns us ms"},
     {kOutputs, "json", 0, "FILE", true, false, "write everything but the call tree as JSON, and the views asked for",

@@ -53,10 +53,13 @@ void Info::file(const ReportFile& f) {
         s.event_cost_ps
             ? ", " + decimal(static_cast<double>(s.event_cost_ps) / 1000, 1) + " ns per event"
             : "";
-    add("state " + std::to_string(s.number), "process " + std::to_string(s.process) + ", thread " +
-                                                 std::to_string(s.tid) + ", recording " +
-                                                 std::to_string(s.recording) + ", " + s.luajit +
-                                                 " (" + flags_text(s.flags) + ")" + cost);
+    // A tracer from outside cannot tell.
+    const std::string luajit = s.luajit.empty() && s.flags == 0
+                                   ? "settings of LuaJIT not known"
+                                   : s.luajit + " (" + flags_text(s.flags) + ")";
+    add("state " + std::to_string(s.number),
+        "process " + std::to_string(s.process) + ", thread " + std::to_string(s.tid) +
+            ", recording " + std::to_string(s.recording) + ", " + luajit + cost);
   }
   add("end", f.ended ? "in order" + exit_text(f.end.exit_status)
                      : "missing: the recorder was interrupted, or the file was cut");
