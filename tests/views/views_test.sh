@@ -75,6 +75,20 @@ same "timeline of a function" 36000000 "$(value '[.timeline[]|select(.lane=="cac
 "$analyze" --timeline --width 80 "$trace" | LC_ALL=C grep -aq "^cache .*|.*█.*|$" || fail "no lane in the timeline"
 "$analyze" --info "$trace" | grep >/dev/null "2023-11-14 22:13:20.000000 UTC" || fail "--info: no date"
 
+# Every view as data: as many rows in JSON as in CSV, with the same keys.
+for view in report tree "callers check" "callees handle" "hist handle" "slow handle" coroutines threads timeline info; do
+  # shellcheck disable=SC2086
+  "$analyze" --csv --limit 0 --$view "$trace" >"$scratch/csv"
+  # shellcheck disable=SC2086
+  rows=$(value ".${view%% *}|length" --limit 0 --$view)
+  [ "$rows" -gt 0 ] || fail "--json --$view has no rows"
+  if [ "$view" != coroutines ]; then
+    same "rows of --$view" $((rows + 1)) "$(wc -l <"$scratch/csv")"
+    # shellcheck disable=SC2086
+    same "columns of --$view" "$(value ".${view%% *}[0]|keys_unsorted|join(\",\")" --limit 0 --$view)" "\"$(head -n 1 "$scratch/csv")\""
+  fi
+done
+
 # Filters.
 shows "1,36000000,26000000,$cache" --report $f -F cache
 hides handle --report $f -F cache
