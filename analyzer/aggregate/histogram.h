@@ -22,9 +22,8 @@ constexpr uint32_t kSubBuckets = 16;
 constexpr uint32_t kBuckets = 61 * kSubBuckets;  // For every 64-bit value.
 
 inline uint32_t bucket_of(uint64_t ns) {
-  if (ns < kSubBuckets) return static_cast<uint32_t>(ns);
-  auto power = static_cast<uint32_t>(std::bit_width(ns)) - 1;
-  return (power - 3) * kSubBuckets + static_cast<uint32_t>(ns >> (power - 4) & (kSubBuckets - 1));
+  const auto above = static_cast<uint32_t>(std::bit_width(ns | kSubBuckets)) - 5;
+  return above * kSubBuckets + static_cast<uint32_t>(ns >> above);
 }
 // The smallest value of a bucket; of the one behind it: one more than its largest.
 inline uint64_t bucket_begin(uint32_t bucket) {
@@ -62,49 +61,68 @@ struct CallStats {
   uint64_t complete = 0;
 };
 
+// One call that ended, in ticks.
+struct EndedCall {
+  uint64_t ticks;
+  uint32_t function;
+};
+
 // Statistics and histograms of all functions while a trace is read. What this costs is cache
 // misses, so a call touches two lines: the function's row and, of its histogram, the line of a
-// power of two. Lines hold 32 bits for each bucket; what they cannot hold is in a map that is
-// hardly ever used.
+// power of two. Counts have 32 bits; what they cannot hold is in a map that is hardly ever used.
 class Histograms {
  public:
-  void set_clock(const Clock& clock) { clock_ = clock; }
-  void add(uint32_t function, uint64_t ticks) {
-    if (function >= rows_.size()) [[unlikely]]
-      rows_.resize(2 * size_t{function} + 64);
-    Row& row = rows_[function];
-    const uint64_t ns = clock_.ns(ticks);
-    row.stats.min = std::min(row.stats.min, ticks);
-    row.stats.max = std::max(row.stats.max, ticks);
-    row.stats.sum += ticks;
-    row.stats.complete++;
-    row.squares += Square{ns} * ns;
-    const uint32_t bucket = bucket_of(ns), power = bucket / kSubBuckets;
-    if (power - row.low >= row.powers) [[unlikely]]
-      widen(row, power);
-    uint32_t& count = lines_[row.first + power - row.low][bucket % kSubBuckets];
-    if (++count == 0) [[unlikely]]
-      overflows_[uint64_t{function} << 32 | bucket]++;
+  void set_clock(const Clock& clock);
+  void add(uint32_t function, uint64_t ticks) { add_one({ticks, function}); }
+  // Many at once: the processor works on several of them at a time, which it cannot do while each
+  // waits for the next event to be understood.
+  void add(const EndedCall* calls, size_t n) {
+    for (size_t i = 0; i < n; i++) add_one(calls[i]);
   }
-  CallStats stats(uint32_t function) const {
-    return function < rows_.size() ? rows_[function].stats : CallStats{};
-  }
+  void add(const Histograms& other);
+  CallStats stats(uint32_t function) const;
   Distribution of(uint32_t function) const;
 
  private:
   struct alignas(64) Row {
-    CallStats stats;
-    Square squares = 0;
-    uint32_t first = 0;            // Of its lines.
-    uint16_t low = 0, powers = 0;  // Which powers of two they are for.
+    uint64_t min = UINT64_MAX, max = 0, sum = 0;
+    uint64_t squares_low = 0, squares_high = 0;
+    uint32_t begin = 0, width = 0;  // Its window of buckets: that many from this one on, ...
+    uint32_t offset = 0;            // ... and, modulo 2^32, where bucket 0 would be in counts_.
   };
-  using Line = std::array<uint32_t, kSubBuckets>;
-  void widen(Row& row, uint32_t power);
+  void add_one(EndedCall call);
+  void add_square(Row& row, Square square);
+  void widen(Row& row, uint32_t bucket);
+  uint64_t count(uint32_t function, uint32_t bucket) const;
 
   Clock clock_;
+  uint64_t short_ticks_ = 0;  // Below it ticks * mult and ns * ns fit into 64 bits.
   std::vector<Row> rows_;
-  std::vector<Line> lines_;
+  std::vector<uint32_t> counts_;
   std::unordered_map<uint64_t, uint64_t> overflows_;  // By function << 32 | bucket: times 2^32.
 };
+
+inline void Histograms::add_one(EndedCall call) {
+  if (call.function >= rows_.size()) [[unlikely]]
+    rows_.resize(2 * size_t{call.function} + 64);
+  Row& row = rows_[call.function];
+  if (call.ticks < row.min) row.min = call.ticks;
+  if (call.ticks > row.max) row.max = call.ticks;
+  row.sum += call.ticks;
+  uint64_t ns;
+  if (call.ticks < short_ticks_) [[likely]] {
+    ns = call.ticks * clock_.mult >> clock_.shift;
+    if (__builtin_add_overflow(row.squares_low, ns * ns, &row.squares_low)) [[unlikely]]
+      row.squares_high++;
+  } else {
+    ns = clock_.ns(call.ticks);
+    add_square(row, Square{ns} * ns);
+  }
+  const uint32_t bucket = bucket_of(ns);
+  if (bucket - row.begin >= row.width) [[unlikely]]
+    widen(row, bucket);
+  if (++counts_[row.offset + bucket] == 0) [[unlikely]]
+    overflows_[uint64_t{call.function} << 32 | bucket]++;
+}
 
 }  // namespace luatrace

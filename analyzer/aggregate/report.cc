@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/aggregate/report_views.h"
 #include "analyzer/aggregate/tree_times.h"
 
 namespace luatrace {
 namespace {
 
-// Adds one file's functions and tree; functions meet by identity.
+// Adds one file's functions and tree; functions meet by identity. Of a file with several streams in
+// an order that does not depend on which stream came first.
 class Merger {
  public:
   Merger(Report& report, const FileResult& file, const SymbolFinder& symbols)
@@ -25,7 +27,8 @@ class Merger {
   const std::vector<uint32_t>& map() const { return map_; }
 
  private:
-  uint32_t add_function(const Function& f);
+  bool has_order() const { return file_.facts.sums.size() > 1; }
+  bool is_empty(uint32_t function, const FunctionTicks& ticks) const;
   void add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t index);
   uint64_t charges(uint32_t node, const std::vector<uint64_t>& below) const;
 
@@ -34,7 +37,8 @@ class Merger {
   const Clock& clock_;
   const Profile& profile_;
   const SymbolFinder& symbols_;
-  std::vector<uint32_t> map_;  // From function of the file to function of the report.
+  std::vector<uint32_t> map_;   // From function of the file to function of the report.
+  std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
 };
 
 void Merger::add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t index) {
@@ -52,18 +56,38 @@ void Merger::add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t i
   if (file_.histograms) f.times.add(file_.histograms->of(index));
 }
 
+// What was filtered out is no part of the report, nor what stands for nothing.
+bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
+  if (!file_.filtered && function != kPrunedFunction) return false;
+  return !t.calls && !t.wall && !profile_.stats(function).complete;
+}
+
 void Merger::functions() {
   const FunctionTable& table = file_.facts.functions;
   std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
   map_.resize(table.size());
   map_[kUnknownFunction] = 1;
-  for (uint32_t i = kFirstFunction; i < table.size(); i++) {
-    // What was filtered out is no part of the report.
-    const FunctionTicks& t = ticks[i];
-    if (file_.filtered && !t.calls && !t.wall && !profile_.stats(i).complete) continue;
-    map_[i] = report_.function(describe(table[i], symbols_));
-    add_times(report_.functions[map_[i]], t, i);
-    report_.self_ns += clock_.ns(t.self);
+  struct Entry {
+    uint32_t index;
+    ReportFunction described;
+    std::string key;
+  };
+  std::vector<Entry> list;
+  for (uint32_t i = kFirstFunction; i < table.size(); i++)
+    if (!is_empty(i, ticks[i])) list.push_back({i, describe(table[i], symbols_), ""});
+  if (has_order()) {
+    for (Entry& e : list) e.key = identity(e.described);
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Entry& a, const Entry& b) { return a.key < b.key; });
+    rank_.resize(table.size());
+    for (uint32_t i = 0; i < kFirstFunction; i++) rank_[i] = i;
+  }
+  for (uint32_t n = 0; n < list.size(); n++) {
+    const uint32_t i = list[n].index;
+    if (has_order()) rank_[i] = kFirstFunction + n;
+    map_[i] = report_.function(list[n].described);
+    add_times(report_.functions[map_[i]], ticks[i], i);
+    report_.self_ns += clock_.ns(ticks[i].self);
   }
   report_.idle_ns += clock_.ns(ticks[kNoFunction].self);
   report_.gap_ns += clock_.ns(ticks[kUnknownFunction].self);
@@ -106,7 +130,10 @@ void Merger::tree() {
   // rounded one by one, sum up to the functions'.
   std::vector<uint32_t> owner(from.size());
   std::vector<uint64_t> given(file_.facts.functions.size());
-  for (uint32_t i = 0; i < from.size(); i++) {
+  std::vector<uint32_t> order;
+  if (has_order()) order = canonical_order(from, rank_);
+  for (uint32_t at = 0; at < from.size(); at++) {
+    const uint32_t i = order.empty() ? at : order[at];
     if (!empty.empty() && empty[i] && i) continue;
     const CallNode& n = from[i];
     bool own = i != 0 && n.function != kCoroutineFunction;

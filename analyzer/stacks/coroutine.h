@@ -18,6 +18,11 @@ struct Frame {
   uint32_t id;     // Function id in the stream.
 };
 
+// Ticks within one slice of a timeline, of which `at` is one.
+struct TimePiece {
+  uint64_t at = 0, ticks = 0;
+};
+
 // What a sink that follows single calls (kFrames) keeps about one open call.
 struct FrameNotes {
   uint32_t node = 0;     // Where it hung when it began.
@@ -26,6 +31,7 @@ struct FrameNotes {
   uint32_t charges = 0;  // ... and of calls whose cost of recording is in them.
   bool counted = false;  // It began where the filters look.
   bool leads = false;    // A call that the callers' filter asks for was made in it.
+  std::vector<TimePiece> when;  // Of `pending`, if somebody shows it.
 };
 
 // Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
