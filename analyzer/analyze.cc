@@ -25,7 +25,8 @@ namespace {
 class Preview : public TraceSink {
  public:
   void on_header(const Clock& clock, const lt_file_header&) override { clock_ = clock; }
-  // Of a trace that can be read only once, as much as can be known: its clock. False: not even that.
+  // Of a trace that can be read only once, as much as can be known: its clock. False: not even
+  // that.
   bool header_only(Input& input);
   void on_map(const MapInfo& info) override { maps.push_back(info); }
   void on_events(const EventBlock& block) override {
@@ -163,6 +164,7 @@ void Analysis::read(TraceFacts& facts, TraceSink& streams, Input& input, Diagnos
                                             : ProgressMode::kNever;
   ProgressLine progress(input, options_.quiet ? ProgressMode::kNever : mode);
   read_trace(input, diag, streams, [&](uint64_t offset) { progress(bytes_ = offset); });
+  progress(input.offset());
 }
 
 // A limit that is no limit.

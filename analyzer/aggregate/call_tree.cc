@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/aggregate/call_tree.h"
 
-#include <sys/random.h>
-
 #include <bit>
 #include <stdexcept>
 
+#include "analyzer/decode/random_hash.h"
 #include "analyzer/stacks/functions.h"
 
 namespace luatrace {
 namespace {
 
 constexpr size_t kFirstSlots = 1024;
-
-// Odd, and nothing that who writes a trace could know. The same for all trees of a process.
-uint64_t random_factor() {
-  static const uint64_t factor = [] {
-    uint64_t value = 0;
-    if (getrandom(&value, sizeof value, GRND_NONBLOCK) != sizeof value) value = 0x2545f4914f6cdd1d;
-    return value | 1;
-  }();
-  return factor;
-}
 
 uint32_t shift_for(size_t slots) {
   return 64 - static_cast<uint32_t>(std::countr_zero(slots));
@@ -35,10 +24,6 @@ CallTree::CallTree()
       slots_(kFirstSlots),
       shift_(shift_for(kFirstSlots)),
       factor_(random_factor()) {}
-
-uint32_t CallTree::other_child(uint32_t node, uint32_t function) {
-  return remember(node, function, enter(node, function, child_hash(hashes_[node], function)));
-}
 
 uint32_t CallTree::add(uint32_t node, uint32_t function, uint64_t hash, size_t slot) {
   if (!budget_) return make(node, function, hash, slot);

@@ -62,14 +62,16 @@ class CallTree {
   void limit(NodeBudget* budget) { budget_ = budget; }
 
   // The child of `node` for `function` (not 0), made if it is new.
-  uint32_t enter(uint32_t node, uint32_t function) {
+  [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function) {
     const CallNode& n = nodes_[node];
     if (n.last_function == function) [[likely]]
       return n.last;
-    return other_child(node, function);
+    const uint32_t child = enter(node, function, child_hash(hashes_[node], function));
+    nodes_[node].last_function = function;  // Not n's: it may have moved.
+    return nodes_[node].last = child;
   }
   // The same, if its hash is known.
-  uint32_t enter(uint32_t node, uint32_t function, uint64_t hash) {
+  [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function, uint64_t hash) {
     const uint64_t key = key_of(node, function);
     const size_t mask = slots_.size() - 1;
     for (size_t at = place_of(hash);; at = (at + 1) & mask) {
@@ -87,7 +89,9 @@ class CallTree {
   }
   // Have fetched what enter() looks at, and, when that is there, what is done to the node.
   void fetch_place(uint64_t hash) const { __builtin_prefetch(&slots_[place_of(hash)]); }
-  void fetch_node(uint64_t hash) const { __builtin_prefetch(&nodes_[slots_[place_of(hash)].child], 1); }
+  void fetch_node(uint64_t hash) const {
+    __builtin_prefetch(&nodes_[slots_[place_of(hash)].child], 1);
+  }
   // Whether the second level cache cannot hold it, so that fetching is worth its while.
   bool is_large() const { return nodes_.size() > 16384; }
 
@@ -106,14 +110,9 @@ class CallTree {
     return uint64_t{parent} << 32 | function;
   }
   size_t place_of(uint64_t hash) const { return hash >> shift_; }
-  uint32_t other_child(uint32_t node, uint32_t function);
   uint32_t add(uint32_t node, uint32_t function, uint64_t hash, size_t slot);
   uint32_t make(uint32_t node, uint32_t function, uint64_t hash, size_t slot);
   uint32_t pruned(uint32_t node);
-  uint32_t remember(uint32_t node, uint32_t function, uint32_t child) {
-    nodes_[node].last_function = function;
-    return nodes_[node].last = child;
-  }
   void grow();
 
   HugeVector<CallNode> nodes_;

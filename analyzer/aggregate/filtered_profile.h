@@ -126,7 +126,7 @@ class FilteredProfile : public HistogramProfile {
   TraceFacts& facts_;
   Placement placement_;
   const bool defers_;  // Calls are counted when they end.
-  std::unordered_map<uint32_t, StreamView> views_;
+  std::unordered_map<uint32_t, StreamView, RandomHash> views_;
   StreamView* view_ = nullptr;
   std::vector<Shown> shown_;         // By node, as far as asked for.
   std::vector<uint8_t> slow_known_;  // By function: 1 not watched, 2 watched.

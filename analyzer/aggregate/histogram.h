@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analyzer/decode/model.h"
+#include "analyzer/decode/random_hash.h"
 
 namespace luatrace {
 
@@ -59,6 +60,14 @@ struct CallStats {
   uint64_t max = 0;
   uint64_t sum = 0;
   uint64_t complete = 0;
+
+  CallStats& operator+=(const CallStats& other) {
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+    sum += other.sum;
+    complete += other.complete;
+    return *this;
+  }
 };
 
 // One call that ended, in ticks.
@@ -68,61 +77,51 @@ struct EndedCall {
 };
 
 // Statistics and histograms of all functions while a trace is read. What this costs is cache
-// misses, so a call touches two lines: the function's row and, of its histogram, the line of a
-// power of two. Counts have 32 bits; what they cannot hold is in a map that is hardly ever used.
+// misses, so everything that each call touches is small: half a line for the function's sums, and a
+// byte for each bucket of a window around the times that it takes. What does not fit there (256
+// calls, times of seconds) goes to tables that are hardly ever used.
 class Histograms {
  public:
   void set_clock(const Clock& clock);
   void add(uint32_t function, uint64_t ticks) { add_one({ticks, function}); }
   // Many at once: the processor works on several of them at a time, which it cannot do while each
   // waits for the next event to be understood.
-  void add(const EndedCall* calls, size_t n) {
-    for (size_t i = 0; i < n; i++) add_one(calls[i]);
-  }
+  void add(const EndedCall* calls, size_t n);
   void add(const Histograms& other);
   CallStats stats(uint32_t function) const;
   Distribution of(uint32_t function) const;
 
  private:
-  struct alignas(64) Row {
-    uint64_t min = UINT64_MAX, max = 0, sum = 0;
-    uint64_t squares_low = 0, squares_high = 0;
-    uint32_t begin = 0, width = 0;  // Its window of buckets: that many from this one on, ...
-    uint32_t offset = 0;            // ... and, modulo 2^32, where bucket 0 would be in counts_.
+  struct alignas(32) Row {
+    uint64_t sum = 0;
+    uint64_t squares = 0;                // The lower half.
+    uint32_t min = UINT32_MAX, max = 0;  // Of those that fit; the others are in Rest.
+    uint32_t offset = 0;                 // Where in counts_ bucket 0 would be, modulo 2^32.
+    uint16_t begin = 0, width = 0;       // Its window of buckets.
+  };
+  struct Rest {
+    uint64_t min = UINT64_MAX, max = 0;
+    uint64_t squares_high = 0;
   };
   void add_one(EndedCall call);
-  void add_square(Row& row, Square square);
+  void add_square(uint32_t function, Square square);
+  void add_count(uint32_t function, uint32_t bucket, uint64_t n);
   void widen(Row& row, uint32_t bucket);
   uint64_t count(uint32_t function, uint32_t bucket) const;
+  void make_room(uint32_t functions) {
+    rows_.resize(functions);
+    rest_.resize(functions);
+  }
+  static uint64_t key(uint32_t function, uint32_t bucket) {
+    return uint64_t{function} << 32 | bucket;
+  }
 
   Clock clock_;
-  uint64_t short_ticks_ = 0;  // Below it ticks * mult and ns * ns fit into 64 bits.
+  uint64_t short_ticks_ = 0;  // Below it ticks fit into 32 bits, ticks * mult and ns * ns into 64.
   std::vector<Row> rows_;
-  std::vector<uint32_t> counts_;
-  std::unordered_map<uint64_t, uint64_t> overflows_;  // By function << 32 | bucket: times 2^32.
+  std::vector<uint8_t> counts_;
+  std::vector<Rest> rest_;
+  std::unordered_map<uint64_t, uint64_t, RandomHash> more_;  // By key(): what counts_ cannot hold.
 };
-
-inline void Histograms::add_one(EndedCall call) {
-  if (call.function >= rows_.size()) [[unlikely]]
-    rows_.resize(2 * size_t{call.function} + 64);
-  Row& row = rows_[call.function];
-  if (call.ticks < row.min) row.min = call.ticks;
-  if (call.ticks > row.max) row.max = call.ticks;
-  row.sum += call.ticks;
-  uint64_t ns;
-  if (call.ticks < short_ticks_) [[likely]] {
-    ns = call.ticks * clock_.mult >> clock_.shift;
-    if (__builtin_add_overflow(row.squares_low, ns * ns, &row.squares_low)) [[unlikely]]
-      row.squares_high++;
-  } else {
-    ns = clock_.ns(call.ticks);
-    add_square(row, Square{ns} * ns);
-  }
-  const uint32_t bucket = bucket_of(ns);
-  if (bucket - row.begin >= row.width) [[unlikely]]
-    widen(row, bucket);
-  if (++counts_[row.offset + bucket] == 0) [[unlikely]]
-    overflows_[uint64_t{call.function} << 32 | bucket]++;
-}
 
 }  // namespace luatrace

@@ -27,7 +27,7 @@ struct HugePages {
     const size_t size = n * sizeof(T);
     if (size < 2 * kPage) return static_cast<T*>(::operator new(size));
     const size_t whole = (size + kPage - 1) & ~(kPage - 1);
-    auto* memory = static_cast<T*>(::operator new(whole, std::align_val_t{kPage}));
+    auto* memory = static_cast<T*>(::operator new (whole, std::align_val_t{kPage}));
     madvise(memory, whole, MADV_HUGEPAGE);  // Without them it is only slower.
     return memory;
   }
@@ -35,7 +35,7 @@ struct HugePages {
     if (n * sizeof(T) < 2 * kPage)
       ::operator delete(memory);
     else
-      ::operator delete(memory, std::align_val_t{kPage});
+      ::operator delete (memory, std::align_val_t{kPage});
   }
   bool operator==(const HugePages&) const { return true; }
 };

@@ -57,8 +57,9 @@ class SlowCalls {
     uint32_t depth = 0, root = 0;
     uint64_t begin = 0;
     std::vector<SlowNode> nodes;
-    std::unordered_map<uint64_t, uint32_t> children;  // By parent << 32 | function.
-    std::unordered_map<uint32_t, uint32_t> known;     // From nodes of the call tree, at this root.
+    // By parent << 32 | function.
+    std::unordered_map<uint64_t, uint32_t, RandomHash> children;
+    std::unordered_map<uint32_t, uint32_t> known;  // From nodes of the call tree, at this root.
   };
   uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
   uint64_t length(const SlowCall& call) const { return by_wall_ ? call.wall : call.running; }

@@ -19,7 +19,9 @@ class Profile {
   static constexpr bool kFrames = false;
   virtual ~Profile() = default;
 
-  uint32_t enter(uint32_t node, uint32_t function) { return tree_.enter(node, function); }
+  [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function) {
+    return tree_.enter(node, function);
+  }
   // See stacks/look_ahead.h.
   bool looks_ahead() const { return tree_.is_large(); }
   CallTree& look_up() { return tree_; }
@@ -27,7 +29,7 @@ class Profile {
   void limit(NodeBudget* budget) { tree_.limit(budget); }
   void call(uint32_t node) { tree_[node].calls++; }
   void spend(uint32_t node, uint64_t ticks) { tree_[node].self += ticks; }
-  void ended(uint32_t function, uint64_t running) {
+  [[gnu::always_inline]] void ended(uint32_t function, uint64_t running) {
     if (function >= stats_.size()) [[unlikely]]
       stats_.resize(2 * size_t{function} + 64);
     CallStats& s = stats_[function];
@@ -41,8 +43,9 @@ class Profile {
   // sinks that leave out calls. Without it: those of the node itself and of its children.
   void charged(uint32_t node, uint64_t calls) { add_at(charged_, node, calls); }
 
-  // Adds what another one found out, with the same table of functions.
-  void add(const Profile& other);
+  // Adds what another one found out, with the same table of functions. same: which function to take
+  // for which (of the call tree only), null: each for itself.
+  void add(const Profile& other, const std::vector<uint32_t>* same = nullptr);
 
   const CallTree& tree() const { return tree_; }
   virtual CallStats stats(uint32_t function) const {
@@ -70,7 +73,7 @@ class Profile {
 // The same with a histogram for each function. finish() must come before anything is asked.
 class HistogramProfile : public Profile {
  public:
-  void ended(uint32_t function, uint64_t running) {
+  [[gnu::always_inline]] void ended(uint32_t function, uint64_t running) {
     ended_[waiting_] = {running, function};
     if (++waiting_ == ended_.size()) finish();
   }

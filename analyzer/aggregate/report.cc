@@ -2,7 +2,10 @@
 #include "analyzer/aggregate/report.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <span>
+#include <tuple>
 
 #include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/aggregate/report_views.h"
@@ -12,7 +15,8 @@ namespace luatrace {
 namespace {
 
 // Adds one file's functions and tree; functions meet by identity. Of a file with several streams in
-// an order that does not depend on which stream came first.
+// an order, and rounded in a way, that do not depend on which stream came first: functions that the
+// streams' threads did not know to be the same become one before anything else.
 class Merger {
  public:
   Merger(Report& report, const FileResult& file, const SymbolFinder& symbols)
@@ -20,6 +24,7 @@ class Merger {
         file_(file),
         clock_(file.facts.clock),
         profile_(file.profile),
+        tree_of_(&profile_),
         symbols_(symbols) {}
 
   void functions();
@@ -27,33 +32,50 @@ class Merger {
   const std::vector<uint32_t>& map() const { return map_; }
 
  private:
+  struct Entry {
+    uint32_t index;
+    ReportFunction described;
+    std::string key;  // Equal for what is one function in the report.
+  };
   bool has_order() const { return file_.facts.sums.size() > 1; }
   bool is_empty(uint32_t function, const FunctionTicks& ticks) const;
-  void add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t index);
+  void put_in_order(std::vector<Entry>& list);
+  void add_ticks(ReportFunction& f, const FunctionTicks& ticks);
+  void add_calls(ReportFunction& f, std::span<const Entry> entries);
   uint64_t charges(uint32_t node, const std::vector<uint64_t>& below) const;
 
   Report& report_;
   const FileResult& file_;
   const Clock& clock_;
   const Profile& profile_;
+  Profile unified_;         // Instead of it, if functions became one.
+  const Profile* tree_of_;  // Which of them.
   const SymbolFinder& symbols_;
   std::vector<uint32_t> map_;   // From function of the file to function of the report.
   std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
 };
 
-void Merger::add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t index) {
+void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
   f.calls += ticks.calls;
   f.self_ns += clock_.ns(ticks.self);
   f.running_ns += clock_.ns(ticks.running);
   f.wall_ns += clock_.ns(ticks.wall);
-  const CallStats stats = profile_.stats(index);
+  report_.self_ns += clock_.ns(ticks.self);
+}
+
+// Of the functions of these entries, which are one.
+void Merger::add_calls(ReportFunction& f, std::span<const Entry> entries) {
+  CallStats stats;
+  for (const Entry& e : entries) {
+    stats += profile_.stats(e.index);
+    if (file_.histograms) f.times.add(file_.histograms->of(e.index));
+  }
   if (stats.complete == 0) return;
   uint64_t least = clock_.ns(stats.min);
   f.min_ns = f.complete ? std::min(f.min_ns, least) : least;
   f.max_ns = std::max(f.max_ns, clock_.ns(stats.max));
   f.sum_ns += clock_.ns(stats.sum);
   f.complete += stats.complete;
-  if (file_.histograms) f.times.add(file_.histograms->of(index));
 }
 
 // What was filtered out is no part of the report, nor what stands for nothing.
@@ -62,32 +84,44 @@ bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
   return !t.calls && !t.wall && !profile_.stats(function).complete;
 }
 
+void Merger::put_in_order(std::vector<Entry>& list) {
+  for (Entry& e : list) e.key = identity(e.described);
+  std::sort(list.begin(), list.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.key, a.index) < std::tie(b.key, b.index);
+  });
+  std::vector<uint32_t> same(map_.size());
+  std::iota(same.begin(), same.end(), 0);
+  rank_ = same;
+  bool unifies = false;
+  for (size_t n = 0; n < list.size(); n++) {
+    const bool is_same = n && list[n].key == list[n - 1].key;
+    same[list[n].index] = is_same ? same[list[n - 1].index] : list[n].index;
+    rank_[list[n].index] = kFirstFunction + static_cast<uint32_t>(n);
+    unifies |= is_same;
+  }
+  if (!unifies) return;
+  unified_.add(profile_, &same);
+  tree_of_ = &unified_;
+}
+
 void Merger::functions() {
   const FunctionTable& table = file_.facts.functions;
   std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
   map_.resize(table.size());
   map_[kUnknownFunction] = 1;
-  struct Entry {
-    uint32_t index;
-    ReportFunction described;
-    std::string key;
-  };
   std::vector<Entry> list;
   for (uint32_t i = kFirstFunction; i < table.size(); i++)
     if (!is_empty(i, ticks[i])) list.push_back({i, describe(table[i], symbols_), ""});
-  if (has_order()) {
-    for (Entry& e : list) e.key = identity(e.described);
-    std::stable_sort(list.begin(), list.end(),
-                     [](const Entry& a, const Entry& b) { return a.key < b.key; });
-    rank_.resize(table.size());
-    for (uint32_t i = 0; i < kFirstFunction; i++) rank_[i] = i;
-  }
-  for (uint32_t n = 0; n < list.size(); n++) {
-    const uint32_t i = list[n].index;
-    if (has_order()) rank_[i] = kFirstFunction + n;
-    map_[i] = report_.function(list[n].described);
-    add_times(report_.functions[map_[i]], ticks[i], i);
-    report_.self_ns += clock_.ns(ticks[i].self);
+  if (has_order()) put_in_order(list);
+  if (tree_of_ != &profile_) ticks = function_ticks(*tree_of_, table.size());
+  for (size_t n = 0; n < list.size();) {
+    size_t end = n + 1;
+    while (tree_of_ != &profile_ && end < list.size() && list[end].key == list[n].key) end++;
+    const uint32_t index = report_.function(list[n].described);
+    for (size_t i = n; i < end; i++) map_[list[i].index] = report_.function(list[i].described);
+    add_ticks(report_.functions[index], ticks[list[n].index]);
+    add_calls(report_.functions[index], std::span(list).subspan(n, end - n));
+    n = end;
   }
   report_.idle_ns += clock_.ns(ticks[kNoFunction].self);
   report_.gap_ns += clock_.ns(ticks[kUnknownFunction].self);
@@ -95,8 +129,8 @@ void Merger::functions() {
 
 // Calls whose cost of recording lies in the node's self time: its own and its children's.
 uint64_t Merger::charges(uint32_t node, const std::vector<uint64_t>& below) const {
-  if (profile_.has_charges()) return profile_.charged_at(node);
-  return profile_.tree()[node].calls + below[node];
+  if (tree_of_->has_charges()) return tree_of_->charged_at(node);
+  return tree_of_->tree()[node].calls + below[node];
 }
 
 // Whether filters left nothing at or below each node.
@@ -119,12 +153,12 @@ double cost_of(const TraceFacts& facts) {
 
 // Nodes of coroutines become one with the node of the call that resumed them.
 void Merger::tree() {
-  const CallTree& from = profile_.tree();
+  const CallTree& from = tree_of_->tree();
   std::vector<uint32_t> place(from.size());
   std::vector<uint64_t> below(from.size());
   for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
   std::vector<bool> empty;
-  if (file_.filtered) empty = empty_nodes(profile_);
+  if (file_.filtered) empty = empty_nodes(*tree_of_);
   const double cost_ps = cost_of(file_.facts);
   // Whose time it is, and how much of theirs was given to nodes: so that the nodes' nanoseconds,
   // rounded one by one, sum up to the functions'.
@@ -148,7 +182,7 @@ void Merger::tree() {
     ticks += n.self;
     report_.node_cost_ps.resize(report_.tree.size());
     report_.node_yielded_ns.resize(report_.tree.size());
-    report_.node_yielded_ns[place[i]] += clock_.ns(profile_.suspended_at(i));
+    report_.node_yielded_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
     // A call has two events: half of each lies in its own time, half in its caller's.
     report_.node_cost_ps[place[i]] +=
         static_cast<uint64_t>(cost_ps * static_cast<double>(charges(i, below)));

@@ -14,8 +14,7 @@ namespace luatrace {
 namespace {
 
 enum Section : uint64_t { kSums = 1, kTrust = 2, kFile = 3, kFunctions = 4, kNodes = 5 };
-constexpr const char* kKinds[] = {"root", "gap", "lua", "c", "ff", "unknown",
-                                  "group", "pruned"};
+constexpr const char* kKinds[] = {"root", "gap", "lua", "c", "ff", "unknown", "group", "pruned"};
 constexpr size_t kHeaderSize = 32;
 
 // The members of a structure in the order of the file. The same list writes and reads.

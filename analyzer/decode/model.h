@@ -85,7 +85,8 @@ struct EndInfo {
   int32_t exit_status = -1;
 };
 
-// One EVENTS block. `words` lives until on_events() returns, or as long as there is a copy of `hold`.
+// One EVENTS block. `words` lives until on_events() returns, or as long as there is a copy of
+// `hold`.
 struct EventBlock {
   uint32_t stream = 0;
   uint32_t seq = 0;

@@ -83,7 +83,7 @@ class Dispatcher {
     const lt_block& h = block.header;
     if (h.stream == 0) return false;
     EventBlock out{h.stream,    h.seq,   h.flags,   h.count,      h.base_tick, h.end_tick,
-                   h.coroutine, h.depth, block.cut, block.offset, {}, block.hold};
+                   h.coroutine, h.depth, block.cut, block.offset, {},          block.hold};
     size_t words = block.payload.size() / 8;
     auto* data = block.payload.data();
     if (reinterpret_cast<uintptr_t>(data) % 8) {  // Only after bytes went missing.

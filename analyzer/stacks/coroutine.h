@@ -25,12 +25,12 @@ struct TimePiece {
 
 // What a sink that follows single calls (kFrames) keeps about one open call.
 struct FrameNotes {
-  uint32_t node = 0;     // Where it hung when it began.
-  uint64_t pending = 0;  // Own ticks of which it is not decided yet whose they are, ...
-  uint64_t waited = 0;   // ... the same of ticks that it was suspended in, ...
-  uint32_t charges = 0;  // ... and of calls whose cost of recording is in them.
-  bool counted = false;  // It began where the filters look.
-  bool leads = false;    // A call that the callers' filter asks for was made in it.
+  uint32_t node = 0;            // Where it hung when it began.
+  uint64_t pending = 0;         // Own ticks of which it is not decided yet whose they are, ...
+  uint64_t waited = 0;          // ... the same of ticks that it was suspended in, ...
+  uint32_t charges = 0;         // ... and of calls whose cost of recording is in them.
+  bool counted = false;         // It began where the filters look.
+  bool leads = false;           // A call that the callers' filter asks for was made in it.
   std::vector<TimePiece> when;  // Of `pending`, if somebody shows it.
 };
 

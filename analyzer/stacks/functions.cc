@@ -13,8 +13,8 @@ std::string identity(const FunctionInfo& info, uint32_t process) {
 }
 
 Function make(const FunctionInfo& info, uint32_t process) {
-  return {info.type, info.hint, info.firstline, info.lastline, process,    info.addr,
-          info.id,   info.chunk, info.name,     info.stream,   info.stream};
+  return {info.type, info.hint,  info.firstline, info.lastline, process,    info.addr,
+          info.id,   info.chunk, info.name,      info.stream,   info.stream};
 }
 
 // Another description of the same function.
@@ -87,9 +87,11 @@ void IdMap::define(const FunctionInfo& info) {
   *known = table_.describe(*known, info, process_);
 }
 
-// Where the index of `id` is kept. A hostile id must not make the dense table large.
+// Where the index of `id` is kept.
 uint32_t* IdMap::slot(uint64_t id) {
-  if (id >= dense_.size() && id < 2 * dense_.size() + kMaxSparse) {
+  if (id < dense_.size()) return &dense_[id];
+  if (!sparse_.contains(id)) seen_++;
+  if (id < kAtFirst + kMostForOne * seen_) {
     size_t old = dense_.size();
     dense_.resize(id + 1 + id / 2);
     for (auto it = sparse_.begin(); it != sparse_.end();) {

@@ -19,6 +19,7 @@
 
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/model.h"
+#include "analyzer/decode/random_hash.h"
 
 namespace luatrace {
 
@@ -82,7 +83,7 @@ class IdMap {
   void set_process(uint32_t process) { process_ = process; }
   void define(const FunctionInfo& info);
   // Index in the function table; ids without description get one of their own and are counted.
-  uint32_t operator()(uint64_t id) {
+  [[gnu::always_inline]] uint32_t operator()(uint64_t id) {
     if (id < dense_.size() && dense_[id] != 0) return dense_[id];
     return slow(id);
   }
@@ -90,8 +91,9 @@ class IdMap {
   uint32_t known(uint64_t id) const { return id < dense_.size() ? dense_[id] : 0; }
 
  private:
-  // Ids so far beyond the known ones go elsewhere.
-  static constexpr uint64_t kMaxSparse = 1u << 16;
+  // The dense table has at most that many places for each known id, and those at first: a hostile
+  // trace, also one of thousands of streams, cannot make it large.
+  static constexpr uint64_t kMostForOne = 64, kAtFirst = 1024;
   uint32_t slow(uint64_t id);
   uint32_t* slot(uint64_t id);
 
@@ -99,7 +101,8 @@ class IdMap {
   Trust& trust_;
   uint32_t process_ = 0;
   std::vector<uint32_t> dense_;  // 0: not defined.
-  std::unordered_map<uint64_t, uint32_t> sparse_;
+  uint64_t seen_ = 0;            // Ids asked for and not found there.
+  std::unordered_map<uint64_t, uint32_t, RandomHash> sparse_;
 };
 
 }  // namespace luatrace

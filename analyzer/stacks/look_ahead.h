@@ -81,7 +81,8 @@ class LookAhead {
 // and returns: which of the two comes next cannot be predicted.
 template <class Tree>
 void LookAhead<Tree>::follow() {
-  const uint64_t* to = end_ - reached_ > static_cast<ptrdiff_t>(kWindow) ? reached_ + kWindow : end_;
+  const uint64_t* to =
+      end_ - reached_ > static_cast<ptrdiff_t>(kWindow) ? reached_ + kWindow : end_;
   for (; reached_ != to; ++reached_) {
     const uint64_t w = *reached_;
     const uint32_t kind = lt_kind(w), function = ids_.known(lt_payload(w));
@@ -89,8 +90,8 @@ void LookAhead<Tree>::follow() {
     const uint64_t enters = kind == LT_ENTRY;
     const uint64_t child = tree_.child_hash(chain_[depth_ % kChain], function);
     const size_t depth = depth_ + 2 * enters - 1;
-    if (depth >= most_) break;          // Nothing was open, or too much.
-    if (depth < known_) know(depth);    // From before the first word: it has not changed.
+    if (depth >= most_) break;        // Nothing was open, or too much.
+    if (depth < known_) know(depth);  // From before the first word: it has not changed.
     if (depth - known_ >= kChain) known_ = depth - kChain + 1;
     depth_ = depth;
     const uint64_t hash = chain_[depth % kChain] ^ ((chain_[depth % kChain] ^ child) & -enters);

@@ -187,7 +187,7 @@ class StackMachine {
   Diagnostics& diag_;
   Trust& trust_;
   IdMap ids_;
-  std::unordered_map<uint32_t, std::unique_ptr<Coroutine>> coroutines_;
+  std::unordered_map<uint32_t, std::unique_ptr<Coroutine>, RandomHash> coroutines_;
   bool gap_seen_ = false;  // Coroutines that appear may have calls from before the gap.
   bool recording_ = false;
   Coroutine* cur_ = nullptr;

@@ -33,8 +33,8 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end)
   if constexpr (requires { sink_.looks_ahead(); }) {
     if (sink_.looks_ahead()) {
       const Frame* base = cur_->frames.data();
-      LookAhead ahead(sink_.look_up(), ids_, base, base + cur_->top,
-                      base + cur_->frames.size() - 1, p, end);
+      LookAhead ahead(sink_.look_up(), ids_, base, base + cur_->top, base + cur_->frames.size() - 1,
+                      p, end);
       return fast<true>(p, end, &ahead);
     }
   }

@@ -37,6 +37,7 @@ class ParallelStreams : public TraceSink {
   ~ParallelStreams() override {
     for (auto& w : workers_) w->queue.stop();
     join();
+    diag_.release();  // If reading failed: what was found before.
   }
 
   void on_header(const Clock& clock, const lt_file_header& header) override {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A call tree with a limit: what has no room is in [pruned], and no sum is another one than without.
+// A call tree with a limit: what has no room is in [pruned], and no sum is another one than
+// without.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -21,7 +22,9 @@ std::string random_events(uint64_t seed, int length) {
   for (int i = 0; i < length; i++) {
     out << (tick += pick(20)) << ' ';
     switch (pick(open.size() > 12 ? 3 : 9)) {
-      case 0: case 1: case 2:
+      case 0:
+      case 1:
+      case 2:
         if (open.empty()) {
           out << "resume " << 2 + pick(3) << '\n' << tick << " suspend yield\n";
         } else {
@@ -64,8 +67,8 @@ Limited analyse_limited(const std::string& text, uint64_t nodes) {
   Limited out;
   const FilteredProfile* filtered = nullptr;
   if constexpr (std::is_same_v<Sink, FilteredProfile>) filtered = sink.get();
-  add_to_report(out.report, {"test.txt", facts, *sink, &sink->histograms(), filtered, diag.trust, 1},
-                symbols);
+  add_to_report(out.report,
+                {"test.txt", facts, *sink, &sink->histograms(), filtered, diag.trust, 1}, symbols);
   out.nodes = sink->tree().size();
   return out;
 }

@@ -25,8 +25,7 @@ struct Output {
 Output output(const TraceFacts& facts, const HistogramProfile& profile, const Diagnostics& diag,
               std::string messages) {
   Report report;
-  add_to_report(report,
-                {"test.bin", facts, profile, &profile.histograms(), nullptr, diag.trust, 1},
+  add_to_report(report, {"test.bin", facts, profile, &profile.histograms(), nullptr, diag.trust, 1},
                 [](const Function&) { return Symbol{}; });
   std::ostringstream saved, folded, json;
   write_profile(saved, report);
@@ -67,20 +66,38 @@ std::string random_trace(uint64_t seed) {
     out << "stream " << s << " process=1 tid=" << 70 + s << " recording=1\n";
   for (uint64_t i = 0; i < 40 * streams; i++) {
     const uint64_t s = 1 + pick(streams);
-    if (pick(2)) out << "func " << s << ':' << 1 + pick(30) << " lua line=" << pick(12)
-                     << " chunk=\"@x.lua\" name=\"n" << pick(3) << "\"\n";
+    if (pick(2))
+      out << "func " << s << ':' << 1 + pick(30) << " lua line=" << pick(12)
+          << " chunk=\"@x.lua\" name=\"n" << pick(3) << "\"\n";
     if (pick(6) == 0) out << "func " << s << ':' << 1 + pick(30) << " c addr=0x" << pick(4) << '\n';
     for (uint64_t n = pick(30); n > 0; n--) {
       out << (tick[s] += pick(50)) << ' ' << s << ' ';
       switch (pick(12)) {
-        case 0: out << "resume " << 1 + pick(4); break;
-        case 1: out << "suspend yield"; break;
-        case 2: out << "unwind " << 1 + pick(3) << " top=-"; break;
-        case 3: out << "thread " << 70 + pick(9); break;
-        case 4: out << "tail " << 1 + pick(30); break;
-        case 5: out << "loss " << pick(9) << " since=" << tick[s]; break;
-        case 6: case 7: out << "return " << 1 + pick(30); break;
-        default: out << "entry " << 1 + pick(30); break;
+        case 0:
+          out << "resume " << 1 + pick(4);
+          break;
+        case 1:
+          out << "suspend yield";
+          break;
+        case 2:
+          out << "unwind " << 1 + pick(3) << " top=-";
+          break;
+        case 3:
+          out << "thread " << 70 + pick(9);
+          break;
+        case 4:
+          out << "tail " << 1 + pick(30);
+          break;
+        case 5:
+          out << "loss " << pick(9) << " since=" << tick[s];
+          break;
+        case 6:
+        case 7:
+          out << "return " << 1 + pick(30);
+          break;
+        default:
+          out << "entry " << 1 + pick(30);
+          break;
       }
       out << '\n';
     }
