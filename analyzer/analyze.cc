@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <iostream>
 #include <memory>
 #include <thread>
 
@@ -12,7 +14,10 @@
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/trace_reader.h"
+#include "analyzer/decode/whole.h"
 #include "analyzer/export/call_export.h"
+#include "analyzer/export/call_tee.h"
+#include "analyzer/export/chart.h"
 #include "analyzer/passes.h"
 #include "analyzer/progress.h"
 #include "analyzer/stacks/parallel_streams.h"
@@ -64,8 +69,7 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
     case TimePoint::kRelative:
       return first + ticks(point.ns);
     case TimePoint::kPercent:
-      return first + static_cast<uint64_t>(
-                         std::llround(static_cast<double>(last - first) * point.percent / 100));
+      return first + whole(static_cast<double>(last - first) * point.percent / 100 + 0.5);
     case TimePoint::kAbsolute: {
       if (clock_.start_real_ns == 0)
         throw UsageError("--time-range: the trace does not say at what time of day it was made");
@@ -82,11 +86,12 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
 
 class Analysis {
  public:
-  // `calls`: where single calls go, or null.
-  Analysis(Session& session, CallExport* calls)
+  // `calls`, `chart`: where single calls go, or null.
+  Analysis(Session& session, CallExport* calls, ChartExport* chart)
       : session_(session),
         options_(session.options),
         calls_(calls),
+        chart_(chart),
         symbolizer_(options_.sysroot, complain, options_.debug_dirs),
         finder_([this](const Function& f) {
           const auto& maps = preview_.maps.empty() ? facts_->maps : preview_.maps;
@@ -97,7 +102,8 @@ class Analysis {
   void file(Report& report, const std::string& path, Input& input, Diagnostics& diag);
 
  private:
-  bool follows_calls() const;
+  bool follows_calls() const { return views_follow_calls() || chart_; }
+  bool views_follow_calls() const;
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
   void look_ahead(const std::string& path, Input& input);
@@ -110,6 +116,7 @@ class Analysis {
   Session& session_;
   const Options& options_;
   CallExport* const calls_;
+  ChartExport* const chart_;
   Symbolizer symbolizer_;
   SymbolFinder finder_;
   const TraceFacts* facts_ = nullptr;  // Of the file that is being read.
@@ -117,7 +124,7 @@ class Analysis {
   uint64_t bytes_ = 0;
 };
 
-bool Analysis::follows_calls() const {
+bool Analysis::views_follow_calls() const {
   const ViewOptions& v = options_.views;
   return calls_ || options_.filter.filters() || options_.filter.regroups() || v.coroutines ||
          v.threads || v.timeline || !v.slow.empty();
@@ -224,19 +231,23 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   if (v.coroutines) profile.coroutines = &coroutines;
   if (v.timeline) profile.timeline = &timeline;
   if (v.threads) profile.threads = &threads;
-  if (calls_) profile.calls = &calls_->begin_file(plan, facts, finder_);
+  CallTee tee;
+  if (calls_) tee.add(&calls_->begin_file(plan, facts, finder_));
+  if (chart_) tee.add(&chart_->begin_file(plan, facts, finder_));
+  profile.calls = tee.observer();
   Streams<FilteredProfile> streams(facts, profile, diag);
   read(facts, streams, input, diag);
   streams.finish();
   tell_limit(input.name(), budget);
   if (calls_) calls_->end_file();
+  if (chart_) chart_->end_file();
   add_to_report(report, {path, facts, profile, &profile.histograms(), &profile, diag.trust, bytes_},
                 finder_);
 }
 
 // A saved profile: what is in it is added; what is not cannot be had.
 void Analysis::saved(Report& report, const std::string& path, Input& input) {
-  if (follows_calls())
+  if (views_follow_calls())
     throw UsageError(printable(path) +
                      ": filters, groups and views of single calls, coroutines, threads and time "
                      "need the trace, not a saved profile");
@@ -261,15 +272,46 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
   }
 }
 
+// Above so many bytes of traces --flame makes do with sums, unless single calls are followed
+// anyway.
+constexpr uint64_t kMostChartBytes = 64 << 20;
+
+uint64_t size_of(const std::vector<std::string>& files) {
+  uint64_t sum = 0;
+  std::error_code error;
+  for (const std::string& file : files) {
+    const uintmax_t size = std::filesystem::file_size(file, error);
+    if (!error) sum += size;
+  }
+  return sum;
+}
+
+bool wants_chart(Session& session) {
+  const Options& o = session.options;
+  if (!o.flame) return false;
+  if (o.page.always_chart || size_of(o.files) <= kMostChartBytes) return true;
+  session.no_chart = "Traces of more than 64 MB: luatrace-analyze --page makes it.";
+  return false;
+}
+
+// Single calls cannot be had from a saved profile.
+void take_chart(Session& session, ChartExport& chart, Report& report) {
+  session.chart = chart.finish(report);
+  if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
+}
+
 }  // namespace
 
 Report analyze_files(Session& session, const std::vector<std::string>& files) {
   Report report;
+  const bool main = &files == &session.options.files;
   const ExportOptions& exports = session.options.exports;
   const ExportFormat* format = find_format(exports.format);
   std::optional<CallExport> calls;
-  if (&files == &session.options.files && format && format->make_writer) calls.emplace(exports);
-  Analysis analysis(session, calls ? &*calls : nullptr);
+  if (main && format && format->make_writer) calls.emplace(exports);
+  std::optional<ChartExport> chart;
+  if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
+  Analysis analysis(session, calls ? &*calls : nullptr, chart ? &*chart : nullptr);
   each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
     analysis.file(report, path, input, diag);
   });
@@ -277,8 +319,8 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
     complain(printable(exports.output) + ": cannot write: " + strerror(errno));
     session.unreadable = true;
   }
-  const GroupBy group = session.options.filter.group;
-  if (group != GroupBy::kNone && group < GroupBy::kFile) sum_up_groups(report);
+  if (chart) take_chart(session, *chart, report);
+  if (report.grouped) sum_up_groups(report);
   return report;
 }
 

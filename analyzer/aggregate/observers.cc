@@ -166,7 +166,8 @@ void Timeline::each_piece(uint64_t from, uint64_t to, F f) {
   if (from >= to) return;
   reach(from, to);
   while (from < to) {
-    uint64_t end = std::min(to, origin_ + (slice(from) + 1) * width_);
+    const uint64_t left = width_ - (from - origin_) % width_;  // Of the slice.
+    const uint64_t end = to - from > left ? from + left : to;
     f(TimePiece{from, end - from});
     from = end;
   }

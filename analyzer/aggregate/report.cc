@@ -10,6 +10,7 @@
 #include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/aggregate/report_views.h"
 #include "analyzer/aggregate/tree_times.h"
+#include "analyzer/decode/whole.h"
 
 namespace luatrace {
 namespace {
@@ -184,8 +185,7 @@ void Merger::tree() {
     report_.node_yielded_ns.resize(report_.tree.size());
     report_.node_yielded_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
     // A call has two events: half of each lies in its own time, half in its caller's.
-    report_.node_cost_ps[place[i]] +=
-        static_cast<uint64_t>(cost_ps * static_cast<double>(charges(i, below)));
+    report_.node_cost_ps[place[i]] += whole(cost_ps * static_cast<double>(charges(i, below)));
   }
 }
 
@@ -263,9 +263,7 @@ uint32_t Report::function(const ReportFunction& described) {
     f.line = described.line;
     functions.push_back(f);
   }
-  // Of several names the same one whatever the order of the files.
-  std::string& name = functions[it->second].name;
-  if (name.empty() || (!described.name.empty() && described.name < name)) name = described.name;
+  take_name(functions[it->second], described.name, described.hint);
   return it->second;
 }
 
@@ -288,10 +286,11 @@ void sum_up_groups(Report& report) {
   for (uint32_t i = 1; i < tree.size(); i++) {
     root[i] = tree[i].parent ? root[tree[i].parent] : i;
     ReportFunction& group = report.functions[tree[root[i]].function];
-    if (root[i] != i && group.kind == "group") group.calls += tree[i].calls;
+    const ReportFunction& f = report.functions[tree[i].function];
+    if (group.kind != "group" || f.kind == "group") continue;
+    group.inner_calls += tree[i].calls;
+    group.inner_self_ns += tree[i].self;
   }
-  for (ReportFunction& f : report.functions)
-    if (f.kind == "group") f.self_ns = f.running_ns;
 }
 
 void add_yielded_nodes(Report& report) {

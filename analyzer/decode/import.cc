@@ -16,8 +16,10 @@ namespace luatrace {
 namespace {
 
 constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
-// How long, and for how many hits, the report of a stack is waited for.
+// How long, and for how many hits, the report of a stack is waited for; and then for hits that
+// are older than it and come later, from another CPU.
 constexpr uint64_t kAttaching = 3'000'000'000;
+constexpr uint64_t kSettling = 1'000'000'000;
 constexpr size_t kAttachingHits = 1u << 18;
 
 lt_file_header header(uint64_t start_ns, uint64_t start_real_ns) {
@@ -95,22 +97,34 @@ void Importer::hit(const Hit& hit, uint64_t offset) {
     last_process_->last = hit.time;
     last_process_->last_tid = hit.tid;
   }
-  if (last_process_->begun) return forward(hit);
-  begin(*last_process_, hit);
+  last_process_->begun ? forward(hit) : hold(*last_process_, hit);
+  while (!due_.empty() && due_.begin()->first <= hit.time) begin(due_.begin()->second);
 }
 
 // Waits for the report that says that all probes are attached to.
-void Importer::begin(Process& p, const Hit& hit) {
+void Importer::hold(Process& p, const Hit& hit) {
   const bool report = hit.kind == HitKind::kStack;
   p.before.push_back(hit);
-  const bool patient = p.before.size() < kAttachingHits &&
-                       hit.time - std::min(hit.time, p.before[0].time) < kAttaching;
-  if (!report && patient) return;
+  if (report) p.report = std::min(p.report, hit.time);
+  const uint64_t due = p.before.size() >= kAttachingHits
+                           ? 0
+                           : std::min(p.due, hit.time + (report ? kSettling : kAttaching));
+  if (due == p.due) return;
+  due_.erase({p.due, hit.pid});
+  due_.insert({p.due = due, hit.pid});
+}
+
+// Passes on what was held, but for what is older than the report.
+void Importer::begin(uint32_t pid) {
+  Process& p = processes_[pid];
+  due_.erase({p.due, pid});
   p.begun = true;
   const std::vector<Hit> hits = std::move(p.before);
+  const auto early = [&p](const Hit& h) { return p.report != UINT64_MAX && h.time < p.report; };
+  for (const Hit& h : hits)
+    if (early(h)) first_[h.tid] = std::max(first_[h.tid], h.seq);
   for (Hit h : hits) {
-    if (report && h.time < hit.time) {
-      first_[h.tid] = std::max(first_[h.tid], h.seq);
+    if (early(h)) {
       h.seq = 0;
       if (h.kind != HitKind::kOpen && ++dropped_) continue;
     }
@@ -125,8 +139,7 @@ void Importer::forward(Hit hit) {
 }
 
 void Importer::total(uint32_t tid, uint32_t seq, uint32_t late) {
-  const auto first = first_.find(tid);
-  hits_->total(tid, seq - late - (first == first_.end() ? 0 : first->second));
+  totals_[tid] = seq - late;
   if (late) alive_.insert(tid);
 }
 
@@ -144,6 +157,7 @@ void Importer::name_process(uint32_t pid, const std::string& name, uint32_t pare
 
 void Importer::end_process(uint32_t pid, uint64_t time) {
   Process& p = processes_[pid];
+  if (!p.begun && !p.before.empty()) begin(pid);
   p.ended = true;
   Hit end;
   end.kind = HitKind::kExit;
@@ -166,9 +180,13 @@ void Importer::finish(uint64_t offset) {
     diag_.trust.cut++;
     diag_.say(offset, "the output has no end: its tracer was killed, or the file is cut");
   }
+  while (!due_.empty()) begin(due_.begin()->second);
+  for (const auto& [tid, seq] : totals_) {
+    const auto first = first_.find(tid);
+    hits_->total(tid, seq - (first == first_.end() ? 0 : first->second));
+  }
   // Of a process of which nobody says that it is still there.
   for (auto& [pid, p] : processes_) {
-    for (const Hit& h : p.before) forward(h);
     const bool alive = leaving_ && (p.last > leaving_ || alive_.contains(p.last_tid));
     if (!p.ended && p.last && !alive) end_process(pid, p.last);
   }

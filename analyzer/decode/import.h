@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -65,9 +66,12 @@ class Importer {
     uint32_t last_tid = 0;
     bool ended = false;
     bool begun = false;
-    std::vector<Hit> before;  // begun
+    std::vector<Hit> before;       // begun
+    uint64_t report = UINT64_MAX;  // of those, the oldest report
+    uint64_t due = UINT64_MAX;     // waits until a hit is as young as this
   };
-  void begin(Process& p, const Hit& hit);
+  void hold(Process& p, const Hit& hit);
+  void begin(uint32_t pid);
   void forward(Hit hit);
   uint32_t write_process(uint32_t pid, uint64_t time);
 
@@ -78,8 +82,10 @@ class Importer {
   std::unordered_map<uint32_t, Process> processes_;
   uint32_t last_pid_ = 0;
   Process* last_process_ = nullptr;
+  std::set<std::pair<uint64_t, uint32_t>> due_;  // processes that wait: until when, which
   uint32_t numbers_ = 0;
   std::unordered_map<uint32_t, uint32_t> first_;  // of threads: what to take from their seq
+  std::unordered_map<uint32_t, uint32_t> totals_;
   std::string note_;
   uint64_t dropped_ = 0;  // from before a report
   uint64_t leaving_ = 0;

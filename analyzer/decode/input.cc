@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -38,7 +39,8 @@ Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : p
     fail(name_, "is a directory, not a trace");
   }
   if (known && S_ISREG(st.st_mode)) size_ = static_cast<uint64_t>(st.st_size);
-  take_free_buffer(kBufferSize);
+  // A small file needs no more than its size (and a byte, to see its end), should it not grow.
+  take_free_buffer(size_ ? std::min<uint64_t>(kBufferSize, size_ + 4096) : kBufferSize);
 }
 
 Input::Input(std::string name, std::vector<uint8_t> bytes)

@@ -88,7 +88,7 @@ class Dispatcher {
     auto* data = block.payload.data();
     if (reinterpret_cast<uintptr_t>(data) % 8) {  // Only after bytes went missing.
       auto copy = std::make_shared<std::vector<uint64_t>>(words);
-      memcpy(copy->data(), data, words * 8);
+      if (words) memcpy(copy->data(), data, words * 8);
       out.words = *copy;
       out.hold = copy;
     } else {

@@ -13,7 +13,7 @@ CallExport::CallExport(const ExportOptions& options)
 
 CallLog& CallExport::begin_file(const FilterPlan& plan, const TraceFacts& facts,
                                 const SymbolFinder& symbols) {
-  log_.emplace(*writer_, facts, plan.from, plan.to, [&facts, &symbols, this](uint32_t function) {
+  log_.emplace(*writer_, facts, plan, [&facts, &symbols, this](uint32_t function) {
     return frame_name(describe(facts.functions[function], symbols), options_);
   });
   log_->number_from(tracks_, functions_, flows_);

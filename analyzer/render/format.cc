@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/render/format.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -24,6 +25,23 @@ std::string format_count(uint64_t n) {
   std::string text = std::to_string(n);
   for (size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
   return text;
+}
+
+std::string counted(uint64_t n, const std::string& one) {
+  return format_count(n) + ' ' + one + (n == 1 ? "" : "s");
+}
+
+size_t text_width(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string cut_text(const std::string& text, size_t most) {
+  if (text_width(text) <= most) return text;
+  size_t n = 0, at = 0;
+  for (; at < text.size(); at++)
+    if ((text[at] & 0xc0) != 0x80 && ++n > most - std::min<size_t>(3, most)) break;
+  return text.substr(0, at) + "...";
 }
 
 std::string format_date(uint64_t real_ns) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // --info: what was recorded, when, how and by whom.
+#include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
 #include "analyzer/render/summary.h"
 #include "analyzer/render/views.h"
@@ -52,10 +53,13 @@ void Info::file(const ReportFile& f) {
         s.event_cost_ps
             ? ", " + decimal(static_cast<double>(s.event_cost_ps) / 1000, 1) + " ns per event"
             : "";
-    add("state " + std::to_string(s.number), "process " + std::to_string(s.process) + ", thread " +
-                                                 std::to_string(s.tid) + ", recording " +
-                                                 std::to_string(s.recording) + ", " + s.luajit +
-                                                 " (" + flags_text(s.flags) + ")" + cost);
+    // A tracer from outside cannot tell.
+    const std::string luajit = s.luajit.empty() && s.flags == 0
+                                   ? "settings of LuaJIT not known"
+                                   : s.luajit + " (" + flags_text(s.flags) + ")";
+    add("state " + std::to_string(s.number),
+        "process " + std::to_string(s.process) + ", thread " + std::to_string(s.tid) +
+            ", recording " + std::to_string(s.recording) + ", " + luajit + cost);
   }
   add("end", f.ended ? "in order" + exit_text(f.end.exit_status)
                      : "missing: the recorder was interrupted, or the file was cut");
@@ -78,7 +82,7 @@ Table info_view(const Report& report) {
   info.add("functions", format_count(report.functions.size() - 2));
   info.add("call-tree nodes", format_count(report.tree.size() - 1));
   if (report.cost_ns > 0)
-    info.add("cost of recording", "about " + format_time(static_cast<uint64_t>(report.cost_ns)));
+    info.add("cost of recording", "about " + format_time(whole(report.cost_ns)));
   return t;
 }
 

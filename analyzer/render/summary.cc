@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "analyzer/decode/escape.h"
+#include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
 
 namespace luatrace {
@@ -29,7 +30,7 @@ void print_file(std::ostream& out, const ReportFile& file) {
     row(out, "program",
         command(file.processes[i]) + "  (pid " + std::to_string(file.processes[i].pid) + ')');
   if (file.processes.size() > kMost)
-    row(out, "", "and " + std::to_string(file.processes.size() - kMost) + " more processes");
+    row(out, "", "and more processes: " + format_count(file.processes.size() - kMost));
   // An outside tracer does not know the version, nor the flags.
   if (!file.streams.empty() && !file.streams[0].luajit.empty())
     row(out, "LuaJIT",
@@ -49,15 +50,15 @@ void print_head(std::ostream& out, const Report& r) {
       format_count(r.trust.events) + "  (" + rate + ", " +
           (events > 0 ? decimal(static_cast<double>(r.bytes) / events, 2) : "-") + " bytes each)");
   row(out, "",
-      std::to_string(r.threads) + (r.threads == 1 ? " thread, " : " threads, ") +
-          format_count(r.coroutines) + " coroutines, " + format_count(r.functions.size() - 2) +
-          " functions, " + format_count(r.tree.size() - 1) + " call-tree nodes");
+      counted(r.threads, "thread") + ", " + counted(r.coroutines, "coroutine") + ", " +
+          counted(r.functions.size() - 2, "function") + ", " +
+          counted(r.tree.size() - 1, "call-tree node"));
   if (r.cost_ns > 0 && events > 0)
     row(out, "recording",
         decimal(r.cost_ns / events, 1) +
             " ns per event, measured at the start: "
             "about " +
-            format_time(static_cast<uint64_t>(r.cost_ns)) + " of the duration");
+            format_time(whole(r.cost_ns)) + " of the duration");
 }
 
 }  // namespace

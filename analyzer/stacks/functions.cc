@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/stacks/functions.h"
 
+#include <tuple>
+
 namespace luatrace {
 namespace {
 
@@ -17,18 +19,21 @@ Function make(const FunctionInfo& info, uint32_t process) {
           info.id,   info.chunk, info.name,      info.stream,   info.stream};
 }
 
-// Another description of the same function.
-void take_lower(Function& f, const FunctionInfo& info, uint32_t process) {
-  if (!info.name.empty() && (f.name.empty() || info.stream < f.name_stream)) {
+// Another description of the same function. A name of the definition is better than one that a
+// call told.
+void take_better(Function& f, const FunctionInfo& info, uint32_t process) {
+  if (!info.name.empty() &&
+      (f.name.empty() || std::tie(info.hint, info.stream) < std::tie(f.hint, f.name_stream))) {
     f.name = info.name;
+    f.hint = info.hint;
     f.name_stream = info.stream;
   }
   if (info.stream >= f.stream) return;
-  std::string name = std::move(f.name);
-  const uint32_t name_stream = f.name_stream;
-  f = make(info, process);
-  f.name = std::move(name);
-  f.name_stream = name_stream;
+  Function lower = make(info, process);
+  lower.name = std::move(f.name);
+  lower.hint = f.hint;
+  lower.name_stream = f.name_stream;
+  f = std::move(lower);
 }
 
 }  // namespace
@@ -49,7 +54,7 @@ uint32_t FunctionTable::add_locked(const FunctionInfo& info, uint32_t process) {
   if (fresh)
     functions_.push_back(make(info, process));
   else
-    take_lower(functions_[it->second], info, process);
+    take_better(functions_[it->second], info, process);
   return it->second;
 }
 

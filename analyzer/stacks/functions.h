@@ -37,7 +37,7 @@ constexpr uint16_t kPrunedType = 0x101;  // kPrunedFunction.
 
 struct Function {
   uint16_t type = 0;  // LT_FUNC_*, 0: undescribed.
-  bool hint = false;
+  bool hint = false;  // The name comes from a call, not from the definition.
   uint32_t firstline = 0;
   uint32_t lastline = 0;
   uint32_t process = 0;  // Of the first description.

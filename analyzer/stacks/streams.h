@@ -72,7 +72,9 @@ class Streams : public TraceSink {
 
   // The end of the file: cuts what is open.
   void finish() {
-    for (auto& [number, m] : machines_) {
+    for (auto& entry : machines_) {
+      const uint32_t number = entry.first;  // clang 14 takes no structured binding below.
+      auto& m = entry.second;
       if constexpr (requires { sink_.stream(number); }) sink_.stream(number);
       m->finish();
       facts_.sums.push_back({number, m->traced(), m->gap(), m->first_tick(), m->last_tick(),

@@ -89,7 +89,7 @@ python3 - "$dir/json" <<'PY' || fail "--json"
 import json, sys
 report = json.load(open(sys.argv[1]))
 work = [f for f in report["functions"] if f["line"] == 3][0]
-assert work == {"chunk": "@co.lua", "line": 3, "name": "work", "kind": "lua", "calls": 1,
+assert work == {"chunk": "@co.lua", "line": 3, "name": "work", "kind": "lua", "hint": True, "calls": 1,
                 "wall_ns": 240000000, "running_ns": 40000000, "self_ns": 40000000,
                 "min_ns": 40000000, "max_ns": 40000000, "avg_ns": 40000000, "complete": 1}, work
 assert report["trust"]["lost"] == 0 and report["trust"]["events"] == 14

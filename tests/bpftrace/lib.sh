@@ -34,7 +34,10 @@ attach() {
   local pid=$1 try
   shift
   : >"$scratch/bt.out"
-  timeout -s INT 60 bpftrace -p "$pid" "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
+  # bpftrace reads nothing while it attaches its probes one after the other: its default buffers are
+  # full before it begins where the program is busy (docs/bpftrace.md).
+  BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-4096} \
+    timeout -s INT 60 bpftrace -p "$pid" "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
   tracer=$!
   # The first probe's semaphore, and some time to reach the last one: until its words stop coming
   # nothing can be said; so wait for its first output.

@@ -20,7 +20,14 @@ struct Line {
   std::vector<uint64_t> fields;
 };
 
-bool parse(const std::string& text, std::map<uint32_t, uint32_t>& seqs, Line& line) {
+// How many hits a thread made, by its tid; the number of the last one wraps over 0 to 1.
+using Counts = std::map<uint32_t, uint64_t>;
+
+uint32_t seq_of(uint64_t count) {
+  return count == 0 ? 0 : static_cast<uint32_t>((count - 1) % UINT32_MAX + 1);
+}
+
+bool parse(const std::string& text, Counts& counts, Line& line) {
   std::istringstream in(text);
   std::string word;
   if (!(in >> word)) return false;
@@ -38,9 +45,11 @@ bool parse(const std::string& text, std::map<uint32_t, uint32_t>& seqs, Line& li
     else
       line.fields.push_back(value);
   }
-  if (!numbered) line.seq = seqs[line.tid] + 1;
-  uint32_t& last = seqs[line.tid];
-  if (static_cast<int32_t>(line.seq - last) > 0) last = line.seq;  // It may have wrapped.
+  uint64_t& count = counts[line.tid];
+  const uint32_t last = seq_of(count);
+  if (!numbered) line.seq = seq_of(count + 1);
+  const auto ahead = static_cast<int32_t>(line.seq - last);
+  if (ahead > 0) count += static_cast<uint32_t>(ahead) - (line.seq < last);
   return true;
 }
 
@@ -120,7 +129,7 @@ std::string bt_text(const std::string& hits, bool end) {
         << ":@dir/a_name_that_needs_two.lua" << n << "\nN 7 " << id << " beef " << n << ":f" << id
         << n << "\n";
   std::istringstream in(hits);
-  std::map<uint32_t, uint32_t> seqs, late;
+  Counts seqs, late;
   for (std::string text; std::getline(in, text);) {
     text.erase(0, text.find_first_not_of(' '));
     Line l;
@@ -138,7 +147,8 @@ std::string bt_text(const std::string& hits, bool end) {
   for (const auto& [tid, n] : late)
     out << "@late_beat[" << tid << "]: " << kStart + kBeat << "\n@late_hits[" << tid << "]: " << n
         << "\n";
-  for (const auto& [tid, seq] : seqs) out << "@seq[" << std::dec << tid << "]: " << seq << "\n";
+  for (const auto& [tid, count] : seqs)
+    out << "@seq[" << std::dec << tid << "]: " << seq_of(count) << "\n";
   return out.str();
 }
 
@@ -146,14 +156,16 @@ std::vector<uint8_t> stap_records(const std::string& hits, bool end) {
   std::vector<uint8_t> out;
   head(out);
   std::istringstream in(hits);
-  std::map<uint32_t, uint32_t> seqs;
+  Counts seqs;
+  uint64_t sum = 0;
   for (std::string text; std::getline(in, text);) {
     Line l;
     text.erase(0, text.find_first_not_of(' '));
     if (text.starts_with('=') || !parse(text, seqs, l)) continue;
     hit(out, l);
   }
-  for (const auto& [tid, seq] : seqs) {
+  for (const auto& [tid, count] : seqs) {
+    sum += count;
     record(out, 'P');
     put(out, 4, tid, 4);
     put(out, 8, kPid, 4);
@@ -161,9 +173,9 @@ std::vector<uint8_t> stap_records(const std::string& hits, bool end) {
     if (!end) continue;
     record(out, 'N');
     put(out, 4, tid, 4);
-    put(out, 8, seq, 4);
+    put(out, 8, seq_of(count), 4);
   }
-  if (end) record(out, 'Z');
+  if (end) record(out, 'Z'), put(out, 8, sum, 8);
   return out;
 }
 

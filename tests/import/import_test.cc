@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <random>
 
 #include "hits.h"
@@ -305,6 +307,63 @@ TEST(Import, TheOrderOfTheLinesDoesNotMatter) {
   }
 }
 
+// As drained from the buffers of several CPUs, and worse: descriptions and threads behind the hits.
+TEST(Import, TheOrderOfTheRecordsDoesNotMatter) {
+  const auto records = stap_records(kCoroutines);
+  const std::string expected = dump_calls(std::string(records.begin(), records.end()));
+  std::vector<std::array<uint8_t, 40>> pieces(records.size() / 40);
+  memcpy(pieces.data(), records.data(), records.size());
+  std::mt19937 random(1);
+  for (int i = 0; i < 50; i++) {
+    std::shuffle(pieces.begin() + 1, pieces.end(), random);
+    const auto* bytes = reinterpret_cast<const char*>(pieces.data());
+    ASSERT_EQ(dump_calls(std::string(bytes, records.size())), expected) << i;
+  }
+}
+
+// One thread on two CPUs: the buffer with the older hits comes later.
+TEST(Import, WhatIsOlderThanTheFirstReportMayComeLater) {
+  const char* const hits = R"(
+      R :3 @7 a0 7 14
+      S :4 @10 a0 1 1 0 90
+      E :5 @11 a0 1 4
+      E :6 @20 a0 2 8
+      R :1 @5 a0 7 1c
+      R :2 @6 a0 7 18
+      R :7 @30 a0 2 8
+      R :8 @40 a0 1 4)";
+  EXPECT_EQ(both(hits), named("S1 C1 D0 stack activate\n"
+                              "S1 C1 D1 frame f1\n"
+                              "S1 C1 D2 entry f2\n"
+                              "S1 C1 D2 return f2\n"
+                              "S1 C1 D1 return f1\n"));
+  EXPECT_EQ(analysed(hits).trust().anomalies(), 0u);
+  EXPECT_EQ(analyse(stap_records(hits)).trust().anomalies(), 0u);
+}
+
+// A process that made no report and is over, while another one goes on for more hits than are
+// held back to be put in order.
+TEST(Import, AShortProcessIsNotLate) {
+  auto records = stap_records("E %9 @2 b0 3 4\n R %9 @3 b0 3 4", false);
+  for (size_t at = 0; at < records.size(); at += 40)  // f3 and its thread are of another process
+    if (records[at] == 'P' || (records[at] == 'F' && records[at + 4] == 3)) records[at + 8] = 8;
+  const auto report = stap_records("S @10 a0 1 0 0 90", false);
+  records.insert(records.end(), report.end() - 80, report.end());
+  const auto calls = stap_records("E @20 a0 1 4\n R @30 a0 1 4", false);
+  for (uint32_t i = 0; i < 1'700'000; i++) {
+    const size_t from = calls.size() - 120 + i % 2 * 40;
+    records.insert(records.end(), calls.begin() + static_cast<ptrdiff_t>(from),
+                   calls.begin() + static_cast<ptrdiff_t>(from) + 40);
+    const uint32_t seq = i + 2;
+    const uint64_t time = kStart + 1000 + i * 10'000ull;
+    memcpy(&records[records.size() - 36], &seq, 4);
+    memcpy(&records[records.size() - 32], &time, 8);
+  }
+  const Analysed a = analyse(records);
+  EXPECT_EQ(a.function("f1").calls, 850'000u);
+  EXPECT_EQ(a.function("f3").calls, 1u);
+}
+
 TEST(Import, AJumpInTheNumbersIsALoss) {
   const char* const hits = R"(
       S @10 a0 1 0 0 90
@@ -340,14 +399,36 @@ TEST(Import, WhatBpftraceSaysItLostIsNotIgnored) {
 }
 
 TEST(Import, WrappedNumbersGoOn) {
-  const Analysed a = analyse(bt_text(R"(
+  const char* const hits = R"(
       S :1 @10 a0 1 0 0 90
       E :80000000 @20 a0 1 4
       E :ffffffff @30 a0 2 8
-      R :1 @40 a0 2 8)",
-                                     false));
-  EXPECT_EQ(a.trust().lost, 0x7ffffffeu + 0x7ffffffeu);
-  EXPECT_EQ(a.function("f2").calls, 1u);
+      R :1 @40 a0 2 8
+      R :4 @50 a0 3 8)";
+  const uint64_t lost = 0x7ffffffeull + 0x7ffffffe + 2;
+  for (const Analysed& a : {analyse(bt_text(hits)), analyse(stap_records(hits))}) {
+    EXPECT_EQ(a.trust().lost, lost) << testing::PrintToString(a.messages);
+    EXPECT_EQ(a.trust().bad_records, 0u);
+    EXPECT_EQ(a.function("f2").calls, 1u);
+  }
+}
+
+// lua-calls.stp counts its hits itself, in the last record: more than the file tells of are lost,
+// less is a contradiction.
+TEST(Import, TheScriptsOwnCountIsCompared) {
+  const auto counting = [](uint64_t count) {
+    auto records = stap_records(kCalls);
+    memcpy(&records[records.size() - 32], &count, 8);
+    return analyse(records);
+  };
+  EXPECT_EQ(counting(10).trust().anomalies(), 0u);
+  EXPECT_EQ(counting(25).trust().lost, 15u);
+  const Analysed less = counting(9);
+  EXPECT_EQ(less.trust().bad_records, 1u);
+  ASSERT_FALSE(less.messages.empty());
+  EXPECT_NE(less.messages[0].find("the script counted 9 hits, but the file tells of 10"),
+            std::string::npos)
+      << less.messages[0];
 }
 
 TEST(Import, TheSameHitTwiceIsOne) {

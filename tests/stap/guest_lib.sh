@@ -6,26 +6,33 @@
 #   luajit, linked, opened   the program itself; linked with the library; opening it later
 #   start NAME MODULE [OPTION OF STAPRUN...] [GLOBAL=VALUE...]
 #                            returns when it is READY
+#   user NAME                what a user typed, for the program started by gated
 #   finish NAME              waits for it and keeps what it wrote
 #   gated NAME COMMAND...    starts a program that waits for open_gate NAME; pid in $gated
 
-luajit=$build/bin/luajit
-linked=$build/tests/stap/stap_host_linked
-opened=$build/tests/stap/stap_host_dlopen
+luajit=$stripped/luajit
+linked=$stripped/stap_host_linked
+opened=$stripped/stap_host_dlopen
 programs=$tests/programs
-export LD_LIBRARY_PATH=$build/lib HOST_LIBRARY=$build/lib/libluajit-5.1.so.2
+export XDG_CACHE_HOME=$cache LD_LIBRARY_PATH=$stripped HOST_LIBRARY=$stripped/libluajit-5.1.so.2
 
 start() {
   echo "-- $*"
-  local name=$1 module=$2 i values=()
+  local name=$1 module=$2 values=()
   shift 2
   while [[ ${!#} == *=* && ${!#} != *' '* ]]; do
     values=("${!#}" "${values[@]}")
     set -- "${@:1:$#-1}"
   done
+  : >"/mnt/$name.err"
   staprun -o "/mnt/$name.out" "$@" "$module.ko" "${values[@]}" 2>"/mnt/$name.err" &
   stap=$!
-  for ((i = 0; i < 300; i++)); do
+  ready "$name" 60
+}
+
+ready() {
+  local name=$1 i
+  for ((i = 0; i < 10 * $2; i++)); do
     grep -q '^READY' "/mnt/$name.err" && return
     kill -0 $stap 2>/dev/null || break
     sleep 0.1
@@ -34,6 +41,16 @@ start() {
   echo "$name: not ready:"
   cat "/mnt/$name.err"
   return 1
+}
+
+user() {
+  echo "-- $(cat "$1.command") -x PID -o trace.bin"
+  export SYSTEMTAP_DIR=/mnt/stap TMPDIR=/mnt
+  [ -e $SYSTEMTAP_DIR ] || cp -r "$cache/stap" $SYSTEMTAP_DIR
+  : >"/mnt/$1.err"
+  bash -c "exec $(cat "$1.command") -x $gated -o /mnt/$1.out" 2>"/mnt/$1.err" &
+  stap=$!
+  ready "$1" 600
 }
 
 finish() {

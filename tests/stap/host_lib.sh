@@ -2,8 +2,11 @@
 # For the tests of stap, on this machine: modules compiled for the guest's kernel,
 # a folder shared with it. Source it behind tests/lib.sh, with $build set.
 #
-#   prepare                        skips the test if there can be no guest
+#   prepare                        skips the test if there can be no guest; makes $stripped,
+#                                  a folder with our luajit and library without any symbols
 #   module NAME SCRIPT [OPTION...] compiles probes/SCRIPT.stp to $share/NAME.ko
+#   user NAME PROGRAM COMMAND...   what a user types, up to the module: COMMAND for a process
+#                                  of that program; NAME.command is what the guest does
 #   in_guest SCRIPT                runs tests/stap/SCRIPT there, in $share
 #   reader WHAT NAME               what read_hits.py says of $share/NAME.out
 #   value KEY NAME                 of its totals
@@ -11,17 +14,23 @@
 stap_tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$stap_tests/../.." && pwd)
 cache=$build/tests/stap/cache
-export LUATRACE_GUEST_CACHE=$cache/guest XDG_CACHE_HOME=$cache SYSTEMTAP_DIR=$cache/stap
+stripped=$build/tests/stap/stripped
+export LUATRACE_GUEST_CACHE=${LUATRACE_GUEST_CACHE:-$cache/guest} XDG_CACHE_HOME=$cache SYSTEMTAP_DIR=$cache/stap
 
 prepare() {
   local status=0
   command -v stap >/dev/null || skip "no stap (Debian: systemtap)"
   mkdir -p "$cache"
   release=$("$stap_tests/guest" --kernel 2>"$scratch/err") || status=$?
-  [ $status -ne 77 ] || skip "$(cat "$scratch/err")"
+  [ $status -ne 77 ] || skip "$(tail -n 1 "$scratch/err") ($(head -n -1 "$scratch/err" | tr '\n' ' '))"
   [ $status -eq 0 ] || fail "guest --kernel: $(cat "$scratch/err")"
   share=${STAP_TEST_SHARE:-$scratch/share}  # Set it to look at everything afterwards.
-  mkdir -p "$share"
+  mkdir -p "$share" "$stripped"
+  local file
+  for file in bin/luajit lib/libluajit-5.1.so.2 tests/stap/stap_host_linked tests/stap/stap_host_dlopen; do
+    [ "$stripped/${file##*/}" -nt "$build/$file" ] || strip -o "$stripped/${file##*/}" "$build/$file"
+  done
+  same "symbols" "" "$(readelf -SW "$stripped"/* | grep -E '\.(symtab|debug)' || true)"
 }
 
 module() {
@@ -31,10 +40,22 @@ module() {
     fail "cannot compile $script: $(cat "$scratch/log")"
 }
 
+# The guest would need minutes to compile: it finds the module in a copy of stap's cache.
+user() {
+  local name=$1 program=$2 pid
+  shift 2
+  printf '%q ' "$@" >"$share/$name.command"
+  "$program" "$stap_tests/programs/gate.lua" "$scratch/never" &
+  pid=$!
+  sleep 0.5
+  "$@" -x $pid -r "$release" -p4 >"$scratch/log" 2>&1 || { kill $pid; fail "$*: $(cat "$scratch/log")"; }
+  kill $pid
+}
+
 in_guest() {
   local status=0
   {
-    echo "build='$build' tests='$stap_tests'"
+    echo "build='$build' tests='$stap_tests' stripped='$stripped' cache='$cache'"
     echo ". '$stap_tests/guest_lib.sh'"
     echo ". '$stap_tests/$1'"
   } >"$share/run"

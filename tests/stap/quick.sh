@@ -8,9 +8,9 @@ build=$(readlink -f "$1")
 . "$(dirname "$0")/host_lib.sh"
 prepare
 
-library=$build/lib/libluajit-5.1.so.2
+library=$stripped/libluajit-5.1.so.2
 # Emulation is slow enough to set off stap's guard against slow handlers.
-module static lua-calls "$build/bin/luajit" -DSTP_NO_OVERLOAD
+module static lua-calls "$stripped/luajit" -DSTP_NO_OVERLOAD
 module shared lua-calls "$library" -DSTP_NO_OVERLOAD
 
 # The same library with another build id.
@@ -23,7 +23,7 @@ assert data.count(old) == 1
 open(sys.argv[2], 'wb').write(data.replace(old, bytes(b ^ 0x55 for b in old)))
 END
 
-in_guest quick_guest.sh
+in_guest quick_guest.sh --cpus 2
 
 # stap's status and what was counted in the kernel agree with what arrived.
 whole() {
@@ -35,10 +35,13 @@ whole() {
 # From the first line of the file to its last.
 file_only() { sed -n "/ $1:0\$/,/^return .* $1:0\$/p"; }
 
-whole command
-reader events command | file_only exact.lua >"$scratch/events"
+# Every event of exact.lua, in order: of the program itself, and through the library.
 "$stap_tests/exact.py" >"$scratch/expected"
-diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua: $(head -n 20 "$scratch/diff")"
+for name in command linked; do
+  whole $name
+  reader events $name | file_only exact.lua >"$scratch/events"
+  diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua, $name: $(head -n 20 "$scratch/diff")"
+done
 
 # The analyzer sees the same, and the same as of the direct recorder.
 analyze() { "$build/bin/luatrace-analyze" "$@" 2>"$scratch/err" || fail "luatrace-analyze $*: $(cat "$scratch/err")"; }
@@ -47,6 +50,9 @@ analyze() { "$build/bin/luatrace-analyze" "$@" 2>"$scratch/err" || fail "luatrac
 analyze --dump=calls "$scratch/exact.bin" >"$scratch/expected"
 analyze --dump=calls --strict "$share/command.out" >"$scratch/events"
 diff -u "$scratch/expected" "$scratch/events" >"$scratch/diff" || fail "exact.lua, analyzed: $(head -n 20 "$scratch/diff")"
+
+analyze "$share/linked.out" --flame="$scratch/flame.html" >/dev/null
+grep -q exact.lua "$scratch/flame.html" || fail "no flame graph"
 
 whole first
 same "pids" "$(cat "$share/first.pid")" "$(value pids first)"
@@ -64,6 +70,18 @@ analyze --json "$share/first.out" | jq -r "$by_function" | calls >"$scratch/anal
 diff -u "$scratch/direct" "$scratch/analyzed" >"$scratch/diff" || fail "analyzed, not as the direct recorder: $(cat "$scratch/diff")"
 diff -u "$scratch/direct" "$scratch/stap" >"$scratch/diff" || fail "not as the direct recorder: $(cat "$scratch/diff")"
 [ "$(wc -l <"$scratch/stap")" -ge 20 ] || fail "too few functions: $(cat "$scratch/stap")"
+
+# Several processors: the file is not in order, everything in it comes out right.
+whole both
+same "both: processors" 2 "$(value cpus both)"
+[ "$(value unordered both)" -gt 0 ] || fail "both: the records are in order by chance"
+[ "$(value moved both)" -gt 0 ] || fail "both: no thread ran on two processors"
+awk '{ print 2 * $1 "\t" $2 }' "$scratch/direct" >"$scratch/twice"
+reader counts both | calls | diff -u "$scratch/twice" - >"$scratch/diff" || fail "both: $(cat "$scratch/diff")"
+analyze --json "$share/both.out" >"$scratch/json"
+jq -r "$by_function" "$scratch/json" | calls | diff -u "$scratch/twice" - >"$scratch/diff" ||
+  fail "both, analyzed: $(cat "$scratch/diff")"
+same "both: anomalies" 0 "$(jq .trust.anomalies "$scratch/json")"
 
 whole opened
 same "many.lua" "1 1 500" "$(reader counts opened | sed -n 's/\(.*\)\tmany.lua:.*/\1/p' | sort -n | tr '\n' ' ' | sed 's/ $//')"

@@ -22,6 +22,7 @@ class Trace:
     def __init__(self, data):
         assert len(data) % 2040 == 0, f'{len(data)} bytes are not whole messages'
         self.hits, self.funcs, self.threads = [], {}, {}
+        self.cpus, self.unordered = defaultdict(set), 0
         self.totals, self.header, self.end, self.processes = defaultdict(int), None, None, []
         texts = defaultdict(dict)
         for at in range(0, len(data), 40):
@@ -42,6 +43,8 @@ class Trace:
             self.header = {'time': time, 'real': real, 'target': target}
         elif kind in KINDS:
             cpu, seq, time, tid, a, L, b = struct.unpack_from('<2xHIQIIQQ', r)
+            self.cpus[tid].add(cpu)
+            self.unordered += bool(self.hits and time < self.hits[-1][0])
             self.hits.append((time, tid, seq, kind, a, L, b))
         elif kind == 'F':
             flags, sym, pid, vmid, line, typ, addr, chunks, names = struct.unpack_from('<2xB1xIIIIIQHH', r)
@@ -119,6 +122,8 @@ def main():
     else:
         print(f'hits={len(trace.hits)}\nlost={trace.lost}')
         print(f"pids={','.join(map(str, sorted(set(trace.threads.values()))))}")
+        print(f"cpus={len(set().union(*trace.cpus.values()))}\nunordered={trace.unordered}")
+        print(f"moved={sum(len(cpus) > 1 for cpus in trace.cpus.values())}")
         print(f"functions={len(trace.funcs)}\ntarget={trace.header['target']}")
         for kind, pid in trace.processes:
             print(f'process={kind}{pid}')

@@ -20,8 +20,19 @@ for script in "$root"/probes/*.stp; do
 done
 "$stap" lua-calls -c "$build/bin/luajit x.lua" -r "$release" -p2 >"$scratch/out" 2>&1 || fail "-c: $(tail -n 5 "$scratch/out")"
 
-# Installed: found by stap itself in its search path, and by luatrace-stap.
-DESTDIR=$scratch/root "$2" --install "$build" --prefix /usr >"$scratch/log" 2>&1 || fail "install: $(tail -n 3 "$scratch/log")"
+# Installed: where stap looks, also from /usr/local; found by stap itself, and by luatrace-stap.
+cmake=$2
+# installs PREFIX FOLDER: the tapset goes to FOLDER.
+installs() {
+  rm -rf "$scratch/root"
+  DESTDIR=$scratch/root "$cmake" --install "$build" --prefix "$1" >"$scratch/log" 2>&1 || fail "install: $(tail -n 3 "$scratch/log")"
+  same "tapset for $1" 4 "$(find "$scratch/root$2" -name 'luajit*.stp*' -size +0 | wc -l)"
+}
+stap_share=$(dirname "$(dirname "$(readlink -f "$(command -v stap)")")")/share
+installs /opt/own /opt/own/share/systemtap/tapset
+grep -q 'stap does not look in /opt/own' "$scratch/log" || fail "no word of where stap looks"
+installs /usr/local "$stap_share/systemtap/tapset"
+installs /usr "$stap_share/systemtap/tapset"
 usr=$scratch/root/usr
 XDG_DATA_DIRS=$usr/share stap -R "$("$stap" --runtime -r "$release")" -r "$release" -p2 \
   "$usr/share/luatrace/probes/lua-calls.stp" "$library" >"$scratch/out" 2>&1 || fail "installed: $(tail -n 5 "$scratch/out")"
@@ -36,8 +47,11 @@ for name in $(sed -n 's/^probe \(luajit[^ ]*\).*/probe::\1/p' "$root"/stap/*.stp
   grep -qF "${name#*::}" "$pages/tapset::luajit.3stap" || fail "tapset::luajit does not tell of $name"
 done
 if command -v man >/dev/null; then
-  LC_ALL=C MANROFFSEQ='' man --warnings -l "$pages/tapset::luajit.3stap" 2>"$scratch/err" >"$scratch/out" || true
-  same "man's warnings" "" "$(cat "$scratch/err")"
+  for page in tapset::luajit probe::luajit.function.entry function::luajit_place luatrace-stap; do
+    LC_ALL=C MANROFFSEQ='' MANPATH=$usr/share/man man --warnings "$page" 2>"$scratch/err" >"$scratch/out" || fail "man $page"
+    same "man's warnings" "" "$(cat "$scratch/err")"
+    grep -qi "${page#*::}" "$scratch/out" || fail "man $page shows something else"
+  done
 fi
 
 # Which library: that of a program linked with it, one in another root.
@@ -67,3 +81,22 @@ refuses 'no headers of the kernel 9.9.9-none here.*' "$stap" lua-top -x "$pid" -
 refuses 'no script lua-nothing' "$stap" lua-nothing -x "$pid"
 refuses 'which program' "$stap" lua-top -r "$release"
 refuses 'usage|^ *luatrace-stap ' "$stap"
+
+# No guest: said, and skipped.
+mkdir "$scratch/bin"
+ln -s /usr/bin/* /bin/* "$scratch/bin/" 2>/dev/null || true
+no_guest() {
+  local pattern=$1 status=0
+  shift
+  env "$@" "$(dirname "$0")/quick.sh" "$build" >"$scratch/out" 2>&1 || status=$?
+  same "status without a guest ($pattern)" 77 "$status"
+  grep -qE "^SKIP: .*$pattern" "$scratch/out" || fail "does not say '$pattern': $(cat "$scratch/out")"
+}
+printf '#!/bin/sh\necho "E: no network" >&2; exit 100\n' >"$scratch/apt-get"
+chmod +x "$scratch/apt-get"
+ln -sf "$scratch/apt-get" "$scratch/bin/apt-get"
+no_guest 'the kernel image .* cannot be had' PATH="$scratch/bin" LUATRACE_GUEST_CACHE="$scratch/none"
+rm "$scratch"/bin/qemu-system-x86_64
+no_guest 'no qemu-system-x86_64' PATH="$scratch/bin"
+rm "$scratch/bin/stap"
+no_guest 'no stap' PATH="$scratch/bin"

@@ -24,14 +24,14 @@ $(cat "$scratch/csv")" || true
 # value FILTER ARGUMENT...: jq's FILTER on the JSON of the arguments.
 value() { "$analyze" --json "${@:2}" "$trace" | jq -c "$1"; }
 f="--fields=calls,total,self"
-auth="auth,@plugins/auth/init.lua,5,lua"
-wait="wait,@plugins/auth/init.lua,50,lua"
-handle="handle,@server.lua,10,lua"
-cache="cache,@plugins/cache/init.lua,7,lua"
-check="check,@plugins/auth/init.lua,30,lua"
-gsub="string.gsub,,0,ff"
-poll="poll,@server.lua,40,lua"
-main="main chunk,@server.lua,0,lua"
+auth="auth,@plugins/auth/init.lua,5,lua,1"
+wait="wait,@plugins/auth/init.lua,50,lua,1"
+handle="handle,@server.lua,10,lua,1"
+cache="cache,@plugins/cache/init.lua,7,lua,1"
+check="check,@plugins/auth/init.lua,30,lua,1"
+gsub="string.gsub,,0,ff,0"
+poll="poll,@server.lua,40,lua,1"
+main="main chunk,@server.lua,0,lua,0"
 
 # --report: 100 ms in all. handle: 10 + 40 + 10 ms.
 shows "1,100000000,30000000,$main" --report $f
@@ -163,7 +163,7 @@ refuses "no function of the trace fits 'nobody'" "$analyze" --callers nobody "$t
 refuses "no regular expression" "$analyze" -F '/(/' "$trace"
 refuses "'5 x' is no time" "$analyze" -t '5 x' "$trace"
 refuses "may be given only once" "$analyze" -D 1 -D 2 "$trace"
-refuses "one of lua c builtin" "$analyze" --kind D "$trace"
+refuses "'D' is none of lua, c, builtin" "$analyze" --kind D "$trace"
 
 # Colour only where it is wanted.
 export TERM=xterm

@@ -132,9 +132,9 @@ void HitWriter::Impl::let_go(HitThread& thread, uint64_t state) {
 
 // Did the tracer see this one while it was leaving?
 bool HitWriter::Impl::behind_end(const Hit& hit) const {
-  if (end == UINT64_MAX) return false;
+  if (hit.time <= end) return false;
   const auto total = totals.find(hit.tid);
-  if (hit.seq == 0 || total == totals.end()) return hit.time > end;
+  if (hit.seq == 0 || total == totals.end()) return true;
   return static_cast<int32_t>(hit.seq - total->second) > 0;
 }
 
@@ -188,7 +188,7 @@ void HitWriter::describe(uint32_t pid, uint64_t key, HitFunction function) {
 }
 
 void HitWriter::hit(const Hit& hit) {
-  impl_->shared.counters.hits++;
+  impl_->shared.counters.hits += hit.kind != HitKind::kExit;
   if (hit.kind < HitKind::kEntry || hit.kind > HitKind::kMax) {
     impl_->shared.counters.dropped++;
   } else if (hit.kind == HitKind::kExit) {

@@ -7,8 +7,8 @@ for script in top coroutines flame errors; do
 done
 start slow lua_slow -c "$luajit $programs/slow.lua" limit_us=500000
 finish slow
-start wall lua_slow -c "$luajit $programs/slow.lua" limit_us=500000 wall=1 leaf=1
-finish wall
+start leaf lua_slow -c "$luajit $programs/slow.lua" limit_us=500000 running=1 leaf=1
+finish leaf
 start attached lua_top -x $$ interval=1
 "$luajit" "$programs/many.lua" 3000
 kill -INT $stap
@@ -31,6 +31,23 @@ start timed timed -x $busy
 finish timed
 kill $busy
 wait $busy || true
+
+# stap itself, and luatrace-stap. (The library is found by the program's own path to it.)
+(
+  unset LD_LIBRARY_PATH
+  gated library "$build/tests/stap/stap_host_linked" "$programs/mixed.lua"
+  user library
+  open_gate library
+  wait $gated
+  finish library
+  for name in program wrapped; do
+    gated $name "$luajit" "$programs/mixed.lua"
+    user $name
+    open_gate $name
+    wait $gated
+    finish $name
+  done
+)
 
 # A process that goes on afterwards, with a child that was forked meanwhile.
 "$luajit" "$programs/lives.lua" /mnt/fork /mnt/fork.stop /mnt/fork.go &
