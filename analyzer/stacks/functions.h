@@ -45,8 +45,7 @@ struct Function {
   uint32_t id = 0;       // In the first stream that described it.
   std::string chunk;
   std::string name;
-  uint32_t stream = 0;       // That the description is of, ...
-  uint32_t name_stream = 0;  // ... and the name.
+  uint32_t stream = 0;  // That the description is of; the name may be of another one.
 };
 
 class FunctionTable {
