@@ -208,7 +208,7 @@ TEST(Table, LastColumnFitsTheWindow) {
   std::ostringstream text;
   write_text(text, t, {false, 40});
   EXPECT_EQ(text.str(),
-            "n  name\n1  " + std::string(11, 'x') + "..." + std::string(23, 'x') + "\n");
+            "n  name\n1  " + std::string(11, 'x') + "..." + std::string(22, 'x') + "\xc3\xa9\n");
 }
 
 }  // namespace
