@@ -63,6 +63,9 @@ class FilteredProfile : public HistogramProfile {
   ThreadLog* threads = nullptr;
   CallObserver* calls = nullptr;
 
+  // Nodes of the call tree come from there; null: there may be any number.
+  void limit(NodeBudget* budget) { placement_.limit(budget); }
+
   uint64_t traced() const { return traced_; }
   uint64_t filtered() const { return filtered_; }
   uint64_t gap() const { return gap_; }
@@ -111,7 +114,13 @@ class FilteredProfile : public HistogramProfile {
   uint32_t group_root();
   std::string name_of_stream(uint32_t stream) const;
   bool is_idle(Machine& machine);
-  void show(uint32_t node, bool taken, uint64_t from, uint64_t to);
+  void show(Coroutine& co, uint32_t node, bool taken, uint64_t from, uint64_t to);
+  // Of a node of the shown tree: the function whose time its own is, and whose lane of the timeline
+  // that goes to.
+  struct Shown {
+    uint32_t function, lane;
+  };
+  Shown shown(uint32_t node);
   ThreadSums& thread_sums();
 
   const FilterPlan& plan_;
@@ -119,8 +128,9 @@ class FilteredProfile : public HistogramProfile {
   TraceFacts& facts_;
   Placement placement_;
   const bool defers_;  // Calls are counted when they end.
-  std::unordered_map<uint32_t, StreamView> views_;
+  std::unordered_map<uint32_t, StreamView, RandomHash> views_;
   StreamView* view_ = nullptr;
+  std::vector<Shown> shown_;         // By node, as far as asked for.
   std::vector<uint8_t> slow_known_;  // By function: 1 not watched, 2 watched.
   size_t watched_ = 0;               // Calls that are being watched.
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;

@@ -113,7 +113,7 @@ TEST(Histogram, AddingIsAssociative) {
   Distribution parts[3];
   for (auto& part : parts) {
     Histograms h;
-    for (int i = 0; i < 100; i++) h.add(0, random() >> (30 + random() % 30));
+    for (int i = 0; i < 100; i++) h.add(0u, random() >> (30 + random() % 30));
     part = h.of(0);
   }
   Distribution left = parts[0], right = parts[1];
