@@ -81,7 +81,8 @@ TEST(BadInput, ACutChangesOnlyWhatLiesBehindIt) {
     const std::string whole = dump(bytes);
     std::string before;
     for (size_t size = sizeof(lt_file_header); size <= bytes.size(); size++) {
-      const std::string part = dump({bytes.begin(), bytes.begin() + static_cast<long>(size)});
+      std::string part = dump({bytes.begin(), bytes.begin() + static_cast<long>(size)});
+      part.resize(std::min(part.size(), part.find("# malformed")));  // The record that was cut.
       ASSERT_TRUE(whole.starts_with(part)) << "seed " << seed << ", cut at " << size;
       ASSERT_TRUE(part.starts_with(before)) << "seed " << seed << ", cut at " << size;
       before = part;
