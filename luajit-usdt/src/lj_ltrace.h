@@ -41,6 +41,7 @@ LUA_API LTControl luajit_usdt_control;
 #define LTSTOP_RESYNC	0x01	/* Events were lost, the stack must be reported. */
 #define LTSTOP_OFF	0x02	/* The recording must end. */
 #define LTSTOP_LOOK	0x04	/* The control word has changed (only probes are on). */
+#define LTSTOP_RETELL	LT_STOP_RETELL  /* From outside: report the stack anew. */
 #define LTSTOP_KICK	LT_STOP_KICK  /* From outside: poll, dispatch is patched. */
 
 /* A call of a C function that was announced and will end. */

@@ -166,7 +166,7 @@ static void resync(lua_State *L, const BCIns *pc)
 /* One more probe has a tracer. It attaches to one after the other, and the first
 ** one has switched us on: the reports went to sites where nobody listened yet.
 ** Or a tracer came to where another was before, which the word does not show: it
-** sets LT_STOP_KICK.
+** sets LT_STOP_RETELL.
 ** With a ring we leave it at that, its reader would take the report for a loss. */
 static void again(lua_State *L, const BCIns *pc, int reason)
 {
@@ -199,12 +199,13 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   int olderr = errno;
-  uint32_t word, was, rec, kicked = lt->stop & LTSTOP_KICK, forked;
+  uint32_t kicked = lt->stop & LTSTOP_KICK, retell = lt->stop & LTSTOP_RETELL;
+  uint32_t word, was, rec, forked;
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
     return 0;
   forked = !lt_ringon(lt) && (lt->stop & LTSTOP_RESYNC);
-  lt->stop &= ~(LTSTOP_KICK|LTSTOP_LOOK);
+  lt->stop &= ~(LTSTOP_KICK|LTSTOP_RETELL|LTSTOP_LOOK);
   if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltrace_word();
   /* Not wanted any more, or by somebody else. */
@@ -218,7 +219,7 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
   if (was && lt->on == was &&
-      (forked || kicked || lt->rec != rec ||
+      (forked || retell || lt->rec != rec ||
        (uint16_t)word > (uint16_t)lt->seen))
     again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE);
   lt->seen = word;

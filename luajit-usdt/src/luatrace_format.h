@@ -390,12 +390,13 @@ struct lt_note {
 #define LTN_FR2			0x04u	/* Two slots per frame. */
 #define LTN_FORKSAFE		0x08u	/* A forked child survives wide sites that its kernel
 				** made calls of (lj_ltprobe.c). */
-#define LTN_RETELL		0x10u	/* LT_STOP_KICK makes a state that has probes on, and
-				** no ring, report its stack anew. */
+#define LTN_RETELL		0x10u	/* Knows LT_STOP_RETELL. */
 
 /* In LTState.stop, set from outside: poll, then restore the dispatch table. The
 ** topmost byte is the outside's alone. */
 #define LT_STOP_KICK		0x80000000u
+/* The same place: a state that has probes on, and no ring, reports its stack anew. */
+#define LT_STOP_RETELL		0x40000000u
 
 /* -- 4. The trace file ---------------------------------------------------- */
 

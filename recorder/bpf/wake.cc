@@ -52,7 +52,7 @@ bool Waker::prepare() {
 }
 
 void Waker::ask() {
-  for (size_t i = 0; i < on_.size(); i++) direct::flag(targets_[i], on_[i]);
+  for (size_t i = 0; i < on_.size(); i++) direct::retell(targets_[i], on_[i]);
   on_.clear();
 }
 

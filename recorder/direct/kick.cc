@@ -97,12 +97,12 @@ class Stopped {
   std::vector<Thread> threads_;
 };
 
-bool flag_state(const Target& target, const State& s) {
+bool flag_state(const Target& target, const State& s, uint32_t what) {
   const uint64_t flag =
       s.address + static_cast<uint64_t>(target.image().note.lt_stop) + 3;  // topmost byte
   uint8_t top = 0;
   if (target.memory().read(flag, top) != 0) return false;
-  top |= LT_STOP_KICK >> 24;
+  top = static_cast<uint8_t>(top | what >> 24);
   return target.memory().write(flag, top) == 0;
 }
 
@@ -110,7 +110,7 @@ bool kick_state(const Target& target, const State& s) {
   const lt_note& n = target.image().note;
   const std::vector<uint64_t> slots(n.nslots, target.image().poll);
   const uint64_t table = s.address + static_cast<uint64_t>(static_cast<int64_t>(n.dispatch));
-  return flag_state(target, s) &&
+  return flag_state(target, s, LT_STOP_KICK) &&
          target.memory().write(table, slots.data(), slots.size() * sizeof slots[0]) == 0;
 }
 
@@ -166,9 +166,9 @@ const char* silence_text(Silence s) {
   return "";
 }
 
-bool flag(const Target& target, const std::vector<State>& states) {
+bool retell(const Target& target, const std::vector<State>& states) {
   bool good = true;
-  for (const auto& s : states) good = flag_state(target, s) && good;
+  for (const auto& s : states) good = flag_state(target, s, LT_STOP_RETELL) && good;
   return good;
 }
 
