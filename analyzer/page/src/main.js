@@ -374,6 +374,16 @@ class Page {
 
   // -- Search --
 
+  // Over time: to the next call (step 1) or the one before of what is searched for, else of the
+  // function that is chosen or selected.
+  findNext(step) {
+    const { view, look } = this;
+    if (view.name !== "chart") return;
+    const func = look.chosen >= 0 ? look.chosen : view.selected >= 0 ? view.tree.func[view.selected] : -1;
+    const node = view.nextOf(look.marks ? (f) => look.marks[f] === 1 : (f) => f === func, view.selected, step);
+    if (node >= 0) this.select(node);
+  }
+
   setRegex(on) {
     at("regex").setAttribute("aria-pressed", on);
     this.search();

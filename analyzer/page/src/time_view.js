@@ -165,6 +165,21 @@ export class TimeView {
     return best;
   }
 
+  // The next slice (step 1) or the one before (-1), by the time they begin, whose function fits; -1 if
+  // there is none. from: a slice, or -1 to begin at the range's edge.
+  nextOf(fits, from, step) {
+    const { tree, layout } = this;
+    const edge = step > 0 ? this.range.x : this.range.x + this.range.span;
+    const before = (a, b) => layout.start[a] - layout.start[b] || a - b;
+    let next = -1;
+    for (let node = 0; node < tree.size; node++) {
+      if (tree.depth[node] < 0 || !fits(tree.func[node])) continue;
+      const passed = from >= 0 ? before(node, from) * step > 0 : (layout.start[node] - edge) * step >= 0;
+      if (passed && (next < 0 || before(node, next) * step < 0)) next = node;
+    }
+    return next;
+  }
+
   wayTo(node) {
     const way = [];
     for (let n = node; n >= 0; n = this.tree.parent[n]) way.push(n);

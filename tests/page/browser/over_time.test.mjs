@@ -232,6 +232,23 @@ test("o leaves out coroutines that are suspended in all of the range", async (t)
   assert.deepEqual(await shown(), [0, 1, 2]);
 });
 
+test("n and N go from call to call of what is searched for, or of the selected function", async (t) => {
+  const page = await open(t, "chart");
+  const goes = async (key, node) => {
+    await page.keyboard.press(key);
+    assert.equal(await selected(page), node, key);
+  };
+  await page.fill("#search", "resumed");
+  await page.focus("#graph");
+  for (const [key, node] of [["n", 3], ["n", 5], ["n", 8], ["n", 8], ["N", 5], ["N", 3], ["N", 3]]) await goes(key, node);
+  await page.evaluate(() => luatracePage.showRange(0, 1_000_000));
+  await goes("n", 5);
+  assert.ok((await rangeOf(page)).x > 1_000_000, "what is found is in the range");
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => luatracePage.select(0));
+  await goes("n", 0);
+});
+
 test("a chart of a range tells times from the trace's first event", async (t) => {
   const later = { ...timeSample, chart: { ...timeSample.chart, zero: 2_000_000 } };
   const page = await openPage(t, browser, makePage("offset", { text: textOf(sample) + timeText(later) }));

@@ -22,7 +22,7 @@ const pictures = [
     await page.evaluate(() => luatracePage.openFunction(luatracePage.functions.find((f) => f.name === "encode_value").id));
   }],
   ["diff", "diff", "light", async (page) => {
-    await page.mouse.move(1080, 240);
+    await page.mouse.move(120, 252);
   }],
 ];
 
