@@ -117,7 +117,8 @@ TEST(Timeline, ManyPieces) {
   out << "0 start\n0 ringblock co=1 tid=7 rec=1\n0 entry 1\n";
   uint64_t tick = 0;
   for (int i = 0; i < 20000; i++) {
-    out << (tick += 1000) << " entry 2\n" << (tick += 500) << " return 2\n";
+    out << tick + 1000 << " entry 2\n" << tick + 1500 << " return 2\n";
+    tick += 1500;
   }
   out << tick << " return 1\n" << tick << " stop close\n";
   const Report r = analyse_timeline(trace_text(out.str()), 1000000000);
