@@ -20,19 +20,17 @@ Function make(const FunctionInfo& info, uint32_t process) {
 }
 
 // Another description of the same function. A name of the definition is better than one that a
-// call told.
+// call told; of several the first in the alphabet, as reports choose, too.
 void take_better(Function& f, const FunctionInfo& info, uint32_t process) {
   if (!info.name.empty() &&
-      (f.name.empty() || std::tie(info.hint, info.stream) < std::tie(f.hint, f.name_stream))) {
+      (f.name.empty() || std::tie(info.hint, info.name) < std::tie(f.hint, f.name))) {
     f.name = info.name;
     f.hint = info.hint;
-    f.name_stream = info.stream;
   }
   if (info.stream >= f.stream) return;
   Function lower = make(info, process);
   lower.name = std::move(f.name);
   lower.hint = f.hint;
-  lower.name_stream = f.name_stream;
   f = std::move(lower);
 }
 
