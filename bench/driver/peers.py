@@ -40,9 +40,9 @@ def works(setup, ours, data):
     yield "folded stacks", "uftrace dump --flame-graph", *folded
     try:
         draw = flamegraph()
-        yield ("flame graph", "... | flamegraph.pl", f"{folded[0]} | {draw}",
+        yield ("flame graph", "dump --flame-graph, flamegraph.pl", f"{folded[0]} | {draw}",
                f"{analyze} --quiet --flame=/dev/null {ours}")
-        yield ("flame graph by flamegraph.pl", "... | flamegraph.pl", f"{folded[0]} | {draw}",
+        yield ("flame graph by flamegraph.pl", "dump --flame-graph, flamegraph.pl", f"{folded[0]} | {draw}",
                f"{folded[1]} | {draw}")
     except Missing as why:
         yield "flame graph", str(why), None, None
