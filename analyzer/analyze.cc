@@ -300,6 +300,11 @@ void take_chart(Session& session, ChartExport& chart, Report& report) {
   if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
 }
 
+void cannot_write(Session& session, const ExportOptions& exports, int error) {
+  complain(printable(exports.output) + ": cannot write: " + strerror(error));
+  session.unreadable = true;
+}
+
 }  // namespace
 
 Report analyze_files(Session& session, const std::vector<std::string>& files) {
@@ -308,17 +313,18 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   const ExportOptions& exports = session.options.exports;
   const ExportFormat* format = find_format(exports.format);
   std::optional<CallExport> calls;
-  if (main && format && format->make_writer) calls.emplace(exports);
+  if (main && format && format->make_writer) {
+    calls.emplace(exports);
+    if (calls->error() != 0) return cannot_write(session, exports, calls->error()), report;
+  }
   std::optional<ChartExport> chart;
   if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
   Analysis analysis(session, calls ? &*calls : nullptr, chart ? &*chart : nullptr);
   each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
     analysis.file(report, path, input, diag);
   });
-  if (calls && !calls->finish()) {
-    complain(printable(exports.output) + ": cannot write: " + strerror(errno));
-    session.unreadable = true;
-  }
+  if (calls) calls->finish();
+  if (calls && calls->error() != 0) cannot_write(session, exports, calls->error());
   if (chart) take_chart(session, *chart, report);
   if (report.grouped) sum_up_groups(report);
   return report;

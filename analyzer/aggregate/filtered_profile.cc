@@ -239,7 +239,11 @@ void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   const bool idle = co.top == 0 && is_idle(machine);
   const bool taken = (idle || p.takes) && wanted(co);
   if (calls) {
-    calls->spend(machine, view_->number, from, to, taken && !idle);
+    using Owner = CallObserver::Owner;
+    calls->spend(machine, view_->number, from, to,
+                 tree()[p.out].function == kUnknownFunction ? Owner::kUnknown
+                 : taken && !idle                           ? Owner::kCall
+                                                            : Owner::kFiltered);
     tell_decided(co, to);
   }
   from = std::max(from, plan_.from);
@@ -342,6 +346,8 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to) {
 }
 
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
+  if (calls && view_->machine)
+    calls->spend(*view_->machine, view_->number, from, to, CallObserver::Owner::kUnknown);
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from >= to) return;

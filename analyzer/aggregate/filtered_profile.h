@@ -31,6 +31,8 @@ class FilteredProfile;
 // ticks, functions those of the file.
 class CallObserver {
  public:
+  // The innermost call that is shown; something that is not; nobody knows what.
+  enum class Owner : uint8_t { kCall, kFiltered, kUnknown };
   virtual ~CallObserver() = default;
   // A call that may be shown begins, or was reported open: the one on top of the coroutine.
   virtual void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
@@ -41,9 +43,9 @@ class CallObserver {
   virtual void decided(const Coroutine& co, uint32_t stream, uint32_t depth) = 0;
   // Is one of its calls undecided?
   virtual bool waits(const Coroutine& co, uint32_t stream) const = 0;
-  // Time of the machine's current coroutine; own: it counts to the innermost call that is shown.
+  // Time of the machine's current coroutine, and whose it is.
   virtual void spend(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
-                     uint64_t to, bool own) = 0;
+                     uint64_t to, Owner owner) = 0;
   virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
 };
 

@@ -55,8 +55,7 @@ Settings settings_of(const Options& o) {
 
 std::string means_text(const Means& m) {
   std::string text = m.width == Width::kWide ? "wide sites" : "narrow sites";
-  if (m.kills_children && m.width == Width::kNarrow)
-    text += " (with wide ones forked children might die)";
+  if (m.width == Width::kNarrow) text += m.why_narrow;
   return text + (m.mechanism == Mechanism::kMulti ? ", one link" : ", a perf event for each");
 }
 

@@ -36,7 +36,7 @@ Hit common(const ltb_hit& h, uint32_t image, uint32_t kind) {
 void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
   Attached* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
-  if (a == nullptr || hit.time > stop_ns_) return;
+  if (a == nullptr || (hit.time > stop_ns_ && ltb_kind(hit.where) != LTB_LOSS)) return;
   if (!std::exchange(a->began, true))
     firsts_.emplace_back(a->pid, std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
   if (!a->waits) return use(*a, hit);
@@ -163,7 +163,9 @@ void Source::take_function(Attached& a, const ltb_func& f) {
 
 void Source::take_loss(Attached& a, const ltb_loss& loss) {
   if (a.sink == nullptr || a.sink->ended) return;
-  const uint64_t until = loss.hit.time != 0 ? loss.hit.time : std::min(monotonic_ns(), stop_ns_);
+  if (loss.since > stop_ns_) return;  // while we detached: the recording was over
+  const uint64_t told = loss.hit.time != 0 ? loss.hit.time : monotonic_ns();
+  const uint64_t until = std::min(told, stop_ns_);
   const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
   totals_.lost += loss.count;
   a.sink->gaps++;

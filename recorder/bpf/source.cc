@@ -27,7 +27,6 @@ HitOptions hit_options(const Settings& settings,
   o.filtered = settings.filter.any();
   o.in_order = true;
   o.on_process = std::move(on_process);
-  o.stream_flags = LTF_GC64;
   return o;
 }
 
@@ -135,6 +134,10 @@ Width Source::width_for(const LuaFile& file, pid_t pid) {
   const Width wanted =
       settings_.width.value_or(means_.wide && safe ? Width::kWide : Width::kNarrow);
   means_.width = wanted == Width::kWide && has_wide_nops(file, pid) ? wanted : Width::kNarrow;
+  means_.why_narrow = "";
+  if (means_.wide && !safe) means_.why_narrow = " (with wide ones forked children might die)";
+  if (wanted == Width::kWide && means_.width != wanted)
+    means_.why_narrow = " (its wide ones are in use, or cannot be looked at)";
   means_.risky = means_.width == Width::kWide && means_.kills_children && !safe;
   return means_.width;
 }

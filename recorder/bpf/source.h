@@ -45,6 +45,7 @@ struct Means {
   bool wide = false;             // the kernel makes a call of the wide nop
   bool kills_children = false;   // and that kills forked children: see self_test.h
   Width width = Width::kNarrow;  // what was taken last
+  const char* why_narrow = "";   // if wide ones would be cheaper
   bool risky = false;   // and forked children of that process die: its LuaJIT does not know of it
   bool shared = false;  // another tool has sites at the same places: the beginning is not clean
 };
