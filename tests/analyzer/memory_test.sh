@@ -15,7 +15,7 @@ grep -q "10,000 nodes (0.0 % of the time pruned)" "$scratch/out" || fail "$(cat 
 grep -qE "bin: .* of .* MB, [0-9]+ %, [0-9]+ MB/s" "$scratch/err" || fail "no progress: $(cat "$scratch/err")"
 
 # Of 3 million nodes 50,000 are kept; the sums are looked at by big_trace.py.
-run --size 80M --limit 64M --nodes 3000000 -- --max-nodes 50000 >"$scratch/out" ||
+run --size 80M --limit 64M --nodes 3000000 --streams 1 -- --max-nodes 50000 >"$scratch/out" ||
   fail "limit of nodes: $(cat "$scratch/out" "$scratch/err")"
 grep -qE " 50,00[0-9] nodes \([1-9][0-9.]* % of the time pruned" "$scratch/out" || fail "$(cat "$scratch/out")"
 grep -q "has 50000 nodes: calls that need more are put together as \[pruned\]" "$scratch/err" ||
