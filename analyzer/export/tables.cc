@@ -54,13 +54,15 @@ std::string average(uint64_t ns, uint64_t calls) {
 }  // namespace
 
 void write_functions_csv(std::ostream& out, const Report& report, const ExportOptions& options) {
-  out << "function,file,line,kind,calls,complete,wall_ns,running_ns,self_ns,min_ns,max_ns,avg_ns\n";
+  out << "function,file,line,kind,calls,complete,wall_ns,running_ns,self_ns,min_ns,max_ns,avg_ns,"
+         "hint\n";
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
     out << csv_cell(n.name) << ',' << csv_cell(n.file) << ',' << n.line << ',' << f.kind << ','
         << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.running_ns << ','
-        << f.self_ns << ',' << f.min_ns << ',' << f.max_ns << ',' << f.average_ns() << '\n';
+        << f.self_ns << ',' << f.min_ns << ',' << f.max_ns << ',' << f.average_ns() << ',' << f.hint
+        << '\n';
   }
 }
 
