@@ -3,11 +3,12 @@
 // for. Sums alone take the fast one; a single view or filter that follows calls takes the other.
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <memory>
+#include <thread>
 
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/aggregate/saved_profile.h"
@@ -18,51 +19,20 @@
 #include "analyzer/export/call_tee.h"
 #include "analyzer/export/chart.h"
 #include "analyzer/passes.h"
+#include "analyzer/progress.h"
+#include "analyzer/stacks/parallel_streams.h"
 #include "analyzer/symbols/symbolizer.h"
 
 namespace luatrace {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-// "37 %, 1.2 GB/s" on a terminal, ten times a second.
-class ProgressLine {
- public:
-  ProgressLine(const Input& input, bool quiet)
-      : input_(input), active_(!quiet && isatty(STDERR_FILENO)), begin_(SteadyClock::now()) {}
-  ~ProgressLine() {
-    if (shown_) std::cerr << "\r\033[K" << std::flush;
-  }
-  void operator()(uint64_t offset) {
-    if (!active_) return;
-    auto now = SteadyClock::now();
-    if (now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    shown_ = true;
-    double seconds = std::chrono::duration<double>(now - begin_).count();
-    double mega = static_cast<double>(offset) / 1e6;
-    char text[80];
-    if (input_.size())
-      snprintf(text, sizeof text, "\r\033[K%3.0f %%, %.0f MB/s",
-               100.0 * static_cast<double>(offset) / static_cast<double>(input_.size()),
-               mega / std::max(seconds, 1e-3));
-    else
-      snprintf(text, sizeof text, "\r\033[K%.0f MB, %.0f MB/s", mega,
-               mega / std::max(seconds, 1e-3));
-    std::cerr << text << std::flush;
-  }
-
- private:
-  const Input& input_;
-  bool active_;
-  bool shown_ = false;
-  SteadyClock::time_point begin_, last_;
-};
-
 // What has to be known of a file before it is read: when it begins and ends, and its libraries.
 class Preview : public TraceSink {
  public:
   void on_header(const Clock& clock, const lt_file_header&) override { clock_ = clock; }
+  // Of a trace that can be read only once, as much as can be known: its clock. False: not even
+  // that.
+  bool header_only(Input& input);
   void on_map(const MapInfo& info) override { maps.push_back(info); }
   void on_events(const EventBlock& block) override {
     if (block.base_tick > block.end_tick) return;
@@ -84,6 +54,15 @@ class Preview : public TraceSink {
   }
   Clock clock_;
 };
+
+bool Preview::header_only(Input& input) {
+  lt_file_header header;
+  if (input.need(sizeof header) < sizeof header) return false;
+  memcpy(&header, input.data(), sizeof header);
+  if (header.magic != LT_FILE_MAGIC || header.tick_shift > 63) return false;
+  clock_ = clock_of(header);
+  return true;
+}
 
 uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
   switch (point.kind) {
@@ -128,8 +107,10 @@ class Analysis {
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
   void look_ahead(const std::string& path, Input& input);
+  void read(TraceFacts& facts, TraceSink& streams, Input& input, Diagnostics& diag);
   template <class Sink>
-  void read(TraceFacts& facts, Sink& sink, Input& input, Diagnostics& diag);
+  std::unique_ptr<Sink> sums(TraceFacts& facts, Input& input, Diagnostics& diag);
+  void tell_limit(const std::string& path, const NodeBudget& budget) const;
   void filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag);
 
   Session& session_;
@@ -165,8 +146,16 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
                calls_;
   if (!f.has_range() && !names) return;
   if (path == "-" || input.size() == 0) {
-    if (f.has_range())
-      throw Unreadable(printable(input.name()) + ": --time-range needs a file, not a pipe");
+    auto needs_file = [](const TimePoint& p) {
+      return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
+    };
+    if (!f.has_range()) return;
+    if (needs_file(f.from) || needs_file(f.to) || !preview_.header_only(input))
+      throw Unreadable(
+          printable(input.name()) +
+          ": --time-range needs a file, not a pipe: for times since the first event, or in per "
+          "cent, the trace is read twice. Write it to a file, or give the time of day "
+          "(2026-11-21T10:00:00~, @1700000000~)");
     return;
   }
   Input again(path);
@@ -174,13 +163,52 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
   read_trace(again, silent, preview_);
 }
 
-template <class Sink>
-void Analysis::read(TraceFacts& facts, Sink& sink, Input& input, Diagnostics& diag) {
+// `streams` gets the trace.
+void Analysis::read(TraceFacts& facts, TraceSink& streams, Input& input, Diagnostics& diag) {
   facts_ = &facts;
-  Streams<Sink> streams(facts, sink, diag);
-  ProgressLine progress(input, session_.options.quiet);
+  ProgressMode mode = isatty(STDERR_FILENO) ? ProgressMode::kTerminal
+                      : options_.progress   ? ProgressMode::kLines
+                                            : ProgressMode::kNever;
+  ProgressLine progress(input, options_.quiet ? ProgressMode::kNever : mode);
   read_trace(input, diag, streams, [&](uint64_t offset) { progress(bytes_ = offset); });
-  streams.finish();
+  progress(input.offset());
+}
+
+// A limit that is no limit.
+uint64_t nodes_of(const Options& options) {
+  return options.max_nodes ? options.max_nodes : UINT64_MAX;
+}
+
+void Analysis::tell_limit(const std::string& path, const NodeBudget& budget) const {
+  if (budget.exhausted())
+    complain(printable(path) + ": the call tree has " + std::to_string(options_.max_nodes) +
+             " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
+}
+
+// Without a look at single calls: by several threads, if they may.
+template <class Sink>
+std::unique_ptr<Sink> Analysis::sums(TraceFacts& facts, Input& input, Diagnostics& diag) {
+  NodeBudget budget(nodes_of(options_));
+  auto make = [&] {
+    auto sink = std::make_unique<Sink>();
+    sink->limit(&budget);
+    return sink;
+  };
+  const size_t jobs = options_.jobs ? options_.jobs : std::thread::hardware_concurrency();
+  std::unique_ptr<Sink> sum;
+  if (jobs > 1) {
+    ParallelStreams<Sink> streams(facts, diag, jobs, make);
+    read(facts, streams, input, diag);
+    sum = streams.finish();
+  } else {
+    sum = make();
+    Streams<Sink> streams(facts, *sum, diag);
+    read(facts, streams, input, diag);
+    streams.finish();
+  }
+  sum->limit(nullptr);
+  tell_limit(input.name(), budget);
+  return sum;
 }
 
 void Analysis::filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
@@ -192,7 +220,9 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   plan.slow = FunctionPatterns(v.slow);
   TraceFacts facts;
   facts_ = &facts;
+  NodeBudget budget(nodes_of(options_));
   FilteredProfile profile(plan, facts, finder_);
+  profile.limit(&budget);
   SlowCalls slow(v.over_ns, v.wall, v.slow_limit);
   CoroutineLog coroutines(coroutine_order(v.sort_given ? v.sort : ""), v.limit);
   Timeline timeline;
@@ -205,7 +235,10 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   if (calls_) tee.add(&calls_->begin_file(plan, facts, finder_));
   if (chart_) tee.add(&chart_->begin_file(plan, facts, finder_));
   profile.calls = tee.observer();
-  read(facts, profile, input, diag);
+  Streams<FilteredProfile> streams(facts, profile, diag);
+  read(facts, streams, input, diag);
+  streams.finish();
+  tell_limit(input.name(), budget);
   if (calls_) calls_->end_file();
   if (chart_) chart_->end_file();
   add_to_report(report, {path, facts, profile, &profile.histograms(), &profile, diag.trust, bytes_},
@@ -229,15 +262,13 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
   if (follows_calls()) return filtered(report, path, input, diag);
   TraceFacts facts;
   if (needs_histogram()) {
-    HistogramProfile profile;
-    read(facts, profile, input, diag);
+    auto profile = sums<HistogramProfile>(facts, input, diag);
     add_to_report(report,
-                  {path, facts, profile, &profile.histograms(), nullptr, diag.trust, bytes_},
+                  {path, facts, *profile, &profile->histograms(), nullptr, diag.trust, bytes_},
                   finder_);
   } else {
-    Profile profile;
-    read(facts, profile, input, diag);
-    add_to_report(report, {path, facts, profile, nullptr, nullptr, diag.trust, bytes_}, finder_);
+    auto profile = sums<Profile>(facts, input, diag);
+    add_to_report(report, {path, facts, *profile, nullptr, nullptr, diag.trust, bytes_}, finder_);
   }
 }
 
@@ -269,6 +300,11 @@ void take_chart(Session& session, ChartExport& chart, Report& report) {
   if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
 }
 
+void cannot_write(Session& session, const ExportOptions& exports, int error) {
+  complain(printable(exports.output) + ": cannot write: " + strerror(error));
+  session.unreadable = true;
+}
+
 }  // namespace
 
 Report analyze_files(Session& session, const std::vector<std::string>& files) {
@@ -277,17 +313,18 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   const ExportOptions& exports = session.options.exports;
   const ExportFormat* format = find_format(exports.format);
   std::optional<CallExport> calls;
-  if (main && format && format->make_writer) calls.emplace(exports);
+  if (main && format && format->make_writer) {
+    calls.emplace(exports);
+    if (calls->error() != 0) return cannot_write(session, exports, calls->error()), report;
+  }
   std::optional<ChartExport> chart;
   if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
   Analysis analysis(session, calls ? &*calls : nullptr, chart ? &*chart : nullptr);
   each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
     analysis.file(report, path, input, diag);
   });
-  if (calls && !calls->finish()) {
-    complain(printable(exports.output) + ": cannot write: " + strerror(errno));
-    session.unreadable = true;
-  }
+  if (calls) calls->finish();
+  if (calls && calls->error() != 0) cannot_write(session, exports, calls->error());
   if (chart) take_chart(session, *chart, report);
   if (report.grouped) sum_up_groups(report);
   return report;

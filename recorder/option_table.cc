@@ -13,8 +13,7 @@ constexpr const char* kOther = "Other";
 // clang-format off
 constexpr OptionSpec kOptions[] = {
     {kWhere, "output", 'o', "FILE", false, false, "where to write the trace",
-     "%p in FILE is the process id: each process writes a file of its own. FILE may be - (standard output, if that is no "
-     "terminal; what the command prints then goes to standard error).", nullptr, Complete::kFile},
+     nullptr, nullptr, Complete::kFile},
     {kWhere, "compress", 0, "LEVEL", true, false, "compress the trace with zstd, 1 (default: fast) to 19 (small)", nullptr},
     {kWhere, "max-size", 0, "SIZE", false, false, "end the recording before FILE becomes larger; the command goes on", nullptr},
     {kWhere, "ring-size", 0, "SIZE", false, false, "memory between program and recorder, per Lua state", nullptr},
@@ -30,7 +29,7 @@ constexpr OptionSpec kOptions[] = {
     {kWhat, "duration", 'd', "SECONDS", false, false, "end the recording after so long; the command goes on", nullptr},
 
     {kAttach, "pid", 'p', "PID", false, true, "attach to this process instead of running a command",
-     "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).", nullptr, Complete::kProcess},
+     nullptr, nullptr, Complete::kProcess},
     {kAttach, "children", 0, nullptr, false, false, "with -p: also its descendants, and those born during the recording",
      nullptr},
     {kAttach, "via", 0, "WAY", false, false, "direct (through the process's memory), bpf, or auto: direct where that can", nullptr,

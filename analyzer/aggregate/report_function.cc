@@ -47,6 +47,9 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
     case kGroupType:
       out.kind = "group";
       return out;
+    case kPrunedType:
+      out.kind = "pruned";
+      return out;
     case LT_FUNC_FF:
       out.kind = "ff";
       break;

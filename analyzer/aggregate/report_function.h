@@ -13,7 +13,8 @@
 namespace luatrace {
 
 struct ReportFunction {
-  // "lua", "c", "ff", "unknown" (no description), "group", "yielded", "root", "gap".
+  // "lua", "c", "ff", "unknown" (no description), "group", "pruned", "yielded", "root",
+  // "gap".
   std::string kind;
   std::string chunk;  // As LuaJIT has it; of C functions the library's path, if known.
   uint32_t line = 0;

@@ -22,7 +22,7 @@ enum Section : uint64_t {
   kNodes = 5,
   kHints = 6
 };
-constexpr const char* kKinds[] = {"root", "gap", "lua", "c", "ff", "unknown", "group"};
+constexpr const char* kKinds[] = {"root", "gap", "lua", "c", "ff", "unknown", "group", "pruned"};
 constexpr size_t kHeaderSize = 32;
 
 // The members of a structure in the order of the file. The same list writes and reads.

@@ -208,7 +208,8 @@ void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, 
   Slice slice;
   slice.kind = state == State::kResumed     ? Slice::kResumed
                : state == State::kSuspended ? Slice::kSuspended
-                                            : Slice::kFiltered;
+               : state == State::kFiltered  ? Slice::kFiltered
+                                            : Slice::kUnknown;
   slice.coroutine = other;
   slice.flow = flow;
   Frame frame;
@@ -258,12 +259,12 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint6
   before = chain;
   if (to && to->state == State::kSuspended) to->woke = tick;
   if (to) set_state(*to, State::kOwn, 0, tick);
-  mark_waiting(stream, chain, tick, flow);
+  mark_waiting(stream, chain, tick, resumes ? flow : 0);
   if (arrow) put(*to, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, tick, 0, 0});
 }
 
 void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-                    bool own) {
+                    Owner owner) {
   Coroutine& co = machine.current();
   // Empty: calls were told of before any time passed.
   const Chain& known = chains_[stream];
@@ -275,7 +276,12 @@ void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t
     if (own_stacks_ || (l && l->has_calls())) break;
   }
   if (!l || !l->has_calls()) return;
-  set_state(*l, own ? State::kOwn : State::kFiltered, 0, from);
+  const bool own = owner == Owner::kCall;
+  set_state(*l,
+            own                         ? State::kOwn
+            : owner == Owner::kFiltered ? State::kFiltered
+                                        : State::kUnknown,
+            0, from);
   from = std::max(from, from_);
   to = std::min(to, to_);
   if (own && from < to) l->open.back().self += to - from;

@@ -41,7 +41,7 @@ class CallLog : public CallObserver {
   void decided(const Coroutine& co, uint32_t stream, uint32_t depth) override;
   bool waits(const Coroutine& co, uint32_t stream) const override;
   void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-             bool own) override;
+             Owner owner) override;
   void gone(const Coroutine& co, uint32_t stream, uint64_t now) override;
 
   void finish();
@@ -54,7 +54,7 @@ class CallLog : public CallObserver {
   uint64_t flows() const { return flows_; }
 
  private:
-  enum class State : uint8_t { kOwn, kResumed, kSuspended, kFiltered };
+  enum class State : uint8_t { kOwn, kResumed, kSuspended, kFiltered, kUnknown };
   struct Entry {
     enum What : uint8_t { kBegin, kEnd, kArrive } what;
     bool waiting = false;  // An undecided call begins.

@@ -30,8 +30,8 @@ class CallTee : public CallObserver {
     return false;
   }
   void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-             bool own) override {
-    for (auto* o : all_) o->spend(machine, stream, from, to, own);
+             Owner owner) override {
+    for (auto* o : all_) o->spend(machine, stream, from, to, owner);
   }
   void gone(const Coroutine& co, uint32_t stream, uint64_t now) override {
     for (auto* o : all_) o->gone(co, stream, now);

@@ -31,6 +31,7 @@ struct Slice {
     kResumed,    // The coroutine has resumed another one, which runs.
     kSuspended,  // The coroutine is suspended.
     kFiltered,   // What runs is left out by filters.
+    kUnknown,    // What runs is not known: its stack was lost.
   };
   Kind kind = kCall;
   uint32_t function = 0;   // kCall: number of define().
@@ -39,7 +40,7 @@ struct Slice {
   uint64_t flow = 0;
 };
 
-// Name of a slice that is no call: "[coroutine 7]", "[yielded]", "[filtered]".
+// Name of a slice that is no call: "[coroutine 7]", "[yielded]", "[filtered]", "[unknown]".
 std::string marker_name(const Slice& slice);
 
 class CallWriter {

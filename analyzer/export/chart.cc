@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/aggregate/report_views.h"
+
 namespace luatrace {
 namespace {
 
@@ -164,7 +166,8 @@ void ChartWriter::leave(const Track& track) {
   dropped_++;
 }
 
-void ChartWriter::end_file() {
+void ChartWriter::end_file(uint64_t first_ns) {
+  first_ns_ = std::min(first_ns_, first_ns);
   for (auto& [number, lane] : lanes_) lane.left = true;
   by_coroutine_.clear();
   file_++;
@@ -240,6 +243,7 @@ void ChartWriter::align_files(const std::vector<Lane*>& lanes, FlameChart& chart
     sum += range.end - range.begin;
   }
   if (files.size() < 2 || (all.end - all.begin) / 2 <= sum) return;
+  chart.zero_ns = 0;
   chart.note = "The files were recorded at different times: each begins at 0 here.";
   for (size_t i = 0; i < lanes.size(); i++) {
     const uint64_t begin = files[lanes[i]->file].begin;
@@ -293,6 +297,7 @@ FlameChart ChartWriter::take() {
     l->track.begin_ns = track.begin_ns, l->track.end_ns = track.end_ns;
     chart.tracks.push_back(std::move(track));
   }
+  if (first_ns_ != UINT64_MAX) chart.zero_ns = first_ns_;
   align_files(lanes, chart);
   chart.shortest_ns = shortest_;
   chart.calls = calls_;
@@ -324,7 +329,9 @@ void ChartExport::end_file() {
   tracks_ = log_->tracks();
   flows_ = log_->flows();
   log_.reset();
-  writer_.end_file();
+  const uint64_t first = first_tick(*facts_);
+  const Clock& clock = facts_->clock;
+  writer_.end_file(clock.start_mono_ns + clock.ns(first - std::min(first, clock.start_tick)));
 }
 
 FlameChart ChartExport::finish(Report& report) {

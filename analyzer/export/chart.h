@@ -60,8 +60,9 @@ class ChartWriter : public CallWriter {
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
   void end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) override;
   void leave(const Track& track) override;
-  // The tracks of one file are complete: they cannot be resumed from the next.
-  void end_file();
+  // The tracks of one file are complete: they cannot be resumed from the next. Its first event was
+  // at first_ns.
+  void end_file(uint64_t first_ns);
 
   // What was kept; FlameSlice::what of calls is the number of define(), of others track + 1. To be
   // taken once, after the last file.
@@ -90,6 +91,7 @@ class ChartWriter : public CallWriter {
   uint64_t calls_ = 0, self_ns_ = 0, dropped_ = 0;
   size_t kept_ = 0;  // Slices in all folders, about.
   uint32_t file_ = 0;
+  uint64_t first_ns_ = UINT64_MAX;                       // Of all files.
   std::map<uint64_t, Lane> lanes_;                       // By number of the track.
   std::unordered_map<uint64_t, uint64_t> by_coroutine_;  // stream << 32 | coroutine: number.
 };

@@ -168,6 +168,13 @@ Options read(const Given& given) {
   o.debug_dirs = given.list("debug-dir");
   o.strict = given.has("strict");
   o.quiet = given.has("quiet");
+  o.progress = given.has("progress");
+  if (auto jobs = given.last("jobs")) {
+    o.jobs = Given::number<uint16_t>("jobs", *jobs);
+    if (o.jobs == 0) throw UsageError("--jobs: at least 1");
+  }
+  if (auto nodes = given.last("max-nodes"))
+    o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
   if (o.files.empty()) throw UsageError("no trace given");
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
   if (o.views.normalize && o.diff.empty()) throw UsageError("--normalize belongs to --diff OTHER");

@@ -42,7 +42,10 @@ struct Options {
   std::string sysroot;
   std::vector<std::string> debug_dirs;
   bool strict = false;
-  bool quiet = false;  // No progress, no summary.
+  bool quiet = false;            // No progress, no summary.
+  bool progress = false;         // In lines, if standard error is no terminal.
+  size_t jobs = 0;               // Threads for streams; 0: as many as there are processors.
+  uint64_t max_nodes = 5000000;  // Of a file's call tree; 0: any number.
 };
 
 // Empty if --help or --version was asked for and has been printed. Throws UsageError.

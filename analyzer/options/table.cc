@@ -121,6 +121,14 @@ constexpr OptionSpec kOptions[] = {
     {kOther, "debug-dir", 0, "DIR", false, true, "directory with debug files, besides /usr/lib/debug of the sysroot",
      "They are found by build-id (DIR/.build-id/ab/cdef.debug) and by debuglink; what is found by build-id stands in "
      "for libraries that are gone.", nullptr, Complete::kDirectory},
+    {kOther, "jobs", 0, "N", false, false, "threads for traces with several streams (default: one for each processor)",
+     "The result does not depend on it. Filters, groups and views of single calls, coroutines, threads and time take "
+     "one. Compressed traces have threads of their own besides."},
+    {kOther, "max-nodes", 0, "N", false, false, "at most N nodes of the call tree (default 5000000; 0: any number)",
+     "Calls that would need more are put together as [pruned], below what called them as long as there is room for "
+     "that. Sums stay what they are. A node takes about 200 bytes of memory, with filters 300."},
+    {kOther, "progress", 0, nullptr, false, false, "tell how far the reading is, also if that is no terminal",
+     "A line every second on standard error. On a terminal it is always told, in one line, unless there is --quiet."},
     {kOther, "strict", 0, nullptr, false, false, "exit status 3 if anything was lost, damaged or inferred", nullptr},
     {kOther, "color", 0, "WHEN", false, false, "auto (default), always or never",
      "auto: on a terminal, unless the environment has NO_COLOR.", "auto always never"},

@@ -127,10 +127,12 @@ void write_tracks(std::ostream& out, const FlameChart& chart, uint64_t origin) {
 }
 
 void write_chart(std::ostream& out, const FlameChart& chart, uint64_t origin) {
-  out << "{\"shortest\":" << chart.shortest_ns << ",\"calls\":" << chart.calls
-      << ",\"self\":" << chart.self_ns << ",\"hiddenCalls\":" << chart.hidden_calls
-      << ",\"hiddenTime\":" << chart.hidden_ns << ",\"hiddenTracks\":" << chart.hidden_tracks
-      << ",\"note\":" << json_string(chart.note) << ",\"tracks\":";
+  const uint64_t offset = chart.zero_ns && chart.zero_ns < origin ? origin - chart.zero_ns : 0;
+  out << "{\"offset\":" << offset << ",\"shortest\":" << chart.shortest_ns
+      << ",\"calls\":" << chart.calls << ",\"self\":" << chart.self_ns
+      << ",\"hiddenCalls\":" << chart.hidden_calls << ",\"hiddenTime\":" << chart.hidden_ns
+      << ",\"hiddenTracks\":" << chart.hidden_tracks << ",\"note\":" << json_string(chart.note)
+      << ",\"tracks\":";
   write_tracks(out, chart, origin);
   out << '}';
 }

@@ -75,6 +75,7 @@ struct FlameTrack {
 
 struct FlameChart {
   std::vector<FlameTrack> tracks;
+  uint64_t zero_ns = 0;                      // what times are told from; 0: the earliest track
   uint64_t shortest_ns = 0;                  // calls shorter than this are not drawn one by one
   uint64_t calls = 0, self_ns = 0;           // of all calls, ...
   uint64_t hidden_calls = 0, hidden_ns = 0;  // ... and of those not drawn one by one

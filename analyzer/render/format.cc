@@ -36,12 +36,18 @@ size_t text_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+// The end says more than the middle: file and line of a place.
 std::string cut_text(const std::string& text, size_t most) {
-  if (text_width(text) <= most) return text;
-  size_t n = 0, at = 0;
-  for (; at < text.size(); at++)
-    if ((text[at] & 0xc0) != 0x80 && ++n > most - std::min<size_t>(3, most)) break;
-  return text.substr(0, at) + "...";
+  const size_t all = text_width(text);
+  if (all <= most) return text;
+  const size_t kept = most - std::min<size_t>(3, most), head = kept < 12 ? kept : kept / 3;
+  std::string out;
+  size_t n = 0;  // Characters so far.
+  for (char c : text) {
+    if ((c & 0xc0) != 0x80 && ++n == head + 1) out += "...";
+    if (n <= head || n > all - (kept - head)) out += c;
+  }
+  return out;
 }
 
 std::string format_date(uint64_t real_ns) {

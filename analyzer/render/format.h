@@ -18,7 +18,7 @@ std::string format_count(uint64_t n);
 std::string counted(uint64_t n, const std::string& one);
 // Characters, not bytes; the text is valid UTF-8, each character one column wide.
 size_t text_width(std::string_view text);
-// At most so many characters: of a longer text the first ones and "...".
+// At most so many characters: of a longer text its beginning, "..." and its end.
 std::string cut_text(const std::string& text, size_t most);
 // A number with so many digits behind the point.
 std::string decimal(double value, int digits);

@@ -14,6 +14,8 @@ namespace luatrace {
 namespace {
 
 constexpr size_t kDefaultRows = 100;
+// Callers that are followed outwards. A recursion n deep would make a tree of n * n / 2 nodes.
+constexpr uint32_t kMostCallers = 256;
 
 struct TreeNode {
   uint32_t parent = 0, function = 0;
@@ -199,10 +201,15 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
   auto inclusive = inclusive_ns(tree);
   CallTree turned;
   std::vector<uint64_t> totals(1);
+  bool cut = false;
   for (uint32_t i = 1; i < tree.size(); i++) {
     if (!chosen[tree[i].function]) continue;
-    uint32_t at = 0;
+    uint32_t at = 0, n = 0;
     for (uint32_t up = i; up; up = tree[up].parent) {
+      if (n++ > kMostCallers) {
+        cut = true;
+        break;
+      }
       at = turned.enter(at, tree[up].function);
       totals.resize(turned.size());
       turned[at].calls += tree[i].calls;
@@ -210,7 +217,12 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
       if (!inside[i]) totals[at] += inclusive[i];  // Else it is in the outer call's already.
     }
   }
-  return make_table(report, from_call_tree(turned, totals, report.self_ns), options, "callers", fn);
+  Table t =
+      make_table(report, from_call_tree(turned, totals, report.self_ns), options, "callers", fn);
+  if (cut)
+    t.notes.push_back("callers more than " + std::to_string(kMostCallers) +
+                      " calls further out are left out");
+  return t;
 }
 
 Table callees_view(const Report& report, const ViewOptions& options, const std::string& fn) {

@@ -88,8 +88,8 @@ TEST_F(Places, AStaticProgram) {
   EXPECT_EQ(1000u, counts("bpf")[file + ":1"]) << calls("bpf").substr(0, 1000);
 }
 
-// Nothing in this loop looks at the semaphore: the recorder must see to it. It counts in between, so
-// that a recorder that has little of the processor keeps up.
+// Nothing in this loop looks at the semaphore: the recorder must see to it. It counts in between,
+// so that a recorder that has little of the processor keeps up.
 TEST_F(Places, ALoopThatOnlyInterprets) {
   const std::string code =
       "io.write('ready\\n') io.flush() local function f(x) return x end "

@@ -213,7 +213,7 @@ def callgrind(path):
         if not match:
             continue
         ns = int(match[1].replace(",", ""))
-        if match[2].endswith("PROGRAM TOTALS"):
+        if match[2].removesuffix(" (calculated)").endswith("PROGRAM TOTALS"):
             total = ns
         else:
             sums[match[2]] += ns

@@ -80,6 +80,9 @@ class Trace:
                     by_call)
         return sum(wanted.values())
 
+    def lost(self):
+        return json.loads(self.run("--json"))["trust"]["lost"]
+
     def check_foreign(self, filters, wanted, exact):
         compare(f"pprof {filters}", readers.pprof(self.export("pprof", filters, True)), wanted, exact)
         self.export("callgrind", filters)

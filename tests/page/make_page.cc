@@ -14,7 +14,7 @@
 //                                          the first one is the root; inclusive times are summed
 //   times FUNCTION COMPLETE MIN AVERAGE MAX WALL [P50 P90 P99]
 //   diff SCALE                             nodes have what was before
-//   chart SHORTEST CALLS SELF HIDDEN_CALLS HIDDEN_NS HIDDEN_TRACKS NOTE
+//   chart SHORTEST CALLS SELF HIDDEN_CALLS HIDDEN_NS HIDDEN_TRACKS NOTE ZERO
 //   nochart REASON
 //   track THREAD NAME BEGIN END SUSPENDED WAITING RESUMES RESUMER
 //   slice KIND DEPTH WHAT BEGIN LENGTH SELF SUSPENDED CALLS
@@ -91,6 +91,7 @@ bool read_chart(luatrace::FlameChart& chart, const Fields& f) {
     chart.hidden_ns = number(f[5]);
     chart.hidden_tracks = number(f[6]);
     chart.note = f[7];
+    chart.zero_ns = number(f[8]);
   } else if (f[0] == "track") {
     chart.tracks.push_back({f[1],
                             f[2],

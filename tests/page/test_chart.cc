@@ -107,7 +107,7 @@ Made make(size_t limit, uint64_t seed, uint64_t tracks = 40, int steps = 400) {
   ChartWriter writer(limit);
   Program program(writer, seed);
   program.run(tracks, steps);
-  writer.end_file();
+  writer.end_file(0);
   Made made{writer.take(), program.sums, {}, {}};
   for (const FlameTrack& track : made.chart.tracks)
     for (const FlameSlice& slice : track.slices) {
@@ -245,7 +245,7 @@ TEST(Chart, FilesOfOtherTimesAreAligned) {
     writer.track(track);
     writer.begin(track, {Slice::kCall, 1, 0, 0}, begin);
     writer.end(track, begin + 100, 100, 100);
-    writer.end_file();
+    writer.end_file(0);
   };
   ChartWriter far(0), near(0);
   file(far, 1, 1000), file(far, 2, 900000);

@@ -27,7 +27,7 @@ function newSlices(size) {
 // Adds the pseudo functions to `functions`. Null if the page has no chart.
 export function readChart(meta, base64, functions) {
   if (!meta) return null;
-  const pseudo = pseudoSlices.map(([name, where, kind]) => addPseudo(functions, name, where, kind));
+  const pseudo = pseudoSlices.map(([name, where, kind]) => addPseudo(functions, name, where, kind, true));
   const counts = meta.tracks.slices;
   const slices = newSlices(counts.reduce((sum, count) => sum + count, 0));
   const number = numbersOf(base64);
@@ -39,7 +39,7 @@ export function readChart(meta, base64, functions) {
     at += counts[id];
   }
   const end = tracks.reduce((latest, track) => Math.max(latest, track.end), 0);
-  return { ...meta, pseudo, tracks, slices, end };
+  return { ...meta, pseudo, tracks, slices, end };  // offset: from the first event to time 0
 }
 
 function readSlices(slices, from, count, track, number, pseudo) {

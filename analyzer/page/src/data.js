@@ -27,9 +27,9 @@ export function readProfile(text) {
 }
 
 // Something that is drawn but is no function; returns its id.
-export function addPseudo(functions, name, where, kind) {
+export function addPseudo(functions, name, where, kind, isDrawn = false) {
   const before = { calls: 0, inclusive: 0, self: 0 };
-  return functions.push({ id: functions.length, name, where, chunk: "", kind, before, calls: 0, inclusive: 0, self: 0, times: null }) - 1;
+  return functions.push({ id: functions.length, name, where, chunk: "", kind, isDrawn, before, calls: 0, inclusive: 0, self: 0, times: null }) - 1;
 }
 
 function readTimes(list) {

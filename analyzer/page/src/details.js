@@ -68,7 +68,7 @@ function describeSlice(node, view) {
   const { slices, tracks } = view.chart;
   const func = view.functions[slices.func[node]];
   const length = slices.length[node];
-  const rows = [["from", formatTime(slices.begin[node])], ["lasts", formatTime(length)]];
+  const rows = [["from", formatTime(slices.begin[node] + view.offset)], ["lasts", formatTime(length)]];
   const isShort = func.kind === "short";
   if (isShort) rows.unshift(["calls", formatCount(slices.calls[node])], ["self, all of them", formatTime(slices.self[node])]);
   const other = slices.other[node];
@@ -88,9 +88,9 @@ function describeStretch(node, view) {
   const track = tracks[stretches.track[node]];
   const state = functions[stretches.func[node]];
   const other = stretches.other[node];
-  const rows = [["here", state.name], ["from", formatTime(stretches.begin[node])], ["lasts", formatTime(stretches.total[node])]];
+  const rows = [["here", state.name], ["from", formatTime(stretches.begin[node] + view.offset)], ["lasts", formatTime(stretches.total[node])]];
   if (other >= 0) rows.push(["for", trackTitle(tracks[other], functions)]);
-  const more = [["life", `${formatTime(track.life)} from ${formatTime(track.begin)}`]];
+  const more = [["life", `${formatTime(track.life)} from ${formatTime(track.begin + view.offset)}`]];
   for (const [label, time] of [["ran", track.running], ["waited", track.waiting], ["suspended", track.suspended]]) {
     more.push([label, `${formatTime(time)} (${formatShare(time, track.life)})`]);
   }

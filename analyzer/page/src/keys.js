@@ -36,6 +36,7 @@ export function showHelp() {
   const width = element("p", "", "The width of a box is its inclusive time: its own time and that of all it called. Over time it is the time from call to return. Nothing is sampled; the last line of the page tells whether calls were lost.");
   dialog.replaceChildren(element("h2", "", "Keys and mouse"), list, width, form);
   dialog.showModal();
+  dialog.scrollTop = 0;  // the button at its end has the focus
 }
 
 function zoomIn(page) {

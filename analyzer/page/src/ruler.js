@@ -14,6 +14,13 @@ export function markStep(span, width, least = 90) {
   return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= raw) ?? power * 10;
 }
 
+// Times of which what is told is a multiple of the step.
+function marksIn(x, span, step, offset) {
+  const first = Math.ceil((x + offset) / step);
+  const last = Math.floor((x + span + offset) / step);
+  return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step - offset);
+}
+
 export class Ruler {
   constructor(canvas) {
     this.canvas = canvas;
@@ -31,7 +38,7 @@ export class Ruler {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, rulerHeight);
     this.paintOverview(view, painter, ink);
-    this.paintMarks(painter, ink);
+    this.paintMarks(painter, ink, view.offset);
   }
 
   // Where in all of the time the range is.
@@ -46,18 +53,18 @@ export class Ruler {
     c.fillRect(gutter + Math.min(room - wide, (x / view.end) * room), 2, wide, 5);
   }
 
-  paintMarks(painter, ink) {
+  paintMarks(painter, ink, offset) {
     const { scene, width } = painter;
     const { x, span, gutter } = scene;
     const step = markStep(span, width - gutter);
     const c = this.context;
     c.font = "11px system-ui, -apple-system, sans-serif";
     c.textBaseline = "middle";
-    for (let time = Math.ceil(x / step) * step; time <= x + span; time += step) {
+    for (const time of marksIn(x, span, step, offset)) {
       const px = Math.round(painter.xOf(time)) + 0.5;
       c.fillStyle = ink.grid;
       c.fillRect(px - 0.5, 10, 1, rulerHeight - 10);
-      const text = formatMark(time, step, x + span);
+      const text = formatMark(time + offset, step, x + span + offset);
       if (px + 4 + c.measureText(text).width > width) continue;
       c.fillStyle = ink.soft;
       c.fillText(text, px + 4, 19);
@@ -66,11 +73,11 @@ export class Ruler {
 }
 
 // Lines at the marks of the axis, behind the boxes.
-function paintGrid(painter, { ink, x, span, gutter }) {
+function paintGrid(painter, { ink, x, span, gutter }, offset) {
   const step = markStep(span, painter.width - gutter);
   const c = painter.context;
   c.fillStyle = ink.grid;
-  for (let time = Math.ceil(x / step) * step; time <= x + span; time += step) {
+  for (const time of marksIn(x, span, step, offset)) {
     c.fillRect(Math.round(painter.xOf(time)), 0, 1, painter.height);
   }
 }
@@ -79,7 +86,7 @@ function paintGrid(painter, { ink, x, span, gutter }) {
 export function paintHeadings(view, painter, from, to) {
   const { scene, width } = painter;
   const { ink } = scene;
-  paintGrid(painter, scene);
+  paintGrid(painter, scene, view.offset);
   const c = painter.context;
   for (let row = from; row <= to; row++) {
     const heading = view.headingOf(row);
@@ -96,7 +103,7 @@ export function paintHeadings(view, painter, from, to) {
 export function paintLabels(view, painter, from, to) {
   const { scene } = painter;
   const { ink, gutter, selected, hovered } = scene;
-  paintGrid(painter, scene);
+  paintGrid(painter, scene, view.offset);
   const c = painter.context;
   const lit = new Set([selected, hovered].filter((node) => node >= 0).map((node) => view.tree.depth[node]));
   for (let row = from; row <= to; row++) {
@@ -142,8 +149,9 @@ function paintArrow(c, px, a, b, colour) {
   c.fill();
 }
 
-export function rangeText({ range, end }) {
+export function rangeText({ range, end, offset }) {
   const { x, span } = range;
-  if (span >= end) return `all ${formatTime(end)}`;
-  return `${formatTime(x)} to ${formatTime(x + span)}: ${formatTime(span)} of ${formatTime(end)}`;
+  const part = `${formatTime(x + offset)} to ${formatTime(x + offset + span)}`;
+  if (span >= end) return offset ? `${part}: all ${formatTime(end)}` : `all ${formatTime(end)}`;
+  return `${part}: ${formatTime(span)} of ${formatTime(end)}`;
 }

@@ -15,7 +15,7 @@ const stateOf = { runs: 0, waits: 1, suspended: 2, mixed: 3 };
 // Columns with one place per stretch, those of a track one after the other by time: track, func (the
 // state, a pseudo function that is added), begin, total, other (the track waited for, or -1), parent.
 export function addStretches(chart, functions) {
-  const ids = states.map(([name, kind]) => addPseudo(functions, name, "", kind));
+  const ids = states.map(([name, kind]) => addPseudo(functions, name, "", kind, true));
   chart.stretches = { ...makeStretches(chart, ids), suspended: ids[stateOf.suspended] };
 }
 

@@ -13,6 +13,7 @@ export class TimeView {
     this.functions = functions;
     this.chart = chart;
     this.end = Math.max(chart.end, 1);
+    this.offset = chart.offset;  // what to add to a time to tell it: the chart may be of a range
     this.onlyAtWork = false;  // leave out tracks that are suspended in all of the range
     this.isTime = true;
     this.range = { x: 0, span: this.end };

@@ -35,7 +35,8 @@ const states = {
 
 for (const [width, height] of [[1280, 800], [800, 600]]) {
   for (const theme of ["light", "dark"]) {
-    for (const [name, make] of Object.entries(states)) {
+    for (const [i, [name, make]] of Object.entries(states).entries()) {
+      if (width === 800 && (i % 2 === 0) !== (theme === "light")) continue;  // half of them is enough
       test(`${name}, ${theme}, ${width}x${height}: nothing overlaps`, async (t) => {
         const page = await openPage(t, browser, others[name] ?? file, { viewport: { width, height }, colorScheme: theme });
         await make(page);

@@ -132,7 +132,7 @@ export const timeSample = {
 
 // As make_page reads it.
 export function timeText({ chart, tracks }) {
-  const lines = [["chart", chart.shortest, chart.calls, chart.self, chart.hiddenCalls, chart.hiddenTime, chart.hiddenTracks, chart.note]];
+  const lines = [["chart", chart.shortest, chart.calls, chart.self, chart.hiddenCalls, chart.hiddenTime, chart.hiddenTracks, chart.note, chart.zero ?? 0]];
   for (const track of tracks) {
     const { thread, name, begin, end, suspended, waiting, resumes, resumer, slices } = track;
     lines.push(["track", thread, name, begin, end, suspended, waiting, resumes, resumer]);

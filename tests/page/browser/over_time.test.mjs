@@ -232,6 +232,22 @@ test("o leaves out coroutines that are suspended in all of the range", async (t)
   assert.deepEqual(await shown(), [0, 1, 2]);
 });
 
+test("a chart of a range tells times from the trace's first event", async (t) => {
+  const later = { ...timeSample, chart: { ...timeSample.chart, zero: 2_000_000 } };
+  const page = await openPage(t, browser, makePage("offset", { text: textOf(sample) + timeText(later) }));
+  await page.keyboard.press("3");
+  assert.equal(await textIn(page, "#crumbs"), "3.000 ms to 13.00 ms: all 10.00 ms");
+  await page.evaluate(() => luatracePage.select(1));
+  assert.match(await textIn(page, "#details"), /^alpha.*from 4\.000 ms/);
+});
+
+test("what is drawn without being a function can be found, and does not count", async (t) => {
+  const page = await open(t, "chart");
+  await page.fill("#search", "yielded");
+  assert.equal(await textIn(page, "#found"), "0 functions · 0 % of time");
+  assert.equal(await page.evaluate(() => luatracePage.look.marks.reduce((sum, flag) => sum + flag, 0)), 1);
+});
+
 test("a page without a chart says why", async (t) => {
   const page = await openPage(t, browser, makePage("no_chart", { text: `${textOf(sample)}nochart\tBecause.\n` }));
   assert.ok(await page.isDisabled("[data-view=chart]"));

@@ -66,6 +66,22 @@ for (const [name, trace] of Object.entries(traces)) {
   });
 }
 
+test("times are told from the first event, also in the page of a range", async (t) => {
+  const slow = JSON.parse(analyze("-q", "--json", "--slow", "work", "--wall", "--limit", "99", traces.coroutines));
+  const wanted = [...new Set(slow.slow.map((row) => row.at_ns))];
+  assert.ok(wanted.length > 2);
+  for (const words of [[], ["-r", "10%~"]]) {
+    const page = await openPage(t, browser, pageOf("offset", "--chart-limit", "0", ...words, traces.coroutines));
+    const begins = await page.evaluate(() => {
+      const { chart, functions } = luatracePage;
+      const { slices, offset } = chart;
+      return Array.from(slices.func, (f, at) => (functions[f].name === "work" ? slices.begin[at] + offset : -1)).filter((ns) => ns >= 0);
+    });
+    const found = wanted.filter((ns) => begins.includes(ns));
+    assert.ok(words.length ? found.length > 0 : found.length === wanted.length, `${begins} and ${wanted}`);
+  }
+});
+
 test("--chart-limit and --graph-limit bound the page, and it says so", async (t) => {
   const page = await openPage(t, browser, pageOf("limits", "--chart-limit", "3", "--graph-limit", "2", traces.coroutines));
   assert.ok((await page.evaluate(() => luatracePage.chart.slices.size)) <= 3);
