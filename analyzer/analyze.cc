@@ -3,62 +3,36 @@
 // for. Sums alone take the fast one; a single view or filter that follows calls takes the other.
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <memory>
+#include <thread>
 
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/trace_reader.h"
+#include "analyzer/decode/whole.h"
 #include "analyzer/export/call_export.h"
+#include "analyzer/export/call_tee.h"
+#include "analyzer/export/chart.h"
 #include "analyzer/passes.h"
+#include "analyzer/progress.h"
+#include "analyzer/stacks/parallel_streams.h"
 #include "analyzer/symbols/symbolizer.h"
 
 namespace luatrace {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-// "37 %, 1.2 GB/s" on a terminal, ten times a second.
-class ProgressLine {
- public:
-  ProgressLine(const Input& input, bool quiet)
-      : input_(input), active_(!quiet && isatty(STDERR_FILENO)), begin_(SteadyClock::now()) {}
-  ~ProgressLine() {
-    if (shown_) std::cerr << "\r\033[K" << std::flush;
-  }
-  void operator()(uint64_t offset) {
-    if (!active_) return;
-    auto now = SteadyClock::now();
-    if (now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    shown_ = true;
-    double seconds = std::chrono::duration<double>(now - begin_).count();
-    double mega = static_cast<double>(offset) / 1e6;
-    char text[80];
-    if (input_.size())
-      snprintf(text, sizeof text, "\r\033[K%3.0f %%, %.0f MB/s",
-               100.0 * static_cast<double>(offset) / static_cast<double>(input_.size()),
-               mega / std::max(seconds, 1e-3));
-    else
-      snprintf(text, sizeof text, "\r\033[K%.0f MB, %.0f MB/s", mega,
-               mega / std::max(seconds, 1e-3));
-    std::cerr << text << std::flush;
-  }
-
- private:
-  const Input& input_;
-  bool active_;
-  bool shown_ = false;
-  SteadyClock::time_point begin_, last_;
-};
-
 // What has to be known of a file before it is read: when it begins and ends, and its libraries.
 class Preview : public TraceSink {
  public:
   void on_header(const Clock& clock, const lt_file_header&) override { clock_ = clock; }
+  // Of a trace that can be read only once, as much as can be known: its clock. False: not even
+  // that.
+  bool header_only(Input& input);
   void on_map(const MapInfo& info) override { maps.push_back(info); }
   void on_events(const EventBlock& block) override {
     if (block.base_tick > block.end_tick) return;
@@ -81,13 +55,21 @@ class Preview : public TraceSink {
   Clock clock_;
 };
 
+bool Preview::header_only(Input& input) {
+  lt_file_header header;
+  if (input.need(sizeof header) < sizeof header) return false;
+  memcpy(&header, input.data(), sizeof header);
+  if (header.magic != LT_FILE_MAGIC || header.tick_shift > 63) return false;
+  clock_ = clock_of(header);
+  return true;
+}
+
 uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
   switch (point.kind) {
     case TimePoint::kRelative:
       return first + ticks(point.ns);
     case TimePoint::kPercent:
-      return first + static_cast<uint64_t>(
-                         std::llround(static_cast<double>(last - first) * point.percent / 100));
+      return first + whole(static_cast<double>(last - first) * point.percent / 100 + 0.5);
     case TimePoint::kAbsolute: {
       if (clock_.start_real_ns == 0)
         throw UsageError("--time-range: the trace does not say at what time of day it was made");
@@ -104,11 +86,12 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
 
 class Analysis {
  public:
-  // `calls`: where single calls go, or null.
-  Analysis(Session& session, CallExport* calls)
+  // `calls`, `chart`: where single calls go, or null.
+  Analysis(Session& session, CallExport* calls, ChartExport* chart)
       : session_(session),
         options_(session.options),
         calls_(calls),
+        chart_(chart),
         symbolizer_(options_.sysroot, complain, options_.debug_dirs),
         finder_([this](const Function& f) {
           const auto& maps = preview_.maps.empty() ? facts_->maps : preview_.maps;
@@ -119,17 +102,21 @@ class Analysis {
   void file(Report& report, const std::string& path, Input& input, Diagnostics& diag);
 
  private:
-  bool follows_calls() const;
+  bool follows_calls() const { return views_follow_calls() || chart_; }
+  bool views_follow_calls() const;
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
   void look_ahead(const std::string& path, Input& input);
+  void read(TraceFacts& facts, TraceSink& streams, Input& input, Diagnostics& diag);
   template <class Sink>
-  void read(TraceFacts& facts, Sink& sink, Input& input, Diagnostics& diag);
+  std::unique_ptr<Sink> sums(TraceFacts& facts, Input& input, Diagnostics& diag);
+  void tell_limit(const std::string& path, const NodeBudget& budget) const;
   void filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag);
 
   Session& session_;
   const Options& options_;
   CallExport* const calls_;
+  ChartExport* const chart_;
   Symbolizer symbolizer_;
   SymbolFinder finder_;
   const TraceFacts* facts_ = nullptr;  // Of the file that is being read.
@@ -137,7 +124,7 @@ class Analysis {
   uint64_t bytes_ = 0;
 };
 
-bool Analysis::follows_calls() const {
+bool Analysis::views_follow_calls() const {
   const ViewOptions& v = options_.views;
   return calls_ || options_.filter.filters() || options_.filter.regroups() || v.coroutines ||
          v.threads || v.timeline || !v.slow.empty();
@@ -159,8 +146,16 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
                calls_;
   if (!f.has_range() && !names) return;
   if (path == "-" || input.size() == 0) {
-    if (f.has_range())
-      throw Unreadable(printable(input.name()) + ": --time-range needs a file, not a pipe");
+    auto needs_file = [](const TimePoint& p) {
+      return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
+    };
+    if (!f.has_range()) return;
+    if (needs_file(f.from) || needs_file(f.to) || !preview_.header_only(input))
+      throw Unreadable(
+          printable(input.name()) +
+          ": --time-range needs a file, not a pipe: for times since the first event, or in per "
+          "cent, the trace is read twice. Write it to a file, or give the time of day "
+          "(2026-11-21T10:00:00~, @1700000000~)");
     return;
   }
   Input again(path);
@@ -168,13 +163,52 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
   read_trace(again, silent, preview_);
 }
 
-template <class Sink>
-void Analysis::read(TraceFacts& facts, Sink& sink, Input& input, Diagnostics& diag) {
+// `streams` gets the trace.
+void Analysis::read(TraceFacts& facts, TraceSink& streams, Input& input, Diagnostics& diag) {
   facts_ = &facts;
-  Streams<Sink> streams(facts, sink, diag);
-  ProgressLine progress(input, session_.options.quiet);
+  ProgressMode mode = isatty(STDERR_FILENO) ? ProgressMode::kTerminal
+                      : options_.progress   ? ProgressMode::kLines
+                                            : ProgressMode::kNever;
+  ProgressLine progress(input, options_.quiet ? ProgressMode::kNever : mode);
   read_trace(input, diag, streams, [&](uint64_t offset) { progress(bytes_ = offset); });
-  streams.finish();
+  progress(input.offset());
+}
+
+// A limit that is no limit.
+uint64_t nodes_of(const Options& options) {
+  return options.max_nodes ? options.max_nodes : UINT64_MAX;
+}
+
+void Analysis::tell_limit(const std::string& path, const NodeBudget& budget) const {
+  if (budget.exhausted())
+    complain(printable(path) + ": the call tree has " + std::to_string(options_.max_nodes) +
+             " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
+}
+
+// Without a look at single calls: by several threads, if they may.
+template <class Sink>
+std::unique_ptr<Sink> Analysis::sums(TraceFacts& facts, Input& input, Diagnostics& diag) {
+  NodeBudget budget(nodes_of(options_));
+  auto make = [&] {
+    auto sink = std::make_unique<Sink>();
+    sink->limit(&budget);
+    return sink;
+  };
+  const size_t jobs = options_.jobs ? options_.jobs : std::thread::hardware_concurrency();
+  std::unique_ptr<Sink> sum;
+  if (jobs > 1) {
+    ParallelStreams<Sink> streams(facts, diag, jobs, make);
+    read(facts, streams, input, diag);
+    sum = streams.finish();
+  } else {
+    sum = make();
+    Streams<Sink> streams(facts, *sum, diag);
+    read(facts, streams, input, diag);
+    streams.finish();
+  }
+  sum->limit(nullptr);
+  tell_limit(input.name(), budget);
+  return sum;
 }
 
 void Analysis::filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
@@ -186,7 +220,9 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   plan.slow = FunctionPatterns(v.slow);
   TraceFacts facts;
   facts_ = &facts;
+  NodeBudget budget(nodes_of(options_));
   FilteredProfile profile(plan, facts, finder_);
+  profile.limit(&budget);
   SlowCalls slow(v.over_ns, v.wall, v.slow_limit);
   CoroutineLog coroutines(coroutine_order(v.sort_given ? v.sort : ""), v.limit);
   Timeline timeline;
@@ -195,16 +231,23 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   if (v.coroutines) profile.coroutines = &coroutines;
   if (v.timeline) profile.timeline = &timeline;
   if (v.threads) profile.threads = &threads;
-  if (calls_) profile.calls = &calls_->begin_file(plan, facts, finder_);
-  read(facts, profile, input, diag);
+  CallTee tee;
+  if (calls_) tee.add(&calls_->begin_file(plan, facts, finder_));
+  if (chart_) tee.add(&chart_->begin_file(plan, facts, finder_));
+  profile.calls = tee.observer();
+  Streams<FilteredProfile> streams(facts, profile, diag);
+  read(facts, streams, input, diag);
+  streams.finish();
+  tell_limit(input.name(), budget);
   if (calls_) calls_->end_file();
+  if (chart_) chart_->end_file();
   add_to_report(report, {path, facts, profile, &profile.histograms(), &profile, diag.trust, bytes_},
                 finder_);
 }
 
 // A saved profile: what is in it is added; what is not cannot be had.
 void Analysis::saved(Report& report, const std::string& path, Input& input) {
-  if (follows_calls())
+  if (views_follow_calls())
     throw UsageError(printable(path) +
                      ": filters, groups and views of single calls, coroutines, threads and time "
                      "need the trace, not a saved profile");
@@ -219,36 +262,71 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
   if (follows_calls()) return filtered(report, path, input, diag);
   TraceFacts facts;
   if (needs_histogram()) {
-    HistogramProfile profile;
-    read(facts, profile, input, diag);
+    auto profile = sums<HistogramProfile>(facts, input, diag);
     add_to_report(report,
-                  {path, facts, profile, &profile.histograms(), nullptr, diag.trust, bytes_},
+                  {path, facts, *profile, &profile->histograms(), nullptr, diag.trust, bytes_},
                   finder_);
   } else {
-    Profile profile;
-    read(facts, profile, input, diag);
-    add_to_report(report, {path, facts, profile, nullptr, nullptr, diag.trust, bytes_}, finder_);
+    auto profile = sums<Profile>(facts, input, diag);
+    add_to_report(report, {path, facts, *profile, nullptr, nullptr, diag.trust, bytes_}, finder_);
   }
+}
+
+// Above so many bytes of traces --flame makes do with sums, unless single calls are followed
+// anyway.
+constexpr uint64_t kMostChartBytes = 64 << 20;
+
+uint64_t size_of(const std::vector<std::string>& files) {
+  uint64_t sum = 0;
+  std::error_code error;
+  for (const std::string& file : files) {
+    const uintmax_t size = std::filesystem::file_size(file, error);
+    if (!error) sum += size;
+  }
+  return sum;
+}
+
+bool wants_chart(Session& session) {
+  const Options& o = session.options;
+  if (!o.flame) return false;
+  if (o.page.always_chart || size_of(o.files) <= kMostChartBytes) return true;
+  session.no_chart = "Traces of more than 64 MB: luatrace-analyze --page makes it.";
+  return false;
+}
+
+// Single calls cannot be had from a saved profile.
+void take_chart(Session& session, ChartExport& chart, Report& report) {
+  session.chart = chart.finish(report);
+  if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
+}
+
+void cannot_write(Session& session, const ExportOptions& exports, int error) {
+  complain(printable(exports.output) + ": cannot write: " + strerror(error));
+  session.unreadable = true;
 }
 
 }  // namespace
 
 Report analyze_files(Session& session, const std::vector<std::string>& files) {
   Report report;
+  const bool main = &files == &session.options.files;
   const ExportOptions& exports = session.options.exports;
   const ExportFormat* format = find_format(exports.format);
   std::optional<CallExport> calls;
-  if (&files == &session.options.files && format && format->make_writer) calls.emplace(exports);
-  Analysis analysis(session, calls ? &*calls : nullptr);
+  if (main && format && format->make_writer) {
+    calls.emplace(exports);
+    if (calls->error() != 0) return cannot_write(session, exports, calls->error()), report;
+  }
+  std::optional<ChartExport> chart;
+  if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
+  Analysis analysis(session, calls ? &*calls : nullptr, chart ? &*chart : nullptr);
   each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
     analysis.file(report, path, input, diag);
   });
-  if (calls && !calls->finish()) {
-    complain(printable(exports.output) + ": cannot write: " + strerror(errno));
-    session.unreadable = true;
-  }
-  const GroupBy group = session.options.filter.group;
-  if (group != GroupBy::kNone && group < GroupBy::kFile) sum_up_groups(report);
+  if (calls) calls->finish();
+  if (calls && calls->error() != 0) cannot_write(session, exports, calls->error());
+  if (chart) take_chart(session, *chart, report);
+  if (report.grouped) sum_up_groups(report);
   return report;
 }
 

@@ -18,7 +18,7 @@ static int run(int argc, char** argv) {
   // Wrong usage throws; --help and --version have nothing left to do.
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return kGood;
-  Session session{*options, {}, false, false};
+  Session session{*options, {}, false, false, {}, {}};
 
   if (session.options.dump) {
     // Print the events themselves.

@@ -132,6 +132,9 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   std::optional<Report> yielding;  // What flame graphs show, if it is more than the report.
   if (o.views.yielded && (o.folded || o.flame)) add_yielded_nodes(yielding.emplace(report));
   const Report& shown = yielding ? *yielding : report;
+  std::optional<Report> yielded;
+  if (yielding && before) add_yielded_nodes(yielded.emplace(*before));
+  const Report& old = yielded ? *yielded : before ? *before : report;
   if (o.folded)
     write_to(session, *o.folded, [&](std::ostream& out) {
       if (!before) return write_folded(out, shown, o.unit_ns);
@@ -149,7 +152,11 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   if (!busy && !o.quiet) print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
-  write_to(session, path, [&](std::ostream& out) { write_flame(out, shown); });
+  const FlameSource source{&session.chart, session.no_chart, o.page.graph_limit};
+  write_to(session, path, [&](std::ostream& out) {
+    if (!before) return write_flame(out, shown, source);
+    write_flame_diff(out, make_diff(old, shown, o.views.normalize), shown, old, source);
+  });
   if (!busy && !o.quiet) std::cout << "flame graph: " << printable(path) << '\n';
 }
 

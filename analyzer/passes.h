@@ -8,6 +8,7 @@
 #include "analyzer/aggregate/report.h"
 #include "analyzer/decode/input.h"
 #include "analyzer/options/options.h"
+#include "analyzer/page/flame_page.h"
 
 namespace luatrace {
 
@@ -17,6 +18,8 @@ struct Session {
   Trust trust;              // Of all files, whatever was done with them.
   bool unreadable = false;  // At least one file could not be read or written.
   bool condition = false;   // One of --fail-if is true.
+  FlameChart chart;         // For the page: filled while the files are read.
+  std::string no_chart;     // Why it is empty.
 };
 
 // Prints "luatrace-analyze: text" to standard error.

@@ -33,7 +33,8 @@ enum class Refusal {
 
 struct Attached {
   Refusal refusal = Refusal::kNone;
-  std::string why;  // the rest of a sentence about the process
+  std::string why;         // the rest of a sentence about the process
+  bool other_way = false;  // what forbids it does not forbid every way of attaching
   explicit operator bool() const { return refusal == Refusal::kNone; }
 };
 
@@ -62,7 +63,11 @@ class Backend {
   // Called once, before the first attach(); empty, or why nothing at all can be done. May take 20
   // ms.
   virtual std::string begin() { return ""; }
-  // Begins to record a process.
+  // Can it be used here at all? Empty, or why not. May take 0.2 s. Before begin().
+  virtual std::string able() { return ""; }
+  // Could that process be attached to? Changes nothing. Before begin().
+  virtual Attached look(pid_t pid) = 0;
+  // Begins to record a process; of one that is recorded already, LuaJITs that it has mapped since.
   virtual Attached attach(pid_t pid) = 0;
   // Is it attached, and still the program that it was? (After an exec: no.)
   virtual bool holds(pid_t pid) = 0;

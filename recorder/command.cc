@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "luatrace_format.h"
 #include "recorder/text.h"
 
 namespace luatrace {
@@ -76,6 +77,10 @@ Started start_command(const std::vector<std::string>& words,
   for (const auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
   Pipe go, report;
+  // What a recorder around this one has said does not count here.
+  for (const char* name :
+       {LT_ENV_SOCKET, LT_ENV_INCLUDE, LT_ENV_EXCLUDE, LT_ENV_CFUNCS, LT_ENV_RING, LT_ENV_BLOCK})
+    unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   // A daemon's parent ends before its child has run any Lua: that must not look like the end of
   // all, so what the command leaves behind becomes our child.

@@ -2,9 +2,13 @@
 // Listener; see listener.h.
 #include "recorder/listener.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -116,6 +120,7 @@ Listener::Listener() : directory_(make_directory()), path_(directory_ + "/" + se
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  start_sweeper();
   if (fd_ < 0 || bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       (geteuid() == 0 && chmod(path_.c_str(), 0666) != 0) || listen(fd_, 128) != 0) {
     const std::string why = errno_text(errno);
@@ -130,6 +135,33 @@ Listener::~Listener() {
   close(fd_);
   unlink(path_.c_str());
   rmdir(directory_.c_str());
+  if (sweeper_ >= 0) close(sweeper_);
+}
+
+// A process that waits for the end of this one, however it comes. Not our child: nobody waits for
+// it, and it must not look like something that the command left behind. Only system calls in it.
+void Listener::start_sweeper() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  const pid_t between = fork();
+  if (between == 0) {
+    if (fork() != 0) _exit(0);
+    setsid();  // what the terminal sends is not for us
+    prctl(PR_SET_NAME, "luatrace-sweep");
+    for (int s = 1; s < NSIG; s++)
+      if (s != SIGKILL) signal(s, SIG_IGN);
+    for (int fd = 0; fd < 1024; fd++)
+      if (fd != ends[0]) close(fd);
+    char byte;
+    while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+    unlink(path_.c_str());
+    rmdir(directory_.c_str());
+    _exit(0);
+  }
+  close(ends[0]);
+  if (between > 0) waitpid(between, nullptr, 0);
+  sweeper_ = ends[1];
 }
 
 void Listener::add_to(std::vector<pollfd>& fds) const {
@@ -182,9 +214,8 @@ std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
   return hellos;
 }
 
-bool Listener::answer(Hello& hello, bool go_on) {
-  const char byte = go_on ? 1 : 0;
-  const bool heard = send(hello.socket, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+bool Listener::answer(Hello& hello, char answer) {
+  const bool heard = send(hello.socket, &answer, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
   close(hello.socket);
   hello.socket = -1;
   return heard;

@@ -40,9 +40,9 @@ class Listener {
   // Accepts and reads whatever is there. Why somebody was refused goes to refusals.
   std::vector<Hello> receive(std::vector<std::string>& refusals);
 
-  // Answers and closes the connection (not the ring). False if nobody waits for the answer any
-  // more.
-  static bool answer(Hello& hello, bool go_on);
+  // Answers (LT_HELLO_*) and closes the connection (not the ring). False if nobody waits for the
+  // answer any more.
+  static bool answer(Hello& hello, char answer);
 
  private:
   struct Connection {
@@ -52,8 +52,11 @@ class Listener {
 
   void accept_all(std::vector<std::string>& refusals);
 
+  void start_sweeper();
+
   std::string directory_, path_;
   int fd_ = -1;
+  int sweeper_ = -1;  // a pipe to the process that removes both if this one is killed
   std::vector<Connection> connections_;
 };
 

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "cli/usage_error.h"
 
 namespace luatrace {
 
@@ -31,11 +32,6 @@ struct Options {
 
   bool attach() const { return !pids.empty(); }
   bool file_per_process() const { return output.find("%p") != std::string::npos; }
-};
-
-// What was wrong with the command line, as a message.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
 };
 
 // Reads the command line. --help and --version print to standard output and set done; then the

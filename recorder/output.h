@@ -17,6 +17,7 @@ namespace luatrace {
 
 struct OutputTotals {           // of all streams that are complete
   uint64_t lost = 0;            // events
+  uint64_t lost_otherwise = 0;  // of these, not for want of room
   uint64_t gaps = 0;            // losses
   uint64_t lost_ticks = 0;      // sum of their time spans
   uint64_t lost_functions = 0;  // descriptions that found no room

@@ -108,8 +108,9 @@ pid_t find_process(const std::string& spec, std::string& why) {
   why = "no such process";
   for (const pid_t p : all_processes())
     if (p != pid && ns_pid_of(read_proc(p, "status", 65536), p) == pid)
-      why += "; in its container, process " + std::to_string(p) + " here has that number: -p " +
-             std::to_string(p);
+      why += "; process " + std::to_string(p) + " of this machine is process " +
+             std::to_string(pid) + " in its container: say -p " + std::to_string(p) + ", or -p " +
+             std::to_string(pid) + "@" + std::to_string(p);
   return 0;
 }
 

@@ -205,6 +205,7 @@ void RingDrain::add_totals() {
   const uint64_t told = s.lost_events(), all = ring_->lost();
   t.lost += std::max(told, all);
   t.gaps += s.losses() + (all > told ? 1 : 0);
+  t.lost_otherwise += s.lost_otherwise();
   t.lost_ticks += s.lost_ticks();
   if (all > told && since != 0 && since < end) t.lost_ticks += end - since;
   t.lost_functions += ring_->meta_lost();

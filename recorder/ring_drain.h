@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "recorder/depth_filter.h"
 #include "recorder/output.h"
 #include "recorder/ring_memory.h"
+#include "trace/depth_filter.h"
 #include "trace/event_blocks.h"
 
 namespace luatrace {

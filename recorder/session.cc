@@ -111,6 +111,7 @@ std::string Session::note() const {
     text += note_line("via", options_.via);
   } else {
     text += note_line("command", shell_line(options_.command));
+    if (options_.via == "bpf") text += note_line("via", options_.via);
   }
   if (!options_.include.empty()) text += note_line("include", shell_line(options_.include));
   if (!options_.exclude.empty()) text += note_line("exclude", shell_line(options_.exclude));
@@ -138,6 +139,13 @@ int Session::start() {
   if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
   listener_ = std::make_unique<Listener>();
   open_signals();
+  if (options_.via == "auto") options_.via = "direct";
+  if (options_.via == "bpf") {
+    std::string why = open_backend();
+    if (why.empty()) why = backend_->able();
+    if (!why.empty() && created_) unlink(opened_name_.c_str());
+    if (!why.empty()) return say(why), 125;
+  }
   const auto prepare = [this](pid_t pid) {
     return !options_.file_per_process() || open_output(pid);
   };
@@ -190,7 +198,7 @@ void Session::loop() {
     if (signals_ > 1) return;
     greet();
     check_ends();
-    if (options_.attach()) tend();
+    if (backend_ != nullptr) tend();
     run_timers();
     if (phase_ == Phase::kRecording && all_ended()) {
       greet();  // a child that was born last may be waiting at the door
@@ -206,10 +214,10 @@ void Session::wait_for_events() {
     for (const auto& t : traced_)
       if (!t.gone && t.pidfd >= 0) fds.push_back({t.pidfd, POLLIN, 0});
   }
-  if (options_.attach()) return void(poll(fds.data(), fds.size(), attach_pause()));
   // At first often: a short command must be seen while it runs, if only to say what it is.
   const bool young = monotonic_ns() - begin_ns_ < kSecond / 20;
-  const int pause = phase_ == Phase::kFinished ? 1000 : (young && hellos_ == 0 ? 1 : 20);
+  int pause = phase_ == Phase::kFinished ? 1000 : (young && hellos_ == 0 ? 1 : 20);
+  if (backend_ != nullptr && phase_ != Phase::kFinished) pause = std::min(pause, attach_pause());
   poll(fds.data(), fds.size(), pause);
   if (hellos_ == 0 && !command_ended_ && phase_ == Phase::kRecording) diagnosis_.observe(command_);
 }
@@ -235,7 +243,7 @@ void Session::reap_children() {
 
 // Nobody shall wonder why this program does not end.
 void Session::say_orphans(uint64_t now) {
-  if (!command_ended_ || all_ended() || now < orphans_said_ns_) return;
+  if (options_.attach() || !command_ended_ || all_ended() || now < orphans_said_ns_) return;
   orphans_said_ns_ = UINT64_MAX;
   if (!options_.quiet)
     say("the command has ended; what it left running is recorded until it ends, or you press ^C");
@@ -296,7 +304,7 @@ void Session::finish() {
   });
   phase_ = Phase::kFinished;
   summarize();
-  if (options_.attach()) say_attached_end();
+  if (backend_ != nullptr) say_attached_end();
   if (!command_ended_ && !options_.quiet)
     say("the command (process " + std::to_string(command_) + ") goes on without being recorded");
 }

@@ -90,6 +90,9 @@ class Session : private BackendHost {
 
   // Attaching (session_attach.cc).
   int start_attached();
+  std::string open_backend();
+  bool take_bpf_instead();
+  std::vector<pid_t> asked_for() const;
   int attach_pause() const;
   bool attach_to(Watched& w);
   void watch(pid_t pid, bool asked);
@@ -110,6 +113,7 @@ class Session : private BackendHost {
   // Processes (session_hello.cc).
   void greet();
   std::string welcome(Hello& hello);
+  std::string welcome_to_backend(pid_t pid);
   std::shared_ptr<Output> output_for(pid_t pid, std::string& why);
   Traced* traced_for(const Newcomer& who, uint32_t clock, std::string& why);
   bool drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::string& why);
@@ -140,7 +144,7 @@ class Session : private BackendHost {
   pid_t command_ = -1;
   int wait_status_ = -1;  // once the command has ended
   bool command_ended_ = false;
-  std::unique_ptr<Backend> backend_;  // -p
+  std::unique_ptr<Backend> backend_;  // -p, or --via bpf
   std::list<Watched> watched_;
   Refusal refusal_ = Refusal::kNone;  // the first of a process that was asked for
   uint64_t tend_due_ns_ = 0, dead_due_ns_ = 0;

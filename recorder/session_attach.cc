@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // a process that has just begun, or exec'ed
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
+constexpr size_t kMostLooked = 4096;  // processes, before one way is chosen for all
 
 std::string process_text(pid_t pid) {
   const std::string exe = read_process(pid).exe;
@@ -25,26 +26,59 @@ std::string process_text(pid_t pid) {
 
 // -- Starting --
 
-// The way (--via) and why there is none.
-static std::unique_ptr<Backend> make_backend(const Options& options, BackendHost& host,
-                                             std::string& why) {
-  if (options.via != "bpf") return make_direct_backend(options, host);
-  auto backend = make_bpf_backend(options, host);
-  if (backend == nullptr) why = "--via bpf: this luatrace-record was built without it";
-  return backend;
+// The processes that -p names, with --children their descendants, as far as they are there.
+std::vector<pid_t> Session::asked_for() const {
+  std::vector<pid_t> all;
+  std::string missing;
+  for (const auto& spec : options_.pids)
+    if (const pid_t pid = find_process(spec, missing); pid > 0) all.push_back(pid);
+  for (size_t i = 0; options_.children && i < all.size() && all.size() < kMostLooked; i++)
+    for (const pid_t child : children_of(all[i])) all.push_back(child);
+  return all;
+}
+
+// --via auto: is there a process that only the other way can record? One file has one clock, so
+// then all are recorded that way.
+bool Session::take_bpf_instead() {
+  for (const pid_t pid : asked_for()) {
+    const Attached direct = backend_->look(pid);
+    if (direct || !direct.other_way) continue;
+    auto bpf = make_bpf_backend(options_, *this);
+    const Attached other = bpf->look(pid);
+    std::string why = other.why;
+    if (other) why = bpf->able();
+    if (!why.empty()) {
+      detail(process_text(pid) + ": --via bpf would not do either: " + why);
+      continue;
+    }
+    if (!options_.quiet)
+      say("recording through the kernel's probes (--via bpf), because the direct way is closed: " +
+          process_text(pid) + " " + direct.why);
+    backend_ = std::move(bpf);
+    return true;
+  }
+  return false;
+}
+
+// Makes the backend (--via) and gets it ready. Empty, or why there is none.
+std::string Session::open_backend() {
+  if (options_.via != "bpf") backend_ = make_direct_backend(options_, *this);
+  drainer_ = std::make_unique<Drainer>();  // a thread: after the guardian was forked
+  if (options_.via == "bpf") backend_ = make_bpf_backend(options_, *this);
+  if (options_.via == "auto") {
+    options_.via = take_bpf_instead() ? "bpf" : "direct";
+    detail("--via auto: " + options_.via);
+  }
+  clock_ = backend_->clock();
+  return backend_->begin();
 }
 
 int Session::start_attached() {
   command_ended_ = true;  // there is none
   wait_status_ = 0;
-  std::string why;
-  backend_ = make_backend(options_, *this, why);
-  if (backend_ == nullptr) return say(why), 125;
   if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
   open_signals();
-  drainer_ = std::make_unique<Drainer>();
-  clock_ = backend_->clock();
-  why = backend_->begin();
+  std::string why = open_backend();
   for (const auto& spec : options_.pids) {
     if (!why.empty()) break;
     std::string missing;
@@ -209,7 +243,7 @@ void Session::detail(const std::string& text) {
 
 void Session::say_attached_end() {
   for (const auto& line : backend_->remarks()) say(line);
-  if (hellos_ > 0) return;
+  if (!options_.attach() || hellos_ > 0) return;
   for (const auto& o : outputs_)
     if (o->totals().streams > 0) return;
   if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoEvents;

@@ -35,7 +35,10 @@ void Session::greet() {
   for (Hello& h : listener_->receive(refusals)) {
     const std::string why = welcome(h);
     if (!why.empty()) refusals.push_back("process " + std::to_string(h.pid) + why);
-    if (!Listener::answer(h, why.empty()) && why.empty())
+    const char answer = !why.empty()          ? LT_HELLO_REFUSED
+                        : backend_ != nullptr ? LT_HELLO_PROBES
+                                              : LT_HELLO_RECORD;
+    if (!Listener::answer(h, answer) && why.empty())
       refusals.push_back("process " + std::to_string(h.pid) +
                          ": a Lua state is not recorded: it did not wait for this answer any "
                          "longer (is the machine overloaded, or was luatrace-record stopped?)");
@@ -51,10 +54,26 @@ std::string Session::welcome(Hello& hello) {
   auto ring = RingMemory::map(std::exchange(hello.ring_fd, -1), &why);
   if (ring == nullptr) return " was refused: its ring is not usable: " + why;
   if (phase_ != Phase::kRecording) return " is not recorded: the recording has ended";
+  if (backend_ != nullptr) return welcome_to_backend(hello.pid);
   const Newcomer who{hello.pid, hello.text.pid, hello.uid, hello.socket};
   Traced* const t = traced_for(who, ring->info().clock, why);
   if (t == nullptr || !drain_ring(*t, std::move(ring), why)) return " is not recorded: " + why;
   return "";
+}
+
+// It waits for the answer before it runs any Lua: a moment to attach to it in another way than by
+// its ring. It may be known: another Lua state, or another LuaJIT, of it.
+std::string Session::welcome_to_backend(pid_t pid) {
+  for (auto& w : watched_)
+    if (w.pid == pid && !w.gone && w.attached) {
+      const Attached a = backend_->attach(pid);
+      return a ? "" : " " + a.why;
+    }
+  watch(pid, false);
+  const Watched& w = watched_.back();
+  if (w.attached) hellos_++;
+  if (!w.attached && w.gone) failed_ = true;  // said by attach_to()
+  return w.attached ? "" : " is not recorded";
 }
 
 std::shared_ptr<Output> Session::output_for(pid_t pid, std::string& why) {

@@ -30,7 +30,14 @@ std::string Session::lost_text(const Output& output) const {
   const double ns = ticks_to_ns(output.rate_so_far(), t.lost_ticks);
   std::string text = "LOST: " + counted(t.lost, "event", "events") + " in " +
                      counted(t.gaps, "gap", "gaps") + ", " + time_text(ns) + " in all";
-  return text + "; a larger --ring-size helps, or --block";
+  if (t.lost > t.lost_otherwise)
+    text += options_.via == "bpf" ? "; a larger --ring-size helps"
+                                  : "; a larger --ring-size helps, or --block";
+  if (t.lost_otherwise > 0)
+    text += "; " + grouped(t.lost_otherwise) + " of them " +
+            (options_.via == "bpf" ? "are only known to be missing"
+                                   : "in forked children, before they had a ring of their own");
+  return text;
 }
 
 // The analyzer as the user called us: beside this program, or found in PATH.

@@ -98,6 +98,7 @@ void WordScanner::loss(const uint64_t* w) {
   if (lt_ext_nwords(lt_payload(w[0])) < 2) return;
   losses_++;
   lost_events_ += w[1] - 1;
+  if (lt_ext_arg(lt_payload(w[0])) != 0) lost_otherwise_ += w[1] - 1;
   if (w[2] < tick_) lost_ticks_ += tick_ - w[2];
 }
 

@@ -53,8 +53,9 @@ class WordScanner {
   uint64_t tick_of(std::span<const uint64_t> words, uint64_t not_before) const;
 
   // Counted so far.
-  uint64_t lost_events() const { return lost_events_; }  // as LTX_LOSS records say
-  uint64_t lost_ticks() const { return lost_ticks_; }    // sum of their time spans
+  uint64_t lost_events() const { return lost_events_; }        // as LTX_LOSS records say
+  uint64_t lost_otherwise() const { return lost_otherwise_; }  // of these, not by a full ring
+  uint64_t lost_ticks() const { return lost_ticks_; }          // sum of their time spans
   uint64_t losses() const { return losses_; }
   uint64_t clock_backwards() const { return clock_backwards_; }
 
@@ -86,6 +87,7 @@ class WordScanner {
   std::vector<Coroutine> dense_;  // ids below kDense
   std::unordered_map<uint32_t, Coroutine> sparse_;  // the others
   uint64_t lost_events_ = 0;
+  uint64_t lost_otherwise_ = 0;
   uint64_t lost_ticks_ = 0;
   uint64_t losses_ = 0;
   uint64_t clock_backwards_ = 0;

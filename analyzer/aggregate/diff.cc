@@ -33,11 +33,12 @@ void Differ::add(const Report& report, bool after, double factor) {
     functions.resize(std::max(functions.size(), both_.functions.size()));
     occurs.resize(functions.size());
     ReportFunction f = report.functions[i];
-    for (auto* time : {&f.self_ns, &f.running_ns, &f.wall_ns, &f.min_ns, &f.max_ns, &f.sum_ns})
+    for (auto* time :
+         {&f.self_ns, &f.inner_self_ns, &f.running_ns, &f.wall_ns, &f.min_ns, &f.max_ns, &f.sum_ns})
       *time = scaled(*time, factor);
     functions[map[i]] = f;
     // A trace may describe functions that never ran.
-    occurs[map[i]] = i < 2 || f.calls || f.wall_ns || f.self_ns;
+    occurs[map[i]] = i < 2 || f.calls || f.wall_ns || f.self_ns || f.inner_self_ns;
   }
   std::vector<uint64_t> total = inclusive_ns(report.tree);
   std::vector<uint32_t> place(report.tree.size());

@@ -45,15 +45,15 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, cons
   if (field.of_complete() && f.complete == 0) return std::nullopt;
   switch (field.kind) {
     case Field::kCalls:
-      return f.calls;
+      return f.calls + f.inner_calls;
     case Field::kTotal:
       return f.running_ns;
     case Field::kSelf:
-      return f.self_ns;
+      return f.self_ns + f.inner_self_ns;
     case Field::kShare:
-      return report.self_ns
-                 ? 100.0 * static_cast<double>(f.self_ns) / static_cast<double>(report.self_ns)
-                 : 0;
+      return report.self_ns ? 100.0 * static_cast<double>(f.self_ns + f.inner_self_ns) /
+                                  static_cast<double>(report.self_ns)
+                            : 0;
     case Field::kAvg:
       return f.average_ns();
     case Field::kMin:

@@ -99,7 +99,9 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 // -- Calls --
 
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
-  FrameNotes& f = co.notes[co.top] = {};
+  FrameNotes& f = co.notes[co.top];
+  f.when.clear();
+  f = {0, 0, 0, 0, false, false, std::move(f.when)};
   const Place& p = place(co, co.top);
   f.node = co.frames[co.top].node;
   f.counted = begins && in_range(now) && wanted(co);
@@ -124,18 +126,25 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
 }
 
 // Tells how many of the open calls, from the outermost on, are sure to be shown. Those further out
-// are older and have led to whatever these have led to.
+// are older and have led to whatever these have led to: so the innermost such call can be found by
+// halves.
 void FilteredProfile::tell_decided(const Coroutine& co, uint64_t now) {
   if (!calls->waits(co, view_->number)) return;
   const uint64_t clock = now - co.suspended;
-  for (uint32_t i = co.top; i > 0; i--) {
+  auto decided = [&](uint32_t i) {
     const uint64_t start = co.frames[i].start;
     const bool old = start == kNotSeen || !options_.least_ns ||
                      facts_.clock.ns(clock - start) >= options_.least_ns;
     const bool within = co.notes[i].counted || now > plan_.from;
     const bool leads = !placement_.looks_for_callers() || co.notes[i].leads;
-    if (old && within && leads) return calls->decided(co, view_->number, i);
+    return old && within && leads;
+  };
+  uint32_t first = 0, behind = co.top + 1;  // `first` is decided (0: none), `behind` is not.
+  while (behind - first > 1) {
+    const uint32_t middle = first + (behind - first) / 2;
+    (decided(middle) ? first : behind) = middle;
   }
+  if (first) calls->decided(co, view_->number, first);
 }
 
 void FilteredProfile::count(Coroutine& co, const Place& p) {
@@ -190,10 +199,12 @@ void FilteredProfile::hand_down(Coroutine& co) {
     to->pending += f.pending;
     to->charges += f.charges;
     if (co.top > 1) to->waited += f.waited;  // Wall time is of one coroutine.
+    for (TimePiece piece : f.when) timeline->keep(to->when, piece);
   } else {
     filtered_ += f.pending;
   }
   f.pending = f.waited = f.charges = 0;
+  f.when.clear();
 }
 
 // The frame's time goes where the call is shown.
@@ -208,6 +219,11 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
   if (f.charges && p.takes) charged(p.out, f.charges);
   if (f.waited) Profile::suspended(p.out, f.waited);
   f.pending = f.waited = f.charges = 0;
+  if (f.when.empty()) return;
+  const Shown to = shown(p.out);
+  if (to.function >= kFirstFunction)
+    for (TimePiece piece : f.when) timeline->add(Timeline::key(1, to.lane), piece);
+  f.when.clear();
 }
 
 void FilteredProfile::moves(Coroutine& co) {
@@ -223,7 +239,11 @@ void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   const bool idle = co.top == 0 && is_idle(machine);
   const bool taken = (idle || p.takes) && wanted(co);
   if (calls) {
-    calls->spend(machine, view_->number, from, to, taken && !idle);
+    using Owner = CallObserver::Owner;
+    calls->spend(machine, view_->number, from, to,
+                 tree()[p.out].function == kUnknownFunction ? Owner::kUnknown
+                 : taken && !idle                           ? Owner::kCall
+                                                            : Owner::kFiltered);
     tell_decided(co, to);
   }
   from = std::max(from, plan_.from);
@@ -237,16 +257,15 @@ void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
     Profile::spend(0, to - from);
   else
     spend_at(co, to - from);
-  if (timeline || threads) show(idle ? 0 : p.out, taken, from, to);
+  if (timeline || threads) show(co, idle ? 0 : p.out, taken, from, to);
 }
 
 // No call is open: not in the current coroutine, nor in those that resumed it.
 bool FilteredProfile::is_idle(Machine& machine) {
   Coroutine& co = machine.current();
-  uint32_t raw = co.frames[0].node;
-  while (placement_.function_of(raw) == kCoroutineFunction) raw = placement_.parent(raw);
-  if (raw == 0) return true;
-  if (facts_.functions[placement_.function_of(raw)].type != kGroupType) return false;
+  const uint32_t base = place(co, 0).base;
+  if (base == kNoFunction) return true;
+  if (facts_.functions[base].type != kGroupType) return false;
   bool open = false;
   machine.each_in_chain(co, [&](const Coroutine& c) { open |= c.top > 0; });
   return !open;
@@ -268,26 +287,36 @@ ThreadSums& FilteredProfile::thread_sums() {
   return sums;
 }
 
+// Each node's is known from its parent's.
+FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
+  const bool by_root = options_.group != GroupBy::kNone && options_.group < GroupBy::kFile;
+  while (shown_.size() <= node) {
+    const CallNode& n = tree()[static_cast<uint32_t>(shown_.size())];
+    Shown s{n.function, n.function};
+    if (!shown_.empty() && n.function == kCoroutineFunction) s = shown_[n.parent];
+    if (by_root && n.parent) s.lane = shown_[n.parent].lane;
+    shown_.push_back(s);
+  }
+  return shown_[node];
+}
+
 // For the views of threads and of time; `node` is that of the call whose time it is.
-void FilteredProfile::show(uint32_t node, bool taken, uint64_t from, uint64_t to) {
-  while (node && tree()[node].function == kCoroutineFunction) node = tree()[node].parent;
-  const uint32_t function = tree()[node].function;
+void FilteredProfile::show(Coroutine& co, uint32_t node, bool taken, uint64_t from, uint64_t to) {
+  const Shown s = shown(node);
   if (threads) {
     ThreadSums& sums = thread_sums();
-    uint64_t& sum = !taken                         ? sums.filtered
-                    : function == kNoFunction      ? sums.idle
-                    : function == kUnknownFunction ? sums.gap
-                                                   : sums.self;
+    uint64_t& sum = !taken                           ? sums.filtered
+                    : s.function == kNoFunction      ? sums.idle
+                    : s.function == kUnknownFunction ? sums.gap
+                                                     : sums.self;
     sum += to - from;
   }
-  if (!timeline || !taken || function < kFirstFunction) return;
+  if (!timeline || !taken || s.function < kFirstFunction) return;
   timeline->add(Timeline::key(0, view_->tid), from, to);
-  if (options_.group == GroupBy::kNone || options_.group >= GroupBy::kFile) {
-    timeline->add(Timeline::key(1, function), from, to);
-    return;
-  }
-  while (tree()[node].parent) node = tree()[node].parent;
-  timeline->add(Timeline::key(1, tree()[node].function), from, to);
+  if (co.top && options_.least_ns)  // Pending, as spend_at() has it.
+    timeline->keep(co.notes[co.top].when, from, to);
+  else
+    timeline->add(Timeline::key(1, s.lane), from, to);
 }
 
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to) {
@@ -317,6 +346,8 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to) {
 }
 
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
+  if (calls && view_->machine)
+    calls->spend(*view_->machine, view_->number, from, to, CallObserver::Owner::kUnknown);
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from >= to) return;

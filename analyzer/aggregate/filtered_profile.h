@@ -31,6 +31,8 @@ class FilteredProfile;
 // ticks, functions those of the file.
 class CallObserver {
  public:
+  // The innermost call that is shown; something that is not; nobody knows what.
+  enum class Owner : uint8_t { kCall, kFiltered, kUnknown };
   virtual ~CallObserver() = default;
   // A call that may be shown begins, or was reported open: the one on top of the coroutine.
   virtual void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
@@ -41,9 +43,9 @@ class CallObserver {
   virtual void decided(const Coroutine& co, uint32_t stream, uint32_t depth) = 0;
   // Is one of its calls undecided?
   virtual bool waits(const Coroutine& co, uint32_t stream) const = 0;
-  // Time of the machine's current coroutine; own: it counts to the innermost call that is shown.
+  // Time of the machine's current coroutine, and whose it is.
   virtual void spend(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
-                     uint64_t to, bool own) = 0;
+                     uint64_t to, Owner owner) = 0;
   virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
 };
 
@@ -60,6 +62,9 @@ class FilteredProfile : public HistogramProfile {
   Timeline* timeline = nullptr;
   ThreadLog* threads = nullptr;
   CallObserver* calls = nullptr;
+
+  // Nodes of the call tree come from there; null: there may be any number.
+  void limit(NodeBudget* budget) { placement_.limit(budget); }
 
   uint64_t traced() const { return traced_; }
   uint64_t filtered() const { return filtered_; }
@@ -109,7 +114,13 @@ class FilteredProfile : public HistogramProfile {
   uint32_t group_root();
   std::string name_of_stream(uint32_t stream) const;
   bool is_idle(Machine& machine);
-  void show(uint32_t node, bool taken, uint64_t from, uint64_t to);
+  void show(Coroutine& co, uint32_t node, bool taken, uint64_t from, uint64_t to);
+  // Of a node of the shown tree: the function whose time its own is, and whose lane of the timeline
+  // that goes to.
+  struct Shown {
+    uint32_t function, lane;
+  };
+  Shown shown(uint32_t node);
   ThreadSums& thread_sums();
 
   const FilterPlan& plan_;
@@ -117,8 +128,9 @@ class FilteredProfile : public HistogramProfile {
   TraceFacts& facts_;
   Placement placement_;
   const bool defers_;  // Calls are counted when they end.
-  std::unordered_map<uint32_t, StreamView> views_;
+  std::unordered_map<uint32_t, StreamView, RandomHash> views_;
   StreamView* view_ = nullptr;
+  std::vector<Shown> shown_;         // By node, as far as asked for.
   std::vector<uint8_t> slow_known_;  // By function: 1 not watched, 2 watched.
   size_t watched_ = 0;               // Calls that are being watched.
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analyzer/decode/model.h"
+#include "analyzer/decode/random_hash.h"
 
 namespace luatrace {
 
@@ -22,9 +23,8 @@ constexpr uint32_t kSubBuckets = 16;
 constexpr uint32_t kBuckets = 61 * kSubBuckets;  // For every 64-bit value.
 
 inline uint32_t bucket_of(uint64_t ns) {
-  if (ns < kSubBuckets) return static_cast<uint32_t>(ns);
-  auto power = static_cast<uint32_t>(std::bit_width(ns)) - 1;
-  return (power - 3) * kSubBuckets + static_cast<uint32_t>(ns >> (power - 4) & (kSubBuckets - 1));
+  const auto above = static_cast<uint32_t>(std::bit_width(ns | kSubBuckets)) - 5;
+  return above * kSubBuckets + static_cast<uint32_t>(ns >> above);
 }
 // The smallest value of a bucket; of the one behind it: one more than its largest.
 inline uint64_t bucket_begin(uint32_t bucket) {
@@ -60,51 +60,68 @@ struct CallStats {
   uint64_t max = 0;
   uint64_t sum = 0;
   uint64_t complete = 0;
+
+  CallStats& operator+=(const CallStats& other) {
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+    sum += other.sum;
+    complete += other.complete;
+    return *this;
+  }
+};
+
+// One call that ended, in ticks.
+struct EndedCall {
+  uint64_t ticks;
+  uint32_t function;
 };
 
 // Statistics and histograms of all functions while a trace is read. What this costs is cache
-// misses, so a call touches two lines: the function's row and, of its histogram, the line of a
-// power of two. Lines hold 32 bits for each bucket; what they cannot hold is in a map that is
-// hardly ever used.
+// misses, so everything that each call touches is small: half a line for the function's sums, and a
+// byte for each bucket of a window around the times that it takes. What does not fit there (256
+// calls, times of seconds) goes to tables that are hardly ever used.
 class Histograms {
  public:
-  void set_clock(const Clock& clock) { clock_ = clock; }
-  void add(uint32_t function, uint64_t ticks) {
-    if (function >= rows_.size()) [[unlikely]]
-      rows_.resize(2 * size_t{function} + 64);
-    Row& row = rows_[function];
-    const uint64_t ns = clock_.ns(ticks);
-    row.stats.min = std::min(row.stats.min, ticks);
-    row.stats.max = std::max(row.stats.max, ticks);
-    row.stats.sum += ticks;
-    row.stats.complete++;
-    row.squares += Square{ns} * ns;
-    const uint32_t bucket = bucket_of(ns), power = bucket / kSubBuckets;
-    if (power - row.low >= row.powers) [[unlikely]]
-      widen(row, power);
-    uint32_t& count = lines_[row.first + power - row.low][bucket % kSubBuckets];
-    if (++count == 0) [[unlikely]]
-      overflows_[uint64_t{function} << 32 | bucket]++;
-  }
-  CallStats stats(uint32_t function) const {
-    return function < rows_.size() ? rows_[function].stats : CallStats{};
-  }
+  void set_clock(const Clock& clock);
+  void add(uint32_t function, uint64_t ticks) { add_one({ticks, function}); }
+  // Many at once: the processor works on several of them at a time, which it cannot do while each
+  // waits for the next event to be understood.
+  void add(const EndedCall* calls, size_t n);
+  void add(const Histograms& other);
+  CallStats stats(uint32_t function) const;
   Distribution of(uint32_t function) const;
 
  private:
-  struct alignas(64) Row {
-    CallStats stats;
-    Square squares = 0;
-    uint32_t first = 0;            // Of its lines.
-    uint16_t low = 0, powers = 0;  // Which powers of two they are for.
+  struct alignas(32) Row {
+    uint64_t sum = 0;
+    uint64_t squares = 0;                // The lower half.
+    uint32_t min = UINT32_MAX, max = 0;  // Of those that fit; the others are in Rest.
+    uint32_t offset = 0;                 // Where in counts_ bucket 0 would be, modulo 2^32.
+    uint16_t begin = 0, width = 0;       // Its window of buckets.
   };
-  using Line = std::array<uint32_t, kSubBuckets>;
-  void widen(Row& row, uint32_t power);
+  struct Rest {
+    uint64_t min = UINT64_MAX, max = 0;
+    uint64_t squares_high = 0;
+  };
+  void add_one(EndedCall call);
+  void add_square(uint32_t function, Square square);
+  void add_count(uint32_t function, uint32_t bucket, uint64_t n);
+  void widen(Row& row, uint32_t bucket);
+  uint64_t count(uint32_t function, uint32_t bucket) const;
+  void make_room(uint32_t functions) {
+    rows_.resize(functions);
+    rest_.resize(functions);
+  }
+  static uint64_t key(uint32_t function, uint32_t bucket) {
+    return uint64_t{function} << 32 | bucket;
+  }
 
   Clock clock_;
+  uint64_t short_ticks_ = 0;  // Below it ticks fit into 32 bits, ticks * mult and ns * ns into 64.
   std::vector<Row> rows_;
-  std::vector<Line> lines_;
-  std::unordered_map<uint64_t, uint64_t> overflows_;  // By function << 32 | bucket: times 2^32.
+  std::vector<uint8_t> counts_;
+  std::vector<Rest> rest_;
+  std::unordered_map<uint64_t, uint64_t, RandomHash> more_;  // By key(): what counts_ cannot hold.
 };
 
 }  // namespace luatrace

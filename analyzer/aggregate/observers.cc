@@ -153,20 +153,58 @@ void Timeline::widen() {
   }
 }
 
-void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
-  if (from >= to) return;
+// Makes room up to `to`; nothing is before the first tick ever told.
+void Timeline::reach(uint64_t& from, uint64_t to) {
   if (!begun_) origin_ = from;
   begun_ = true;
   from = std::max(from, origin_);
   while (to > origin_ && (to - origin_ - 1) / width_ >= kSlices) widen();
-  Lane& lane = lanes_[key];
+}
+
+template <class F>
+void Timeline::each_piece(uint64_t from, uint64_t to, F f) {
+  if (from >= to) return;
+  reach(from, to);
   while (from < to) {
-    size_t slice = (from - origin_) / width_;
-    uint64_t end = std::min(to, origin_ + (slice + 1) * width_);
-    if (slice >= lane.size()) lane.resize(slice + 1);
-    lane[slice] += end - from;
+    const uint64_t left = width_ - (from - origin_) % width_;  // Of the slice.
+    const uint64_t end = to - from > left ? from + left : to;
+    f(TimePiece{from, end - from});
     from = end;
   }
+}
+
+void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
+  each_piece(from, to, [&](TimePiece piece) { add(key, piece); });
+}
+
+void Timeline::add(uint64_t key, TimePiece piece) {
+  Lane& lane = lanes_[key];
+  const size_t at = slice(piece.at);
+  if (at >= lane.size()) lane.resize(at + 1);
+  lane[at] += piece.ticks;
+}
+
+void Timeline::keep(std::vector<TimePiece>& pieces, uint64_t from, uint64_t to) {
+  each_piece(from, to, [&](TimePiece piece) { keep(pieces, piece); });
+}
+
+// Pieces of one slice become one: at once if they follow each other, as they nearly always do.
+void Timeline::keep(std::vector<TimePiece>& pieces, TimePiece piece) {
+  auto joins = [&](TimePiece a, TimePiece b) { return slice(a.at) == slice(b.at); };
+  if (!pieces.empty() && joins(pieces.back(), piece)) {
+    pieces.back().ticks += piece.ticks;
+    return;
+  }
+  pieces.push_back(piece);
+  if (pieces.size() < kMaxPieces) return;
+  std::vector<TimePiece> all;
+  all.swap(pieces);
+  std::sort(all.begin(), all.end(), [](TimePiece a, TimePiece b) { return a.at < b.at; });
+  for (TimePiece p : all)
+    if (!pieces.empty() && joins(pieces.back(), p))
+      pieces.back().ticks += p.ticks;
+    else
+      pieces.push_back(p);
 }
 
 }  // namespace luatrace

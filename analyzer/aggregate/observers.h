@@ -4,6 +4,7 @@
 // threads, of coroutines alive at one time, of calls kept.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -56,8 +57,9 @@ class SlowCalls {
     uint32_t depth = 0, root = 0;
     uint64_t begin = 0;
     std::vector<SlowNode> nodes;
-    std::unordered_map<uint64_t, uint32_t> children;  // By parent << 32 | function.
-    std::unordered_map<uint32_t, uint32_t> known;     // From nodes of the call tree, at this root.
+    // By parent << 32 | function.
+    std::unordered_map<uint64_t, uint32_t, RandomHash> children;
+    std::unordered_map<uint32_t, uint32_t> known;  // From nodes of the call tree, at this root.
   };
   uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
   uint64_t length(const SlowCall& call) const { return by_wall_ ? call.wall : call.running; }
@@ -125,13 +127,23 @@ class Timeline {
 
   // Ticks from..to belong to lane `key`.
   void add(uint64_t key, uint64_t from, uint64_t to);
+  // The same in two steps, for whoever does not know the lane yet. Pieces stay pieces.
+  void keep(std::vector<TimePiece>& pieces, uint64_t from, uint64_t to);
+  void keep(std::vector<TimePiece>& pieces, TimePiece piece);
+  void add(uint64_t key, TimePiece piece);
   const std::map<uint64_t, Lane>& lanes() const { return lanes_; }
   uint64_t origin() const { return origin_; }
   uint64_t width() const { return width_; }
   static uint64_t key(uint32_t kind, uint32_t number) { return uint64_t{kind} << 32 | number; }
 
  private:
+  static constexpr size_t kMaxPieces = 4 * kSlices;
   void widen();
+  void reach(uint64_t& from, uint64_t to);
+  size_t slice(uint64_t tick) const { return (std::max(tick, origin_) - origin_) / width_; }
+  // `f` with each piece of from..to.
+  template <class F>
+  void each_piece(uint64_t from, uint64_t to, F f);
 
   bool begun_ = false;
   uint64_t origin_ = 0, width_ = 1;

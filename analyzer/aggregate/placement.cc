@@ -37,6 +37,7 @@ Place Placement::place(uint32_t raw) const {
   const Place& above = places_[raw_[raw].parent];
   Place p = above;
   p.function = 0;
+  if (function != kCoroutineFunction) p.base = function;
   p.shown = p.target = false;
   const bool folded = above.reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {

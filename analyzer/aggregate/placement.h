@@ -24,6 +24,7 @@ struct Place {
   uint32_t fold = 0;      // Node of the shown tree for hidden calls below it.
   uint32_t function = 0;  // What it is there, if `shown`.
   uint32_t group = 0;     // Group of files that the chain is in, 0: none.
+  uint32_t base = 0;      // Function of the raw node, of a coroutine's: that of what resumed it.
   uint32_t depth = 0;     // Shown calls so far.
   bool shown = false;     // A call there is a call of `out`.
   bool takes = true;      // Time there is time of `out`; else it is filtered out.
@@ -38,11 +39,12 @@ class Placement {
  public:
   Placement(const FilterOptions& options, TraceFacts& facts, const SymbolFinder& symbols,
             Profile& out);
+  // Nodes of the raw tree come from there; the shown one cannot have many more.
+  void limit(NodeBudget* budget) { raw_.limit(budget); }
 
   // The child of a node of the raw tree.
   uint32_t enter(uint32_t raw, uint32_t function);
   const Place& operator[](uint32_t raw) const { return places_[raw]; }
-  uint32_t parent(uint32_t raw) const { return raw_[raw].parent; }
   uint32_t function_of(uint32_t raw) const { return raw_[raw].function; }
   bool looks_for_callers() const { return !callers_.empty(); }
   // Whether the function is one of `patterns`; remembered by the caller.

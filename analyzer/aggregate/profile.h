@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -18,10 +19,17 @@ class Profile {
   static constexpr bool kFrames = false;
   virtual ~Profile() = default;
 
-  uint32_t enter(uint32_t node, uint32_t function) { return tree_.enter(node, function); }
+  [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function) {
+    return tree_.enter(node, function);
+  }
+  // See stacks/look_ahead.h.
+  bool looks_ahead() const { return tree_.is_large(); }
+  CallTree& look_up() { return tree_; }
+  // Nodes of the call tree come from there; null: there may be any number.
+  void limit(NodeBudget* budget) { tree_.limit(budget); }
   void call(uint32_t node) { tree_[node].calls++; }
   void spend(uint32_t node, uint64_t ticks) { tree_[node].self += ticks; }
-  void ended(uint32_t function, uint64_t running) {
+  [[gnu::always_inline]] void ended(uint32_t function, uint64_t running) {
     if (function >= stats_.size()) [[unlikely]]
       stats_.resize(2 * size_t{function} + 64);
     CallStats& s = stats_[function];
@@ -34,6 +42,10 @@ class Profile {
   // Calls, of whatever function, whose cost of recording is part of this node's self time; for
   // sinks that leave out calls. Without it: those of the node itself and of its children.
   void charged(uint32_t node, uint64_t calls) { add_at(charged_, node, calls); }
+
+  // Adds what another one found out, with the same table of functions. same: which function to take
+  // for which (of the call tree only), null: each for itself.
+  void add(const Profile& other, const std::vector<uint32_t>* same = nullptr);
 
   const CallTree& tree() const { return tree_; }
   virtual CallStats stats(uint32_t function) const {
@@ -58,15 +70,28 @@ class Profile {
   std::vector<uint64_t> charged_;    // By node.
 };
 
-// The same with a histogram for each function.
+// The same with a histogram for each function. finish() must come before anything is asked.
 class HistogramProfile : public Profile {
  public:
-  void ended(uint32_t function, uint64_t running) { histograms_.add(function, running); }
+  [[gnu::always_inline]] void ended(uint32_t function, uint64_t running) {
+    ended_[waiting_] = {running, function};
+    if (++waiting_ == ended_.size()) finish();
+  }
   void set_clock(const Clock& clock) { histograms_.set_clock(clock); }
+  void finish() {
+    histograms_.add(ended_.data(), waiting_);
+    waiting_ = 0;
+  }
+  void add(const HistogramProfile& other) {
+    Profile::add(other);
+    histograms_.add(other.histograms_);
+  }
   const Histograms& histograms() const { return histograms_; }
   CallStats stats(uint32_t function) const override { return histograms_.stats(function); }
 
  private:
+  size_t waiting_ = 0;
+  std::array<EndedCall, 512> ended_;  // Fits the first level cache beside everything else.
   Histograms histograms_;
 };
 

@@ -2,15 +2,22 @@
 #include "analyzer/aggregate/report.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <span>
+#include <tuple>
 
+#include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/aggregate/report_views.h"
 #include "analyzer/aggregate/tree_times.h"
+#include "analyzer/decode/whole.h"
 
 namespace luatrace {
 namespace {
 
-// Adds one file's functions and tree; functions meet by identity.
+// Adds one file's functions and tree; functions meet by identity. Of a file with several streams in
+// an order, and rounded in a way, that do not depend on which stream came first: functions that the
+// streams' threads did not know to be the same become one before anything else.
 class Merger {
  public:
   Merger(Report& report, const FileResult& file, const SymbolFinder& symbols)
@@ -18,6 +25,7 @@ class Merger {
         file_(file),
         clock_(file.facts.clock),
         profile_(file.profile),
+        tree_of_(&profile_),
         symbols_(symbols) {}
 
   void functions();
@@ -25,31 +33,76 @@ class Merger {
   const std::vector<uint32_t>& map() const { return map_; }
 
  private:
-  uint32_t add_function(const Function& f);
-  void add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t index);
+  struct Entry {
+    uint32_t index;
+    ReportFunction described;
+    std::string key;  // Equal for what is one function in the report.
+  };
+  bool has_order() const { return file_.facts.sums.size() > 1; }
+  bool is_empty(uint32_t function, const FunctionTicks& ticks) const;
+  void put_in_order(std::vector<Entry>& list);
+  void add_ticks(ReportFunction& f, const FunctionTicks& ticks);
+  void add_calls(ReportFunction& f, std::span<const Entry> entries);
   uint64_t charges(uint32_t node, const std::vector<uint64_t>& below) const;
 
   Report& report_;
   const FileResult& file_;
   const Clock& clock_;
   const Profile& profile_;
+  Profile unified_;         // Instead of it, if functions became one.
+  const Profile* tree_of_;  // Which of them.
   const SymbolFinder& symbols_;
-  std::vector<uint32_t> map_;  // From function of the file to function of the report.
+  std::vector<uint32_t> map_;   // From function of the file to function of the report.
+  std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
 };
 
-void Merger::add_times(ReportFunction& f, const FunctionTicks& ticks, uint32_t index) {
+void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
   f.calls += ticks.calls;
   f.self_ns += clock_.ns(ticks.self);
   f.running_ns += clock_.ns(ticks.running);
   f.wall_ns += clock_.ns(ticks.wall);
-  const CallStats stats = profile_.stats(index);
+  report_.self_ns += clock_.ns(ticks.self);
+}
+
+// Of the functions of these entries, which are one.
+void Merger::add_calls(ReportFunction& f, std::span<const Entry> entries) {
+  CallStats stats;
+  for (const Entry& e : entries) {
+    stats += profile_.stats(e.index);
+    if (file_.histograms) f.times.add(file_.histograms->of(e.index));
+  }
   if (stats.complete == 0) return;
   uint64_t least = clock_.ns(stats.min);
   f.min_ns = f.complete ? std::min(f.min_ns, least) : least;
   f.max_ns = std::max(f.max_ns, clock_.ns(stats.max));
   f.sum_ns += clock_.ns(stats.sum);
   f.complete += stats.complete;
-  if (file_.histograms) f.times.add(file_.histograms->of(index));
+}
+
+// What was filtered out is no part of the report, nor what stands for nothing.
+bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
+  if (!file_.filtered && function != kPrunedFunction) return false;
+  return !t.calls && !t.wall && !profile_.stats(function).complete;
+}
+
+void Merger::put_in_order(std::vector<Entry>& list) {
+  for (Entry& e : list) e.key = identity(e.described);
+  std::sort(list.begin(), list.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.key, a.index) < std::tie(b.key, b.index);
+  });
+  std::vector<uint32_t> same(map_.size());
+  std::iota(same.begin(), same.end(), 0);
+  rank_ = same;
+  bool unifies = false;
+  for (size_t n = 0; n < list.size(); n++) {
+    const bool is_same = n && list[n].key == list[n - 1].key;
+    same[list[n].index] = is_same ? same[list[n - 1].index] : list[n].index;
+    rank_[list[n].index] = kFirstFunction + static_cast<uint32_t>(n);
+    unifies |= is_same;
+  }
+  if (!unifies) return;
+  unified_.add(profile_, &same);
+  tree_of_ = &unified_;
 }
 
 void Merger::functions() {
@@ -57,13 +110,19 @@ void Merger::functions() {
   std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
   map_.resize(table.size());
   map_[kUnknownFunction] = 1;
-  for (uint32_t i = kFirstFunction; i < table.size(); i++) {
-    // What was filtered out is no part of the report.
-    const FunctionTicks& t = ticks[i];
-    if (file_.filtered && !t.calls && !t.wall && !profile_.stats(i).complete) continue;
-    map_[i] = report_.function(describe(table[i], symbols_));
-    add_times(report_.functions[map_[i]], t, i);
-    report_.self_ns += clock_.ns(t.self);
+  std::vector<Entry> list;
+  for (uint32_t i = kFirstFunction; i < table.size(); i++)
+    if (!is_empty(i, ticks[i])) list.push_back({i, describe(table[i], symbols_), ""});
+  if (has_order()) put_in_order(list);
+  if (tree_of_ != &profile_) ticks = function_ticks(*tree_of_, table.size());
+  for (size_t n = 0; n < list.size();) {
+    size_t end = n + 1;
+    while (tree_of_ != &profile_ && end < list.size() && list[end].key == list[n].key) end++;
+    const uint32_t index = report_.function(list[n].described);
+    for (size_t i = n; i < end; i++) map_[list[i].index] = report_.function(list[i].described);
+    add_ticks(report_.functions[index], ticks[list[n].index]);
+    add_calls(report_.functions[index], std::span(list).subspan(n, end - n));
+    n = end;
   }
   report_.idle_ns += clock_.ns(ticks[kNoFunction].self);
   report_.gap_ns += clock_.ns(ticks[kUnknownFunction].self);
@@ -71,8 +130,8 @@ void Merger::functions() {
 
 // Calls whose cost of recording lies in the node's self time: its own and its children's.
 uint64_t Merger::charges(uint32_t node, const std::vector<uint64_t>& below) const {
-  if (profile_.has_charges()) return profile_.charged_at(node);
-  return profile_.tree()[node].calls + below[node];
+  if (tree_of_->has_charges()) return tree_of_->charged_at(node);
+  return tree_of_->tree()[node].calls + below[node];
 }
 
 // Whether filters left nothing at or below each node.
@@ -95,18 +154,21 @@ double cost_of(const TraceFacts& facts) {
 
 // Nodes of coroutines become one with the node of the call that resumed them.
 void Merger::tree() {
-  const CallTree& from = profile_.tree();
+  const CallTree& from = tree_of_->tree();
   std::vector<uint32_t> place(from.size());
   std::vector<uint64_t> below(from.size());
   for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
   std::vector<bool> empty;
-  if (file_.filtered) empty = empty_nodes(profile_);
+  if (file_.filtered) empty = empty_nodes(*tree_of_);
   const double cost_ps = cost_of(file_.facts);
   // Whose time it is, and how much of theirs was given to nodes: so that the nodes' nanoseconds,
   // rounded one by one, sum up to the functions'.
   std::vector<uint32_t> owner(from.size());
   std::vector<uint64_t> given(file_.facts.functions.size());
-  for (uint32_t i = 0; i < from.size(); i++) {
+  std::vector<uint32_t> order;
+  if (has_order()) order = canonical_order(from, rank_);
+  for (uint32_t at = 0; at < from.size(); at++) {
+    const uint32_t i = order.empty() ? at : order[at];
     if (!empty.empty() && empty[i] && i) continue;
     const CallNode& n = from[i];
     bool own = i != 0 && n.function != kCoroutineFunction;
@@ -121,10 +183,9 @@ void Merger::tree() {
     ticks += n.self;
     report_.node_cost_ps.resize(report_.tree.size());
     report_.node_yielded_ns.resize(report_.tree.size());
-    report_.node_yielded_ns[place[i]] += clock_.ns(profile_.suspended_at(i));
+    report_.node_yielded_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
     // A call has two events: half of each lies in its own time, half in its caller's.
-    report_.node_cost_ps[place[i]] +=
-        static_cast<uint64_t>(cost_ps * static_cast<double>(charges(i, below)));
+    report_.node_cost_ps[place[i]] += whole(cost_ps * static_cast<double>(charges(i, below)));
   }
 }
 
@@ -202,9 +263,7 @@ uint32_t Report::function(const ReportFunction& described) {
     f.line = described.line;
     functions.push_back(f);
   }
-  // Of several names the same one whatever the order of the files.
-  std::string& name = functions[it->second].name;
-  if (name.empty() || (!described.name.empty() && described.name < name)) name = described.name;
+  take_name(functions[it->second], described.name, described.hint);
   return it->second;
 }
 
@@ -227,10 +286,11 @@ void sum_up_groups(Report& report) {
   for (uint32_t i = 1; i < tree.size(); i++) {
     root[i] = tree[i].parent ? root[tree[i].parent] : i;
     ReportFunction& group = report.functions[tree[root[i]].function];
-    if (root[i] != i && group.kind == "group") group.calls += tree[i].calls;
+    const ReportFunction& f = report.functions[tree[i].function];
+    if (group.kind != "group" || f.kind == "group") continue;
+    group.inner_calls += tree[i].calls;
+    group.inner_self_ns += tree[i].self;
   }
-  for (ReportFunction& f : report.functions)
-    if (f.kind == "group") f.self_ns = f.running_ns;
 }
 
 void add_yielded_nodes(Report& report) {

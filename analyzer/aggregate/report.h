@@ -117,8 +117,8 @@ struct FileResult {
 
 void add_to_report(Report& report, const FileResult& file, const SymbolFinder& symbols);
 
-// Groups that are roots of trees (threads, coroutines, states) have no calls of their own: gives
-// them those of everything below them, and their time as self time. Once, after the last file.
+// Groups that are roots of trees (threads, coroutines, states) have no calls of their own: tells
+// them those of the functions below them, and their self times. Once, after the last file.
 void sum_up_groups(Report& report);
 
 // --yielded, for flame graphs and folded stacks: the report's tree gets suspended time as calls of

@@ -39,12 +39,16 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
   out.name = f.name;
   out.chunk = f.chunk;
   out.line = f.firstline;
+  out.hint = f.hint && !f.name.empty();
   switch (f.type) {
     case LT_FUNC_LUA:
       out.kind = "lua";
       return out;
     case kGroupType:
       out.kind = "group";
+      return out;
+    case kPrunedType:
+      out.kind = "pruned";
       return out;
     case LT_FUNC_FF:
       out.kind = "ff";
@@ -60,8 +64,19 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
   if (!f.name.empty() && !f.hint) return out;
   Symbol symbol = symbols(f);  // Surer than a name that came from the call.
   if (out.chunk.empty()) out.chunk = symbol.file;
-  if (!symbol.name.empty()) out.name = symbol.name;
+  if (!symbol.name.empty()) {
+    out.name = symbol.name;
+    out.hint = false;
+  }
   return out;
+}
+
+void take_name(ReportFunction& f, const std::string& name, bool hint) {
+  if (name.empty()) return;
+  const bool better = f.name.empty() || (hint == f.hint ? name < f.name : f.hint);
+  if (!better) return;
+  f.name = name;
+  f.hint = hint;
 }
 
 std::string display_place(const ReportFunction& f) {

@@ -4,20 +4,22 @@
 
 #include <cstdint>
 #include <functional>
-#include <stdexcept>
 #include <string>
 
 #include "analyzer/aggregate/histogram.h"
 #include "analyzer/stacks/functions.h"
+#include "cli/usage_error.h"
 
 namespace luatrace {
 
 struct ReportFunction {
-  // "lua", "c", "ff", "unknown" (no description), "group", "yielded", "root", "gap".
+  // "lua", "c", "ff", "unknown" (no description), "group", "pruned", "yielded", "root",
+  // "gap".
   std::string kind;
   std::string chunk;  // As LuaJIT has it; of C functions the library's path, if known.
   uint32_t line = 0;
-  std::string name;  // "" if nobody knows one.
+  std::string name;   // "" if nobody knows one.
+  bool hint = false;  // The name is only what a call of it called it.
   uint64_t calls = 0;
   uint64_t complete = 0;  // Calls seen from beginning to end: min, max and sum are of these.
   uint64_t wall_ns = 0;
@@ -26,14 +28,13 @@ struct ReportFunction {
   uint64_t min_ns = 0;
   uint64_t max_ns = 0;
   uint64_t sum_ns = 0;
+  // Groups above the call tree: calls and self times of the functions in them. Not part of the
+  // group's own, so that the sum over all functions and groups is the whole.
+  uint64_t inner_calls = 0;
+  uint64_t inner_self_ns = 0;
   Distribution times;  // Empty unless histograms were asked for.
 
   uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }
-};
-
-// The command line, or what it names, makes no sense.
-class UsageError : public std::runtime_error {
-  using std::runtime_error::runtime_error;
 };
 
 // What a C function is called, and the library it is in.
@@ -49,6 +50,10 @@ ReportFunction describe(const Function& function, const SymbolFinder& symbols);
 void add_figures(ReportFunction& to, const ReportFunction& from);
 // Equal exactly for functions that reports take for the same.
 std::string identity(const ReportFunction& function);
+
+// Takes `name` if it is better than the one that `f` has: one of a definition than one of a call,
+// and of two equally good ones the first in the alphabet, whatever came first.
+void take_name(ReportFunction& f, const std::string& name, bool hint);
 
 // Name of a function for people, unescaped: "work", "main chunk", "string.gsub", "co.lua:3".
 std::string display_name(const ReportFunction& f);

@@ -8,13 +8,21 @@
 
 #include "analyzer/aggregate/byte_stream.h"
 #include "analyzer/decode/escape.h"
+#include "analyzer/decode/whole.h"
 #include "trace/crc32c.h"
 
 namespace luatrace {
 namespace {
 
-enum Section : uint64_t { kSums = 1, kTrust = 2, kFile = 3, kFunctions = 4, kNodes = 5 };
-constexpr const char* kKinds[] = {"root", "gap", "lua", "c", "ff", "unknown", "group"};
+enum Section : uint64_t {
+  kSums = 1,
+  kTrust = 2,
+  kFile = 3,
+  kFunctions = 4,
+  kNodes = 5,
+  kHints = 6
+};
+constexpr const char* kKinds[] = {"root", "gap", "lua", "c", "ff", "unknown", "group", "pruned"};
 constexpr size_t kHeaderSize = 32;
 
 // The members of a structure in the order of the file. The same list writes and reads.
@@ -64,7 +72,7 @@ class Writer {
 void Writer::sums() {
   ByteWriter sums, trust;
   each_sum(r_, [&](uint64_t n) { sums.number(n); });
-  sums.number(static_cast<uint64_t>(r_.cost_ns));
+  sums.number(whole(r_.cost_ns));
   sums.number(r_.grouped);
   section(kSums, sums);
   each_counter(r_.trust, [&](uint64_t n) { trust.number(n); });
@@ -125,6 +133,9 @@ void Writer::functions() {
     }
   }
   section(kFunctions, w);
+  ByteWriter hints;
+  for (const auto& [key, index] : order) hints.number(r_.functions[index].hint);
+  section(kHints, hints);
 }
 
 // Depth first, children by the place of their function; each node says how much shallower its
@@ -191,6 +202,7 @@ class Reader {
   void functions(ByteReader in);
   void function(ByteReader& in);
   void nodes(ByteReader in);
+  void hints(ByteReader in);
 
   ByteReader in_;
   std::string path_;
@@ -266,6 +278,11 @@ void Reader::functions(ByteReader in) {
   for (size_t n = in.count(); n > 0; n--) function(in);
 }
 
+void Reader::hints(ByteReader in) {
+  for (size_t i = 2; i < functions_.size() && !in.at_end(); i++)
+    functions_[i].hint = in.number() != 0;
+}
+
 void Reader::nodes(ByteReader in) {
   const size_t n = in.count();
   for (size_t i = 0; i < n; i++) {
@@ -288,7 +305,8 @@ void Reader::run() {
       if (tag == kTrust) counters(content);
       if (tag == kFile) file(content);
       if (tag == kFunctions) functions(content);
-      if (tag == kNodes) nodes(content);  // Others are of later versions.
+      if (tag == kNodes) nodes(content);
+      if (tag == kHints) hints(content);  // Others are of later versions.
     }
   } catch (const ByteReader::Short&) {
     fail("it ends too soon");

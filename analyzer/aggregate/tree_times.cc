@@ -39,6 +39,7 @@ class TreeTimes {
   std::vector<uint64_t> running_;    // By node: self of its subtree.
   std::vector<uint64_t> suspended_;  // By node: suspended in its subtree, this coroutine only.
   std::vector<uint32_t> child_, sibling_;
+  std::vector<uint32_t> owner_;    // By node: the function whose time it is.
   std::vector<uint32_t> segment_;  // By node: the coroutine's node it hangs below.
   std::vector<uint32_t> inside_;   // By function: segment of its innermost open call, or kNone.
   std::vector<uint32_t> before_;   // By node: what inside_ was before it.
@@ -65,8 +66,10 @@ void TreeTimes::link() {
   sibling_.resize(n);
   segment_.resize(n);
   before_.resize(n);
+  owner_.resize(n);
   for (uint32_t i = 1; i < n; i++) {
     uint32_t parent = tree_[i].parent;
+    owner_[i] = tree_[i].function == kCoroutineFunction ? owner_[parent] : tree_[i].function;
     segment_[i] = tree_[i].function == kCoroutineFunction ? i : segment_[parent];
     sibling_[i] = child_[parent];
     child_[parent] = i;
@@ -75,10 +78,7 @@ void TreeTimes::link() {
 
 void TreeTimes::enter(uint32_t node) {
   const CallNode& n = tree_[node];
-  uint32_t owner = n.function;
-  for (uint32_t at = node; owner == kCoroutineFunction; owner = tree_[at].function)
-    at = tree_[at].parent;
-  result_[owner].self += n.self;
+  result_[owner_[node]].self += n.self;
   if (n.function < kFirstFunction) return;
   FunctionTicks& f = result_[n.function];
   f.calls += n.calls;

@@ -79,6 +79,7 @@ void BlockReader::check_header_values(bool damaged) {
 }
 
 bool BlockReader::next(Block& block) {
+  block.hold = nullptr;
   input_.consume(behind_);
   behind_ = 0;
   while (find_block())
@@ -156,7 +157,7 @@ bool BlockReader::deliver(Block& block) {
     searching_ = true;
     return false;
   }
-  block = {header, input_.offset(), {payload, header.payload_size}, false};
+  block = {header, input_.offset(), {payload, header.payload_size}, false, input_.hold()};
   behind_ = std::min(size, have);
   return true;
 }
@@ -173,7 +174,11 @@ bool BlockReader::deliver_cut(Block& block, const lt_block& header) {
     searching_ = true;
     return false;
   }
-  block = {header, input_.offset(), {input_.data() + sizeof header, have & ~size_t{7}}, true};
+  block = {header,
+           input_.offset(),
+           {input_.data() + sizeof header, have & ~size_t{7}},
+           true,
+           input_.hold()};
   behind_ = input_.available();
   return true;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "analyzer/decode/diagnostics.h"
@@ -21,6 +22,7 @@ struct Block {
   uint64_t offset = 0;               // Of the header in the file.
   std::span<const uint8_t> payload;  // As in the file. Lives until the next call of next().
   bool cut = false;                  // The file ends inside the payload.
+  std::shared_ptr<const void> hold;  // As long as a copy lives, the payload does.
 };
 
 class BlockReader {

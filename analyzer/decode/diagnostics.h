@@ -9,6 +9,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace luatrace {
 
@@ -60,13 +61,25 @@ class Diagnostics {
   // Tells how many messages were left out.
   void finish();
 
+  // For threads that work on one file, each with diagnostics of its own: messages are kept, in
+  // the end put into one (add()) and there printed in the order of the file (release()).
+  void keep() { keeps_ = true; }
+  void add(const Diagnostics& other);
+  void release();
+
   const std::string& file() const { return file_; }
   Trust trust;
 
  private:
+  struct Message {
+    uint64_t offset;
+    std::string reason;
+  };
   std::string file_;
   Printer printer_;
   uint64_t said_ = 0;
+  bool keeps_ = false;
+  std::vector<Message> kept_;
 };
 
 }  // namespace luatrace

@@ -2,6 +2,7 @@
 #include "analyzer/decode/escape.h"
 
 #include <cstdint>
+#include <cstdio>
 
 namespace luatrace {
 namespace {
@@ -101,6 +102,12 @@ std::string printable(std::string_view text) {
 size_t utf8_length(std::string_view text, size_t i) {
   uint32_t code;
   return utf8_length(text, i, code);
+}
+
+std::string hex(uint64_t value) {
+  char text[24];
+  snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
 }
 
 std::string quote(std::string_view text) {

@@ -2,6 +2,7 @@
 // Making untrusted bytes harmless: for terminals and for the text form of a trace.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ std::string printable(std::string_view text);
 
 // Length of the valid UTF-8 sequence at text[i], 0 if there is none.
 size_t utf8_length(std::string_view text, size_t i);
+
+// "0x1f"
+std::string hex(uint64_t value);
 
 // `text` as a C string literal with its quotes: \n \t \" \\ and \xNN for all bytes outside
 // printable ASCII. unquote() is its inverse.

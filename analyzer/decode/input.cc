@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -37,26 +39,45 @@ Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : p
     fail(name_, "is a directory, not a trace");
   }
   if (known && S_ISREG(st.st_mode)) size_ = static_cast<uint64_t>(st.st_size);
-  buffer_.resize(kBufferSize);
+  // A small file needs no more than its size (and a byte, to see its end), should it not grow.
+  take_free_buffer(size_ ? std::min<uint64_t>(kBufferSize, size_ + 4096) : kBufferSize);
 }
 
 Input::Input(std::string name, std::vector<uint8_t> bytes)
-    : name_(std::move(name)), eof_(true), buffer_(std::move(bytes)), end_(buffer_.size()) {
-  size_ = buffer_.size();
+    : name_(std::move(name)),
+      eof_(true),
+      buffer_(std::make_shared<Buffer>(std::move(bytes))),
+      end_(buffer_->size()) {
+  size_ = buffer_->size();
 }
 
 Input::~Input() {
   if (owned_) close(fd_);
 }
 
+// Makes buffer_ one that nobody else holds, of at least that size.
+void Input::take_free_buffer(size_t size) {
+  buffer_ = nullptr;
+  for (auto& buffer : buffers_)
+    if (buffer.use_count() == 1) buffer_ = buffer;
+  std::atomic_thread_fence(std::memory_order_acquire);  // After the other thread's last look.
+  if (!buffer_) buffers_.push_back(buffer_ = std::make_shared<Buffer>());
+  if (buffer_->size() < size) buffer_->resize(size);
+}
+
 size_t Input::need(size_t size) {
   if (available() >= size || eof_) return available();
-  memmove(buffer_.data(), data(), available());
+  // Twice what is needed: else each call would move all.
+  const size_t room = buffer_->size() < size ? 2 * size : buffer_->size();
+  const std::shared_ptr<Buffer> old = buffer_;
+  const uint8_t* rest = data();
+  const long ours = 3;  // buffer_, buffers_ and `old`.
+  if (old.use_count() > ours || old->size() < room) take_free_buffer(room);
+  memmove(buffer_->data(), rest, available());
   end_ -= begin_;
   begin_ = 0;
-  if (buffer_.size() < size) buffer_.resize(2 * size);  // Twice: else each call would move all.
   while (end_ < size) {
-    ssize_t n = read(fd_, buffer_.data() + end_, buffer_.size() - end_);
+    ssize_t n = read(fd_, buffer_->data() + end_, buffer_->size() - end_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
       fail(name_,

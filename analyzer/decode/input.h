@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,15 @@ class Input {
   // Makes at least `size` bytes available at data() unless the input ends before; returns
   // available(). Pointers into the window become invalid. Throws Unreadable on a read error.
   size_t need(size_t size);
-  const uint8_t* data() const { return buffer_.data() + begin_; }
+  const uint8_t* data() const { return buffer_->data() + begin_; }
   size_t available() const { return end_ - begin_; }
   void consume(size_t size) {
     begin_ += size;
     offset_ += size;
   }
+
+  // While a copy of this lives, so does what is in the window now, also in other threads.
+  std::shared_ptr<const void> hold() const { return buffer_; }
 
   uint64_t offset() const { return offset_; }  // Of data() in the file.
   uint64_t size() const { return size_; }      // Of a regular file, else 0.
@@ -41,7 +45,11 @@ class Input {
   int fd_ = -1;
   bool owned_ = false;
   bool eof_ = false;
-  std::vector<uint8_t> buffer_;
+  using Buffer = std::vector<uint8_t>;
+  void take_free_buffer(size_t size);
+
+  std::shared_ptr<Buffer> buffer_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // All; but for buffer_ those that were held.
   size_t begin_ = 0;
   size_t end_ = 0;
   uint64_t offset_ = 0;

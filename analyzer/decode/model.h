@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -84,7 +85,8 @@ struct EndInfo {
   int32_t exit_status = -1;
 };
 
-// One EVENTS block. `words` lives until the next block is read.
+// One EVENTS block. `words` lives until on_events() returns, or as long as there is a copy of
+// `hold`.
 struct EventBlock {
   uint32_t stream = 0;
   uint32_t seq = 0;
@@ -97,6 +99,7 @@ struct EventBlock {
   bool cut = false;     // The file ends inside this block: its checksum could not be verified.
   uint64_t offset = 0;  // Of the block in the file.
   std::span<const uint64_t> words;
+  std::shared_ptr<const void> hold;
 };
 
 // Receives a trace in the order of the file. One call per block or description, never per event.

@@ -83,13 +83,14 @@ class Dispatcher {
     const lt_block& h = block.header;
     if (h.stream == 0) return false;
     EventBlock out{h.stream,    h.seq,   h.flags,   h.count,      h.base_tick, h.end_tick,
-                   h.coroutine, h.depth, block.cut, block.offset, {}};
+                   h.coroutine, h.depth, block.cut, block.offset, {},          block.hold};
     size_t words = block.payload.size() / 8;
     auto* data = block.payload.data();
     if (reinterpret_cast<uintptr_t>(data) % 8) {  // Only after bytes went missing.
-      copy_.resize(words);
-      memcpy(copy_.data(), data, words * 8);
-      out.words = copy_;
+      auto copy = std::make_shared<std::vector<uint64_t>>(words);
+      if (words) memcpy(copy->data(), data, words * 8);
+      out.words = *copy;
+      out.hold = copy;
     } else {
       out.words = {reinterpret_cast<const uint64_t*>(data), words};
     }
@@ -99,13 +100,8 @@ class Dispatcher {
 
   Diagnostics& diag_;
   TraceSink& sink_;
-  std::vector<uint64_t> copy_;
   bool ended_ = false;
 };
-
-Clock clock_of(const lt_file_header& h) {
-  return {h.clock, h.tick_shift, h.tick_mult, h.start_tick, h.start_mono_ns, h.start_real_ns};
-}
 
 void read_binary(Input& input, Diagnostics& diag, TraceSink& sink, const Progress& progress) {
   BlockReader reader(input, diag);
@@ -128,6 +124,10 @@ void read_binary(Input& input, Diagnostics& diag, TraceSink& sink, const Progres
 }
 
 }  // namespace
+
+Clock clock_of(const lt_file_header& h) {
+  return {h.clock, h.tick_shift, h.tick_mult, h.start_tick, h.start_mono_ns, h.start_real_ns};
+}
 
 void read_trace(Input& input, Diagnostics& diag, TraceSink& sink, const Progress& progress) {
   if (is_import(input)) return read_binary(*import_trace(input, diag, progress), diag, sink, {});

@@ -13,6 +13,9 @@ namespace luatrace {
 // Called after each block with the offset reached.
 using Progress = std::function<void(uint64_t offset)>;
 
+// The clock that a file header tells of.
+Clock clock_of(const lt_file_header& header);
+
 // Reads all of `input` (recognised by its first bytes). Damage goes to `diagnostics`, reading goes
 // on. Throws Unreadable if it cannot be read at all.
 void read_trace(Input& input, Diagnostics& diagnostics, TraceSink& sink,

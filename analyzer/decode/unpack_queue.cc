@@ -2,6 +2,7 @@
 #include "analyzer/decode/unpack_queue.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <system_error>
 
@@ -30,7 +31,7 @@ void UnpackQueue::start_helpers() {
 
 void UnpackQueue::unpack(Unpacker& unpacker, Slot& slot) {
   try {
-    slot.problem = unpacker.unpack(slot.block.header, slot.packed, slot.words);
+    slot.problem = unpacker.unpack(slot.block.header, slot.packed, *slot.words);
   } catch (const std::bad_alloc&) {
     slot.problem = "out of memory";
   }
@@ -59,7 +60,10 @@ void UnpackQueue::add(const Block& block) {
   if (!started_) start_helpers();
   if (added_ - delivered_ == kSlots) deliver_oldest();
   Slot& to = slot(added_);
+  if (to.words.use_count() != 1) to.words = std::make_shared<std::vector<uint64_t>>();
+  std::atomic_thread_fence(std::memory_order_acquire);  // After the last look of who held it.
   to.block = block;
+  to.block.hold = to.words;
   to.packed.assign(block.payload.begin(), block.payload.end());
   to.done = false;
   {
@@ -85,8 +89,8 @@ void UnpackQueue::deliver_oldest() {
   deliver(oldest);
 }
 
-void UnpackQueue::deliver(const Slot& slot) {
-  Block block = slot.block;
+void UnpackQueue::deliver(Slot& slot) {
+  Block block = std::move(slot.block);
   if (slot.problem) {
     diag_.trust.bad_blocks++;
     if (block.header.type == LT_BLOCK_EVENTS) diag_.trust.bad_block_events += block.header.count;
@@ -97,7 +101,7 @@ void UnpackQueue::deliver(const Slot& slot) {
   }
   block.header.flags &= static_cast<uint16_t>(~LT_BLOCK_F_ZSTD);
   block.header.payload_size = block.header.raw_size;
-  block.payload = {reinterpret_cast<const uint8_t*>(slot.words.data()), block.header.raw_size};
+  block.payload = {reinterpret_cast<const uint8_t*>(slot.words->data()), block.header.raw_size};
   deliver_(block);
 }
 

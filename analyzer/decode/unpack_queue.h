@@ -22,8 +22,8 @@ namespace luatrace {
 
 class UnpackQueue {
  public:
-  // `deliver` gets each block, uncompressed; its payload lives until it returns. Blocks that cannot
-  // be undone are counted and said.
+  // `deliver` gets each block, uncompressed; its payload lives until it returns, or
+  // as long as there is a copy of its `hold`. Blocks that cannot be undone are counted and said.
   UnpackQueue(Diagnostics& diagnostics, std::function<void(const Block&)> deliver)
       : diag_(diagnostics), deliver_(std::move(deliver)) {}
   ~UnpackQueue();
@@ -39,7 +39,7 @@ class UnpackQueue {
   struct Slot {
     Block block;
     std::vector<uint8_t> packed;
-    std::vector<uint64_t> words;
+    std::shared_ptr<std::vector<uint64_t>> words;
     const char* problem = nullptr;
     bool done = false;
   };
@@ -48,7 +48,7 @@ class UnpackQueue {
   void start_helpers();
   void help();
   void deliver_oldest();
-  void deliver(const Slot& slot);
+  void deliver(Slot& slot);
   static void unpack(Unpacker& unpacker, Slot& slot);
 
   Diagnostics& diag_;

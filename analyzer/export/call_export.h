@@ -13,17 +13,20 @@ namespace luatrace {
 
 class CallExport {
  public:
-  // Of a format that has a writer. Creates the file; errors show in finish().
+  // Of a format that has a writer. Creates the file; errors show in error() and finish().
   explicit CallExport(const ExportOptions& options);
 
   // The log of the next file; valid until end_file().
   CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts, const SymbolFinder& symbols);
   void end_file();
-  // Completes the output. False if it could not be written; errno says why.
-  bool finish();
+  // Completes the output.
+  void finish();
+  // Why it cannot be written: an errno; 0 if it can be.
+  int error() const { return error_; }
 
  private:
   const ExportOptions& options_;
+  int error_ = 0;
   std::ofstream file_;
   std::ostream& out_;
   std::unique_ptr<CallWriter> writer_;

@@ -18,6 +18,8 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   Track& track = lane.track;
   track.number = ++tracks_count_;
   track.tid = tid;
+  track.stream = stream;
+  track.coroutine = coroutine;
   track.name = "coroutine " + std::to_string(coroutine);
   if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
   if (auto p = facts_.processes.find(facts_.process_of(stream)); p != facts_.processes.end()) {
@@ -29,10 +31,13 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   return lane;
 }
 
-// Ticks that the coroutine has not been suspended.
-uint64_t CallLog::running_clock(const Coroutine& co, uint64_t now) const {
-  const uint64_t at = clip(co.running ? now : std::min(now, co.since));
-  return at > co.suspended ? at - co.suspended : 0;
+// Ticks that the coroutine has not been suspended. Behind the range it stands still.
+uint64_t CallLog::running_clock(const Lane& lane, const Coroutine& co, uint64_t now) const {
+  const bool behind = now >= to_;
+  const uint64_t at =
+      behind ? std::min(to_, lane.left) : clip(co.running ? now : std::min(now, co.since));
+  const uint64_t suspended = behind ? lane.suspended : co.suspended;
+  return at > suspended ? at - suspended : 0;
 }
 
 uint32_t CallLog::number_of(uint32_t function) {
@@ -102,7 +107,8 @@ void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_
   const bool first = l.open.empty();
   Frame frame;
   frame.depth = co.top;
-  frame.running_begin = running_clock(co, now);
+  l.suspended = co.suspended;
+  frame.running_begin = running_clock(l, co, now);
   frame.undecided = true;
   frame.early = now < from_;
   Slice slice;
@@ -112,7 +118,8 @@ void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_
   // From now on the one that resumed it waits for it.
   const Chain& chain = chains_[stream];
   const Lane* by = chain.size() > 1 && chain[0] == co.id ? find(stream, chain[1]) : nullptr;
-  const uint64_t flow = by && by->has_calls() && now >= from_ ? ++flows_ : 0;
+  const bool waits = by && by->has_calls() && !own_stacks_;  // Else it did since it resumed.
+  const uint64_t flow = waits && now >= from_ ? ++flows_ : 0;
   mark_waiting(stream, chain, now, flow);
   if (flow) put(l, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, now, 0, 0});
 }
@@ -155,7 +162,7 @@ void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now, bool sh
     if (!l->open.empty()) l->open.back().self += frame.self;
     return;
   }
-  const uint64_t end = running_clock(co, now);
+  const uint64_t end = running_clock(*l, co, now);
   const uint64_t running = end > frame.running_begin ? end - frame.running_begin : 0;
   put(*l, {Entry::kEnd, false, false, {}, clip(now), running, frame.self});
 }
@@ -170,6 +177,7 @@ void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
     put(*l, {Entry::kEnd, false, false, {}, clip(now), 0, 0});
   }
   flush(*l);
+  writer_.leave(l->track);
   lanes_.erase(key(stream, co.id));
 }
 
@@ -200,7 +208,8 @@ void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, 
   Slice slice;
   slice.kind = state == State::kResumed     ? Slice::kResumed
                : state == State::kSuspended ? Slice::kSuspended
-                                            : Slice::kFiltered;
+               : state == State::kFiltered  ? Slice::kFiltered
+                                            : Slice::kUnknown;
   slice.coroutine = other;
   slice.flow = flow;
   Frame frame;
@@ -209,9 +218,9 @@ void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, 
 }
 
 // A coroutine waits for the one it has resumed as soon as that one, or one that this has resumed,
-// has a call open: until then the time is its own (docs/semantics.md).
+// has a call open: until then the time is its own (docs/semantics.md), unless stacks are separate.
 void CallLog::mark_waiting(uint32_t stream, const Chain& chain, uint64_t tick, uint64_t flow) {
-  bool calls = false;
+  bool calls = own_stacks_;
   for (size_t i = 0; i < chain.size(); i++) {
     Lane* l = find(stream, chain[i]);
     if (!l) continue;
@@ -225,7 +234,13 @@ void CallLog::mark_waiting(uint32_t stream, const Chain& chain, uint64_t tick, u
 // Another coroutine of the stream runs now. Those that it is not resumed by are suspended.
 void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint64_t tick) {
   Chain chain;
-  machine.each_in_chain(machine.current(), [&](const Coroutine& co) { chain.push_back(co.id); });
+  machine.each_in_chain(machine.current(), [&](const Coroutine& co) {
+    chain.push_back(co.id);
+    Lane* l = tick < to_ ? find(stream, co.id) : nullptr;
+    if (!l) return;
+    l->suspended = co.suspended;
+    l->left = UINT64_MAX;
+  });
   Chain& before = chains_[stream];
   const uint32_t last = before.empty() ? 0 : before[0];
   Lane* from = find(stream, last);
@@ -237,28 +252,36 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint6
   const uint64_t flow = arrow ? ++flows_ : 0;
   for (uint32_t id : before)
     if (std::find(chain.begin(), chain.end(), id) == chain.end())
-      if (Lane* l = find(stream, id))
+      if (Lane* l = find(stream, id)) {
+        if (tick < to_) l->left = tick;
         set_state(*l, State::kSuspended, 0, tick, id == last ? flow : 0);
+      }
   before = chain;
   if (to && to->state == State::kSuspended) to->woke = tick;
   if (to) set_state(*to, State::kOwn, 0, tick);
-  mark_waiting(stream, chain, tick, flow);
+  mark_waiting(stream, chain, tick, resumes ? flow : 0);
   if (arrow) put(*to, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, tick, 0, 0});
 }
 
 void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-                    bool own) {
+                    Owner owner) {
   Coroutine& co = machine.current();
-  auto known = chains_.find(stream);
-  if (known == chains_.end() || known->second[0] != co.id) switched(machine, stream, from);
+  // Empty: calls were told of before any time passed.
+  const Chain& known = chains_[stream];
+  if (known.empty() || known[0] != co.id) switched(machine, stream, from);
   // Without a call of its own a coroutine's time is that of the call that resumed it.
   Lane* l = nullptr;
   for (uint32_t id : chains_[stream]) {
     l = find(stream, id);
-    if (l && l->has_calls()) break;
+    if (own_stacks_ || (l && l->has_calls())) break;
   }
   if (!l || !l->has_calls()) return;
-  set_state(*l, own ? State::kOwn : State::kFiltered, 0, from);
+  const bool own = owner == Owner::kCall;
+  set_state(*l,
+            own                         ? State::kOwn
+            : owner == Owner::kFiltered ? State::kFiltered
+                                        : State::kUnknown,
+            0, from);
   from = std::max(from, from_);
   to = std::min(to, to_);
   if (own && from < to) l->open.back().self += to - from;

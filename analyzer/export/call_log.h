@@ -24,10 +24,16 @@ class CallLog : public CallObserver {
  public:
   using Namer = std::function<FrameName(uint32_t function)>;
 
-  // `first_track`: number of the last track of the files before. Calls that are cut by the range
-  // from..to of ticks are cut there.
-  CallLog(CallWriter& writer, const TraceFacts& facts, uint64_t from, uint64_t to, Namer namer)
-      : writer_(writer), facts_(facts), from_(from), to_(to), namer_(std::move(namer)) {}
+  // Calls that are cut by the plan's range of ticks are cut there. What a coroutine does without a
+  // call of its own is part of the call that resumed it only if coroutines are linked.
+  CallLog(CallWriter& writer, const TraceFacts& facts, const FilterPlan& plan, Namer namer)
+      : writer_(writer),
+        facts_(facts),
+        from_(plan.from),
+        to_(plan.to),
+        own_stacks_(plan.options->mode != CoroutineMode::kLinked ||
+                    plan.options->group == GroupBy::kCoroutine),
+        namer_(std::move(namer)) {}
 
   void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
               uint64_t now) override;
@@ -35,7 +41,7 @@ class CallLog : public CallObserver {
   void decided(const Coroutine& co, uint32_t stream, uint32_t depth) override;
   bool waits(const Coroutine& co, uint32_t stream) const override;
   void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-             bool own) override;
+             Owner owner) override;
   void gone(const Coroutine& co, uint32_t stream, uint64_t now) override;
 
   void finish();
@@ -48,7 +54,7 @@ class CallLog : public CallObserver {
   uint64_t flows() const { return flows_; }
 
  private:
-  enum class State : uint8_t { kOwn, kResumed, kSuspended, kFiltered };
+  enum class State : uint8_t { kOwn, kResumed, kSuspended, kFiltered, kUnknown };
   struct Entry {
     enum What : uint8_t { kBegin, kEnd, kArrive } what;
     bool waiting = false;  // An undecided call begins.
@@ -68,8 +74,10 @@ class CallLog : public CallObserver {
   struct Lane {
     Track track;
     State state = State::kOwn;
-    uint32_t other = 0;       // kResumed: whom.
-    uint64_t woke = 0;        // When it last ceased to be suspended.
+    uint32_t other = 0;  // kResumed: whom.
+    uint64_t woke = 0;   // When it last ceased to be suspended.
+    // As of the last moment within the range: ticks it had been suspended, and since when it is.
+    uint64_t suspended = 0, left = UINT64_MAX;
     std::vector<Frame> open;  // At most the innermost is a marker.
     std::deque<Entry> queue;
     uint64_t written = 0;  // Entries that have left the queue, ever.
@@ -84,7 +92,7 @@ class CallLog : public CallObserver {
 
   Lane* find(uint32_t stream, uint32_t coroutine);
   Lane& lane(uint32_t stream, uint32_t coroutine, uint32_t tid);
-  uint64_t running_clock(const Coroutine& co, uint64_t now) const;
+  uint64_t running_clock(const Lane& lane, const Coroutine& co, uint64_t now) const;
   uint64_t clip(uint64_t tick) const { return std::clamp(tick, from_, to_); }
   void put(Lane& lane, Entry entry);
   void flush(Lane& lane);
@@ -101,6 +109,7 @@ class CallLog : public CallObserver {
   CallWriter& writer_;
   const TraceFacts& facts_;
   uint64_t from_, to_;
+  const bool own_stacks_;
   Namer namer_;
   std::unordered_map<uint64_t, Lane> lanes_;
   std::unordered_map<uint32_t, Chain> chains_;  // By stream.

@@ -20,8 +20,9 @@ struct Track {
   uint64_t number = 0;  // From 1, in all files together.
   int32_t pid = 0;
   uint32_t tid = 0;
-  std::string process;  // Command line.
-  std::string name;     // "coroutine 7".
+  uint32_t stream = 0, coroutine = 0;  // In its file.
+  std::string process;                 // Command line.
+  std::string name;                    // "coroutine 7".
 };
 
 struct Slice {
@@ -30,6 +31,7 @@ struct Slice {
     kResumed,    // The coroutine has resumed another one, which runs.
     kSuspended,  // The coroutine is suspended.
     kFiltered,   // What runs is left out by filters.
+    kUnknown,    // What runs is not known: its stack was lost.
   };
   Kind kind = kCall;
   uint32_t function = 0;   // kCall: number of define().
@@ -38,7 +40,7 @@ struct Slice {
   uint64_t flow = 0;
 };
 
-// Name of a slice that is no call: "[coroutine 7]", "[yielded]", "[filtered]".
+// Name of a slice that is no call: "[coroutine 7]", "[yielded]", "[filtered]", "[unknown]".
 std::string marker_name(const Slice& slice);
 
 class CallWriter {
@@ -52,6 +54,9 @@ class CallWriter {
   virtual void end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) = 0;
   // The end of an arrow: control has come here.
   virtual void arrive(const Track&, uint64_t /*flow*/, uint64_t /*ns*/) {}
+  // Nothing will come on the track any more: the coroutine is gone. Not told of those that live on
+  // when the file ends.
+  virtual void leave(const Track&) {}
   virtual void finish() {}
 };
 

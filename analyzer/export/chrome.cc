@@ -90,6 +90,8 @@ std::string marker_name(const Slice& slice) {
       return "[coroutine " + std::to_string(slice.coroutine) + ']';
     case Slice::kSuspended:
       return "[yielded]";
+    case Slice::kUnknown:
+      return "[unknown]";
     default:
       return "[filtered]";
   }

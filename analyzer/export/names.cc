@@ -13,7 +13,7 @@ namespace {
 // display_place() without the line.
 std::string file_of(const ReportFunction& f, const std::string& root) {
   std::string file = display_place(f);
-  if (f.kind == "lua") file.erase(file.rfind(':'));
+  if (f.kind == "lua" && !file.empty()) file.erase(file.rfind(':'));
   if (!root.empty() && file.starts_with(root)) {
     size_t skip = root.size();
     if (file[skip] == '/')

@@ -5,103 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/program_options.hpp>
-#include <charconv>
 #include <cstdlib>
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
-#include "analyzer/options/table.h"
-
-namespace po = boost::program_options;
+#include "cli/command_line.h"
 
 namespace luatrace {
 namespace {
 
-using Words = std::vector<std::string>;
-
-// Stands for the missing value of an option whose value is optional.
-const std::string kMissing = "\x01";
-
-po::options_description parser_options() {
-  po::options_description d;
-  for (const OptionSpec& o : option_table()) {
-    std::string name = o.name;
-    if (o.letter) (name += ',') += o.letter;
-    if (o.value)
-      d.add_options()(name.c_str(), po::value<Words>()->composing(), o.help);
-    else
-      d.add_options()(name.c_str(), o.help);
-  }
-  d.add_options()("file", po::value<Words>());
-  return d;
-}
-
-// Options whose value is optional take it after '=' only, never from the next word.
-Words arguments(int argc, char** argv) {
-  Words out;
-  bool options = true;
-  for (int i = 1; i < argc; i++) {
-    std::string word = argv[i];
-    for (const OptionSpec& o : option_table())
-      if (options && o.optional && word == std::string("--") + o.name) word += '=' + kMissing;
-    if (word == "--") options = false;
-    out.push_back(word);
-  }
-  return out;
-}
-
-// What was given, by option.
-class Given {
- public:
-  explicit Given(const po::variables_map& vm) : vm_(vm) {}
-  bool has(const char* name) const { return vm_.count(name) != 0; }
-  Words list(const char* name) const { return has(name) ? vm_[name].as<Words>() : Words(); }
-  std::optional<std::string> last(const char* name) const {
-    return has(name) ? std::optional(list(name).back()) : std::nullopt;
-  }
-  // Without value: `fallback`.
-  std::optional<std::string> optional(const char* name, const std::string& fallback) const {
-    auto value = last(name);
-    return value == kMissing ? fallback : value;
-  }
-  template <class T>
-  std::vector<T> numbers(const char* name) const {
-    std::vector<T> out;
-    for (const auto& word : list(name)) out.push_back(number<T>(name, word));
-    return out;
-  }
-  template <class T>
-  static T number(const char* name, const std::string& word) {
-    T value{};
-    const char* end = word.data() + word.size();
-    auto [rest, error] = std::from_chars(word.data(), end, value);
-    if (error != std::errc() || rest != end)
-      throw UsageError(std::string("--") + name + ": '" + word + "' is no number");
-    return value;
-  }
-
- private:
-  const po::variables_map& vm_;
-};
-
-// Options that may be given once, and values that must be one of a few.
-void check(const Given& given) {
-  for (const OptionSpec& o : option_table()) {
-    if (!o.value || !given.has(o.name)) continue;
-    Words values = given.list(o.name);
-    std::string name = std::string("--") + o.name;
-    if (!o.many && values.size() > 1) throw UsageError(name + " may be given only once");
-    bool free = !o.words || std::string(o.name) == "fields" || std::string(o.name) == "sort" ||
-                std::string(o.name) == "group-by";
-    for (const auto& value : values) {
-      if (value.empty() && !o.optional) throw UsageError(name + " needs a value");
-      std::string words = o.words ? std::string(" ") + o.words + ' ' : "";
-      if (free || value == kMissing || words.find(' ' + value + ' ') != words.npos) continue;
-      throw UsageError(name + ": one of" + words + "not '" + value + "'");
-    }
-  }
-}
+using Given = CommandLine;
+const std::string& kMissing = CommandLine::kMissing;
 
 size_t terminal_width() {
   winsize size{};
@@ -223,16 +137,26 @@ ExportOptions read_exports(const Given& given) {
   return e;
 }
 
+PageOptions read_page(const Given& given) {
+  PageOptions p;
+  p.always_chart = given.has("page");
+  if (given.has("page") && given.has("flame"))
+    throw UsageError("--page and --flame write the same page: give one of them");
+  if (auto n = given.last("chart-limit")) p.chart_limit = Given::number<size_t>("chart-limit", *n);
+  if (auto n = given.last("graph-limit")) p.graph_limit = Given::number<size_t>("graph-limit", *n);
+  return p;
+}
+
 Options read(const Given& given) {
-  check(given);
   Options o;
-  o.files = given.list("file");
-  o.dump = given.optional("dump", "text");
+  o.files = given.operands();
+  o.dump = given.last("dump", "text");
   o.convert = given.last("convert");
-  o.folded = given.optional("folded", "-");
-  o.json = given.optional("json", "-");
-  o.csv = given.optional("csv", "-");
-  o.flame = given.optional("flame", "");
+  o.folded = given.last("folded", "-");
+  o.json = given.last("json", "-");
+  o.csv = given.last("csv", "-");
+  o.page = read_page(given);
+  o.flame = given.last(o.page.always_chart ? "page" : "flame", "");
   o.save_profile = given.last("save-profile");
   o.diff = given.list("diff");
   o.fail_if = given.list("fail-if");
@@ -244,6 +168,13 @@ Options read(const Given& given) {
   o.debug_dirs = given.list("debug-dir");
   o.strict = given.has("strict");
   o.quiet = given.has("quiet");
+  o.progress = given.has("progress");
+  if (auto jobs = given.last("jobs")) {
+    o.jobs = Given::number<uint16_t>("jobs", *jobs);
+    if (o.jobs == 0) throw UsageError("--jobs: at least 1");
+  }
+  if (auto nodes = given.last("max-nodes"))
+    o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
   if (o.files.empty()) throw UsageError("no trace given");
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
   if (o.views.normalize && o.diff.empty()) throw UsageError("--normalize belongs to --diff OTHER");
@@ -254,24 +185,11 @@ Options read(const Given& given) {
 }  // namespace
 
 std::optional<Options> parse_options(int argc, char** argv) {
-  po::positional_options_description positional;
-  positional.add("file", -1);
-  po::variables_map vm;
-  try {
-    using namespace po::command_line_style;
-    po::store(po::command_line_parser(arguments(argc, argv))
-                  .options(parser_options())
-                  .positional(positional)
-                  .style((unix_style | allow_long) & ~allow_guessing)
-                  .run(),
-              vm);
-  } catch (const po::error& e) {
-    throw UsageError(e.what());
-  }
-  if (vm.count("help")) return write_help(std::cout), std::nullopt;
-  if (vm.count("version"))
+  const CommandLine given(analyze_program(), argc, argv);
+  if (given.has("help")) return write_help(std::cout, analyze_program()), std::nullopt;
+  if (given.has("version"))
     return std::cout << "luatrace-analyze " LUATRACE_VERSION "\n", std::nullopt;
-  return read(Given(vm));
+  return read(given);
 }
 
 }  // namespace luatrace

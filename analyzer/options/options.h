@@ -16,6 +16,13 @@ namespace luatrace {
 // Exit statuses of luatrace-analyze; a contract.
 enum ExitStatus { kGood = 0, kUsage = 1, kUnreadable = 2, kDamaged = 3, kConditionTrue = 4 };
 
+// What goes into the page of --flame and --page.
+struct PageOptions {
+  bool always_chart = false;    // --page
+  size_t chart_limit = 100000;  // Calls in the chart; 0: all.
+  size_t graph_limit = 300000;  // Nodes of the call tree; 0: all.
+};
+
 struct Options {
   std::vector<std::string> files;
   std::optional<std::string> dump;     // "text" or "calls"
@@ -23,7 +30,8 @@ struct Options {
   std::optional<std::string> folded;   // File, "-": standard output.
   std::optional<std::string> json;     // The same.
   std::optional<std::string> csv;      // The same.
-  std::optional<std::string> flame;    // File; "": next to the trace.
+  std::optional<std::string> flame;    // File; "": next to the trace. With --page, too.
+  PageOptions page;
   std::optional<std::string> save_profile;
   std::vector<std::string> diff;  // What was before.
   std::vector<std::string> fail_if;
@@ -34,7 +42,10 @@ struct Options {
   std::string sysroot;
   std::vector<std::string> debug_dirs;
   bool strict = false;
-  bool quiet = false;  // No progress, no summary.
+  bool quiet = false;            // No progress, no summary.
+  bool progress = false;         // In lines, if standard error is no terminal.
+  size_t jobs = 0;               // Threads for streams; 0: as many as there are processors.
+  uint64_t max_nodes = 5000000;  // Of a file's call tree; 0: any number.
 };
 
 // Empty if --help or --version was asked for and has been printed. Throws UsageError.

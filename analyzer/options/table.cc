@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analyzer/options/table.h"
+#include "cli/program.h"
 
 namespace luatrace {
 namespace {
@@ -39,9 +39,10 @@ constexpr OptionSpec kOptions[] = {
     {kRows, "fields", 0, "LIST", false, false, "columns of --report, commas between them",
      "calls, total, running (the same as total), self, share (of self), avg, min, max, stddev, wall, complete and "
      "percentiles: p50, p90, p99, p99.9, or any other from p0 to p100.",
-     "calls total running self share avg min max stddev wall complete p50 p90 p99 p99.9"},
+     "calls total running self share avg min max stddev wall complete p50 p90 p99 p99.9", Complete::kNothing, true},
     {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default: self) or by name", nullptr,
-     "self total running calls avg min max stddev share wall complete p50 p90 p99 p99.9 name"},
+     "self total running calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended resumes",
+     Complete::kNothing, true},
     {kRows, "limit", 0, "N", false, false, "at most N rows (default 20; 0: all)", "Calls of --slow: default 5."},
     {kRows, "top", 0, "N", false, false, "the same as --limit", nullptr},
     {kRows, "width", 0, "N", false, false, "columns of the output (default: those of the terminal)", nullptr},
@@ -68,11 +69,11 @@ constexpr OptionSpec kOptions[] = {
      "totals by thread, coroutine, state, file, or PATTERN; none (default)",
      "PATTERN is a regular expression for file names: what its first ( ) matches is the name of the group, for "
      "example 'plugins/([^/]+)/'. Calls of other functions count to the group that called them, or to [other].",
-     "none thread coroutine state file"},
+     "none thread coroutine state file", Complete::kNothing, true},
     {kGroups, "yielded", 0, nullptr, false, false, "show suspended time in trees and flame graphs as [yielded]", nullptr},
 
     {kCompare, "diff", 0, "OTHER", false, true, "compare with OTHER (a trace or saved profile), which was before",
-     "Several: they are merged. Applies to --report (the default), --tree and the outputs.", nullptr, Complete::kFile},
+     "Several: they are merged. Applies to --report (the default), --tree, --flame and the other outputs.", nullptr, Complete::kFile},
     {kCompare, "normalize", 0, nullptr, false, false, "for --diff: scale OTHER to the same sum of self times", nullptr},
     {kCompare, "fail-if", 0, "EXPR", false, true, "exit status 4 if EXPR is true, for example 'self(work) > 20%'",
      "A comparison (> >= < <= == !=) of a figure with a number: FIELD(FN) with a field of --report, or one of "
@@ -85,8 +86,15 @@ constexpr OptionSpec kOptions[] = {
     {kCompare, "save-profile", 0, "FILE", false, false, "write everything but the events to FILE",
      "Such a file is read, merged and compared like a trace, but filters need the trace itself.", nullptr, Complete::kFile},
 
-    {kOutputs, "flame", 0, "FILE", true, false, "write the flame graph page (default: trace.html beside the trace)", nullptr,
-     nullptr, Complete::kFile},
+    {kOutputs, "flame", 0, "FILE", true, false, "write the flame graph page (default: trace.html beside the trace)",
+     "With --diff it is coloured by what has changed. See --page.", nullptr, Complete::kFile},
+    {kOutputs, "page", 0, "FILE", true, false, "write the same page with everything in it, whatever the trace's size",
+     "--flame leaves out the views over time (flame chart, coroutines) if the traces have more than 64 MB, since they "
+     "need each single call: that takes several times as long as sums do.", nullptr, Complete::kFile},
+    {kOutputs, "chart-limit", 0, "N", false, false, "at most N calls in the page's flame chart (default 100000; 0: all)",
+     "Which are left out: the shortest. The page says how many, and how much of the time they are.", nullptr},
+    {kOutputs, "graph-limit", 0, "N", false, false, "at most N nodes in the page's flame graph (default 300000; 0: all)",
+     "Which are left out: the smallest. Their time is drawn as [pruned], and the page says how much it is.", nullptr},
     {kOutputs, "folded", 0, "FILE", true, false, "write folded stacks with self times", nullptr, nullptr, Complete::kFile},
     {kOutputs, "unit", 0, "UNIT", false, false, "of folded weights: ns (default), us or ms", nullptr, "ns us ms"},
     {kOutputs, "json", 0, "FILE", true, false, "write everything but the call tree as JSON, and the views asked for",
@@ -113,6 +121,14 @@ constexpr OptionSpec kOptions[] = {
     {kOther, "debug-dir", 0, "DIR", false, true, "directory with debug files, besides /usr/lib/debug of the sysroot",
      "They are found by build-id (DIR/.build-id/ab/cdef.debug) and by debuglink; what is found by build-id stands in "
      "for libraries that are gone.", nullptr, Complete::kDirectory},
+    {kOther, "jobs", 0, "N", false, false, "threads for traces with several streams (default: one for each processor)",
+     "The result does not depend on it. Filters, groups and views of single calls, coroutines, threads and time take "
+     "one. Compressed traces have threads of their own besides."},
+    {kOther, "max-nodes", 0, "N", false, false, "at most N nodes of the call tree (default 5000000; 0: any number)",
+     "Calls that would need more are put together as [pruned], below what called them as long as there is room for "
+     "that. Sums stay what they are. A node takes about 200 bytes of memory, with filters 300."},
+    {kOther, "progress", 0, nullptr, false, false, "tell how far the reading is, also if that is no terminal",
+     "A line every second on standard error. On a terminal it is always told, in one line, unless there is --quiet."},
     {kOther, "strict", 0, nullptr, false, false, "exit status 3 if anything was lost, damaged or inferred", nullptr},
     {kOther, "color", 0, "WHEN", false, false, "auto (default), always or never",
      "auto: on a terminal, unless the environment has NO_COLOR.", "auto always never"},
@@ -122,10 +138,34 @@ constexpr OptionSpec kOptions[] = {
 };
 // clang-format on
 
+constexpr const char* kUses[] = {"FILE... [options]"};
+constexpr const char* kWhat =
+    "Reads traces of luatrace-record (or their text form, or saved profiles; - is standard input)\n"
+    "and says which functions ran, called by whom, how often and how long. Several are merged.\n";
+constexpr const char* kNotes[] = {
+    "FN is a name (work), a place (co.lua:3), a glob for either (app/*, *.lua:1?), or a regular\n"
+    "expression between slashes (/^get|^set/). TIME is a number with ns, us, ms, s or m.\n"};
+constexpr StatusSpec kStatuses[] = {{"0", "good"},
+                                    {"1", "wrong usage"},
+                                    {"2", "a file cannot be read or written"},
+                                    {"3", "damage or loss, with --strict"},
+                                    {"4", "a condition of --fail-if is true"}};
+
+constexpr Program kProgram = {
+    "luatrace-analyze",
+    "what a traced LuaJIT program spent its time on",
+    kUses,
+    kWhat,
+    kNotes,
+    kOptions,
+    kStatuses,
+    "luatrace-record(1); analyzing.md, cookbook.md and semantics.md in the documentation",
+    Operands::kFiles};
+
 }  // namespace
 
-std::span<const OptionSpec> option_table() {
-  return kOptions;
+const Program& analyze_program() {
+  return kProgram;
 }
 
 }  // namespace luatrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The page without its data, made at build time from src/ by inline_page.cmake. It holds the marks
-// @@TITLE@@, @@META@@ and @@NODES@@, each once, and no other "@@".
+// @@TITLE@@, @@META@@, @@NODES@@ and @@SLICES@@, each once, and no other "@@".
 #pragma once
 
 #include <string_view>

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "leb128.h"
+
 namespace luatrace::page {
 namespace {
 
@@ -27,10 +29,10 @@ void check(const FlameInput& input) {
 }
 
 // Inclusive time of each node, from the self times alone.
-std::vector<uint64_t> sum_up(const std::vector<FlameNode>& nodes) {
+std::vector<uint64_t> sum_up(const std::vector<FlameNode>& nodes, uint64_t FlameNode::*self) {
   std::vector<uint64_t> inclusive(nodes.size());
   for (size_t i = nodes.size(); i-- > 0;) {
-    inclusive[i] += nodes[i].self_ns;
+    inclusive[i] += nodes[i].*self;
     if (i > 0) inclusive[nodes[i].parent] += inclusive[i];
   }
   return inclusive;
@@ -96,7 +98,8 @@ std::vector<bool> choose(const std::vector<uint64_t>& inclusive, const FlamePage
 }
 
 std::vector<FunctionTotals> sum_functions(const FlameInput& input, const Children& children,
-                                          const std::vector<uint64_t>& inclusive) {
+                                          const std::vector<uint64_t>& inclusive,
+                                          const std::vector<uint64_t>& before) {
   std::vector<FunctionTotals> totals(input.functions.size());
   std::vector<uint32_t> open(totals.size());
   auto enter = [&](uint32_t i) {
@@ -105,7 +108,11 @@ std::vector<FunctionTotals> sum_functions(const FlameInput& input, const Childre
     FunctionTotals& sum = totals[node.function];
     sum.calls += node.calls;
     sum.self_ns += node.self_ns;
-    if (open[node.function]++ == 0) sum.inclusive_ns += inclusive[i];
+    sum.before_calls += node.before_calls;
+    sum.before_self_ns += node.before_self_ns;
+    if (open[node.function]++ > 0) return;
+    sum.inclusive_ns += inclusive[i];
+    sum.before_inclusive_ns += before[i];
   };
   auto leave = [&](uint32_t i) {
     if (i != 0) open[input.nodes[i].function]--;
@@ -114,51 +121,59 @@ std::vector<FunctionTotals> sum_functions(const FlameInput& input, const Childre
   return totals;
 }
 
+// What one node is written with.
+struct Figures {
+  uint64_t calls = 0, self_ns = 0, before_calls = 0, before_self_ns = 0;
+};
+
 // Appends nodes to PackedTree::bytes; depth 0 is the root.
 class Encoder {
  public:
-  explicit Encoder(PackedTree& tree) : tree_(tree) {}
+  Encoder(PackedTree& tree, bool diff) : tree_(tree), diff_(diff) {}
 
-  void add(uint32_t depth, uint64_t function, uint64_t calls, uint64_t self_ns) {
+  void add(uint32_t depth, uint64_t function, const Figures& figures) {
+    auto number = [&](uint64_t value) { put_leb128(tree_.bytes, value); };
     number(below_ - depth);
     number(function);
-    number(calls);
-    number(self_ns);
+    number(figures.calls);
+    number(figures.self_ns);
+    if (diff_) number(figures.before_calls), number(figures.before_self_ns);
     below_ = depth + 1;
     tree_.nodes++;
   }
 
  private:
-  void number(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) tree_.bytes.push_back(static_cast<uint8_t>(value | 0x80));
-    tree_.bytes.push_back(static_cast<uint8_t>(value));
-  }
-
   PackedTree& tree_;
+  const bool diff_;
   uint32_t below_ = 0;
 };
 
 void encode(PackedTree& tree, const FlameInput& input, const Children& children,
-            const std::vector<uint64_t>& inclusive, const std::vector<bool>& keep) {
+            const std::vector<uint64_t>& inclusive, const std::vector<uint64_t>& before,
+            const std::vector<bool>& keep) {
   const std::vector<FlameNode>& nodes = input.nodes;
   const uint64_t pruned = input.functions.size(), root = pruned + 1;
-  Encoder encoder(tree);
+  Encoder encoder(tree, input.diff);
   uint32_t depth = 0;
   auto enter = [&](uint32_t i) {
     const uint32_t level = depth++;
     if (!keep[i]) return;
-    encoder.add(level, i == 0 ? root : nodes[i].function, nodes[i].calls, nodes[i].self_ns);
-    uint64_t calls = 0, time = 0;
+    const FlameNode& n = nodes[i];
+    encoder.add(level, i == 0 ? root : n.function,
+                {n.calls, n.self_ns, n.before_calls, n.before_self_ns});
+    Figures lost;
     bool any = false;
     for (uint32_t c = children.first[i]; c < children.first[i + 1]; c++) {
       const uint32_t child = children.child[c];
       if (keep[child]) continue;
       any = true;
-      calls += nodes[child].calls;
-      time += inclusive[child];
+      lost.calls += nodes[child].calls;
+      lost.self_ns += inclusive[child];
+      lost.before_calls += nodes[child].before_calls;
+      lost.before_self_ns += before[child];
     }
-    if (any) encoder.add(level + 1, pruned, calls, time);
-    tree.pruned_ns += time;
+    if (any) encoder.add(level + 1, pruned, lost);
+    tree.pruned_ns += lost.self_ns;
   };
   walk(nodes, children, enter, [&](uint32_t) { depth--; });
 }
@@ -168,16 +183,21 @@ void encode(PackedTree& tree, const FlameInput& input, const Children& children,
 PackedTree pack_tree(const FlameInput& input, const FlamePageOptions& options) {
   check(input);
   PackedTree tree;
-  const std::vector<uint64_t> inclusive = sum_up(input.nodes);
+  const std::vector<uint64_t> inclusive = sum_up(input.nodes, &FlameNode::self_ns);
+  const std::vector<uint64_t> before = sum_up(input.nodes, &FlameNode::before_self_ns);
   const Children children(input.nodes);
-  const std::vector<bool> keep = choose(inclusive, options);
-  tree.functions = sum_functions(input, children, inclusive);
+  // What has vanished is as worth keeping as what is there.
+  std::vector<uint64_t> larger(inclusive.size());
+  for (size_t i = 0; i < larger.size(); i++) larger[i] = std::max(inclusive[i], before[i]);
+  const std::vector<bool> keep = choose(larger, options);
+  tree.functions = sum_functions(input, children, inclusive, before);
   tree.total_ns = inclusive.empty() ? 0 : inclusive[0];
+  tree.before_ns = before.empty() ? 0 : before[0];
   tree.pruned_nodes = std::count(keep.begin(), keep.end(), false);
   for (size_t i = 0; i < inclusive.size(); i++) {
     tree.unequal += input.nodes[i].inclusive_ns != inclusive[i];
   }
-  encode(tree, input, children, inclusive, keep);
+  encode(tree, input, children, inclusive, before, keep);
   return tree;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
 #include "analyzer/render/views.h"
 
@@ -16,7 +17,7 @@ constexpr int kRed = 31, kGreen = 32;
 Cell value_cell(const Field& field, std::optional<double> value) {
   if (!value) return {};
   if (field.kind == Field::kShare) return Cell::of_percent(*value);
-  auto n = static_cast<uint64_t>(*value);
+  auto n = whole(*value);
   return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
 }
 
@@ -41,19 +42,13 @@ int color_of(double delta) {
 
 void add_names(Table& t) {
   t.columns.push_back({"status", "", true});
-  t.columns.push_back({"function", "function", true, Column::kTextOnly});
-  for (const char* key : {"name", "chunk", "line", "kind"})
-    t.columns.push_back({key, key, true, Column::kDataOnly});
+  add_function_columns(t, "function");
 }
 
 void add_name_cells(std::vector<Cell>& row, const ReportFunction& f, const char* status,
                     const std::string& indent) {
   row.push_back(Cell::of_text(status));
-  row.push_back(Cell::of_text(indent + full_name(f)));
-  row.push_back(Cell::of_text(display_name(f)));
-  row.push_back(Cell::of_text(f.chunk));
-  row.push_back(Cell::of_count(f.line));
-  row.push_back(Cell::of_text(f.kind));
+  add_function_cells(row, f, indent);
 }
 
 struct Values {
@@ -119,25 +114,94 @@ Table diff_view(const Diff& d, const ViewOptions& options) {
   return t;
 }
 
+namespace {
+
+constexpr size_t kDefaultRows = 100;
+
 // The union of both trees, children by the size of their difference; of a large tree those nodes
 // where it is greatest, and what leads to them.
-Table diff_tree_view(const Diff& d, const ViewOptions& options) {
-  const size_t rows = options.limit == ViewOptions().limit ? 100 : options.limit;
-  auto delta = [&](uint32_t i) {
-    return static_cast<double>(d.nodes[i].after.total_ns) -
-           static_cast<double>(d.nodes[i].before.total_ns);
-  };
-  std::vector<uint32_t> order;
-  std::vector<std::vector<uint32_t>> children(d.nodes.size());
-  for (uint32_t i = 1; i < d.nodes.size(); i++) {
-    order.push_back(i);
-    children[d.nodes[i].parent].push_back(i);
+class DiffTree {
+ public:
+  DiffTree(const Diff& diff, size_t rows);
+  void fill(Table& table);
+
+ private:
+  double delta(uint32_t i) const {
+    return static_cast<double>(d_.nodes[i].after.total_ns) -
+           static_cast<double>(d_.nodes[i].before.total_ns);
   }
-  auto greater = [&](uint32_t a, uint32_t b) { return std::fabs(delta(a)) > std::fabs(delta(b)); };
-  std::stable_sort(order.begin(), order.end(), greater);
-  std::vector<bool> shown(d.nodes.size(), rows == 0);
+  void sort(std::vector<uint32_t>& nodes) const;
+  void push(uint32_t node, uint32_t depth);
+  void row(Table& table, uint32_t node, uint32_t depth) const;
+
+  const Diff& d_;
+  std::vector<std::vector<uint32_t>> children_;
+  std::vector<bool> shown_;
+  std::vector<std::pair<uint32_t, uint32_t>> stack_;  // Node and depth.
+};
+
+DiffTree::DiffTree(const Diff& diff, size_t rows)
+    : d_(diff), children_(diff.nodes.size()), shown_(diff.nodes.size(), rows == 0) {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 1; i < d_.nodes.size(); i++) {
+    order.push_back(i);
+    children_[d_.nodes[i].parent].push_back(i);
+  }
+  sort(order);
   for (size_t i = 0; i < std::min(rows, order.size()); i++)
-    for (uint32_t at = order[i]; at && !shown[at]; at = d.nodes[at].parent) shown[at] = true;
+    for (uint32_t at = order[i]; at && !shown_[at]; at = d_.nodes[at].parent) shown_[at] = true;
+}
+
+// Greatest difference first.
+void DiffTree::sort(std::vector<uint32_t>& nodes) const {
+  std::stable_sort(nodes.begin(), nodes.end(), [this](uint32_t a, uint32_t b) {
+    return std::fabs(delta(a)) > std::fabs(delta(b));
+  });
+}
+
+void DiffTree::push(uint32_t node, uint32_t depth) {
+  sort(children_[node]);
+  for (auto at = children_[node].rbegin(); at != children_[node].rend(); ++at)
+    stack_.emplace_back(*at, depth);
+}
+
+void DiffTree::row(Table& t, uint32_t i, uint32_t depth) const {
+  const DiffNode& n = d_.nodes[i];
+  const double self = static_cast<double>(n.after.self_ns) - static_cast<double>(n.before.self_ns);
+  auto& row = t.rows.emplace_back();
+  for (uint64_t number : {i, n.parent, depth}) row.push_back(Cell::of_count(number));
+  for (const Cell& cell :
+       {Cell::of_time(n.before.total_ns), Cell::of_time(n.after.total_ns), Cell::of_delta(delta(i)),
+        Cell::of_time(n.before.self_ns), Cell::of_time(n.after.self_ns), Cell::of_delta(self),
+        Cell::of_count(n.before.calls), Cell::of_count(n.after.calls)})
+    row.push_back(cell);
+  const bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
+  add_name_cells(row, d_.any(n.function), was == is ? "" : status(was, is),
+                 std::string(2 * std::min<size_t>(depth - 1, 30), ' '));
+  t.colors.push_back(color_of(delta(i)));
+}
+
+void DiffTree::fill(Table& t) {
+  size_t hidden = 0;
+  push(0, 1);
+  while (!stack_.empty()) {
+    const auto [node, depth] = stack_.back();
+    stack_.pop_back();
+    if (!shown_[node]) {
+      hidden++;
+      continue;
+    }
+    row(t, node, depth);
+    push(node, depth + 1);
+  }
+  if (hidden)
+    t.notes.push_back(format_count(hidden) +
+                      " branches with smaller differences: --limit 0 shows all");
+}
+
+}  // namespace
+
+Table diff_tree_view(const Diff& d, const ViewOptions& options) {
   Table t;
   t.name = "diff_tree";
   t.columns = {{"node", "", false, Column::kDataOnly},
@@ -152,42 +216,7 @@ Table diff_tree_view(const Diff& d, const ViewOptions& options) {
                {"calls_before", "calls were"},
                {"calls", "are"}};
   add_names(t);
-  std::vector<std::pair<uint32_t, uint32_t>> stack;
-  auto push = [&](uint32_t node, uint32_t depth) {
-    std::stable_sort(children[node].begin(), children[node].end(), greater);
-    for (auto at = children[node].rbegin(); at != children[node].rend(); ++at)
-      stack.emplace_back(*at, depth);
-  };
-  push(0, 1);
-  size_t hidden = 0;
-  while (!stack.empty()) {
-    auto [i, depth] = stack.back();
-    stack.pop_back();
-    if (!shown[i]) {
-      hidden++;
-      continue;
-    }
-    const DiffNode& n = d.nodes[i];
-    auto& row = t.rows.emplace_back();
-    for (uint64_t number : {i, n.parent, depth}) row.push_back(Cell::of_count(number));
-    row.push_back(Cell::of_time(n.before.total_ns));
-    row.push_back(Cell::of_time(n.after.total_ns));
-    row.push_back(Cell::of_delta(delta(i)));
-    row.push_back(Cell::of_time(n.before.self_ns));
-    row.push_back(Cell::of_time(n.after.self_ns));
-    row.push_back(Cell::of_delta(static_cast<double>(n.after.self_ns) -
-                                 static_cast<double>(n.before.self_ns)));
-    row.push_back(Cell::of_count(n.before.calls));
-    row.push_back(Cell::of_count(n.after.calls));
-    bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
-    add_name_cells(row, d.any(n.function), was == is ? "" : status(was, is),
-                   std::string(2 * std::min<size_t>(depth - 1, 30), ' '));
-    t.colors.push_back(color_of(delta(i)));
-    push(i, depth + 1);
-  }
-  if (hidden)
-    t.notes.push_back(format_count(hidden) +
-                      " branches with smaller differences: --limit 0 shows all");
+  DiffTree(d, options.limit == ViewOptions().limit ? kDefaultRows : options.limit).fill(t);
   say_scale(t, d);
   return t;
 }

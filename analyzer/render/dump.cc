@@ -13,68 +13,59 @@
 namespace luatrace {
 namespace {
 
-std::string hex(uint64_t value) {
-  std::ostringstream out;
-  out << "0x" << std::hex << value;
-  return out.str();
-}
-
 std::string hex_bytes(const std::string& bytes) {
   std::ostringstream out;
   for (unsigned char c : bytes) out << std::hex << std::setw(2) << std::setfill('0') << unsigned{c};
   return bytes.empty() ? "-" : out.str();
 }
 
+void print_unwind(std::ostream& out, const Record& r) {
+  const uint64_t w = r.words[0];
+  if (r.arg == 1)
+    out << "unwindto " << lt_lo(w) - 1 << " top=";
+  else
+    out << "unwind " << lt_lo(w) << " top=";
+  if (lt_hi(w) == LT_ID_NONE)
+    out << '-';
+  else
+    out << lt_hi(w);
+}
+
+// The kinds with one number behind their name; null: others.
+const char* numbered_name(uint32_t sub) {
+  return sub == LTX_CREATE    ? "create "
+         : sub == LTX_COLLECT ? "collect "
+         : sub == LTX_SWITCH  ? "switch "
+         : sub == LTX_THREAD  ? "thread "
+                              : nullptr;
+}
+
+// Kinds that this version does not know.
+void print_unknown(std::ostream& out, const Record& r) {
+  out << "ext " << r.sub << " arg=" << r.arg;
+  for (uint32_t i = 0; i < r.nwords; i++) out << ' ' << hex(r.words[i]);
+}
+
 void print_ext(std::ostream& out, const Record& r) {
   const uint64_t* w = r.words;
-  switch (r.sub) {
-    case LTX_PAD:
-      out << "pad";
-      return;
-    case LTX_BLOCK:
-      out << "ringblock co=" << lt_lo(w[1]) << " tid=" << lt_lo(w[2]) << " rec=" << lt_hi(w[2]);
-      return;
-    case LTX_UNWIND:
-      if (r.arg == 1)
-        out << "unwindto " << lt_lo(w[0]) - 1 << " top=";
-      else
-        out << "unwind " << lt_lo(w[0]) << " top=";
-      if (lt_hi(w[0]) == LT_ID_NONE)
-        out << '-';
-      else
-        out << lt_hi(w[0]);
-      return;
-    case LTX_CREATE:
-      out << "create " << w[0];
-      return;
-    case LTX_COLLECT:
-      out << "collect " << w[0];
-      return;
-    case LTX_SWITCH:
-      out << "switch " << w[0];
-      return;
-    case LTX_STACK:
-      out << "stack " << w[0] << ' ' << name_of(kStackNames, r.arg) << " n=" << w[1] - 1;
-      return;
-    case LTX_LOSS:
-      out << "loss " << w[0] - 1 << " since=" << w[1] << " kind=" << r.arg;
-      return;
-    case LTX_THREAD:
-      out << "thread " << w[0];
-      return;
-    case LTX_TIME:
-      out << "time";
-      return;
-    case LTX_START:
-      out << "start rec=" << lt_lo(w[1]) << " flags=" << hex(lt_hi(w[1]));
-      return;
-    case LTX_STOP:
-      out << "stop " << name_of(kStopNames, r.arg);
-      return;
-    default:
-      out << "ext " << r.sub << " arg=" << r.arg;
-      for (uint32_t i = 0; i < r.nwords; i++) out << ' ' << hex(w[i]);
-  }
+  if (const char* name = numbered_name(r.sub))
+    out << name << w[0];
+  else if (r.sub == LTX_UNWIND)
+    print_unwind(out, r);
+  else if (r.sub == LTX_BLOCK)
+    out << "ringblock co=" << lt_lo(w[1]) << " tid=" << lt_lo(w[2]) << " rec=" << lt_hi(w[2]);
+  else if (r.sub == LTX_STACK)
+    out << "stack " << w[0] << ' ' << name_of(kStackNames, r.arg) << " n=" << w[1] - 1;
+  else if (r.sub == LTX_LOSS)
+    out << "loss " << w[0] - 1 << " since=" << w[1] << " kind=" << r.arg;
+  else if (r.sub == LTX_START)
+    out << "start rec=" << lt_lo(w[1]) << " flags=" << hex(lt_hi(w[1]));
+  else if (r.sub == LTX_STOP)
+    out << "stop " << name_of(kStopNames, r.arg);
+  else if (r.sub == LTX_PAD || r.sub == LTX_TIME)
+    out << (r.sub == LTX_PAD ? "pad" : "time");
+  else
+    print_unknown(out, r);
 }
 
 void print_event(std::ostream& out, const Record& r) {

@@ -30,21 +30,78 @@ std::string title_of(const Report& r) {
   return r.files.empty() ? "luatrace" : r.files[0].path;
 }
 
-}  // namespace
+FlameTimes times_of(const ReportFunction& f) {
+  FlameTimes t;
+  t.complete = f.complete;
+  t.min_ns = f.min_ns;
+  t.avg_ns = f.average_ns();
+  t.max_ns = f.max_ns;
+  t.wall_ns = f.wall_ns;
+  t.percentiles = !f.times.buckets.empty();
+  if (!t.percentiles) return t;
+  t.p50_ns = f.times.percentile(50, f.min_ns, f.max_ns);
+  t.p90_ns = f.times.percentile(90, f.min_ns, f.max_ns);
+  t.p99_ns = f.times.percentile(99, f.min_ns, f.max_ns);
+  return t;
+}
 
-void write_flame(std::ostream& out, const Report& r) {
+void add_function(FlameInput& input, const ReportFunction& f) {
+  input.functions.push_back({display_name(f), f.chunk, f.line, f.kind, times_of(f)});
+}
+
+// Title, chart and what else a page has whatever its nodes are.
+FlameInput page_of(const Report& r, const FlameSource& source) {
   FlameInput input;
   input.title = title_of(r);
   add_subtitle(input, r);
   input.trust = trust_line(r);
-  for (const auto& f : r.functions)
-    input.functions.push_back({display_name(f), f.chunk, f.line, f.kind});
+  if (source.chart) input.chart = *source.chart;
+  input.no_chart = source.no_chart;
+  return input;
+}
+
+void write_page(std::ostream& out, const FlameInput& input, const FlameSource& source) {
+  FlamePageOptions options;
+  options.max_nodes = source.most_nodes;
+  write_flame_page(out, input, options);
+}
+
+}  // namespace
+
+void write_flame(std::ostream& out, const Report& r, const FlameSource& source) {
+  FlameInput input = page_of(r, source);
+  for (const auto& f : r.functions) add_function(input, f);
   std::vector<uint64_t> inclusive = inclusive_ns(r.tree);
   for (uint32_t i = 0; i < r.tree.size(); i++) {
     const CallNode& n = r.tree[i];
     input.nodes.push_back({n.parent, n.function, n.calls, inclusive[i], i ? n.self : 0});
   }
-  write_flame_page(out, input);
+  write_page(out, input, source);
+}
+
+void write_flame_diff(std::ostream& out, const Diff& diff, const Report& after,
+                      const Report& before, const FlameSource& source) {
+  FlameInput input = page_of(after, source);
+  input.diff = true;
+  input.scale = diff.scale;
+  for (const auto& file : before.files) input.subtitle.push_back("compared with " + file.path);
+  for (uint32_t i = 0; i < diff.before.size(); i++) add_function(input, diff.any(i));
+  for (const DiffNode& n : diff.nodes) {
+    const bool root = &n == diff.nodes.data();
+    input.nodes.push_back({n.parent, n.function, n.after.calls, n.after.total_ns,
+                           root ? 0 : n.after.self_ns, n.before.calls,
+                           root ? 0 : n.before.self_ns});
+  }
+  // The functions of the chart are those of the report, which have other numbers here.
+  Report both;
+  for (uint32_t i = 2; i < diff.before.size(); i++) both.function(diff.any(i));
+  for (FlameTrack& track : input.chart.tracks)
+    for (FlameSlice& slice : track.slices)
+      if (slice.kind == FlameSlice::kCall)
+        slice.what = slice.what < 2 ? slice.what : both.function(after.functions[slice.what]);
+  for (size_t i = input.functions.size(); i < both.functions.size(); i++)
+    add_function(input, both.functions[i]);
+  write_page(out, input, source);
 }
 
 }  // namespace luatrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/render/format.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -24,6 +25,29 @@ std::string format_count(uint64_t n) {
   std::string text = std::to_string(n);
   for (size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
   return text;
+}
+
+std::string counted(uint64_t n, const std::string& one) {
+  return format_count(n) + ' ' + one + (n == 1 ? "" : "s");
+}
+
+size_t text_width(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+// The end says more than the middle: file and line of a place.
+std::string cut_text(const std::string& text, size_t most) {
+  const size_t all = text_width(text);
+  if (all <= most) return text;
+  const size_t kept = most - std::min<size_t>(3, most), head = kept < 12 ? kept : kept / 3;
+  std::string out;
+  size_t n = 0;  // Characters so far.
+  for (char c : text) {
+    if ((c & 0xc0) != 0x80 && ++n == head + 1) out += "...";
+    if (n <= head || n > all - (kept - head)) out += c;
+  }
+  return out;
 }
 
 std::string format_date(uint64_t real_ns) {

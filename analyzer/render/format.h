@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "analyzer/aggregate/report.h"
 
@@ -13,6 +14,12 @@ namespace luatrace {
 std::string format_time(uint64_t ns);
 // "12,345,678"
 std::string format_count(uint64_t n);
+// "1 thread", "1,234 threads"
+std::string counted(uint64_t n, const std::string& one);
+// Characters, not bytes; the text is valid UTF-8, each character one column wide.
+size_t text_width(std::string_view text);
+// At most so many characters: of a longer text its beginning, "..." and its end.
+std::string cut_text(const std::string& text, size_t most);
 // A number with so many digits behind the point.
 std::string decimal(double value, int digits);
 // "2026-11-21 10:00:00.250000", of nanoseconds since 1970, UTC.

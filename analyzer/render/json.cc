@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "analyzer/decode/escape.h"
+#include "analyzer/decode/whole.h"
 
 namespace luatrace {
 namespace {
@@ -87,6 +88,7 @@ void write_function(std::ostream& out, const ReportFunction& f) {
   o.number("line", f.line);
   o.text("name", f.name);
   o.text("kind", f.kind);
+  o.boolean("hint", f.hint);
   o.number("calls", f.calls);
   o.number("wall_ns", f.wall_ns);
   o.number("running_ns", f.running_ns);
@@ -111,7 +113,7 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("threads", r.threads);
   o.number("coroutines", r.coroutines);
   o.number("nodes", r.tree.size() - 1);
-  o.number("recording_cost_ns", static_cast<uint64_t>(r.cost_ns));
+  o.number("recording_cost_ns", whole(r.cost_ns));
   write_list(o.begin("files"), r.files, write_file, "\n    ");
   o.end();
 }

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "analyzer/decode/escape.h"
+#include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
 
 namespace luatrace {
@@ -22,22 +23,26 @@ std::string command(const ProcessInfo& p) {
   return printable(all.empty() ? p.exe : all);
 }
 
-void print_file(std::ostream& out, const ReportFile& file) {
+// `width`: of the terminal, 0: any.
+void print_file(std::ostream& out, const ReportFile& file, size_t width) {
   row(out, "trace", printable(file.path) + (file.ended ? exit_text(file.end.exit_status) : ""));
   constexpr size_t kMost = 5;
   for (size_t i = 0; i < file.processes.size() && i < kMost; i++)
     row(out, "program",
-        command(file.processes[i]) + "  (pid " + std::to_string(file.processes[i].pid) + ')');
+        cut_text(command(file.processes[i]), width > 60 ? width - 30
+                                             : width    ? 30
+                                                        : SIZE_MAX) +
+            "  (pid " + std::to_string(file.processes[i].pid) + ')');
   if (file.processes.size() > kMost)
-    row(out, "", "and " + std::to_string(file.processes.size() - kMost) + " more processes");
+    row(out, "", "and more processes: " + format_count(file.processes.size() - kMost));
   // An outside tracer does not know the version, nor the flags.
   if (!file.streams.empty() && !file.streams[0].luajit.empty())
     row(out, "LuaJIT",
         printable(file.streams[0].luajit) + "  (" + flags_text(file.streams[0].flags) + ')');
 }
 
-void print_head(std::ostream& out, const Report& r) {
-  for (const auto& file : r.files) print_file(out, file);
+void print_head(std::ostream& out, const Report& r, size_t width) {
+  for (const auto& file : r.files) print_file(out, file, width);
   auto events = static_cast<double>(r.trust.events);
   double seconds = static_cast<double>(r.duration_ns) / 1e9;
   std::string rate = seconds > 0 ? decimal(events / seconds / 1e6, 2) + " M/s" : "-";
@@ -49,15 +54,15 @@ void print_head(std::ostream& out, const Report& r) {
       format_count(r.trust.events) + "  (" + rate + ", " +
           (events > 0 ? decimal(static_cast<double>(r.bytes) / events, 2) : "-") + " bytes each)");
   row(out, "",
-      std::to_string(r.threads) + (r.threads == 1 ? " thread, " : " threads, ") +
-          format_count(r.coroutines) + " coroutines, " + format_count(r.functions.size() - 2) +
-          " functions, " + format_count(r.tree.size() - 1) + " call-tree nodes");
+      counted(r.threads, "thread") + ", " + counted(r.coroutines, "coroutine") + ", " +
+          counted(r.functions.size() - 2, "function") + ", " +
+          counted(r.tree.size() - 1, "call-tree node"));
   if (r.cost_ns > 0 && events > 0)
     row(out, "recording",
         decimal(r.cost_ns / events, 1) +
             " ns per event, measured at the start: "
             "about " +
-            format_time(static_cast<uint64_t>(r.cost_ns)) + " of the duration");
+            format_time(whole(r.cost_ns)) + " of the duration");
 }
 
 }  // namespace
@@ -84,7 +89,7 @@ void print_trust(std::ostream& out, const Report& r, bool color) {
 }
 
 void print_summary(std::ostream& out, const Report& r, const ViewOptions& options) {
-  print_head(out, r);
+  print_head(out, r, options.style.width);
   out << '\n';
   write_text(out, report_view(r, options), options.style);
   out << '\n';

@@ -46,8 +46,11 @@ struct Table {
 
 struct TextStyle {
   bool color = false;
-  size_t width = 0;  // Columns; 0: any. The last column is cut to it, the others never.
+  size_t width = 0;  // Columns; 0: any. Names and other texts are cut to it, numbers never.
 };
+
+// The columns of a table, null in place of those that are for `use` only.
+std::vector<const Column*> columns_without(const Table& table, Column::Use use);
 
 // Tables with the same name put together, for CSV and JSON.
 std::vector<Table> joined(const std::vector<Table>& tables);

@@ -14,6 +14,8 @@ namespace luatrace {
 namespace {
 
 constexpr size_t kDefaultRows = 100;
+// Callers that are followed outwards. A recursion n deep would make a tree of n * n / 2 nodes.
+constexpr uint32_t kMostCallers = 256;
 
 struct TreeNode {
   uint32_t parent = 0, function = 0;
@@ -87,9 +89,7 @@ void TreeTable::columns(Table& t) const {
   }
   if (tree_.yielded) t.columns.push_back({"yielded_ns", "[yielded]"});
   t.columns.push_back({"total_share", "total %"});
-  t.columns.push_back({"function", "function", true, Column::kTextOnly});
-  for (const char* key : {"name", "chunk", "line", "kind"})
-    t.columns.push_back({key, key, true, Column::kDataOnly});
+  add_function_columns(t, "function");
 }
 
 void TreeTable::row(Table& t, const std::vector<Cell>& first, uint32_t i, uint32_t depth) const {
@@ -114,11 +114,7 @@ void TreeTable::row(Table& t, const std::vector<Cell>& first, uint32_t i, uint32
   // Deep recursion does not push names out of the window.
   std::string indent(2 * std::min<size_t>(depth - 1, 30), ' ');
   if (depth > 31) indent += "[" + std::to_string(depth) + "] ";
-  row.push_back(Cell::of_text(indent + full_name(f)));
-  row.push_back(Cell::of_text(display_name(f)));
-  row.push_back(Cell::of_text(f.chunk));
-  row.push_back(Cell::of_count(f.line));
-  row.push_back(Cell::of_text(f.kind));
+  add_function_cells(row, f, indent);
 }
 
 // Depth first, greatest first.
@@ -205,10 +201,15 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
   auto inclusive = inclusive_ns(tree);
   CallTree turned;
   std::vector<uint64_t> totals(1);
+  bool cut = false;
   for (uint32_t i = 1; i < tree.size(); i++) {
     if (!chosen[tree[i].function]) continue;
-    uint32_t at = 0;
+    uint32_t at = 0, n = 0;
     for (uint32_t up = i; up; up = tree[up].parent) {
+      if (n++ > kMostCallers) {
+        cut = true;
+        break;
+      }
       at = turned.enter(at, tree[up].function);
       totals.resize(turned.size());
       turned[at].calls += tree[i].calls;
@@ -216,7 +217,12 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
       if (!inside[i]) totals[at] += inclusive[i];  // Else it is in the outer call's already.
     }
   }
-  return make_table(report, from_call_tree(turned, totals, report.self_ns), options, "callers", fn);
+  Table t =
+      make_table(report, from_call_tree(turned, totals, report.self_ns), options, "callers", fn);
+  if (cut)
+    t.notes.push_back("callers more than " + std::to_string(kMostCallers) +
+                      " calls further out are left out");
+  return t;
 }
 
 Table callees_view(const Report& report, const ViewOptions& options, const std::string& fn) {
@@ -235,47 +241,72 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
   return make_table(report, view, options, "callees", fn);
 }
 
-std::vector<Table> slow_views(const Report& report, const ViewOptions& options) {
+namespace {
+
+// The greatest of the slow calls, greatest first.
+std::vector<const ReportSlowCall*> slowest(const Report& report, const ViewOptions& options) {
   auto length = [&](const ReportSlowCall& c) { return options.wall ? c.wall_ns : c.running_ns; };
   std::vector<const ReportSlowCall*> calls;
   for (const auto& call : report.slow) calls.push_back(&call);
   std::stable_sort(calls.begin(), calls.end(),
                    [&](auto* a, auto* b) { return length(*a) > length(*b); });
   if (options.slow_limit && calls.size() > options.slow_limit) calls.resize(options.slow_limit);
+  return calls;
+}
+
+std::string slow_heading(const Report& report, const ReportSlowCall& call) {
+  const ReportFile& file = report.files[call.file];
+  std::string out = full_name(report.functions[call.nodes[0].function]) + " at " +
+                    format_moment(call.at_ns, file.start_real_ns) + ": running " +
+                    format_time(call.running_ns) + ", wall " + format_time(call.wall_ns) +
+                    ", state " + std::to_string(call.state) + ", coroutine " +
+                    std::to_string(call.coroutine) + ", thread " + std::to_string(call.thread);
+  return report.files.size() > 1 ? out + ", " + file.path : out;
+}
+
+// What every row of the call's tree says about the call; its columns are put into the table.
+std::vector<Cell> slow_columns(Table& t, const Report& report, const ReportSlowCall& call,
+                               size_t number) {
+  const std::pair<const char*, Cell> about[] = {
+      {"call", Cell::of_count(number)},
+      {"file", Cell::of_text(report.files[call.file].path)},
+      {"at_ns", Cell::of_time(call.at_ns)},
+      {"running_ns", Cell::of_time(call.running_ns)},
+      {"wall_ns", Cell::of_time(call.wall_ns)},
+      {"state", Cell::of_count(call.state)},
+      {"coroutine", Cell::of_count(call.coroutine)},
+      {"thread", Cell::of_count(call.thread)}};
+  std::vector<Cell> cells;
+  for (const auto& [key, cell] : about) {
+    t.columns.push_back({key, key, true, Column::kDataOnly});
+    cells.push_back(cell);
+  }
+  return cells;
+}
+
+ViewTree slow_tree(const ReportSlowCall& call) {
+  ViewTree tree;
+  for (const SlowNode& n : call.nodes) {
+    // The call itself is node 1, below the root.
+    uint32_t parent = tree.nodes.size() == 1 ? 0 : n.parent + 1;
+    tree.nodes.push_back({parent, n.function, n.calls, n.self, 0, n.suspended, {}});
+  }
+  tree.sum_up();
+  tree.whole = tree.nodes[1].total;
+  tree.yielded = true;
+  return tree;
+}
+
+}  // namespace
+
+std::vector<Table> slow_views(const Report& report, const ViewOptions& options) {
   std::vector<Table> out;
-  for (const ReportSlowCall* call : calls) {
+  for (const ReportSlowCall* call : slowest(report, options)) {
     Table t;
     t.name = "slow";
-    const ReportFile& file = report.files[call->file];
-    t.heading = full_name(report.functions[call->nodes[0].function]) + " at " +
-                format_moment(call->at_ns, file.start_real_ns) + ": running " +
-                format_time(call->running_ns) + ", wall " + format_time(call->wall_ns) +
-                ", state " + std::to_string(call->state) + ", coroutine " +
-                std::to_string(call->coroutine) + ", thread " + std::to_string(call->thread);
-    if (report.files.size() > 1) t.heading += ", " + file.path;
-    std::vector<Cell> first;
-    auto add = [&](const char* key, Cell cell) {
-      t.columns.push_back({key, key, true, Column::kDataOnly});
-      first.push_back(std::move(cell));
-    };
-    add("call", Cell::of_count(out.size() + 1));
-    add("file", Cell::of_text(file.path));
-    add("at_ns", Cell::of_time(call->at_ns));
-    add("running_ns", Cell::of_time(call->running_ns));
-    add("wall_ns", Cell::of_time(call->wall_ns));
-    add("state", Cell::of_count(call->state));
-    add("coroutine", Cell::of_count(call->coroutine));
-    add("thread", Cell::of_count(call->thread));
-    ViewTree tree;
-    tree.yielded = call->wall_ns > call->running_ns;
-    for (const SlowNode& n : call->nodes) {
-      // The call itself is node 1, below the root.
-      uint32_t parent = tree.nodes.size() == 1 ? 0 : n.parent + 1;
-      tree.nodes.push_back({parent, n.function, n.calls, n.self, 0, n.suspended, {}});
-    }
-    tree.sum_up();
-    tree.whole = tree.nodes[1].total;
-    tree.yielded = true;
+    t.heading = slow_heading(report, *call);
+    const auto first = slow_columns(t, report, *call, out.size() + 1);
+    const ViewTree tree = slow_tree(*call);
     TreeTable table(report, tree, rows_of(options));
     table.columns(t);
     table.fill(t, first);
@@ -283,9 +314,8 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
   }
   Table last;
   last.name = "slow";
-  last.notes.push_back(format_count(report.slow_found) + " such calls, " +
-                       format_count(out.size()) + " shown" +
-                       (out.size() < report.slow_found ? ": --limit N shows more" : ""));
+  last.notes.push_back(counted(report.slow_found, "such call") + ", " + format_count(out.size()) +
+                       " shown" + (out.size() < report.slow_found ? ": --limit N shows more" : ""));
   last.drawn = true;
   out.push_back(std::move(last));
   return out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/aggregate/compensate.h"
+#include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
 
 namespace luatrace {
@@ -25,7 +26,7 @@ Cell cell_of(const Field& field, const ReportFunction& f, const Report& report) 
   auto value = value_of(field, f, report);
   if (!value) return {};
   if (field.kind == Field::kShare) return Cell::of_percent(*value);
-  auto n = static_cast<uint64_t>(*value);
+  auto n = whole(*value);
   return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
 }
 
@@ -41,6 +42,25 @@ bool ViewOptions::needs_histogram() const {
 std::string full_name(const ReportFunction& f) {
   std::string name = display_name(f), place = display_place(f);
   return place.empty() || place == name ? name : name + "  (" + place + ')';
+}
+
+void add_function_columns(Table& t, const char* title) {
+  t.columns.push_back({"function", title, true, Column::kTextOnly});
+  for (const char* key : {"name", "chunk", "line", "kind", "hint"})
+    t.columns.push_back({key, key, true, Column::kDataOnly});
+}
+
+void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
+                        const std::string& indent) {
+  const bool hint = f.hint && f.name == display_name(f);
+  std::string text = full_name(f);
+  if (hint) text.insert(f.name.size(), "?");
+  row.push_back(Cell::of_text(indent + text));
+  row.push_back(Cell::of_text(display_name(f)));
+  row.push_back(Cell::of_text(f.chunk));
+  row.push_back(Cell::of_count(f.line));
+  row.push_back(Cell::of_text(f.kind));
+  row.push_back(Cell::of_count(hint));
 }
 
 void limit_rows(Table& table, size_t limit) {
@@ -69,9 +89,7 @@ Table report_view(const Report& report, const ViewOptions& options) {
     t.columns.push_back({"self_corrected_ns", "self'"});
     t.columns.push_back({"rough", ""});
   }
-  t.columns.push_back({"function", report.grouped ? "group" : "function", true, Column::kTextOnly});
-  for (const char* key : {"name", "chunk", "line", "kind"})
-    t.columns.push_back({key, key, true, Column::kDataOnly});
+  add_function_columns(t, report.grouped ? "group" : "function");
   Compensation corrected;
   if (options.compensate) corrected = compensate(report);
   for (uint32_t i : sorted_functions(report, options.sort)) {
@@ -84,10 +102,7 @@ Table report_view(const Report& report, const ViewOptions& options) {
       row.push_back(Cell::of_time(c.self_ns));
       row.push_back(Cell::of_text(c.rough ? "!" : ""));
     }
-    for (const auto& text : {full_name(f), display_name(f), f.chunk})
-      row.push_back(Cell::of_text(text));
-    row.push_back(Cell::of_count(f.line));
-    row.push_back(Cell::of_text(f.kind));
+    add_function_cells(row, f);
   }
   limit_rows(t, options.limit);
   if (options.compensate)

@@ -56,6 +56,11 @@ std::vector<Table> make_diff_views(const Report& before, const Report& after,
 
 // For the views themselves: "work (co.lua:3)", unescaped.
 std::string full_name(const ReportFunction& f);
+// The columns that say which function a row is about, and their cells. In text a name that only a
+// call told has a '?' behind it; in data the column `hint` is 1.
+void add_function_columns(Table& table, const char* title);
+void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
+                        const std::string& indent = "");
 // Cuts the rows at options.limit and says so.
 void limit_rows(Table& table, size_t limit);
 // Functions that fit the pattern. Throws UsageError if there is none.

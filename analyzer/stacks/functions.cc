@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/stacks/functions.h"
 
+#include <tuple>
+
 namespace luatrace {
 namespace {
 
@@ -13,22 +15,51 @@ std::string identity(const FunctionInfo& info, uint32_t process) {
 }
 
 Function make(const FunctionInfo& info, uint32_t process) {
-  return {info.type, info.hint, info.firstline, info.lastline, process,
-          info.addr, info.id,   info.chunk,     info.name};
+  return {info.type, info.hint,  info.firstline, info.lastline, process,    info.addr,
+          info.id,   info.chunk, info.name,      info.stream,   info.stream};
+}
+
+// Another description of the same function. A name of the definition is better than one that a
+// call told.
+void take_better(Function& f, const FunctionInfo& info, uint32_t process) {
+  if (!info.name.empty() &&
+      (f.name.empty() || std::tie(info.hint, info.stream) < std::tie(f.hint, f.name_stream))) {
+    f.name = info.name;
+    f.hint = info.hint;
+    f.name_stream = info.stream;
+  }
+  if (info.stream >= f.stream) return;
+  Function lower = make(info, process);
+  lower.name = std::move(f.name);
+  lower.hint = f.hint;
+  lower.name_stream = f.name_stream;
+  f = std::move(lower);
 }
 
 }  // namespace
 
+FunctionTable::FunctionTable() : functions_(kPrunedFunction + 1) {
+  functions_[kPrunedFunction].type = kPrunedType;
+  functions_[kPrunedFunction].name = "[pruned]";
+}
+
 uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
+  std::lock_guard lock(mutex_);
+  return add_locked(info, process);
+}
+
+uint32_t FunctionTable::add_locked(const FunctionInfo& info, uint32_t process) {
   auto next = static_cast<uint32_t>(functions_.size());
   auto [it, fresh] = by_identity_.emplace(identity(info, process), next);
-  if (fresh) functions_.push_back(make(info, process));
-  Function& f = functions_[it->second];
-  if (f.name.empty()) f.name = info.name;
+  if (fresh)
+    functions_.push_back(make(info, process));
+  else
+    take_better(functions_[it->second], info, process);
   return it->second;
 }
 
 uint32_t FunctionTable::add_undescribed(uint32_t id, uint32_t process) {
+  std::lock_guard lock(mutex_);
   Function f;
   f.id = id;
   f.process = process;
@@ -37,6 +68,7 @@ uint32_t FunctionTable::add_undescribed(uint32_t id, uint32_t process) {
 }
 
 uint32_t FunctionTable::add_group(const std::string& name) {
+  std::lock_guard lock(mutex_);
   auto next = static_cast<uint32_t>(functions_.size());
   auto [it, fresh] = by_identity_.emplace("g" + name, next);
   if (!fresh) return it->second;
@@ -47,22 +79,24 @@ uint32_t FunctionTable::add_group(const std::string& name) {
   return next;
 }
 
-void FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
+uint32_t FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
+  std::lock_guard lock(mutex_);
+  if (index == 0 || functions_[index].type != 0) return add_locked(info, process);
   functions_[index] = make(info, process);
   by_identity_.emplace(identity(info, process), index);
+  return index;
 }
 
 void IdMap::define(const FunctionInfo& info) {
   uint32_t* known = slot(info.id);
-  if (*known != 0 && table_[*known].type == 0)
-    table_.describe(*known, info, process_);
-  else
-    *known = table_.add(info, process_);
+  *known = table_.describe(*known, info, process_);
 }
 
-// Where the index of `id` is kept. A hostile id must not make the dense table large.
+// Where the index of `id` is kept.
 uint32_t* IdMap::slot(uint64_t id) {
-  if (id >= dense_.size() && id < 2 * dense_.size() + kMaxSparse) {
+  if (id < dense_.size()) return &dense_[id];
+  if (!sparse_.contains(id)) seen_++;
+  if (id < kAtFirst + kMostForOne * seen_) {
     size_t old = dense_.size();
     dense_.resize(id + 1 + id / 2);
     for (auto it = sparse_.begin(); it != sparse_.end();) {

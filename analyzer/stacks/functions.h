@@ -2,17 +2,24 @@
 // Functions of one trace file, merged by identity over its streams and processes.
 //
 // Identity: Lua functions by chunk and line of definition; library functions by name; C functions
-// by process and address, unless their name is certain. Index 0, 1, 2 are not functions of the
-// program: they are the roots below which calls hang.
+// by process and address, unless their name is certain. The first indices are not functions of the
+// program: they are the roots below which calls hang, and what stands for calls that are not kept
+// apart.
+//
+// Several threads may add to the table, each for streams of its own. What it says does not depend
+// on which of them comes first: of several descriptions of a function that of the lowest stream is
+// taken. Only the indices do.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/model.h"
+#include "analyzer/decode/random_hash.h"
 
 namespace luatrace {
 
@@ -20,14 +27,17 @@ enum : uint32_t {
   kNoFunction = 0,         // The root: time with no open call ("idle").
   kUnknownFunction = 1,    // Parent of calls whose callers fell into a gap.
   kCoroutineFunction = 2,  // Between the function that resumes and the body of the coroutine.
-  kFirstFunction = 3
+  kFirstFunction = 3,
+  kPrunedFunction = 3,  // Calls for which the call tree has no room. Like any function otherwise.
 };
 
-constexpr uint16_t kGroupType = 0x100;  // Type of functions that stand for a group, not LT_FUNC_*.
+// Types of functions that are none of the program's, not LT_FUNC_*.
+constexpr uint16_t kGroupType = 0x100;   // Stands for a group.
+constexpr uint16_t kPrunedType = 0x101;  // kPrunedFunction.
 
 struct Function {
   uint16_t type = 0;  // LT_FUNC_*, 0: undescribed.
-  bool hint = false;
+  bool hint = false;  // The name comes from a call, not from the definition.
   uint32_t firstline = 0;
   uint32_t lastline = 0;
   uint32_t process = 0;  // Of the first description.
@@ -35,11 +45,13 @@ struct Function {
   uint32_t id = 0;       // In the first stream that described it.
   std::string chunk;
   std::string name;
+  uint32_t stream = 0;       // That the description is of, ...
+  uint32_t name_stream = 0;  // ... and the name.
 };
 
 class FunctionTable {
  public:
-  FunctionTable() : functions_(kFirstFunction) {}
+  FunctionTable();
 
   // Index of the function with this identity, made if it is new.
   uint32_t add(const FunctionInfo& info, uint32_t process);
@@ -47,13 +59,18 @@ class FunctionTable {
   uint32_t add_undescribed(uint32_t id, uint32_t process);
   // A group of calls (a thread, a coroutine, a file ...), told apart by its name.
   uint32_t add_group(const std::string& name);
-  // Describes a function that add_undescribed() made, unless its identity is known already.
-  void describe(uint32_t index, const FunctionInfo& info, uint32_t process);
+  // What `index` is, now that there is a description: itself, if add_undescribed() made it and it
+  // has none yet; else as add().
+  uint32_t describe(uint32_t index, const FunctionInfo& info, uint32_t process);
 
+  // Only while nobody adds.
   const Function& operator[](uint32_t index) const { return functions_[index]; }
   size_t size() const { return functions_.size(); }
 
  private:
+  uint32_t add_locked(const FunctionInfo& info, uint32_t process);
+
+  std::mutex mutex_;
   std::vector<Function> functions_;
   std::unordered_map<std::string, uint32_t> by_identity_;
 };
@@ -66,14 +83,17 @@ class IdMap {
   void set_process(uint32_t process) { process_ = process; }
   void define(const FunctionInfo& info);
   // Index in the function table; ids without description get one of their own and are counted.
-  uint32_t operator()(uint64_t id) {
+  [[gnu::always_inline]] uint32_t operator()(uint64_t id) {
     if (id < dense_.size() && dense_[id] != 0) return dense_[id];
     return slow(id);
   }
+  // The same without making any: 0 if there is none (or it is far from the others).
+  uint32_t known(uint64_t id) const { return id < dense_.size() ? dense_[id] : 0; }
 
  private:
-  static constexpr uint64_t kMaxSparse = 1u
-                                         << 16;  // Ids so far beyond the known ones go elsewhere.
+  // The dense table has at most that many places for each known id, and those at first: a hostile
+  // trace, also one of thousands of streams, cannot make it large.
+  static constexpr uint64_t kMostForOne = 64, kAtFirst = 1024;
   uint32_t slow(uint64_t id);
   uint32_t* slot(uint64_t id);
 
@@ -81,7 +101,8 @@ class IdMap {
   Trust& trust_;
   uint32_t process_ = 0;
   std::vector<uint32_t> dense_;  // 0: not defined.
-  std::unordered_map<uint64_t, uint32_t> sparse_;
+  uint64_t seen_ = 0;            // Ids asked for and not found there.
+  std::unordered_map<uint64_t, uint32_t, RandomHash> sparse_;
 };
 
 }  // namespace luatrace

@@ -17,6 +17,8 @@
 //   void ended(uint32_t function, uint64_t running)   a call ends, seen from beginning to end
 //   void suspended(uint32_t node, uint64_t ticks)     its coroutine was suspended in this call
 //   static constexpr bool kNotes                      if true also: void note(const Note&)
+// and may have
+//   bool looks_ahead(), CallTree& look_up()           is the tree too large for the caches? itself
 //   static constexpr bool kFrames                     if true it follows single calls instead
 // A sink that follows single calls costs more: every record goes through slow(). It has, instead
 // of call, spend, ended and suspended (a call is the coroutine and the index of its frame, `top`):
@@ -99,6 +101,7 @@ class StackMachine {
   uint64_t last_tick() const { return now_; }
   uint64_t coroutines() const { return seen_; }
   const std::set<uint32_t>& threads() const { return threads_; }
+  uint64_t work() const { return used_; }  // Steps that needed kWorkPerWord, see there.
 
   // For sinks that follow single calls.
   Coroutine& current() { return *cur_; }
@@ -108,12 +111,26 @@ class StackMachine {
   void each_in_chain(Coroutine& co, F f);
 
  private:
-  // Resumers. LuaJIT has no limit but the C stack, of which 8 MB hold 29,000 while traced. A
-  // hostile trace can make each SWITCH cost that many steps.
+  // Resumers. LuaJIT has no limit but the C stack, of which 8 MB hold 29,000 while traced.
   static constexpr uint32_t kMaxChain = 1u << 15;
   static constexpr uint32_t kMaxSearch = 65536;  // Frames; LuaJIT's stacks have fewer slots.
 
+  // Some records need as many steps as the stack is deep or the chain of resumers long. A trace
+  // made for it could have nothing but those. So each word brings some steps with it, many more
+  // than any program needs; when they are used up, such records are done by halves, and counted.
+  static constexpr uint64_t kWorkPerWord = 1024, kWorkAtFirst = 65536;
+  static constexpr uint32_t kWorkOfLink = 16, kWorkOfMove = 32;  // The first is one comparison.
+  static constexpr uint32_t kLeastSearch = 256;
+  bool afford(uint64_t steps) {
+    used_ += std::min(steps, work_);
+    if (steps > work_) return work_ = 0, false;
+    work_ -= steps;
+    return true;
+  }
+
   const uint64_t* fast(const uint64_t* p, const uint64_t* end);
+  template <bool kAhead, class Ahead>
+  const uint64_t* fast(const uint64_t* p, const uint64_t* end, Ahead ahead);
   const uint64_t* slow(const uint64_t* p, const uint64_t* end);
   void start_block(const EventBlock& block);
   void take_time(const Record& r);
@@ -144,7 +161,8 @@ class StackMachine {
   Coroutine* get(uint32_t id);
   void erase(uint32_t id);
   void set_current(Coroutine* co);
-  uint32_t find_frame(const Coroutine& co, uint32_t id) const;
+  uint32_t find_frame(const Coroutine& co, uint32_t id);
+  void sever(Coroutine& co);
   void push(Coroutine& co, uint64_t start, uint32_t id);
   void end_top(Coroutine& co);
   void drop_to(Coroutine& co, uint32_t depth);
@@ -169,7 +187,7 @@ class StackMachine {
   Diagnostics& diag_;
   Trust& trust_;
   IdMap ids_;
-  std::unordered_map<uint32_t, std::unique_ptr<Coroutine>> coroutines_;
+  std::unordered_map<uint32_t, std::unique_ptr<Coroutine>, RandomHash> coroutines_;
   bool gap_seen_ = false;  // Coroutines that appear may have calls from before the gap.
   bool recording_ = false;
   Coroutine* cur_ = nullptr;
@@ -183,6 +201,7 @@ class StackMachine {
   uint64_t pending_ = 0;  // FRAMEs that must follow.
   uint32_t pending_reason_ = 0;
   uint64_t traced_ = 0, gap_ = 0, first_ = 0, seen_ = 0;
+  uint64_t work_ = kWorkAtFirst, used_ = 0;
   bool began_once_ = false;
   std::set<uint32_t> threads_;
 };

@@ -133,10 +133,12 @@ void StackMachine<Sink>::drop_to(Coroutine& co, uint32_t depth) {
 
 // Depth of the innermost open call of this function, 0 if there is none.
 template <class Sink>
-uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id) const {
-  uint32_t stop = co.top > kMaxSearch ? co.top - kMaxSearch : 0;
+uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id) {
+  const uint32_t most = work_ ? kMaxSearch : kLeastSearch;
+  const uint32_t stop = co.top > most ? co.top - most : 0;
   uint32_t at = co.top;
   while (at > stop && co.frames[at].id != id) at--;
+  afford(co.top - at);
   return at > stop ? at : 0;
 }
 
@@ -225,9 +227,22 @@ template <class Sink>
 template <class F>
 void StackMachine<Sink>::each_in_chain(Coroutine& co, F f) {
   Coroutine* at = &co;
-  for (uint32_t n = 0; at && n <= kMaxChain; n++) {
+  uint32_t n = 0;
+  for (; at && n <= kMaxChain; n++) {
     f(*at);
     at = at->resumed ? find(at->resumer) : nullptr;
+  }
+  if (n > 1 && !afford(kWorkOfLink * n)) sever(co);
+}
+
+// Nobody is known to have resumed this coroutine, nor those that did.
+template <class Sink>
+void StackMachine<Sink>::sever(Coroutine& co) {
+  trust_.unbalanced++;
+  for (Coroutine* at = &co; at && at->resumed;) {
+    at->resumed = false;
+    at->chain = 1;
+    at = find(at->resumer);
   }
 }
 
@@ -261,6 +276,10 @@ void StackMachine<Sink>::hang(Coroutine& co) {
     base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
   if (co.unknown) base = sink_.enter(base, kUnknownFunction);
   if (co.frames[0].node == base) return;
+  if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
+    trust_.unbalanced++;
+    return;
+  }
   if constexpr (Sink::kFrames) sink_.moves(co);
   co.frames[0].node = base;
   for (uint32_t i = 1; i <= co.top; i++)
@@ -289,8 +308,12 @@ template <class Sink>
 void StackMachine<Sink>::set_current(Coroutine* co) {
   cur_ = co;
   // Where one runs, those that resumed it do: a program with n nested coroutines is not n^2 work.
-  for (Coroutine* at = co; at && !at->running; at = at->resumed ? find(at->resumer) : nullptr)
+  uint32_t n = 0;
+  for (Coroutine* at = co; at && !at->running; n++) {
     wake(*at);
+    at = at->resumed ? find(at->resumer) : nullptr;
+  }
+  if (n > 1 && !afford(kWorkOfLink * n)) sever(*co);
   hang(*co);
 }
 

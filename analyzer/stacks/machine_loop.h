@@ -2,6 +2,7 @@
 // StackMachine: blocks, time, and the two loops. Included by machine.h only.
 #pragma once
 
+#include "analyzer/stacks/look_ahead.h"
 #include "analyzer/stacks/machine.h"
 
 namespace luatrace {
@@ -9,6 +10,7 @@ namespace luatrace {
 template <class Sink>
 void StackMachine<Sink>::block(const EventBlock& block) {
   if (block.words.empty()) return;
+  work_ += kWorkPerWord * block.words.size();
   start_block(block);
   const uint64_t* p = block.words.data();
   const uint64_t* end = p + block.words.size();
@@ -28,15 +30,32 @@ void StackMachine<Sink>::block(const EventBlock& block) {
 // Entries, and returns from the call on top. Leaves every other record to slow().
 template <class Sink>
 const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end) {
+  if constexpr (requires { sink_.looks_ahead(); }) {
+    if (sink_.looks_ahead()) {
+      const Frame* base = cur_->frames.data();
+      LookAhead ahead(sink_.look_up(), ids_, base, base + cur_->top, base + cur_->frames.size() - 1,
+                      p, end);
+      return fast<true>(p, end, &ahead);
+    }
+  }
+  return fast<false>(p, end, nullptr);
+}
+
+template <class Sink>
+template <bool kAhead, class Ahead>
+const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end, Ahead ahead) {
   Coroutine& co = *cur_;
   Frame* const base = co.frames.data();
   Frame* const limit = base + co.frames.size() - 1;
   Frame* top = base + co.top;
   const uint64_t suspended = co.suspended;
   const uint64_t* const from = p;
+  const uint64_t* turn = p;  // Where to ask `ahead` again.
   uint64_t now = now_;
   uint32_t node = top->node;
   for (; p != end; ++p) {
+    if constexpr (kAhead)
+      if (p == turn && (turn = ahead->advance(p)) == p) break;
     const uint64_t w = *p;
     const uint64_t delta = ((w >> LT_TIME_SHIFT) - now) & kTimeMask;
     const uint32_t kind = lt_kind(w), id = lt_payload(w);
@@ -46,7 +65,10 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end)
       now += delta;
       sink_.spend(node, delta);
       const uint32_t function = ids_(id);
-      node = sink_.enter(node, function);
+      if constexpr (kAhead)
+        node = sink_.look_up().enter(node, function, ahead->hash(p));
+      else
+        node = sink_.enter(node, function);
       sink_.call(node);
       *++top = {now - suspended, node, id};
       note(Note::kEntry, static_cast<uint32_t>(top - base), function);
@@ -164,7 +186,8 @@ void StackMachine<Sink>::cut(uint64_t& counter) {
     close_unseen(*co, 0);
     report_gone(*co, Gone::kCut);
   }
-  coroutines_.clear();
+  // Not clear(): that takes as long as there ever were coroutines.
+  decltype(coroutines_)().swap(coroutines_);
   pending_ = 0;
   cur_ = get(0);
 }
@@ -187,7 +210,7 @@ void StackMachine<Sink>::finish() {
 template <class Sink>
 void StackMachine<Sink>::gap_until(uint64_t tick) {
   cut(trust_.truncated);
-  coroutines_.clear();
+  decltype(coroutines_)().swap(coroutines_);
   gap_seen_ = true;
   cur_ = get(0);
   if (!recording_) return begin(tick);

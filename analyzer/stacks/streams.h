@@ -46,7 +46,10 @@ class Streams : public TraceSink {
   using Machine = StackMachine<Sink>;
 
   Streams(TraceFacts& facts, Sink& sink, Diagnostics& diagnostics)
-      : facts_(facts), sink_(sink), diag_(diagnostics) {}
+      : Streams(facts, facts.functions, sink, diagnostics) {}
+  // With functions that others add to, too.
+  Streams(TraceFacts& facts, FunctionTable& functions, Sink& sink, Diagnostics& diagnostics)
+      : facts_(facts), functions_(functions), sink_(sink), diag_(diagnostics) {}
 
   void on_header(const Clock& clock, const lt_file_header&) override {
     facts_.clock = clock;
@@ -69,12 +72,15 @@ class Streams : public TraceSink {
 
   // The end of the file: cuts what is open.
   void finish() {
-    for (auto& [number, m] : machines_) {
+    for (auto& entry : machines_) {
+      const uint32_t number = entry.first;  // clang 14 takes no structured binding below.
+      auto& m = entry.second;
       if constexpr (requires { sink_.stream(number); }) sink_.stream(number);
       m->finish();
       facts_.sums.push_back({number, m->traced(), m->gap(), m->first_tick(), m->last_tick(),
                              m->coroutines(), m->threads()});
     }
+    if constexpr (requires { sink_.finish(); }) sink_.finish();
     // Losses after the last word of a stream are only in the end block.
     if (facts_.end) diag_.trust.lost = std::max(diag_.trust.lost, facts_.end->lost);
   }
@@ -82,11 +88,12 @@ class Streams : public TraceSink {
  private:
   Machine& machine(uint32_t stream) {
     auto& slot = machines_[stream];
-    if (!slot) slot = std::make_unique<Machine>(stream, sink_, diag_, facts_.functions);
+    if (!slot) slot = std::make_unique<Machine>(stream, sink_, diag_, functions_);
     return *slot;
   }
 
   TraceFacts& facts_;
+  FunctionTable& functions_;
   Sink& sink_;
   Diagnostics& diag_;
   std::map<uint32_t, std::unique_ptr<Machine>> machines_;

@@ -11,12 +11,6 @@ namespace {
 
 constexpr size_t kShownId = 8;  // Bytes of a build-id in a name; the warning has all.
 
-std::string hex(uint64_t value) {
-  std::ostringstream out;
-  out << "0x" << std::hex << value;
-  return out.str();
-}
-
 // What stands for a function whose file cannot name it.
 std::string place_name(const MapInfo& map, uint64_t offset, bool usable) {
   const std::string path = path_of(map);

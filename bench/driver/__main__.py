@@ -9,11 +9,12 @@ import sys
 import analysis
 import events
 import idle
+import peers
 import slowdown
 from setup import ROOT, Missing, Setup, machine
 
 SECTIONS = {"idle": [idle.section], "events": [events.section],
-            "slowdown": [slowdown.section], "analysis": [analysis.speed, analysis.size]}
+            "slowdown": [slowdown.section], "analysis": [analysis.speed, analysis.threads, peers.section, analysis.size]}
 
 
 def parse(argv):

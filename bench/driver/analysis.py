@@ -1,73 +1,88 @@
 # SPDX-License-Identifier: MIT
 """Section analysis: events per second of luatrace-analyze on synthetic traces
-with call trees of three sizes, beside `uftrace report` on as many events; and
-bytes per event of real traces."""
-import re
-import shutil
-import subprocess
+with call trees of three sizes; what histograms cost, threads bring, and
+compressed traces are; and bytes per event of real traces."""
+from contextlib import contextmanager
 from pathlib import Path
 
 from recording import trace_of
 from runner import measure
-from setup import Missing, tool
+from setup import Missing
 from slowdown import WORKLOADS
 from table import Table
 
 NODES = {1_000: 80, 100_000: 25, 1_000_000: 15}  # call-tree nodes: aim in M events/s
+HISTOGRAMS = ["--report", "--fields", "calls,self,p50,p99"]
 
 
-def best_of(setup, command):
-    """The run with the least CPU time of a few."""
-    return min((measure(command) for _ in range(setup.rounds())), key=lambda c: c.cpu)
+def turns(setup, commands, by="cpu"):
+    """{name: command} -> {name: run that took least}; all by turns, round by round."""
+    best = {}
+    for _ in range(setup.rounds()):
+        for name, command in commands.items():
+            cost = measure(command)
+            if name not in best or getattr(cost, by) < getattr(best[name], by):
+                best[name] = cost
+    return best
 
 
-def row(table, name, events, cost, size, aim):
-    table.add(name, aim, f"{events / cost.cpu / 1e6:.1f}", f"{events / cost.wall / 1e6:.1f}",
-              f"{cost.peak_mb:.0f}", f"{size / events:.2f}", events)
-
-
-def analyze_synthetic(setup, table, nodes, aim):
-    path = Path(setup.args.tmp) / f"luatrace-bench-synth-{nodes}.bin"
-    events = setup.args.events
+@contextmanager
+def synthetic(setup, nodes, *options, events=None):
+    """Path of a synthetic trace, which is gone afterwards."""
+    path = Path(setup.args.tmp) / "luatrace-bench-synth.bin"
     try:
-        measure([setup.product("luatrace-synth"), "--events", events, "--nodes", nodes,
-                 "-o", path])
-        cost = best_of(setup, [setup.product("luatrace-analyze"), path])
-        row(table, f"luatrace-analyze, {nodes:,} nodes", events, cost, path.stat().st_size, aim)
+        measure([setup.product("luatrace-synth"), "--events", events or setup.args.events,
+                 "--nodes", nodes, *options, "-o", path])
+        yield path
     finally:
         path.unlink(missing_ok=True)
 
 
-def analyze_uftrace(setup, table):
-    uftrace = tool("uftrace", "uftrace")
-    calls = setup.compiled("peers/calls.c", "-pg")
-    data = Path(setup.args.tmp) / "luatrace-bench-uftrace"
-    try:
-        subprocess.run([uftrace, "record", "-d", data, "--no-libcall", calls,
-                        str(setup.args.events)], check=True, capture_output=True,
-                       cwd=setup.scratch)
-        cost = best_of(setup, [uftrace, "report", "-d", data])
-        size = sum(f.stat().st_size for f in data.iterdir())
-        shown = sum(int(n) for n in re.findall(r"\s(\d+)  s\d$", cost.output, re.M))
-        row(table, "uftrace report, 1,111 nodes", 2 * shown, cost, size, "-")
-    finally:
-        shutil.rmtree(data, ignore_errors=True)
+def trees(setup, table, nodes, aim):
+    """Rows for one tree: sums, and sums with histograms."""
+    events = setup.args.events
+    analyze = [setup.product("luatrace-analyze"), "--jobs", 1]
+    with synthetic(setup, nodes) as path:
+        best = turns(setup, {"sums": [*analyze, path],
+                             "histograms": [*analyze, *HISTOGRAMS, path]})
+    base = best["sums"]
+    for name, cost in best.items():
+        more = "" if cost is base else f"{100 * (cost.cpu / base.cpu - 1):+.1f} %"
+        table.add(f"{nodes:,} nodes, {name}", aim if cost is base else "",
+                  f"{events / cost.cpu / 1e6:.1f}", more, f"{cost.peak_mb:.0f}", events)
 
 
 def speed(setup):
     table = Table("Analysis: millions of events per second",
-                  "per thread: 80 with 1,000 call-tree nodes, 25 with 100,000, 15 with 1,000,000",
-                  ["reader and input", "aim", "per CPU second", "per second", "peak MiB",
-                   "bytes/event", "events"])
+                  "per thread: 80 with 1,000 call-tree nodes, 25 with 100,000, 15 with 1,000,000; "
+                  "histograms at most +10 %",
+                  ["call tree", "aim", "per CPU second", "cost", "peak MiB", "events"])
     for nodes, aim in NODES.items():
         try:
-            analyze_synthetic(setup, table, nodes, aim)
+            trees(setup, table, nodes, aim)
         except Missing as why:
             table.notes.append(f"NOT MEASURED: {nodes:,} nodes: {why}")
-    try:
-        analyze_uftrace(setup, table)
-    except Missing as why:
-        table.notes.append(f"NOT MEASURED: uftrace report: {why}")
+    return table
+
+
+def threads(setup):
+    """Wall time: with so many threads, streams, and compression."""
+    table = Table("Analysis by several threads, and of compressed traces",
+                  "at least 0.8 × threads; at most 2.5 bytes per event when compressed",
+                  ["input", "jobs", "M events per second", "÷ 1 job", "CPU ÷ 1 job", "bytes/event"])
+    analyze = setup.product("luatrace-analyze")
+    for name, nodes, options in (("2 streams, 1,000 nodes", 1000, ["--streams", 2]),
+                                 ("4 streams, 100,000 nodes", 100_000, ["--streams", 4]),
+                                 ("1 stream, 1,000 nodes", 1000, []),
+                                 ("1 stream, compressed", 1000, ["--compress"]),
+                                 ("2 streams, compressed", 1000, ["--streams", 2, "--compress"])):
+        with synthetic(setup, nodes, *options) as path:
+            best = turns(setup, {jobs: [analyze, "--jobs", jobs, path] for jobs in (1, 2)}, "wall")
+            size = path.stat().st_size / setup.args.events
+        for jobs, cost in best.items():
+            table.add(name, jobs, f"{setup.args.events / cost.wall / 1e6:.1f}",
+                      f"{best[1].wall / cost.wall:.2f}", f"{cost.cpu / best[1].cpu:.2f}",
+                      f"{size:.2f}")
     return table
 
 

@@ -44,11 +44,9 @@ void lj_ltrace_create(lua_State *L, lua_State *co)
   if (!lt->on || lt_mute(G(L))) return;
   co->lt_epoch = lt->epoch;
   lt_coid(lt, co);
+  lt_check_current(lt, L, 0);  /* C code may use a coroutine that never ran. */
   if (lt_probeon(lt)) lj_ltprobe_create(L, co, co->lt_id);
-  if (lt_ringon(lt)) {
-    lt_check_current(lt, L, 0);
-    lj_ltring_ext(lt, LTX_CREATE, 0, 1, co->lt_id, 0);
-  }
+  if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_CREATE, 0, 1, co->lt_id, 0);
 }
 
 /* co is freed (or reset for another use). */

@@ -71,6 +71,42 @@ static const char *callname(lua_State *L, cTValue *frame)
   return lj_debug_funcname(L, frame, &name) ? name : NULL;
 }
 
+/* Name of the variable or field to which the code of pt stores the function that
+** the FNEW at ins makes. NULL if it goes elsewhere. */
+static const char *defname(GCproto *pt, const BCIns *ins)
+{
+  const char *name = NULL;
+  BCReg slot = bc_a(*ins);
+  BCIns next = ins[1];
+  lj_debug_slotname(pt, ins+1, slot, &name);
+  if (name)
+    return *name == '(' ? NULL : name;  /* Of a loop's own variables. */
+  if (bc_op(next) == BC_GSET && bc_a(next) == slot)
+    name = strdata(gco2str(proto_kgc(pt, ~(ptrdiff_t)bc_d(next))));
+  else if (bc_op(next) == BC_TSETS && bc_a(next) == slot)
+    name = strdata(gco2str(proto_kgc(pt, ~(ptrdiff_t)bc_c(next))));
+  else if (bc_op(next) == BC_USETV && bc_d(next) == slot)
+    name = lj_debug_uvname(pt, bc_a(next));
+  return name && *name ? name : NULL;
+}
+
+/* Give their ids to the functions that are defined in pt and have a name there,
+** before any of them is called: a caller may call them otherwise. */
+static void define_inner(LTState *lt, GCproto *pt)
+{
+  const BCIns *ins = proto_bc(pt), *end = ins + pt->sizebc;
+  if (!(pt->flags & PROTO_CHILD)) return;
+  for (ins++; ins+1 < end; ins++) {
+    GCproto *inner;
+    const char *name;
+    if (bc_op(*ins) != BC_FNEW) continue;
+    inner = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(*ins)));
+    if (inner->lt_id || !(name = defname(pt, ins))) continue;
+    inner->lt_id = newfunc(lt, name, NULL);
+    if (inner->lt_id) lt->func[inner->lt_id].defined = 1;
+  }
+}
+
 /* Make a prototype known to this recording. */
 static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
 {
@@ -84,10 +120,11 @@ static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
     pt->lt_id = newfunc(lt, callname(L, frame), NULL);
   pt->lt_rec = lt->rec << 1;
   if (lt_ringon(lt) && pt->lt_id) {
-    const char *name = lt->func[pt->lt_id].name;
-    lj_ltring_func(lt, LT_FUNC_LUA, name ? LT_FUNC_HINT : 0, pt->lt_id, pt, 0,
-		   pt, chunk, name);
+    LTFunc *f = &lt->func[pt->lt_id];
+    lj_ltring_func(lt, LT_FUNC_LUA, f->name && !f->defined ? LT_FUNC_HINT : 0,
+		   pt->lt_id, pt, 0, pt, chunk, f->name);
   }
+  define_inner(lt, pt);
   return pt->lt_id;
 }
 
@@ -109,7 +146,8 @@ static const char *const ffnames[] = {
 #undef FFDEF
 };
 
-/* "string_gsub" -> "string.gsub", "assert" stays. */
+/* "string_gsub" -> "string.gsub", "io_method_read" -> "file:read" (as in LuaJIT's
+** manual), "assert" stays. */
 static const char *ffname(uint32_t ffid, char *buf, size_t size)
 {
   static const char mods[] = " bit buffer coroutine debug ffi io jit math os"
@@ -118,6 +156,15 @@ static const char *ffname(uint32_t ffid, char *buf, size_t size)
   if (ffid >= sizeof(ffnames)/sizeof(ffnames[0])) return NULL;
   s = ffnames[ffid];
   if (strlen(s)+3 > size) return NULL;
+  if (!strncmp(s, "io_method_", 10) || !strncmp(s, "buffer_method_", 14)) {
+    strcpy(buf, *s == 'i' ? "file:" : "buf:");
+    return strcat(buf, strstr(s, "method_")+7);
+  }
+  if (!strncmp(s, "ffi_meta_", 9) || !strncmp(s, "ffi_clib_", 9)) {
+    strcpy(buf, s);
+    buf[3] = buf[8] = '.';
+    return buf;
+  }
   strcpy(buf, s);
   u = strchr(s, '_');
   if (u && u > s) {

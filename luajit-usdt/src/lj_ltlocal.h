@@ -29,6 +29,8 @@
 #define ld_acq(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define st_rel(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
+#define WARMBLOCKS	4u  /* Blocks of a ring that get their pages at a time. */
+
 /* For lj_ltrace_switch: the caller reports the stack. */
 #define PC_NOREPORT	((const BCIns *)(intptr_t)-1)
 

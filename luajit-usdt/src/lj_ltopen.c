@@ -63,15 +63,35 @@ static void list_unlock(void)
   __atomic_clear(&lt_lock, __ATOMIC_RELEASE);
 }
 
+/* The probes of a child: a tracer that is attached to the file sees it, too, and
+** knows nothing of its stack. A recorder that answered LT_HELLO_PROBES attaches to
+** each process: it is asked anew. */
+static void fork_probes(LTState *lt)
+{
+  if (lt->byprobe) {
+    lt->refused = lt->byprobe = 0;
+    lt->stop |= LTSTOP_LOOK;
+  }
+  if ((lt->on & LTON_PROBE)) {
+    lt->epoch++;
+    lt->L = NULL;
+    lt->stop |= LTSTOP_RESYNC;
+  }
+}
+
 /* The child must not write into the parent's ring. */
 static void fork_child(void)
 {
   LTControl *c = &luajit_usdt_control;
   LTState *lt;
+  lj_ltprobe_forked();
   if (!c->socket[0] && !c->children) c->ring = 0;
   for (lt = lt_first(); lt; lt = lt->next) {
     int losing = lt->block == lt->scratch;
-    if (!lt->ring) continue;
+    if (!lt->ring) {
+      fork_probes(lt);
+      continue;
+    }
     munmap(lt->ring, lt->mapsize);
     lt->ring = NULL;
     if (lt->fd >= 0) close(lt->fd);
@@ -153,8 +173,8 @@ static char hear_answer(int s)
   return answer;
 }
 
-/* Send the ring to the recorder and wait for its word. */
-static int say_hello(const char *path, int fd)
+/* Send the ring to the recorder and wait for its word. Returns LT_HELLO_*. */
+static char say_hello(const char *path, int fd)
 {
   struct sockaddr_un sa;  /* sun_path is as large as LTControl.socket. */
   struct lt_hello hello = { LT_HELLO_MAGIC, LT_RING_VERSION, 0 };
@@ -179,7 +199,7 @@ static int say_hello(const char *path, int fd)
   if (n == 0) uninterrupted(n, (int)sendmsg(s, &msg, MSG_NOSIGNAL));
   if (n > 0) answer = hear_answer(s);
   close(s);
-  return answer == 1;
+  return answer;
 }
 
 static void ring_unmap(LTState *lt)
@@ -205,13 +225,16 @@ static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
     close(*fd);
     return NULL;
   }
-  if (mmap(p, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED|MAP_POPULATE,
+  if (mmap(p, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED,
 	   *fd, 0) == MAP_FAILED) {
     munmap(p, size);
     close(*fd);
     return NULL;
   }
   lt->mapsize = size;
+  lt->warm = nblocks < WARMBLOCKS ? nblocks : WARMBLOCKS;
+  lj_ltring_warm(p, (1+lt->warm)*LT_RING_BLOCK_SIZE);
+  lj_ltring_warm(p+LT_RING_BLOCK_SIZE+data, LT_RING_BLOCK_SIZE);
   return (struct lt_ring *)p;
 }
 
@@ -321,7 +344,9 @@ int lj_ltring_open(lua_State *L)
   lt->fd = fd;
   lt->thread = lj_ltring_thread();
   if (c->socket[0]) {
-    if (!say_hello(c->socket, fd)) {
+    char answer = say_hello(c->socket, fd);
+    if (answer != LT_HELLO_RECORD) {
+      lt->byprobe = answer == LT_HELLO_PROBES;
       ring_unmap(lt);
       return 0;
     }

@@ -55,6 +55,7 @@ typedef struct LTFunc {
   char *name;		/* Or NULL. Own copy, lives as long as the state. */
   void *addr;		/* C functions: the address, else NULL. */
   uint32_t rec;		/* C functions: recording it was described in. */
+  uint32_t defined;	/* The name is that of the definition, not of a call. */
 } LTFunc;
 
 typedef struct LTState {
@@ -91,9 +92,11 @@ typedef struct LTState {
   uint32_t serial;	/* Number of the state in the process, from 1. */
   uint32_t born;	/* Value of the control word's ring when it was made. */
   uint32_t token;	/* Value of the control word's ring at the last opening. */
+  uint32_t byprobe;	/* The recorder has attached to the probes instead. */
   /* Ring. */
   struct lt_ring *ring;
   size_t mapsize;
+  uint32_t warm;	/* Blocks that have pages behind them. */
   int fd;		/* memfd, -1 if closed. */
   uint64_t *block;	/* Start of the current block. */
   uint64_t *scratch;	/* Private block: here go events that find no room. */
@@ -184,6 +187,7 @@ extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 LJ_FUNC int lj_ltring_open(lua_State *L);
 LJ_FUNC void lj_ltring_close(global_State *g, int reason);
 LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
+LJ_FUNC void lj_ltring_warm(char *p, size_t size);
 LJ_FUNC void lj_ltring_enter(LTState *lt);
 LJ_FUNC void lj_ltring_scratch(LTState *lt);
 LJ_FUNC void lj_ltring_count(LTState *lt);
@@ -265,6 +269,7 @@ LJ_LTPROBE void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason,
 				 void *g);
 LJ_LTPROBE void lj_ltprobe_open(void *g, void *L);
 LJ_LTPROBE void lj_ltprobe_close(void *g, void *L);
+LJ_LTPROBE void lj_ltprobe_forked(void);
 
 /* IR instructions of the guard at the head of a root trace. */
 #define LT_NGUARD(J)	(J2GG(J)->lt.nguard)

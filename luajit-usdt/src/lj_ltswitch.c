@@ -165,14 +165,29 @@ static void resync(lua_State *L, const BCIns *pc)
 
 /* One more probe has a tracer. It attaches to one after the other, and the first
 ** one has switched us on: the reports went to sites where nobody listened yet.
+** Or a tracer came to where another was before, which the word does not show: it
+** sets LT_STOP_KICK.
 ** With a ring we leave it at that, its reader would take the report for a loss. */
-static void again(lua_State *L, const BCIns *pc)
+static void again(lua_State *L, const BCIns *pc, int reason)
 {
   LTState *lt = L2LT(L);
   if (lt_ringon(lt)) return;
   lt->epoch++;
   lt->L = NULL;
-  if (pc != PC_NOREPORT) lj_ltrace_report(L, LTR_ACTIVATE, before_entry(pc));
+  if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
+}
+
+/* As the control word wants it. A recorder that takes no ring may have attached
+** to the probes while we waited for its answer: nothing must happen before that
+** is seen. Returns the word that was acted upon. */
+static uint32_t follow_word(lua_State *L, uint32_t word, const BCIns *pc)
+{
+  LTState *lt = L2LT(L);
+  switch_mode(L, wanted(lt), pc);
+  if (!lt->refused) return word;
+  word = lj_ltrace_word();
+  if (wanted(lt) != lt->on) switch_mode(L, wanted(lt), pc);
+  return word;
 }
 
 /* Something has changed. Act upon it if this is a place where that is safe:
@@ -184,10 +199,11 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   int olderr = errno;
-  uint32_t word, on, kicked = lt->stop & LTSTOP_KICK;
+  uint32_t word, was, rec, kicked = lt->stop & LTSTOP_KICK, forked;
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
     return 0;
+  forked = !lt_ringon(lt) && (lt->stop & LTSTOP_RESYNC);
   lt->stop &= ~(LTSTOP_KICK|LTSTOP_LOOK);
   if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltrace_word();
@@ -195,13 +211,16 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   if (lt_ringon(lt) && ((lt->stop & LTSTOP_OFF) ||
 			luajit_usdt_control.ring != lt->token))
     switch_mode(L, lt->on & ~(uint32_t)LTON_RING, pc);
-  on = wanted(lt);
-  if (on != lt->on)
-    switch_mode(L, on, pc);
+  was = lt->on;
+  rec = lt->rec;
+  if (wanted(lt) != was)
+    word = follow_word(L, word, pc);
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
-  else if (on && (uint16_t)word > (uint16_t)lt->seen)
-    again(L, pc);
+  if (was && lt->on == was &&
+      (forked || kicked || lt->rec != rec ||
+       (uint16_t)word > (uint16_t)lt->seen))
+    again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE);
   lt->seen = word;
   if (kicked) restore_dispatch(g);
   errno = olderr;

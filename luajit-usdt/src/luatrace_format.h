@@ -268,13 +268,19 @@ struct lt_func {
 #define LT_FUNC_STR_MAX		1023u
 
 /* Hello: what the VM sends over the recorder's SOCK_SEQPACKET socket, with
-** the ring's memfd as SCM_RIGHTS. The recorder answers one byte: 1 go on,
-** 0 do not record. The path of the socket is in LUATRACE_SOCKET. */
+** the ring's memfd as SCM_RIGHTS. The recorder answers one byte. The path of the
+** socket is in LUATRACE_SOCKET. */
 #define LT_HELLO_MAGIC		0x314f4c4c4854554cull	/* "LUTHLLO1" */
 struct lt_hello {
   uint64_t magic;
   uint32_t version;		/* LT_RING_VERSION */
   int32_t pid;			/* In the sender's namespace; see SCM_CREDENTIALS. */
+};
+enum {
+  LT_HELLO_REFUSED = 0,		/* Do not record. */
+  LT_HELLO_RECORD = 1,		/* Go on. */
+  LT_HELLO_PROBES = 2		/* Not by this ring: the recorder has attached to the
+				** probes of this process. Its children say hello anew. */
 };
 
 /* Longest list of globs that a VM takes, in bytes; it ignores a longer one. */
@@ -382,6 +388,10 @@ struct lt_note {
 #define LTN_JIT			0x01u	/* Built with the compiler. */
 #define LTN_GC64		0x02u
 #define LTN_FR2			0x04u	/* Two slots per frame. */
+#define LTN_FORKSAFE		0x08u	/* A forked child survives wide sites that its kernel
+				** made calls of (lj_ltprobe.c). */
+#define LTN_RETELL		0x10u	/* LT_STOP_KICK makes a state that has probes on, and
+				** no ring, report its stack anew. */
 
 /* In LTState.stop, set from outside: poll, then restore the dispatch table. The
 ** topmost byte is the outside's alone. */

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "recorder/backend.h"
+#include "recorder/bpf/privileges.h"
 #include "recorder/bpf/source.h"
 #include "recorder/bpf/wake.h"
 #include "recorder/clock.h"
@@ -47,13 +48,14 @@ Settings settings_of(const Options& o) {
   if (o.bpf_site == "wide") s.width = Width::kWide;
   if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
   if (o.bpf_link == "multi") s.mechanism = Mechanism::kMulti;
+  s.filter = {o.include, o.exclude, o.c_functions};
+  s.max_depth = o.max_depth;
   return s;
 }
 
 std::string means_text(const Means& m) {
   std::string text = m.width == Width::kWide ? "wide sites" : "narrow sites";
-  if (m.kills_children && m.width == Width::kNarrow)
-    text += " (with wide ones this kernel would kill forked children)";
+  if (m.width == Width::kNarrow) text += m.why_narrow;
   return text + (m.mechanism == Mechanism::kMulti ? ", one link" : ", a perf event for each");
 }
 
@@ -65,6 +67,8 @@ class BpfBackend : public Backend {
       : options_(options), host_(host), source_(std::make_shared<Source>(settings_of(options))) {}
 
   std::string begin() override;
+  std::string able() override;
+  Attached look(pid_t pid) override;
   Attached attach(pid_t pid) override;
   bool holds(pid_t pid) override { return live_.contains(pid); }
   void forget(pid_t pid) override;
@@ -101,25 +105,42 @@ class BpfBackend : public Backend {
 std::string BpfBackend::begin() {
   if (!Program::not_built().empty())
     return "--via bpf: this luatrace-record was built without it: " + Program::not_built();
-  for (const auto& [name, given] : {std::pair{"--include", !options_.include.empty()},
-                                    {"--exclude", !options_.exclude.empty()},
-                                    {"--c-functions", !options_.c_functions.empty()},
-                                    {"--max-depth", options_.max_depth != 0},
-                                    {"--block", options_.block}})
-    if (given) return std::string("--via bpf: there is no ") + name + "; --via direct has it";
+  if (options_.block) return "--via bpf: there is no --block; --via direct has it";
   return "";
+}
+
+std::string BpfBackend::able() {
+  if (const std::string why = begin(); !why.empty()) return why;
+  Failure failure;
+  host_.drainer().call([&] { failure = source_->able(); });
+  return failure ? "--via bpf: " + explain(failure).why : "";
+}
+
+Attached BpfBackend::look(pid_t pid) {
+  const std::string set_id = set_id_reason(pid);
+  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  const MappedLua lua = MappedFiles().look(pid);
+  if (!lua.files.empty()) return {};
+  const Refused refused = nothing_to_attach(pid, lua);
+  return {refusal_of(refused.kind), refused.why};
 }
 
 Attached BpfBackend::attach(pid_t pid) {
   Refused refused;
   Means means;
+  const std::string set_id = set_id_reason(pid);
+  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
   Waker waker(pid);
-  waker.settle();
+  const bool again = live_.contains(pid);
+  const bool retold = !again && waker.prepare();
+  if (options_.c_functions == "all") waker.want_all_c();
   host_.drainer().call([&] {
-    refused = source_->add(pid);
+    refused = source_->add(pid, retold);
     means = source_->means();
   });
+  if (retold) waker.ask();
   if (refused) return {refusal_of(refused.kind), refused.why};
+  if (again) return live_.at(pid).waker = std::move(waker), Attached{};
   std::string why;
   const auto output = host_.output_of(pid, why);
   const uint32_t number = output != nullptr ? host_.process_number(pid, why) : 0;
@@ -130,14 +151,17 @@ Attached BpfBackend::attach(pid_t pid) {
   host_.drainer().call([&] { source_->begin(pid, output, number); });
   live_.insert_or_assign(pid, Live{std::move(waker), monotonic_ns()});
   host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + means_text(means));
-  if (means.kills_children && means.width == Width::kWide && !std::exchange(warned_, true))
-    say("--bpf-site wide: with this kernel, a child that the process forks dies of SIGSEGV when it "
-        "runs Lua");
+  if (means.risky && !std::exchange(warned_, true))
+    say("--bpf-site wide: with this kernel, and this version of its LuaJIT, a child that the "
+        "process forks dies of SIGSEGV when it runs Lua");
   return {};
 }
 
 void BpfBackend::forget(pid_t pid) {
-  if (live_.erase(pid) == 0) return;
+  const auto it = live_.find(pid);
+  if (it == live_.end()) return;
+  it->second.waker.restore_c();
+  live_.erase(it);
   host_.drainer().post([source = source_, pid] { source->remove(pid); });
 }
 
@@ -192,6 +216,7 @@ int BpfBackend::tend(uint64_t now) {
 }
 
 void BpfBackend::stop() {
+  for (auto& [pid, live] : live_) live.waker.restore_c();
   host_.drainer().post([this] {
     source_->finish();
     const std::lock_guard lock(mutex_);
@@ -205,6 +230,9 @@ std::vector<std::string> BpfBackend::remarks() {
   std::vector<std::string> all;
   const std::lock_guard lock(mutex_);
   host_.detail(grouped(totals_.hits) + " hits came, " + grouped(totals_.lost) + " were lost");
+  if (totals_.early > 0)
+    host_.detail(grouped(totals_.early) +
+                 " hits were left out: they came before the first report of a stack");
   if (totals_.late_names > 0)
     host_.detail(grouped(totals_.late_names) +
                  " names were read late: BPF did not find them in memory");

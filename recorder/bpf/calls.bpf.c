@@ -38,6 +38,11 @@ __u32 pending[LTB_SLOTS]; /* states of the process with an untold loss */
 __u32 epochs[LTB_SLOTS];  /* see struct ltb_known_key */
 __u64 nowhere;            /* hits lost that could not even be counted by state */
 
+/* In front of `known`, whose lookup costs as much as all the rest of a hit.
+** Written by several at once without a lock: a is the state, masked with a hash
+** of b, so a pair that two have written halves of fits no function. */
+struct ltb_cached cache[LTB_CACHE];
+
 struct ring {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 4096);
@@ -188,15 +193,23 @@ struct called {
   __u32 id;
 };
 
-#define slot_of(ctx) ((__u32)bpf_get_attach_cookie(ctx) & (LTB_SLOTS - 1))
-
 static __always_inline bool describe(void *ring, const struct called *f, __u64 state,
                                      __u32 slot) {
   struct ltb_known_key key = {.state = state, .id = f->id};
   struct ltb_func *r;
+  struct ltb_cached *c;
+  __u64 a, b;
   __u8 one = 1;
   if (slot < LTB_SLOTS) key.epoch = epochs[slot] << 9 | slot;
-  if (bpf_map_lookup_elem(&known, &key)) return true;
+  b = (__u64)key.epoch << 32 | f->id;
+  a = state ^ b * 0x9e3779b97f4a7c15ull;
+  c = &cache[(f->id ^ (__u32)(state >> 12) ^ slot << 6) & (LTB_CACHE - 1)];
+  if (c->a == a && c->b == b) return true;
+  if (bpf_map_lookup_elem(&known, &key)) {
+    c->a = a;
+    c->b = b;
+    return true;
+  }
   r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
   if (!r) return false;
   fill(&r->hit, slot, LTB_FUNC, state);
@@ -214,9 +227,8 @@ static __always_inline bool describe(void *ring, const struct called *f, __u64 s
   return true;
 }
 
-static __always_inline int call_hit(void *ctx, __u32 probe, const struct called *f,
-                                    __u32 frame, __s32 callline) {
-  __u32 slot = slot_of(ctx);
+static __always_inline int call_hit(__u32 slot, __u32 probe, const struct called *f, __u32 frame,
+                                    __s32 callline) {
   __u64 state = state_of(f->L);
   void *ring = ready(state, slot);
   struct ltb_hit *h;
@@ -233,29 +245,28 @@ static __always_inline int call_hit(void *ctx, __u32 probe, const struct called 
   return 0;
 }
 
-static __always_inline int lua_hit(void *ctx, __u32 probe) {
+static __always_inline int lua_hit(void *ctx, __u32 probe, __u32 slot) {
   struct called f = {.chunk = arg(ctx, probe, 0),
                      .name = arg(ctx, probe, 1),
                      .line = (__s32)arg(ctx, probe, 2),
                      .L = arg(ctx, probe, 3),
                      .id = (__u32)arg(ctx, probe, 4)};
-  return call_hit(ctx, probe, &f, (__u32)arg(ctx, probe, 5), (__s32)arg(ctx, probe, 6));
+  return call_hit(slot, probe, &f, (__u32)arg(ctx, probe, 5), (__s32)arg(ctx, probe, 6));
 }
 
-static __always_inline int c_hit(void *ctx, __u32 probe) {
+static __always_inline int c_hit(void *ctx, __u32 probe, __u32 slot) {
   struct called f = {.name = arg(ctx, probe, 0),
                      .addr = arg(ctx, probe, 1),
                      .line = (__s32)arg(ctx, probe, 2),
                      .L = arg(ctx, probe, 3),
                      .id = (__u32)arg(ctx, probe, 4)};
-  return call_hit(ctx, probe, &f, (__u32)arg(ctx, probe, 5), (__s32)arg(ctx, probe, 6));
+  return call_hit(slot, probe, &f, (__u32)arg(ctx, probe, 5), (__s32)arg(ctx, probe, 6));
 }
 
 /* -- Everything else ----------------------------------------------------------------- */
 
-static __always_inline int plain_hit(void *ctx, __u32 kind, __u64 state, __u64 L, __u32 id,
+static __always_inline int plain_hit(__u32 slot, __u32 kind, __u64 state, __u64 L, __u32 id,
                                      __s32 extra, __u32 frame) {
-  __u32 slot = slot_of(ctx);
   void *ring = ready(state, slot);
   struct ltb_hit *h = ring ? bpf_ringbuf_reserve(ring, sizeof(*h), 0) : 0;
   if (!h) return lose(state, slot);
@@ -268,32 +279,30 @@ static __always_inline int plain_hit(void *ctx, __u32 kind, __u64 state, __u64 L
   return 0;
 }
 
-static __always_inline int unwind_hit(void *ctx) {
+static __always_inline int unwind_hit(void *ctx, __u32 slot) {
   __u64 L = arg(ctx, LTB_UNWIND, 0);
-  return plain_hit(ctx, LTB_UNWIND, state_of(L), L, 0, 0, (__u32)arg(ctx, LTB_UNWIND, 1));
+  return plain_hit(slot, LTB_UNWIND, state_of(L), L, 0, 0, (__u32)arg(ctx, LTB_UNWIND, 1));
 }
 
 /* coroutine__stack(L, coroutine id, number of calls, reason, state). */
-static __always_inline int stack_hit(void *ctx) {
-  return plain_hit(ctx, LTB_STACK, arg(ctx, LTB_STACK, 4), arg(ctx, LTB_STACK, 0),
+static __always_inline int stack_hit(void *ctx, __u32 slot) {
+  return plain_hit(slot, LTB_STACK, arg(ctx, LTB_STACK, 4), arg(ctx, LTB_STACK, 0),
                    (__u32)arg(ctx, LTB_STACK, 1), (__s32)arg(ctx, LTB_STACK, 3),
                    (__u32)arg(ctx, LTB_STACK, 2));
 }
 
 /* A state that is opened may lie where one was before: its ids mean something
 ** else, so everything is described anew. */
-static __always_inline int open_hit(void *ctx) {
-  __u32 slot = slot_of(ctx);
+static __always_inline int open_hit(void *ctx, __u32 slot) {
   __sync_fetch_and_add(&epochs[slot], 1);
-  return plain_hit(ctx, LTB_OPEN, arg(ctx, LTB_OPEN, 0), arg(ctx, LTB_OPEN, 1), 0, 0, 0);
+  return plain_hit(slot, LTB_OPEN, arg(ctx, LTB_OPEN, 0), arg(ctx, LTB_OPEN, 1), 0, 0, 0);
 }
 
-static __always_inline int close_hit(void *ctx) {
-  return plain_hit(ctx, LTB_CLOSE, arg(ctx, LTB_CLOSE, 0), arg(ctx, LTB_CLOSE, 1), 0, 0, 0);
+static __always_inline int close_hit(void *ctx, __u32 slot) {
+  return plain_hit(slot, LTB_CLOSE, arg(ctx, LTB_CLOSE, 0), arg(ctx, LTB_CLOSE, 1), 0, 0, 0);
 }
 
-static __always_inline int co_hit(void *ctx, __u32 probe) {
-  __u32 slot = slot_of(ctx);
+static __always_inline int co_hit(void *ctx, __u32 probe, __u32 slot) {
   __u64 co = arg(ctx, probe, 1);
   __u64 state = state_of(co);
   void *ring = ready(state, slot);
@@ -309,45 +318,50 @@ static __always_inline int co_hit(void *ctx, __u32 probe) {
 }
 
 /* The recorder hits a site of its own: do events arrive at all? */
-static __always_inline int test_hit(void *ctx) {
-  return plain_hit(ctx, LTB_TEST, 0, 0, 0, 0, 0);
+static __always_inline int test_hit(void *ctx, __u32 slot) {
+  (void)ctx;
+  return plain_hit(slot, LTB_TEST, 0, 0, 0, 0, 0);
 }
 
 /* -- Programs --------------------------------------------------------------------------- */
 
+#define slot_of(ctx) ((__u32)bpf_get_attach_cookie(ctx) & (LTB_SLOTS - 1))
+
 /* clang-format off */
-SEC("uprobe") int function_entry(void *ctx) { return lua_hit(ctx, LTB_ENTRY); }
-SEC("uprobe") int function_return(void *ctx) { return lua_hit(ctx, LTB_RETURN); }
-SEC("uprobe") int function_tailcall(void *ctx) { return lua_hit(ctx, LTB_TAIL); }
-SEC("uprobe") int cfunction_entry(void *ctx) { return c_hit(ctx, LTB_CENTRY); }
-SEC("uprobe") int cfunction_return(void *ctx) { return c_hit(ctx, LTB_CRETURN); }
-SEC("uprobe") int function_unwind(void *ctx) { return unwind_hit(ctx); }
-SEC("uprobe") int coroutine_create(void *ctx) { return co_hit(ctx, LTB_CREATE); }
-SEC("uprobe") int coroutine_resume(void *ctx) { return co_hit(ctx, LTB_RESUME); }
-SEC("uprobe") int coroutine_yield(void *ctx) { return co_hit(ctx, LTB_YIELD); }
-SEC("uprobe") int coroutine_end(void *ctx) { return co_hit(ctx, LTB_END); }
-SEC("uprobe") int state_open(void *ctx) { return open_hit(ctx); }
-SEC("uprobe") int state_close(void *ctx) { return close_hit(ctx); }
-SEC("uprobe") int coroutine_stack(void *ctx) { return stack_hit(ctx); }
-SEC("uprobe") int self_test(void *ctx) { return test_hit(ctx); }
+SEC("uprobe") int function_entry(void *ctx) { return lua_hit(ctx, LTB_ENTRY, slot_of(ctx)); }
+SEC("uprobe") int function_return(void *ctx) { return lua_hit(ctx, LTB_RETURN, slot_of(ctx)); }
+SEC("uprobe") int function_tailcall(void *ctx) { return lua_hit(ctx, LTB_TAIL, slot_of(ctx)); }
+SEC("uprobe") int cfunction_entry(void *ctx) { return c_hit(ctx, LTB_CENTRY, slot_of(ctx)); }
+SEC("uprobe") int cfunction_return(void *ctx) { return c_hit(ctx, LTB_CRETURN, slot_of(ctx)); }
+SEC("uprobe") int function_unwind(void *ctx) { return unwind_hit(ctx, slot_of(ctx)); }
+SEC("uprobe") int coroutine_create(void *ctx) { return co_hit(ctx, LTB_CREATE, slot_of(ctx)); }
+SEC("uprobe") int coroutine_resume(void *ctx) { return co_hit(ctx, LTB_RESUME, slot_of(ctx)); }
+SEC("uprobe") int coroutine_yield(void *ctx) { return co_hit(ctx, LTB_YIELD, slot_of(ctx)); }
+SEC("uprobe") int coroutine_end(void *ctx) { return co_hit(ctx, LTB_END, slot_of(ctx)); }
+SEC("uprobe") int state_open(void *ctx) { return open_hit(ctx, slot_of(ctx)); }
+SEC("uprobe") int state_close(void *ctx) { return close_hit(ctx, slot_of(ctx)); }
+SEC("uprobe") int coroutine_stack(void *ctx) { return stack_hit(ctx, slot_of(ctx)); }
+SEC("uprobe") int self_test(void *ctx) { return test_hit(ctx, slot_of(ctx)); }
 /* clang-format on */
 
 SEC("uprobe") int any_probe(void *ctx) {
-  switch (ltb_cookie_kind(bpf_get_attach_cookie(ctx))) {
-    case LTB_ENTRY: return lua_hit(ctx, LTB_ENTRY);
-    case LTB_RETURN: return lua_hit(ctx, LTB_RETURN);
-    case LTB_TAIL: return lua_hit(ctx, LTB_TAIL);
-    case LTB_CENTRY: return c_hit(ctx, LTB_CENTRY);
-    case LTB_CRETURN: return c_hit(ctx, LTB_CRETURN);
-    case LTB_UNWIND: return unwind_hit(ctx);
-    case LTB_CREATE: return co_hit(ctx, LTB_CREATE);
-    case LTB_RESUME: return co_hit(ctx, LTB_RESUME);
-    case LTB_YIELD: return co_hit(ctx, LTB_YIELD);
-    case LTB_END: return co_hit(ctx, LTB_END);
-    case LTB_OPEN: return open_hit(ctx);
-    case LTB_CLOSE: return close_hit(ctx);
-    case LTB_STACK: return stack_hit(ctx);
-    case LTB_TEST: return test_hit(ctx);
+  __u64 cookie = bpf_get_attach_cookie(ctx);
+  __u32 slot = (__u32)cookie & (LTB_SLOTS - 1);
+  switch (ltb_cookie_kind(cookie)) {
+    case LTB_ENTRY: return lua_hit(ctx, LTB_ENTRY, slot);
+    case LTB_RETURN: return lua_hit(ctx, LTB_RETURN, slot);
+    case LTB_TAIL: return lua_hit(ctx, LTB_TAIL, slot);
+    case LTB_CENTRY: return c_hit(ctx, LTB_CENTRY, slot);
+    case LTB_CRETURN: return c_hit(ctx, LTB_CRETURN, slot);
+    case LTB_UNWIND: return unwind_hit(ctx, slot);
+    case LTB_CREATE: return co_hit(ctx, LTB_CREATE, slot);
+    case LTB_RESUME: return co_hit(ctx, LTB_RESUME, slot);
+    case LTB_YIELD: return co_hit(ctx, LTB_YIELD, slot);
+    case LTB_END: return co_hit(ctx, LTB_END, slot);
+    case LTB_OPEN: return open_hit(ctx, slot);
+    case LTB_CLOSE: return close_hit(ctx, slot);
+    case LTB_STACK: return stack_hit(ctx, slot);
+    case LTB_TEST: return test_hit(ctx, slot);
   }
   return 0;
 }

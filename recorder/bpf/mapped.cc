@@ -6,12 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <set>
 
 #include "recorder/maps.h"
 #include "recorder/process.h"
+#include "recorder/remote.h"
 
 namespace luatrace::bpf {
 namespace {
@@ -33,6 +35,23 @@ LuaFile::~LuaFile() {
   close(fd_);
 }
 
+bool has_wide_nops(const LuaFile& file, pid_t pid) {
+  constexpr std::array<uint8_t, 5> kWide = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+  const RemoteMemory memory(pid);
+  size_t seen = 0;
+  for (const Mapping& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
+    if (!m.executable || m.inode != file.inode()) continue;
+    for (const ProbeSite& s : file.probed().sites) {
+      if (!s.wide || s.offset < m.offset || s.offset - m.offset >= m.end - m.start) continue;
+      std::array<uint8_t, 5> code{};
+      if (memory.read(m.start + (s.offset - m.offset) + 1, code) != 0 || code != kWide)
+        return false;
+      seen++;
+    }
+  }
+  return seen > 0;
+}
+
 const MappedFiles::Known& MappedFiles::read(int fd, const std::string& name, uint64_t device,
                                             uint64_t inode) {
   const auto [it, fresh] = known_.try_emplace({device, inode});
@@ -42,7 +61,7 @@ const MappedFiles::Known& MappedFiles::read(int fd, const std::string& name, uin
   std::string why;
   const Probed result = read_probed_file(fd, probed, why);
   if (result == Probed::kYes) {
-    known.file = std::make_shared<LuaFile>(fd, name, probed);
+    known.file = std::make_shared<LuaFile>(fd, name, probed, inode);
     return known;
   }
   if (result == Probed::kBad) known.problem = name + ": " + why;

@@ -21,8 +21,8 @@ namespace luatrace::bpf {
 // container ends or the file is deleted.
 class LuaFile {
  public:
-  LuaFile(int fd, std::string name, ProbedFile probed)
-      : fd_(fd), name_(std::move(name)), probed_(probed) {}
+  LuaFile(int fd, std::string name, ProbedFile probed, uint64_t inode)
+      : fd_(fd), name_(std::move(name)), probed_(probed), inode_(inode) {}
   ~LuaFile();
   LuaFile(const LuaFile&) = delete;
   LuaFile& operator=(const LuaFile&) = delete;
@@ -30,12 +30,17 @@ class LuaFile {
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
   const std::string& name() const { return name_; }  // as its process calls it
   const ProbedFile& probed() const { return probed_; }
+  uint64_t inode() const { return inode_; }
 
  private:
   int fd_;
   std::string name_;
   ProbedFile probed_;
+  uint64_t inode_;
 };
+
+// Do all sites of the file have their wide nop in the memory of that process, or something else?
+bool has_wide_nops(const LuaFile& file, pid_t pid);
 
 struct MappedLua {
   std::vector<std::shared_ptr<LuaFile>> files;

@@ -78,6 +78,7 @@ std::vector<std::string> missing_for_bpf() {
 
 Refused explain(const Failure& failure) {
   std::string text = failure.text;
+  if (!failure) return {};
   if (failure.error == ESRCH) return {Refused::kGone, "does not exist any more"};
   if (!Program::not_built().empty()) return {Refused::kOther, text};
   for (const std::string& line : missing_for_bpf()) text += "; " + line;

@@ -172,6 +172,7 @@ bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& fi
   file.semaphore = *offset;
   file.glref_offset = static_cast<uint32_t>(notes.about->L_glref);
   file.glref_size = (notes.about->flags & LTN_GC64) != 0 ? 8 : 4;
+  file.fork_safe = (notes.about->flags & LTN_FORKSAFE) != 0;
   return true;
 }
 

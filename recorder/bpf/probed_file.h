@@ -24,6 +24,7 @@ struct ProbedFile {
   std::array<ProbeSite, LTB_NPROBES> sites;
   uint64_t semaphore = 0;                     // offset in the file of luajit_usdt_control
   uint32_t glref_offset = 0, glref_size = 0;  // of the pointer to the state in a lua_State
+  bool fork_safe = false;                     // see LTN_FORKSAFE
 
   // May both be served by one loaded copy of the BPF program?
   bool same_layout(const ProbedFile& other) const;

@@ -140,11 +140,13 @@ Failure Program::make_rings(uint64_t bytes, uint32_t rings) {
 
 // The semaphore goes with one site, state__close, which comes last. Its narrow place has the
 // semaphore for every tool; elsewhere other tools have theirs at the narrow places (share).
-std::vector<Program::Site> Program::sites_of(const ProbedFile& file, Width width, bool share) {
+std::vector<Program::Site> Program::sites_of(const ProbedFile& file, Width width,
+                                             bool share) const {
   std::vector<Site> sites;
   for (size_t i = 0; i < LTB_NPROBES; i++) {
     const ProbeSite& s = file.sites[i];
     if (s.offset == 0 || i == LTB_CLOSE) continue;
+    if (!with_c_ && i == LTB_CRETURN) continue;
     const bool wide = width == Width::kWide && s.wide;
     sites.push_back({i, s.offset + (wide ? 1 : 0), share && !wide ? file.semaphore : 0});
   }

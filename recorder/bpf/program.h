@@ -48,6 +48,9 @@ class Program {
   // power of two pages).
   Failure load(const ProbedFile& layout, Mechanism mechanism, uint64_t ring_bytes, uint32_t rings);
 
+  // For who wants no C functions: attach() leaves out the probe of their return. That of their
+  // entry is needed: it tells, in a report of a stack, which calls of it they are.
+  void leave_out_c() { with_c_ = false; }
   // Attaches the probes of the file in that process. *shared is set if another tool's sites there
   // made the clean order of the semaphore impossible.
   Failure attach(const LuaFile& file, pid_t pid, uint32_t slot, Width width, bool* shared);
@@ -82,7 +85,7 @@ class Program {
     size_t kind;  // LTB_*
     uint64_t offset, semaphore;
   };
-  static std::vector<Site> sites_of(const ProbedFile& file, Width width, bool share);
+  std::vector<Site> sites_of(const ProbedFile& file, Width width, bool share) const;
   Failure attach_sites(const std::string& path, const std::string& name,
                        std::span<const Site> sites, pid_t pid, uint32_t slot);
   Failure attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid,
@@ -98,6 +101,7 @@ class Program {
   std::vector<Link> links_;
   ProbedFile layout_;
   Mechanism mechanism_ = Mechanism::kEach;
+  bool with_c_ = true;
   const Take* take_ = nullptr;
   uint64_t budget_ = 0, taken_ = 0;
 };

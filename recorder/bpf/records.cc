@@ -36,7 +36,7 @@ Hit common(const ltb_hit& h, uint32_t image, uint32_t kind) {
 void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
   Attached* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
-  if (a == nullptr || hit.time > stop_ns_) return;
+  if (a == nullptr || (hit.time > stop_ns_ && ltb_kind(hit.where) != LTB_LOSS)) return;
   if (!std::exchange(a->began, true))
     firsts_.emplace_back(a->pid, std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
   if (!a->waits) return use(*a, hit);
@@ -59,9 +59,19 @@ void Source::give_held(Attached& a) {
   }
 }
 
+// A state that was on before we came tells of calls whose beginning we have not seen, until it
+// reports its stack.
+bool Source::too_early(Attached& a, const ltb_hit& hit, uint32_t kind) {
+  if (!a.retold || kind >= LTB_NPROBES || a.told.contains(hit.state)) return false;
+  if (kind != LTB_STACK && kind != LTB_OPEN) return true;
+  a.told.insert(hit.state);
+  return false;
+}
+
 void Source::use(Attached& a, const ltb_hit& hit) {
   const uint32_t kind = ltb_kind(hit.where);
   totals_.hits += kind < LTB_NPROBES ? 1 : 0;
+  if (too_early(a, hit, kind)) return void(totals_.early++);
   if (a.sink->ended || (++a.sink->unchecked > kCheckPause && !has_room(*a.sink))) return;
   if (kind <= LTB_CRETURN)
     take_call(a, hit, kind);
@@ -89,18 +99,23 @@ uint64_t Source::key(Attached& a, uint64_t state, uint32_t id) {
   return uint64_t{a.last_number} << 32 | id;
 }
 
+void Source::give(Attached& a, const Hit& hit) {
+  if (!settings_.filter.any()) return a.sink->hits->hit(hit);
+  a.filter.pass(hit, [&](const Hit& kept) { a.sink->hits->hit(kept); });
+}
+
 void Source::take_call(Attached& a, const ltb_hit& h, uint32_t kind) {
   Hit hit = common(h, a.image, kind);
   hit.what = key(a, h.state, h.id);
   hit.frame = ltb_frame(h.where);
-  a.sink->hits->hit(hit);
+  give(a, hit);
 }
 
 void Source::take_coroutine(Attached& a, const ltb_co& r, uint32_t kind) {
   Hit hit = common(r.hit, a.image, kind);
   hit.what = r.co;
   hit.value = kind == LTB_END ? r.hit.extra : static_cast<int32_t>(r.hit.id);
-  a.sink->hits->hit(hit);
+  give(a, hit);
 }
 
 void Source::take_other(Attached& a, const ltb_hit& h, uint32_t kind) {
@@ -114,7 +129,7 @@ void Source::take_other(Attached& a, const ltb_hit& h, uint32_t kind) {
     a.states.erase(h.state);
     a.last_number = 0;
   }
-  a.sink->hits->hit(hit);
+  give(a, hit);
 }
 
 // What the BPF program could not read is read now; it is there as long as its function is.
@@ -141,12 +156,16 @@ void Source::take_function(Attached& a, const ltb_func& f) {
     function.addr = f.addr;
   }
   function.name = text(a, f.name_text, f.name_len, f.name);
-  a.sink->hits->describe(a.image, key(a, f.hit.state, f.hit.id), std::move(function));
+  const uint64_t number = key(a, f.hit.state, f.hit.id);
+  if (settings_.filter.any()) a.filter.describe(number, function);
+  a.sink->hits->describe(a.image, number, std::move(function));
 }
 
 void Source::take_loss(Attached& a, const ltb_loss& loss) {
   if (a.sink == nullptr || a.sink->ended) return;
-  const uint64_t until = loss.hit.time != 0 ? loss.hit.time : std::min(monotonic_ns(), stop_ns_);
+  if (loss.since > stop_ns_) return;  // while we detached: the recording was over
+  const uint64_t told = loss.hit.time != 0 ? loss.hit.time : monotonic_ns();
+  const uint64_t until = std::min(told, stop_ns_);
   const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
   totals_.lost += loss.count;
   a.sink->gaps++;
@@ -154,8 +173,9 @@ void Source::take_loss(Attached& a, const ltb_loss& loss) {
   a.sink->hits->lost({a.image, 0, loss.hit.state, loss.count, since, until});
 }
 
-void Source::give_exit(const Attached& a, uint64_t time) {
+void Source::give_exit(Attached& a, uint64_t time) {
   if (a.sink == nullptr || a.sink->ended) return;
+  a.filter.flush([&](const Hit& kept) { a.sink->hits->hit(kept); });
   Hit hit;
   hit.time = time;
   hit.pid = a.image;
@@ -174,6 +194,8 @@ void Source::take_exec(Attached& a, const ltb_hit& h) {
   a.waits = true;
   a.states.clear();
   a.last_number = 0;
+  a.filter = Filter(settings_.filter);
+  a.retold = false;
   a.strings.restart();
   attach_files(a, mapped_.look(a.pid));
   execs_.push_back(a.pid);

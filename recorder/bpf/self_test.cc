@@ -97,10 +97,8 @@ SelfTest run_self_test(Program& program) {
     return result;
   }
   if (count_hits(program, 1, &wide, &call) || wide != kHits || !call) return result;
-  if (child_survives())
-    result.width = Width::kWide;
-  else
-    result.kills_children = true;
+  result.wide = true;
+  result.kills_children = !child_survives();
   return result;
 }
 

@@ -13,9 +13,9 @@
 namespace luatrace::bpf {
 
 struct SelfTest {
-  Failure failure;               // or nothing
-  Width width = Width::kNarrow;  // the cheaper site that is safe here
-  bool kills_children = false;   // the wide site would be cheaper, but see above
+  Failure failure;              // or nothing
+  bool wide = false;            // events of the wide site arrive, and it is cheaper
+  bool kills_children = false;  // but see above
 };
 
 // On a loaded program to which nothing is attached yet.

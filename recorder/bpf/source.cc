@@ -20,11 +20,13 @@ constexpr uint64_t kMostAtOnce = 1u << 18;    // records per ring and look
 constexpr uint32_t kSlots = LTB_SLOTS - 2;    // the others are the self test's
 constexpr uint64_t kLookPause = 100'000'000;  // ns between looks after the outputs
 
-HitOptions hit_options(std::function<uint32_t(uint32_t, uint64_t)> on_process) {
+HitOptions hit_options(const Settings& settings,
+                       std::function<uint32_t(uint32_t, uint64_t)> on_process) {
   HitOptions o;
+  o.max_depth = settings.max_depth;
+  o.filtered = settings.filter.any();
   o.in_order = true;
   o.on_process = std::move(on_process);
-  o.stream_flags = LTF_GC64;
   return o;
 }
 
@@ -42,7 +44,8 @@ Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
   auto sink = std::make_unique<Sink>();
   sink->output = output;
   sink->hits = std::make_unique<HitWriter>(
-      output->writer(), hit_options([this](uint32_t image, uint64_t) { return numbers_[image]; }));
+      output->writer(),
+      hit_options(settings_, [this](uint32_t image, uint64_t) { return numbers_[image]; }));
   return *sinks_.emplace_back(std::move(sink));
 }
 
@@ -72,6 +75,7 @@ void Source::end_sink(Sink& sink) {
   OutputTotals& t = sink.output->totals();
   t.streams += c.streams;
   t.lost += c.lost + c.late + c.odd + c.dropped;
+  t.lost_otherwise += c.late + c.odd + c.dropped;
   t.gaps += sink.gaps + c.late + c.odd + c.dropped;
   t.lost_ticks += sink.lost_ns;
 }
@@ -79,27 +83,41 @@ void Source::end_sink(Sink& sink) {
 // -- Attaching --
 
 // The first loaded program shows what works here; the others do as it does.
-Failure Source::load(const ProbedFile& layout, Program** program) {
-  for (const auto& p : programs_)
-    if (p->same_layout(layout)) return *program = p.get(), Failure{};
+Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& program) {
   std::vector<Mechanism> ways = {Mechanism::kMulti, Mechanism::kEach};
   if (settings_.mechanism) ways = {*settings_.mechanism};
   Failure failure;
   for (const Mechanism m : ways) {
     auto p = std::make_unique<Program>();
+    if (settings_.filter.c_functions == "none") p->leave_out_c();
     failure = p->load(layout, m, settings_.ring_bytes, settings_.rings);
     if (failure) continue;
     const SelfTest test = run_self_test(*p);
     failure = test.failure;
     if (failure) continue;
     means_.mechanism = m;
-    means_.width = settings_.width.value_or(test.width);
+    means_.wide = test.wide;
     means_.kills_children = test.kills_children;
     settings_.mechanism = m;
-    *program = programs_.emplace_back(std::move(p)).get();
+    program = std::move(p);
     return {};
   }
   return failure;
+}
+
+Failure Source::load(const ProbedFile& layout, Program** program) {
+  for (const auto& p : programs_)
+    if (p->same_layout(layout)) return *program = p.get(), Failure{};
+  std::unique_ptr<Program> made;
+  if (Failure f = load_one(layout, made)) return f;
+  *program = programs_.emplace_back(std::move(made)).get();
+  return {};
+}
+
+Failure Source::able() {
+  if (!programs_.empty()) return {};
+  std::unique_ptr<Program> made;
+  return load_one({}, made);
 }
 
 std::optional<uint32_t> Source::free_slot() const {
@@ -108,27 +126,48 @@ std::optional<uint32_t> Source::free_slot() const {
   return std::nullopt;
 }
 
+// The wide site where it is cheaper, a forked child survives it (because the kernel or this LuaJIT
+// sees to it), and the process has the nop there: one that was forked under a wide recording has a
+// call, which the kernel would take for the nop when it puts back what was there.
+Width Source::width_for(const LuaFile& file, pid_t pid) {
+  const bool safe = !means_.kills_children || file.probed().fork_safe;
+  const Width wanted =
+      settings_.width.value_or(means_.wide && safe ? Width::kWide : Width::kNarrow);
+  means_.width = wanted == Width::kWide && has_wide_nops(file, pid) ? wanted : Width::kNarrow;
+  means_.why_narrow = "";
+  if (means_.wide && !safe) means_.why_narrow = " (with wide ones forked children might die)";
+  if (wanted == Width::kWide && means_.width != wanted)
+    means_.why_narrow = " (its wide ones are in use, or cannot be looked at)";
+  means_.risky = means_.width == Width::kWide && means_.kills_children && !safe;
+  return means_.width;
+}
+
 Failure Source::attach_files(Attached& a, const MappedLua& lua) {
   for (const auto& file : lua.files) {
     if (std::find(a.files.begin(), a.files.end(), file) != a.files.end()) continue;
     Program* program = nullptr;
     Failure f = load(file->probed(), &program);
     if (a.files.empty()) a.added_ns = monotonic_ns();
-    if (!f) f = program->attach(*file, a.pid, a.slot, means_.width, &means_.shared);
+    if (!f) f = program->attach(*file, a.pid, a.slot, width_for(*file, a.pid), &means_.shared);
     if (f) return f;
     a.files.push_back(file);
   }
   return {};
 }
 
-Refused Source::add(pid_t pid) {
-  if (has(pid)) return {};
+Refused Source::add(pid_t pid, bool retold) {
   const MappedLua lua = mapped_.look(pid);
+  if (has(pid)) return explain(attach_files(*by_pid_.at(pid), lua));
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
   const auto slot = free_slot();
   if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
-  auto a =
-      std::make_unique<Attached>(Attached{pid, *slot, nullptr, next_image_++, ProcessStrings(pid)});
+  auto a = std::make_unique<Attached>(Attached{.pid = pid,
+                                               .slot = *slot,
+                                               .sink = nullptr,
+                                               .image = next_image_++,
+                                               .strings = ProcessStrings(pid),
+                                               .filter = Filter(settings_.filter),
+                                               .retold = retold});
   a->strings.restart();
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);

@@ -17,9 +17,11 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "recorder/bpf/filter.h"
 #include "recorder/bpf/mapped.h"
 #include "recorder/bpf/program.h"
 #include "recorder/bpf/strings.h"
@@ -33,13 +35,18 @@ struct Settings {
   uint32_t rings = 1;                  // processes are spread over them
   std::optional<Width> width;          // nothing: as the self test says
   std::optional<Mechanism> mechanism;  // nothing: the best that works
+  FilterRules filter;
+  uint32_t max_depth = 0;  // 0: no limit
 };
 
 // How the sites are attached, for messages and the NOTE block.
 struct Means {
   Mechanism mechanism = Mechanism::kEach;
-  Width width = Width::kNarrow;
-  bool kills_children = false;  // wide sites of this kernel do: see self_test.h
+  bool wide = false;             // the kernel makes a call of the wide nop
+  bool kills_children = false;   // and that kills forked children: see self_test.h
+  Width width = Width::kNarrow;  // what was taken last
+  const char* why_narrow = "";   // if wide ones would be cheaper
+  bool risky = false;   // and forked children of that process die: its LuaJIT does not know of it
   bool shared = false;  // another tool has sites at the same places: the beginning is not clean
 };
 
@@ -47,6 +54,7 @@ struct SourceTotals {
   uint64_t hits = 0;          // of probes, that came
   uint64_t lost = 0;          // that found no room
   uint64_t unread_names = 0;  // strings that could not be read from anywhere
+  uint64_t early = 0;         // hits before the first report of their state: no losses
   uint64_t late_names = 0;    // that the BPF program could not read, but we could
 };
 
@@ -62,9 +70,12 @@ class Source {
   explicit Source(Settings settings);
   ~Source();
 
-  // Attaches to a process. What comes of it waits until begin() says where to put it; `number` is
-  // that of its PROCESS block there.
-  Refused add(pid_t pid);
+  // Is everything there that this needs? Tries it, on this program itself.
+  Failure able();
+  // Attaches to a process; if that was done, to LuaJITs that it has mapped since. What comes of it
+  // waits until begin() says where to put it; `number` is that of its PROCESS block there. retold:
+  // its states were on before and will report their stacks; what comes before that is left out.
+  Refused add(pid_t pid, bool retold = false);
   void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
 
   // Passes on what has come. Returns the number of records. Call it every few milliseconds.
@@ -110,10 +121,15 @@ class Source {
     uint32_t next_state = 1;
     uint64_t last_state = 0;  // and its number: mostly it is the same again
     uint32_t last_number = 0;
+    Filter filter;
+    bool retold = false;
+    std::unordered_set<uint64_t> told = {};  // states that have reported
   };
   static constexpr uint64_t kCheckPause = 2048;  // hits between questions for room
   Failure load(const ProbedFile& layout, Program** program);
+  Failure load_one(const ProbedFile& layout, std::unique_ptr<Program>& program);
   Failure attach_files(Attached& a, const MappedLua& lua);
+  Width width_for(const LuaFile& file, pid_t pid);
   std::optional<uint32_t> free_slot() const;
   Sink& sink_of(const std::shared_ptr<Output>& output);
   void flush(Sink& sink);
@@ -122,7 +138,9 @@ class Source {
   void give_held(Attached& a);
 
   void take(std::span<const std::byte> record);
+  static bool too_early(Attached& a, const ltb_hit& hit, uint32_t kind);
   void use(Attached& a, const ltb_hit& hit);
+  void give(Attached& a, const Hit& hit);
   void take_call(Attached& a, const ltb_hit& hit, uint32_t kind);
   void take_coroutine(Attached& a, const ltb_co& record, uint32_t kind);
   void take_other(Attached& a, const ltb_hit& hit, uint32_t kind);
@@ -131,7 +149,7 @@ class Source {
   void take_exec(Attached& a, const ltb_hit& hit);
   std::string text(Attached& a, const char* bytes, int32_t length, uint64_t address);
   uint64_t key(Attached& a, uint64_t state, uint32_t id);
-  void give_exit(const Attached& a, uint64_t time);
+  void give_exit(Attached& a, uint64_t time);
 
   Settings settings_;
   MappedFiles mapped_;

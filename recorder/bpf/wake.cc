@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "recorder/clock.h"
 #include "recorder/lua_image.h"
@@ -32,6 +33,29 @@ std::vector<direct::State> Waker::stale(const direct::Target& target) const {
   return states;
 }
 
+bool Waker::prepare() {
+  bool any = false, able = true;
+  on_.clear();
+  for (const direct::Target& target : targets_) {
+    uint32_t word = 0;
+    auto& states = on_.emplace_back();
+    able = able && target.read_states(states) &&
+           target.memory().read(target.image().control, word) == 0 && word >> 16 == 0 &&
+           (target.image().note.flags & LTN_RETELL) != 0;
+    std::erase_if(states, [](const direct::State& s) { return (s.seen & 0xffff) == 0; });
+    any = any || !states.empty();
+  }
+  if (any && able) return true;
+  on_.clear();
+  if (any) settle();
+  return false;
+}
+
+void Waker::ask() {
+  for (size_t i = 0; i < on_.size(); i++) direct::flag(targets_[i], on_[i]);
+  on_.clear();
+}
+
 void Waker::settle() const {
   const uint64_t limit = monotonic_ns() + 200 * kMillisecond;
   for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(2000)) {
@@ -43,6 +67,26 @@ void Waker::settle() const {
       waiting = true;
     }
     if (!waiting) break;
+  }
+}
+
+void Waker::want_all_c() {
+  const uint32_t all = LTC_ALL;
+  for (const direct::Target& target : targets_) {
+    lt_control c;
+    if (target.memory().read(target.image().control, c) != 0 || c.ring != 0) continue;
+    asked_c_ =
+        target.memory().write(target.image().control + offsetof(lt_control, cfuncs), all) == 0;
+  }
+}
+
+void Waker::restore_c() {
+  const uint32_t usual = LTC_DEFAULT;
+  for (const direct::Target& target : targets_) {
+    lt_control c;
+    if (!asked_c_ || target.memory().read(target.image().control, c) != 0) continue;
+    if (c.ring == 0 && c.cfuncs == LTC_ALL)
+      target.memory().write(target.image().control + offsetof(lt_control, cfuncs), usual);
   }
 }
 

@@ -19,16 +19,25 @@ class Waker {
  public:
   explicit Waker(pid_t pid);
 
-  // Before attaching: lets states that have not yet noticed the end of an earlier recording notice
-  // it, since only a state that has switched off reports its stack when it switches on. Waits at
-  // most 0.2 s, and not for states that sleep.
-  void settle() const;
+  // Only a state that switches on reports its stack. States that are on already, because another
+  // tracer is attached or they have not yet noticed the end of a recording:
+  //   Before attaching: may they be asked to report anew? If so, what they tell before that is to
+  //   be left out. Else waits, at most 0.2 s and not for states that sleep, until they are off.
+  bool prepare();
+  //   After attaching: asks them.
+  void ask();
+  // Before attaching: lets library functions that the compiler inlines have events, too
+  // (--c-functions all); their own class again. Only the VM can do that, so it is asked to, unless
+  // a recorder has made settings of its own.
+  void want_all_c();
+  void restore_c();
   // Now and then: kicks states that have not answered.
   void tend(uint64_t now_ns);
   // Why no event has come, as far as can be seen: the rest of a sentence about the process.
   std::string silence() const;
 
  private:
+  void settle() const;
   std::vector<direct::State> stale(const direct::Target& target) const;
   bool answered(const direct::Target& target, const direct::State& state) const;
 
@@ -36,6 +45,8 @@ class Waker {
   std::vector<direct::Target> targets_;
   uint64_t due_ns_, pause_ns_;
   bool done_ = false;
+  bool asked_c_ = false;
+  std::vector<std::vector<direct::State>> on_;  // for each target: states that were on before
 };
 
 }  // namespace luatrace::bpf

@@ -106,6 +106,11 @@ struct ltb_known_key {
   __u32 epoch; /* changes when a state of the process is opened, or by exec */
 };
 
+#define LTB_CACHE (1u << 15)
+struct ltb_cached {
+  __u64 a, b;
+};
+
 struct ltb_loss_key {
   __u64 state;
   __u32 slot;

@@ -79,6 +79,7 @@ class DirectBackend : public Backend {
   DirectBackend(const Options& options, BackendHost& host);
 
   std::string begin() override;
+  Attached look(pid_t pid) override;
   Attached attach(pid_t pid) override;
   bool holds(pid_t pid) override;
   void forget(pid_t pid) override;
@@ -90,6 +91,7 @@ class DirectBackend : public Backend {
 
  private:
   Live* find(pid_t pid);
+  Attached examine(pid_t pid, const LuaSearch& search) const;
   void let_go(Live& live);
   bool look(Live& live, uint64_t now);
   static std::string silence_of(const Live& live);
@@ -137,21 +139,38 @@ Live* DirectBackend::find(pid_t pid) {
   return nullptr;
 }
 
+// What stands against it, as far as its memory tells.
+Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) const {
+  if (search.error == ESRCH)
+    return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
+  if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error), true};
+  const std::string set_id = set_id_reason(pid);
+  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (search.ours.empty())
+    return {Refusal::kNoLuaJIT, explain_no_lua(pid, search), !search.unusable.empty()};
+  for (const auto& image : search.ours)
+    if (image.note.clock != clock())
+      return {Refusal::kOther, "cannot be recorded: its LuaJIT and this recorder use other clocks",
+              true};
+  return {};
+}
+
+Attached DirectBackend::look(pid_t pid) {
+  LuaSearch search = find_lua(pid);
+  if (const Attached a = examine(pid, search); !a) return a;
+  for (auto& image : search.ours)
+    if (const Attached a = Target(pid, std::move(image)).look(settings_); !a) return a;
+  return {};
+}
+
 Attached DirectBackend::attach(pid_t pid) {
   Live live;
   live.pid = pid;
   live.begin_ns = monotonic_ns();
   live.begin_tick = read_tick(clock());
   LuaSearch search = find_lua(pid);
-  if (search.error == ESRCH)
-    return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
-  if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error)};
-  const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
-  if (search.ours.empty()) return {Refusal::kNoLuaJIT, explain_no_lua(pid, search)};
+  if (const Attached a = examine(pid, search); !a) return a;
   for (auto& image : search.ours) {
-    if (image.note.clock != clock())
-      return {Refusal::kOther, "cannot be recorded: its LuaJIT and this recorder use other clocks"};
     Target target(pid, std::move(image));
     const Attached a = target.claim(settings_);
     if (!a) {

@@ -97,15 +97,20 @@ class Stopped {
   std::vector<Thread> threads_;
 };
 
-bool kick_state(const Target& target, const State& s) {
-  const lt_note& n = target.image().note;
-  const uint64_t flag = s.address + static_cast<uint64_t>(n.lt_stop) + 3;  // topmost byte
+bool flag_state(const Target& target, const State& s) {
+  const uint64_t flag =
+      s.address + static_cast<uint64_t>(target.image().note.lt_stop) + 3;  // topmost byte
   uint8_t top = 0;
   if (target.memory().read(flag, top) != 0) return false;
   top |= LT_STOP_KICK >> 24;
+  return target.memory().write(flag, top) == 0;
+}
+
+bool kick_state(const Target& target, const State& s) {
+  const lt_note& n = target.image().note;
   const std::vector<uint64_t> slots(n.nslots, target.image().poll);
   const uint64_t table = s.address + static_cast<uint64_t>(static_cast<int64_t>(n.dispatch));
-  return target.memory().write(flag, top) == 0 &&
+  return flag_state(target, s) &&
          target.memory().write(table, slots.data(), slots.size() * sizeof slots[0]) == 0;
 }
 
@@ -159,6 +164,12 @@ const char* silence_text(Silence s) {
       return "the process runs something else, or waits for a CPU";
   }
   return "";
+}
+
+bool flag(const Target& target, const std::vector<State>& states) {
+  bool good = true;
+  for (const auto& s : states) good = flag_state(target, s) && good;
+  return good;
 }
 
 std::string kick(const Target& target, const std::vector<State>& states) {

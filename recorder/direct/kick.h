@@ -30,6 +30,9 @@ const char* silence_text(Silence s);
 // the threads have to wait for a CPU.
 std::string kick(const Target& target, const std::vector<State>& states);
 
+// Sets LT_STOP_KICK of those states: they act upon it at their next poll. No thread is stopped.
+bool flag(const Target& target, const std::vector<State>& states);
+
 // Is any thread of that process running (or about to)?
 bool has_running_thread(pid_t pid);
 

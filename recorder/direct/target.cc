@@ -62,8 +62,10 @@ bool Target::somebody_drains(const lt_control& c) const {
 
 Attached Target::check(const lt_control& c, const Settings& settings) const {
   if (c.magic != LUAJIT_USDT_MAGIC || c.version != LT_CONTROL_VERSION || c.size != sizeof c)
-    return {Refusal::kOther, "cannot be recorded: the control structure of " +
-                                 printable(image_.path) + " is not what its note promises"};
+    return {Refusal::kOther,
+            "cannot be recorded: the control structure of " + printable(image_.path) +
+                " is not what its note promises",
+            true};
   if (c.ring == 0 || c.owner == settings.owner || !somebody_drains(c)) return {};
   std::string who = "another luatrace-record";
   if (c.owner != 0) who += " (process " + std::to_string(c.owner_pid) + " there)";
@@ -92,6 +94,13 @@ int Target::write_settings(const Settings& s, uint32_t generation) {
   return error;
 }
 
+Attached Target::look(const Settings& settings) const {
+  lt_control c;
+  if (const int e = memory_.read(image_.control, c))
+    return {Refusal::kNoRight, explain_no_access(memory_.pid(), e), true};
+  return check(c, settings);
+}
+
 Attached Target::claim(const Settings& settings) {
   lt_control c;
   const auto no = [&](int error) -> Attached {
@@ -102,6 +111,11 @@ Attached Target::claim(const Settings& settings) {
   if (const int e = memory_.read(image_.control, c)) return no(e);
   if (const Attached a = check(c, settings); !a) return a;
   owner_ = settings.owner;
+  if (c.ring == 0 && c.owner == 0) {  // else they are those of another recorder
+    cfuncs_ = c.cfuncs;
+    include_.assign(c.include, strnlen(c.include, sizeof c.include - 1));
+    exclude_.assign(c.exclude, strnlen(c.exclude, sizeof c.exclude - 1));
+  }
   if (c.ring != 0 && c.owner == settings.owner) {  // inherited from a parent of ours
     token_ = static_cast<uint8_t>(c.ring);
     claimed_tick_ = read_tick(image_.note.clock);
@@ -135,12 +149,24 @@ bool Target::renew() {
   return memory_.write(image_.control + offsetof(lt_control, alive), now) == 0;
 }
 
+// What the probes tell depends on them, too: whoever attaches to these next must not get our
+// choice.
+void Target::restore_settings() {
+  lt_control c{};
+  std::memcpy(c.include, include_.c_str(), include_.size());
+  std::memcpy(c.exclude, exclude_.c_str(), exclude_.size());
+  memory_.write(image_.control + offsetof(lt_control, cfuncs), cfuncs_);
+  memory_.write(image_.control + offsetof(lt_control, include), c.include, sizeof c.include);
+  memory_.write(image_.control + offsetof(lt_control, exclude), c.exclude, sizeof c.exclude);
+}
+
 void Target::release() {
   if (released_ || !is_ours()) return;
   released_ = true;
   const uint16_t off = 0;
   const uint64_t nothing[2] = {0, 0};  // owner, alive
   memory_.write(image_.control + offsetof(lt_control, ring), off);
+  restore_settings();
   memory_.write(image_.control + offsetof(lt_control, owner), nothing);
 }
 

@@ -44,6 +44,8 @@ class Target {
   // Makes the control structure ours and switches the recording on. A process that was forked by
   // one of ours has it on already: that is taken over.
   Attached claim(const Settings& settings);
+  // Could claim() do that? Changes nothing.
+  Attached look(const Settings& settings) const;
   // Is it ours still? False: gone, another program, taken over.
   bool is_ours() const;
   // Renews the sign of life.
@@ -66,6 +68,7 @@ class Target {
   Attached check(const lt_control& c, const Settings& settings) const;
   bool somebody_drains(const lt_control& c) const;
   int write_settings(const Settings& settings, uint32_t generation);
+  void restore_settings();
 
   RemoteMemory memory_;
   LuaImage image_;
@@ -73,6 +76,8 @@ class Target {
   uint8_t token_ = 0;
   uint64_t claimed_tick_ = 0;
   bool released_ = false;
+  uint32_t cfuncs_ = LTC_DEFAULT;  // the class of C functions before us
+  std::string include_, exclude_;  // and the patterns
 };
 
 // Only one recorder at a time may claim something of that process: held while this lives.

@@ -8,6 +8,7 @@
 
 #include "analyzer/decode/image.h"
 #include "analyzer/decode/text_reader.h"
+#include "model.h"
 #include "support.h"
 #include "trace/crc32c.h"
 
@@ -71,6 +72,22 @@ TEST(BadInput, TruncatedAtEveryByte) {
     expect_sums(a, what);
   }
   EXPECT_EQ(events, 12u);
+}
+
+// What lies before the cut is told as if nothing had been cut, event by event.
+TEST(BadInput, ACutChangesOnlyWhatLiesBehindIt) {
+  for (uint64_t seed = 1; seed <= 12; seed++) {
+    const auto bytes = to_binary(trace_text(model::to_text(model::generate(seed, 10 * seed))));
+    const std::string whole = dump(bytes);
+    std::string before;
+    for (size_t size = sizeof(lt_file_header); size <= bytes.size(); size++) {
+      const std::string part = dump({bytes.begin(), bytes.begin() + static_cast<long>(size)});
+      ASSERT_TRUE(whole.starts_with(part)) << "seed " << seed << ", cut at " << size;
+      ASSERT_TRUE(part.starts_with(before)) << "seed " << seed << ", cut at " << size;
+      before = part;
+    }
+    EXPECT_EQ(before, whole) << "seed " << seed;
+  }
 }
 
 TEST(BadInput, EveryBitFlipped) {

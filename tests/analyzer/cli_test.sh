@@ -56,12 +56,40 @@ grep -qx "main chunk (co.lua:0);work (co.lua:3) 40000000" "$dir/folded" || fail 
   fail "standard input"
 cmp -s "$dir/a" "$dir/b" || fail "file and pipe differ"
 
+# What reads the trace twice refuses a pipe; the time of day does not.
+pipe() { cat "$dir/good.bin" | "$analyze" "$@" - >"$dir/out" 2>&1; }
+for range in 10%~ 1ms~2ms; do
+  pipe -r "$range" && fail "-r $range from a pipe"
+  grep -q "needs a file, not a pipe" "$dir/out" || fail "-r $range: $(head -c 300 "$dir/out")"
+done
+pipe -r @1~ || grep -q "at what time of day" "$dir/out" || fail "-r @1~ from a pipe: $(head -c 300 "$dir/out")"
+
+# Threads, limits, progress.
+"$synth" --events 300000 --nodes 60000 --streams 3 --compress -o "$dir/many.bin" || fail "luatrace-synth --streams"
+for jobs in 1 2 5; do
+  "$analyze" --jobs $jobs --json="$dir/json.$jobs" --folded="$dir/folded.$jobs" \
+    --save-profile="$dir/profile.$jobs" "$dir/many.bin" >"$dir/text.$jobs" || fail "--jobs $jobs"
+  for form in json folded profile text; do
+    cmp -s "$dir/$form.1" "$dir/$form.$jobs" || fail "--jobs $jobs: another $form"
+  done
+done
+# Looking ahead in a large tree finds the nodes that following single calls finds.
+"$analyze" --folded -D 1000000 "$dir/many.bin" >"$dir/folded.slow" || fail "-D"
+cmp -s "$dir/folded.1" "$dir/folded.slow" || fail "folded stacks with and without -D differ"
+expect 1 "--jobs: at least 1" --jobs 0 "$dir/good.bin"
+expect 1 "--max-nodes: 'x' is no number" --max-nodes x "$dir/good.bin"
+expect 0 "[pruned]" --max-nodes 1000 "$dir/many.bin"
+expect 0 "many.bin: the call tree has 1000 nodes: calls that need more" --max-nodes 1000 "$dir/many.bin"
+expect 0 "many.bin: " --progress --report "$dir/many.bin"
+grep -qE "many.bin: [0-9]+ of [0-9]+ MB, 100 %, [0-9]+ MB/s, took 0:0" "$dir/out" || fail "--progress: $(head -c 300 "$dir/out")"
+"$analyze" --progress --quiet --report "$dir/many.bin" 2>&1 | grep -q MB/s && fail "--quiet --progress"
+
 # JSON that others can read, with the documented members.
 python3 - "$dir/json" <<'PY' || fail "--json"
 import json, sys
 report = json.load(open(sys.argv[1]))
 work = [f for f in report["functions"] if f["line"] == 3][0]
-assert work == {"chunk": "@co.lua", "line": 3, "name": "work", "kind": "lua", "calls": 1,
+assert work == {"chunk": "@co.lua", "line": 3, "name": "work", "kind": "lua", "hint": True, "calls": 1,
                 "wall_ns": 240000000, "running_ns": 40000000, "self_ns": 40000000,
                 "min_ns": 40000000, "max_ns": 40000000, "avg_ns": 40000000, "complete": 1}, work
 assert report["trust"]["lost"] == 0 and report["trust"]["events"] == 14

@@ -3,7 +3,11 @@
 #
 # -p MASTER --children, as with nginx: a master that sleeps, workers that run, and
 # workers born during the recording, also by processes without any LuaJIT.
+#
+#   children.sh BUILD VIA
 source "$(dirname "$0")/lib.sh"
+via=$2
+if [ "$via" = bpf ] && [ "$(id -u)" != 0 ]; then skip "BPF needs root"; fi
 
 cat >"$scratch/master.lua" <<'END'
 local scratch, file = arg[1], arg[2]
@@ -33,7 +37,7 @@ END
 gate "$bin/luajit" "$scratch/master.lua" "$scratch" "$here/work.lua"
 ready 1
 ready 2
-record -p $target --children
+record --via $via -p $target --children
 recording 3
 touch "$scratch/more"
 recording 4
@@ -54,7 +58,7 @@ begin "$bin/luajit" "$scratch/master.lua" "$scratch" "$here/work.lua"
 ready 1
 ready 2
 : >"$scratch/record.err"
-"$bin/luatrace-record" -v -o "$scratch/each.%p.bin" -p $target --children 2>"$scratch/record.err" &
+"$bin/luatrace-record" -v --via $via -o "$scratch/each.%p.bin" -p $target --children 2>"$scratch/record.err" &
 recorder=$!
 started+=($recorder)
 recording 3
@@ -73,7 +77,7 @@ same "calls of fib in all files" "$("$bin/luatrace-analyze" --json "${files[@]}"
 # The one that was asked for has no LuaJIT; its children have.
 rm -f "$scratch"/{go,end} "$scratch"/ready* "$scratch"/done*
 begin sh -c "sleep 0.3; '$bin/luajit' '$here/gate.lua' '$scratch' '$here/work.lua' & wait; exit 0"
-record -p $target --children
+record --via $via -p $target --children
 ready
 recording
 open_gate

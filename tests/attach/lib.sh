@@ -44,8 +44,14 @@ record() {
   started+=($recorder)
 }
 said() { grep -qE "$1" "$scratch/record.err"; }
-# Waits until N Lua states were taken (1).
-states_taken() { [ "$(cat "$scratch/record.err" 2>/dev/null | grep -c 'announced a Lua state')" -ge "$1" ]; }
+# Waits until N Lua states were taken (1); with via=bpf: until N processes have told something (a
+# process is attached to before that, and may then sleep without a word).
+via=direct
+states_taken() {
+  local sign='announced a Lua state'
+  [ "$via" = direct ] || sign='first event'
+  [ "$(cat "$scratch/record.err" 2>/dev/null | grep -c "$sign")" -ge "$1" ]
+}
 recording() { within 20 "the recording" states_taken "${1:-1}"; }
 # It may end by a signal of ours.
 finish() {

@@ -66,17 +66,22 @@ def main():
     check(done.returncode == 0, f"status {done.returncode}")
     # A peer that is not installed is a note; anything of ours has to be measured.
     ours = [line for line in done.stdout.splitlines()
-            if "NOT MEASURED" in line and "uftrace is not installed" not in line]
+            if "NOT MEASURED" in line and "is not installed" not in line]
     check(not ours, ours)
     found = tables(done.stdout)
-    events, slowdown, speed, size = found.values()
+    peers = [title for title in found if "uftrace" in title]
+    for title in peers:
+        check(len(found.pop(title)) >= 5, f"{title}: too few rows")
+    events, slowdown, speed, threads, size = found.values()
     for name in ("fib", "methods", "floats"):
         check(name in events, f"no row {name!r} in {sorted(events)}")
         check([cells[0] for cells in events[name]] == ["on", "off"], f"{name}: JIT on and off")
         check(all(re.fullmatch(r"\d+\.\d+", cells[1]) for cells in events[name]), events[name])
         check(all(int(cells[-1]) > 0 for cells in events[name]), f"{name}: no events")
     check_ratios(slowdown, [*PROGRAMS, "W1 fib", "W4 json", "geometric mean"], 6)
-    check(sum("nodes" in name for name in speed) >= 3, sorted(speed))
+    check(sum("nodes" in name for name in speed) >= 6, sorted(speed))
+    for name, rows in threads.items():
+        check([row[0] for row in rows] in (["1", "2"], ["jobs"]), f"{name}: jobs 1 and 2")
     check_ratios(size, ["fib", "json", "pipeline", "all"], 1)
 
     done = bench(build, "--markdown", "--no-count", "idle")

@@ -88,11 +88,12 @@ TEST_F(Places, AStaticProgram) {
   EXPECT_EQ(1000u, counts("bpf")[file + ":1"]) << calls("bpf").substr(0, 1000);
 }
 
-// Nothing in this loop looks at the semaphore: the recorder must see to it.
+// Nothing in this loop looks at the semaphore: the recorder must see to it. It counts in between,
+// so that a recorder that has little of the processor keeps up.
 TEST_F(Places, ALoopThatOnlyInterprets) {
   const std::string code =
       "io.write('ready\\n') io.flush() local function f(x) return x end "
-      "local x = 0 while x >= 0 do x = f(x) + 1 end";
+      "local x = 0 while x >= 0 do for i = 1, 300 do end x = f(x) + 1 end";
   auto p = start({LUAJIT, "-joff", write_script(code)});
   auto r = attach({p->pid()}, "bpf", {"-d", "0.3"});
   EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");

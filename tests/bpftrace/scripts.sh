@@ -54,7 +54,7 @@ LUA
 run lua-slow.bt 250
 sed -n 's/^[0-9]* us (suspended \([0-9]*\)[0-9]\{5\} us) pid [0-9]*: /\1 /p; s/^[0-9]* us (suspended [0-9]\{1,5\} us) pid [0-9]*: /0 /p; /called by/p' \
   "$scratch/bt.out" | sed 's/^\([1-9]\) /some /' >"$scratch/slow"
-same "slow calls" "$(cat "$scratch/slow")" "0 C function io.method_close
+same "slow calls" "$(cat "$scratch/slow")" "0 C function file:close
     called by @program.lua:1 wait
     called by @program.lua:2 slow
     called by @program.lua:3 outer
@@ -68,7 +68,7 @@ same "slow calls" "$(cat "$scratch/slow")" "0 C function io.method_close
     called by @program.lua:0 main
 0 @program.lua:3 outer
     called by @program.lua:0 main
-0 C function io.method_close
+0 C function file:close
     called by @program.lua:1 wait
     called by @program.lua:0 main
 0 @program.lua:1 wait

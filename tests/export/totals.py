@@ -6,6 +6,7 @@ calls round each of them): 0 for traces whose clock counts nanoseconds, else 1.
 """
 import csv
 import io
+import json
 import subprocess
 import sys
 import tempfile
@@ -13,25 +14,11 @@ from collections import Counter
 
 import readers
 
-ANALYZE, TRACE, SLACK = sys.argv[1], sys.argv[2], int(sys.argv[3])
 FILTERS = [[], ["-D", "2"], ["-H", "/^(work|any|equal) /"], ["-N", "/^(inner|checksum) /"],
            ["-F", "/^(work|round) /"], ["-C", "/^(inner|quote) /"],
            ["-r", "20%~70%"], ["-r", "30%~80%"], ["--kind", "lua"]]
-
-
 # Of a long trace: those in which calls are decided on late, or cut.
-if SLACK:
-    FILTERS = [[], ["-D", "2"], ["-t", "25"], ["-C", "/^(inner|quote) /"], ["-r", "30%~80%"]]
-
-
-def export(form, filters, directory, binary=False):
-    path = f"{directory}/out.{form}"
-    run = subprocess.run([ANALYZE, "-q", "--format", form, "-o", path, *filters, TRACE],
-                         capture_output=True, text=True)
-    assert run.returncode == 0, f"{form} {filters}: {run.stderr}"
-    with open(path, "rb") as file:
-        data = file.read()
-    return data if binary else data.decode()
+FILTERS_LONG = [[], ["-D", "2"], ["-t", "25"], ["-C", "/^(inner|quote) /"], ["-r", "30%~80%"]]
 
 
 def compare(what, got, wanted, slack):
@@ -40,43 +27,89 @@ def compare(what, got, wanted, slack):
         assert difference <= slack(name), f"{what}: {name}: {got[name]} ns, csv says {wanted[name]} ns"
 
 
-def check(filters, directory):
-    text = export("csv", filters, directory)
-    wanted = readers.totals(text)
-    assert wanted, f"{filters}: nothing is left"
-    calls = Counter()
-    places = Counter()
-    for row in csv.DictReader(io.StringIO(text)):
-        calls[row["function"]] += int(row["calls"]) + 2
-        places[readers.plain(row["file"]) or "?", row["line"]] += int(row["calls"])
-    all_calls = sum(calls.values())
+class Trace:
+    def __init__(self, analyze, path, slack, directory):
+        self.analyze, self.path, self.slack, self.directory = analyze, path, slack, directory
 
-    def exact(_):
-        return 0
+    def run(self, *arguments):
+        run = subprocess.run([self.analyze, "-q", *arguments, self.path], capture_output=True)
+        assert run.returncode == 0, f"{arguments}: {run.stderr.decode()}"
+        return run.stdout
 
-    # Each slice is rounded, and those of its callees are taken away from it.
-    def by_call(_):
-        return SLACK * 2 * all_calls
+    def export(self, form, filters, binary=False):
+        path = f"{self.directory}/out.{form}"
+        self.run("--format", form, "-o", path, *filters)
+        with open(path, "rb") as file:
+            data = file.read()
+        return data if binary else data.decode()
 
-    compare(f"folded {filters}", readers.folded(export("folded", filters, directory), readers.labels(text)),
-            wanted, exact)
-    for form in ("speedscope", "luaprofile"):
-        compare(f"{form} {filters}", getattr(readers, form)(export(form, filters, directory)), wanted, exact)
-    compare(f"pprof {filters}", readers.pprof(export("pprof", filters, directory, True)), wanted, exact)
-    export("callgrind", filters, directory)
-    total = readers.callgrind(f"{directory}/out.callgrind")
-    assert total == sum(wanted.values()), f"callgrind {filters}: {total}, {sum(wanted.values())}"
-    assert +readers.xmake(export("xmake", filters, directory)) == +places, f"xmake {filters}"
-    for form in ("chrome", "luaprofiler"):
-        compare(f"{form} {filters}", getattr(readers, form)(export(form, filters, directory)), wanted, by_call)
-    compare(f"perfetto {filters}", readers.perfetto(export("perfetto", filters, directory, True)), wanted, by_call)
-    print(f"{' '.join(filters) or 'no filter'}: {sum(wanted.values())} ns in {len(wanted)} functions")
+    def check(self, filters, all_formats=True, calls_too=True):
+        """Each format against the csv; returns the sum. Not all_formats: only those that are read
+        without another program. Not calls_too: only those that are made from the report."""
+        text = self.export("csv", filters)
+        wanted = readers.totals(text)
+        calls, places = Counter(), Counter()
+        for row in csv.DictReader(io.StringIO(text)):
+            calls[row["function"]] += int(row["calls"]) + 2
+            places[readers.plain(row["file"]) or "?", row["line"]] += int(row["calls"])
+        all_calls = sum(calls.values())
+
+        def exact(_):
+            return 0
+
+        # Time of a coroutine, thread or state without a call is in no call.
+        groups = [row["function"] for row in csv.DictReader(io.StringIO(text)) if row["kind"] == "group"]
+        roots = {name for name in groups if name.split()[0] in ("coroutine", "[coroutines]", "thread", "state")}
+        of_calls = Counter({name: ns for name, ns in wanted.items() if name not in roots})
+
+        # Each slice is rounded, and those of its callees are taken away from it.
+        def by_call(_):
+            return self.slack * 2 * all_calls
+
+        compare(f"folded {filters}", readers.folded(self.export("folded", filters), readers.labels(text)),
+                wanted, exact)
+        for form in ("speedscope", "luaprofile"):
+            compare(f"{form} {filters}", getattr(readers, form)(self.export(form, filters)), wanted, exact)
+        assert +readers.xmake(self.export("xmake", filters)) == +places, f"xmake {filters}"
+        for form in ("chrome", "luaprofiler") if calls_too else ():
+            compare(f"{form} {filters}", getattr(readers, form)(self.export(form, filters)), of_calls, by_call)
+        if all_formats:
+            self.check_foreign(filters, wanted, exact)
+        if all_formats and calls_too:
+            compare(f"perfetto {filters}", readers.perfetto(self.export("perfetto", filters, True)), of_calls,
+                    by_call)
+        return sum(wanted.values())
+
+    def lost(self):
+        return json.loads(self.run("--json"))["trust"]["lost"]
+
+    def check_foreign(self, filters, wanted, exact):
+        compare(f"pprof {filters}", readers.pprof(self.export("pprof", filters, True)), wanted, exact)
+        self.export("callgrind", filters)
+        total = readers.callgrind(f"{self.directory}/out.callgrind")
+        assert total == sum(wanted.values()), f"callgrind {filters}: {total}, {sum(wanted.values())}"
+
+    def check_json(self, filters, self_ns):
+        """The trace's own sums, and those of its views."""
+        data = json.loads(self.run("--json", "--report", "--tree", "--limit", "0", *filters))
+        trace = data["trace"]
+        parts = [trace[part] for part in ("self_ns", "idle_ns", "gap_ns", "filtered_ns")]
+        assert sum(parts) == trace["traced_ns"], f"{filters}: {parts} is not {trace['traced_ns']}"
+        assert trace["self_ns"] == self_ns, f"{filters}: json {trace['self_ns']}, csv {self_ns}"
+        for what in ("functions", "report", "tree"):
+            got = sum(row["self_ns"] for row in data[what])
+            assert got == self_ns, f"{filters}: {what} has {got} ns, the trace {self_ns}"
 
 
 def main():
+    analyze, path, slack = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with tempfile.TemporaryDirectory() as directory:
-        for filters in FILTERS:
-            check(filters, directory)
+        trace = Trace(analyze, path, slack, directory)
+        for filters in FILTERS_LONG if slack else FILTERS:
+            total = trace.check(filters)
+            assert total, f"{filters}: nothing is left"
+            print(f"{' '.join(filters) or 'no filter'}: {total} ns")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One input of a fuzzer: any bytes are imported and analysed, or refused; nothing else may happen.
-// tests/import/fuzz.sh runs it under libFuzzer, which needs clang; mutation_test.cc, which is one
-// of the tests, does without.
+// For mutation_test.cc; under libFuzzer, which needs clang, tests/fuzz does it.
 #include <cstdint>
 #include <cstdlib>
 

@@ -9,7 +9,7 @@ function object:advance() return self end
 function object.new() return object:advance() end -- line 9: new
 object.new()
 
-local callme = setmetatable({}, {__call = function() return 2 end}) -- line 12: callme
+local callme = setmetatable({}, {__call = function() return 2 end}) -- line 12: __call
 local function through() return callme() end -- line 13: through
 through()
 

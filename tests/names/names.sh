@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A name is a hint from the first call: from that call and from no other. After
-# a tail call the frame still holds the return address of the call before.
+# A name is that of the definition; if that cannot be known (21; those that are
+# only passed on), a hint from the first call: from that call and from no other.
+# After a tail call the frame still holds the return address of the call before.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -15,7 +16,7 @@ want="3 leaf
 4 outer
 8 advance
 9 new
-12 callme
+12 __call
 13 through
 16 vararg
 17 spread

@@ -25,8 +25,14 @@ size_t count(const std::string& text, const std::string& part) {
 }
 
 FlameInput hostile(const std::string& text) {
-  FlameInput input{
-      text, {text, text}, text, {{text, text, 1, text}}, {{0, 0, 0, 5, 0}, {0, 0, 1, 5, 5}}};
+  FlameInput input;
+  input.title = input.trust = input.no_chart = text;
+  input.subtitle = {text, text};
+  input.functions = {{text, text, 1, text, {}}};
+  input.nodes = {{0, 0, 0, 5, 0}, {0, 0, 1, 5, 5}};
+  input.chart.note = text;
+  input.chart.tracks = {{text, text, 0, 9, 0, 0, 0, 0, {{}}}};
+  input.chart.tracks[0].slices[0].length_ns = 9;
   return input;
 }
 
@@ -54,7 +60,8 @@ TEST(FlamePage, HostileTextAddsNoMarkup) {
 TEST(FlamePage, MarksInTheDataAreNotFilled) {
   const std::string page = page_of(hostile("@@NODES@@"));
   EXPECT_EQ(count(page, "<title>@@NODES@@</title>"), 1u);
-  EXPECT_EQ(count(page, "@@"), 2 * 8u) << "title twice, two subtitles, trust, name, chunk, kind";
+  EXPECT_EQ(count(page, "@@"), 2 * 12u)
+      << "title twice, two subtitles, trust, name, chunk, kind; no chart, note, thread, track";
 }
 
 TEST(FlamePage, AnEmptyInputIsAPage) {

@@ -193,3 +193,30 @@ TEST(TreePack, RefusesNodesOutOfRange) {
   input.nodes[2].parent = 2;
   EXPECT_THROW(pack_tree(input, {}), std::invalid_argument);
 }
+
+TEST(TreePack, WithAComparisonEachNodeHasSixNumbers) {
+  FlameInput input;
+  input.diff = true;
+  input.functions.resize(2);
+  input.nodes = {{0, 0, 0, 7, 0, 0, 0}, {0, 0, 2, 7, 7, 3, 1}, {1, 1, 0, 0, 0, 5, 9}};
+  const PackedTree tree = pack_tree(input, {});
+  EXPECT_EQ(tree.bytes,
+            (std::vector<uint8_t>{0, 3, 0, 0, 0, 0, 0, 0, 2, 7, 3, 1, 0, 1, 0, 0, 5, 9}));
+  EXPECT_EQ(tree.total_ns, 7u);
+  EXPECT_EQ(tree.before_ns, 10u);
+  EXPECT_EQ(tree.functions[0].before_inclusive_ns, 10u);
+  EXPECT_EQ(tree.functions[1].before_self_ns, 9u);
+}
+
+TEST(TreePack, WhatHasVanishedIsAsLargeAsItWas) {
+  FlameInput input;
+  input.diff = true;
+  input.functions.resize(1);
+  input.nodes = {
+      {0, 0, 0, 9, 0, 0, 0}, {0, 0, 1, 5, 5, 0, 0}, {0, 0, 0, 0, 0, 1, 100}, {0, 0, 1, 4, 4, 0, 0}};
+  FlamePageOptions options;
+  options.max_nodes = 2;
+  const PackedTree tree = pack_tree(input, options);
+  EXPECT_EQ(tree.pruned_nodes, 2u);
+  EXPECT_EQ(tree.pruned_ns, 9u) << "the vanished one stays";
+}

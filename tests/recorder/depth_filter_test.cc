@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // --max-depth: what is left is what a plain model of stacks leaves, and every end has its
 // beginning.
-#include "recorder/depth_filter.h"
+#include "trace/depth_filter.h"
 
 #include <gtest/gtest.h>
 

@@ -44,6 +44,12 @@ TEST_F(EndingTest, TheRecorderKilledWhileTheProgramIsSlow) {
   ASSERT_LE(words.size(), all.size());
   EXPECT_TRUE(std::equal(words.begin(), words.end(), all.begin()));
   EXPECT_GT(words.size() + 600, written);  // about 200 ms of a word per ms, and some more
+  // Nothing of it stays: neither its socket nor the folder that was made for it.
+  wait_until([&] {
+    for (const auto& entry : std::filesystem::directory_iterator(dir_))
+      if (entry.path().filename().string().starts_with("luatrace-")) return false;
+    return true;
+  });
 }
 
 TEST_F(EndingTest, TheRecorderKilledWhileDataFlows) {
@@ -157,8 +163,8 @@ TEST_F(EndingTest, Usage) {
       {{"-o", "x", "--nonsense", "true"}, "nonsense"},
       {{"-o", "x", "--ring-size", "1", "true"}, "--ring-size: '1' is not a size"},
       {{"-o", "x", "--max-size", "8Q", "true"}, "--max-size: '8Q' is not a size"},
-      {{"-o", "x", "--max-depth", "0", "true"}, "--max-depth must be"},
-      {{"-o", "x", "-d", "-1", "true"}, "-d needs"},
+      {{"-o", "x", "--max-depth", "0", "true"}, "--max-depth: '0' is not a number between"},
+      {{"-o", "x", "-d", "-1", "true"}, "-d: '-1' is not a number of seconds"},
       {{"-o", "x", "--c-functions", "some", "true"}, "'some' is none of"},
       {{"-o", "x", "--ring-size", "128K", "true"}, "between 262,144 and 1,073,741,824"},
       {{"-o", "x", "--include", "a\nb", "true"}, "--include"},

@@ -53,6 +53,15 @@ TEST_F(HostileTest, ASilentVisitor) {
   EXPECT_TRUE(log() == file().words(1));
 }
 
+// The VM waits for an answer for some seconds; if the recorder cannot give it by then (here: it is
+// stopped meanwhile), the state is not recorded, and that is said.
+TEST_F(HostileTest, OneThatDoesNotWaitForTheAnswer) {
+  EXPECT_EQ(6, record({"bad=hurried", "sleep=100", "exit=6"})) << err();
+  EXPECT_TRUE(said("it did not wait for this answer any longer")) << err();
+  EXPECT_TRUE(said("overloaded")) << err();
+  EXPECT_TRUE(file().ended());
+}
+
 TEST_F(HostileTest, ImpossibleBlockCounter) {
   for (const char* head : {"head=77", "head=18446744073709551615", "head=3"}) {
     EXPECT_EQ(0, record({"ring=2", "events=100000", "sleep=100", head, "sleep=100", "print=on"}))

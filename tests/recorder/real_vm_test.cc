@@ -46,6 +46,16 @@ TEST_F(RealVm, EveryCallIsThere) {
   EXPECT_LE(entries(f, 1), 2692537u + 20);
 }
 
+// A recorder inside of what another one runs: what was said to that one is not for this one.
+TEST_F(RealVm, InsideOfAnotherRecorder) {
+  const std::string outer = path("outer.bin");
+  Words w = {RECORDER, "-q", "-o", outer, "--include", "nothing", "--c-functions", "none", "--"};
+  for (const auto& word : recorder({"-o", trace()}, {LUAJIT, "-e", std::string(kFib) + "fib(15)"}))
+    w.push_back(word);
+  ASSERT_EQ(0, run(w)) << err();
+  EXPECT_GE(entries(file(), 1), 1973u) << err();
+}
+
 TEST_F(RealVm, ItsStatusIsOurs) {
   EXPECT_EQ(9, record_lua("os.exit(9)"));
   EXPECT_TRUE(file().ended());

@@ -3,53 +3,73 @@
 #
 # --help, the man page, the completions of bash and zsh, and the parser know the
 # same options.
-#   options_test.sh LUATRACE-ANALYZE SHARE
+#   options_test.sh PROGRAM SHARE NUMBER    (at least so many options)
 . "$(dirname "$0")/../lib.sh"
-analyze=$1 share=$2
-man=$share/man/man1/luatrace-analyze.1
-bash_file=$share/bash-completion/completions/luatrace-analyze
-zsh_file=$share/zsh/site-functions/_luatrace-analyze
+program=$1 share=$2 number=$3
+name=$(basename "$program")
+function=_${name//-/_}
+man=$share/man/man1/$name.1
+bash_file=$share/bash-completion/completions/$name
+zsh_file=$share/zsh/site-functions/_$name
 
-"$analyze" --help >"$scratch/help"
+"$program" --help >"$scratch/help"
 # Long options as each of them tells them, one a line.
 from_help() { grep -oE '^ +(-[A-Za-z], )?--[a-z-]+' "$scratch/help" | grep -oE -- '--[a-z-]+' | sort; }
 from_man() { grep -oE '^(\\fB\\-.\\fR, )?\\fB\\-\\-[a-z\\-]+' "$man" | sed 's/\\-/-/g' | grep -oE -- '--[a-z-]+' | sort; }
-from_bash() {
-  bash -c '. "$1"; COMP_WORDS=(luatrace-analyze --); COMP_CWORD=1; _luatrace_analyze
-           printf "%s\n" "${COMPREPLY[@]}"' - "$bash_file" | grep -- '^--' | sort
+# complete_bash WORD...: what bash offers for the last of them.
+complete_bash() {
+  bash -c '. "$1"; function=$2 name=$3; shift 3; COMP_WORDS=("$name" "$@"); COMP_CWORD=$#; $function
+           printf "%s\n" "${COMPREPLY[@]}"' - "$bash_file" "$function" "$name" "$@"
 }
+from_bash() { complete_bash -- | grep -- '^--' | sort; }
 from_zsh() { grep -oE "^  '\*?--[a-z-]+" "$zsh_file" | grep -oE -- '--[a-z-]+' | sort; }
 letters_help() { grep -oE '^ +-[A-Za-z],' "$scratch/help" | grep -oE '[A-Za-z]' | sort; }
 letters_zsh() { grep -oE "^  '\*?-[A-Za-z](\+)?\[" "$zsh_file" | grep -oE '[A-Za-z]' | sort; }
 letters_man() { grep -oE '^\\fB\\-[A-Za-z]\\fR' "$man" | sed 's/.*\\-\(.\).*/\1/' | sort; }
+letters_bash() { complete_bash - | grep -E '^-[A-Za-z]$' | tr -d - | sort; }
 
-[ "$(from_help | wc -l)" -gt 40 ] || fail "--help has only $(from_help | wc -l) options"
+[ "$(from_help | wc -l)" -ge "$number" ] || fail "--help has only $(from_help | wc -l) options"
 same "--help and the man page" "$(from_help)" "$(from_man)"
 same "--help and bash" "$(from_help)" "$(from_bash)"
 same "--help and zsh" "$(from_help)" "$(from_zsh)"
 same "short options of --help and zsh" "$(letters_help)" "$(letters_zsh)"
+same "short options of --help and bash" "$(letters_help)" "$(letters_bash)"
 same "short options of --help and the man page" "$(letters_help)" "$(letters_man)"
 
 # The parser takes each of them (whatever it then says about the value), and no other.
 for option in $(from_help) $(letters_help | sed 's/^/-/'); do
   [ $option = --help ] || [ $option = -h ] || [ $option = --version ] && continue
-  "$analyze" $option 1 >/dev/null 2>"$scratch/err" </dev/null || true
+  "$program" $option 1 >/dev/null 2>"$scratch/err" </dev/null || true
   grep -q "unrecognised option" "$scratch/err" && fail "$option of --help is no option"
 done
-refuses "unrecognised option" "$analyze" --frobnicate x
-refuses "unrecognised option" "$analyze" --repor x   # No guessing.
+refuses "unrecognised option" "$program" --frobnicate x
+refuses "unrecognised option" "$program" --qui x   # No guessing.
+refuses "version. does not take|does not take any" "$program" --version=3
+"$program" --version | grep -qE "^$name [0-9.]+$" || fail "--version: $("$program" --version)"
 
 # Values of a choice are completed, files elsewhere.
-complete_bash() {
-  bash -c '. "$1"; shift; COMP_WORDS=(luatrace-analyze "$@"); COMP_CWORD=$#; _luatrace_analyze
-           echo ${COMPREPLY[@]}' - "$bash_file" "$@"
-}
-same "completion of --kind" "lua" "$(complete_bash --kind l)"
-same "completion of --coroutines=" "merged" "$(complete_bash --coroutines = m)"
-same "completion of --color" "auto always never" "$(complete_bash --color '')"
+offers() { same "completion of ${*:2}" "$1" "$(complete_bash "${@:2}" | paste -sd' ')"; }
 cd "$scratch" && : >some.bin
-same "completion of a trace" some.bin "$(complete_bash so)"
-same "completion of --diff" some.bin "$(complete_bash --diff so)"
+if [ "$name" = luatrace-analyze ]; then
+  offers "lua" --kind l
+  offers "merged" --coroutines = m
+  offers "auto always never" --color ''
+  offers some.bin so
+  offers some.bin --diff so
+  refuses "'-1' is no number" "$program" --top=-1 x
+  refuses "'99999999999999999999' is too great" "$program" --limit 99999999999999999999 x
+  partial=--caller full=--caller-filter
+else
+  offers "none" --c-functions n
+  offers "auto direct bpf" --via ''
+  offers some.bin -o so
+  complete_bash -o x -d 3 ca | grep -qx cat || fail "bash does not complete the command"
+  offers some.bin -o x cat so
+  complete_bash -p "$$" | grep -qx "$$" || fail "bash does not complete -p"
+  refuses "may be given only once" "$program" -o x -o y true
+  refuses "'x' is none of none, user, default, all" "$program" -o x --c-functions x true
+  partial=--ring full=--ring-size
+fi
 
 man -l --warnings=w "$man" >"$scratch/page" 2>"$scratch/err" || fail "man: $(cat "$scratch/err")"
 [ ! -s "$scratch/err" ] || fail "the man page has warnings: $(cat "$scratch/err")"
@@ -65,11 +85,12 @@ zpty z zsh -f -i
 zpty -w z "PS1=; fpath=($1 \$fpath); autoload -Uz compinit; compinit -D -u; zstyle ':completion:*' list-prompt ''; LISTMAX=0; unsetopt BEEP; path+=($2)"
 zpty -w z "print READY"
 zpty -r -m z out '*READY*READY*' || zpty -r -m z out '*READY*'
-zpty -w -n z $'luatrace-analyze --caller\t'
+zpty -w -n z "$3"$'\t'
 sleep 2
 zpty -w -n z $'\n'
-zpty -r -m z out '*--caller*filter*|*callers*' && print -r -- "$out"
+zpty -r -m z out "*$4*" && print -r -- "$out"
 zpty -d z
 ZSH
-timeout 30 zsh -f "$scratch/complete.zsh" "$scratch/functions" "$(dirname "$analyze")" >"$scratch/zout" 2>&1 || true
-grep -qE -- "--caller(s|-filter)" "$scratch/zout" || fail "zsh does not complete --caller: $(tail -c 300 "$scratch/zout")"
+timeout 30 zsh -f "$scratch/complete.zsh" "$scratch/functions" "$(dirname "$program")" "$name $partial" "$full" \
+  >"$scratch/zout" 2>&1 || true
+grep -qE -- "$full" "$scratch/zout" || fail "zsh does not complete $partial: $(tail -c 300 "$scratch/zout")"

@@ -24,14 +24,14 @@ $(cat "$scratch/csv")" || true
 # value FILTER ARGUMENT...: jq's FILTER on the JSON of the arguments.
 value() { "$analyze" --json "${@:2}" "$trace" | jq -c "$1"; }
 f="--fields=calls,total,self"
-auth="auth,@plugins/auth/init.lua,5,lua"
-wait="wait,@plugins/auth/init.lua,50,lua"
-handle="handle,@server.lua,10,lua"
-cache="cache,@plugins/cache/init.lua,7,lua"
-check="check,@plugins/auth/init.lua,30,lua"
-gsub="string.gsub,,0,ff"
-poll="poll,@server.lua,40,lua"
-main="main chunk,@server.lua,0,lua"
+auth="auth,@plugins/auth/init.lua,5,lua,1"
+wait="wait,@plugins/auth/init.lua,50,lua,1"
+handle="handle,@server.lua,10,lua,1"
+cache="cache,@plugins/cache/init.lua,7,lua,1"
+check="check,@plugins/auth/init.lua,30,lua,1"
+gsub="string.gsub,,0,ff,0"
+poll="poll,@server.lua,40,lua,1"
+main="main chunk,@server.lua,0,lua,0"
 
 # --report: 100 ms in all. handle: 10 + 40 + 10 ms.
 shows "1,100000000,30000000,$main" --report $f
@@ -75,6 +75,20 @@ same "timeline of a function" 36000000 "$(value '[.timeline[]|select(.lane=="cac
 "$analyze" --timeline --width 80 "$trace" | LC_ALL=C grep -aq "^cache .*|.*█.*|$" || fail "no lane in the timeline"
 "$analyze" --info "$trace" | grep >/dev/null "2023-11-14 22:13:20.000000 UTC" || fail "--info: no date"
 
+# Every view as data: as many rows in JSON as in CSV, with the same keys.
+for view in report tree "callers check" "callees handle" "hist handle" "slow handle" coroutines threads timeline info; do
+  # shellcheck disable=SC2086
+  "$analyze" --csv --limit 0 --$view "$trace" >"$scratch/csv"
+  # shellcheck disable=SC2086
+  rows=$(value ".${view%% *}|length" --limit 0 --$view)
+  [ "$rows" -gt 0 ] || fail "--json --$view has no rows"
+  if [ "$view" != coroutines ]; then
+    same "rows of --$view" $((rows + 1)) "$(wc -l <"$scratch/csv")"
+    # shellcheck disable=SC2086
+    same "columns of --$view" "$(value ".${view%% *}[0]|keys_unsorted|join(\",\")" --limit 0 --$view)" "\"$(head -n 1 "$scratch/csv")\""
+  fi
+done
+
 # Filters.
 shows "1,36000000,26000000,$cache" --report $f -F cache
 hides handle --report $f -F cache
@@ -116,6 +130,12 @@ same "by file" '[["server.lua",56000000],["plugins/cache/init.lua",26000000],["p
   "$(value '[.report[]|[.name,.self_ns]]' --report --group-by file)"
 same "by coroutine" '[["coroutine 1:1 (pid 10)",40000000],["coroutine 1:3 (pid 10)",40000000],["coroutine 1:2 (pid 10)",20000000]]' \
   "$(value '[.report[]|[.name,.self_ns]]' --report --group-by coroutine)"
+for what in thread coroutine state file 'plugins/([^/]+)/'; do
+  same "sum of self by $what" 100000000 "$(value '[.functions[].self_ns]|add' --group-by "$what")"
+  same "rows by $what" 100000000 "$(value '[.report[].self_ns]|add' --report --limit 0 --group-by "$what")"
+  "$analyze" -q --save-profile "$scratch/group.prof" --group-by "$what" "$trace"
+  same "kept by $what" "$(value .report --report --group-by "$what")" "$("$analyze" --json --report "$scratch/group.prof" | jq -c .report)"
+done
 same "by state" '["state 1 (pid 10)"]' "$(value '[.report[].name]' --report --group-by state)"
 same "separate stacks" 40000000 "$(value '.tree[]|select(.name=="main chunk").total_ns' --tree --coroutines=separate)"
 same "merged stacks" 60000000 "$(value '.tree[]|select(.name=="[coroutines]").total_ns' --tree --coroutines=merged)"
@@ -163,7 +183,18 @@ refuses "no function of the trace fits 'nobody'" "$analyze" --callers nobody "$t
 refuses "no regular expression" "$analyze" -F '/(/' "$trace"
 refuses "'5 x' is no time" "$analyze" -t '5 x' "$trace"
 refuses "may be given only once" "$analyze" -D 1 -D 2 "$trace"
-refuses "one of lua c builtin" "$analyze" --kind D "$trace"
+refuses "'D' is none of lua, c, builtin" "$analyze" --kind D "$trace"
+
+# Names of any length do not push figures out of their columns; file and line stay in sight.
+name=$(printf 'd%.0s' {1..1022})
+sed "s|@plugins/auth/init.lua|@$name|" "$trace" >"$scratch/long.txt"
+for view in --report --tree --coroutines "--callees handle" --timeline; do
+  # shellcheck disable=SC2086
+  "$analyze" $view --width 140 "$scratch/long.txt" | grep -v '^trust' >"$scratch/out"
+  [ "$(wc -L <"$scratch/out")" -le 140 ] || fail "$view: $(wc -L <"$scratch/out") columns instead of 140"
+done
+"$analyze" --report --width 110 "$scratch/long.txt" | grep >/dev/null '^.*wait?  (.*\.\.\..*ddd:50)$' || fail "a name is not cut in its middle"
+"$analyze" --coroutines "$scratch/long.txt" | grep >/dev/null '^ *1 .*  open  .*  main chunk$\|main chunk  (server.lua:0)$' || fail "--coroutines in a pipe"
 
 # Colour only where it is wanted.
 export TERM=xterm

@@ -17,15 +17,17 @@ constexpr uint32_t kMaxReport = 1u << 16;  // calls in a report; LuaJIT's stacks
 }  // namespace
 
 HitStream::HitStream(TraceWriter& writer, HitCounters& counters, uint32_t number,
-                     const lt_stream_info& info)
+                     const lt_stream_info& info, const HitOptions& options)
     : writer_(writer),
       counters_(counters),
       number_(number),
       state_(info.state_addr),
       tid_(static_cast<uint32_t>(info.tid)),
       flags_(info.flags),
+      filtered_(options.filtered),
       blocks_(writer, number, info.start_tick),
       last_(info.start_tick) {
+  if (options.max_depth != 0) filter_.emplace(options.max_depth, info.start_tick);
   words_.reserve(kWords + 8);
   writer_.write_stream(number, info);
 }
@@ -45,7 +47,13 @@ void HitStream::hand_over() {
   if (nfuncs_ > 0) writer_.write_funcs(number_, nfuncs_, funcs_);
   funcs_.clear();
   nfuncs_ = 0;
-  if (!words_.empty()) blocks_.append(words_, words_time_);
+  if (filter_ && !words_.empty()) {
+    kept_.clear();
+    filter_->run(words_, kept_);
+    if (!kept_.empty()) blocks_.append(kept_, words_time_);
+  } else if (!words_.empty()) {
+    blocks_.append(words_, words_time_);
+  }
   words_.clear();
 }
 
@@ -177,8 +185,8 @@ void HitStream::unwind(HitCoroutine& co, const Hit& hit) {
     co.calls.pop_back();
     n++;
   }
-  if (n == 0 && co.complete) return odd(hit.time);
-  if (n == 0) return;  // Only calls from before a hole.
+  if (n == 0 && co.complete && !filtered_) return odd(hit.time);
+  if (n == 0) return;  // Only calls from before a hole, or that were filtered out.
   put_ext(hit.time, LTX_UNWIND, 0, lt_pack(n, co.calls.empty() ? LT_ID_NONE : co.calls.back().id));
 }
 

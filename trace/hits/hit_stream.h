@@ -11,10 +11,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "trace/depth_filter.h"
 #include "trace/event_blocks.h"
 #include "trace/hits/hit_writer.h"
 
@@ -40,8 +42,8 @@ struct HitCoroutine {
 class HitStream {
  public:
   // Writes the STREAM block.
-  HitStream(TraceWriter& writer, HitCounters& counters, uint32_t number,
-            const lt_stream_info& info);
+  HitStream(TraceWriter& writer, HitCounters& counters, uint32_t number, const lt_stream_info& info,
+            const HitOptions& options);
 
   uint32_t number() const { return number_; }
   uint64_t state() const { return state_; }
@@ -96,8 +98,11 @@ class HitStream {
   uint64_t state_;
   uint32_t tid_;
   uint32_t flags_;
+  bool filtered_;
   EventBlocks blocks_;
+  std::optional<DepthFilter> filter_;
   std::vector<uint64_t> words_;   // Not yet in blocks_.
+  std::vector<uint64_t> kept_;    // What the filter left of them.
   uint64_t words_time_ = 0;       // Full clock of the first of them.
   std::vector<std::byte> funcs_;  // Descriptions not yet written.
   uint32_t nfuncs_ = 0;

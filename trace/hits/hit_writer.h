@@ -45,6 +45,8 @@ struct HitOptions {
   std::function<uint32_t(uint32_t pid, uint64_t time)> on_process;
   std::string luajit;         // For struct lt_stream_info: the version, if it is known.
   uint32_t stream_flags = 0;  // LTF_*, as far as known.
+  uint32_t max_depth = 0;     // Calls that are deeper are left out; 0: none.
+  bool filtered = false;      // Hits of some functions are not given: an unwind may end none.
 };
 
 // What happened to the hits. All but hits and streams are anomalies; each is in the file, too, as

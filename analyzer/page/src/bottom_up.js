@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The call tree turned round: under the root each function by its self time, under it its callers,
-// under them theirs. A node is a way that a leaf was reached; its total is the self time of the
-// leaf when it was reached that way, its calls are the leaf's.
+// The call tree turned round. Of all functions: under the root each function by its self time, under
+// it its callers, under them theirs. Of one function (`focus`): the root is this function with its
+// inclusive time (recursion counted once), under it its callers. A node is a way that a place of the
+// call tree was reached; its figures are those of these places.
 //
 // The whole tree turned round can be far larger than the tree (nodes times depth), so it grows as
 // it is looked at: grow(node) makes what is large enough to be seen when zoomed to that node, and
@@ -12,26 +13,49 @@ const smallestShare = 1 / 20000;
 const maxSteps = 6e6;
 
 export class BottomUp {
-  constructor(calls, functionCount) {
+  constructor(calls, functionCount, focus = -1) {
     this.calls = calls;  // the call tree
+    this.focus = focus;
+    this.origins = focus < 0 ? spenders(calls) : outermost(calls, focus);
+    this.time = focus < 0 ? calls.self : calls.total;
+    this.was = calls.diff ? (focus < 0 ? calls.wasSelf : calls.wasTotal) : null;
     this.slots = new Int32Array(functionCount).fill(-1);
-    this.tree = newTree(1024);
+    this.tree = newTree(1024, calls.diff);
     this.tree.size = 0;
     this.grown = [];    // per node: callers with at least this much time are made; Infinity: none are
     this.missing = [];  // per node: there are smaller ones
     this.next = [];   // per node: its next sibling, first child
     this.child = [];
-    if (calls.size) this.add(-1, calls.func[0], calls.total[0], 0);
+    if (calls.size) this.addRoot();
   }
 
-  add(parent, func, total, calls) {
+  addRoot() {
+    const sum = { func: this.focus < 0 ? this.calls.func[0] : this.focus, time: 0, was: 0, calls: 0, wasCalls: 0 };
+    for (const origin of this.origins) this.count(sum, origin);
+    if (this.focus < 0) sum.calls = sum.wasCalls = 0;
+    this.add(-1, sum);
+  }
+
+  count(sum, origin) {
+    sum.time += this.time[origin];
+    sum.calls += this.calls.calls[origin];
+    if (!this.was) return;
+    sum.was += this.was[origin];
+    sum.wasCalls += this.calls.wasCalls[origin];
+  }
+
+  add(parent, sum) {
     if (this.tree.size === this.tree.parent.length) this.widen();
     const node = this.tree.size++;
     this.tree.parent[node] = parent;
-    this.tree.func[node] = func;
+    this.tree.func[node] = sum.func;
     this.tree.depth[node] = parent < 0 ? 0 : this.tree.depth[parent] + 1;
-    this.tree.total[node] = total;
-    this.tree.calls[node] = calls;
+    this.tree.total[node] = sum.time;
+    this.tree.calls[node] = sum.calls;
+    if (this.was) {
+      this.tree.wasTotal[node] = sum.was;
+      this.tree.wasCalls[node] = sum.wasCalls;
+    }
     this.grown[node] = Infinity;
     this.missing[node] = false;
     this.child[node] = -1;
@@ -41,9 +65,9 @@ export class BottomUp {
   }
 
   widen() {
-    const wider = newTree(this.tree.size * 2);
+    const wider = newTree(this.tree.size * 2, this.tree.diff);
     for (const column of Object.keys(wider)) {
-      if (column !== "size") wider[column].set(this.tree[column]);
+      if (ArrayBuffer.isView(wider[column])) wider[column].set(this.tree[column]);
     }
     wider.size = this.tree.size;
     this.tree = wider;
@@ -55,7 +79,7 @@ export class BottomUp {
 
   // Makes the part under `node` that can be seen when zoomed to it. True if the tree has changed.
   grow(node) {
-    const least = this.tree.total[node] * smallestShare;
+    const least = this.tree.size ? this.sizeOf(this.tree.total[node], this.was && this.tree.wasTotal[node]) * smallestShare : 0;
     if (!this.tree.size || this.grown[node] <= least) return false;
     const queue = [{ node, ...this.itemsOf(node) }];
     let steps = 0;
@@ -67,17 +91,21 @@ export class BottomUp {
     return true;
   }
 
+  // What counts as large: now or before.
+  sizeOf(time, was) {
+    return Math.max(time, was || 0);
+  }
+
   // The nodes of the call tree whose time `node` sums: `leaf` spent it, `caller` is the next one up
   // that is not on the way yet (-1: the way ends).
   itemsOf(node) {
     const way = [];
     for (let n = node; n > 0; n = this.tree.parent[n]) way.unshift(this.tree.func[n]);
-    const { func, parent, self, size } = this.calls;
+    const { func } = this.calls;
     const leaf = [];
     const caller = [];
-    for (let origin = 0; origin < size; origin++) {
-      if (self[origin] === 0) continue;
-      let at = origin;
+    for (const origin of this.origins) {
+      let at = this.focus < 0 ? origin : this.above(origin);
       let step = 0;
       while (step < way.length && at >= 0 && func[at] === way[step]) {
         at = this.above(at);
@@ -97,22 +125,21 @@ export class BottomUp {
 
   // Sums the items by their callers and makes a child for each that is large enough.
   expand({ node, leaf, caller }, least, queue) {
-    const { func, self, calls } = this.calls;
+    const { func } = this.calls;
     const groups = [];
     for (let i = 0; i < leaf.length; i++) {
       if (caller[i] < 0) continue;
       const f = func[caller[i]];
-      if (this.slots[f] < 0) this.slots[f] = groups.push({ func: f, time: 0, calls: 0, count: 0 }) - 1;
+      if (this.slots[f] < 0) this.slots[f] = groups.push({ func: f, time: 0, was: 0, calls: 0, wasCalls: 0, items: 0 }) - 1;
       const group = groups[this.slots[f]];
-      group.time += self[leaf[i]];
-      group.calls += calls[leaf[i]];
-      group.count++;
+      this.count(group, leaf[i]);
+      group.items++;
     }
     this.makeChildren(node, groups, least);
     for (let i = 0; i < leaf.length; i++) {
       const group = caller[i] < 0 ? null : groups[this.slots[func[caller[i]]]];
       if (!group || group.node < 0) continue;
-      const at = --group.count;
+      const at = --group.items;
       group.leaf[at] = leaf[i];
       group.caller[at] = this.above(caller[i]);
     }
@@ -129,12 +156,30 @@ export class BottomUp {
     for (let c = this.child[node]; c >= 0; c = this.next[c]) known.set(this.tree.func[c], c);
     for (const group of groups) {
       group.node = known.get(group.func) ?? -1;
-      if (group.node < 0 && group.time >= least) {
-        group.node = this.add(node, group.func, group.time, group.calls);
-      }
+      if (group.node < 0 && this.sizeOf(group.time, group.was) >= least) group.node = this.add(node, group);
       if (group.node < 0) continue;
-      group.leaf = new Int32Array(group.count);
-      group.caller = new Int32Array(group.count);
+      group.leaf = new Int32Array(group.items);
+      group.caller = new Int32Array(group.items);
     }
   }
+}
+
+// Nodes with time of their own.
+function spenders({ size, self, wasSelf }) {
+  const list = [];
+  for (let node = 0; node < size; node++) if (self[node] > 0 || (wasSelf && wasSelf[node] > 0)) list.push(node);
+  return list;
+}
+
+// The nodes of a function that do not lie in another one of it.
+export function outermost({ size, func, depth }, focus) {
+  const list = [];
+  let within = Infinity;  // depth of the one that we are in
+  for (let node = 0; node < size; node++) {
+    if (depth[node] <= within) within = Infinity;
+    if (within !== Infinity || func[node] !== focus) continue;
+    within = depth[node];
+    list.push(node);
+  }
+  return list;
 }

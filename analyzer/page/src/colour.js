@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Colours: the kind of a function gives the hue, a hash of its name the shade, so that a function
-// looks the same wherever it stands and in every page.
+// looks the same wherever it stands and in every page. In a comparison the colour is the change:
+// red for more time than before, blue for less, the stronger the more of it has changed.
 
 const kinds = {
   lua: { label: "Lua", hue: 20, spread: 30, rich: 84 },
@@ -9,6 +10,15 @@ const kinds = {
   coroutine: { label: "coroutine", hue: 138, spread: 26, rich: 42 },
   pseudo: { label: "other", hue: 30, spread: 0, rich: 6 },
   root: { label: "root", hue: 30, spread: 0, rich: 8 },
+  // Of the views over time:
+  short: { label: "short calls", hue: 38, spread: 0, rich: 60 },
+  waits: { label: "waits for a coroutine", hue: 138, spread: 0, rich: 22 },
+  yielded: { label: "suspended", hue: 225, spread: 0, rich: 14 },
+  filtered: { label: "filtered", hue: 30, spread: 0, rich: 4 },
+  laneRuns: { label: "runs", hue: 28, spread: 0, rich: 86 },
+  laneWaits: { label: "waits for one it resumed", hue: 138, spread: 0, rich: 34 },
+  laneSuspended: { label: "suspended", hue: 225, spread: 0, rich: 18 },
+  laneMixed: { label: "runs and is suspended in turn", hue: 28, spread: 0, rich: 60 },
 };
 
 export function kindOf(func) {
@@ -45,4 +55,21 @@ export function makePalette(functions, dark) {
     const func = functions[id];
     return (made[id] ??= shade(kinds[kindOf(func)], hash(func.name + "\0" + func.chunk), dark));
   };
+}
+
+const changes = {
+  light: { same: [226, 222, 215], more: [226, 82, 62], less: [74, 134, 214] },
+  dark: { same: [62, 65, 72], more: [190, 62, 48], less: [52, 108, 184] },
+};
+
+// now, before: times; whole: the time of everything. The share of itself that has changed counts,
+// and so does the share of everything: a tenth of nearly all is much.
+export function changeColour(now, before, whole, dark) {
+  const { same, more, less } = changes[dark ? "dark" : "light"];
+  const delta = now - before;
+  const own = Math.abs(delta) / Math.max(now, before, 1);
+  const part = Math.min(1, Math.max(own, (3 * Math.abs(delta)) / Math.max(whole, 1)));
+  const to = delta > 0 ? more : less;
+  const strength = own < 0.005 ? 0 : Math.sqrt(part);
+  return `rgb(${same.map((from, i) => Math.round(from + (to[i] - from) * strength)).join(" ")})`;
 }

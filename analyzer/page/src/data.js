@@ -4,6 +4,7 @@
 //
 // A tree, here and in bottom_up.js, is a set of columns with one place per node: parent, func,
 // depth, calls, self, total (times in ns). Node 0 is the root; a parent stands before its children.
+// In a comparison there are wasCalls, wasSelf and wasTotal beside them: what was before.
 
 export function readProfile(text) {
   const meta = JSON.parse(text);
@@ -17,12 +18,24 @@ export function readProfile(text) {
     calls: from.calls[id],
     inclusive: from.inclusive[id],
     self: from.self[id],
+    before: meta.diff ? { calls: from.beforeCalls[id], inclusive: from.beforeInclusive[id], self: from.beforeSelf[id] } : null,
+    times: readTimes(from.times[id]),
   }));
-  const pseudo = (name, where, kind) =>
-    functions.push({ id: functions.length, name, where, chunk: "", kind, calls: 0, inclusive: 0, self: 0 });
-  pseudo("[pruned]", "calls too small to keep", "pseudo");
-  pseudo("all", "", "root");
+  addPseudo(functions, "[pruned]", "calls too small to keep", "pseudo");
+  addPseudo(functions, "all", "", "root");
   return { ...meta, functions };
+}
+
+// Something that is drawn but is no function; returns its id.
+export function addPseudo(functions, name, where, kind, isDrawn = false) {
+  const before = { calls: 0, inclusive: 0, self: 0 };
+  return functions.push({ id: functions.length, name, where, chunk: "", kind, isDrawn, before, calls: 0, inclusive: 0, self: 0, times: null }) - 1;
+}
+
+function readTimes(list) {
+  if (!list) return null;
+  const [complete, min, average, max, wall, p50, p90, p99] = list;
+  return { complete, min, average, max, wall, p50, p90, p99 };
 }
 
 // "file.lua:12"; the marks "@" and "=" of Lua's chunk names are not part of the name.
@@ -31,31 +44,13 @@ function placeText(chunk, line) {
   return line ? `${name}:${line}` : name;
 }
 
-function bytesOf(base64) {
+// A function that gives one number after the other: unsigned LEB128 in base64.
+export function numbersOf(base64) {
   const binary = atob(base64);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
-}
-
-export function newTree(size) {
-  return {
-    size,
-    parent: new Int32Array(size),
-    func: new Int32Array(size),
-    depth: new Int32Array(size),
-    calls: new Float64Array(size),
-    self: new Float64Array(size),
-    total: new Float64Array(size),
-  };
-}
-
-// The nodes come in preorder: levels up from one below the last node, function, calls, self time.
-export function readTree(base64, size) {
-  const bytes = bytesOf(base64);
-  const tree = newTree(size);
   let at = 0;
-  const number = () => {
+  return () => {
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
       const byte = bytes[at++];
@@ -63,6 +58,27 @@ export function readTree(base64, size) {
       if (byte < 128) return value;
     }
   };
+}
+
+const figures = ["calls", "self", "total"];
+const figuresBefore = ["wasCalls", "wasSelf", "wasTotal"];
+
+export function newTree(size, diff) {
+  const tree = { size, diff, parent: new Int32Array(size), func: new Int32Array(size), depth: new Int32Array(size) };
+  for (const name of diff ? [...figures, ...figuresBefore] : figures) tree[name] = new Float64Array(size);
+  return tree;
+}
+
+// What is now and what was before change places.
+export function swapTimes(tree) {
+  figures.forEach((name, i) => ([tree[name], tree[figuresBefore[i]]] = [tree[figuresBefore[i]], tree[name]]));
+}
+
+// The nodes come in preorder: levels up from one below the last node, function, calls, self time;
+// in a comparison calls and self time before, too.
+export function readTree(base64, size, diff) {
+  const number = numbersOf(base64);
+  const tree = newTree(size, diff);
   const path = [];  // the last node of each depth
   let below = 0;
   for (let node = 0; node < size; node++) {
@@ -74,10 +90,18 @@ export function readTree(base64, size) {
     tree.func[node] = number();
     tree.calls[node] = number();
     tree.self[node] = number();
+    if (!diff) continue;
+    tree.wasCalls[node] = number();
+    tree.wasSelf[node] = number();
   }
-  for (let node = size - 1; node >= 0; node--) {
-    tree.total[node] += tree.self[node];
-    if (node) tree.total[tree.parent[node]] += tree.total[node];
-  }
+  sumUp(tree, tree.self, tree.total);
+  if (diff) sumUp(tree, tree.wasSelf, tree.wasTotal);
   return tree;
+}
+
+export function sumUp({ size, parent }, self, total) {
+  for (let node = size - 1; node >= 0; node--) {
+    total[node] += self[node];
+    if (node) total[parent[node]] += total[node];
+  }
 }

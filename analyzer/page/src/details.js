@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What is known of one node, as rows of label and value: shown in the tooltip and in the line under
 // the graph. Text enters the page as text nodes only, here as everywhere.
-import { formatCount, formatShare, formatTime } from "./format.js";
+import { trackTitle } from "./chart_view.js";
 import { kindLabel } from "./colour.js";
+import { changeRows, timesOf } from "./diff.js";
+import { formatCount, formatShare, formatTime } from "./format.js";
 
 export function element(tag, className, text) {
   const made = document.createElement(tag);
@@ -11,26 +13,96 @@ export function element(tag, className, text) {
   return made;
 }
 
-// view: { tree, functions, total: time of everything, zoom: the zoomed node, callers: bottom-up }
+// { name, where, kind, func, rows: of this place, more: of its function everywhere }
 export function describe(node, view) {
+  if (view.name === "chart") return describeSlice(node, view);
+  if (view.name === "lanes") return describeStretch(node, view);
+  return describeNode(node, view);
+}
+
+// view: { tree, functions, total: time of everything, zoom: the zoomed node, callers: bottom-up }
+function describeNode(node, view) {
   const { tree, functions, total, zoom, callers } = view;
   const func = functions[tree.func[node]];
   const time = tree.total[node];
+  const focus = view.focus >= 0;
+  const named = focus || node > 0;
   const rows = [];
   // Bottom-up all numbers are those of the function that the way began at.
-  const leaf = callers && tree.depth[node] > 1 ? ` of ${functions[tree.func[leafOf(tree, node)]].name}` : "";
-  if (node > 0) rows.push([`calls${leaf}`, formatCount(tree.calls[node])]);
-  rows.push([callers && node > 0 ? `self${leaf}` : "inclusive", formatTime(time)]);
+  const leaf = callers && tree.depth[node] > (focus ? 0 : 1) ? ` of ${functions[tree.func[leafOf(tree, node, focus)]].name}` : "";
+  if (named) rows.push([`calls${leaf}`, formatCount(tree.calls[node])]);
+  rows.push([callers && !focus && node > 0 ? `self${leaf}` : `inclusive${leaf}`, formatTime(time)]);
   if (!callers) rows.push(["self", `${formatTime(tree.self[node])} (${formatShare(tree.self[node], time)} of it)`]);
-  if (!callers && node > 0 && tree.calls[node] > 0) rows.push(["per call", formatTime(time / tree.calls[node])]);
+  if (named && (!callers || focus) && tree.calls[node] > 0) rows.push(["per call", formatTime(time / tree.calls[node])]);
   rows.push(["of all", formatShare(time, total)]);
+  if (node > 0) rows.push([callers ? "of the box above" : "of the caller", formatShare(time, tree.total[tree.parent[node]])]);
   if (zoom > 0) rows.push(["of zoomed", formatShare(time, tree.total[zoom])]);
-  return { name: func.name, where: func.where, kind: node > 0 ? kindLabel(func) : "", func, rows };
+  if (tree.diff) rows.push(...changeRows(timesOf(tree, node, view.before), !named));
+  const kind = named ? kindLabel(func) : "";
+  return { name: func.name, where: func.where, kind, func, rows, more: named ? functionRows(func, total, view.before) : [] };
 }
 
-function leafOf(tree, node) {
-  while (tree.depth[node] > 1) node = tree.parent[node];
+function leafOf(tree, node, focus) {
+  while (tree.depth[node] > (focus ? 0 : 1)) node = tree.parent[node];
   return node;
+}
+
+// The function wherever it was called. In a comparison `before` tells what `total` is.
+export function functionRows(func, total, before) {
+  if (!func.calls && !func.inclusive && !func.before?.inclusive) return [];
+  const sums = before ? func.before : func;
+  const rows = [["calls", formatCount(sums.calls)]];
+  for (const [label, time] of [["inclusive", sums.inclusive], ["self", sums.self]]) {
+    rows.push([label, `${formatTime(time)} (${formatShare(time, total)})`]);
+  }
+  const { times } = func;
+  if (times?.wall > func.inclusive * 1.001) rows.push(["with suspended time", formatTime(times.wall)]);
+  if (!times?.complete) return rows;
+  rows.push(["average call", formatTime(times.average)]);
+  rows.push(["shortest, longest", `${formatTime(times.min)}, ${formatTime(times.max)}`]);
+  if (times.p50 !== undefined) rows.push(["median, p90, p99", [times.p50, times.p90, times.p99].map(formatTime).join(", ")]);
+  return rows;
+}
+
+function describeSlice(node, view) {
+  const { slices, tracks } = view.chart;
+  const func = view.functions[slices.func[node]];
+  const length = slices.length[node];
+  const rows = [["from", formatTime(slices.begin[node] + view.offset)], ["lasts", formatTime(length)]];
+  const isShort = func.kind === "short";
+  if (isShort) rows.unshift(["calls", formatCount(slices.calls[node])], ["self, all of them", formatTime(slices.self[node])]);
+  const other = slices.other[node];
+  if (other >= 0) rows.unshift(["for", trackTitle(tracks[other], view.functions)]);
+  const isCall = func.calls > 0 || !["short", "waits", "yielded", "filtered"].includes(func.kind);
+  if (isCall) rows.push(["running", formatTime(slices.running[node])], ["self", `${formatTime(slices.self[node])} (${formatShare(slices.self[node], length)} of it)`]);
+  const suspended = length - slices.running[node];
+  if ((isCall || isShort) && suspended > 0) rows.push(["suspended", formatTime(suspended)]);
+  if (isCall && slices.calls[node]) rows.push(["short calls in it, not drawn", formatCount(slices.calls[node])]);
+  rows.push(["in", trackTitle(tracks[slices.track[node]], view.functions)]);
+  return { name: func.name, where: func.where, kind: kindLabel(func), func, rows, more: isCall ? functionRows(func, view.whole, false) : [] };
+}
+
+function describeStretch(node, view) {
+  const { stretches, functions } = view;
+  const { tracks } = view.chart;
+  const track = tracks[stretches.track[node]];
+  const state = functions[stretches.func[node]];
+  const other = stretches.other[node];
+  const rows = [["here", state.name], ["from", formatTime(stretches.begin[node] + view.offset)], ["lasts", formatTime(stretches.total[node])]];
+  if (other >= 0) rows.push(["for", trackTitle(tracks[other], functions)]);
+  const more = [["life", `${formatTime(track.life)} from ${formatTime(track.begin + view.offset)}`]];
+  for (const [label, time] of [["ran", track.running], ["waited", track.waiting], ["suspended", track.suspended]]) {
+    more.push([label, `${formatTime(time)} (${formatShare(time, track.life)})`]);
+  }
+  more.push(["resumed", `${formatCount(track.resumes)} ${track.resumes === 1 ? "time" : "times"}`]);
+  if (track.resumer >= 0) more.push(["resumer", trackTitle(tracks[track.resumer], functions)]);
+  return { name: trackTitle(track, functions), where: track.thread, kind: "", func: state, rows, more, moreTitle: "the coroutine" };
+}
+
+function rowsTable(rows) {
+  const table = element("dl");
+  for (const [label, value] of rows) table.append(element("dt", "", label), element("dd", "", value));
+  return table;
 }
 
 export function fillTooltip(box, about, colour) {
@@ -38,9 +110,11 @@ export function fillTooltip(box, about, colour) {
   head.append(element("i", "dot"), element("b", "", about.name));
   head.firstChild.style.background = colour;
   const place = element("div", "where", [about.where, about.kind].filter(Boolean).join(" · "));
-  const table = element("dl");
-  for (const [label, value] of about.rows) table.append(element("dt", "", label), element("dd", "", value));
-  box.replaceChildren(head, place, table);
+  box.replaceChildren(head, place, rowsTable(about.rows));
+  if (!about.more?.length) return;
+  const more = rowsTable(about.more);
+  more.className = "more";
+  box.append(element("div", "heading", about.moreTitle ?? "the function, wherever called"), more);
 }
 
 export function fillLine(box, about) {
@@ -60,5 +134,5 @@ export function placeTooltip(box, x, y) {
   const left = x + 14 + width > window.innerWidth ? x - 14 - width : x + 14;
   const top = y + 18 + height > window.innerHeight ? y - 10 - height : y + 18;
   box.style.left = `${Math.max(4, left)}px`;
-  box.style.top = `${Math.max(4, top)}px`;
+  box.style.top = `${Math.max(4, Math.min(top, window.innerHeight - height - 4))}px`;
 }

@@ -32,3 +32,29 @@ export function formatShare(part, whole) {
   if (percent > 99.99) return ">99.99 %";
   return `${percent.toFixed(2)} %`;
 }
+
+// A difference of times, with its sign: "+1.250 ms", "−3 ns", "±0".
+export function formatDelta(ns) {
+  if (ns === 0) return "±0";
+  return (ns > 0 ? "+" : "−") + formatTime(Math.abs(ns));
+}
+
+// The change from one value to another in percent of the first; more than ten times it: how many
+// times.
+export function formatChange(now, before) {
+  if (now === before) return "±0 %";
+  if (before === 0) return "new";
+  if (now === 0) return "gone";
+  const percent = ((now - before) / before) * 100;
+  const size = Math.abs(percent);
+  if (size >= 1000) return `×${groupDigits((now / before).toFixed(now / before < 100 ? 1 : 0))}`;
+  const text = size >= 0.01 ? size.toFixed(size < 10 ? 2 : 1) : "<0.01";
+  return `${percent > 0 ? "+" : "−"}${text} %`;
+}
+
+// A point on an axis whose marks are `step` apart, all in the unit that fits the largest.
+export function formatMark(ns, step, largest) {
+  const [size, unit] = timeUnits.find(([size]) => largest >= size) ?? [1, "ns"];
+  const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / size) - 1e-9)));
+  return `${(ns / size).toFixed(digits)} ${unit}`;
+}

@@ -1,53 +1,123 @@
 // SPDX-License-Identifier: MIT
-// The graph on the screen: scrolling, the pointer, the tooltip and the way from one zoom to the
-// next. Paints at most once per frame.
+// A graph on the screen: scrolling, the pointer, the tooltip and the way from one zoom to the next.
+// Paints at most once per frame.
 import { describe, fillTooltip, placeTooltip } from "./details.js";
-import { rowsIn } from "./layout.js";
+import { changePalette } from "./diff.js";
 import { Painter, rowHeight } from "./paint.js";
+import { paintArrows, paintHeadings, paintLabels, Ruler } from "./ruler.js";
 
 const glideTime = 170;  // ms from one zoom to the next
 
 export class Graph {
-  // look: { colour(func), ink, marks, chosen }, changed by the page; onPick(node): it was clicked.
-  constructor(view, look, onPick) {
+  // box: the element that scrolls, with .room and a canvas in it. look: { colour(func), ink, dark,
+  // marks, chosen, before }, changed by the page. on: { pick(node), open(node), range(x, span),
+  // toggle(track), use() } are called when the user does that.
+  constructor(box, view, look, on) {
     this.view = view;
     this.look = look;
+    this.on = on;
     this.flip = false;
     this.hovered = -1;
-    this.box = document.getElementById("graph");
-    this.room = document.getElementById("room");
+    this.box = box;
+    this.room = box.querySelector(".room");
     this.tooltip = document.getElementById("tooltip");
-    this.painter = new Painter(document.getElementById("canvas"));
+    this.painter = new Painter(box.querySelector("canvas"));
+    this.ruler = new Ruler(document.getElementById("ruler"));
     this.range = view.range;
-    this.listen(onPick);
+    this.listen();
   }
 
-  listen(onPick) {
+  listen() {
     const { canvas } = this.painter;
     this.box.addEventListener("scroll", () => this.draw(), { passive: true });
+    this.box.addEventListener("focus", () => this.on.use());
+    this.box.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("pointermove", (event) => this.hover(event));
     canvas.addEventListener("pointerleave", () => this.leave());
-    canvas.addEventListener("click", (event) => {
+    canvas.addEventListener("pointerdown", (event) => this.press(event));
+    canvas.addEventListener("click", (event) => this.click(event));
+    canvas.addEventListener("dblclick", (event) => {
       const node = this.painter.hit(event.offsetX, event.offsetY);
-      if (node < 0) return;
-      this.leave();
-      onPick(node);
+      if (node >= 0) this.on.open(node);
     });
     new ResizeObserver(() => this.fit()).observe(this.box);
   }
 
+  click(event) {
+    if (this.dragged) return;
+    this.on.use();
+    const node = this.painter.hit(event.offsetX, event.offsetY);
+    if (node >= 0) {
+      this.leave();
+      this.on.pick(node);
+    } else if (this.view.headingOf) {
+      const heading = this.view.headingOf(this.painter.rowAt(event.offsetY));
+      if (heading?.track !== undefined) this.on.toggle(heading.track);
+    }
+  }
+
+  // Over time, dragging chooses a range.
+  press(event) {
+    this.dragged = false;
+    if (!this.view.isTime || event.button !== 0) return;
+    const { painter } = this;
+    const from = event.offsetX;
+    if (from < this.gutter) return;
+    const { canvas } = painter;
+    const move = (moved) => {
+      const to = Math.min(painter.width, Math.max(this.gutter, moved.offsetX));
+      if (!this.dragged && Math.abs(to - from) < 4) return;
+      this.dragged = true;
+      this.leave();
+      this.band = [Math.min(from, to), Math.max(from, to)];
+      this.draw();
+    };
+    canvas.setPointerCapture(event.pointerId);
+    canvas.addEventListener("pointermove", move);
+    canvas.addEventListener("lostpointercapture", () => {
+      canvas.removeEventListener("pointermove", move);
+      const { band } = this;
+      this.band = null;
+      if (!band) return;
+      const [begin, end] = band.map((px) => painter.timeAt(px));
+      this.on.range(begin, end - begin);
+    }, { once: true });
+  }
+
+  // Over time: with Ctrl (or a pinch) the wheel zooms at the pointer, sideways it moves the range.
+  wheel(event) {
+    if (!this.view.isTime) return;
+    const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
+    if (!event.ctrlKey && !sideways) return;
+    event.preventDefault();
+    if (event.ctrlKey) this.view.scale(Math.exp(event.deltaY / 300), this.painter.timeAt(Math.max(this.gutter, event.offsetX)));
+    else this.view.pan(sideways / Math.max(this.painter.width, 1));
+    const { x, span } = this.view.range;
+    this.on.range(x, span, true);
+  }
+
+  get gutter() {
+    return this.view.labelOf ? Math.min(250, Math.max(120, this.painter.width * 0.2)) : 0;
+  }
+
+  // Looks at another view.
+  setView(view) {
+    this.leave();
+    this.view = view;
+    this.range = view.range;
+    this.glide = null;
+  }
+
   // The window on the graph has another size, or the rows another number.
   fit() {
-    const { x, span } = this.view.range;
-    const depth = this.view.tree.size ? this.view.tree.depth[this.view.zoom] : 0;
-    const rows = this.view.tree.size ? rowsIn(this.view.layout, depth, x, span) : 0;
+    const rows = this.view.rowsShown();
     const fromBottom = this.content - this.box.scrollTop - this.height;
     this.height = this.box.clientHeight;
     this.content = Math.max(rows * rowHeight, this.height);
     this.room.style.height = `${this.content}px`;
     const width = this.box.clientWidth;
     if (width !== this.painter.width || this.height !== this.painter.height) this.painter.resize(width, this.height);
-    if (this.flip && fromBottom >= 0) this.box.scrollTop = this.content - fromBottom - this.height;
+    if (this.flip && fromBottom > -2) this.box.scrollTop = this.content - Math.max(0, fromBottom) - this.height;
     this.paint();
   }
 
@@ -55,7 +125,7 @@ export class Graph {
   update(glide) {
     this.leave();
     this.fit();
-    this.reveal(this.view.zoom, 2);
+    if (!this.view.isTime) this.reveal(this.view.zoom, 2);
     const to = this.view.range;
     if (!glide || window.matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.range = to;
@@ -77,7 +147,10 @@ export class Graph {
   // Scrolls so that the node and `spare` rows before it are in the window.
   reveal(node, spare) {
     if (node < 0 || !this.view.tree.size) return;
-    const depth = this.view.tree.depth[node];
+    this.revealRow(this.view.tree.depth[node], spare);
+  }
+
+  revealRow(depth, spare) {
     const top = this.flip ? this.content - (depth + 1) * rowHeight : depth * rowHeight;
     const low = this.box.scrollTop;
     if (top >= low && top + rowHeight <= low + this.height) return;
@@ -110,33 +183,70 @@ export class Graph {
     }
   }
 
+  // node -> CSS colour
+  get colourOf() {
+    const { view, look } = this;
+    if (view.tree.diff) return changePalette(view.tree, view.total, look.before, look.dark);
+    const { func } = view.tree;
+    return (node) => look.colour(func[node]);
+  }
+
   paint() {
-    const { view } = this;
-    this.painter.paint({
-      ...this.look,
+    const { view, look, painter } = this;
+    if (this.box.hidden) return;
+    painter.paint({
+      ink: look.ink, marks: look.marks,
+      chosen: view.focus >= 0 ? -1 : look.chosen,
+      colourOf: this.colourOf,
       ...this.range,
       layout: view.layout,
       functions: view.functions,
-      zoomDepth: view.tree.size ? view.tree.depth[view.zoom] : 0,
+      zoomDepth: view.zoomDepth,
+      gutter: this.gutter,
+      near: view.isTime,
       flip: this.flip,
       scroll: this.box.scrollTop,
       content: this.content,
       selected: view.selected,
       hovered: this.hovered,
       hasMore: (node) => view.hasMore(node),
+      labelFor: view.labelFor && ((node) => view.labelFor(node)),
+      ...this.decoration(),
     });
+    if (view.isTime) this.ruler.paint(view, painter, look.ink);
+    if (this.band) this.paintBand();
+  }
+
+  decoration() {
+    const { view } = this;
+    if (view.headingOf) return { decorate: (painter, from, to) => paintHeadings(view, painter, from, to) };
+    if (view.labelOf) {
+      return {
+        decorate: (painter, from, to) => paintLabels(view, painter, from, to),
+        decorateAfter: (painter) => paintArrows(view, painter),
+      };
+    }
+    return {};
+  }
+
+  paintBand() {
+    const [from, to] = this.band;
+    const c = this.painter.context;
+    c.fillStyle = this.look.ink.band;
+    c.fillRect(from, 0, to - from, this.height);
   }
 
   hover(event) {
     const node = this.painter.hit(event.offsetX, event.offsetY);
-    if (node < 0) {
+    if (node < 0 || this.band) {
       this.leave();
+      if (this.view.headingOf?.(this.painter.rowAt(event.offsetY))?.track !== undefined) this.painter.canvas.style.cursor = "pointer";
       return;
     }
     const { view, tooltip } = this;
     if (node !== this.hovered) {
       this.hovered = node;
-      fillTooltip(tooltip, describe(node, view), this.look.colour(view.tree.func[node]));
+      fillTooltip(tooltip, describe(node, view), this.colourOf(node));
       tooltip.hidden = false;
       this.painter.canvas.style.cursor = "pointer";
       this.draw();

@@ -4,16 +4,22 @@
 import { element } from "./details.js";
 
 const help = [
-  ["click", "zoom to a box; a box above the zoomed one goes back"],
+  ["1 2 3 4 5", "top-down, bottom-up, over time, coroutines, sandwich"],
+  ["click", "zoom to a box; a box above the zoomed one goes back. Over time: select; twice: zoom"],
   ["/", "search; matches are marked and the table shows only them"],
   ["Esc", "clear the search, then the selection, then the zoom"],
-  ["← → ↑ ↓", "select a box"],
-  ["Enter  +", "zoom to the selected box"],
-  ["−", "zoom out by one call"],
+  ["← → ↑ ↓", "select a box; in the table: a row"],
+  ["Enter", "zoom to the selected box; in the table: find the function"],
+  ["+ −", "zoom in and out"],
+  ["[ ]", "over time: earlier, later. Also drag to zoom, Ctrl + wheel, Shift + wheel"],
   ["0", "show everything"],
-  ["i", "root on top or at the bottom"],
+  ["s", "sandwich: callers and callees of the selected function"],
   ["b", "top-down or bottom-up: functions by self time, then their callers"],
+  ["i", "root on top or at the bottom"],
+  ["o", "over time: only coroutines at work in the shown range, or all"],
+  ["w", "in a comparison: widths of now or of before"],
   ["t", "hide or show the table; drag its upper edge to resize it"],
+  ["Tab", "to the next control; the graph and each row of the table are among them"],
 ];
 
 export function showHelp() {
@@ -27,30 +33,46 @@ export function showHelp() {
   const form = element("form");
   form.method = "dialog";
   form.append(element("button", "", "Close"));
-  const width = element("p", "", "The width of a box is its inclusive time: its own time and that of all it called. Nothing is sampled; the last line of the page tells whether calls were lost.");
+  const width = element("p", "", "The width of a box is its inclusive time: its own time and that of all it called. Over time it is the time from call to return. Nothing is sampled; the last line of the page tells whether calls were lost.");
   dialog.replaceChildren(element("h2", "", "Keys and mouse"), list, width, form);
   dialog.showModal();
+  dialog.scrollTop = 0;  // the button at its end has the focus
 }
 
 function zoomIn(page) {
   const { view } = page;
+  if (view.isTime) return page.scale(0.5);
   const at = view.selected >= 0 && view.selected !== view.zoom ? view.selected : view.child(view.zoom);
   if (at >= 0) page.pick(at);
 }
 
 function zoomOut(page) {
-  const up = page.view.parent(page.view.zoom);
+  const { view } = page;
+  if (view.isTime) return page.scale(2);
+  const up = view.parent(view.zoom);
   if (up >= 0) page.pick(up);
+}
+
+function enter(page) {
+  const { view } = page;
+  if (!view.isTime) zoomIn(page);
+  else if (view.selected >= 0) page.open(view.selected);
 }
 
 function escape(page) {
   if (document.getElementById("search").value) page.clearSearch();
   else if (page.look.chosen >= 0) page.choose(page.look.chosen);
   else if (page.view.selected >= 0 && page.view.selected !== page.view.zoom) page.select(-1);
+  else if (page.view.isTime && page.view.selected >= 0) page.select(-1);
   else reset(page);
 }
 
 function reset(page) {
+  if (page.view.isTime) {
+    page.select(-1);
+    page.showRange(0, page.view.end);
+    return;
+  }
   page.view.selected = -1;
   page.zoomTo(0);
 }
@@ -58,12 +80,14 @@ function reset(page) {
 function move(page, step) {
   const { view } = page;
   if (!view.tree.size) return;
-  const node = view.selected < 0 ? view.zoom : step(view, view.selected);
+  const first = view.isTime ? view.firstShown() : view.zoom;
+  const node = view.selected < 0 ? first : step(view, view.selected);
   if (node >= 0) page.select(node);
 }
 
-const up = (view, node) => view.parent(node);
-const down = (view, node) => view.child(node);
+const up = (view, node) => (view.above ? view.above(node, -1) : view.parent(node));
+const down = (view, node) => (view.above ? view.above(node, 1) : view.child(node));
+const numbered = ["calls", "callers", "chart", "lanes", "sandwich"];
 
 const actions = {
   "/": () => document.getElementById("search").select(),
@@ -73,21 +97,28 @@ const actions = {
   ArrowDown: (page) => move(page, page.graph.flip ? up : down),
   ArrowLeft: (page) => move(page, (view, node) => view.beside(node, -1)),
   ArrowRight: (page) => move(page, (view, node) => view.beside(node, 1)),
-  Enter: zoomIn,
+  Enter: enter,
   "+": zoomIn,
   "=": zoomIn,
   "-": zoomOut,
+  "[": (page) => page.pan(-0.25),
+  "]": (page) => page.pan(0.25),
   0: reset,
   i: (page) => page.setFlip(!page.graph.flip),
-  b: (page) => page.setCallers(!page.view.callers),
+  b: (page) => page.setView(page.mode === "callers" ? "calls" : "callers"),
+  s: (page) => page.openSelected(),
+  o: (page) => page.setAtWork(!page.atWork),
+  w: (page) => page.setBefore(!page.look.before),
   t: toggleTable,
 };
+numbered.forEach((name, i) => (actions[i + 1] = (page) => page.setView(name)));
 
 // Fields and buttons keep the keys that mean something to them.
 function isTaken(event) {
   const tag = event.target.tagName;
   if (document.getElementById("keys").open) return true;
   if (tag === "INPUT" || tag === "SELECT") return event.key !== "Escape";
+  if (event.target.id === "grip") return event.key.startsWith("Arrow") || event.key === "Enter";
   return event.key === "Enter" && (tag === "BUTTON" || tag === "TR");
 }
 
@@ -107,17 +138,24 @@ function toggleTable() {
   table.hidden = !table.hidden;
 }
 
+function setTableHeight(height) {
+  const room = document.querySelector("main").clientHeight - 130;
+  document.getElementById("functions").style.height = `${Math.max(0, Math.min(room, height))}px`;
+}
+
 function listenToGrip() {
   const grip = document.getElementById("grip");
   const table = document.getElementById("functions");
   grip.addEventListener("dblclick", toggleTable);
+  grip.addEventListener("keydown", (event) => {
+    const steps = { ArrowUp: 40, ArrowDown: -40 };
+    if (event.key === "Enter") toggleTable();
+    else if (event.key in steps) setTableHeight(table.offsetHeight + steps[event.key]);
+  });
   grip.addEventListener("pointerdown", (event) => {
     const from = event.clientY;
     const height = table.offsetHeight;
-    const drag = (moved) => {
-      const room = document.querySelector("main").clientHeight - 130;
-      table.style.height = `${Math.max(0, Math.min(room, height + from - moved.clientY))}px`;
-    };
+    const drag = (moved) => setTableHeight(height + from - moved.clientY);
     grip.setPointerCapture(event.pointerId);
     grip.addEventListener("pointermove", drag);
     grip.addEventListener("lostpointercapture", () => grip.removeEventListener("pointermove", drag), { once: true });

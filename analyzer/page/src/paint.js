@@ -8,6 +8,8 @@ export const rowHeight = 20;
 const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 const smallestBox = 0.7;  // narrower nodes are drawn together, one pixel column at a time
 const smallestLabel = 26;
+// How what is no plain box is drawn, by kind of function.
+const shapes = { short: "hatched", laneMixed: "hatched", laneSuspended: "line" };
 
 export class Painter {
   constructor(canvas) {
@@ -28,18 +30,22 @@ export class Painter {
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
-  // scene: { layout, functions, colour(func), ink: theme colours, x, span: the part shown in ns,
-  // zoomDepth, flip: root at the bottom, scroll, content: height of all rows in pixels, marks:
-  // flags per function or null, chosen: function or -1, selected, hovered: node or -1, hasMore }
+  // scene: { layout, functions, colourOf(node), ink: theme colours, x, span: the part shown in ns,
+  // zoomDepth, flip: root at the bottom, scroll, content: height of all rows in pixels, gutter: room
+  // for names on the left, marks: flags per function or null, chosen: function or -1, selected,
+  // hovered: node or -1, hasMore, labelFor(node): { name,
+  // where } if it is not the function's, decorate(painter, from, to): draws what else there is }
   paint(scene) {
     this.scene = scene;
     const c = this.context;
     c.clearRect(0, 0, this.width, this.height);
-    if (!scene.layout.rows || !(scene.span > 0)) return;
+    if (!scene.layout?.rows || !(scene.span > 0)) return;
     c.font = font;
     c.textBaseline = "middle";
     const [from, to] = this.depthsShown();
+    scene.decorate?.(this, from, to);
     for (let depth = from; depth <= to; depth++) this.paintRow(depth);
+    scene.decorateAfter?.(this, from, to);
     for (const node of [scene.hovered, scene.selected]) {
       if (node >= 0) this.outline(node, node === scene.selected);
     }
@@ -57,23 +63,36 @@ export class Painter {
     return (flip ? content - (depth + 1) * rowHeight : depth * rowHeight) - scroll;
   }
 
+  // Pixels per ns, and where on the canvas a time is.
+  get scale() {
+    return (this.width - this.scene.gutter) / this.scene.span;
+  }
+
+  xOf(time) {
+    return this.scene.gutter + (time - this.scene.x) * this.scale;
+  }
+
+  timeAt(px) {
+    return this.scene.x + (px - this.scene.gutter) / this.scale;
+  }
+
   paintRow(depth) {
-    const { layout, x, span } = this.scene;
+    const { layout, x, span, gutter } = this.scene;
     const { row, start, tree, rowFirst } = layout;
-    const scale = this.width / span;
+    const { scale } = this;
     const end = x + span;
     const y = this.yOf(depth);
     let place = firstAfter(layout, depth, x);
     while (place < rowFirst[depth + 1] && start[row[place]] < end) {
       const node = row[place];
-      const left = Math.max(0, (start[node] - x) * scale);
-      const right = Math.min(this.width, (start[node] + tree.total[node] - x) * scale);
+      const left = Math.max(gutter, this.xOf(start[node]));
+      const right = Math.min(this.width, this.xOf(start[node] + tree.total[node]));
       if (right - left >= smallestBox) {
         this.paintBox(node, depth, left, y, right - left);
         place++;
       } else {
         this.paintDust(node, left, y);
-        place = Math.max(place + 1, firstAfter(layout, depth, x + (left + 1) / scale, place));
+        place = Math.max(place + 1, firstAfter(layout, depth, x + (left - gutter + 1) / scale, place));
       }
     }
   }
@@ -82,14 +101,14 @@ export class Painter {
   paintDust(node, left, y) {
     const c = this.context;
     c.globalAlpha = 0.45;
-    c.fillStyle = this.fillOf(this.scene.layout.tree.func[node]);
+    c.fillStyle = this.fillOf(node);
     c.fillRect(left, y, 0.8, rowHeight - 1);
     c.globalAlpha = 1;
   }
 
-  fillOf(func) {
-    const { marks, colour, ink } = this.scene;
-    return marks && marks[func] ? ink.mark : colour(func);
+  fillOf(node) {
+    const { marks, colourOf, ink, layout } = this.scene;
+    return marks && marks[layout.tree.func[node]] ? ink.mark : colourOf(node);
   }
 
   paintBox(node, depth, left, y, width) {
@@ -98,23 +117,56 @@ export class Painter {
     const c = this.context;
     const faded = (marks || chosen >= 0) && !(marks && marks[func]) && func !== chosen;
     c.globalAlpha = faded ? 0.35 : depth < zoomDepth ? 0.55 : 1;
-    c.fillStyle = this.fillOf(func);
-    c.fillRect(left, y, width > 3 ? width - 1 : width, rowHeight - 1);
+    c.fillStyle = this.fillOf(node);
+    const shape = shapes[this.scene.functions[func].kind] ?? "box";
+    const [top, height] = shape === "line" ? [y + rowHeight / 2 - 2, 3] : [y, rowHeight - 1];
+    c.fillRect(left, top, width > 3 ? width - 1 : width, height);
+    if (shape === "hatched") this.hatch(left, y, width);
     c.globalAlpha = faded ? 0.75 : 1;
     if (func === chosen && width > 2) {
       c.strokeStyle = ink.chosen;
       c.lineWidth = 1.5;
       c.strokeRect(left + 0.75, y + 0.75, width - 2.5, rowHeight - 2.5);
     }
-    if (width >= smallestLabel) this.paintLabel(node, func, left + 5, y + rowHeight / 2, width - 11);
+    if (width >= smallestLabel && shape !== "line") this.paintLabel(node, func, left + 5, y + rowHeight / 2, width - 11);
     c.globalAlpha = 1;
+  }
+
+  // Strokes that say: not one thing but many, or none.
+  hatch(left, y, width) {
+    const c = this.context;
+    c.save();
+    c.beginPath();
+    c.rect(left, y, width > 3 ? width - 1 : width, rowHeight - 1);
+    c.clip();
+    c.strokeStyle = this.scene.ink.hatch;
+    c.lineWidth = 1;
+    c.beginPath();
+    for (let x = Math.floor(left / 6) * 6 - rowHeight; x < left + width; x += 6) {
+      c.moveTo(x, y + rowHeight);
+      c.lineTo(x + rowHeight, y);
+    }
+    c.stroke();
+    c.restore();
+  }
+
+  // A text of a row outside of the boxes; returns where it ends.
+  write(text, x, depth, room, colour, bold) {
+    const c = this.context;
+    c.fillStyle = colour;
+    c.font = bold ? `600 ${font}` : font;
+    const shown = bold ? text : this.fit(text, room);
+    c.fillText(shown, x, this.yOf(depth) + rowHeight / 2);
+    const end = x + c.measureText(shown).width;
+    c.font = font;
+    return end;
   }
 
   // The name, and where it is defined if there is room for all of it.
   paintLabel(node, func, x, y, room) {
     const { functions, marks, ink, hasMore } = this.scene;
     const c = this.context;
-    const { name, where } = functions[func];
+    const { name, where } = this.scene.labelFor?.(node) ?? functions[func];
     const marked = marks && marks[func];
     c.fillStyle = marked ? ink.markText : ink.text;
     const text = this.fit(node > 0 && hasMore(node) ? `${name} …` : name, room);
@@ -159,17 +211,23 @@ export class Painter {
 
   // Where a node is on the canvas, cut to its sides.
   rectOf(node) {
-    const { layout, x, span } = this.scene;
-    const scale = this.width / span;
-    const left = Math.max(0, (layout.start[node] - x) * scale);
-    const right = Math.min(this.width, (layout.start[node] + layout.tree.total[node] - x) * scale);
+    const { layout, gutter } = this.scene;
+    const left = Math.max(gutter, this.xOf(layout.start[node]));
+    const right = Math.min(this.width, this.xOf(layout.start[node] + layout.tree.total[node]));
     return { left, top: this.yOf(layout.tree.depth[node]), width: right - left, height: rowHeight };
   }
 
-  // The node at a place on the canvas, or -1.
+  rowAt(py) {
+    const { scroll, content, flip } = this.scene;
+    return Math.floor((flip ? content - scroll - py : scroll + py) / rowHeight);
+  }
+
+  // The node at a place on the canvas, or -1. Over time a slice too narrow to be hit is found by a
+  // pixel.
   hit(px, py) {
-    const { layout, x, span, scroll, content, flip } = this.scene;
-    const depth = Math.floor((flip ? content - scroll - py : scroll + py) / rowHeight);
-    return nodeAt(layout, depth, x + (px / this.width) * span);
+    const { layout, gutter, span } = this.scene;
+    if (px < gutter || !(span > 0)) return -1;
+    const node = nodeAt(layout, this.rowAt(py), this.timeAt(px));
+    return node < 0 && this.scene.near ? nodeAt(layout, this.rowAt(py), this.timeAt(px + 1)) : node;
   }
 }

@@ -14,14 +14,15 @@ export function makeMatcher(text, regex) {
 }
 
 // { flags: one byte per function, count }. The name, the place or both in a line can match, so that
-// "^" and "$" of an expression mean the ends of either; the root is never a match.
+// "^" and "$" of an expression mean the ends of either; the root is never a match, and what is drawn
+// over time without being a function is marked but not counted.
 export function matchFunctions(functions, matcher) {
   const flags = new Uint8Array(functions.length);
   let count = 0;
   for (const f of functions) {
     if (f.kind === "root" || ![f.name, f.where, `${f.name} ${f.where}`].some(matcher)) continue;
     flags[f.id] = 1;
-    count++;
+    if (!f.isDrawn) count++;
   }
   return { flags, count };
 }

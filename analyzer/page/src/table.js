@@ -1,46 +1,93 @@
 // SPDX-License-Identifier: MIT
 // The table of functions: totals over the whole profile, computed before anything was pruned.
 // Only the first rows of the chosen order are made; a search finds the others.
-import { formatCount, formatShare, formatTime } from "./format.js";
+import { formatChange, formatCount, formatDelta, formatShare, formatTime } from "./format.js";
 import { element } from "./details.js";
 
 const mostRows = 250;
-const columns = [
+const delta = (key) => (f) => f[key] - f.before[key];
+const names = [
   { key: "name", label: "Function", text: true, value: (f) => f.name },
   { key: "where", label: "Defined", text: true, value: (f) => f.where },
   { key: "calls", label: "Calls", value: (f) => f.calls },
-  { key: "inclusive", label: "Inclusive", value: (f) => f.inclusive, share: true },
-  { key: "self", label: "Self", value: (f) => f.self, share: true },
+];
+const plain = [
+  { key: "inclusive", label: "Inclusive", value: (f) => f.inclusive, wide: true },
+  { key: "self", label: "Self", value: (f) => f.self, wide: true },
+];
+const compared = [
+  { key: "inclusive", label: "Inclusive", value: (f) => f.inclusive },
+  { key: "inclusiveChange", label: "Change", value: delta("inclusive"), of: "inclusive", wide: true },
+  { key: "self", label: "Self", value: (f) => f.self },
+  { key: "selfChange", label: "Change", value: delta("self"), of: "self", wide: true },
 ];
 
 export class FunctionTable {
-  // functions: those to list; total: the time of everything; choose(id): a row was clicked.
-  constructor(functions, total, colour, choose) {
+  // functions: those to list; total: the time of everything; diff: there is something to compare
+  // with; on: { choose(id), open(id) }: a row was clicked, or opened.
+  constructor(functions, total, diff, colour, on) {
     this.functions = functions;
     this.total = total;
+    this.diff = diff;
+    this.columns = [...names, ...(diff ? compared : plain)];
     this.colour = colour;
-    this.choose = choose;
-    this.sort = { key: "self", down: true };
+    this.sort = { key: diff ? "selfChange" : "self", down: true };
     this.marks = null;
     this.chosen = -1;
     this.body = document.getElementById("rows");
     this.makeHead();
-    this.body.addEventListener("click", (event) => {
-      const row = event.target.closest("tr[data-id]");
-      if (row) this.choose(Number(row.dataset.id));
+    this.listen(on);
+  }
+
+  listen({ choose, open }) {
+    const idOf = (event) => event.target.closest("tr[data-id]")?.dataset.id;
+    const act = (event, action) => {
+      const id = idOf(event);
+      if (id !== undefined) action(Number(id));
+      return id !== undefined;
+    };
+    this.body.addEventListener("click", (event) => act(event, choose));
+    this.body.addEventListener("dblclick", (event) => act(event, open));
+    this.body.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 };
+      let done = event.key in steps && this.step(steps[event.key]);
+      if (event.key === "Enter" || event.key === " ") done = act(event, choose);
+      if (event.key === "s") done = act(event, open);
+      if (!done) return;
+      event.preventDefault();
+      event.stopPropagation();
     });
+  }
+
+  // Moves the focus by so many rows.
+  step(rows) {
+    const list = [...this.body.querySelectorAll("tr[data-id]")];
+    const at = list.indexOf(document.activeElement);
+    if (at < 0) return false;
+    this.enter(list[Math.min(list.length - 1, Math.max(0, at + rows))]);
+    return true;
+  }
+
+  // One row at a time is on the way of the Tab key.
+  enter(row) {
+    if (!row) return;
+    for (const other of this.body.querySelectorAll("tr[tabindex='0']")) other.tabIndex = -1;
+    row.tabIndex = 0;
+    row.focus();
   }
 
   makeHead() {
     const head = document.getElementById("columns");
-    for (const column of columns) {
+    for (const column of this.columns) {
       const cell = element("th", column.text ? "" : "number");
       cell.dataset.key = column.key;
       const button = element("button", "", column.label);
       button.type = "button";
+      if (column.of) button.title = `How much more ${column.of} time than before`;
       button.addEventListener("click", () => this.sortBy(column));
       cell.append(button);
-      if (column.share) cell.colSpan = 2;
+      if (column.wide) cell.colSpan = 2;
       head.append(cell);
     }
   }
@@ -51,10 +98,15 @@ export class FunctionTable {
     this.show();
   }
 
+  isListed(f) {
+    const ever = f.calls + f.inclusive + (this.diff ? f.before.calls + f.before.inclusive : 0);
+    return ever > 0 && (!this.marks || this.marks[f.id]);
+  }
+
   sorted() {
-    const { value, text } = columns.find((c) => c.key === this.sort.key);
+    const { value, text } = this.columns.find((c) => c.key === this.sort.key);
     const sign = this.sort.down ? -1 : 1;
-    const list = this.functions.filter((f) => f.calls + f.inclusive > 0 && (!this.marks || this.marks[f.id]));
+    const list = this.functions.filter((f) => this.isListed(f));
     const less = text
       ? (a, b) => compareText(value(a), value(b))
       : (a, b) => value(a) - value(b);
@@ -68,6 +120,7 @@ export class FunctionTable {
     }
     const list = this.sorted();
     const rows = list.slice(0, mostRows).map((f) => this.makeRow(f));
+    if (rows.length) rows[0].tabIndex = 0;
     if (list.length > mostRows) rows.push(this.noteRow(`${formatCount(list.length - mostRows)} more: search to find them`));
     if (!list.length) rows.push(this.noteRow(this.marks ? "No function matches" : "No calls"));
     this.body.replaceChildren(...rows);
@@ -76,7 +129,7 @@ export class FunctionTable {
   noteRow(text) {
     const row = element("tr", "note");
     const cell = element("td", "", text);
-    cell.colSpan = 7;
+    cell.colSpan = this.columns.reduce((sum, column) => sum + (column.wide ? 2 : 1), 0);
     row.append(cell);
     return row;
   }
@@ -84,17 +137,20 @@ export class FunctionTable {
   makeRow(f) {
     const row = element("tr", f.id === this.chosen ? "chosen" : "");
     row.dataset.id = f.id;
+    row.tabIndex = -1;
     const name = element("td", "name");
     const dot = element("i", "dot");
-    dot.style.background = this.colour(f.id);
+    dot.style.background = this.colour(f);
     name.append(dot, element("span", "", f.name));
     name.title = f.name;
     const where = element("td", "where");
     where.append(element("bdi", "", f.where));  // cut at its beginning, see page.css
     where.title = f.where;
     row.append(name, where, element("td", "number", formatCount(f.calls)));
-    for (const time of [f.inclusive, f.self]) {
-      row.append(element("td", "number", formatTime(time)), this.shareCell(time));
+    for (const key of ["inclusive", "self"]) {
+      row.append(element("td", "number", formatTime(f[key])));
+      if (this.diff) row.append(...this.changeCells(f[key], f.before[key]));
+      else row.append(this.shareCell(f[key]));
     }
     return row;
   }
@@ -103,6 +159,11 @@ export class FunctionTable {
     const cell = element("td", "share", formatShare(time, this.total));
     cell.style.setProperty("--share", `${this.total > 0 ? (100 * time) / this.total : 0}%`);
     return cell;
+  }
+
+  changeCells(now, before) {
+    const side = now > before ? "more" : now < before ? "less" : "";
+    return [element("td", `number ${side}`, formatDelta(now - before)), element("td", `number ${side}`, formatChange(now, before))];
   }
 
   select(id) {

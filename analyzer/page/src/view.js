@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 // What is looked at: which tree, in which order, zoomed to which node. Knows nothing of the screen.
+// (What is looked at over time is in time_view.js.)
 //
 // Invariant: `layout` belongs to `tree`; `zoom` and `selected` are nodes of it (selected may be -1).
 import { BottomUp } from "./bottom_up.js";
-import { firstAfter, makeLayout } from "./layout.js";
+import { firstAfter, makeLayout, rowsIn } from "./layout.js";
+import { mergeCallees } from "./sandwich.js";
 
-export class View {
-  constructor(profile, calls) {
-    this.functions = profile.functions;
+// A tree, and how it is looked at. `grower`, if it has one, makes more of it where one zooms to.
+class TreeView {
+  constructor(functions, calls) {
+    this.functions = functions;
     this.calls = calls;
-    this.bottomUp = null;  // made when first asked for
-    this.callers = false;
+    this.grower = null;
     this.order = "size";
-    this.rank = alphabet(this.functions);
-    this.show();
+    this.rank = alphabet(functions);
   }
 
   get tree() {
@@ -30,29 +31,29 @@ export class View {
     return tree.size ? { x: layout.start[zoom], span: tree.total[zoom] } : { x: 0, span: 0 };
   }
 
-  show() {
+  get zoomDepth() {
+    return this.tree.size ? this.tree.depth[this.zoom] : 0;
+  }
+
+  get isZoomed() {
+    return this.zoom > 0;
+  }
+
+  rowsShown() {
+    const { x, span } = this.range;
+    return this.tree.size ? rowsIn(this.layout, this.zoomDepth, x, span) : 0;
+  }
+
+  setTree(tree, grower = null) {
+    this.grower = grower;
+    this.root = tree;
     this.arrange();
     this.zoom = 0;
     this.selected = -1;
   }
 
   arrange() {
-    const tree = this.callers ? this.turned().tree : this.calls;
-    this.layout = makeLayout(tree, this.order, this.rank);
-  }
-
-  turned() {
-    if (!this.bottomUp) {
-      this.bottomUp = new BottomUp(this.calls, this.functions.length);
-      this.bottomUp.grow(0);
-    }
-    return this.bottomUp;
-  }
-
-  setCallers(callers) {
-    if (this.callers === callers) return;
-    this.callers = callers;
-    this.show();
+    this.layout = makeLayout(this.grower ? this.grower.tree : this.root, this.order, this.rank);
   }
 
   setOrder(order) {
@@ -62,12 +63,12 @@ export class View {
 
   zoomTo(node) {
     this.zoom = node;
-    if (this.callers && this.bottomUp.grow(node)) this.arrange();
+    if (this.grower && this.grower.grow(node)) this.arrange();
   }
 
   // Callers that are too small to be made before someone zooms to the node.
   hasMore(node) {
-    return this.callers && this.bottomUp.hasMore(node);
+    return this.grower !== null && this.grower.hasMore(node);
   }
 
   parent(node) {
@@ -122,6 +123,71 @@ export class View {
     const way = [];
     for (let n = node; n >= 0; n = this.tree.parent[n]) way.push(n);
     return way.reverse();
+  }
+}
+
+// The call tree, or all of it turned round.
+export class View extends TreeView {
+  constructor(functions, calls) {
+    super(functions, calls);
+    this.bottomUp = null;  // made when first asked for
+    this.callers = false;
+    this.show();
+  }
+
+  get name() {
+    return this.callers ? "callers" : "calls";
+  }
+
+  show() {
+    if (this.callers) this.setTree(null, this.turned());
+    else this.setTree(this.calls);
+  }
+
+  turned() {
+    if (!this.bottomUp) {
+      this.bottomUp = new BottomUp(this.calls, this.functions.length);
+      this.bottomUp.grow(0);
+    }
+    return this.bottomUp;
+  }
+
+  setCallers(callers) {
+    if (this.callers === callers) return;
+    this.callers = callers;
+    this.show();
+  }
+
+  // The times of the call tree are others now.
+  renew() {
+    this.bottomUp = null;
+    this.show();
+  }
+}
+
+// One half of the sandwich: the callers of a function, or what it called. Its root is the function.
+export class SandwichView extends TreeView {
+  constructor(functions, calls, upper) {
+    super(functions, calls);
+    this.upper = upper;
+    this.callers = upper;
+    this.name = upper ? "focusCallers" : "focusCallees";
+    this.setFocus(-1);
+  }
+
+  setFocus(func) {
+    this.focus = func;
+    if (!this.upper) {
+      this.setTree(mergeCallees(this.calls, this.functions.length, func));
+      return;
+    }
+    const grower = new BottomUp(this.calls, this.functions.length, func);
+    grower.grow(0);
+    this.setTree(null, grower);
+  }
+
+  renew() {
+    this.setFocus(this.focus);
   }
 }
 

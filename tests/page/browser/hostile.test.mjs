@@ -30,6 +30,11 @@ function pageWith(name, bytes) {
   hostile.forEach(([text], i) => {
     lines.push(["function", i % 2 ? "lua" : text, i, text, text], ["node", 0, i, 1, 1000]);
   });
+  // The chart: a track for each, in a thread of this name.
+  hostile.forEach(([text], i) => {
+    lines.push(["track", text, text, 0, 1000, 0, 0, 0, 0], ["slice", 1, 0, i, 0, 1000, 1000, 0, 0]);
+  });
+  lines.push(["chart", 1, hostile.length, 1000, 1, 1, 1, bytes]);
   return makePage(name, { text: lines.map((line) => line.join("\t")).join("\n") + "\n" });
 }
 
@@ -66,7 +71,30 @@ test("hostile names, chunks and kinds are shown as they are and run nowhere", as
   await page.fill("#search", "<img");
   assert.match(await textIn(page, "#found"), /^1 function /);
   assert.equal(await page.evaluate(() => window.pwned), undefined);
-  assert.deepEqual(await page.evaluate(() => ["script", "img", "svg"].map((tag) => document.querySelectorAll(tag).length)), [3, 0, 0]);
+  assert.deepEqual(await page.evaluate(() => ["script", "img", "svg"].map((tag) => document.querySelectorAll(tag).length)), [4, 0, 0]);
+});
+
+test("hostile names run nowhere in the views over time, the sandwich and a page without a chart", async (t) => {
+  const page = await openPage(t, browser, pageWith("hostile-views", hostile[0][0]));
+  for (const view of ["chart", "lanes", "sandwich"]) {
+    await page.click(`[data-view=${view}]`);
+    await settle(page);
+    for (let i = 0; i < 3; i++) {
+      await page.keyboard.press("ArrowDown");
+      await page.mouse.move(600, 200 + 10 * i);
+      await settle(page);
+    }
+  }
+  await page.click("[data-view=chart]");
+  await settle(page);
+  assert.ok((await textIn(page, "#notes")).endsWith(hostile[0][1]));
+  await page.evaluate(() => luatracePage.select(0));
+  assert.match(await textIn(page, "#details"), /^<\/script><script>window\.pwned=1<\/script>/);
+  assert.equal(await page.evaluate(() => window.pwned), undefined);
+  const none = await openPage(t, browser, makePage("hostile-none", { text: `title\tx\nnochart\t${hostile[2][0]}\n` }));
+  await none.keyboard.press("3");
+  assert.ok((await textIn(none, "#details")).endsWith(hostile[2][1]));
+  assert.equal(await none.evaluate(() => window.pwned), undefined);
 });
 
 test("the policy of the page stops a script that got in all the same", async (t) => {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Trees of a million nodes and of ten thousand levels. The times are printed, not judged.
 import assert from "node:assert/strict";
-import { statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { clickNode, makePage, openPage, settle, startBrowser, textIn } from "./page.mjs";
+import { clickNode, makePage, openPage, outFolder, settle, startBrowser, textIn } from "./page.mjs";
 
 let browser;
 before(async () => (browser = await startBrowser()));
@@ -25,8 +27,10 @@ async function measure(t, page, file) {
   const zoom = await timed(page, () => inPage(page, "luatracePage.pick(luatracePage.view.child(0))"));
   await page.keyboard.press("0");
   const turn = await timed(page, () => page.click("[data-view=callers]"));
+  const sandwich = await timed(page, () => page.click("[data-view=sandwich]"));
+  await page.keyboard.press("2");
   const size = (statSync(file).size / 1e6).toFixed(1);
-  t.diagnostic(`${size} MB: usable after ${ready}, search ${search}, zoom ${zoom}, bottom-up ${turn}`);
+  t.diagnostic(`${size} MB: usable after ${ready}, search ${search}, zoom ${zoom}, bottom-up ${turn}, sandwich ${sandwich}`);
 }
 
 test("a million nodes, pruned to a page of a few MB", async (t) => {
@@ -53,6 +57,38 @@ test("a million nodes, all of them kept", async (t) => {
   assert.equal(await inPage(page, "luatracePage.calls.size"), 1000000);
   assert.equal(await textIn(page, "#notes"), "");
   await measure(t, page, file);
+});
+
+test("a comparison of a million nodes", async (t) => {
+  const file = makePage("million-diff", { args: ["random", "1000000", "1", "--diff"] });
+  const page = await openPage(t, browser, file);
+  await measure(t, page, file);
+  const swap = await timed(page, () => page.keyboard.press("w"));
+  t.diagnostic(`widths of before ${swap}`);
+});
+
+test("a trace whose call tree has a million nodes, with a chart of a hundred thousand calls", async (t) => {
+  const { SYNTH, ANALYZE } = process.env;
+  const trace = join(outFolder, "million.bin");
+  const file = join(outFolder, "million-trace.html");
+  execFileSync(SYNTH, ["-o", trace, "--events", "8000000", "--nodes", "1000000"]);
+  execFileSync(ANALYZE, ["-q", `--page=${file}`, trace]);
+  rmSync(trace);
+  const page = await openPage(t, browser, file);
+  const { slices, hidden, calls } = await inPage(page, () => ({
+    slices: luatracePage.chart.slices.size,
+    hidden: luatracePage.chart.hiddenCalls,
+    calls: luatracePage.profile.functions.reduce((sum, f) => sum + f.calls, 0),
+  }));
+  assert.ok(slices <= 100000 && slices > 10000, `${slices}`);
+  assert.ok(hidden > 1e6 && hidden < calls);
+  assert.ok(statSync(file).size < 8e6, `${statSync(file).size}`);
+  await measure(t, page, file);
+  const chart = await timed(page, () => page.click("[data-view=chart]"));
+  const range = await timed(page, () => page.keyboard.press("+"));
+  const lanes = await timed(page, () => page.click("[data-view=lanes]"));
+  t.diagnostic(`chart ${chart}, zoomed ${range}, coroutines ${lanes}`);
+  assert.match(await textIn(page, "#notes"), /^[\d,]+ of [\d,]+ calls, \d+\.\d\d % of the self time, are shorter than/);
 });
 
 test("ten thousand levels: shown, scrolled, zoomed and turned", async (t) => {

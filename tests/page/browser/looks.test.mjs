@@ -4,12 +4,16 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { makePage, openPage, outFolder, settle, startBrowser } from "./page.mjs";
+import { makePage, openPage, outFolder, settle, startBrowser, textOf } from "./page.mjs";
+import { sample, timeSample, timeText } from "./model.mjs";
 
 let browser, file;
+const others = {};  // pages of states that the random tree does not have
 before(async () => {
   browser = await startBrowser();
   file = makePage("looks", { args: ["random", "20000", "3"] });
+  others.diff = makePage("looks-diff", { args: ["random", "20000", "3", "--diff"] });
+  others.chart = others.lanes = makePage("looks-time", { text: textOf({ ...sample, title: "a program with coroutines" }) + timeText(timeSample) });
 });
 after(() => browser?.close());
 
@@ -23,24 +27,30 @@ const states = {
   "bottom-up": (page) => page.click("[data-view=callers]"),
   flame: (page) => page.click("[data-shape=flame]"),
   help: (page) => page.click("#help"),
+  sandwich: (page) => page.click("[data-view=sandwich]"),
+  chart: (page) => page.click("[data-view=chart]"),
+  lanes: (page) => page.click("[data-view=lanes]"),
+  diff: (page) => page.hover("#graph", { position: { x: 300, y: 50 } }),
 };
 
 for (const [width, height] of [[1280, 800], [800, 600]]) {
   for (const theme of ["light", "dark"]) {
-    for (const [name, make] of Object.entries(states)) {
+    for (const [i, [name, make]] of Object.entries(states).entries()) {
+      if (width === 800 && (i % 2 === 0) !== (theme === "light")) continue;  // half of them is enough
       test(`${name}, ${theme}, ${width}x${height}: nothing overlaps`, async (t) => {
-        const page = await openPage(t, browser, file, { viewport: { width, height }, colorScheme: theme });
+        const page = await openPage(t, browser, others[name] ?? file, { viewport: { width, height }, colorScheme: theme });
         await make(page);
         await settle(page);
         await page.screenshot({ path: join(outFolder, `page-${name}-${theme}-${width}.png`) });
         assert.equal(isDark(await background(page)), theme === "dark");
-        const parts = await page.$$eval("header, .tools, .way, #graph, #details, #grip, #functions, footer", (all) =>
-          all.map((part) => ({ id: part.id || part.className || part.tagName, ...part.getBoundingClientRect().toJSON() })));
+        const parts = await page.$$eval("header, .tools, .way, #ruler, #graph, #focus, #callees, #details, #grip, #functions, footer", (all) =>
+          all.filter((part) => part.offsetHeight).map((part) => ({ id: part.id || part.className || part.tagName, ...part.getBoundingClientRect().toJSON() })));
         for (let i = 1; i < parts.length; i++) {
           assert.ok(parts[i].top >= parts[i - 1].bottom - 0.01, `${parts[i].id} is below ${parts[i - 1].id}`);
         }
         assert.ok(parts.at(-1).bottom <= height, "all is in the window");
-        assert.ok(parts.find((part) => part.id === "graph").height >= 150, "the graph has room");
+        const room = parts.filter(({ id }) => id === "graph" || id === "callees").reduce((sum, part) => sum + part.height, 0);
+        assert.ok(room >= 150, `the graph has room: ${room}`);
         assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
         const texts = await page.$$eval(".tools > *, .way > *", (all) => all.filter((part) => part.offsetWidth).map((part) => ({ id: part.id || part.className, ...part.getBoundingClientRect().toJSON() })));
         for (const a of texts) {

@@ -104,3 +104,39 @@ export function randomTree(size, seed) {
   }
   return { functions, nodes };
 }
+
+// A chart of the sample's functions: coroutine 1 resumes 2 twice, which resumes 3; every length is
+// another one. Slices: [kind, depth, what, begin, length, self, suspended, calls].
+export const kinds = { short: 0, call: 1, resumed: 2, suspended: 3, filtered: 4 };
+export const timeSample = {
+  chart: { shortest: 700, calls: 1007, self: 9_000_000, hiddenCalls: 1000, hiddenTime: 600_000, hiddenTracks: 4, note: "A note." },
+  tracks: [
+    { thread: "thread 11", name: "coroutine 1", begin: 5_000_000, end: 15_000_000, suspended: 0, waiting: 2_500_000, resumes: 0, resumer: 0, slices: [
+      [1, 0, 0, 5_000_000, 10_000_000, 2_000_000, 0, 0],
+      [1, 1, 1, 6_000_000, 3_000_000, 2_400_000, 0, 7],
+      [0, 2, 0, 6_500_000, 1_000_000, 600_000, 0, 1000],
+      [2, 1, 2, 10_000_000, 1_000_000, 0, 0, 0],
+      [1, 1, 2, 11_000_000, 900_000, 900_000, 0, 0],
+      [2, 1, 2, 13_000_000, 1_500_000, 0, 0, 0],
+    ] },
+    { thread: "thread 11", name: "coroutine 2", begin: 10_000_000, end: 14_500_000, suspended: 2_000_000, waiting: 500_000, resumes: 2, resumer: 1, slices: [
+      [1, 0, 4, 10_000_000, 4_500_000, 2_000_000, 2_000_000, 0],
+      [3, 1, 0, 11_000_000, 2_000_000, 0, 0, 0],
+      [2, 1, 3, 13_500_000, 500_000, 0, 0, 0],
+    ] },
+    { thread: "thread 12", name: "coroutine 3", begin: 13_500_000, end: 14_000_000, suspended: 0, waiting: 0, resumes: 1, resumer: 2, slices: [
+      [1, 0, 5, 13_500_000, 500_000, 500_000, 0, 0],
+    ] },
+  ],
+};
+
+// As make_page reads it.
+export function timeText({ chart, tracks }) {
+  const lines = [["chart", chart.shortest, chart.calls, chart.self, chart.hiddenCalls, chart.hiddenTime, chart.hiddenTracks, chart.note, chart.zero ?? 0]];
+  for (const track of tracks) {
+    const { thread, name, begin, end, suspended, waiting, resumes, resumer, slices } = track;
+    lines.push(["track", thread, name, begin, end, suspended, waiting, resumes, resumer]);
+    for (const slice of slices) lines.push(["slice", ...slice]);
+  }
+  return lines.map((line) => line.join("\t")).join("\n") + "\n";
+}

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { clickNode, hoverNode, makePage, openPage, startBrowser, textIn, textOf } from "./page.mjs";
-import { inclusive, percent, sample, totalTime } from "./model.mjs";
+import { byFunction, inclusive, percent, sample, totalTime } from "./model.mjs";
 
 let browser, file;
 before(async () => {
@@ -12,8 +12,9 @@ before(async () => {
 });
 after(() => browser?.close());
 
-async function tooltip(page) {
-  const facts = await page.$$eval("#tooltip dt, #tooltip dd", (cells) => cells.map((c) => c.textContent));
+// part: "dl:not(.more)" for the box, ".more" for the function wherever called.
+async function tooltip(page, part = "dl:not(.more)") {
+  const facts = await page.$$eval(`#tooltip ${part} > *`, (cells) => cells.map((c) => c.textContent));
   const pairs = {};
   for (let i = 0; i < facts.length; i += 2) pairs[facts[i]] = facts[i + 1];
   return { name: await textIn(page, "#tooltip .name"), where: await textIn(page, "#tooltip .where"), ...pairs };
@@ -27,7 +28,23 @@ test("a box tells name, place, kind, calls, times and shares", async (t) => {
     name: "beta", where: "lib/b.lua:20 · Lua", calls: "20", inclusive: "4.500 ms",
     self: `3.000 ms (${percent(3_000_000, time)} of it)`, "per call": "225.0 µs",
     "of all": percent(time, totalTime(sample)),
+    "of the caller": percent(time, inclusive(sample, "main/alpha")),
   });
+});
+
+test("the function's sums and the times of its calls are there, too", async (t) => {
+  const text = `${textOf(sample)}times\t2\t25\t1000\t300000\t2000000\t99000000\t250000\t400000\t1900000\n`;
+  const page = await openPage(t, browser, makePage("tooltip-times", { text }));
+  await hoverNode(page, "main/alpha/beta");
+  const beta = byFunction(sample).find((f) => f.name === "beta");
+  const share = (ns) => percent(ns, totalTime(sample));
+  const { name, where, ...facts } = await tooltip(page, ".more");
+  assert.deepEqual(facts, {
+    calls: String(beta.calls), inclusive: `9.800 ms (${share(beta.inclusive)})`, self: `7.000 ms (${share(beta.self)})`,
+    "with suspended time": "99.00 ms", "average call": "300.0 µs", "shortest, longest": "1.000 µs, 2.000 ms",
+    "median, p90, p99": "250.0 µs, 400.0 µs, 1.900 ms",
+  });
+  assert.equal(beta.inclusive, 9_800_000);
 });
 
 test("zoomed, the share of the zoomed box is there too", async (t) => {

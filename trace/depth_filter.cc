@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // DepthFilter; see depth_filter.h. Runs of entries and returns are taken by run_plain() without a
 // branch that depends on what is kept; everything else goes record by record.
-#include "recorder/depth_filter.h"
+#include "trace/depth_filter.h"
 
 #include <algorithm>
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// How far the reading of a file is, on standard error: share, amount, rate and remaining time. On a
+// terminal one line that is written over ten times a second and goes away; if it was asked for
+// (--progress) and there is no terminal, a line every second and one at the end.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "analyzer/decode/input.h"
+
+namespace luatrace {
+
+enum class ProgressMode { kNever, kTerminal, kLines };
+
+// "3.2 of 20.0 GB, 16 %, 850 MB/s, 0:20 left". size: of the file, 0 if unknown.
+std::string progress_text(uint64_t done, uint64_t size, double seconds);
+
+class ProgressLine {
+ public:
+  ProgressLine(const Input& input, ProgressMode mode);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void operator()(uint64_t offset);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  void print(const std::string& text);
+
+  const Input& input_;
+  const ProgressMode mode_;
+  bool shown_ = false;
+  uint64_t offset_ = 0;
+  Clock::time_point begin_, last_;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// What the thread that reads a trace hands to one that works on some of its streams: event blocks
+// and descriptions, in the order of the file.
+//
+// Invariant: at most kMostBlocks event blocks wait (each keeps its buffer of the input alive); who
+// puts waits for room. After stop() nothing is taken any more and put() does not wait.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <variant>
+
+#include "analyzer/decode/model.h"
+
+namespace luatrace {
+
+class BlockQueue {
+ public:
+  using Item = std::variant<EventBlock, FunctionInfo, StreamInfo>;
+
+  void put(Item item) {
+    const bool block = std::holds_alternative<EventBlock>(item);
+    std::unique_lock lock(mutex_);
+    if (block) room_.wait(lock, [this] { return blocks_ < kMostBlocks || stopped_; });
+    if (stopped_) return;
+    blocks_ += block;
+    items_.push_back(std::move(item));
+    if (waits_) filled_.notify_one();
+  }
+  // No more will come.
+  void end() {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+    filled_.notify_one();
+  }
+  // Moves what is there to `items` (which must be empty); false at the end.
+  bool take(std::deque<Item>& items) {
+    std::unique_lock lock(mutex_);
+    waits_ = true;
+    filled_.wait(lock, [this] { return !items_.empty() || ended_ || stopped_; });
+    waits_ = false;
+    if (stopped_) return false;
+    items.swap(items_);
+    return !items.empty();
+  }
+  // One of the blocks that were taken is done.
+  void done() {
+    std::lock_guard lock(mutex_);
+    // Not for each: the reader should not be woken to find room for one.
+    if (--blocks_ == kMostBlocks / 2) room_.notify_one();
+  }
+  void stop() {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    items_.clear();
+    room_.notify_one();
+    filled_.notify_one();
+  }
+
+ private:
+  static constexpr size_t kMostBlocks = 64;  // 4 MB of those that the recorder writes.
+
+  std::mutex mutex_;
+  std::condition_variable room_, filled_;
+  std::deque<Item> items_;
+  size_t blocks_ = 0;  // Not done.
+  bool waits_ = false, ended_ = false, stopped_ = false;
+};
+
+}  // namespace luatrace

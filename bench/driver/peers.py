@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Section analysis, its peers: what uftrace and flamegraph.pl do with a recording,
+beside luatrace-analyze with as many events of a call tree of the same size. A C
+program of 1,111 call-tree nodes is recorded by uftrace; ours is synthetic. `uftrace
+dump --flame-graph` is the stackcollapse that belongs to it."""
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from analysis import synthetic
+from runner import measure
+from setup import Missing, tool
+from table import Table
+
+NODES = 1111
+FLAMEGRAPH = Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
+
+
+def flamegraph():
+    path = shutil.which("flamegraph.pl") or (FLAMEGRAPH if FLAMEGRAPH.exists() else None)
+    if not path:
+        raise Missing("flamegraph.pl is not installed (apt-get install libdevel-nytprof-perl)")
+    return f"perl {shlex.quote(str(path))}"
+
+
+def works(setup, ours, data):
+    """Name of the work: (the peer's command, ours)."""
+    uftrace = tool("uftrace", "uftrace")
+    analyze = f"{shlex.quote(str(setup.product('luatrace-analyze')))} --jobs 1"
+
+    def both(peer, options):
+        return (f"{uftrace} {peer} -d {data}", f"{analyze} {options} {ours}")
+
+    folded = both("dump --flame-graph", "--folded")
+    yield "table of functions", "uftrace report", *both("report", "--report --limit 0")
+    yield "call tree", "uftrace graph", *both("graph", "--tree --limit 0")
+    yield "every event as text", "uftrace dump", *both("dump", "--dump")
+    yield "folded stacks", "uftrace dump --flame-graph", *folded
+    try:
+        draw = flamegraph()
+        yield ("flame graph", "... | flamegraph.pl", f"{folded[0]} | {draw}",
+               f"{analyze} --quiet --flame=/dev/null {ours}")
+        yield ("flame graph by flamegraph.pl", "... | flamegraph.pl", f"{folded[0]} | {draw}",
+               f"{folded[1]} | {draw}")
+    except Missing as why:
+        yield "flame graph", str(why), None, None
+
+
+def events_of(uftrace, data):
+    """Two for each call that `uftrace report` counts."""
+    report = measure([uftrace, "report", "-d", data]).output
+    return 2 * sum(int(n) for n in re.findall(r"\s(\d+)  s\d$", report, re.M))
+
+
+def section(setup):
+    table = Table("Analysis beside uftrace and flamegraph.pl, equal work",
+                  "less time than the peer",
+                  ["work", "peer", "peer: CPU s", "ours: CPU s", "peer ÷ ours", "events"])
+    uftrace = tool("uftrace", "uftrace")
+    calls = setup.compiled("peers/calls.c", "-pg")
+    data = Path(setup.args.tmp) / "luatrace-bench-uftrace"
+    wanted = min(setup.args.events, 5_000_000)  # As text they are half a gigabyte.
+    try:
+        subprocess.run([uftrace, "record", "-d", data, "--no-libcall", calls,
+                        str(wanted)], check=True, capture_output=True,
+                       cwd=setup.scratch)
+        events = events_of(uftrace, data)
+        with synthetic(setup, NODES, events=events) as ours:
+            for work, name, peer, mine in works(setup, ours, data):
+                if not peer:
+                    table.notes.append(f"NOT MEASURED: {work}: {name}")
+                    continue
+                cost = [min(measure(["sh", "-c", c], discard=True).cpu
+                            for _ in range(setup.rounds(2))) for c in (peer, mine)]
+                table.add(work, name, f"{cost[0]:.2f}", f"{cost[1]:.2f}",
+                          f"{cost[0] / max(cost[1], 0.001):.1f}", f"{events:,}")
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+    return table

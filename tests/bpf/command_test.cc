@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// luatrace-record --via bpf -- COMMAND: each process of the command is attached to before it runs
+// any Lua, however it came to be; and --via auto: which way is taken, and that it is said.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <cstddef>
+
+#include "tests/bpf/support.h"
+
+namespace {
+
+using bpftest::BpfTest;
+using runs::Words;
+
+class Command : public BpfTest {
+ protected:
+  int record_command(const std::string& name, const Words& options, const Words& command) {
+    Words w = {RECORDER, "-v", "-o", path(name)};
+    w.insert(w.end(), options.begin(), options.end());
+    w.push_back("--");
+    w.insert(w.end(), command.begin(), command.end());
+    return run(w);
+  }
+};
+
+TEST_F(Command, TheSameAsDirect) {
+  for (const char* program : {"coroutines", "errors", "chunks"}) {
+    for (const char* jit : {"-jon", "-joff"})
+      for (const char* via : {"direct", "bpf"})
+        EXPECT_EQ(0, record_command(via, {"--via", via}, {LUAJIT, jit, script(program)})) << err();
+    EXPECT_EQ(calls("direct"), calls("bpf")) << program;
+    EXPECT_EQ(0u, trust("bpf", "anomalies"));
+  }
+}
+
+TEST_F(Command, ItsStatusIsOurs) {
+  EXPECT_EQ(7, record_command("bpf", {"--via", "bpf"}, {LUAJIT, "-e", "os.exit(7)"})) << err();
+  EXPECT_EQ(127, record_command("bpf", {"--via", "bpf"}, {"/nowhere/luajit"})) << err();
+  EXPECT_EQ(0, record_command("bpf", {"--via", "bpf"}, {"/bin/true"}));
+  EXPECT_NE(err().find("no LuaJIT"), std::string::npos) << err();
+  EXPECT_EQ(125, record_command("bpf", {"--via", "bpf", "--block"}, {"/bin/true"}));
+  EXPECT_NE(err().find("--block"), std::string::npos) << err();
+}
+
+// A shell that starts two, one of which becomes another program.
+TEST_F(Command, ProcessesOfAShell) {
+  const std::string one = write_script("local function f() end for i = 1, 100 do f() end");
+  const std::string line = std::string(LUAJIT) + " " + one + "; " + LUAJIT + " " + one + "; exit 3";
+  EXPECT_EQ(3, record_command("bpf", {"--via", "bpf"}, {"/bin/sh", "-c", line})) << err();
+  EXPECT_EQ(200u, counts("bpf")[std::filesystem::path(one).filename().string() + ":1"]) << err();
+  EXPECT_EQ(0u, trust("bpf", "anomalies"));
+}
+
+// Children that go on running Lua, of children: their stacks are there from the beginning.
+TEST_F(Command, ForkedChildren) {
+  const std::string code =
+      "local ffi = require('ffi') ffi.cdef('int fork(void); int waitpid(int, void*, int);') "
+      "local function f() end "
+      "local function grow(n) "
+      "  for i = 1, 50 do f() end "
+      "  if n == 0 then return end "
+      "  local child = ffi.C.fork() "
+      "  if child == 0 then grow(n - 1) os.exit(0) end "
+      "  ffi.C.waitpid(child, nil, 0) for i = 1, 50 do f() end "
+      "end grow(3)";
+  const std::string name = write_script(code);
+  for (const char* site : {"narrow", "auto", "wide"}) {
+    ASSERT_EQ(0, record_command("bpf", {"--via", "bpf", "--bpf-site", site}, {LUAJIT, name}))
+        << err();
+    // In each process but the last child: before and after.
+    const uint64_t n = counts("bpf")[std::filesystem::path(name).filename().string() + ":1"];
+    EXPECT_EQ(350u + 4u /* grow itself */, n) << site << "\n" << calls("bpf");
+    EXPECT_EQ(4u, mini::read(path("bpf")).of_type(LT_BLOCK_PROCESS).size());
+    EXPECT_EQ(0u, trust("bpf", "anomalies")) << site;
+  }
+}
+
+// -- Which way --
+
+void forbid_debugging() {
+  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 2, 0),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1, 0),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program = {sizeof code / sizeof code[0], code};
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(99);
+}
+
+class Auto : public Command {};
+
+TEST_F(Auto, DirectWhereItCan) {
+  auto p = start(host(script("calls")));
+  auto r = attach({p->pid()}, "a", {"--via", "auto"});
+  p->go();
+  EXPECT_EQ(0, p->wait());
+  EXPECT_EQ(0, r->wait_ms(60000));
+  EXPECT_NE(messages("a").find("--via auto: direct"), std::string::npos) << messages("a");
+  EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
+}
+
+// The recorder may not read the memory of other processes, as in a container.
+TEST_F(Auto, BpfWhereDebuggersAreForbidden) {
+  auto p = start(host(script("calls")));
+  const Words w = attach_words({p->pid()}, path("a"), {"--via", "auto"});
+  const pid_t recorder = fork();
+  if (recorder == 0) {
+    forbid_debugging();
+    const int e = open(path("a.err").c_str(), O_WRONLY | O_CREAT, 0600);
+    dup2(e, 2);
+    std::vector<char*> argv;
+    for (const auto& x : w) argv.push_back(const_cast<char*>(x.c_str()));
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    _exit(98);
+  }
+  wait_until([&] { return messages("a").find("is being recorded") != std::string::npos; });
+  p->go();
+  EXPECT_EQ(0, p->wait());
+  int status = 0;
+  bool ended = false;
+  wait_until([&] { return ended = ended || waitpid(recorder, &status, WNOHANG) == recorder; });
+  EXPECT_EQ(0, status) << messages("a");
+  EXPECT_NE(messages("a").find("the direct way is closed"), std::string::npos) << messages("a");
+  EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
+}
+
+// A library whose control structure this recorder does not know: its probes are what they are.
+TEST_F(Auto, BpfWhereTheControlStructureIsAnother) {
+  std::filesystem::create_directory(path("lib"));
+  const std::string library = path("lib") + "/libluajit-5.1.so.2";
+  std::string bytes = mini::slurp(LIBRARY);
+  const std::string name("luatrace\0\0\0\0", 12);
+  const size_t note = bytes.find(name);
+  ASSERT_NE(note, bytes.npos);
+  bytes[note + name.size() + offsetof(lt_note, control_version)] = 77;
+  std::ofstream(library) << bytes;
+  const std::string directory = path("lib");
+  auto p = start(host(script("calls")),
+                 [directory] { setenv("LD_LIBRARY_PATH", directory.c_str(), 1); });
+  EXPECT_EQ(122, run(attach_words({p->pid()}, path("d"), {"--via", "direct"}))) << err();
+  auto r = attach({p->pid()}, "a", {"--via", "auto"});
+  p->go();
+  EXPECT_EQ(0, p->wait());
+  EXPECT_EQ(0, r->wait_ms(60000)) << messages("a");
+  EXPECT_NE(messages("a").find("version 77"), std::string::npos) << messages("a");
+  EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
+}
+
+}  // namespace

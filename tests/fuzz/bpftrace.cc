@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The importer of what lua-calls.bt prints.
+#include <cstring>
+
+#include "check.h"
+#include "mend.h"
+
+using namespace luatrace::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  analyse(Bytes(data, data + size), choice(data, size));
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t room, unsigned seed) {
+  return mutate(data, size, room, seed, [](uint8_t* text, size_t length, unsigned) {
+    static const char kFirst[] = "#luatrace-bt 1 100000000000 ";
+    if (length >= sizeof kFirst - 1) memcpy(text, kFirst, sizeof kFirst - 1);
+  });
+}

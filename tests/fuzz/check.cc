@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "check.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "analyzer/aggregate/report.h"
+#include "analyzer/aggregate/saved_profile.h"
+#include "analyzer/decode/text_reader.h"
+#include "analyzer/decode/trace_reader.h"
+#include "analyzer/export/formats.h"
+#include "analyzer/render/dump.h"
+#include "analyzer/render/folded.h"
+#include "analyzer/render/json.h"
+#include "analyzer/render/summary.h"
+#include "analyzer/render/views.h"
+
+namespace luatrace::fuzz {
+namespace {
+
+Symbol no_symbol(const Function&) {
+  return {};
+}
+
+// The patterns fit what the seeds call their functions.
+FilterOptions random_filter(uint64_t n) {
+  static const char* const kNames[] = {"f1", "f2", "f3", "f*", "work", "*x.lua:2?", "/[13]/", "*"};
+  auto take = [&n](uint64_t of) {
+    const uint64_t value = n % of;
+    n /= of;
+    return value;
+  };
+  FilterOptions o;
+  for (auto* list : {&o.only, &o.without, &o.callers, &o.hide, &o.functions})
+    if (take(3) == 0) *list = {kNames[take(8)]};
+  if (take(3) == 0) o.depth = 1 + static_cast<uint32_t>(take(4));
+  if (take(3) == 0) o.least_ns = 1 + take(100);
+  if (take(4) == 0) o.coroutines = {{0, 1 + static_cast<uint32_t>(take(3))}};
+  o.mode = static_cast<CoroutineMode>(take(3));
+  o.group = static_cast<GroupBy>(take(6));
+  o.group_pattern = "x.(l)ua";
+  return o;
+}
+
+void write_everything(const Report& report, uint64_t choice) {
+  std::ostringstream out;
+  ViewOptions o;
+  o.report = o.tree = o.coroutines = o.threads = o.timeline = o.info = true;
+  o.yielded = choice & 1;
+  o.compensate = choice & 2;
+  o.style.width = choice & 4 ? 0 : choice >> 4 & 127;
+  const std::vector<Table> views = make_views(report, o);
+  for (const Table& table : views) {
+    write_text(out, table, o.style);
+    write_csv(out, table);
+  }
+  write_json(out, report, views);
+  print_summary(out, report, o);
+  write_folded(out, report, 1);
+  for (const ExportFormat& format : export_formats())
+    if (format.write) format.write(out, report, {});
+}
+
+void check_sums(const Report& r, bool exact) {
+  uint64_t self = 0;
+  for (const ReportFunction& f : r.functions) self += f.self_ns;
+  require(self == r.self_ns, "the functions' self times are the sum of self times");
+  if (!exact) return;
+  require(inclusive_ns(r.tree)[0] == r.self_ns, "the tree's self times are the sum of self times");
+  require(r.self_ns + r.idle_ns + r.gap_ns + r.filtered_ns == r.traced_ns,
+          "self + idle + unknown + filtered = traced");
+}
+
+template <class Sink>
+void run(Input& input, Diagnostics& diag, TraceFacts& facts, Sink& sink) {
+  Streams<Sink> streams(facts, sink, diag);
+  read_trace(input, diag, streams);
+  streams.finish();
+}
+
+void look_at(const Report& report, const TraceFacts& facts, uint64_t choice) {
+  check_sums(report, facts.clock.mult == 1 && facts.clock.shift == 0);
+  if (choice % 509 == 0) write_everything(report, choice / 509);
+}
+
+void plain(Input& input, Diagnostics& diag, uint64_t choice) {
+  TraceFacts facts;
+  HistogramProfile profile;
+  run(input, diag, facts, profile);
+  Report report;
+  add_to_report(report,
+                {"f", facts, profile, &profile.histograms(), nullptr, diag.trust, input.size()},
+                no_symbol);
+  look_at(report, facts, choice);
+}
+
+void filtered(Input& input, Diagnostics& diag, uint64_t choice) {
+  const FilterOptions options = random_filter(choice / 61);
+  FilterPlan plan;
+  plan.options = &options;
+  if (choice & 8) plan.from = choice >> 40 & 127, plan.to = plan.from + (choice >> 50 & 127);
+  plan.slow = FunctionPatterns({"f2"});
+  TraceFacts facts;
+  const SymbolFinder symbols = no_symbol;
+  FilteredProfile profile(plan, facts, symbols);
+  SlowCalls slow(0, choice & 16, 5);
+  CoroutineLog coroutines(CoroutineLog::By::kSuspended, 5);
+  Timeline timeline;
+  ThreadLog threads;
+  profile.slow = &slow;
+  profile.coroutines = &coroutines;
+  profile.timeline = &timeline;
+  profile.threads = &threads;
+  run(input, diag, facts, profile);
+  Report report;
+  add_to_report(report,
+                {"f", facts, profile, &profile.histograms(), &profile, diag.trust, input.size()},
+                symbols);
+  look_at(report, facts, choice);
+}
+
+std::string dumped(const Bytes& bytes) {
+  std::ostringstream out;
+  Diagnostics diag("f", [](const std::string&) {});
+  Input input("f", bytes);
+  DumpSink sink(out);
+  read_trace(input, diag, sink);
+  return out.str();
+}
+
+// What cannot be written as an event (a malformed word) is a comment in the text form.
+std::string without_comments(const std::string& text) {
+  std::istringstream in(text);
+  std::string out, line;
+  for (bool first = true; std::getline(in, line); first = false)
+    if (first || !line.starts_with('#')) out += line + '\n';
+  return out;
+}
+
+std::string saved(const Report& report) {
+  std::ostringstream out;
+  write_profile(out, report);
+  return out.str();
+}
+
+}  // namespace
+
+void require(bool holds, const char* property) {
+  if (holds) return;
+  fprintf(stderr, "does not hold: %s\n", property);
+  abort();
+}
+
+// FNV-1a.
+uint64_t choice(const uint8_t* data, size_t size) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (size_t i = 0; i < size; i++) hash = (hash ^ data[i]) * 0x100000001b3;
+  return hash ^ hash >> 29;
+}
+
+void analyse(const Bytes& bytes, uint64_t choice) {
+  Diagnostics diag("f", [](const std::string&) {});
+  Input input("f", bytes);
+  try {
+    choice % 2 ? filtered(input, diag, choice / 2) : plain(input, diag, choice / 2);
+  } catch (const Unreadable& e) {
+    require(*e.what() != 0, "what is refused is refused with a reason");
+  }
+}
+
+void read_saved(const Bytes& bytes, uint64_t choice) {
+  Input input("f", bytes);
+  Report report;
+  try {
+    read_profile(input, report);
+  } catch (const Unreadable& e) {
+    require(*e.what() != 0, "what is refused is refused with a reason");
+    require(report.functions.size() == 2 && report.files.empty(), "what is refused leaves nothing");
+    return;
+  }
+  const std::string once = saved(report);
+  Report again;
+  Input second("f", Bytes(once.begin(), once.end()));
+  read_profile(second, again);
+  require(saved(again) == once, "a profile that is written and read is written as the same");
+  if (choice % 509 == 0) write_everything(report, choice / 509);
+}
+
+void round_trip(const Bytes& text) {
+  try {
+    Input input("f", text);
+    const std::string once = without_comments(dumped(text_to_binary(input)));
+    require(dumped(Bytes(once.begin(), once.end())) == once, "text -> trace -> text is the same");
+  } catch (const Unreadable& e) {
+    require(*e.what() != 0, "what is refused is refused with a reason");
+  }
+}
+
+}  // namespace luatrace::fuzz

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Makes of bytes that a fuzzer has changed again what the reader does not refuse at once: checksums
+// and sizes that fit, the first bytes by which the form is known. Without it nearly every input
+// would end at the first checksum. One of eight is left as it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace luatrace::fuzz {
+
+// A binary trace: the header, and each block from one sync word to the next.
+void mend_trace(uint8_t* data, size_t size, unsigned seed);
+// A saved profile.
+void mend_profile(uint8_t* data, size_t size, unsigned seed);
+
+// libFuzzer's change, then the mending.
+size_t mutate(uint8_t* data, size_t size, size_t room, unsigned seed,
+              void (*mend)(uint8_t* data, size_t size, unsigned seed));
+
+}  // namespace luatrace::fuzz

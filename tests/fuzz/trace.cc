@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// The reader of binary traces: any bytes are read as far as they make sense, or refused.
+#include "check.h"
+#include "mend.h"
+
+using namespace luatrace::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  analyse(Bytes(data, data + size), choice(data, size));
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t room, unsigned seed) {
+  return mutate(data, size, room, seed, mend_trace);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Pages as luatrace-analyze writes them: the chart tells the same calls as --format chrome, the page
+// of --diff the same as --json, and each option does what --help says.
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { after, before, test } from "node:test";
+import { openPage, outFolder, startBrowser, textIn } from "./page.mjs";
+
+const { ANALYZE, TRACES } = process.env;
+const traces = { coroutines: join(TRACES, "coroutines.txt"), simple: join(TRACES, "simple.txt") };
+
+let browser;
+before(async () => (browser = await startBrowser()));
+after(() => browser?.close());
+
+const analyze = (...words) => execFileSync(ANALYZE, words, { encoding: "utf8" });
+
+function pageOf(name, ...words) {
+  const file = join(outFolder, `program-${name}.html`);
+  analyze("-q", `--page=${file}`, ...words);
+  return file;
+}
+
+// Every slice of the chart as "track from to what", what is no call by its kind.
+function slicesShown(page) {
+  return page.evaluate(() => {
+    const { chart, functions } = luatracePage;
+    const { slices, tracks } = chart;
+    return Array.from({ length: slices.size }, (_, at) => {
+      const func = functions[slices.func[at]];
+      const what = slices.other[at] >= 0 ? `[${tracks[slices.other[at]].name.replace(/.*, /, "")}]` : func.name;
+      return `${tracks[slices.track[at]].name}: ${slices.begin[at]} +${slices.length[at]} ${what}`;
+    }).sort();
+  });
+}
+
+// The same of Chrome's format, whose times are microseconds with three decimals.
+function slicesOfChrome(trace) {
+  const events = JSON.parse(analyze("-q", "--format", "chrome", trace)).traceEvents;
+  const names = new Map();
+  const open = new Map();
+  const slices = [];
+  const ns = (event) => Math.round(event.ts * 1000);
+  const first = Math.min(...events.filter(({ ph }) => ph === "B").map(ns));
+  for (const event of events) {
+    const stack = open.get(event.tid) ?? [];
+    open.set(event.tid, stack);
+    if (event.name === "thread_name") names.set(event.tid, event.args.name.replace(/^thread \d+, /, ""));
+    if (event.ph === "B") stack.push(event);
+    if (event.ph !== "E") continue;
+    const begin = stack.pop();
+    const name = begin.name.replace(/ \([^)]*\)$/, "");
+    if (ns(event) > ns(begin)) slices.push(`${names.get(event.tid)}: ${ns(begin) - first} +${ns(event) - ns(begin)} ${name}`);
+  }
+  return slices.sort();
+}
+
+for (const [name, trace] of Object.entries(traces)) {
+  test(`${name}: the chart has the calls that Chrome's format has`, async (t) => {
+    const page = await openPage(t, browser, pageOf(name, "--chart-limit", "0", trace));
+    const wanted = slicesOfChrome(trace);
+    assert.ok(wanted.length > 5);
+    assert.deepEqual(await slicesShown(page), wanted);
+  });
+}
+
+test("times are told from the first event, also in the page of a range", async (t) => {
+  const slow = JSON.parse(analyze("-q", "--json", "--slow", "work", "--wall", "--limit", "99", traces.coroutines));
+  const wanted = [...new Set(slow.slow.map((row) => row.at_ns))];
+  assert.ok(wanted.length > 2);
+  for (const words of [[], ["-r", "10%~"]]) {
+    const page = await openPage(t, browser, pageOf("offset", "--chart-limit", "0", ...words, traces.coroutines));
+    const begins = await page.evaluate(() => {
+      const { chart, functions } = luatracePage;
+      const { slices, offset } = chart;
+      return Array.from(slices.func, (f, at) => (functions[f].name === "work" ? slices.begin[at] + offset : -1)).filter((ns) => ns >= 0);
+    });
+    const found = wanted.filter((ns) => begins.includes(ns));
+    assert.ok(words.length ? found.length > 0 : found.length === wanted.length, `${begins} and ${wanted}`);
+  }
+});
+
+test("--chart-limit and --graph-limit bound the page, and it says so", async (t) => {
+  const page = await openPage(t, browser, pageOf("limits", "--chart-limit", "3", "--graph-limit", "2", traces.coroutines));
+  assert.ok((await page.evaluate(() => luatracePage.chart.slices.size)) <= 3);
+  assert.match(await textIn(page, "#notes"), /small call paths, .* are drawn as \[pruned\]/);
+  await page.keyboard.press("3");
+  assert.match(await textIn(page, "#notes"), /^\d+ of \d+ calls, .* % of the self time, are shorter than/);
+});
+
+test("filters are those of every view: a range of time, a function left out", async (t) => {
+  const page = await openPage(t, browser, pageOf("range", "--chart-limit", "0", "-r", "20%~60%", traces.coroutines));
+  const whole = await openPage(t, browser, pageOf("whole", "--chart-limit", "0", traces.coroutines));
+  const length = (of) => of.evaluate(() => luatracePage.chart.end);
+  assert.ok((await length(page)) <= (await length(whole)) * 0.41);
+});
+
+test("--diff: what the page says of each function is what --json says", async (t) => {
+  const [before_, now] = [traces.simple, traces.coroutines];
+  const page = await openPage(t, browser, pageOf("diff", "--diff", before_, now));
+  const shown = await page.evaluate(() => luatracePage.functions.filter((f) => f.calls + f.before.calls).map((f) => [f.name, f.before.calls, f.calls, f.before.self, f.self]).sort());
+  const functionsOf = (trace) => new Map(JSON.parse(analyze("-q", "--json", trace)).functions.map((f) => [`${f.name} ${f.chunk} ${f.line}`, f]));
+  const [was, is] = [functionsOf(before_), functionsOf(now)];
+  const sum = (map, key) => [...map.values()].reduce((all, f) => all + f[key], 0);
+  assert.equal(shown.reduce((all, row) => all + row[1], 0), sum(was, "calls"));
+  assert.equal(shown.reduce((all, row) => all + row[2], 0), sum(is, "calls"));
+  assert.equal(shown.reduce((all, row) => all + row[3], 0), sum(was, "self_ns"));
+  assert.equal(shown.reduce((all, row) => all + row[4], 0), sum(is, "self_ns"));
+  assert.match(await textIn(page, "#subtitle"), new RegExp(`compared with .*${basename(before_)}`));
+  const scaled = await openPage(t, browser, pageOf("scaled", "--normalize", "--diff", before_, now));
+  assert.match(await textIn(scaled, "#notes"), /^Times of before were multiplied with \d/);
+  const [total, before] = await scaled.evaluate(() => [luatracePage.profile.total, luatracePage.profile.before]);
+  assert.ok(Math.abs(total - before) <= total * 0.001 + 20, `${total} ${before}`);
+});
+
+test("--flame makes the same page; of a large trace and of a saved profile one without time", async (t) => {
+  const flame = join(outFolder, "program-flame.html");
+  analyze("-q", `--flame=${flame}`, traces.coroutines);
+  assert.equal(readFileSync(flame, "utf8"), readFileSync(pageOf("same", traces.coroutines), "utf8"));
+
+  const profile = join(outFolder, "program.profile");
+  analyze("-q", `--save-profile=${profile}`, traces.coroutines);
+  const saved = await openPage(t, browser, pageOf("saved", profile));
+  assert.equal(await saved.getAttribute("[data-view=chart]", "title"), "Not in this page. No single calls are known.");
+
+  // Large by what follows the events.
+  const large = join(outFolder, "program-large.bin");
+  analyze("-q", `--convert=${large}`, traces.coroutines);
+  const size = statSync(large).size;
+  truncateSync(large, 65 << 20);
+  assert.ok(size < 1e6);
+  spawnSync(ANALYZE, ["-q", `--flame=${flame}`, large]);
+  const lean = await openPage(t, browser, flame);
+  assert.match(await lean.getAttribute("[data-view=chart]", "title"), /more than 64 MB: luatrace-analyze --page makes it\.$/);
+  const full = pageOf_("large", large);
+  const whole = await openPage(t, browser, full);
+  assert.ok(await whole.isEnabled("[data-view=chart]"));
+  rmSync(large);
+});
+
+// Of a trace that is damaged, so that the exit status tells.
+function pageOf_(name, trace) {
+  const file = join(outFolder, `program-${name}.html`);
+  spawnSync(ANALYZE, ["-q", `--page=${file}`, trace]);
+  return file;
+}
+
+test("the page stands beside the trace unless said otherwise; both options are too many", () => {
+  const trace = join(outFolder, "beside.txt");
+  copyFileSync(traces.simple, trace);
+  rmSync(join(outFolder, "beside.html"), { force: true });
+  assert.match(analyze("--page", trace), /flame graph: .*beside\.html/);
+  assert.ok(existsSync(join(outFolder, "beside.html")));
+  const refused = spawnSync(ANALYZE, ["--page", "--flame", trace], { encoding: "utf8" });
+  assert.equal(refused.status, 1);
+  assert.match(refused.stderr, /give one of them/);
+});
+
+test("hostile names in a trace run nowhere", async (t) => {
+  const evil = "</script><img src=x onerror=window.pwned=1>";
+  const text = readFileSync(traces.coroutines, "utf8");
+  const trace = join(outFolder, "hostile.txt");
+  assert.ok(text.includes('name="work"'));
+  writeFileSync(trace, text.replaceAll('name="work"', `name="${evil}"`));
+  const page = await openPage(t, browser, pageOf("hostile", trace));
+  for (const key of ["3", "4", "5", "2", "1"]) {
+    await page.keyboard.press(key);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.mouse.move(600, 220);
+  }
+  assert.ok((await page.evaluate(() => luatracePage.functions.map((f) => f.name))).includes(evil));
+  assert.equal(await page.evaluate(() => window.pwned), undefined);
+  assert.equal(await page.evaluate(() => document.querySelectorAll("img").length), 0);
+});
