@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# probes/lua-calls.stp under a real kernel, in one guest: exact events, equal to the
+# probes/lua-calls.stp under a real kernel, in two guests: exact events, equal to the
 # direct recorder's, the right process only, libraries that come later, losses that
 # are counted, a rebuilt library that is reported.
 build=$(readlink -f "$1")
@@ -23,7 +23,8 @@ assert data.count(old) == 1
 open(sys.argv[2], 'wb').write(data.replace(old, bytes(b ^ 0x55 for b in old)))
 END
 
-in_guest quick_guest.sh --cpus 2
+in_guest quick_guest.sh
+in_guest smp_guest.sh --cpus 2
 
 # stap's status and what was counted in the kernel agree with what arrived.
 whole() {

@@ -17,22 +17,6 @@ open_gate second
 wait $gated
 finish first
 
-# All processes that map the library, on two processors, one of them moved from one to
-# the other while it runs.
-gated left "$linked" "$programs/mixed.lua"
-left=$gated
-gated right "$linked" "$programs/mixed.lua"
-right=$gated
-start both shared
-open_gate left
-open_gate right
-for ((i = 0; i < 200; i++)); do
-  taskset -cp $((i & 1)) $left >/mnt/taskset 2>&1 || break
-done
-wait $left $right
-kill -INT $stap
-finish both
-
 # A library that comes later, ended by ^C.
 LD_LIBRARY_PATH='' gated opened "$opened" "$programs/many.lua" 500
 start opened shared -x $gated
