@@ -111,7 +111,7 @@ for i = 1, 2 do coroutine.resume(coroutine.create(function() raise() return 1 en
 LUA
 run lua-errors.bt
 same "raised by error()" "$(count raised 'C, 0, error')" 6
-same "raised by an index" "$(count raised '@program.lua, 2, ?')" 5
+same "raised by an index" "$(count raised '@program.lua, 2, index')" 5
 same "caught" "$(count caught '@program.lua, 4, catcher')" 11
 same "killed" "$(count killed 'C, 0, error')" 2
 
