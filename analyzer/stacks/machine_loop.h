@@ -2,6 +2,9 @@
 // StackMachine: blocks, time, and the two loops. Included by machine.h only.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "analyzer/stacks/look_ahead.h"
 #include "analyzer/stacks/machine.h"
 
@@ -177,10 +180,16 @@ void StackMachine<Sink>::begin(uint64_t tick) {
   set_current(cur_);
 }
 
-// Closes all calls now; counts them. Forgets every coroutine.
+// Closes all calls now; counts them. Forgets every coroutine. The youngest is the first, since those
+// that were resumed are mostly younger; the container's own order is another one each time.
 template <class Sink>
 void StackMachine<Sink>::cut(uint64_t& counter) {
-  for (auto& [id, co] : coroutines_) {
+  std::vector<Coroutine*> all;
+  all.reserve(coroutines_.size());
+  for (auto& [id, co] : coroutines_) all.push_back(co.get());
+  std::sort(all.begin(), all.end(),
+            [](const Coroutine* a, const Coroutine* b) { return a->id > b->id; });
+  for (Coroutine* co : all) {
     wake(*co);
     counter += co->top;
     close_unseen(*co, 0);
