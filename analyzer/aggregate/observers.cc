@@ -42,6 +42,10 @@ uint32_t SlowCalls::watch(uint32_t depth, uint32_t function, uint64_t begin) {
   return number;
 }
 
+// Chains longer than this below a watched call are not told apart: a trace could make each of its
+// calls one.
+constexpr size_t kMostDepth = 2048;
+
 // The call's own node for a node of the call tree at or below its root.
 uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
   std::vector<uint32_t> chain;
@@ -53,6 +57,7 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
       break;
     }
     chain.push_back(at);
+    if (chain.size() > kMostDepth) return w.known[node] = 0;
   }
   for (auto up = chain.rbegin(); up != chain.rend(); ++up) {
     const uint32_t function = tree[*up].function;
