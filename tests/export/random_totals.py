@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """random_totals.py LUATRACE_ANALYZE RANDOM_TRACE [ROUNDS [SEED]]: random programs under random
 filters, groupings and modes of coroutines: the self times of every format and view sum up to the
-same, and with idle, unknown and filtered time to the traced time. Without SEED another each time.
+same, and with idle, unknown and filtered time to the traced time. SEED 0: another each time.
 
 Those formats that tell single calls are left out with -t, with --coroutine beside another filter,
 and with any filter if the trace has holes: docs/exports.md says what they cannot know.
@@ -57,8 +57,9 @@ def write_trace(program, seed, path):
 
 def main():
     analyze, program = sys.argv[1:3]
-    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 40
-    first = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 30)
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 100
+    first = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+    first = first or random.randrange(1 << 30)
     print(f"seeds from {first}")
     some = 0
     with tempfile.TemporaryDirectory() as directory:
