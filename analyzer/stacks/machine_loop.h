@@ -180,8 +180,8 @@ void StackMachine<Sink>::begin(uint64_t tick) {
   set_current(cur_);
 }
 
-// Closes all calls now; counts them. Forgets every coroutine. The youngest is the first, since those
-// that were resumed are mostly younger; the container's own order is another one each time.
+// Closes all calls now; counts them. Forgets every coroutine. The youngest is the first, since
+// those that were resumed are mostly younger; the container's own order is another one each time.
 template <class Sink>
 void StackMachine<Sink>::cut(uint64_t& counter) {
   std::vector<Coroutine*> all;
