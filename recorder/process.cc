@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -80,6 +81,13 @@ pid_t find_in_namespace(pid_t wanted, pid_t member, std::string& why) {
   return 0;
 }
 
+// The process of a thread; 0 if that cannot be told.
+pid_t leader_of(pid_t tid) {
+  const std::string status = read_proc(tid, "status", 65536);
+  const size_t at = status.find("\nTgid:");
+  return at == status.npos ? 0 : static_cast<pid_t>(atoi(status.c_str() + at + 6));
+}
+
 }  // namespace
 
 std::vector<pid_t> children_of(pid_t pid) {
@@ -95,6 +103,10 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
+bool shares_memory(pid_t child, pid_t parent) {
+  return syscall(SYS_kcmp, child, parent, KCMP_VM, 0, 0) == 0;
+}
+
 pid_t find_process(const std::string& spec, std::string& why) {
   const size_t at = spec.find('@');
   pid_t pid = 0, member = 0;
@@ -104,7 +116,13 @@ pid_t find_process(const std::string& spec, std::string& why) {
     return 0;
   }
   if (at != spec.npos) return find_in_namespace(pid, member, why);
-  if (!process_is_gone(pid)) return pid;
+  if (!process_is_gone(pid)) {
+    const pid_t leader = leader_of(pid);
+    if (leader == 0 || leader == pid) return pid;
+    why = "that is a thread of process " + std::to_string(leader) + ": say -p " +
+          std::to_string(leader);
+    return 0;
+  }
   why = "no such process";
   for (const pid_t p : all_processes())
     if (p != pid && ns_pid_of(read_proc(p, "status", 65536), p) == pid)

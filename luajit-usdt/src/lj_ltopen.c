@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -210,12 +211,22 @@ static void ring_unmap(LTState *lt)
   lt->fd = -1;
 }
 
+/* A file of that size would end the program by SIGXFSZ. */
+static int over_limit(size_t size)
+{
+  struct rlimit r;
+  return !getrlimit(RLIMIT_FSIZE, &r) && r.rlim_cur != RLIM_INFINITY &&
+	 r.rlim_cur < size;
+}
+
 /* Make and map the memfd. */
 static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
 {
   size_t data = (size_t)nblocks*LT_RING_BLOCK_SIZE;
   size_t size = LT_RING_BLOCK_SIZE + data + METASIZE;
   char *p;
+  *fd = -1;
+  if (over_limit(size)) return NULL;
   *fd = (int)syscall(SYS_memfd_create, LT_RING_NAME,
 		     MFD_CLOEXEC|MFD_ALLOW_SEALING);
   if (*fd < 0) return NULL;

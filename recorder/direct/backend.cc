@@ -269,7 +269,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     if (silent.empty()) continue;
     waiting = true;
     kick_silent(live, target, silent, now);
-    if (now - live.begin_ns > kSilenceNs && !stopping_)
+    if (now > live.begin_ns + kSilenceNs && !stopping_)
       live.silence = silence_text(why_silent(target, silent[0]));
   }
   return waiting;
@@ -277,7 +277,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
 
 // Once, if nothing has come for a while.
 void DirectBackend::complain(Live& live, uint64_t now) {
-  if (live.said_silent || live.answered > 0 || now - live.begin_ns < kSilenceNs) return;
+  if (live.said_silent || live.answered > 0 || now < live.begin_ns + kSilenceNs) return;
   live.said_silent = true;
   const std::string who = "process " + std::to_string(live.pid) + ": ";
   if (live.states == 0)
@@ -327,7 +327,10 @@ std::vector<std::string> DirectBackend::remarks() {
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
     if (live.taken.empty() && live.ringless > 0)
-      remarks_.push_back(who + "it has no memory or no file descriptor left for a ring");
+      remarks_.push_back(who +
+                         "it has no memory or no file descriptor left for a ring, or its limit of "
+                         "file sizes (ulimit "
+                         "-f) is below that of the ring (--ring-size)");
     else if (live.taken.empty() && !live.said_silent)
       remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
                                                  : "no Lua state has answered: " + live.silence));

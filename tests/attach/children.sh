@@ -85,3 +85,31 @@ touch "$scratch/end"
 ended
 finish 0
 same "calls of fib" "$(calls "$scratch/trace.bin" | awk '$3 == 7 { print $1 }')" 21891
+
+# What a program starts (os.execute, io.popen) has the program's memory until it executes something:
+# its control word and ring are the program's.
+cat >"$scratch/shell.lua" <<'END'
+local scratch = arg[1]
+local function leaf() end
+local function exists(what)
+  local f = io.open(scratch .. "/" .. what)
+  if f then f:close() end
+  return f
+end
+io.open(scratch .. "/ready", "w"):close()
+while not exists("go") do end
+for i = 1, 300 do
+  for j = 1, 100 do leaf() end
+  os.execute("true")
+end
+END
+gate "$bin/luajit" "$scratch/shell.lua" "$scratch"
+ready
+record --via $via -p $target --children
+recording
+open_gate
+ended
+finish 0
+same "calls of leaf" "$(json "$scratch/trace.bin" | jq '.functions[] | select(.name == "leaf") | .calls')" 30000
+same "processes of a shell" "$(json "$scratch/trace.bin" | jq '.trace.files[0].processes | length')" 1
+no_anomalies "$scratch/trace.bin"
