@@ -300,11 +300,6 @@ void take_chart(Session& session, ChartExport& chart, Report& report) {
   if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
 }
 
-void cannot_write(Session& session, const ExportOptions& exports, int error) {
-  complain(printable(exports.output) + ": cannot write: " + strerror(error));
-  session.unreadable = true;
-}
-
 }  // namespace
 
 Report analyze_files(Session& session, const std::vector<std::string>& files) {
@@ -315,7 +310,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   std::optional<CallExport> calls;
   if (main && format && format->make_writer) {
     calls.emplace(exports);
-    if (calls->error() != 0) return cannot_write(session, exports, calls->error()), report;
+    if (calls->error() != 0) return cannot_write(session, exports.output, calls->error()), report;
   }
   std::optional<ChartExport> chart;
   if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
@@ -324,7 +319,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
     analysis.file(report, path, input, diag);
   });
   if (calls) calls->finish();
-  if (calls && calls->error() != 0) cannot_write(session, exports, calls->error());
+  if (calls && calls->error() != 0) cannot_write(session, exports.output, calls->error());
   if (chart) take_chart(session, *chart, report);
   if (report.grouped) sum_up_groups(report);
   return report;

@@ -51,8 +51,7 @@ void write_to(Session& session, const std::string& path, F write) {
   if (file) write(file);
   file.flush();
   if (file) return;
-  complain(printable(path) + ": cannot write: " + strerror(errno));
-  session.unreadable = true;
+  cannot_write(session, path, errno);
 }
 
 // To the terminal: the views that were asked for, or the summary.
@@ -66,6 +65,11 @@ void print_text(const Report& report, const std::vector<Table>& views, const Vie
 }
 
 }  // namespace
+
+void cannot_write(Session& session, const std::string& path, int error) {
+  complain(printable(path) + ": cannot write: " + strerror(error));
+  session.unreadable = true;
+}
 
 void complain(const std::string& text) {
   std::cerr << "luatrace-analyze: " << text << '\n';

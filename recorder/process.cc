@@ -88,6 +88,11 @@ pid_t leader_of(pid_t tid) {
   return at == status.npos ? 0 : static_cast<pid_t>(atoi(status.c_str() + at + 6));
 }
 
+// False also if that cannot be told, see kcmp(2).
+bool shares_memory(pid_t child, pid_t parent) {
+  return syscall(SYS_kcmp, child, parent, KCMP_VM, 0, 0) == 0;
+}
+
 }  // namespace
 
 std::vector<pid_t> children_of(pid_t pid) {
@@ -97,14 +102,11 @@ std::vector<pid_t> children_of(pid_t pid) {
   while (const dirent* e = readdir(dir)) {
     if (e->d_name[0] < '1' || e->d_name[0] > '9') continue;
     std::istringstream in(read_proc(pid, (std::string("task/") + e->d_name + "/children").c_str()));
-    for (pid_t child; in >> child;) children.push_back(child);
+    for (pid_t child; in >> child;)
+      if (!shares_memory(child, pid)) children.push_back(child);
   }
   closedir(dir);
   return children;
-}
-
-bool shares_memory(pid_t child, pid_t parent) {
-  return syscall(SYS_kcmp, child, parent, KCMP_VM, 0, 0) == 0;
 }
 
 pid_t find_process(const std::string& spec, std::string& why) {

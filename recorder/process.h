@@ -27,12 +27,10 @@ std::string read_proc(pid_t pid, const char* name, size_t most = 1u << 20);
 // process_is_gone()). peer: a connected socket of that process, or -1.
 int open_pidfd(pid_t pid, int peer);
 
-// Children of a process now; empty also if that cannot be told.
+// Children of a process now; empty also if that cannot be told. Not those that still have its
+// memory (CLONE_VM: vfork, and with it system() and popen()): until they execute something, its
+// control word and ring would be taken for theirs.
 std::vector<pid_t> children_of(pid_t pid);
-
-// Has it its parent's memory (CLONE_VM)? So does what will become another program (vfork, and with
-// it system() and popen()) until it executes that. Also false if that cannot be told (kcmp(2)).
-bool shares_memory(pid_t child, pid_t parent);
 
 // "4711", or "7@4711": what is 7 in the process namespace of 4711. 0 and why if there is none.
 pid_t find_process(const std::string& spec, std::string& why);

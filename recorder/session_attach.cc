@@ -33,8 +33,7 @@ std::vector<pid_t> Session::asked_for() const {
   for (const auto& spec : options_.pids)
     if (const pid_t pid = find_process(spec, missing); pid > 0) all.push_back(pid);
   for (size_t i = 0; options_.children && i < all.size() && all.size() < kMostLooked; i++)
-    for (const pid_t child : children_of(all[i]))
-      if (!shares_memory(child, all[i])) all.push_back(child);
+    for (const pid_t child : children_of(all[i])) all.push_back(child);
   return all;
 }
 
@@ -194,14 +193,11 @@ void Session::end_process(pid_t pid) {
     if (t.pid == pid && !t.gone) set_ended(t);
 }
 
-// Also children of those that have no LuaJIT themselves. Not those that still have their parent's
-// memory: its control word and ring are there, too, and would be taken for the child's.
+// Also children of those that have no LuaJIT themselves.
 void Session::follow_children() {
   for (auto& w : watched_) {  // grows while we go
     if (w.gone) continue;
-    const pid_t parent = w.pid;
-    for (const pid_t child : children_of(parent))
-      if (!shares_memory(child, parent)) watch(child, false);
+    for (const pid_t child : children_of(w.pid)) watch(child, false);
   }
 }
 

@@ -329,8 +329,7 @@ std::vector<std::string> DirectBackend::remarks() {
     if (live.taken.empty() && live.ringless > 0)
       remarks_.push_back(who +
                          "it has no memory or no file descriptor left for a ring, or its limit of "
-                         "file sizes (ulimit "
-                         "-f) is below that of the ring (--ring-size)");
+                         "file sizes (ulimit -f) is below that of the ring (--ring-size)");
     else if (live.taken.empty() && !live.said_silent)
       remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
                                                  : "no Lua state has answered: " + live.silence));

@@ -89,21 +89,16 @@ same "calls of fib" "$(calls "$scratch/trace.bin" | awk '$3 == 7 { print $1 }')"
 # What a program starts (os.execute, io.popen) has the program's memory until it executes something:
 # its control word and ring are the program's.
 cat >"$scratch/shell.lua" <<'END'
-local scratch = arg[1]
 local function leaf() end
-local function exists(what)
-  local f = io.open(scratch .. "/" .. what)
-  if f then f:close() end
-  return f
-end
-io.open(scratch .. "/ready", "w"):close()
-while not exists("go") do end
-for i = 1, 300 do
-  for j = 1, 100 do leaf() end
-  os.execute("true")
+return function()
+  for i = 1, 300 do
+    for j = 1, 100 do leaf() end
+    os.execute("true")
+  end
 end
 END
-gate "$bin/luajit" "$scratch/shell.lua" "$scratch"
+gate "$bin/luajit" "$here/gate.lua" "$scratch" "$scratch/shell.lua"
+touch "$scratch/end"
 ready
 record --via $via -p $target --children
 recording
