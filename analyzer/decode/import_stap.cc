@@ -65,7 +65,7 @@ class StapReader {
   void total(const uint8_t* p);
 
   std::unordered_map<uint32_t, uint32_t> totals_;  // of threads, the furthest that was told
-  uint32_t last_tid_ = 0, last_pid_ = 0;  // looked up last, 0: none
+  uint32_t last_tid_ = 0, last_pid_ = 0;           // looked up last, 0: none
 };
 
 void StapReader::hit(const uint8_t* p, HitKind kind) {

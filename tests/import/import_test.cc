@@ -408,8 +408,9 @@ std::string calls_from(uint32_t seq, uint32_t time) {
 }
 
 TEST(Import, WrappedNumbersGoOn) {
-  const std::string hits = "S :1 @10 a0 1 0 0 90\nE :2 @20 a0 1 4\n" + calls_from(0x7ffffff0, 0x100) +
-                           calls_from(0xfffffff0, 0x200) + calls_from(3, 0x300);
+  const std::string hits = "S :1 @10 a0 1 0 0 90\nE :2 @20 a0 1 4\n" +
+                           calls_from(0x7ffffff0, 0x100) + calls_from(0xfffffff0, 0x200) +
+                           calls_from(3, 0x300);
   const uint64_t lost = 0x7fffffedull + 0x7ffffff8 + 10;
   for (const Analysed& a : {analyse(bt_text(hits)), analyse(stap_records(hits))}) {
     EXPECT_EQ(a.trust().lost, lost) << testing::PrintToString(a.messages);

@@ -141,7 +141,8 @@ bool HitWriter::Impl::believed(const Hit& hit, const HitThread& thread,
 bool HitWriter::Impl::count(const Hit& hit, HitThread& thread, std::span<const Hit> behind) {
   if (hit.seq == 0) return true;
   auto ahead = static_cast<int32_t>(hit.seq - next_seq(thread.seq));
-  if (ahead > 0 && hit.seq < thread.seq && thread.seq != UINT32_MAX) ahead--;  // Nothing has the number 0.
+  if (ahead > 0 && hit.seq < thread.seq && thread.seq != UINT32_MAX)
+    ahead--;  // Nothing has the number 0.
   if (ahead < 0) {
     shared.counters.repeated++;
     return false;

@@ -53,15 +53,15 @@ struct HitOptions {
 // What happened to the hits. All but hits and streams are anomalies; each is in the file, too, as
 // an LTX_LOSS.
 struct HitCounters {
-  uint64_t hits = 0;      // given
-  uint64_t streams = 0;   // Lua states
-  uint64_t lost = 0;      // by lost(), total(), jumps of Hit.seq; and late hits without seq
-  uint64_t late = 0;      // came after a younger one was written: the window is too small
-  uint64_t repeated = 0;  // the same (tid, seq) twice; not a loss, dropped
+  uint64_t hits = 0;         // given
+  uint64_t streams = 0;      // Lua states
+  uint64_t lost = 0;         // by lost(), total(), jumps of Hit.seq; and late hits without seq
+  uint64_t late = 0;         // came after a younger one was written: the window is too small
+  uint64_t repeated = 0;     // the same (tid, seq) twice; not a loss, dropped
   uint64_t misnumbered = 0;  // a seq that cannot be; left out, its place in the numbering is lost
-  uint64_t odd = 0;       // proof of a hole that nothing else told
-  uint64_t reused = 0;    // an address became another coroutine, its end was not seen
-  uint64_t dropped = 0;   // malformed, or too many streams, coroutines or calls (kMax*)
+  uint64_t odd = 0;          // proof of a hole that nothing else told
+  uint64_t reused = 0;       // an address became another coroutine, its end was not seen
+  uint64_t dropped = 0;      // malformed, or too many streams, coroutines or calls (kMax*)
 };
 
 struct HitLoss {
