@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/options/options.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,12 +16,6 @@ namespace {
 using Given = CommandLine;
 const std::string& kMissing = CommandLine::kMissing;
 
-size_t terminal_width() {
-  winsize size{};
-  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) return size.ws_col;
-  return 0;
-}
-
 TextStyle read_style(const Given& given) {
   TextStyle style;
   std::string color = given.last("color").value_or("auto");
@@ -30,7 +23,7 @@ TextStyle read_style(const Given& given) {
   bool wanted = isatty(STDOUT_FILENO) && !(no_color && *no_color);
   style.color = color == "always" || (color == "auto" && wanted);
   auto width = given.last("width");
-  style.width = width ? Given::number<size_t>("width", *width) : terminal_width();
+  style.width = width ? Given::number<size_t>("width", *width) : terminal_columns();
   return style;
 }
 
@@ -186,7 +179,7 @@ Options read(const Given& given) {
 
 std::optional<Options> parse_options(int argc, char** argv) {
   const CommandLine given(analyze_program(), argc, argv);
-  if (given.has("help")) return write_help(std::cout, analyze_program()), std::nullopt;
+  if (given.has("help")) return write_help(std::cout, analyze_program(), terminal_columns()), std::nullopt;
   if (given.has("version"))
     return std::cout << "luatrace-analyze " LUATRACE_VERSION "\n", std::nullopt;
   return read(given);
