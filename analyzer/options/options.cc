@@ -20,7 +20,9 @@ TextStyle read_style(const Given& given) {
   TextStyle style;
   std::string color = given.last("color").value_or("auto");
   const char* no_color = getenv("NO_COLOR");
-  bool wanted = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+  const char* term = getenv("TERM");
+  const bool dumb = term && std::string(term) == "dumb";
+  bool wanted = isatty(STDOUT_FILENO) && !(no_color && *no_color) && !dumb;
   style.color = color == "always" || (color == "auto" && wanted);
   auto width = given.last("width");
   style.width = width ? Given::number<size_t>("width", *width) : terminal_columns();
@@ -179,7 +181,10 @@ Options read(const Given& given) {
 
 std::optional<Options> parse_options(int argc, char** argv) {
   const CommandLine given(analyze_program(), argc, argv);
-  if (given.has("help")) return write_help(std::cout, analyze_program(), terminal_columns()), std::nullopt;
+  if (given.has("help")) {
+    write_help(std::cout, analyze_program(), terminal_columns());
+    return std::nullopt;
+  }
   if (given.has("version"))
     return std::cout << "luatrace-analyze " LUATRACE_VERSION "\n", std::nullopt;
   return read(given);
