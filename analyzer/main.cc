@@ -7,6 +7,9 @@
 //   aggregate   calls -> call tree and table of functions
 //   symbols     addresses of C functions -> names
 //   render      views as tables, CSV and JSON, folded stacks, text, the flame graph page
+#include <fcntl.h>
+
+#include <cerrno>
 #include <exception>
 #include <iostream>
 
@@ -14,11 +17,27 @@
 
 using namespace luatrace;
 
+// A file that is opened must not become standard output because that was closed.
+static void keep_standard_files() {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDONLY);
+}
+
+// A full disk or a closed pipe must not look like success.
+static void flush(Session& session) {
+  errno = 0;
+  std::cout.flush();
+  if (!std::cout && !session.unreadable) cannot_write(session, "-", errno);
+}
+
 static int run(int argc, char** argv) {
-  // Wrong usage throws; --help and --version have nothing left to do.
   std::optional<Options> options = parse_options(argc, argv);
-  if (!options) return kGood;
-  Session session{*options, {}, false, false, {}, {}};
+  Session session{options.value_or(Options{}), {}, false, false, {}, {}};
+  // Wrong usage throws; --help and --version have nothing left to do.
+  if (!options) {
+    flush(session);
+    return session.unreadable ? kUnreadable : kGood;
+  }
 
   if (session.options.dump) {
     // Print the events themselves.
@@ -38,18 +57,14 @@ static int run(int argc, char** argv) {
     if (!session.unreadable) test_conditions(session, report, other);
   }
 
-  // A full disk or a closed pipe must not look like success.
-  std::cout.flush();
-  if (!std::cout) {
-    complain("cannot write to standard output");
-    return kUnreadable;
-  }
+  flush(session);
   if (session.unreadable) return kUnreadable;
   if (session.options.strict && session.trust.anomalies()) return kDamaged;
   return session.condition ? kConditionTrue : kGood;
 }
 
 int main(int argc, char** argv) {
+  keep_standard_files();
   std::ios::sync_with_stdio(false);
   try {
     return run(argc, argv);

@@ -43,15 +43,15 @@ std::string page_path(const std::string& trace) {
   return trace.substr(0, has ? dot : trace.size()) + ".html";
 }
 
-// Writes with `write` to a file, or to standard output for "-".
+// Writes with `write` to a file, or to standard output for "-" (whose errors show at the end).
 template <class F>
-void write_to(Session& session, const std::string& path, F write) {
-  if (path == "-") return write(std::cout);
+bool write_to(Session& session, const std::string& path, F write) {
+  if (path == "-") return write(std::cout), true;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (file) write(file);
   file.flush();
-  if (file) return;
-  cannot_write(session, path, errno);
+  if (!file) cannot_write(session, path, errno);
+  return !file.fail();
 }
 
 // To the terminal: the views that were asked for, or the summary.
@@ -67,7 +67,8 @@ void print_text(const Report& report, const std::vector<Table>& views, const Vie
 }  // namespace
 
 void cannot_write(Session& session, const std::string& path, int error) {
-  complain(printable(path) + ": cannot write: " + strerror(error));
+  complain((path == "-" ? "standard output" : printable(path)) + ": cannot write" +
+           (error ? std::string(": ") + strerror(error) : ""));
   session.unreadable = true;
 }
 
@@ -105,11 +106,12 @@ void convert_file(Session& session) {
             [&](const std::string& path, Input& input, Diagnostics& diag) {
               if (is_import(input)) {
                 auto trace = import_trace(input, diag, {});
-                return write_to(session, *session.options.convert, [&](std::ostream& out) {
+                write_to(session, *session.options.convert, [&](std::ostream& out) {
                   for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
                     out.write(reinterpret_cast<const char*>(trace->data()),
                               static_cast<std::streamsize>(n));
                 });
+                return;
               }
               if (!is_text_trace(input))
                 throw Unreadable(printable(path) + ": not the text form of a trace");
@@ -157,11 +159,11 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
   const FlameSource source{&session.chart, session.no_chart, o.page.graph_limit};
-  write_to(session, path, [&](std::ostream& out) {
+  const bool written = write_to(session, path, [&](std::ostream& out) {
     if (!before) return write_flame(out, shown, source);
     write_flame_diff(out, make_diff(old, shown, o.views.normalize), shown, old, source);
   });
-  if (!busy && !o.quiet) std::cout << "flame graph: " << printable(path) << '\n';
+  if (written && !busy && !o.quiet) std::cout << "flame graph: " << printable(path) << '\n';
 }
 
 void test_conditions(Session& session, const Report& report, const Report* before) {

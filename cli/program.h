@@ -4,6 +4,7 @@
 // so none of them can know an option that the others do not (tests/views/options_test.sh looks).
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <span>
 #include <string_view>
@@ -25,6 +26,7 @@ struct OptionSpec {
   const char* words = nullptr;  // Values to choose from, blank between them; null: free.
   Complete complete = Complete::kNothing;
   bool other_words = false;  // `words` are only some of the values.
+  bool list = false;         // The value is several of them, commas between.
 };
 
 struct StatusSpec {
@@ -51,8 +53,12 @@ struct Program {
 const Program& analyze_program();
 const Program& record_program();
 
-// Made from the table. `version` is printed into the man page's footer.
-void write_help(std::ostream& out, const Program& program);
+// Of the terminal that standard output is; 0: it is none.
+size_t terminal_columns();
+
+// Made from the table. columns: help is broken into lines of at most so many (and of at most 100);
+// 0: one line for each option. `version` is printed into the man page's footer.
+void write_help(std::ostream& out, const Program& program, size_t columns);
 void write_man(std::ostream& out, const Program& program, std::string_view version);
 void write_bash_completion(std::ostream& out, const Program& program);
 void write_zsh_completion(std::ostream& out, const Program& program);

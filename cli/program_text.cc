@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A program's table as text for people (--help, troff) and for shells (bash, zsh).
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <iomanip>
 #include <ostream>
 #include <sstream>
@@ -59,6 +63,7 @@ std::string zsh_text(std::string_view text) {
 
 std::string zsh_value(const OptionSpec& o) {
   std::string out = std::string(":") + zsh_text(o.value) + ':';
+  if (o.words && o.list) return out + "_values -s , " + o.value + ' ' + o.words;
   if (o.words) return out + '(' + o.words + ')';
   if (o.complete == Complete::kFile) return out + "_files";
   if (o.complete == Complete::kDirectory) return out + "_directories";
@@ -66,13 +71,56 @@ std::string zsh_value(const OptionSpec& o) {
   return out;
 }
 
-// What bash completes a value with; "": nothing.
+// The command by which bash completes $cur. Names of files are best left to readline, which knows
+// about blanks and quotes; but it is asked only where somebody types.
+constexpr const char* kBashFiles =
+    "compopt -o default 2>/dev/null || mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")";
+constexpr const char* kBashDirectories =
+    "compopt -o dirnames 2>/dev/null || mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")";
+
+std::string bash_words(std::string_view words) {
+  return "mapfile -t COMPREPLY < <(compgen -W " + std::string(words) + " -- \"$cur\")";
+}
+
+// "": nothing.
 std::string bash_value(const OptionSpec& o) {
-  if (o.words) return std::string("-W '") + o.words + '\'';
-  if (o.complete == Complete::kFile) return "-f";
-  if (o.complete == Complete::kDirectory) return "-d";
-  if (o.complete == Complete::kProcess) return "-W \"$(cd /proc && echo [0-9]*)\"";
+  if (o.words && o.list)
+    return "mapfile -t COMPREPLY < <(p=${cur%\"${cur##*,}\"}; compgen -P \"$p\" -W '" +
+           std::string(o.words) + "' -- \"${cur##*,}\"); compopt -o nospace 2>/dev/null";
+  if (o.words) return bash_words(std::string("'") + o.words + '\'');
+  if (o.complete == Complete::kFile) return kBashFiles;
+  if (o.complete == Complete::kDirectory) return kBashDirectories;
+  if (o.complete == Complete::kProcess) return bash_words("\"$(cd /proc && echo [0-9]*)\"");
   return "";
+}
+
+// The words of `text` from column `at` on, in lines of at most `width` characters (a longer word has
+// its own); all but the first begin at `indent`. 0: as it stands.
+void wrap(std::ostream& out, std::string_view text, size_t at, size_t indent, size_t width) {
+  if (width == 0) return void(out << text);
+  std::istringstream words{std::string(text)};
+  std::string word;
+  for (bool first = true; words >> word; first = false) {
+    if (!first && at + 1 + word.size() > width) {
+      out << '\n' << std::string(indent, ' ');
+      at = indent;
+    } else if (!first) {
+      out << ' ';
+      at++;
+    }
+    out << word;
+    at += word.size();
+  }
+  out << '\n';
+}
+
+void help_option(std::ostream& out, const OptionSpec& o, size_t width) {
+  const size_t column = width && width < 60 ? 10 : 28;
+  const std::string left = (o.letter ? "  " : "      ") + both_forms(o);
+  out << std::left << std::setw(static_cast<int>(column)) << left;
+  if (left.size() >= column) out << '\n' << std::string(column, ' ');
+  wrap(out, o.help, column, column, width);
+  if (!width) out << '\n';
 }
 
 // "luatrace-record" -> "_luatrace_record"
@@ -110,9 +158,10 @@ void bash_command(std::ostream& out, const Program& program) {
   out << ") ((at++)); [[ ${COMP_WORDS[at]} != = ]] || ((at++)) ;;\n"
          "      --) ((at++)); break ;;\n      -*|=) ;;\n      *) break ;;\n    esac\n  done\n"
          "  if ((at == COMP_CWORD)) && [[ $cur != -* && $prev != = ]]; then\n"
-         "    COMPREPLY=($(compgen -c -- \"$cur\")); return\n"
+         "    mapfile -t COMPREPLY < <(compgen -c -- \"$cur\"); return\n"
          "  elif ((at < COMP_CWORD)); then\n"
-         "    COMPREPLY=($(compgen -f -- \"$cur\")); return\n  fi\n";
+         "    if declare -F _command_offset >/dev/null; then _command_offset $at; return; fi\n    "
+      << kBashFiles << "; return\n  fi\n";
 }
 
 void bash_values(std::ostream& out, const Program& program) {
@@ -122,7 +171,7 @@ void bash_values(std::ostream& out, const Program& program) {
     const std::string value = bash_value(o);
     out << "    --" << o.name << (o.letter ? std::string("|-") + o.letter : "") << ") "
         << (o.optional ? "[[ -n $value ]] || { " : "")
-        << (value.empty() ? "" : "COMPREPLY=($(compgen " + value + " -- \"$cur\")); ") << "return"
+        << value << (value.empty() ? "" : "; ") << "return"
         << (o.optional ? "; };;\n" : ";;\n");
   }
   out << "  esac\n";
@@ -140,24 +189,36 @@ void zsh_option(std::ostream& out, const OptionSpec& o) {
 
 }  // namespace
 
-void write_help(std::ostream& out, const Program& program) {
-  const char* before = "Usage: ";
+size_t terminal_columns() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) return size.ws_col;
+  return 0;
+}
+
+void write_help(std::ostream& out, const Program& program, size_t columns) {
+  const size_t width = std::min<size_t>(columns, 100);
+  std::string before = "Usage: ";
   for (const char* use : program.uses) {
-    out << before << program.name << ' ' << use << '\n';
+    (before += program.name) += ' ';
+    out << before;
+    wrap(out, use, before.size(), 11, width);
+    if (!width) out << '\n';
     before = "       ";
   }
-  out << '\n' << program.what;
+  out << '\n';
+  wrap(out, program.what, 0, 0, width);
   const char* group = "";
   for (const OptionSpec& o : program.options) {
     if (group != o.group) out << '\n' << (group = o.group) << ":\n";
-    std::string left = (o.letter ? "  " : "      ") + both_forms(o);
-    out << std::left << std::setw(28) << left
-        << (left.size() >= 28 ? "\n" + std::string(28, ' ') : "") << o.help << '\n';
+    help_option(out, o, width);
   }
-  for (const char* note : program.notes) out << '\n' << note;
+  for (const char* note : program.notes) out << '\n', wrap(out, note, 0, 0, width);
   out << "\nExit status:\n";
-  for (const StatusSpec& s : program.statuses)
-    out << "  " << std::left << std::setw(7) << s.number << ' ' << s.meaning << '\n';
+  for (const StatusSpec& s : program.statuses) {
+    out << "  " << std::left << std::setw(7) << s.number << ' ';
+    wrap(out, s.meaning, 10, 10, width);
+    if (!width) out << '\n';
+  }
 }
 
 void write_man(std::ostream& out, const Program& program, std::string_view version) {
@@ -188,21 +249,24 @@ void write_bash_completion(std::ostream& out, const Program& program) {
       << "; generated.\n"
       << function << "() {\n"
       << "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} name value\n";
-  if (program.operands == Operands::kCommand) bash_command(out, program);
+  if (program.operands == Operands::kCommand)
+    bash_command(out, program);
+  else
+    out << "  local word\n  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+           "    [[ $word != -- ]] || { "
+        << kBashFiles << "; return; }\n  done\n";
   out << "  if [[ $cur == = ]]; then cur=; name=$prev\n"
          "  elif [[ $prev == = ]]; then name=${COMP_WORDS[COMP_CWORD-2]}\n"
          "  elif [[ $cur == --*=* ]]; then name=${cur%%=*}; cur=${cur#*=}\n"
          "  else name=$prev; value=1; fi\n";
   bash_values(out, program);
-  out << "  if [[ $cur == -* ]]; then\n    COMPREPLY=($(compgen -W '";
-  const char* blank = "";
+  std::string names;
   for (const OptionSpec& o : program.options) {
-    out << blank << "--" << o.name;
-    if (o.letter) out << " -" << o.letter;
-    blank = " ";
+    names += std::string(names.empty() ? "" : " ") + "--" + o.name;
+    if (o.letter) (names += " -") += o.letter;
   }
-  out << "' -- \"$cur\"))\n  else\n    COMPREPLY=($(compgen -f -- \"$cur\"))\n  fi\n}\n"
-      << "complete -o filenames -F " << function << ' ' << program.name << '\n';
+  out << "  if [[ $cur == -* ]]; then\n    " << bash_words('\'' + names + '\'') << "\n  else\n    "
+      << kBashFiles << "\n  fi\n}\ncomplete -F " << function << ' ' << program.name << '\n';
 }
 
 void write_zsh_completion(std::ostream& out, const Program& program) {

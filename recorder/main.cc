@@ -4,7 +4,8 @@
 // ring_memory.cc -> ring_drain.cc -> trace/event_blocks.cc -> trace/trace_writer.cc.
 #include <fcntl.h>
 
-#include <exception>
+#include <iostream>
+#include <stdexcept>
 
 #include "recorder/options.h"
 #include "recorder/session.h"
@@ -22,7 +23,8 @@ int main(int argc, char** argv) {
   try {
     bool done = false;
     Options options = parse_options(argc, argv, &done);
-    if (done) return 0;
+    if (done && std::cout.flush()) return 0;
+    if (done) throw std::runtime_error("standard output: cannot write");
     return Session(std::move(options)).run();
   } catch (const UsageError& e) {
     say(e.what());

@@ -116,7 +116,7 @@ Options parse_options(int argc, char** argv, bool* done) {
   const CommandLine given(record_program(), argc, argv);
   *done = given.has("help") || given.has("version");
   if (given.has("help"))
-    write_help(std::cout, record_program());
+    write_help(std::cout, record_program(), terminal_columns());
   else if (*done)
     std::cout << "luatrace-record " << version_text() << "\n";
   Options o;

@@ -9,7 +9,7 @@
 namespace luatrace {
 
 EventBlocks::EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_tick)
-    : writer_(writer), scanner_(start_tick), buffer_(kMaxWords) {
+    : writer_(writer), scanner_(start_tick) {
   info_.stream = stream;
 }
 
@@ -40,6 +40,7 @@ size_t EventBlocks::append(std::span<const uint64_t> words, uint64_t not_before)
     // A run that would fit into a block is not torn: the rest of a ring block makes one block.
     const size_t want = std::min(words.size() - taken, kMaxWords);
     if (used_ + want > kMaxWords) flush();
+    if (used_ + want > buffer_.size()) buffer_.resize(used_ + want);
     const std::span<uint64_t> room(&buffer_[used_], want);
     std::memcpy(room.data(), &words[taken], room.size_bytes());
     if (room[0] == 0) break;

@@ -43,7 +43,7 @@ class EventBlocks {
   TraceWriter& writer_;
   WordScanner scanner_;
   EventBlockInfo info_;           // of the block that is being gathered
-  std::vector<uint64_t> buffer_;  // kMaxWords; used_ of them hold words
+  std::vector<uint64_t> buffer_;  // at most kMaxWords; used_ of them hold words
   size_t used_ = 0;
   bool gap_ = false;
   uint64_t events_ = 0;

@@ -65,15 +65,26 @@ std::span<const std::byte> Packer::pack(lt_block& block, std::span<const std::by
 }
 
 struct Unpacker::Context {
+  // It has 160 KB, and many traces are small: it is made when there is something to unpack, and
+  // each thread keeps one for the next trace.
+  static thread_local std::unique_ptr<Context> spare;
   ZSTD_DCtx* zstd = ZSTD_createDCtx();
   ~Context() { ZSTD_freeDCtx(zstd); }
 };
 
-Unpacker::Unpacker() : context_(std::make_unique<Context>()) {
-  if (!context_->zstd) throw std::bad_alloc();
+thread_local std::unique_ptr<Unpacker::Context> Unpacker::Context::spare;
+
+Unpacker::Unpacker() = default;
+Unpacker::~Unpacker() {
+  if (context_) Context::spare = std::move(context_);
 }
-Unpacker::~Unpacker() = default;
-Unpacker::Unpacker(Unpacker&&) noexcept = default;
+
+Unpacker::Context& Unpacker::context() {
+  if (context_) return *context_;
+  auto context = Context::spare ? std::move(Context::spare) : std::make_unique<Context>();
+  if (!context->zstd) throw std::bad_alloc();
+  return *(context_ = std::move(context));
+}
 
 const char* Unpacker::unpack(const lt_block& block, std::span<const uint8_t> payload,
                              std::vector<uint64_t>& out) {
@@ -86,7 +97,7 @@ const char* Unpacker::unpack(const lt_block& block, std::span<const uint8_t> pay
     return "its size differs from what the frame says";
   out.assign((size + 7) / 8, 0);
   const size_t n =
-      ZSTD_decompressDCtx(context_->zstd, out.data(), size, payload.data(), payload.size());
+      ZSTD_decompressDCtx(context().zstd, out.data(), size, payload.data(), payload.size());
   if (ZSTD_isError(n)) return ZSTD_getErrorName(n);
   if (n != size) return "the frame holds less than it says";
   if (block.type == LT_BLOCK_EVENTS) sum(out, block.base_tick);

@@ -45,7 +45,6 @@ class Unpacker {
  public:
   Unpacker();
   ~Unpacker();
-  Unpacker(Unpacker&&) noexcept;
 
   // Undoes pack() into `out`, which has room for raw_size bytes afterwards (its last word may be
   // partly unused). Returns nullptr, or why it cannot be done.
@@ -54,6 +53,7 @@ class Unpacker {
 
  private:
   struct Context;
+  Context& context();
   std::unique_ptr<Context> context_;
 };
 

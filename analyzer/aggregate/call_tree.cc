@@ -10,7 +10,7 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kFirstSlots = 1024;
+constexpr size_t kFirstSlots = 64;
 
 uint32_t shift_for(size_t slots) {
   return 64 - static_cast<uint32_t>(std::countr_zero(slots));

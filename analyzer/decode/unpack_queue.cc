@@ -57,7 +57,7 @@ void UnpackQueue::add(const Block& block) {
     finish();
     return deliver_(block);
   }
-  if (!started_) start_helpers();
+  if (!started_ && added_ - delivered_ == kWorthHelp) start_helpers();
   if (added_ - delivered_ == kSlots) deliver_oldest();
   Slot& to = slot(added_);
   if (to.words.use_count() != 1) to.words = std::make_shared<std::vector<uint64_t>>();

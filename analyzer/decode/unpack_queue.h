@@ -5,7 +5,7 @@
 // copied into one of kSlots slots; helpers take them one after the other; the caller takes the
 // oldest when all slots are used, and does the work itself if no helper has begun it. So nothing
 // depends on how many helpers there are, not even that there is one. An uncompressed block waits
-// for those before it and is not copied. Helpers start with the first compressed block.
+// for those before it and is not copied. Helpers start when a few compressed blocks wait.
 #pragma once
 
 #include <array>
@@ -35,6 +35,7 @@ class UnpackQueue {
  private:
   static constexpr size_t kSlots = 32;  // 4 MB of memory at most.
   static constexpr unsigned kMaxHelpers = 4;
+  static constexpr size_t kWorthHelp = 4;  // Fewer are undone sooner than a thread begins.
 
   struct Slot {
     Block block;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/options/options.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,20 +16,16 @@ namespace {
 using Given = CommandLine;
 const std::string& kMissing = CommandLine::kMissing;
 
-size_t terminal_width() {
-  winsize size{};
-  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) return size.ws_col;
-  return 0;
-}
-
 TextStyle read_style(const Given& given) {
   TextStyle style;
   std::string color = given.last("color").value_or("auto");
   const char* no_color = getenv("NO_COLOR");
-  bool wanted = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+  const char* term = getenv("TERM");
+  const bool dumb = term && std::string(term) == "dumb";
+  bool wanted = isatty(STDOUT_FILENO) && !(no_color && *no_color) && !dumb;
   style.color = color == "always" || (color == "auto" && wanted);
   auto width = given.last("width");
-  style.width = width ? Given::number<size_t>("width", *width) : terminal_width();
+  style.width = width ? Given::number<size_t>("width", *width) : terminal_columns();
   return style;
 }
 
@@ -186,7 +181,10 @@ Options read(const Given& given) {
 
 std::optional<Options> parse_options(int argc, char** argv) {
   const CommandLine given(analyze_program(), argc, argv);
-  if (given.has("help")) return write_help(std::cout, analyze_program()), std::nullopt;
+  if (given.has("help")) {
+    write_help(std::cout, analyze_program(), terminal_columns());
+    return std::nullopt;
+  }
   if (given.has("version"))
     return std::cout << "luatrace-analyze " LUATRACE_VERSION "\n", std::nullopt;
   return read(given);

@@ -39,7 +39,7 @@ constexpr OptionSpec kOptions[] = {
     {kRows, "fields", 0, "LIST", false, false, "columns of --report, commas between them",
      "calls, total, running (the same as total), self, share (of self), avg, min, max, stddev, wall, complete and "
      "percentiles: p50, p90, p99, p99.9, or any other from p0 to p100.",
-     "calls total running self share avg min max stddev wall complete p50 p90 p99 p99.9", Complete::kNothing, true},
+     "calls total running self share avg min max stddev wall complete p50 p90 p99 p99.9", Complete::kNothing, true, true},
     {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default: self) or by name", nullptr,
      "self total running calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended resumes",
      Complete::kNothing, true},

@@ -46,7 +46,7 @@ struct Table {
 
 struct TextStyle {
   bool color = false;
-  size_t width = 0;  // Columns; 0: any. Names and other texts are cut to it, numbers never.
+  size_t width = 0;  // Columns; 0: any. Texts are cut to it, numbers never; their columns may go.
 };
 
 // The columns of a table, null in place of those that are for `use` only.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A table as text. Columns are as wide as what is in them; if that is wider than the terminal, the
-// widest of the left-aligned ones (names, places) give way. Without a terminal only the last of
+// widest of the left-aligned ones (names, places) give way, and at last whole columns of numbers,
+// which is said below the table. Without a terminal only the last of
 // these may be of any width: a chunk's name can be its whole code, and must not push the others out
 // of sight.
 #include <algorithm>
@@ -22,7 +23,9 @@ class TextTable {
 
  private:
   using Line = std::vector<std::string>;
-  void fit(size_t width);
+  bool fit(size_t width);
+  bool leave_out_one();
+  void squeeze(size_t width);
   void narrow_inner();
   void print(std::ostream& out, const Line& line, int color) const;
 
@@ -31,6 +34,7 @@ class TextTable {
   std::vector<bool> left_;
   std::vector<size_t> widths_;
   std::vector<Line> lines_;  // The first are the titles.
+  Line left_out_;            // Titles of columns for which there is no room.
 };
 
 TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table), style_(style) {
@@ -49,22 +53,44 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   widths_.resize(left_.size());
   for (const Line& line : lines_)
     for (size_t c = 0; c < line.size(); c++) widths_[c] = std::max(widths_[c], text_width(line[c]));
-  style.width ? fit(style.width) : narrow_inner();
+  style.width ? squeeze(style.width) : narrow_inner();
 }
 
 // Takes from the widest text column again and again, until all fit or none has anything to give.
-void TextTable::fit(size_t width) {
+bool TextTable::fit(size_t width) {
   while (true) {
     size_t all = 0, widest = widths_.size();
     for (size_t c = 0; c < widths_.size(); c++) {
       all += widths_[c] + (c ? kBetween : 0);
       if (left_[c] && (widest == widths_.size() || widths_[c] >= widths_[widest])) widest = c;
     }
-    if (all <= width || widest == widths_.size() || widths_[widest] <= kNarrowest) return;
+    if (all <= width) return true;
+    if (widest == widths_.size() || widths_[widest] <= kNarrowest) return false;
     size_t next = kNarrowest;  // No further than to the second widest.
     for (size_t c = 0; c < widths_.size(); c++)
       if (left_[c] && c != widest) next = std::max(next, std::min(widths_[c], widths_[widest] - 1));
     widths_[widest] -= std::min(all - width, widths_[widest] - next);
+  }
+}
+
+// The last column of numbers; but one must stay.
+bool TextTable::leave_out_one() {
+  if (std::count(left_.begin(), left_.end(), false) < 2) return false;
+  const auto last = std::find(left_.rbegin(), left_.rend(), false).base() - 1;
+  const auto column = last - left_.begin();
+  left_out_.insert(left_out_.begin(), lines_[0][static_cast<size_t>(column)]);
+  for (Line& line : lines_) line.erase(line.begin() + column);
+  widths_.erase(widths_.begin() + column);
+  left_.erase(last);
+  return true;
+}
+
+void TextTable::squeeze(size_t width) {
+  auto natural = widths_;
+  while (!fit(width)) {
+    widths_ = natural;
+    if (!leave_out_one()) return void(fit(width));
+    natural = widths_;
   }
 }
 
@@ -92,6 +118,10 @@ void TextTable::write(std::ostream& out) const {
     const bool colored = i > 0 && i <= table_.colors.size();
     print(out, lines_[i], i == 0 ? kBold : colored ? table_.colors[i - 1] : 0);
   }
+  if (left_out_.empty()) return;
+  out << "  (no room for";
+  for (const std::string& title : left_out_) out << ' ' << printable(title);
+  out << "; all: --width 0)\n";
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ void analyse(const Bytes& bytes, uint64_t choice) {
   Diagnostics diag("f", [](const std::string&) {});
   Input input("f", bytes);
   try {
-    choice % 2 ? filtered(input, diag, choice / 2) : plain(input, diag, choice / 2);
+    choice % 8 ? plain(input, diag, choice / 8) : filtered(input, diag, choice / 8);
   } catch (const Unreadable& e) {
     require(*e.what() != 0, "what is refused is refused with a reason");
   }

@@ -36,6 +36,12 @@ same "short options of --help and zsh" "$(letters_help)" "$(letters_zsh)"
 same "short options of --help and bash" "$(letters_help)" "$(letters_bash)"
 same "short options of --help and the man page" "$(letters_help)" "$(letters_man)"
 
+# In a narrow terminal no line of --help is longer than that, and none is missing.
+all=$(from_help)
+script -qec "stty cols 60; '$program' --help" /dev/null </dev/null | tr -d '\r' >"$scratch/help"
+same "--help in a narrow terminal" "$all" "$(from_help)"
+[ -z "$(awk 'length > 60' "$scratch/help")" ] || fail "too wide: $(awk 'length > 60' "$scratch/help")"
+
 # The parser takes each of them (whatever it then says about the value), and no other.
 for option in $(from_help) $(letters_help | sed 's/^/-/'); do
   [ $option = --help ] || [ $option = -h ] || [ $option = --version ] && continue
@@ -49,13 +55,17 @@ refuses "version. does not take|does not take any" "$program" --version=3
 
 # Values of a choice are completed, files elsewhere.
 offers() { same "completion of ${*:2}" "$1" "$(complete_bash "${@:2}" | paste -sd' ')"; }
-cd "$scratch" && : >some.bin
+cd "$scratch" && : >some.bin && : >"my trace.bin"
 if [ "$name" = luatrace-analyze ]; then
   offers "lua" --kind l
   offers "merged" --coroutines = m
   offers "auto always never" --color ''
   offers some.bin so
   offers some.bin --diff so
+  offers "my trace.bin" --diff my
+  offers some.bin -- so
+  offers "" -- --
+  offers "self,total" --fields self,to
   refuses "'-1' is no number" "$program" --top=-1 x
   refuses "'99999999999999999999' is too great" "$program" --limit 99999999999999999999 x
   partial=--caller full=--caller-filter

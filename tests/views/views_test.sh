@@ -196,12 +196,33 @@ done
 "$analyze" --report --width 110 "$scratch/long.txt" | grep >/dev/null '^.*wait?  (.*\.\.\..*ddd:50)$' || fail "a name is not cut in its middle"
 "$analyze" --coroutines "$scratch/long.txt" | grep >/dev/null '^ *1 .*  open  .*  main chunk$\|main chunk  (server.lua:0)$' || fail "--coroutines in a pipe"
 
+# In a narrow terminal whole columns of numbers are left out, and that is said.
+for view in --report --tree --coroutines --threads --timeline "--callees handle" "--hist handle"; do
+  # shellcheck disable=SC2086
+  "$analyze" $view --width 40 "$trace" >"$scratch/out"
+  [ -z "$(grep -vE '^trust|^  \(|^callees of' "$scratch/out" | LC_ALL=C.UTF-8 awk 'length > 40')" ] || fail "$view is wider than 40"
+done
+"$analyze" --report --width 40 "$trace" | grep >/dev/null "^  (no room for .*p99 max; all: --width 0)$" || fail "columns left out unsaid"
+"$analyze" --report --width 200 "$trace" | grep >/dev/null "no room" && fail "columns left out for nothing"
+
+# What cannot be written is no success, and not said to be written.
+for way in --help --version --report --json --csv --folded --dump --tree; do
+  status=0
+  "$analyze" $way "$trace" >/dev/full 2>"$scratch/err" || status=$?
+  [ $status = 2 ] && grep -q "standard output: cannot write: No space left" "$scratch/err" || fail "$way on a full disk: $status $(cat "$scratch/err")"
+done
+"$analyze" --page=/dev/full "$trace" >"$scratch/out" 2>"$scratch/err" && fail "a page on a full disk"
+grep -q "flame graph:" "$scratch/out" && fail "says that it wrote the page"
+"$analyze" --json="$scratch/closed.json" "$trace" >&- 2>"$scratch/err" && fail "good without a standard output"
+jq -e . "$scratch/closed.json" >/dev/null || fail "the summary is in the file"
+
 # Colour only where it is wanted.
 export TERM=xterm
 "$analyze" --color=always --report "$trace" | grep >/dev/null $'\033' || fail "--color=always"
 "$analyze" --report "$trace" | grep >/dev/null $'\033' && fail "colour in a pipe"
 script -qec "$analyze --report $trace 2>/dev/null" /dev/null </dev/null | grep >/dev/null $'\033' || fail "no colour on a terminal"
 NO_COLOR=1 script -qec "$analyze --report $trace 2>/dev/null" /dev/null </dev/null | grep >/dev/null $'\033' && fail "NO_COLOR"
+TERM=dumb script -qec "$analyze --report $trace 2>/dev/null" /dev/null </dev/null | grep >/dev/null $'\033' && fail "TERM=dumb"
 script -qec "stty cols 90; $analyze --report $trace 2>/dev/null" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' |
   grep -v '^trust' | awk 'length > 90 && /lua/ && !/\.\.\.$/ { bad = 1 } END { exit bad }' || fail "wider than the terminal"
 exit 0
