@@ -44,6 +44,11 @@ Refusal refusal_of(Refused::Kind kind) {
 Settings settings_of(const Options& o) {
   Settings s;
   s.ring_bytes = o.ring_size != 0 ? o.ring_size : kRing;
+  if (o.bpf_site == "block") s.grain = Grain::kBlock;
+  if (o.bpf_site == "wide" || o.bpf_site == "narrow")
+    s.grain = Grain::kEvent;
+  else
+    s.clock = default_clock();
   if (o.bpf_site == "narrow") s.width = Width::kNarrow;
   if (o.bpf_site == "wide") s.width = Width::kWide;
   if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
@@ -54,6 +59,8 @@ Settings settings_of(const Options& o) {
 }
 
 std::string means_text(const Means& m) {
+  const char* const link = m.mechanism == Mechanism::kMulti ? ", one link" : ", perf events";
+  if (m.grain == Grain::kBlock) return std::string("blocks of events") + link;
   std::string text = m.width == Width::kWide ? "wide sites" : "narrow sites";
   if (m.width == Width::kNarrow) text += m.why_narrow;
   return text + (m.mechanism == Mechanism::kMulti ? ", one link" : ", a perf event for each");
@@ -64,7 +71,10 @@ std::string means_text(const Means& m) {
 class BpfBackend : public Backend {
  public:
   BpfBackend(const Options& options, BackendHost& host)
-      : options_(options), host_(host), source_(std::make_shared<Source>(settings_of(options))) {}
+      : options_(options),
+        host_(host),
+        clock_(settings_of(options).clock),
+        source_(std::make_shared<Source>(settings_of(options))) {}
 
   std::string begin() override;
   std::string able() override;
@@ -76,7 +86,7 @@ class BpfBackend : public Backend {
   void stop() override;
   bool stopped() override { return stopped_; }
   std::vector<std::string> remarks() override;
-  uint32_t clock() const override { return LT_CLOCK_MONOTONIC; }
+  uint32_t clock() const override { return clock_; }
 
  private:
   struct Live {
@@ -90,6 +100,7 @@ class BpfBackend : public Backend {
 
   const Options& options_;
   BackendHost& host_;
+  const uint32_t clock_;  // of the files
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
   std::atomic<bool> looking_ = false, stopped_ = false;

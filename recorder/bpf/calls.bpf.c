@@ -22,6 +22,8 @@
 
 #include "wire.h"
 
+#define LT_PIECE_EVENTS 3 /* as in luatrace_format.h, which wants another <stdint.h> */
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* -- Constants of one loaded copy (one layout of probe arguments) ----------- */
@@ -138,8 +140,8 @@ static __always_inline void fill(struct ltb_hit *h, __u32 slot, __u32 kind, __u6
   h->where = ltb_where(slot, kind, 0);
 }
 
-/* A hit found no room. */
-static __noinline int lose(__u64 state, __u32 slot) {
+/* Hits (events, of a piece) that found no room. */
+static __noinline int lose_some(__u64 state, __u32 slot, __u32 n) {
   struct ltb_loss_key key = {.state = state, .slot = slot};
   struct ltb_loss_count none = {}, *c;
   c = bpf_map_lookup_elem(&losses, &key);
@@ -148,12 +150,16 @@ static __noinline int lose(__u64 state, __u32 slot) {
     c = bpf_map_lookup_elem(&losses, &key);
   }
   if (!c || slot >= LTB_SLOTS) {
-    __sync_fetch_and_add(&nowhere, 1);
+    __sync_fetch_and_add(&nowhere, n);
     return 0;
   }
   __sync_val_compare_and_swap(&c->since, 0, bpf_ktime_get_ns());
-  if (__sync_fetch_and_add(&c->count, 1) == 0) __sync_fetch_and_add(&pending[slot], 1);
+  if (__sync_fetch_and_add(&c->count, n) == 0) __sync_fetch_and_add(&pending[slot], 1);
   return 0;
+}
+
+static __always_inline int lose(__u64 state, __u32 slot) {
+  return lose_some(state, slot, 1);
 }
 
 /* Before a hit: tell what the state has lost. False: still no room. */
@@ -317,6 +323,57 @@ static __always_inline int co_hit(void *ctx, __u32 probe, __u32 slot) {
   return 0;
 }
 
+/* -- Pieces of event words ------------------------------------------------------------ */
+
+struct piece {
+  __u64 address, state, number;
+  __u32 size, kind, count, recording;
+};
+
+/* Into a record for at most `most` bytes. False: no room, or not readable. */
+static __always_inline bool put_piece(void *ring, __u32 slot, const struct piece *p,
+                                      const __u32 most) {
+  struct ltb_block *r = bpf_ringbuf_reserve(ring, sizeof(*r) + most, 0);
+  __u32 size = p->size;
+  if (!r) return false;
+  fill(&r->hit, slot, LTB_BLOCK, p->state);
+  r->address = p->address;
+  r->number = p->number;
+  r->piece = p->kind;
+  r->count = p->count;
+  r->recording = p->recording;
+  asm volatile("" : "+r"(size)); /* or the compiler proves the next line away */
+  if (size > most) size = most;
+  r->size = size;
+  if (size && bpf_probe_read_user(r->bytes, size, (void *)p->address)) {
+    bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+    return false;
+  }
+  bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+  return true;
+}
+
+/* Losses of pieces are not told by a record: the numbers of the next one tell. */
+static __always_inline int block_hit(void *ctx, __u32 slot) {
+  struct piece p = {.address = arg(ctx, LTB_BLOCK, 0),
+                    .size = (__u32)arg(ctx, LTB_BLOCK, 1),
+                    .state = arg(ctx, LTB_BLOCK, 2),
+                    .kind = (__u32)arg(ctx, LTB_BLOCK, 3),
+                    .number = arg(ctx, LTB_BLOCK, 4),
+                    .count = (__u32)arg(ctx, LTB_BLOCK, 5),
+                    .recording = (__u32)arg(ctx, LTB_BLOCK, 6)};
+  void *ring = ring_of(slot);
+  bool taken = false;
+  if (ring && p.size <= 1024)
+    taken = put_piece(ring, slot, &p, 1024);
+  else if (ring && p.size <= 8192)
+    taken = put_piece(ring, slot, &p, 8192);
+  else if (ring && p.size <= LTB_BLOCK_MAX)
+    taken = put_piece(ring, slot, &p, LTB_BLOCK_MAX);
+  if (!taken && p.kind == LT_PIECE_EVENTS) lose_some(p.state, slot, p.count);
+  return 0;
+}
+
 /* The recorder hits a site of its own: do events arrive at all? */
 static __always_inline int test_hit(void *ctx, __u32 slot) {
   (void)ctx;
@@ -341,6 +398,7 @@ SEC("uprobe") int coroutine_end(void *ctx) { return co_hit(ctx, LTB_END, slot_of
 SEC("uprobe") int state_open(void *ctx) { return open_hit(ctx, slot_of(ctx)); }
 SEC("uprobe") int state_close(void *ctx) { return close_hit(ctx, slot_of(ctx)); }
 SEC("uprobe") int coroutine_stack(void *ctx) { return stack_hit(ctx, slot_of(ctx)); }
+SEC("uprobe") int block(void *ctx) { return block_hit(ctx, slot_of(ctx)); }
 SEC("uprobe") int self_test(void *ctx) { return test_hit(ctx, slot_of(ctx)); }
 /* clang-format on */
 
@@ -361,6 +419,7 @@ SEC("uprobe") int any_probe(void *ctx) {
     case LTB_OPEN: return open_hit(ctx, slot);
     case LTB_CLOSE: return close_hit(ctx, slot);
     case LTB_STACK: return stack_hit(ctx, slot);
+    case LTB_BLOCK: return block_hit(ctx, slot);
     case LTB_TEST: return test_hit(ctx, slot);
   }
   return 0;

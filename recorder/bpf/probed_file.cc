@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -173,6 +174,7 @@ bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& fi
   file.glref_offset = static_cast<uint32_t>(notes.about->L_glref);
   file.glref_size = (notes.about->flags & LTN_GC64) != 0 ? 8 : 4;
   file.fork_safe = (notes.about->flags & LTN_FORKSAFE) != 0;
+  file.block_semaphore = *offset + offsetof(lt_control, block);
   return true;
 }
 
@@ -202,8 +204,12 @@ const std::array<const char*, LTB_NPROBES>& probe_names() {
       "function__entry",   "function__return", "function__tailcall", "cfunction__entry",
       "cfunction__return", "function__unwind", "coroutine__create",  "coroutine__resume",
       "coroutine__yield",  "coroutine__end",   "state__open",        "state__close",
-      "coroutine__stack"};
+      "coroutine__stack",  "block",            "block__switch"};
   return names;
+}
+
+bool ProbedFile::has_blocks() const {
+  return sites[LTB_BLOCK].offset != 0 && sites[LTB_SWITCH].offset != 0;
 }
 
 bool ProbedFile::same_layout(const ProbedFile& other) const {

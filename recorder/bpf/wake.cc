@@ -17,6 +17,11 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirst = 2 * kMillisecond;
 constexpr uint64_t kSlowest = 1000 * kMillisecond;
 
+// It has seen a tracer: of single events, or of blocks.
+bool told(const direct::State& s) {
+  return (s.seen & 0xffff) != 0 || (s.seen >> 32 & 0xffff) != 0;
+}
+
 }  // namespace
 
 Waker::Waker(pid_t pid) : pid_(pid), due_ns_(monotonic_ns() + kFirst), pause_ns_(kFirst) {
@@ -29,7 +34,7 @@ std::vector<direct::State> Waker::stale(const direct::Target& target) const {
   uint16_t semaphore = 1;
   if (target.memory().read(target.image().control, semaphore) != 0 || semaphore != 0) return {};
   if (!target.read_states(states)) return {};
-  std::erase_if(states, [](const direct::State& s) { return (s.seen & 0xffff) == 0; });
+  std::erase_if(states, [](const direct::State& s) { return !told(s); });
   return states;
 }
 
@@ -42,7 +47,7 @@ bool Waker::prepare() {
     able = able && target.read_states(states) &&
            target.memory().read(target.image().control, word) == 0 && word >> 16 == 0 &&
            (target.image().note.flags & LTN_RETELL) != 0;
-    std::erase_if(states, [](const direct::State& s) { return (s.seen & 0xffff) == 0; });
+    std::erase_if(states, [](const direct::State& s) { return !told(s); });
     any = any || !states.empty();
   }
   if (any && able) return true;
@@ -92,7 +97,7 @@ void Waker::restore_c() {
 
 // It has acted upon a control word that says that a tracer is attached.
 bool Waker::answered(const direct::Target&, const direct::State& state) const {
-  return (state.seen & 0xffff) != 0;
+  return told(state);
 }
 
 void Waker::tend(uint64_t now) {

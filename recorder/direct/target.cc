@@ -185,7 +185,7 @@ bool Target::read_states(std::vector<State>& states) const {
     s.fd = at<int32_t>(bytes, n.lt_fd);
     s.on = at<uint32_t>(bytes, n.lt_on);
     s.stop = at<uint32_t>(bytes, n.lt_stop);
-    s.seen = at<uint32_t>(bytes, n.lt_seen);
+    s.seen = at<uint64_t>(bytes, n.lt_seen);
     s.rec = at<uint32_t>(bytes, n.lt_rec);
     s.token = at<uint32_t>(bytes, n.lt_token);
     s.serial = at<uint32_t>(bytes, n.lt_serial);
