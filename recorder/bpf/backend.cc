@@ -35,6 +35,8 @@ Refusal refusal_of(Refused::Kind kind) {
       return Refusal::kNoRight;
     case Refused::kNoLua:
       return Refusal::kNoLuaJIT;
+    case Refused::kBusy:
+      return Refusal::kBusy;
     case Refused::kOther:
       break;
   }
@@ -145,11 +147,16 @@ Attached BpfBackend::attach(pid_t pid) {
   const bool again = live_.contains(pid);
   const bool retold = !again && waker.prepare();
   if (options_.c_functions == "all") waker.want_all_c();
+  const bool single = waker.has_ring();
+  const uint32_t tracers = waker.block_tracers();
   host_.drainer().call([&] {
-    refused = source_->add(pid, retold);
+    refused = source_->add(pid, retold, single);
     means = source_->means();
   });
-  if (retold) waker.ask();
+  if (retold && means.grain == Grain::kEvent) waker.ask();
+  // Nobody has seen that we are here: another recorder took the same place, or has just left.
+  const bool unseen = tracers != 0 ? waker.block_tracers() == tracers : retold;
+  if (!again && !refused && means.grain == Grain::kBlock && unseen) waker.ask_all();
   if (refused) return {refusal_of(refused.kind), refused.why};
   if (again) return live_.at(pid).waker = std::move(waker), Attached{};
   std::string why;

@@ -22,7 +22,12 @@
 
 #include "wire.h"
 
-#define LT_PIECE_EVENTS 3 /* as in luatrace_format.h, which wants another <stdint.h> */
+/* As in luatrace_format.h, which wants another <stdint.h>. */
+#define LT_PIECE_START 1
+#define LT_PIECE_FUNCS 2
+#define LT_PIECE_EVENTS 3
+#define LT_PIECE_END 4
+#define LT_PIECE_EXIT 255u
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -71,6 +76,14 @@ struct {
   __type(key, struct ltb_loss_key);
   __type(value, struct ltb_loss_count);
 } losses SEC(".maps");
+
+/* States that hand over blocks: where their struct lt_ring is. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 4096);
+  __type(key, struct ltb_handing_key);
+  __type(value, __u64);
+} handing SEC(".maps");
 
 /* Processes by pid, for tracepoints: they have no cookie. */
 struct {
@@ -353,6 +366,19 @@ static __always_inline bool put_piece(void *ring, __u32 slot, const struct piece
   return true;
 }
 
+/* Into a record of about its size. Returns 1 if it is there. */
+static __noinline int put_any(void *ring, __u32 slot, const struct piece *p) {
+  if (p->size <= 1024) return put_piece(ring, slot, p, 1024);
+  if (p->size <= 8192) return put_piece(ring, slot, p, 8192);
+  return p->size <= LTB_BLOCK_MAX && put_piece(ring, slot, p, LTB_BLOCK_MAX);
+}
+
+static __always_inline void note_state(__u32 slot, const struct piece *p) {
+  struct ltb_handing_key key = {.state = p->state, .slot = slot};
+  if (p->kind == LT_PIECE_START) bpf_map_update_elem(&handing, &key, &p->address, BPF_ANY);
+  if (p->kind == LT_PIECE_END) bpf_map_delete_elem(&handing, &key);
+}
+
 /* Losses of pieces are not told by a record: the numbers of the next one tell. */
 static __always_inline int block_hit(void *ctx, __u32 slot) {
   struct piece p = {.address = arg(ctx, LTB_BLOCK, 0),
@@ -363,14 +389,61 @@ static __always_inline int block_hit(void *ctx, __u32 slot) {
                     .count = (__u32)arg(ctx, LTB_BLOCK, 5),
                     .recording = (__u32)arg(ctx, LTB_BLOCK, 6)};
   void *ring = ring_of(slot);
-  bool taken = false;
-  if (ring && p.size <= 1024)
-    taken = put_piece(ring, slot, &p, 1024);
-  else if (ring && p.size <= 8192)
-    taken = put_piece(ring, slot, &p, 8192);
-  else if (ring && p.size <= LTB_BLOCK_MAX)
-    taken = put_piece(ring, slot, &p, LTB_BLOCK_MAX);
+  bool taken = ring && put_any(ring, slot, &p);
+  note_state(slot, &p);
   if (!taken && p.kind == LT_PIECE_EVENTS) lose_some(p.state, slot, p.count);
+  return 0;
+}
+
+/* What a state has not handed over when its process ends or becomes another program:
+** its memory is still there. Another thread of it may still run, so what was read is
+** good only if nothing was handed over meanwhile. */
+struct ending {
+  void *ring;
+  __u32 slot;
+};
+
+static long take_rest(void *map, struct ltb_handing_key *key, __u64 *header, struct ending *e) {
+  struct piece p = {.state = key->state};
+  struct ltb_ring_changing r;
+  __u64 state = 0, end = 0, ofs = 0;
+  (void)map;
+  if (key->slot != e->slot) return 0;
+  bpf_probe_read_user(&state, 8, (void *)(*header + LTB_RING_STATE));
+  if (state != key->state) return 0;
+  if (bpf_probe_read_user(&r, sizeof(r), (void *)(*header + LTB_RING_CHANGING)) ||
+      bpf_probe_read_user(&ofs, 8, (void *)(*header + LTB_RING_META_OFS)) ||
+      bpf_probe_read_user(&end, 8, (void *)r.wp))
+    return 0;
+  if (end < r.told || end - r.told > LTB_BLOCK_MAX || r.meta_head > LTB_BLOCK_MAX) return 0;
+  p.kind = LT_PIECE_FUNCS;
+  p.address = *header + ofs;
+  p.size = (__u32)r.meta_head;
+  p.number = r.told_funcs;
+  p.count = (__u32)r.meta_count;
+  if (p.size) put_any(e->ring, e->slot, &p);
+  p.kind = LT_PIECE_EVENTS;
+  p.address = r.told;
+  p.size = (__u32)(end - r.told);
+  p.number = r.told_events;
+  p.count = LTB_UNCOUNTED;
+  if (p.size && !put_any(e->ring, e->slot, &p)) lose_some(p.state, e->slot, 1);
+  p.kind = LT_PIECE_END;
+  p.address = 0;
+  p.size = 0;
+  p.count = LT_PIECE_EXIT;
+  put_any(e->ring, e->slot, &p);
+  return 0;
+}
+
+static __always_inline int take_rests(void) {
+  struct ending e = {};
+  __u32 pid = (__u32)(current_ids() >> 32);
+  __u32 *slot = bpf_map_lookup_elem(&slots, &pid);
+  if (!slot) return 0;
+  e.slot = *slot;
+  e.ring = ring_of(e.slot);
+  if (e.ring) bpf_for_each_map_elem(&handing, take_rest, &e, 0);
   return 0;
 }
 
@@ -424,6 +497,11 @@ SEC("uprobe") int any_probe(void *ctx) {
   }
   return 0;
 }
+
+/* clang-format off */
+SEC("raw_tracepoint/sched_process_exit") int process_exit(void *ctx) { (void)ctx; return take_rests(); }
+SEC("raw_tracepoint/sched_prepare_exec") int before_exec(void *ctx) { (void)ctx; return take_rests(); }
+/* clang-format on */
 
 /* The addresses of a new program mean something else. */
 SEC("raw_tracepoint/sched_process_exec") int process_exec(void *ctx) {

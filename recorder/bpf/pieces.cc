@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "recorder/bpf/source.h"
@@ -20,6 +21,13 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kIdle = 200 * kMillisecond;      // without a piece: then it is looked for
 constexpr uint64_t kPatience = 150 * kMillisecond;  // with states that run, at the end
 constexpr uint64_t kMostWords = LT_RING_BLOCK_SIZE / 8;
+static_assert(offsetof(lt_ring, meta_ofs) == LTB_RING_META_OFS);
+static_assert(offsetof(lt_ring, state_addr) == LTB_RING_STATE);
+static_assert(offsetof(lt_ring, head) == LTB_RING_CHANGING);
+static_assert(offsetof(lt_ring, told) - LTB_RING_CHANGING == offsetof(ltb_ring_changing, told));
+static_assert(offsetof(lt_ring, meta_count) - LTB_RING_CHANGING ==
+              offsetof(ltb_ring_changing, meta_count));
+
 constexpr uint64_t kNonsense = uint64_t{1} << 60;
 
 std::span<const uint64_t> words_of(const ltb_block& b) {
@@ -53,18 +61,21 @@ uint64_t Source::at(uint64_t ns) const {
 }
 
 // Blocks if all its LuaJITs hand them over; their words have the time stamp counter's time.
-Grain Source::grain_for(const MappedLua& lua, Failure& failure) const {
+Grain Source::grain_for(const MappedLua& lua, bool single, Refused& refused) const {
   const bool able = std::all_of(lua.files.begin(), lua.files.end(),
                                 [](const auto& f) { return f->probed().has_blocks(); });
   const bool same_clock = settings_.clock == LT_CLOCK_TSC;
   if (settings_.grain == Grain::kBlock && !able)
-    failure = {EINVAL, "has a LuaJIT that does not hand over its events in blocks: use "
+    refused = {Refused::kOther, "has a LuaJIT that does not hand over its events in blocks: use "
                        "--bpf-site auto, wide or narrow"};
   else if (settings_.grain == Grain::kBlock && !same_clock)
-    failure = {EINVAL, "cannot be recorded in blocks: its LuaJIT and this recorder use other "
+    refused = {Refused::kOther, "cannot be recorded in blocks: its LuaJIT and this recorder use other "
                        "clocks; use --bpf-site auto, wide or narrow"};
+  else if (settings_.grain == Grain::kBlock && single)
+    refused = {Refused::kBusy, "is being recorded directly, and does not hand over blocks "
+                               "meanwhile: use --bpf-site auto, wide or narrow"};
   if (settings_.grain) return *settings_.grain;
-  return able && same_clock ? Grain::kBlock : Grain::kEvent;
+  return able && same_clock && !single ? Grain::kBlock : Grain::kEvent;
 }
 
 // -- Pieces --
@@ -96,8 +107,10 @@ void Source::take_piece(Attached& a, const ltb_block& b) {
   s.last_ns = b.hit.time;
   s.looked = false;
   if (b.piece == LT_PIECE_FUNCS) s.stream->functions(b.number, b.count, bytes_of(b));
-  if (b.piece == LT_PIECE_EVENTS)
-    totals_.hits += s.stream->events(b.number, b.count, words_of(b));
+  if (b.piece == LT_PIECE_EVENTS) {
+    const uint64_t n = b.count == LTB_UNCOUNTED ? count_events(words_of(b)) : b.count;
+    totals_.hits += s.stream->events(b.number, n, words_of(b));
+  }
   if (b.piece == LT_PIECE_END) {
     s.stream->end(b.number, b.count, b.address);
     if (b.count == LT_PIECE_EXIT) return;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -174,7 +173,6 @@ bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& fi
   file.glref_offset = static_cast<uint32_t>(notes.about->L_glref);
   file.glref_size = (notes.about->flags & LTN_GC64) != 0 ? 8 : 4;
   file.fork_safe = (notes.about->flags & LTN_FORKSAFE) != 0;
-  file.block_semaphore = *offset + offsetof(lt_control, block);
   return true;
 }
 
@@ -191,6 +189,9 @@ Probed read_elf(int fd, Elf* elf, ProbedFile& file, std::string& why) {
     for (size_t i = 0; i < LTB_NPROBES; i++)
       if (note.probe == probe_names()[i] && !take_note(fd, places, note, file.sites[i], why))
         return Probed::kBad;
+  for (const Note& note : notes.probes)
+    if (note.probe == probe_names()[LTB_SWITCH])
+      file.block_semaphore = places.offset_of(note.semaphore).value_or(0);
   for (const size_t needed : {LTB_ENTRY, LTB_RETURN, LTB_CLOSE})
     if (file.sites[needed].offset == 0)
       return why = std::string("it has no probe ") + probe_names()[needed], Probed::kBad;
@@ -209,7 +210,7 @@ const std::array<const char*, LTB_NPROBES>& probe_names() {
 }
 
 bool ProbedFile::has_blocks() const {
-  return sites[LTB_BLOCK].offset != 0 && sites[LTB_SWITCH].offset != 0;
+  return sites[LTB_BLOCK].offset != 0 && sites[LTB_SWITCH].offset != 0 && block_semaphore != 0;
 }
 
 bool ProbedFile::same_layout(const ProbedFile& other) const {

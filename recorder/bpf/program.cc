@@ -118,6 +118,9 @@ Failure Program::load(const ProbedFile& layout, Mechanism mechanism, uint64_t ri
   if (Failure f = make_rings(ring_bytes, rings)) return f;
   // Not there in some kernels: then an exec is noticed by the addresses alone.
   skeleton_->links.process_exec = bpf_program__attach(skeleton_->progs.process_exec);
+  // What states have not handed over when their process ends: Linux 6.16, 6.10 and newer.
+  skeleton_->links.process_exit = bpf_program__attach(skeleton_->progs.process_exit);
+  skeleton_->links.before_exec = bpf_program__attach(skeleton_->progs.before_exec);
   return {};
 }
 
@@ -302,6 +305,26 @@ uint64_t Program::consume(const Take& take, uint64_t most) {
   return taken_;
 }
 
+// Of a process that had the slot: their addresses mean nothing in another one, nor does its pid.
+void Program::forget_states(uint32_t slot) {
+  const int slots = bpf_map__fd(skeleton_->maps.slots);
+  uint32_t pid = 0, next_pid = 0, value = 0;
+  std::vector<uint32_t> pids;
+  for (void* at = nullptr; bpf_map_get_next_key(slots, at, &next_pid) == 0; at = &pid) {
+    pid = next_pid;
+    if (bpf_map_lookup_elem(slots, &pid, &value) == 0 && value == slot) pids.push_back(pid);
+  }
+  for (const uint32_t p : pids) bpf_map_delete_elem(slots, &p);
+  const int map = bpf_map__fd(skeleton_->maps.handing);
+  ltb_handing_key key{}, next;
+  std::vector<ltb_handing_key> old;
+  for (void* at = nullptr; bpf_map_get_next_key(map, at, &next) == 0; at = &key) {
+    key = next;
+    if (key.slot == slot) old.push_back(key);
+  }
+  for (const ltb_handing_key& k : old) bpf_map_delete_elem(map, &k);
+}
+
 void Program::leftover_losses(uint32_t slot, const TakeLoss& take) {
   const int map = bpf_map__fd(skeleton_->maps.losses);
   ltb_loss_key key{}, next;
@@ -321,6 +344,7 @@ void Program::leftover_losses(uint32_t slot, const TakeLoss& take) {
   }
   for (const ltb_loss_key& k : done) bpf_map_delete_elem(map, &k);
   skeleton_->bss->pending[slot] = 0;
+  forget_states(slot);
 }
 
 uint64_t Program::nowhere() const {

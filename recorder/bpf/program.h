@@ -98,6 +98,7 @@ class Program {
   Failure attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid,
                        uint32_t slot);
   Failure attach_each(const std::string& path, const Site& site, pid_t pid, uint32_t slot);
+  void forget_states(uint32_t slot);
   Failure make_rings(uint64_t bytes, uint32_t rings);
   void detach_if(const std::function<bool(const Link&)>& wanted);
   static int on_record(void* self, void* data, size_t size);

@@ -167,13 +167,13 @@ Failure Source::attach_files(Attached& a, const MappedLua& lua) {
   return {};
 }
 
-Refused Source::add(pid_t pid, bool retold) {
+Refused Source::add(pid_t pid, bool retold, bool single) {
   const MappedLua lua = mapped_.look(pid);
   if (has(pid)) return explain(attach_files(*by_pid_.at(pid), lua));
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
-  Failure unable;
-  const Grain grain = grain_for(lua, unable);
-  if (unable) return {Refused::kOther, unable.text};
+  Refused unable;
+  const Grain grain = grain_for(lua, single, unable);
+  if (unable) return unable;
   const auto slot = free_slot();
   if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
   auto a = std::make_unique<Attached>(Attached{.pid = pid,

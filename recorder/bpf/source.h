@@ -65,7 +65,7 @@ struct SourceTotals {
 
 // Why a process could not be attached to.
 struct Refused {
-  enum Kind { kNo, kGone, kNoRight, kNoLua, kOther } kind = kNo;
+  enum Kind { kNo, kGone, kNoRight, kNoLua, kBusy, kOther } kind = kNo;
   std::string why;  // for the user: what, and what to do about it
   explicit operator bool() const { return kind != kNo; }
 };
@@ -80,7 +80,8 @@ class Source {
   // Attaches to a process; if that was done, to LuaJITs that it has mapped since. What comes of it
   // waits until begin() says where to put it; `number` is that of its PROCESS block there. retold:
   // its states were on before and will report their stacks; what comes before that is left out.
-  Refused add(pid_t pid, bool retold = false);
+  // single: only single events may be asked for.
+  Refused add(pid_t pid, bool retold = false, bool single = false);
   void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
 
   // Passes on what has come. Returns the number of records. Call it every few milliseconds.
@@ -168,7 +169,7 @@ class Source {
   void take_loss(Attached& a, const ltb_loss& loss);
   void take_exec(Attached& a, const ltb_hit& hit);
   // Blocks (pieces.cc).
-  Grain grain_for(const MappedLua& lua, Failure& failure) const;
+  Grain grain_for(const MappedLua& lua, bool single, Refused& refused) const;
   void take_piece(Attached& a, const ltb_block& piece);
   void start_stream(Attached& a, const ltb_block& piece);
   static std::optional<Rest> read_rest(const Attached& a, const Stated& s);

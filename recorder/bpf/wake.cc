@@ -61,6 +61,36 @@ void Waker::ask() {
   on_.clear();
 }
 
+bool Waker::has_ring() const {
+  constexpr uint32_t kRing = 1;  // LTON_RING
+  for (const direct::Target& target : targets_) {
+    lt_control c;
+    std::vector<direct::State> states;
+    if (target.memory().read(target.image().control, c) != 0) continue;
+    if (c.ring != 0 && c.socket[0] == 0) return true;
+    if (!target.read_states(states)) continue;
+    for (const direct::State& s : states)
+      if ((s.on & kRing) != 0) return true;
+  }
+  return false;
+}
+
+uint32_t Waker::block_tracers() const {
+  uint32_t sum = 0;
+  for (const direct::Target& target : targets_) {
+    uint16_t n = 0;
+    if (target.memory().read(target.image().control + offsetof(lt_control, block), n) == 0) sum += n;
+  }
+  return sum;
+}
+
+void Waker::ask_all() const {
+  for (const direct::Target& target : targets_) {
+    std::vector<direct::State> states;
+    if (target.read_states(states)) direct::retell(target, states);
+  }
+}
+
 void Waker::settle() const {
   const uint64_t limit = monotonic_ns() + 200 * kMillisecond;
   for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(2000)) {

@@ -101,7 +101,24 @@ struct ltb_block { /* LTB_BLOCK. hit.state: whose */
   char bytes[];
 };
 
-#define LTB_BLOCK_MAX 65536 /* bytes of one piece */
+#define LTB_BLOCK_MAX 65536   /* bytes of one piece */
+#define LTB_UNCOUNTED (~0u)   /* ltb_block.count: the reader has to count */
+
+/* Of struct lt_ring (luatrace_format.h; checked in pieces.cc): what an outside
+** reader of words that were not handed over needs. */
+#define LTB_RING_META_OFS 32
+#define LTB_RING_STATE 56
+#define LTB_RING_CHANGING 256
+struct ltb_ring_changing {
+  __u64 head, meta_head, lost, state, lost_since, meta_lost;
+  __u64 told, told_events, told_funcs, wp, meta_count;
+};
+
+struct ltb_handing_key {
+  __u64 state;
+  __u32 slot;
+  __u32 pad;
+};
 
 /* -- Tables that the recorder fills in ------------------------------------- */
 

@@ -66,6 +66,10 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
             "cannot be recorded: the control structure of " + printable(image_.path) +
                 " is not what its note promises",
             true};
+  if (c.block != 0)
+    return {Refusal::kBusy,
+            "is being recorded in blocks through BPF; record it the same way (--via bpf), or end "
+            "that recording"};
   if (c.ring == 0 || c.owner == settings.owner || !somebody_drains(c)) return {};
   std::string who = "another luatrace-record";
   if (c.owner != 0) who += " (process " + std::to_string(c.owner_pid) + " there)";
