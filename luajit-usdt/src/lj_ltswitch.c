@@ -135,6 +135,10 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     }
     if ((on & ~was & LTON_BLOCK) && !lj_ltblock_open(L))
       on &= ~(uint32_t)LTON_BLOCK;
+    if (on == was) {  /* Refused: nothing was described. */
+      lt->rec--;
+      lt->rec2 = lt->rec << 1;
+    }
   }
   if (on == was) return;
   set_on(L, on);

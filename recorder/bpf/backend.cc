@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "recorder/backend.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr int kPauseMs = 5;            // between looks: 64 MB are full after 0.3 s at the earliest
 constexpr uint64_t kBusy = 65536;      // records in one look: more is to be expected at once
 constexpr uint64_t kRing = 64u << 20;  // bytes
+constexpr uint64_t kAskPause = 100'000'000;  // ns between requests to begin anew
 constexpr uint64_t kSilence = 2'000'000'000;  // ns without an event that are worth a word
 
 Refusal refusal_of(Refused::Kind kind) {
@@ -94,6 +96,7 @@ class BpfBackend : public Backend {
   struct Live {
     Waker waker;
     uint64_t attached_ns;
+    uint64_t asked_ns = 0;
     bool began = false, complained = false;  // an event has come; it was said that none did
   };
   void look();
@@ -111,6 +114,7 @@ class BpfBackend : public Backend {
   std::mutex mutex_;
   std::vector<pid_t> execs_;
   std::map<pid_t, uint64_t> first_;  // ns after attaching
+  std::set<pid_t> strangers_;        // should begin anew for us
   SourceTotals totals_;
   bool shared_ = false, warned_ = false;
 };
@@ -154,9 +158,9 @@ Attached BpfBackend::attach(pid_t pid) {
     means = source_->means();
   });
   if (retold && means.grain == Grain::kEvent) waker.ask();
-  // Nobody has seen that we are here: another recorder took the same place, or has just left.
-  const bool unseen = tracers != 0 ? waker.block_tracers() == tracers : retold;
-  if (!again && !refused && means.grain == Grain::kBlock && unseen) waker.ask_all();
+  // Its states may not see that we are here: another recorder is there, or has just left.
+  if (!again && !refused && means.grain == Grain::kBlock && (tracers != 0 || retold))
+    waker.ask_all();
   if (refused) return {refusal_of(refused.kind), refused.why};
   if (again) return live_.at(pid).waker = std::move(waker), Attached{};
   std::string why;
@@ -189,6 +193,7 @@ void BpfBackend::look() {
   const std::lock_guard lock(mutex_);
   for (const pid_t pid : source_->take_execs()) execs_.push_back(pid);
   for (const auto& [pid, ns] : source_->take_firsts()) first_[pid] = ns;
+  for (const pid_t pid : source_->take_strangers()) strangers_.insert(pid);
   records_ = n;
   looking_ = false;
 }
@@ -196,10 +201,12 @@ void BpfBackend::look() {
 void BpfBackend::news(uint64_t now) {
   std::vector<pid_t> execs;
   std::map<pid_t, uint64_t> first;
+  std::set<pid_t> strangers;
   {
     const std::lock_guard lock(mutex_);
     execs.swap(execs_);
     first.swap(first_);
+    strangers.swap(strangers_);
   }
   for (const auto& [pid, ns] : first) {
     const auto it = live_.find(pid);
@@ -216,6 +223,10 @@ void BpfBackend::news(uint64_t now) {
   }
   for (auto& [pid, live] : live_) {
     live.waker.tend(now);
+    if (strangers.contains(pid) && now > live.asked_ns + kAskPause) {
+      live.asked_ns = now;
+      live.waker.ask_all();
+    }
     complain(pid, live, now);
   }
 }

@@ -101,6 +101,7 @@ void Source::take_piece(Attached& a, const ltb_block& b) {
   const auto it = a.stated.find(b.hit.state);
   if (it == a.stated.end()) {  // it was on before we came, and will begin anew for us
     totals_.early += b.piece == LT_PIECE_EVENTS ? b.count : 0;
+    strangers_.push_back(a.pid);
     return;
   }
   Stated& s = it->second;
@@ -109,7 +110,9 @@ void Source::take_piece(Attached& a, const ltb_block& b) {
   if (b.piece == LT_PIECE_FUNCS) s.stream->functions(b.number, b.count, bytes_of(b));
   if (b.piece == LT_PIECE_EVENTS) {
     const uint64_t n = b.count == LTB_UNCOUNTED ? count_events(words_of(b)) : b.count;
+    const uint64_t lost = s.stream->lost();
     totals_.hits += s.stream->events(b.number, n, words_of(b));
+    if (s.stream->lost() > lost) strangers_.push_back(a.pid);
   }
   if (b.piece == LT_PIECE_END) {
     s.stream->end(b.number, b.count, b.address);

@@ -97,6 +97,10 @@ class Source {
   // Processes whose first event has arrived since it was last asked: how long after add(), in ns.
   std::vector<std::pair<pid_t, uint64_t>> take_firsts() { return std::exchange(firsts_, {}); }
 
+  // Processes whose blocks we cannot make sense of, because we came late or something was lost: they
+  // should be asked to begin anew.
+  std::vector<pid_t> take_strangers() { return std::exchange(strangers_, {}); }
+
   bool has(pid_t pid) const { return by_pid_.contains(pid); }
   const Means& means() const { return means_; }
   const SourceTotals& totals() const { return totals_; }
@@ -193,6 +197,7 @@ class Source {
   std::unordered_map<uint32_t, uint32_t> numbers_;  // of images in their files, 0: not known yet
   std::vector<pid_t> execs_;
   std::vector<std::pair<pid_t, uint64_t>> firsts_;
+  std::vector<pid_t> strangers_;
   uint32_t next_image_ = 1;
   lt_clock_info start_;
   mutable std::optional<ClockRate> rate_;
