@@ -24,7 +24,7 @@ namespace {
 constexpr int kPauseMs = 5;            // between looks: 64 MB are full after 0.3 s at the earliest
 constexpr uint64_t kBusy = 65536;      // records in one look: more is to be expected at once
 constexpr uint64_t kRing = 64u << 20;  // bytes
-constexpr uint64_t kAskPause = 100'000'000;  // ns between requests to begin anew
+constexpr uint64_t kAskPause = 100'000'000;   // ns between requests to begin anew
 constexpr uint64_t kSilence = 2'000'000'000;  // ns without an event that are worth a word
 
 Refusal refusal_of(Refused::Kind kind) {
@@ -105,7 +105,7 @@ class BpfBackend : public Backend {
 
   const Options& options_;
   BackendHost& host_;
-  const uint32_t clock_;  // of the files
+  const uint32_t clock_;            // of the files
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
   std::atomic<bool> looking_ = false, stopped_ = false;

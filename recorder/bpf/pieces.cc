@@ -66,14 +66,17 @@ Grain Source::grain_for(const MappedLua& lua, bool single, Refused& refused) con
                                 [](const auto& f) { return f->probed().has_blocks(); });
   const bool same_clock = settings_.clock == LT_CLOCK_TSC;
   if (settings_.grain == Grain::kBlock && !able)
-    refused = {Refused::kOther, "has a LuaJIT that does not hand over its events in blocks: use "
-                       "--bpf-site auto, wide or narrow"};
+    refused = {Refused::kOther,
+               "has a LuaJIT that does not hand over its events in blocks: use "
+               "--bpf-site auto, wide or narrow"};
   else if (settings_.grain == Grain::kBlock && !same_clock)
-    refused = {Refused::kOther, "cannot be recorded in blocks: its LuaJIT and this recorder use other "
-                       "clocks; use --bpf-site auto, wide or narrow"};
+    refused = {Refused::kOther,
+               "cannot be recorded in blocks: its LuaJIT and this recorder use other "
+               "clocks; use --bpf-site auto, wide or narrow"};
   else if (settings_.grain == Grain::kBlock && single)
-    refused = {Refused::kBusy, "is being recorded directly, and does not hand over blocks "
-                               "meanwhile: use --bpf-site auto, wide or narrow"};
+    refused = {Refused::kBusy,
+               "is being recorded directly, and does not hand over blocks "
+               "meanwhile: use --bpf-site auto, wide or narrow"};
   if (settings_.grain) return *settings_.grain;
   return able && same_clock && !single ? Grain::kBlock : Grain::kEvent;
 }

@@ -202,10 +202,14 @@ Probed read_elf(int fd, Elf* elf, ProbedFile& file, std::string& why) {
 
 const std::array<const char*, LTB_NPROBES>& probe_names() {
   static const std::array<const char*, LTB_NPROBES> names = {
-      "function__entry",   "function__return", "function__tailcall", "cfunction__entry",
-      "cfunction__return", "function__unwind", "coroutine__create",  "coroutine__resume",
-      "coroutine__yield",  "coroutine__end",   "state__open",        "state__close",
-      "coroutine__stack",  "block",            "block__switch"};
+      "function__entry",    "function__return",
+      "function__tailcall", "cfunction__entry",
+      "cfunction__return",  "function__unwind",
+      "coroutine__create",  "coroutine__resume",
+      "coroutine__yield",   "coroutine__end",
+      "state__open",        "state__close",
+      "coroutine__stack",   "block",
+      "block__switch"};
   return names;
 }
 

@@ -56,12 +56,21 @@ struct LinkCreate {
 // The program of a kind of site, by itself.
 bpf_program* program_of(luatrace_bpf* s, size_t kind) {
   if (kind == LTB_TEST) return s->progs.self_test;
-  bpf_program* const all[LTB_NPROBES] = {
-      s->progs.function_entry,   s->progs.function_return,  s->progs.function_tailcall,
-      s->progs.cfunction_entry,  s->progs.cfunction_return, s->progs.function_unwind,
-      s->progs.coroutine_create, s->progs.coroutine_resume, s->progs.coroutine_yield,
-      s->progs.coroutine_end,    s->progs.state_open,       s->progs.state_close,
-      s->progs.coroutine_stack,  s->progs.block,            s->progs.block};
+  bpf_program* const all[LTB_NPROBES] = {s->progs.function_entry,
+                                         s->progs.function_return,
+                                         s->progs.function_tailcall,
+                                         s->progs.cfunction_entry,
+                                         s->progs.cfunction_return,
+                                         s->progs.function_unwind,
+                                         s->progs.coroutine_create,
+                                         s->progs.coroutine_resume,
+                                         s->progs.coroutine_yield,
+                                         s->progs.coroutine_end,
+                                         s->progs.state_open,
+                                         s->progs.state_close,
+                                         s->progs.coroutine_stack,
+                                         s->progs.block,
+                                         s->progs.block};
   return all[kind];
 }
 

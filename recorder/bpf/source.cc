@@ -47,9 +47,9 @@ Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
   auto sink = std::make_unique<Sink>();
   sink->output = output;
   sink->hits = std::make_unique<HitWriter>(
-      output->writer(),
-      hit_options(settings_, [this](uint32_t image, uint64_t) { return numbers_[image]; },
-                  [o = output.get()] { return o->next_stream(); }));
+      output->writer(), hit_options(
+                            settings_, [this](uint32_t image, uint64_t) { return numbers_[image]; },
+                            [o = output.get()] { return o->next_stream(); }));
   return *sinks_.emplace_back(std::move(sink));
 }
 

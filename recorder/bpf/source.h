@@ -33,12 +33,12 @@
 namespace luatrace::bpf {
 
 struct Settings {
-  uint64_t ring_bytes = 64u << 20;     // of each ring buffer
-  uint32_t rings = 1;                  // processes are spread over them
-  std::optional<Grain> grain;          // nothing: blocks, where the LuaJIT has them
-  std::optional<Width> width;          // nothing: as the self test says
+  uint64_t ring_bytes = 64u << 20;      // of each ring buffer
+  uint32_t rings = 1;                   // processes are spread over them
+  std::optional<Grain> grain;           // nothing: blocks, where the LuaJIT has them
+  std::optional<Width> width;           // nothing: as the self test says
   uint32_t clock = LT_CLOCK_MONOTONIC;  // of the files
-  std::optional<Mechanism> mechanism;  // nothing: the best that works
+  std::optional<Mechanism> mechanism;   // nothing: the best that works
   FilterRules filter;
   uint32_t max_depth = 0;  // 0: no limit
 };
@@ -46,11 +46,11 @@ struct Settings {
 // How the sites are attached, for messages and the NOTE block.
 struct Means {
   Mechanism mechanism = Mechanism::kEach;
-  bool wide = false;             // the kernel makes a call of the wide nop
-  bool kills_children = false;   // and that kills forked children: see self_test.h
-  Grain grain = Grain::kEvent;   // what was taken last, and
+  bool wide = false;            // the kernel makes a call of the wide nop
+  bool kills_children = false;  // and that kills forked children: see self_test.h
+  Grain grain = Grain::kEvent;  // what was taken last, and
   Width width = Width::kNarrow;
-  const char* why_narrow = "";   // if wide ones would be cheaper
+  const char* why_narrow = "";  // if wide ones would be cheaper
   bool risky = false;   // and forked children of that process die: its LuaJIT does not know of it
   bool shared = false;  // another tool has sites at the same places: the beginning is not clean
 };
@@ -97,8 +97,8 @@ class Source {
   // Processes whose first event has arrived since it was last asked: how long after add(), in ns.
   std::vector<std::pair<pid_t, uint64_t>> take_firsts() { return std::exchange(firsts_, {}); }
 
-  // Processes whose blocks we cannot make sense of, because we came late or something was lost: they
-  // should be asked to begin anew.
+  // Processes whose blocks we cannot make sense of, because we came late or something was lost:
+  // they should be asked to begin anew.
   std::vector<pid_t> take_strangers() { return std::exchange(strangers_, {}); }
 
   bool has(pid_t pid) const { return by_pid_.contains(pid); }
@@ -202,7 +202,7 @@ class Source {
   lt_clock_info start_;
   mutable std::optional<ClockRate> rate_;
   std::map<std::pair<uint32_t, uint64_t>, Rest> rests_;  // at the end, by slot and state
-  uint64_t stop_ns_ = UINT64_MAX;  // what is younger is not taken
+  uint64_t stop_ns_ = UINT64_MAX;                        // what is younger is not taken
   uint64_t look_due_ns_ = 0;
   Means means_;
   SourceTotals totals_;

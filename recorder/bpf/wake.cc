@@ -79,7 +79,8 @@ uint32_t Waker::block_tracers() const {
   uint32_t sum = 0;
   for (const direct::Target& target : targets_) {
     uint16_t n = 0;
-    if (target.memory().read(target.image().control + offsetof(lt_control, block), n) == 0) sum += n;
+    if (target.memory().read(target.image().control + offsetof(lt_control, block), n) == 0)
+      sum += n;
   }
   return sum;
 }

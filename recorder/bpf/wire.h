@@ -101,8 +101,8 @@ struct ltb_block { /* LTB_BLOCK. hit.state: whose */
   char bytes[];
 };
 
-#define LTB_BLOCK_MAX 65536   /* bytes of one piece */
-#define LTB_UNCOUNTED (~0u)   /* ltb_block.count: the reader has to count */
+#define LTB_BLOCK_MAX 65536 /* bytes of one piece */
+#define LTB_UNCOUNTED (~0u) /* ltb_block.count: the reader has to count */
 
 /* Of struct lt_ring (luatrace_format.h; checked in pieces.cc): what an outside
 ** reader of words that were not handed over needs. */

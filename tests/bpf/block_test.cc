@@ -23,7 +23,8 @@ class Block : public BpfTest {
     utsname u{};
     int a = 0, b = 0;
     uname(&u);
-    return std::sscanf(u.release, "%d.%d", &a, &b) == 2 && (a > major || (a == major && b >= minor));
+    return std::sscanf(u.release, "%d.%d", &a, &b) == 2 &&
+           (a > major || (a == major && b >= minor));
   }
   // Memory for event words, of all its states.
   static size_t rings(pid_t pid) {

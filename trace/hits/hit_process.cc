@@ -42,8 +42,8 @@ HitStream* HitProcess::new_stream(const Hit& hit) {
   shared_.options.luajit.copy(info.luajit, sizeof info.luajit - 1);
   uint32_t number = ++shared_.streams;
   if (shared_.options.new_stream) number = shared_.options.new_stream();
-  streams_.push_back(std::make_unique<HitStream>(shared_.writer, shared_.counters, number, info,
-                                                 shared_.options));
+  streams_.push_back(
+      std::make_unique<HitStream>(shared_.writer, shared_.counters, number, info, shared_.options));
   shared_.counters.streams++;
   HitStream* const made = streams_.back().get();
   if (hit.state) states_[hit.state] = made;
