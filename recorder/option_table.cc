@@ -34,8 +34,9 @@ constexpr OptionSpec kOptions[] = {
      nullptr},
     {kAttach, "via", 0, "WAY", false, false, "direct (through the process's memory), bpf, or auto: direct where that can", nullptr,
      "auto direct bpf"},
-    {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: which nop of a probe is replaced: narrow, wide, or auto",
-     nullptr, "auto narrow wide"},
+    {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: what is probed: block, wide, narrow, or auto",
+     "block: blocks of events, which the LuaJIT gathers. wide, narrow: each event; which nop of a probe is replaced. auto: "
+     "blocks where the LuaJIT has them.", "auto block wide narrow"},
     {kAttach, "bpf-link", 0, "KIND", false, false,
      "with --via bpf: multi (one link for all probes), each (perf events), or auto", nullptr, "auto multi each"},
 

@@ -66,9 +66,13 @@ void Output::begin(std::string note) {
   writer_->flush();
 }
 
-uint32_t Output::add_stream(const lt_stream_info& info) {
+uint32_t Output::next_stream() {
   reserved_ += kStreamRoom;
-  const auto number = static_cast<uint32_t>(++totals_.streams);
+  return static_cast<uint32_t>(++totals_.streams);
+}
+
+uint32_t Output::add_stream(const lt_stream_info& info) {
+  const uint32_t number = next_stream();
   writer_->write_stream(number, info);
   return number;
 }

@@ -42,6 +42,8 @@ class Output {
   // The first blocks: who recorded, and the clocks. Kept to be written again by accept_clock().
   void begin(std::string note);
   uint32_t next_process() { return static_cast<uint32_t>(++totals_.processes); }
+  // The number of a new stream that somebody else announces; room for its last block is reserved.
+  uint32_t next_stream();
   // Announces a stream and reserves room for its last block.
   uint32_t add_stream(const lt_stream_info& info);
   void write_clock();

@@ -110,7 +110,8 @@ class Server:
     def switches(self):
         """(tracers of the probes, direct recorder)"""
         with open(f"/proc/{self.pid}/mem", "rb", 0) as memory:
-            return struct.unpack("HH", os.pread(memory.fileno(), 4, self.address))
+            events, ring, blocks = struct.unpack("HHH", os.pread(memory.fileno(), 6, self.address))
+        return events + blocks, ring
 
     def problems(self):
         """Lines of nginx's log that say that something went wrong."""

@@ -108,12 +108,15 @@ static void back_from(LTState *lt, lua_State *L)
 static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
 			 int status)
 {
+  lua_State *by;
   if (!known && L->lt_epoch != lt->epoch) {
     lt->L = NULL;
     return;
   }
   lt_check_current(lt, L, 0);
-  event_suspend(lt, L, known ? lt->resumer[idx] : NULL, status);
+  by = known ? lt->resumer[idx] : NULL;
+  if (by && by->lt_epoch != lt->epoch) by = NULL;  /* Has to report first. */
+  event_suspend(lt, L, by, status);
   if (status != LUA_YIELD) lj_ltcall_drop(lt, L, 0);
 }
 
@@ -122,14 +125,14 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  uint32_t idx = lt->nresumer, rec, ncall;
+  uint32_t idx = lt->nresumer, run, ncall;
   int status, told;
   if (lj_ltrace_pending(g)) {
     ptrdiff_t ofs = savestack(L, base);
     lj_ltrace_switch(L, PC_NOREPORT);
     base = restorestack(L, ofs);
   }
-  rec = lt->rec;
+  run = lt->run;
   ncall = lt->ncall;
   told = lt->on && !lt_mute(g) &&
 	 lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1,
@@ -144,7 +147,7 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
   lt->nresumer = idx;
   if (LJ_LIKELY(!lt->on) || lt_mute(g)) return status;
   if (told && lt->ncall > ncall) lt->ncall = ncall;
-  resume_ended(lt, L, idx, told && lt->rec == rec, status);
+  resume_ended(lt, L, idx, told && lt->run == run, status);
   return status;
 }
 
@@ -220,7 +223,7 @@ LTCall *lj_ltcall_find(LTState *lt, lua_State *L, ptrdiff_t ofs)
   uint32_t i = lt->ncall;
   while (i-- > 0)
     if (lt->call[i].L == L && lt->call[i].ofs == ofs &&
-	lt->call[i].rec == lt->rec)
+	lt->call[i].run == lt->run)
       return &lt->call[i];
   return NULL;
 }
@@ -260,7 +263,7 @@ int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
   LTState *lt = G2LT(g);
   GCfunc *fn = curr_func(L);
   ptrdiff_t ofs = lt_stackofs(L, L->base);
-  uint32_t id, idx, rec;
+  uint32_t id, idx, run;
   int n, line = -1;
   if (lj_ltrace_iscoro(fn))
     return coresume(L, fn->c.ffid == FF_coroutine_wrap_aux);
@@ -272,11 +275,11 @@ int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
   if (id == LT_ID_UNKNOWN) return forward(L, fn, f);  /* No memory. */
   if (lt_probeon(lt)) line = lj_ltrace_callline(L, L->base-1);
   c_event(L, fn, id, ofs, LT_ENTRY, line);
-  rec = lt->rec;
+  run = lt->run;
   idx = lt->ncall++;
   lt->call[idx].L = L;
   lt->call[idx].ofs = ofs;
-  lt->call[idx].rec = rec;
+  lt->call[idx].run = run;
   /* Never returns, so no frame of ours: each C frame between error and pcall
   ** costs the unwinder more than the event. */
   if (fn->c.ffid == FF_error) return forward(L, fn, f);
@@ -287,7 +290,7 @@ int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
     lj_ltrace_switch(L, NULL);
     lt->ncall = idx;
   }
-  if (lt->on && lt->rec == rec)
+  if (lt->on && lt->run == run)
     c_event(L, fn, id, ofs,
 	    lt_stackofs(L, L->base) != ofs ? LT_TAIL : LT_RETURN, line);
   return n;

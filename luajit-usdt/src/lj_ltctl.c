@@ -43,10 +43,14 @@ LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.exclude) == LT_GLOBS_MAX+1);
 
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
-/* Its first member, for lj_ltprobe.c. Here, because not every assembler can
+/* Its first and its third member, for lj_ltprobe.c. Here, because not every assembler can
 ** make another name for what is defined elsewhere. */
 extern LTControl luajit_semaphore
   __attribute__((alias("luajit_usdt_control"), visibility("hidden")));
+LJ_STATIC_ASSERT(offsetof(LTControl, block) == 4);
+__asm__(".hidden luajit_block_semaphore\n"
+	".globl luajit_block_semaphore\n"
+	".set luajit_block_semaphore, luajit_usdt_control+4\n");
 
 /* The same under a name that needs no relocation. */
 extern LTControl lj_ltcontrol
@@ -122,7 +126,7 @@ static __attribute__((used, noinline, noclone)) void lj_ltrace_note(void)
     : : [type] "i" (LT_NOTE_TYPE), [version] "i" (LT_NOTE_VERSION),
 	[cversion] "i" (LT_CONTROL_VERSION), [csize] "i" ((int)sizeof(LTControl)),
 	[flags] "i" ((LJ_HASJIT ? LTN_JIT : 0) | (LJ_GC64 ? LTN_GC64 : 0) |
-		     (LJ_FR2 ? LTN_FR2 : 0) | LTN_RETELL |
+		     (LJ_FR2 ? LTN_FR2 : 0) | LTN_RETELL | LTN_BLOCKS |
 		     (LJ_TARGET_X64 ? LTN_FORKSAFE : 0)),
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");

@@ -13,7 +13,7 @@
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 
-#define lt_ringon(lt)	((lt)->on & LTON_RING)
+#define lt_ringon(lt)	((lt)->on & LTON_WORDS)
 #define lt_probeon(lt)	((lt)->on & LTON_PROBE)
 /* No events inside of handlers for VM events. */
 #define lt_mute(g)	((g)->hookmask & HOOK_VMEVENT)
@@ -25,6 +25,9 @@
 #define lt_jitidle(g)	1
 #define lt_jiton(g)	0
 #endif
+
+/* Is the memory for event words private, handed over by a probe? */
+#define lt_private(lt)	((lt)->ring && ((lt)->ring->flags & LT_RING_PROBE))
 
 #define ld_acq(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define st_rel(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)

@@ -43,7 +43,7 @@
 #define F_SEAL_GROW		4
 #endif
 
-#define METASIZE	(1u<<20)
+#define METASIZE	(1u<<20)  /* Of a ring. */
 #define MINBLOCKS	LT_RING_MIN_BLOCKS
 #define MAXBLOCKS	LT_RING_MAX_BLOCKS
 #define HELLO_MS	5000	/* Patience with the recorder's answer. */
@@ -54,14 +54,22 @@
 
 static volatile char lt_lock;
 
+void lj_ltring_list(int lock)
+{
+  if (lock)
+    while (__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE)) usleep(10);
+  else
+    __atomic_clear(&lt_lock, __ATOMIC_RELEASE);
+}
+
 static void list_lock(void)
 {
-  while (__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE)) usleep(10);
+  lj_ltring_list(1);
 }
 
 static void list_unlock(void)
 {
-  __atomic_clear(&lt_lock, __ATOMIC_RELEASE);
+  lj_ltring_list(0);
 }
 
 /* The probes of a child: a tracer that is attached to the file sees it, too, and
@@ -89,10 +97,8 @@ static void fork_child(void)
   if (!c->socket[0] && !c->children) c->ring = 0;
   for (lt = lt_first(); lt; lt = lt->next) {
     int losing = lt->block == lt->scratch;
-    if (!lt->ring) {
-      fork_probes(lt);
-      continue;
-    }
+    if (!lt->ring || lt_private(lt)) fork_probes(lt);
+    if (!lt->ring) continue;
     munmap(lt->ring, lt->mapsize);
     lt->ring = NULL;
     if (lt->fd >= 0) close(lt->fd);
@@ -136,10 +142,10 @@ void lj_ltring_unlisted(LTState *lt)
 /* -- Open and close ------------------------------------------------------- */
 
 /* Reserve size bytes at an address that is a multiple of the block size. */
-static char *map_aligned(size_t size)
+char *lj_ltring_aligned(size_t size, int prot)
 {
   const size_t a = LT_RING_BLOCK_SIZE;
-  char *p = (char *)mmap(NULL, size+a, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS|
+  char *p = (char *)mmap(NULL, size+a, prot, MAP_PRIVATE|MAP_ANONYMOUS|
 			 MAP_NORESERVE, -1, 0), *q;
   if (p == (char *)MAP_FAILED) return NULL;
   q = (char *)(((uintptr_t)p + a-1) & ~(uintptr_t)(a-1));
@@ -232,7 +238,7 @@ static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
   if (*fd < 0) return NULL;
   if (ftruncate(*fd, (off_t)size) < 0 ||
       fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK|F_SEAL_GROW|F_SEAL_SEAL) < 0 ||
-      !(p = map_aligned(size))) {
+      !(p = lj_ltring_aligned(size, PROT_NONE))) {
     close(*fd);
     return NULL;
   }
@@ -281,8 +287,8 @@ static uint32_t stream_flags(global_State *g)
   return f;
 }
 
-static void ring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
-		      int parent)
+void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
+		    uint32_t metasize, int parent)
 {
   LTState *lt = L2LT(L);
   r->version = LT_RING_VERSION;
@@ -290,7 +296,7 @@ static void ring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
   r->data_ofs = LT_RING_BLOCK_SIZE;
   r->block_size = LT_RING_BLOCK_SIZE;
   r->nblocks = nblocks;
-  r->meta_size = METASIZE;
+  r->meta_size = metasize;
   r->meta_ofs = LT_RING_BLOCK_SIZE + (uint64_t)nblocks*LT_RING_BLOCK_SIZE;
   r->pid = (int32_t)getpid();
   r->tid = lt->tid = (int32_t)syscall(SYS_gettid);
@@ -319,6 +325,23 @@ static void wait_taken(LTState *lt)
   }
 }
 
+/* Have a scratch block. Returns 0 without memory. */
+int lj_ltring_spare(LTState *lt)
+{
+  if (!lt->scratch)
+    lt->scratch = (uint64_t *)lj_ltring_aligned(LT_RING_BLOCK_SIZE,
+						PROT_READ|PROT_WRITE);
+  return lt->scratch != NULL;
+}
+
+/* Number of events of a forked child before it has memory of its own. */
+uint64_t lj_ltring_forked(LTState *lt)
+{
+  if (!lt->forked || !lt->wp) return 0;
+  lj_ltring_count(lt);
+  return lt->lost;
+}
+
 /* Open a ring for the state of L. Returns 0 if there is no recording. */
 int lj_ltring_open(lua_State *L)
 {
@@ -327,7 +350,7 @@ int lj_ltring_open(lua_State *L)
   uint64_t n = c->ring_size/LT_RING_BLOCK_SIZE;
   uint32_t nblocks = n < MINBLOCKS ? MINBLOCKS : n > MAXBLOCKS ? MAXBLOCKS :
 		     (uint32_t)n;
-  uint64_t lost = 0;
+  uint64_t lost;
   struct lt_ring *r;
   int fd, young;
   lt->token = ld_acq(&c->ring);
@@ -335,20 +358,12 @@ int lj_ltring_open(lua_State *L)
     lj_ltring_abandon(lt);
     return 0;
   }
-  if (!lt->scratch) {
-    char *p = map_aligned(LT_RING_BLOCK_SIZE);
-    if (!p) return 0;
-    if (mprotect(p, LT_RING_BLOCK_SIZE, PROT_READ|PROT_WRITE) < 0) return 0;
-    lt->scratch = (uint64_t *)p;
-  }
-  if (lt->forked && lt->wp) {  /* What the child did before it got here. */
-    lj_ltring_count(lt);
-    lost = lt->lost;
-  }
+  if (!lj_ltring_spare(lt)) return 0;
+  lost = lj_ltring_forked(lt);
   lj_ltring_scratch(lt);
   r = ring_map(lt, nblocks, &fd);
   if (!r) return 0;
-  ring_init(L, r, nblocks, lt->forked ? (int)getppid() : 0);
+  lj_ltring_init(L, r, nblocks, METASIZE, lt->forked ? (int)getppid() : 0);
   young = lt->forked || lt->born == lt->token;  /* Born during this recording. */
   lt->forked = 0;
   lt->ring = r;

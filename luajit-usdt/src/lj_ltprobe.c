@@ -33,9 +33,12 @@
 #define _SDT_NOP	nop; .byte 0x0f; .byte 0x1f; .byte 0x44; .byte 0; .byte 0
 #endif
 
-/* One semaphore for all probes: the first member of luajit_usdt_control, which
-** has this second name in lj_ltctl.c. */
+/* One semaphore for all probes of single events: the first member of
+** luajit_usdt_control, which has this second name in lj_ltctl.c; and one for the
+** probe that hands over blocks, a member of it, too. */
 extern unsigned short luajit_semaphore
+  __attribute__((visibility("hidden"), section(".probes")));
+extern unsigned short luajit_block_semaphore
   __attribute__((visibility("hidden"), section(".probes")));
 #define luajit_function__entry_semaphore	luajit_semaphore
 #define luajit_function__return_semaphore	luajit_semaphore
@@ -50,6 +53,7 @@ extern unsigned short luajit_semaphore
 #define luajit_coroutine__stack_semaphore	luajit_semaphore
 #define luajit_state__open_semaphore		luajit_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
+#define luajit_block__switch_semaphore		luajit_block_semaphore
 
 #ifdef __clang__  /* Makes no clones and does not know the word. */
 #define PROBEFUNC	__attribute__((noinline)) void
@@ -134,6 +138,25 @@ PROBEFUNC lj_ltprobe_close(void *g, void *L)
   STAP_PROBE2(luajit, state__close, g, L);
 }
 
+/* Event words, a block at a time: see LT_PIECE_* in luatrace_format.h. */
+PROBEFUNC lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind,
+			   uint64_t number, uint32_t count, uint32_t rec)
+{
+  STAP_PROBE7(luajit, block, p, size, g, kind, number, count, rec);
+}
+
+/* Never called, and so never hit: a place for tracers of `block` to raise the
+** semaphore at, and to lower it before they leave `block` itself: what is flushed
+** then still reaches them. The nops behind the site are other such places: the
+** kernel counts each place once, and when one more is taken, all is told anew. */
+__attribute__((used)) PROBEFUNC lj_ltprobe_blockswitch(void)
+{
+  STAP_PROBE(luajit, block__switch);
+#if LJ_TARGET_X64
+  __asm__ volatile(".skip 32, 0x90");
+#endif
+}
+
 /* -- Wide sites in a forked child ------------------------------------------ */
 
 #if LJ_TARGET_X64 && !LJ_TARGET_OSX
@@ -185,7 +208,7 @@ void lj_ltprobe_forked(void)
   static void (*const sites[])(void) = {
     SITE(entry), SITE(return), SITE(tailcall), SITE(centry), SITE(creturn),
     SITE(unwind), SITE(create), SITE(resume), SITE(yield), SITE(end),
-    SITE(stack), SITE(open), SITE(close)
+    SITE(stack), SITE(open), SITE(close), SITE(block)
   };
   uint32_t i;
   for (i = 0; i < sizeof(sites)/sizeof(sites[0]); i++) {

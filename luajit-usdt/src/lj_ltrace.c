@@ -7,7 +7,7 @@
 ** coroutine. To keep it, frames on a Lua stack are counted by the same rule
 ** everywhere (lj_ltrace_frameid): a Lua function counts if its prototype was
 ** described in this recording and is not excluded, a C function if it was called
-** by lj_ltrace_wrap in this recording.
+** by lj_ltrace_wrap since tracing began (LTState.run).
 */
 
 #define lj_ltrace_c
@@ -313,7 +313,7 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
   i = G2LT(g)->coop;
   if (i) disp[i] = disp[i+1] = lj_vm_callhook;
 #if LJ_LTVMFAST
-  if (plain && G2LT(g)->on == LTON_RING) dispatch_fast(g, disp);
+  if (plain && !(G2LT(g)->on & LTON_PROBE)) dispatch_fast(g, disp);
 #else
   UNUSED(plain);
 #endif

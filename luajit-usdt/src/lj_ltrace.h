@@ -28,14 +28,17 @@ typedef struct lt_control LTControl;
 
 LUA_API LTControl luajit_usdt_control;
 
-/* Both members that tracers change, in one load. */
-#define lj_ltrace_word()	(*(volatile uint32_t *)&luajit_usdt_control)
+/* The members that tracers change, in one load. */
+#define lj_ltrace_word()	(*(volatile uint64_t *)&luajit_usdt_control)
 
 /* -- State ---------------------------------------------------------------- */
 
 /* What is on. */
-#define LTON_RING	0x01
-#define LTON_PROBE	0x02
+#define LTON_RING	0x01	/* Event words into a ring that a recorder reads. */
+#define LTON_PROBE	0x02	/* A probe for each event. */
+#define LTON_BLOCK	0x04	/* Event words into private memory, a probe for each block;
+				** never together with LTON_RING. */
+#define LTON_WORDS	(LTON_RING|LTON_BLOCK)
 
 /* Why traces must be left (LTState.stop). */
 #define LTSTOP_RESYNC	0x01	/* Events were lost, the stack must be reported. */
@@ -48,7 +51,7 @@ LUA_API LTControl luajit_usdt_control;
 typedef struct LTCall {
   lua_State *L;
   ptrdiff_t ofs;	/* Slot offset of its base in the stack of L. */
-  uint32_t rec;		/* Recording it was announced in. */
+  uint32_t run;		/* LTState.run when it was announced. */
 } LTCall;
 
 /* One known function (Lua prototype or C function). */
@@ -60,12 +63,15 @@ typedef struct LTFunc {
 } LTFunc;
 
 typedef struct LTState {
-  uint64_t *wp;		/* Next event word. Always valid while LTON_RING. */
+  uint64_t *wp;		/* Next event word. Always valid while LTON_WORDS. */
   lua_State *L;		/* Current coroutine, NULL if not known. */
   volatile uint32_t stop;  /* LTSTOP_*: makes compiled code exit. */
   uint32_t on;		/* LTON_* */
-  uint32_t seen;	/* Value of lj_ltrace_word() this state acted upon. */
-  uint32_t rec;		/* Number of the recording, increases with every switch. */
+  uint64_t seen;	/* Value of lj_ltrace_word() this state acted upon. */
+  uint32_t rec;		/* Number of the recording: all functions have to be
+			** described again when it increases. */
+  uint32_t run;		/* Increases when tracing begins: what was announced before
+			** has not been announced now. */
   uint32_t epoch;	/* lua_State.lt_epoch of coroutines whose stack is known. */
   uint32_t nextco;	/* Last coroutine id given. */
   uint32_t nfunc;	/* Last function id given. */
@@ -102,6 +108,7 @@ typedef struct LTState {
   uint64_t *block;	/* Start of the current block. */
   uint64_t *scratch;	/* Private block: here go events that find no room. */
   uint64_t lost;	/* Events lost in the current gap. */
+  uint32_t extra;	/* Words in the block since ring->told that are not events. */
   uint64_t lostsince;	/* Clock of the first one. */
   uint64_t deadline;	/* Clock at which lj_ltring_tick has to look again. */
   uintptr_t thread;	/* Thread pointer of the thread noted last. */
@@ -183,7 +190,7 @@ extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 #define LJ_LTVMFAST		0
 #endif
 
-/* -- The ring (lj_ltring.c, lj_ltopen.c, lj_ltctl.c) ---------------------- */
+/* -- The ring (lj_ltring.c, lj_ltopen.c, lj_ltctl.c, lj_ltblock.c) --------- */
 
 LJ_FUNC int lj_ltring_open(lua_State *L);
 LJ_FUNC void lj_ltring_close(global_State *g, int reason);
@@ -209,6 +216,19 @@ LJ_FUNC void lj_ltring_unlisted(LTState *lt);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
 LJ_FUNC void lj_ltring_env(void);
+LJ_FUNC void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
+			    uint32_t metasize, int parent);
+LJ_FUNC char *lj_ltring_aligned(size_t size, int prot);
+LJ_FUNC int lj_ltring_spare(LTState *lt);
+LJ_FUNC uint64_t lj_ltring_forked(LTState *lt);
+LJ_FUNC void lj_ltring_head(LTState *lt);
+LJ_FUNC void lj_ltring_list(int lock);
+LJ_FUNC int lj_ltblock_open(lua_State *L);
+LJ_FUNC void lj_ltblock_close(LTState *lt, int reason);
+LJ_FUNC void lj_ltblock_hand(LTState *lt);
+LJ_FUNC void lj_ltblock_again(LTState *lt);
+LJ_FUNC void lj_ltblock_begin(LTState *lt);
+LJ_FUNC void lj_ltblock_funcs(LTState *lt);
 
 /* Clock: the TSC where it is invariant (and everywhere on x64: a recorder
 ** that finds it is not refuses), else CLOCK_MONOTONIC. */
@@ -270,6 +290,8 @@ LJ_LTPROBE void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason,
 				 void *g);
 LJ_LTPROBE void lj_ltprobe_open(void *g, void *L);
 LJ_LTPROBE void lj_ltprobe_close(void *g, void *L);
+LJ_LTPROBE void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind,
+				 uint64_t number, uint32_t count, uint32_t rec);
 LJ_LTPROBE void lj_ltprobe_forked(void);
 
 /* IR instructions of the guard at the head of a root trace. */

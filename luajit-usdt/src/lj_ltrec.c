@@ -42,7 +42,7 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 		     int32_t ofs, int32_t line)
 {
   LTState *lt = J2LT(J);
-  if (lt->on == LTON_RING && id < LT_PAYLOAD_BIG) {
+  if (!(lt->on & LTON_PROBE) && id < LT_PAYLOAD_BIG) {
     lj_ir_call(J, IRCALL_lj_ltrace_jitword,
 	       lj_ir_kint(J, (int32_t)((id << LT_KIND_BITS) | kind)));
   } else {
@@ -96,14 +96,20 @@ void lj_ltrace_recguard(jit_State *J)
   if (!lt->on && bc_op(J->cur.startins) == BC_FUNCF) {
     /* No guard. */
   } else if (!lt->on) {
+#if LJ_64
+    TRef tr = emitir(IRT(IR_XLOAD, IRT_U64),
+		     lj_ir_kptr(J, &luajit_usdt_control), IRXLOAD_READONLY);
+    emitir(IRTG(IR_EQ, IRT_U64), tr, lj_ir_kint64(J, 0));
+#else  /* Without the semaphore of blocks. */
     TRef tr = emitir(IRT(IR_XLOAD, IRT_INT),
 		     lj_ir_kptr(J, &luajit_usdt_control), IRXLOAD_READONLY);
     emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
+#endif
   } else {
     TRef tr = emitir(IRT(IR_XLOAD, IRT_INT), lj_ir_kptr(J, (void *)&lt->stop),
 		     IRXLOAD_VOLATILE);
     emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
-    if ((lt->on & LTON_RING)) {  /* Events tell nothing of the coroutine. */
+    if ((lt->on & LTON_WORDS)) {  /* Events tell nothing of the coroutine. */
       TRef a = emitir(IRT(IR_XLOAD, IRT_PGC), lj_ir_kptr(J, &lt->L),
 		      IRXLOAD_READONLY);
       TRef b = emitir(IRT(IR_XLOAD, IRT_PGC), lj_ir_kptr(J, &g->cur_L),

@@ -2,11 +2,12 @@
 ** Tracing of calls: the ring of event words in shared memory.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: while LTON_RING is set, lt->wp points into a block (of the ring,
+** Invariant: while LTON_WORDS is set, lt->wp points into a block (of the ring,
 ** or the private scratch block while events are being lost) with room for at
 ** least one word, so that an event is one store and one test. Everything that
 ** is not one word goes through lj_ltring_ext, which never lets a record
-** straddle two blocks. The layout is defined by luatrace_format.h.
+** straddle two blocks. The layout is defined by luatrace_format.h. If the memory
+** is private (lt_private), a block that is full is handed over at once and free.
 */
 
 #define lj_ltring_c
@@ -101,23 +102,30 @@ static void warm_ahead(LTState *lt, struct lt_ring *r)
   lt->warm += n;
 }
 
+/* Store the record that a block, or a piece of one, begins with. */
+void lj_ltring_head(LTState *lt)
+{
+  uint64_t *w = lt->wp;
+  uint64_t now = lj_ltring_clock();
+  /* The head word last: it makes the record visible. */
+  w[1] = now;
+  w[2] = lt->L ? lt->L->lt_id : LT_ID_NONE;
+  w[3] = lt_pack(lt->tid, lt->rec);
+  st_rel(&w[0], lt_word(now, lt_ext(LTX_BLOCK, 3, 0), LT_EXT));
+  lt->wp = w+4;
+  lt->extra += 4;
+}
+
 /* Enter the block number head. */
 void lj_ltring_enter(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  uint64_t now;
   if (LJ_UNLIKELY(lt->warm < r->nblocks)) warm_ahead(lt, r);
-  now = lj_ltring_clock();
-  uint32_t co = lt->L ? lt->L->lt_id : LT_ID_NONE;
-  uint64_t *w = (uint64_t *)((char *)r + r->data_ofs +
-			     (size_t)(r->head % r->nblocks)*LT_RING_BLOCK_SIZE);
-  lt->block = w;
-  /* The head word last: it makes the record visible. */
-  w[1] = now;
-  w[2] = co;
-  w[3] = lt_pack(lt->tid, lt->rec);
-  st_rel(&w[0], lt_word(now, lt_ext(LTX_BLOCK, 3, 0), LT_EXT));
-  lt->wp = w+4;
+  lt->block = (uint64_t *)((char *)r + r->data_ofs +
+			   (size_t)(r->head % r->nblocks)*LT_RING_BLOCK_SIZE);
+  lt->wp = lt->block;
+  if (lt_private(lt)) lj_ltblock_begin(lt);
+  lj_ltring_head(lt);
 }
 
 void lj_ltring_scratch(LTState *lt)
@@ -153,6 +161,10 @@ static void check_recorder(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   if (!r) return;
+  if (lt_private(lt)) {  /* Compiled code looks at lt->stop only. */
+    if (lj_ltrace_word() != lt->seen) lt->stop |= LTSTOP_LOOK;
+    return;
+  }
   if (ld_acq(&r->detach))
     lt->stop |= LTSTOP_OFF;
   if (lj_ltring_orphaned(lt, ld_acq(&r->alive))) {
@@ -181,10 +193,13 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
   uint64_t now = lj_ltring_clock();
   int losing = lt->block == lt->scratch;
   int err = errno;
-  if (losing)
+  if (losing) {
     lj_ltring_count(lt);
-  else
+  } else {
+    if (lt_private(lt)) lj_ltblock_hand(lt);
     st_rel(&r->head, r->head+1);
+    if (lt_private(lt)) r->tail = r->head;
+  }
   check_recorder(lt);
   if (lt->thread != lj_ltring_thread()) lt->thread = 0;  /* To be noted. */
   if (!losing && r && (r->flags & LT_RING_BLOCK) && !ring_free(lt))
@@ -277,8 +292,12 @@ int lj_ltring_room(LTState *lt)
 /* Once in a while, from events that are not inlined. */
 void lj_ltring_tick(LTState *lt, uint64_t now)
 {
-  lt->deadline = now + lj_ltring_hz(lt)/4;
+  lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) ? 100 : 4);
   check_recorder(lt);
+  if (lt_private(lt)) {
+    if (lt->block != lt->scratch) lj_ltblock_hand(lt);
+    return;
+  }
   if (lt->block == lt->scratch) {
     if (ring_free(lt)) lt->stop |= LTSTOP_RESYNC;
   } else {
@@ -294,6 +313,7 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
   for (;;) {
     size_t left = BLOCKWORDS - (size_t)(lt->wp - lt->block);
     if (left >= n) return lt->wp;
+    lt->extra += (uint32_t)left;
     while (left--)
       *lt->wp++ = lt_word(now, lt_ext(LTX_PAD, 0, 0), LT_EXT);
     lj_ltring_full(lt);
@@ -313,6 +333,7 @@ static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
 {
   st_rel(&w[0], head);
   lt->wp = w+n;
+  lt->extra += n-1;
   if (((uintptr_t)lt->wp & (LT_RING_BLOCK_SIZE-1)) == 0)
     lj_ltring_full(lt);
 }
@@ -353,9 +374,14 @@ static char *meta_at(struct lt_ring *r, uint64_t pos)
 }
 
 /* Wait a moment for room in the meta area. */
-static int meta_room(struct lt_ring *r, uint32_t need)
+static int meta_room(LTState *lt, uint32_t need)
 {
+  struct lt_ring *r = lt->ring;
   int i;
+  if (lt_private(lt)) {
+    if (r->meta_size - r->meta_head < need) lj_ltblock_funcs(lt);
+    return 1;
+  }
   for (i = 0; i < 200; i++) {
     struct timespec ts = { 0, 100000 };
     if (r->meta_size - (r->meta_head - ld_acq(&r->meta_tail)) >= need) return 1;
@@ -383,7 +409,7 @@ int lj_ltring_func(LTState *lt, int type, uint32_t flags, uint32_t id,
   uint64_t pos;
   uint32_t tail;
   char *p;
-  if (!r || !meta_room(r, 2*size)) return 0;
+  if (!r || !meta_room(lt, 2*size)) return 0;
   pos = r->meta_head;
   tail = (uint32_t)(r->meta_size - (pos & (r->meta_size-1)));
   if (tail < size) {  /* Does not fit before the end: skip to the start. */
@@ -411,6 +437,7 @@ int lj_ltring_func(LTState *lt, int type, uint32_t flags, uint32_t id,
   if (nc) memcpy(p+sizeof(f), chunk, nc);
   if (nn) memcpy(p+sizeof(f)+nc+1, name, nn);
   st_rel(&r->meta_head, pos+size);
+  r->meta_count++;
   return 1;
 }
 

@@ -71,7 +71,10 @@ static uint32_t wanted(LTState *lt)
   uint32_t on = 0, ring = luajit_usdt_control.ring;
   if (luajit_usdt_control.semaphore) on |= LTON_PROBE;
   if (!ring) lt->refused = 0;
-  if (ring && lt->refused != ring && !(lt->stop & LTSTOP_OFF)) on |= LTON_RING;
+  if (ring && lt->refused != ring && !(lt->stop & LTSTOP_OFF))
+    on |= LTON_RING;
+  else if (luajit_usdt_control.block)
+    on |= LTON_BLOCK;
   return on;
 }
 
@@ -85,6 +88,7 @@ static void set_on(lua_State *L, uint32_t on)
     lt->wrapf = g->wrapf;
     g->wrapf = (lua_CFunction)(void *)lj_ltrace_wrap;
     lt->ncall = 0;
+    lt->run++;
   }
   lt->on = on;
 #if LJ_HASJIT
@@ -118,6 +122,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     lj_ltring_close(g, LTE_DETACH);
     lt->stop = 0;
   }
+  if ((was & ~on & LTON_BLOCK)) lj_ltblock_close(lt, LTE_DETACH);
   if ((on & ~was)) {
     lt->rec++;
     lt->rec2 = lt->rec << 1;
@@ -127,6 +132,12 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     if ((on & ~was & LTON_RING) && !lj_ltring_open(L)) {
       lt->refused = lt->token;
       on &= ~(uint32_t)LTON_RING;
+    }
+    if ((on & ~was & LTON_BLOCK) && !lj_ltblock_open(L))
+      on &= ~(uint32_t)LTON_BLOCK;
+    if (on == was) {  /* Refused: nothing was described. */
+      lt->rec--;
+      lt->rec2 = lt->rec << 1;
     }
   }
   if (on == was) return;
@@ -147,9 +158,9 @@ static void resync(lua_State *L, const BCIns *pc)
     lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
     lt->refused = 0;
     lt->L = NULL;
-    if (!lj_ltring_open(L)) {
+    if ((lt->on & LTON_BLOCK) ? !lj_ltblock_open(L) : !lj_ltring_open(L)) {
       lt->stop = LTSTOP_OFF;
-      switch_mode(L, wanted(lt), pc);
+      switch_mode(L, wanted(lt) & ~(lt->on & LTON_BLOCK), pc);
       return;
     }
 #if LJ_HASJIT
@@ -167,11 +178,20 @@ static void resync(lua_State *L, const BCIns *pc)
 ** one has switched us on: the reports went to sites where nobody listened yet.
 ** Or a tracer came to where another was before, which the word does not show: it
 ** sets LT_STOP_RETELL.
-** With a ring we leave it at that, its reader would take the report for a loss. */
-static void again(lua_State *L, const BCIns *pc, int reason)
+** With a ring we leave it at that, its reader would take the report for a loss.
+** Readers of blocks know by LT_PIECE_START that they are told anew. */
+static void again(lua_State *L, const BCIns *pc, int reason, int blocks)
 {
   LTState *lt = L2LT(L);
-  if (lt_ringon(lt)) return;
+  if ((lt->on & LTON_RING)) return;
+  if (blocks && (lt->on & LTON_BLOCK)) {
+    lt->rec++;  /* All functions are described again, as their code runs: */
+    lt->rec2 = lt->rec << 1;
+    lj_ltblock_again(lt);
+#if LJ_HASJIT
+    lj_trace_flushall(L);  /* compiled code does not look. */
+#endif
+  }
   lt->epoch++;
   lt->L = NULL;
   if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
@@ -180,7 +200,7 @@ static void again(lua_State *L, const BCIns *pc, int reason)
 /* As the control word wants it. A recorder that takes no ring may have attached
 ** to the probes while we waited for its answer: nothing must happen before that
 ** is seen. Returns the word that was acted upon. */
-static uint32_t follow_word(lua_State *L, uint32_t word, const BCIns *pc)
+static uint64_t follow_word(lua_State *L, uint64_t word, const BCIns *pc)
 {
   LTState *lt = L2LT(L);
   switch_mode(L, wanted(lt), pc);
@@ -200,7 +220,8 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   LTState *lt = G2LT(g);
   int olderr = errno;
   uint32_t kicked = lt->stop & LTSTOP_KICK, retell = lt->stop & LTSTOP_RETELL;
-  uint32_t word, was, rec, forked;
+  uint32_t was, rec, forked, more;
+  uint64_t word;
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
     return 0;
@@ -209,8 +230,8 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltrace_word();
   /* Not wanted any more, or by somebody else. */
-  if (lt_ringon(lt) && ((lt->stop & LTSTOP_OFF) ||
-			luajit_usdt_control.ring != lt->token))
+  if ((lt->on & LTON_RING) && ((lt->stop & LTSTOP_OFF) ||
+			       luajit_usdt_control.ring != lt->token))
     switch_mode(L, lt->on & ~(uint32_t)LTON_RING, pc);
   was = lt->on;
   rec = lt->rec;
@@ -218,10 +239,10 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
     word = follow_word(L, word, pc);
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
+  more = retell || (uint16_t)(word >> 32) > (uint16_t)(lt->seen >> 32);
   if (was && lt->on == was &&
-      (forked || retell || lt->rec != rec ||
-       (uint16_t)word > (uint16_t)lt->seen))
-    again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE);
+      (forked || more || lt->rec != rec || (uint16_t)word > (uint16_t)lt->seen))
+    again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE, more);
   lt->seen = word;
   if (kicked) restore_dispatch(g);
   errno = olderr;
@@ -263,7 +284,10 @@ void lj_ltrace_closestate(lua_State *L)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   if (luajit_usdt_control.semaphore) lj_ltprobe_close(g, L);
-  if (lt_ringon(lt) && (lt->ring || lt->scratch)) lj_ltring_close(g, LTE_CLOSE);
+  if ((lt->on & LTON_BLOCK))
+    lj_ltblock_close(lt, LTE_CLOSE);
+  else if (lt_ringon(lt) && (lt->ring || lt->scratch))
+    lj_ltring_close(g, LTE_CLOSE);
   lj_ltring_unlisted(lt);
   lt->on = 0;
   lt->nresumer = lt->ncall = 0;

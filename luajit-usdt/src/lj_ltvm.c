@@ -35,8 +35,8 @@
   "  movq %%rdx, %%r9\n" \
   "  movq %c[ofsL](%%rsp), %%rdi\n" \
   "  cmpq %c[ltL](%%r14), %%rdi\n  jne 9f\n" \
-  "  movl lj_ltcontrol(%%rip), %%esi\n" \
-  "  cmpl %c[seen](%%r14), %%esi\n  jne 9f\n" \
+  "  movq lj_ltcontrol(%%rip), %%rsi\n" \
+  "  cmpq %c[seen](%%r14), %%rsi\n  jne 9f\n" \
   "  cmpl $0, %c[stop](%%r14)\n  jne 9f\n" \
   "  testb %[vmev], %c[hookmask](%%r14)\n  jnz 9f\n"
 

@@ -193,6 +193,7 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 
 /* lt_ring.flags */
 #define LT_RING_BLOCK		0x01u	/* Wait instead of dropping. */
+#define LT_RING_PROBE		0x02u	/* Private memory, handed over by a probe: see below. */
 
 /* lt_ring.state (written by the VM) */
 enum { LT_RING_OPEN = 1, LT_RING_CLOSED = 2 };
@@ -227,7 +228,13 @@ struct lt_ring {
   uint64_t lost_since;		/* Clock of the first event of a loss that is still
 				** going on, 0 if none. */
   uint64_t meta_lost;		/* Descriptions that found no room. */
-  uint8_t pad1[128-48];
+  /* LT_RING_PROBE only. */
+  uint64_t told;		/* Address of the first word not yet handed over. */
+  uint64_t told_events;		/* Events handed over, ever. */
+  uint64_t told_funcs;		/* Descriptions handed over, ever. */
+  uint64_t wp;			/* Address of the pointer behind the last word. */
+  uint64_t meta_count;		/* Descriptions in the meta area. */
+  uint8_t pad1[128-88];
   /* Written by the recorder. */
   uint64_t tail;		/* Blocks read and zeroed. */
   uint64_t meta_tail;		/* Bytes of the meta area read, ever. */
@@ -240,6 +247,34 @@ struct lt_ring {
 };
 
 #define LT_ORPHAN_SECONDS	5
+
+/*
+** Without a memfd: the probe luajit:block. While lt_control.block is not 0 (and
+** there is no ring in the sense above) a VM writes the same words into memory of
+** its own, which has the same layout (LT_RING_PROBE), and fires the probe with a
+** piece of it whenever a block is full, at the first event 10 ms after the last
+** time, and when the recording ends. Arguments:
+**
+**   address, bytes   of the piece (at most LT_RING_BLOCK_SIZE); END: clock, 0
+**   g                address of the global_State: tells streams apart
+**   kind             LT_PIECE_*
+**   number           events (EVENTS), descriptions (FUNCS) handed over before
+**   count            how many there are in it; END: LTE_*
+**   recording        lt_ring.recording
+**
+** Events are counted without LTX_PAD and LTX_BLOCK records, so the numbers tell
+** exactly how many are in pieces that nobody took. FUNCS come before the EVENTS
+** that use them. A piece of EVENTS holds whole records.
+*/
+enum {
+  LT_PIECE_START = 1,		/* struct lt_ring. A stream begins; or, if it has begun,
+				** all is described anew for a tracer that came later. */
+  LT_PIECE_FUNCS = 2,		/* struct lt_func records. */
+  LT_PIECE_EVENTS = 3,		/* Event words. */
+  LT_PIECE_END = 4		/* Nothing. The stream ends. */
+};
+#define LT_PIECE_EXIT	255u	/* count of END: the program exits. No LTX_STOP is due;
+				** should it run Lua still, there will be more. */
 
 enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2 };
 
@@ -311,25 +346,30 @@ enum {
 ** orphan sets `ring` back to 0.
 */
 #define LUAJIT_USDT_MAGIC	0x3154445355544a4cull	/* "LJTUSDT1" */
-#define LT_CONTROL_VERSION	2u
+#define LT_CONTROL_VERSION	3u
 
 struct lt_control {
   /* What a tracer changes at any time. One word: see lj_ltrace_word. */
-  uint16_t semaphore;		/* Number of tracers attached to the USDT probes. */
+  uint16_t semaphore;		/* Number of tracers attached to the USDT probes of
+				** single events. */
   uint16_t ring;		/* Nonzero: record event words into a ring. Below 256:
 				** one byte is written at once. Another number than
 				** before: another recording. */
+  uint16_t block;		/* Number of tracers attached to the probe that hands
+				** over event words, a block at a time. */
+  uint16_t unused;		/* 0 */
   /* Constant. */
-  uint32_t version;		/* LT_CONTROL_VERSION */
   uint64_t magic;		/* LUAJIT_USDT_MAGIC */
+  uint32_t version;		/* LT_CONTROL_VERSION */
   uint32_t size;		/* sizeof(struct lt_control) */
   /* Settings: written before `ring` is set. */
   uint32_t cfuncs;		/* LTC_*: which C functions have events. */
-  uint64_t ring_size;		/* Bytes of all blocks of a ring. */
   uint32_t ring_block;		/* 1: wait when the ring is full. */
+  uint64_t ring_size;		/* Bytes of all blocks of a ring. */
   uint32_t envdone;		/* Environment has been read. */
-  char socket[108];		/* Path of the recorder's socket; "": it attached. */
   uint32_t children;		/* 1: forked children are recorded, too. */
+  char socket[108];		/* Path of the recorder's socket; "": it attached. */
+  uint32_t reserved0;
   char include[1024];		/* Globs on chunk names, '\n' between them, or "". */
   char exclude[1024];
   uint64_t owner;		/* Random number of the recorder that attached. */
@@ -338,7 +378,7 @@ struct lt_control {
   int32_t owner_pid;		/* As it sees itself: for messages. */
   uint32_t generation;		/* Recordings so far: `ring` is made of it, so that the
 				** next one has another number. */
-  uint32_t reserved;
+  uint32_t reserved1;
   /* Written by the VM. */
   uint64_t states;		/* Address of the first LTState, 0: none. */
   uint64_t opened;		/* Number of states ever made. */
@@ -362,7 +402,7 @@ struct lt_note {
   /* Members of an LTState, from its start. */
   int32_t lt_next;		/* Address of the next one. */
   int32_t lt_on, lt_stop;	/* uint32_t; bit 31 of stop: LT_STOP_KICK. */
-  int32_t lt_seen;		/* uint32_t: value of the control word acted upon. */
+  int32_t lt_seen;		/* uint64_t: value of the control word acted upon. */
   int32_t lt_ring, lt_fd;	/* Address; int */
   int32_t lt_rec;		/* uint32_t: number of the recording. */
   int32_t lt_serial;		/* uint32_t: number of the state in the process. */
@@ -391,11 +431,13 @@ struct lt_note {
 #define LTN_FORKSAFE		0x08u	/* A forked child survives wide sites that its kernel
 				** made calls of (lj_ltprobe.c). */
 #define LTN_RETELL		0x10u	/* Knows LT_STOP_RETELL. */
+#define LTN_BLOCKS		0x20u	/* Has the probe that hands over blocks. */
 
 /* In LTState.stop, set from outside: poll, then restore the dispatch table. The
 ** topmost byte is the outside's alone. */
 #define LT_STOP_KICK		0x80000000u
-/* The same place: a state that has probes on, and no ring, reports its stack anew. */
+/* The same place: a state that has probes on, and no ring, reports its stack anew;
+** one that hands over blocks describes its functions anew, too. */
 #define LT_STOP_RETELL		0x40000000u
 
 /* -- 4. The trace file ---------------------------------------------------- */
@@ -531,7 +573,7 @@ enum { LTQ_EXIT = 0, LTQ_SIGNAL = 1, LTQ_MAX_SIZE = 2, LTQ_DURATION = 3, LTQ_ERR
 LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
 LT_CHECK_SIZE(lt_hello, 16);
-LT_CHECK_SIZE(lt_control, 2248);
+LT_CHECK_SIZE(lt_control, 2256);
 LT_CHECK_SIZE(lt_note, 248);
 LT_CHECK_SIZE(lt_file_header, 128);
 LT_CHECK_SIZE(lt_block, 64);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "recorder/backend.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr int kPauseMs = 5;            // between looks: 64 MB are full after 0.3 s at the earliest
 constexpr uint64_t kBusy = 65536;      // records in one look: more is to be expected at once
 constexpr uint64_t kRing = 64u << 20;  // bytes
+constexpr uint64_t kAskPause = 100'000'000;   // ns between requests to begin anew
 constexpr uint64_t kSilence = 2'000'000'000;  // ns without an event that are worth a word
 
 Refusal refusal_of(Refused::Kind kind) {
@@ -35,6 +37,8 @@ Refusal refusal_of(Refused::Kind kind) {
       return Refusal::kNoRight;
     case Refused::kNoLua:
       return Refusal::kNoLuaJIT;
+    case Refused::kBusy:
+      return Refusal::kBusy;
     case Refused::kOther:
       break;
   }
@@ -44,6 +48,11 @@ Refusal refusal_of(Refused::Kind kind) {
 Settings settings_of(const Options& o) {
   Settings s;
   s.ring_bytes = o.ring_size != 0 ? o.ring_size : kRing;
+  if (o.bpf_site == "block") s.grain = Grain::kBlock;
+  if (o.bpf_site == "wide" || o.bpf_site == "narrow")
+    s.grain = Grain::kEvent;
+  else
+    s.clock = default_clock();
   if (o.bpf_site == "narrow") s.width = Width::kNarrow;
   if (o.bpf_site == "wide") s.width = Width::kWide;
   if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
@@ -54,6 +63,8 @@ Settings settings_of(const Options& o) {
 }
 
 std::string means_text(const Means& m) {
+  const char* const link = m.mechanism == Mechanism::kMulti ? ", one link" : ", perf events";
+  if (m.grain == Grain::kBlock) return std::string("blocks of events") + link;
   std::string text = m.width == Width::kWide ? "wide sites" : "narrow sites";
   if (m.width == Width::kNarrow) text += m.why_narrow;
   return text + (m.mechanism == Mechanism::kMulti ? ", one link" : ", a perf event for each");
@@ -64,7 +75,10 @@ std::string means_text(const Means& m) {
 class BpfBackend : public Backend {
  public:
   BpfBackend(const Options& options, BackendHost& host)
-      : options_(options), host_(host), source_(std::make_shared<Source>(settings_of(options))) {}
+      : options_(options),
+        host_(host),
+        clock_(settings_of(options).clock),
+        source_(std::make_shared<Source>(settings_of(options))) {}
 
   std::string begin() override;
   std::string able() override;
@@ -76,12 +90,13 @@ class BpfBackend : public Backend {
   void stop() override;
   bool stopped() override { return stopped_; }
   std::vector<std::string> remarks() override;
-  uint32_t clock() const override { return LT_CLOCK_MONOTONIC; }
+  uint32_t clock() const override { return clock_; }
 
  private:
   struct Live {
     Waker waker;
     uint64_t attached_ns;
+    uint64_t asked_ns = 0;
     bool began = false, complained = false;  // an event has come; it was said that none did
   };
   void look();
@@ -90,6 +105,7 @@ class BpfBackend : public Backend {
 
   const Options& options_;
   BackendHost& host_;
+  const uint32_t clock_;            // of the files
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
   std::atomic<bool> looking_ = false, stopped_ = false;
@@ -98,6 +114,7 @@ class BpfBackend : public Backend {
   std::mutex mutex_;
   std::vector<pid_t> execs_;
   std::map<pid_t, uint64_t> first_;  // ns after attaching
+  std::set<pid_t> strangers_;        // should begin anew for us
   SourceTotals totals_;
   bool shared_ = false, warned_ = false;
 };
@@ -134,11 +151,16 @@ Attached BpfBackend::attach(pid_t pid) {
   const bool again = live_.contains(pid);
   const bool retold = !again && waker.prepare();
   if (options_.c_functions == "all") waker.want_all_c();
+  const bool single = waker.has_ring();
+  const uint32_t tracers = waker.block_tracers();
   host_.drainer().call([&] {
-    refused = source_->add(pid, retold);
+    refused = source_->add(pid, retold, single);
     means = source_->means();
   });
-  if (retold) waker.ask();
+  if (retold && means.grain == Grain::kEvent) waker.ask();
+  // Its states may not see that we are here: another recorder is there, or has just left.
+  if (!again && !refused && means.grain == Grain::kBlock && (tracers != 0 || retold))
+    waker.ask_all();
   if (refused) return {refusal_of(refused.kind), refused.why};
   if (again) return live_.at(pid).waker = std::move(waker), Attached{};
   std::string why;
@@ -171,6 +193,7 @@ void BpfBackend::look() {
   const std::lock_guard lock(mutex_);
   for (const pid_t pid : source_->take_execs()) execs_.push_back(pid);
   for (const auto& [pid, ns] : source_->take_firsts()) first_[pid] = ns;
+  for (const pid_t pid : source_->take_strangers()) strangers_.insert(pid);
   records_ = n;
   looking_ = false;
 }
@@ -178,10 +201,12 @@ void BpfBackend::look() {
 void BpfBackend::news(uint64_t now) {
   std::vector<pid_t> execs;
   std::map<pid_t, uint64_t> first;
+  std::set<pid_t> strangers;
   {
     const std::lock_guard lock(mutex_);
     execs.swap(execs_);
     first.swap(first_);
+    strangers.swap(strangers_);
   }
   for (const auto& [pid, ns] : first) {
     const auto it = live_.find(pid);
@@ -198,6 +223,10 @@ void BpfBackend::news(uint64_t now) {
   }
   for (auto& [pid, live] : live_) {
     live.waker.tend(now);
+    if (strangers.contains(pid) && now > live.asked_ns + kAskPause) {
+      live.asked_ns = now;
+      live.waker.ask_all();
+    }
     complain(pid, live, now);
   }
 }

@@ -22,6 +22,13 @@
 
 #include "wire.h"
 
+/* As in luatrace_format.h, which wants another <stdint.h>. */
+#define LT_PIECE_START 1
+#define LT_PIECE_FUNCS 2
+#define LT_PIECE_EVENTS 3
+#define LT_PIECE_END 4
+#define LT_PIECE_EXIT 255u
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* -- Constants of one loaded copy (one layout of probe arguments) ----------- */
@@ -69,6 +76,14 @@ struct {
   __type(key, struct ltb_loss_key);
   __type(value, struct ltb_loss_count);
 } losses SEC(".maps");
+
+/* States that hand over blocks: where their struct lt_ring is. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 4096);
+  __type(key, struct ltb_handing_key);
+  __type(value, __u64);
+} handing SEC(".maps");
 
 /* Processes by pid, for tracepoints: they have no cookie. */
 struct {
@@ -138,8 +153,8 @@ static __always_inline void fill(struct ltb_hit *h, __u32 slot, __u32 kind, __u6
   h->where = ltb_where(slot, kind, 0);
 }
 
-/* A hit found no room. */
-static __noinline int lose(__u64 state, __u32 slot) {
+/* Hits (events, of a piece) that found no room. */
+static __noinline int lose_some(__u64 state, __u32 slot, __u32 n) {
   struct ltb_loss_key key = {.state = state, .slot = slot};
   struct ltb_loss_count none = {}, *c;
   c = bpf_map_lookup_elem(&losses, &key);
@@ -148,12 +163,16 @@ static __noinline int lose(__u64 state, __u32 slot) {
     c = bpf_map_lookup_elem(&losses, &key);
   }
   if (!c || slot >= LTB_SLOTS) {
-    __sync_fetch_and_add(&nowhere, 1);
+    __sync_fetch_and_add(&nowhere, n);
     return 0;
   }
   __sync_val_compare_and_swap(&c->since, 0, bpf_ktime_get_ns());
-  if (__sync_fetch_and_add(&c->count, 1) == 0) __sync_fetch_and_add(&pending[slot], 1);
+  if (__sync_fetch_and_add(&c->count, n) == 0) __sync_fetch_and_add(&pending[slot], 1);
   return 0;
+}
+
+static __always_inline int lose(__u64 state, __u32 slot) {
+  return lose_some(state, slot, 1);
 }
 
 /* Before a hit: tell what the state has lost. False: still no room. */
@@ -317,6 +336,117 @@ static __always_inline int co_hit(void *ctx, __u32 probe, __u32 slot) {
   return 0;
 }
 
+/* -- Pieces of event words ------------------------------------------------------------ */
+
+struct piece {
+  __u64 address, state, number;
+  __u32 size, kind, count, recording;
+};
+
+/* Into a record for at most `most` bytes. False: no room, or not readable. */
+static __always_inline bool put_piece(void *ring, __u32 slot, const struct piece *p,
+                                      const __u32 most) {
+  struct ltb_block *r = bpf_ringbuf_reserve(ring, sizeof(*r) + most, 0);
+  __u32 size = p->size;
+  if (!r) return false;
+  fill(&r->hit, slot, LTB_BLOCK, p->state);
+  r->address = p->address;
+  r->number = p->number;
+  r->piece = p->kind;
+  r->count = p->count;
+  r->recording = p->recording;
+  asm volatile("" : "+r"(size)); /* or the compiler proves the next line away */
+  if (size > most) size = most;
+  r->size = size;
+  if (size && bpf_probe_read_user(r->bytes, size, (void *)p->address)) {
+    bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+    return false;
+  }
+  bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+  return true;
+}
+
+/* Into a record of about its size. Returns 1 if it is there. */
+static __noinline int put_any(void *ring, __u32 slot, const struct piece *p) {
+  if (p->size <= 1024) return put_piece(ring, slot, p, 1024);
+  if (p->size <= 8192) return put_piece(ring, slot, p, 8192);
+  return p->size <= LTB_BLOCK_MAX && put_piece(ring, slot, p, LTB_BLOCK_MAX);
+}
+
+static __always_inline void note_state(__u32 slot, const struct piece *p) {
+  struct ltb_handing_key key = {.state = p->state, .slot = slot};
+  if (p->kind == LT_PIECE_START) bpf_map_update_elem(&handing, &key, &p->address, BPF_ANY);
+  if (p->kind == LT_PIECE_END) bpf_map_delete_elem(&handing, &key);
+}
+
+/* Losses of pieces are not told by a record: the numbers of the next one tell. */
+static __always_inline int block_hit(void *ctx, __u32 slot) {
+  struct piece p = {.address = arg(ctx, LTB_BLOCK, 0),
+                    .size = (__u32)arg(ctx, LTB_BLOCK, 1),
+                    .state = arg(ctx, LTB_BLOCK, 2),
+                    .kind = (__u32)arg(ctx, LTB_BLOCK, 3),
+                    .number = arg(ctx, LTB_BLOCK, 4),
+                    .count = (__u32)arg(ctx, LTB_BLOCK, 5),
+                    .recording = (__u32)arg(ctx, LTB_BLOCK, 6)};
+  void *ring = ring_of(slot);
+  bool taken = ring && put_any(ring, slot, &p);
+  note_state(slot, &p);
+  if (!taken && p.kind == LT_PIECE_EVENTS) lose_some(p.state, slot, p.count);
+  return 0;
+}
+
+/* What a state has not handed over when its process ends or becomes another program:
+** its memory is still there. Another thread of it may still run, so what was read is
+** good only if nothing was handed over meanwhile. */
+struct ending {
+  void *ring;
+  __u32 slot;
+};
+
+static long take_rest(void *map, struct ltb_handing_key *key, __u64 *header, struct ending *e) {
+  struct piece p = {.state = key->state};
+  struct ltb_ring_changing r;
+  __u64 state = 0, end = 0, ofs = 0;
+  (void)map;
+  if (key->slot != e->slot) return 0;
+  bpf_probe_read_user(&state, 8, (void *)(*header + LTB_RING_STATE));
+  if (state != key->state) return 0;
+  if (bpf_probe_read_user(&r, sizeof(r), (void *)(*header + LTB_RING_CHANGING)) ||
+      bpf_probe_read_user(&ofs, 8, (void *)(*header + LTB_RING_META_OFS)) ||
+      bpf_probe_read_user(&end, 8, (void *)r.wp))
+    return 0;
+  if (end < r.told || end - r.told > LTB_BLOCK_MAX || r.meta_head > LTB_BLOCK_MAX) return 0;
+  p.kind = LT_PIECE_FUNCS;
+  p.address = *header + ofs;
+  p.size = (__u32)r.meta_head;
+  p.number = r.told_funcs;
+  p.count = (__u32)r.meta_count;
+  if (p.size) put_any(e->ring, e->slot, &p);
+  p.kind = LT_PIECE_EVENTS;
+  p.address = r.told;
+  p.size = (__u32)(end - r.told);
+  p.number = r.told_events;
+  p.count = LTB_UNCOUNTED;
+  if (p.size && !put_any(e->ring, e->slot, &p)) lose_some(p.state, e->slot, 1);
+  p.kind = LT_PIECE_END;
+  p.address = 0;
+  p.size = 0;
+  p.count = LT_PIECE_EXIT;
+  put_any(e->ring, e->slot, &p);
+  return 0;
+}
+
+static __always_inline int take_rests(void) {
+  struct ending e = {};
+  __u32 pid = (__u32)(current_ids() >> 32);
+  __u32 *slot = bpf_map_lookup_elem(&slots, &pid);
+  if (!slot) return 0;
+  e.slot = *slot;
+  e.ring = ring_of(e.slot);
+  if (e.ring) bpf_for_each_map_elem(&handing, take_rest, &e, 0);
+  return 0;
+}
+
 /* The recorder hits a site of its own: do events arrive at all? */
 static __always_inline int test_hit(void *ctx, __u32 slot) {
   (void)ctx;
@@ -341,6 +471,7 @@ SEC("uprobe") int coroutine_end(void *ctx) { return co_hit(ctx, LTB_END, slot_of
 SEC("uprobe") int state_open(void *ctx) { return open_hit(ctx, slot_of(ctx)); }
 SEC("uprobe") int state_close(void *ctx) { return close_hit(ctx, slot_of(ctx)); }
 SEC("uprobe") int coroutine_stack(void *ctx) { return stack_hit(ctx, slot_of(ctx)); }
+SEC("uprobe") int block(void *ctx) { return block_hit(ctx, slot_of(ctx)); }
 SEC("uprobe") int self_test(void *ctx) { return test_hit(ctx, slot_of(ctx)); }
 /* clang-format on */
 
@@ -361,10 +492,16 @@ SEC("uprobe") int any_probe(void *ctx) {
     case LTB_OPEN: return open_hit(ctx, slot);
     case LTB_CLOSE: return close_hit(ctx, slot);
     case LTB_STACK: return stack_hit(ctx, slot);
+    case LTB_BLOCK: return block_hit(ctx, slot);
     case LTB_TEST: return test_hit(ctx, slot);
   }
   return 0;
 }
+
+/* clang-format off */
+SEC("raw_tracepoint/sched_process_exit") int process_exit(void *ctx) { (void)ctx; return take_rests(); }
+SEC("raw_tracepoint/sched_prepare_exec") int before_exec(void *ctx) { (void)ctx; return take_rests(); }
+/* clang-format on */
 
 /* The addresses of a new program mean something else. */
 SEC("raw_tracepoint/sched_process_exec") int process_exec(void *ctx) {

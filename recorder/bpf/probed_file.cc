@@ -189,6 +189,9 @@ Probed read_elf(int fd, Elf* elf, ProbedFile& file, std::string& why) {
     for (size_t i = 0; i < LTB_NPROBES; i++)
       if (note.probe == probe_names()[i] && !take_note(fd, places, note, file.sites[i], why))
         return Probed::kBad;
+  for (const Note& note : notes.probes)
+    if (note.probe == probe_names()[LTB_SWITCH])
+      file.block_semaphore = places.offset_of(note.semaphore).value_or(0);
   for (const size_t needed : {LTB_ENTRY, LTB_RETURN, LTB_CLOSE})
     if (file.sites[needed].offset == 0)
       return why = std::string("it has no probe ") + probe_names()[needed], Probed::kBad;
@@ -199,11 +202,19 @@ Probed read_elf(int fd, Elf* elf, ProbedFile& file, std::string& why) {
 
 const std::array<const char*, LTB_NPROBES>& probe_names() {
   static const std::array<const char*, LTB_NPROBES> names = {
-      "function__entry",   "function__return", "function__tailcall", "cfunction__entry",
-      "cfunction__return", "function__unwind", "coroutine__create",  "coroutine__resume",
-      "coroutine__yield",  "coroutine__end",   "state__open",        "state__close",
-      "coroutine__stack"};
+      "function__entry",    "function__return",
+      "function__tailcall", "cfunction__entry",
+      "cfunction__return",  "function__unwind",
+      "coroutine__create",  "coroutine__resume",
+      "coroutine__yield",   "coroutine__end",
+      "state__open",        "state__close",
+      "coroutine__stack",   "block",
+      "block__switch"};
   return names;
+}
+
+bool ProbedFile::has_blocks() const {
+  return sites[LTB_BLOCK].offset != 0 && sites[LTB_SWITCH].offset != 0 && block_semaphore != 0;
 }
 
 bool ProbedFile::same_layout(const ProbedFile& other) const {

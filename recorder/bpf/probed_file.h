@@ -23,9 +23,12 @@ struct ProbeSite {
 struct ProbedFile {
   std::array<ProbeSite, LTB_NPROBES> sites;
   uint64_t semaphore = 0;                     // offset in the file of luajit_usdt_control
+  uint64_t block_semaphore = 0;               // of the probe that hands over blocks
   uint32_t glref_offset = 0, glref_size = 0;  // of the pointer to the state in a lua_State
   bool fork_safe = false;                     // see LTN_FORKSAFE
 
+  // Has it the probe that hands over blocks?
+  bool has_blocks() const;
   // May both be served by one loaded copy of the BPF program?
   bool same_layout(const ProbedFile& other) const;
 };

@@ -4,11 +4,13 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstdarg>
@@ -54,12 +56,21 @@ struct LinkCreate {
 // The program of a kind of site, by itself.
 bpf_program* program_of(luatrace_bpf* s, size_t kind) {
   if (kind == LTB_TEST) return s->progs.self_test;
-  bpf_program* const all[LTB_NPROBES] = {
-      s->progs.function_entry,   s->progs.function_return,  s->progs.function_tailcall,
-      s->progs.cfunction_entry,  s->progs.cfunction_return, s->progs.function_unwind,
-      s->progs.coroutine_create, s->progs.coroutine_resume, s->progs.coroutine_yield,
-      s->progs.coroutine_end,    s->progs.state_open,       s->progs.state_close,
-      s->progs.coroutine_stack};
+  bpf_program* const all[LTB_NPROBES] = {s->progs.function_entry,
+                                         s->progs.function_return,
+                                         s->progs.function_tailcall,
+                                         s->progs.cfunction_entry,
+                                         s->progs.cfunction_return,
+                                         s->progs.function_unwind,
+                                         s->progs.coroutine_create,
+                                         s->progs.coroutine_resume,
+                                         s->progs.coroutine_yield,
+                                         s->progs.coroutine_end,
+                                         s->progs.state_open,
+                                         s->progs.state_close,
+                                         s->progs.coroutine_stack,
+                                         s->progs.block,
+                                         s->progs.block};
   return all[kind];
 }
 
@@ -116,6 +127,9 @@ Failure Program::load(const ProbedFile& layout, Mechanism mechanism, uint64_t ri
   if (Failure f = make_rings(ring_bytes, rings)) return f;
   // Not there in some kernels: then an exec is noticed by the addresses alone.
   skeleton_->links.process_exec = bpf_program__attach(skeleton_->progs.process_exec);
+  // What states have not handed over when their process ends: Linux 6.16, 6.10 and newer.
+  skeleton_->links.process_exit = bpf_program__attach(skeleton_->progs.process_exit);
+  skeleton_->links.before_exec = bpf_program__attach(skeleton_->progs.before_exec);
   return {};
 }
 
@@ -145,7 +159,7 @@ std::vector<Program::Site> Program::sites_of(const ProbedFile& file, Width width
   std::vector<Site> sites;
   for (size_t i = 0; i < LTB_NPROBES; i++) {
     const ProbeSite& s = file.sites[i];
-    if (s.offset == 0 || i == LTB_CLOSE) continue;
+    if (s.offset == 0 || i == LTB_CLOSE || i == LTB_BLOCK || i == LTB_SWITCH) continue;
     if (!with_c_ && i == LTB_CRETURN) continue;
     const bool wide = width == Width::kWide && s.wide;
     sites.push_back({i, s.offset + (wide ? 1 : 0), share && !wide ? file.semaphore : 0});
@@ -166,6 +180,50 @@ Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, Width wid
   const Failure again = attach_sites(file.path(), file.name(), sites, pid, slot);
   if (!again) *shared = true;
   return again;
+}
+
+namespace {
+
+// Nops behind the site of LTB_SWITCH that are as good as it. One of them: the semaphore counts
+// places, and if another recorder took the same one the VM would not see that somebody came.
+uint64_t switch_place(const LuaFile& file) {
+  constexpr uint64_t kBehind = 6, kNops = 32;
+  const uint64_t offset = file.probed().sites[LTB_SWITCH].offset;
+  std::array<uint8_t, kNops> code{};
+  const int fd = open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return offset;
+  const ssize_t n = pread(fd, code.data(), kNops, static_cast<off_t>(offset + kBehind));
+  close(fd);
+  const auto nops = std::find_if(code.begin(), code.end(), [](uint8_t c) { return c != 0x90; });
+  if (n != static_cast<ssize_t>(kNops) || nops != code.end()) return offset;
+  return offset + kBehind + static_cast<uint64_t>(getpid()) % kNops;
+}
+
+}  // namespace
+
+// The site first, without the semaphore, so that it can stay when that is lowered. The kernel
+// refuses (EINVAL) that if another tool has both at the same place: then we do as it does.
+Failure Program::attach_blocks(const LuaFile& file, pid_t pid, uint32_t slot) {
+  const uint32_t key = static_cast<uint32_t>(pid);
+  const uint64_t semaphore = file.probed().block_semaphore;
+  bpf_map_update_elem(bpf_map__fd(skeleton_->maps.slots), &key, &slot, BPF_ANY);
+  Site site{LTB_BLOCK, file.probed().sites[LTB_BLOCK].offset, 0};
+  Failure f = attach_sites(file.path(), file.name(), {&site, 1}, pid, slot);
+  if (f.error == EINVAL) {
+    site.semaphore = semaphore;
+    f = attach_sites(file.path(), file.name(), {&site, 1}, pid, slot);
+  }
+  if (f) return f;
+  links_.back().is_switch = false;
+  const Site other{LTB_SWITCH, switch_place(file), semaphore};
+  f = attach_sites(file.path(), file.name(), {&other, 1}, pid, slot);
+  if (f) return detach(slot), f;
+  links_.back().is_switch = true;
+  return {};
+}
+
+void Program::lower() {
+  detach_if([](const Link& l) { return l.is_switch; });
 }
 
 Failure Program::attach_sites(const std::string& path, const std::string& name,
@@ -256,14 +314,36 @@ uint64_t Program::consume(const Take& take, uint64_t most) {
   return taken_;
 }
 
+// Of a process that had the slot: their addresses mean nothing in another one, nor does its pid.
+void Program::forget_states(uint32_t slot) {
+  const int slots = bpf_map__fd(skeleton_->maps.slots);
+  uint32_t pid = 0, next_pid = 0, value = 0;
+  std::vector<uint32_t> pids;
+  for (void* at = nullptr; bpf_map_get_next_key(slots, at, &next_pid) == 0; at = &pid) {
+    pid = next_pid;
+    if (bpf_map_lookup_elem(slots, &pid, &value) == 0 && value == slot) pids.push_back(pid);
+  }
+  for (const uint32_t p : pids) bpf_map_delete_elem(slots, &p);
+  const int map = bpf_map__fd(skeleton_->maps.handing);
+  ltb_handing_key key{}, next;
+  std::vector<ltb_handing_key> old;
+  for (void* at = nullptr; bpf_map_get_next_key(map, at, &next) == 0; at = &key) {
+    key = next;
+    if (key.slot == slot) old.push_back(key);
+  }
+  for (const ltb_handing_key& k : old) bpf_map_delete_elem(map, &k);
+}
+
 void Program::leftover_losses(uint32_t slot, const TakeLoss& take) {
   const int map = bpf_map__fd(skeleton_->maps.losses);
   ltb_loss_key key{}, next;
+  std::vector<ltb_loss_key> done;  // another process may get the slot
   for (void* at = nullptr; bpf_map_get_next_key(map, at, &next) == 0; at = &key) {
     key = next;
     ltb_loss_count count{};
-    if (key.slot != slot || bpf_map_lookup_elem(map, &key, &count) != 0 || count.count == 0)
-      continue;
+    if (key.slot != slot || bpf_map_lookup_elem(map, &key, &count) != 0) continue;
+    done.push_back(key);
+    if (count.count == 0) continue;
     ltb_loss loss{};
     loss.hit.state = key.state;
     loss.hit.where = ltb_where(slot, LTB_LOSS, 0);
@@ -271,6 +351,9 @@ void Program::leftover_losses(uint32_t slot, const TakeLoss& take) {
     loss.since = count.since;
     take(loss);
   }
+  for (const ltb_loss_key& k : done) bpf_map_delete_elem(map, &k);
+  skeleton_->bss->pending[slot] = 0;
+  forget_states(slot);
 }
 
 uint64_t Program::nowhere() const {

@@ -26,6 +26,9 @@ namespace luatrace::bpf {
 // Which nop of a site is replaced. Wide only where the kernel makes a call of it (self_test.h).
 enum class Width { kNarrow, kWide };
 
+// What a process is asked for: a hit for each event, or for each block of events.
+enum class Grain { kEvent, kBlock };
+
 // How sites are attached. kMulti (Linux 6.6): all of a file by one link, whose end waits for the
 // kernel once (0.1 s); kEach: one perf event for each site.
 enum class Mechanism { kMulti, kEach };
@@ -54,6 +57,10 @@ class Program {
   // Attaches the probes of the file in that process. *shared is set if another tool's sites there
   // made the clean order of the semaphore impossible.
   Failure attach(const LuaFile& file, pid_t pid, uint32_t slot, Width width, bool* shared);
+  // The same for blocks of events.
+  Failure attach_blocks(const LuaFile& file, pid_t pid, uint32_t slot);
+  // Lowers the semaphores, but leaves the sites: what is flushed because of that still arrives.
+  void lower();
   // Detaches all of the slot, semaphores first.
   void detach(uint32_t slot);
   void detach_all();
@@ -91,6 +98,7 @@ class Program {
   Failure attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid,
                        uint32_t slot);
   Failure attach_each(const std::string& path, const Site& site, pid_t pid, uint32_t slot);
+  void forget_states(uint32_t slot);
   Failure make_rings(uint64_t bytes, uint32_t rings);
   void detach_if(const std::function<bool(const Link&)>& wanted);
   static int on_record(void* self, void* data, size_t size);

@@ -16,13 +16,13 @@ namespace {
 constexpr std::array<HitKind, LTB_NPROBES> kKinds = {
     HitKind::kEntry,  HitKind::kReturn, HitKind::kTail,   HitKind::kEntry, HitKind::kReturn,
     HitKind::kUnwind, HitKind::kCreate, HitKind::kResume, HitKind::kYield, HitKind::kEnd,
-    HitKind::kOpen,   HitKind::kClose,  HitKind::kStack};
+    HitKind::kOpen,   HitKind::kClose,  HitKind::kStack};  // LTB_BLOCK, LTB_SWITCH: none
 
 constexpr size_t kMostHeld = 64u << 20;  // bytes
 
-Hit common(const ltb_hit& h, uint32_t image, uint32_t kind) {
+Hit common(const ltb_hit& h, uint64_t time, uint32_t image, uint32_t kind) {
   Hit hit;
-  hit.time = h.time;
+  hit.time = time;
   hit.L = h.L;
   hit.state = h.state;
   hit.pid = image;
@@ -36,7 +36,8 @@ Hit common(const ltb_hit& h, uint32_t image, uint32_t kind) {
 void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
   Attached* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
-  if (a == nullptr || (hit.time > stop_ns_ && ltb_kind(hit.where) != LTB_LOSS)) return;
+  const uint32_t kind = ltb_kind(hit.where);
+  if (a == nullptr || (hit.time > stop_ns_ && kind != LTB_LOSS && kind != LTB_BLOCK)) return;
   if (!std::exchange(a->began, true))
     firsts_.emplace_back(a->pid, std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
   if (!a->waits) return use(*a, hit);
@@ -70,6 +71,7 @@ bool Source::too_early(Attached& a, const ltb_hit& hit, uint32_t kind) {
 
 void Source::use(Attached& a, const ltb_hit& hit) {
   const uint32_t kind = ltb_kind(hit.where);
+  if (kind == LTB_BLOCK) return take_piece(a, reinterpret_cast<const ltb_block&>(hit));
   totals_.hits += kind < LTB_NPROBES ? 1 : 0;
   if (too_early(a, hit, kind)) return void(totals_.early++);
   if (a.sink->ended || (++a.sink->unchecked > kCheckPause && !has_room(*a.sink))) return;
@@ -105,21 +107,21 @@ void Source::give(Attached& a, const Hit& hit) {
 }
 
 void Source::take_call(Attached& a, const ltb_hit& h, uint32_t kind) {
-  Hit hit = common(h, a.image, kind);
+  Hit hit = common(h, at(h.time), a.image, kind);
   hit.what = key(a, h.state, h.id);
   hit.frame = ltb_frame(h.where);
   give(a, hit);
 }
 
 void Source::take_coroutine(Attached& a, const ltb_co& r, uint32_t kind) {
-  Hit hit = common(r.hit, a.image, kind);
+  Hit hit = common(r.hit, at(r.hit.time), a.image, kind);
   hit.what = r.co;
   hit.value = kind == LTB_END ? r.hit.extra : static_cast<int32_t>(r.hit.id);
   give(a, hit);
 }
 
 void Source::take_other(Attached& a, const ltb_hit& h, uint32_t kind) {
-  Hit hit = common(h, a.image, kind);
+  Hit hit = common(h, at(h.time), a.image, kind);
   hit.frame = ltb_frame(h.where);
   if (kind == LTB_STACK) {
     hit.value = static_cast<int32_t>(h.id);
@@ -167,17 +169,19 @@ void Source::take_loss(Attached& a, const ltb_loss& loss) {
   const uint64_t told = loss.hit.time != 0 ? loss.hit.time : monotonic_ns();
   const uint64_t until = std::min(told, stop_ns_);
   const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
+  if (a.grain == Grain::kBlock) return lose_tail(a, loss);
   totals_.lost += loss.count;
   a.sink->gaps++;
-  a.sink->lost_ns += until - since;
-  a.sink->hits->lost({a.image, 0, loss.hit.state, loss.count, since, until});
+  a.sink->lost_ticks += at(until) - at(since);
+  a.sink->hits->lost({a.image, 0, loss.hit.state, loss.count, at(since), at(until)});
 }
 
 void Source::give_exit(Attached& a, uint64_t time) {
   if (a.sink == nullptr || a.sink->ended) return;
   a.filter.flush([&](const Hit& kept) { a.sink->hits->hit(kept); });
+  if (a.grain == Grain::kBlock) return;
   Hit hit;
-  hit.time = time;
+  hit.time = at(time);
   hit.pid = a.image;
   hit.tid = static_cast<uint32_t>(a.pid);
   hit.kind = HitKind::kExit;
@@ -188,6 +192,7 @@ void Source::give_exit(Attached& a, uint64_t time) {
 // file; sites in the same file are there already.
 void Source::take_exec(Attached& a, const ltb_hit& h) {
   give_exit(a, h.time);
+  end_streams(a, true);
   const uint32_t number = numbers_[a.image];
   a.image = next_image_++;
   numbers_[a.image] = number;

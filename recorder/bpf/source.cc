@@ -21,18 +21,21 @@ constexpr uint32_t kSlots = LTB_SLOTS - 2;    // the others are the self test's
 constexpr uint64_t kLookPause = 100'000'000;  // ns between looks after the outputs
 
 HitOptions hit_options(const Settings& settings,
-                       std::function<uint32_t(uint32_t, uint64_t)> on_process) {
+                       std::function<uint32_t(uint32_t, uint64_t)> on_process,
+                       std::function<uint32_t()> new_stream) {
   HitOptions o;
   o.max_depth = settings.max_depth;
   o.filtered = settings.filter.any();
   o.in_order = true;
   o.on_process = std::move(on_process);
+  o.new_stream = std::move(new_stream);
   return o;
 }
 
 }  // namespace
 
-Source::Source(Settings settings) : settings_(settings), by_slot_(LTB_SLOTS) {}
+Source::Source(Settings settings)
+    : settings_(settings), by_slot_(LTB_SLOTS), start_(sample_clocks(settings.clock)) {}
 
 Source::~Source() = default;
 
@@ -44,8 +47,9 @@ Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
   auto sink = std::make_unique<Sink>();
   sink->output = output;
   sink->hits = std::make_unique<HitWriter>(
-      output->writer(),
-      hit_options(settings_, [this](uint32_t image, uint64_t) { return numbers_[image]; }));
+      output->writer(), hit_options(
+                            settings_, [this](uint32_t image, uint64_t) { return numbers_[image]; },
+                            [o = output.get()] { return o->next_stream(); }));
   return *sinks_.emplace_back(std::move(sink));
 }
 
@@ -53,6 +57,9 @@ Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
 void Source::flush(Sink& sink) {
   if (sink.ended) return;
   sink.hits->flush();
+  for (const auto& [pid, a] : by_pid_)
+    for (const auto& [g, s] : a->stated)
+      if (a->sink == &sink) s.stream->flush();
   sink.output->writer().flush();
   has_room(sink);
 }
@@ -61,7 +68,7 @@ void Source::flush(Sink& sink) {
 bool Source::has_room(Sink& sink) {
   constexpr uint64_t kStream = LT_RING_BLOCK_SIZE + 1024;  // words that are not written yet
   sink.unchecked = 0;
-  const uint64_t streams = sink.hits->counters().streams + 1;
+  const uint64_t streams = sink.output->totals().streams + 1;
   if (sink.output->fits(streams * kStream + kCheckPause * 24)) return true;
   end_sink(sink);
   sink.output->announce_early_end();
@@ -70,14 +77,16 @@ bool Source::has_room(Sink& sink) {
 
 void Source::end_sink(Sink& sink) {
   if (std::exchange(sink.ended, true)) return;
+  for (const auto& [pid, a] : by_pid_)
+    if (a->sink == &sink)
+      for (auto& [g, s] : a->stated) s.stream->finish();
   sink.hits->finish();
   const HitCounters& c = sink.hits->counters();
   OutputTotals& t = sink.output->totals();
-  t.streams += c.streams;
   t.lost += c.lost + c.late + c.odd + c.dropped;
   t.lost_otherwise += c.late + c.odd + c.dropped;
   t.gaps += sink.gaps + c.late + c.odd + c.dropped;
-  t.lost_ticks += sink.lost_ns;
+  t.lost_ticks += sink.lost_ticks;
 }
 
 // -- Attaching --
@@ -148,17 +157,23 @@ Failure Source::attach_files(Attached& a, const MappedLua& lua) {
     Program* program = nullptr;
     Failure f = load(file->probed(), &program);
     if (a.files.empty()) a.added_ns = monotonic_ns();
-    if (!f) f = program->attach(*file, a.pid, a.slot, width_for(*file, a.pid), &means_.shared);
+    if (!f && a.grain == Grain::kBlock)
+      f = program->attach_blocks(*file, a.pid, a.slot);
+    else if (!f)
+      f = program->attach(*file, a.pid, a.slot, width_for(*file, a.pid), &means_.shared);
     if (f) return f;
     a.files.push_back(file);
   }
   return {};
 }
 
-Refused Source::add(pid_t pid, bool retold) {
+Refused Source::add(pid_t pid, bool retold, bool single) {
   const MappedLua lua = mapped_.look(pid);
   if (has(pid)) return explain(attach_files(*by_pid_.at(pid), lua));
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
+  Refused unable;
+  const Grain grain = grain_for(lua, single, unable);
+  if (unable) return unable;
   const auto slot = free_slot();
   if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
   auto a = std::make_unique<Attached>(Attached{.pid = pid,
@@ -167,7 +182,9 @@ Refused Source::add(pid_t pid, bool retold) {
                                                .image = next_image_++,
                                                .strings = ProcessStrings(pid),
                                                .filter = Filter(settings_.filter),
-                                               .retold = retold});
+                                               .retold = retold && grain == Grain::kEvent,
+                                               .grain = grain});
+  means_.grain = grain;
   a->strings.restart();
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);
@@ -198,6 +215,7 @@ uint64_t Source::drain() {
   const uint64_t now = monotonic_ns();
   if (now < look_due_ns_) return records;
   look_due_ns_ = now + kLookPause;
+  look_at_idle(now);
   for (const auto& sink : sinks_) flush(*sink);
   return records;
 }
@@ -212,7 +230,9 @@ void Source::remove(pid_t pid) {
   give_held(a);
   for (const auto& p : programs_)
     p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });
-  if (process_is_gone(pid)) give_exit(a, std::min(monotonic_ns(), stop_ns_));
+  const bool gone = process_is_gone(pid);
+  end_streams(a, gone);
+  if (gone) give_exit(a, std::min(monotonic_ns(), stop_ns_));
   by_slot_[a.slot] = nullptr;
   by_pid_.erase(it);
 }
@@ -220,13 +240,14 @@ void Source::remove(pid_t pid) {
 void Source::finish() {
   if (finished_) return;
   finished_ = true;
+  settle();
   stop_ns_ = monotonic_ns();
   for (const auto& p : programs_) p->detach_all();
   while (!by_pid_.empty()) remove(by_pid_.begin()->first);
   uint64_t nowhere = 0;
   for (const auto& p : programs_) nowhere += p->nowhere();
   if (nowhere > 0 && !sinks_.empty()) {
-    sinks_[0]->hits->lost({0, 0, 0, nowhere, stop_ns_, stop_ns_});
+    sinks_[0]->hits->lost({0, 0, 0, nowhere, at(stop_ns_), at(stop_ns_)});
     totals_.lost += nowhere;
   }
   for (const auto& sink : sinks_) end_sink(*sink);

@@ -21,20 +21,24 @@
 #include <utility>
 #include <vector>
 
+#include "recorder/bpf/block_stream.h"
 #include "recorder/bpf/filter.h"
 #include "recorder/bpf/mapped.h"
 #include "recorder/bpf/program.h"
 #include "recorder/bpf/strings.h"
+#include "recorder/clock.h"
 #include "recorder/output.h"
 #include "trace/hits/hit_writer.h"
 
 namespace luatrace::bpf {
 
 struct Settings {
-  uint64_t ring_bytes = 64u << 20;     // of each ring buffer
-  uint32_t rings = 1;                  // processes are spread over them
-  std::optional<Width> width;          // nothing: as the self test says
-  std::optional<Mechanism> mechanism;  // nothing: the best that works
+  uint64_t ring_bytes = 64u << 20;      // of each ring buffer
+  uint32_t rings = 1;                   // processes are spread over them
+  std::optional<Grain> grain;           // nothing: blocks, where the LuaJIT has them
+  std::optional<Width> width;           // nothing: as the self test says
+  uint32_t clock = LT_CLOCK_MONOTONIC;  // of the files
+  std::optional<Mechanism> mechanism;   // nothing: the best that works
   FilterRules filter;
   uint32_t max_depth = 0;  // 0: no limit
 };
@@ -42,16 +46,17 @@ struct Settings {
 // How the sites are attached, for messages and the NOTE block.
 struct Means {
   Mechanism mechanism = Mechanism::kEach;
-  bool wide = false;             // the kernel makes a call of the wide nop
-  bool kills_children = false;   // and that kills forked children: see self_test.h
-  Width width = Width::kNarrow;  // what was taken last
-  const char* why_narrow = "";   // if wide ones would be cheaper
+  bool wide = false;            // the kernel makes a call of the wide nop
+  bool kills_children = false;  // and that kills forked children: see self_test.h
+  Grain grain = Grain::kEvent;  // what was taken last, and
+  Width width = Width::kNarrow;
+  const char* why_narrow = "";  // if wide ones would be cheaper
   bool risky = false;   // and forked children of that process die: its LuaJIT does not know of it
   bool shared = false;  // another tool has sites at the same places: the beginning is not clean
 };
 
 struct SourceTotals {
-  uint64_t hits = 0;          // of probes, that came
+  uint64_t hits = 0;          // of probes of events, or events in blocks, that came
   uint64_t lost = 0;          // that found no room
   uint64_t unread_names = 0;  // strings that could not be read from anywhere
   uint64_t early = 0;         // hits before the first report of their state: no losses
@@ -60,7 +65,7 @@ struct SourceTotals {
 
 // Why a process could not be attached to.
 struct Refused {
-  enum Kind { kNo, kGone, kNoRight, kNoLua, kOther } kind = kNo;
+  enum Kind { kNo, kGone, kNoRight, kNoLua, kBusy, kOther } kind = kNo;
   std::string why;  // for the user: what, and what to do about it
   explicit operator bool() const { return kind != kNo; }
 };
@@ -75,7 +80,8 @@ class Source {
   // Attaches to a process; if that was done, to LuaJITs that it has mapped since. What comes of it
   // waits until begin() says where to put it; `number` is that of its PROCESS block there. retold:
   // its states were on before and will report their stacks; what comes before that is left out.
-  Refused add(pid_t pid, bool retold = false);
+  // single: only single events may be asked for.
+  Refused add(pid_t pid, bool retold = false, bool single = false);
   void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
 
   // Passes on what has come. Returns the number of records. Call it every few milliseconds.
@@ -91,6 +97,10 @@ class Source {
   // Processes whose first event has arrived since it was last asked: how long after add(), in ns.
   std::vector<std::pair<pid_t, uint64_t>> take_firsts() { return std::exchange(firsts_, {}); }
 
+  // Processes whose blocks we cannot make sense of, because we came late or something was lost:
+  // they should be asked to begin anew.
+  std::vector<pid_t> take_strangers() { return std::exchange(strangers_, {}); }
+
   bool has(pid_t pid) const { return by_pid_.contains(pid); }
   const Means& means() const { return means_; }
   const SourceTotals& totals() const { return totals_; }
@@ -100,9 +110,22 @@ class Source {
   struct Sink {
     std::shared_ptr<Output> output;
     std::unique_ptr<HitWriter> hits;
-    uint64_t gaps = 0, lost_ns = 0;
+    uint64_t gaps = 0, lost_ticks = 0;
     uint64_t unchecked = 0;  // hits since it was asked whether there is room
     bool ended = false;      // takes nothing more
+  };
+  // A Lua state that hands over blocks.
+  struct Stated {
+    std::unique_ptr<BlockStream> stream;
+    uint64_t address = 0;  // of its struct lt_ring
+    uint64_t last_ns = 0;  // when something came
+    bool looked = false;   // what it has not handed over was fetched since
+  };
+  // What a state has not handed over, fetched from its memory.
+  struct Rest {
+    uint64_t number = 0, count = 0, funcs_number = 0, funcs = 0;
+    std::vector<uint64_t> words;
+    std::vector<std::byte> functions;
   };
   struct Attached {
     pid_t pid;
@@ -123,6 +146,8 @@ class Source {
     uint32_t last_number = 0;
     Filter filter;
     bool retold = false;
+    Grain grain = Grain::kEvent;
+    std::map<uint64_t, Stated> stated = {};  // by address of the state
     std::unordered_set<uint64_t> told = {};  // states that have reported
   };
   static constexpr uint64_t kCheckPause = 2048;  // hits between questions for room
@@ -147,6 +172,18 @@ class Source {
   void take_function(Attached& a, const ltb_func& f);
   void take_loss(Attached& a, const ltb_loss& loss);
   void take_exec(Attached& a, const ltb_hit& hit);
+  // Blocks (pieces.cc).
+  Grain grain_for(const MappedLua& lua, bool single, Refused& refused) const;
+  void take_piece(Attached& a, const ltb_block& piece);
+  void start_stream(Attached& a, const ltb_block& piece);
+  static std::optional<Rest> read_rest(const Attached& a, const Stated& s);
+  static void take_rest(Stated& s, const Rest& rest);
+  void lose_tail(Attached& a, const ltb_loss& loss);
+  void look_at_idle(uint64_t now);
+  void settle();
+  void end_streams(Attached& a, bool gone);
+  void finish_stream(Attached& a, Stated& s);
+  uint64_t at(uint64_t ns) const;  // in the clock of the files
   std::string text(Attached& a, const char* bytes, int32_t length, uint64_t address);
   uint64_t key(Attached& a, uint64_t state, uint32_t id);
   void give_exit(Attached& a, uint64_t time);
@@ -160,8 +197,12 @@ class Source {
   std::unordered_map<uint32_t, uint32_t> numbers_;  // of images in their files, 0: not known yet
   std::vector<pid_t> execs_;
   std::vector<std::pair<pid_t, uint64_t>> firsts_;
+  std::vector<pid_t> strangers_;
   uint32_t next_image_ = 1;
-  uint64_t stop_ns_ = UINT64_MAX;  // what is younger is not taken
+  lt_clock_info start_;
+  mutable std::optional<ClockRate> rate_;
+  std::map<std::pair<uint32_t, uint64_t>, Rest> rests_;  // at the end, by slot and state
+  uint64_t stop_ns_ = UINT64_MAX;                        // what is younger is not taken
   uint64_t look_due_ns_ = 0;
   Means means_;
   SourceTotals totals_;

@@ -17,6 +17,11 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirst = 2 * kMillisecond;
 constexpr uint64_t kSlowest = 1000 * kMillisecond;
 
+// It has seen a tracer: of single events, or of blocks.
+bool told(const direct::State& s) {
+  return (s.seen & 0xffff) != 0 || (s.seen >> 32 & 0xffff) != 0;
+}
+
 }  // namespace
 
 Waker::Waker(pid_t pid) : pid_(pid), due_ns_(monotonic_ns() + kFirst), pause_ns_(kFirst) {
@@ -29,7 +34,7 @@ std::vector<direct::State> Waker::stale(const direct::Target& target) const {
   uint16_t semaphore = 1;
   if (target.memory().read(target.image().control, semaphore) != 0 || semaphore != 0) return {};
   if (!target.read_states(states)) return {};
-  std::erase_if(states, [](const direct::State& s) { return (s.seen & 0xffff) == 0; });
+  std::erase_if(states, [](const direct::State& s) { return !told(s); });
   return states;
 }
 
@@ -42,7 +47,7 @@ bool Waker::prepare() {
     able = able && target.read_states(states) &&
            target.memory().read(target.image().control, word) == 0 && word >> 16 == 0 &&
            (target.image().note.flags & LTN_RETELL) != 0;
-    std::erase_if(states, [](const direct::State& s) { return (s.seen & 0xffff) == 0; });
+    std::erase_if(states, [](const direct::State& s) { return !told(s); });
     any = any || !states.empty();
   }
   if (any && able) return true;
@@ -54,6 +59,37 @@ bool Waker::prepare() {
 void Waker::ask() {
   for (size_t i = 0; i < on_.size(); i++) direct::retell(targets_[i], on_[i]);
   on_.clear();
+}
+
+bool Waker::has_ring() const {
+  constexpr uint32_t kRing = 1;  // LTON_RING
+  for (const direct::Target& target : targets_) {
+    lt_control c;
+    std::vector<direct::State> states;
+    if (target.memory().read(target.image().control, c) != 0) continue;
+    if (c.ring != 0 && c.socket[0] == 0) return true;
+    if (!target.read_states(states)) continue;
+    for (const direct::State& s : states)
+      if ((s.on & kRing) != 0) return true;
+  }
+  return false;
+}
+
+uint32_t Waker::block_tracers() const {
+  uint32_t sum = 0;
+  for (const direct::Target& target : targets_) {
+    uint16_t n = 0;
+    if (target.memory().read(target.image().control + offsetof(lt_control, block), n) == 0)
+      sum += n;
+  }
+  return sum;
+}
+
+void Waker::ask_all() const {
+  for (const direct::Target& target : targets_) {
+    std::vector<direct::State> states;
+    if (target.read_states(states)) direct::retell(target, states);
+  }
 }
 
 void Waker::settle() const {
@@ -92,7 +128,7 @@ void Waker::restore_c() {
 
 // It has acted upon a control word that says that a tracer is attached.
 bool Waker::answered(const direct::Target&, const direct::State& state) const {
-  return (state.seen & 0xffff) != 0;
+  return told(state);
 }
 
 void Waker::tend(uint64_t now) {

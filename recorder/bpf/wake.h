@@ -24,6 +24,13 @@ class Waker {
   //   Before attaching: may they be asked to report anew? If so, what they tell before that is to
   //   be left out. Else waits, at most 0.2 s and not for states that sleep, until they are off.
   bool prepare();
+  // Does a recorder take its events directly? Then it does not hand over blocks.
+  bool has_ring() const;
+  // Tracers of blocks, as the semaphores say; 0 also if they cannot be read.
+  uint32_t block_tracers() const;
+  // Asks all states to begin anew for a tracer of blocks that they cannot have noticed, or that
+  // has missed something.
+  void ask_all() const;
   //   After attaching: asks them.
   void ask();
   // Before attaching: lets library functions that the compiler inlines have events, too

@@ -29,7 +29,9 @@ enum {
   LTB_OPEN = 10,
   LTB_CLOSE = 11,
   LTB_STACK = 12,
-  LTB_NPROBES = 13,
+  LTB_BLOCK = 13,  /* struct ltb_block: event words, many at a time */
+  LTB_SWITCH = 14, /* never hit: a place to raise the semaphore of LTB_BLOCK at */
+  LTB_NPROBES = 15,
   /* Records that no probe makes. */
   LTB_FUNC = 16, /* struct ltb_func: what an id means */
   LTB_LOSS = 17, /* struct ltb_loss: hits of one state found no room */
@@ -86,6 +88,36 @@ struct ltb_loss { /* LTB_LOSS. hit.state: of which state */
   struct ltb_hit hit;
   __u64 count; /* hits */
   __u64 since; /* time of the first of them, 0: not known */
+};
+
+struct ltb_block { /* LTB_BLOCK. hit.state: whose */
+  struct ltb_hit hit;
+  __u64 address; /* where the bytes were; LT_PIECE_END: clock */
+  __u64 number;  /* events, or functions, in the pieces before */
+  __u32 piece;   /* LT_PIECE_* */
+  __u32 count;
+  __u32 recording;
+  __u32 size; /* bytes that follow; the record may be longer */
+  char bytes[];
+};
+
+#define LTB_BLOCK_MAX 65536 /* bytes of one piece */
+#define LTB_UNCOUNTED (~0u) /* ltb_block.count: the reader has to count */
+
+/* Of struct lt_ring (luatrace_format.h; checked in pieces.cc): what an outside
+** reader of words that were not handed over needs. */
+#define LTB_RING_META_OFS 32
+#define LTB_RING_STATE 56
+#define LTB_RING_CHANGING 256
+struct ltb_ring_changing {
+  __u64 head, meta_head, lost, state, lost_since, meta_lost;
+  __u64 told, told_events, told_funcs, wp, meta_count;
+};
+
+struct ltb_handing_key {
+  __u64 state;
+  __u32 slot;
+  __u32 pad;
 };
 
 /* -- Tables that the recorder fills in ------------------------------------- */

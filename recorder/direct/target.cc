@@ -66,6 +66,10 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
             "cannot be recorded: the control structure of " + printable(image_.path) +
                 " is not what its note promises",
             true};
+  if (c.block != 0)
+    return {Refusal::kBusy,
+            "is being recorded in blocks through BPF; record it the same way (--via bpf), or end "
+            "that recording"};
   if (c.ring == 0 || c.owner == settings.owner || !somebody_drains(c)) return {};
   std::string who = "another luatrace-record";
   if (c.owner != 0) who += " (process " + std::to_string(c.owner_pid) + " there)";
@@ -185,7 +189,7 @@ bool Target::read_states(std::vector<State>& states) const {
     s.fd = at<int32_t>(bytes, n.lt_fd);
     s.on = at<uint32_t>(bytes, n.lt_on);
     s.stop = at<uint32_t>(bytes, n.lt_stop);
-    s.seen = at<uint32_t>(bytes, n.lt_seen);
+    s.seen = at<uint64_t>(bytes, n.lt_seen);
     s.rec = at<uint32_t>(bytes, n.lt_rec);
     s.token = at<uint32_t>(bytes, n.lt_token);
     s.serial = at<uint32_t>(bytes, n.lt_serial);

@@ -31,7 +31,8 @@ struct State {
   uint64_t address = 0;  // of its LTState
   uint64_t ring = 0;     // address in the process, 0: none
   int fd = -1;
-  uint32_t on = 0, stop = 0, seen = 0, rec = 0, serial = 0, token = 0;
+  uint32_t on = 0, stop = 0, rec = 0, serial = 0, token = 0;
+  uint64_t seen = 0;  // of the control word
 };
 
 class Target {
@@ -56,7 +57,7 @@ class Target {
   // The Lua states that exist now. False if they cannot be read.
   bool read_states(std::vector<State>& states) const;
   // Has this state acted upon the control word?
-  bool has_answered(const State& s) const { return s.seen >> 16 == token_; }
+  bool has_answered(const State& s) const { return (s.seen >> 16 & 0xffff) == token_; }
 
   const LuaImage& image() const { return image_; }
   const RemoteMemory& memory() const { return memory_; }

@@ -66,11 +66,12 @@ TEST_F(Ending, ByKill9) {
   }
 }
 
-// The kernel counts a site once, however many look at it.
+// The kernel counts a place once, however many look at it; recorders of blocks mostly take
+// different places.
 TEST_F(Ending, TwoRecordersAtOnce) {
   auto p = start(host(script("calls")));
   auto a = attach({p->pid()}, "a"), b = attach({p->pid()}, "b");
-  EXPECT_EQ(1, p->semaphore());
+  EXPECT_GE(p->semaphore(), 1);
   p->go();
   EXPECT_EQ(0, p->wait());
   EXPECT_EQ(0, a->wait_ms(60000));
@@ -85,7 +86,7 @@ TEST_F(Ending, OneOfTwoRecordersIsKilled) {
   auto a = attach({p->pid()}, "a"), b = attach({p->pid()}, "b");
   a->send(SIGKILL);
   a->wait_ms(60000);
-  EXPECT_EQ(1, p->semaphore());
+  wait_until([&] { return p->semaphore() == 1; });
   b->send(SIGINT);
   EXPECT_EQ(0, b->wait_ms(60000));
   EXPECT_EQ(0, p->semaphore());
@@ -93,7 +94,8 @@ TEST_F(Ending, OneOfTwoRecordersIsKilled) {
 
 TEST_F(Ending, DirectAndBpfAtOnce) {
   auto p = start(host(script("coroutines")));
-  auto a = attach({p->pid()}, "a"), b = attach({p->pid()}, "b", {"--via", "direct"});
+  auto a = attach({p->pid()}, "a", {"--bpf-site", "wide"}),
+       b = attach({p->pid()}, "b", {"--via", "direct"});
   p->go();
   EXPECT_EQ(0, p->wait());
   EXPECT_EQ(0, a->wait_ms(60000)) << messages("a");
@@ -129,16 +131,10 @@ TEST_F(Ending, AForkedChildIsLeftClean) {
   wait_until([&] { return p->output().back() == '\n'; });
   const std::string said = p->output();
   const pid_t child = std::atoi(said.c_str() + said.find("child ") + 6);
-  const auto semaphore_of = [](pid_t pid) {
-    const auto found = luatrace::find_lua(pid);
-    uint16_t value = 99;
-    if (!found.ours.empty()) luatrace::RemoteMemory(pid).read(found.ours[0].control, value);
-    return value;
-  };
   r->send(SIGINT);
   EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");
-  EXPECT_EQ(0, semaphore_of(p->pid()));
-  EXPECT_EQ(0, semaphore_of(child));
+  EXPECT_EQ(0, p->semaphore());
+  EXPECT_EQ(0, bpftest::Program::semaphore_of(child));
   kill(child, SIGKILL);
 }
 

@@ -23,8 +23,12 @@ TEST_P(Filters, OfAnAttachedProcess) {
   Words direct = GetParam();
   direct.insert(direct.begin(), {"--via", "direct"});
   record(host(script("chunks")), "direct", direct);
-  record(host(script("chunks")), "bpf", GetParam());
-  expect_same("direct", "bpf");
+  for (const char* site : {"block", "wide"}) {
+    Words bpf = GetParam();
+    bpf.insert(bpf.begin(), {"--bpf-site", site});
+    record(host(script("chunks")), site, bpf);
+    expect_same("direct", site);
+  }
 }
 
 TEST_P(Filters, OfACommand) {

@@ -62,13 +62,15 @@ class Program {
     return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
   }
 
-  // The semaphore in its LuaJIT; -1: there is none to be found.
-  int semaphore() const {
-    const auto found = luatrace::find_lua(pid_);
-    uint16_t value = 0;
+  // The semaphores in its LuaJIT, that of single events and that of blocks, added up; -1: there are
+  // none to be found.
+  int semaphore() const { return semaphore_of(pid_); }
+  static int semaphore_of(pid_t pid) {
+    const auto found = luatrace::find_lua(pid);
+    lt_control c;
     if (found.ours.empty()) return -1;
     const uint64_t at = found.ours[0].control;
-    return luatrace::RemoteMemory(pid_).read(at, value) == 0 ? value : -1;
+    return luatrace::RemoteMemory(pid).read(at, c) == 0 ? c.semaphore + c.block : -1;
   }
 
  private:

@@ -21,7 +21,9 @@ coroutine__yield 3
 coroutine__end 4
 coroutine__stack 5
 state__open 2
-state__close 2"
+state__close 2
+block 7
+block__switch 0"
 
 # One line per note: provider name semaphore operands...
 notes() {
@@ -45,8 +47,12 @@ check() {
       [[ $operand =~ ^-?[1248]@(%[a-z0-9]+|\$-?[0-9]+)$ ]] || fail "$file: $name has the operand $operand"
     done
   done <"$scratch/notes"
-  awk '{ print $3 }' "$scratch/notes" | sort -u >"$scratch/semaphores"
+  # One semaphore for all probes of single events, one for those of blocks of them.
+  awk '$2 !~ /^block/ { print $3 }' "$scratch/notes" | sort -u >"$scratch/semaphores"
   same "numbers of semaphores in $file" "$(wc -l <"$scratch/semaphores")" 1
+  awk '$2 ~ /^block/ { print $3 }' "$scratch/notes" | sort -u >"$scratch/block"
+  same "numbers of semaphores of blocks in $file" "$(wc -l <"$scratch/block")" 1
+  same "semaphores of blocks in $file" $(($(cat "$scratch/block"))) $(($(cat "$scratch/semaphores") + 4))
   ! grep -qE '^0x0+$' "$scratch/semaphores" || fail "$file: the probes have no semaphore"
 }
 

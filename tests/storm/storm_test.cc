@@ -74,17 +74,17 @@ TEST_P(Storm, OutputNeverChanges) {
 std::string CaseName(const testing::TestParamInfo<Param>& info) {
   const auto& [program, variant, options, ways] = info.param;
   const char* const option_names[] = {"default", "nojit", "eager"};
-  const char* const way_names[] = {"probes", "ring", "both"};
+  const char* const way_names[] = {"probes", "ring", "blocks", "all"};
   return program + (variant.empty() ? "_" : "_assert_") + option_names[options] + "_" +
          way_names[static_cast<int>(ways)];
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Storm,
-                         testing::Combine(testing::ValuesIn(Programs()),
-                                          testing::Values(std::string(""), std::string("-assert")),
-                                          testing::Range(0, 3),
-                                          testing::Values(Ways::kProbes, Ways::kRing, Ways::kBoth)),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    All, Storm,
+    testing::Combine(testing::ValuesIn(Programs()),
+                     testing::Values(std::string(""), std::string("-assert")), testing::Range(0, 3),
+                     testing::Values(Ways::kProbes, Ways::kRing, Ways::kBlocks, Ways::kAll)),
+    CaseName);
 
 }  // namespace
 }  // namespace luatrace::test

@@ -82,12 +82,13 @@ Child Start(const std::vector<std::string>& argv) {
   return child;
 }
 
-// The next value of the control word: semaphore in the low half, ring in the high half.
-uint32_t NextWord(Ways ways, std::mt19937& random) {
-  const uint32_t probes = random() & 1, ring = random() & 1;
+// The next value of the control word: semaphore of events, ring, semaphore of blocks, 16 bits each.
+uint64_t NextWord(Ways ways, std::mt19937& random) {
+  const uint64_t probes = random() & 1, ring = random() & 1, blocks = random() & 1;
   if (ways == Ways::kProbes) return probes;
   if (ways == Ways::kRing) return ring << 16;
-  return probes | ring << 16;
+  if (ways == Ways::kBlocks) return blocks << 32;
+  return probes | ring << 16 | blocks << 32;
 }
 
 // Lets the program begin, and switches until it is gone or the time is over.
@@ -97,7 +98,7 @@ void Storm(const Child& child, uint64_t address, Ways ways, uint32_t seed, Clock
   const int memory = open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC);
   std::mt19937 random(seed);
   while (memory >= 0) {
-    const uint32_t word = NextWord(ways, random);
+    const uint64_t word = NextWord(ways, random);
     siginfo_t info{};
     if (waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) break;
     if (pwrite(memory, &word, sizeof word, static_cast<off_t>(address)) != sizeof word) break;

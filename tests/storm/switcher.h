@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Switches the tracing of a running luajit from outside, as a tracer would: by writing the first
-// two members of luajit_usdt_control (see luajit-usdt/src/lj_ltrace.h) through /proc/PID/mem.
+// members of luajit_usdt_control (see struct lt_control) through /proc/PID/mem.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 namespace luatrace::test {
 
 // What a storm changes.
-enum class Ways { kProbes, kRing, kBoth };
+enum class Ways { kProbes, kRing, kBlocks, kAll };
 
 struct StormResult {
   std::string output;    // standard output of the program

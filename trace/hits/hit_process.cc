@@ -40,8 +40,10 @@ HitStream* HitProcess::new_stream(const Hit& hit) {
   info.tid = static_cast<int32_t>(hit.tid);
   info.start_tick = hit.time;
   shared_.options.luajit.copy(info.luajit, sizeof info.luajit - 1);
-  streams_.push_back(std::make_unique<HitStream>(shared_.writer, shared_.counters,
-                                                 ++shared_.streams, info, shared_.options));
+  uint32_t number = ++shared_.streams;
+  if (shared_.options.new_stream) number = shared_.options.new_stream();
+  streams_.push_back(
+      std::make_unique<HitStream>(shared_.writer, shared_.counters, number, info, shared_.options));
   shared_.counters.streams++;
   HitStream* const made = streams_.back().get();
   if (hit.state) states_[hit.state] = made;

@@ -44,6 +44,8 @@ struct HitOptions {
   // Called once for each process, at its first hit: writes the PROCESS block (and MAPS) and returns
   // the number it has in the file. Empty: HitWriter writes a block that has only the pid.
   std::function<uint32_t(uint32_t pid, uint64_t time)> on_process;
+  // Gives a new stream its number in the file. Empty: 1, 2, 3, ...
+  std::function<uint32_t()> new_stream;
   std::string luajit;         // For struct lt_stream_info: the version, if it is known.
   uint32_t stream_flags = 0;  // LTF_*, as far as known.
   uint32_t max_depth = 0;     // Calls that are deeper are left out; 0: none.

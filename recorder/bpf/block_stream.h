@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// BlockStream: one Lua state that hands over its event words in pieces (LT_PIECE_*). Pieces that
+// nobody took are found by the numbers and written as losses.
+//
+//   piece -> not what we have already -> no report of a stack that is known -> WordFilter ->
+//   DepthFilter -> EventBlocks
+//
+// Invariants: functions are written before the words that use them, once; every event up to next()
+// is in the file, left out by a filter, or counted as lost. What the pieces say is the traced
+// program's: claims.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "recorder/bpf/filter.h"
+#include "recorder/bpf/word_filter.h"
+#include "recorder/output.h"
+#include "trace/depth_filter.h"
+#include "trace/event_blocks.h"
+
+namespace luatrace::bpf {
+
+class BlockStream {
+ public:
+  // Writes the STREAM block. start: as the first piece has it; number: events before it.
+  BlockStream(std::shared_ptr<Output> output, uint32_t process, const lt_ring& start,
+              uint64_t number, const FilterRules& rules, uint32_t max_depth);
+
+  uint64_t next() const { return next_; }            // number of the next event
+  uint64_t next_func() const { return next_func_; }  // of the next description
+  uint64_t lost() const { return lost_; }            // events, as far as written
+  bool ended() const { return ended_; }              // nothing more will come
+
+  void functions(uint64_t number, uint64_t count, std::span<const std::byte> records);
+  // Whole records; count: of those that are events. Returns how many were new.
+  uint64_t events(uint64_t number, uint64_t count, std::span<const uint64_t> words);
+  // Pieces after this one were lost, or could not be fetched.
+  // why: 0 for want of room, 1 otherwise (and perhaps more than `count`).
+  void lose(uint64_t count, uint64_t tick, uint32_t why = 0);
+  // reason: LTE_*, or LT_PIECE_EXIT.
+  void end(uint64_t number, uint32_t reason, uint64_t tick);
+  void flush();
+  // The last of it; adds to the output's totals. Once.
+  void finish();
+
+ private:
+  size_t skip(std::span<const uint64_t> words, uint64_t events) const;
+  bool is_known(uint32_t coroutine) const;
+  void know(uint32_t coroutine);
+  void forget(uint32_t coroutine);
+  void take(std::span<const uint64_t> record, std::vector<uint64_t>& out);
+  void coroutine_record(std::span<const uint64_t> record);
+  void put(std::span<const uint64_t> words);
+  void put_ext(uint64_t tick, uint32_t sub, uint32_t arg, std::span<const uint64_t> words);
+  void give_functions(std::span<const std::byte> records, uint32_t count);
+
+  std::shared_ptr<Output> output_;
+  uint32_t stream_;
+  const FilterRules* rules_;
+  EventBlocks blocks_;
+  std::optional<WordFilter> filter_;
+  std::optional<DepthFilter> depth_;
+  uint64_t next_, next_func_;
+  uint64_t lost_ = 0, lost_funcs_ = 0;
+  bool ended_ = false, finished_ = false, damaged_ = false;
+  std::vector<uint8_t> described_;
+  // Coroutines whose stack the file knows: what the VM reports anew for others is left out.
+  std::unordered_set<uint32_t> known_;
+  bool whole_ = true;         // nothing was lost so far
+  uint32_t fresh_ = 0;        // was resumed just now, and not known before
+  uint32_t last_known_ = 0;   // known_ holds it: mostly it is the same again
+  uint64_t skip_frames_ = 0;  // of a report that is left out
+  std::vector<uint64_t> clean_, kept_, shallow_;
+};
+
+}  // namespace luatrace::bpf

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// WordFilter: --include, --exclude and --c-functions for event words. The VM tells of all its
+// functions, for others may be attached, too; what is not wanted is left out before it is written.
+// Invariants: a report of a stack names exactly the calls of it that are kept, an unwind counts
+// exactly those that it ends; what the words are (they come from an untrusted process) costs
+// nothing but time and memory in proportion to the open calls.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "luatrace_format.h"
+
+namespace luatrace::bpf {
+
+class WordFilter {
+ public:
+  void unwanted(uint32_t function) { unwanted_.insert(function); }
+  // Appends what is kept of one whole record.
+  void pass(std::span<const uint64_t> record, std::vector<uint64_t>& out);
+  // Events are missing here: nothing is known of any stack.
+  void lost();
+
+ private:
+  struct Coroutine {
+    bool known = false;  // its stack, down to the bottom
+    uint32_t resumer = 0;
+    std::vector<uint32_t> calls;
+  };
+  static constexpr size_t kMost = 1u << 20;  // coroutines; calls of each
+
+  bool wanted(uint32_t function) const { return !unwanted_.contains(function); }
+  Coroutine& here();
+  void extension(std::span<const uint64_t> record, std::vector<uint64_t>& out);
+  void report(std::span<const uint64_t> record);
+  void frame(std::span<const uint64_t> record, std::vector<uint64_t>& out);
+  void end_report(std::vector<uint64_t>& out);
+  void unwind(std::span<const uint64_t> record, std::vector<uint64_t>& out);
+  void suspend(uint32_t status);
+
+  std::unordered_set<uint32_t> unwanted_;
+  std::unordered_map<uint32_t, Coroutine> coroutines_;
+  uint32_t current_ = 0;
+  bool whole_ = true;  // nothing was lost: a coroutine that is new has no calls
+  // A report whose frames are still to come, and what is kept of it.
+  uint64_t left_ = 0;
+  std::vector<uint64_t> report_;
+  uint64_t kept_ = 0;
+};
+
+}  // namespace luatrace::bpf
