@@ -69,6 +69,8 @@ class Backend {
   virtual Attached look(pid_t pid) = 0;
   // Begins to record a process; of one that is recorded already, LuaJITs that it has mapped since.
   virtual Attached attach(pid_t pid) = 0;
+  // Is it the copy (fork) of a process that is attached, with the marks of this recording in it?
+  virtual bool inherited(pid_t) { return false; }
   // Is it attached, and still the program that it was? (After an exec: no.)
   virtual bool holds(pid_t pid) = 0;
   // The process has ended or become another program: its last events, then nothing.

@@ -15,7 +15,7 @@ constexpr OptionSpec kOptions[] = {
     {kWhere, "output", 'o', "FILE", false, false, "where to write the trace",
      nullptr, nullptr, Complete::kFile},
     {kWhere, "compress", 0, "LEVEL", true, false, "compress the trace with zstd, 1 (default: fast) to 19 (small)", nullptr},
-    {kWhere, "max-size", 0, "SIZE", false, false, "end the recording before FILE becomes larger; the command goes on", nullptr},
+    {kWhere, "max-size", 0, "SIZE", false, false, "end the recording before FILE becomes larger; the program goes on", nullptr},
     {kWhere, "ring-size", 0, "SIZE", false, false, "memory between program and recorder, per Lua state", nullptr},
     {kWhere, "block", 0, nullptr, false, false, "make the program wait when that memory is full, instead of dropping events",
      nullptr},
@@ -26,7 +26,7 @@ constexpr OptionSpec kOptions[] = {
      "user: those of the program and its modules. default: also library functions that the compiler never inlines. all: "
      "also those that it does; they begin and end at one moment.", "none user default all"},
     {kWhat, "max-depth", 0, "N", false, false, "leave out calls that are deeper than N", nullptr},
-    {kWhat, "duration", 'd', "SECONDS", false, false, "end the recording after so long; the command goes on", nullptr},
+    {kWhat, "duration", 'd', "SECONDS", false, false, "end the recording after so long; the program goes on", nullptr},
 
     {kAttach, "pid", 'p', "PID", false, true, "attach to this process instead of running a command",
      nullptr, nullptr, Complete::kProcess},
@@ -34,6 +34,8 @@ constexpr OptionSpec kOptions[] = {
      nullptr},
     {kAttach, "via", 0, "WAY", false, false, "direct (through the process's memory), bpf, or auto: direct where that can", nullptr,
      "auto direct bpf"},
+    {kAttach, "seccomp", 0, "WHAT", false, false, "with --via direct, of a process with a seccomp filter: check, or ignore it",
+     "check: if the filter forbids what making a ring takes, or cannot be read, the process is refused (auto: --via bpf).", "check ignore"},
     {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: what is probed: block, wide, narrow, or auto",
      "block: blocks of events, which the LuaJIT gathers. wide, narrow: each event; which nop of a probe is replaced. auto: "
      "blocks where the LuaJIT has them.", "auto block wide narrow"},
@@ -66,7 +68,7 @@ constexpr StatusSpec kStatuses[] = {{"COMMAND", "its own; 128+N if signal N ende
                                     {"127", "COMMAND is not found"},
                                     {"0", "with -p: good"},
                                     {"120", "with -p: no such process"},
-                                    {"121", "with -p: no right"},
+                                    {"121", "with -p: no right, or a seccomp filter forbids it"},
                                     {"122", "with -p: no LuaJIT with tracepoints in it"},
                                     {"123", "with -p: it is being recorded already"},
                                     {"124", "with -p: it was attached to but no event came"}};

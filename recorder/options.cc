@@ -9,6 +9,7 @@
 
 #include "cli/command_line.h"
 #include "luatrace_format.h"
+#include "recorder/process.h"
 #include "recorder/text.h"
 #include "trace/packing.h"
 
@@ -71,6 +72,9 @@ void check(const Options& o) {
     throw UsageError("which command? Give it after the options; or -p PID");
   if (!o.command.empty() && o.attach())
     throw UsageError("either a command or -p: '" + o.command[0] + "' is one too many");
+  for (const auto& spec : o.pids)
+    if (!is_process_spec(spec))
+      throw UsageError("-p: '" + spec + "' is not a process id, nor PID@HOSTPID");
   if (o.children && !o.attach()) throw UsageError("--children needs -p; a command's are recorded");
 }
 
@@ -94,6 +98,7 @@ Options read(const CommandLine& given) {
   o.pids = given.list("pid");
   o.children = given.has("children");
   o.via = given.last("via").value_or(o.via);
+  o.seccomp = given.last("seccomp").value_or(o.seccomp);
   o.bpf_site = given.last("bpf-site").value_or(o.bpf_site);
   o.bpf_link = given.last("bpf-link").value_or(o.bpf_link);
   o.verbose = given.has("verbose");

@@ -23,6 +23,7 @@ struct Options {
   std::vector<std::string> pids;  // -p, as given; then there is no command
   bool children = false;
   std::string via = "auto";       // auto, direct, bpf
+  std::string seccomp = "check";  // check, ignore
   std::string bpf_site = "auto";  // auto, narrow, wide
   std::string bpf_link = "auto";  // auto, multi, each
   bool verbose = false;

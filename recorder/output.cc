@@ -91,10 +91,10 @@ void Output::announce_early_end() {
   if (announced_ || (!full_ && writer_->ok())) return;
   announced_ = true;
   if (!writer_->ok())
-    say(writer_->error() + "; the recording ends there, the command goes on");
+    say(writer_->error() + "; the recording ends there, the program goes on");
   else
     say(writer_->name() + ": --max-size " + grouped(max_size_) +
-        " was reached; the recording ends, the command goes on");
+        " was reached; the recording ends, the program goes on");
 }
 
 void Output::finish(uint32_t reason, int exit_status) {

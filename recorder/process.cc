@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,16 +47,6 @@ pid_t ns_pid_of(const std::string& status, pid_t otherwise) {
   return last == line.npos ? otherwise : std::atoi(line.c_str() + last + 1);
 }
 
-std::vector<pid_t> all_processes() {
-  std::vector<pid_t> all;
-  DIR* const dir = opendir("/proc");
-  if (dir == nullptr) return all;
-  while (const dirent* e = readdir(dir))
-    if (e->d_name[0] >= '1' && e->d_name[0] <= '9') all.push_back(std::atoi(e->d_name));
-  closedir(dir);
-  return all;
-}
-
 bool parse_pid(const std::string& text, pid_t& pid) {
   pid = 0;
   for (const char c : text) {
@@ -63,6 +54,14 @@ bool parse_pid(const std::string& text, pid_t& pid) {
     pid = pid * 10 + (c - '0');
   }
   return pid > 0;
+}
+
+// member 0: there is no "@".
+bool parse_spec(const std::string& spec, pid_t& pid, pid_t& member) {
+  const size_t at = spec.find('@');
+  member = 0;
+  return parse_pid(spec.substr(0, at), pid) &&
+         (at == spec.npos || parse_pid(spec.substr(at + 1), member));
 }
 
 pid_t find_in_namespace(pid_t wanted, pid_t member, std::string& why) {
@@ -88,12 +87,21 @@ pid_t leader_of(pid_t tid) {
   return at == status.npos ? 0 : static_cast<pid_t>(atoi(status.c_str() + at + 6));
 }
 
-// False also if that cannot be told, see kcmp(2).
-bool shares_memory(pid_t child, pid_t parent) {
-  return syscall(SYS_kcmp, child, parent, KCMP_VM, 0, 0) == 0;
+}  // namespace
+
+bool shares_memory(pid_t a, pid_t b) {
+  return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
 }
 
-}  // namespace
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> all;
+  DIR* const dir = opendir("/proc");
+  if (dir == nullptr) return all;
+  while (const dirent* e = readdir(dir))
+    if (e->d_name[0] >= '1' && e->d_name[0] <= '9') all.push_back(std::atoi(e->d_name));
+  closedir(dir);
+  return all;
+}
 
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
@@ -109,15 +117,18 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
+bool is_process_spec(const std::string& spec) {
+  pid_t pid, member;
+  return parse_spec(spec, pid, member);
+}
+
 pid_t find_process(const std::string& spec, std::string& why) {
-  const size_t at = spec.find('@');
   pid_t pid = 0, member = 0;
-  if (!parse_pid(spec.substr(0, at), pid) ||
-      (at != spec.npos && !parse_pid(spec.substr(at + 1), member))) {
+  if (!parse_spec(spec, pid, member)) {
     why = "'" + spec + "' is not a process id, nor PID@HOSTPID";
     return 0;
   }
-  if (at != spec.npos) return find_in_namespace(pid, member, why);
+  if (member != 0) return find_in_namespace(pid, member, why);
   if (!process_is_gone(pid)) {
     const pid_t leader = leader_of(pid);
     if (leader == 0 || leader == pid) return pid;
@@ -173,6 +184,19 @@ int open_pidfd(pid_t pid, int peer) {
     return fd;
   }
   return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+}
+
+std::pair<uint64_t, uint64_t> program_of(pid_t pid) {
+  struct stat st {};
+  if (stat(proc_path(pid, "exe").c_str(), &st) != 0) return {0, 0};
+  return {st.st_dev, st.st_ino};
+}
+
+bool is_kernel_thread(pid_t pid) {
+  constexpr unsigned long kThread = 0x00200000;  // PF_KTHREAD
+  unsigned long flags = 0;
+  std::sscanf(stat_fields(pid).c_str(), "%*c %*d %*d %*d %*d %*d %lu", &flags);
+  return (flags & kThread) != 0;
 }
 
 bool process_is_gone(pid_t pid) {

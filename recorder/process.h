@@ -4,7 +4,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace luatrace {
@@ -32,8 +34,23 @@ int open_pidfd(pid_t pid, int peer);
 // control word and ring would be taken for theirs.
 std::vector<pid_t> children_of(pid_t pid);
 
-// "4711", or "7@4711": what is 7 in the process namespace of 4711. 0 and why if there is none.
+// Have two processes one memory (CLONE_VM)? False also if that cannot be told, see kcmp(2).
+bool shares_memory(pid_t a, pid_t b);
+
+// All processes that /proc shows.
+std::vector<pid_t> all_processes();
+
+// "4711" or "7@4711".
+bool is_process_spec(const std::string& spec);
+
+// Such a one: what is 7 in the process namespace of 4711. 0 and why if there is none.
 pid_t find_process(const std::string& spec, std::string& why);
+
+// Which file a process runs: device and inode, the same in all namespaces; zeros: cannot be told.
+std::pair<uint64_t, uint64_t> program_of(pid_t pid);
+
+// A thread of the kernel has a process id but no program.
+bool is_kernel_thread(pid_t pid);
 
 // No such process, or a zombie.
 bool process_is_gone(pid_t pid);

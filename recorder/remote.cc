@@ -121,7 +121,9 @@ std::string explain_access(const AccessFacts& f, int error) {
     return "may not be attached to: " + errno_text(error) +
            ", although we have CAP_SYS_PTRACE: a security module (SELinux, AppArmor) or a seccomp "
            "filter forbids it";
-  const std::string right = "; do it as root, or with the capability CAP_SYS_PTRACE";
+  const std::string right =
+      f.our_uid == 0 ? "; root may only with the capability CAP_SYS_PTRACE, which is missing here"
+                     : "; do it as root, or with the capability CAP_SYS_PTRACE";
   if (f.other_ids && f.uid != f.our_uid)
     return "belongs to user " + std::to_string(f.uid) + ", we are user " +
            std::to_string(f.our_uid) + right;

@@ -176,7 +176,7 @@ int Session::run() {
   const int status = options_.attach() ? start_attached() : start();
   if (status >= 0) return status;
   if (command_ > 0) diagnosis_.observe(command_);  // it may be gone at the next chance
-  if (outputs_.empty()) begin_outputs();
+  if (outputs_.empty() && !options_.attach()) begin_outputs();
   if (drainer_ == nullptr) drainer_ = std::make_unique<Drainer>();
   begin_ns_ = monotonic_ns();
   clock_due_ns_ = begin_ns_ + kSecond;
@@ -202,6 +202,7 @@ void Session::loop() {
     run_timers();
     if (phase_ == Phase::kRecording && all_ended()) {
       greet();  // a child that was born last may be waiting at the door
+      follow_births(true);
       if (all_ended()) finish();
     }
   }
@@ -213,6 +214,7 @@ void Session::wait_for_events() {
     if (listener_ != nullptr) listener_->add_to(fds);
     for (const auto& t : traced_)
       if (!t.gone && t.pidfd >= 0) fds.push_back({t.pidfd, POLLIN, 0});
+    if (births_ != nullptr && births_->told()) fds.push_back({births_->descriptor(), POLLIN, 0});
   }
   // At first often: a short command must be seen while it runs, if only to say what it is.
   const bool young = monotonic_ns() - begin_ns_ < kSecond / 20;
@@ -305,6 +307,7 @@ void Session::finish() {
   phase_ = Phase::kFinished;
   summarize();
   if (backend_ != nullptr) say_attached_end();
+  drop_unused_file();
   if (!command_ended_ && !options_.quiet)
     say("the command (process " + std::to_string(command_) + ") goes on without being recorded");
 }
@@ -319,6 +322,7 @@ int Session::leave_at_once() {
           for (const auto& o : outputs_) o->finish(LTQ_SIGNAL, -1);
         },
         milliseconds(500));
+    if (done) drop_unused_file();
     if (done)
       summarize();
     else

@@ -12,10 +12,12 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "recorder/backend.h"
+#include "recorder/births.h"
 #include "recorder/clock.h"
 #include "recorder/diagnose.h"
 #include "recorder/drainer.h"
@@ -99,10 +101,21 @@ class Session : private BackendHost {
   void tend();
   void follow_children();
   void check_watched(uint64_t now);
+
+  // Births during the recording (session_births.cc).
+  void follow_births(bool last = false);
+  void take_births();
+  void meet(pid_t pid);
+  void meet_stranger(pid_t pid);
+  void say_births();
+
   bool all_watched_gone() const;
   bool all_outputs_dead();
   void end_process(pid_t pid);
   void say_attached_end();
+  void say_waiting(uint64_t now);
+  void say_none_attached();
+  void drop_unused_file() const;
   Drainer& drainer() override { return *drainer_; }
   std::shared_ptr<Output> output_of(pid_t pid, std::string& why) override;
   uint32_t process_number(pid_t pid, std::string& why) override;
@@ -116,6 +129,7 @@ class Session : private BackendHost {
   std::string welcome_to_backend(pid_t pid);
   std::shared_ptr<Output> output_for(pid_t pid, std::string& why);
   Traced* traced_for(const Newcomer& who, uint32_t clock, std::string& why);
+  void say_unless_told(const std::string& text) const;
   bool drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::string& why);
   void set_ended(Traced& t);
   uint32_t number_of_parent(pid_t parent, const Output& output) const;
@@ -146,6 +160,12 @@ class Session : private BackendHost {
   bool command_ended_ = false;
   std::unique_ptr<Backend> backend_;  // -p, or --via bpf
   std::list<Watched> watched_;
+  std::unique_ptr<Births> births_;                    // --children
+  std::set<std::pair<uint64_t, uint64_t>> programs_;  // that were attached to, see program_of()
+  std::set<pid_t> family_, strangers_;                // descendants; processes that may be some
+  bool births_missing_ = false;
+  std::map<pid_t, std::string> looked_at_;  // by --children, and why they are not recorded
+  bool said_waiting_ = false;
   Refusal refusal_ = Refusal::kNone;  // the first of a process that was asked for
   uint64_t tend_due_ns_ = 0, dead_due_ns_ = 0;
   std::list<Traced> traced_;

@@ -14,7 +14,9 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // a process that has just begun, or exec'ed
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
-constexpr size_t kMostLooked = 4096;  // processes, before one way is chosen for all
+constexpr uint64_t kSilence = 2000 * kMillisecond;  // then it is said that nobody is there
+constexpr size_t kMostNamed = 10;                   // processes in a message
+constexpr size_t kMostLooked = 4096;                // processes, before one way is chosen for all
 
 std::string process_text(pid_t pid) {
   const std::string exe = read_process(pid).exe;
@@ -79,6 +81,7 @@ int Session::start_attached() {
   if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
   open_signals();
   std::string why = open_backend();
+  if (options_.children) births_ = std::make_unique<Births>();  // before we look who is there
   for (const auto& spec : options_.pids) {
     if (!why.empty()) break;
     std::string missing;
@@ -96,13 +99,14 @@ int Session::start_attached() {
   });
   if (any && why.empty()) return -1;
   if (!why.empty()) say(why), refusal_ = Refusal::kOther;
-  if (opened_fd_ >= 0 && created_ && outputs_.empty()) unlink(opened_name_.c_str());
+  drop_unused_file();
   return static_cast<int>(refusal_ == Refusal::kNone ? Refusal::kOther : refusal_);
 }
 
 void Session::watch(pid_t pid, bool asked) {
   for (const auto& w : watched_)
     if (w.pid == pid && !w.gone) return;
+  family_.insert(pid);
   watched_.push_back({pid, open_pidfd(pid, -1), asked, false, false, "", 0, kFirstRetry});
   attach_to(watched_.back());
 }
@@ -110,7 +114,10 @@ void Session::watch(pid_t pid, bool asked) {
 // True if it is recorded now.
 bool Session::attach_to(Watched& w) {
   const uint64_t now = monotonic_ns();
-  const Attached a = backend_->attach(w.pid);
+  const Attached a =
+      is_kernel_thread(w.pid)
+          ? Attached{Refusal::kNoLuaJIT, "is a thread of the kernel: it runs no program"}
+          : backend_->attach(w.pid);
   std::string why;
   w.retry_ns = now + w.pause_ns;
   w.pause_ns = std::min(w.pause_ns * 2, kSlowestRetry);
@@ -118,16 +125,22 @@ bool Session::attach_to(Watched& w) {
     w.attached = true;
     w.pause_ns = kFirstRetry;
     w.exe = read_process(w.pid).exe;
+    looked_at_.erase(w.pid);
+    programs_.insert(program_of(w.pid));
     if (outputs_.empty()) begin_outputs();
     detail(process_text(w.pid) + " is being recorded");
-    if (process_number(w.pid, why) == 0) say(process_text(w.pid) + " is not recorded: " + why);
+    if (process_number(w.pid, why) == 0)
+      say_unless_told(process_text(w.pid) + " is not recorded: " + why);
     return true;
   }
   const bool may_come = a.refusal == Refusal::kNoLuaJIT || a.refusal == Refusal::kNoProcess;
   // A parent without LuaJIT may have children with one; children may become something else.
-  if (may_come && (!w.asked || options_.children || !w.exe.empty()))
+  if (may_come && (!w.asked || options_.children || !w.exe.empty())) {
+    if (a.refusal == Refusal::kNoLuaJIT && looked_at_.size() < kMostLooked)
+      looked_at_[w.pid] = process_text(w.pid) + " " + a.why;
     return detail(process_text(w.pid) + " " + a.why), false;
-  say(process_text(w.pid) + " " + a.why);
+  }
+  say_unless_told(process_text(w.pid) + " " + a.why);
   if (w.asked && refusal_ == Refusal::kNone) refusal_ = a.refusal;
   w.gone = true;
   return false;
@@ -145,13 +158,16 @@ int Session::attach_pause() const {
 void Session::tend() {
   if (phase_ != Phase::kRecording) return;
   const uint64_t now = monotonic_ns();
+  follow_births();
   if (now < tend_due_ns_) return;
   check_watched(now);
+  std::erase_if(watched_, [](const Watched& w) { return w.gone && !w.asked; });
   if (options_.children) follow_children();
   if (now >= dead_due_ns_) {
     dead_due_ns_ = now + 100 * kMillisecond;
     if (all_outputs_dead()) return request_stop(LTQ_MAX_SIZE);
   }
+  say_waiting(now);
   const int pause = backend_->tend(now);
   tend_due_ns_ = now + static_cast<uint64_t>(pause) * kMillisecond;
 }
@@ -241,8 +257,38 @@ void Session::detail(const std::string& text) {
 
 // -- The end --
 
+// Nobody shall wait in vain without knowing it.
+void Session::say_waiting(uint64_t now) {
+  if (said_waiting_ || !programs_.empty() || now < begin_ns_ + kSilence) return;
+  said_waiting_ = true;
+  say("no LuaJIT with tracepoints so far in " + grouped(looked_at_.size()) +
+      (looked_at_.size() == 1 ? " process" : " processes") +
+      "; waiting for one (^C: end, and why)");
+}
+
+// --children, and none of them has what it takes.
+void Session::say_none_attached() {
+  size_t n = 0;
+  say("nothing was recorded, no file was written: of " + grouped(looked_at_.size()) +
+      " processes that were looked at none has a LuaJIT with tracepoints");
+  for (const auto& [pid, why] : looked_at_)
+    if (n++ < kMostNamed) say(why.substr(0, why.find(" (to look for yourself")));
+  if (n > kMostNamed) say("and " + grouped(n - kMostNamed) + " more");
+}
+
+void Session::drop_unused_file() const {
+  if (opened_fd_ >= 0 && created_ && outputs_.empty()) unlink(opened_name_.c_str());
+}
+
 void Session::say_attached_end() {
+  const auto unwritable = [](const auto& o) { return !o->writer().ok(); };
+  if (std::any_of(outputs_.begin(), outputs_.end(), unwritable)) return;  // that is said
   for (const auto& line : backend_->remarks()) say(line);
+  say_births();
+  if (options_.attach() && programs_.empty() && refusal_ == Refusal::kNone) {
+    refusal_ = Refusal::kNoLuaJIT;
+    return say_none_attached();
+  }
   if (!options_.attach() || hellos_ > 0) return;
   for (const auto& o : outputs_)
     if (o->totals().streams > 0) return;

@@ -15,6 +15,8 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kRateNs =
     20 * kMillisecond;  // the first estimate of the clock's rate needs that
 
+constexpr const char* kFileEnded = "its file has ended";
+
 lt_stream_info stream_info(const lt_ring& r) {
   lt_stream_info s{};
   s.flags = r.stream_flags;
@@ -45,7 +47,12 @@ void Session::greet() {
   }
   refused_ += refusals.size();
   for (const auto& r : refusals)
-    if (phase_ == Phase::kRecording || options_.verbose) say(r);
+    if (phase_ == Phase::kRecording || options_.verbose) say_unless_told(r);
+}
+
+// Why a file takes nothing more was said when it ended.
+void Session::say_unless_told(const std::string& text) const {
+  if (!text.ends_with(kFileEnded) || options_.verbose) say(text);
 }
 
 // Takes the ring. What is returned if that cannot be: the rest of a sentence about the process.
@@ -119,7 +126,7 @@ Session::Traced* Session::traced_for(const Newcomer& who, uint32_t clock, std::s
   uint32_t number = 0;
   drainer_->call([&] {
     accepted = output->accept_clock(clock);
-    if (!output->writer().ok()) why = output->writer().error();
+    if (output->dead()) output->announce_early_end();
     if (!accepted || output->dead()) return;
     number = output->next_process();
     info.start_tick = read_tick(clock);
@@ -127,7 +134,7 @@ Session::Traced* Session::traced_for(const Newcomer& who, uint32_t clock, std::s
       output->writer().write_process(number, info, facts.exe, facts.cmdline);
   });
   if (number == 0) {
-    if (why.empty()) why = accepted ? "the file is complete" : "its clock is not the file's";
+    why = accepted ? kFileEnded : "its clock is not the file's";
     return nullptr;
   }
   traced_.push_back({next_key_++,
@@ -162,7 +169,7 @@ bool Session::drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::strin
     drainer_->add({std::move(drain), t.key, t.maps_wanted});
     added = true;
   });
-  if (!added) why = "the file is complete, or its clock is another one";
+  if (!added) why = t.output->dead() ? kFileEnded : "its clock is another one than the file's";
   if (!added) {  // its state waits for us, or fills it in vain
     if (ring != nullptr) ring->set_detach(), ring->set_taken();
     return false;

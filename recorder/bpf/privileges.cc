@@ -14,6 +14,7 @@
 
 #include "recorder/lua_image.h"
 #include "recorder/process.h"
+#include "recorder/remote.h"
 #include "recorder/text.h"
 
 namespace luatrace::bpf {
@@ -94,7 +95,11 @@ Refused nothing_to_attach(pid_t pid, const MappedLua& lua) {
     return {Refused::kNoRight, text};
   }
   if (!lua.problems.empty()) return {Refused::kNoLua, "cannot be recorded: " + lua.problems[0]};
-  return {Refused::kNoLua, explain_no_lua(pid, find_lua(pid))};
+  const LuaSearch search = find_lua(pid);
+  // Its files are opened with the rights of a debugger.
+  if (search.error == EPERM || search.error == EACCES)
+    return {Refused::kNoRight, explain_no_access(pid, search.error)};
+  return {Refused::kNoLua, explain_no_lua(pid, search)};
 }
 
 }  // namespace luatrace::bpf

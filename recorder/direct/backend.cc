@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <list>
+#include <map>
 #include <random>
 #include <set>
 
 #include "recorder/clock.h"
 #include "recorder/direct/guardian.h"
 #include "recorder/direct/kick.h"
+#include "recorder/direct/seccomp.h"
 #include "recorder/direct/target.h"
 #include "recorder/process.h"
 #include "recorder/text.h"
@@ -27,6 +29,7 @@ constexpr uint64_t kRenewNs = 250 * kMillisecond;
 constexpr uint64_t kFirstKickNs = 2 * kMillisecond;
 constexpr uint64_t kSlowestKickNs = 256 * kMillisecond;
 constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // a kick that was not seen is repeated
+constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kSilenceNs = 2000 * kMillisecond;
 
 std::string joined(const std::vector<std::string>& globs) {
@@ -75,12 +78,18 @@ struct Live {
 }  // namespace
 
 class DirectBackend : public Backend {
+  struct Mark {
+    LuaImage image;
+    uint8_t token;
+  };
+
  public:
   DirectBackend(const Options& options, BackendHost& host);
 
   std::string begin() override;
   Attached look(pid_t pid) override;
   Attached attach(pid_t pid) override;
+  bool inherited(pid_t pid) override;
   bool holds(pid_t pid) override;
   void forget(pid_t pid) override;
   int tend(uint64_t now) override;
@@ -91,7 +100,8 @@ class DirectBackend : public Backend {
 
  private:
   Live* find(pid_t pid);
-  Attached examine(pid_t pid, const LuaSearch& search) const;
+  Attached examine(pid_t pid, const LuaSearch& search);
+  RingCalls ring_calls(pid_t pid);
   void let_go(Live& live);
   bool look(Live& live, uint64_t now);
   static std::string silence_of(const Live& live);
@@ -105,12 +115,17 @@ class DirectBackend : public Backend {
   lt_clock_info start_;
   Guardian guardian_;
   std::list<Live> live_;
+  bool ignore_seccomp_;
+  std::map<pid_t, std::pair<uint64_t, RingCalls>> calls_;  // when asked, and the answer
+  std::map<uint64_t, Mark> marks_;  // by address: what forks of any process of ours have in them
   std::vector<std::string> remarks_;
   bool stopping_ = false;
 };
 
 DirectBackend::DirectBackend(const Options& options, BackendHost& host)
-    : host_(host), start_(sample_clocks(default_clock())) {
+    : host_(host),
+      start_(sample_clocks(default_clock())),
+      ignore_seccomp_(options.seccomp == "ignore") {
   settings_.include = joined(options.include);
   settings_.exclude = joined(options.exclude);
   settings_.cfuncs = class_number(options.c_functions);
@@ -140,7 +155,7 @@ Live* DirectBackend::find(pid_t pid) {
 }
 
 // What stands against it, as far as its memory tells.
-Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) const {
+Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
   if (search.error == ESRCH)
     return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
   if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error), true};
@@ -152,7 +167,23 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) const {
     if (image.note.clock != clock())
       return {Refusal::kOther, "cannot be recorded: its LuaJIT and this recorder use other clocks",
               true};
-  return {};
+  const RingCalls calls = ring_calls(pid);
+  if (calls.verdict == RingCalls::kAllowed) return {};
+  const bool unknown = calls.verdict == RingCalls::kUnknown;
+  return {Refusal::kNoRight,
+          calls.why + (unknown ? "; --via bpf needs no ring of it, --seccomp ignore takes the risk"
+                               : "; --via bpf needs no ring of it"),
+          true};
+}
+
+// One that a process of ours has forked makes its ring anyway. What was just asked is not asked
+// again: it may stop the process for a moment.
+RingCalls DirectBackend::ring_calls(pid_t pid) {
+  if (ignore_seccomp_ || inherited(pid)) return {};
+  const uint64_t now = monotonic_ns();
+  std::erase_if(calls_, [now](const auto& c) { return now > c.second.first + kCallsHoldNs; });
+  if (const auto it = calls_.find(pid); it != calls_.end()) return it->second.second;
+  return calls_[pid] = {now, may_make_ring(pid)}, calls_[pid].second;
 }
 
 Attached DirectBackend::look(pid_t pid) {
@@ -181,6 +212,7 @@ Attached DirectBackend::attach(pid_t pid) {
                  printable(target.image().path));
     live.inherited = live.inherited || target.claimed_tick() < live.begin_tick;
     live.guarded.push_back(guardian_.add(target));
+    marks_.insert_or_assign(target.image().control, Mark{target.image(), target.token()});
     live.targets.push_back(std::move(target));
   }
   live.renew_ns = live.kick_ns = monotonic_ns();
@@ -188,6 +220,16 @@ Attached DirectBackend::attach(pid_t pid) {
   live.kick_ns += kFirstKickNs;
   live_.push_back(std::move(live));
   return {};
+}
+
+// A fork copies our number, at the same address.
+bool DirectBackend::inherited(pid_t pid) {
+  bool ours = false;
+  for (const auto& [control, mark] : marks_)
+    ours = ours || Target(pid, mark.image, settings_.owner, mark.token).is_ours();
+  return ours && std::none_of(live_.begin(), live_.end(), [pid](const Live& live) {
+           return live.pid == pid || shares_memory(live.pid, pid);
+         });
 }
 
 bool DirectBackend::holds(pid_t pid) {
@@ -328,8 +370,9 @@ std::vector<std::string> DirectBackend::remarks() {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
     if (live.taken.empty() && live.ringless > 0)
       remarks_.push_back(who +
-                         "it has no memory or no file descriptor left for a ring, or its limit of "
-                         "file sizes (ulimit -f) is below that of the ring (--ring-size)");
+                         "it has no memory or no file descriptor left for a ring, its limit of "
+                         "file sizes (ulimit -f) is below that of the ring (--ring-size), or a "
+                         "seccomp filter does not allow it memfd_create()");
     else if (live.taken.empty() && !live.said_silent)
       remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
                                                  : "no Lua state has answered: " + live.silence));

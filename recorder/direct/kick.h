@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "recorder/direct/stopped.h"
 #include "recorder/direct/target.h"
 
 namespace luatrace::direct {
@@ -32,8 +33,5 @@ std::string kick(const Target& target, const std::vector<State>& states);
 
 // Sets LT_STOP_RETELL of those states: they act upon it at their next poll. No thread is stopped.
 bool retell(const Target& target, const std::vector<State>& states);
-
-// Is any thread of that process running (or about to)?
-bool has_running_thread(pid_t pid);
 
 }  // namespace luatrace::direct

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Births; see births.h. The connector is for everybody since Linux 6.6, for root before, and only
+// outside of containers (in the first namespaces of processes, users and networks). The kernel puts
+// the message into our socket while it makes the process: so messages are in order.
+#include "recorder/births.h"
+
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "recorder/clock.h"
+#include "recorder/process.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kLookPause = 50'000'000;  // ns
+constexpr int kBuffer = 4 << 20;             // bytes of the socket: some ten thousand messages
+// PROC_EVENT_*: of a type that has changed its name in the headers.
+constexpr uint32_t kNone = 0, kFork = 1, kExec = 2;
+
+constexpr size_t kRequest = NLMSG_LENGTH(sizeof(cn_msg) + sizeof(uint32_t));
+
+bool ask(int s) {
+  alignas(nlmsghdr) char bytes[NLMSG_ALIGN(kRequest)] = {};
+  nlmsghdr n{};
+  n.nlmsg_len = kRequest;
+  n.nlmsg_type = NLMSG_DONE;
+  cn_msg c{};
+  c.id.idx = CN_IDX_PROC;
+  c.id.val = CN_VAL_PROC;
+  c.len = sizeof(uint32_t);
+  const uint32_t what = PROC_CN_MCAST_LISTEN;
+  std::memcpy(bytes, &n, sizeof n);
+  std::memcpy(bytes + NLMSG_HDRLEN, &c, sizeof c);
+  std::memcpy(bytes + NLMSG_HDRLEN + sizeof c, &what, sizeof what);
+  return send(s, bytes, kRequest, 0) == static_cast<ssize_t>(kRequest);
+}
+
+// One message. False if it is not a possible one.
+bool parse(const char* bytes, size_t size, proc_event& e) {
+  const size_t start = NLMSG_HDRLEN + sizeof(cn_msg);
+  if (size < start + 16) return false;
+  e = {};
+  std::memcpy(&e, bytes + start, std::min(size - start, sizeof e));
+  return true;
+}
+
+void append(const proc_event& e, std::vector<LifeEvent>& events) {
+  const auto& fork = e.event_data.fork;
+  const auto& exec = e.event_data.exec;
+  const auto what = static_cast<uint32_t>(e.what);
+  if (what == kFork && fork.child_pid == fork.child_tgid)  // else a thread
+    events.push_back({LifeEvent::kFork, fork.child_tgid, fork.parent_tgid});
+  if (what == kExec) events.push_back({LifeEvent::kExec, exec.process_tgid, 0});
+}
+
+}  // namespace
+
+Births::Births() : socket_(socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR)) {
+  if (socket_ >= 0 && !listen()) close(std::exchange(socket_, -1));
+  if (!told())
+    for (const pid_t pid : all_processes()) known_.insert(pid);
+}
+
+Births::~Births() {
+  if (socket_ >= 0) close(socket_);
+}
+
+// The kernel answers at once, or is silent if it will never tell us anything.
+bool Births::listen() {
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = CN_IDX_PROC;
+  if (setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kBuffer, sizeof kBuffer) != 0)
+    setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kBuffer, sizeof kBuffer);
+  if (bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || !ask(socket_))
+    return false;
+  char bytes[512];
+  for (;;) {  // events that came before the answer are of processes that we shall find
+    proc_event e;
+    const ssize_t n = recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0 || !parse(bytes, static_cast<size_t>(n), e)) return false;
+    if (static_cast<uint32_t>(e.what) == kNone) return e.event_data.ack.err == 0;
+  }
+}
+
+bool Births::take(std::vector<LifeEvent>& events) {
+  bool complete = true;
+  char bytes[512];
+  while (told()) {
+    proc_event e;
+    const ssize_t n = recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0 && errno == ENOBUFS) complete = false;
+    if (n < 0 && errno != ENOBUFS && errno != EINTR) break;
+    if (n > 0 && parse(bytes, static_cast<size_t>(n), e)) append(e, events);
+  }
+  return complete;
+}
+
+std::vector<pid_t> Births::newcomers(uint64_t now, bool urgent) {
+  std::vector<pid_t> found;
+  if (now < look_due_ns_ && !urgent) return found;
+  const auto all = all_processes();
+  for (const pid_t pid : all)
+    if (!known_.contains(pid)) found.push_back(pid);
+  known_ = {all.begin(), all.end()};
+  look_due_ns_ = monotonic_ns() + std::max(kLookPause, 50 * (monotonic_ns() - now));
+  return found;
+}
+
+}  // namespace luatrace

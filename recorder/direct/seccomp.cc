@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// Seccomp; see seccomp.h. The table below is what ring_map() and its neighbours in lj_ltopen.c and
+// lj_ltring.c call, with the arguments as far as a filter can know them.
+#include "recorder/direct/seccomp.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "luatrace_format.h"
+#include "recorder/direct/stopped.h"
+#include "recorder/process.h"
+#include "recorder/text.h"
+
+namespace luatrace::direct {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kArch = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kArch = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kArch = 0;  // filters cannot be judged
+#endif
+constexpr uint64_t kSysAdmin = 1ull << 21;
+constexpr size_t kMostFilters = 64, kMostThreads = 256;
+constexpr uint64_t kRing = 9u << 20;  // bytes, about
+constexpr int kPopulateWrite = 23;    // MADV_POPULATE_WRITE
+
+struct Call {
+  const char* name;
+  int number;
+  bool needed;  // without it there is no ring; else a refusal (but not a kill) does no harm
+  uint64_t args[6];
+};
+
+constexpr uint64_t kPlace = 0x7f0000000000;  // some address, some descriptor
+constexpr uint64_t kFd = 9;
+const Call kCalls[] = {
+    {"memfd_create", SYS_memfd_create, true, {kPlace, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
+    {"ftruncate", SYS_ftruncate, true, {kFd, kRing}},
+    {"fcntl", SYS_fcntl, true, {kFd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL}},
+    {"mmap",
+     SYS_mmap,
+     true,
+     {0, kRing, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull}},
+    {"mmap", SYS_mmap, true, {kPlace, kRing, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, kFd}},
+    {"mprotect", SYS_mprotect, true, {kPlace, LT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE}},
+    {"munmap", SYS_munmap, false, {kPlace, kRing}},
+    {"madvise", SYS_madvise, false, {kPlace, LT_RING_BLOCK_SIZE, kPopulateWrite}},
+    {"prlimit64", SYS_prlimit64, false, {0, RLIMIT_FSIZE, 0, kPlace}},
+    {"close", SYS_close, false, {kFd}},
+    {"getpid", SYS_getpid, false, {}},
+    {"gettid", SYS_gettid, false, {}},
+    {"clock_nanosleep", SYS_clock_nanosleep, false, {0, 0, kPlace}},
+};
+
+// -- Classic BPF, as far as the kernel takes it for seccomp (seccomp_check_filter) --
+
+struct Machine {
+  uint32_t a = 0, x = 0, memory[BPF_MEMWORDS] = {};
+};
+
+uint32_t calculate(uint16_t op, uint32_t a, uint32_t v) {
+  switch (op) {
+    case BPF_ADD:
+      return a + v;
+    case BPF_SUB:
+      return a - v;
+    case BPF_MUL:
+      return a * v;
+    case BPF_DIV:
+      return v == 0 ? 0 : a / v;
+    case BPF_OR:
+      return a | v;
+    case BPF_AND:
+      return a & v;
+    case BPF_XOR:
+      return a ^ v;
+    case BPF_LSH:
+      return v < 32 ? a << v : 0;
+    case BPF_RSH:
+      return v < 32 ? a >> v : 0;
+    case BPF_NEG:
+      return 0 - a;
+    default:
+      return a;
+  }
+}
+
+bool jumps(uint16_t op, uint32_t a, uint32_t v) {
+  switch (op) {
+    case BPF_JEQ:
+      return a == v;
+    case BPF_JGT:
+      return a > v;
+    case BPF_JGE:
+      return a >= v;
+    default:
+      return (a & v) != 0;  // BPF_JSET
+  }
+}
+
+uint32_t load(const sock_filter& i, const Machine& m, const seccomp_data& data) {
+  uint32_t v = 0;
+  const auto* bytes = reinterpret_cast<const char*>(&data);
+  switch (BPF_MODE(i.code)) {
+    case BPF_ABS:
+      if (i.k <= sizeof data - sizeof v) std::memcpy(&v, bytes + i.k, sizeof v);
+      return v;
+    case BPF_MEM:
+      return m.memory[i.k % BPF_MEMWORDS];
+    case BPF_LEN:
+      return sizeof data;
+    default:
+      return i.k;  // BPF_IMM
+  }
+}
+
+// The action, or SECCOMP_RET_KILL_PROCESS if the program makes no sense.
+uint32_t run(const std::vector<sock_filter>& program, const seccomp_data& data) {
+  Machine m;
+  for (size_t at = 0; at < program.size(); at++) {  // jumps go forwards: it ends
+    const sock_filter& i = program[at];
+    const uint32_t v = BPF_SRC(i.code) == BPF_X ? m.x : i.k;
+    switch (BPF_CLASS(i.code)) {
+      case BPF_LD:
+        m.a = load(i, m, data);
+        break;
+      case BPF_LDX:
+        m.x = load(i, m, data);
+        break;
+      case BPF_ST:
+        m.memory[i.k % BPF_MEMWORDS] = m.a;
+        break;
+      case BPF_STX:
+        m.memory[i.k % BPF_MEMWORDS] = m.x;
+        break;
+      case BPF_ALU:
+        m.a = calculate(BPF_OP(i.code), m.a, v);
+        break;
+      case BPF_JMP:
+        if (BPF_OP(i.code) == BPF_JA)
+          at += i.k;
+        else
+          at += jumps(BPF_OP(i.code), m.a, v) ? i.jt : i.jf;
+        break;
+      case BPF_RET:
+        return BPF_RVAL(i.code) == BPF_A ? m.a : i.k;
+      default:
+        (BPF_MISCOP(i.code) == BPF_TAX ? m.x : m.a) = BPF_MISCOP(i.code) == BPF_TAX ? m.a : m.x;
+    }
+  }
+  return SECCOMP_RET_KILL_PROCESS;
+}
+
+seccomp_data data_of(const Call& call) {
+  seccomp_data d{};
+  d.nr = call.number;
+  d.arch = kArch;
+  for (size_t i = 0; i < 6; i++) d.args[i] = call.args[i];
+  return d;
+}
+
+// -- Reading the filters --
+
+uint64_t status_number(const std::string& status, const char* name, int base = 10) {
+  const size_t at = status.find(std::string("\n") + name + ":");
+  if (at == status.npos) return 0;
+  return std::strtoull(status.c_str() + status.find(':', at) + 1, nullptr, base);
+}
+
+struct Filtered {
+  pid_t tid;
+  uint64_t mode, filters;  // of /proc/PID/status; filters 0: an old kernel does not tell
+};
+
+Filtered own_filters() {
+  const std::string status = read_proc(getpid(), "status", 65536);
+  return {getpid(), status_number(status, "Seccomp"), status_number(status, "Seccomp_filters")};
+}
+
+std::vector<Filtered> filtered_threads(pid_t pid) {
+  std::vector<Filtered> all;
+  for (const pid_t tid : threads_of(pid)) {
+    const std::string name = "task/" + std::to_string(tid) + "/status";
+    const std::string status = read_proc(pid, name.c_str(), 65536);
+    const uint64_t mode = status_number(status, "Seccomp");
+    if (mode != 0) all.push_back({tid, mode, status_number(status, "Seccomp_filters")});
+  }
+  return all;
+}
+
+// The kernel wants the capability in the first user namespace, and a caller without filters.
+bool can_read_filters() {
+  const std::string status = read_proc(getpid(), "status", 65536);
+  return (status_number(status, "CapEff", 16) & kSysAdmin) != 0 &&
+         status_number(status, "Seccomp") == 0;
+}
+
+// Of a thread that is stopped. Empty, or why not.
+std::string get_filters(pid_t tid, std::vector<std::vector<sock_filter>>& all) {
+  for (size_t i = 0; i < kMostFilters; i++) {
+    auto* const index = reinterpret_cast<void*>(i);
+    const long n = ptrace(static_cast<__ptrace_request>(PTRACE_SECCOMP_GET_FILTER), tid, index, 0);
+    if (n < 0 && errno == ENOENT) return "";
+    if (n <= 0 || n > BPF_MAXINSNS) return errno_text(errno);
+    std::vector<sock_filter> program(static_cast<size_t>(n));
+    if (ptrace(static_cast<__ptrace_request>(PTRACE_SECCOMP_GET_FILTER), tid, index,
+               program.data()) != n)
+      return errno_text(errno);
+    all.push_back(std::move(program));
+  }
+  return "it has more than " + std::to_string(kMostFilters);
+}
+
+RingCalls unknown(const std::string& why) {
+  return {RingCalls::kUnknown,
+          "has a seccomp filter, of which it cannot be told whether it lets the process make a "
+          "ring, or kills it for that: " +
+              why};
+}
+
+RingCalls judge_thread(pid_t pid, pid_t tid) {
+  StoppedThreads stopped;
+  std::string why;
+  if (!stopped.stop(pid, tid, why)) return unknown(why);
+  std::vector<std::vector<sock_filter>> filters;
+  why = get_filters(tid, filters);
+  return why.empty() ? judge_filters(filters) : unknown("the filter cannot be read: " + why);
+}
+
+// Do the filters of this process let a ring be made? In a child: it may cost its life.
+bool can_make_ring_here() {
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    const int fd = static_cast<int>(syscall(SYS_memfd_create, LT_RING_NAME, 3));
+    const size_t size = LT_RING_BLOCK_SIZE;
+    void* p = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, LT_RING_BLOCK_SIZE) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+      p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    rlimit limit{};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    if (p != MAP_FAILED) madvise(p, size, kPopulateWrite);
+    syscall(SYS_gettid);
+    usleep(1);
+    _exit(p != MAP_FAILED ? 0 : 1);
+  }
+  int status = 1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return child > 0 && status == 0;
+}
+
+}  // namespace
+
+RingCalls judge_filters(std::span<const std::vector<sock_filter>> filters) {
+  if (kArch == 0) return unknown("not on this architecture");
+  for (const Call& call : kCalls) {
+    for (const auto& program : filters) {
+      const uint32_t action = run(program, data_of(call)) & SECCOMP_RET_ACTION_FULL;
+      if (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG) continue;
+      const bool kills = action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
+                         action == SECCOMP_RET_TRAP;
+      if (!kills && !call.needed) continue;
+      return {RingCalls::kForbidden, std::string("may not make a ring: its seccomp filter ") +
+                                         (kills ? "would kill it for " : "does not allow it ") +
+                                         call.name + "()"};
+    }
+  }
+  return {};
+}
+
+RingCalls may_make_ring(pid_t pid) {
+  const auto threads = filtered_threads(pid);
+  if (threads.empty()) return {};
+  if (threads.size() > kMostThreads) return unknown("it has too many threads");
+  const bool readable = can_read_filters();
+  for (const Filtered& t : threads) {
+    if (t.mode == SECCOMP_MODE_STRICT)
+      return {RingCalls::kForbidden, "may not make a ring: strict seccomp would kill it"};
+    if (!readable) continue;
+    if (const RingCalls calls = judge_thread(pid, t.tid); calls.verdict != RingCalls::kAllowed)
+      return calls;
+  }
+  if (readable) return {};
+  // In a container next to it: both have what the container's engine gives to all.
+  const Filtered own = own_filters();
+  bool alike = own.mode == SECCOMP_MODE_FILTER && own.filters != 0;
+  for (const Filtered& t : threads) alike = alike && t.filters == own.filters;
+  if (alike && can_make_ring_here()) return {};
+  return unknown(own.mode != 0
+                     ? "we may not read it, being under a filter ourselves, and cannot take it for "
+                       "the same"
+                     : "reading it takes the capability CAP_SYS_ADMIN, outside of containers");
+}
+
+}  // namespace luatrace::direct

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// StoppedThreads; see stopped.h.
+#include "recorder/direct/stopped.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "recorder/clock.h"
+#include "recorder/process.h"
+#include "recorder/text.h"
+
+namespace luatrace::direct {
+namespace {
+
+// ns, for threads to stop. One that waits for a CPU stops when it gets it: alone it may take its
+// time, several would hold one another up.
+constexpr uint64_t kStopLimit = 50'000'000, kStopLimitAlone = 1'000'000'000;
+constexpr uint64_t kMomentLimit = 20'000'000;
+
+// A stop is not seen by these, whatever their arguments.
+constexpr long kBegunAgain[] = {SYS_read,         SYS_write,  SYS_wait4,           SYS_waitid,
+                                SYS_ppoll,        SYS_futex,  SYS_accept4,         SYS_nanosleep,
+                                SYS_pselect6,     SYS_accept, SYS_clock_nanosleep,
+#ifdef SYS_poll
+                                SYS_poll,         SYS_select, SYS_pause,
+#endif
+                                SYS_rt_sigsuspend};
+
+bool good_moment(pid_t pid, pid_t tid) {
+  if (thread_state(pid, tid) != 'S') return true;
+  const std::string call =
+      read_proc(pid, ("task/" + std::to_string(tid) + "/syscall").c_str(), 4096);
+  if (call.empty() || call[0] < '0' || call[0] > '9') return false;
+  const long number = std::atol(call.c_str());
+  return std::find(std::begin(kBegunAgain), std::end(kBegunAgain), number) != std::end(kBegunAgain);
+}
+
+}  // namespace
+
+char thread_state(pid_t pid, pid_t tid) {
+  const std::string stat = read_proc(pid, ("task/" + std::to_string(tid) + "/stat").c_str(), 4096);
+  const size_t end = stat.rfind(") ");
+  return end == stat.npos || end + 2 >= stat.size() ? 0 : stat[end + 2];
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> all;
+  DIR* const dir = opendir(("/proc/" + std::to_string(pid) + "/task").c_str());
+  if (dir == nullptr) return all;
+  while (const dirent* e = readdir(dir))
+    if (e->d_name[0] >= '1' && e->d_name[0] <= '9') all.push_back(std::atoi(e->d_name));
+  closedir(dir);
+  return all;
+}
+
+bool has_running_thread(pid_t pid) {
+  for (const pid_t tid : threads_of(pid))
+    if (thread_state(pid, tid) == 'R') return true;
+  return false;
+}
+
+StoppedThreads::~StoppedThreads() {
+  for (const auto& t : threads_) let_go(t);
+}
+
+// True also if it has ended.
+bool StoppedThreads::seize(pid_t tid, std::string& why) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
+    if (errno == ESRCH) return true;
+    why = "its threads cannot be stopped for a moment: " + errno_text(errno);
+    return false;
+  }
+  threads_.push_back({tid, 0, false});
+  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  return true;
+}
+
+bool StoppedThreads::wait_for_all(std::string& why) {
+  const uint64_t limit = monotonic_ns() + (threads_.size() == 1 ? kStopLimitAlone : kStopLimit);
+  for (auto& t : threads_)
+    if (!wait_for(t, limit)) why = "its threads did not stop in time";
+  return why.empty();
+}
+
+bool StoppedThreads::stop_running(pid_t pid, std::string& why) {
+  for (const pid_t tid : threads_of(pid))
+    if (thread_state(pid, tid) == 'R' && !seize(tid, why)) return false;
+  return wait_for_all(why);
+}
+
+bool StoppedThreads::stop(pid_t pid, pid_t tid, std::string& why) {
+  const uint64_t limit = monotonic_ns() + kMomentLimit;
+  while (!good_moment(pid, tid) && monotonic_ns() < limit) usleep(100);
+  return seize(tid, why) && wait_for_all(why);
+}
+
+bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
+  for (;;) {
+    int status = 0;
+    const pid_t got = waitpid(t.tid, &status, __WALL | WNOHANG);
+    if (got < 0) return true;  // gone
+    if (got == t.tid) {
+      if (!WIFSTOPPED(status)) return true;
+      const bool event = status >> 16 == PTRACE_EVENT_STOP;
+      t.signal = event ? 0 : WSTOPSIG(status);
+      return t.stopped = true;
+    }
+    if (monotonic_ns() > limit) return false;
+    usleep(20);
+  }
+}
+
+// Only a thread that is stopped can be let go; one that we left would stop as soon as it gets a
+// CPU, and stay so. So it is waited for, however busy the machine is.
+void StoppedThreads::let_go(Thread t) {
+  if (!t.stopped) wait_for(t, monotonic_ns() + 30 * kStopLimitAlone);
+  if (t.stopped) ptrace(PTRACE_DETACH, t.tid, nullptr, reinterpret_cast<void*>(long{t.signal}));
+}
+
+}  // namespace luatrace::direct

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Threads of another process, and stopping them for a moment (ptrace).
+// Invariant: whatever happens, a thread that was stopped is let go before the destructor returns.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace luatrace::direct {
+
+std::vector<pid_t> threads_of(pid_t pid);
+
+// As in /proc/PID/stat: 'R' runs or waits for a CPU, 'S' sleeps, 'T' and 't' are stopped; 0: gone.
+char thread_state(pid_t pid, pid_t tid);
+
+// Is any thread of that process running (or about to)?
+bool has_running_thread(pid_t pid);
+
+class StoppedThreads {
+ public:
+  StoppedThreads() = default;
+  ~StoppedThreads();
+  StoppedThreads(const StoppedThreads&) = delete;
+  StoppedThreads& operator=(const StoppedThreads&) = delete;
+
+  // Stops those that are running; what sleeps in a system call is left alone, so no call is
+  // interrupted. False and why if not all have stopped.
+  bool stop_running(pid_t pid, std::string& why);
+  // Stops that one, whatever it does. Calls that it sleeps in are begun again by the kernel, but
+  // some end with EINTR instead (signal(7): epoll_wait, ...): for these a better moment is waited
+  // for, 20 ms at most.
+  bool stop(pid_t pid, pid_t tid, std::string& why);
+
+ private:
+  struct Thread {
+    pid_t tid;
+    int signal;  // that was about to be delivered
+    bool stopped;
+  };
+  bool seize(pid_t tid, std::string& why);
+  bool wait_for_all(std::string& why);
+  static bool wait_for(Thread& t, uint64_t limit);
+  static void let_go(Thread t);
+
+  std::vector<Thread> threads_;
+};
+
+}  // namespace luatrace::direct

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Processes under seccomp filters. To attach directly makes the process call what its filter may
+# answer by killing it: that must never happen. (Who reads filters must be root.)
+source "$(dirname "$0")/lib.sh"
+[ "$(id -u)" = 0 ] || skip "only root can read seccomp filters"
+filter=$build/tests/attach/attach_seccomp
+[ "$(uname -m)" = x86_64 ] || skip "the numbers of system calls are those of x86-64"
+memfd=319 madvise=28 swapon=167
+"$filter" allow $swapon true || skip "this kernel has no seccomp filters"
+
+# target ACTION NUMBER...: a program that is busy under these filters
+target() {
+  local words=()
+  while [ $# -gt 0 ]; do words+=("$filter" "$1" "$2"); shift 2; done
+  begin "${words[@]}" "$bin/luajit" -e 'while true do os.clock() end'
+  within 10 "the program to run" test "$bin/luajit" -ef "/proc/$target/exe"
+  sleep 0.2
+}
+# try STATUS OPTIONS... [-- WRAPPER...]: the target is alive afterwards, whatever was said
+try() {
+  local status=$1 got=0 options=()
+  shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift $(($# > 0 ? 1 : 0))
+  rm -f "$scratch/trace.bin"
+  timeout 60 "$@" "$bin/luatrace-record" -v -o "$scratch/trace.bin" -p "$target" -d 0.3 "${options[@]}" 2>"$scratch/record.err" || got=$?
+  [ $got = "$status" ] || { cat "$scratch/record.err" >&2; fail "${options[*]} ended with $got, not $status"; }
+  sleep 0.2
+  kill -0 $target 2>/dev/null && ! grep -q '^State:.Z' "/proc/$target/status" || fail "the process was killed by being attached to (${options[*]})"
+  [ "$status" != 121 ] || [ ! -e "$scratch/trace.bin" ] || fail "a trace is left behind"
+  [ "$status" != 0 ] || [ "$(json "$scratch/trace.bin" | jq .trace.events)" -gt 0 ] || fail "nothing was recorded"
+}
+says() { grep -qE -- "$1" "$scratch/record.err" || fail "it is not said '$1': $(cat "$scratch/record.err")"; }
+done_with() { kill $target; ended 143; }
+bpf=yes
+"$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep -q 'built without it' && bpf=no
+
+for action in kill trap; do
+  target $action $memfd
+  try 121 --via direct
+  says 'may not make a ring: its seccomp filter would kill it for memfd_create\(\); --via bpf'
+  if [ $bpf = yes ]; then
+    try 0 --via auto
+    says 'through the kernel.s probes .--via bpf., because the direct way is closed: .*would kill it for memfd_create'
+  fi
+  done_with
+done
+target errno $memfd
+try 121 --via direct
+says 'its seccomp filter does not allow it memfd_create\(\)'
+[ $bpf = no ] || try 0 --via auto
+try 124 --via direct --seccomp ignore  # what was foretold
+says 'or a seccomp filter does not allow it memfd_create'
+done_with
+
+# What is not needed may be refused, but not by killing; each filter of several counts.
+target errno $madvise
+try 0 --via direct
+done_with
+target allow $swapon kill $madvise strange $swapon
+try 121 --via direct
+says 'would kill it for madvise\(\)'
+done_with
+target allow $swapon strange $swapon
+try 0 --via direct
+
+# Who may not read filters attaches to nothing that has some, unless it is told to, or is itself
+# under as many: then they are taken for the same (a container's).
+poor=(setpriv --bounding-set -sys_admin)
+try 121 --via direct -- "${poor[@]}"
+says 'cannot be told whether it lets the process make a ring, or kills it for that: reading it takes the capability CAP_SYS_ADMIN.*--seccomp ignore'
+try 0 --via direct --seccomp ignore -- "${poor[@]}"
+try 0 --via direct -- "$filter" allow $swapon "$filter" allow $swapon
+try 121 --via direct -- "$filter" allow $swapon
+says 'being under a filter ourselves'
+try 121 --via direct -- "$filter" allow $swapon "$filter" errno $memfd
+done_with
+
+# A process that sleeps in a call is not disturbed: the kernel begins the call again.
+cat >"$scratch/sleep.lua" <<'END'
+local ffi = require("ffi") ffi.cdef("unsigned sleep(unsigned); int usleep(unsigned);")
+ffi.C.usleep(100000)
+local left = ffi.C.sleep(3)
+local f = io.open(arg[1], "w")
+f:write(tonumber(left))
+f:close()
+END
+begin "$filter" allow $swapon "$bin/luajit" "$scratch/sleep.lua" "$scratch/left"
+sleep 0.5
+record --via direct -p $target
+ended
+finish 0
+same "seconds of sleep that were left" "$(cat "$scratch/left")" 0
