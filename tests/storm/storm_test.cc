@@ -15,6 +15,7 @@
 namespace luatrace::test {
 namespace {
 
+constexpr unsigned kFewest = 20;   // switches that make a storm
 constexpr unsigned kSeconds = 60;  // after which a program counts as hanging
 
 using Options = std::vector<std::string>;
@@ -63,11 +64,14 @@ TEST_P(Storm, OutputNeverChanges) {
   const auto argv = Command(Flavour(variant), kOptions[options], program);
   const std::string wanted = OutputOf(Command(Flavour("-upstream"), kOptions[options], program));
   ASSERT_FALSE(wanted.empty());
-  const StormResult got = RunInStorm(argv, ways, seed, kSeconds);
+  StormResult got = RunInStorm(argv, ways, seed, kSeconds);
+  // Where there is no processor for the switcher there is no storm, which proves nothing.
+  for (int turn = 0; got.switches <= kFewest && got.output == wanted && turn < 5; turn++)
+    got = RunInStorm(argv, ways, seed, kSeconds);
   ASSERT_EQ(got.error, "");
   EXPECT_EQ(got.wait_status, 0) << (WIFSIGNALED(got.wait_status) ? "killed by a signal" : "failed");
   EXPECT_EQ(got.output, wanted);
-  EXPECT_GT(got.switches, 20u) << "the program ended before the storm began";
+  EXPECT_GT(got.switches, kFewest) << "the program ended before the storm began";
   std::cout << got.switches << " switches, seed " << seed << "\n";
 }
 
