@@ -205,10 +205,10 @@ std::string explain_no_lua(pid_t pid, const LuaSearch& search) {
   std::string text = "has no LuaJIT with tracepoints; what it has:";
   for (const auto& o : others) {
     const bool program = o.path == facts.exe;
-    text += "\n  " + printable(o.path) + ": " + printable(o.version) + ", " +
-            (program ? "part of the program itself" : "a library") + ", without tracepoints";
+    text += " " + printable(o.path) + ": " + printable(o.version) + ", " +
+            (program ? "part of the program itself" : "a library") + ", without tracepoints;";
   }
-  return text + "\n  put a LuaJIT with tracepoints in its place and start the program again";
+  return text + " put a LuaJIT with tracepoints in its place and start the program again";
 }
 
 }  // namespace luatrace

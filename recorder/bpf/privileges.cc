@@ -82,8 +82,11 @@ Refused explain(const Failure& failure) {
   if (!failure) return {};
   if (failure.error == ESRCH) return {Refused::kGone, "does not exist any more"};
   if (!Program::not_built().empty()) return {Refused::kOther, text};
-  for (const std::string& line : missing_for_bpf()) text += "; " + line;
   const bool right = failure.error == EPERM || failure.error == EACCES;
+  const auto missing = missing_for_bpf();
+  // What libbpf guesses is not needed then, and not true.
+  if (right && !missing.empty()) text = text.substr(0, text.find(" (libbpf: "));
+  for (const std::string& line : missing) text += "; " + line;
   return {right ? Refused::kNoRight : Refused::kOther, text};
 }
 

@@ -274,8 +274,9 @@ void DirectBackend::kick_silent(Live& live, const Target& target, const std::vec
   const bool kicked = (silent[0].stop & LT_STOP_KICK) != 0;
   live.kick_pause_ns = kicked ? kAgainNs : std::min(live.kick_pause_ns * 2, kSlowestKickNs);
   live.kick_ns = now + live.kick_pause_ns;
-  if (!has_running_thread(live.pid)) return;
-  const std::string why = kick(target, silent);
+  const bool asleep = !has_running_thread(live.pid);
+  if (asleep && kicked) return;
+  const std::string why = asleep ? kick_asleep(target, silent) : kick(target, silent);
   if (why.empty() || live.kick_failed) return;
   live.kick_failed = true;
   host_.detail("process " + std::to_string(live.pid) + ": " + why);

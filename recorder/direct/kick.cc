@@ -29,6 +29,12 @@ bool kick_state(const Target& target, const State& s) {
          target.memory().write(table, slots.data(), slots.size() * sizeof slots[0]) == 0;
 }
 
+std::string kick_states(const Target& target, const std::vector<State>& states) {
+  for (const auto& s : states)
+    if (!kick_state(target, s)) return "its dispatch tables cannot be written";
+  return "";
+}
+
 }  // namespace
 
 Silence why_silent(const Target& target, const State& state) {
@@ -59,7 +65,9 @@ Silence why_silent(const Target& target, const State& state) {
 const char* silence_text(Silence s) {
   switch (s) {
     case Silence::kSleeps:
-      return "it sleeps, and answers when it runs Lua code next";
+      return "it sleeps, and answers when it runs Lua code next (if that is interpreted, short, "
+             "makes "
+             "no garbage and calls nothing: when it is seen running)";
     case Silence::kCompiled:
       return "it is in compiled code that makes no call of C, allocates nothing and does not leave "
              "its trace; it answers when it does";
@@ -85,9 +93,15 @@ std::string kick(const Target& target, const std::vector<State>& states) {
   StoppedThreads stopped;
   std::string why;
   if (!stopped.stop_running(target.memory().pid(), why)) return why;
-  for (const auto& s : states)
-    if (!kick_state(target, s)) return "its dispatch tables cannot be written";
-  return "";
+  return kick_states(target, states);
+}
+
+std::string kick_asleep(const Target& target, const std::vector<State>& states) {
+  StoppedThreads stopped;
+  std::string why;
+  const pid_t pid = target.memory().pid();
+  if (!stop_is_unseen(pid)) return "";
+  return stopped.stop_all(pid, why) ? kick_states(target, states) : why;
 }
 
 }  // namespace luatrace::direct

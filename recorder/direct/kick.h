@@ -3,8 +3,9 @@
 // An interpreted loop that neither allocates nor calls C executes no poll; but every instruction
 // goes through the dispatch table, and that is data. Its slots are sent to the code that polls
 // (lt_note.poll); the VM restores them when it gets there (LT_STOP_KICK).
-// Invariant: slots are written only while every thread of the process that was running is stopped;
-// a thread that sleeps in the kernel is left alone, so no system call is interrupted.
+// Invariant: slots are written only while every thread of the process that was running is stopped.
+// A thread that sleeps in the kernel is left alone, or stopped where it does not notice: no system
+// call is interrupted.
 #pragma once
 
 #include <string>
@@ -30,6 +31,10 @@ const char* silence_text(Silence s);
 // Kicks those states. Empty, or why it could not be done. Takes about 0.1 ms; longer if
 // the threads have to wait for a CPU.
 std::string kick(const Target& target, const std::vector<State>& states);
+
+// The same if nothing runs: what it does when it wakes up may poll never, and be over before it is
+// seen running. Does nothing if a thread would notice that it is stopped.
+std::string kick_asleep(const Target& target, const std::vector<State>& states);
 
 // Sets LT_STOP_RETELL of those states: they act upon it at their next poll. No thread is stopped.
 bool retell(const Target& target, const std::vector<State>& states);

@@ -25,12 +25,12 @@ namespace {
 constexpr uint64_t kStopLimit = 50'000'000, kStopLimitAlone = 1'000'000'000;
 constexpr uint64_t kMomentLimit = 20'000'000;
 
-// A stop is not seen by these, whatever their arguments.
-constexpr long kBegunAgain[] = {SYS_read,         SYS_write,  SYS_wait4,           SYS_waitid,
-                                SYS_ppoll,        SYS_futex,  SYS_accept4,         SYS_nanosleep,
-                                SYS_pselect6,     SYS_accept, SYS_clock_nanosleep,
+// A stop is not seen by these, whatever their arguments: the kernel begins them again. (Others end
+// with EINTR, some only with a time limit of their socket.)
+constexpr long kBegunAgain[] = {SYS_wait4,        SYS_waitid,          SYS_ppoll,    SYS_futex,
+                                SYS_nanosleep,    SYS_clock_nanosleep, SYS_pselect6,
 #ifdef SYS_poll
-                                SYS_poll,         SYS_select, SYS_pause,
+                                SYS_poll,         SYS_select,          SYS_pause,
 #endif
                                 SYS_rt_sigsuspend};
 
@@ -67,6 +67,14 @@ bool has_running_thread(pid_t pid) {
   return false;
 }
 
+bool stop_is_unseen(pid_t pid) {
+  const auto threads = threads_of(pid);
+  return !threads.empty() && std::all_of(threads.begin(), threads.end(), [pid](pid_t tid) {
+    const char state = thread_state(pid, tid);
+    return (state == 'R' || state == 'S') && good_moment(pid, tid);
+  });
+}
+
 StoppedThreads::~StoppedThreads() {
   for (const auto& t : threads_) let_go(t);
 }
@@ -93,6 +101,12 @@ bool StoppedThreads::wait_for_all(std::string& why) {
 bool StoppedThreads::stop_running(pid_t pid, std::string& why) {
   for (const pid_t tid : threads_of(pid))
     if (thread_state(pid, tid) == 'R' && !seize(tid, why)) return false;
+  return wait_for_all(why);
+}
+
+bool StoppedThreads::stop_all(pid_t pid, std::string& why) {
+  for (const pid_t tid : threads_of(pid))
+    if (!seize(tid, why)) return false;
   return wait_for_all(why);
 }
 

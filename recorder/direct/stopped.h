@@ -19,6 +19,10 @@ char thread_state(pid_t pid, pid_t tid);
 // Is any thread of that process running (or about to)?
 bool has_running_thread(pid_t pid);
 
+// Would none of its threads notice that it is stopped for a moment? Those that run do not, nor do
+// those that sleep in calls that the kernel begins again.
+bool stop_is_unseen(pid_t pid);
+
 class StoppedThreads {
  public:
   StoppedThreads() = default;
@@ -29,6 +33,8 @@ class StoppedThreads {
   // Stops those that are running; what sleeps in a system call is left alone, so no call is
   // interrupted. False and why if not all have stopped.
   bool stop_running(pid_t pid, std::string& why);
+  // Stops all of them, see stop_is_unseen().
+  bool stop_all(pid_t pid, std::string& why);
   // Stops that one, whatever it does. Calls that it sleeps in are begun again by the kernel, but
   // some end with EINTR instead (signal(7): epoll_wait, ...): for these a better moment is waited
   // for, 20 ms at most.

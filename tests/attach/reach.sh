@@ -53,6 +53,28 @@ said 'nothing was recorded' || fail "it is not said that nothing was recorded"
 kill $target
 ended 143
 
+# One that sleeps nearly always, and in between interprets something that polls never.
+cat >"$scratch/sleeper.lua" <<'END'
+local ffi = require("ffi")
+ffi.cdef("unsigned sleep(unsigned);")
+local C, n = ffi.C, 0
+while true do
+  C.sleep(1)
+  n = n + 1
+end
+END
+begin "$bin/luajit" -joff "$scratch/sleeper.lua"
+within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
+sleep 0.3
+record -p $target
+within 8 "a sleeper" states_taken 1
+kill -INT $recorder
+finish 0
+all_off $target || fail "the control words of a sleeper are not 0"
+within 10 "the ring of a sleeper to be closed" no_ring $target
+kill $target
+ended 143
+
 # A process that sleeps answers when it wakes up.
 begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(60)'
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"

@@ -77,6 +77,11 @@ some @program.lua:4 sleeper
     called by @program.lua:6 ?
 some @program.lua:6 ?
 0 @program.lua:0 main"
+# Without a number: from 10 ms on, and that is said.
+run lua-slow.bt
+grep -q '^calls of 10 ms and longer' "$scratch/bt.out" || fail "the usual limit is not said: $(cat "$scratch/bt.out")"
+grep -q ' us (suspended .* wait$' "$scratch/bt.out" || fail "nothing is slow: $(cat "$scratch/bt.out")"
+! awk '/^[0-9]+ us .suspended/ && $1 < 10000' "$scratch/bt.out" | grep . || fail "that is not slow"
 
 # -- lua-coroutines --
 cat >"$scratch/program.lua" <<'LUA'
