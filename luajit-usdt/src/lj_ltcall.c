@@ -70,9 +70,12 @@ static void event_resume(LTState *lt, lua_State *co)
   int fresh = co->lt_id == 0 && co->status == LUA_OK;  /* It has no frames. */
   uint32_t id = lt_coid(lt, co);
   if (lt_probeon(lt)) lj_ltprobe_resume(lt->L, co, id);
-  if (lt_ringon(lt)) lj_ltring_need(lt, 4);
+  if (lt_ringon(lt)) {  /* What begins before it names the old coroutine. */
+    lt_ring_tick(lt);
+    lj_ltring_need(lt, 4);
+  }
   lt->L = co;
-  if (lt_ringon(lt)) lt_ring_event(lt, id, LT_RESUME);
+  if (lt_ringon(lt)) lt_ring_store(lt, lj_ltring_clock(), id, LT_RESUME);
   if (fresh) co->lt_epoch = lt->epoch;
   if (co->lt_epoch != lt->epoch) lj_ltrace_report(co, LTR_RESUMED, 0);
 }

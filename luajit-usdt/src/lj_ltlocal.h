@@ -70,18 +70,30 @@ LJ_FUNC void lj_ltrace_change(lua_State *L, int skiptop);
 
 /* -- Events --------------------------------------------------------------- */
 
-/* Store one event of one function. */
-static LJ_AINLINE void lt_ring_event(LTState *lt, uint32_t id, uint32_t kind)
+/* What has to be done once in a while, before an event. */
+static LJ_AINLINE uint64_t lt_ring_tick(LTState *lt)
 {
   uint64_t now = lj_ltring_clock();
   if (LJ_UNLIKELY(now >= lt->deadline)) {
     lj_ltring_tick(lt, now);
     now = lj_ltring_clock();
   }
+  return now;
+}
+
+/* Store one event of one function, or coroutine. */
+static LJ_AINLINE void lt_ring_store(LTState *lt, uint64_t now, uint32_t id,
+				     uint32_t kind)
+{
   if (LJ_LIKELY(id < LT_PAYLOAD_BIG))
     lj_ltring_put(lt, now, id, kind)
   else
     lj_ltring_big(lt, kind, id);
+}
+
+static LJ_AINLINE void lt_ring_event(LTState *lt, uint32_t id, uint32_t kind)
+{
+  lt_ring_store(lt, lt_ring_tick(lt), id, kind);
 }
 
 LJ_FUNC void lj_ltrace_probec(lua_State *L, GCfunc *fn, uint32_t ofs,

@@ -88,6 +88,9 @@ void Source::start_stream(Attached& a, const ltb_block& b) {
   lt_ring start{};
   std::memcpy(&start, b.bytes, std::min<size_t>(b.size, sizeof start));
   start.luajit[sizeof start.luajit - 1] = 0;
+  if (start.magic != LT_RING_MAGIC || start.version != LT_RING_VERSION ||
+      start.clock != settings_.clock)
+    return;
   Stated& s = a.stated[b.hit.state];
   s.address = b.address;
   s.last_ns = b.hit.time;

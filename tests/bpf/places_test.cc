@@ -161,10 +161,13 @@ TEST_F(Places, Exec) {
   auto r = attach({p->pid()}, "bpf");
   p->go();
   wait_until([&] { return p->output().find("ready\nready\n") != std::string::npos; });
+  // What it is can be seen only while it is there.
+  wait_until([&] { return mini::read(path("bpf")).of_type(LT_BLOCK_PROCESS).size() == 2; });
   p->go();
   EXPECT_EQ(0, p->wait()) << p->output();
   EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");
   EXPECT_EQ(4001u, counts("bpf")["calls.lua:3"]) << messages("bpf");
+  EXPECT_EQ(0u, trust("bpf", "lost")) << messages("bpf");
   EXPECT_EQ(2u, mini::read(path("bpf")).of_type(LT_BLOCK_PROCESS).size());
 }
 

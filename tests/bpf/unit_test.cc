@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <vector>
 
+#include "recorder/bpf/block_stream.h"
 #include "recorder/bpf/probed_file.h"
 #include "recorder/bpf/strings.h"
 
@@ -92,6 +94,107 @@ TEST(ProbedFiles, Damaged) {
     for (const ProbeSite& s : file.sites) EXPECT_LT(s.offset, damaged.size());
   }
   close(fd);
+}
+
+// -- Blocks --
+
+struct Blocks : testing::Test {
+  Blocks()
+      : output(std::make_shared<luatrace::Output>(
+            static_cast<int>(memfd_create("trace", MFD_CLOEXEC)), "trace", LT_CLOCK_MONOTONIC, 0)) {
+  }
+  static uint64_t call(uint64_t time, uint32_t id) { return lt_word(time, id, LT_ENTRY); }
+  static uint64_t back(uint64_t time, uint32_t id) { return lt_word(time, id, LT_RETURN); }
+  static uint64_t ext(uint64_t time, uint32_t sub, uint32_t n) {
+    return lt_word(time, lt_ext(sub, n, 0), LT_EXT);
+  }
+  BlockStream stream(uint64_t number) {
+    lt_ring start{};
+    start.start_tick = 1;
+    return BlockStream(output, 1, start, number, rules, 0);
+  }
+  FilterRules rules;
+  std::shared_ptr<luatrace::Output> output;
+};
+
+TEST_F(Blocks, PiecesTwiceAndPiecesMissing) {
+  BlockStream s = stream(0);
+  EXPECT_EQ(2u, s.events(0, 2, std::vector{call(10, 1), back(11, 1)}));
+  EXPECT_EQ(1u, s.events(0, 3, std::vector{call(10, 1), back(11, 1), call(12, 1)}));
+  EXPECT_EQ(0u, s.events(1, 2, std::vector{back(11, 1), call(12, 1)}));
+  EXPECT_EQ(3u, s.next());
+  // Two are missing; the head of a piece is no event.
+  EXPECT_EQ(1u, s.events(5, 1, std::vector<uint64_t>{ext(20, LTX_BLOCK, 3), 20, 1, 7, back(21, 1)}));
+  EXPECT_EQ(2u, s.lost());
+  s.end(9, LTE_CLOSE, 30);  // three more at the end
+  EXPECT_TRUE(s.ended());
+  s.finish();
+  EXPECT_EQ(5u, output->totals().lost);
+  EXPECT_EQ(0u, output->totals().damaged);
+}
+
+// A stream that is joined late begins there; what was before is no loss.
+TEST_F(Blocks, JoinedLate) {
+  BlockStream s = stream(1000);
+  EXPECT_EQ(1u, s.events(1000, 1, std::vector{call(10, 1)}));
+  s.finish();
+  EXPECT_EQ(0u, output->totals().lost);
+}
+
+// A report of a stack that is known says nothing new; one that is not is kept.
+TEST_F(Blocks, ReportsForOthersAreLeftOut) {
+  BlockStream s = stream(0);
+  const auto report = [](uint64_t time) {
+    return std::vector<uint64_t>{ext(time, LTX_STACK, 2), 1, 2, lt_word(time, 5, LT_FRAME)};
+  };
+  s.events(0, 2, report(10));
+  s.flush();
+  EXPECT_EQ(2u, output->writer().events());
+  s.events(2, 2, report(20));  // only who runs
+  s.flush();
+  EXPECT_EQ(3u, output->writer().events());
+  s.lose(1, 25);
+  s.events(5, 2, report(30));  // after a loss it is news
+  s.finish();
+  EXPECT_EQ(6u, output->writer().events());
+}
+
+TEST_F(Blocks, Nonsense) {
+  BlockStream s = stream(0);
+  uint64_t random = 88172645463325252ull;
+  for (int round = 0; round < 2000; round++) {
+    std::vector<uint64_t> words(round % 50);
+    for (uint64_t& w : words) {
+      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      w = random % 3 == 0 ? random & 0xffffff : random;
+    }
+    s.events(random % 1000000, random % 100, words);
+    s.functions(random % 100, random % 10, std::as_bytes(std::span(words)));
+  }
+  s.finish();
+  EXPECT_TRUE(output->writer().ok());
+}
+
+// As the VM would have left them out.
+TEST(Words, OfFunctionsThatAreNotWanted) {
+  WordFilter filter;
+  filter.unwanted(2);
+  std::vector<uint64_t> out;
+  const auto pass = [&](std::vector<uint64_t> record) { filter.pass(record, out); };
+  const auto ext = [](uint32_t sub, uint32_t n, uint32_t arg) {
+    return lt_word(1, lt_ext(sub, n, arg), LT_EXT);
+  };
+  const auto word = [](uint32_t id, uint32_t kind) { return lt_word(1, id, kind); };
+  pass({ext(LTX_STACK, 2, 0), 1, 4});  // three calls: 1, 2, 3
+  for (const uint32_t id : {1u, 2u, 3u}) pass({word(id, LT_FRAME)});
+  EXPECT_EQ((std::vector<uint64_t>{ext(LTX_STACK, 2, 0), 1, 3, word(1, LT_FRAME),
+                                   word(3, LT_FRAME)}),
+            out);
+  out.clear();
+  pass({word(2, LT_ENTRY)});
+  pass({word(4, LT_ENTRY)});
+  pass({ext(LTX_UNWIND, 1, 0), lt_pack(3, 2)});  // 4, 2, 3 go; 2 is left on top, which is not told
+  EXPECT_EQ((std::vector<uint64_t>{word(4, LT_ENTRY), ext(LTX_UNWIND, 1, 0), lt_pack(2, 1)}), out);
 }
 
 TEST(Strings, OfAProcess) {
