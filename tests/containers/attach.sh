@@ -13,16 +13,17 @@ run_nginx "$name"
 grep -q '^Seccomp:.2' "/proc/$(master "$name")/status" || fail "the container has no seccomp filter"
 [ "$(readlink "/proc/$(master "$name")/ns/pid")" != "$(readlink /proc/self/ns/pid)" ] || fail "the container has no pid namespace of its own"
 
-# bpftrace formats each event as text: it gets less to do.
-pause=
-[ "$via" != bpftrace ] || pause=100
-load "$name" 4 $pause &
+# bpftrace formats each event as text: it gets less to do; and attaching it takes
+# seconds of the load, more on a busy machine.
+pause= seconds=2
+[ "$via" != bpftrace ] || pause=100 seconds=4
+load "$name" $((2 * seconds)) $pause &
 loading=$!
 pid=$(busy_worker "$name")
 other=$(workers "$name" | grep -vx "$pid")
 start_recording "$via" "$pid" "$scratch/trace.bin"
 [ "$(switches "$other")" = "0 0" ] || fail "the other worker is traced, too: $(switches "$other")"
-sleep 2
+sleep $seconds
 stop_recording
 wait $loading || fail "under load"
 check_trace "$scratch/trace.bin"

@@ -11,15 +11,16 @@ need_containers
 need_way "$via"
 name=lifecycle-$via
 run_nginx "$name"
-pause=
-[ "$via" != bpftrace ] || pause=100
+pause= seconds=3 traced=1
+# Attaching bpftrace takes seconds of the load, more on a busy machine.
+[ "$via" != bpftrace ] || pause=100 seconds=8 traced=3
 
 processes() { jq '[.trace.files[].processes[].pid] | unique | length' "$scratch/trace.json"; }
 new_workers() { both_workers "$name" && [ "$(workers "$name" | xargs)" != "$old_workers" ] && ! workers "$name" | grep -qwF "$old_workers"; }
 
 echo "== reload"
 old_workers=$(workers "$name" | xargs)
-load "$name" 6 $pause &
+load "$name" $((seconds + 3)) $pause &
 loading=$!
 if [ "$via" = bpftrace ]; then # it takes one process; the worker that goes
   start_recording "$via" "$(busy_worker "$name")" "$scratch/reload.bin"
@@ -41,7 +42,7 @@ check_trace "$scratch/reload.bin"
 wait_for "the switches to be off" all_off "$name"
 
 echo "== restart"
-load "$name" 3 $pause &
+load "$name" $seconds $pause &
 loading=$!
 start_recording "$via" "$(busy_worker "$name")" "$scratch/restart.bin"
 sleep 1
@@ -50,10 +51,10 @@ podman restart -t 5 "$name" >/dev/null
 end_of_recording
 check_trace "$scratch/restart.bin"
 wait_for "the workers of $name" both_workers "$name"
-load "$name" 3 $pause &
+load "$name" $seconds $pause &
 loading=$!
 start_recording "$via" "$(busy_worker "$name")" "$scratch/again.bin"
-sleep 1
+sleep $traced
 stop_recording
 wait $loading || fail "under load"
 check_trace "$scratch/again.bin"
