@@ -120,7 +120,8 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
       charged(place(co, 0).out, 1);
   }
   if (slow && p.shown && co.watched == 0 && f.counted && is_watched(p.function)) watch(co, now);
-  if (!calls || !p.shown || !wanted(co)) return;
+  if (!calls || !p.shown) return;
+  if (!wanted(co)) return static_cast<void>(co.stale = true);
   calls->opened(co, view_->number, view_->tid, p.function, now);
   tell_decided(co, now);
 }
@@ -168,10 +169,13 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   const bool brief =
       options_.least_ns && running != kNotSeen && facts_.clock.ns(running) < options_.least_ns;
   if (brief) hand_down(co);
-  const bool shown = p.shown && !brief && (!placement_.looks_for_callers() || f.leads);
+  const bool leads = !placement_.looks_for_callers() || f.leads;
+  const bool shown = p.shown && !brief && leads;
   if (shown && seen && defers_) count(co, p);
   commit(co, co.top);
-  if (calls) calls->closed(co, view_->number, now, shown);
+  if (calls) {  // Of which it is the part where the coroutine hangs now.
+    calls->closed(co, view_->number, now, place(co, co.top).shown && !brief && leads);
+  }
   if (shown && seen && whole && now <= plan_.to) ended(p.function, running);
   if (co.watched) unwatch(co, now, running, whole);
 }
@@ -228,6 +232,24 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
 
 void FilteredProfile::moves(Coroutine& co) {
   for (uint32_t i = 1; i <= co.top; i++) commit(co, i);
+}
+
+// Elsewhere other calls may be shown. Time so far was given to those that were (moves()), so these
+// are decided now, for what they have been.
+void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
+  if (!calls) return;
+  co.stale |= moved;
+  if (!co.stale || !wanted(co)) return;
+  co.stale = false;
+  uint32_t leading = co.top;
+  if (placement_.looks_for_callers())
+    while (leading && !co.notes[leading].leads) leading--;
+  if (leading && now > plan_.from) calls->decided(co, view_->number, leading);
+  std::vector<CallObserver::Open> open;
+  for (uint32_t i = 1; i <= co.top; i++)
+    if (const Place& p = place(co, i); p.shown) open.push_back({i, p.function});
+  calls->moved(co, view_->number, view_->tid, now, open);
+  tell_decided(co, now);
 }
 
 // -- Time --

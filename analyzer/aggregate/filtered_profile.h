@@ -41,6 +41,12 @@ class CallObserver {
   virtual void closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) = 0;
   // The open calls up to this depth will be shown, whatever comes.
   virtual void decided(const Coroutine& co, uint32_t stream, uint32_t depth) = 0;
+  // The open calls may be shown otherwise from now on: as `open`, the outermost first.
+  struct Open {
+    uint32_t depth, function;
+  };
+  virtual void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+                     const std::vector<Open>& open) = 0;
   // Is one of its calls undecided?
   virtual bool waits(const Coroutine& co, uint32_t stream) const = 0;
   // Time of the machine's current coroutine, and whose it is.
@@ -84,6 +90,7 @@ class FilteredProfile : public HistogramProfile {
   void spend(Machine& machine, uint64_t from, uint64_t to);
   void suspended(Coroutine& co, uint64_t from, uint64_t to);
   void moves(Coroutine& co);
+  void hung(Coroutine& co, bool moved, uint64_t now);
   void gap(uint64_t from, uint64_t to);
   void gone(Coroutine& co, uint64_t now, Gone how);
 

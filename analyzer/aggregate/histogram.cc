@@ -59,54 +59,76 @@ void Histograms::set_clock(const Clock& clock) {
   clock_ = clock;
   short_ticks_ = 0;
   if (clock.mult == 0 || clock.shift > 63) return;
-  // ns * ns < 2^64 if ns < 2^32.
-  unsigned __int128 ticks = (static_cast<unsigned __int128>(1) << (32 + clock.shift)) / clock.mult;
-  for (uint64_t limit : {UINT64_MAX / clock.mult, uint64_t{UINT32_MAX}})
+  rate_ = {clock.mult, clock.shift};
+  unsigned __int128 ticks = (static_cast<unsigned __int128>(1) << (29 + clock.shift)) / clock.mult;
+  for (uint64_t limit : {UINT64_MAX / clock.mult, uint64_t{INT32_MAX}})
     ticks = std::min<unsigned __int128>(ticks, limit);
   short_ticks_ = static_cast<uint64_t>(ticks);
 }
 
-// Whatever call it is.
-void Histograms::add_one(EndedCall call) {
-  if (call.function >= rows_.size()) make_room(2 * call.function + 64);
-  Row& row = rows_[call.function];
-  Rest& rest = rest_[call.function];
-  rest.min = std::min(rest.min, call.ticks);
-  rest.max = std::max(rest.max, call.ticks);
-  row.sum += call.ticks;
-  const uint64_t ns = clock_.ns(call.ticks);
-  add_square(call.function, Square{ns} * ns);
-  add_count(call.function, bucket_of(ns), 1);
+void Histograms::make_room(size_t functions) {
+  rows_.resize(functions);
+  rest_.resize(functions);
+  waiting_.resize(functions);
+  filled_.resize(functions);
 }
 
-// The same without what hardly ever happens. Everything that does not change is in registers.
-void Histograms::add(const EndedCall* calls, size_t n) {
-  const uint64_t mult = clock_.mult, short_ticks = short_ticks_;
-  const uint32_t shift = clock_.shift;
-  for (const EndedCall* const end = calls + n; calls != end; ++calls) {
-    Row* const rows = rows_.data();
-    uint8_t* const counts = counts_.data();
-    const size_t size = rows_.size();
-    for (; calls != end; ++calls) {
-      const uint64_t ticks = calls->ticks;
-      if (calls->function >= size || ticks >= short_ticks) [[unlikely]]
-        break;
-      Row& row = rows[calls->function];
-      const uint64_t ns = ticks * mult >> shift;
-      const uint32_t bucket = bucket_of(ns);
-      if (bucket - row.begin >= row.width) [[unlikely]]
-        break;
-      const auto few = static_cast<uint32_t>(ticks);
-      if (few < row.min) row.min = few;
-      if (few > row.max) row.max = few;
-      row.sum += ticks;
-      if (__builtin_add_overflow(row.squares, ns * ns, &row.squares)) [[unlikely]]
-        rest_[calls->function].squares_high++;
-      if (++counts[row.offset + bucket] == 0) [[unlikely]]
-        more_[key(calls->function, bucket)] += 256;
-    }
-    if (calls == end) return;
-    add_one(*calls);
+// Whatever call it is.
+void Histograms::add(uint32_t function, uint64_t ticks) {
+  if (function >= rows_.size()) make_room(2 * size_t{function} + 64);
+  Rest& rest = rest_[function];
+  rest.min = std::min(rest.min, ticks);
+  rest.max = std::max(rest.max, ticks);
+  rows_[function].sum += ticks;
+  const uint64_t ns = clock_.ns(ticks);
+  add_square(function, Square{ns} * ns);
+  add_count(function, bucket_of(ns), 1);
+}
+
+void Histograms::add_waiting(uint32_t function) {
+  const Together& calls = waiting_[function];
+  filled_[function] = 0;
+  Row& row = rows_[function];
+  TogetherSums sums = sums_of(calls, rate_, row.offset, row.min, row.max);
+  if (!sums.within) [[unlikely]] {
+    const uint32_t before = row.offset;
+    reach(row, calls);
+    for (uint32_t& place : sums.place) place += row.offset - before;
+  }
+  if (row.counted > UINT16_MAX - kTogether) [[unlikely]]
+    spill(function);
+  row.counted += kTogether;
+  row.sum += sums.ticks;
+  add_square(function, sums.squares);
+  uint16_t* const counts = counts_.data();
+  for (uint32_t place : sums.place) counts[place]++;
+}
+
+// Some of the calls are shorter or longer than all before.
+void Histograms::reach(Row& row, const Together& calls) {
+  for (uint32_t ticks : calls.ticks) {
+    row.min = std::min(row.min, ticks);
+    row.max = std::max(row.max, ticks);
+    const uint32_t bucket = bucket_of(clock_.ns(ticks));
+    if (bucket - row.begin >= row.width) widen(row, bucket);
+  }
+}
+
+// Makes room in the function's counts.
+void Histograms::spill(uint32_t function) {
+  Row& row = rows_[function];
+  row.counted = 0;
+  for (uint32_t i = row.begin; i < row.begin + uint32_t{row.width}; i++) {
+    uint16_t& n = counts_[row.offset + i];
+    if (n) more_[key(function, i)] += n;
+    n = 0;
+  }
+}
+
+void Histograms::settle() {
+  for (uint32_t f = 0; f < filled_.size(); f++) {
+    for (uint32_t i = 0; i < filled_[f]; i++) add(f, waiting_[f].ticks[i]);
+    filled_[f] = 0;
   }
 }
 
@@ -121,9 +143,10 @@ void Histograms::add_square(uint32_t function, Square square) {
 void Histograms::add_count(uint32_t function, uint32_t bucket, uint64_t n) {
   Row& row = rows_[function];
   if (bucket - row.begin >= row.width) widen(row, bucket);
-  const uint64_t sum = counts_[row.offset + bucket] + n;
-  counts_[row.offset + bucket] = static_cast<uint8_t>(sum);
-  if (sum > UINT8_MAX) more_[key(function, bucket)] += sum & ~uint64_t{UINT8_MAX};
+  if (n > UINT16_MAX - row.counted) spill(function);
+  if (n > UINT16_MAX) return static_cast<void>(more_[key(function, bucket)] += n);
+  counts_[row.offset + bucket] += static_cast<uint16_t>(n);
+  row.counted += static_cast<uint32_t>(n);
 }
 
 // A window of whole powers of two that has `bucket`, too, and some room on both sides: in
@@ -156,7 +179,7 @@ CallStats Histograms::stats(uint32_t function) const {
   const Row& row = rows_[function];
   const Rest& rest = rest_[function];
   out = {rest.min, std::max<uint64_t>(row.max, rest.max), row.sum, 0};
-  if (row.min != UINT32_MAX) out.min = std::min<uint64_t>(out.min, row.min);
+  if (row.min != kNoMin) out.min = std::min<uint64_t>(out.min, row.min);
   for (const HistogramBucket& b : of(function).buckets) out.complete += b.count;
   return out;
 }
@@ -172,7 +195,7 @@ Distribution Histograms::of(uint32_t function) const {
 }
 
 void Histograms::add(const Histograms& other) {
-  if (other.rows_.size() > rows_.size()) make_room(static_cast<uint32_t>(other.rows_.size()));
+  if (other.rows_.size() > rows_.size()) make_room(other.rows_.size());
   for (uint32_t f = 0; f < other.rows_.size(); f++) {
     const CallStats stats = other.stats(f);
     if (stats.complete == 0) continue;

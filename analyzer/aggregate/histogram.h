@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/aggregate/together.h"
 #include "analyzer/decode/model.h"
 #include "analyzer/decode/random_hash.h"
 
@@ -70,56 +71,62 @@ struct CallStats {
   }
 };
 
-// One call that ended, in ticks.
-struct EndedCall {
-  uint64_t ticks;
-  uint32_t function;
-};
-
-// Statistics and histograms of all functions while a trace is read. What this costs is cache
-// misses, so everything that each call touches is small: half a line for the function's sums, and a
-// byte for each bucket of a window around the times that it takes. What does not fit there (256
-// calls, times of seconds) goes to tables that are hardly ever used.
+// Statistics and histograms of all functions while a trace is read. What a call costs is a store to
+// its function's line of cache, where it waits until that is full; then all of it is counted
+// together (aggregate/together.h), in the buckets of a window around the times that the function
+// takes. What does not fit there (65536 calls, times of half a second) goes to tables that are
+// hardly ever used.
 class Histograms {
  public:
   void set_clock(const Clock& clock);
-  void add(uint32_t function, uint64_t ticks) { add_one({ticks, function}); }
-  // Many at once: the processor works on several of them at a time, which it cannot do while each
-  // waits for the next event to be understood.
-  void add(const EndedCall* calls, size_t n);
+  void add(uint32_t function, uint64_t ticks);
+  // The same, but done by settle() at the latest, which must come before anything is asked.
+  [[gnu::always_inline]] void add_later(uint32_t function, uint64_t ticks) {
+    if (function >= filled_.size() || ticks >= short_ticks_) [[unlikely]]
+      return add(function, ticks);
+    const uint32_t n = filled_[function];
+    waiting_[function].ticks[n] = static_cast<uint32_t>(ticks);
+    filled_[function] = static_cast<uint16_t>(n + 1);
+    if (n + 1 == kTogether) add_waiting(function);
+  }
+  void settle();
   void add(const Histograms& other);
   CallStats stats(uint32_t function) const;
   Distribution of(uint32_t function) const;
 
  private:
-  struct alignas(32) Row {
+  static constexpr uint32_t kNoMin = INT32_MAX;
+  struct Row {
     uint64_t sum = 0;
-    uint64_t squares = 0;                // The lower half.
-    uint32_t min = UINT32_MAX, max = 0;  // Of those that fit; the others are in Rest.
-    uint32_t offset = 0;                 // Where in counts_ bucket 0 would be, modulo 2^32.
-    uint16_t begin = 0, width = 0;       // Its window of buckets.
+    uint64_t squares = 0;            // The lower half.
+    uint32_t min = kNoMin, max = 0;  // Of those that waited; the others are in Rest.
+    uint32_t offset = 0;             // Where in counts_ bucket 0 would be, modulo 2^32.
+    uint16_t begin = 0, width = 0;   // Its window of buckets: all that are between min and max.
+    uint32_t counted = 0;            // Sum of its counts_.
   };
   struct Rest {
     uint64_t min = UINT64_MAX, max = 0;
     uint64_t squares_high = 0;
   };
-  void add_one(EndedCall call);
+  void add_waiting(uint32_t function);
+  void reach(Row& row, const Together& calls);
+  void spill(uint32_t function);
   void add_square(uint32_t function, Square square);
   void add_count(uint32_t function, uint32_t bucket, uint64_t n);
   void widen(Row& row, uint32_t bucket);
   uint64_t count(uint32_t function, uint32_t bucket) const;
-  void make_room(uint32_t functions) {
-    rows_.resize(functions);
-    rest_.resize(functions);
-  }
+  void make_room(size_t functions);
   static uint64_t key(uint32_t function, uint32_t bucket) {
     return uint64_t{function} << 32 | bucket;
   }
 
   Clock clock_;
-  uint64_t short_ticks_ = 0;  // Below it ticks fit into 32 bits, ticks * mult and ns * ns into 64.
+  Rate rate_;                 // The same for calls that wait, ...
+  uint64_t short_ticks_ = 0;  // ... which are those below, as together.h needs it.
+  std::vector<Together> waiting_;
+  std::vector<uint16_t> filled_;  // How many of them; not bytes, which might be anything's.
   std::vector<Row> rows_;
-  std::vector<uint8_t> counts_;
+  std::vector<uint16_t> counts_;
   std::vector<Rest> rest_;
   std::unordered_map<uint64_t, uint64_t, RandomHash> more_;  // By key(): what counts_ cannot hold.
 };

@@ -179,7 +179,19 @@ void Timeline::each_piece(uint64_t from, uint64_t to, F f) {
 }
 
 void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
-  each_piece(from, to, [&](TimePiece piece) { add(key, piece); });
+  if (from >= to) return;
+  reach(from, to);
+  if (from >= to) return;
+  // Not as pieces: a trace can be made of recordings that all cover the same slices.
+  Lane& lane = lanes_[key];
+  const size_t last = slice(to - 1);
+  if (last >= lane.size()) lane.resize(last + 1);
+  size_t at = slice(from);
+  const uint64_t left = width_ - (from - origin_) % width_;  // Of the first slice.
+  if (at == last) return static_cast<void>(lane[at] += to - from);
+  lane[at] += left;
+  while (++at < last) lane[at] += width_;
+  lane[last] += to - origin_ - last * width_;
 }
 
 void Timeline::add(uint64_t key, TimePiece piece) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -74,14 +73,10 @@ class Profile {
 class HistogramProfile : public Profile {
  public:
   [[gnu::always_inline]] void ended(uint32_t function, uint64_t running) {
-    ended_[waiting_] = {running, function};
-    if (++waiting_ == ended_.size()) finish();
+    histograms_.add_later(function, running);
   }
   void set_clock(const Clock& clock) { histograms_.set_clock(clock); }
-  void finish() {
-    histograms_.add(ended_.data(), waiting_);
-    waiting_ = 0;
-  }
+  void finish() { histograms_.settle(); }
   void add(const HistogramProfile& other) {
     Profile::add(other);
     histograms_.add(other.histograms_);
@@ -90,8 +85,6 @@ class HistogramProfile : public Profile {
   CallStats stats(uint32_t function) const override { return histograms_.stats(function); }
 
  private:
-  size_t waiting_ = 0;
-  std::array<EndedCall, 512> ended_;  // Fits the first level cache beside everything else.
   Histograms histograms_;
 };
 

@@ -99,21 +99,27 @@ void CallLog::push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick) {
 
 // -- Calls --
 
+void CallLog::begin_call(Lane& lane, const Coroutine& co, Open call, uint64_t now) {
+  lane.suspended = co.suspended;
+  Frame frame;
+  frame.depth = call.depth;
+  frame.function = call.function;
+  frame.running_begin = running_clock(lane, co, now);
+  frame.undecided = true;
+  frame.early = now < from_;
+  Slice slice;
+  slice.function = number_of(call.function);
+  push(lane, frame, slice, now);
+}
+
 void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
                      uint64_t now) {
   if (now >= to_) return;
   Lane& l = lane(stream, co.id, tid);
+  wake(l, now);
   end_marker(l, now);
   const bool first = l.open.empty();
-  Frame frame;
-  frame.depth = co.top;
-  l.suspended = co.suspended;
-  frame.running_begin = running_clock(l, co, now);
-  frame.undecided = true;
-  frame.early = now < from_;
-  Slice slice;
-  slice.function = number_of(function);
-  push(l, frame, slice, now);
+  begin_call(l, co, {co.top, function}, now);
   if (!first) return;
   // From now on the one that resumed it waits for it.
   const Chain& chain = chains_[stream];
@@ -151,20 +157,42 @@ void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now, bool sh
   if (!l) return;
   end_marker(*l, now);
   if (l->open.empty() || l->open.back().depth != co.top) return;
-  if (now > from_) enter_range(*l, co);
-  Frame frame = l->open.back();
-  const bool was_undecided = frame.undecided;
-  if (was_undecided) shown = shown && now > from_;
-  settle(*l, l->open.back(), shown);
-  l->open.pop_back();
+  end_call(*l, co, now, shown);
   if (l->open.empty()) mark_waiting(stream, chains_[stream], now);
-  if (was_undecided && !shown) {
-    if (!l->open.empty()) l->open.back().self += frame.self;
+}
+
+// The innermost call ends. What was its own if it is not shown is its caller's.
+void CallLog::end_call(Lane& lane, const Coroutine& co, uint64_t now, bool shown) {
+  if (now > from_) enter_range(lane, co);
+  const Frame frame = lane.open.back();
+  if (!frame.undecided || now <= from_) shown = !frame.undecided;
+  settle(lane, lane.open.back(), shown);
+  lane.open.pop_back();
+  if (!shown) {
+    if (!lane.open.empty()) lane.open.back().self += frame.self;
     return;
   }
-  const uint64_t end = running_clock(*l, co, now);
+  const uint64_t end = running_clock(lane, co, now);
   const uint64_t running = end > frame.running_begin ? end - frame.running_begin : 0;
-  put(*l, {Entry::kEnd, false, false, {}, clip(now), running, frame.self});
+  put(lane, {Entry::kEnd, false, false, {}, clip(now), running, frame.self});
+}
+
+// What is shown as it was goes on. The rest ends, as far as it was shown, and begins as it is now.
+void CallLog::moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+                    const std::vector<Open>& open) {
+  if (now >= to_ || (open.empty() && !find(stream, co.id))) return;
+  Lane& l = lane(stream, co.id, tid);
+  const size_t calls = l.open.size() - (l.open.empty() || !l.open.back().marker ? 0 : 1);
+  size_t same = 0;
+  while (same < std::min(calls, open.size()) && !l.open[same].undecided &&
+         l.open[same].depth == open[same].depth && l.open[same].function == open[same].function)
+    same++;
+  if (same == calls && same == open.size()) return;
+  wake(l, now);
+  end_marker(l, now);
+  while (l.open.size() > same) end_call(l, co, now, false);
+  for (; same < open.size(); same++) begin_call(l, co, open[same], now);
+  mark_waiting(stream, chains_[stream], now);
 }
 
 void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
@@ -257,7 +285,7 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint6
         set_state(*l, State::kSuspended, 0, tick, id == last ? flow : 0);
       }
   before = chain;
-  if (to && to->state == State::kSuspended) to->woke = tick;
+  if (to) wake(*to, tick);
   if (to) set_state(*to, State::kOwn, 0, tick);
   mark_waiting(stream, chain, tick, resumes ? flow : 0);
   if (arrow) put(*to, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, tick, 0, 0});

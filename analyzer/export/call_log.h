@@ -39,6 +39,8 @@ class CallLog : public CallObserver {
               uint64_t now) override;
   void closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) override;
   void decided(const Coroutine& co, uint32_t stream, uint32_t depth) override;
+  void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+             const std::vector<Open>& open) override;
   bool waits(const Coroutine& co, uint32_t stream) const override;
   void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
              Owner owner) override;
@@ -65,6 +67,7 @@ class CallLog : public CallObserver {
   };
   struct Frame {
     uint32_t depth = 0;  // In its coroutine; of a slice that is no call that of the call below.
+    uint32_t function = 0;
     uint64_t place = 0;  // Number of its kBegin in the queue, ever.
     uint64_t running_begin = 0, self = 0;
     bool undecided = false;
@@ -99,8 +102,13 @@ class CallLog : public CallObserver {
   void write(Lane& lane, const Entry& entry);
   void enter_range(Lane& lane, const Coroutine& co);
   void settle(Lane& lane, Frame& frame, bool shown);
+  void begin_call(Lane& lane, const Coroutine& co, Open call, uint64_t now);
+  void end_call(Lane& lane, const Coroutine& co, uint64_t now, bool shown);
   void push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick);
   void end_marker(Lane& lane, uint64_t tick);
+  static void wake(Lane& lane, uint64_t tick) {
+    if (lane.state == State::kSuspended) lane.woke = tick;
+  }
   void set_state(Lane& lane, State state, uint32_t other, uint64_t tick, uint64_t flow = 0);
   void switched(FilteredProfile::Machine& machine, uint32_t stream, uint64_t tick);
   void mark_waiting(uint32_t stream, const Chain& chain, uint64_t tick, uint64_t flow = 0);

@@ -24,6 +24,10 @@ class CallTee : public CallObserver {
   void decided(const Coroutine& co, uint32_t stream, uint32_t depth) override {
     for (auto* o : all_) o->decided(co, stream, depth);
   }
+  void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+             const std::vector<Open>& open) override {
+    for (auto* o : all_) o->moved(co, stream, tid, now, open);
+  }
   bool waits(const Coroutine& co, uint32_t stream) const override {
     for (auto* o : all_)
       if (o->waits(co, stream)) return true;

@@ -16,6 +16,40 @@ std::string frame_name(const ReportFunction& f) {
   return printable(name);
 }
 
+// The chain of calls of one node after the other, as text. Most have all but the last call in
+// common with one before, so what it takes is in proportion to what is printed.
+class ChainText {
+ public:
+  explicit ChainText(const std::vector<std::string>& names) : names_(names) {}
+
+  // Of `node`; parent(n) and function(n) are those of a node, 0 is the root.
+  template <class Parent, class Function>
+  const std::string& of(uint32_t node, Parent parent, Function function) {
+    while (!open_.empty() && open_.back().first != parent(node)) close();
+    std::vector<uint32_t> chain;  // All of it, if its parent is not there.
+    for (uint32_t at = node; at != 0 && (open_.empty() || open_.back().first != at);
+         at = parent(at))
+      chain.push_back(at);
+    for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
+      const size_t begin = text_.size();
+      if (!open_.empty()) text_ += ';';
+      open_.emplace_back(*at, begin);
+      text_ += names_[function(*at)];
+    }
+    return text_;
+  }
+
+ private:
+  void close() {
+    text_.resize(open_.back().second);
+    open_.pop_back();
+  }
+
+  const std::vector<std::string>& names_;
+  std::vector<std::pair<uint32_t, size_t>> open_;  // Nodes, and where their names begin.
+  std::string text_;
+};
+
 }  // namespace
 
 void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns) {
@@ -27,31 +61,26 @@ void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns) {
 void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
                   std::vector<std::string> names) {
   for (auto& name : names) std::replace(name.begin(), name.end(), ';', ':');
-  std::vector<uint32_t> chain;
+  ChainText chain(names);
+  auto parent = [&](uint32_t node) { return report.tree[node].parent; };
+  auto function = [&](uint32_t node) { return report.tree[node].function; };
   for (uint32_t i = 1; i < report.tree.size(); i++) {
-    uint64_t weight = report.tree[i].self / unit_ns;
-    if (weight == 0) continue;
-    chain.clear();
-    for (uint32_t at = i; at != 0; at = report.tree[at].parent) chain.push_back(at);
-    for (auto at = chain.rbegin(); at != chain.rend(); ++at)
-      out << (at == chain.rbegin() ? "" : ";") << names[report.tree[*at].function];
-    out << ' ' << weight << '\n';
+    const std::string& text = chain.of(i, parent, function);
+    if (uint64_t weight = report.tree[i].self / unit_ns) out << text << ' ' << weight << '\n';
   }
 }
 
 void write_folded_diff(std::ostream& out, const Diff& diff, uint64_t unit_ns) {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < diff.before.size(); i++) names.push_back(frame_name(diff.any(i)));
-  std::vector<uint32_t> chain;
+  ChainText chain(names);
+  auto parent = [&](uint32_t node) { return diff.nodes[node].parent; };
+  auto function = [&](uint32_t node) { return diff.nodes[node].function; };
   for (uint32_t i = 1; i < diff.nodes.size(); i++) {
     uint64_t before = diff.nodes[i].before.self_ns / unit_ns;
     uint64_t after = diff.nodes[i].after.self_ns / unit_ns;
-    if (before == 0 && after == 0) continue;
-    chain.clear();
-    for (uint32_t at = i; at != 0; at = diff.nodes[at].parent) chain.push_back(at);
-    for (auto at = chain.rbegin(); at != chain.rend(); ++at)
-      out << (at == chain.rbegin() ? "" : ";") << names[diff.nodes[*at].function];
-    out << ' ' << before << ' ' << after << '\n';
+    const std::string& text = chain.of(i, parent, function);
+    if (before || after) out << text << ' ' << before << ' ' << after << '\n';
   }
 }
 

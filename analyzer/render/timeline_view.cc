@@ -21,12 +21,15 @@ uint64_t busy(const ReportLane& lane) {
 }
 
 std::vector<const ReportLane*> sorted_lanes(const ReportTimeline& timeline, size_t limit) {
-  std::vector<const ReportLane*> lanes;
-  for (const auto& lane : timeline.lanes) lanes.push_back(&lane);
-  std::stable_sort(lanes.begin(), lanes.end(), [](auto* a, auto* b) {
-    return a->thread != b->thread ? a->thread : busy(*a) > busy(*b);
+  std::vector<std::pair<const ReportLane*, uint64_t>> sums;
+  for (const auto& lane : timeline.lanes) sums.emplace_back(&lane, busy(lane));
+  std::stable_sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
+    const bool thread = a.first->thread;
+    return thread != b.first->thread ? thread : a.second > b.second;
   });
-  if (limit && lanes.size() > limit) lanes.resize(limit);
+  if (limit && sums.size() > limit) sums.resize(limit);
+  std::vector<const ReportLane*> lanes;
+  for (const auto& lane : sums) lanes.push_back(lane.first);
   return lanes;
 }
 

@@ -49,7 +49,8 @@ struct Coroutine {
   std::vector<Frame> frames;
   std::vector<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls.
   uint32_t watched = 0;           // Such a sink's own: number of a call that it watches here,
-  uint32_t record = 0;            // and of what it notes about this coroutine.
+  uint32_t record = 0;            // of what it notes about this coroutine,
+  bool stale = false;             // and whether its observer does not know where calls are now.
 
   Coroutine() : frames(16, Frame{kNotSeen, 0, LT_ID_NONE}) {}
 };

@@ -29,6 +29,7 @@
 //   void spend(Machine&, uint64_t from, uint64_t to)    time of the current coroutine
 //   void suspended(Coroutine&, uint64_t from, uint64_t to)
 //   void moves(Coroutine&)                              its calls are going to hang elsewhere
+//   void hung(Coroutine&, bool moved, uint64_t now)     it hangs where it has to for now
 //   void gap(uint64_t from, uint64_t to)
 //   void begins(uint64_t tick)                          a recording begins
 //   void on_thread(uint32_t tid)
@@ -139,7 +140,7 @@ class StackMachine {
 
   void spend_until(uint64_t tick);
   void begin(uint64_t tick);
-  void cut(uint64_t& counter);
+  void cut(uint64_t& counter, bool gap);
   void stop();
   void gap_until(uint64_t tick);
 
@@ -174,6 +175,9 @@ class StackMachine {
   void close_unseen(Coroutine& co, uint32_t depth);
   void report_gone(Coroutine& co, Gone how) {
     if constexpr (Sink::kFrames) sink_.gone(co, now_, how);
+  }
+  void report_hung(Coroutine& co, bool moved) {
+    if constexpr (Sink::kFrames) sink_.hung(co, moved, now_);
   }
   uint64_t clock(const Coroutine& co) const {
     return (co.running ? now_ : co.since) - co.suspended;

@@ -275,15 +275,16 @@ void StackMachine<Sink>::hang(Coroutine& co) {
   else
     base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
   if (co.unknown) base = sink_.enter(base, kUnknownFunction);
-  if (co.frames[0].node == base) return;
+  if (co.frames[0].node == base) return report_hung(co, false);
   if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
     trust_.unbalanced++;
-    return;
+    return report_hung(co, false);
   }
   if constexpr (Sink::kFrames) sink_.moves(co);
   co.frames[0].node = base;
   for (uint32_t i = 1; i <= co.top; i++)
     co.frames[i].node = sink_.enter(co.frames[i - 1].node, ids_(co.frames[i].id));
+  report_hung(co, true);
 }
 
 // Hangs the running coroutines anew, outermost first.

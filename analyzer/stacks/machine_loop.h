@@ -180,10 +180,12 @@ void StackMachine<Sink>::begin(uint64_t tick) {
   set_current(cur_);
 }
 
-// Closes all calls now; counts them. Forgets every coroutine. The youngest is the first, since
-// those that were resumed are mostly younger; the container's own order is another one each time.
+// Closes all calls now; counts them. Forgets every coroutine: those that appear from now on may
+// have calls that nobody saw begin if this is a gap, and have none if it is the end of a recording.
+// The youngest is the first, since those that were resumed are mostly younger; the container's own
+// order is another one each time.
 template <class Sink>
-void StackMachine<Sink>::cut(uint64_t& counter) {
+void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   std::vector<Coroutine*> all;
   all.reserve(coroutines_.size());
   for (auto& [id, co] : coroutines_) all.push_back(co.get());
@@ -198,16 +200,16 @@ void StackMachine<Sink>::cut(uint64_t& counter) {
   // Not clear(): that takes as long as there ever were coroutines.
   decltype(coroutines_)().swap(coroutines_);
   pending_ = 0;
+  gap_seen_ = gap;
   cur_ = get(0);
 }
 
 template <class Sink>
 void StackMachine<Sink>::stop() {
   if (!recording_) return;
-  cut(trust_.open_end);
+  cut(trust_.open_end, false);
   traced_ += now_ - begun_;
   recording_ = false;
-  gap_seen_ = false;
 }
 
 template <class Sink>
@@ -218,10 +220,7 @@ void StackMachine<Sink>::finish() {
 // Nothing is known of the time until `tick`, nor of any stack after it.
 template <class Sink>
 void StackMachine<Sink>::gap_until(uint64_t tick) {
-  cut(trust_.truncated);
-  decltype(coroutines_)().swap(coroutines_);
-  gap_seen_ = true;
-  cur_ = get(0);
+  cut(trust_.truncated, true);
   if (!recording_) return begin(tick);
   if (tick > now_) {
     if constexpr (Sink::kFrames) sink_.gap(now_, tick);

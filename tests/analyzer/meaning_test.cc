@@ -419,5 +419,25 @@ TEST(Meaning, CallsDump) {
             "S1 C1 D0 stop close\n");
 }
 
+// What a gap makes unknown is known again in the next recording: no call is open when it begins.
+TEST(Meaning, AGapEndsWithItsRecording) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 entry 1
+    20 loss 3 since=10
+    30 return 2
+    40 stop detach
+    100 start
+    110 entry 3
+    120 return 3
+    130 return 4
+    140 stop close)"));
+  EXPECT_EQ(a.trust().inferred, 1u);    // f2: may have begun in the gap.
+  EXPECT_EQ(a.trust().unbalanced, 1u);  // f4 cannot have.
+  EXPECT_EQ(a.report.gap_ns, 30u);      // The gap, and what is not known after it.
+  EXPECT_EQ(a.report.idle_ns, 30u);     // All of the second recording but f3.
+  EXPECT_EQ(times(a, "f3"), (Times{1, 10, 10, 10}));
+}
+
 }  // namespace
 }  // namespace luatrace

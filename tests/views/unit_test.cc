@@ -108,6 +108,71 @@ TEST(Histogram, PercentilesOfRandomValues) {
   EXPECT_NEAR(deviation(stats.complete, stats.sum, d.squares), want, want * 1e-6);
 }
 
+// Sixteen at a time gives what one by one gives, to the last unit: at the edges of buckets, of what
+// may wait and of what a count can hold, and for every clock.
+TEST(Histogram, LaterIsTheSame) {
+  std::mt19937_64 random(3);
+  const Clock clocks[] = {{0, 0, 1, 0, 0, 0},
+                          {0, 40, 422873201345, 0, 0, 0},
+                          {0, 40, (1ull << 40) - 1, 0, 0, 0},
+                          {0, 63, UINT64_MAX, 0, 0, 0},
+                          {0, 10, 3, 0, 0, 0},
+                          {0, 0, 1000, 0, 0, 0},
+                          {0, 20, 41943040, 0, 0, 0}};
+  for (const Clock& clock : clocks) {
+    Histograms later, now;
+    later.set_clock(clock);
+    now.set_clock(clock);
+    auto add = [&](uint32_t function, uint64_t ticks) {
+      later.add_later(function, ticks);
+      now.add(function, ticks);
+    };
+    for (int i = 0; i < 300000; i++) {
+      const uint64_t edge = uint64_t{1} << random() % 40;
+      add(random() % 5, edge + random() % 3 - 1);
+      add(5 + random() % 100, random() >> (random() % 64));
+      add(200, random() % 50);  // More than a count holds.
+      if (i < 50) add(300, random() % 2);
+    }
+    later.settle();
+    for (uint32_t f = 0; f < 400; f++) {
+      const CallStats a = later.stats(f), b = now.stats(f);
+      ASSERT_EQ(std::tie(a.min, a.max, a.sum, a.complete),
+                std::tie(b.min, b.max, b.sum, b.complete))
+          << f << ", " << clock.mult;
+      const Distribution x = later.of(f), y = now.of(f);
+      ASSERT_EQ(x.squares, y.squares) << f;
+      ASSERT_EQ(x.buckets.size(), y.buckets.size()) << f;
+      for (size_t i = 0; i < x.buckets.size(); i++) {
+        ASSERT_EQ(x.buckets[i].bucket, y.buckets[i].bucket) << f;
+        ASSERT_EQ(x.buckets[i].count, y.buckets[i].count) << f << ", " << x.buckets[i].bucket;
+      }
+    }
+  }
+}
+
+// What only some processors can do gives what all can.
+TEST(Histogram, TogetherIsTheSameEverywhere) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 100000; i++) {
+    Together calls;
+    for (uint32_t& ticks : calls.ticks)
+      ticks = static_cast<uint32_t>(random() % (1 << 24)) >> random() % 24;
+    const Rate rate{1 + (random() >> (24 + random() % 40)),
+                    8 + static_cast<uint32_t>(random() % 40)};
+    if (rate.mult * (1 << 24) >> rate.shift >= 1 << 29) continue;
+    const auto min = static_cast<uint32_t>(random() % 8),
+               max = static_cast<uint32_t>(random() % (1 << 25));
+    const TogetherSums a = sums_of(calls, rate, 77, min, max);
+    const TogetherSums b = plain_sums_of(calls, rate, 77, min, max);
+    ASSERT_EQ(std::tie(a.ticks, a.squares, a.within), std::tie(b.ticks, b.squares, b.within));
+    for (uint32_t n = 0; n < kTogether; n++) {
+      ASSERT_EQ(a.place[n], b.place[n]);
+      ASSERT_EQ(a.place[n], 77 + bucket_of(calls.ticks[n] * rate.mult >> rate.shift));
+    }
+  }
+}
+
 TEST(Histogram, AddingIsAssociative) {
   std::mt19937_64 random(2);
   Distribution parts[3];
