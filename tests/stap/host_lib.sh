@@ -18,6 +18,15 @@ cache=$build/tests/stap/cache
 stripped=$build/tests/stap/stripped
 export LUATRACE_GUEST_CACHE=${LUATRACE_GUEST_CACHE:-$cache/guest} XDG_CACHE_HOME=$cache SYSTEMTAP_DIR=$cache/stap
 
+# A shell that waits for a child in the foreground takes no signal: what takes long goes through
+# this, and ends with us.
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+wait_for() {
+  setpriv --pdeathsig TERM "$@" &
+  wait $!
+}
+
 prepare() {
   local status=0
   command -v stap >/dev/null || skip "no stap (Debian: systemtap)"
@@ -73,7 +82,7 @@ in_guest() {
     echo ". '$stap_tests/$1'"
   } >"$share/run"
   shift
-  setpriv --pdeathsig TERM "$stap_tests/guest" --seconds "${STAP_TEST_SECONDS:-400}" "$@" "$share" bash -eu ./run || status=$?
+  wait_for "$stap_tests/guest" --seconds "${STAP_TEST_SECONDS:-400}" "$@" "$share" bash -eu ./run || status=$?
   [ $status -ne 77 ] || skip "no guest"
   [ $status -eq 0 ] || fail "in the guest (status $status): $(tail -n 20 "$share"/*.err)"
 }
