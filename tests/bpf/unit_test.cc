@@ -124,7 +124,8 @@ TEST_F(Blocks, PiecesTwiceAndPiecesMissing) {
   EXPECT_EQ(0u, s.events(1, 2, std::vector{back(11, 1), call(12, 1)}));
   EXPECT_EQ(3u, s.next());
   // Two are missing; the head of a piece is no event.
-  EXPECT_EQ(1u, s.events(5, 1, std::vector<uint64_t>{ext(20, LTX_BLOCK, 3), 20, 1, 7, back(21, 1)}));
+  EXPECT_EQ(1u,
+            s.events(5, 1, std::vector<uint64_t>{ext(20, LTX_BLOCK, 3), 20, 1, 7, back(21, 1)}));
   EXPECT_EQ(2u, s.lost());
   s.end(9, LTE_CLOSE, 30);  // three more at the end
   EXPECT_TRUE(s.ended());
@@ -187,9 +188,9 @@ TEST(Words, OfFunctionsThatAreNotWanted) {
   const auto word = [](uint32_t id, uint32_t kind) { return lt_word(1, id, kind); };
   pass({ext(LTX_STACK, 2, 0), 1, 4});  // three calls: 1, 2, 3
   for (const uint32_t id : {1u, 2u, 3u}) pass({word(id, LT_FRAME)});
-  EXPECT_EQ((std::vector<uint64_t>{ext(LTX_STACK, 2, 0), 1, 3, word(1, LT_FRAME),
-                                   word(3, LT_FRAME)}),
-            out);
+  EXPECT_EQ(
+      (std::vector<uint64_t>{ext(LTX_STACK, 2, 0), 1, 3, word(1, LT_FRAME), word(3, LT_FRAME)}),
+      out);
   out.clear();
   pass({word(2, LT_ENTRY)});
   pass({word(4, LT_ENTRY)});

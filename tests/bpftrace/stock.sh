@@ -15,8 +15,8 @@ LUA
 cd "$scratch"
 
 bpftrace -l "usdt:$scratch/luajit:*" >list 2>/dev/null
-same "probes in bpftrace -l" "$(sed 's/.*://' list | sort | tr '\n' ' ')" "cfunction__entry \
-cfunction__return coroutine__create coroutine__end coroutine__resume coroutine__stack \
+same "probes in bpftrace -l" "$(sed 's/.*://' list | sort | tr '\n' ' ')" "block block__switch \
+cfunction__entry cfunction__return coroutine__create coroutine__end coroutine__resume coroutine__stack \
 coroutine__yield function__entry function__return function__tailcall function__unwind \
 state__close state__open "
 
@@ -33,7 +33,7 @@ perf probe -q -d 'sdt_luajit:*'
 perf script -i perf.data -F event,trace >perf.script 2>script.out
 PERF
   if HOME=$scratch unshare -m --propagation private bash perf.sh 2>perf.err; then
-    same "events in perf list" "$(wc -l <perf.list)" 13
+    same "events in perf list" "$(wc -l <perf.list)" 15
     same "calls that perf saw" "$(grep -c function__entry perf.script)" 1011
     same "entries of line 1" "$(grep -c ' arg3=1 ' perf.script)" 1000
     echo "perf: list, probe, record, script"
