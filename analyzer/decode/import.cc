@@ -21,6 +21,9 @@ constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
 constexpr uint64_t kAttaching = 3'000'000'000;
 constexpr uint64_t kSettling = 1'000'000'000;
 constexpr size_t kAttachingHits = 1u << 18;
+// More hits than these processors make, one each in so many ns, are not believed.
+constexpr uint64_t kMostProcessors = 4096;
+constexpr uint64_t kFastest = 20;
 
 lt_file_header header(uint64_t start_ns, uint64_t start_real_ns) {
   lt_file_header h = make_file_header();
@@ -97,7 +100,7 @@ void Importer::hit(const Hit& hit, uint64_t offset) {
     last_process_->last = hit.time;
     last_process_->last_tid = hit.tid;
   }
-  last_process_->begun ? forward(hit) : hold(*last_process_, hit);
+  last_process_->begun ? hits_->hit(hit) : hold(*last_process_, hit);
   while (!due_.empty() && due_.begin()->first <= hit.time) begin(due_.begin()->second);
 }
 
@@ -121,31 +124,44 @@ void Importer::begin(uint32_t pid) {
   p.begun = true;
   const std::vector<Hit> hits = std::move(p.before);
   const auto early = [&p](const Hit& h) { return p.report != UINT64_MAX && h.time < p.report; };
-  for (const Hit& h : hits)
-    if (early(h)) first_[h.tid] = std::max(first_[h.tid], h.seq);
   for (Hit h : hits) {
-    if (early(h)) {
-      h.seq = 0;
-      if (h.kind != HitKind::kOpen && ++dropped_) continue;
-    }
-    forward(h);
+    if (early(h) && h.kind != HitKind::kOpen && ++dropped_) h.kind = HitKind::kLeftOut;
+    hits_->hit(h);
   }
 }
 
-void Importer::forward(Hit hit) {
-  const auto first = first_.empty() ? first_.end() : first_.find(hit.tid);
-  if (first != first_.end() && hit.seq) hit.seq -= first->second;
-  hits_->hit(hit);
-}
-
 void Importer::total(uint32_t tid, uint32_t seq, uint32_t late) {
-  totals_[tid] = seq - late;
+  hits_->total(tid, seq - late);
   if (late) alive_.insert(tid);
 }
 
 void Importer::set_ended(uint64_t leaving) {
   ended_ = true;
   leaving_ = leaving;
+}
+
+void Importer::set_counted(uint64_t hits, uint64_t time) {
+  counted_ = hits;
+  counted_at_ = time;
+}
+
+// Numbers of threads can be lost like anything: what the source counts beyond all that was heard of
+// any thread is missing, too. It cannot count less: then something is damaged.
+void Importer::compare(uint64_t offset) {
+  if (!counted_) return;
+  const std::string counted = "the script counted " + std::to_string(*counted_) + " hits, but ";
+  const uint64_t taken = hits_->numbered(false), all = hits_->numbered(true);
+  if (*counted_ < all) {
+    bad(offset, counted + "the file tells of " + std::to_string(all));
+    if (*counted_ < taken) return;
+    hits_->forget_totals();
+  }
+  HitLoss loss;
+  loss.count = *counted_ - (*counted_ < all ? taken : all);
+  loss.until = std::max(hits_->last_time(), std::min(counted_at_, start_ + kLongest));
+  if (loss.count > kMostProcessors * (1 + (loss.until - start_) / kFastest))
+    return bad(offset, counted + "there was no time for so many");
+  if (loss.count) hits_->lost(loss);
 }
 
 void Importer::name_process(uint32_t pid, const std::string& name, uint32_t parent) {
@@ -181,16 +197,14 @@ void Importer::finish(uint64_t offset) {
     diag_.say(offset, "the output has no end: its tracer was killed, or the file is cut");
   }
   while (!due_.empty()) begin(due_.begin()->second);
-  for (const auto& [tid, seq] : totals_) {
-    const auto first = first_.find(tid);
-    hits_->total(tid, seq - (first == first_.end() ? 0 : first->second));
-  }
   // Of a process of which nobody says that it is still there.
   for (auto& [pid, p] : processes_) {
     const bool alive = leaving_ && (p.last > leaving_ || alive_.contains(p.last_tid));
     if (!p.ended && p.last && !alive) end_process(pid, p.last);
   }
   if (leaving_) hits_->end_at(leaving_);
+  hits_->settle();
+  compare(offset);
   hits_->finish();
   const HitCounters& c = hits_->counters();
   note("hits", c.hits);
@@ -200,6 +214,11 @@ void Importer::finish(uint64_t offset) {
   note("holes-not-told", c.odd);
   note("reused-addresses", c.reused);
   note("dropped", c.dropped);
+  if (c.misnumbered) {
+    diag_.trust.bad_records += c.misnumbered;
+    diag_.say(offset, std::to_string(c.misnumbered) +
+                          " hits have a number that those behind them do not go on from: damaged");
+  }
   if (c.late)
     diag_.say(offset, std::to_string(c.late) +
                           " hits were too far out of order to be put where they belong");

@@ -54,6 +54,8 @@ class Importer {
   // The end of the source was there: nothing is cut. After `leaving` the tracer was leaving the
   // probes one by one (0: it does not say).
   void set_ended(uint64_t leaving);
+  // How many hits the source itself counted in all, up to when.
+  void set_counted(uint64_t hits, uint64_t time);
   // The rest, and the end block. Throws Unreadable.
   void finish(uint64_t offset);
 
@@ -72,7 +74,7 @@ class Importer {
   };
   void hold(Process& p, const Hit& hit);
   void begin(uint32_t pid);
-  void forward(Hit hit);
+  void compare(uint64_t offset);
   uint32_t write_process(uint32_t pid, uint64_t time);
 
   Diagnostics& diag_;
@@ -84,8 +86,8 @@ class Importer {
   Process* last_process_ = nullptr;
   std::set<std::pair<uint64_t, uint32_t>> due_;  // processes that wait: until when, which
   uint32_t numbers_ = 0;
-  std::unordered_map<uint32_t, uint32_t> first_;  // of threads: what to take from their seq
-  std::unordered_map<uint32_t, uint32_t> totals_;
+  std::optional<uint64_t> counted_;  // see set_counted()
+  uint64_t counted_at_ = 0;
   std::string note_;
   uint64_t dropped_ = 0;  // from before a report
   uint64_t leaving_ = 0;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <string_view>
 
 #include "analyzer/decode/import.h"
@@ -63,22 +62,10 @@ class StapReader {
   std::unordered_map<uint32_t, uint32_t> pids_;             // of threads
   std::unordered_map<uint32_t, std::vector<Hit>> waiting_;  // hits of threads of unknown process
   std::unordered_map<uint32_t, Function> functions_;        // by number
-  void count(uint32_t tid, uint32_t seq);
   void total(const uint8_t* p);
-  void compare();
 
-  // The furthest number heard of a thread, in hits and totals. They wrap, over 0 to 1.
-  struct Count {
-    uint32_t seq = 0, wraps = 0;
-    uint64_t hits() const { return uint64_t{wraps} * UINT32_MAX + seq; }
-  };
-
-  std::map<uint32_t, Count> counts_;
-  std::map<uint32_t, uint32_t> totals_;  // of them, what the script itself told
-  std::pair<uint32_t, Count*> last_thread_{0, nullptr};
-  std::optional<uint64_t> counted_;       // what the last record says: hits, ...
-  uint64_t ended_ = 0;                    // ... time
-  uint32_t last_tid_ = 0, last_pid_ = 0;  // looked up last, 0: none
+  std::unordered_map<uint32_t, uint32_t> totals_;  // of threads, the furthest that was told
+  uint32_t last_tid_ = 0, last_pid_ = 0;           // looked up last, 0: none
 };
 
 void StapReader::hit(const uint8_t* p, HitKind kind) {
@@ -87,7 +74,6 @@ void StapReader::hit(const uint8_t* p, HitKind kind) {
   h.seq = get<uint32_t>(p, 4);
   h.time = get<uint64_t>(p, 8);
   h.tid = get<uint32_t>(p, 16);
-  count(h.tid, h.seq);
   h.value = get<int32_t>(p, 20);
   h.L = get<uint64_t>(p, 24);
   h.what = get<uint64_t>(p, 32);
@@ -169,9 +155,9 @@ void StapReader::tell(uint32_t number, Function& f, bool anyway) {
 
 void StapReader::end(const uint8_t* p) {
   out_.set_ended(0);
-  counted_ = get<uint64_t>(p, 8);
-  ended_ = get<uint64_t>(p, 24);
-  out_.note("hits-counted-by-script", *counted_);
+  const auto counted = get<uint64_t>(p, 8);
+  out_.set_counted(counted, get<uint64_t>(p, 24));
+  out_.note("hits-counted-by-script", counted);
   const auto unprinted = get<uint64_t>(p, 16);
   if (unprinted == 0) return;
   HitLoss loss;
@@ -185,37 +171,10 @@ bool further(uint32_t seq, uint32_t last) {
   return static_cast<int32_t>(seq - last) > 0;
 }
 
-void StapReader::count(uint32_t tid, uint32_t seq) {
-  if (!last_thread_.second || last_thread_.first != tid) last_thread_ = {tid, &counts_[tid]};
-  Count& c = *last_thread_.second;
-  if (c.seq == 0) {
-    c.seq = seq;
-  } else if (further(seq, c.seq)) {
-    c.wraps += seq < c.seq;
-    c.seq = seq;
-  }
-}
-
 void StapReader::total(const uint8_t* p) {
   const auto tid = get<uint32_t>(p, 4), seq = get<uint32_t>(p, 8);
   const auto [it, first] = totals_.try_emplace(tid, seq);
   if (!first && further(seq, it->second)) it->second = seq;
-  count(tid, seq);
-}
-
-// The totals of the threads can be lost like any record: what the last record counts beyond
-// everything that was heard of any thread is missing, too. It cannot count less.
-void StapReader::compare() {
-  if (!counted_) return;
-  uint64_t sum = 0;
-  for (const auto& [tid, c] : counts_) sum += c.hits();
-  if (*counted_ < sum)
-    return out_.bad(input_.offset(), "the script counted " + std::to_string(*counted_) +
-                                         " hits, but the file tells of " + std::to_string(sum));
-  HitLoss loss;
-  loss.count = *counted_ - sum;
-  loss.until = std::max(out_.hits().last_time(), ended_);
-  if (loss.count) out_.hits().lost(loss);
 }
 
 void StapReader::record(const uint8_t* p) {
@@ -291,7 +250,6 @@ void StapReader::read(const std::function<void(uint64_t)>& progress) {
     }
   for (auto& [number, f] : functions_) tell(number, f, f.text[0].size() + f.text[1].size() > 0);
   for (const auto& [tid, seq] : totals_) out_.total(tid, seq);
-  compare();
   out_.finish(input_.offset());
 }
 

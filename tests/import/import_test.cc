@@ -398,18 +398,69 @@ TEST(Import, WhatBpftraceSaysItLostIsNotIgnored) {
   EXPECT_NE(a.messages.back().find("lost 3 messages"), std::string::npos) << a.messages.back();
 }
 
+// Calls of f2, numbered from seq on.
+std::string calls_from(uint32_t seq, uint32_t time) {
+  std::ostringstream out;
+  out << std::hex;
+  for (uint32_t i = 0; i < 8; i++)
+    out << (i % 2 ? "R :" : "E :") << seq + i << " @" << time + 16 * i << " a0 2 8\n";
+  return out.str();
+}
+
 TEST(Import, WrappedNumbersGoOn) {
-  const char* const hits = R"(
-      S :1 @10 a0 1 0 0 90
-      E :80000000 @20 a0 1 4
-      E :ffffffff @30 a0 2 8
-      R :1 @40 a0 2 8
-      R :4 @50 a0 3 8)";
-  const uint64_t lost = 0x7ffffffeull + 0x7ffffffe + 2;
+  const std::string hits = "S :1 @10 a0 1 0 0 90\nE :2 @20 a0 1 4\n" +
+                           calls_from(0x7ffffff0, 0x100) + calls_from(0xfffffff0, 0x200) +
+                           calls_from(3, 0x300);
+  const uint64_t lost = 0x7fffffedull + 0x7ffffff8 + 10;
   for (const Analysed& a : {analyse(bt_text(hits)), analyse(stap_records(hits))}) {
     EXPECT_EQ(a.trust().lost, lost) << testing::PrintToString(a.messages);
     EXPECT_EQ(a.trust().bad_records, 0u);
-    EXPECT_EQ(a.function("f2").calls, 1u);
+    EXPECT_EQ(a.function("f2").calls, 12u);
+  }
+}
+
+// Whatever byte of a hit is damaged, its number, time or thread: it costs itself, and it is said.
+TEST(Import, ADamagedHitIsNotALossOfOthers) {
+  const auto records = stap_records(kCoroutines);
+  const uint64_t hits = analyse(records).trust().events;
+  for (size_t at = 40; at < records.size(); at += 40) {
+    if (!strchr("ERtUcryeX", records[at])) continue;
+    for (size_t byte = 4; byte < 20; byte++)
+      for (const uint8_t flip : {0x01, 0x10, 0x40, 0x80}) {
+        auto damaged = records;
+        damaged[at + byte] ^= flip;
+        const Analysed a = analyse(damaged);
+        EXPECT_LE(a.trust().lost, 3u) << at / 40 << " " << byte << " " << int{flip};
+        EXPECT_GT(a.trust().events + 12, hits) << at / 40 << " " << byte << " " << int{flip};
+        if (byte < 8) {
+          EXPECT_GE(a.trust().lost + a.trust().bad_records, 1u) << at / 40 << " " << byte;
+        }
+      }
+  }
+}
+
+TEST(Import, ADamagedNumberIsSaid) {
+  auto records = stap_records(kCalls);
+  records[40 * 41 + 6] ^= 0x40;  // The number of a hit: 4,194,304 more.
+  const Analysed a = analyse(records);
+  EXPECT_EQ(a.trust().lost, 1u);
+  EXPECT_EQ(a.trust().bad_records, 1u);
+  ASSERT_FALSE(a.messages.empty());
+  EXPECT_NE(a.messages[0].find("1 hits have a number"), std::string::npos) << a.messages[0];
+}
+
+// A total that the sum over all threads contradicts, and a sum for which there was no time.
+TEST(Import, DamagedTotalsAreNoLosses) {
+  auto records = stap_records(kCalls);
+  const size_t end = records.size() - 40;
+  ASSERT_EQ(records[end - 40], 'N');
+  auto total = records, sum = records;
+  total[end - 40 + 8 + 2] ^= 0x40;
+  sum[end + 8 + 5] ^= 0x40;
+  for (const auto& damaged : {total, sum}) {
+    const Analysed a = analyse(damaged);
+    EXPECT_EQ(a.trust().lost, 0u);
+    EXPECT_EQ(a.trust().bad_records, 1u);
   }
 }
 

@@ -7,6 +7,7 @@
 #   module NAME SCRIPT [OPTION...] compiles probes/SCRIPT.stp to $share/NAME.ko
 #   user NAME PROGRAM COMMAND...   what a user types, up to the module: COMMAND for a process
 #                                  of that program; NAME.command is what the guest does
+#   rebuild FILE COPY              the same file with another build id
 #   in_guest SCRIPT                runs tests/stap/SCRIPT there, in $share
 #   reader WHAT NAME               what read_hits.py says of $share/NAME.out
 #   value KEY NAME                 of its totals
@@ -52,6 +53,18 @@ user() {
   kill $pid
 }
 
+rebuild() {
+  python3 - "$1" "$2" <<'END'
+import os, subprocess, sys
+data = open(sys.argv[1], 'rb').read()
+notes = subprocess.run(['readelf', '-n', sys.argv[1]], capture_output=True, text=True).stdout
+old = bytes.fromhex(notes.split('Build ID: ')[1].split()[0])
+assert data.count(old) == 1
+open(sys.argv[2], 'wb').write(data.replace(old, bytes(b ^ 0x55 for b in old)))
+os.chmod(sys.argv[2], 0o755)
+END
+}
+
 in_guest() {
   local status=0
   {
@@ -60,7 +73,7 @@ in_guest() {
     echo ". '$stap_tests/$1'"
   } >"$share/run"
   shift
-  "$stap_tests/guest" --seconds "${STAP_TEST_SECONDS:-400}" "$@" "$share" bash -eu ./run || status=$?
+  setpriv --pdeathsig TERM "$stap_tests/guest" --seconds "${STAP_TEST_SECONDS:-400}" "$@" "$share" bash -eu ./run || status=$?
   [ $status -ne 77 ] || skip "no guest"
   [ $status -eq 0 ] || fail "in the guest (status $status): $(tail -n 20 "$share"/*.err)"
 }

@@ -13,15 +13,7 @@ library=$stripped/libluajit-5.1.so.2
 module static lua-calls "$stripped/luajit" -DSTP_NO_OVERLOAD
 module shared lua-calls "$library" -DSTP_NO_OVERLOAD
 
-# The same library with another build id.
-python3 - "$library" "$share/rebuilt.so" <<'END'
-import subprocess, sys
-data = open(sys.argv[1], 'rb').read()
-notes = subprocess.run(['readelf', '-n', sys.argv[1]], capture_output=True, text=True).stdout
-old = bytes.fromhex(notes.split('Build ID: ')[1].split()[0])
-assert data.count(old) == 1
-open(sys.argv[2], 'wb').write(data.replace(old, bytes(b ^ 0x55 for b in old)))
-END
+rebuild "$library" "$share/rebuilt.so"
 
 in_guest quick_guest.sh
 in_guest smp_guest.sh --cpus 2

@@ -82,6 +82,26 @@ refuses 'no script lua-nothing' "$stap" lua-nothing -x "$pid"
 refuses 'which program' "$stap" lua-top -r "$release"
 refuses 'usage|^ *luatrace-stap ' "$stap"
 
+refuses 'unknown option --nothing' "$stap" --nothing
+refuses '-T needs a value' "$stap" lua-top -T
+refuses '-x needs the number of a process, not one' "$stap" lua-top -xone
+"$stap" --help >"$scratch/out" 2>"$scratch/err" || fail "--help"
+same "--help: errors" "" "$(cat "$scratch/err")"
+grep -q '^usage: luatrace-stap ' "$scratch/out" || fail "--help: $(cat "$scratch/out")"
+
+# Values in the same word; a library named behind the script; -a.
+"$stap" --show lua-top -x"$pid" -r"$release" -T5 -a x86_64 -p4 >"$scratch/out"
+grep -q -- "-r $release .*-x $pid -T 5 -a x86_64 -p4 .*lua-top.stp $build/bin/luajit \$" "$scratch/out" || fail "attached: $(cat "$scratch/out")"
+"$stap" --show lua-top -r "$release" --library "$library" >"$scratch/out"
+grep -q "lua-top.stp $library \$" "$scratch/out" || fail "--library behind the script: $(cat "$scratch/out")"
+
+# A runtime is printed in any case: mended, already mended, and without headers (which is an error).
+mended=$("$stap" --runtime -r "$release")
+[ -e "$mended/runtime.h" ] || fail "--runtime: $mended"
+same "--runtime, nothing to mend" "$mended" "$(SYSTEMTAP_RUNTIME=$mended "$stap" --runtime -r "$release")"
+refuses 'no headers of the kernel 9.9.9-none' "$stap" --runtime -r 9.9.9-none
+same "--runtime without headers" "$stap_share/systemtap/runtime" "$(cat "$scratch/out")"
+
 # No guest: said, and skipped.
 mkdir "$scratch/bin"
 ln -s /usr/bin/* /bin/* "$scratch/bin/" 2>/dev/null || true

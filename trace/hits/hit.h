@@ -23,7 +23,8 @@ enum class HitKind : uint8_t {
   kOpen,       // state__open: L, state
   kClose,      // state__close: L, state
   kExit,       // not a probe: process `pid` is gone, or another program now
-  kMax = kExit
+  kLeftOut,    // of any kind, not wanted: only its seq counts
+  kMax = kLeftOut
 };
 
 struct Hit {

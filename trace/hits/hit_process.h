@@ -26,7 +26,8 @@ struct HitShared {
 // A thread, which may be seen in one process only.
 struct HitThread {
   uint32_t pid = 0;
-  uint32_t seq = 0;             // last one counted
+  uint32_t seq = 0;             // last one counted, ...
+  uint32_t wraps = 0;           // ... which went round so often
   uint64_t time = 0;            // of its last hit
   HitStream* stream = nullptr;  // what ran on it last, ...
   const void* owner = nullptr;  // ... of this HitProcess

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "trace/hits/hit.h"
@@ -37,14 +38,15 @@ class HitSorter {
     return hits_.size() >= window_hits_ + size_t{window_hits_} / 2 || long_enough();
   }
 
-  // Passes on all hits up to `until`, and those that are too many.
+  // Passes on all hits up to `until`, and those that are too many; each with what is known of those
+  // behind it.
   template <class F>
   void drain(uint64_t until, F give) {
     if (!ordered_) std::stable_sort(hits_.begin(), hits_.end(), before);
     ordered_ = true;
     size_t n = hits_.size() > window_hits_ ? hits_.size() - window_hits_ : 0;
     while (n < hits_.size() && hits_[n].time <= until) n++;
-    for (size_t i = 0; i < n; i++) give(hits_[i]);
+    for (size_t i = 0; i < n; i++) give(hits_[i], std::span<const Hit>(hits_).subspan(i + 1));
     if (n > 0) passed_ = std::max(passed_, hits_[n - 1].time);
     hits_.erase(hits_.begin(), hits_.begin() + static_cast<ptrdiff_t>(n));
   }

@@ -17,9 +17,18 @@ constexpr size_t kMaxThreads = 1u << 20;
 constexpr size_t kMaxProcesses = 1u << 16;
 // A HitLoss among the hits: L since, what count, state, pid, tid, time until.
 constexpr auto kLoss = static_cast<HitKind>(255);
+// To judge a number that jumps: so many hits of the thread are asked, among so many of all.
+constexpr int kWitnesses = 7;
+constexpr size_t kLookAhead = 1024;
+constexpr uint64_t kFastest = 20;  // ns: two hits of a thread are never closer
 
 uint32_t next_seq(uint32_t seq) {
   return seq == UINT32_MAX ? 1 : seq + 1;
+}
+
+// Of numbers that wrap the nearer way counts.
+bool further(uint32_t seq, uint32_t than) {
+  return static_cast<int32_t>(seq - than) > 0;
 }
 
 }  // namespace
@@ -31,10 +40,11 @@ struct HitWriter::Impl {
 
   void add(const Hit& hit);
   void drain(uint64_t until);
-  void take(const Hit& hit);
+  void take(const Hit& hit, std::span<const Hit> behind);
   bool behind_end(const Hit& hit) const;
   void late(const Hit& hit);
-  bool count(const Hit& hit, HitThread& thread);
+  bool believed(const Hit& hit, const HitThread& thread, std::span<const Hit> behind) const;
+  bool count(const Hit& hit, HitThread& thread, std::span<const Hit> behind);
   void take_loss(const Hit& hit);
   void let_go(HitThread& thread, uint64_t state);
   void end_process(uint32_t pid);
@@ -89,14 +99,14 @@ HitProcess* HitWriter::Impl::process(uint32_t pid) {
 void HitWriter::Impl::add(const Hit& hit) {
   if (shared.options.in_order) {
     youngest = std::max(youngest, hit.time);
-    return take(hit);
+    return take(hit, {});
   }
   if (!sorter.add(hit)) return late(hit);
   if (sorter.full()) drain(sorter.settled());
 }
 
 void HitWriter::Impl::drain(uint64_t until) {
-  sorter.drain(until, [this](const Hit& h) { take(h); });
+  sorter.drain(until, [this](const Hit& h, std::span<const Hit> behind) { take(h, behind); });
 }
 
 // It cannot be put where it belongs any more. If hits are counted the hole was told already.
@@ -108,14 +118,40 @@ void HitWriter::Impl::late(const Hit& hit) {
   if (HitProcess* p = find_process(hit.pid)) p->loss(hit.state, 1, hit.time, hit.time);
 }
 
+// The hit's number jumps. Are hits missing? If those behind it go on from before it, no: the number
+// is damaged. Nobody behind it: the thread's total decides, or whether there was time for so many.
+bool HitWriter::Impl::believed(const Hit& hit, const HitThread& thread,
+                               std::span<const Hit> behind) const {
+  if (shared.options.in_order) return true;  // Live: nothing can be damaged.
+  int votes = 0, witnesses = 0;
+  for (const Hit& h : behind.first(std::min(behind.size(), kLookAhead))) {
+    if (h.tid != hit.tid || h.kind > HitKind::kMax || !further(h.seq, thread.seq)) continue;
+    if (h.seq != hit.seq) votes += further(h.seq, hit.seq) ? 1 : -1;
+    if (++witnesses == kWitnesses) break;
+  }
+  if (votes != 0) return votes > 0;
+  const auto total = totals.find(hit.tid);
+  if (total != totals.end()) return !further(hit.seq, total->second);
+  if (!totals.empty()) return false;
+  const uint64_t since = thread.seq ? thread.time : shared.first_time;
+  return hit.seq - thread.seq <= 1 + (hit.time - std::min(since, hit.time)) / kFastest;
+}
+
 // Is the hit to be used? Notes in the thread how many before it are missing.
-bool HitWriter::Impl::count(const Hit& hit, HitThread& thread) {
+bool HitWriter::Impl::count(const Hit& hit, HitThread& thread, std::span<const Hit> behind) {
   if (hit.seq == 0) return true;
-  const auto ahead = static_cast<int32_t>(hit.seq - next_seq(thread.seq));
+  auto ahead = static_cast<int32_t>(hit.seq - next_seq(thread.seq));
+  if (ahead > 0 && hit.seq < thread.seq && thread.seq != UINT32_MAX)
+    ahead--;  // Nothing has the number 0.
   if (ahead < 0) {
     shared.counters.repeated++;
     return false;
   }
+  if (ahead > 0 && !believed(hit, thread, behind)) {
+    shared.counters.misnumbered++;
+    return false;
+  }
+  thread.wraps += hit.seq < thread.seq;
   thread.seq = hit.seq;
   thread.missing += static_cast<uint32_t>(ahead);
   shared.counters.lost += static_cast<uint32_t>(ahead);
@@ -138,17 +174,19 @@ bool HitWriter::Impl::behind_end(const Hit& hit) const {
   return static_cast<int32_t>(hit.seq - total->second) > 0;
 }
 
-void HitWriter::Impl::take(const Hit& hit) {
+void HitWriter::Impl::take(const Hit& hit, std::span<const Hit> behind) {
   if (hit.kind == kLoss) return take_loss(hit);
   if (hit.kind == HitKind::kExit) return end_process(hit.pid);
   if (shared.first_time == 0) shared.first_time = hit.time;
   HitThread* const t = thread(hit.tid);
-  HitProcess* const p = t ? process(hit.pid) : nullptr;
+  if (t && (behind_end(hit) || !count(hit, *t, behind))) return;
+  const bool wanted = hit.kind != HitKind::kLeftOut;
+  HitProcess* const p = t && wanted ? process(hit.pid) : nullptr;
   if (!p) {
-    shared.counters.dropped++;
+    shared.counters.dropped += wanted;
+    if (t) t->time = hit.time;
     return;
   }
-  if (behind_end(hit) || !count(hit, *t)) return;
   if (t->waits) {
     const bool told = hit.kind == HitKind::kStack && hit.L == t->held.what;
     let_go(*t, told && t->missing == 0 ? hit.state : 0);
@@ -188,7 +226,7 @@ void HitWriter::describe(uint32_t pid, uint64_t key, HitFunction function) {
 }
 
 void HitWriter::hit(const Hit& hit) {
-  impl_->shared.counters.hits += hit.kind != HitKind::kExit;
+  impl_->shared.counters.hits += hit.kind != HitKind::kExit && hit.kind != HitKind::kLeftOut;
   if (hit.kind < HitKind::kEntry || hit.kind > HitKind::kMax) {
     impl_->shared.counters.dropped++;
   } else if (hit.kind == HitKind::kExit) {
@@ -216,12 +254,32 @@ void HitWriter::total(uint32_t tid, uint32_t seq) {
   if (impl_->totals.size() < kMaxThreads) impl_->totals[tid] = seq;
 }
 
+void HitWriter::forget_totals() {
+  impl_->totals.clear();
+}
+
+uint64_t HitWriter::numbered(bool with_totals) const {
+  uint64_t sum = 0;
+  for (const auto& [tid, t] : impl_->threads) sum += uint64_t{t.wraps} * UINT32_MAX + t.seq;
+  if (!with_totals) return sum;
+  for (const auto& [tid, total] : impl_->totals) {
+    const auto t = impl_->threads.find(tid);
+    const uint32_t seq = t == impl_->threads.end() ? 0 : t->second.seq;
+    if (further(total, seq)) sum += total - seq - (total < seq);  // Nothing has the number 0.
+  }
+  return sum;
+}
+
 void HitWriter::end_at(uint64_t time) {
   impl_->end = time;
 }
 
 void HitWriter::advance(uint64_t time) {
   impl_->drain(time);
+}
+
+void HitWriter::settle() {
+  impl_->drain(UINT64_MAX);
 }
 
 void HitWriter::flush() {

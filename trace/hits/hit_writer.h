@@ -15,7 +15,8 @@
 // span is written, and nothing is known about the open calls of that state afterwards: unlike the
 // direct recorder, an outside tracer cannot ask the VM for its stack. Nothing is guessed across a
 // hole. A hit that cannot be (a return without a call where none can be missing) is proof of a
-// hole, too.
+// hole, too. A number from which the next ones do not go on is no loss but damaged: the hit is left
+// out, and missing.
 //
 // Invariants: every hit given is written, or counted as a loss; words of a stream are in the order
 // of time; any values in hits are harmless: memory grows with the number of open calls and of
@@ -52,14 +53,15 @@ struct HitOptions {
 // What happened to the hits. All but hits and streams are anomalies; each is in the file, too, as
 // an LTX_LOSS.
 struct HitCounters {
-  uint64_t hits = 0;      // given
-  uint64_t streams = 0;   // Lua states
-  uint64_t lost = 0;      // by lost(), total(), jumps of Hit.seq; and late hits without seq
-  uint64_t late = 0;      // came after a younger one was written: the window is too small
-  uint64_t repeated = 0;  // the same (tid, seq) twice; not a loss, dropped
-  uint64_t odd = 0;       // proof of a hole that nothing else told
-  uint64_t reused = 0;    // an address became another coroutine, its end was not seen
-  uint64_t dropped = 0;   // malformed, or too many streams, coroutines or calls (kMax*)
+  uint64_t hits = 0;         // given
+  uint64_t streams = 0;      // Lua states
+  uint64_t lost = 0;         // by lost(), total(), jumps of Hit.seq; and late hits without seq
+  uint64_t late = 0;         // came after a younger one was written: the window is too small
+  uint64_t repeated = 0;     // the same (tid, seq) twice; not a loss, dropped
+  uint64_t misnumbered = 0;  // a seq that cannot be; left out, its place in the numbering is lost
+  uint64_t odd = 0;          // proof of a hole that nothing else told
+  uint64_t reused = 0;       // an address became another coroutine, its end was not seen
+  uint64_t dropped = 0;      // malformed, or too many streams, coroutines or calls (kMax*)
 };
 
 struct HitLoss {
@@ -94,6 +96,11 @@ class HitWriter {
   // The last seq that a thread counted (or, see end_at(), the last one to be believed): what is
   // missing behind its last hit is lost, too.
   void total(uint32_t tid, uint32_t seq);
+  // The totals given are wrong.
+  void forget_totals();
+  // How many hits the numbers of all threads tell, up to the last one that was taken (see settle())
+  // or, if that is more, the total().
+  uint64_t numbered(bool with_totals) const;
 
   // What is later than this, and behind the total() of its thread, is not to be believed: the
   // tracer was leaving its probes. It is left out. Before finish(), while it is in the window.
@@ -101,6 +108,8 @@ class HitWriter {
 
   // All hits up to this time have been given. For live sources, now and then.
   void advance(uint64_t time);
+  // All hits have been given; losses may still be told.
+  void settle();
   // Hands all words that are ready to the TraceWriter. For live sources, now and then.
   void flush();
   // Writes everything; states whose process is still there stop with LTE_DETACH. Once, before the
