@@ -94,8 +94,8 @@ std::string bash_value(const OptionSpec& o) {
   return "";
 }
 
-// The words of `text` from column `at` on, in lines of at most `width` characters (a longer word has
-// its own); all but the first begin at `indent`. 0: as it stands.
+// The words of `text` from column `at` on, in lines of at most `width` characters (a longer word
+// has its own); all but the first begin at `indent`. 0: as it stands.
 void wrap(std::ostream& out, std::string_view text, size_t at, size_t indent, size_t width) {
   if (width == 0) return void(out << text);
   std::istringstream words{std::string(text)};
@@ -170,9 +170,8 @@ void bash_values(std::ostream& out, const Program& program) {
     if (!o.value) continue;
     const std::string value = bash_value(o);
     out << "    --" << o.name << (o.letter ? std::string("|-") + o.letter : "") << ") "
-        << (o.optional ? "[[ -n $value ]] || { " : "")
-        << value << (value.empty() ? "" : "; ") << "return"
-        << (o.optional ? "; };;\n" : ";;\n");
+        << (o.optional ? "[[ -n $value ]] || { " : "") << value << (value.empty() ? "" : "; ")
+        << "return" << (o.optional ? "; };;\n" : ";;\n");
   }
   out << "  esac\n";
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A table as text. Columns are as wide as what is in them; if that is wider than the terminal, the
-// widest of the left-aligned ones (names, places) give way, and at last whole columns of numbers,
-// which is said below the table. Without a terminal only the last of
+// widest of the left-aligned ones (names, places) give way, and at last whole columns do, which is
+// said below the table. Without a terminal only the last of
 // these may be of any width: a chunk's name can be its whole code, and must not push the others out
 // of sight.
 #include <algorithm>
+#include <cstddef>
 #include <ostream>
 
 #include "analyzer/decode/escape.h"
@@ -34,17 +35,20 @@ class TextTable {
   std::vector<bool> left_;
   std::vector<size_t> widths_;
   std::vector<Line> lines_;  // The first are the titles.
+  size_t subject_ = 0;       // The column that says what a row is about: its name.
   Line left_out_;            // Titles of columns for which there is no room.
 };
 
 TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table), style_(style) {
   const auto columns = columns_without(table, Column::kDataOnly);
   Line& titles = lines_.emplace_back();
-  for (const Column* c : columns)
-    if (c) {
-      titles.push_back(c->title);
-      left_.push_back(c->left);
-    }
+  for (const Column* c : columns) {
+    if (!c) continue;
+    const bool first = std::find(left_.begin(), left_.end(), true) == left_.end();
+    if (c->key == "function" || (c->left && first)) subject_ = left_.size();
+    titles.push_back(c->title);
+    left_.push_back(c->left);
+  }
   for (const auto& row : table.rows) {
     Line& line = lines_.emplace_back();
     for (size_t c = 0; c < columns.size(); c++)
@@ -73,16 +77,20 @@ bool TextTable::fit(size_t width) {
   }
 }
 
-// The last column of numbers; but one must stay.
+// The last column but for what the rows are about, and one of numbers.
 bool TextTable::leave_out_one() {
-  if (std::count(left_.begin(), left_.end(), false) < 2) return false;
-  const auto last = std::find(left_.rbegin(), left_.rend(), false).base() - 1;
-  const auto column = last - left_.begin();
-  left_out_.insert(left_out_.begin(), lines_[0][static_cast<size_t>(column)]);
-  for (Line& line : lines_) line.erase(line.begin() + column);
-  widths_.erase(widths_.begin() + column);
-  left_.erase(last);
-  return true;
+  const auto numbers = std::count(left_.begin(), left_.end(), false);
+  for (size_t c = left_.size(); c-- > 0;) {
+    if (c == subject_ || (!left_[c] && numbers == 1)) continue;
+    left_out_.insert(left_out_.begin(), lines_[0][c]);
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    for (Line& line : lines_) line.erase(line.begin() + at);
+    widths_.erase(widths_.begin() + at);
+    left_.erase(left_.begin() + at);
+    if (c < subject_) subject_--;
+    return true;
+  }
+  return false;
 }
 
 void TextTable::squeeze(size_t width) {

@@ -14,7 +14,7 @@ zsh_file=$share/zsh/site-functions/_$name
 
 "$program" --help >"$scratch/help"
 # Long options as each of them tells them, one a line.
-from_help() { grep -oE '^ +(-[A-Za-z], )?--[a-z-]+' "$scratch/help" | grep -oE -- '--[a-z-]+' | sort; }
+from_help() { grep -oE '^ {2,6}(-[A-Za-z], )?--[a-z-]+' "$scratch/help" | grep -oE -- '--[a-z-]+' | sort; }
 from_man() { grep -oE '^(\\fB\\-.\\fR, )?\\fB\\-\\-[a-z\\-]+' "$man" | sed 's/\\-/-/g' | grep -oE -- '--[a-z-]+' | sort; }
 # complete_bash WORD...: what bash offers for the last of them.
 complete_bash() {
