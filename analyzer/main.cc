@@ -39,6 +39,7 @@ static int run(int argc, char** argv) {
     return session.unreadable ? kUnreadable : kGood;
   }
 
+  refuse_own_input(session.options);
   if (session.options.dump) {
     // Print the events themselves.
     dump_files(session);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/passes.h"
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -19,6 +21,7 @@
 #include "analyzer/render/json.h"
 #include "analyzer/render/summary.h"
 #include "analyzer/symbols/symbolizer.h"
+#include "cli/command_line.h"
 
 namespace luatrace {
 namespace {
@@ -41,6 +44,11 @@ std::string page_path(const std::string& trace) {
   size_t slash = trace.rfind('/'), dot = trace.rfind('.');
   bool has = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1) && dot > 0;
   return trace.substr(0, has ? dot : trace.size()) + ".html";
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code missing;
+  return std::filesystem::is_regular_file(a, missing) && std::filesystem::equivalent(a, b, missing);
 }
 
 // Writes with `write` to a file, or to standard output for "-" (whose errors show at the end).
@@ -70,6 +78,19 @@ void cannot_write(Session& session, const std::string& path, int error) {
   complain((path == "-" ? "standard output" : printable(path)) + ": cannot write" +
            (error ? std::string(": ") + strerror(error) : ""));
   session.unreadable = true;
+}
+
+void refuse_own_input(const Options& o) {
+  std::vector<std::string> outputs;
+  for (const auto& path : {o.json, o.csv, o.folded, o.flame, o.save_profile, o.convert})
+    if (path) outputs.push_back(*path);
+  if (find_format(o.exports.format)) outputs.push_back(o.exports.output);
+  if (o.flame && o.flame->empty() && !o.files.empty()) outputs.push_back(page_path(o.files[0]));
+  for (const auto& out : outputs)
+    for (const auto* inputs : {&o.files, &o.diff})
+      for (const std::string& in : *inputs)
+        if (is_same_file(in, out))
+          throw UsageError(printable(out) + " would be overwritten, and is what is to be read");
 }
 
 void complain(const std::string& text) {

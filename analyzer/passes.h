@@ -30,6 +30,9 @@ void cannot_write(Session& session, const std::string& path, int error);
 void each_file(Session& session, const std::vector<std::string>& files,
                const std::function<void(const std::string& path, Input&, Diagnostics&)>& read);
 
+// Throws UsageError if a file to be written is one of those to be read: recordings cannot be
+// repeated.
+void refuse_own_input(const Options& options);
 // --dump: each file as text, with or without times.
 void dump_files(Session& session);
 // --convert: the one file as a binary trace.

@@ -193,6 +193,7 @@ void Importer::note(const std::string& key, uint64_t value) {
 
 void Importer::finish(uint64_t offset) {
   if (!ended_) {
+    hits_->totals_are_early();
     diag_.trust.cut++;
     diag_.say(offset, "the output has no end: its tracer was killed, or the file is cut");
   }

@@ -63,6 +63,7 @@ static int hand_words(LTState *lt)
   if (!events) return 0;  /* Nothing but the head of a piece. */
   lj_ltprobe_block(from, n*8, state_of(lt), LT_PIECE_EVENTS, r->told_events,
 		   events, r->recording);
+  st_rel(&r->told, (uint64_t)(uintptr_t)lt->wp);  /* First: nothing is read twice. */
   r->told_events += events;
   return 1;
 }
@@ -116,6 +117,7 @@ int lj_ltblock_open(lua_State *L)
   lt->fd = -1;
   lt->thread = lj_ltring_thread();
   lt->lost = 0;
+  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* Of a fork: all is told anew. */
   hand_start(lt);
   lj_ltring_enter(lt);
   lt->deadline = lj_ltring_clock() + lj_ltring_hz(lt)/100;

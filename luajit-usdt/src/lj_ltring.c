@@ -272,11 +272,9 @@ LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
 int lj_ltring_room(LTState *lt)
 {
   uint64_t lost;
+  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
   if (lt->block != lt->scratch) return 1;
-  if (!ring_free(lt)) {
-    lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
-    return 0;
-  }
+  if (!ring_free(lt)) return 0;
   lj_ltring_count(lt);
   lost = lt->lost;
   lt->lost = 0;
@@ -285,7 +283,6 @@ int lj_ltring_room(LTState *lt)
   lj_ltring_enter(lt);
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 0, 2, lost+1, lt->lostsince);
-  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
   return 1;
 }
 

@@ -499,7 +499,7 @@ SEC("uprobe") int any_probe(void *ctx) {
 }
 
 /* clang-format off */
-SEC("raw_tracepoint/sched_process_exit") int process_exit(void *ctx) { (void)ctx; return take_rests(); }
+SEC("raw_tracepoint/sched_process_exit") int process_exit(__u64 *ctx) { return ctx[1] ? take_rests() : 0; } /* group_dead, since 6.16 */
 SEC("raw_tracepoint/sched_prepare_exec") int before_exec(void *ctx) { (void)ctx; return take_rests(); }
 /* clang-format on */
 

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include "recorder/bpf/source.h"
 #include "recorder/direct/kick.h"
@@ -145,11 +147,12 @@ void Source::lose_tail(Attached& a, const ltb_loss& loss) {
 // -- What was not handed over --
 
 // Nothing if that memory may not be read, or the state handed it over meanwhile.
-std::optional<Source::Rest> Source::read_rest(const Attached& a, const Stated& s) {
+std::optional<Source::Rest> Source::read_rest(const Attached& a, const Stated& s) const {
   const RemoteMemory memory(a.pid);
   lt_ring before, after;
   uint64_t end = 0;
   Rest r;
+  r.tick = read_tick(settings_.clock);
   if (memory.read(s.address, before) != 0 || before.magic != LT_RING_MAGIC ||
       (before.flags & LT_RING_PROBE) == 0 || memory.read(before.wp, end) != 0)
     return std::nullopt;
@@ -196,18 +199,31 @@ void Source::look_at_idle(uint64_t now) {
 
 // -- The end --
 
-// Before the sites are left: lowers the semaphores, and waits for those who notice. Of those who
-// sleep the rest is fetched before: it does not change.
-void Source::settle() {
+// What each state has not handed over by now. False: there is no state.
+bool Source::read_rests() {
   bool any = false;
-  drain();
   for (const auto& [pid, a] : by_pid_)
     for (const auto& [g, s] : a->stated) {
       any = true;
       if (auto rest = read_rest(*a, s)) rests_[{a->slot, g}] = std::move(*rest);
     }
-  if (!any) return;
-  for (const auto& p : programs_) p->lower();
+  return any;
+}
+
+// Before the sites are left: lowers the semaphores, and waits for those who notice. Of those who
+// sleep the rest is fetched before: it does not change.
+void Source::settle() {
+  drain();
+  if (!read_rests()) return;
+  // The kernel takes its time (up to a second on a busy machine), in which events come.
+  std::atomic<bool> low = false;
+  std::thread lowering([&] {
+    for (const auto& p : programs_) p->lower();
+    low = true;
+  });
+  while (!low)
+    if (drain() == 0) usleep(500);
+  lowering.join();
   const uint64_t limit = monotonic_ns() + kPatience;
   for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(500)) {
     waiting = false;
@@ -216,6 +232,7 @@ void Source::settle() {
     for (const auto& [pid, a] : by_pid_)
       waiting = waiting || (!a->stated.empty() && direct::has_running_thread(pid));
   }
+  read_rests();  // of those who ran meanwhile and sleep again
 }
 
 // gone: the process has ended, or is another program.
@@ -227,7 +244,8 @@ void Source::end_streams(Attached& a, bool gone) {
     if (a.sink->ended) continue;
     if (known && !gone) take_rest(s, it->second);
     totals_.hits += s.stream->next() - next;
-    const uint64_t tick = read_tick(settings_.clock);
+    // A state whose rest was read has not run since, or its own end would be here.
+    const uint64_t tick = known && !gone ? it->second.tick : read_tick(settings_.clock);
     if (!s.stream->ended() && (gone || !known)) s.stream->lose(1, tick, 1);  // at least
     if (!gone) s.stream->end(s.stream->next(), LTE_DETACH, tick);
     finish_stream(a, s);

@@ -123,6 +123,7 @@ class Source {
   };
   // What a state has not handed over, fetched from its memory.
   struct Rest {
+    uint64_t tick = 0;  // when it was read
     uint64_t number = 0, count = 0, funcs_number = 0, funcs = 0;
     std::vector<uint64_t> words;
     std::vector<std::byte> functions;
@@ -176,11 +177,12 @@ class Source {
   Grain grain_for(const MappedLua& lua, bool single, Refused& refused) const;
   void take_piece(Attached& a, const ltb_block& piece);
   void start_stream(Attached& a, const ltb_block& piece);
-  static std::optional<Rest> read_rest(const Attached& a, const Stated& s);
+  std::optional<Rest> read_rest(const Attached& a, const Stated& s) const;
   static void take_rest(Stated& s, const Rest& rest);
   void lose_tail(Attached& a, const ltb_loss& loss);
   void look_at_idle(uint64_t now);
   void settle();
+  bool read_rests();
   void end_streams(Attached& a, bool gone);
   void finish_stream(Attached& a, Stated& s);
   uint64_t at(uint64_t ns) const;  // in the clock of the files

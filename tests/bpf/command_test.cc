@@ -78,6 +78,24 @@ TEST_F(Command, ForkedChildren) {
   }
 }
 
+// What a child tells at its birth it tells once, not at every poll.
+TEST_F(Command, AForkedChildTellsItsStackOnce) {
+  const std::string code =
+      "local ffi = require('ffi') ffi.cdef('int fork(void); int waitpid(int, void*, int);') "
+      "local function f() end local function burst(n) for i = 1, n do f() end end burst(1000) "
+      "local child = FORK and ffi.C.fork() or 0 "
+      "if child == 0 then for k = 1, 20 do burst(5000) end os.exit(0) end "
+      "ffi.C.waitpid(child, nil, 0)";
+  uintmax_t sizes[2];
+  for (const bool forks : {false, true}) {
+    const std::string name =
+        write_script(std::string("local FORK = ") + (forks ? "true " : "false ") + code);
+    ASSERT_EQ(0, record_command("bpf", {"--via", "bpf"}, {LUAJIT, name})) << err();
+    sizes[forks] = std::filesystem::file_size(path("bpf"));
+  }
+  EXPECT_LT(sizes[1], sizes[0] + sizes[0] / 2);
+}
+
 // -- Which way --
 
 void forbid_debugging() {

@@ -464,6 +464,23 @@ TEST(Import, DamagedTotalsAreNoLosses) {
   }
 }
 
+// Without an end the totals are of some moment before it: a last hit behind them is a loss of those
+// before it, not damaged.
+TEST(Import, TotalsOfAFileThatIsCutAreEarly) {
+  auto records = stap_records(kCalls);
+  records.resize(records.size() - 40);  // The end, and what it says.
+  size_t last = records.size() - 40;
+  while (!strchr("ERtUcryeX", records[last])) last -= 40;
+  uint64_t time = 0;
+  memcpy(&time, &records[last + 8], 8);
+  time += 1'000'000;
+  memcpy(&records[last + 8], &time, 8);
+  records[last + 5] += 1;  // Its number is 256 more.
+  const Analysed a = analyse(records);
+  EXPECT_EQ(a.trust().lost, 256u);
+  EXPECT_EQ(a.trust().bad_records, 0u);
+}
+
 // lua-calls.stp counts its hits itself, in the last record: more than the file tells of are lost,
 // less is a contradiction.
 TEST(Import, TheScriptsOwnCountIsCompared) {

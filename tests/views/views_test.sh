@@ -217,6 +217,16 @@ grep -q "flame graph:" "$scratch/out" && fail "says that it wrote the page"
 "$analyze" --json="$scratch/closed.json" "$trace" >&- 2>"$scratch/err" && fail "good without a standard output"
 jq -e . "$scratch/closed.json" >/dev/null || fail "the summary is in the file"
 
+# A recording cannot be repeated: it is not overwritten by what is made of it.
+cp "$trace" "$scratch/own.bin"
+for way in --json= --csv= --folded= --flame= --save-profile= "--format=pprof --output=" "--format=chrome --output="; do
+  status=0
+  # shellcheck disable=SC2086
+  "$analyze" -q "$scratch/own.bin" $way"$scratch/own.bin" 2>"$scratch/err" || status=$?
+  [ $status = 1 ] && grep -q "own.bin would be overwritten" "$scratch/err" || fail "$way of its own input: $status $(cat "$scratch/err")"
+  cmp -s "$trace" "$scratch/own.bin" || fail "$way destroys its own input"
+done
+
 # Colour only where it is wanted.
 export TERM=xterm
 "$analyze" --color=always --report "$trace" | grep >/dev/null $'\033' || fail "--color=always"

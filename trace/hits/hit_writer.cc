@@ -58,6 +58,7 @@ struct HitWriter::Impl {
   std::unordered_map<uint32_t, std::unique_ptr<HitProcess>> processes;
   std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their states
   std::unordered_map<uint32_t, uint32_t> totals;
+  bool early_totals = false;
   uint64_t end = UINT64_MAX;  // see end_at()
   uint32_t last_tid = 0, last_pid = 0;
   uint64_t youngest = 0;  // of hits that the sorter did not see
@@ -131,8 +132,8 @@ bool HitWriter::Impl::believed(const Hit& hit, const HitThread& thread,
   }
   if (votes != 0) return votes > 0;
   const auto total = totals.find(hit.tid);
-  if (total != totals.end()) return !further(hit.seq, total->second);
-  if (!totals.empty()) return false;
+  if (total != totals.end() && !further(hit.seq, total->second)) return true;
+  if (!totals.empty() && !early_totals) return false;
   const uint64_t since = thread.seq ? thread.time : shared.first_time;
   return hit.seq - thread.seq <= 1 + (hit.time - std::min(since, hit.time)) / kFastest;
 }
@@ -252,6 +253,10 @@ void HitWriter::lost(const HitLoss& loss) {
 
 void HitWriter::total(uint32_t tid, uint32_t seq) {
   if (impl_->totals.size() < kMaxThreads) impl_->totals[tid] = seq;
+}
+
+void HitWriter::totals_are_early() {
+  impl_->early_totals = true;
 }
 
 void HitWriter::forget_totals() {

@@ -98,6 +98,8 @@ class HitWriter {
   // The last seq that a thread counted (or, see end_at(), the last one to be believed): what is
   // missing behind its last hit is lost, too.
   void total(uint32_t tid, uint32_t seq);
+  // The totals given are of some moment before the end: threads may have counted more.
+  void totals_are_early();
   // The totals given are wrong.
   void forget_totals();
   // How many hits the numbers of all threads tell, up to the last one that was taken (see settle())
