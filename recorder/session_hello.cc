@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "recorder/session.h"
 #include "recorder/text.h"
+#include "trace/records.h"
 
 namespace luatrace {
 namespace {
@@ -16,18 +16,6 @@ constexpr uint64_t kRateNs =
     20 * kMillisecond;  // the first estimate of the clock's rate needs that
 
 constexpr const char* kFileEnded = "its file has ended";
-
-lt_stream_info stream_info(const lt_ring& r) {
-  lt_stream_info s{};
-  s.flags = r.stream_flags;
-  s.state_addr = r.state_addr;
-  s.recording = r.recording;
-  s.tid = r.tid;
-  s.start_tick = r.start_tick;
-  s.event_cost_ps = r.event_cost_ps;
-  std::memcpy(s.luajit, r.luajit, sizeof s.luajit);
-  return s;
-}
 
 }  // namespace
 
@@ -159,9 +147,7 @@ bool Session::drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::strin
   drainer_->call([&] {
     Output& output = *t.output;
     if (!output.accept_clock(ring->info().clock) || !output.fits(4096)) return;
-    lt_stream_info info = stream_info(ring->info());
-    info.process = t.number;
-    const uint32_t stream = output.add_stream(info);
+    const uint32_t stream = output.add_stream(stream_info(ring->info(), t.number));
     ring->set_tick_khz(rate_khz(output.rate_so_far()));
     ring->set_alive(read_tick(ring->info().clock));
     ring->set_taken();

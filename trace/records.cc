@@ -44,6 +44,19 @@ void append_map(std::vector<std::byte>& out, lt_map m, std::span<const std::byte
   if (!path.empty()) std::memcpy(&out[at + sizeof m], path.data(), path.size());
 }
 
+lt_stream_info stream_info(const lt_ring& ring, uint32_t process) {
+  lt_stream_info s{};
+  s.process = process;
+  s.flags = ring.stream_flags;
+  s.state_addr = ring.state_addr;
+  s.recording = ring.recording;
+  s.tid = ring.tid;
+  s.start_tick = ring.start_tick;
+  s.event_cost_ps = ring.event_cost_ps;
+  std::memcpy(s.luajit, ring.luajit, sizeof s.luajit - 1);
+  return s;
+}
+
 bool func_is_valid(const std::byte* p, size_t size) {
   lt_func f;
   if (size < sizeof f) return false;

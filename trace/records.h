@@ -23,6 +23,10 @@ void append_func(std::vector<std::byte>& out, lt_func f, std::string_view chunk,
 void append_map(std::vector<std::byte>& out, lt_map m, std::span<const std::byte> build_id,
                 std::string_view path);
 
+// What the header of a ring, or of blocks that are handed over, says of the stream in it. process:
+// its number in the file.
+lt_stream_info stream_info(const lt_ring& ring, uint32_t process);
+
 // Is the record at p, of which size bytes are there, whole and well-formed? (A wrap record is not.)
 bool func_is_valid(const std::byte* p, size_t size);
 

@@ -166,11 +166,6 @@ void StapReader::end(const uint8_t* p) {
   out_.hits().lost(loss);
 }
 
-// Is `seq` further than `last`? Of numbers that wrap the nearer way counts.
-bool further(uint32_t seq, uint32_t last) {
-  return static_cast<int32_t>(seq - last) > 0;
-}
-
 void StapReader::total(const uint8_t* p) {
   const auto tid = get<uint32_t>(p, 4), seq = get<uint32_t>(p, 8);
   const auto [it, first] = totals_.try_emplace(tid, seq);

@@ -14,19 +14,6 @@ namespace {
 
 constexpr uint32_t kMostIds = 1u << 23;
 
-lt_stream_info stream_info(const lt_ring& r, uint32_t process) {
-  lt_stream_info s{};
-  s.process = process;
-  s.flags = r.stream_flags;
-  s.state_addr = r.state_addr;
-  s.recording = r.recording;
-  s.tid = r.tid;
-  s.start_tick = r.start_tick;
-  s.event_cost_ps = r.event_cost_ps;
-  std::memcpy(s.luajit, r.luajit, sizeof s.luajit - 1);
-  return s;
-}
-
 uint32_t sub_of(uint64_t word) {
   return lt_kind(word) == LT_EXT ? lt_ext_sub(lt_payload(word)) : 0;
 }

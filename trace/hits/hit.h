@@ -45,6 +45,11 @@ struct Hit {
   static constexpr uint8_t kNoReason = 255;
 };
 
+// Is the number `seq` further than `than`? Of numbers that wrap the nearer way counts.
+inline bool further(uint32_t seq, uint32_t than) {
+  return static_cast<int32_t>(seq - than) > 0;
+}
+
 // Which function key: any number that means exactly one function for the life of the process. The
 // probes' `id` alone is none if the process has several Lua states: each counts its own.
 struct HitFunction {

@@ -26,11 +26,6 @@ uint32_t next_seq(uint32_t seq) {
   return seq == UINT32_MAX ? 1 : seq + 1;
 }
 
-// Of numbers that wrap the nearer way counts.
-bool further(uint32_t seq, uint32_t than) {
-  return static_cast<int32_t>(seq - than) > 0;
-}
-
 }  // namespace
 
 struct HitWriter::Impl {
