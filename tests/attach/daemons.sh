@@ -49,9 +49,6 @@ if stay == "go" then
   local f = io.open(scratch .. "/started", "w")
   f:write(C.getpid())
   f:close()
-  -- A call that had begun before it was switched on does not notice; the next one does.
-  await("on")
-  io.open(scratch .. "/noticed", "w"):close()
   await("go")
   work()
   io.open(scratch .. "/done1", "w"):close()
@@ -59,7 +56,7 @@ end
 if stay ~= "leave" then await("end") end
 END
 fresh() {
-  rm -f "$scratch"/{go,end,more,started,on,noticed} "$scratch"/ready* "$scratch"/done*
+  rm -f "$scratch"/{go,end,more,started} "$scratch"/ready* "$scratch"/done*
   gate "$bin/luajit" "$scratch/master.lua" "$scratch" "$here/work.lua" "$@"
   ready
   record --via $via -p $target --children
@@ -75,6 +72,11 @@ switched_on() {
   else
     "$here/words" "$1" | grep -q '^[1-9]'
   fi
+}
+# To be switched on is not to have noticed it: something came since it was last attached to.
+has_begun() {
+  awk -v who="process $1" 'index($0, who) && /is being recorded/ { begun = 0 }
+    index($0, who ": first event") { begun = 1 } END { exit !begun }' "$scratch/record.err"
 }
 check() {
   "$bin/luatrace-analyze" "$scratch/trace.bin" | tail -1 >"$scratch/trust"  # shown when it fails
@@ -119,8 +121,7 @@ if [ "$3" = told ]; then
   within 20 "the daemon's program" test -s "$scratch/started"
   daemon=$(cat "$scratch/started")
   within 20 "the daemon to be recorded" switched_on "$daemon"
-  touch "$scratch/on"
-  within 20 "the daemon to notice" test -e "$scratch/noticed"
+  within 20 "the daemon's events" has_begun "$daemon"
   open_gate
   daemons_work 1
   ended
@@ -139,7 +140,6 @@ else
   finish 0
   [ $seen = yes ] || said "[12] process(es)? of the same program began meanwhile without a parent of their own.*: [0-9, ]+; to record them, say -p" ||
     fail "it is not said that a daemon may be missing: $(cat "$scratch/record.err")"
-  touch "$scratch/on"
   open_gate
   daemons_work 1
   ended
