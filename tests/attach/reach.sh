@@ -40,6 +40,7 @@ reach "blacklisted loop" "" 'jit.off(true) local n = 0 while true do n = n + 1 e
 reach "nested compiled loops" "" 'local s = 0 while true do for i = 1, 1000 do s = s + i end end'
 reach "allocating" "" 'local r, i = {}, 0 while true do i = i + 1 r[i % 8 + 1] = { i } end'
 reach "calls of C" "" 'local t while true do t = os.clock() end'
+reach "calls by FFI" "" 'local C = require("ffi").C require("ffi").cdef("int getppid(void);") while true do C.getppid() end'
 reach "compiled recursion" "" 'local function f(n) if n < 2 then return n end return f(n-1) + f(n-2) end f(60)'
 reach "coroutines" "" 'while true do local co = coroutine.wrap(function() for i = 1, 100 do coroutine.yield(i) end end) for i = 1, 100 do co() end end'
 
