@@ -59,6 +59,7 @@ struct HitFunction {
   uint64_t addr = 0;  // C: address.
   std::string chunk;  // Lua: as LuaJIT has it, with its first character. Any byte but NUL.
   std::string name;   // As the probe has it; its words for "no name", "?" and "main", are known.
+  bool defined = false;  // The name is that of the definition, not of a call.
 };
 
 }  // namespace luatrace
