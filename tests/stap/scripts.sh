@@ -114,6 +114,10 @@ refuses '--runtime=bpf: .*kernel modules' "$stap" lua-top --runtime=bpf -x "$pid
 refuses 'lua-slow has no value limit .it has: limit_us callers leaf running.' "$stap" lua-slow -G limit=5 -x "$pid"
 refuses 'lua-flame has no value rows' "$stap" lua-flame -G rows=5 -x "$pid"
 refuses '-G interval=x: a number is needed' "$stap" lua-top -Ginterval=x -x "$pid"
+if command -v script >/dev/null; then  # A terminal.
+  refuses_tty() { script -qec "$(printf '%q ' "$@")" /dev/null >&2; }
+  refuses 'lua-calls writes binary records' refuses_tty "$stap" lua-calls -x "$pid" -r "$release"
+fi
 refuses '-e is for another script than ours.*' "$stap" lua-top -e 'probe begin {}'
 refuses '--sysroot needs a value' "$stap" lua-top --sysroot
 refuses 'cannot write to /proc/none/luatrace; set XDG_CACHE_HOME .*' env XDG_CACHE_HOME=/proc/none "$stap" --runtime -r "$release"
