@@ -37,7 +37,7 @@ class BlockStream {
   uint64_t lost() const { return lost_; }            // events, as far as written
   // Was a C function described since it was last asked?
   bool saw_c_functions() { return std::exchange(c_functions_, false); }
-  bool ended() const { return ended_; }              // nothing more will come
+  bool ended() const { return ended_; }  // nothing more will come
 
   void functions(uint64_t number, uint64_t count, std::span<const std::byte> records);
   // Whole records; count: of those that are events. Returns how many were new.
