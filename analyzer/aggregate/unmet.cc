@@ -129,9 +129,10 @@ void Unmet::range(std::vector<std::string>& out) const {
 }
 
 void Unmet::nothing_left(std::vector<std::string>& out) const {
-  out.push_back(options_.least_ns
-                    ? "the filters leave nothing: no call of what they show ran as long as -t asks"
-                    : "the filters leave nothing: no call fits all of them");
+  FilterOptions others = options_;
+  others.least_ns = 0;
+  out.push_back(others.filters() ? "the filters leave nothing: no call fits all of them"
+                                 : "-t leaves nothing: no call ran as long as that");
 }
 
 }  // namespace luatrace

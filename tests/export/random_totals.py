@@ -3,8 +3,8 @@
 filters, groupings and modes of coroutines: the self times of every format and view sum up to the
 same, and with idle, unknown and filtered time to the traced time. SEED 0: another each time.
 
-Those formats that tell single calls are left out with -t, with --coroutine beside another filter,
-and with any filter if the trace has holes: docs/exports.md says what they cannot know.
+Those formats that tell single calls are left out with -t, and with any filter if the trace has
+holes: docs/exports.md says what they cannot know.
 """
 import random
 import re
@@ -72,8 +72,7 @@ def main():
             trace = Trace(analyze, path, 0, directory)
             filters = options(random.Random(seed))
             filtered = [o for o in filters if o.startswith("-") and o not in UNFILTERED]
-            strange = "--coroutine" in filters and len(filtered) > 1
-            calls_too = not filtered or ("-t" not in filters and not strange and not trace.lost())
+            calls_too = not filtered or ("-t" not in filters and not trace.lost())
             try:
                 total = trace.check(filters, seed % 8 == 0, calls_too)
                 trace.check_json(filters, total)

@@ -236,13 +236,13 @@ says 0 "--coroutine 9: nothing ran in such a coroutine" --coroutine 9
 says 0 "--coroutine 2:3: nothing ran in such a coroutine" --coroutine 2:3
 says 0 "--kind c: the trace has no functions of this kind" --kind c
 says 0 "-r: nothing was recorded in that time; the trace is from 0 s to 0.1 s" -r 1h~
-says 0 "no call of what they show ran as long as -t asks" -t 1h
+says 0 "-t leaves nothing: no call ran as long as that" -t 1h
 says 0 "no call fits all of them" -F poll --coroutine 2
 says 0 "--group-by 'threads': no file of the trace fits, so all is [other]; did you mean 'thread'?" --group-by threads
 says 1 "no function of the trace fits 'handel'; did you mean 'handle'?" --callers handel
 says 1 "no function of the trace fits 'handel'; did you mean 'handle'?" --slow handel
 says 1 "no function that the filters show fits 'handle'" --callers handle -F poll
-silent -F cache -N auth --thread 10 --state 1 --coroutine 1:2 --kind lua -r 0~1h -t 1ns -H 'w*' --function '*'
+silent -F cache -N auth --thread 10 --state 1 --coroutine 1:3 --kind lua -r 0~1h -t 1ns -H 'w*' --function '*'
 silent --group-by 'plugins/([^/]+)/'
 # What is in one of several files is there.
 "$analyze" -q -F fresh "$trace" after.txt 2>"$scratch/err" && [ ! -s "$scratch/err" ] || fail "-F of the second file: $(cat "$scratch/err")"
