@@ -239,18 +239,34 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   read(facts, streams, input, diag);
   streams.finish();
   tell_limit(input.name(), budget);
+  session_.unmet.file(facts, profile, finder_);
   if (calls_) calls_->end_file();
   if (chart_) chart_->end_file();
   add_to_report(report, {path, facts, profile, &profile.histograms(), &profile, diag.trust, bytes_},
                 finder_);
 }
 
+// What of the options cannot be had from a saved profile, for a message.
+std::string what_needs_events(const Options& o) {
+  const ViewOptions& v = o.views;
+  if (o.filter.filters()) return "a filter";
+  if (o.filter.group != GroupBy::kNone) return "--group-by";
+  if (o.filter.regroups()) return "--coroutines=MODE";
+  if (v.coroutines) return "--coroutines";
+  if (v.threads) return "--threads";
+  if (v.timeline) return "--timeline";
+  if (!v.slow.empty()) return "--slow";
+  return "--format " + o.exports.format;
+}
+
 // A saved profile: what is in it is added; what is not cannot be had.
 void Analysis::saved(Report& report, const std::string& path, Input& input) {
   if (views_follow_calls())
-    throw UsageError(printable(path) +
-                     ": filters, groups and views of single calls, coroutines, threads and time "
-                     "need the trace, not a saved profile");
+    throw UsageError(printable(path) + ": a saved profile has no events, which " +
+                     what_needs_events(options_) + " needs: give the trace that it was made from" +
+                     (options_.filter.filters() || options_.filter.regroups()
+                          ? ", or filter and group when it is saved (--save-profile)"
+                          : ""));
   session_.trust += read_profile(input, report);
 }
 

@@ -9,10 +9,10 @@
 //   render      views as tables, CSV and JSON, folded stacks, text, the flame graph page
 #include <fcntl.h>
 
-#include <cerrno>
 #include <exception>
 #include <iostream>
 
+#include "analyzer/output.h"
 #include "analyzer/passes.h"
 
 using namespace luatrace;
@@ -25,14 +25,20 @@ static void keep_standard_files() {
 
 // A full disk or a closed pipe must not look like success.
 static void flush(Session& session) {
-  errno = 0;
   std::cout.flush();
-  if (!std::cout && !session.unreadable) cannot_write(session, "-", errno);
+  if (!std::cout && !session.unreadable) cannot_write(session, "-", write_error(std::cout));
 }
 
 static int run(int argc, char** argv) {
   std::optional<Options> options = parse_options(argc, argv);
-  Session session{options.value_or(Options{}), {}, false, false, {}, {}};
+  Session session{options.value_or(Options{}),
+                  {},
+                  false,
+                  false,
+                  false,
+                  {},
+                  {},
+                  Unmet(options.value_or(Options{}).filter)};
   // Wrong usage throws; --help and --version have nothing left to do.
   if (!options) {
     flush(session);
@@ -52,6 +58,8 @@ static int run(int argc, char** argv) {
     // ... what was before, too, if it is to be compared, ...
     std::optional<Report> before;
     if (!session.options.diff.empty()) before = analyze_files(session, session.options.diff);
+    // ... say which filters were in vain, ...
+    tell_unmet(session);
     // ... and show it. What could be read is shown even if some of it could not.
     const Report* other = before ? &*before : nullptr;
     if (!report.files.empty()) write_outputs(session, report, other);
@@ -61,12 +69,14 @@ static int run(int argc, char** argv) {
   flush(session);
   if (session.unreadable) return kUnreadable;
   if (session.options.strict && session.trust.anomalies()) return kDamaged;
-  return session.condition ? kConditionTrue : kGood;
+  if (session.condition) return kConditionTrue;
+  return session.missing ? kUsage : kGood;
 }
 
 int main(int argc, char** argv) {
   keep_standard_files();
   std::ios::sync_with_stdio(false);
+  StandardOutput standard_output;
   try {
     return run(argc, argv);
   } catch (const UsageError& e) {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
+#include "analyzer/aggregate/close_names.h"
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
@@ -14,6 +14,7 @@
 #include "analyzer/decode/text_reader.h"
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/export/formats.h"
+#include "analyzer/output.h"
 #include "analyzer/render/calls.h"
 #include "analyzer/render/dump.h"
 #include "analyzer/render/flame.h"
@@ -39,6 +40,11 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
   streams.finish();
 }
 
+[[noreturn]] void refuse_profile(const std::string& path, const char* option) {
+  throw UsageError(printable(path) + ": a saved profile has no events: " + option +
+                   " needs the trace that it was made from");
+}
+
 std::string page_path(const std::string& trace) {
   if (trace == "-") return "trace.html";
   size_t slash = trace.rfind('/'), dot = trace.rfind('.');
@@ -55,11 +61,11 @@ bool is_same_file(const std::string& a, const std::string& b) {
 template <class F>
 bool write_to(Session& session, const std::string& path, F write) {
   if (path == "-") return write(std::cout), true;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  OutputFile file(path);
   if (file) write(file);
-  file.flush();
-  if (!file) cannot_write(session, path, errno);
-  return !file.fail();
+  const int error = file.finish();
+  if (error) cannot_write(session, path, error);
+  return error == 0;
 }
 
 // To the terminal: the views that were asked for, or the summary.
@@ -69,7 +75,7 @@ void print_text(const Report& report, const std::vector<Table>& views, const Vie
     write_text(std::cout, table, options.style);
     std::cout << '\n';
   }
-  print_trust(std::cout, report, options.style.color);
+  print_trust(std::cout, report, options.style);
 }
 
 }  // namespace
@@ -115,7 +121,8 @@ void each_file(Session& session, const std::vector<std::string>& files,
 void dump_files(Session& session) {
   Symbolizer symbols(session.options.sysroot, complain, session.options.debug_dirs);
   each_file(session, session.options.files,
-            [&](const std::string&, Input& input, Diagnostics& diag) {
+            [&](const std::string& path, Input& input, Diagnostics& diag) {
+              if (is_profile(input)) refuse_profile(path, "--dump");
               if (session.options.dump == "calls") return dump_calls(input, diag, symbols);
               DumpSink sink(std::cout);
               read_trace(input, diag, sink);
@@ -125,6 +132,7 @@ void dump_files(Session& session) {
 void convert_file(Session& session) {
   each_file(session, session.options.files,
             [&](const std::string& path, Input& input, Diagnostics& diag) {
+              if (is_profile(input)) refuse_profile(path, "--convert");
               if (is_import(input)) {
                 auto trace = import_trace(input, diag, {});
                 write_to(session, *session.options.convert, [&](std::ostream& out) {
@@ -144,6 +152,10 @@ void convert_file(Session& session) {
             });
 }
 
+void tell_unmet(const Session& session) {
+  for (const std::string& remark : session.unmet.remarks()) complain(printable(remark));
+}
+
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   std::vector<Table> views =
@@ -152,9 +164,7 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     write_to(session, *o.json, [&](std::ostream& out) { write_json(out, report, views); });
   if (o.csv)
     write_to(session, *o.csv, [&](std::ostream& out) {
-      if (views.empty()) return write_csv(out, report_view(report, o.views));
-      auto tables = joined(views);
-      for (size_t i = 0; i < tables.size(); i++) write_csv(i ? out << '\n' : out, tables[i]);
+      write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
     });
   std::optional<Report> yielding;  // What flame graphs show, if it is more than the report.
   if (o.views.yielded && (o.folded || o.flame)) add_yielded_nodes(yielding.emplace(report));
@@ -189,9 +199,15 @@ void write_outputs(Session& session, const Report& report, const Report* before)
 
 void test_conditions(Session& session, const Report& report, const Report* before) {
   for (const std::string& text : session.options.fail_if) {
-    std::vector<std::string> remarks;
-    bool is_true = Condition(text, before).test(report, before, remarks);
-    for (const auto& remark : remarks) complain("--fail-if: " + printable(remark));
+    const Condition condition(text, before);
+    const bool is_true = condition.test(report, before);
+    if (!session.options.allow_missing)
+      for (const std::string& name : condition.missing(report, before)) {
+        complain("--fail-if: no function" + shown_by(report) + " fits '" + printable(name) + '\'' +
+                 printable(did_you_mean(name, report.functions)) +
+                 " (--allow-missing: it counts as 0)");
+        session.missing = true;
+      }
     if (is_true) complain("--fail-if: true: " + printable(text));
     session.condition |= is_true;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "analyzer/aggregate/report.h"
+#include "analyzer/aggregate/unmet.h"
 #include "analyzer/decode/input.h"
 #include "analyzer/options/options.h"
 #include "analyzer/page/flame_page.h"
@@ -18,8 +19,10 @@ struct Session {
   Trust trust;              // Of all files, whatever was done with them.
   bool unreadable = false;  // At least one file could not be read or written.
   bool condition = false;   // One of --fail-if is true.
+  bool missing = false;     // One of --fail-if names a function that does not occur.
   FlameChart chart;         // For the page: filled while the files are read.
   std::string no_chart;     // Why it is empty.
+  Unmet unmet;              // What of the filters fits nothing.
 };
 
 // Prints "luatrace-analyze: text" to standard error.
@@ -39,6 +42,8 @@ void dump_files(Session& session);
 void convert_file(Session& session);
 // Reads files (traces and saved profiles) into one report.
 Report analyze_files(Session& session, const std::vector<std::string>& files);
+// Says which filters fit nothing.
+void tell_unmet(const Session& session);
 // Writes the outputs that were asked for. `before`: what --diff names, or null.
 void write_outputs(Session& session, const Report& report, const Report* before);
 // --fail-if.

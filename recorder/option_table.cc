@@ -26,7 +26,8 @@ constexpr OptionSpec kOptions[] = {
      "user: those of the program and its modules. default: also library functions that the compiler never inlines. all: "
      "also those that it does; they begin and end at one moment.", "none user default all"},
     {kWhat, "max-depth", 0, "N", false, false, "leave out calls that are deeper than N", nullptr},
-    {kWhat, "duration", 'd', "SECONDS", false, false, "end the recording after so long; the program goes on", nullptr},
+    {kWhat, "duration", 'd', "SECONDS", false, false, "end the recording after so long; the program goes on",
+     "Or with a unit: 500ms, 10m, 1h."},
 
     {kAttach, "pid", 'p', "PID", false, true, "attach to this process instead of running a command",
      nullptr, nullptr, Complete::kProcess},

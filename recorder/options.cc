@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "cli/command_line.h"
+#include "cli/duration.h"
 #include "luatrace_format.h"
 #include "recorder/process.h"
 #include "recorder/text.h"
@@ -58,10 +59,10 @@ uint32_t depth_option(const std::string& text) {
 }
 
 double seconds_option(const std::string& text) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > 1e9)
-    throw UsageError("-d: '" + text + "' is not a number of seconds");
+  constexpr double kSecond = 1e9, kMost = 1e9;
+  const double seconds = static_cast<double>(duration_ns(text, kSecond).value_or(0)) / kSecond;
+  if (!(seconds > 0) || seconds > kMost)
+    throw UsageError("-d: '" + text + "' is not a number of seconds (nor like 500ms, 10m, 1h)");
   return seconds;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/aggregate/conditions.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
-#include "analyzer/aggregate/filter.h"
 #include "analyzer/aggregate/pattern.h"
+#include "cli/duration.h"
 
 namespace luatrace {
 
@@ -30,6 +31,27 @@ using Node = std::unique_ptr<ConditionNode>;
 constexpr const char* kFigures[] = {"duration", "traced", "self", "idle",     "unknown",
                                     "filtered", "events", "lost", "anomalies"};
 
+bool is_count(const std::string& figure) {
+  return figure == "events" || figure == "lost" || figure == "anomalies";
+}
+
+// What a condition compares, by how its numbers are written.
+enum class Measure { kTime, kCount, kShare };
+
+Measure measure_of(const ConditionNode& n) {
+  if (!n.field) return is_count(n.figure) ? Measure::kCount : Measure::kTime;
+  if (n.field->kind == Field::kShare) return Measure::kShare;
+  return n.field->is_time() ? Measure::kTime : Measure::kCount;
+}
+
+// Whether per cent of it mean something, other than of what was before.
+bool has_whole(const ConditionNode& n) {
+  if (!n.field) return n.figure != "events";
+  const auto kind = n.field->kind;
+  return kind == Field::kTotal || kind == Field::kSelf || kind == Field::kWall ||
+         kind == Field::kShare;
+}
+
 class Parser {
  public:
   Parser(const std::string& text, bool with_before) : text_(text), with_before_(with_before) {}
@@ -42,7 +64,9 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const std::string& why) const {
-    throw UsageError("--fail-if '" + text_ + "': " + why + " at '" + text_.substr(at_) + "'");
+    const std::string rest = text_.substr(at_);
+    throw UsageError("--fail-if '" + text_ + "': " + why + " at " +
+                     (rest.empty() ? "its end" : '\'' + rest + '\''));
   }
   void blanks() {
     while (at_ < text_.size() && isspace(static_cast<unsigned char>(text_[at_]))) at_++;
@@ -68,6 +92,8 @@ class Parser {
   Node term();
   void value(ConditionNode& node);
   void number(ConditionNode& node);
+  std::string unit();
+  void check_unit(const ConditionNode& node, const std::string& unit) const;
 
   const std::string& text_;
   const bool with_before_;
@@ -140,11 +166,6 @@ Node Parser::term() {
     if (node->op.empty() && take(op)) node->op = op;
   if (node->op.empty()) fail("a comparison was expected");
   number(*node);
-  const bool time = !node->field || node->field->kind == Field::kTotal ||
-                    node->field->kind == Field::kSelf || node->field->kind == Field::kWall ||
-                    node->field->kind == Field::kShare;
-  if (node->percent && !node->change && !time)
-    fail("per cent of " + node->field->name + " make no sense; before this");
   return node;
 }
 
@@ -173,28 +194,54 @@ void Parser::value(ConditionNode& node) {
 
 void Parser::number(ConditionNode& node) {
   blanks();
-  bool minus = at_ < text_.size() && text_[at_] == '-';
-  if (at_ < text_.size() && (minus || text_[at_] == '+')) at_++;
-  size_t end = at_;
-  while (end < text_.size() &&
-         (isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '.'))
-    end++;
-  std::string word = text_.substr(at_, end - at_);
-  node.percent = end < text_.size() && text_[end] == '%';
-  if (word.empty()) fail("a number was expected");
-  if (node.percent) {
-    auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), node.number);
-    if (error != std::errc() || *rest) fail("a number was expected");
-    end++;
-  } else {
-    node.number = static_cast<double>(parse_time(word, "--fail-if"));
-    auto digits = word.find_first_not_of("0123456789.");
-    if (digits == word.npos) {  // A count, or a plain percentage of share().
-      std::from_chars(word.data(), word.data() + word.size(), node.number);
-    }
-  }
-  if (minus) node.number = -node.number;
+  const bool minus = take("-");
+  if (!minus) take("+");
+  const char* begin = text_.data() + at_;
+  auto [rest, error] =
+      std::from_chars(begin, text_.data() + text_.size(), node.number, std::chars_format::fixed);
+  if (error != std::errc() || !(node.number >= 0)) fail("a number was expected");
+  const size_t behind = at_ + static_cast<size_t>(rest - begin);
+  at_ = behind;
+  const std::string word = unit();
+  node.percent = word == "%";
+  const size_t end = at_;
+  at_ = behind;
+  check_unit(node, word);
   at_ = end;
+  if (const double ns = unit_ns(word); ns > 0) node.number = std::floor(node.number * ns + 0.5);
+  if (minus) node.number = -node.number;
+}
+
+// What stands behind a number, if it is no word of the condition.
+std::string Parser::unit() {
+  const size_t begin = at_;
+  if (take("%")) return "%";
+  if (take("and") || take("or")) return at_ = begin, "";
+  blanks();
+  const size_t word = at_;
+  while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
+                                static_cast<unsigned char>(text_[at_]) >= 0x80))
+    at_++;
+  const std::string out = text_.substr(word, at_ - word);
+  if (out.empty()) at_ = begin;
+  return out;
+}
+
+// Nobody is to find out after a year that his 20 were nanoseconds.
+void Parser::check_unit(const ConditionNode& n, const std::string& unit) const {
+  const std::string what = n.field ? n.field->name : n.figure;
+  if (unit == "%") {
+    if (!n.change && !has_whole(n)) fail("per cent of " + what + " make no sense; before this");
+    return;
+  }
+  const Measure measure = measure_of(n);
+  if (measure == Measure::kTime && unit.empty() && n.number != 0)
+    fail(what + " is a time, and the number has no unit: ns, us, ms, s, m, h (or %) was expected");
+  if (measure == Measure::kTime && !unit.empty() && unit_ns(unit) == 0)
+    fail("ns, us, ms, s, m, h or % was expected");
+  if (measure == Measure::kCount && !unit.empty())
+    fail(what + " is a count, of which there are no units; nothing more was expected");
+  if (measure == Measure::kShare && !unit.empty()) fail("share is per cent; % was expected");
 }
 
 double figure_of(const std::string& name, const Report& r) {
@@ -209,15 +256,16 @@ double figure_of(const std::string& name, const Report& r) {
 
 class Evaluator {
  public:
-  Evaluator(const Report& report, const Report* before, std::vector<std::string>& remarks)
-      : report_(report), before_(before), remarks_(remarks) {}
+  Evaluator(const Report& report, const Report* before) : report_(report), before_(before) {}
 
   bool test(const ConditionNode& n) {
     if (n.kind == ConditionNode::kAnd) return test(*n.left) && test(*n.right);
     if (n.kind == ConditionNode::kOr) return test(*n.left) || test(*n.right);
     if (!n.field) {
       double was = before_ ? figure_of(n.figure, *before_) : 0;
-      return compare(n, figure_of(n.figure, report_), was, static_cast<double>(report_.traced_ns));
+      const uint64_t whole =
+          is_count(n.figure) ? report_.trust.events + report_.trust.lost : report_.traced_ns;
+      return compare(n, figure_of(n.figure, report_), was, static_cast<double>(whole));
     }
     return functions(n);
   }
@@ -230,7 +278,6 @@ class Evaluator {
 
   const Report& report_;
   const Report* before_;
-  std::vector<std::string>& remarks_;
 };
 
 bool Evaluator::compare(const ConditionNode& n, double value, double was, double whole) {
@@ -278,9 +325,25 @@ bool Evaluator::functions(const ConditionNode& n) {
       const ReportFunction& f = before_->functions[i];
       if (n.pattern->matches(f) && !same(report_, f)) look(nullptr, &f);
     }
-  if (any) return result;
-  remarks_.push_back("no function fits '" + n.pattern->text() + "'");
-  return compare(n, 0, 0, whole);
+  return any ? result : compare(n, 0, 0, whole);
+}
+
+bool any_fits(const FunctionPattern& pattern, const Report& report) {
+  return std::any_of(report.functions.begin() + 1, report.functions.end(),
+                     [&](const ReportFunction& f) { return pattern.matches(f); });
+}
+
+// All of them, also where the answer does not depend on them: a name that was misspelt is found at
+// once.
+void find_missing(const ConditionNode& n, const Report& report, const Report* before,
+                  std::vector<std::string>& out) {
+  if (n.kind != ConditionNode::kCompare) {
+    find_missing(*n.left, report, before, out);
+    find_missing(*n.right, report, before, out);
+  } else if (n.pattern && !any_fits(*n.pattern, report) &&
+             !(before && any_fits(*n.pattern, *before))) {
+    out.push_back(n.pattern->text());
+  }
 }
 
 bool wants_histogram(const ConditionNode& n) {
@@ -296,9 +359,14 @@ Condition::Condition(const std::string& text, bool with_before)
 Condition::Condition(Condition&&) noexcept = default;
 Condition::~Condition() = default;
 
-bool Condition::test(const Report& report, const Report* before,
-                     std::vector<std::string>& remarks) const {
-  return Evaluator(report, before, remarks).test(*root_);
+bool Condition::test(const Report& report, const Report* before) const {
+  return Evaluator(report, before).test(*root_);
+}
+
+std::vector<std::string> Condition::missing(const Report& report, const Report* before) const {
+  std::vector<std::string> out;
+  find_missing(*root_, report, before, out);
+  return out;
 }
 
 bool Condition::needs_histogram() const {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // --fail-if: conditions on the report, for use in tests of other programs.
 //
-//   or      = and { "or" and }           number = DIGITS[.DIGITS][%|ns|us|ms|s|m]
+//   or      = and { "or" and }           number = DIGITS[.DIGITS][%|ns|us|ms|s|m|h]
 //   and     = term { "and" term }        value  = FIELD "(" FN ")" | "change" "(" value ")" | NAME
 //   term    = "(" or ")" | value OP number
+//
+// Times need a unit (or to be 0), counts have none; both may be per cent where that has a meaning.
 //
 // FN ends at the closing bracket, or stands in quotes ('...' or "..."). If several functions fit
 // FN, a comparison is true if it is for one of them.
@@ -28,8 +30,10 @@ class Condition {
   ~Condition();
 
   // Whether it is true. `before` is what --diff names, null if nothing. What no function fits
-  // counts as 0 and is said in `remarks`.
-  bool test(const Report& report, const Report* before, std::vector<std::string>& remarks) const;
+  // counts as 0; see missing().
+  bool test(const Report& report, const Report* before) const;
+  // What it says of functions, as it stands, that fits none, neither now nor before.
+  std::vector<std::string> missing(const Report& report, const Report* before) const;
   bool needs_histogram() const;
   const std::string& text() const { return text_; }
 

@@ -2,19 +2,13 @@
 #include "analyzer/aggregate/filter.h"
 
 #include <charconv>
-#include <cmath>
 #include <ctime>
 
-#include "analyzer/aggregate/report_function.h"
+#include "cli/duration.h"
+#include "cli/usage_error.h"
 
 namespace luatrace {
 namespace {
-
-struct Unit {
-  const char* name;
-  double ns;
-};
-constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 6e10}, {"", 1}};
 
 // The number at the beginning of `text`; what follows it stays there. False if there is none.
 bool take_number(std::string& text, double& value) {
@@ -75,13 +69,8 @@ bool FilterOptions::filters() const {
 }
 
 uint64_t parse_time(const std::string& text, const std::string& option) {
-  double value = 0;
-  std::string rest = text;
-  if (take_number(rest, value))
-    for (const Unit& unit : kUnits)
-      if (rest == unit.name && value * unit.ns < 1.8e19)
-        return static_cast<uint64_t>(std::llround(std::min(value * unit.ns, 9.2e18)));
-  throw UsageError(option + ": '" + text + "' is no time (like 5ms, 1.5s, 200us)");
+  if (auto ns = duration_ns(text, 1)) return *ns;
+  throw UsageError(option + ": '" + text + "' is no time (" + kTimeExamples + ')');
 }
 
 void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to) {

@@ -50,7 +50,7 @@ struct FilterOptions {
   bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
 };
 
-// "5ms", "1.5s", "200us", "10" (ns), "2m". Throws UsageError that names `option`.
+// "5ms", "1.5s", "200us", "10" (ns), "2m", "1h". Throws UsageError that names `option`.
 uint64_t parse_time(const std::string& text, const std::string& option);
 // "1s~2s", "20%~", "~@1700000000.5", "2026-11-21T10:00:00~2026-11-21T10:00:01".
 void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to);

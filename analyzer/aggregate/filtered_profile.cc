@@ -11,7 +11,8 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, TraceFacts& facts,
       options_(*plan.options),
       facts_(facts),
       placement_(*plan.options, facts, symbols, *this),
-      defers_(plan.options->least_ns || !plan.options->callers.empty()) {
+      defers_(plan.options->least_ns || !plan.options->callers.empty()),
+      met_(plan.options->coroutines.size()) {
   stream(0);
 }
 
@@ -49,9 +50,27 @@ void FilteredProfile::on_thread(uint32_t tid) {
 bool FilteredProfile::wanted(const Coroutine& co) const {
   if (!view_->state_wanted || !view_->thread_wanted) return false;
   if (options_.coroutines.empty() || co.id == 0) return true;  // 0: not known which.
-  for (const CoroutineId& c : options_.coroutines)
-    if (c.id == co.id && (c.state == 0 || c.state == view_->number)) return true;
+  const auto& asked = options_.coroutines;
+  for (size_t i = 0; i < asked.size(); i++)
+    if (asked[i].id == co.id && (asked[i].state == 0 || asked[i].state == view_->number))
+      return (met_[i] = true);
   return false;
+}
+
+// Time of a call that is hidden goes to the call that it is part of. If that is one of a coroutine
+// further out, which resumed this one and is left out by --coroutine, nobody is left to have it.
+bool FilteredProfile::has_owner(Coroutine& co, uint32_t index) const {
+  if (options_.coroutines.empty() || place(co, index).own || !co.running || !view_->machine)
+    return true;
+  bool inner = true, found = false, result = true;
+  view_->machine->each_in_chain(co, [&](Coroutine& c) {
+    if (!inner && !found && place(c, c.top).own) {
+      found = true;
+      result = wanted(c);
+    }
+    inner = false;
+  });
+  return result;
 }
 
 std::string FilteredProfile::name_of_stream(uint32_t stream) const {
@@ -88,7 +107,11 @@ void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
   if (!coroutines || !wanted(co) || !in_range(now)) return;
   CoroutineLife& life = coroutines->of(co, view_->number, now);
   life.begin_seen = true;
-  if (by.top) life.born_in = placement_.function_of(by.frames[by.top].node);
+  if (!by.top) return;
+  // Not coroutine.create, but the function that called it.
+  const uint32_t function = placement_.function_of(by.frames[by.top].node);
+  const bool library = facts_.functions[function].type == LT_FUNC_FF && by.top > 1;
+  life.born_in = library ? placement_.function_of(by.frames[by.top - 1].node) : function;
 }
 
 void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
@@ -183,7 +206,9 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
 // The call below the one on top, or if there is none the one that resumed this coroutine, as far as
 // the coroutine hangs there.
 FrameNotes* FilteredProfile::caller(Coroutine& co) {
-  if (co.top > 1) return place(co, co.top - 1).takes ? &co.notes[co.top - 1] : nullptr;
+  if (co.top > 1 && !place(co, co.top - 1).takes) return nullptr;
+  if (!has_owner(co, co.top - 1)) return nullptr;
+  if (co.top > 1) return &co.notes[co.top - 1];
   const uint32_t base = co.frames[0].node;
   if (placement_.function_of(base) != kCoroutineFunction || !co.running || !view_->machine)
     return nullptr;
@@ -259,7 +284,7 @@ void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   Coroutine& co = machine.current();
   const Place& p = place(co, co.top);
   const bool idle = co.top == 0 && is_idle(machine);
-  const bool taken = (idle || p.takes) && wanted(co);
+  const bool taken = (idle || (p.takes && has_owner(co, co.top))) && wanted(co);
   if (calls) {
     using Owner = CallObserver::Owner;
     calls->spend(machine, view_->number, from, to,

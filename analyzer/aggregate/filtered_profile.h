@@ -77,6 +77,8 @@ class FilteredProfile : public HistogramProfile {
   uint64_t gap() const { return gap_; }
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return last_; }
+  // Whether anything ran in the coroutine of the options' n-th filter of coroutines.
+  bool has_met(size_t n) const { return met_[n]; }
 
   // What the machines call; see stacks/machine.h.
   uint32_t enter(uint32_t raw, uint32_t function) { return placement_.enter(raw, function); }
@@ -104,6 +106,7 @@ class FilteredProfile : public HistogramProfile {
   bool in_range(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
   bool wanted(const Coroutine& co) const;
   bool thread_wanted(uint32_t tid) const;
+  bool has_owner(Coroutine& co, uint32_t index) const;
   const Place& place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];
   }
@@ -140,6 +143,7 @@ class FilteredProfile : public HistogramProfile {
   std::vector<Shown> shown_;         // By node, as far as asked for.
   std::vector<uint8_t> slow_known_;  // By function: 1 not watched, 2 watched.
   size_t watched_ = 0;               // Calls that are being watched.
+  mutable std::vector<char> met_;    // By filter of coroutines.
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
 };
 

@@ -30,15 +30,42 @@ bool one_matches(std::string_view pattern, size_t& at, char c) {
   return pattern[at++] == c;
 }
 
+bool is_regex(const std::string& text) {
+  return text.size() > 2 && text.starts_with('/') && text.ends_with('/');
+}
+
+bool is_glob(const std::string& text) {
+  return text.find_first_of("*?[\\") != text.npos;
+}
+
+// A place without its outer folders, one after the other until `f` is true of one: app/a/b.lua ->
+// a/b.lua, b.lua. At most so many, of the innermost ones.
+template <class F>
+bool inner_parts(std::string_view place, F f) {
+  constexpr size_t kMostFolders = 32;
+  size_t slash = place.npos;
+  for (size_t n = 0; n < kMostFolders && slash != 0; n++) {
+    slash = place.rfind('/', slash == place.npos ? slash : slash - 1);
+    if (slash == place.npos) return false;
+    if (f(place.substr(slash + 1))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 // Only the last * needs to be tried again, so this is at worst |pattern| * |text|.
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = pattern.npos, again = 0;
+bool glob_matches(std::string_view pattern, std::string_view text,
+                  std::vector<std::string_view>* stars) {
+  size_t p = 0, t = 0, star = pattern.npos, again = 0, begin = 0;
+  auto keep = [&] {  // What the last * stands for, now that nothing will change it.
+    if (stars && star != pattern.npos) stars->push_back(text.substr(begin, again - begin));
+  };
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
+      keep();
       star = p++;
-      again = t;
+      begin = again = t;
       continue;
     }
     size_t next = p;
@@ -52,7 +79,9 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
       return false;
     }
   }
-  while (p < pattern.size() && pattern[p] == '*') p++;
+  keep();
+  for (; p < pattern.size() && pattern[p] == '*'; p++)
+    if (stars) stars->push_back("");
   return p == pattern.size();
 }
 
@@ -80,10 +109,10 @@ std::optional<std::string> Regex::find(std::string_view text) const {
 
 FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
   if (text.empty()) throw UsageError("a function's name or pattern must not be empty");
-  if (text.size() > 2 && text.starts_with('/') && text.ends_with('/'))
+  if (is_regex(text))
     regex_.emplace(text.substr(1, text.size() - 2));
   else
-    glob_ = text.find_first_of("*?[\\") != text.npos;
+    glob_ = is_glob(text);
 }
 
 bool FunctionPattern::matches_text(std::string_view text) const {
@@ -96,8 +125,30 @@ bool FunctionPattern::matches(const ReportFunction& f) const {
   if (regex_) return regex_->find(place.empty() ? name : name + " (" + place + ')').has_value();
   if (matches_text(name) || (!place.empty() && matches_text(place))) return true;
   if (!f.name.empty() && f.kind == "lua" && matches_text(f.name)) return true;
-  size_t slash = place.rfind('/');
-  return slash != place.npos && matches_text(std::string_view(place).substr(slash + 1));
+  return inner_parts(place, [&](std::string_view part) { return matches_text(part); });
+}
+
+GroupPattern::GroupPattern(const std::string& text) : text_(text) {
+  if (is_regex(text))
+    regex_.emplace(text.substr(1, text.size() - 2));
+  else if (text.find('(') != text.npos)
+    regex_.emplace(text);
+}
+
+std::optional<std::string> GroupPattern::find(std::string_view file) const {
+  if (regex_) return regex_->find(file);
+  std::optional<std::string> found;
+  auto fits = [&](std::string_view part) {
+    part = part.substr(0, kMostText);
+    std::vector<std::string_view> stars;
+    const bool fit = is_glob(text_) ? glob_matches(text_, part, &stars) : part == text_;
+    if (!fit) return false;
+    const bool skip = text_.starts_with('*') && stars.size() > 1;
+    found = stars.empty() ? part : stars[skip];
+    return true;
+  };
+  if (!fits(file)) inner_parts(file, fits);
+  return found;
 }
 
 }  // namespace luatrace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How users name functions: `work`, `co.lua:3`, `app/*`, `/^get|^set/`.
+// How users name functions and files, the same everywhere: `work`, `co.lua:3`, `app/*`,
+// `/^get|^set/`. Places and files fit with all of their folders, or without the outer ones.
 //
 // Names in a trace are untrusted: matching takes time proportional to their length for globs, and
 // is left to the C library's regcomp() otherwise, which does not recurse over the text. Only the
@@ -18,8 +19,10 @@
 
 namespace luatrace {
 
-// Shell-like: * ? [a-z] [!x] and \ for a literal character. * also stands for '/'.
-bool glob_matches(std::string_view pattern, std::string_view text);
+// Shell-like: * ? [a-z] [!x] and \ for a literal character. * also stands for '/'. `stars`, if it
+// is not null, gets what each * stands for; the first ones for as little as possible.
+bool glob_matches(std::string_view pattern, std::string_view text,
+                  std::vector<std::string_view>* stars = nullptr);
 
 // A POSIX extended regular expression, found anywhere in the text.
 class Regex {
@@ -43,6 +46,21 @@ class FunctionPattern {
 
   std::string text_;
   bool glob_ = false;
+  std::optional<Regex> regex_;
+};
+
+// --group-by: files that fit a pattern, and what of their name is the name of their group: in a
+// regular expression the first ( ), in a glob the first * that it does not begin with (if there is
+// but one, that); else the whole name.
+class GroupPattern {
+ public:
+  // What has a bracket in it is a regular expression without slashes around it, too.
+  explicit GroupPattern(const std::string& text);  // Throws UsageError.
+  // Empty if the file does not fit. `file` is what file_name() says.
+  std::optional<std::string> find(std::string_view file) const;
+
+ private:
+  std::string text_;
   std::optional<Regex> regex_;
 };
 

@@ -39,13 +39,17 @@ Place Placement::place(uint32_t raw) const {
   p.function = 0;
   if (function != kCoroutineFunction) p.base = function;
   p.shown = p.target = false;
+  p.own = above.own || function == kUnknownFunction;
   const bool folded = above.reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {
+    p.own = false;
+    if (!options_.coroutines.empty()) p.group = 0;  // That of the resumer may be left out.
     if (above.takes && !folded) p.out = p.fold = out_.enter(above.fold, function);
   } else if (function == kUnknownFunction) {
     p.takes = true;  // Whatever is asked for: it may have been that.
     p.out = out_.enter(above.fold, function);
   } else if (facts_.functions[function].type == kGroupType) {
+    p.own = true;
     p.out = p.fold = out_.enter(above.fold, function);
   } else {
     place_function(p, above, function);
@@ -77,6 +81,7 @@ void Placement::place_function(Place& p, const Place& above, uint32_t function) 
   if (p.shown) {
     p.out = p.fold = out_.enter(above.out, p.function);
     p.depth++;
+    p.own = true;
     p.blank = false;
   } else {
     p.out = p.fold;
@@ -105,8 +110,7 @@ const Placement::Rules& Placement::rules(uint32_t function) const {
 }
 
 uint32_t Placement::group_of(const ReportFunction& f) const {
-  std::string place =
-      f.chunk.starts_with('@') || f.chunk.starts_with('=') ? f.chunk.substr(1) : f.chunk;
+  std::string place = file_name(f);
   if (options_.group == GroupBy::kFile) {
     if (f.kind == "ff") place = "[builtin]";
     if (f.kind == "lua" && place.size() == f.chunk.size()) place = "[string]";

@@ -32,6 +32,7 @@ struct Place {
   bool out_of = false;    // Behind a function of -N.
   bool reached = false;   // Behind a function of -C.
   bool target = false;    // This call is the one that -C looks for.
+  bool own = false;       // `out` is a call (or group) of this very coroutine.
   bool blank = false;     // Calls are open, but all of them are hidden.
 };
 
@@ -67,7 +68,7 @@ class Placement {
   const SymbolFinder& symbols_;
   Profile& out_;
   FunctionPatterns only_, without_, callers_, hide_, functions_;
-  std::optional<Regex> group_pattern_;
+  std::optional<GroupPattern> group_pattern_;
   CallTree raw_;
   std::vector<Place> places_;
   mutable std::vector<Rules> rules_;

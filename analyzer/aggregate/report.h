@@ -61,11 +61,13 @@ struct ReportLane {
   bool thread = false;
   std::string name;              // Of a thread, ...
   uint32_t function = 0;         // ... else the function or group.
-  std::vector<uint64_t> slices;  // ns
+  std::vector<uint64_t> slices;  // ns; their sum is what the report has, not rounded more often.
 };
 struct ReportTimeline {
   uint32_t file = 0;
-  uint64_t origin_ns = 0, slice_ns = 0;
+  // Slice i of each lane is from borders_ns[i] to borders_ns[i + 1], as exactly as that can be
+  // said.
+  std::vector<uint64_t> borders_ns;
   std::vector<ReportLane> lanes;
 };
 

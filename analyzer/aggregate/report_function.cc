@@ -79,6 +79,11 @@ void take_name(ReportFunction& f, const std::string& name, bool hint) {
   f.hint = hint;
 }
 
+std::string file_name(const ReportFunction& f) {
+  const bool marked = f.chunk.starts_with('@') || f.chunk.starts_with('=');
+  return marked ? f.chunk.substr(1) : f.chunk;
+}
+
 std::string display_place(const ReportFunction& f) {
   if (f.chunk.empty()) return "";
   if (f.kind == "lua") return short_chunk(f.chunk) + ':' + std::to_string(f.line);

@@ -57,6 +57,8 @@ void take_name(ReportFunction& f, const std::string& name, bool hint);
 
 // Name of a function for people, unescaped: "work", "main chunk", "string.gsub", "co.lua:3".
 std::string display_name(const ReportFunction& f);
+// The file (or what else its chunk is called), unescaped: "co.lua", "libfoo.so", "return 1", "".
+std::string file_name(const ReportFunction& f);
 // Where it is defined, unescaped: "co.lua:3", "libfoo.so", "".
 std::string display_place(const ReportFunction& f);
 

@@ -2,6 +2,7 @@
 #include "analyzer/aggregate/report_views.h"
 
 #include <algorithm>
+#include <map>
 
 namespace luatrace {
 namespace {
@@ -24,6 +25,7 @@ class Views {
   void timeline();
 
  private:
+  void lanes(ReportTimeline& out, const Timeline& from);
   // Since the first event of the file.
   uint64_t since(uint64_t tick) const { return tick > first_ ? clock_.ns(tick - first_) : 0; }
   uint32_t function(uint32_t index) {
@@ -115,22 +117,53 @@ void Views::threads() {
   }
 }
 
+// Ticks one after the other as nanoseconds whose sum is that of all of them, rounded once.
+void add_slices(const Clock& clock, const Timeline::Lane& ticks, std::vector<uint64_t>& ns) {
+  ns.resize(std::max(ns.size(), ticks.size()));
+  uint64_t before = 0;
+  for (size_t i = 0; i < ticks.size(); before += ticks[i++])
+    ns[i] += clock.ns(before + ticks[i]) - clock.ns(before);
+}
+
+// Functions of the file that are one in the report have one lane.
+void Views::lanes(ReportTimeline& out, const Timeline& from) {
+  // As the table of functions does it: of several streams such functions are added before rounding.
+  const bool adds_ticks = result_.facts.sums.size() > 1;
+  std::map<uint32_t, std::vector<Timeline::Lane>> functions;
+  for (const auto& [key, ticks] : from.lanes()) {
+    const auto number = static_cast<uint32_t>(key);
+    if (key >> 32 == 0) {
+      ReportLane& lane = out.lanes.emplace_back();
+      lane.thread = true;
+      lane.name = "thread " + std::to_string(number);
+      add_slices(clock_, ticks, lane.slices);
+      continue;
+    }
+    auto& same = functions[function(number)];
+    if (same.empty() || !adds_ticks) {
+      same.push_back(ticks);
+      continue;
+    }
+    same[0].resize(std::max(same[0].size(), ticks.size()));
+    for (size_t i = 0; i < ticks.size(); i++) same[0][i] += ticks[i];
+  }
+  for (const auto& [number, same] : functions) {
+    ReportLane& lane = out.lanes.emplace_back();
+    lane.function = number;
+    for (const auto& ticks : same) add_slices(clock_, ticks, lane.slices);
+  }
+}
+
 void Views::timeline() {
   const Timeline& from = *result_.filtered->timeline;
   ReportTimeline out;
   out.file = file_;
-  out.origin_ns = since(from.origin());
-  out.slice_ns = clock_.ns(from.width());
-  for (const auto& [key, slices] : from.lanes()) {
-    ReportLane lane;
-    lane.thread = key >> 32 == 0;
-    if (lane.thread)
-      lane.name = "thread " + std::to_string(static_cast<uint32_t>(key));
-    else
-      lane.function = function(static_cast<uint32_t>(key));
-    for (uint64_t ticks : slices) lane.slices.push_back(clock_.ns(ticks));
-    out.lanes.push_back(std::move(lane));
-  }
+  lanes(out, from);
+  size_t slices = 0;
+  for (const ReportLane& lane : out.lanes) slices = std::max(slices, lane.slices.size());
+  const uint64_t begin = from.origin(), end = std::max(begin, result_.filtered->last_tick());
+  for (size_t i = 0; i <= slices; i++)
+    out.borders_ns.push_back(since(begin + std::min(end - begin, i * from.width())));
   report_.timelines.push_back(std::move(out));
 }
 

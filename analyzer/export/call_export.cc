@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/export/call_export.h"
 
-#include <cerrno>
 #include <iostream>
 
 namespace luatrace {
 
 CallExport::CallExport(const ExportOptions& options)
-    : options_(options), out_(options.output == "-" ? std::cout : file_) {
-  if (options.output != "-") file_.open(options.output, std::ios::binary | std::ios::trunc);
-  if (!out_) error_ = errno;
+    : options_(options),
+      file_(options.output == "-" ? std::nullopt
+                                  : std::optional<OutputFile>(std::in_place, options.output)),
+      out_(file_ ? static_cast<std::ostream&>(*file_) : std::cout) {
+  if (!out_) error_ = file_ ? file_->finish() : write_error(out_);
   writer_ = find_format(options.format)->make_writer(out_);
 }
 
@@ -31,10 +32,9 @@ void CallExport::end_file() {
 }
 
 void CallExport::finish() {
-  errno = EIO;  // If a buffer could not be written earlier, nobody knows why any more.
   writer_->finish();
   out_.flush();
-  if (!out_ && error_ == 0) error_ = errno;
+  error_ = file_ ? file_->finish() : write_error(out_);
 }
 
 }  // namespace luatrace

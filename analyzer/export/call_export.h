@@ -2,12 +2,12 @@
 // An output of single calls while files are read: opens it, gives each file its CallLog.
 #pragma once
 
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "analyzer/export/call_log.h"
+#include "analyzer/output.h"
 
 namespace luatrace {
 
@@ -27,7 +27,7 @@ class CallExport {
  private:
   const ExportOptions& options_;
   int error_ = 0;
-  std::ofstream file_;
+  std::optional<OutputFile> file_;  // Unless it is standard output.
   std::ostream& out_;
   std::unique_ptr<CallWriter> writer_;
   std::optional<CallLog> log_;

@@ -41,7 +41,10 @@ void read_rows(const Given& given, ViewOptions& v) {
         "name, or of --coroutines life, suspended, resumes; not '" +
         v.sort + "'");
   for (const char* name : {"top", "limit"})
-    if (auto n = given.last(name)) v.limit = v.slow_limit = Given::number<size_t>(name, *n);
+    if (auto n = given.last(name)) {
+      v.limit = v.slow_limit = Given::number<size_t>(name, *n);
+      v.limit_given = true;
+    }
 }
 
 ViewOptions read_views(const Given& given) {
@@ -89,7 +92,7 @@ void read_grouping(const Given& given, FilterOptions& f) {
   f.group = static_cast<GroupBy>(found - std::begin(kNames));
   if (f.group != GroupBy::kPattern) return;
   f.group_pattern = *what;
-  Regex check_it(*what);
+  GroupPattern check_it(*what);
 }
 
 FilterOptions read_filter(const Given& given) {
@@ -129,6 +132,9 @@ ExportOptions read_exports(const Given& given) {
   e.unit_ns = read_unit(given);
   if (e.format.empty() && given.has("output"))
     throw UsageError("--output belongs to --format NAME");
+  const bool binary = e.format == "pprof" || e.format == "perfetto";
+  if (binary && e.output == "-" && isatty(STDOUT_FILENO))
+    throw UsageError("--format " + e.format + " is nothing to read on a terminal: say -o FILE");
   return e;
 }
 
@@ -155,6 +161,7 @@ Options read(const Given& given) {
   o.save_profile = given.last("save-profile");
   o.diff = given.list("diff");
   o.fail_if = given.list("fail-if");
+  o.allow_missing = given.has("allow-missing");
   o.views = read_views(given);
   o.filter = read_filter(given);
   o.unit_ns = read_unit(given);
@@ -172,6 +179,8 @@ Options read(const Given& given) {
     o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
   if (o.files.empty()) throw UsageError("no trace given");
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
+  if (o.allow_missing && o.fail_if.empty())
+    throw UsageError("--allow-missing belongs to --fail-if EXPR");
   if (o.views.normalize && o.diff.empty()) throw UsageError("--normalize belongs to --diff OTHER");
   for (const auto& text : o.fail_if) Condition check_it(text, !o.diff.empty());
   return o;

@@ -35,6 +35,7 @@ struct Options {
   std::optional<std::string> save_profile;
   std::vector<std::string> diff;  // What was before.
   std::vector<std::string> fail_if;
+  bool allow_missing = false;  // Functions of fail_if need not occur.
   ExportOptions exports;
   ViewOptions views;
   FilterOptions filter;

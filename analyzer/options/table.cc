@@ -67,8 +67,10 @@ constexpr OptionSpec kOptions[] = {
 
     {kGroups, "group-by", 0, "WHAT", false, false,
      "totals by thread, coroutine, state, file, or PATTERN; none (default)",
-     "PATTERN is a regular expression for file names: what its first ( ) matches is the name of the group, for "
-     "example 'plugins/([^/]+)/'. Calls of other functions count to the group that called them, or to [other].",
+     "PATTERN is what FN is, for file names. Of a regular expression what its first ( ) matches is the name of the "
+     "group ('/plugins/([^/]+)/'); of a glob what its first * does, but for one at the very beginning "
+     "('*plugins/*/*'). An expression with a bracket needs no slashes around it. Calls of "
+     "other functions count to the group that called them, or to [other].",
      "none thread coroutine state file", Complete::kNothing, true},
     {kGroups, "yielded", 0, nullptr, false, false, "show suspended time in trees and flame graphs as [yielded]", nullptr},
 
@@ -77,10 +79,14 @@ constexpr OptionSpec kOptions[] = {
     {kCompare, "normalize", 0, nullptr, false, false, "for --diff: scale OTHER to the same sum of self times", nullptr},
     {kCompare, "fail-if", 0, "EXPR", false, true, "exit status 4 if EXPR is true, for example 'self(work) > 20%'",
      "A comparison (> >= < <= == !=) of a figure with a number: FIELD(FN) with a field of --report, or one of "
-     "duration, traced, self, idle, unknown, events, lost, anomalies. Numbers are times (5ms), counts, or per cent: "
-     "of a function's total or self time in the self time of all; of others in the traced time. With --diff also "
+     "duration, traced, self, idle, unknown, filtered, events, lost, anomalies. Numbers are times with their unit (5ms), "
+     "counts without one, or per cent: of a function's total, self or wall time in the self time of all; of lost and "
+     "anomalies in the events; of others in the traced time. With --diff also "
      "change(FIELD(FN)), the difference; with per cent, of the value before. 'and', 'or' and ( ) combine. If several "
-     "functions fit FN one for which it is true is enough. Names that hold blanks or brackets stand in quotes."},
+     "functions fit FN one for which it is true is enough; if none does, that is an error (status 1) unless there is "
+     "--allow-missing. Names that hold blanks or brackets stand in quotes."},
+    {kCompare, "allow-missing", 0, nullptr, false, false, "for --fail-if: a function that does not occur counts as 0",
+     "For functions that are not to be called, or not in each run. With --diff it is enough if they occur in one of the two."},
     {kCompare, "compensate", 0, nullptr, false, false, "show times without the measured cost of recording, too",
      "Functions of which more than 30 % would go are marked with '!'."},
     {kCompare, "save-profile", 0, "FILE", false, false, "write everything but the events to FILE",
@@ -99,7 +105,9 @@ constexpr OptionSpec kOptions[] = {
     {kOutputs, "unit", 0, "UNIT", false, false, "of folded weights: ns (default), us or ms", nullptr, "ns us ms"},
     {kOutputs, "json", 0, "FILE", true, false, "write everything but the call tree as JSON, and the views asked for",
      nullptr, nullptr, Complete::kFile},
-    {kOutputs, "csv", 0, "FILE", true, false, "write the views as CSV (default: --report)", nullptr, nullptr, Complete::kFile},
+    {kOutputs, "csv", 0, "FILE", true, false, "write the views as CSV (default: --report)",
+     "Several tables become one: the first column, view, says which one a row is of; cells of other tables' columns are "
+     "empty. --coroutines has two: coroutine_births and coroutines.", nullptr, Complete::kFile},
     {kOutputs, "format", 0, "NAME", false, false, "write the profile for another program: speedscope, pprof, perfetto ...",
      "folded: for flamegraph.pl and its like. speedscope: its own JSON. perfetto, chrome: every call on the track of its "
      "coroutine, arrows for resume and yield. pprof: gzipped protobuf. callgrind: for "
@@ -144,12 +152,14 @@ constexpr const char* kWhat =
     "and says which functions ran, called by whom, how often and how long. Several are merged.\n";
 constexpr const char* kNotes[] = {
     "FN is a name (work), a place (co.lua:3), a glob for either (app/*, *.lua:1?), or a regular\n"
-    "expression between slashes (/^get|^set/). TIME is a number with ns, us, ms, s or m.\n"};
-constexpr StatusSpec kStatuses[] = {{"0", "good"},
-                                    {"1", "wrong usage"},
-                                    {"2", "a file cannot be read or written"},
-                                    {"3", "damage or loss, with --strict"},
-                                    {"4", "a condition of --fail-if is true"}};
+    "expression between slashes (/^get|^set/). TIME is a number and ns, us, ms, s, m or h (none: "
+    "ns).\n"};
+constexpr StatusSpec kStatuses[] = {
+    {"0", "good"},
+    {"1", "wrong usage, or a function that was named does not occur"},
+    {"2", "a file cannot be read or written"},
+    {"3", "damage or loss, with --strict"},
+    {"4", "a condition of --fail-if is true"}};
 
 constexpr Program kProgram = {
     "luatrace-analyze",

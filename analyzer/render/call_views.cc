@@ -37,6 +37,11 @@ std::string function_or(const Report& report, uint32_t index, const char* none) 
   return index ? full_name(report.functions[index]) : none;
 }
 
+// Where it yielded longest.
+std::string longest_in(const Report& report, uint32_t function, uint64_t ns) {
+  return function_or(report, function, ns ? "before its first run" : "-");
+}
+
 const char* how_it_ended(Gone how) {
   static const char* const kNames[] = {"returned", "failed", "collected", "open"};
   return kNames[static_cast<int>(how)];
@@ -121,7 +126,7 @@ Table births_view(const Report& report, const ViewOptions& options) {
                       Cell::of_time(p.suspended_ns), Cell::of_count(p.resumes),
                       Cell::of_time(p.longest_ns), Cell::of_text(function_or(report, p.body, "?")),
                       Cell::of_text(function_or(report, p.born_in, "?")),
-                      Cell::of_text(function_or(report, p.longest_in, "before its first run"))});
+                      Cell::of_text(longest_in(report, p.longest_in, p.longest_ns))});
   limit_rows(t, options.limit);
   return t;
 }
@@ -153,7 +158,7 @@ std::vector<Cell> life_row(const Report& report, const ReportCoroutine& c) {
           Cell::of_text(how_it_ended(c.how)),
           Cell::of_time(c.longest_ns),
           Cell::of_time(c.longest_at_ns),
-          Cell::of_text(function_or(report, c.longest_in, "before its first run")),
+          Cell::of_text(longest_in(report, c.longest_in, c.longest_ns)),
           Cell::of_text(function_or(report, c.body, "?")),
           Cell::of_text(function_or(report, c.born_in, "?"))};
 }

@@ -116,8 +116,6 @@ Table diff_view(const Diff& d, const ViewOptions& options) {
 
 namespace {
 
-constexpr size_t kDefaultRows = 100;
-
 // The union of both trees, children by the size of their difference; of a large tree those nodes
 // where it is greatest, and what leads to them.
 class DiffTree {
@@ -216,7 +214,7 @@ Table diff_tree_view(const Diff& d, const ViewOptions& options) {
                {"calls_before", "calls were"},
                {"calls", "are"}};
   add_names(t);
-  DiffTree(d, options.limit == ViewOptions().limit ? kDefaultRows : options.limit).fill(t);
+  DiffTree(d, options.tree_limit()).fill(t);
   say_scale(t, d);
   return t;
 }

@@ -7,18 +7,13 @@
 
 namespace luatrace {
 std::string format_time(uint64_t ns) {
-  static const struct {
-    uint64_t unit;
-    const char* name;
-  } units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
-  char text[40];
-  for (const auto& u : units) {
-    if (ns < u.unit) continue;
-    double value = static_cast<double>(ns) / static_cast<double>(u.unit);
-    snprintf(text, sizeof text, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, u.name);
-    return text;
-  }
-  return std::to_string(ns) + " ns";
+  static const char* const kUnits[] = {"ns", "us", "ms", "s"};
+  if (ns < 1000) return std::to_string(ns) + " ns";
+  double value = static_cast<double>(ns) / 1000;
+  size_t unit = 1;
+  for (; value >= 999.5 && unit + 1 < std::size(kUnits); unit++) value /= 1000;
+  const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return decimal(value, digits) + ' ' + kUnits[unit];
 }
 
 std::string format_count(uint64_t n) {
@@ -46,6 +41,27 @@ std::string cut_text(const std::string& text, size_t most) {
   for (char c : text) {
     if ((c & 0xc0) != 0x80 && ++n == head + 1) out += "...";
     if (n <= head || n > all - (kept - head)) out += c;
+  }
+  return out;
+}
+
+std::string wrapped(const std::string& text, size_t width, size_t at, size_t indent) {
+  if (width == 0 || at + text_width(text) <= width) return text;
+  std::string out;
+  for (size_t from = 0; from <= text.size();) {
+    const size_t end = std::min(text.find(' ', from), text.size());
+    const std::string word = text.substr(from, end - from);
+    const size_t length = text_width(word);
+    if (from && at + 1 + length > width) {
+      out += '\n' + std::string(indent, ' ');
+      at = indent;
+    } else if (from) {
+      out += ' ';
+      at++;
+    }
+    out += word;
+    at += length;
+    from = end + 1;
   }
   return out;
 }

@@ -20,6 +20,9 @@ std::string counted(uint64_t n, const std::string& one);
 size_t text_width(std::string_view text);
 // At most so many characters: of a longer text its beginning, "..." and its end.
 std::string cut_text(const std::string& text, size_t most);
+// In lines of at most `width` characters (a longer word has its own; 0: in one line), broken at
+// blanks. The first line stands behind `at` other characters, the others are indented by `indent`.
+std::string wrapped(const std::string& text, size_t width, size_t at, size_t indent);
 // A number with so many digits behind the point.
 std::string decimal(double value, int digits);
 // "2026-11-21 10:00:00.250000", of nanoseconds since 1970, UTC.

@@ -12,6 +12,7 @@ class Info {
  public:
   explicit Info(Table& table) : table_(table) {
     table.name = "info";
+    table.wraps = true;
     table.columns = {
         {"file", "", true, Column::kDataOnly}, {"what", "", true}, {"value", "", true}};
   }

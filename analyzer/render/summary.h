@@ -9,8 +9,8 @@
 namespace luatrace {
 
 void print_summary(std::ostream& out, const Report& report, const ViewOptions& options);
-// The line that ends every report.
-void print_trust(std::ostream& out, const Report& report, bool color);
+// The line that ends every report; in a narrow terminal it is several.
+void print_trust(std::ostream& out, const Report& report, const TextStyle& style);
 
 // "JIT on, GC64"; of LTF_*.
 std::string flags_text(uint32_t flags);

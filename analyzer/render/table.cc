@@ -53,6 +53,11 @@ std::string csv_field(const std::string& text) {
   return out + '"';
 }
 
+std::string csv_cell(const Cell& cell) {
+  if (cell.kind == Cell::kEmpty) return "";
+  return cell.kind == Cell::kText ? csv_field(cell.text) : data_number(cell);
+}
+
 }  // namespace
 
 std::vector<const Column*> columns_without(const Table& table, Column::Use use) {
@@ -102,23 +107,31 @@ std::string cell_text(const Cell& cell) {
   }
 }
 
-void write_csv(std::ostream& out, const Table& table) {
-  auto columns = columns_without(table, Column::kTextOnly);
+void write_csv(std::ostream& out, const std::vector<Table>& tables) {
+  std::vector<std::string> keys;
+  if (tables.size() > 1) keys.push_back("view");
+  for (const Table& table : tables)
+    for (const Column* c : columns_without(table, Column::kTextOnly))
+      if (c && std::find(keys.begin(), keys.end(), c->key) == keys.end()) keys.push_back(c->key);
   auto line = [&](auto text) {
-    bool first = true;
-    for (size_t c = 0; c < columns.size(); c++) {
-      if (!columns[c]) continue;
-      out << (first ? "" : ",") << text(c);
-      first = false;
-    }
+    for (size_t k = 0; k < keys.size(); k++) out << (k ? "," : "") << text(keys[k], k);
     out << '\n';
   };
-  line([&](size_t c) { return columns[c]->key; });
-  for (const auto& row : table.rows)
-    line([&](size_t c) {
-      if (row[c].kind == Cell::kEmpty) return std::string();
-      return row[c].kind == Cell::kText ? csv_field(row[c].text) : data_number(row[c]);
-    });
+  line([](const std::string& key, size_t) { return key; });
+  for (const Table& table : tables) {
+    std::vector<size_t> places;  // By key: the table's column, SIZE_MAX if it has none.
+    const auto columns = columns_without(table, Column::kTextOnly);
+    for (const std::string& key : keys) {
+      size_t c = 0;
+      while (c < columns.size() && !(columns[c] && columns[c]->key == key)) c++;
+      places.push_back(c < columns.size() ? c : SIZE_MAX);
+    }
+    for (const auto& row : table.rows)
+      line([&](const std::string&, size_t k) {
+        if (k == 0 && tables.size() > 1) return table.name;
+        return places[k] == SIZE_MAX ? "" : csv_cell(row[places[k]]);
+      });
+  }
 }
 
 void write_json(std::ostream& out, const Table& table, const std::string& indent) {

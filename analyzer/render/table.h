@@ -42,6 +42,7 @@ struct Table {
   std::vector<int> colors;  // By row: 0 none, else the number of an ANSI colour. May be short.
   bool drawn = false;       // In text `drawing` stands for the rows.
   std::string drawing;      // Lines that are safe to print.
+  bool wraps = false;       // In text the last column goes on below itself, rather than be cut.
 };
 
 struct TextStyle {
@@ -56,8 +57,9 @@ std::vector<const Column*> columns_without(const Table& table, Column::Use use);
 std::vector<Table> joined(const std::vector<Table>& tables);
 
 void write_text(std::ostream& out, const Table& table, const TextStyle& style);
-// With a line of column keys.
-void write_csv(std::ostream& out, const Table& table);
+// With a line of column keys. Several tables become one, with a column `view` in front that says
+// which one a row is of, and all columns of all.
+void write_csv(std::ostream& out, const std::vector<Table>& tables);
 // An array of objects.
 void write_json(std::ostream& out, const Table& table, const std::string& indent);
 std::string cell_text(const Cell& cell);

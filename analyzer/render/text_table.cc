@@ -57,7 +57,7 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   widths_.resize(left_.size());
   for (const Line& line : lines_)
     for (size_t c = 0; c < line.size(); c++) widths_[c] = std::max(widths_[c], text_width(line[c]));
-  style.width ? squeeze(style.width) : narrow_inner();
+  if (!table.wraps) style.width ? squeeze(style.width) : narrow_inner();
 }
 
 // Takes from the widest text column again and again, until all fit or none has anything to give.
@@ -109,8 +109,12 @@ void TextTable::narrow_inner() {
 
 void TextTable::print(std::ostream& out, const Line& line, int color) const {
   if (style_.color && color) out << "\033[" << color << 'm';
-  for (size_t c = 0; c < line.size(); c++) {
-    const std::string text = left_[c] ? cut_text(line[c], widths_[c]) : line[c];
+  size_t at = 0;
+  for (size_t c = 0; c < line.size(); at += widths_[c++] + kBetween) {
+    const bool wraps = table_.wraps && c + 1 == line.size();
+    const std::string text = wraps      ? wrapped(line[c], style_.width, at, at)
+                             : left_[c] ? cut_text(line[c], widths_[c])
+                                        : line[c];
     const std::string blank(widths_[c] - std::min(widths_[c], text_width(text)), ' ');
     const bool last = c + 1 == line.size();
     out << (left_[c] ? "" : blank) << text << (left_[c] && !last ? blank : "")
@@ -122,25 +126,29 @@ void TextTable::print(std::ostream& out, const Line& line, int color) const {
 
 void TextTable::write(std::ostream& out) const {
   constexpr int kBold = 1;
-  for (size_t i = 0; i < lines_.size(); i++) {
+  const Line& titles = lines_[0];
+  const bool untitled =
+      std::all_of(titles.begin(), titles.end(), [](const std::string& t) { return t.empty(); });
+  for (size_t i = untitled; i < lines_.size(); i++) {
     const bool colored = i > 0 && i <= table_.colors.size();
     print(out, lines_[i], i == 0 ? kBold : colored ? table_.colors[i - 1] : 0);
   }
   if (left_out_.empty()) return;
-  out << "  (no room for";
-  for (const std::string& title : left_out_) out << ' ' << printable(title);
-  out << "; all: --width 0)\n";
+  std::string note = "(no room for";
+  for (const std::string& title : left_out_) note += ' ' + printable(title);
+  out << "  " << wrapped(note + "; all: --width 0)", style_.width, 2, 3) << '\n';
 }
 
 }  // namespace
 
 void write_text(std::ostream& out, const Table& table, const TextStyle& style) {
-  if (!table.heading.empty()) out << printable(table.heading) << '\n';
+  if (!table.heading.empty()) out << wrapped(printable(table.heading), style.width, 0, 2) << '\n';
   if (table.drawn)
     out << table.drawing;
   else
     TextTable(table, style).write(out);
-  for (const auto& note : table.notes) out << "  (" << printable(note) << ")\n";
+  for (const auto& note : table.notes)
+    out << "  " << wrapped('(' + printable(note) + ')', style.width, 2, 3) << '\n';
 }
 
 }  // namespace luatrace

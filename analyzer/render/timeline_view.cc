@@ -34,64 +34,54 @@ std::vector<const ReportLane*> sorted_lanes(const ReportTimeline& timeline, size
 }
 
 // The lane with `width` characters, each as high as the share of its time that was spent there.
-std::string draw(const ReportLane& lane, size_t slices, size_t width, uint64_t slice_ns) {
+std::string draw(const ReportLane& lane, const std::vector<uint64_t>& borders, size_t width) {
   static const char* const kLevels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const size_t slices = borders.size() - 1;
   std::string out;
   for (size_t c = 0; c < width; c++) {
     size_t from = c * slices / width, to = std::max(from + 1, (c + 1) * slices / width);
     uint64_t sum = 0;
     for (size_t i = from; i < to && i < lane.slices.size(); i++) sum += lane.slices[i];
-    double share = static_cast<double>(sum) / static_cast<double>(std::max<uint64_t>(1, slice_ns)) /
-                   static_cast<double>(to - from);
+    const uint64_t time = std::max<uint64_t>(1, borders[to] - borders[from]);
+    const double share = static_cast<double>(sum) / static_cast<double>(time);
     const auto level = static_cast<size_t>(std::min(share, 1.0) * 8 + 0.5);
     out += kLevels[sum ? std::max<size_t>(1, level) : 0];
   }
   return out;
 }
 
-// What all lanes of a drawing share.
-struct Scale {
-  size_t slices = 1;  // Of the longest lane.
-  size_t width = 0;   // Characters of a lane.
-  uint64_t slice_ns = 0;
-};
-
 constexpr size_t kLabel = 24, kTime = 10;  // Columns in front of a lane.
 
-Scale scale_of(const ReportTimeline& timeline, const std::vector<const ReportLane*>& lanes,
-               size_t terminal) {
-  Scale s;
-  for (auto* lane : lanes) s.slices = std::max(s.slices, lane->slices.size());
+// Characters of a lane.
+size_t width_of(const ReportTimeline& timeline, size_t terminal) {
   const size_t all = std::max<size_t>(terminal ? terminal : 100, 60);
-  s.width = std::min(s.slices, all - kLabel - kTime - 3);
-  s.slice_ns = timeline.slice_ns;
-  return s;
+  return std::min(timeline.borders_ns.size() - 1, all - kLabel - kTime - 3);
 }
 
 // The line above the lanes: when they begin and end.
-std::string draw_ends(const ReportTimeline& timeline, const Scale& s) {
-  const std::string head = format_time(timeline.origin_ns),
-                    tail = format_time(timeline.origin_ns + s.slices * s.slice_ns);
+std::string draw_ends(const ReportTimeline& timeline, size_t width) {
+  const std::string head = format_time(timeline.borders_ns.front()),
+                    tail = format_time(timeline.borders_ns.back());
   const size_t ends = head.size() + tail.size();
-  const size_t middle = s.width > ends ? s.width - ends : 1;
+  const size_t middle = width > ends ? width - ends : 1;
   return std::string(kLabel + kTime + 2, ' ') + head + std::string(middle, ' ') + tail + '\n';
 }
 
-std::string draw_lane(const ReportLane& lane, const std::string& name, const Scale& s) {
+std::string draw_lane(const ReportTimeline& timeline, const ReportLane& lane,
+                      const std::string& name, size_t width) {
   std::string label = cut_text(printable(name), kLabel), time = format_time(busy(lane));
   label += std::string(kLabel - std::min(kLabel, text_width(label)), ' ');
   return label + std::string(kTime - std::min(kTime, time.size()), ' ') + time + " |" +
-         draw(lane, s.slices, s.width, s.slice_ns) + "|\n";
+         draw(lane, timeline.borders_ns, width) + "|\n";
 }
 
 void add_slices(Table& t, const ReportTimeline& timeline, const ReportLane& lane,
                 const std::string& file, const std::string& name, const std::string& kind) {
   for (size_t i = 0; i < lane.slices.size(); i++) {
     if (!lane.slices[i]) continue;
-    const uint64_t from = timeline.origin_ns + i * timeline.slice_ns;
     t.rows.push_back({Cell::of_text(file), Cell::of_text(name), Cell::of_text(kind),
-                      Cell::of_time(from), Cell::of_time(from + timeline.slice_ns),
-                      Cell::of_time(lane.slices[i])});
+                      Cell::of_time(timeline.borders_ns[i]),
+                      Cell::of_time(timeline.borders_ns[i + 1]), Cell::of_time(lane.slices[i])});
   }
 }
 
@@ -104,15 +94,18 @@ Table timeline_of(const Report& report, const ReportTimeline& timeline,
   const std::string& file = report.files[timeline.file].path;
   if (report.files.size() > 1) t.heading = file;
   const auto lanes = sorted_lanes(timeline, options.limit);
-  const Scale scale = scale_of(timeline, lanes, options.style.width);
+  const size_t width = width_of(timeline, options.style.width);
   t.drawn = true;
-  t.drawing = draw_ends(timeline, scale);
+  t.drawing = draw_ends(timeline, width);
   for (auto* lane : lanes) {
     const std::string name = lane_name(report, *lane);
-    t.drawing += draw_lane(*lane, name, scale);
+    t.drawing += draw_lane(timeline, *lane, name, width);
     add_slices(t, timeline, *lane, file, name,
                lane->thread ? "thread" : report.functions[lane->function].kind);
   }
+  if (lanes.size() < timeline.lanes.size())
+    t.notes.push_back(format_count(timeline.lanes.size() - lanes.size()) +
+                      " more: --limit 0 shows all");
   return t;
 }
 

@@ -13,7 +13,6 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kDefaultRows = 100;
 // Callers that are followed outwards. A recursion n deep would make a tree of n * n / 2 nodes.
 constexpr uint32_t kMostCallers = 256;
 
@@ -139,10 +138,6 @@ void TreeTable::fill(Table& table, const std::vector<Cell>& first) {
     table.notes.push_back(format_count(hidden) + " smaller branches: --limit 0 shows all");
 }
 
-size_t rows_of(const ViewOptions& o) {
-  return o.limit == ViewOptions().limit ? kDefaultRows : o.limit;
-}
-
 Table make_table(const Report& report, const ViewTree& tree, const ViewOptions& options,
                  const std::string& name, const std::string& of) {
   Table t;
@@ -153,7 +148,7 @@ Table make_table(const Report& report, const ViewTree& tree, const ViewOptions& 
     t.columns.push_back({"of", "of", true, Column::kDataOnly});
     first.push_back(Cell::of_text(of));
   }
-  TreeTable table(report, tree, rows_of(options));
+  TreeTable table(report, tree, options.tree_limit());
   table.columns(t);
   table.fill(t, first);
   return t;
@@ -243,6 +238,9 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
 
 namespace {
 
+// Of the tree of a slow call; --limit is for the calls.
+constexpr size_t kSlowRows = 1000;
+
 // The greatest of the slow calls, greatest first.
 std::vector<const ReportSlowCall*> slowest(const Report& report, const ViewOptions& options) {
   auto length = [&](const ReportSlowCall& c) { return options.wall ? c.wall_ns : c.running_ns; };
@@ -307,7 +305,7 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
     t.heading = slow_heading(report, *call);
     const auto first = slow_columns(t, report, *call, out.size() + 1);
     const ViewTree tree = slow_tree(*call);
-    TreeTable table(report, tree, rows_of(options));
+    TreeTable table(report, tree, options.limit ? kSlowRows : 0);
     table.columns(t);
     table.fill(t, first);
     out.push_back(std::move(t));

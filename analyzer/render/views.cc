@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "analyzer/aggregate/close_names.h"
 #include "analyzer/aggregate/compensate.h"
+#include "analyzer/decode/escape.h"
 #include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
 
@@ -70,12 +72,18 @@ void limit_rows(Table& table, size_t limit) {
   table.notes.push_back(format_count(more) + " more: --limit 0 shows all");
 }
 
+std::string shown_by(const Report& report) {
+  return report.filtered_ns ? " that the filters show" : " of the trace";
+}
+
 std::vector<bool> chosen_functions(const Report& report, const std::string& pattern) {
   FunctionPattern wanted(pattern);
   std::vector<bool> chosen(report.functions.size());
   bool any = false;
   for (size_t i = 1; i < chosen.size(); i++) any |= chosen[i] = wanted.matches(report.functions[i]);
-  if (!any) throw UsageError("no function of the trace fits '" + pattern + "'");
+  if (!any)
+    throw UsageError("no function" + shown_by(report) + " fits '" + printable(pattern) + '\'' +
+                     printable(did_you_mean(pattern, report.functions)));
   return chosen;
 }
 
@@ -121,6 +129,7 @@ std::vector<Table> make_views(const Report& report, const ViewOptions& o) {
   for (const auto& fn : o.callers) out.push_back(callers_view(report, o, fn));
   for (const auto& fn : o.callees) out.push_back(callees_view(report, o, fn));
   for (const auto& fn : o.hist) out.push_back(hist_view(report, o, fn));
+  for (const auto& fn : o.slow) chosen_functions(report, fn);
   if (!o.slow.empty()) add(slow_views(report, o));
   if (o.coroutines) add(coroutine_views(report, o));
   if (o.threads) out.push_back(thread_view(report, o));

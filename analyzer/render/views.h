@@ -21,7 +21,8 @@ struct ViewOptions {
   std::vector<Field> fields;
   std::string sort = "self";
   bool sort_given = false;
-  size_t limit = 20;      // Rows; 0: all.
+  size_t limit = 20;  // Rows; 0: all.
+  bool limit_given = false;
   size_t slow_limit = 5;  // Calls.
   bool yielded = false;   // Show suspended time in trees.
   bool compensate = false;
@@ -33,6 +34,8 @@ struct ViewOptions {
            !callees.empty() || !hist.empty() || !slow.empty();
   }
   bool needs_histogram() const;
+  // Rows of a tree, of which more are needed to make sense of it; 0: all.
+  size_t tree_limit() const { return limit_given ? limit : 100; }
 };
 
 // Tables of every view that was asked for, in a fixed order. Throws UsageError if a function that
@@ -56,6 +59,8 @@ std::vector<Table> make_diff_views(const Report& before, const Report& after,
 
 // For the views themselves: "work (co.lua:3)", unescaped.
 std::string full_name(const ReportFunction& f);
+// " of the trace", or " that the filters show", for messages about functions that are not there.
+std::string shown_by(const Report& report);
 // The columns that say which function a row is about, and their cells. In text a name that only a
 // call told has a '?' behind it; in data the column `hint` is 1.
 void add_function_columns(Table& table, const char* title);
@@ -63,7 +68,7 @@ void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
                         const std::string& indent = "");
 // Cuts the rows at options.limit and says so.
 void limit_rows(Table& table, size_t limit);
-// Functions that fit the pattern. Throws UsageError if there is none.
+// Functions that fit the pattern. Throws UsageError that names close ones if there is none.
 std::vector<bool> chosen_functions(const Report& report, const std::string& pattern);
 
 }  // namespace luatrace

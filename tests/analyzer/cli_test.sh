@@ -73,6 +73,20 @@ for jobs in 1 2 5; do
     cmp -s "$dir/$form.1" "$dir/$form.$jobs" || fail "--jobs $jobs: another $form"
   done
 done
+# A full disk is called so, also if it shows long before the end.
+full() {
+  "$analyze" "$@" "$dir/many.bin" >/dev/full 2>"$dir/err" && fail "$*: good on a full disk"
+  grep -q "standard output: cannot write: No space left on device" "$dir/err" || fail "$*: $(cat "$dir/err")"
+}
+for way in --dump --dump=calls --folded --json "--csv --tree --limit 0" "--format perfetto" "--format chrome" "--format luaprofiler" \
+  "--format speedscope" "--format pprof" "--save-profile -" "--timeline" "--page=-"; do
+  # shellcheck disable=SC2086
+  full $way
+done
+for format in perfetto chrome pprof; do
+  expect 2 "/dev/full: cannot write: No space left on device" --format $format -o /dev/full "$dir/many.bin"
+done
+expect 2 "/dev/full: cannot write: No space left on device" --page=/dev/full "$dir/many.bin"
 # Looking ahead in a large tree finds the nodes that following single calls finds.
 "$analyze" --folded -D 1000000 "$dir/many.bin" >"$dir/folded.slow" || fail "-D"
 cmp -s "$dir/folded.1" "$dir/folded.slow" || fail "folded stacks with and without -D differ"

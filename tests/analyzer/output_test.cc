@@ -125,6 +125,10 @@ TEST(Output, TimesAndCounts) {
   EXPECT_EQ(format_time(999), "999 ns");
   EXPECT_EQ(format_time(1500), "1.50 us");
   EXPECT_EQ(format_time(12345678), "12.3 ms");
+  EXPECT_EQ(format_time(99960000), "100 ms");  // Three digits, also where rounding makes one more.
+  EXPECT_EQ(format_time(9996), "10.0 us");
+  EXPECT_EQ(format_time(999600), "1.00 ms");
+  EXPECT_EQ(format_time(999400), "999 us");
   EXPECT_EQ(format_time(123456789012), "123 s");
   EXPECT_EQ(format_count(1), "1");
   EXPECT_EQ(format_count(1234567), "1,234,567");

@@ -3,6 +3,7 @@
 // table of functions shows, at the moments at which it was spent.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <random>
@@ -94,6 +95,25 @@ TEST(Timeline, LanesAreSelfTimesWhateverIsHidden) {
   }
 }
 
+// A tick is not a nanosecond: what is rounded for each slice must not be missing in the sum.
+TEST(Timeline, NothingIsRoundedAway) {
+  for (uint64_t seed = 1; seed <= 50 && !HasFatalFailure(); seed++) {
+    auto text = random_events(seed);
+    const std::string clock = "mult=1 shift=0";
+    text.replace(text.find(clock), clock.size(), "mult=3 shift=3");
+    const Report r = analyse_timeline(text, 0);
+    expect_lanes_are_self_times(r, "seed " + std::to_string(seed));
+    uint64_t threads = 0, functions = 0;
+    for (const auto& lane : r.timelines[0].lanes)
+      (lane.thread ? threads : functions) += sum(lane.slices);
+    EXPECT_EQ(functions, r.self_ns);
+    EXPECT_LE(threads - functions, r.functions.size());  // Rounded once, not for each function.
+    const auto& borders = r.timelines[0].borders_ns;
+    EXPECT_TRUE(std::is_sorted(borders.begin(), borders.end()));
+    EXPECT_LE(borders.back(), r.duration_ns);
+  }
+}
+
 // f1 runs from 0 to 400, f2 (too short) from 100 to 200: its time is f1's, when it was spent.
 TEST(Timeline, HiddenTimeIsTheCallersWhenItWasSpent) {
   const Report r = analyse_timeline(
@@ -107,7 +127,8 @@ TEST(Timeline, HiddenTimeIsTheCallersWhenItWasSpent) {
       slices = lane.slices;
     }
   ASSERT_EQ(sum(slices), 400u);
-  const uint64_t width = r.timelines[0].slice_ns;
+  const auto& borders = r.timelines[0].borders_ns;
+  const uint64_t width = borders[1] - borders[0];
   for (size_t i = 0; i < 400 / width; i++) ASSERT_EQ(slices[i], width) << i;
 }
 

@@ -53,7 +53,7 @@ void write_everything(const Report& report, uint64_t choice) {
   const std::vector<Table> views = make_views(report, o);
   for (const Table& table : views) {
     write_text(out, table, o.style);
-    write_csv(out, table);
+    write_csv(out, {table});
   }
   write_json(out, report, views);
   print_summary(out, report, o);

@@ -110,6 +110,10 @@ void Filter::stretch(const Stretch& s) {
     out_.filtered += length;
     return;
   }
+  if (!wanted(m_.calls[v.shown.back()].coroutine)) {
+    out_.filtered += length;  // Part of a call that is left out itself.
+    return;
+  }
   out_.functions[m_.calls[v.shown.back()].function].self += length;
   run_in(v, length);
 }

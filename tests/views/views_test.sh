@@ -24,6 +24,14 @@ $(cat "$scratch/csv")" || true
 # value FILTER ARGUMENT...: jq's FILTER on the JSON of the arguments.
 value() { "$analyze" --json "${@:2}" "$trace" | jq -c "$1"; }
 f="--fields=calls,total,self"
+{ # A chain of 40 calls.
+  printf '#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7\nstream 1 process=1 tid=7 recording=1\n'
+  for i in {1..40}; do echo "func 1:$i lua line=$i chunk=\"@x.lua\" name=\"f$i\""; done
+  printf '0 1 start\n0 1 ringblock co=1 tid=7 rec=1\n'
+  for i in {1..40}; do echo "$i 1 entry $i"; done
+  for i in {40..1}; do echo "$((81 - i)) 1 return $i"; done
+  echo end exit=0
+} >"$scratch/chain.txt"
 auth="auth,@plugins/auth/init.lua,5,lua,1"
 wait="wait,@plugins/auth/init.lua,50,lua,1"
 handle="handle,@server.lua,10,lua,1"
@@ -63,6 +71,8 @@ same "slow by wall" '[0,20000000,70000000,2]' "$(value '.slow[0]|[.at_ns,.runnin
 same "one is slow" '[1]' "$(value '[.slow[].call]|unique' --slow handle --over 30ms)"
 same "its tree" '[["handle",4000000],["cache",26000000],["check",10000000]]' "$(value '[.slow[]|[.name,.self_ns]]' --slow handle --over 30ms)"
 same "suspended in wait" 50000000 "$(value '.slow[]|select(.name=="wait")|.yielded_ns' --slow handle --over 50ms --wall)"
+same "--limit is for the calls, not for their trees" 3 "$(value '.slow|length' --slow handle --over 30ms --limit 1)"
+same "--limit of a tree" 20 "$("$analyze" --tree --limit 20 "$scratch/chain.txt" | grep -c 'f[0-9]')"
 "$analyze" --slow handle --over 30ms "$trace" | grep >/dev/null "0.010000 s (2023-11-14 22:13:20.010000 UTC)" || fail "time of a slow call"
 
 # --coroutines: 2 was made by main, lived 70 ms, yielded 50 in wait.
@@ -88,6 +98,19 @@ for view in report tree "callers check" "callees handle" "hist handle" "slow han
     same "columns of --$view" "$(value ".${view%% *}[0]|keys_unsorted|join(\",\")" --limit 0 --$view)" "\"$(head -n 1 "$scratch/csv")\""
   fi
 done
+
+# Several tables are one in CSV: each line has a value, or nothing, for each key of the first one.
+"$analyze" --csv --report --coroutines --threads --info "$trace" >"$scratch/csv"
+python3 - "$scratch/csv" <<'PY' || fail "--csv of several tables"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1]), restkey="more"))
+assert all("more" not in row and None not in row.values() for row in rows)
+views = [row["view"] for row in rows]
+assert list(dict.fromkeys(views)) == ["info", "report", "coroutine_births", "coroutines", "threads"], views
+assert sum(int(row["self_ns"]) for row in rows if row["view"] == "report") == 100000000
+assert [row["tid"] for row in rows if row["view"] == "threads"] == ["10"]
+assert [row["tid"] for row in rows if row["view"] == "report"][0] == ""
+PY
 
 # Filters.
 shows "1,36000000,26000000,$cache" --report $f -F cache
@@ -123,7 +146,12 @@ same "filters combine" 10000000 "$(value .trace.self_ns -F handle -N auth --coro
 same "with folded stacks" "cache (plugins/cache/init.lua:7) 26000000" "$("$analyze" --folded -F cache -N check "$trace")"
 refuses "needs a file" "$analyze" -r 10%~ - <"$trace"
 
-# Groups.
+# Groups: one grammar for patterns, whatever they are for.
+for pattern in 'plugins/([^/]+)/' '/plugins/([^/]+)//' '*plugins/*/*' 'plugins/*/init.lua'; do
+  same "by $pattern" '[["[other]",56000000],["cache",26000000],["auth",18000000]]' \
+    "$(value '[.report[]|[.name,.self_ns]]' --report --group-by "$pattern")"
+done
+same "by the part of a glob" '["[other]","lugins/cache/init.lua","lugins/auth/init.lua"]' "$(value '[.report[].name]' --report --group-by 'p*')"
 same "by plugin" '[["[other]",56000000],["cache",26000000],["auth",18000000]]' \
   "$(value '[.report[]|[.name,.self_ns]]' --report --group-by 'plugins/([^/]+)/')"
 same "by file" '[["server.lua",56000000],["plugins/cache/init.lua",26000000],["plugins/auth/init.lua",14000000],["[builtin]",4000000]]' \
@@ -158,7 +186,11 @@ cmp one.prof same.prof || fail "two profiles of one trace differ"
 "$analyze" -q --save-profile sum1 one.prof "$trace" && "$analyze" -q --save-profile sum2 "$trace" one.prof
 cmp sum1 sum2 || fail "the order of merging matters"
 same "merged" 4 "$("$analyze" --json sum1 | jq '.functions[]|select(.name=="handle").calls')"
-refuses "need the trace, not a saved profile" "$analyze" -F cache one.prof
+refuses "one.prof: a saved profile has no events, which a filter needs: give the trace that it was made from, or filter" "$analyze" -F cache one.prof
+refuses "which --timeline needs: give the trace" "$analyze" --timeline one.prof
+refuses "which --format perfetto needs" "$analyze" --format perfetto -o x one.prof
+refuses "one.prof: a saved profile has no events: --dump needs the trace" "$analyze" --dump one.prof
+refuses "one.prof: a saved profile has no events: --convert needs the trace" "$analyze" --convert=x one.prof
 head -c 200 one.prof >cut.prof
 refuses "cut.prof: damaged profile" "$analyze" cut.prof
 
@@ -182,6 +214,50 @@ refuses "change\(\) needs --diff" "$analyze" --fail-if 'change(self(x)) > 1%' "$
 refuses "no function of the trace fits 'nobody'" "$analyze" --callers nobody "$trace"
 refuses "no regular expression" "$analyze" -F '/(/' "$trace"
 refuses "'5 x' is no time" "$analyze" -t '5 x' "$trace"
+same "hours" 4 "$(check --fail-if 'self(*) < 1h' "$trace")"
+
+# What was asked for and is not there is said, with what may have been meant.
+says() {  # STATUS TEXT ARGUMENT...
+  local status=0
+  "$analyze" -q "${@:3}" "$trace" >"$scratch/out" 2>"$scratch/err" || status=$?
+  [ $status = "$1" ] && grep -qF -- "$2" "$scratch/err" || fail "${*:3}: status $status, not $1; no '$2' in: $(cat "$scratch/err")"
+}
+silent() {
+  "$analyze" -q "$@" "$trace" 2>"$scratch/err" >/dev/null && [ ! -s "$scratch/err" ] || fail "$*: $(cat "$scratch/err")"
+}
+says 0 "-F 'hndle': no function of the trace fits; did you mean 'handle'?" -F hndle
+says 0 "-N 'Cache': no function of the trace fits; did you mean 'cache'?" -N Cache -F handle
+says 0 "-C 'server.lua:1': no function of the trace fits; did you mean 'server.lua:0', 'server.lua:10' or 'server.lua:40'?" -C server.lua:1
+says 0 "-H 'nobody': no function" -H nobody
+says 0 "--function '/^gubs/'" --function '/^gubs/'
+says 0 "--thread 11: no such thread; there is 10" --thread 11
+says 0 "--state 7: no such Lua state; there is 1" --state 7
+says 0 "--coroutine 9: nothing ran in such a coroutine" --coroutine 9
+says 0 "--coroutine 2:3: nothing ran in such a coroutine" --coroutine 2:3
+says 0 "--kind c: the trace has no functions of this kind" --kind c
+says 0 "-r: nothing was recorded in that time; the trace is from 0 s to 0.1 s" -r 1h~
+says 0 "-t leaves nothing: no call ran as long as that" -t 1h
+says 0 "no call fits all of them" -F poll --coroutine 2
+says 0 "--group-by 'threads': no file of the trace fits, so all is [other]; did you mean 'thread'?" --group-by threads
+says 1 "no function of the trace fits 'handel'; did you mean 'handle'?" --callers handel
+says 1 "no function of the trace fits 'handel'; did you mean 'handle'?" --slow handel
+says 1 "no function that the filters show fits 'handle'" --callers handle -F poll
+silent -F cache -N auth --thread 10 --state 1 --coroutine 1:3 --kind lua -r 0~1h -t 1ns -H 'w*' --function '*'
+silent --group-by 'plugins/([^/]+)/'
+# What is in one of several files is there.
+"$analyze" -q -F fresh "$trace" after.txt 2>"$scratch/err" && [ ! -s "$scratch/err" ] || fail "-F of the second file: $(cat "$scratch/err")"
+
+# A condition on a function that is not there is an error, unless that is said to be right.
+says 1 "--fail-if: no function of the trace fits 'hndle'; did you mean 'handle'? (--allow-missing: it counts as 0)" --fail-if 'self(hndle) > 20%'
+says 1 "fits 'hndle'" --fail-if 'self(handle) > 99% or self(hndle) > 20%'
+says 1 "fits 'hndle'" --fail-if 'self(handle) > 99% and self(hndle) > 20%'
+says 4 "fits 'hndle'" --fail-if 'self(hndle) > 20%' --fail-if 'calls(handle) > 1'
+silent --fail-if 'self(hndle) > 20%' --allow-missing
+says 4 "true: calls(hndle) < 1" --fail-if 'calls(hndle) < 1' --allow-missing
+same "in one of two" 0 "$(check --diff after.txt --fail-if 'self(fresh) > 20%' "$trace")"
+says 1 "self is a time, and the number has no unit" --fail-if 'self(handle) > 20'
+says 1 "calls is a count" --fail-if 'calls(handle) > 20ms'
+says 1 "--allow-missing belongs to --fail-if" --allow-missing
 refuses "may be given only once" "$analyze" -D 1 -D 2 "$trace"
 refuses "'D' is none of lua, c, builtin" "$analyze" --kind D "$trace"
 
@@ -190,20 +266,24 @@ name=$(printf 'd%.0s' {1..1022})
 sed "s|@plugins/auth/init.lua|@$name|" "$trace" >"$scratch/long.txt"
 for view in --report --tree --coroutines "--callees handle" --timeline; do
   # shellcheck disable=SC2086
-  "$analyze" $view --width 140 "$scratch/long.txt" | grep -v '^trust' >"$scratch/out"
+  "$analyze" $view --width 140 "$scratch/long.txt" >"$scratch/out"
   [ "$(wc -L <"$scratch/out")" -le 140 ] || fail "$view: $(wc -L <"$scratch/out") columns instead of 140"
 done
 "$analyze" --report --width 110 "$scratch/long.txt" | grep >/dev/null '^.*wait?  (.*\.\.\..*ddd:50)$' || fail "a name is not cut in its middle"
 "$analyze" --coroutines "$scratch/long.txt" | grep >/dev/null '^ *1 .*  open  .*  main chunk$\|main chunk  (server.lua:0)$' || fail "--coroutines in a pipe"
 
 # In a narrow terminal whole columns are left out, and that is said.
-for view in --report --tree --coroutines --threads "--callees handle" "--hist handle"; do
+cp "$trace" short.txt  # Words are not broken.
+for view in --report --tree --coroutines --threads "--callees handle" "--hist handle" "--slow handle" --info "-q --report"; do
   # shellcheck disable=SC2086
-  "$analyze" $view --width 40 "$trace" >"$scratch/out"
-  grep -vE '^trust|^  \(|^callees of' "$scratch/out" >"$scratch/rows"
-  [ "$(LC_ALL=C.UTF-8 wc -L <"$scratch/rows")" -le 40 ] || fail "$view is wider than 40"
+  "$analyze" $view --width 40 short.txt >"$scratch/out"
+  [ "$(LC_ALL=C.UTF-8 wc -L <"$scratch/out")" -le 40 ] || fail "$view is wider than 40: $(cat "$scratch/out")"
 done
-"$analyze" --report --width 40 "$trace" | grep >/dev/null "^  (no room for .*p99 max; all: --width 0)$" || fail "columns left out unsaid"
+"$analyze" --report --width 40 "$trace" | tr '\n' ' ' | grep >/dev/null "  (no room for .*p99 max; *all: --width 0)" || fail "columns left out unsaid"
+"$analyze" --width 60 "$trace" | grep >/dev/null "^trust: .*none lost, nothing unbalanced, truncated,$" || fail "the trust line is not broken at a blank"
+"$analyze" --info --width 70 "$trace" >"$scratch/out"
+head -n 1 "$scratch/out" | grep -q "^trace  *." || fail "--info does not begin with the trace: $(head -n 2 "$scratch/out")"
+grep -q '\.\.\.' "$scratch/out" && fail "--info leaves something out: $(cat "$scratch/out")"
 "$analyze" --report --width 200 "$trace" | grep >/dev/null "no room" && fail "columns left out for nothing"
 
 # What cannot be written is no success, and not said to be written.
@@ -226,6 +306,9 @@ for way in --json= --csv= --folded= --flame= --save-profile= "--format=pprof --o
   [ $status = 1 ] && grep -q "own.bin would be overwritten" "$scratch/err" || fail "$way of its own input: $status $(cat "$scratch/err")"
   cmp -s "$trace" "$scratch/own.bin" || fail "$way destroys its own input"
 done
+
+script -qec "$analyze --format pprof $trace; echo status \$?" /dev/null </dev/null >"$scratch/out"
+grep -q "is nothing to read on a terminal: say -o FILE" "$scratch/out" && grep -q "status 1" "$scratch/out" || fail "pprof on a terminal: $(head -c 300 "$scratch/out")"
 
 # Colour only where it is wanted.
 export TERM=xterm

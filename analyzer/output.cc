@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iostream>
+
+namespace luatrace {
+namespace {
+
+constexpr size_t kBufferBytes = 1 << 16;
+
+}  // namespace
+
+OutputBuffer::OutputBuffer(int fd) : fd_(fd), bytes_(kBufferBytes) {
+  setp(bytes_.data(), bytes_.data() + bytes_.size());
+}
+
+// Writes all that is in the buffer. After an error nothing is written any more.
+bool OutputBuffer::empty() {
+  for (const char* at = pbase(); at < pptr() && error_ == 0;) {
+    const ssize_t n = write(fd_, at, static_cast<size_t>(pptr() - at));
+    if (n >= 0)
+      at += n;
+    else if (errno != EINTR)
+      error_ = errno;
+  }
+  setp(bytes_.data(), bytes_.data() + bytes_.size());
+  return error_ == 0;
+}
+
+OutputBuffer::int_type OutputBuffer::overflow(int_type c) {
+  if (!empty()) return traits_type::eof();
+  if (!traits_type::eq_int_type(c, traits_type::eof())) sputc(traits_type::to_char_type(c));
+  return traits_type::not_eof(c);
+}
+
+int OutputBuffer::sync() {
+  return empty() ? 0 : -1;
+}
+
+OutputFile::OutputFile(const std::string& path)
+    : std::ostream(nullptr),
+      fd_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
+      error_(fd_ < 0 ? errno : 0),
+      buffer_(fd_) {
+  rdbuf(&buffer_);
+  if (fd_ < 0) setstate(badbit);
+}
+
+OutputFile::~OutputFile() {
+  finish();
+}
+
+int OutputFile::finish() {
+  if (fd_ < 0) return error_;
+  flush();
+  error_ = buffer_.error();
+  if (close(fd_) != 0 && error_ == 0) error_ = errno;
+  fd_ = -1;
+  return error_;
+}
+
+StandardOutput::StandardOutput() : buffer_(STDOUT_FILENO), before_(std::cout.rdbuf(&buffer_)) {}
+
+StandardOutput::~StandardOutput() {
+  std::cout.flush();
+  std::cout.rdbuf(before_);
+}
+
+int write_error(const std::ostream& out) {
+  const auto* buffer = dynamic_cast<const OutputBuffer*>(out.rdbuf());
+  return buffer ? buffer->error() : 0;
+}
+
+}  // namespace luatrace
