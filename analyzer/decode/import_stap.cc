@@ -124,6 +124,7 @@ void StapReader::function(const uint8_t* p) {
   f.what.type = type == 1 ? LT_FUNC_LUA : id > 1 ? LT_FUNC_FF : LT_FUNC_C;
   (type == 1 ? f.what.line : f.what.ffid) = id;
   f.what.addr = get<uint64_t>(p, 24);
+  f.what.defined = (p[2] & 4) != 0;
   if (type != 1 && type != 2) out_.bad(input_.offset(), "a function of an unknown type");
   // Byte 2, bit 1: the strings could not be read. A later record may bring them.
   if (!(p[2] & 2)) tell(number, f, false);

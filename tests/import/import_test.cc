@@ -547,6 +547,14 @@ TEST(Import, StringsMayHoldAnything) {
   EXPECT_EQ(a.function("evil\"\n").chunk, "@x\nE 100000000020 7 70 2 a0 1 4 beef\nZ 1 2");
 }
 
+TEST(Import, RecordsSayWhichNamesAreHints) {
+  const auto records = stap_records(kCalls);
+  const Analysed a = analyse(std::string(records.begin(), records.end()));
+  EXPECT_TRUE(a.function("f1").hint);
+  EXPECT_FALSE(a.function("f2").hint);
+  EXPECT_TRUE(a.function("f3").hint);
+}
+
 TEST(Import, LongChunkNamesArePutTogether) {
   const std::string part(63, 'x');
   const Analysed a = analysed("=F 7 63 beef 5\n=C 7 63 beef 0 100000000000:" + part +
