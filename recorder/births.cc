@@ -44,6 +44,16 @@ bool ask(int s) {
   return send(s, bytes, kRequest, 0) == static_cast<ssize_t>(kRequest);
 }
 
+// One message of the kernel's; 0 for one that somebody else has sent to us. -1: none, see errno.
+ssize_t hear(int s, char* bytes, size_t size) {
+  sockaddr_nl from{};
+  socklen_t length = sizeof from;
+  const ssize_t n =
+      recvfrom(s, bytes, size, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &length);
+  const bool kernel = length == sizeof from && from.nl_family == AF_NETLINK && from.nl_pid == 0;
+  return n < 0 || kernel ? n : 0;
+}
+
 // One message. False if it is not a possible one.
 bool parse(const char* bytes, size_t size, proc_event& e) {
   const size_t start = NLMSG_HDRLEN + sizeof(cn_msg);
@@ -86,8 +96,10 @@ bool Births::listen() {
   char bytes[512];
   for (;;) {  // events that came before the answer are of processes that we shall find
     proc_event e;
-    const ssize_t n = recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
-    if (n < 0 || !parse(bytes, static_cast<size_t>(n), e)) return false;
+    const ssize_t n = hear(socket_, bytes, sizeof bytes);
+    if (n < 0) return false;
+    if (n == 0) continue;
+    if (!parse(bytes, static_cast<size_t>(n), e)) return false;
     if (static_cast<uint32_t>(e.what) == kNone) return e.event_data.ack.err == 0;
   }
 }
@@ -97,7 +109,7 @@ bool Births::take(std::vector<LifeEvent>& events) {
   char bytes[512];
   while (told()) {
     proc_event e;
-    const ssize_t n = recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
+    const ssize_t n = hear(socket_, bytes, sizeof bytes);
     if (n < 0 && errno == ENOBUFS) complete = false;
     if (n < 0 && errno != ENOBUFS && errno != EINTR) break;
     if (n > 0 && parse(bytes, static_cast<size_t>(n), e)) append(e, events);

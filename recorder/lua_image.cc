@@ -140,13 +140,6 @@ std::string read_some(int fd) {
   return text;
 }
 
-// False: it has ended, is just ending, or is a thread of the kernel.
-bool has_memory(pid_t pid) {
-  char byte;
-  const std::string exe = "/proc/" + std::to_string(pid) + "/exe";
-  return readlink(exe.c_str(), &byte, 1) > 0 || errno != ENOENT;
-}
-
 // "LuaJIT 2.1.0-beta3" if the file contains a LuaJIT, else empty.
 std::string luajit_version(const std::string& file) {
   // A message of lj_errmsg.h; the library has no copyright notice.
@@ -168,7 +161,7 @@ LuaSearch find_lua(pid_t pid) {
   const auto code = code_files(all);
   const RemoteMemory memory(pid);
   std::set<std::string> seen;
-  if (all.empty()) search.error = has_memory(pid) ? EPERM : ESRCH;
+  if (all.empty()) search.error = process_is_ending(pid) ? ESRCH : EPERM;
   for (const auto& m : all) {
     const std::string file = m.device + ":" + std::to_string(m.inode);
     // The same file may be there twice (dlmopen): by address, not by name.

@@ -75,6 +75,12 @@ void check(const Options& o) {
   for (const auto& spec : o.pids)
     if (!is_process_spec(spec))
       throw UsageError("-p: '" + spec + "' is not a process id, nor PID@HOSTPID");
+  const bool bpf = o.via == "bpf" || (o.via == "auto" && o.attach());
+  if (!bpf && (o.bpf_site != "auto" || o.bpf_link != "auto"))
+    throw UsageError("--bpf-site and --bpf-link are about --via bpf");
+  if (o.via == "bpf" && o.seccomp != "check")
+    throw UsageError(
+        "--seccomp is about --via direct; --via bpf needs nothing that a filter forbids");
   if (o.children && !o.attach()) throw UsageError("--children needs -p; a command's are recorded");
 }
 

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -23,12 +24,6 @@ namespace {
 
 std::string proc_path(pid_t pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
-}
-
-std::string read_link(const std::string& path) {
-  char buffer[4096];
-  const ssize_t n = readlink(path.c_str(), buffer, sizeof buffer);
-  return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : std::string();
 }
 
 // The fields of /proc/PID/stat after the name, which may hold anything: "S 123 ...".
@@ -88,6 +83,12 @@ pid_t leader_of(pid_t tid) {
 }
 
 }  // namespace
+
+std::string read_link(const std::string& path) {
+  char buffer[4096];
+  const ssize_t n = readlink(path.c_str(), buffer, sizeof buffer);
+  return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : std::string();
+}
 
 bool shares_memory(pid_t a, pid_t b) {
   return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
@@ -202,6 +203,15 @@ bool is_kernel_thread(pid_t pid) {
 bool process_is_gone(pid_t pid) {
   const std::string fields = stat_fields(pid);
   return fields.empty() || fields[0] == 'Z' || fields[0] == 'X';
+}
+
+// A link that cannot be read for want of a right looks the same as that of one that was reaped
+// while we asked: so the state is asked for last.
+bool process_is_ending(pid_t pid) {
+  char byte;
+  const bool program =
+      readlink(proc_path(pid, "exe").c_str(), &byte, 1) > 0 || (errno != ENOENT && errno != ESRCH);
+  return !program || process_is_gone(pid);
 }
 
 }  // namespace luatrace

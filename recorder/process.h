@@ -22,6 +22,9 @@ struct ProcessFacts {
 
 ProcessFacts read_process(pid_t pid);
 
+// What a symbolic link holds; empty if it cannot be read.
+std::string read_link(const std::string& path);
+
 // The content of a file of /proc, at most `most` bytes; empty if it cannot be read.
 std::string read_proc(pid_t pid, const char* name, size_t most = 1u << 20);
 
@@ -54,5 +57,8 @@ bool is_kernel_thread(pid_t pid);
 
 // No such process, or a zombie.
 bool process_is_gone(pid_t pid);
+
+// The same, or on its way there: it runs no program any more.
+bool process_is_ending(pid_t pid);
 
 }  // namespace luatrace

@@ -46,10 +46,7 @@ uint64_t capabilities(pid_t pid, const char* set) {
 }
 
 std::string namespace_of(pid_t pid, const char* name) {
-  char buffer[64];
-  const std::string path = "/proc/" + std::to_string(pid) + "/ns/" + name;
-  const ssize_t n = readlink(path.c_str(), buffer, sizeof buffer);
-  return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "";
+  return read_link("/proc/" + std::to_string(pid) + "/ns/" + name);
 }
 
 uint64_t aux_value(pid_t pid, uint64_t wanted) {

@@ -165,6 +165,7 @@ class Session : private BackendHost {
   std::set<std::pair<uint64_t, uint64_t>> programs_;  // that were attached to, see program_of()
   std::set<pid_t> family_, strangers_;                // descendants; processes that may be some
   bool births_missing_ = false;
+  uint64_t ended_unseen_ = 0;  // descendants that were gone when we heard of their birth
   std::map<pid_t, std::string> looked_at_;  // by --children, and why they are not recorded
   bool said_waiting_ = false;
   Refusal refusal_ = Refusal::kNone;  // the first of a process that was asked for

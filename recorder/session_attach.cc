@@ -114,10 +114,12 @@ void Session::watch(pid_t pid, bool asked) {
 // True if it is recorded now.
 bool Session::attach_to(Watched& w) {
   const uint64_t now = monotonic_ns();
-  const Attached a =
-      is_kernel_thread(w.pid)
-          ? Attached{Refusal::kNoLuaJIT, "is a thread of the kernel: it runs no program"}
-          : backend_->attach(w.pid);
+  const bool kernel = is_kernel_thread(w.pid);
+  Attached a = kernel
+                   ? Attached{Refusal::kNoLuaJIT, "is a thread of the kernel: it runs no program"}
+                   : backend_->attach(w.pid);
+  // Whatever could not be done with one that was ending: that is why.
+  if (!a && !kernel && process_is_ending(w.pid)) a = {Refusal::kNoProcess, "has just ended"};
   std::string why;
   w.retry_ns = now + w.pause_ns;
   w.pause_ns = std::min(w.pause_ns * 2, kSlowestRetry);

@@ -13,8 +13,6 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kMostNamed = 10;  // process ids in a message
-
 // Its parent has ended: now it has one that has nothing to do with it.
 bool is_orphan(pid_t pid) {
   const pid_t parent = read_process(pid).parent;
@@ -41,6 +39,9 @@ void Session::take_births() {
     }
     if (e.kind == LifeEvent::kFork) family_.insert(e.pid);
     if (family_.contains(e.pid)) fresh.push_back(e.pid);
+    if (e.kind == LifeEvent::kFork && process_is_gone(e.pid) &&
+        std::none_of(traced_.begin(), traced_.end(), [&](const auto& t) { return t.pid == e.pid; }))
+      ended_unseen_++;
   }
   for (const pid_t pid : fresh) meet(pid);
   if (complete) return;
@@ -72,13 +73,14 @@ void Session::say_births() {
     say("the kernel could not tell of all processes that began meanwhile: descendants whose "
         "parents "
         "have ended may be missing");
+  if (ended_unseen_ > 0)
+    say(grouped(ended_unseen_) + (ended_unseen_ == 1 ? " descendant" : " descendants") +
+        " had ended before it was seen what program that was: if it was one with a LuaJIT, its "
+        "events are missing");
   for (const auto& t : traced_) strangers_.erase(t.pid);
   if (strangers_.empty()) return;
-  std::string text;
-  size_t n = 0;
-  for (const pid_t pid : strangers_)
-    if (n++ < kMostNamed) text += (text.empty() ? "" : ", ") + std::to_string(pid);
-  if (n > kMostNamed) text += ", ...";
+  const size_t n = strangers_.size();
+  const std::string text = pids_text({strangers_.begin(), strangers_.end()});
   say(grouped(n) + (n == 1 ? " process" : " processes") +
       " of the same program began meanwhile without a parent of their own. They may be descendants "
       "(daemons), but that cannot be told here, so they were not recorded: " +

@@ -93,6 +93,14 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string pids_text(const std::vector<int>& pids) {
+  constexpr size_t kMostNamed = 10;
+  std::string text;
+  for (size_t i = 0; i < pids.size() && i < kMostNamed; i++)
+    text += (text.empty() ? "" : ", ") + std::to_string(pids[i]);
+  return pids.size() > kMostNamed ? text + ", ..." : text;
+}
+
 std::string expand_pid(const std::string& name, int pid) {
   std::string out = name;
   const std::string digits = std::to_string(pid);

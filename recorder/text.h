@@ -30,6 +30,9 @@ std::string shell_line(const std::vector<std::string>& words);
 // Control characters replaced by '?', for messages.
 std::string printable(std::string_view text);
 
+// "1, 2, 3": the first ten of such numbers, and "..." if there are more.
+std::string pids_text(const std::vector<int>& pids);
+
 // Each %p replaced by the number.
 std::string expand_pid(const std::string& name, int pid);
 

@@ -116,15 +116,8 @@ int lj_ltblock_open(lua_State *L)
   lt->warm = NBLOCKS;
   lt->fd = -1;
   lt->thread = lj_ltring_thread();
-  lt->lost = 0;
-  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* Of a fork: all is told anew. */
   hand_start(lt);
-  lj_ltring_enter(lt);
-  lt->deadline = lj_ltring_clock() + lj_ltring_hz(lt)/100;
-  lj_ltring_ext(lt, LTX_START, 0, 2, r->start_tick,
-		lt_pack(lt->rec, r->stream_flags));
-  if (lost)
-    lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
+  lj_ltring_begin(lt, lost);
   return 1;
 }
 

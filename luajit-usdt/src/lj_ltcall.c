@@ -112,7 +112,8 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
 			 int status)
 {
   lua_State *by;
-  if (!known && L->lt_epoch != lt->epoch) {
+  if (!known && L->lt_epoch != lt->epoch &&
+      !(lt_ringon(lt) && lt_wordsknow(lt, L))) {
     lt->L = NULL;
     return;
   }

@@ -61,6 +61,16 @@ static LJ_AINLINE uint32_t lt_coid(LTState *lt, lua_State *L)
   return L->lt_id;
 }
 
+/* Does the reader of event words know the stack of L? */
+#define lt_wordsknow(lt, L)	((L)->lt_epoch >= (lt)->wordepoch)
+
+/* From here on no stack is known. words: to the reader of event words, either. */
+static LJ_AINLINE void lt_newepoch(LTState *lt, int words)
+{
+  lt->epoch++;
+  if (words) lt->wordepoch = lt->epoch;
+}
+
 LJ_FUNC void lj_ltrace_report(lua_State *L, int reason, int skiptop);
 LJ_FUNC void lj_ltrace_change(lua_State *L, int skiptop);
 

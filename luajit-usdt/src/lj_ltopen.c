@@ -382,14 +382,21 @@ int lj_ltring_open(lua_State *L)
     wait_taken(lt);
   }
   r->event_cost_ps = measure(lt);
-  lt->lost = 0;
-  lj_ltring_enter(lt);
-  lt->deadline = lj_ltring_clock() + lj_ltring_hz(lt)/4;
-  lj_ltring_ext(lt, LTX_START, 0, 2, r->start_tick,
-		lt_pack(lt->rec, r->stream_flags));
-  if (lost)
-    lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
+  lj_ltring_begin(lt, lost);
   return 1;
+}
+
+/* exit() without lua_close(): the program may have run for a moment only since it
+** was attached to. Another thread may run Lua still. */
+static __attribute__((destructor)) void leave_rings(void)
+{
+  uintptr_t self = lj_ltring_thread();
+  LTState *lt;
+  if (!luajit_usdt_control.ring) return;
+  list_lock();
+  for (lt = lt_first(); lt; lt = lt->next)
+    if (lt->ring && !lt_private(lt) && lt->thread == self) wait_taken(lt);
+  list_unlock();
 }
 
 /* End the recording: say why, leave the ring to the recorder. */

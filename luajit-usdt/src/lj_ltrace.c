@@ -55,6 +55,16 @@ uint32_t lj_ltrace_frameid(lua_State *L, cTValue *frame, int describe)
 /* Fire the entry probe for a call that was already running. */
 static void probe_running(lua_State *L, cTValue *frame, uint32_t id);
 
+/* L becomes the current coroutine, if it is not; words know its stack. */
+static void become_current(LTState *lt, lua_State *L)
+{
+  int other = lt->L != L;
+  if (other && lt_ringon(lt)) lj_ltring_need(lt, 2);
+  lt->L = L;
+  if (other && lt_ringon(lt))
+    lj_ltring_ext(lt, LTX_SWITCH, 0, 1, lt_coid(lt, L), 0);
+}
+
 /* Report the stack of L, which becomes the current coroutine. */
 void lj_ltrace_report(lua_State *L, int reason, int skiptop)
 {
@@ -62,8 +72,13 @@ void lj_ltrace_report(lua_State *L, int reason, int skiptop)
   cTValue *frame;
   uint32_t n = 0, size = 0, i;
   struct { uint32_t id; int32_t ofs; } *v = NULL;
-  if (lt_ringon(lt)) lj_ltring_need(lt, 3);
-  lt->L = L;
+  int words = lt_ringon(lt) && !lt_wordsknow(lt, L);
+  if (words) {
+    lj_ltring_need(lt, 3);
+    lt->L = L;
+  } else {
+    become_current(lt, L);
+  }
   L->lt_epoch = lt->epoch;
   for (frame = L->base-1; !lt_frame_isbottom(L, frame); frame = frame_prev(frame)) {
     uint32_t id;
@@ -74,13 +89,13 @@ void lj_ltrace_report(lua_State *L, int reason, int skiptop)
     v[n].id = id;
     v[n++].ofs = (int32_t)lt_stackofs(L, frame);
   }
-  if (lt_ringon(lt))
+  if (words)
     lj_ltring_ext(lt, LTX_STACK, (uint32_t)reason, 2, lt_coid(lt, L), n+1);
   if (lt_probeon(lt))
     lj_ltprobe_stack(L, lt_coid(lt, L), n, reason, G(L));
   for (i = n; i-- > 0; ) {
     if (lt_probeon(lt)) probe_running(L, tvref(L->stack)+v[i].ofs, v[i].id);
-    if (!lt_ringon(lt)) continue;
+    if (!words) continue;
     if (v[i].id < LT_PAYLOAD_BIG)
       lj_ltring_put(lt, lj_ltring_clock(), v[i].id, LT_FRAME)
     else
@@ -96,13 +111,10 @@ LJ_NOINLINE void lj_ltrace_change(lua_State *L, int skiptop)
   if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
   if (lt->L == L) return;
   lt->left = lt->L;
-  if (L->lt_epoch != lt->epoch) {
+  if (L->lt_epoch != lt->epoch)
     lj_ltrace_report(L, LTR_RESUMED, skiptop);
-  } else {
-    if (lt_ringon(lt)) lj_ltring_need(lt, 2);
-    lt->L = L;
-    if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_SWITCH, 0, 1, lt_coid(lt, L), 0);
-  }
+  else
+    become_current(lt, L);
 }
 
 /* -- Events out of the VM ------------------------------------------------- */

@@ -80,6 +80,8 @@ typedef struct LTState {
   uint32_t run;		/* Increases when tracing begins: what was announced before
 			** has not been announced now. */
   uint32_t epoch;	/* lua_State.lt_epoch of coroutines whose stack is known. */
+  uint32_t wordepoch;	/* The same for the reader of event words, or later: probes that
+			** join are told all stacks, the words only what is new. */
   uint32_t nextco;	/* Last coroutine id given. */
   uint32_t nfunc;	/* Last function id given. */
   uint32_t sizefunc;
@@ -204,6 +206,7 @@ LJ_FUNC void lj_ltring_close(global_State *g, int reason);
 LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
 LJ_FUNC void lj_ltring_warm(char *p, size_t size);
 LJ_FUNC void lj_ltring_enter(LTState *lt);
+LJ_FUNC void lj_ltring_begin(LTState *lt, uint64_t lost);
 LJ_FUNC void lj_ltring_scratch(LTState *lt);
 LJ_FUNC void lj_ltring_count(LTState *lt);
 LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);

@@ -22,6 +22,7 @@
 #include "lj_jit.h"
 #include "lj_ircall.h"
 #include "lj_iropt.h"
+#include "lj_snap.h"
 #include "lj_trace.h"
 #include "lj_dispatch.h"
 #include "lj_ffrecord.h"
@@ -81,6 +82,28 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 /* -- Hooks of the recorder ------------------------------------------------ */
 
 #define recoff(J)	(!J2LT(J)->on)
+
+#define PEND_POLL	LT_ID_NONE	/* LTState.pendff: look at the control word. */
+
+/* A call by FFI was recorded, and nobody is attached: a loop that makes no other
+** calls would come by no poll. Behind the call, so that no exit makes it twice.
+** Not if somebody is there that we do not record for: the guard would always fail. */
+static void recpoll(jit_State *J)
+{
+#if LJ_64
+  TRef tr;
+  if (!J->needsnap || lj_ltrace_word()) return;
+  J->needsnap = 0;
+  if (J->pt) lj_snap_purge(J);
+  lj_snap_add(J);
+  J->mergesnap = 1;
+  tr = emitir(IRT(IR_XLOAD, IRT_U64), lj_ir_kptr(J, &luajit_usdt_control),
+	      IRXLOAD_VOLATILE);
+  emitir(IRTG(IR_EQ, IRT_U64), tr, lj_ir_kint64(J, 0));
+#else
+  UNUSED(J);
+#endif
+}
 
 /* Start of a root trace: leave it when tracing is switched. Nobody attached: a
 ** function's trace has no guard, it would be executed by every recursive call
@@ -186,6 +209,10 @@ static void recffevents(jit_State *J, uint32_t id, GCfunc *fn)
 void lj_ltrace_recff(jit_State *J, GCfunc *fn)
 {
   uint32_t id;
+#if LJ_HASFFI
+  if (recoff(J) && fn->c.ffid == FF_ffi_meta___call)
+    J2LT(J)->pendff = PEND_POLL;
+#endif
   if (recoff(J) || J->state != LJ_TRACE_RECORD ||
       !lj_ltrace_wantc(J2G(J), fn))
     return;
@@ -204,6 +231,10 @@ void lj_ltrace_recpend(jit_State *J)
 {
   uint32_t id = J2LT(J)->pendff;
   J2LT(J)->pendff = 0;
+  if (id == PEND_POLL) {
+    if (recoff(J)) recpoll(J);
+    return;
+  }
   if (!recoff(J)) recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)));
 }
 

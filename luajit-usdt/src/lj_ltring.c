@@ -272,7 +272,6 @@ LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
 int lj_ltring_room(LTState *lt)
 {
   uint64_t lost;
-  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
   if (lt->block != lt->scratch) return 1;
   if (!ring_free(lt)) return 0;
   lj_ltring_count(lt);
@@ -286,10 +285,30 @@ int lj_ltring_room(LTState *lt)
   return 1;
 }
 
+/* When to look again: words are handed over more often than a ring is looked at. */
+static void next_look(LTState *lt, uint64_t now)
+{
+  lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) ? 100 : 4);
+}
+
+/* The memory in lt->ring gets its first words. lost: events of a forked child so far. */
+void lj_ltring_begin(LTState *lt, uint64_t lost)
+{
+  struct lt_ring *r = lt->ring;
+  lt->lost = 0;
+  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* Of a fork: all is told anew. */
+  lj_ltring_enter(lt);
+  next_look(lt, lj_ltring_clock());
+  lj_ltring_ext(lt, LTX_START, 0, 2, r->start_tick,
+		lt_pack(lt->rec, r->stream_flags));
+  if (lost)
+    lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
+}
+
 /* Once in a while, from events that are not inlined. */
 void lj_ltring_tick(LTState *lt, uint64_t now)
 {
-  lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) ? 100 : 4);
+  next_look(lt, now);
   check_recorder(lt);
   if (lt_private(lt)) {
     if (lt->block != lt->scratch) lj_ltblock_hand(lt);

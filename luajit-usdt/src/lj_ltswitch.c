@@ -111,6 +111,13 @@ static int before_entry(const BCIns *pc)
   return pc != NULL && pc != PC_NOREPORT && bc_op(*pc) >= BC_FUNCF;
 }
 
+/* All functions have to be described again. */
+static void new_recording(LTState *lt)
+{
+  lt->rec++;
+  lt->rec2 = lt->rec << 1;
+}
+
 /* Go from one set of ways out (lt->on) to another. */
 static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
 {
@@ -123,10 +130,12 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     lt->stop = 0;
   }
   if ((was & ~on & LTON_BLOCK)) lj_ltblock_close(lt, LTE_DETACH);
-  if ((on & ~was)) {
-    lt->rec++;
-    lt->rec2 = lt->rec << 1;
-    lt->epoch++;
+  if ((on & ~was) == LTON_PROBE && (was & on & LTON_WORDS)) {
+    lt_newepoch(lt, 0);  /* Who reads the words knows all this. */
+    if (pc == PC_NOREPORT) lt->L = NULL;
+  } else if ((on & ~was)) {
+    new_recording(lt);
+    lt_newepoch(lt, 1);
     lt->cfuncs = luajit_usdt_control.cfuncs;
     lt->L = NULL;
     if ((on & ~was & LTON_RING) && !lj_ltring_open(L)) {
@@ -151,11 +160,10 @@ static void resync(lua_State *L, const BCIns *pc)
 {
   LTState *lt = L2LT(L);
   int reason = LTR_LOSS;
+  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
   if (!lt->ring) {
     reason = LTR_FORK;
-    lt->rec++;  /* All functions have to be described again. */
-    lt->rec2 = lt->rec << 1;
-    lt->stop &= ~(uint32_t)LTSTOP_RESYNC;
+    new_recording(lt);
     lt->refused = 0;
     lt->L = NULL;
     if ((lt->on & LTON_BLOCK) ? !lj_ltblock_open(L) : !lj_ltring_open(L)) {
@@ -169,7 +177,7 @@ static void resync(lua_State *L, const BCIns *pc)
   } else if (!lj_ltring_room(lt)) {
     return;
   }
-  lt->epoch++;
+  lt_newepoch(lt, 1);
   lt->L = NULL;
   if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
 }
@@ -177,23 +185,22 @@ static void resync(lua_State *L, const BCIns *pc)
 /* One more probe has a tracer. It attaches to one after the other, and the first
 ** one has switched us on: the reports went to sites where nobody listened yet.
 ** Or a tracer came to where another was before, which the word does not show: it
-** sets LT_STOP_RETELL.
-** With a ring we leave it at that, its reader would take the report for a loss.
-** Readers of blocks know by LT_PIECE_START that they are told anew. */
+** sets LT_STOP_RETELL. What reads event words knows all, but for a reader of blocks
+** that has come just now. */
 static void again(lua_State *L, const BCIns *pc, int reason, int blocks)
 {
   LTState *lt = L2LT(L);
-  if ((lt->on & LTON_RING)) return;
-  if (blocks && (lt->on & LTON_BLOCK)) {
-    lt->rec++;  /* All functions are described again, as their code runs: */
-    lt->rec2 = lt->rec << 1;
+  blocks = blocks && (lt->on & LTON_BLOCK);
+  if (!blocks && !(lt->on & LTON_PROBE)) return;
+  if (blocks) {
+    new_recording(lt);  /* As their code runs: */
     lj_ltblock_again(lt);
 #if LJ_HASJIT
     lj_trace_flushall(L);  /* compiled code does not look. */
 #endif
   }
-  lt->epoch++;
-  lt->L = NULL;
+  lt_newepoch(lt, blocks || !lt_ringon(lt));
+  if (blocks || !lt_ringon(lt) || pc == PC_NOREPORT) lt->L = NULL;
   if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
 }
 
@@ -220,7 +227,7 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   LTState *lt = G2LT(g);
   int olderr = errno;
   uint32_t kicked = lt->stop & LTSTOP_KICK, retell = lt->stop & LTSTOP_RETELL;
-  uint32_t was, rec, forked, more;
+  uint32_t was, rec, forked, more, changed;
   uint64_t word;
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
@@ -240,8 +247,9 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
   more = retell || (uint16_t)(word >> 32) > (uint16_t)(lt->seen >> 32);
+  changed = lt->rec != rec && !(lt->on & LTON_RING);
   if (was && lt->on == was &&
-      (forked || more || lt->rec != rec || (uint16_t)word > (uint16_t)lt->seen))
+      (forked || more || changed || (uint16_t)word > (uint16_t)lt->seen))
     again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE, more);
   lt->seen = word;
   if (kicked) restore_dispatch(g);

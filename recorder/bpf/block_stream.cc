@@ -61,9 +61,7 @@ void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std
     std::memcpy(&f, &records[at], sizeof f);
     const auto record = records.subspan(at, f.size);
     at += f.size;
-    if (f.id >= kMostIds) continue;
-    if (f.id >= described_.size()) described_.resize(std::max<size_t>(1024, 2 * f.id));
-    if (std::exchange(described_[f.id], 1) != 0) continue;
+    if (f.id >= kMostIds || !described_.insert(f.id).second) continue;
     fresh.insert(fresh.end(), record.begin(), record.end());
     n++;
     if (f.type == LT_FUNC_C) c_functions_ = true;

@@ -71,7 +71,7 @@ class BlockStream {
   uint64_t next_, next_func_;
   uint64_t lost_ = 0, lost_funcs_ = 0;
   bool ended_ = false, finished_ = false, damaged_ = false, c_functions_ = false;
-  std::vector<uint8_t> described_;
+  std::unordered_set<uint32_t> described_;  // a set: what takes memory was written to the file, too
   // Coroutines whose stack the file knows: what the VM reports anew for others is left out.
   std::unordered_set<uint32_t> known_;
   bool whole_ = true;         // nothing was lost so far

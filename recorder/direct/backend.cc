@@ -105,6 +105,7 @@ class DirectBackend : public Backend {
   void let_go(Live& live);
   bool look(Live& live, uint64_t now);
   static std::string silence_of(const Live& live);
+  std::string silent_ends() const;
   void take_ring(Live& live, const Target& target, const State& s);
   void kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
                    uint64_t now);
@@ -119,6 +120,7 @@ class DirectBackend : public Backend {
   std::map<pid_t, std::pair<uint64_t, RingCalls>> calls_;  // when asked, and the answer
   std::map<uint64_t, Mark> marks_;  // by address: what forks of any process of ours have in them
   std::vector<std::string> remarks_;
+  std::vector<pid_t> ended_silent_;  // had Lua states, and none has answered
   bool stopping_ = false;
 };
 
@@ -169,11 +171,13 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
               true};
   const RingCalls calls = ring_calls(pid);
   if (calls.verdict == RingCalls::kAllowed) return {};
-  const bool unknown = calls.verdict == RingCalls::kUnknown;
-  return {Refusal::kNoRight,
-          calls.why + (unknown ? "; --via bpf needs no ring of it, --seccomp ignore takes the risk"
-                               : "; --via bpf needs no ring of it"),
-          true};
+  std::string other = "; --via bpf needs no ring of it";
+  if (geteuid() != 0) other += " (as root)";
+  if (calls.verdict == RingCalls::kUnknown)
+    other +=
+        ", --seccomp ignore takes the risk (the filters that Docker, podman and Kubernetes "
+        "give to containers allow it)";
+  return {Refusal::kNoRight, calls.why + other, true};
 }
 
 // One that a process of ours has forked makes its ring anyway. What was just asked is not asked
@@ -244,7 +248,11 @@ void DirectBackend::let_go(Live& live) {
 }
 
 void DirectBackend::forget(pid_t pid) {
-  if (Live* const live = find(pid)) let_go(*live);
+  if (Live* const live = find(pid)) {
+    if (live->taken.empty() && live->ringless == 0 && live->states > 0 && process_is_ending(pid))
+      ended_silent_.push_back(pid);
+    let_go(*live);
+  }
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
 }
 
@@ -366,7 +374,18 @@ bool DirectBackend::stopped() {
   return quiet;
 }
 
+// A state that wakes up makes its ring when it next polls; what was killed before we had opened
+// that took it along.
+std::string DirectBackend::silent_ends() const {
+  if (ended_silent_.empty()) return "";
+  const size_t n = ended_silent_.size();
+  return (n == 1 ? "process " : grouped(n) + " processes (") + pids_text(ended_silent_) +
+         (n == 1 ? " has" : ") have") +
+         " ended without an event: no Lua state ran until then, or only for some milliseconds";
+}
+
 std::vector<std::string> DirectBackend::remarks() {
+  if (const std::string text = silent_ends(); !text.empty()) remarks_.push_back(text);
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
     if (live.taken.empty() && live.ringless > 0)

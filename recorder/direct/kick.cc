@@ -21,12 +21,14 @@ bool flag_state(const Target& target, const State& s, uint32_t what) {
   return target.memory().write(flag, top) == 0;
 }
 
+// The flag last: the VM restores the table when it sees that, and a thread that was asleep when the
+// others were stopped may wake up between the two.
 bool kick_state(const Target& target, const State& s) {
   const lt_note& n = target.image().note;
   const std::vector<uint64_t> slots(n.nslots, target.image().poll);
   const uint64_t table = s.address + static_cast<uint64_t>(static_cast<int64_t>(n.dispatch));
-  return flag_state(target, s, LT_STOP_KICK) &&
-         target.memory().write(table, slots.data(), slots.size() * sizeof slots[0]) == 0;
+  return target.memory().write(table, slots.data(), slots.size() * sizeof slots[0]) == 0 &&
+         flag_state(target, s, LT_STOP_KICK);
 }
 
 std::string kick_states(const Target& target, const std::vector<State>& states) {
@@ -56,7 +58,7 @@ Silence why_silent(const Target& target, const State& state) {
   target.memory().read(part(n.g + n.g_jit_base), jit_base);
   target.memory().read(part(n.g + n.g_hookmask), hooks);
   if (n.jit_state >= 0) target.memory().read(part(n.jit + n.jit_state), jit);
-  if (jit_base != 0) return running ? Silence::kCompiled : Silence::kSleeps;
+  if (jit_base != 0) return running ? Silence::kCompiled : Silence::kForeign;
   if ((hooks & (kHookGc | kHookVmevent)) != 0) return Silence::kHandler;
   if (!running) return Silence::kSleeps;
   return jit != 0 ? Silence::kRecording : Silence::kRuns;
@@ -71,6 +73,10 @@ const char* silence_text(Silence s) {
     case Silence::kCompiled:
       return "it is in compiled code that makes no call of C, allocates nothing and does not leave "
              "its trace; it answers when it does";
+    case Silence::kForeign:
+      return "it sleeps in a C function that compiled code has called by FFI, and answers when "
+             "that "
+             "returns";
     case Silence::kRecording:
       return "its compiler is at work";
     case Silence::kHandler:

@@ -20,6 +20,7 @@ namespace luatrace::direct {
 enum class Silence {
   kSleeps,     // no thread of the process runs
   kCompiled,   // it runs compiled code
+  kForeign,    // it sleeps in a C function that compiled code has called (FFI)
   kRecording,  // its compiler is at work
   kHandler,    // it runs a finalizer or a handler of the VM's events
   kStopped,    // the process is stopped (a signal, or a debugger)

@@ -45,8 +45,8 @@ struct Call {
   uint64_t args[6];
 };
 
-constexpr uint64_t kPlace = 0x7f0000000000;  // some address, some descriptor
-constexpr uint64_t kFd = 9;
+constexpr uint64_t kPlace = 0x7f0000000000;  // some address, some descriptor: can_make_ring_here()
+constexpr uint64_t kFd = 9;                  // puts its own there
 const Call kCalls[] = {
     {"memfd_create", SYS_memfd_create, true, {kPlace, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
     {"ftruncate", SYS_ftruncate, true, {kFd, kRing}},
@@ -57,13 +57,13 @@ const Call kCalls[] = {
      {0, kRing, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull}},
     {"mmap", SYS_mmap, true, {kPlace, kRing, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, kFd}},
     {"mprotect", SYS_mprotect, true, {kPlace, LT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE}},
-    {"munmap", SYS_munmap, false, {kPlace, kRing}},
     {"madvise", SYS_madvise, false, {kPlace, LT_RING_BLOCK_SIZE, kPopulateWrite}},
+    {"clock_nanosleep", SYS_clock_nanosleep, false, {0, 0, kPlace}},
     {"prlimit64", SYS_prlimit64, false, {0, RLIMIT_FSIZE, 0, kPlace}},
-    {"close", SYS_close, false, {kFd}},
     {"getpid", SYS_getpid, false, {}},
     {"gettid", SYS_gettid, false, {}},
-    {"clock_nanosleep", SYS_clock_nanosleep, false, {0, 0, kPlace}},
+    {"munmap", SYS_munmap, false, {kPlace, kRing}},
+    {"close", SYS_close, false, {kFd}},
 };
 
 // -- Classic BPF, as far as the kernel takes it for seccomp (seccomp_check_filter) --
@@ -241,23 +241,28 @@ RingCalls judge_thread(pid_t pid, pid_t tid) {
   return why.empty() ? judge_filters(filters) : unknown("the filter cannot be read: " + why);
 }
 
+// The calls of the table, each with what the ones before it gave.
+bool make_calls() {
+  alignas(8) char start[64] = LT_RING_NAME;
+  uint64_t place = reinterpret_cast<uint64_t>(start), fd = kFd;
+  for (const Call& call : kCalls) {
+    uint64_t a[6];
+    for (size_t i = 0; i < 6; i++)
+      a[i] = call.args[i] == kPlace ? place : call.args[i] == kFd ? fd : call.args[i];
+    const long n = syscall(call.number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (n < 0 && call.needed) return false;
+    if (call.number == SYS_memfd_create) fd = static_cast<uint64_t>(n);
+    if (call.number == SYS_mmap) place = static_cast<uint64_t>(n);
+  }
+  return true;
+}
+
 // Do the filters of this process let a ring be made? In a child: it may cost its life.
 bool can_make_ring_here() {
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    const int fd = static_cast<int>(syscall(SYS_memfd_create, LT_RING_NAME, 3));
-    const size_t size = LT_RING_BLOCK_SIZE;
-    void* p = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, LT_RING_BLOCK_SIZE) == 0 &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-      p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    rlimit limit{};
-    getrlimit(RLIMIT_FSIZE, &limit);
-    if (p != MAP_FAILED) madvise(p, size, kPopulateWrite);
-    syscall(SYS_gettid);
-    usleep(1);
-    _exit(p != MAP_FAILED ? 0 : 1);
+    _exit(make_calls() ? 0 : 1);
   }
   int status = 1;
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "recorder/clock.h"
+#include "recorder/process.h"
 #include "recorder/text.h"
 
 namespace luatrace::direct {
@@ -32,6 +33,17 @@ bool is_young(uint64_t alive, uint64_t now, uint32_t khz) {
   return alive != 0 && (now <= alive || now - alive < limit);
 }
 
+// The socket of the recorder that has started this process: its luatrace-sweep removes it when that
+// recorder is gone. Where paths mean something else over there nothing can be told: false.
+bool socket_is_gone(pid_t pid, const lt_control& c) {
+  const std::string path(c.socket, strnlen(c.socket, sizeof c.socket));
+  const std::string there = "/proc/" + std::to_string(pid), here = "/proc/self";
+  if (path.empty() || path[0] != '/' || read_link(there + "/root") != "/") return false;
+  const std::string space = read_link(there + "/ns/mnt");
+  if (space.empty() || space != read_link(here + "/ns/mnt")) return false;
+  return access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
 }  // namespace
 
 // The lock is on the program file: that is the same object for recorders in all namespaces. Nothing
@@ -48,6 +60,7 @@ ClaimLock::~ClaimLock() {
 
 // Does a recorder look at any ring of this process?
 bool Target::somebody_drains(const lt_control& c) const {
+  if (c.owner == 0 && socket_is_gone(memory_.pid(), c)) return false;
   const uint64_t now = read_tick(image_.note.clock);
   if (is_young(c.alive, now, c.tick_khz)) return true;
   std::vector<State> states;

@@ -131,6 +131,21 @@ if [ "$3" = told ]; then
   ended
   finish 0
   check "a daemon that executes a program" 1
+
+  # Children that end before anybody could look at them are mentioned.
+  begin sh -c "while :; do sleep 0.05; done"
+  record --via $via -p $target --children
+  within 20 "the recorder to look at the shell" said "process $target .* has no LuaJIT"
+  kill -STOP $recorder
+  sleep 0.5
+  kill -CONT $recorder
+  sleep 0.2
+  kill -INT $recorder
+  finish 122
+  said '[0-9,]+ descendants? had ended before it was seen what program that was' ||
+    fail "children that ended early are not mentioned: $(cat "$scratch/record.err")"
+  kill $target
+  ended 143
 else
   within 20 "the daemon's program" test -e "$scratch/ready"
   within 20 "the daemon's program" test -e "$scratch/started"

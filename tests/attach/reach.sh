@@ -40,6 +40,7 @@ reach "blacklisted loop" "" 'jit.off(true) local n = 0 while true do n = n + 1 e
 reach "nested compiled loops" "" 'local s = 0 while true do for i = 1, 1000 do s = s + i end end'
 reach "allocating" "" 'local r, i = {}, 0 while true do i = i + 1 r[i % 8 + 1] = { i } end'
 reach "calls of C" "" 'local t while true do t = os.clock() end'
+reach "calls by FFI" "" 'local C = require("ffi").C require("ffi").cdef("int getppid(void);") while true do C.getppid() end'
 reach "compiled recursion" "" 'local function f(n) if n < 2 then return n end return f(n-1) + f(n-2) end f(60)'
 reach "coroutines" "" 'while true do local co = coroutine.wrap(function() for i = 1, 100 do coroutine.yield(i) end end) for i = 1, 100 do co() end end'
 
@@ -50,6 +51,18 @@ record -p $target -d 2.5
 finish 124
 said 'no Lua state has answered for .*: it is in compiled code that makes no call of C' || fail "silence is not explained: $(cat "$scratch/record.err")"
 said 'nothing was recorded' || fail "it is not said that nothing was recorded"
+kill $target
+ended 143
+
+# Compiled code that sleeps in a call by FFI answers when that returns.
+begin "$bin/luajit" -e 'local C = require("ffi").C require("ffi").cdef("int usleep(unsigned);")
+  local t = {} for i = 1, 200 do t[i] = i < 200 and 1000 or 60000000 end
+  for i = 1, 200 do C.usleep(t[i]) end'
+sleep 2
+record -p $target -d 2.5
+finish 124
+said 'no Lua state has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
+  fail "a call by FFI is not explained: $(cat "$scratch/record.err")"
 kill $target
 ended 143
 
@@ -84,3 +97,36 @@ said 'no Lua state has answered for .*: it sleeps' || fail "sleep is not explain
 all_off $target || fail "the control words of a sleeping process are not 0"
 kill $target
 ended 143
+
+# Killed before it woke up: nobody shall wonder what has become of it.
+begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(60)'
+within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
+record -p $target
+within 10 "the recorder" said "process $target .* is being recorded"
+sleep 0.2
+kill -KILL $target
+ended 137
+finish 124
+said "process $target has ended without an event" || fail "an early end is not explained: $(cat "$scratch/record.err")"
+
+# One that wakes up, runs for a moment and exits without closing its state leaves what it did. (The
+# recorder must look within 0.2 s: on a busy machine once may not do.)
+cat >"$scratch/moment.lua" <<'END'
+local ffi = require("ffi")
+ffi.cdef("int usleep(unsigned);")
+local function leaf(x) return x + 1 end
+io.open(arg[1] .. "/ready", "w"):close()
+ffi.C.usleep(700000)
+for i = 1, 300 do leaf(i) end
+os.exit(0)
+END
+moment() {
+  gate "$bin/luajit" "$scratch/moment.lua" "$scratch"
+  ready
+  record -p $target
+  ended
+  wait $recorder
+}
+for i in 1 2 3 4 5; do moment && break; done
+[ "$(json "$scratch/trace.bin" | jq '[.functions[] | select(.name == "leaf") | .calls] | add')" -ge 100 ] ||
+  fail "what ran for a moment is lost: $(cat "$scratch/record.err")"

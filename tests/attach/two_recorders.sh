@@ -67,8 +67,18 @@ sleep 0.2
 status=0
 "$bin/luatrace-record" -o "$scratch/second.bin" -p $child 2>"$scratch/second.err" || status=$?
 same "exit statuses" $status 123
-kill -INT $recorder
+# Its recorder is killed: then the next one is welcome, not only after 5 seconds.
+child=${child% }
+socket=$(tr '\0' '\n' <"/proc/$child/environ" | sed -n 's/^LUATRACE_SOCKET=//p')
+started+=($child)
+kill -KILL $recorder
 wait $recorder || true
+within 20 "the socket to be removed" test ! -e "$socket"
+"$bin/luatrace-record" -q -o "$scratch/second.bin" -p $child -d 0.2 2>"$scratch/second.err" ||
+  fail "a recorder that is dead keeps its claim: $(cat "$scratch/second.err")"
+[ "$(json "$scratch/second.bin" | jq .trace.events)" -gt 0 ] || fail "the next recorder got nothing"
+let_go $child "after the recorder of a command"
+kill $child
 
 touch "$scratch/end"
 ended

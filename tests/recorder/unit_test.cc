@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The recorder's small parts.
 #include <gtest/gtest.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 
+#include "recorder/births.h"
 #include "recorder/clock.h"
 #include "recorder/command.h"
 #include "recorder/drainer.h"
@@ -130,6 +137,49 @@ TEST(Drainer, JobsRunInOrderAndCallWaits) {
   ASSERT_EQ(100u, seen.size());
   for (int i = 0; i < 100; i++) EXPECT_EQ(i, seen[static_cast<size_t>(i)]);
   EXPECT_FALSE(d.call([] { usleep(200000); }, std::chrono::milliseconds(5)));
+}
+
+// What the kernel would say, sent by somebody else.
+bool send_birth(const sockaddr_nl& to, pid_t child, pid_t parent) {
+  constexpr size_t kSize = NLMSG_HDRLEN + sizeof(cn_msg) + sizeof(proc_event);
+  alignas(nlmsghdr) char bytes[kSize] = {};
+  nlmsghdr n{};
+  n.nlmsg_len = kSize;
+  n.nlmsg_type = NLMSG_DONE;
+  proc_event e{};
+  e.what = static_cast<decltype(e.what)>(1);  // PROC_EVENT_FORK
+  e.event_data.fork.parent_pid = e.event_data.fork.parent_tgid = parent;
+  e.event_data.fork.child_pid = e.event_data.fork.child_tgid = child;
+  std::memcpy(bytes, &n, sizeof n);
+  std::memcpy(bytes + NLMSG_HDRLEN + sizeof(cn_msg), &e, sizeof e);
+  const int s = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+  const ssize_t sent =
+      sendto(s, bytes, kSize, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  close(s);
+  return sent == static_cast<ssize_t>(kSize);
+}
+
+// The kernel tells of births, and nobody else.
+TEST(Births, OnlyTheKernelIsBelieved) {
+  Births births;
+  if (!births.told()) GTEST_SKIP() << "the kernel does not tell of births here";
+  sockaddr_nl us{};
+  socklen_t length = sizeof us;
+  ASSERT_EQ(0, getsockname(births.descriptor(), reinterpret_cast<sockaddr*>(&us), &length));
+  us.nl_groups = 0;
+  constexpr pid_t kNobody = 399999999;
+  if (!send_birth(us, kNobody, getpid())) GTEST_SKIP() << "nobody but root can send that";
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  bool seen = false;
+  std::vector<LifeEvent> events;
+  EXPECT_TRUE(births.take(events));
+  for (const auto& e : events) {
+    EXPECT_NE(kNobody, e.pid);
+    seen = seen || (e.pid == child && e.parent == getpid());
+  }
+  EXPECT_TRUE(seen);
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Tracers of single events that come and go while a process is recorded otherwise: they are told the
+# stacks that are there, and the first recording does not notice them. (With direct and with blocks.)
+#
+#   joined.sh BUILD VIA
+source "$(dirname "$0")/lib.sh"
+via=$2
+[ "$(id -u)" = 0 ] || skip "BPF needs root"
+"$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep -q 'built without it' && skip "built without BPF"
+
+# Calls that run all the time: outer, middle, inner, and the body of a coroutine, suspended in nested().
+cat >"$scratch/deep.lua" <<'END'
+local scratch = arg[1]
+local function exists(what)
+  local f = io.open(scratch .. "/" .. what)
+  if f then f:close() end
+  return f
+end
+local function leaf(x) return x + 1 end
+local function nested(n) while n > 0 do n = leaf(n) - 2 coroutine.yield(n) end end
+local function body() nested(1e9) return "done" end
+local co = coroutine.create(body)
+local function inner()
+  coroutine.resume(co)
+  io.open(scratch .. "/ready", "w"):close()
+  while not exists("go") do
+    coroutine.resume(co)
+    coroutine.wrap(function() coroutine.yield(leaf(1)) end)()
+  end
+  return 1
+end
+local function middle() return inner() + 1 end
+local function outer() return middle() + 1 end
+outer()
+END
+gate "$bin/luajit" "$scratch/deep.lua" "$scratch"
+ready
+record --via $via -p $target
+recording
+for i in 1 2; do
+  : >"$scratch/second.err"
+  "$bin/luatrace-record" --via bpf --bpf-site narrow -o "$scratch/second.bin" -p $target 2>"$scratch/second.err" &
+  second=$!
+  started+=($second)
+  within 20 "the second recorder" grep -q 'first event' "$scratch/second.err"
+  sleep 0.1
+  kill -INT $second
+  wait $second || fail "the second recorder: $(cat "$scratch/second.err")"
+  no_anomalies "$scratch/second.bin"
+  for name in outer middle inner body; do
+    [ "$(json "$scratch/second.bin" | jq "[.functions[] | select(.name == \"$name\") | .wall_ns] | add // 0")" -gt 0 ] ||
+      fail "the second recorder was not told of $name()"
+  done
+done
+touch "$scratch/go"
+ended
+finish 0
+no_anomalies "$scratch/trace.bin"
+# Each stack is reported once: that of the main thread, and that of the coroutine that was there.
+"$bin/luatrace-analyze" --dump "$scratch/trace.bin" | grep -cE '^[0-9]+ 1 stack ' >"$scratch/stacks" || true
+same "reports of stacks" "$(cat "$scratch/stacks")" 2
