@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fuzz_seeds DIRECTORY TEXT...: what the fuzzers begin with, a folder for each, made from traces in
-// the text form and from the hits of tests/import.
+// the text form and from the hits of tests/import. The fuzzers cut a seed to the longest input they
+// make (scripts/fuzz --size): of each kind there are short ones that are whole within it.
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -69,9 +70,50 @@ void seed(const std::string& name, const std::string& text) {
 // One hit of each kind, and what is odd: gaps in numbers, hits out of order, processes.
 const char* const kHits[] = {
     "O @8 a0 90\nS @10 a0 1 0 0 90\nE @20 a0 1 4\nR @30 a0 1 4\nX @40 a0 90",
-    "S @10 a0 1 0 0 90\nE @20 a0 1 4\nc @30 a0 c0 2\nr @40 a0 c0 2\nE @50 c0 2 4\ny @60 c0 c0 2\n"
-    "E %71 @70 a0 3 8\nU @80 a0 4\nr @90 a0 c0 2\nT @a0 c0 2 4\ne @b0 c0 c0 0",
+    ("S @10 a0 1 0 0 90\nE @20 a0 1 4\nc @30 a0 c0 2\nr @40 a0 c0 2\nE @50 c0 2 4\ny @60 c0 c0 2\n"
+     "E %71 @70 a0 3 8\nU @80 a0 4\nr @90 a0 c0 2\nT @a0 c0 2 4\ne @b0 c0 c0 0"),
+    "r @40 a0 c0 2\nE @50 c0 1 4\ny @60 c0 c0 2\ne @70 c0 c0 0",
+    "E @10 a0 1 4\nE @20 a0 1 8\nU @30 a0 0\nT @40 a0 1 8",
     "S @10 a0 1 0 0 90\nE :9 @20 a0 1 4\nE :5 @18 a0 2 8\ne @c0 0 c0 ffffffff\nR :ff @110 a0 1 4"};
+
+// -- Short ones: they describe only the functions up to `last` --
+
+template <class F>
+std::string without_lines(const std::string& text, F unwanted) {
+  std::istringstream in(text);
+  std::string out;
+  for (std::string line; std::getline(in, line);)
+    if (!unwanted(line)) out += line + '\n';
+  return out;
+}
+
+std::string short_trace(const std::string& text, unsigned last) {
+  return without_lines(text, [last](const std::string& line) {
+    unsigned id = 0;
+    const bool function = sscanf(line.c_str(), "func 1:%u", &id) == 1;
+    return line.starts_with("process ") || (function && id > last);
+  });
+}
+
+std::string short_bt(const std::string& text, unsigned last) {
+  return without_lines(text, [last](const std::string& line) {
+    char kind = 0;
+    unsigned id = 0;
+    return sscanf(line.c_str(), "%c 7 %x beef", &kind, &id) == 2 && strchr("FCN", kind) &&
+           id > last;
+  });
+}
+
+std::vector<uint8_t> short_stap(const std::vector<uint8_t>& records, uint32_t last) {
+  std::vector<uint8_t> out;
+  for (size_t at = 0; at + 40 <= records.size(); at += 40) {
+    uint32_t function;
+    memcpy(&function, &records[at + 4], sizeof function);
+    if ((records[at] == 'F' || records[at] == 'T') && function > last) continue;
+    out.insert(out.end(), &records[at], &records[at] + 40);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -86,11 +128,17 @@ int main(int argc, char** argv) {
   }
   for (uint64_t n = 1; n <= 12; n++)
     seed("model" + std::to_string(n), trace_text(model::to_text(model::generate(n, 4 * n))));
+  for (unsigned n = 1; n <= 12; n++)
+    seed("short" + std::to_string(n),
+         short_trace(trace_text(model::to_text(model::generate(n, 3 + n % 6))), n % 3));
   for (size_t i = 0; i < std::size(kHits); i++)
     for (bool end : {true, false}) {
       const std::string name = std::to_string(i) + (end ? "" : "cut");
-      put("bpftrace", name, test::bt_text(kHits[i], end));
-      put("stap", name, test::stap_records(kHits[i], end));
+      for (unsigned last : {0u, 1u, 9u}) {
+        const std::string which = name + "_" + std::to_string(last);
+        put("bpftrace", which, short_bt(test::bt_text(kHits[i], end), last));
+        put("stap", which, short_stap(test::stap_records(kHits[i], end), last));
+      }
     }
   return 0;
 }
