@@ -2,6 +2,10 @@
 #include "analyzer/aggregate/report_views.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
 
 namespace luatrace {
 namespace {
@@ -18,6 +22,7 @@ class Views {
         file_(static_cast<uint32_t>(report.files.size() - 1)),
         first_(first_tick(result.facts)) {}
 
+  void functions();
   void slow();
   void coroutines();
   void threads();
@@ -41,8 +46,46 @@ class Views {
   uint64_t first_;
 };
 
+// Those that only views show, which the filters left out otherwise: added in an order that does not
+// depend on which stream of the file came first.
+void Views::functions() {
+  const FilteredProfile& from = *result_.filtered;
+  std::set<uint32_t> used;
+  if (from.slow)
+    for (const SlowCall& call : from.slow->kept())
+      for (const SlowNode& n : call.nodes) used.insert(n.function);
+  if (from.coroutines) {
+    for (const CoroutineLife& l : from.coroutines->kept())
+      used.insert({l.born_in, l.body, l.longest_in});
+    for (const auto& [key, group] : from.coroutines->groups())
+      used.insert({key.first, key.second, group.longest_in});
+  }
+  if (from.timeline)
+    for (const auto& [key, lane] : from.timeline->lanes())
+      if (key >> 32) used.insert(static_cast<uint32_t>(key));
+  std::map<std::string, ReportFunction> missing;
+  for (uint32_t f : used)
+    if (f >= kFirstFunction && (f >= map_.size() || !map_[f])) {
+      const ReportFunction described = describe(result_.facts.functions[f], symbols_);
+      missing.emplace(identity(described), described);
+    }
+  for (const auto& [key, described] : missing) report_.function(described);
+}
+
+// In the order in which they began, or ended.
+template <class T>
+std::vector<const T*> in_order(const std::vector<T>& kept) {
+  std::vector<const T*> out;
+  for (const T& item : kept) out.push_back(&item);
+  std::sort(out.begin(), out.end(), [](const T* a, const T* b) {
+    return std::tie(a->begin, a->stream, a->serial) < std::tie(b->begin, b->stream, b->serial);
+  });
+  return out;
+}
+
 void Views::slow() {
-  for (const SlowCall& call : result_.filtered->slow->kept()) {
+  for (const SlowCall* kept : in_order(result_.filtered->slow->kept())) {
+    const SlowCall& call = *kept;
     ReportSlowCall out;
     out.file = file_;
     out.state = call.stream;
@@ -60,7 +103,8 @@ void Views::slow() {
 }
 
 void Views::coroutines() {
-  for (const CoroutineLife& life : result_.filtered->coroutines->kept()) {
+  for (const CoroutineLife* kept : in_order(result_.filtered->coroutines->kept())) {
+    const CoroutineLife& life = *kept;
     ReportCoroutine out;
     out.file = file_;
     out.state = life.stream;
@@ -78,10 +122,13 @@ void Views::coroutines() {
     out.how = life.how;
     report_.lives.push_back(out);
   }
-  for (const auto& [key, group] : result_.filtered->coroutines->groups()) {
+  // Functions of the file that are one in the report are one here, too.
+  std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups;
+  for (const auto& [key, group] : result_.filtered->coroutines->groups())
+    groups[{function(key.first), function(key.second)}] += group;
+  for (const auto& [key, group] : groups) {
     ReportBirthPlace b;
-    b.born_in = function(key.first);
-    b.body = function(key.second);
+    std::tie(b.born_in, b.body) = key;
     auto same = [&](const ReportBirthPlace& o) {
       return o.born_in == b.born_in && o.body == b.body;
     };
@@ -119,15 +166,25 @@ void Views::timeline() {
   const Timeline& from = *result_.filtered->timeline;
   ReportTimeline out;
   out.file = file_;
-  out.origin_ns = since(from.origin());
+  out.origin_ns = since(from.first() * from.width());
   out.slice_ns = clock_.ns(from.width());
-  for (const auto& [key, slices] : from.lanes()) {
+  // Threads, then functions of the report, of which several of the file may be one.
+  std::map<std::pair<bool, uint32_t>, std::vector<uint64_t>> lanes;
+  for (const auto& [key, lane] : from.lanes()) {
+    const auto number = static_cast<uint32_t>(key);
+    const bool thread = key >> 32 == 0;
+    auto& ticks = lanes[{!thread, thread ? number : function(number)}];
+    const size_t begin = lane.first - from.first();
+    ticks.resize(std::max(ticks.size(), begin + lane.ticks.size()));
+    for (size_t i = 0; i < lane.ticks.size(); i++) ticks[begin + i] += lane.ticks[i];
+  }
+  for (const auto& [key, slices] : lanes) {
     ReportLane lane;
-    lane.thread = key >> 32 == 0;
+    lane.thread = !key.first;
     if (lane.thread)
-      lane.name = "thread " + std::to_string(static_cast<uint32_t>(key));
+      lane.name = "thread " + std::to_string(key.second);
     else
-      lane.function = function(static_cast<uint32_t>(key));
+      lane.function = key.second;
     for (uint64_t ticks : slices) lane.slices.push_back(clock_.ns(ticks));
     out.lanes.push_back(std::move(lane));
   }
@@ -139,6 +196,7 @@ void Views::timeline() {
 void add_views(Report& report, const FileResult& result, const std::vector<uint32_t>& map,
                const SymbolFinder& symbols) {
   Views views(report, result, map, symbols);
+  if (result.facts.sums.size() > 1) views.functions();
   if (result.filtered->slow) views.slow();
   if (result.filtered->coroutines) views.coroutines();
   if (result.filtered->threads) views.threads();
