@@ -50,6 +50,8 @@ class BackendHost {
   virtual uint32_t process_number(pid_t pid, std::string& why) = 0;
   // Drains a ring of that process. Empty, or why not.
   virtual std::string add_ring(pid_t pid, std::unique_ptr<RingMemory> ring) = 0;
+  // It tells of C functions that are new: those of a library that was just loaded?
+  virtual void has_c_functions(pid_t pid) = 0;
   // The first event of that process is there: how long after attaching, in ns.
   virtual void first_event(pid_t pid, uint64_t after_ns) = 0;
   // Something to be said, for -v.

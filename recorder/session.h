@@ -119,6 +119,7 @@ class Session : private BackendHost {
   Drainer& drainer() override { return *drainer_; }
   std::shared_ptr<Output> output_of(pid_t pid, std::string& why) override;
   uint32_t process_number(pid_t pid, std::string& why) override;
+  void has_c_functions(pid_t pid) override;
   std::string add_ring(pid_t pid, std::unique_ptr<RingMemory> ring) override;
   void first_event(pid_t pid, uint64_t after_ns) override;
   void detail(const std::string& text) override;

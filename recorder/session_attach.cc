@@ -231,8 +231,10 @@ std::shared_ptr<Output> Session::output_of(pid_t pid, std::string& why) {
 uint32_t Session::process_number(pid_t pid, std::string& why) {
   const ProcessFacts facts = read_process(pid);
   if (output_of(pid, why) == nullptr) return 0;
-  const Traced* const t = traced_for({pid, facts.ns_pid, facts.uid, -1}, clock_, why);
-  return t != nullptr ? t->number : 0;
+  Traced* const t = traced_for({pid, facts.ns_pid, facts.uid, -1}, clock_, why);
+  if (t == nullptr) return 0;
+  update_maps(*t, monotonic_ns());  // now: it may have ended when its events come
+  return t->number;
 }
 
 std::string Session::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring) {
@@ -243,6 +245,11 @@ std::string Session::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring) {
   Traced* const t = traced_for({pid, ring->info().pid, facts.uid, -1}, clock, why);
   if (t == nullptr || !drain_ring(*t, std::move(ring), why)) return "is not recorded: " + why;
   return "";
+}
+
+void Session::has_c_functions(pid_t pid) {
+  for (auto& t : traced_)
+    if (!t.gone && t.pid == pid) *t.maps_wanted = true;
 }
 
 void Session::first_event(pid_t pid, uint64_t after_ns) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "trace/crc32c.h"
 
@@ -66,6 +67,12 @@ TraceWriter::~TraceWriter() {
   close();
 }
 
+TraceWriter::TraceWriter(Spool& spool, std::string name, const lt_file_header& header)
+    : spool_(&spool), name_(std::move(name)), header_(header) {
+  seal_header();
+  put(&header_, sizeof header_);
+}
+
 void TraceWriter::seal_header() {
   header_.magic = LT_FILE_MAGIC;
   header_.version = LT_FILE_VERSION;
@@ -96,7 +103,8 @@ bool TraceWriter::write_out(std::span<const std::byte> header, std::span<const s
   for (;;) {
     while (first < v.size() && v[first].iov_len == 0) first++;
     if (first == v.size()) break;
-    const ssize_t n = writev(fd_, &v[first], static_cast<int>(v.size() - first));
+    const int parts = static_cast<int>(v.size() - first);
+    const ssize_t n = spool_ ? spool_->append(&v[first], parts) : writev(fd_, &v[first], parts);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return fail("write", n < 0 ? errno : EIO);
     written_ += static_cast<uint64_t>(n);
@@ -245,8 +253,9 @@ bool TraceWriter::restart(const lt_file_header& header) {
 }
 
 bool TraceWriter::close() {
-  if (fd_ < 0) return ok();
+  if (fd_ < 0 && !spool_) return ok();
   flush();
+  if (std::exchange(spool_, nullptr)) return ok();
   const int rc = ::close(fd_);
   if (rc != 0 && errno != EINTR) fail("close", errno);
   fd_ = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter: writes a trace file (part 3 of luatrace_format.h) to a file descriptor.
+// TraceWriter: writes a trace file (part 3 of luatrace_format.h) to a file descriptor or a spool.
 // Invariants: what has reached the descriptor is a header and whole blocks, except for the last
 // block when a write was cut; after the first error nothing more is written, and a regular file is
 // cut back to its last whole block. Not thread-safe: the owner of several writers' threads locks.
@@ -16,6 +16,7 @@
 
 #include "luatrace_format.h"
 #include "trace/packing.h"
+#include "trace/spool.h"
 
 namespace luatrace {
 
@@ -40,6 +41,9 @@ class TraceWriter {
   // size of the header are filled in here. A descriptor that is no regular file, or is not at its
   // beginning, or is open for appending, counts as not seekable.
   TraceWriter(int fd, std::string name, const lt_file_header& header);
+  // Writes to the spool, which must live longer and is not seekable. It has everything after a
+  // close() that says true.
+  TraceWriter(Spool& spool, std::string name, const lt_file_header& header);
   ~TraceWriter();  // close()s, ignoring errors
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
@@ -95,7 +99,8 @@ class TraceWriter {
   bool fail(const char* what, int err);
   void seal_header();
 
-  int fd_;
+  int fd_ = -1;
+  Spool* spool_ = nullptr;  // instead of fd_
   std::optional<Packer> packer_;
   std::string name_;
   std::string error_;

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/decode/import.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 
 #include "analyzer/decode/escape.h"
 
@@ -32,16 +25,6 @@ lt_file_header header(uint64_t start_ns, uint64_t start_real_ns) {
   return h;
 }
 
-// A file that nobody sees: it is gone with its last descriptor.
-int open_temporary(const std::string& name) {
-  const char* dir = getenv("TMPDIR");
-  int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd < 0) fd = memfd_create("luatrace-import", MFD_CLOEXEC);
-  if (fd < 0)
-    throw Unreadable(printable(name) + ": no temporary file for the import: " + strerror(errno));
-  return fd;
-}
-
 }  // namespace
 
 bool is_import(Input& input) {
@@ -50,26 +33,16 @@ bool is_import(Input& input) {
 
 std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diag,
                                     const std::function<void(uint64_t)>& progress) {
-  const int fd = open_temporary(input.name());
-  // A second descriptor: the writer closes its own.
-  const int reading = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  std::unique_ptr<Input> made;
-  try {
-    is_stap_records(input) ? read_stap(input, diag, fd, progress)
-                           : read_bpftrace(input, diag, fd, progress);
-    made = std::make_unique<Input>("/proc/self/fd/" + std::to_string(reading));
-  } catch (...) {
-    close(reading);
-    throw;
-  }
-  close(reading);
-  return made;
+  Spool spool;
+  const auto read = is_stap_records(input) ? read_stap : read_bpftrace;
+  read(input, diag, spool, progress);
+  return std::make_unique<Input>(input.name(), std::move(spool));
 }
 
-Importer::Importer(int fd, Diagnostics& diag, uint64_t start_ns, uint64_t start_real_ns,
+Importer::Importer(Spool& spool, Diagnostics& diag, uint64_t start_ns, uint64_t start_real_ns,
                    const std::string& recorder)
     : diag_(diag), start_(start_ns), note_("recorder=" + recorder + "\n") {
-  writer_.emplace(fd, "the temporary file of the import", header(start_ns, start_real_ns));
+  writer_.emplace(spool, "the temporary file of the import", header(start_ns, start_real_ns));
   HitOptions options;
   options.window_ns = UINT64_MAX;  // Nobody waits: as many as fit.
   options.on_process = [this](uint32_t pid, uint64_t time) { return write_process(pid, time); };

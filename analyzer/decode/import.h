@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Import: the output of probes/lua-calls.bt (text) and probes/lua-calls.stp (records), read as a
-// trace. It is turned into the binary form in a temporary file without a name, so that there is one
-// meaning only; docs/import-format.md has the formats, trace/hits/ the rules.
+// trace. It is turned into the binary form in a spool (memory, or a temporary file), so that there
+// is one meaning only; docs/import-format.md has the formats, trace/hits/ the rules.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/input.h"
 #include "trace/hits/hit_writer.h"
+#include "trace/spool.h"
 
 namespace luatrace {
 
@@ -35,8 +36,8 @@ std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diagnostics,
 // and are left out; if no report comes (a forked child) they are taken as they are.
 class Importer {
  public:
-  // fd: the temporary file; start: what the source says of its clock.
-  Importer(int fd, Diagnostics& diagnostics, uint64_t start_ns, uint64_t start_real_ns,
+  // start: what the source says of its clock. The spool must live longer.
+  Importer(Spool& spool, Diagnostics& diagnostics, uint64_t start_ns, uint64_t start_real_ns,
            const std::string& recorder);
 
   HitWriter& hits() { return *hits_; }
@@ -95,12 +96,12 @@ class Importer {
   bool ended_ = false;
 };
 
-// The readers of the two formats. fd: as Importer.
+// The readers of the two formats. When they return the trace is in the spool.
 bool is_bpftrace_text(Input& input);
-void read_bpftrace(Input& input, Diagnostics& diagnostics, int fd,
+void read_bpftrace(Input& input, Diagnostics& diagnostics, Spool& spool,
                    const std::function<void(uint64_t)>& progress);
 bool is_stap_records(Input& input);
-void read_stap(Input& input, Diagnostics& diagnostics, int fd,
+void read_stap(Input& input, Diagnostics& diagnostics, Spool& spool,
                const std::function<void(uint64_t)>& progress);
 
 }  // namespace luatrace

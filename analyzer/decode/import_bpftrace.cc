@@ -52,12 +52,11 @@ class Fields {
 
 class BpftraceReader {
  public:
-  BpftraceReader(Input& input, Diagnostics& diag, int fd, std::string nonce, uint64_t start,
+  BpftraceReader(Input& input, Diagnostics& diag, Spool& spool, std::string nonce, uint64_t start,
                  uint64_t real_s)
       : input_(input),
-        diag_(diag),
         nonce_(std::move(nonce)),
-        out_(fd, diag, start, real_s * 1'000'000'000, "bpftrace lua-calls.bt") {}
+        out_(spool, diag, start, real_s * 1'000'000'000, "bpftrace lua-calls.bt") {}
 
   void read(const std::function<void(uint64_t)>& progress);
 
@@ -85,7 +84,6 @@ class BpftraceReader {
   uint64_t number(const Key& key);
 
   Input& input_;
-  Diagnostics& diag_;
   std::string nonce_;  // In hexadecimal.
   Importer out_;
   std::map<Key, Function> functions_;
@@ -383,7 +381,7 @@ bool is_bpftrace_text(Input& input) {
   return !first_line(input).empty();
 }
 
-void read_bpftrace(Input& input, Diagnostics& diag, int fd,
+void read_bpftrace(Input& input, Diagnostics& diag, Spool& spool,
                    const std::function<void(uint64_t)>& progress) {
   const std::string_view line = first_line(input);
   const std::string_view rest = line.substr(kFirst.size());
@@ -397,7 +395,7 @@ void read_bpftrace(Input& input, Diagnostics& diag, int fd,
   const size_t skip =
       static_cast<size_t>(line.data() - reinterpret_cast<const char*>(input.data()));
   input.consume(skip + line.size());
-  BpftraceReader(input, diag, fd, nonce, start, real.good() ? seconds : 0).read(progress);
+  BpftraceReader(input, diag, spool, nonce, start, real.good() ? seconds : 0).read(progress);
 }
 
 }  // namespace luatrace

@@ -33,9 +33,9 @@ bool is_record(const uint8_t* p) {
 
 class StapReader {
  public:
-  StapReader(Input& input, Diagnostics& diag, int fd)
+  StapReader(Input& input, Diagnostics& diag, Spool& spool)
       : input_(input),
-        out_(fd, diag, start(input, 8), start(input, 16), "SystemTap lua-calls.stp") {}
+        out_(spool, diag, start(input, 8), start(input, 16), "SystemTap lua-calls.stp") {}
 
   void read(const std::function<void(uint64_t)>& progress);
 
@@ -124,6 +124,7 @@ void StapReader::function(const uint8_t* p) {
   f.what.type = type == 1 ? LT_FUNC_LUA : id > 1 ? LT_FUNC_FF : LT_FUNC_C;
   (type == 1 ? f.what.line : f.what.ffid) = id;
   f.what.addr = get<uint64_t>(p, 24);
+  f.what.defined = (p[2] & 4) != 0;
   if (type != 1 && type != 2) out_.bad(input_.offset(), "a function of an unknown type");
   // Byte 2, bit 1: the strings could not be read. A later record may bring them.
   if (!(p[2] & 2)) tell(number, f, false);
@@ -255,13 +256,13 @@ bool is_stap_records(Input& input) {
          get<uint32_t>(input.data(), 4) == kMagic;
 }
 
-void read_stap(Input& input, Diagnostics& diag, int fd,
+void read_stap(Input& input, Diagnostics& diag, Spool& spool,
                const std::function<void(uint64_t)>& progress) {
   const auto version = get<uint16_t>(input.data(), 2);
   if (version != 1)
     throw Unreadable(input.name() + ": version " + std::to_string(version) +
                      " of lua-calls.stp's records; this program knows 1");
-  StapReader(input, diag, fd).read(progress);
+  StapReader(input, diag, spool).read(progress);
 }
 
 }  // namespace luatrace

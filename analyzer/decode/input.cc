@@ -33,12 +33,17 @@ Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : p
     owned_ = true;
   }
   struct stat st;
-  bool known = fstat(fd_, &st) == 0;
-  if (known && S_ISDIR(st.st_mode)) {
+  if (fstat(fd_, &st) == 0 && S_ISDIR(st.st_mode)) {
     if (owned_) close(fd_);
     fail(name_, "is a directory, not a trace");
   }
-  if (known && S_ISREG(st.st_mode)) size_ = static_cast<uint64_t>(st.st_size);
+  measure();
+}
+
+// The size of the file, and a buffer that fits it.
+void Input::measure() {
+  struct stat st;
+  if (fstat(fd_, &st) == 0 && S_ISREG(st.st_mode)) size_ = static_cast<uint64_t>(st.st_size);
   // A small file needs no more than its size (and a byte, to see its end), should it not grow.
   take_free_buffer(size_ ? std::min<uint64_t>(kBufferSize, size_ + 4096) : kBufferSize);
 }
@@ -49,6 +54,17 @@ Input::Input(std::string name, std::vector<uint8_t> bytes)
       buffer_(std::make_shared<Buffer>(std::move(bytes))),
       end_(buffer_->size()) {
   size_ = buffer_->size();
+}
+
+Input::Input(std::string name, Spool spool)
+    : name_(std::move(name)), fd_(spool.take_file()), owned_(fd_ >= 0) {
+  if (owned_) {
+    measure();
+  } else {
+    eof_ = true;
+    buffer_ = std::make_shared<Buffer>(spool.take_memory());
+    size_ = end_ = buffer_->size();
+  }
 }
 
 Input::~Input() {

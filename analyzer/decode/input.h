@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/spool.h"
+
 namespace luatrace {
 
 class Input {
@@ -19,6 +21,8 @@ class Input {
   explicit Input(const std::string& path);
   // The bytes themselves; `name` is for messages.
   Input(std::string name, std::vector<uint8_t> bytes);
+  // What was written to the spool.
+  Input(std::string name, Spool spool);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -46,6 +50,7 @@ class Input {
   bool owned_ = false;
   bool eof_ = false;
   using Buffer = std::vector<uint8_t>;
+  void measure();
   void take_free_buffer(size_t size);
 
   std::shared_ptr<Buffer> buffer_;

@@ -45,15 +45,25 @@ int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need, size_t elem)
   return 1;
 }
 
-/* New function id, or LT_ID_UNKNOWN without memory. */
-static uint32_t newfunc(LTState *lt, const char *name, void *addr)
+/* Own copy of a name. NULL without memory. */
+static char *newname(const char *name, int how)
+{
+  size_t n = strlen(name)+1;
+  char *p = (char *)malloc(1+n);
+  if (!p) return NULL;
+  *p = (char)how;
+  return (char *)memcpy(p+1, name, n);
+}
+
+/* New function id, or LT_ID_UNKNOWN without memory. how: LT_NAME_* */
+static uint32_t newfunc(LTState *lt, const char *name, int how, void *addr)
 {
   LTFunc *f;
   if (!lj_ltfunc_grow((void **)&lt->func, &lt->sizefunc, lt->nfunc+1,
 		      sizeof(LTFunc)))
     return LT_ID_UNKNOWN;
   f = &lt->func[++lt->nfunc];
-  f->name = name ? strdup(name) : NULL;
+  f->name = name ? newname(name, how) : NULL;
   f->addr = addr;
   return lt->nfunc;
 }
@@ -102,8 +112,7 @@ static void define_inner(LTState *lt, GCproto *pt)
     if (bc_op(*ins) != BC_FNEW) continue;
     inner = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(*ins)));
     if (inner->lt_id || !(name = defname(pt, ins))) continue;
-    inner->lt_id = newfunc(lt, name, NULL);
-    if (inner->lt_id) lt->func[inner->lt_id].defined = 1;
+    inner->lt_id = newfunc(lt, name, LT_NAME_DEFINED, NULL);
   }
 }
 
@@ -117,11 +126,11 @@ static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
     return 0;
   }
   if (!pt->lt_id)
-    pt->lt_id = newfunc(lt, callname(L, frame), NULL);
+    pt->lt_id = newfunc(lt, callname(L, frame), LT_NAME_HINT, NULL);
   pt->lt_rec = lt->rec << 1;
   if (lt_ringon(lt) && pt->lt_id) {
     LTFunc *f = &lt->func[pt->lt_id];
-    lj_ltring_func(lt, LT_FUNC_LUA, f->name && !f->defined ? LT_FUNC_HINT : 0,
+    lj_ltring_func(lt, LT_FUNC_LUA, f->name && !lj_ltfunc_defined(f) ? LT_FUNC_HINT : 0,
 		   pt->lt_id, pt, 0, pt, chunk, f->name);
   }
   define_inner(lt, pt);
@@ -214,7 +223,7 @@ static uint32_t *cfunc_slot(LTState *lt, void *addr)
 static uint32_t newcfunc(LTState *lt, uint32_t *slot, const char *name,
 			 void *addr)
 {
-  uint32_t id = newfunc(lt, name, addr);
+  uint32_t id = newfunc(lt, name, LT_NAME_HINT, addr);
   if (id) {
     *slot = id;
     lt->chashn++;
@@ -264,7 +273,7 @@ void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
   if (isluafunc(fn)) {
     if (LJ_LIKELY(funcproto(fn)->lt_id)) return;
     lj_debug_slotname(pt, ins, bc_a(*ins), &name);
-    funcproto(fn)->lt_id = newfunc(lt, name, NULL);
+    funcproto(fn)->lt_id = newfunc(lt, name, LT_NAME_HINT, NULL);
   } else if (fn->c.ffid == FF_C) {
     void *addr = (void *)(uintptr_t)fn->c.f;
     uint32_t *slot = cfunc_slot(lt, addr);

@@ -127,7 +127,8 @@ static void probe_lua(lua_State *L, GCproto *pt, uint32_t ofs, uint32_t id,
 {
   const char *chunk = strdata(proto_chunkname(pt));
   const char *name = L2LT(L)->func[id].name;
-  if (!name) name = pt->firstline ? "?" : "main";
+  if (!name)
+    name = pt->firstline ? lj_ltfunc_noname("?") : lj_ltfunc_noname("main");
   if (kind == LT_RETURN)
     lj_ltprobe_return(chunk, name, (int)pt->firstline, L, id, ofs, line);
   else if (kind == LT_TAIL)
@@ -141,7 +142,7 @@ void lj_ltrace_probec(lua_State *L, GCfunc *fn, uint32_t ofs, uint32_t id,
 {
   const char *name = L2LT(L)->func[id].name;
   void *addr = (void *)(uintptr_t)fn->c.f;
-  if (!name) name = "?";
+  if (!name) name = lj_ltfunc_noname("?");
   if (kind == LT_ENTRY)
     lj_ltprobe_centry(name, addr, fn->c.ffid, L, id, ofs, line);
   else

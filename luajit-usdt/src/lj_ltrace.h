@@ -56,11 +56,18 @@ typedef struct LTCall {
 
 /* One known function (Lua prototype or C function). */
 typedef struct LTFunc {
-  char *name;		/* Or NULL. Own copy, lives as long as the state. */
+  char *name;		/* Or NULL. Own copy, lives as long as the state. The
+			** byte before it is LT_NAME_*: see lj_ltfunc_defined(). */
   void *addr;		/* C functions: the address, else NULL. */
   uint32_t rec;		/* C functions: recording it was described in. */
-  uint32_t defined;	/* The name is that of the definition, not of a call. */
 } LTFunc;
+
+/* Is the name that of the definition, not of a call? Probes hand over nothing but
+** the name: who is hit by them can look, too. */
+#define lj_ltfunc_defined(f)	((f)->name && (f)->name[-1] == LT_NAME_DEFINED)
+#define lj_ltfunc_freename(f)	((f)->name ? free((f)->name - 1) : (void)0)
+/* A word that stands for a name. */
+#define lj_ltfunc_noname(s)	((const char *)("\0" s) + 1)
 
 typedef struct LTState {
   uint64_t *wp;		/* Next event word. Always valid while LTON_WORDS. */

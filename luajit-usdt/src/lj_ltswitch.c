@@ -297,7 +297,7 @@ void lj_ltrace_freestate(global_State *g)
 {
   LTState *lt = G2LT(g);
   uint32_t i;
-  for (i = 1; i <= lt->nfunc; i++) free(lt->func[i].name);
+  for (i = 1; i <= lt->nfunc; i++) lj_ltfunc_freename(&lt->func[i]);
   free(lt->func);
   free(lt->chash);
   free(lt->call);

@@ -300,6 +300,8 @@ struct lt_func {
   ** (cut at 1023 bytes). Any byte but NUL may occur in either. */
 };
 #define LT_FUNC_HINT		0x01u
+/* The byte before the name that a probe of calls points to. */
+enum { LT_NAME_HINT, LT_NAME_DEFINED };
 #define LT_FUNC_STR_MAX		1023u
 
 /* Hello: what the VM sends over the recorder's SOCK_SEQPACKET socket, with

@@ -115,6 +115,7 @@ class BpfBackend : public Backend {
   std::vector<pid_t> execs_;
   std::map<pid_t, uint64_t> first_;  // ns after attaching
   std::set<pid_t> strangers_;        // should begin anew for us
+  std::set<pid_t> with_c_;           // C functions of theirs are new
   SourceTotals totals_;
   bool shared_ = false, warned_ = false;
 };
@@ -194,6 +195,7 @@ void BpfBackend::look() {
   for (const pid_t pid : source_->take_execs()) execs_.push_back(pid);
   for (const auto& [pid, ns] : source_->take_firsts()) first_[pid] = ns;
   for (const pid_t pid : source_->take_strangers()) strangers_.insert(pid);
+  with_c_.merge(source_->take_with_c());
   records_ = n;
   looking_ = false;
 }
@@ -201,12 +203,13 @@ void BpfBackend::look() {
 void BpfBackend::news(uint64_t now) {
   std::vector<pid_t> execs;
   std::map<pid_t, uint64_t> first;
-  std::set<pid_t> strangers;
+  std::set<pid_t> strangers, with_c;
   {
     const std::lock_guard lock(mutex_);
     execs.swap(execs_);
     first.swap(first_);
     strangers.swap(strangers_);
+    with_c.swap(with_c_);
   }
   for (const auto& [pid, ns] : first) {
     const auto it = live_.find(pid);
@@ -214,6 +217,7 @@ void BpfBackend::news(uint64_t now) {
     it->second.began = true;
     host_.first_event(pid, ns);
   }
+  for (const pid_t pid : with_c) host_.has_c_functions(pid);
   for (const pid_t pid : execs) {
     std::string why;
     const uint32_t number = host_.process_number(pid, why);

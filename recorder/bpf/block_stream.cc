@@ -66,6 +66,7 @@ void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std
     if (std::exchange(described_[f.id], 1) != 0) continue;
     fresh.insert(fresh.end(), record.begin(), record.end());
     n++;
+    if (f.type == LT_FUNC_C) c_functions_ = true;
     if (!filter_) continue;
     HitFunction about;
     about.type = f.type;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "recorder/bpf/filter.h"
@@ -34,7 +35,9 @@ class BlockStream {
   uint64_t next() const { return next_; }            // number of the next event
   uint64_t next_func() const { return next_func_; }  // of the next description
   uint64_t lost() const { return lost_; }            // events, as far as written
-  bool ended() const { return ended_; }              // nothing more will come
+  // Was a C function described since it was last asked?
+  bool saw_c_functions() { return std::exchange(c_functions_, false); }
+  bool ended() const { return ended_; }  // nothing more will come
 
   void functions(uint64_t number, uint64_t count, std::span<const std::byte> records);
   // Whole records; count: of those that are events. Returns how many were new.
@@ -67,7 +70,7 @@ class BlockStream {
   std::optional<DepthFilter> depth_;
   uint64_t next_, next_func_;
   uint64_t lost_ = 0, lost_funcs_ = 0;
-  bool ended_ = false, finished_ = false, damaged_ = false;
+  bool ended_ = false, finished_ = false, damaged_ = false, c_functions_ = false;
   std::vector<uint8_t> described_;
   // Coroutines whose stack the file knows: what the VM reports anew for others is left out.
   std::unordered_set<uint32_t> known_;

@@ -115,7 +115,10 @@ void Source::take_piece(Attached& a, const ltb_block& b) {
   Stated& s = it->second;
   s.last_ns = b.hit.time;
   s.looked = false;
-  if (b.piece == LT_PIECE_FUNCS) s.stream->functions(b.number, b.count, bytes_of(b));
+  if (b.piece == LT_PIECE_FUNCS) {
+    s.stream->functions(b.number, b.count, bytes_of(b));
+    if (s.stream->saw_c_functions()) with_c_.insert(a.pid);
+  }
   if (b.piece == LT_PIECE_EVENTS) {
     const uint64_t n = b.count == LTB_UNCOUNTED ? count_events(words_of(b)) : b.count;
     const uint64_t lost = s.stream->lost();

@@ -156,6 +156,7 @@ void Source::take_function(Attached& a, const ltb_func& f) {
     function.type = f.line > 1 ? LT_FUNC_FF : LT_FUNC_C;
     function.ffid = static_cast<uint32_t>(f.line);
     function.addr = f.addr;
+    if (function.type == LT_FUNC_C) with_c_.insert(a.pid);
   }
   function.name = text(a, f.name_text, f.name_len, f.name);
   const uint64_t number = key(a, f.hit.state, f.hit.id);

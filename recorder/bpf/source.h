@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -96,6 +97,9 @@ class Source {
   void renumber(pid_t pid, uint32_t number);
   // Processes whose first event has arrived since it was last asked: how long after add(), in ns.
   std::vector<std::pair<pid_t, uint64_t>> take_firsts() { return std::exchange(firsts_, {}); }
+
+  // Processes that have told of new C functions since it was last asked.
+  std::set<pid_t> take_with_c() { return std::exchange(with_c_, {}); }
 
   // Processes whose blocks we cannot make sense of, because we came late or something was lost:
   // they should be asked to begin anew.
@@ -200,6 +204,7 @@ class Source {
   std::vector<pid_t> execs_;
   std::vector<std::pair<pid_t, uint64_t>> firsts_;
   std::vector<pid_t> strangers_;
+  std::set<pid_t> with_c_;
   uint32_t next_image_ = 1;
   lt_clock_info start_;
   mutable std::optional<ClockRate> rate_;

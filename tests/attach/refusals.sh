@@ -95,7 +95,9 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # Of several that are asked for, those that can be recorded are; the status tells of the other.
-record -p $other -p 399999999 -d 0.3
+record -p $other -p 399999999
+recording
+kill -INT $recorder
 finish 120
 [ "$(json "$scratch/trace.bin" | jq '.trace.events')" -gt 0 ] || fail "the good one was not recorded"
 # A slip does not cost an older trace.
@@ -124,7 +126,9 @@ if [ "$(id -u)" = 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
   within 10 "the process in a namespace" inner
   started+=($host)
   number=$(awk '/^NSpid/ { print $NF }' "/proc/$host/status")
-  record -p "$number@$host" -d 0.3
+  record -p "$number@$host"
+  recording
+  kill -INT $recorder
   finish 0
   said "process $host \(luajit\) is being recorded" || fail "another process was recorded: $(cat "$scratch/record.err")"
   same "numbers in the container" "$(json "$scratch/trace.bin" | jq -c '.trace.files[0].processes[0] | [.pid, .ns_pid]')" "[$host,$number]"

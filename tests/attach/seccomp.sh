@@ -25,7 +25,15 @@ try() {
   while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
   shift $(($# > 0 ? 1 : 0))
   rm -f "$scratch/trace.bin"
-  timeout 60 "$@" "$bin/luatrace-record" -v -o "$scratch/trace.bin" -p "$target" -d 0.3 "${options[@]}" 2>"$scratch/record.err" || got=$?
+  : >"$scratch/record.err"
+  "$@" "$bin/luatrace-record" -v -o "$scratch/trace.bin" -p "$target" -d 30 "${options[@]}" 2>"$scratch/record.err" &
+  recorder=$!
+  started+=($recorder)
+  case $status in
+    0) within 20 "the recording" said 'first event' && kill -INT $recorder ;;
+    124) within 20 "the process to be asked" said 'is being recorded' && sleep 0.3 && kill -INT $recorder ;;
+  esac
+  wait $recorder || got=$?
   [ $got = "$status" ] || { cat "$scratch/record.err" >&2; fail "${options[*]} ended with $got, not $status"; }
   sleep 0.2
   kill -0 $target 2>/dev/null && ! grep -q '^State:.Z' "/proc/$target/status" || fail "the process was killed by being attached to (${options[*]})"

@@ -40,13 +40,20 @@ let_go $target "after kill -9 of both"
 # Both begin at the same moment: exactly one records.
 for i in 1 2 3 4 5; do
   for n in 1 2; do
-    (status=0; "$bin/luatrace-record" -q -o "$scratch/race$n.bin" -p $target -d 0.5 2>"$scratch/race$n.err" || status=$?
-      echo $status >"$scratch/race$n") &
+    "$bin/luatrace-record" -v -o "$scratch/race$n.bin" -p $target 2>"$scratch/race$n.err" &
     started+=($!)
     pids[$n]=$!
   done
-  wait ${pids[1]} ${pids[2]}
-  same "the two statuses" "$(sort -n "$scratch/race1" "$scratch/race2" | xargs)" "0 123"
+  status=0
+  wait -n -p refused ${pids[1]} ${pids[2]} || status=$?
+  same "the status of the one that comes second" $status 123
+  other=1
+  [ "$refused" != ${pids[1]} ] || other=2
+  within 20 "the recording" grep -q 'first event' "$scratch/race$other.err"
+  kill -INT ${pids[$other]}
+  status=0
+  wait ${pids[$other]} || status=$?
+  same "the status of the one that records" $status 0
   let_go $target "after a race"
 done
 

@@ -36,6 +36,16 @@ TEST_F(Command, TheSameAsDirect) {
   }
 }
 
+// What is mapped where was read before the program, which is short, has ended: C functions that
+// nothing but their address tells apart have the names that the program's symbols give them.
+TEST_F(Command, NamesOfCFunctions) {
+  for (int i = 0; i < 10; i++) {
+    ASSERT_EQ(0, record_command("bpf", {"--via", "bpf"}, host(script("cfunctions"), {"-j", "off"})))
+        << err();
+    EXPECT_EQ(std::string::npos, calls("bpf").find("C:0x"));
+  }
+}
+
 TEST_F(Command, ItsStatusIsOurs) {
   EXPECT_EQ(7, record_command("bpf", {"--via", "bpf"}, {LUAJIT, "-e", "os.exit(7)"})) << err();
   EXPECT_EQ(127, record_command("bpf", {"--via", "bpf"}, {"/nowhere/luajit"})) << err();

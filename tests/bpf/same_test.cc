@@ -15,6 +15,15 @@ struct Case {
   const char* link;
 };
 
+// Where two texts begin to differ: some lines of both around it.
+std::string difference(const std::string& direct, const std::string& bpf) {
+  const auto at =
+      std::mismatch(direct.begin(), direct.end(), bpf.begin(), bpf.end()).first - direct.begin();
+  const size_t from = at > 300 ? at - 300 : 0;
+  return "at byte " + std::to_string(at) + "\n-- direct:\n" + direct.substr(from, 600) +
+         "\n-- bpf:\n" + bpf.substr(from, 600);
+}
+
 class Same : public BpfTest, public testing::WithParamInterface<Case> {};
 
 TEST_P(Same, EventByEvent) {
@@ -26,9 +35,7 @@ TEST_P(Same, EventByEvent) {
   EXPECT_EQ(output, output_);
   const std::string direct = calls("direct"), bpf = calls("bpf");
   EXPECT_GT(direct.size(), 10000u);
-  EXPECT_TRUE(direct == bpf)
-      << "the first difference is at byte "
-      << std::mismatch(direct.begin(), direct.end(), bpf.begin(), bpf.end()).first - direct.begin();
+  EXPECT_TRUE(direct == bpf) << difference(direct, bpf);
   EXPECT_EQ(0u, trust("bpf", "anomalies"));
 }
 

@@ -134,6 +134,17 @@ class BpfTest : public runs::RecorderTest {
     });
     return r;
   }
+  // Lets it record for a while once there are events, however long it has to wait for a processor;
+  // then ^C. Its exit status.
+  int record_some(runs::Process& r, const std::string& name) {
+    wait_until([&] { return said(name, "first event") || r.wait_ms(1) >= 0; });
+    runs::sleep_ms(50);
+    r.send(SIGINT);
+    return r.wait_ms(60000);
+  }
+  bool said(const std::string& name, const char* what) const {
+    return messages(name).find(what) != std::string::npos;
+  }
   std::string messages(const std::string& name) const { return mini::slurp(path(name + ".err")); }
 
   // A whole run of a program under a recorder that is there before it begins.

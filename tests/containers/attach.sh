@@ -13,19 +13,17 @@ run_nginx "$name"
 grep -q '^Seccomp:.2' "/proc/$(master "$name")/status" || fail "the container has no seccomp filter"
 [ "$(readlink "/proc/$(master "$name")/ns/pid")" != "$(readlink /proc/self/ns/pid)" ] || fail "the container has no pid namespace of its own"
 
-# bpftrace formats each event as text: it gets less to do; and attaching it takes
-# seconds of the load, more on a busy machine.
+# bpftrace formats each event as text: it gets less to do.
 pause= seconds=2
 [ "$via" != bpftrace ] || pause=100 seconds=4
-load "$name" $((2 * seconds)) $pause &
-loading=$!
+begin_load "$name" $pause
 pid=$(busy_worker "$name")
 other=$(workers "$name" | grep -vx "$pid")
 start_recording "$via" "$pid" "$scratch/trace.bin"
 [ "$(switches "$other")" = "0 0" ] || fail "the other worker is traced, too: $(switches "$other")"
 sleep $seconds
 stop_recording
-wait $loading || fail "under load"
+end_load
 check_trace "$scratch/trace.bin"
 [ "$via" = bpftrace ] || jq -e '.trust.lost == 0' "$scratch/trace.json" >/dev/null || echo "lost events, see above"
 jq -r '.trace.files[].processes[] | "pid \(.pid), in the container \(.ns_pid): \(.exe)"' "$scratch/trace.json"
@@ -38,11 +36,10 @@ load "$name" 1
 
 # The container's own number of the process, as its users know it.
 if [ "$via" != bpftrace ]; then
-  load "$name" 3 &
-  loading=$!
+  begin_load "$name"
   inside_pid=$(awk '$1 == "NSpid:" { print $NF }' "/proc/$pid/status")
   "$build/bin/luatrace-record" --via "$via" -q -d 1 -p "$inside_pid@$(master "$name")" -o "$scratch/inside.bin" || fail "-p $inside_pid@PID"
-  wait $loading || fail "under load"
+  end_load
   same "the traced process" "$("$build/bin/luatrace-analyze" --json "$scratch/inside.bin" 2>/dev/null |
     jq -r '.trace.files[].processes[] | "\(.pid) \(.ns_pid)"')" "$pid $inside_pid"
 fi

@@ -5,6 +5,7 @@
 #   need_containers             skips the test where there are none (setup.sh says why)
 #   run_nginx NAME OPTION...    starts one: own namespaces, other user, read-only root, no
 #                               capabilities; from the image $image (default: traced)
+#   begin_load NAME [PAUSE] / end_load    the same for as long as the test wants, 90 s at most
 #   master NAME / workers NAME / busy_worker NAME    process ids as the host sees them
 #   load NAME SECONDS [PAUSE]   wrk inside NAME's network, full speed or PAUSE ms between
 #                               requests; sets $requests and $errors, fails on wrong answers
@@ -84,14 +85,26 @@ inside() {
   nsenter -t "$(master "$name")" -n -- "$@"
 }
 
-load() {
+begin_load() { wrk_in "$1" 90 "${2:-}"; }
+# wrk ends at SIGINT as it does when its time is over.
+end_load() {
   local line
-  inside "$1" timeout $(($2 + 30)) wrk -t1 -c8 -d"$2" -s "$checkout/tests/nginx/check.lua" http://127.0.0.1:8080/ \
-    -- /page ${3:-} >"$scratch/wrk" 2>&1 || { cat "$scratch/wrk" >&2; fail "wrk"; }
+  kill -INT "$loading" 2>/dev/null || true
+  wait "$loading" || { cat "$scratch/wrk" >&2; fail "wrk"; }
   line=$(tail -n 1 "$scratch/wrk")
   [[ $line =~ ^requests=([0-9]+)\ failed=0\ errors=([0-9]+) ]] || { cat "$scratch/wrk" >&2; fail "requests failed"; }
   requests=${BASH_REMATCH[1]} errors=${BASH_REMATCH[2]}
   [ "$requests" -gt 0 ] || fail "not one request was answered"
+}
+load() {
+  wrk_in "$1" "$2" "${3:-}"
+  sleep "$2"
+  end_load
+}
+wrk_in() {
+  (exec nsenter -t "$(master "$1")" -n -- timeout $(($2 + 30)) wrk -t1 -c8 -d"$2" \
+    -s "$checkout/tests/nginx/check.lua" http://127.0.0.1:8080/ -- /page $3 >"$scratch/wrk" 2>&1) &
+  loading=$!
 }
 
 switches() { "$checkout/tests/nginx/switches" "$1"; }

@@ -11,17 +11,15 @@ need_containers
 need_way "$via"
 name=lifecycle-$via
 run_nginx "$name"
-pause= seconds=3 traced=1
-# Attaching bpftrace takes seconds of the load, more on a busy machine.
-[ "$via" != bpftrace ] || pause=100 seconds=8 traced=3
+pause= traced=1
+[ "$via" != bpftrace ] || pause=100 traced=3
 
 processes() { jq '[.trace.files[].processes[].pid] | unique | length' "$scratch/trace.json"; }
 new_workers() { both_workers "$name" && [ "$(workers "$name" | xargs)" != "$old_workers" ] && ! workers "$name" | grep -qwF "$old_workers"; }
 
 echo "== reload"
 old_workers=$(workers "$name" | xargs)
-load "$name" $((seconds + 3)) $pause &
-loading=$!
+begin_load "$name" $pause
 if [ "$via" = bpftrace ]; then # it takes one process; the worker that goes
   start_recording "$via" "$(busy_worker "$name")" "$scratch/reload.bin"
 else # the master and the workers it has, and those it will have
@@ -36,27 +34,25 @@ if [ "$via" = bpftrace ]; then
 else
   stop_recording
 fi
-wait $loading || fail "under load"
+end_load
 check_trace "$scratch/reload.bin"
 [ "$via" = bpftrace ] || [ "$(processes)" -ge 4 ] || fail "of two old and two new workers only $(processes) are in the trace"
 wait_for "the switches to be off" all_off "$name"
 
 echo "== restart"
-load "$name" $seconds $pause &
-loading=$!
+begin_load "$name" $pause
 start_recording "$via" "$(busy_worker "$name")" "$scratch/restart.bin"
-sleep 1
-wait $loading || fail "under load"
+sleep $traced
+end_load
 podman restart -t 5 "$name" >/dev/null
 end_of_recording
 check_trace "$scratch/restart.bin"
 wait_for "the workers of $name" both_workers "$name"
-load "$name" $seconds $pause &
-loading=$!
+begin_load "$name" $pause
 start_recording "$via" "$(busy_worker "$name")" "$scratch/again.bin"
 sleep $traced
 stop_recording
-wait $loading || fail "under load"
+end_load
 check_trace "$scratch/again.bin"
 wait_for "the switches to be off" all_off "$name"
 echo "reloaded and restarted, $via"

@@ -19,20 +19,25 @@ case $via in
   *) rights=(--privileged) ;;
 esac
 case $via in
-  bpftrace) command='exec timeout --preserve-status -s INT 8 env BPFTRACE_PERF_RB_PAGES=4096 bpftrace -p $pid -o /out/trace.bin /usr/share/luatrace/probes/lua-calls.bt' ;;
+  bpftrace) # some seconds after its first megabyte; attaching takes long on a busy machine
+    command='BPFTRACE_PERF_RB_PAGES=4096 bpftrace -p $pid -o /out/trace.bin /usr/share/luatrace/probes/lua-calls.bt & tracer=$!
+      for second in $(seq 60); do
+        [ "$(stat -c %s /out/trace.bin 2>/dev/null || echo 0)" -lt 1000000 ] || break
+        sleep 1
+      done
+      sleep 2; kill -INT $tracer; wait $tracer' ;;
   *) command="exec luatrace-record --via $via -p \$pid -d 2 -o /out/trace.bin" ;;
 esac
 pause=
 [ "$via" != bpftrace ] || pause=100
-load "$name" 12 $pause &
-loading=$!
+begin_load "$name" $pause
 started+=("$name-tools")
 # Process ids of the shared namespace: those that the target itself sees.
 pid=$(awk '$1 == "NSpid:" { print $NF }' "/proc/$(busy_worker "$name")/status")
 podman run --rm --name "$name-tools" --pull never --network none --pid "container:$name" "${rights[@]}" \
   -v "$scratch/out:/out" --entrypoint /bin/sh "$prefix/tools" -c "pid=$pid; $command" \
   >"$scratch/tools.log" 2>&1 || { cat "$scratch/tools.log" >&2; fail "the sidecar's status is not 0"; }
-wait $loading || fail "under load"
+end_load
 check_trace "$scratch/out/trace.bin"
 wait_for "the switches to be off" all_off "$name"
 echo "$pages pages by $via from a sidecar"

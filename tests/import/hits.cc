@@ -82,6 +82,7 @@ void head(std::vector<uint8_t>& out) {
   put(out, 8, kStart, 8);
   for (uint32_t id = 1; id <= 9; id++) {
     record(out, 'F');
+    put(out, 2, id % 2 == 0 ? 4 : 0, 1);  // The names of f2, f4, ... are of their definitions.
     put(out, 4, id, 4);
     put(out, 8, kPid, 4);
     put(out, 12, id, 4);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "analyzer/decode/import.h"
 #include "hits.h"
 #include "support.h"
 
@@ -546,6 +547,14 @@ TEST(Import, StringsMayHoldAnything) {
   EXPECT_EQ(a.function("evil\"\n").chunk, "@x\nE 100000000020 7 70 2 a0 1 4 beef\nZ 1 2");
 }
 
+TEST(Import, RecordsSayWhichNamesAreHints) {
+  const auto records = stap_records(kCalls);
+  const Analysed a = analyse(std::string(records.begin(), records.end()));
+  EXPECT_TRUE(a.function("f1").hint);
+  EXPECT_FALSE(a.function("f2").hint);
+  EXPECT_TRUE(a.function("f3").hint);
+}
+
 TEST(Import, LongChunkNamesArePutTogether) {
   const std::string part(63, 'x');
   const Analysed a = analysed("=F 7 63 beef 5\n=C 7 63 beef 0 100000000000:" + part +
@@ -591,6 +600,26 @@ TEST(Import, ARecordThatIsBrokenCostsItself) {
   const Analysed a = analyse(records);
   EXPECT_EQ(a.trust().bad_records, 1u);
   EXPECT_EQ(a.function("f2").calls, 2u);
+}
+
+std::string imported(std::vector<uint8_t> bytes, size_t memory) {
+  Input input("test.bin", std::move(bytes));
+  Diagnostics diag("test.bin", [](const std::string&) {});
+  Spool spool(memory);
+  (is_stap_records(input) ? read_stap : read_bpftrace)(input, diag, spool, {});
+  Input trace("test.bin", std::move(spool));
+  const size_t size = trace.need(1 << 20);
+  EXPECT_EQ(trace.size(), size);
+  return {reinterpret_cast<const char*>(trace.data()), size};
+}
+
+TEST(Import, InMemoryAndInAFileTheTraceIsTheSame) {
+  const std::string text = bt_text(kCalls);
+  for (const auto& bytes : {std::vector<uint8_t>(text.begin(), text.end()), stap_records(kCalls)}) {
+    const std::string in_memory = imported(bytes, 1 << 20);
+    EXPECT_TRUE(in_memory.starts_with("LUATRACE"));
+    EXPECT_EQ(in_memory, imported(bytes, 0));
+  }
 }
 
 TEST(Import, VersionsThatAreNotKnownAreRefused) {

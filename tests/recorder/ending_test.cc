@@ -87,13 +87,17 @@ TEST_F(EndingTest, ASignalEndsTheRecordingAndReachesTheCommand) {
 
 TEST_F(EndingTest, TheSecondSignalLeavesAtOnce) {
   Process p(recorder({"-o", trace()},
-                     fake({"ignore_int", "log=" + path("log"), "ring=2", "trickle=3000"})),
+                     fake({"ignore_int", "log=" + path("log"), "ring=2", "trickle=20000"})),
             path("out"), path("err"));
   wait_until([&] { return log().size() > 100; });
   p.send(SIGINT);
-  runs::sleep_ms(50);
-  p.send(SIGINT);
-  EXPECT_EQ(128 + SIGINT, p.wait_ms(2000)) << err();
+  int status = p.wait_ms(50);
+  // Two signals become one for a process that has not run between them.
+  for (int i = 0; status == -1 && i < 100; ++i) {
+    p.send(SIGINT);
+    status = p.wait_ms(50);
+  }
+  EXPECT_EQ(128 + SIGINT, status) << err();
   const auto f = file();
   EXPECT_TRUE(f.ended());
   EXPECT_GT(f.words(1).size(), 90u);

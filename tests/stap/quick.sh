@@ -64,6 +64,14 @@ diff -u "$scratch/direct" "$scratch/analyzed" >"$scratch/diff" || fail "analyzed
 diff -u "$scratch/direct" "$scratch/stap" >"$scratch/diff" || fail "not as the direct recorder: $(cat "$scratch/diff")"
 [ "$(wc -l <"$scratch/stap")" -ge 20 ] || fail "too few functions: $(cat "$scratch/stap")"
 
+# Names, and which of them are hints, are the direct recorder's, too.
+names='.functions[] | select(.kind == "lua" and .calls > 0) |
+  "\(.chunk | sub(".*/"; "")):\(.line) \(.name)\(if .hint then "?" else "" end)"'
+analyze --json "$scratch/direct.bin" | jq -r "$names" | grep -v gate.lua | sort >"$scratch/names.direct"
+analyze --json "$share/first.out" | jq -r "$names" | grep -v gate.lua | sort >"$scratch/names.stap"
+diff -u "$scratch/names.direct" "$scratch/names.stap" >"$scratch/diff" || fail "names, not as the direct recorder: $(cat "$scratch/diff")"
+[ "$(grep -c ' [^ ]*[^?]$' "$scratch/names.stap")" -ge 5 ] || fail "too few names of definitions: $(cat "$scratch/names.stap")"
+
 # Several processors: the file is not in order, everything in it comes out right.
 whole both
 same "both: processors" 2 "$(value cpus both)"
@@ -83,7 +91,16 @@ whole lives
 same "lives: most probes on" 13 "$(sort -n "$share/lives.probes" | tail -n 1)"
 same "lives: probes left on" 0 "$(tail -n 1 "$share/lives.probes")"
 
+for i in 1 2; do
+  whole "fat$i"
+  same "leaves$i: hits" "$(value end_hits "leaves$i")" "$(value hits "leaves$i")"
+  ! grep -q 'output is cut' "$share/leaves$i.err" || fail "leaves$i: $(cat "$share/leaves$i.err")"
+  grep -q 'Child process exited with status 3' "$share/leaves$i.err" || fail "leaves$i: no word of the program's status"
+  same "leaves$i: status" 1 "$(cat "$share/leaves$i.status")"
+done
+
 whole all
+same "loss: status ($(cat "$share/loss.err"))" 0 "$(cat "$share/loss.status")"
 lost=$(value lost loss)
 [ "$lost" -gt 0 ] || fail "nothing was lost: $(cat "$share/loss.err")"
 same "loss: all hits" "$(value hits all)" "$(($(value hits loss) + lost))"

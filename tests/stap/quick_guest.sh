@@ -37,6 +37,16 @@ sleep 1
 wait $lives
 cp /mnt/lives lives.probes
 
+# A command that ends while the script does, and one that the script sees ending first.
+for i in 1 2; do
+  start "leaves$i" static -c "$luajit $programs/leaves.lua"
+  sleep 0.3
+  kill -INT $stap
+  finish "leaves$i"
+  start "fat$i" static -c "$luajit $programs/fat.lua 2000"
+  finish "fat$i"
+done
+
 # Nobody reads for a while: what does not fit into the buffer is lost. First the
 # same program with nothing lost.
 many="$luajit -e 'os.execute(\"sleep 1\")' $programs/many.lua 20000 /mnt/over"

@@ -82,12 +82,65 @@ refuses 'no script lua-nothing' "$stap" lua-nothing -x "$pid"
 refuses 'which program' "$stap" lua-top -r "$release"
 refuses 'usage|^ *luatrace-stap ' "$stap"
 
-refuses 'unknown option --nothing' "$stap" --nothing
+refuses 'no SCRIPT' "$stap" --nothing
+refuses 'no SCRIPT' "$stap" -x "$pid" -o file
 refuses '-T needs a value' "$stap" lua-top -T
 refuses '-x needs the number of a process, not one' "$stap" lua-top -xone
 "$stap" --help >"$scratch/out" 2>"$scratch/err" || fail "--help"
 same "--help: errors" "" "$(cat "$scratch/err")"
 grep -q '^usage: luatrace-stap ' "$scratch/out" || fail "--help: $(cat "$scratch/out")"
+
+"$stap" --version >"$scratch/out" || fail "--version"
+same "--version" "luatrace-stap $("$build/bin/luatrace-record" --version | sed 's/.* //')" "$(cat "$scratch/out")"
+for script in "$root"/probes/*.stp; do  # What each prints, without stap's words.
+  "$stap" "$(basename "$script" .stp)" --help >"$scratch/out" || fail "$script --help"
+  grep -q "^  stap $(basename "$script") -x PID" "$scratch/out" || fail "$script --help: $(cat "$scratch/out")"
+  ! grep -qE 'SPDX|^probe|^global' "$scratch/out" || fail "$script --help: $(cat "$scratch/out")"
+done
+
+# What can be wrong with what is named.
+mkdir "$scratch/lua-top" "$scratch/tree"
+refuses "tree is a directory, not a script" "$stap" "$scratch/tree" -x "$pid" -r "$release"
+(cd "$scratch" && "$stap" --show lua-top -x "$pid" -r "$release") >"$scratch/out"  # A folder of that name is no script.
+grep -q "probes/lua-top.stp " "$scratch/out" || fail "a directory lua-top: $(cat "$scratch/out")"
+refuses "$scratch/tree is no folder that modules are built in.*" "$stap" lua-top -x "$pid" -r "$scratch/tree"
+refuses "/nothing is no folder that modules are built in.*" "$stap" --runtime -r /nothing
+refuses "no file $scratch/none" "$stap" lua-top --library "$scratch/none" -r "$release"
+refuses '/bin/true has no LuaJIT with tracepoints' "$stap" lua-top --library /bin/true -r "$release"
+refuses 'two files to be probed: a and b' "$stap" lua-top a b
+refuses '--runtime goes with nothing but -r RELEASE' "$stap" --runtime extra
+refuses '--bpf: .*kernel modules' "$stap" lua-top --bpf -x "$pid"
+refuses '--runtime=bpf: .*kernel modules' "$stap" lua-top --runtime=bpf -x "$pid"
+refuses 'lua-slow has no value limit .it has: limit_us callers leaf running.' "$stap" lua-slow -G limit=5 -x "$pid"
+refuses 'lua-flame has no value rows' "$stap" lua-flame -G rows=5 -x "$pid"
+refuses '-G interval=x: a number is needed' "$stap" lua-top -Ginterval=x -x "$pid"
+if command -v script >/dev/null; then  # A terminal.
+  refuses_tty() { script -qec "$(printf '%q ' "$@")" /dev/null >&2; }
+  refuses 'lua-calls writes binary records' refuses_tty "$stap" lua-calls -x "$pid" -r "$release"
+fi
+refuses '-e is for another script than ours.*' "$stap" lua-top -e 'probe begin {}'
+refuses '--sysroot needs a value' "$stap" lua-top --sysroot
+refuses 'cannot write to /proc/none/luatrace; set XDG_CACHE_HOME .*' env XDG_CACHE_HOME=/proc/none "$stap" --runtime -r "$release"
+
+# shows PATTERN ARGUMENT...: in the command that it would start.
+shows() {
+  local pattern=$1
+  shift
+  "$stap" --show -r "$release" "$@" >"$scratch/out" 2>&1 || fail "$*: $(cat "$scratch/out")"
+  grep -qE -e "$pattern" "$scratch/out" || fail "$*: $(cat "$scratch/out")"
+}
+# Options in front of the script, several letters in a word, values in the next word.
+shows "-x $pid -T 5 .*lua-top.stp $build/bin/luajit \$" -x "$pid" -T 5 lua-top
+shows "-v -g -x $pid -o out .*lua-top.stp $build/bin/luajit \$" lua-top -vgx "$pid" -oout
+shows "-A a -C never -N 4 -x $pid -S 1 .*lua-top.stp $build/bin/luajit \$" lua-top -A a -C never -N 4 -x "$pid" -S 1
+shows "--vp 00001 --tmpdir /tmp --rlimit-as 9 .*lua-top.stp $build/bin/luajit \$" lua-top --vp 00001 --tmpdir /tmp --rlimit-as 9 -x "$pid"
+shows "--suppress-handler-errors --compatible=4.8 .*lua-top.stp $library \$" lua-top --suppress-handler-errors --compatible=4.8 "$library"
+shows "lua-top.stp $library \$" lua-top -- "$library"
+shows "-c luajit.* - \$" - -c 'luajit x.lua'
+mkdir -p "$scratch/image/usr/lib"
+cp "$library" "$scratch/image/usr/lib/lib.so"
+shows "--sysroot=$scratch/image .*lua-top.stp /usr/lib/lib.so \$" lua-top --sysroot "$scratch/image" /usr/lib/lib.so
+(cd "$build/lib" && shows "lua-top.stp $build/lib/libluajit-5.1.so.2 \$" lua-top --library libluajit-5.1.so.2)
 
 # Values in the same word; a library named behind the script; -a.
 "$stap" --show lua-top -x"$pid" -r"$release" -T5 -a x86_64 -p4 >"$scratch/out"

@@ -53,12 +53,13 @@ inline bool further(uint32_t seq, uint32_t than) {
 // Which function key: any number that means exactly one function for the life of the process. The
 // probes' `id` alone is none if the process has several Lua states: each counts its own.
 struct HitFunction {
-  uint16_t type = 0;  // LT_FUNC_LUA, LT_FUNC_C, LT_FUNC_FF
-  uint32_t line = 0;  // Of the definition, 0 for main chunks and C.
-  uint32_t ffid = 0;  // Library functions.
-  uint64_t addr = 0;  // C: address.
-  std::string chunk;  // Lua: as LuaJIT has it, with its first character. Any byte but NUL.
-  std::string name;   // As the probe has it; its words for "no name", "?" and "main", are known.
+  uint16_t type = 0;     // LT_FUNC_LUA, LT_FUNC_C, LT_FUNC_FF
+  uint32_t line = 0;     // Of the definition, 0 for main chunks and C.
+  uint32_t ffid = 0;     // Library functions.
+  uint64_t addr = 0;     // C: address.
+  std::string chunk;     // Lua: as LuaJIT has it, with its first character. Any byte but NUL.
+  std::string name;      // As the probe has it; its words for "no name", "?" and "main", are known.
+  bool defined = false;  // The name is that of the definition, not of a call.
 };
 
 }  // namespace luatrace

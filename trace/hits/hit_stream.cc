@@ -287,7 +287,7 @@ void HitStream::describe(uint32_t id, const HitFunction& f) {
   const bool named = f.name != "?" && !(lua && f.line == 0 && f.name == "main");
   const std::string name = named ? f.name : "";
   r.type = f.type;
-  r.flags = f.type != LT_FUNC_FF && !name.empty() ? LT_FUNC_HINT : 0;
+  r.flags = f.type != LT_FUNC_FF && !name.empty() && !f.defined ? LT_FUNC_HINT : 0;
   r.id = id;
   r.firstline = lua ? f.line : 0;
   r.ffid = f.ffid;

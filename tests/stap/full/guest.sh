@@ -25,6 +25,10 @@ for i in 1 2 3 4 5; do
   kill -INT $stap 2>/dev/null || true
   finish "int$i"
 done
+for i in 1 2 3 4 5 6 7 8; do
+  start "fat$i" static -c "$luajit $programs/fat.lua 2000"
+  finish "fat$i"
+done
 "$luajit" -e 'while not io.open("/mnt/stop") do for i = 1, 100 do string.rep("x", i) end end' &
 busy=$!
 start timed timed -x $busy

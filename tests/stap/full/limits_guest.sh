@@ -30,3 +30,16 @@ for script in top slow coroutines flame errors; do
   finish rebuilt_$script
 done
 umount "$luajit"
+
+# Values that make no sense.
+while read -r script value; do
+  status=0
+  timeout 100 staprun -c "$luajit $programs/many.lua 10" -o /mnt/values.out "lua_$script.ko" "$value" 2>/mnt/values.err </dev/null || status=$?
+  echo "$script $value: $status $(sed -n 's/ near .*//; s/^ERROR: //p' /mnt/values.err | head -n 1)$(grep -o '^READY' /mnt/values.err || true)"
+done >values <<'VALUES'
+top interval=0
+top rows=101
+slow callers=60
+slow limit_us=-1
+coroutines rows=0
+VALUES

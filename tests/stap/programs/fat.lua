@@ -1,0 +1,9 @@
+-- SPDX-License-Identifier: MIT
+-- fat.lua N: N calls, and ends with much memory, so that the kernel has to do before anybody is told.
+local ffi = require "ffi"
+local size = 300 * 1024 * 1024
+local memory = ffi.new("char[?]", size)
+ffi.fill(memory, size, 1)
+local function one(x) return x end
+for i = 1, tonumber(arg[1]) do one(i) end
+os.exit(0)
