@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from recording import trace_of
-from runner import measure
+from runner import at_once, measure
 from setup import Missing
 from slowdown import WORKLOADS
 from table import Table
