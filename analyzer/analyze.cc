@@ -3,18 +3,18 @@
 // for. Sums alone take the fast one; a single view or filter that follows calls takes the other.
 #include <unistd.h>
 
-#include <cmath>
-#include <cstring>
+#include <deque>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "analyzer/aggregate/conditions.h"
+#include "analyzer/aggregate/preview.h"
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/trace_reader.h"
-#include "analyzer/decode/whole.h"
 #include "analyzer/export/call_export.h"
 #include "analyzer/export/call_tee.h"
 #include "analyzer/export/chart.h"
@@ -26,64 +26,6 @@
 namespace luatrace {
 namespace {
 
-// What has to be known of a file before it is read: when it begins and ends, and its libraries.
-class Preview : public TraceSink {
- public:
-  void on_header(const Clock& clock, const lt_file_header&) override { clock_ = clock; }
-  // Of a trace that can be read only once, as much as can be known: its clock. False: not even
-  // that.
-  bool header_only(Input& input);
-  void on_map(const MapInfo& info) override { maps.push_back(info); }
-  void on_events(const EventBlock& block) override {
-    if (block.base_tick > block.end_tick) return;
-    first = std::min(first, block.base_tick);
-    last = std::max(last, block.end_tick);
-  }
-  // The tick of a point of --time-range.
-  uint64_t tick(const TimePoint& point, uint64_t open) const;
-
-  std::vector<MapInfo> maps;
-  uint64_t first = UINT64_MAX, last = 0;
-
- private:
-  uint64_t ticks(uint64_t ns) const {
-    if (clock_.mult == 0) return 0;
-    unsigned __int128 scaled = (static_cast<unsigned __int128>(ns) << std::min(clock_.shift, 63u));
-    unsigned __int128 value = (scaled + clock_.mult - 1) / clock_.mult;
-    return value > UINT64_MAX / 4 ? UINT64_MAX / 4 : static_cast<uint64_t>(value);
-  }
-  Clock clock_;
-};
-
-bool Preview::header_only(Input& input) {
-  lt_file_header header;
-  if (input.need(sizeof header) < sizeof header) return false;
-  memcpy(&header, input.data(), sizeof header);
-  if (header.magic != LT_FILE_MAGIC || header.tick_shift > 63) return false;
-  clock_ = clock_of(header);
-  return true;
-}
-
-uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
-  switch (point.kind) {
-    case TimePoint::kRelative:
-      return first + ticks(point.ns);
-    case TimePoint::kPercent:
-      return first + whole(static_cast<double>(last - first) * point.percent / 100 + 0.5);
-    case TimePoint::kAbsolute: {
-      if (clock_.start_real_ns == 0)
-        throw UsageError("--time-range: the trace does not say at what time of day it was made");
-      if (point.ns < clock_.start_real_ns) {
-        uint64_t before = ticks(clock_.start_real_ns - point.ns);
-        return clock_.start_tick > before ? clock_.start_tick - before : 0;
-      }
-      return clock_.start_tick + ticks(point.ns - clock_.start_real_ns);
-    }
-    default:
-      return open;
-  }
-}
-
 class Analysis {
  public:
   // `calls`, `chart`: where single calls go, or null.
@@ -94,7 +36,8 @@ class Analysis {
         chart_(chart),
         symbolizer_(options_.sysroot, complain, options_.debug_dirs),
         finder_([this](const Function& f) {
-          const auto& maps = preview_.maps.empty() ? facts_->maps : preview_.maps;
+          std::lock_guard lock(finding_);
+          const auto& maps = preview_->complete ? preview_->maps : facts_->maps;
           auto found = symbolizer_.find(maps, f.process, f.addr);
           return Symbol{found.name, found.file};
         }) {}
@@ -108,6 +51,13 @@ class Analysis {
   void saved(Report& report, const std::string& path, Input& input);
   void look_ahead(const std::string& path, Input& input);
   void read(TraceFacts& facts, TraceSink& streams, Input& input, Diagnostics& diag);
+  bool looks_at_names() const;
+  size_t jobs() const {
+    return options_.jobs ? options_.jobs : std::thread::hardware_concurrency();
+  }
+  template <class Sink, class Make>
+  std::unique_ptr<Sink> run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
+                            Make make);
   template <class Sink>
   std::unique_ptr<Sink> sums(TraceFacts& facts, Input& input, Diagnostics& diag);
   void tell_limit(const std::string& path, const NodeBudget& budget) const;
@@ -119,8 +69,9 @@ class Analysis {
   ChartExport* const chart_;
   Symbolizer symbolizer_;
   SymbolFinder finder_;
+  std::mutex finding_;                 // The symbolizer is for one thread.
   const TraceFacts* facts_ = nullptr;  // Of the file that is being read.
-  Preview preview_;
+  std::unique_ptr<Preview> preview_;   // Of the same.
   uint64_t bytes_ = 0;
 };
 
@@ -137,20 +88,22 @@ bool Analysis::needs_histogram() const {
   return needs;
 }
 
+// While the trace is read it is asked what functions are called.
+bool Analysis::looks_at_names() const {
+  return options_.filter.looks_at_functions() || !options_.views.slow.empty() || calls_;
+}
+
 // The first of two readings, if something must be known that stands behind the first event.
 void Analysis::look_ahead(const std::string& path, Input& input) {
-  preview_ = Preview();
+  preview_ = std::make_unique<Preview>();
   const FilterOptions& f = options_.filter;
-  bool names = !f.only.empty() || !f.without.empty() || !f.callers.empty() || !f.hide.empty() ||
-               !f.functions.empty() || !options_.views.slow.empty() || f.group >= GroupBy::kFile ||
-               calls_;
-  if (!f.has_range() && !names) return;
+  if (!f.has_range() && !looks_at_names()) return;
   if (path == "-" || input.size() == 0) {
     auto needs_file = [](const TimePoint& p) {
       return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
     };
     if (!f.has_range()) return;
-    if (needs_file(f.from) || needs_file(f.to) || !preview_.header_only(input))
+    if (needs_file(f.from) || needs_file(f.to) || !preview_->header_only(input))
       throw Unreadable(
           printable(input.name()) +
           ": --time-range needs a file, not a pipe: for times since the first event, or in per "
@@ -159,8 +112,7 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
     return;
   }
   Input again(path);
-  Diagnostics silent(path, [](const std::string&) {});
-  read_trace(again, silent, preview_);
+  preview_->read(again);
 }
 
 // `streams` gets the trace.
@@ -185,64 +137,84 @@ void Analysis::tell_limit(const std::string& path, const NodeBudget& budget) con
              " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
 }
 
-// Without a look at single calls: by several threads, if they may.
-template <class Sink>
-std::unique_ptr<Sink> Analysis::sums(TraceFacts& facts, Input& input, Diagnostics& diag) {
-  NodeBudget budget(nodes_of(options_));
-  auto make = [&] {
-    auto sink = std::make_unique<Sink>();
-    sink->limit(&budget);
-    return sink;
-  };
-  const size_t jobs = options_.jobs ? options_.jobs : std::thread::hardware_concurrency();
-  std::unique_ptr<Sink> sum;
+// By several threads, if they may. `make`: as ParallelStreams wants it.
+template <class Sink, class Make>
+std::unique_ptr<Sink> Analysis::run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
+                                    Make make) {
   if (jobs > 1) {
     ParallelStreams<Sink> streams(facts, diag, jobs, make);
     read(facts, streams, input, diag);
-    sum = streams.finish();
-  } else {
-    sum = make();
-    Streams<Sink> streams(facts, *sum, diag);
-    read(facts, streams, input, diag);
-    streams.finish();
+    return streams.finish();
   }
+  std::unique_ptr<Sink> sink = make(facts);
+  Streams<Sink> streams(facts, *sink, diag);
+  read(facts, streams, input, diag);
+  streams.finish();
+  return sink;
+}
+
+// Without a look at single calls.
+template <class Sink>
+std::unique_ptr<Sink> Analysis::sums(TraceFacts& facts, Input& input, Diagnostics& diag) {
+  NodeBudget budget(nodes_of(options_));
+  auto sum = run<Sink>(facts, input, diag, jobs(), [&](const TraceFacts&) {
+    auto sink = std::make_unique<Sink>();
+    sink->limit(&budget);
+    return sink;
+  });
   sum->limit(nullptr);
   tell_limit(input.name(), budget);
   return sum;
 }
 
+// What the views that follow single calls ask for, of the streams of one worker.
+struct Observers {
+  explicit Observers(const ViewOptions& v)
+      : slow(v.over_ns, v.wall, v.slow_limit),
+        coroutines(coroutine_order(v.sort_given ? v.sort : ""), v.limit) {}
+  void watch(FilteredProfile& profile, const ViewOptions& v) {
+    if (!v.slow.empty()) profile.slow = &slow;
+    if (v.coroutines) profile.coroutines = &coroutines;
+    if (v.timeline) profile.timeline = &timeline;
+    if (v.threads) profile.threads = &threads;
+  }
+  SlowCalls slow;
+  CoroutineLog coroutines;
+  Timeline timeline;
+  ThreadLog threads;
+};
+
 void Analysis::filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
   const ViewOptions& v = options_.views;
   FilterPlan plan;
   plan.options = &options_.filter;
-  plan.from = preview_.tick(options_.filter.from, 0);
-  plan.to = preview_.tick(options_.filter.to, UINT64_MAX);
+  plan.from = preview_->tick(options_.filter.from, 0);
+  plan.to = preview_->tick(options_.filter.to, UINT64_MAX);
   plan.slow = FunctionPatterns(v.slow);
+  if (preview_->complete) plan.known = &preview_->functions;
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(nodes_of(options_));
-  FilteredProfile profile(plan, facts, finder_);
-  profile.limit(&budget);
-  SlowCalls slow(v.over_ns, v.wall, v.slow_limit);
-  CoroutineLog coroutines(coroutine_order(v.sort_given ? v.sort : ""), v.limit);
-  Timeline timeline;
-  ThreadLog threads;
-  if (!v.slow.empty()) profile.slow = &slow;
-  if (v.coroutines) profile.coroutines = &coroutines;
-  if (v.timeline) profile.timeline = &timeline;
-  if (v.threads) profile.threads = &threads;
   CallTee tee;
   if (calls_) tee.add(&calls_->begin_file(plan, facts, finder_));
   if (chart_) tee.add(&chart_->begin_file(plan, facts, finder_));
-  profile.calls = tee.observer();
-  Streams<FilteredProfile> streams(facts, profile, diag);
-  read(facts, streams, input, diag);
-  streams.finish();
+  std::deque<Observers> observers;
+  auto make = [&](const TraceFacts& mine) {
+    auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
+    sink->limit(&budget);
+    observers.emplace_back(v).watch(*sink, v);
+    sink->calls = tee.observer();
+    return sink;
+  };
+  // Single calls are written in the order of the file. And who asks for names while others add to
+  // them must know them from before.
+  const bool alone = tee.observer() || (looks_at_names() && !preview_->complete);
+  auto sum = run<FilteredProfile>(facts, input, diag, alone ? 1 : jobs(), make);
   tell_limit(input.name(), budget);
-  session_.unmet.file(facts, profile, finder_);
+  session_.unmet.file(facts, *sum, finder_);
   if (calls_) calls_->end_file();
   if (chart_) chart_->end_file();
-  add_to_report(report, {path, facts, profile, &profile.histograms(), &profile, diag.trust, bytes_},
+  add_to_report(report, {path, facts, *sum, &sum->histograms(), sum.get(), diag.trust, bytes_},
                 finder_);
 }
 

@@ -46,6 +46,11 @@ struct FilterOptions {
   bool has_range() const { return from.kind != TimePoint::kOpen || to.kind != TimePoint::kOpen; }
   // Something is to be left out.
   bool filters() const;
+  // It depends on what functions are called, where they are, or of what kind they are.
+  bool looks_at_functions() const {
+    return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
+           !functions.empty() || !kinds.empty() || group >= GroupBy::kFile;
+  }
   // Calls hang elsewhere than where they do by themselves.
   bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
 };

@@ -5,15 +5,30 @@
 
 namespace luatrace {
 
-FilteredProfile::FilteredProfile(const FilterPlan& plan, TraceFacts& facts,
-                                 const SymbolFinder& symbols)
+FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts,
+                                 FunctionTable& functions, const SymbolFinder& symbols)
     : plan_(plan),
       options_(*plan.options),
       facts_(facts),
-      placement_(*plan.options, facts, symbols, *this),
+      placement_(plan, functions, symbols, *this),
       defers_(plan.options->least_ns || !plan.options->callers.empty()),
       met_(plan.options->coroutines.size()) {
   stream(0);
+}
+
+void FilteredProfile::add(const FilteredProfile& other) {
+  HistogramProfile::add(other);
+  traced_ += other.traced_;
+  filtered_ += other.filtered_;
+  gap_ += other.gap_;
+  first_ = std::min(first_, other.first_);
+  last_ = std::max(last_, other.last_);
+  for (size_t i = 0; i < met_.size(); i++) met_[i] |= other.met_[i];
+  if (slow) slow->add(*other.slow);
+  if (coroutines) coroutines->add(*other.coroutines);
+  if (timeline) timeline->add(*other.timeline);
+  if (!threads) return;
+  for (const auto& [thread, sums] : *other.threads) (*threads)[thread] += sums;
 }
 
 // -- Streams, threads, coroutines: what is looked at, and below what it hangs --
@@ -87,7 +102,7 @@ uint32_t FilteredProfile::group_root() {
     name = "state " + std::to_string(view_->number) + name_of_stream(view_->number);
   else
     return 0;
-  return enter(0, facts_.functions.add_group(name));
+  return enter(0, placement_.group(name));
 }
 
 uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
@@ -95,11 +110,11 @@ uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
       options_.mode == CoroutineMode::kSeparate || options_.group == GroupBy::kCoroutine;
   if (separate && co.id)
     return enter(group_root(),
-                 facts_.functions.add_group("coroutine " + std::to_string(view_->number) + ':' +
-                                            std::to_string(co.id) + name_of_stream(view_->number)));
+                 placement_.group("coroutine " + std::to_string(view_->number) + ':' +
+                                  std::to_string(co.id) + name_of_stream(view_->number)));
   if (!by) return group_root();
   if (options_.mode == CoroutineMode::kMerged)
-    return enter(group_root(), facts_.functions.add_group("[coroutines]"));
+    return enter(group_root(), placement_.group("[coroutines]"));
   return enter(by->frames[by->top].node, kCoroutineFunction);
 }
 
@@ -110,7 +125,7 @@ void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
   if (!by.top) return;
   // Not coroutine.create, but the function that called it.
   const uint32_t function = placement_.function_of(by.frames[by.top].node);
-  const bool library = facts_.functions[function].type == LT_FUNC_FF && by.top > 1;
+  const bool library = placement_.is_builtin(function) && by.top > 1;
   life.born_in = library ? placement_.function_of(by.frames[by.top - 1].node) : function;
 }
 
@@ -312,7 +327,7 @@ bool FilteredProfile::is_idle(Machine& machine) {
   Coroutine& co = machine.current();
   const uint32_t base = place(co, 0).base;
   if (base == kNoFunction) return true;
-  if (facts_.functions[base].type != kGroupType) return false;
+  if (!placement_.is_group(base)) return false;
   bool open = false;
   machine.each_in_chain(co, [&](const Coroutine& c) { open |= c.top > 0; });
   return !open;

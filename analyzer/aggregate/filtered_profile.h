@@ -15,15 +15,9 @@
 
 #include "analyzer/aggregate/observers.h"
 #include "analyzer/aggregate/placement.h"
+#include "analyzer/stacks/streams.h"
 
 namespace luatrace {
-
-// The options, made ready for one file.
-struct FilterPlan {
-  const FilterOptions* options = nullptr;
-  uint64_t from = 0, to = UINT64_MAX;  // Ticks.
-  FunctionPatterns slow;               // Calls to be watched.
-};
 
 class FilteredProfile;
 
@@ -61,8 +55,12 @@ class FilteredProfile : public HistogramProfile {
   static constexpr bool kFrames = true;
   using Machine = StackMachine<FilteredProfile>;
 
-  // All references must live as long as this. Observers may be null.
-  FilteredProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols);
+  // All references must live as long as this is told of calls. Observers may be null.
+  FilteredProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols)
+      : FilteredProfile(plan, facts, facts.functions, symbols) {}
+  // With functions that others add to, too.
+  FilteredProfile(const FilterPlan& plan, const TraceFacts& facts, FunctionTable& functions,
+                  const SymbolFinder& symbols);
   SlowCalls* slow = nullptr;
   CoroutineLog* coroutines = nullptr;
   Timeline* timeline = nullptr;
@@ -71,6 +69,9 @@ class FilteredProfile : public HistogramProfile {
 
   // Nodes of the call tree come from there; null: there may be any number.
   void limit(NodeBudget* budget) { placement_.limit(budget); }
+
+  // Adds what another one found out about other streams of the file, and its observers to these.
+  void add(const FilteredProfile& other);
 
   uint64_t traced() const { return traced_; }
   uint64_t filtered() const { return filtered_; }
@@ -135,7 +136,7 @@ class FilteredProfile : public HistogramProfile {
 
   const FilterPlan& plan_;
   const FilterOptions& options_;
-  TraceFacts& facts_;
+  const TraceFacts& facts_;
   Placement placement_;
   const bool defers_;  // Calls are counted when they end.
   std::unordered_map<uint32_t, StreamView, RandomHash> views_;

@@ -67,6 +67,7 @@ void Histograms::set_clock(const Clock& clock) {
 }
 
 void Histograms::make_room(size_t functions) {
+  functions_ = functions;
   rows_.resize(functions);
   rest_.resize(functions);
   waiting_.resize(functions);
@@ -99,7 +100,11 @@ void Histograms::add_waiting(uint32_t function) {
     spill(function);
   row.counted += kTogether;
   row.sum += sums.ticks;
-  add_square(function, sums.squares);
+  uint64_t squares;
+  if (__builtin_add_overflow(row.squares, sums.squares, &squares)) [[unlikely]]
+    add_square(function, sums.squares);
+  else
+    row.squares = squares;
   uint16_t* const counts = counts_.data();
   for (uint32_t place : sums.place) counts[place]++;
 }

@@ -82,7 +82,7 @@ class Histograms {
   void add(uint32_t function, uint64_t ticks);
   // The same, but done by settle() at the latest, which must come before anything is asked.
   [[gnu::always_inline]] void add_later(uint32_t function, uint64_t ticks) {
-    if (function >= filled_.size() || ticks >= short_ticks_) [[unlikely]]
+    if (function >= functions_ || ticks >= short_ticks_) [[unlikely]]
       return add(function, ticks);
     const uint32_t n = filled_[function];
     waiting_[function].ticks[n] = static_cast<uint32_t>(ticks);
@@ -123,6 +123,7 @@ class Histograms {
   Clock clock_;
   Rate rate_;                 // The same for calls that wait, ...
   uint64_t short_ticks_ = 0;  // ... which are those below, as together.h needs it.
+  size_t functions_ = 0;      // Size of all that is by function.
   std::vector<Together> waiting_;
   std::vector<uint16_t> filled_;  // How many of them; not bytes, which might be anything's.
   std::vector<Row> rows_;

@@ -2,18 +2,24 @@
 #include "analyzer/aggregate/observers.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "analyzer/aggregate/call_tree.h"
 
 namespace luatrace {
 namespace {
 
-// Keeps the `most` greatest (0: all) in a heap whose first is the least of them.
+// Keeps the `most` greatest (0: all) in a heap whose first is the least of them. Of equal ones
+// those of the lower stream, and there the earlier: so it is no matter which came first here.
 template <class T, class Rank>
-void keep(std::vector<T>& heap, size_t most, T item, Rank rank) {
-  auto above = [&](const T& a, const T& b) { return rank(a) > rank(b); };
+void keep_greatest(std::vector<T>& heap, size_t most, T item, Rank rank) {
+  auto above = [&](const T& a, const T& b) {
+    const auto left = rank(a), right = rank(b);
+    return left != right ? left > right
+                         : std::tie(a.stream, a.serial) < std::tie(b.stream, b.serial);
+  };
   if (most && heap.size() >= most) {
-    if (rank(item) <= rank(heap.front())) return;
+    if (!above(item, heap.front())) return;
     std::pop_heap(heap.begin(), heap.end(), above);
     heap.pop_back();
   }
@@ -46,11 +52,17 @@ uint32_t SlowCalls::watch(uint32_t depth, uint32_t function, uint64_t begin) {
 // calls one.
 constexpr size_t kMostDepth = 2048;
 
-// The call's own node for a node of the call tree at or below its root.
+// The call's own node for a node of the call tree at or below its root. What hangs elsewhere (calls
+// of coroutines, if they are not linked) hangs below the call with all of its chain that the call's
+// own does not have. A parent's number is smaller than its children's.
 uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
   std::vector<uint32_t> chain;
-  uint32_t at = node, here = 0;
-  for (; at > w.root; at = tree[at].parent) {
+  uint32_t at = node, here = 0, above = w.root;
+  while (at != above) {
+    if (at < above) {
+      above = tree[above].parent;
+      continue;
+    }
     auto it = w.known.find(at);
     if (it != w.known.end()) {
       here = it->second;
@@ -58,6 +70,7 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
     }
     chain.push_back(at);
     if (chain.size() > kMostDepth) return w.known[node] = 0;
+    at = tree[at].parent;
   }
   for (auto up = chain.rbegin(); up != chain.rend(); ++up) {
     const uint32_t function = tree[*up].function;
@@ -89,9 +102,18 @@ void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock&
   call.begin = w.begin;
   call.wall = end - w.begin;
   if (clock.ns(length(call)) < least_ns_) return;
-  found_++;
+  call.serial = found_++;
   call.nodes = w.nodes;
-  keep(kept_, most_, std::move(call), [&](const SlowCall& c) { return length(c); });
+  keep(std::move(call));
+}
+
+void SlowCalls::keep(SlowCall call) {
+  keep_greatest(kept_, most_, std::move(call), [&](const SlowCall& c) { return length(c); });
+}
+
+void SlowCalls::add(const SlowCalls& other) {
+  for (const SlowCall& call : other.kept_) keep(call);
+  found_ += other.found_;
 }
 
 uint64_t CoroutineLog::rank(const CoroutineLife& life) const {
@@ -130,16 +152,48 @@ void CoroutineLog::gone(Coroutine& co, uint64_t now, Gone how) {
   co.record = 0;
   life.end = now;
   life.how = how;
-  CoroutineGroup& group = groups_[{life.born_in, life.body}];
-  group.count++;
-  group.running += life.end - life.begin - life.suspended;
-  group.suspended += life.suspended;
-  group.resumes += life.resumes;
-  if (life.longest > group.longest) {
-    group.longest = life.longest;
-    group.longest_in = life.longest_in;
+  life.serial = ended_++;
+  const uint64_t running = life.end - life.begin - life.suspended;
+  groups_[{life.born_in, life.body}] += CoroutineGroup{
+      1,           running,    life.suspended, life.resumes, life.longest, life.longest_in,
+      life.stream, life.serial};
+  keep(life);
+}
+
+void CoroutineLog::keep(const CoroutineLife& life) {
+  keep_greatest(kept_, most_, life, [&](const CoroutineLife& l) { return rank(l); });
+}
+
+void CoroutineLog::add(const CoroutineLog& other) {
+  for (const CoroutineLife& life : other.kept_) keep(life);
+  for (const auto& [key, group] : other.groups_) groups_[key] += group;
+}
+
+CoroutineGroup& CoroutineGroup::operator+=(const CoroutineGroup& other) {
+  const bool earlier = std::tie(other.longest_stream, other.longest_serial) <
+                       std::tie(longest_stream, longest_serial);
+  if (other.longest > longest || (other.longest == longest && (earlier || count == 0))) {
+    longest = other.longest;
+    longest_in = other.longest_in;
+    longest_stream = other.longest_stream;
+    longest_serial = other.longest_serial;
   }
-  keep(kept_, most_, life, [&](const CoroutineLife& l) { return rank(l); });
+  count += other.count;
+  running += other.running;
+  suspended += other.suspended;
+  resumes += other.resumes;
+  return *this;
+}
+
+ThreadSums& ThreadSums::operator+=(const ThreadSums& other) {
+  self += other.self;
+  idle += other.idle;
+  gap += other.gap;
+  filtered += other.filtered;
+  calls += other.calls;
+  switches += other.switches;
+  states.insert(other.states.begin(), other.states.end());
+  return *this;
 }
 
 CoroutineLog::By coroutine_order(const std::string& sort) {
@@ -149,21 +203,37 @@ CoroutineLog::By coroutine_order(const std::string& sort) {
   return CoroutineLog::By::kSuspended;
 }
 
+// Slices twice as wide: two become one.
 void Timeline::widen() {
-  width_ *= 2;
+  shift_++;
+  first_ /= 2;
+  last_ /= 2;
   for (auto& [key, lane] : lanes_) {
-    for (size_t i = 0; i < lane.size() / 2; i++) lane[i] = lane[2 * i] + lane[2 * i + 1];
-    if (lane.size() % 2) lane[lane.size() / 2] = lane.back();
-    lane.resize((lane.size() + 1) / 2);
+    Lane wide{lane.first / 2, std::vector<uint64_t>((lane.ticks.size() + lane.first % 2 + 1) / 2)};
+    for (size_t i = 0; i < lane.ticks.size(); i++)
+      wide.ticks[(lane.first + i) / 2 - wide.first] += lane.ticks[i];
+    lane = std::move(wide);
   }
 }
 
-// Makes room up to `to`; nothing is before the first tick ever told.
-void Timeline::reach(uint64_t& from, uint64_t to) {
-  if (!begun_) origin_ = from;
+// Makes room for from..to, which is not empty.
+void Timeline::reach(uint64_t from, uint64_t to) {
+  if (!begun_) first_ = last_ = slice(from);
   begun_ = true;
-  from = std::max(from, origin_);
-  while (to > origin_ && (to - origin_ - 1) / width_ >= kSlices) widen();
+  first_ = std::min(first_, slice(from));
+  last_ = std::max(last_, slice(to - 1));
+  while (last_ - first_ >= kSlices) widen();
+}
+
+// The time in one slice of a lane.
+uint64_t& Timeline::at(Lane& lane, uint64_t slice) {
+  if (lane.ticks.empty()) lane.first = slice;
+  if (slice < lane.first) {
+    lane.ticks.insert(lane.ticks.begin(), lane.first - slice, 0);
+    lane.first = slice;
+  }
+  if (slice - lane.first >= lane.ticks.size()) lane.ticks.resize(slice - lane.first + 1);
+  return lane.ticks[slice - lane.first];
 }
 
 template <class F>
@@ -171,7 +241,7 @@ void Timeline::each_piece(uint64_t from, uint64_t to, F f) {
   if (from >= to) return;
   reach(from, to);
   while (from < to) {
-    const uint64_t left = width_ - (from - origin_) % width_;  // Of the slice.
+    const uint64_t left = width() - (from & (width() - 1));  // Of the slice.
     const uint64_t end = to - from > left ? from + left : to;
     f(TimePiece{from, end - from});
     from = end;
@@ -181,24 +251,30 @@ void Timeline::each_piece(uint64_t from, uint64_t to, F f) {
 void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
   if (from >= to) return;
   reach(from, to);
-  if (from >= to) return;
   // Not as pieces: a trace can be made of recordings that all cover the same slices.
   Lane& lane = lanes_[key];
-  const size_t last = slice(to - 1);
-  if (last >= lane.size()) lane.resize(last + 1);
-  size_t at = slice(from);
-  const uint64_t left = width_ - (from - origin_) % width_;  // Of the first slice.
-  if (at == last) return static_cast<void>(lane[at] += to - from);
-  lane[at] += left;
-  while (++at < last) lane[at] += width_;
-  lane[last] += to - origin_ - last * width_;
+  const uint64_t begin = slice(from), last = slice(to - 1);
+  if (begin == last) return static_cast<void>(at(lane, begin) += to - from);
+  at(lane, last) += to - (last << shift_);
+  at(lane, begin) += width() - (from & (width() - 1));
+  for (uint64_t s = begin + 1; s < last; s++) lane.ticks[s - lane.first] += width();
 }
 
 void Timeline::add(uint64_t key, TimePiece piece) {
-  Lane& lane = lanes_[key];
-  const size_t at = slice(piece.at);
-  if (at >= lane.size()) lane.resize(at + 1);
-  lane[at] += piece.ticks;
+  reach(piece.at, piece.at + 1);
+  at(lanes_[key], slice(piece.at)) += piece.ticks;
+}
+
+void Timeline::add(const Timeline& other) {
+  if (!other.begun_) return;
+  while (shift_ < other.shift_) widen();
+  for (uint64_t end : {other.first_, other.last_})
+    reach(end << other.shift_, (end << other.shift_) + 1);
+  for (const auto& [key, lane] : other.lanes_) {
+    Lane& mine = lanes_[key];
+    for (size_t i = 0; i < lane.ticks.size(); i++)
+      at(mine, slice((lane.first + i) << other.shift_)) += lane.ticks[i];
+  }
 }
 
 void Timeline::keep(std::vector<TimePiece>& pieces, uint64_t from, uint64_t to) {

@@ -29,6 +29,7 @@ struct SlowNode {
 };
 struct SlowCall {
   uint32_t stream = 0, coroutine = 0, thread = 0;
+  uint64_t serial = 0;  // Rises with the calls of a stream.
   uint64_t begin = 0, running = 0, wall = 0;
   std::vector<SlowNode> nodes;
 };
@@ -48,6 +49,8 @@ class SlowCalls {
   // The call ended; `call` says where and when. Kept if it took long enough.
   void finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock);
   void drop(uint32_t watch) { free_.push_back(watch); }  // It ended unseen.
+  // Adds what another one has kept of other streams.
+  void add(const SlowCalls& other);
 
   const std::vector<SlowCall>& kept() const { return kept_; }
   uint64_t found() const { return found_; }  // With those not kept.
@@ -63,13 +66,14 @@ class SlowCalls {
   };
   uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
   uint64_t length(const SlowCall& call) const { return by_wall_ ? call.wall : call.running; }
+  void keep(SlowCall call);
 
   uint64_t least_ns_;
   bool by_wall_;
   size_t most_;
   std::vector<Watch> watches_{1};
   std::vector<uint32_t> free_;
-  std::vector<SlowCall> kept_;  // A heap, the shortest first.
+  std::vector<SlowCall> kept_;  // A heap, the shortest first; of equal ones the last.
   uint64_t found_ = 0;
 };
 
@@ -82,13 +86,18 @@ struct CoroutineLife {
   uint64_t begin = 0, end = 0;
   bool begin_seen = false;
   Gone how = Gone::kCut;
+  uint64_t serial = 0;  // Rises with the ends of a stream's coroutines.
   uint64_t suspended = 0, resumes = 0;
   uint64_t longest = 0, longest_at = 0;  // Its longest suspension, when it began, and
   uint32_t longest_in = 0;               // the call that was innermost; 0: before it first ran.
 };
 struct CoroutineGroup {
   uint64_t count = 0, running = 0, suspended = 0, resumes = 0, longest = 0;
-  uint32_t longest_in = 0;
+  uint32_t longest_in = 0;      // Of the longest suspension; of equal ones that of the lowest ...
+  uint32_t longest_stream = 0;  // ... stream, and there of the coroutine that ended first, ...
+  uint64_t longest_serial = 0;  // ... which had this number.
+
+  CoroutineGroup& operator+=(const CoroutineGroup& other);
 };
 
 class CoroutineLog {
@@ -98,6 +107,8 @@ class CoroutineLog {
 
   CoroutineLife& of(Coroutine& co, uint32_t stream, uint64_t now);
   void gone(Coroutine& co, uint64_t now, Gone how);
+  // Adds what another one has kept of other streams, when nothing is alive any more.
+  void add(const CoroutineLog& other);
 
   const std::vector<CoroutineLife>& kept() const { return kept_; }
   // By birth place and body.
@@ -105,12 +116,14 @@ class CoroutineLog {
 
  private:
   uint64_t rank(const CoroutineLife& life) const;
+  void keep(const CoroutineLife& life);
 
   By by_;
   size_t most_;
   std::vector<CoroutineLife> alive_{1};  // By Coroutine::record; 0: none.
   std::vector<uint32_t> free_;
-  std::vector<CoroutineLife> kept_;  // A heap, the least first.
+  uint64_t ended_ = 0;
+  std::vector<CoroutineLife> kept_;  // A heap, the least first; of equal ones the last.
   std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups_;
 };
 
@@ -120,10 +133,16 @@ CoroutineLog::By coroutine_order(const std::string& sort);
 // -- Time --
 
 // Time by slice for each lane: at most kSlices, of a width that doubles when time goes on.
+//
+// Invariant: slices begin at multiples of their width, which is a power of two. So those of any two
+// timelines fit into each other, and what a timeline says does not depend on what came first.
 class Timeline {
  public:
   static constexpr size_t kSlices = 1024;
-  using Lane = std::vector<uint64_t>;
+  struct Lane {
+    uint64_t first = 0;           // Number of the first slice: its beginning, divided by the width.
+    std::vector<uint64_t> ticks;  // By slice.
+  };
 
   // Ticks from..to belong to lane `key`.
   void add(uint64_t key, uint64_t from, uint64_t to);
@@ -131,28 +150,34 @@ class Timeline {
   void keep(std::vector<TimePiece>& pieces, uint64_t from, uint64_t to);
   void keep(std::vector<TimePiece>& pieces, TimePiece piece);
   void add(uint64_t key, TimePiece piece);
+  // Adds another one's time to the same lanes.
+  void add(const Timeline& other);
   const std::map<uint64_t, Lane>& lanes() const { return lanes_; }
-  uint64_t origin() const { return origin_; }
-  uint64_t width() const { return width_; }
+  uint64_t first() const { return first_; }  // Number of the first slice.
+  uint64_t width() const { return uint64_t{1} << shift_; }
   static uint64_t key(uint32_t kind, uint32_t number) { return uint64_t{kind} << 32 | number; }
 
  private:
   static constexpr size_t kMaxPieces = 4 * kSlices;
   void widen();
-  void reach(uint64_t& from, uint64_t to);
-  size_t slice(uint64_t tick) const { return (std::max(tick, origin_) - origin_) / width_; }
+  void reach(uint64_t from, uint64_t to);
+  uint64_t slice(uint64_t tick) const { return tick >> shift_; }
+  uint64_t& at(Lane& lane, uint64_t slice);
   // `f` with each piece of from..to.
   template <class F>
   void each_piece(uint64_t from, uint64_t to, F f);
 
   bool begun_ = false;
-  uint64_t origin_ = 0, width_ = 1;
+  uint64_t first_ = 0, last_ = 0;  // Slices.
+  uint32_t shift_ = 0;
   std::map<uint64_t, Lane> lanes_;
 };
 
 struct ThreadSums {
   uint64_t self = 0, idle = 0, gap = 0, filtered = 0, calls = 0, switches = 0;
   std::set<uint32_t> states;
+
+  ThreadSums& operator+=(const ThreadSums& other);
 };
 // By process and thread.
 using ThreadLog = std::map<std::pair<uint32_t, uint32_t>, ThreadSums>;

@@ -5,18 +5,19 @@
 
 namespace luatrace {
 
-Placement::Placement(const FilterOptions& options, TraceFacts& facts, const SymbolFinder& symbols,
+Placement::Placement(const FilterPlan& plan, FunctionTable& functions, const SymbolFinder& symbols,
                      Profile& out)
-    : options_(options),
-      facts_(facts),
+    : options_(*plan.options),
+      known_(plan.known),
+      table_(functions),
       symbols_(symbols),
       out_(out),
-      only_(options.only),
-      without_(options.without),
-      callers_(options.callers),
-      hide_(options.hide),
-      functions_(options.functions) {
-  if (options.group == GroupBy::kPattern) group_pattern_.emplace(options.group_pattern);
+      only_(options_.only),
+      without_(options_.without),
+      callers_(options_.callers),
+      hide_(options_.hide),
+      functions_(options_.functions) {
+  if (options_.group == GroupBy::kPattern) group_pattern_.emplace(options_.group_pattern);
   Place root;
   root.in = only_.empty();
   places_.push_back(root);
@@ -29,10 +30,21 @@ uint32_t Placement::enter(uint32_t raw, uint32_t function) {
 }
 
 ReportFunction Placement::described(uint32_t function) const {
-  return describe(facts_.functions[function], symbols_);
+  const Function so_far = table_.copy(function);
+  const Function* known = known_ && so_far.type ? known_->find(so_far) : nullptr;
+  return describe(known ? *known : so_far, symbols_);
 }
 
-Place Placement::place(uint32_t raw) const {
+uint32_t Placement::group(const std::string& name) {
+  auto [it, fresh] = group_named_.try_emplace(name);
+  if (!fresh) return it->second;  // Others need not wait for a look into the common table.
+  const uint32_t function = it->second = table_.add_group(name);
+  if (function >= groups_.size()) groups_.resize(function + 1);
+  groups_[function] = true;
+  return function;
+}
+
+Place Placement::place(uint32_t raw) {
   const uint32_t function = raw_[raw].function;
   const Place& above = places_[raw_[raw].parent];
   Place p = above;
@@ -48,7 +60,7 @@ Place Placement::place(uint32_t raw) const {
   } else if (function == kUnknownFunction) {
     p.takes = true;  // Whatever is asked for: it may have been that.
     p.out = out_.enter(above.fold, function);
-  } else if (facts_.functions[function].type == kGroupType) {
+  } else if (is_group(function)) {
     p.own = true;
     p.out = p.fold = out_.enter(above.fold, function);
   } else {
@@ -57,7 +69,7 @@ Place Placement::place(uint32_t raw) const {
   return p;
 }
 
-void Placement::place_function(Place& p, const Place& above, uint32_t function) const {
+void Placement::place_function(Place& p, const Place& above, uint32_t function) {
   const Rules& r = rules(function);
   const bool enters = !p.in && r.only;
   p.in |= r.only;
@@ -70,7 +82,7 @@ void Placement::place_function(Place& p, const Place& above, uint32_t function) 
   if (options_.group == GroupBy::kFile || options_.group == GroupBy::kPattern) {
     // A call inside its own group is no call of the group; what is in none counts to its caller.
     if (!hidden && (above.group == 0 || (r.group != 0 && r.group != above.group)))
-      p.group = r.group ? r.group : facts_.functions.add_group("[other]");
+      p.group = r.group ? r.group : group("[other]");
     else
       hidden = true;
     p.function = p.group;
@@ -95,12 +107,13 @@ bool Placement::wrong_kind(const ReportFunction& f) const {
   return !kinds.empty() && std::find(kinds.begin(), kinds.end(), f.kind) == kinds.end();
 }
 
-const Placement::Rules& Placement::rules(uint32_t function) const {
+const Placement::Rules& Placement::rules(uint32_t function) {
   if (function >= rules_.size()) rules_.resize(std::max<size_t>(2 * rules_.size(), function + 64));
   if (rules_[function].known) return rules_[function];
-  ReportFunction f = described(function);
   Rules r;
   r.known = true;
+  if (!options_.looks_at_functions()) return rules_[function] = r;
+  ReportFunction f = described(function);
   r.only = only_.matches(f);
   r.without = without_.matches(f);
   r.callers = callers_.matches(f);
@@ -109,16 +122,16 @@ const Placement::Rules& Placement::rules(uint32_t function) const {
   return rules_[function] = r;
 }
 
-uint32_t Placement::group_of(const ReportFunction& f) const {
+uint32_t Placement::group_of(const ReportFunction& f) {
   std::string place = file_name(f);
   if (options_.group == GroupBy::kFile) {
     if (f.kind == "ff") place = "[builtin]";
     if (f.kind == "lua" && place.size() == f.chunk.size()) place = "[string]";
-    return facts_.functions.add_group(place.empty() ? "[C]" : place);
+    return group(place.empty() ? "[C]" : place);
   }
   if (options_.group != GroupBy::kPattern) return 0;
   auto found = group_pattern_->find(place);
-  return found ? facts_.functions.add_group(found->empty() ? "[empty]" : *found) : 0;
+  return found ? group(found->empty() ? "[empty]" : *found) : 0;
 }
 
 }  // namespace luatrace

@@ -8,14 +8,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/aggregate/filter.h"
 #include "analyzer/aggregate/pattern.h"
 #include "analyzer/aggregate/profile.h"
-#include "analyzer/stacks/streams.h"
+#include "analyzer/stacks/functions.h"
 
 namespace luatrace {
 
@@ -36,9 +37,21 @@ struct Place {
   bool blank = false;     // Calls are open, but all of them are hidden.
 };
 
+// The options, made ready for one file.
+struct FilterPlan {
+  const FilterOptions* options = nullptr;
+  uint64_t from = 0, to = UINT64_MAX;  // Ticks.
+  FunctionPatterns slow;               // Calls to be watched.
+  // What all of the file says about its functions, if that is known. Without it filters judge a
+  // function by what was said when it was first called: in a file of several streams that is a
+  // question of who was first.
+  const FunctionTable* known = nullptr;
+};
+
 class Placement {
  public:
-  Placement(const FilterOptions& options, TraceFacts& facts, const SymbolFinder& symbols,
+  // Others may add to `functions`, too. Calls are placed in the tree of `out`.
+  Placement(const FilterPlan& plan, FunctionTable& functions, const SymbolFinder& symbols,
             Profile& out);
   // Nodes of the raw tree come from there; the shown one cannot have many more.
   void limit(NodeBudget* budget) { raw_.limit(budget); }
@@ -48,8 +61,12 @@ class Placement {
   const Place& operator[](uint32_t raw) const { return places_[raw]; }
   uint32_t function_of(uint32_t raw) const { return raw_[raw].function; }
   bool looks_for_callers() const { return !callers_.empty(); }
-  // Whether the function is one of `patterns`; remembered by the caller.
+  // What patterns are matched with.
   ReportFunction described(uint32_t function) const;
+  // The function that stands for a group; whether it is one of these.
+  uint32_t group(const std::string& name);
+  bool is_builtin(uint32_t function) const { return table_.copy(function).type == LT_FUNC_FF; }
+  bool is_group(uint32_t function) const { return function < groups_.size() && groups_[function]; }
 
  private:
   // What the options say about a function, wherever it is called.
@@ -57,21 +74,24 @@ class Placement {
     bool known = false, only = false, without = false, callers = false, hidden = false;
     uint32_t group = 0;  // 0: none.
   };
-  Place place(uint32_t raw) const;
-  void place_function(Place& p, const Place& above, uint32_t function) const;
-  const Rules& rules(uint32_t function) const;
+  Place place(uint32_t raw);
+  void place_function(Place& p, const Place& above, uint32_t function);
+  const Rules& rules(uint32_t function);
   bool wrong_kind(const ReportFunction& f) const;
-  uint32_t group_of(const ReportFunction& f) const;
+  uint32_t group_of(const ReportFunction& f);
 
   const FilterOptions& options_;
-  TraceFacts& facts_;
+  const FunctionTable* const known_;
+  FunctionTable& table_;
   const SymbolFinder& symbols_;
   Profile& out_;
   FunctionPatterns only_, without_, callers_, hide_, functions_;
   std::optional<GroupPattern> group_pattern_;
   CallTree raw_;
   std::vector<Place> places_;
-  mutable std::vector<Rules> rules_;
+  std::vector<Rules> rules_;                               // By function.
+  std::vector<bool> groups_;                               // By function: made by group(), ...
+  std::unordered_map<std::string, uint32_t> group_named_;  // ... under which name.
 };
 
 }  // namespace luatrace

@@ -19,6 +19,7 @@ class Views {
         file_(static_cast<uint32_t>(report.files.size() - 1)),
         first_(first_tick(result.facts)) {}
 
+  void functions();
   void slow();
   void coroutines();
   void threads();
@@ -43,8 +44,46 @@ class Views {
   uint64_t first_;
 };
 
+// Those that only views show, which the filters left out otherwise: added in an order that does not
+// depend on which stream of the file came first.
+void Views::functions() {
+  const FilteredProfile& from = *result_.filtered;
+  std::set<uint32_t> used;
+  if (from.slow)
+    for (const SlowCall& call : from.slow->kept())
+      for (const SlowNode& n : call.nodes) used.insert(n.function);
+  if (from.coroutines) {
+    for (const CoroutineLife& l : from.coroutines->kept())
+      used.insert({l.born_in, l.body, l.longest_in});
+    for (const auto& [key, group] : from.coroutines->groups())
+      used.insert({key.first, key.second, group.longest_in});
+  }
+  if (from.timeline)
+    for (const auto& [key, lane] : from.timeline->lanes())
+      if (key >> 32) used.insert(static_cast<uint32_t>(key));
+  std::map<std::string, ReportFunction> missing;
+  for (uint32_t f : used)
+    if (f >= kFirstFunction && (f >= map_.size() || !map_[f])) {
+      const ReportFunction described = describe(result_.facts.functions[f], symbols_);
+      missing.emplace(identity(described), described);
+    }
+  for (const auto& [key, described] : missing) report_.function(described);
+}
+
+// In the order in which they began, or ended.
+template <class T>
+std::vector<const T*> in_order(const std::vector<T>& kept) {
+  std::vector<const T*> out;
+  for (const T& item : kept) out.push_back(&item);
+  std::sort(out.begin(), out.end(), [](const T* a, const T* b) {
+    return std::tie(a->begin, a->stream, a->serial) < std::tie(b->begin, b->stream, b->serial);
+  });
+  return out;
+}
+
 void Views::slow() {
-  for (const SlowCall& call : result_.filtered->slow->kept()) {
+  for (const SlowCall* kept : in_order(result_.filtered->slow->kept())) {
+    const SlowCall& call = *kept;
     ReportSlowCall out;
     out.file = file_;
     out.state = call.stream;
@@ -62,7 +101,8 @@ void Views::slow() {
 }
 
 void Views::coroutines() {
-  for (const CoroutineLife& life : result_.filtered->coroutines->kept()) {
+  for (const CoroutineLife* kept : in_order(result_.filtered->coroutines->kept())) {
+    const CoroutineLife& life = *kept;
     ReportCoroutine out;
     out.file = file_;
     out.state = life.stream;
@@ -80,10 +120,13 @@ void Views::coroutines() {
     out.how = life.how;
     report_.lives.push_back(out);
   }
-  for (const auto& [key, group] : result_.filtered->coroutines->groups()) {
+  // Functions of the file that are one in the report are one here, too.
+  std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups;
+  for (const auto& [key, group] : result_.filtered->coroutines->groups())
+    groups[{function(key.first), function(key.second)}] += group;
+  for (const auto& [key, group] : groups) {
     ReportBirthPlace b;
-    b.born_in = function(key.first);
-    b.body = function(key.second);
+    std::tie(b.born_in, b.body) = key;
     auto same = [&](const ReportBirthPlace& o) {
       return o.born_in == b.born_in && o.body == b.body;
     };
@@ -118,19 +161,27 @@ void Views::threads() {
 }
 
 // Ticks one after the other as nanoseconds whose sum is that of all of them, rounded once.
-void add_slices(const Clock& clock, const Timeline::Lane& ticks, std::vector<uint64_t>& ns) {
+void add_slices(const Clock& clock, const std::vector<uint64_t>& ticks, std::vector<uint64_t>& ns) {
   ns.resize(std::max(ns.size(), ticks.size()));
   uint64_t before = 0;
   for (size_t i = 0; i < ticks.size(); before += ticks[i++])
     ns[i] += clock.ns(before + ticks[i]) - clock.ns(before);
 }
 
+// The slices of a lane from the first one of all lanes on.
+std::vector<uint64_t> slices_of(const Timeline& timeline, const Timeline::Lane& lane) {
+  std::vector<uint64_t> ticks(lane.first - timeline.first());
+  ticks.insert(ticks.end(), lane.ticks.begin(), lane.ticks.end());
+  return ticks;
+}
+
 // Functions of the file that are one in the report have one lane.
 void Views::lanes(ReportTimeline& out, const Timeline& from) {
   // As the table of functions does it: of several streams such functions are added before rounding.
   const bool adds_ticks = result_.facts.sums.size() > 1;
-  std::map<uint32_t, std::vector<Timeline::Lane>> functions;
-  for (const auto& [key, ticks] : from.lanes()) {
+  std::map<uint32_t, std::vector<std::vector<uint64_t>>> functions;
+  for (const auto& [key, sparse] : from.lanes()) {
+    const std::vector<uint64_t> ticks = slices_of(from, sparse);
     const auto number = static_cast<uint32_t>(key);
     if (key >> 32 == 0) {
       ReportLane& lane = out.lanes.emplace_back();
@@ -161,9 +212,10 @@ void Views::timeline() {
   lanes(out, from);
   size_t slices = 0;
   for (const ReportLane& lane : out.lanes) slices = std::max(slices, lane.slices.size());
-  const uint64_t begin = from.origin(), end = std::max(begin, result_.filtered->last_tick());
+  const uint64_t begin = result_.filtered->first_tick();
+  const uint64_t end = std::max(begin, result_.filtered->last_tick());
   for (size_t i = 0; i <= slices; i++)
-    out.borders_ns.push_back(since(begin + std::min(end - begin, i * from.width())));
+    out.borders_ns.push_back(since(std::clamp((from.first() + i) * from.width(), begin, end)));
   report_.timelines.push_back(std::move(out));
 }
 
@@ -172,6 +224,7 @@ void Views::timeline() {
 void add_views(Report& report, const FileResult& result, const std::vector<uint32_t>& map,
                const SymbolFinder& symbols) {
   Views views(report, result, map, symbols);
+  if (result.facts.sums.size() > 1) views.functions();
   if (result.filtered->slow) views.slow();
   if (result.filtered->coroutines) views.coroutines();
   if (result.filtered->threads) views.threads();

@@ -60,8 +60,8 @@ LUATRACE_AVX2 void avx2_sums_of(const Together& calls, Rate rate, uint32_t offse
     squares = _mm256_add_epi64(squares, _mm256_mul_epu32(a, a));
     squares = _mm256_add_epi64(squares, _mm256_mul_epu32(b, b));
     const __m256i ns = _mm256_or_si256(a, _mm256_slli_epi64(b, 32));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(out.place + i),
-                       _mm256_add_epi32(buckets_of(ns), begin));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.place + i),
+                        _mm256_add_epi32(buckets_of(ns), begin));
   }
   out.ticks = sum(ticks);
   out.squares = sum(squares);
@@ -74,11 +74,8 @@ const bool kHasAvx2 = (__builtin_cpu_init(), __builtin_cpu_supports("avx2"));
 
 #endif
 
-}  // namespace
-
-TogetherSums plain_sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min,
-                           uint32_t max) {
-  TogetherSums out;
+void any_sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min, uint32_t max,
+                 TogetherSums& out) {
   for (size_t i = 0; i < kTogether; i++) {
     const uint32_t ticks = calls.ticks[i];
     const uint64_t ns = ticks * rate.mult >> rate.shift;
@@ -89,19 +86,27 @@ TogetherSums plain_sums_of(const Together& calls, Rate rate, uint32_t offset, ui
     out.squares += ns * ns;
     out.within &= ticks >= min && ticks <= max;
   }
+}
+
+}  // namespace
+
+TogetherSums plain_sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min,
+                           uint32_t max) {
+  TogetherSums out;
+  any_sums_of(calls, rate, offset, min, max, out);
   return out;
 }
 
 TogetherSums sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min,
                      uint32_t max) {
+  TogetherSums out;  // One for all, so that it is not copied.
 #ifdef __x86_64__
-  if (kHasAvx2) {
-    TogetherSums out;
+  if (kHasAvx2)
     avx2_sums_of(calls, rate, offset, min, max, out);
-    return out;
-  }
+  else
 #endif
-  return plain_sums_of(calls, rate, offset, min, max);
+    any_sums_of(calls, rate, offset, min, max, out);
+  return out;
 }
 
 }  // namespace luatrace

@@ -23,9 +23,9 @@ struct Rate {
 };
 
 struct TogetherSums {
-  alignas(32) uint32_t place[kTogether];  // Bucket of each, plus what was asked for.
-  uint64_t ticks = 0, squares = 0;        // Sums; squares of ns.
-  bool within = true;                     // All ticks are between min and max.
+  uint32_t place[kTogether];        // Bucket of each, plus what was asked for.
+  uint64_t ticks = 0, squares = 0;  // Sums; squares of ns.
+  bool within = true;               // All ticks are between min and max.
 };
 
 // Modulo 2^32 each place is `offset` + bucket.

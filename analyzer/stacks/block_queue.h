@@ -6,9 +6,11 @@
 // puts waits for room. After stop() nothing is taken any more and put() does not wait.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <utility>
 #include <variant>
 
 #include "analyzer/decode/model.h"
@@ -17,16 +19,20 @@ namespace luatrace {
 
 class BlockQueue {
  public:
-  using Item = std::variant<EventBlock, FunctionInfo, StreamInfo>;
+  using Item = std::variant<EventBlock, FunctionInfo, StreamInfo, ProcessInfo>;
 
   void put(Item item) {
     const bool block = std::holds_alternative<EventBlock>(item);
-    std::unique_lock lock(mutex_);
-    if (block) room_.wait(lock, [this] { return blocks_ < kMostBlocks || stopped_; });
-    if (stopped_) return;
-    blocks_ += block;
-    items_.push_back(std::move(item));
-    if (waits_) filled_.notify_one();
+    bool wake;
+    {
+      std::unique_lock lock(mutex_);
+      if (block) room_.wait(lock, [this] { return blocks_ < kMostBlocks || stopped_; });
+      if (stopped_) return;
+      blocks_ += block;
+      items_.push_back(std::move(item));
+      wake = std::exchange(waits_, false);
+    }
+    if (wake) filled_.notify_one();  // Behind the lock, or it would be waited for at once.
   }
   // No more will come.
   void end() {
@@ -46,9 +52,10 @@ class BlockQueue {
   }
   // One of the blocks that were taken is done.
   void done() {
-    std::lock_guard lock(mutex_);
     // Not for each: the reader should not be woken to find room for one.
-    if (--blocks_ == kMostBlocks / 2) room_.notify_one();
+    if (--blocks_ != kMostBlocks / 2) return;
+    { std::lock_guard lock(mutex_); }  // If it is about to wait it does now.
+    room_.notify_one();
   }
   void stop() {
     std::lock_guard lock(mutex_);
@@ -59,12 +66,12 @@ class BlockQueue {
   }
 
  private:
-  static constexpr size_t kMostBlocks = 64;  // 4 MB of those that the recorder writes.
+  static constexpr size_t kMostBlocks = 32;  // 2 MB of those that the recorder writes.
 
   std::mutex mutex_;
   std::condition_variable room_, filled_;
   std::deque<Item> items_;
-  size_t blocks_ = 0;  // Not done.
+  std::atomic<size_t> blocks_ = 0;  // Not done.
   bool waits_ = false, ended_ = false, stopped_ = false;
 };
 

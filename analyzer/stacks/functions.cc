@@ -6,8 +6,10 @@
 namespace luatrace {
 namespace {
 
-// A string that is equal exactly for equal identities. NUL cannot occur in chunk or name.
-std::string identity(const FunctionInfo& info, uint32_t process) {
+// A string that is equal exactly for equal identities. NUL cannot occur in chunk or name. Of what
+// became known later (names of calls) nothing is part of it.
+template <class Info>
+std::string identity(const Info& info, uint32_t process) {
   std::string key(1, static_cast<char>('0' + info.type));
   if (info.type == LT_FUNC_LUA) return key + std::to_string(info.firstline) + ':' + info.chunk;
   if (!info.name.empty() && !info.hint) return key + 'n' + info.chunk + '\0' + info.name;
@@ -79,10 +81,22 @@ uint32_t FunctionTable::add_group(const std::string& name) {
 
 uint32_t FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
   std::lock_guard lock(mutex_);
-  if (index == 0 || functions_[index].type != 0) return add_locked(info, process);
-  functions_[index] = make(info, process);
-  by_identity_.emplace(identity(info, process), index);
+  if (index == 0) return add_locked(info, process);
+  Function& known = functions_[index];
+  if (known.type == 0) return known = make(info, process), index;
+  if (identity(known, known.process) != identity(info, process)) return add_locked(info, process);
+  take_better(known, info, process);
   return index;
+}
+
+Function FunctionTable::copy(uint32_t index) const {
+  std::lock_guard lock(mutex_);
+  return functions_[index];
+}
+
+const Function* FunctionTable::find(const Function& other) const {
+  auto it = by_identity_.find(identity(other, other.process));
+  return it == by_identity_.end() ? nullptr : &functions_[it->second];
 }
 
 void IdMap::define(const FunctionInfo& info) {

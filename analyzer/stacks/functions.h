@@ -59,8 +59,15 @@ class FunctionTable {
   // A group of calls (a thread, a coroutine, a file ...), told apart by its name.
   uint32_t add_group(const std::string& name);
   // What `index` is, now that there is a description: itself, if add_undescribed() made it and it
-  // has none yet; else as add().
+  // has none yet; else as add(). In the first case it stays a function of that stream alone: its
+  // calls so far were taken for those of an undescribed one, and other streams' are none of these.
   uint32_t describe(uint32_t index, const FunctionInfo& info, uint32_t process);
+
+  // A copy of what is known of `index` so far.
+  Function copy(uint32_t index) const;
+  // What is known here of a function of another table of the same file; null: nothing. Like
+  // operator[] only while nobody adds.
+  const Function* find(const Function& other) const;
 
   // Only while nobody adds.
   const Function& operator[](uint32_t index) const { return functions_[index]; }
@@ -69,7 +76,7 @@ class FunctionTable {
  private:
   uint32_t add_locked(const FunctionInfo& info, uint32_t process);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Function> functions_;
   std::unordered_map<std::string, uint32_t> by_identity_;
 };

@@ -28,9 +28,11 @@ namespace luatrace {
 template <class Sink>
 class ParallelStreams : public TraceSink {
  public:
-  // At most `workers` threads; `make` makes their sinks.
+  // At most `workers` threads. `make` makes their sinks, on the thread that reads; it is given what
+  // the worker knows of the file, which is all but functions, maps and notes, as of what it has
+  // come to. (The functions are those of `facts`, to which all workers add.)
   ParallelStreams(TraceFacts& facts, Diagnostics& diagnostics, size_t workers,
-                  std::function<std::unique_ptr<Sink>()> make)
+                  std::function<std::unique_ptr<Sink>(const TraceFacts&)> make)
       : facts_(facts), diag_(diagnostics), most_(workers), make_(std::move(make)) {
     diag_.keep();
   }
@@ -44,7 +46,10 @@ class ParallelStreams : public TraceSink {
     facts_.clock = clock;
     header_ = header;
   }
-  void on_process(const ProcessInfo& info) override { facts_.processes[info.number] = info; }
+  void on_process(const ProcessInfo& info) override {
+    facts_.processes[info.number] = info;
+    for (auto& w : workers_) w->queue.put(info);
+  }
   void on_stream(const StreamInfo& info) override {
     facts_.streams[info.number] = info;
     worker(info.number).queue.put(info);
@@ -65,16 +70,17 @@ class ParallelStreams : public TraceSink {
  private:
   struct Worker {
     Worker(ParallelStreams& all)
-        : sink(all.make_()),
+        : sink(all.make_(facts)),
           diag(all.diag_.file(), [](const std::string&) {}),
           streams(facts, all.facts_.functions, *sink, diag) {
       diag.keep();
+      facts.processes = all.facts_.processes;
       streams.on_header(all.facts_.clock, all.header_);
     }
     void run();
     void handle(const BlockQueue::Item& item);
 
-    TraceFacts facts;  // Only sums.
+    TraceFacts facts;  // Of its streams.
     std::unique_ptr<Sink> sink;
     Diagnostics diag;
     Streams<Sink> streams;
@@ -93,7 +99,7 @@ class ParallelStreams : public TraceSink {
   TraceFacts& facts_;
   Diagnostics& diag_;
   const size_t most_;
-  std::function<std::unique_ptr<Sink>()> make_;
+  std::function<std::unique_ptr<Sink>(const TraceFacts&)> make_;
   lt_file_header header_{};
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<uint32_t, Worker*> by_stream_;
@@ -140,6 +146,8 @@ void ParallelStreams<Sink>::Worker::handle(const BlockQueue::Item& item) {
     queue.done();
   } else if (auto* function = std::get_if<FunctionInfo>(&item)) {
     streams.on_function(*function);
+  } else if (auto* process = std::get_if<ProcessInfo>(&item)) {
+    streams.on_process(*process);
   } else {
     streams.on_stream(std::get<StreamInfo>(item));
   }
@@ -151,7 +159,7 @@ std::unique_ptr<Sink> ParallelStreams<Sink>::finish() {
   join();
   for (auto& w : workers_)
     if (w->failure) std::rethrow_exception(w->failure);
-  std::unique_ptr<Sink> sum = workers_.empty() ? make_() : std::move(workers_[0]->sink);
+  std::unique_ptr<Sink> sum = workers_.empty() ? make_(facts_) : std::move(workers_[0]->sink);
   for (size_t i = 0; i < workers_.size(); i++) {
     Worker& w = *workers_[i];
     if (i) sum->add(*w.sink);

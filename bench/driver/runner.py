@@ -120,6 +120,16 @@ class Cost:
     output: str
 
 
+def at_once(command, copies):
+    """Runs so many of one command beside each other; seconds until the last of them has ended."""
+    start = time.monotonic()
+    children = [subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL) for _ in range(copies)]
+    if any([child.wait() for child in children]):
+        raise Missing(f"{' '.join(map(str, command))}: failed")
+    return time.monotonic() - start
+
+
 def measure(command, discard=False):
     """Runs any command once; raises Missing if it fails. discard: its output goes nowhere."""
     start = time.monotonic()

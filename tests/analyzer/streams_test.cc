@@ -3,13 +3,17 @@
 // sound traces and for damaged ones.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
 #include <random>
 #include <sstream>
 
+#include "analyzer/aggregate/preview.h"
 #include "analyzer/aggregate/saved_profile.h"
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/render/folded.h"
 #include "analyzer/render/json.h"
+#include "analyzer/render/views.h"
 #include "analyzer/stacks/parallel_streams.h"
 #include "support.h"
 
@@ -22,15 +26,26 @@ struct Output {
   bool operator==(const Output&) const = default;
 };
 
-Output output(const TraceFacts& facts, const HistogramProfile& profile, const Diagnostics& diag,
-              std::string messages) {
+const SymbolFinder no_symbols = [](const Function&) { return Symbol{}; };
+
+// filtered: the same as `profile`, if it is one.
+Output output(const TraceFacts& facts, const HistogramProfile& profile,
+              const FilteredProfile* filtered, const Diagnostics& diag, std::string messages) {
   Report report;
-  add_to_report(report, {"test.bin", facts, profile, &profile.histograms(), nullptr, diag.trust, 1},
-                [](const Function&) { return Symbol{}; });
+  add_to_report(report,
+                {"test.bin", facts, profile, &profile.histograms(), filtered, diag.trust, 1},
+                no_symbols);
+  ViewOptions views;
+  if (filtered) {
+    views.report = views.tree = views.coroutines = views.threads = views.timeline = true;
+    views.info = true;
+    views.slow = {"*"};
+    sum_up_groups(report);
+  }
   std::ostringstream saved, folded, json;
   write_profile(saved, report);
   write_folded(folded, report, 1);
-  write_json(json, report, {});
+  write_json(json, report, make_views(report, views));
   return {saved.str(), folded.str(), json.str(), std::move(messages)};
 }
 
@@ -45,13 +60,87 @@ Output run(const std::vector<uint8_t>& bytes, size_t workers) {
     Streams<HistogramProfile> streams(facts, profile, diag);
     read_trace(input, diag, streams);
     streams.finish();
-    return output(facts, profile, diag, messages);
+    return output(facts, profile, nullptr, diag, messages);
   }
-  auto make = [] { return std::make_unique<HistogramProfile>(); };
+  auto make = [](const TraceFacts&) { return std::make_unique<HistogramProfile>(); };
   ParallelStreams<HistogramProfile> streams(facts, diag, workers, make);
   read_trace(input, diag, streams);
   auto profile = streams.finish();
-  return output(facts, *profile, diag, messages);
+  return output(facts, *profile, nullptr, diag, messages);
+}
+
+// What is asked for: filters, groups, and the views that follow single calls.
+struct Wish {
+  FilterOptions filter;
+  uint64_t from = 0, to = UINT64_MAX, least_ns = 0;
+  bool wall = false;
+  size_t most = 0;  // Slow calls and coroutines.
+};
+
+// Everything in it is of the seed; names are those of random_trace().
+Wish random_wish(uint64_t seed) {
+  static const char* const kNames[] = {"n0", "n1", "n?", "x.lua:3", "/n[12]/", "x.lua:?", "*"};
+  std::mt19937_64 random(seed);
+  auto pick = [&](uint64_t n) { return random() % n; };
+  Wish w;
+  FilterOptions& f = w.filter;
+  for (auto* list : {&f.only, &f.without, &f.callers, &f.hide, &f.functions})
+    if (pick(4) == 0) *list = {kNames[pick(7)]};
+  if (pick(6) == 0) f.kinds = {pick(2) ? "lua" : "c"};
+  if (pick(4) == 0) f.depth = 1 + static_cast<uint32_t>(pick(4));
+  if (pick(3) == 0) f.least_ns = 1 + pick(200);
+  if (pick(6) == 0) f.threads = {71, 70 + static_cast<uint32_t>(pick(9))};
+  if (pick(6) == 0) f.states = {1 + static_cast<uint32_t>(pick(3))};
+  if (pick(6) == 0) f.coroutines = {{0, 1 + static_cast<uint32_t>(pick(3))}};
+  if (pick(4) == 0) w.from = 1000 + pick(3000), w.to = w.from + pick(9000);
+  f.mode = static_cast<CoroutineMode>(pick(3));
+  f.group = static_cast<GroupBy>(pick(6));
+  f.group_pattern = "x.(l)ua";
+  w.least_ns = pick(3) ? 0 : pick(100);
+  w.wall = pick(2);
+  w.most = pick(3) ? 1 + pick(6) : 0;
+  return w;
+}
+
+struct Watching {
+  explicit Watching(const Wish& w)
+      : slow(w.least_ns, w.wall, w.most), coroutines(CoroutineLog::By::kSuspended, w.most) {}
+  SlowCalls slow;
+  CoroutineLog coroutines;
+  Timeline timeline;
+  ThreadLog threads;
+};
+
+// As run(), with filters and all that follows single calls.
+Output run_filtered(const std::vector<uint8_t>& bytes, const Wish& wish, size_t workers) {
+  std::string messages;
+  Diagnostics diag("test.bin", [&](const std::string& m) { messages += m + '\n'; });
+  TraceFacts facts;
+  Input first("test.bin", bytes), input("test.bin", bytes);
+  Preview preview;
+  preview.read(first);
+  FilterPlan plan{&wish.filter, wish.from, wish.to, FunctionPatterns({"*"}), &preview.functions};
+  std::deque<Watching> watching;
+  auto make = [&](const TraceFacts& mine) {
+    auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, no_symbols);
+    Watching& w = watching.emplace_back(wish);
+    sink->slow = &w.slow;
+    sink->coroutines = &w.coroutines;
+    sink->timeline = &w.timeline;
+    sink->threads = &w.threads;
+    return sink;
+  };
+  if (workers == 0) {
+    auto profile = make(facts);
+    Streams<FilteredProfile> streams(facts, *profile, diag);
+    read_trace(input, diag, streams);
+    streams.finish();
+    return output(facts, *profile, profile.get(), diag, messages);
+  }
+  ParallelStreams<FilteredProfile> streams(facts, diag, workers, make);
+  read_trace(input, diag, streams);
+  auto profile = streams.finish();
+  return output(facts, *profile, profile.get(), diag, messages);
 }
 
 // Streams that share functions (with other ids and names), with coroutines, errors and losses.
@@ -106,12 +195,25 @@ std::string random_trace(uint64_t seed) {
   return out.str();
 }
 
-void expect_equal(const std::vector<uint8_t>& bytes, const std::string& what) {
-  const Output one = run(bytes, 0);
+std::string first_difference(const std::string& a, const std::string& b) {
+  const size_t at = static_cast<size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(std::min(a.size(), b.size())),
+                    b.begin())
+          .first -
+      a.begin());
+  const size_t from = at < 100 ? 0 : at - 100;
+  return a.substr(from, 200) + "\n--- is not\n" + b.substr(from, 200);
+}
+
+// `run`: from a number of workers to an Output.
+template <class Run>
+void expect_equal(Run run, const std::string& what) {
+  const Output one = run(0);
   for (size_t workers : {1u, 2u, 3u}) {
-    const Output many = run(bytes, workers);
+    const Output many = run(workers);
     ASSERT_EQ(many.folded, one.folded) << what << ", workers " << workers;
-    ASSERT_EQ(many.json, one.json) << what << ", workers " << workers;
+    ASSERT_TRUE(many.json == one.json)
+        << what << ", workers " << workers << ": " << first_difference(many.json, one.json);
     ASSERT_TRUE(many.profile == one.profile) << what << ", workers " << workers;
     ASSERT_EQ(many.messages, one.messages) << what << ", workers " << workers;
   }
@@ -119,20 +221,36 @@ void expect_equal(const std::vector<uint8_t>& bytes, const std::string& what) {
 
 TEST(ParallelStreams, TheSameFromRandomTraces) {
   for (uint64_t seed = 1; seed <= 300; seed++) {
-    expect_equal(to_binary(random_trace(seed)), "seed " + std::to_string(seed));
+    const auto bytes = to_binary(random_trace(seed));
+    expect_equal([&](size_t n) { return run(bytes, n); }, "seed " + std::to_string(seed));
     if (HasFatalFailure()) return;
   }
 }
 
+std::vector<uint8_t> damaged_trace(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto bytes = to_binary(random_trace(seed));
+  for (int i = 0; i < 6; i++)
+    bytes[sizeof(lt_file_header) + random() % (bytes.size() - sizeof(lt_file_header))] ^=
+        static_cast<uint8_t>(1 + random() % 255);
+  if (random() % 3 == 0) bytes.resize(bytes.size() - random() % (bytes.size() / 2));
+  return bytes;
+}
+
 TEST(ParallelStreams, TheSameFromDamagedTraces) {
   for (uint64_t seed = 1; seed <= 300; seed++) {
-    std::mt19937_64 random(seed);
-    auto bytes = to_binary(random_trace(seed));
-    for (int i = 0; i < 6; i++)
-      bytes[sizeof(lt_file_header) + random() % (bytes.size() - sizeof(lt_file_header))] ^=
-          static_cast<uint8_t>(1 + random() % 255);
-    if (random() % 3 == 0) bytes.resize(bytes.size() - random() % (bytes.size() / 2));
-    expect_equal(bytes, "seed " + std::to_string(seed));
+    const auto bytes = damaged_trace(seed);
+    expect_equal([&](size_t n) { return run(bytes, n); }, "seed " + std::to_string(seed));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ParallelStreams, TheSameWithFiltersGroupsAndViewsOfSingleCalls) {
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    const auto bytes = seed % 3 ? to_binary(random_trace(seed)) : damaged_trace(seed);
+    const Wish wish = random_wish(seed);
+    expect_equal([&](size_t n) { return run_filtered(bytes, wish, n); },
+                 "seed " + std::to_string(seed));
     if (HasFatalFailure()) return;
   }
 }
@@ -145,7 +263,7 @@ TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
   };
   Diagnostics diag("test.bin", [](const std::string&) {});
   TraceFacts facts;
-  auto make = [] { return std::make_unique<Failing>(); };
+  auto make = [](const TraceFacts&) { return std::make_unique<Failing>(); };
   ParallelStreams<Failing> streams(facts, diag, 2, make);
   Input input("test.bin", to_binary(random_trace(1)));
   read_trace(input, diag, streams);
