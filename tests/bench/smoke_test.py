@@ -81,8 +81,10 @@ def main():
         check(all(int(cells[-1]) > 0 for cells in events[name]), f"{name}: no events")
     check_ratios(slowdown, [*PROGRAMS, "W1 fib", "W4 json", "geometric mean"], 6)
     check(sum("nodes" in name for name in speed) >= 6, sorted(speed))
+    check(len(threads) >= 8, sorted(threads))
     for name, rows in threads.items():
-        check([row[0] for row in rows] in (["1", "2"], ["jobs"]), f"{name}: jobs 1 and 2")
+        for cells in rows if name != "input" else []:
+            check(all(re.fullmatch(r"\d+\.\d+", cell) for cell in cells[:6]), f"{name}: {cells}")
     check_ratios(size, ["fib", "json", "pipeline", "all"], 1)
 
     done = bench(build, "--markdown", "--no-count", "idle")

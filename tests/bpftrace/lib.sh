@@ -25,8 +25,9 @@ timeout 20 bpftrace -e 'BEGIN { printf("works\n"); exit(); }' >"$scratch/works" 
 grep -q works "$scratch/works" ||
   skip "bpftrace cannot load programs here: $(tail -n 1 "$scratch/why")"
 
+# Buffers that hold all that a program does, for when bpftrace has to wait for a processor.
 trace() {
-  timeout -s INT 60 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" || bt_failed "$@"
+  BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-4096} timeout -s INT 60 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" || bt_failed "$@"
   ! grep -qE 'Error (loading|attaching)|Could not' "$scratch/bt.err" || bt_failed "$@"
 }
 
@@ -53,7 +54,7 @@ attach() {
 watch() {
   local try child want
   want=$(($(grep -c '^usdt:' "$probes/lua-calls.bt") + 1 + $(getconf _NPROCESSORS_ONLN)))
-  timeout -s INT 60 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
+  BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-4096} timeout -s INT 60 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
   tracer=$!
   for try in $(seq 300); do
     child=$(pgrep -P $tracer -x bpftrace) || true
