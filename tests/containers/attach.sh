@@ -38,7 +38,7 @@ load "$name" 1
 if [ "$via" != bpftrace ]; then
   begin_load "$name"
   inside_pid=$(awk '$1 == "NSpid:" { print $NF }' "/proc/$pid/status")
-  "$build/bin/luatrace-record" --via "$via" -q -d 1 -p "$inside_pid@$(master "$name")" -o "$scratch/inside.bin" || fail "-p $inside_pid@PID"
+  "$build/bin/luatrace-record" --via "$via" -q -d 3 -p "$inside_pid@$(master "$name")" -o "$scratch/inside.bin" || fail "-p $inside_pid@PID"
   end_load
   same "the traced process" "$("$build/bin/luatrace-analyze" --json "$scratch/inside.bin" 2>/dev/null |
     jq -r '.trace.files[].processes[] | "\(.pid) \(.ns_pid)"')" "$pid $inside_pid"
