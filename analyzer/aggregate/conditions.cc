@@ -199,7 +199,7 @@ void Parser::number(ConditionNode& node) {
   const char* begin = text_.data() + at_;
   auto [rest, error] =
       std::from_chars(begin, text_.data() + text_.size(), node.number, std::chars_format::fixed);
-  if (error != std::errc() || !(node.number >= 0)) fail("a number was expected");
+  if (error != std::errc() || !std::isfinite(node.number)) fail("a number was expected");
   const size_t behind = at_ + static_cast<size_t>(rest - begin);
   at_ = behind;
   const std::string word = unit();

@@ -66,10 +66,13 @@ bool FilteredProfile::wanted(const Coroutine& co) const {
   if (!view_->state_wanted || !view_->thread_wanted) return false;
   if (options_.coroutines.empty() || co.id == 0) return true;  // 0: not known which.
   const auto& asked = options_.coroutines;
-  for (size_t i = 0; i < asked.size(); i++)
-    if (asked[i].id == co.id && (asked[i].state == 0 || asked[i].state == view_->number))
-      return (met_[i] = true);
-  return false;
+  bool any = false;
+  for (size_t i = 0; i < asked.size(); i++) {
+    if (asked[i].id != co.id || (asked[i].state != 0 && asked[i].state != view_->number)) continue;
+    met_[i] = true;
+    any = true;
+  }
+  return any;
 }
 
 // Time of a call that is hidden goes to the call that it is part of. If that is one of a coroutine

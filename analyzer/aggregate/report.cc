@@ -39,6 +39,7 @@ class Merger {
     std::string key;  // Equal for what is one function in the report.
   };
   bool has_order() const { return file_.facts.sums.size() > 1; }
+  void mark_shown();
   bool is_empty(uint32_t function, const FunctionTicks& ticks) const;
   void put_in_order(std::vector<Entry>& list);
   void add_ticks(ReportFunction& f, const FunctionTicks& ticks);
@@ -54,6 +55,7 @@ class Merger {
   const SymbolFinder& symbols_;
   std::vector<uint32_t> map_;   // From function of the file to function of the report.
   std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
+  std::vector<bool> shown_;     // By function of the file: has nodes that are not empty.
 };
 
 void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
@@ -82,7 +84,8 @@ void Merger::add_calls(ReportFunction& f, std::span<const Entry> entries) {
 // What was filtered out is no part of the report, nor what stands for nothing.
 bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
   if (!file_.filtered && function != kPrunedFunction) return false;
-  return !t.calls && !t.wall && !profile_.stats(function).complete;
+  const bool shown = file_.filtered && shown_[function];
+  return !shown && !t.calls && !t.wall && !profile_.stats(function).complete;
 }
 
 void Merger::put_in_order(std::vector<Entry>& list) {
@@ -105,8 +108,28 @@ void Merger::put_in_order(std::vector<Entry>& list) {
   tree_of_ = &unified_;
 }
 
+// Whether filters left nothing at or below each node.
+std::vector<bool> empty_nodes(const Profile& profile) {
+  const CallTree& tree = profile.tree();
+  std::vector<bool> empty(tree.size(), true);
+  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 0;) {
+    if (tree[i].calls || tree[i].self || profile.suspended_at(i)) empty[i] = false;
+    if (i && !empty[i]) empty[tree[i].parent] = false;
+  }
+  return empty;
+}
+
+// A group may have nothing of its own, and stand above calls that took no time.
+void Merger::mark_shown() {
+  shown_.resize(file_.facts.functions.size());
+  const std::vector<bool> empty = empty_nodes(profile_);
+  for (uint32_t i = 1; i < empty.size(); i++)
+    if (!empty[i]) shown_[profile_.tree()[i].function] = true;
+}
+
 void Merger::functions() {
   const FunctionTable& table = file_.facts.functions;
+  if (file_.filtered) mark_shown();
   std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
   map_.resize(table.size());
   map_[kUnknownFunction] = 1;
@@ -132,17 +155,6 @@ void Merger::functions() {
 uint64_t Merger::charges(uint32_t node, const std::vector<uint64_t>& below) const {
   if (tree_of_->has_charges()) return tree_of_->charged_at(node);
   return tree_of_->tree()[node].calls + below[node];
-}
-
-// Whether filters left nothing at or below each node.
-std::vector<bool> empty_nodes(const Profile& profile) {
-  const CallTree& tree = profile.tree();
-  std::vector<bool> empty(tree.size(), true);
-  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 0;) {
-    if (tree[i].calls || tree[i].self || profile.suspended_at(i)) empty[i] = false;
-    if (i && !empty[i]) empty[tree[i].parent] = false;
-  }
-  return empty;
 }
 
 double cost_of(const TraceFacts& facts) {

@@ -214,8 +214,12 @@ void Views::timeline() {
   for (const ReportLane& lane : out.lanes) slices = std::max(slices, lane.slices.size());
   const uint64_t begin = result_.filtered->first_tick();
   const uint64_t end = std::max(begin, result_.filtered->last_tick());
-  for (size_t i = 0; i <= slices; i++)
-    out.borders_ns.push_back(since(std::clamp((from.first() + i) * from.width(), begin, end)));
+  const uint64_t last = UINT64_MAX / from.width();
+  for (size_t i = 0; i <= slices; i++) {
+    const uint64_t slice = from.first() + i;
+    out.borders_ns.push_back(
+        since(slice > last ? end : std::clamp(slice * from.width(), begin, end)));
+  }
   report_.timelines.push_back(std::move(out));
 }
 

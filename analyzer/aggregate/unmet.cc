@@ -82,7 +82,8 @@ void Unmet::file(const TraceFacts& facts, const FilteredProfile& profile,
   for (size_t i = 0; i < coroutines_.size(); i++)
     if (profile.has_met(i)) coroutines_[i] = true;
   traced_ += profile.traced();
-  shown_ += profile.traced() - profile.filtered();
+  const CallTree& tree = profile.tree();
+  for (uint32_t i = 1; i < tree.size() && !shown_; i++) shown_ = tree[i].calls || tree[i].self;
 }
 
 std::vector<std::string> Unmet::remarks() const {
@@ -101,7 +102,7 @@ std::vector<std::string> Unmet::remarks() const {
   coroutines(out);
   if (options_.has_range() && traced_ == 0)
     range(out);
-  else if (out.empty() && options_.filters() && shown_ == 0 && traced_)
+  else if (out.empty() && options_.filters() && !shown_ && traced_)
     nothing_left(out);
   return out;
 }

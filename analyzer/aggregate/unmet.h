@@ -45,7 +45,8 @@ class Unmet {
   std::set<uint32_t> threads_, states_;
   std::set<std::string> kinds_;
   std::vector<bool> coroutines_;  // By filter: met.
-  uint64_t traced_ = 0, shown_ = 0;
+  uint64_t traced_ = 0;
+  bool shown_ = false;        // A call, or a part of one.
   uint64_t duration_ns_ = 0;  // Of the longest file.
 };
 

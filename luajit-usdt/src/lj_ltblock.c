@@ -148,9 +148,8 @@ void lj_ltblock_close(LTState *lt, int reason)
   if (r) {
     if (lt->block != lt->scratch) hand_words(lt);
     hand_end(lt, reason);
-    munmap(r, lt->mapsize);
   }
-  lt->ring = NULL;
+  lj_ltring_drop(lt);
   if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);
   lt->scratch = lt->block = lt->wp = NULL;
 }
@@ -163,7 +162,7 @@ static __attribute__((destructor)) void hand_rest(void)
   if (!luajit_usdt_control.block) return;
   lj_ltring_list(1);
   for (lt = (LTState *)(uintptr_t)luajit_usdt_control.states; lt; lt = lt->next)
-    if (lt_private(lt) && lt->thread == self && lt->block != lt->scratch) {
+    if (lt->thread == self && lt_private(lt) && lt->block != lt->scratch) {
       lj_ltblock_hand(lt);
       hand_end(lt, LT_PIECE_EXIT);
     }

@@ -209,11 +209,21 @@ static char say_hello(const char *path, int fd)
   return answer;
 }
 
+/* What goes through the list of states in another thread (a fork, exit()) must not
+** look into memory that is gone. */
+void lj_ltring_drop(LTState *lt)
+{
+  struct lt_ring *r = lt->ring;
+  lj_ltring_list(1);
+  lt->ring = NULL;
+  lj_ltring_list(0);
+  if (r) munmap(r, lt->mapsize);
+}
+
 static void ring_unmap(LTState *lt)
 {
-  if (lt->ring) munmap(lt->ring, lt->mapsize);
+  lj_ltring_drop(lt);
   if (lt->fd >= 0) close(lt->fd);
-  lt->ring = NULL;
   lt->fd = -1;
 }
 
@@ -314,11 +324,12 @@ void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
 
 /* A recorder that attached opens the memfd by itself. A state or child that lives
 ** for a moment only must not take its events along. */
-static void wait_taken(LTState *lt)
+#define TAKE_TRIES	400	/* Of half a millisecond. */
+
+static void wait_taken(LTState *lt, int *left)
 {
   struct timespec ts = { 0, 500000 };
-  int i;
-  for (i = 0; i < 400 && lt->fd >= 0 && !ld_acq(&lt->ring->taken); i++) {
+  for (; *left > 0 && lt->fd >= 0 && !ld_acq(&lt->ring->taken); --*left) {
     if (lj_ltring_orphaned(lt, luajit_usdt_control.alive)) break;
     if (ld_acq(&luajit_usdt_control.ring) != lt->token) break;
     nanosleep(&ts, NULL);
@@ -379,7 +390,8 @@ int lj_ltring_open(lua_State *L)
     close(fd);
     lt->fd = -1;
   } else if (young) {
-    wait_taken(lt);
+    int left = TAKE_TRIES;
+    wait_taken(lt, &left);
   }
   r->event_cost_ps = measure(lt);
   lj_ltring_begin(lt, lost);
@@ -391,11 +403,12 @@ int lj_ltring_open(lua_State *L)
 static __attribute__((destructor)) void leave_rings(void)
 {
   uintptr_t self = lj_ltring_thread();
+  int left = TAKE_TRIES;  /* For all of them together. */
   LTState *lt;
   if (!luajit_usdt_control.ring) return;
   list_lock();
   for (lt = lt_first(); lt; lt = lt->next)
-    if (lt->ring && !lt_private(lt) && lt->thread == self) wait_taken(lt);
+    if (lt->thread == self && lt->ring && !lt_private(lt)) wait_taken(lt, &left);
   list_unlock();
 }
 
@@ -404,6 +417,7 @@ void lj_ltring_close(global_State *g, int reason)
 {
   LTState *lt = G2LT(g);
   struct lt_ring *r = lt->ring;
+  int left = TAKE_TRIES;
   if (r) {
     if (r->stop_reason) reason = (int)r->stop_reason;
     if (lt->block == lt->scratch) {
@@ -415,7 +429,7 @@ void lj_ltring_close(global_State *g, int reason)
     r->stop_reason = (uint32_t)reason;
     st_rel(&r->state, LT_RING_CLOSED);
     if (reason == LTE_ORPHAN) lj_ltring_abandon(lt);
-    wait_taken(lt);
+    wait_taken(lt, &left);
   }
   ring_unmap(lt);
   if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);

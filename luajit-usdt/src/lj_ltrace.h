@@ -102,6 +102,7 @@ typedef struct LTState {
   uint32_t coop;	/* Opcode of coroutine.resume, then that of wrap_aux. */
   GCRef pendfn;
   uint32_t nguard;	/* Recorder: IR instructions of the guard. */
+  uint32_t polled;	/* Recorder: the trace looks at the control word already. */
   uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
   uint32_t lostframes;	/* Frames of compiled code were not restored. */
   uint32_t forked;	/* In a child that has no ring of its own yet. */
@@ -222,6 +223,7 @@ LJ_FUNC int lj_ltring_func(LTState *lt, int type, uint32_t flags, uint32_t id,
 			   const char *chunk, const char *name);
 LJ_FUNC int lj_ltring_match(const char *chunk);
 LJ_FUNC void lj_ltring_listed(LTState *lt);
+LJ_FUNC void lj_ltring_drop(LTState *lt);
 LJ_FUNC void lj_ltring_unlisted(LTState *lt);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);

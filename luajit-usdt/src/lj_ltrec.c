@@ -86,13 +86,15 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 #define PEND_POLL	LT_ID_NONE	/* LTState.pendff: look at the control word. */
 
 /* A call by FFI was recorded, and nobody is attached: a loop that makes no other
-** calls would come by no poll. Behind the call, so that no exit makes it twice.
+** calls would come by no poll. Once in a trace: a guard has a snapshot of its own, of
+** which a trace may have 500. Behind the call, so that no exit makes it twice.
 ** Not if somebody is there that we do not record for: the guard would always fail. */
 static void recpoll(jit_State *J)
 {
 #if LJ_64
   TRef tr;
-  if (!J->needsnap || lj_ltrace_word()) return;
+  if (J2LT(J)->polled || !J->needsnap || lj_ltrace_word()) return;
+  J2LT(J)->polled = 1;
   J->needsnap = 0;
   if (J->pt) lj_snap_purge(J);
   lj_snap_add(J);
@@ -115,6 +117,7 @@ void lj_ltrace_recguard(jit_State *J)
   LTState *lt = J2LT(J);
   IRRef nins = J->cur.nins;
   lt->pendff = 0;
+  lt->polled = 0;
   if (J->parent) return;  /* Only root traces. */
   if (!lt->on && bc_op(J->cur.startins) == BC_FUNCF) {
     /* No guard. */

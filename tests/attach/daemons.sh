@@ -139,7 +139,7 @@ if [ "$3" = told ]; then
   kill -STOP $recorder
   sleep 0.5
   kill -CONT $recorder
-  sleep 0.2
+  sleep 1
   kill -INT $recorder
   finish 122
   said '[0-9,]+ descendants? had ended before it was seen what program that was' ||

@@ -58,7 +58,9 @@ ended 143
 begin "$bin/luajit" -e 'local C = require("ffi").C require("ffi").cdef("int usleep(unsigned);")
   local t = {} for i = 1, 200 do t[i] = i < 200 and 1000 or 60000000 end
   for i = 1, 200 do C.usleep(t[i]) end'
-sleep 2
+slept() { [ "$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$target/status")" -ge 199 ]; }
+within 20 "the long sleep" slept
+sleep 0.2
 record -p $target -d 2.5
 finish 124
 said 'no Lua state has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
@@ -103,7 +105,7 @@ begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
 record -p $target
 within 10 "the recorder" said "process $target .* is being recorded"
-sleep 0.2
+sleep 1
 kill -KILL $target
 ended 137
 finish 124

@@ -74,8 +74,13 @@ started+=($child)
 kill -KILL $recorder
 wait $recorder || true
 within 20 "the socket to be removed" test ! -e "$socket"
-"$bin/luatrace-record" -q -o "$scratch/second.bin" -p $child -d 0.2 2>"$scratch/second.err" ||
-  fail "a recorder that is dead keeps its claim: $(cat "$scratch/second.err")"
+"$bin/luatrace-record" -v -o "$scratch/second.bin" -p $child 2>"$scratch/second.err" &
+recorder=$!
+started+=($recorder)
+next_records() { ! kill -0 $recorder 2>/dev/null || grep -q 'first event' "$scratch/second.err"; }
+within 20 "the next recorder" next_records
+kill -INT $recorder 2>/dev/null || true
+wait $recorder || fail "a recorder that is dead keeps its claim: $(cat "$scratch/second.err")"
 [ "$(json "$scratch/second.bin" | jq .trace.events)" -gt 0 ] || fail "the next recorder got nothing"
 let_go $child "after the recorder of a command"
 kill $child
