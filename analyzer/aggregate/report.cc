@@ -91,7 +91,8 @@ bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
 void Merger::put_in_order(std::vector<Entry>& list) {
   for (Entry& e : list) e.key = identity(e.described);
   std::sort(list.begin(), list.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.key, a.index) < std::tie(b.key, b.index);
+    return std::tie(a.key, a.described.hint, a.described.name, a.index) <
+           std::tie(b.key, b.described.hint, b.described.name, b.index);
   });
   std::vector<uint32_t> same(map_.size());
   std::iota(same.begin(), same.end(), 0);
@@ -123,8 +124,10 @@ std::vector<bool> empty_nodes(const Profile& profile) {
 void Merger::mark_shown() {
   shown_.resize(file_.facts.functions.size());
   const std::vector<bool> empty = empty_nodes(profile_);
-  for (uint32_t i = 1; i < empty.size(); i++)
-    if (!empty[i]) shown_[profile_.tree()[i].function] = true;
+  for (uint32_t i = 1; i < empty.size(); i++) {
+    const uint32_t function = profile_.tree()[i].function;
+    if (!empty[i] && file_.facts.functions[function].type == kGroupType) shown_[function] = true;
+  }
 }
 
 void Merger::functions() {

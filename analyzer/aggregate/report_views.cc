@@ -65,7 +65,11 @@ void Views::functions() {
   for (uint32_t f : used)
     if (f >= kFirstFunction && (f >= map_.size() || !map_[f])) {
       const ReportFunction described = describe(result_.facts.functions[f], symbols_);
-      missing.emplace(identity(described), described);
+      auto [it, fresh] = missing.emplace(identity(described), described);
+      const ReportFunction& so_far =
+          it->second;  // Of several names the same one whatever came first.
+      if (!fresh && std::tie(described.hint, described.name) < std::tie(so_far.hint, so_far.name))
+        it->second = described;
     }
   for (const auto& [key, described] : missing) report_.function(described);
 }

@@ -160,7 +160,7 @@ std::string random_trace(uint64_t seed) {
           << " chunk=\"@x.lua\" name=\"n" << pick(3) << "\"\n";
     if (pick(6) == 0) out << "func " << s << ':' << 1 + pick(30) << " c addr=0x" << pick(4) << '\n';
     for (uint64_t n = pick(30); n > 0; n--) {
-      out << (tick[s] += pick(3) ? pick(50) : 0) << ' ' << s << ' ';
+      out << (tick[s] += pick(50)) << ' ' << s << ' ';
       switch (pick(12)) {
         case 0:
           out << "resume " << 1 + pick(4);
