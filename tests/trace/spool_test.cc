@@ -5,14 +5,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
 
+#include "tests/trace/file_size_limit.h"
 #include "tests/trace/mini_reader.h"
 #include "trace/trace_writer.h"
 
@@ -120,18 +120,12 @@ TEST(Spool, ATraceIsTheSameInMemoryAndInAFile) {
   EXPECT_EQ(words_of(8000), file.of_type(LT_BLOCK_EVENTS).back()->words());
 }
 
-// A limit on a file's size stands in for a full disk.
 TEST(Spool, AFullDiskIsAnErrorOfTheWriter) {
-  signal(SIGXFSZ, SIG_IGN);
-  rlimit old{}, small{};
-  getrlimit(RLIMIT_FSIZE, &old);
-  small = old;
-  small.rlim_cur = 100000;
-  ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &small));
+  std::optional<FileSizeLimit> full(100000);
   Spool spool(1000);
   TraceWriter w(spool, "spool", make_file_header());
   write_trace(w);
-  setrlimit(RLIMIT_FSIZE, &old);
+  full.reset();
   EXPECT_FALSE(w.close());
   EXPECT_NE(w.error().find("spool: cannot write at offset "), std::string::npos) << w.error();
   EXPECT_NE(w.error().find("File too large"), std::string::npos) << w.error();

@@ -5,10 +5,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include <optional>
+
+#include "tests/trace/file_size_limit.h"
 #include "tests/trace/mini_reader.h"
 #include "trace/records.h"
 
@@ -149,19 +150,14 @@ TEST_F(WriterTest, MessagesNameFileAndReason) {
   EXPECT_FALSE(full.close());
 }
 
-// A limit on the file's size stands in for a full disk: the write that crosses it is cut short.
+// The write that crosses it is cut short.
 TEST_F(WriterTest, AFullDiskLeavesWholeBlocks) {
-  signal(SIGXFSZ, SIG_IGN);
-  rlimit old{}, small{};
-  getrlimit(RLIMIT_FSIZE, &old);
-  small = old;
-  small.rlim_cur = 200001;
-  ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &small));
+  std::optional<FileSizeLimit> full(200001);
   TraceWriter w(open_it(), path_, make_file_header());
   w.write_stream(1, lt_stream_info{});
   bool good = true;
   for (int i = 0; i < 10 && good; i++) good = w.write_events(info_for(1, 8192), some_words(8192));
-  setrlimit(RLIMIT_FSIZE, &old);
+  full.reset();
   EXPECT_FALSE(good);
   EXPECT_NE(std::string::npos, w.error().find("File too large")) << w.error();
   EXPECT_FALSE(w.close());
