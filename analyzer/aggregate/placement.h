@@ -65,7 +65,7 @@ class Placement {
   ReportFunction described(uint32_t function) const;
   // The function that stands for a group; whether it is one of these.
   uint32_t group(const std::string& name);
-  bool is_builtin(uint32_t function) const { return table_.copy(function).type == LT_FUNC_FF; }
+  bool is_builtin(uint32_t function) const { return table_.type(function) == LT_FUNC_FF; }
   bool is_group(uint32_t function) const { return function < groups_.size() && groups_[function]; }
 
  private:

@@ -55,7 +55,8 @@ class Merger {
   const SymbolFinder& symbols_;
   std::vector<uint32_t> map_;   // From function of the file to function of the report.
   std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
-  std::vector<bool> shown_;     // By function of the file: has nodes that are not empty.
+  std::vector<bool> empty_;     // By node, with filters: nothing is left at or below it.
+  std::vector<bool> shown_;     // By function of the file: a group with nodes that are not empty.
 };
 
 void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
@@ -123,10 +124,10 @@ std::vector<bool> empty_nodes(const Profile& profile) {
 // A group may have nothing of its own, and stand above calls that took no time.
 void Merger::mark_shown() {
   shown_.resize(file_.facts.functions.size());
-  const std::vector<bool> empty = empty_nodes(profile_);
-  for (uint32_t i = 1; i < empty.size(); i++) {
+  empty_ = empty_nodes(profile_);
+  for (uint32_t i = 1; i < empty_.size(); i++) {
     const uint32_t function = profile_.tree()[i].function;
-    if (!empty[i] && file_.facts.functions[function].type == kGroupType) shown_[function] = true;
+    if (!empty_[i] && file_.facts.functions[function].type == kGroupType) shown_[function] = true;
   }
 }
 
@@ -173,8 +174,7 @@ void Merger::tree() {
   std::vector<uint32_t> place(from.size());
   std::vector<uint64_t> below(from.size());
   for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
-  std::vector<bool> empty;
-  if (file_.filtered) empty = empty_nodes(*tree_of_);
+  if (file_.filtered && tree_of_ != &profile_) empty_ = empty_nodes(*tree_of_);
   const double cost_ps = cost_of(file_.facts);
   // Whose time it is, and how much of theirs was given to nodes: so that the nodes' nanoseconds,
   // rounded one by one, sum up to the functions'.
@@ -184,7 +184,7 @@ void Merger::tree() {
   if (has_order()) order = canonical_order(from, rank_);
   for (uint32_t at = 0; at < from.size(); at++) {
     const uint32_t i = order.empty() ? at : order[at];
-    if (!empty.empty() && empty[i] && i) continue;
+    if (!empty_.empty() && empty_[i] && i) continue;
     const CallNode& n = from[i];
     bool own = i != 0 && n.function != kCoroutineFunction;
     uint32_t above = i ? place[n.parent] : 0;

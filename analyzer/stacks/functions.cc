@@ -94,6 +94,11 @@ Function FunctionTable::copy(uint32_t index) const {
   return functions_[index];
 }
 
+uint16_t FunctionTable::type(uint32_t index) const {
+  std::lock_guard lock(mutex_);
+  return functions_[index].type;
+}
+
 const Function* FunctionTable::find(const Function& other) const {
   auto it = by_identity_.find(identity(other, other.process));
   return it == by_identity_.end() ? nullptr : &functions_[it->second];

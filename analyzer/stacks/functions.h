@@ -65,6 +65,7 @@ class FunctionTable {
 
   // A copy of what is known of `index` so far.
   Function copy(uint32_t index) const;
+  uint16_t type(uint32_t index) const;  // LT_FUNC_*, 0: undescribed.
   // What is known here of a function of another table of the same file; null: nothing. Like
   // operator[] only while nobody adds.
   const Function* find(const Function& other) const;
