@@ -22,6 +22,7 @@
 #include "analyzer/render/json.h"
 #include "analyzer/render/summary.h"
 #include "analyzer/symbols/symbolizer.h"
+#include "analyzer/terminal_line.h"
 #include "cli/command_line.h"
 
 namespace luatrace {
@@ -100,7 +101,7 @@ void refuse_own_input(const Options& o) {
 }
 
 void complain(const std::string& text) {
-  std::cerr << "luatrace-analyze: " << text << '\n';
+  standard_error().say("luatrace-analyze: " + text);
 }
 
 void each_file(Session& session, const std::vector<std::string>& files,
@@ -186,7 +187,8 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   bool exported = format && o.exports.output == "-";
   bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
               o.save_profile == "-";
-  if (!busy && !o.quiet) print_text(report, views, o.views);
+  // --quiet is about the summary, not about what was asked for.
+  if (!busy && (!o.quiet || o.views.any())) print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
   const FlameSource source{&session.chart, session.no_chart, o.page.graph_limit};

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
+#include "analyzer/options/conflicts.h"
 #include "cli/command_line.h"
 
 namespace luatrace {
@@ -60,8 +61,6 @@ ViewOptions read_views(const Given& given) {
   v.hist = given.list("hist");
   v.slow = given.list("slow");
   if (auto over = given.last("over")) v.over_ns = parse_time(*over, "--over");
-  if (v.slow.empty() && (given.has("over") || given.has("wall")))
-    throw UsageError("--over and --wall belong to --slow FN");
   v.wall = given.has("wall");
   v.yielded = given.has("yielded");
   v.compensate = given.has("compensate");
@@ -73,10 +72,24 @@ ViewOptions read_views(const Given& given) {
 }
 
 CoroutineId parse_coroutine(const std::string& text) {
-  size_t colon = text.find(':');
+  const size_t colon = text.find(':');
   if (colon == text.npos) return {0, Given::number<uint32_t>("coroutine", text)};
-  return {Given::number<uint32_t>("coroutine", text.substr(0, colon)),
-          Given::number<uint32_t>("coroutine", text.substr(colon + 1))};
+  const auto state = Given::number<uint32_t>("coroutine", text.substr(0, colon));
+  if (state == 0)
+    throw UsageError("--coroutine: '" + text +
+                     "': states are numbered from 1 (--info lists them); for a coroutine of any "
+                     "state give its number alone");
+  return {state, Given::number<uint32_t>("coroutine", text.substr(colon + 1))};
+}
+
+// A range that ends before it begins is a slip, not an empty one. Of points that cannot be compared
+// before the trace is read the reader says that nothing is in between.
+void refuse_reversed(const std::string& range, const TimePoint& from, const TimePoint& to) {
+  if (from.kind != to.kind) return;
+  const bool percent = from.kind == TimePoint::kPercent;
+  const bool time = from.kind == TimePoint::kRelative || from.kind == TimePoint::kAbsolute;
+  if ((percent && from.percent >= to.percent) || (time && from.ns >= to.ns))
+    throw UsageError("--time-range: '" + range + "' is empty: it does not end after its beginning");
 }
 
 void read_grouping(const Given& given, FilterOptions& f) {
@@ -110,7 +123,10 @@ FilterOptions read_filter(const Given& given) {
     if (f.depth == 0) throw UsageError("--depth: at least 1");
   }
   if (auto least = given.last("time-filter")) f.least_ns = parse_time(*least, "--time-filter");
-  if (auto range = given.last("time-range")) parse_time_range(*range, f.from, f.to);
+  if (auto range = given.last("time-range")) {
+    parse_time_range(*range, f.from, f.to);
+    refuse_reversed(*range, f.from, f.to);
+  }
   f.threads = given.numbers<uint32_t>("thread");
   f.states = given.numbers<uint32_t>("state");
   for (const auto& id : given.list("coroutine")) f.coroutines.push_back(parse_coroutine(id));
@@ -130,8 +146,6 @@ ExportOptions read_exports(const Given& given) {
   e.style = frame_style(given.last("frames").value_or("ours"));
   e.source_root = given.last("source-root").value_or("");
   e.unit_ns = read_unit(given);
-  if (e.format.empty() && given.has("output"))
-    throw UsageError("--output belongs to --format NAME");
   const bool binary = e.format == "pprof" || e.format == "perfetto";
   if (binary && e.output == "-" && isatty(STDOUT_FILENO))
     throw UsageError("--format " + e.format + " is nothing to read on a terminal: say -o FILE");
@@ -179,9 +193,7 @@ Options read(const Given& given) {
     o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
   if (o.files.empty()) throw UsageError("no trace given");
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
-  if (o.allow_missing && o.fail_if.empty())
-    throw UsageError("--allow-missing belongs to --fail-if EXPR");
-  if (o.views.normalize && o.diff.empty()) throw UsageError("--normalize belongs to --diff OTHER");
+  refuse_conflicts(given, o);
   for (const auto& text : o.fail_if) Condition check_it(text, !o.diff.empty());
   return o;
 }
