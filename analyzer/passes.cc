@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/passes.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include "analyzer/aggregate/close_names.h"
 #include "analyzer/aggregate/conditions.h"
@@ -98,6 +101,16 @@ void refuse_own_input(const Options& o) {
       for (const std::string& in : *inputs)
         if (is_same_file(in, out))
           throw UsageError(printable(out) + " would be overwritten, and is what is to be read");
+}
+
+void tell_doubles(const Options& o) {
+  std::set<std::pair<dev_t, ino_t>> seen;
+  for (const std::string& path : o.files) {
+    struct stat s {};
+    if (path == "-" || stat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) continue;
+    if (!seen.emplace(s.st_dev, s.st_ino).second)
+      complain(printable(path) + ": is given twice, and counts twice");
+  }
 }
 
 void complain(const std::string& text) {

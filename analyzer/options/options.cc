@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
@@ -30,8 +31,16 @@ TextStyle read_style(const Given& given) {
   return style;
 }
 
+// Two columns of one name are none in JSON.
+void refuse_double(const std::vector<Field>& fields) {
+  for (size_t i = 0; i < fields.size(); i++)
+    for (size_t k = 0; k < i; k++)
+      if (fields[i].name == fields[k].name)
+        throw UsageError("--fields: " + fields[i].name + " is there twice");
+}
+
 void read_rows(const Given& given, ViewOptions& v) {
-  if (auto fields = given.last("fields")) v.fields = parse_fields(*fields);
+  if (auto fields = given.last("fields")) refuse_double(v.fields = parse_fields(*fields));
   if (auto sort = given.last("sort")) v.sort = *sort;
   v.sort_given = given.has("sort");
   static const char* const kOthers[] = {"name", "life", "suspended", "resumes"};
@@ -162,6 +171,21 @@ PageOptions read_page(const Given& given) {
   return p;
 }
 
+// What cannot be meant, before an hour's trace is read in vain.
+void check_paths(const Options& o) {
+  if (o.files.empty()) throw UsageError("no trace given");
+  for (const auto* files : {&o.files, &o.diff})
+    for (const std::string& file : *files)
+      if (file.empty()) throw UsageError("the name of a trace is empty");
+  auto check = [](const char* option, const std::string& path) {
+    std::error_code error;
+    if (!path.empty() && !std::filesystem::is_directory(path, error))
+      throw UsageError(std::string(option) + ": '" + path + "' is no directory");
+  };
+  check("--sysroot", o.sysroot);
+  for (const std::string& dir : o.debug_dirs) check("--debug-dir", dir);
+}
+
 Options read(const Given& given) {
   Options o;
   o.files = given.operands();
@@ -191,7 +215,7 @@ Options read(const Given& given) {
   }
   if (auto nodes = given.last("max-nodes"))
     o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
-  if (o.files.empty()) throw UsageError("no trace given");
+  check_paths(o);
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
   refuse_conflicts(given, o);
   for (const auto& text : o.fail_if) Condition check_it(text, !o.diff.empty());
