@@ -103,37 +103,72 @@ class Dispatcher {
   bool ended_ = false;
 };
 
-void read_binary(Input& input, Diagnostics& diag, TraceSink& sink, const Progress& progress) {
-  BlockReader reader(input, diag);
-  sink.on_header(clock_of(reader.header()), reader.header());
-  Dispatcher dispatcher(diag, sink);
-  UnpackQueue queue(diag, [&](const Block& block) { dispatcher.block(block); });
-  Block block;
-  while (reader.next(block)) {
-    queue.add(block);
-    if (progress) progress(input.offset());
-  }
-  queue.finish();
-  if (!dispatcher.ended()) {
-    diag.trust.cut++;
-    diag.say(input.offset(),
-             "the trace has no end block: recording was interrupted, or the file "
-             "is cut");
-  }
-  diag.finish();
-}
-
 }  // namespace
 
 Clock clock_of(const lt_file_header& h) {
   return {h.clock, h.tick_shift, h.tick_mult, h.start_tick, h.start_mono_ns, h.start_real_ns};
 }
 
+class TraceReader::Binary {
+ public:
+  Binary(Input& input, Diagnostics& diag, TraceSink& sink, Progress progress)
+      : input_(input),
+        diag_(diag),
+        progress_(std::move(progress)),
+        reader_(input, diag),
+        dispatcher_(diag, sink),
+        queue_(diag, [this](const Block& block) { dispatcher_.block(block); }) {
+    sink.on_header(clock_of(reader_.header()), reader_.header());
+  }
+
+  bool step() {
+    if (!reader_.next(block_)) return finish(), false;
+    queue_.add(block_);
+    if (progress_) progress_(input_.offset());
+    return true;
+  }
+
+ private:
+  void finish() {
+    queue_.finish();
+    if (!dispatcher_.ended()) {
+      diag_.trust.cut++;
+      diag_.say(input_.offset(),
+                "the trace has no end block: recording was interrupted, or the file "
+                "is cut");
+    }
+    diag_.finish();
+  }
+
+  Input& input_;
+  Diagnostics& diag_;
+  Progress progress_;
+  BlockReader reader_;
+  Dispatcher dispatcher_;
+  UnpackQueue queue_;
+  Block block_;
+};
+
+TraceReader::TraceReader(Input& input, Diagnostics& diag, TraceSink& sink, Progress progress) {
+  if (is_import(input)) {
+    made_ = import_trace(input, diag, progress);
+    progress = {};  // Of the input; it has been read.
+  } else if (is_text_trace(input)) {
+    made_ = std::make_unique<Input>(input.name(), text_to_binary(input));
+  }
+  binary_ = std::make_unique<Binary>(made_ ? *made_ : input, diag, sink, std::move(progress));
+}
+
+TraceReader::~TraceReader() = default;
+
+bool TraceReader::step() {
+  return binary_->step();
+}
+
 void read_trace(Input& input, Diagnostics& diag, TraceSink& sink, const Progress& progress) {
-  if (is_import(input)) return read_binary(*import_trace(input, diag, progress), diag, sink, {});
-  if (!is_text_trace(input)) return read_binary(input, diag, sink, progress);
-  Input binary(input.name(), text_to_binary(input));
-  read_binary(binary, diag, sink, progress);
+  TraceReader reader(input, diag, sink, progress);
+  while (reader.step()) {
+  }
 }
 
 }  // namespace luatrace

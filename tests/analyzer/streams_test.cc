@@ -64,8 +64,7 @@ Output run(const std::vector<uint8_t>& bytes, size_t workers) {
   }
   auto make = [](const TraceFacts&) { return std::make_unique<HistogramProfile>(); };
   ParallelStreams<HistogramProfile> streams(facts, diag, workers, make);
-  read_trace(input, diag, streams);
-  auto profile = streams.finish();
+  auto profile = streams.read(input);
   return output(facts, *profile, nullptr, diag, messages);
 }
 
@@ -138,8 +137,7 @@ Output run_filtered(const std::vector<uint8_t>& bytes, const Wish& wish, size_t 
     return output(facts, *profile, profile.get(), diag, messages);
   }
   ParallelStreams<FilteredProfile> streams(facts, diag, workers, make);
-  read_trace(input, diag, streams);
-  auto profile = streams.finish();
+  auto profile = streams.read(input);
   return output(facts, *profile, profile.get(), diag, messages);
 }
 
@@ -266,8 +264,7 @@ TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
   auto make = [](const TraceFacts&) { return std::make_unique<Failing>(); };
   ParallelStreams<Failing> streams(facts, diag, 2, make);
   Input input("test.bin", to_binary(random_trace(1)));
-  read_trace(input, diag, streams);
-  EXPECT_THROW(streams.finish(), std::length_error);
+  EXPECT_THROW(streams.read(input), std::length_error);
 }
 
 }  // namespace
