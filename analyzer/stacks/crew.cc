@@ -11,7 +11,8 @@ Crew::Seat& Crew::add_seat() {
 }
 
 void Crew::put(Seat& seat, Item item) {
-  const bool block = std::holds_alternative<EventBlock>(item);
+  const bool block =
+      std::holds_alternative<EventBlock>(item) || std::holds_alternative<Block>(item);
   bool wake;
   {
     std::unique_lock lock(mutex_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads that share the work on one file. Each has a seat, with event blocks and descriptions, in
+// Threads that share the work on one file. Each has a seat, with event blocks (a Block is one that
+// is still compressed) and descriptions, in
 // the order of the file, that are its to work on; who has nothing left to do reads on, for all. So
 // there are as many threads as there is work for, and none of them does nothing but read while
 // another has to wait for a processor.
@@ -19,13 +20,14 @@
 #include <variant>
 #include <vector>
 
+#include "analyzer/decode/block_reader.h"
 #include "analyzer/decode/model.h"
 
 namespace luatrace {
 
 class Crew {
  public:
-  using Item = std::variant<EventBlock, FunctionInfo, StreamInfo, ProcessInfo>;
+  using Item = std::variant<EventBlock, Block, FunctionInfo, StreamInfo, ProcessInfo>;
 
   // Of one thread, which alone takes from it.
   class Seat {
@@ -42,6 +44,8 @@ class Crew {
   Seat& add_seat();
   // By the thread that reads (in `read`).
   void put(Seat& seat, Item item);
+  // By the same: there is so much that more will not be looked at soon.
+  bool has_plenty(const Seat& seat) const { return seat.blocks_ >= kMost / 2; }
   // Moves what is there to be done to `items` (which must be empty), and reads before if there is
   // nothing. False at the end: nothing will come any more.
   bool take(Seat& seat, std::deque<Item>& items);

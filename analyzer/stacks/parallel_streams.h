@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "analyzer/decode/block_opener.h"
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/stacks/crew.h"
 #include "analyzer/stacks/streams.h"
@@ -36,9 +37,12 @@ class ParallelStreams : private TraceSink {
 
   // By at most `workers` threads (2 or more), of which the caller's is one.
   ParallelStreams(TraceFacts& facts, Diagnostics& diagnostics, size_t workers, Make make)
-      : facts_(facts), diag_(diagnostics), most_(workers), make_(std::move(make)), crew_([this] {
-          return reader_->step();
-        }) {}
+      : facts_(facts),
+        diag_(diagnostics),
+        most_(workers),
+        make_(std::move(make)),
+        opener_(diagnostics, *this),
+        crew_([this] { return reader_->step(); }) {}
   // Reads all of the input. Returns the sum of all sinks. Once. Throws what read_trace() does, and
   // what a sink did.
   std::unique_ptr<Sink> read(Input& input, const Progress& progress = {});
@@ -66,12 +70,24 @@ class ParallelStreams : private TraceSink {
     crew_.put(w.seat, block);
   }
 
+  bool takes_packed() const override { return true; }
+  // Who has enough to do is given blocks that have been undone: there is time for that. So one
+  // stream takes two threads, and two streams take no more than that.
+  void on_packed(const Block& block) override {
+    if (block.header.stream == 0) return opener_.open(block);  // Says what is wrong.
+    Worker& w = worker(block.header.stream);
+    if (crew_.has_plenty(w.seat)) return opener_.open(block);
+    w.words += block.header.raw_size / sizeof(uint64_t);
+    crew_.put(w.seat, block);
+  }
+
   struct Worker {
     Worker(ParallelStreams& all, Crew::Seat& place)
         : seat(place),
           sink(all.make_(facts)),
           diag(all.diag_.file(), [](const std::string&) {}),
-          streams(facts, all.facts_.functions, *sink, diag) {
+          streams(facts, all.facts_.functions, *sink, diag),
+          opener(diag, streams) {
       diag.keep();
       facts.processes = all.facts_.processes;
       streams.on_header(all.facts_.clock, all.header_);
@@ -82,6 +98,7 @@ class ParallelStreams : private TraceSink {
     std::unique_ptr<Sink> sink;
     Diagnostics diag;
     Streams<Sink> streams;
+    BlockOpener opener;
     std::thread thread;  // None: the caller's.
     uint64_t words = 0;  // Given to it, ever.
   };
@@ -99,6 +116,7 @@ class ParallelStreams : private TraceSink {
   const Make make_;
   lt_file_header header_{};
   TraceReader* reader_ = nullptr;
+  BlockOpener opener_;  // For who reads.
   Crew crew_;
   Crew::Seat& seat_ = crew_.add_seat();  // Of the caller's thread, ...
   Worker* own_ = nullptr;                // ... which only reads until this is there.
@@ -153,6 +171,9 @@ template <class Sink>
 void ParallelStreams<Sink>::handle(Worker& worker, const Crew::Item& item) {
   if (auto* block = std::get_if<EventBlock>(&item)) {
     worker.streams.on_events(*block);
+    crew_.done(worker.seat);
+  } else if (auto* packed = std::get_if<Block>(&item)) {
+    worker.opener.open(*packed);
     crew_.done(worker.seat);
   } else if (auto* function = std::get_if<FunctionInfo>(&item)) {
     worker.streams.on_function(*function);
