@@ -2,9 +2,10 @@
 #include "analyzer/decode/unpack_queue.h"
 
 #include <algorithm>
-#include <atomic>
 #include <new>
 #include <system_error>
+
+#include "analyzer/decode/only_ours.h"
 
 namespace luatrace {
 
@@ -60,8 +61,7 @@ void UnpackQueue::add(const Block& block) {
   if (!started_ && added_ - delivered_ == kWorthHelp) start_helpers();
   if (added_ - delivered_ == kSlots) deliver_oldest();
   Slot& to = slot(added_);
-  if (to.words.use_count() != 1) to.words = std::make_shared<std::vector<uint64_t>>();
-  std::atomic_thread_fence(std::memory_order_acquire);  // After the last look of who held it.
+  if (!only_ours(to.words)) to.words = std::make_shared<std::vector<uint64_t>>();
   to.block = block;
   to.block.hold = to.words;
   to.packed.assign(block.payload.begin(), block.payload.end());
