@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/decode/block_opener.h"
 
-#include <atomic>
 #include <new>
 #include <string>
+
+#include "analyzer/decode/only_ours.h"
 
 namespace luatrace {
 
@@ -39,9 +40,7 @@ void BlockOpener::open(Block block) {
 
 Words& BlockOpener::free_words() {
   for (Words& words : words_) {
-    if (words.use_count() != 1) continue;
-    std::atomic_thread_fence(std::memory_order_acquire);  // After the last look of who held it.
-    return words;
+    if (only_ours(words)) return words;
   }
   return words_.emplace_back(std::make_shared<std::vector<uint64_t>>());
 }

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <system_error>
 
+#include "analyzer/decode/only_ours.h"
+
 namespace luatrace {
 
 UnpackQueue::~UnpackQueue() {
@@ -55,8 +57,7 @@ void UnpackQueue::add(const Block& block) {
   if (!started_ && added_ - delivered_ == kWorthHelp) start_helpers();
   if (added_ - delivered_ == kSlots) deliver_oldest();
   Slot& to = slot(added_);
-  if (to.words.use_count() != 1) to.words = std::make_shared<std::vector<uint64_t>>();
-  std::atomic_thread_fence(std::memory_order_acquire);  // After the last look of who held it.
+  if (!only_ours(to.words)) to.words = std::make_shared<std::vector<uint64_t>>();
   to.block = block;
   to.block.hold = nullptr;  // Of the packed payload, which is copied.
   to.packed.assign(block.payload.begin(), block.payload.end());
