@@ -2,7 +2,6 @@
 #include "analyzer/decode/unpack_queue.h"
 
 #include <algorithm>
-#include <atomic>
 #include <system_error>
 
 #include "analyzer/decode/only_ours.h"

@@ -15,6 +15,7 @@
 #include "analyzer/render/json.h"
 #include "analyzer/render/views.h"
 #include "analyzer/stacks/parallel_streams.h"
+#include "parts.h"
 #include "support.h"
 
 namespace luatrace {
@@ -249,6 +250,41 @@ TEST(ParallelStreams, TheSameWithFiltersGroupsAndViewsOfSingleCalls) {
     const Wish wish = random_wish(seed);
     expect_equal([&](size_t n) { return run_filtered(bytes, wish, n); },
                  "seed " + std::to_string(seed));
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Compressed blocks of some streams, in whatever order, some of which cannot be undone, and more of
+// one stream than may wait for its worker.
+Parts packed_trace(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::ostringstream out;
+  out << "#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7 exe=\"/x\"\n";
+  for (int s = 1; s <= 3; s++) {
+    out << "stream " << s << " process=1 tid=" << 70 + s << " recording=1\n";
+    for (int f = 1; f <= 9; f++)
+      out << "func " << s << ':' << f << " lua line=" << 10 * f << " chunk=\"@x.lua\"\n";
+  }
+  uint64_t tick = 1000, sequence[4] = {};
+  for (int b = 0; b < 150; b++) {
+    const uint64_t s = b < 60 ? 1 : 1 + random() % 3;
+    out << "block " << s << " seq=" << sequence[s]++ << " base=" << tick << '\n';
+    for (int i = 0; i < 100; i++) {
+      out << (tick += random() % 50) << ' ' << s << " entry " << 1 + random() % 9 << '\n';
+      if (random() % 3) out << (tick += 9) << ' ' << s << " return " << 1 + random() % 9 << '\n';
+    }
+  }
+  out << "end exit=0\n";
+  Parts parts = packed_parts(out.str());
+  for (auto& [block, payload] : parts.blocks)
+    if (block.type == LT_BLOCK_EVENTS && random() % 20 == 0) payload.resize(payload.size() / 2);
+  return parts;
+}
+
+TEST(ParallelStreams, TheSameFromPackedTraces) {
+  for (uint64_t seed = 1; seed <= 30; seed++) {
+    const auto bytes = join(packed_trace(seed));
+    expect_equal([&](size_t n) { return run(bytes, n); }, "seed " + std::to_string(seed));
     if (HasFatalFailure()) return;
   }
 }
