@@ -99,6 +99,8 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
   const FilterOptions& f = options_.filter;
   if (!f.has_range() && !looks_at_names()) return;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error) && input.size() == 0) return;  // Read says so.
   if (path == "-" || input.size() == 0) {
     auto needs_file = [](const TimePoint& p) {
       return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
@@ -123,7 +125,9 @@ void Analysis::read(TraceFacts& facts, Input& input, Read read) {
   ProgressMode mode = isatty(STDERR_FILENO) ? ProgressMode::kTerminal
                       : options_.progress   ? ProgressMode::kLines
                                             : ProgressMode::kNever;
-  ProgressLine progress(input, options_.quiet ? ProgressMode::kNever : mode);
+  // Calls that are written to the terminal meanwhile must not be mixed up with it.
+  const bool written = calls_ && options_.exports.output == "-" && isatty(STDOUT_FILENO);
+  ProgressLine progress(input, options_.quiet || written ? ProgressMode::kNever : mode);
   read([&](uint64_t offset) { progress(bytes_ = offset); });
   progress(input.offset());
 }
