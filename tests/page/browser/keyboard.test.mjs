@@ -85,6 +85,24 @@ const state = (page) => page.evaluate(() => {
   return JSON.stringify([...shown, id, value, document.getElementById("keys").open, document.getElementById("functions").hidden, document.getElementById("search").value]);
 });
 
+// As the page was when it was opened.
+function afresh() {
+  const all = luatracePage;
+  document.getElementById("keys").close();
+  document.getElementById("functions").hidden = false;
+  document.activeElement.blur();
+  all.clearSearch();
+  all.mark(-1);
+  all.setView("chart");
+  all.select(-1);
+  all.setAtWork(false);
+  all.showRange(0, all.view.end, true);
+  all.setView("calls");
+  all.setFlip(false);
+  all.view.selected = -1;
+  all.zoomTo(0);
+}
+
 test("every key of the help changes something where it says that it does", async (t) => {
   const zoomed = (page) => page.evaluate(() => luatracePage.pick(luatracePage.view.child(luatracePage.view.child(0))));
   const cases = [
@@ -103,8 +121,9 @@ test("every key of the help changes something where it says that it does", async
       await page.focus("#graph");
     }],
   ];
+  const page = await openPage(t, browser, file);
   for (const [key, prepare] of cases) {
-    const page = await openPage(t, browser, file);
+    await page.evaluate(afresh);
     await prepare?.(page);
     const before_ = await state(page);
     await page.keyboard.press(key);
