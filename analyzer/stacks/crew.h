@@ -61,7 +61,7 @@ class Crew {
  private:
   static constexpr size_t kMost = 32;   // 2 MB of those that the recorder writes.
   static constexpr size_t kEnough = 8;  // Of one's own to stop reading for.
-  static constexpr int kAtOnce = 64;    // Steps, then a look whether others have something to do.
+  static constexpr int kAtOnce = 64;    // Steps, then a look whether something went wrong.
 
   void read_on(Seat& mine, std::unique_lock<std::mutex>& lock);
   void wake(bool all);
