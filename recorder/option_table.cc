@@ -60,8 +60,8 @@ constexpr const char* kNotes[] = {
     "What COMMAND leaves running, a daemon say, is recorded until it ends or a signal comes.\n"
     "SIGINT, SIGTERM, SIGHUP: the first ends the recording, a second one luatrace-record. With -p\n"
     "the recording goes on until the processes end, -d, or ^C.\n",
-    "GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with the same\n"
-    "without the first character, and with the file's name alone; * matches / too.\n",
+    ("GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with the same\n"
+     "without the first character, and with the file's name alone; * matches / too.\n"),
     "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).\n"};
 constexpr StatusSpec kStatuses[] = {{"COMMAND", "its own; 128+N if signal N ended it"},
                                     {"125", "luatrace-record itself failed, or was used wrongly"},

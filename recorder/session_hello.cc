@@ -143,10 +143,12 @@ bool Session::drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::strin
   update_maps(t, monotonic_ns());
   const uint64_t age = monotonic_ns() - start_.mono_ns;
   if (age < kRateNs) usleep(static_cast<useconds_t>((kRateNs - age) / 1000));
-  bool added = false;
+  bool added = false, ended = false;
   drainer_->call([&] {
     Output& output = *t.output;
-    if (!output.accept_clock(ring->info().clock) || !output.fits(4096)) return;
+    const bool fits = output.accept_clock(ring->info().clock) && output.fits(4096);
+    ended = output.dead();
+    if (!fits) return;
     const uint32_t stream = output.add_stream(stream_info(ring->info(), t.number));
     ring->set_tick_khz(rate_khz(output.rate_so_far()));
     ring->set_alive(read_tick(ring->info().clock));
@@ -155,7 +157,7 @@ bool Session::drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::strin
     drainer_->add({std::move(drain), t.key, t.maps_wanted});
     added = true;
   });
-  if (!added) why = t.output->dead() ? kFileEnded : "its clock is another one than the file's";
+  if (!added) why = ended ? kFileEnded : "its clock is another one than the file's";
   if (!added) {  // its state waits for us, or fills it in vain
     if (ring != nullptr) ring->set_detach(), ring->set_taken();
     return false;

@@ -87,6 +87,11 @@ void Crew::fail(std::exception_ptr why) {
   wake(true);
 }
 
+bool Crew::failed() {
+  std::lock_guard lock(mutex_);
+  return failure_ != nullptr;
+}
+
 void Crew::wait() {
   std::unique_lock lock(mutex_);
   over_.wait(lock, [this] { return over() && !reader_; });

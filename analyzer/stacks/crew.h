@@ -51,6 +51,8 @@ class Crew {
   bool take(Seat& seat, std::deque<Item>& items);
   // One of the blocks that were taken is done.
   void done(Seat& seat);
+  // Whether take() returned false because something went wrong: then somebody may still be reading.
+  bool failed();
   // It went wrong: all take()s return false from now on, and nothing that is put is kept.
   void fail(std::exception_ptr why);
   // Returns when nobody reads, nor will: it came to the end of the file, or something went wrong.

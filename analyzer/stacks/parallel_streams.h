@@ -161,7 +161,7 @@ void ParallelStreams<Sink>::work(Crew::Seat& seat, Worker* const& worker) {
     while (crew_.take(seat, items)) {
       for (; !items.empty(); items.pop_front()) handle(*worker, items.front());
     }
-    if (worker) worker->streams.finish();
+    if (!crew_.failed() && worker) worker->streams.finish();
   } catch (...) {
     crew_.fail(std::current_exception());
   }
