@@ -85,6 +85,13 @@ class Trace:
 
     def check_foreign(self, filters, wanted, exact):
         compare(f"pprof {filters}", readers.pprof(self.export("pprof", filters, True)), wanted, exact)
+        stacks = self.export("folded", filters)
+        if stacks:
+            total, boxes = readers.flamegraph(stacks)
+            assert total == sum(wanted.values()), f"flamegraph.pl {filters}: {total}, {sum(wanted.values())}"
+            chains = {";".join(way[:n]) for way in (line.rsplit(" ", 1)[0].split(";") for line in stacks.splitlines())
+                      for n in range(1, len(way) + 1)}
+            assert boxes == len(chains) + 1, f"flamegraph.pl {filters}: {boxes} boxes, {len(chains)} call paths"
         self.export("callgrind", filters)
         total = readers.callgrind(f"{self.directory}/out.callgrind")
         assert total == sum(wanted.values()), f"callgrind {filters}: {total}, {sum(wanted.values())}"
