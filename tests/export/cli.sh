@@ -24,6 +24,11 @@ same "source root" "$(last --source-root dir --frames=L)" "L:x.lua:10;builtin#st
 same "not another folder" "$(last --source-root di --frames=L)" "L:dir/x.lua:10;builtin#string.gsub 50"
 same "unit" "$(last --unit us)" ""
 same "as --folded" "$("$analyze" -q --folded "$here/coroutines.txt")" "$("$analyze" -q --format folded "$here/coroutines.txt")"
+same "as --folded --yielded" "$("$analyze" -q --folded --yielded "$here/coroutines.txt")" "$("$analyze" -q --format folded --yielded "$here/coroutines.txt")"
+"$analyze" -q --format folded --yielded "$here/coroutines.txt" | grep -q ';\[yielded\] ' || fail "nothing is suspended"
+suspended=$("$analyze" -q --format folded --yielded "$here/coroutines.txt" | awk '{ sum += $NF } END { print sum }')
+same "speedscope --yielded" "$("$analyze" -q --format speedscope --yielded "$here/coroutines.txt" | jq '.profiles[0].endValue')" "$suspended"
+same "callgrind --yielded" "$("$analyze" -q --format callgrind --yielded "$here/coroutines.txt" | sed -n 's/^totals: //p')" "$suspended"
 same "as --json" "$("$analyze" -q --json "$here/simple.txt")" "$("$analyze" -q --format json "$here/simple.txt")"
 
 "$analyze" --format chrome -o "$scratch/out" "$here/simple.txt" >"$scratch/summary"
