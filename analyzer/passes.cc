@@ -186,7 +186,9 @@ void write_outputs(Session& session, const Report& report, const Report* before)
       write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
     });
   std::optional<Report> yielding;  // What flame graphs show, if it is more than the report.
-  if (o.views.yielded && (o.folded || o.flame)) add_yielded_nodes(yielding.emplace(report));
+  const ExportFormat* format = find_format(o.exports.format);
+  if (o.views.yielded && (o.folded || o.flame || (format && format->has_tree)))
+    add_yielded_nodes(yielding.emplace(report));
   const Report& shown = yielding ? *yielding : report;
   std::optional<Report> yielded;
   if (yielding && before) add_yielded_nodes(yielded.emplace(*before));
@@ -198,10 +200,10 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     });
   if (o.save_profile)
     write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });
-  const ExportFormat* format = find_format(o.exports.format);
   if (format && format->write)  // Else it was written while the trace was read.
-    write_to(session, o.exports.output,
-             [&](std::ostream& out) { format->write(out, report, o.exports); });
+    write_to(session, o.exports.output, [&](std::ostream& out) {
+      format->write(out, format->has_tree ? shown : report, o.exports);
+    });
   bool exported = format && o.exports.output == "-";
   bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
               o.save_profile == "-";

@@ -53,7 +53,7 @@ done <<'TABLE'
 --frames=L --format NAME
 --source-root=x --format NAME
 --unit=us --folded and --format
---yielded --tree, --flame, --page and --folded
+--yielded --tree, --flame, --page, --folded and --format
 --chart-limit=3 --flame and --page
 --graph-limit=3 --flame and --page
 TABLE
