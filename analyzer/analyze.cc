@@ -50,7 +50,8 @@ class Analysis {
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
   void look_ahead(const std::string& path, Input& input);
-  void read(TraceFacts& facts, TraceSink& streams, Input& input, Diagnostics& diag);
+  template <class Read>
+  void read(TraceFacts& facts, Input& input, Read read);
   bool looks_at_names() const;
   size_t jobs() const {
     return options_.jobs ? options_.jobs : std::thread::hardware_concurrency();
@@ -98,6 +99,8 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
   const FilterOptions& f = options_.filter;
   if (!f.has_range() && !looks_at_names()) return;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error) && input.size() == 0) return;  // Read says so.
   if (path == "-" || input.size() == 0) {
     auto needs_file = [](const TimePoint& p) {
       return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
@@ -115,14 +118,17 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_->read(again);
 }
 
-// `streams` gets the trace.
-void Analysis::read(TraceFacts& facts, TraceSink& streams, Input& input, Diagnostics& diag) {
+// `read` reads the trace, and tells how far it is.
+template <class Read>
+void Analysis::read(TraceFacts& facts, Input& input, Read read) {
   facts_ = &facts;
   ProgressMode mode = isatty(STDERR_FILENO) ? ProgressMode::kTerminal
                       : options_.progress   ? ProgressMode::kLines
                                             : ProgressMode::kNever;
-  ProgressLine progress(input, options_.quiet ? ProgressMode::kNever : mode);
-  read_trace(input, diag, streams, [&](uint64_t offset) { progress(bytes_ = offset); });
+  // Calls that are written to the terminal meanwhile must not be mixed up with it.
+  const bool written = calls_ && options_.exports.output == "-" && isatty(STDOUT_FILENO);
+  ProgressLine progress(input, options_.quiet || written ? ProgressMode::kNever : mode);
+  read([&](uint64_t offset) { progress(bytes_ = offset); });
   progress(input.offset());
 }
 
@@ -143,12 +149,13 @@ std::unique_ptr<Sink> Analysis::run(TraceFacts& facts, Input& input, Diagnostics
                                     Make make) {
   if (jobs > 1) {
     ParallelStreams<Sink> streams(facts, diag, jobs, make);
-    read(facts, streams, input, diag);
-    return streams.finish();
+    std::unique_ptr<Sink> sink;
+    read(facts, input, [&](const Progress& progress) { sink = streams.read(input, progress); });
+    return sink;
   }
   std::unique_ptr<Sink> sink = make(facts);
   Streams<Sink> streams(facts, *sink, diag);
-  read(facts, streams, input, diag);
+  read(facts, input, [&](const Progress& progress) { read_trace(input, diag, streams, progress); });
   streams.finish();
   return sink;
 }

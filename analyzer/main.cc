@@ -12,6 +12,7 @@
 #include <exception>
 #include <iostream>
 
+#include "analyzer/decode/escape.h"
 #include "analyzer/output.h"
 #include "analyzer/passes.h"
 
@@ -46,6 +47,7 @@ static int run(int argc, char** argv) {
   }
 
   refuse_own_input(session.options);
+  tell_doubles(session.options);
   if (session.options.dump) {
     // Print the events themselves.
     dump_files(session);
@@ -58,11 +60,13 @@ static int run(int argc, char** argv) {
     // ... what was before, too, if it is to be compared, ...
     std::optional<Report> before;
     if (!session.options.diff.empty()) before = analyze_files(session, session.options.diff);
+    const bool comparable = !before || !before->files.empty();
     // ... say which filters were in vain, ...
     tell_unmet(session);
-    // ... and show it. What could be read is shown even if some of it could not.
+    // ... and show it. What could be read is shown even if some of it could not; but to nothing
+    // there is no difference.
     const Report* other = before ? &*before : nullptr;
-    if (!report.files.empty()) write_outputs(session, report, other);
+    if (!report.files.empty() && comparable) write_outputs(session, report, other);
     if (!session.unreadable) test_conditions(session, report, other);
   }
 
@@ -80,10 +84,10 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const UsageError& e) {
-    complain(std::string(e.what()) + " (see --help)");
+    complain(printable(e.what()) + " (see --help)");
     return kUsage;
   } catch (const std::exception& e) {
-    complain(std::string("cannot go on: ") + e.what());
+    complain("cannot go on: " + printable(e.what()));
     return kUnreadable;
   }
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/passes.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include "analyzer/aggregate/close_names.h"
 #include "analyzer/aggregate/conditions.h"
@@ -22,6 +25,7 @@
 #include "analyzer/render/json.h"
 #include "analyzer/render/summary.h"
 #include "analyzer/symbols/symbolizer.h"
+#include "analyzer/terminal_line.h"
 #include "cli/command_line.h"
 
 namespace luatrace {
@@ -99,8 +103,18 @@ void refuse_own_input(const Options& o) {
           throw UsageError(printable(out) + " would be overwritten, and is what is to be read");
 }
 
+void tell_doubles(const Options& o) {
+  std::set<std::pair<dev_t, ino_t>> seen;
+  for (const std::string& path : o.files) {
+    struct stat s {};
+    if (path == "-" || stat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) continue;
+    if (!seen.emplace(s.st_dev, s.st_ino).second)
+      complain(printable(path) + ": is given twice, and counts twice");
+  }
+}
+
 void complain(const std::string& text) {
-  std::cerr << "luatrace-analyze: " << text << '\n';
+  standard_error().say("luatrace-analyze: " + text);
 }
 
 void each_file(Session& session, const std::vector<std::string>& files,
@@ -186,7 +200,8 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   bool exported = format && o.exports.output == "-";
   bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
               o.save_profile == "-";
-  if (!busy && !o.quiet) print_text(report, views, o.views);
+  // --quiet is about the summary, not about what was asked for.
+  if (!busy && (!o.quiet || o.views.any())) print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
   const FlameSource source{&session.chart, session.no_chart, o.page.graph_limit};

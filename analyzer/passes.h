@@ -36,6 +36,8 @@ void each_file(Session& session, const std::vector<std::string>& files,
 // Throws UsageError if a file to be written is one of those to be read: recordings cannot be
 // repeated.
 void refuse_own_input(const Options& options);
+// A trace that is given twice counts twice: said, as it may be a slip of a glob.
+void tell_doubles(const Options& options);
 // --dump: each file as text, with or without times.
 void dump_files(Session& session);
 // --convert: the one file as a binary trace.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/progress.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
 
 #include "analyzer/decode/escape.h"
+#include "analyzer/render/format.h"
+#include "analyzer/terminal_line.h"
+#include "cli/program.h"
 
 namespace luatrace {
 namespace {
@@ -48,11 +52,21 @@ std::string progress_text(uint64_t done, uint64_t size, double seconds) {
   return out;
 }
 
+std::string progress_line(const std::string& name, const std::string& text, size_t columns) {
+  const std::string line = name + ": " + text;
+  // Not into the last column: some terminals go on to the next line then.
+  if (columns == 0 || text_width(line) < columns) return line;
+  constexpr size_t kShortestName = 8;
+  const size_t rest = text_width(text) + 2;
+  if (columns > rest + kShortestName) return cut_text(name, columns - 1 - rest) + ": " + text;
+  return text_width(text) < columns ? text : cut_text(text, columns - 1);
+}
+
 ProgressLine::ProgressLine(const Input& input, ProgressMode mode)
     : input_(input), mode_(mode), begin_(Clock::now()), last_(begin_) {}
 
 ProgressLine::~ProgressLine() {
-  if (mode_ == ProgressMode::kTerminal && shown_) std::cerr << "\r\033[K" << std::flush;
+  if (mode_ == ProgressMode::kTerminal) standard_error().show("");
   if (mode_ == ProgressMode::kLines) print(progress_text(offset_, input_.size(), seconds()));
 }
 
@@ -66,12 +80,11 @@ void ProgressLine::operator()(uint64_t offset) {
 }
 
 void ProgressLine::print(const std::string& text) {
-  const std::string line = printable(input_.name()) + ": " + text;
+  const std::string name = printable(input_.name());
   if (mode_ == ProgressMode::kLines)
-    std::cerr << "luatrace-analyze: " << line << '\n';
+    standard_error().say("luatrace-analyze: " + name + ": " + text);
   else
-    std::cerr << "\r\033[K" << line << std::flush;
-  shown_ = true;
+    standard_error().show(progress_line(name, text, terminal_columns(STDERR_FILENO)));
 }
 
 }  // namespace luatrace

@@ -17,6 +17,9 @@ enum class ProgressMode { kNever, kTerminal, kLines };
 // "3.2 of 20.0 GB, 16 %, 850 MB/s, 0:20 left". size: of the file, 0 if unknown.
 std::string progress_text(uint64_t done, uint64_t size, double seconds);
 
+// "trace.bin: 3.2 of 20.0 GB ...", in less than `columns` (0: any): the name gives way first.
+std::string progress_line(const std::string& name, const std::string& text, size_t columns);
+
 class ProgressLine {
  public:
   ProgressLine(const Input& input, ProgressMode mode);
@@ -33,7 +36,6 @@ class ProgressLine {
 
   const Input& input_;
   const ProgressMode mode_;
-  bool shown_ = false;
   uint64_t offset_ = 0;
   Clock::time_point begin_, last_;
 };

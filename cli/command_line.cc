@@ -72,6 +72,9 @@ Words with_missing(const Program& program, const Words& words) {
   for (std::string word : words) {
     const OptionSpec* o = word.starts_with("--") ? find_option(program, word.substr(2)) : nullptr;
     if (options && o && o->optional) word += '=' + CommandLine::kMissing;
+    if (options && word.starts_with("--") && word.size() > 3 && word.ends_with('=') &&
+        find_option(program, std::string_view(word).substr(2, word.size() - 3)))
+      throw UsageError(word + " needs a value behind the '='");
     if (word == "--") options = false;
     out.push_back(word);
   }

@@ -53,8 +53,9 @@ struct Program {
 const Program& analyze_program();
 const Program& record_program();
 
-// Of the terminal that standard output is; 0: it is none.
-size_t terminal_columns();
+// Of the terminal that `fd` is (1: standard output): what COLUMNS says, else what the terminal
+// does; 0: it is none, or does not say.
+size_t terminal_columns(int fd = 1);
 
 // Made from the table. columns: help is broken into lines of at most so many (and of at most 100);
 // 0: one line for each option. `version` is printed into the man page's footer.

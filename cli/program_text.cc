@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <iomanip>
 #include <ostream>
 #include <sstream>
@@ -188,10 +191,16 @@ void zsh_option(std::ostream& out, const OptionSpec& o) {
 
 }  // namespace
 
-size_t terminal_columns() {
+size_t terminal_columns(int fd) {
+  if (!isatty(fd)) return 0;
+  if (const char* given = getenv("COLUMNS")) {  // Shells keep theirs to themselves: it was meant.
+    size_t columns = 0;
+    const char* end = given + strlen(given);
+    auto [rest, error] = std::from_chars(given, end, columns);
+    if (error == std::errc() && rest == end && columns) return columns;
+  }
   winsize size{};
-  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) return size.ws_col;
-  return 0;
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 void write_help(std::ostream& out, const Program& program, size_t columns) {

@@ -2,6 +2,7 @@
 // "Did you mean": which of the names that there are may have been meant by one that there is not.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ class CloseNames {
   void offer(const ReportFunction& function);
   // "; did you mean 'a', 'b' or 'c'?", the closest first; "" if none is close.
   std::string question() const;
+  // Cells of tables of distances that were filled so far: the work, for tests.
+  uint64_t cells() const { return cells_; }
 
  private:
   struct Found {
@@ -26,10 +29,13 @@ class CloseNames {
     std::string name;
     auto operator<=>(const Found&) const = default;
   };
-  static constexpr size_t kMost = 3;
+  static constexpr size_t kMost = 3, kFar = SIZE_MAX;
 
   std::string wanted_;  // In lower case.
   std::vector<Found> found_;
+  // Greater distances are of no interest: there are three that are closer, or one that is much so.
+  size_t most_ = kFar - 1;
+  uint64_t cells_ = 0;
 };
 
 // The same of the functions of a report.

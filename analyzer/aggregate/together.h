@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sixteen ended calls of one function at once: what a histogram needs of each costs a fraction of
+// Some ended calls of one function at once: what a histogram needs of each costs a fraction of
 // what it costs one by one, since the processor does eight in a step.
 //
 // Invariant: the same numbers as Clock::ns() and bucket_of() give, for ticks below 2^31 of which
@@ -10,7 +10,7 @@
 
 namespace luatrace {
 
-constexpr uint32_t kTogether = 16;
+constexpr uint32_t kTogether = 32;  // At most: the sum of the squares is below 2^64.
 
 struct alignas(64) Together {
   uint32_t ticks[kTogether];

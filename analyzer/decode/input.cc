@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/escape.h"
+#include "analyzer/decode/only_ours.h"
 
 namespace luatrace {
 namespace {
@@ -75,8 +75,7 @@ Input::~Input() {
 void Input::take_free_buffer(size_t size) {
   buffer_ = nullptr;
   for (auto& buffer : buffers_)
-    if (buffer.use_count() == 1) buffer_ = buffer;
-  std::atomic_thread_fence(std::memory_order_acquire);  // After the other thread's last look.
+    if (!buffer_ && only_ours(buffer)) buffer_ = buffer;
   if (!buffer_) buffers_.push_back(buffer_ = std::make_shared<Buffer>());
   if (buffer_->size() < size) buffer_->resize(size);
 }
@@ -88,7 +87,7 @@ size_t Input::need(size_t size) {
   const std::shared_ptr<Buffer> old = buffer_;
   const uint8_t* rest = data();
   const long ours = 3;  // buffer_, buffers_ and `old`.
-  if (old.use_count() > ours || old->size() < room) take_free_buffer(room);
+  if (!only_ours(old, ours) || old->size() < room) take_free_buffer(room);
   memmove(buffer_->data(), rest, available());
   end_ -= begin_;
   begin_ = 0;

@@ -102,6 +102,8 @@ struct EventBlock {
   std::shared_ptr<const void> hold;
 };
 
+struct Block;  // decode/block_reader.h
+
 // Receives a trace in the order of the file. One call per block or description, never per event.
 class TraceSink {
  public:
@@ -114,6 +116,10 @@ class TraceSink {
   virtual void on_note(const std::string&) {}
   virtual void on_clock(const lt_clock_info&) {}
   virtual void on_events(const EventBlock&) {}
+  // Whether compressed EVENTS blocks shall come as they are in the file, to on_packed(): to be
+  // undone by another thread (decode/block_opener.h).
+  virtual bool takes_packed() const { return false; }
+  virtual void on_packed(const Block&) {}
   virtual void on_end(const EndInfo&) {}
 };
 

@@ -2,9 +2,9 @@
 #include "analyzer/decode/unpack_queue.h"
 
 #include <algorithm>
-#include <atomic>
-#include <new>
 #include <system_error>
+
+#include "analyzer/decode/only_ours.h"
 
 namespace luatrace {
 
@@ -29,12 +29,8 @@ void UnpackQueue::start_helpers() {
   }
 }
 
-void UnpackQueue::unpack(Unpacker& unpacker, Slot& slot) {
-  try {
-    slot.problem = unpacker.unpack(slot.block.header, slot.packed, *slot.words);
-  } catch (const std::bad_alloc&) {
-    slot.problem = "out of memory";
-  }
+void UnpackQueue::undo(Unpacker& unpacker, Slot& slot) {
+  slot.problem = unpack(unpacker, slot.block, *slot.words);
 }
 
 void UnpackQueue::help() {
@@ -45,7 +41,7 @@ void UnpackQueue::help() {
     if (stop_) return;
     Slot& mine = slot(begun_++);
     lock.unlock();
-    unpack(unpacker, mine);
+    undo(unpacker, mine);
     lock.lock();
     mine.done = true;
     ready_.notify_one();
@@ -60,11 +56,11 @@ void UnpackQueue::add(const Block& block) {
   if (!started_ && added_ - delivered_ == kWorthHelp) start_helpers();
   if (added_ - delivered_ == kSlots) deliver_oldest();
   Slot& to = slot(added_);
-  if (to.words.use_count() != 1) to.words = std::make_shared<std::vector<uint64_t>>();
-  std::atomic_thread_fence(std::memory_order_acquire);  // After the last look of who held it.
+  if (!only_ours(to.words)) to.words = std::make_shared<std::vector<uint64_t>>();
   to.block = block;
-  to.block.hold = to.words;
+  to.block.hold = nullptr;  // Of the packed payload, which is copied.
   to.packed.assign(block.payload.begin(), block.payload.end());
+  to.block.payload = to.packed;
   to.done = false;
   {
     std::lock_guard lock(mutex_);
@@ -80,7 +76,7 @@ void UnpackQueue::deliver_oldest() {
     if (begun_ == delivered_) {
       begun_++;
       lock.unlock();
-      unpack(own_, oldest);
+      undo(own_, oldest);
     } else {
       ready_.wait(lock, [&] { return oldest.done; });
     }
@@ -91,18 +87,7 @@ void UnpackQueue::deliver_oldest() {
 
 void UnpackQueue::deliver(Slot& slot) {
   Block block = std::move(slot.block);
-  if (slot.problem) {
-    diag_.trust.bad_blocks++;
-    if (block.header.type == LT_BLOCK_EVENTS) diag_.trust.bad_block_events += block.header.count;
-    diag_.say(block.offset, "block of type " + std::to_string(block.header.type) +
-                                ": its compressed payload cannot be read (" + slot.problem +
-                                "), skipped");
-    return;
-  }
-  block.header.flags &= static_cast<uint16_t>(~LT_BLOCK_F_ZSTD);
-  block.header.payload_size = block.header.raw_size;
-  block.payload = {reinterpret_cast<const uint8_t*>(slot.words->data()), block.header.raw_size};
-  deliver_(block);
+  if (set_unpacked(block, slot.words, slot.problem, diag_)) deliver_(block);
 }
 
 void UnpackQueue::finish() {

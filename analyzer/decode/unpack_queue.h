@@ -15,8 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "analyzer/decode/block_reader.h"
-#include "trace/packing.h"
+#include "analyzer/decode/block_opener.h"
 
 namespace luatrace {
 
@@ -40,7 +39,7 @@ class UnpackQueue {
   struct Slot {
     Block block;
     std::vector<uint8_t> packed;
-    std::shared_ptr<std::vector<uint64_t>> words;
+    Words words;
     const char* problem = nullptr;
     bool done = false;
   };
@@ -50,7 +49,7 @@ class UnpackQueue {
   void help();
   void deliver_oldest();
   void deliver(Slot& slot);
-  static void unpack(Unpacker& unpacker, Slot& slot);
+  static void undo(Unpacker& unpacker, Slot& slot);
 
   Diagnostics& diag_;
   std::function<void(const Block&)> deliver_;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "analyzer/aggregate/conditions.h"
+#include "analyzer/options/conflicts.h"
 #include "cli/command_line.h"
 
 namespace luatrace {
@@ -29,8 +31,16 @@ TextStyle read_style(const Given& given) {
   return style;
 }
 
+// Two columns of one name are none in JSON.
+void refuse_double(const std::vector<Field>& fields) {
+  for (size_t i = 0; i < fields.size(); i++)
+    for (size_t k = 0; k < i; k++)
+      if (fields[i].name == fields[k].name)
+        throw UsageError("--fields: " + fields[i].name + " is there twice");
+}
+
 void read_rows(const Given& given, ViewOptions& v) {
-  if (auto fields = given.last("fields")) v.fields = parse_fields(*fields);
+  if (auto fields = given.last("fields")) refuse_double(v.fields = parse_fields(*fields));
   if (auto sort = given.last("sort")) v.sort = *sort;
   v.sort_given = given.has("sort");
   static const char* const kOthers[] = {"name", "life", "suspended", "resumes"};
@@ -60,8 +70,6 @@ ViewOptions read_views(const Given& given) {
   v.hist = given.list("hist");
   v.slow = given.list("slow");
   if (auto over = given.last("over")) v.over_ns = parse_time(*over, "--over");
-  if (v.slow.empty() && (given.has("over") || given.has("wall")))
-    throw UsageError("--over and --wall belong to --slow FN");
   v.wall = given.has("wall");
   v.yielded = given.has("yielded");
   v.compensate = given.has("compensate");
@@ -73,10 +81,24 @@ ViewOptions read_views(const Given& given) {
 }
 
 CoroutineId parse_coroutine(const std::string& text) {
-  size_t colon = text.find(':');
+  const size_t colon = text.find(':');
   if (colon == text.npos) return {0, Given::number<uint32_t>("coroutine", text)};
-  return {Given::number<uint32_t>("coroutine", text.substr(0, colon)),
-          Given::number<uint32_t>("coroutine", text.substr(colon + 1))};
+  const auto state = Given::number<uint32_t>("coroutine", text.substr(0, colon));
+  if (state == 0)
+    throw UsageError("--coroutine: '" + text +
+                     "': states are numbered from 1 (--info lists them); for a coroutine of any "
+                     "state give its number alone");
+  return {state, Given::number<uint32_t>("coroutine", text.substr(colon + 1))};
+}
+
+// A range that ends before it begins is a slip, not an empty one. Of points that cannot be compared
+// before the trace is read the reader says that nothing is in between.
+void refuse_reversed(const std::string& range, const TimePoint& from, const TimePoint& to) {
+  if (from.kind != to.kind) return;
+  const bool percent = from.kind == TimePoint::kPercent;
+  const bool time = from.kind == TimePoint::kRelative || from.kind == TimePoint::kAbsolute;
+  if ((percent && from.percent >= to.percent) || (time && from.ns >= to.ns))
+    throw UsageError("--time-range: '" + range + "' is empty: it does not end after its beginning");
 }
 
 void read_grouping(const Given& given, FilterOptions& f) {
@@ -110,7 +132,10 @@ FilterOptions read_filter(const Given& given) {
     if (f.depth == 0) throw UsageError("--depth: at least 1");
   }
   if (auto least = given.last("time-filter")) f.least_ns = parse_time(*least, "--time-filter");
-  if (auto range = given.last("time-range")) parse_time_range(*range, f.from, f.to);
+  if (auto range = given.last("time-range")) {
+    parse_time_range(*range, f.from, f.to);
+    refuse_reversed(*range, f.from, f.to);
+  }
   f.threads = given.numbers<uint32_t>("thread");
   f.states = given.numbers<uint32_t>("state");
   for (const auto& id : given.list("coroutine")) f.coroutines.push_back(parse_coroutine(id));
@@ -130,8 +155,6 @@ ExportOptions read_exports(const Given& given) {
   e.style = frame_style(given.last("frames").value_or("ours"));
   e.source_root = given.last("source-root").value_or("");
   e.unit_ns = read_unit(given);
-  if (e.format.empty() && given.has("output"))
-    throw UsageError("--output belongs to --format NAME");
   const bool binary = e.format == "pprof" || e.format == "perfetto";
   if (binary && e.output == "-" && isatty(STDOUT_FILENO))
     throw UsageError("--format " + e.format + " is nothing to read on a terminal: say -o FILE");
@@ -146,6 +169,21 @@ PageOptions read_page(const Given& given) {
   if (auto n = given.last("chart-limit")) p.chart_limit = Given::number<size_t>("chart-limit", *n);
   if (auto n = given.last("graph-limit")) p.graph_limit = Given::number<size_t>("graph-limit", *n);
   return p;
+}
+
+// What cannot be meant, before an hour's trace is read in vain.
+void check_paths(const Options& o) {
+  if (o.files.empty()) throw UsageError("no trace given");
+  for (const auto* files : {&o.files, &o.diff})
+    for (const std::string& file : *files)
+      if (file.empty()) throw UsageError("the name of a trace is empty");
+  auto check = [](const char* option, const std::string& path) {
+    std::error_code error;
+    if (!path.empty() && !std::filesystem::is_directory(path, error))
+      throw UsageError(std::string(option) + ": '" + path + "' is no directory");
+  };
+  check("--sysroot", o.sysroot);
+  for (const std::string& dir : o.debug_dirs) check("--debug-dir", dir);
 }
 
 Options read(const Given& given) {
@@ -177,11 +215,9 @@ Options read(const Given& given) {
   }
   if (auto nodes = given.last("max-nodes"))
     o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
-  if (o.files.empty()) throw UsageError("no trace given");
+  check_paths(o);
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
-  if (o.allow_missing && o.fail_if.empty())
-    throw UsageError("--allow-missing belongs to --fail-if EXPR");
-  if (o.views.normalize && o.diff.empty()) throw UsageError("--normalize belongs to --diff OTHER");
+  refuse_conflicts(given, o);
   for (const auto& text : o.fail_if) Condition check_it(text, !o.diff.empty());
   return o;
 }

@@ -67,8 +67,8 @@ void write_before(std::ostream& out, const PackedTree& tree) {
   column("beforeSelf", &FunctionTotals::before_self_ns);
 }
 
-// How long single calls took: [complete, min, average, max, wall, and if known p50, p90, p99], or
-// 0.
+// How long single calls took: [complete, min, average, max, wall, and if known p50, p90, p99,
+// p99.9, standard deviation], or 0.
 void write_times(std::ostream& out, const FlameTimes& t) {
   if (t.complete == 0 && t.wall_ns == 0) {
     out << '0';
@@ -76,7 +76,8 @@ void write_times(std::ostream& out, const FlameTimes& t) {
   }
   out << '[' << t.complete << ',' << t.min_ns << ',' << t.avg_ns << ',' << t.max_ns << ','
       << t.wall_ns;
-  if (t.percentiles) out << ',' << t.p50_ns << ',' << t.p90_ns << ',' << t.p99_ns;
+  if (t.percentiles)
+    for (uint64_t ns : {t.p50_ns, t.p90_ns, t.p99_ns, t.p999_ns, t.deviation_ns}) out << ',' << ns;
   out << ']';
 }
 
@@ -98,6 +99,7 @@ void write_functions(std::ostream& out, const FlameInput& input, const PackedTre
   write_column(out, "chunk", chunk, number);
   out << ",\"kinds\":", kinds.write(out);
   write_column(out, "kind", kind, number);
+  write_column(out, "hint", input.functions, [](const FlameFunction& f) { return f.hint; });
   totals("calls", &FunctionTotals::calls);
   totals("inclusive", &FunctionTotals::inclusive_ns);
   totals("self", &FunctionTotals::self_ns);

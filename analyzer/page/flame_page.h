@@ -18,8 +18,8 @@ namespace luatrace {
 struct FlameTimes {
   uint64_t complete = 0;  // Calls seen from beginning to end: min to max are of these.
   uint64_t min_ns = 0, avg_ns = 0, max_ns = 0;
-  bool percentiles = false;  // The next three are known.
-  uint64_t p50_ns = 0, p90_ns = 0, p99_ns = 0;
+  bool percentiles = false;  // The next five are known.
+  uint64_t p50_ns = 0, p90_ns = 0, p99_ns = 0, p999_ns = 0, deviation_ns = 0;
   uint64_t wall_ns = 0;  // Sum from beginning to end, suspended time included; 0: not known.
 };
 
@@ -31,6 +31,7 @@ struct FlameFunction {
   uint32_t line = 0;  // of the definition; 0: main chunk or unknown
   std::string kind;   // "lua", "c", "ff", "coroutine"; anything else is drawn as a pseudo function
   FlameTimes times = {};
+  bool hint = false;  // The name is only what a call of it called it.
 };
 
 // One node of the call tree: a function in the context of its callers.

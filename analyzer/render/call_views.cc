@@ -102,7 +102,7 @@ Table hist_view(const Report& report, const ViewOptions&, const std::string& fn)
                {"to_ns", "to"},
                {"calls", "calls"},
                {"share", "%"},
-               {"bar", "", true, Column::kTextOnly}};
+               {"bar", "", true, Column::kTextOnly, true}};
   add_bars(t, fn, sum);
   t.notes.push_back(sum.complete ? figures_line(sum, report)
                                  : "no call was seen from beginning to end");

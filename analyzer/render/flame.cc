@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/render/flame.h"
 
+#include "analyzer/aggregate/histogram.h"
 #include "analyzer/page/flame_page.h"
 #include "analyzer/render/format.h"
 
@@ -42,11 +43,14 @@ FlameTimes times_of(const ReportFunction& f) {
   t.p50_ns = f.times.percentile(50, f.min_ns, f.max_ns);
   t.p90_ns = f.times.percentile(90, f.min_ns, f.max_ns);
   t.p99_ns = f.times.percentile(99, f.min_ns, f.max_ns);
+  t.p999_ns = f.times.percentile(99.9, f.min_ns, f.max_ns);
+  t.deviation_ns = static_cast<uint64_t>(deviation(f.complete, f.sum_ns, f.times.squares));
   return t;
 }
 
 void add_function(FlameInput& input, const ReportFunction& f) {
-  input.functions.push_back({display_name(f), f.chunk, f.line, f.kind, times_of(f)});
+  const bool hint = f.hint && f.name == display_name(f);
+  input.functions.push_back({display_name(f), f.chunk, f.line, f.kind, times_of(f), hint});
 }
 
 // Title, chart and what else a page has whatever its nodes are.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 
 namespace luatrace {
@@ -45,22 +46,81 @@ std::string cut_text(const std::string& text, size_t most) {
   return out;
 }
 
+namespace {
+
+// The end of a text that is too long.
+std::string cut_front(const std::string& text, size_t most) {
+  const size_t all = text_width(text), kept = most - std::min<size_t>(3, most);
+  std::string out = "...";
+  size_t n = 0;
+  for (char c : text) {
+    if ((c & 0xc0) != 0x80) n++;
+    if (n > all - kept) out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+// First the indentation gives way, then the place's folders, then the place, at last the name.
+std::string cut_name(const std::string& text, size_t most) {
+  if (text_width(text) <= most) return text;
+  constexpr size_t kLeast = 10, kShortPlace = 12, kBrackets = 4, kLong = 30;
+  size_t indent = std::min(text.find_first_not_of(' '), text.size());
+  const size_t middle = text.rfind("  (");
+  const bool placed = middle != text.npos && middle > indent && text.ends_with(')');
+  const std::string name = text.substr(indent, placed ? middle - indent : text.npos);
+  indent = std::min(indent, most - std::min(most, kLeast));
+  const size_t room = most - indent, needed = text_width(name) + kBrackets;
+  const std::string blank(indent, ' ');
+  if (!placed || needed + kShortPlace > room) return blank + cut_text(name, room);
+  const std::string place = text.substr(middle + 3, text.size() - middle - 4);
+  const size_t left = room - needed;
+  if (text_width(place) <= left) return blank + name + "  (" + place + ')';
+  return blank + name + "  (" + (left < kLong ? cut_front(place, left) : cut_text(place, left)) +
+         ')';
+}
+
+namespace {
+
+// Takes the first `most` characters from a word, or fewer if it can be broken behind a mark.
+std::string_view take_piece(std::string_view& word, size_t most) {
+  size_t bytes = 0, marked = 0, n = 0;
+  for (; bytes < word.size(); bytes++) {
+    if ((word[bytes] & 0xc0) != 0x80 && n++ == most) break;
+    if (n > most / 2 && strchr("/,=;:", word[bytes])) marked = bytes + 1;
+  }
+  const std::string_view piece = word.substr(0, marked ? marked : bytes);
+  word.remove_prefix(piece.size());
+  return piece;
+}
+
+}  // namespace
+
 std::string wrapped(const std::string& text, size_t width, size_t at, size_t indent) {
   if (width == 0 || at + text_width(text) <= width) return text;
+  constexpr size_t kLeast = 8;  // Characters of a line, however narrow.
+  const size_t room = std::max(width - std::min(width, indent), kLeast);
   std::string out;
+  auto next_line = [&] {
+    out += '\n' + std::string(indent, ' ');
+    at = indent;
+  };
   for (size_t from = 0; from <= text.size();) {
     const size_t end = std::min(text.find(' ', from), text.size());
-    const std::string word = text.substr(from, end - from);
-    const size_t length = text_width(word);
-    if (from && at + 1 + length > width) {
-      out += '\n' + std::string(indent, ' ');
-      at = indent;
-    } else if (from) {
-      out += ' ';
-      at++;
+    std::string_view word = std::string_view(text).substr(from, end - from);
+    if (from && at + 1 + text_width(word) > width)
+      next_line();
+    else if (from)
+      out += ' ', at++;
+    else if (at > indent && at + text_width(word) > width)
+      next_line();
+    while (text_width(word) > room) {
+      out += take_piece(word, room);
+      next_line();
     }
     out += word;
-    at += length;
+    at += text_width(word);
     from = end + 1;
   }
   return out;

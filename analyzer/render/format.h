@@ -20,8 +20,11 @@ std::string counted(uint64_t n, const std::string& one);
 size_t text_width(std::string_view text);
 // At most so many characters: of a longer text its beginning, "..." and its end.
 std::string cut_text(const std::string& text, size_t most);
-// In lines of at most `width` characters (a longer word has its own; 0: in one line), broken at
-// blanks. The first line stands behind `at` other characters, the others are indented by `indent`.
+// The same of "  work  (app/co.lua:3)", of which the name is the last to go.
+std::string cut_name(const std::string& text, size_t most);
+// In lines of at most `width` characters (0: in one line), broken at blanks; a word that is longer
+// than a line is broken, too. The first line stands behind `at` other characters, the others are
+// indented by `indent`.
 std::string wrapped(const std::string& text, size_t width, size_t at, size_t indent);
 // A number with so many digits behind the point.
 std::string decimal(double value, int digits);

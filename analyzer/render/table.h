@@ -31,6 +31,7 @@ struct Column {
   std::string title;                         // Of text.
   bool left = false;                         // Aligned left.
   Use use = kBoth;
+  bool bar = false;  // Of characters that are all the same: made shorter in proportion, not cut.
 };
 
 struct Table {

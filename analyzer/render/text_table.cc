@@ -15,7 +15,11 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kNarrowest = 12, kWidest = 60, kBetween = 2;
+constexpr size_t kNarrowest = 12, kNarrowestBar = 5, kWidest = 60, kBetween = 2;
+
+bool is_left(const Column* column) {
+  return column->left;
+}
 
 class TextTable {
  public:
@@ -27,12 +31,16 @@ class TextTable {
   bool fit(size_t width);
   bool leave_out_one();
   void squeeze(size_t width);
+  size_t narrowest(size_t c) const { return columns_[c]->bar ? kNarrowestBar : kNarrowest; }
+  std::string fitted(const std::string& text, size_t column) const;
+  std::string shorter(const std::string& text, size_t column) const;
   void narrow_inner();
+  void indent_less(size_t column);
   void print(std::ostream& out, const Line& line, int color) const;
 
   const Table& table_;
   const TextStyle& style_;
-  std::vector<bool> left_;
+  std::vector<const Column*> columns_;
   std::vector<size_t> widths_;
   std::vector<Line> lines_;  // The first are the titles.
   size_t subject_ = 0;       // The column that says what a row is about: its name.
@@ -44,20 +52,37 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   Line& titles = lines_.emplace_back();
   for (const Column* c : columns) {
     if (!c) continue;
-    const bool first = std::find(left_.begin(), left_.end(), true) == left_.end();
-    if (c->key == "function" || (c->left && first)) subject_ = left_.size();
+    const bool first = std::none_of(columns_.begin(), columns_.end(), is_left);
+    if (c->key == "function" || c->key == "body" || (c->left && first)) subject_ = columns_.size();
     titles.push_back(c->title);
-    left_.push_back(c->left);
+    columns_.push_back(c);
   }
   for (const auto& row : table.rows) {
     Line& line = lines_.emplace_back();
     for (size_t c = 0; c < columns.size(); c++)
       if (columns[c]) line.push_back(cell_text(row[c]));
   }
-  widths_.resize(left_.size());
+  widths_.resize(columns_.size());
   for (const Line& line : lines_)
     for (size_t c = 0; c < line.size(); c++) widths_[c] = std::max(widths_[c], text_width(line[c]));
-  if (!table.wraps) style.width ? squeeze(style.width) : narrow_inner();
+  if (table.wraps) return;
+  style.width ? squeeze(style.width) : narrow_inner();
+  for (size_t c = 0; c < columns_.size(); c++) indent_less(c);
+}
+
+// Of a tree that is too deep for its column all levels are indented half as much.
+void TextTable::indent_less(size_t c) {
+  constexpr size_t kRoom = 10;  // For a name.
+  size_t deepest = 0, longest = 0;
+  auto indent = [c](const Line& line) {
+    return std::min(line[c].find_first_not_of(' '), line[c].size());
+  };
+  for (const Line& line : lines_) {
+    deepest = std::max(deepest, indent(line));
+    longest = std::max(longest, text_width(line[c]));
+  }
+  if (longest <= widths_[c] || deepest + kRoom <= widths_[c]) return;
+  for (Line& line : lines_) line[c].erase(0, indent(line) / 2);
 }
 
 // Takes from the widest text column again and again, until all fit or none has anything to give.
@@ -66,27 +91,30 @@ bool TextTable::fit(size_t width) {
     size_t all = 0, widest = widths_.size();
     for (size_t c = 0; c < widths_.size(); c++) {
       all += widths_[c] + (c ? kBetween : 0);
-      if (left_[c] && (widest == widths_.size() || widths_[c] >= widths_[widest])) widest = c;
+      if (!is_left(columns_[c]) || widths_[c] <= narrowest(c)) continue;
+      if (widest == widths_.size() || widths_[c] >= widths_[widest]) widest = c;
     }
     if (all <= width) return true;
-    if (widest == widths_.size() || widths_[widest] <= kNarrowest) return false;
-    size_t next = kNarrowest;  // No further than to the second widest.
+    if (widest == widths_.size()) return false;
+    size_t next = narrowest(widest);  // No further than to the second widest.
     for (size_t c = 0; c < widths_.size(); c++)
-      if (left_[c] && c != widest) next = std::max(next, std::min(widths_[c], widths_[widest] - 1));
+      if (is_left(columns_[c]) && c != widest && widths_[c] > narrowest(c))
+        next = std::max(next, std::min(widths_[c], widths_[widest] - 1));
     widths_[widest] -= std::min(all - width, widths_[widest] - next);
   }
 }
 
 // The last column but for what the rows are about, and one of numbers.
 bool TextTable::leave_out_one() {
-  const auto numbers = std::count(left_.begin(), left_.end(), false);
-  for (size_t c = left_.size(); c-- > 0;) {
-    if (c == subject_ || (!left_[c] && numbers == 1)) continue;
+  const auto texts = std::count_if(columns_.begin(), columns_.end(), is_left);
+  const size_t numbers = columns_.size() - static_cast<size_t>(texts);
+  for (size_t c = columns_.size(); c-- > 0;) {
+    if (c == subject_ || (!columns_[c]->left && numbers == 1)) continue;
     left_out_.insert(left_out_.begin(), lines_[0][c]);
     const auto at = static_cast<std::ptrdiff_t>(c);
     for (Line& line : lines_) line.erase(line.begin() + at);
     widths_.erase(widths_.begin() + at);
-    left_.erase(left_.begin() + at);
+    columns_.erase(columns_.begin() + at);
     if (c < subject_) subject_--;
     return true;
   }
@@ -104,24 +132,37 @@ void TextTable::squeeze(size_t width) {
 
 void TextTable::narrow_inner() {
   for (size_t c = 0; c + 1 < widths_.size(); c++)
-    if (left_[c]) widths_[c] = std::min(widths_[c], kWidest);
+    if (is_left(columns_[c])) widths_[c] = std::min(widths_[c], kWidest);
+}
+
+std::string TextTable::fitted(const std::string& text, size_t c) const {
+  if (columns_[c]->bar) return shorter(text, c);
+  return columns_[c]->left ? cut_name(text, widths_[c]) : text;
+}
+
+// A bar, in proportion to the longest.
+std::string TextTable::shorter(const std::string& text, size_t c) const {
+  size_t all = text_width(text), longest = 0;
+  for (const Line& line : lines_) longest = std::max(longest, text_width(line[c]));
+  if (all == 0 || widths_[c] >= longest) return text;
+  const size_t wanted = std::max<size_t>(1, (all * widths_[c] + longest / 2) / longest);
+  return text.substr(0, text.size() / all * wanted);
 }
 
 void TextTable::print(std::ostream& out, const Line& line, int color) const {
-  if (style_.color && color) out << "\033[" << color << 'm';
+  std::string all;
   size_t at = 0;
   for (size_t c = 0; c < line.size(); at += widths_[c++] + kBetween) {
     const bool wraps = table_.wraps && c + 1 == line.size();
-    const std::string text = wraps      ? wrapped(line[c], style_.width, at, at)
-                             : left_[c] ? cut_text(line[c], widths_[c])
-                                        : line[c];
+    const std::string text = wraps ? wrapped(line[c], style_.width, at, at) : fitted(line[c], c);
     const std::string blank(widths_[c] - std::min(widths_[c], text_width(text)), ' ');
-    const bool last = c + 1 == line.size();
-    out << (left_[c] ? "" : blank) << text << (left_[c] && !last ? blank : "")
-        << (last ? "" : std::string(kBetween, ' '));
+    all += columns_[c]->left ? text + blank : blank + text;
+    all += std::string(kBetween, ' ');
   }
-  if (style_.color && color) out << "\033[0m";
-  out << '\n';
+  all.resize(all.find_last_not_of(' ') + 1);
+  const bool colored = style_.color && color;
+  if (colored) out << "\033[" << color << 'm';
+  out << all << (colored ? "\033[0m" : "") << '\n';
 }
 
 void TextTable::write(std::ostream& out) const {

@@ -50,29 +50,36 @@ std::string draw(const ReportLane& lane, const std::vector<uint64_t>& borders, s
   return out;
 }
 
-constexpr size_t kLabel = 24, kTime = 10;  // Columns in front of a lane.
+// Columns of a line: a lane's name, its time, the lane between two bars. Narrow terminals take them
+// from the name first.
+struct Layout {
+  size_t label, lane;
+  static constexpr size_t kTime = 9, kBars = 3;
 
-// Characters of a lane.
-size_t width_of(const ReportTimeline& timeline, size_t terminal) {
-  const size_t all = std::max<size_t>(terminal ? terminal : 100, 60);
-  return std::min(timeline.borders_ns.size() - 1, all - kLabel - kTime - 3);
-}
+  Layout(const ReportTimeline& timeline, size_t terminal) {
+    constexpr size_t kPipe = 100, kNarrowest = 40, kShortest = 12, kLongest = 24;
+    const size_t all = std::max(terminal ? terminal : kPipe, kNarrowest);
+    label = std::clamp(all * 3 / 10, kShortest, kLongest);
+    lane = std::min(timeline.borders_ns.size() - 1, all - label - kTime - kBars);
+  }
+};
 
 // The line above the lanes: when they begin and end.
-std::string draw_ends(const ReportTimeline& timeline, size_t width) {
+std::string draw_ends(const ReportTimeline& timeline, const Layout& layout) {
   const std::string head = format_time(timeline.borders_ns.front()),
                     tail = format_time(timeline.borders_ns.back());
   const size_t ends = head.size() + tail.size();
-  const size_t middle = width > ends ? width - ends : 1;
-  return std::string(kLabel + kTime + 2, ' ') + head + std::string(middle, ' ') + tail + '\n';
+  const std::string blank(layout.label + Layout::kTime + 2, ' ');
+  if (layout.lane <= ends) return blank + cut_text(head + '~' + tail, layout.lane) + '\n';
+  return blank + head + std::string(layout.lane - ends, ' ') + tail + '\n';
 }
 
 std::string draw_lane(const ReportTimeline& timeline, const ReportLane& lane,
-                      const std::string& name, size_t width) {
-  std::string label = cut_text(printable(name), kLabel), time = format_time(busy(lane));
-  label += std::string(kLabel - std::min(kLabel, text_width(label)), ' ');
-  return label + std::string(kTime - std::min(kTime, time.size()), ' ') + time + " |" +
-         draw(lane, timeline.borders_ns, width) + "|\n";
+                      const std::string& name, const Layout& layout) {
+  std::string label = cut_text(printable(name), layout.label), time = format_time(busy(lane));
+  label += std::string(layout.label - text_width(label), ' ');
+  return label + std::string(Layout::kTime - std::min(Layout::kTime, time.size()), ' ') + time +
+         " |" + draw(lane, timeline.borders_ns, layout.lane) + "|\n";
 }
 
 void add_slices(Table& t, const ReportTimeline& timeline, const ReportLane& lane,
@@ -94,12 +101,12 @@ Table timeline_of(const Report& report, const ReportTimeline& timeline,
   const std::string& file = report.files[timeline.file].path;
   if (report.files.size() > 1) t.heading = file;
   const auto lanes = sorted_lanes(timeline, options.limit);
-  const size_t width = width_of(timeline, options.style.width);
+  const Layout layout(timeline, options.style.width);
   t.drawn = true;
-  t.drawing = draw_ends(timeline, width);
+  t.drawing = draw_ends(timeline, layout);
   for (auto* lane : lanes) {
     const std::string name = lane_name(report, *lane);
-    t.drawing += draw_lane(timeline, *lane, name, width);
+    t.drawing += draw_lane(timeline, *lane, name, layout);
     add_slices(t, timeline, *lane, file, name,
                lane->thread ? "thread" : report.functions[lane->function].kind);
   }

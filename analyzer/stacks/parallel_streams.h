@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The streams of one trace file, by several threads: as Streams, but each stream belongs to one of
 // some workers, and each worker has a Sink and diagnostics of its own, which are added up in the
-// end. The thread that reads hands blocks over and does nothing else with them.
+// end. Who of them has nothing to do reads on (stacks/crew.h).
 //
 // Invariant: what comes out does not depend on the number of workers, nor on which of them has
 // which stream: sums are integers, descriptions are chosen by stream (stacks/functions.h), nodes
@@ -20,87 +20,106 @@
 #include <thread>
 #include <vector>
 
-#include "analyzer/stacks/block_queue.h"
+#include "analyzer/decode/block_opener.h"
+#include "analyzer/decode/trace_reader.h"
+#include "analyzer/stacks/crew.h"
 #include "analyzer/stacks/streams.h"
 
 namespace luatrace {
 
 template <class Sink>
-class ParallelStreams : public TraceSink {
+class ParallelStreams : private TraceSink {
  public:
-  // At most `workers` threads. `make` makes their sinks, on the thread that reads; it is given what
-  // the worker knows of the file, which is all but functions, maps and notes, as of what it has
-  // come to. (The functions are those of `facts`, to which all workers add.)
-  ParallelStreams(TraceFacts& facts, Diagnostics& diagnostics, size_t workers,
-                  std::function<std::unique_ptr<Sink>(const TraceFacts&)> make)
-      : facts_(facts), diag_(diagnostics), most_(workers), make_(std::move(make)) {
-    diag_.keep();
-  }
-  ~ParallelStreams() override {
-    for (auto& w : workers_) w->queue.stop();
-    join();
-    diag_.release();  // If reading failed: what was found before.
-  }
+  // Makes a worker's sink; given what the worker knows of the file, which is all but functions,
+  // maps and notes, as of what it has come to. (The functions are those of the facts given to
+  // ParallelStreams, to which all workers add.) Called by one thread at a time.
+  using Make = std::function<std::unique_ptr<Sink>(const TraceFacts&)>;
 
+  // By at most `workers` threads (2 or more), of which the caller's is one.
+  ParallelStreams(TraceFacts& facts, Diagnostics& diagnostics, size_t workers, Make make)
+      : facts_(facts),
+        diag_(diagnostics),
+        most_(workers),
+        make_(std::move(make)),
+        opener_(diagnostics, *this),
+        crew_([this] { return reader_->step(); }) {}
+  // Reads all of the input. Returns the sum of all sinks. Once. Throws what read_trace() does, and
+  // what a sink did.
+  std::unique_ptr<Sink> read(Input& input, const Progress& progress = {});
+
+ private:
   void on_header(const Clock& clock, const lt_file_header& header) override {
     facts_.clock = clock;
     header_ = header;
   }
   void on_process(const ProcessInfo& info) override {
     facts_.processes[info.number] = info;
-    for (auto& w : workers_) w->queue.put(info);
+    for (auto& w : workers_) crew_.put(w->seat, info);
   }
   void on_stream(const StreamInfo& info) override {
     facts_.streams[info.number] = info;
-    worker(info.number).queue.put(info);
+    crew_.put(worker(info.number).seat, info);
   }
-  void on_function(const FunctionInfo& info) override { worker(info.stream).queue.put(info); }
+  void on_function(const FunctionInfo& info) override { crew_.put(worker(info.stream).seat, info); }
   void on_map(const MapInfo& info) override { facts_.maps.push_back(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_end(const EndInfo& info) override { facts_.end = info; }
   void on_events(const EventBlock& block) override {
     Worker& w = worker(block.stream);
     w.words += block.words.size();
-    w.queue.put(block);
+    crew_.put(w.seat, block);
   }
 
-  // The end of the file. Returns the sum of all sinks.
-  std::unique_ptr<Sink> finish();
+  bool takes_packed() const override { return true; }
+  // Who has enough to do is given blocks that have been undone: there is time for that. So one
+  // stream takes two threads, and two streams take no more than that.
+  void on_packed(const Block& block) override {
+    if (block.header.stream == 0) return opener_.open(block);  // Says what is wrong.
+    Worker& w = worker(block.header.stream);
+    if (crew_.has_plenty(w.seat)) return opener_.open(block);
+    w.words += block.header.raw_size / sizeof(uint64_t);
+    crew_.put(w.seat, block);
+  }
 
- private:
   struct Worker {
-    Worker(ParallelStreams& all)
-        : sink(all.make_(facts)),
+    Worker(ParallelStreams& all, Crew::Seat& place)
+        : seat(place),
+          sink(all.make_(facts)),
           diag(all.diag_.file(), [](const std::string&) {}),
-          streams(facts, all.facts_.functions, *sink, diag) {
+          streams(facts, all.facts_.functions, *sink, diag),
+          opener(diag, streams) {
       diag.keep();
       facts.processes = all.facts_.processes;
       streams.on_header(all.facts_.clock, all.header_);
     }
-    void run();
-    void handle(const BlockQueue::Item& item);
 
+    Crew::Seat& seat;
     TraceFacts facts;  // Of its streams.
     std::unique_ptr<Sink> sink;
     Diagnostics diag;
     Streams<Sink> streams;
-    BlockQueue queue;
-    std::exception_ptr failure;
-    std::thread thread;
+    BlockOpener opener;
+    std::thread thread;  // None: the caller's.
     uint64_t words = 0;  // Given to it, ever.
   };
 
   Worker& worker(uint32_t stream);
-  void join() {
-    for (auto& w : workers_)
-      if (w->thread.joinable()) w->thread.join();
-  }
+  bool add_worker();
+  void work(Crew::Seat& seat, Worker* const& worker);
+  void handle(Worker& worker, const Crew::Item& item);
+  void join();
+  std::unique_ptr<Sink> sum();
 
   TraceFacts& facts_;
   Diagnostics& diag_;
   const size_t most_;
-  std::function<std::unique_ptr<Sink>(const TraceFacts&)> make_;
+  const Make make_;
   lt_file_header header_{};
+  TraceReader* reader_ = nullptr;
+  BlockOpener opener_;  // For who reads.
+  Crew crew_;
+  Crew::Seat& seat_ = crew_.add_seat();  // Of the caller's thread, ...
+  Worker* own_ = nullptr;                // ... which only reads until this is there.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<uint32_t, Worker*> by_stream_;
 };
@@ -110,55 +129,84 @@ template <class Sink>
 typename ParallelStreams<Sink>::Worker& ParallelStreams<Sink>::worker(uint32_t stream) {
   Worker*& mine = by_stream_[stream];
   if (mine) return *mine;
-  if (workers_.size() < most_) {
-    auto fresh = std::make_unique<Worker>(*this);
-    try {
-      fresh->thread = std::thread([w = fresh.get()] { w->run(); });
-      workers_.push_back(std::move(fresh));
-      return *(mine = workers_.back().get());
-    } catch (const std::system_error&) {
-      if (workers_.empty()) throw;  // No thread to be had: those that there are must do.
-    }
-  }
+  if (workers_.size() < most_ && add_worker()) return *(mine = workers_.back().get());
   auto less = [](const auto& a, const auto& b) { return a->words < b->words; };
   mine = std::min_element(workers_.begin(), workers_.end(), less)->get();
   return *mine;
 }
 
+// With a thread of its own; the last one, or if there is no thread to be had, with the caller's.
+// False if that has a worker already.
 template <class Sink>
-void ParallelStreams<Sink>::Worker::run() {
-  try {
-    std::deque<BlockQueue::Item> items;
-    while (queue.take(items)) {
-      for (; !items.empty(); items.pop_front()) handle(items.front());
+bool ParallelStreams<Sink>::add_worker() {
+  if (workers_.size() + 1 < most_) {
+    auto fresh = std::make_unique<Worker>(*this, crew_.add_seat());
+    try {
+      fresh->thread = std::thread([this, w = fresh.get()] { work(w->seat, w); });
+      workers_.push_back(std::move(fresh));
+      return true;
+    } catch (const std::system_error&) {
     }
-    streams.finish();
+  }
+  if (own_) return false;
+  own_ = workers_.emplace_back(std::make_unique<Worker>(*this, seat_)).get();
+  return true;
+}
+
+// All that comes to a seat, for its worker: who reads sees to it that there is one then.
+template <class Sink>
+void ParallelStreams<Sink>::work(Crew::Seat& seat, Worker* const& worker) {
+  try {
+    std::deque<Crew::Item> items;
+    while (crew_.take(seat, items)) {
+      for (; !items.empty(); items.pop_front()) handle(*worker, items.front());
+    }
+    if (worker) worker->streams.finish();
   } catch (...) {
-    failure = std::current_exception();
-    queue.stop();
+    crew_.fail(std::current_exception());
   }
 }
 
 template <class Sink>
-void ParallelStreams<Sink>::Worker::handle(const BlockQueue::Item& item) {
+void ParallelStreams<Sink>::handle(Worker& worker, const Crew::Item& item) {
   if (auto* block = std::get_if<EventBlock>(&item)) {
-    streams.on_events(*block);
-    queue.done();
+    worker.streams.on_events(*block);
+    crew_.done(worker.seat);
+  } else if (auto* packed = std::get_if<Block>(&item)) {
+    worker.opener.open(*packed);
+    crew_.done(worker.seat);
   } else if (auto* function = std::get_if<FunctionInfo>(&item)) {
-    streams.on_function(*function);
+    worker.streams.on_function(*function);
   } else if (auto* process = std::get_if<ProcessInfo>(&item)) {
-    streams.on_process(*process);
+    worker.streams.on_process(*process);
   } else {
-    streams.on_stream(std::get<StreamInfo>(item));
+    worker.streams.on_stream(std::get<StreamInfo>(item));
   }
 }
 
 template <class Sink>
-std::unique_ptr<Sink> ParallelStreams<Sink>::finish() {
-  for (auto& w : workers_) w->queue.end();
+std::unique_ptr<Sink> ParallelStreams<Sink>::read(Input& input, const Progress& progress) {
+  TraceReader reader(input, diag_, *this, progress);
+  reader_ = &reader;
+  diag_.keep();
+  work(seat_, own_);
   join();
+  auto sum = crew_.failure() ? nullptr : this->sum();
+  diag_.release();  // If reading failed: what was found before.
+  if (!sum) std::rethrow_exception(crew_.failure());
+  return sum;
+}
+
+// Workers come until nobody reads any more.
+template <class Sink>
+void ParallelStreams<Sink>::join() {
+  crew_.wait();
   for (auto& w : workers_)
-    if (w->failure) std::rethrow_exception(w->failure);
+    if (w->thread.joinable()) w->thread.join();
+}
+
+template <class Sink>
+std::unique_ptr<Sink> ParallelStreams<Sink>::sum() {
   std::unique_ptr<Sink> sum = workers_.empty() ? make_(facts_) : std::move(workers_[0]->sink);
   for (size_t i = 0; i < workers_.size(); i++) {
     Worker& w = *workers_[i];
@@ -170,7 +218,6 @@ std::unique_ptr<Sink> ParallelStreams<Sink>::finish() {
   auto by_number = [](const StreamSums& a, const StreamSums& b) { return a.stream < b.stream; };
   std::sort(facts_.sums.begin(), facts_.sums.end(), by_number);
   if (facts_.end) diag_.trust.lost = std::max(diag_.trust.lost, facts_.end->lost);
-  diag_.release();
   return sum;
 }
 

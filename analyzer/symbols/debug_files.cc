@@ -51,7 +51,8 @@ std::vector<std::string> SymbolPaths::debug_folders() const {
 }
 
 OpenFile open_regular(const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const bool whole = path.find('\0') == std::string::npos;  // Of a trace: may hold anything.
+  int fd = whole ? open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
   struct stat st;
   if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
     close(fd);
@@ -102,6 +103,26 @@ OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string
     if (place + link == paths.sysroot + recorded) continue;  // The file itself.
     if (OpenFile file = take(place + link, id, &checksum); file.fd >= 0) return file;
   }
+  return {};
+}
+
+OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file) {
+  const char* link = nullptr;
+  const void* bytes = nullptr;
+  const ssize_t size = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &bytes) : 0;
+  if (size <= 0 || !link || !*link) return {};
+  const std::string id(static_cast<const char*>(bytes), static_cast<size_t>(size));
+  if (OpenFile file = find_by_build_id(paths, id, true); file.fd >= 0) return file;
+  const std::string name = link;
+  std::vector<std::string> places;
+  if (name[0] == '/')
+    places = {paths.sysroot + name};
+  else
+    places = {debug_file.substr(0, debug_file.rfind('/') + 1) + name};
+  for (const auto& folder : paths.debug_folders())
+    places.push_back(folder + "/.dwz/" + name.substr(name.rfind('/') + 1));
+  for (const auto& place : places)
+    if (OpenFile file = take(place, id, nullptr); file.fd >= 0) return file;
   return {};
 }
 

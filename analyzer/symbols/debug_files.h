@@ -4,6 +4,7 @@
 //
 //   DIR/.build-id/ab/cdef.debug            DIR: each --debug-dir, then SYSROOT/usr/lib/debug
 //   beside the file, in .debug/ beside it, DIR/path/of/the/file/     for a debuglink
+//   DIR/.build-id/..., where it is said to be, DIR/.dwz/              for what dwz has put aside
 //
 // Invariant: a file is taken only if it has the build-id wanted or, where there is none, the
 // checksum that the debuglink names. Only regular files are opened: a path may come from a trace.
@@ -14,6 +15,7 @@
 #include <vector>
 
 struct Elf;
+struct Dwarf;
 
 namespace luatrace {
 
@@ -40,5 +42,7 @@ std::string hex_text(const std::string& bytes);  // "00ff..."
 OpenFile find_by_build_id(const SymbolPaths& paths, const std::string& build_id, bool debug);
 // What `elf` names in its .gnu_debuglink. `recorded` is its path without the sysroot.
 OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string& recorded);
+// What `dwarf`, which was read from debug_file, names in its .gnu_debugaltlink.
+OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file);
 
 }  // namespace luatrace

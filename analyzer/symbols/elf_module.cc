@@ -4,12 +4,15 @@
 #include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <gelf.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace luatrace {
 namespace {
@@ -24,6 +27,48 @@ std::string demangle(const char* name) {
   return out;
 }
 
+// What may hold code, and what may hold functions without being code itself.
+enum class Part { kNone, kFunction, kBlock, kFolder };
+
+Part part_of(Dwarf_Die* die) {
+  switch (dwarf_tag(die)) {
+    case DW_TAG_subprogram:
+    case DW_TAG_inlined_subroutine:
+      return Part::kFunction;
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block:
+      return Part::kBlock;
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+      return Part::kFolder;
+    default:
+      return Part::kNone;
+  }
+}
+
+// Namespaces and classes around where a function is declared: "parts::".
+std::string folders_of(Dwarf_Die die) {
+  Dwarf_Attribute attribute;
+  for (unsigned kind : {DW_AT_abstract_origin, DW_AT_specification}) {
+    Dwarf_Die origin;
+    if (dwarf_formref_die(dwarf_attr(&die, kind, &attribute), &origin)) die = origin;
+  }
+  Dwarf_Die* scopes = nullptr;
+  const int count = dwarf_getscopes_die(&die, &scopes);
+  std::string text;
+  for (int i = 1; i < count; i++) {
+    if (part_of(&scopes[i]) != Part::kFolder) break;
+    const char* name = dwarf_diename(&scopes[i]);
+    text = std::string(name ? name : "(anonymous)") + "::" + text;
+  }
+  free(scopes);
+  return text;
+}
+
 // A function's or inlined function's name: that of the linker tells overloads and namespaces apart.
 std::string die_name(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
@@ -31,19 +76,57 @@ std::string die_name(Dwarf_Die* die) {
     if (const char* name = dwarf_formstring(dwarf_attr_integrate(die, kind, &attribute)))
       return demangle(name);
   const char* name = dwarf_diename(die);
-  return name ? name : "";
+  return name ? folders_of(*die) + name : "";
 }
 
-bool is_function(Dwarf_Die* die) {
-  return dwarf_tag(die) == DW_TAG_subprogram || dwarf_tag(die) == DW_TAG_inlined_subroutine;
-}
+// The functions open at an address, outermost first: one, and those inlined into each other there.
+// Not dwarf_getscopes(): it does not look into namespaces, where clang has functions.
+class FunctionFinder {
+ public:
+  explicit FunctionFinder(Dwarf_Addr address) : address_(address) {}
 
-// Scopes of libdw, freed at the end.
-struct Scopes {
-  Dwarf_Die* list = nullptr;
-  int count = 0;
-  ~Scopes() { free(list); }
+  // Looks into what is below `die`; true if a function was found.
+  bool look_below(Dwarf_Die die, unsigned depth) {
+    Dwarf_Die child;
+    if (depth > kDeepest || dwarf_child(&die, &child) != 0) return false;
+    do {
+      if (++steps_ > kMostSteps) return true;
+      if (look_at(child, depth)) return true;
+    } while (dwarf_siblingof(&child, &child) == 0);
+    return false;
+  }
+  std::vector<Dwarf_Die> found;
+
+ private:
+  // Those of hostile files could be without end.
+  static constexpr unsigned kDeepest = 500;
+  static constexpr unsigned kMostSteps = 20'000'000;
+
+  bool look_at(Dwarf_Die& die, unsigned depth) {
+    const Part part = part_of(&die);
+    if (part == Part::kFolder) return look_below(die, depth + 1);
+    if (part == Part::kNone || dwarf_haspc(&die, address_) <= 0) return false;
+    if (part == Part::kFunction) found.push_back(die);
+    return look_below(die, depth + 1) || part == Part::kFunction;
+  }
+
+  Dwarf_Addr address_;
+  unsigned steps_ = 0;
 };
+
+std::vector<Dwarf_Die> functions_at(const Dwarf_Die& unit, Dwarf_Addr address) {
+  FunctionFinder finder(address);
+  finder.look_below(unit, 0);
+  return std::move(finder.found);
+}
+
+// Whether libdwfl, which has the module's debug information by now, asks for the file that dwz has
+// put a part of it into: it names that file as if it were a debuglink.
+bool is_about_alternate(Elf* elf, const char* link, GElf_Word crc) {
+  GElf_Word own_crc = 0;
+  const char* own = dwelf_elf_gnu_debuglink(elf, &own_crc);
+  return link && crc == 0 && !(own && own_crc == 0 && strcmp(own, link) == 0);
+}
 
 // libdwfl asks for the debug information of a module: ours first, then its own search, which knows
 // debuginfod.
@@ -52,13 +135,20 @@ int find_debuginfo(Dwfl_Module* module, void** data, const char* name, Dwarf_Add
   GElf_Addr bias;
   Elf* elf = dwfl_module_getelf(module, &bias);
   auto* self = *data ? static_cast<const ElfModule*>(*data) : nullptr;
+  if (self && elf && is_about_alternate(elf, link, crc))
+    return self->find_alternate_file(dwfl_module_getdwarf(module, &bias), file, found);
   if (self && elf)
     if (int fd = self->find_debug_file(elf, found); fd >= 0) return fd;
   return dwfl_standard_find_debuginfo(module, data, name, base, file, link, crc, found);
 }
 
+// libdwfl's own search opens whatever has the right name, a FIFO, too: so it is kept to the
+// system's folder, where the names are root's. The others find_debug_file has looked into.
+char kOwnSearch[] = "+/usr/lib/debug";
+char* own_search = kOwnSearch;
+
 const Dwfl_Callbacks kCallbacks = {dwfl_linux_proc_find_elf, find_debuginfo,
-                                   dwfl_offline_section_address, nullptr};
+                                   dwfl_offline_section_address, &own_search};
 
 }  // namespace
 
@@ -157,6 +247,12 @@ int ElfModule::find_debug_file(Elf* elf, char** found) const {
   return file.fd;
 }
 
+int ElfModule::find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found) const {
+  OpenFile file = find_alternate(paths_, dwarf, debug_file ? debug_file : recorded_);
+  if (file.fd >= 0) *found = strdup(file.path.c_str());
+  return file.fd;
+}
+
 std::string ElfModule::name(const MapInfo& map, uint64_t address) const {
   uint64_t at;
   if (!module_address(map, address, at)) return {};
@@ -168,47 +264,58 @@ std::string ElfModule::name(const MapInfo& map, uint64_t address) const {
   return inside ? demangle(name) : debug_name(at);
 }
 
+// What was compiled at once and has this address. libdwfl looks into .debug_aranges, which clang
+// does not write: then each unit is asked for its ranges, which are read once.
+std::optional<ElfModule::Unit> ElfModule::unit_at(uint64_t address) const {
+  Dwarf_Addr bias = 0;
+  if (Dwarf_Die* die = dwfl_module_addrdie(module_, address, &bias)) return Unit{~0ull, bias, *die};
+  if (!units_read_) read_units();
+  auto after = units_.upper_bound(address);
+  if (after == units_.begin()) return {};
+  const Unit& unit = std::prev(after)->second;
+  return address < unit.end ? std::optional(unit) : std::nullopt;
+}
+
+void ElfModule::read_units() const {
+  units_read_ = true;
+  Dwarf_Addr bias = 0;
+  for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module_, die, &bias));) {
+    Dwarf_Addr base = 0, begin = 0, end = 0;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;)
+      if (begin < end) units_[begin + bias] = {end + bias, bias, *die};
+  }
+}
+
 // A static function that only the debug information knows.
 std::string ElfModule::debug_name(uint64_t address) const {
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &bias);
-  Scopes scopes;
-  scopes.count = unit ? dwarf_getscopes(unit, address - bias, &scopes.list) : 0;
-  for (int i = 0; i < scopes.count; i++)
-    if (dwarf_tag(&scopes.list[i]) == DW_TAG_subprogram) return die_name(&scopes.list[i]);
-  return {};
+  std::optional<Unit> unit = unit_at(address);
+  if (!unit) return {};
+  std::vector<Dwarf_Die> open = functions_at(unit->die, address - unit->bias);
+  return open.empty() ? "" : die_name(&open[0]);
 }
 
 std::vector<SourceFrame> ElfModule::frames(const MapInfo& map, uint64_t address) const {
   uint64_t at;
   if (!module_address(map, address, at)) return {};
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* unit = dwfl_module_addrdie(module_, at, &bias);
-  Scopes inner, outer;
-  inner.count = unit ? dwarf_getscopes(unit, at - bias, &inner.list) : 0;
-  int first = 0;
-  while (first < inner.count && !is_function(&inner.list[first])) first++;
-  if (first >= inner.count) return {};
-  // Those scopes go on where an inlined function was written; these where it was called.
-  outer.count = dwarf_getscopes_die(&inner.list[first], &outer.list);
+  std::optional<Unit> unit = unit_at(at);
+  if (!unit) return {};
+  std::vector<Dwarf_Die> open = functions_at(unit->die, at - unit->bias);
 
   SourceFrame place;  // Where the function that comes next is executing.
-  if (Dwfl_Line* line = dwfl_module_getsrc(module_, at))
-    if (const char* file = dwfl_lineinfo(line, nullptr, &place.line, nullptr, nullptr, nullptr))
-      place.file = file;
+  if (Dwarf_Line* line = dwarf_getsrc_die(&unit->die, at - unit->bias)) {
+    dwarf_lineno(line, &place.line);
+    if (const char* file = dwarf_linesrc(line, nullptr, nullptr)) place.file = file;
+  }
   Dwarf_Files* files = nullptr;
-  dwarf_getsrcfiles(unit, &files, nullptr);
+  dwarf_getsrcfiles(&unit->die, &files, nullptr);
   std::vector<SourceFrame> out;
-  for (int i = 0; i < outer.count; i++) {
-    Dwarf_Die* die = &outer.list[i];
-    if (!is_function(die)) continue;
-    place.function = die_name(die);
+  for (auto function = open.rbegin(); function != open.rend(); ++function) {
+    place.function = die_name(&*function);
     out.push_back(place);
-    if (dwarf_tag(die) == DW_TAG_subprogram) break;
     Dwarf_Word line = 0, file = 0;
     Dwarf_Attribute attribute;
-    dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line);
-    dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file);
+    dwarf_formudata(dwarf_attr(&*function, DW_AT_call_line, &attribute), &line);
+    dwarf_formudata(dwarf_attr(&*function, DW_AT_call_file, &attribute), &file);
     const char* source = files ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr;
     place = {"", source ? source : "", static_cast<int>(line)};
   }

@@ -6,9 +6,12 @@
 // stood in for by the one with the same build-id in the debug folders, if there is one.
 #pragma once
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +47,9 @@ class ElfModule {
   // debug information.
   std::vector<SourceFrame> frames(const MapInfo& map, uint64_t address) const;
 
-  // For libdwfl's callback.
+  // For libdwfl's callback: a descriptor, -1 if there is none, and where it was found.
   int find_debug_file(Elf* elf, char** found) const;
+  int find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found) const;
 
  private:
   bool open(const std::string& path, int fd);
@@ -53,7 +57,13 @@ class ElfModule {
   void read_segments();
   bool module_address(const MapInfo& map, uint64_t address, uint64_t& out) const;
   std::string debug_name(uint64_t address) const;
-
+  struct Unit {
+    uint64_t end;     // Of one range of its addresses.
+    Dwarf_Addr bias;  // From addresses of the debug information to the module's.
+    Dwarf_Die die;
+  };
+  std::optional<Unit> unit_at(uint64_t address) const;
+  void read_units() const;
   struct Segment {
     uint64_t offset, size, address;
   };
@@ -67,6 +77,8 @@ class ElfModule {
   uint64_t code_ = 0;              // Page of its executable segment, ...
   bool by_code_ = false;           // ... used when the file has no code: debug information alone.
   std::string problem_;
+  mutable std::map<uint64_t, Unit> units_;  // By the beginnings of their ranges, ...
+  mutable bool units_read_ = false;         // ... once they were asked for.
 };
 
 }  // namespace luatrace

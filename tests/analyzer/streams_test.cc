@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <sstream>
 
 #include "analyzer/aggregate/saved_profile.h"
@@ -12,6 +13,7 @@
 #include "analyzer/render/json.h"
 #include "analyzer/render/views.h"
 #include "analyzer/stacks/parallel_streams.h"
+#include "parts.h"
 #include "support.h"
 #include "wishes.h"
 
@@ -57,8 +59,7 @@ Output run(const std::vector<uint8_t>& bytes, size_t workers) {
   }
   auto make = [](const TraceFacts&) { return std::make_unique<HistogramProfile>(); };
   ParallelStreams<HistogramProfile> streams(facts, diag, workers, make);
-  read_trace(input, diag, streams);
-  auto profile = streams.finish();
+  auto profile = streams.read(input);
   return output(facts, *profile, diag, messages);
 }
 
@@ -124,6 +125,41 @@ TEST(ParallelStreams, TheSameWithFiltersGroupsAndViewsOfSingleCalls) {
   }
 }
 
+// Compressed blocks of some streams, in whatever order, some of which cannot be undone, and more of
+// one stream than may wait for its worker.
+Parts packed_trace(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::ostringstream out;
+  out << "#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7 exe=\"/x\"\n";
+  for (int s = 1; s <= 3; s++) {
+    out << "stream " << s << " process=1 tid=" << 70 + s << " recording=1\n";
+    for (int f = 1; f <= 9; f++)
+      out << "func " << s << ':' << f << " lua line=" << 10 * f << " chunk=\"@x.lua\"\n";
+  }
+  uint64_t tick = 1000, sequence[4] = {};
+  for (int b = 0; b < 150; b++) {
+    const uint64_t s = b < 60 ? 1 : 1 + random() % 3;
+    out << "block " << s << " seq=" << sequence[s]++ << " base=" << tick << '\n';
+    for (int i = 0; i < 100; i++) {
+      out << (tick += random() % 50) << ' ' << s << " entry " << 1 + random() % 9 << '\n';
+      if (random() % 3) out << (tick += 9) << ' ' << s << " return " << 1 + random() % 9 << '\n';
+    }
+  }
+  out << "end exit=0\n";
+  Parts parts = packed_parts(out.str());
+  for (auto& [block, payload] : parts.blocks)
+    if (block.type == LT_BLOCK_EVENTS && random() % 20 == 0) payload.resize(payload.size() / 2);
+  return parts;
+}
+
+TEST(ParallelStreams, TheSameFromPackedTraces) {
+  for (uint64_t seed = 1; seed <= 30; seed++) {
+    const auto bytes = join(packed_trace(seed));
+    expect_equal([&](size_t n) { return run(bytes, n); }, "seed " + std::to_string(seed));
+    if (HasFatalFailure()) return;
+  }
+}
+
 // What goes wrong in a worker comes out in finish(), and nobody waits for it for ever.
 TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
   struct Failing : HistogramProfile {
@@ -135,8 +171,7 @@ TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
   auto make = [](const TraceFacts&) { return std::make_unique<Failing>(); };
   ParallelStreams<Failing> streams(facts, diag, 2, make);
   Input input("test.bin", to_binary(random_trace(1)));
-  read_trace(input, diag, streams);
-  EXPECT_THROW(streams.finish(), std::length_error);
+  EXPECT_THROW(streams.read(input), std::length_error);
 }
 
 }  // namespace

@@ -206,8 +206,7 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
     return report_of(facts, *profile, diag, wish);
   }
   ParallelStreams<FilteredProfile> streams(facts, diag, workers, make);
-  read_trace(input, diag, streams);
-  auto profile = streams.finish();
+  auto profile = streams.read(input);
   return report_of(facts, *profile, diag, wish);
 }
 

@@ -39,10 +39,9 @@ strip -o "$build/stripped.so" "$build/lib.so"
 strip -o "$build/linked.so" "$build/lib.so"
 (cd "$build" && cp lib.debug linked.debug && objcopy --add-gnu-debuglink=linked.debug linked.so)
 
-# names PATH BUILD_ID OPTIONS: what the three functions are called.
-names() {
+# write_trace PATH BUILD_ID: a trace of the three functions.
+write_trace() {
   local path=$1 build_id=$2
-  shift 2
   cat >"$scratch/trace.txt" <<END_OF_TRACE
 #luatrace-text 1
 clock monotonic mult=1 shift=0
@@ -62,6 +61,11 @@ func 1:3 c addr=$((0x7f0000000000 + 0x$plain))
 6 1 stop close
 end exit=0
 END_OF_TRACE
+}
+# names PATH BUILD_ID OPTIONS: what the three functions are called.
+names() {
+  write_trace "$1" "$2"
+  shift 2
   "$analyze" --json "$@" "$scratch/trace.txt" 2>"$scratch/err" | jq -r '[.functions[].name] | sort | join(" | ")'
 }
 all='parts::hidden(int) | parts::outer(int) | plain_c'
@@ -118,6 +122,60 @@ same "number of warnings" "$(wc -l <"$scratch/err")" 1
 # Inlined functions, from the debug file of a stripped library.
 inside=$(objdump -d --no-show-raw-insn --disassemble="_ZN5parts5outerEi" "$build/lib.so" | sed -n 's/^ *\([0-9a-f]*\):.*mov .*(%r.*/\1/p' | tail -n 1)
 [ -n "$inside" ] || fail "no store found in parts::outer"
-same "inlined frames" "$("$frames_at" "$build/stripped.so" "$id" "" "$scratch/debug" "$inside")" "innermost lib.cc:4
-middle lib.cc:6
+same "inlined frames" "$("$frames_at" "$build/stripped.so" "$id" "" "$scratch/debug" "$inside")" "parts::innermost lib.cc:4
+parts::middle lib.cc:6
 parts::outer(int) lib.cc:9"
+
+# Debug information alone, without a table of symbols, as each compiler and version writes it
+# (clang's has no .debug_aranges and has functions inside of their namespaces), compressed or not.
+frames_of() { # FILE ADDRESS_IN_OUTER
+  "$frames_at" "$1" "" "" "$scratch/debug" "$2"
+}
+for compiler in "$cxx" clang++; do
+  for version in 4 5; do
+    bare=$build/bare.so
+    "$compiler" -g "-gdwarf-$version" -O1 -fPIC -shared -o "$build/full.so" "$scratch/lib.cc"
+    objcopy -S --keep-section='.debug_*' "$build/full.so" "$bare"
+    at=$(objdump -d --no-show-raw-insn --disassemble=_ZN5parts5outerEi "$build/full.so" | sed -n 's/^ *\([0-9a-f]*\):.*mov .*(%r.*/\1/p' | tail -n 1)
+    hidden=$(nm -C "$build/full.so" | sed -n "s/^\([0-9a-f]*\) [tT] parts::hidden(int)\$/\1/p")
+    for form in none zlib; do
+      objcopy "--compress-debug-sections=$form" "$bare"
+      [[ $(names "$bare" "") == *'parts::hidden'* ]] || fail "$compiler, DWARF $version, $form: $(names "$bare" "")"
+      same "inlined frames, $compiler, DWARF $version, $form" "$(frames_of "$bare" "$at" | sed 's/(int)//')" "parts::innermost lib.cc:4
+parts::middle lib.cc:6
+parts::outer lib.cc:9"
+    done
+  done
+done
+
+# dwz: what two libraries share is in a third file, which is where they say, or in .dwz.
+for name in one two; do
+  sed "s/plain_c/$name/; 1i #include <string>\nstd::string text_$name(int i) { return std::to_string(i); }" "$scratch/lib.cc" >"$scratch/$name.cc"
+  "$cxx" -g -gdwarf-4 -O1 -fPIC -shared -o "$build/$name.so" "$scratch/$name.cc"
+done
+dwz -m "$build/common" -M "$build/common" "$build/one.so" "$build/two.so"
+objcopy -S --keep-section='.debug_*' --keep-section=.gnu_debugaltlink "$build/one.so" "$build/bare.so"
+at=$(objdump -d --no-show-raw-insn --disassemble=_ZN5parts5outerEi "$build/one.so" | sed -n 's/^ *\([0-9a-f]*\):.*mov .*(%r.*/\1/p' | tail -n 1)
+frames_of "$build/bare.so" "$at" | grep -q '^parts::middle one.cc' || fail "dwz: $(frames_of "$build/bare.so" "$at")"
+mkdir "$scratch/debug/.dwz"
+mv "$build/common" "$scratch/debug/.dwz/common"
+frames_of "$build/bare.so" "$at" | grep -q '^parts::middle one.cc' || fail "dwz, .dwz: $(frames_of "$build/bare.so" "$at")"
+cp "$scratch/other.so" "$scratch/debug/.dwz/common"
+frames_of "$build/bare.so" "$at" | grep -q '^parts::middle' && fail "dwz: another build's file was used"
+
+# What only looks like a library, or like its debug file, keeps nobody waiting.
+hidden=$hidden_before
+mkfifo "$build/fifo.so"
+waits() { # PATH: the analyzer's status with this library
+  write_trace "$1" ""
+  local status=0
+  timeout 20 "$analyze" --json "$scratch/trace.txt" >/dev/null 2>&1 || status=$?
+  same "status with $1" "$status" 0
+}
+waits "$build/fifo.so"
+rm "$build/noid.debug"
+mkfifo "$build/noid.debug"
+waits "$build/noid.so"
+truncate -s 100G "$build/huge.so"
+waits "$build/huge.so"
+waits /dev/zero

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "check.h"
 
+#include <sys/time.h>
+
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -18,6 +21,30 @@
 
 namespace luatrace::fuzz {
 namespace {
+
+// -- The limit of time: SIGPROF comes once in a second of the process's processor time --
+
+volatile sig_atomic_t seconds = 0;
+sig_atomic_t most_seconds = 20;
+
+void one_second(int) {
+  const int now = seconds + 1;
+  seconds = now;
+  if (now <= most_seconds) return;
+  fputs("does not hold: an input takes no longer than LUATRACE_FUZZ_SECONDS\n", stderr);
+  abort();
+}
+
+bool count_seconds() {
+  if (const char* text = getenv("LUATRACE_FUZZ_SECONDS")) most_seconds = atoi(text);
+  struct sigaction action {};
+  action.sa_handler = one_second;
+  action.sa_flags = SA_RESTART;
+  const itimerval second{{1, 0}, {1, 0}};
+  return sigaction(SIGPROF, &action, nullptr) == 0 && setitimer(ITIMER_PROF, &second, nullptr) == 0;
+}
+
+// -- What is done with an input --
 
 Symbol no_symbol(const Function&) {
   return {};
@@ -150,6 +177,12 @@ void require(bool holds, const char* property) {
   if (holds) return;
   fprintf(stderr, "does not hold: %s\n", property);
   abort();
+}
+
+void limit_time() {
+  static const bool counting = count_seconds();
+  require(counting, "the timer of processor time can be set");
+  seconds = 0;
 }
 
 // FNV-1a.

@@ -14,6 +14,10 @@ using Bytes = std::vector<uint8_t>;
 // Aborts, saying which property does not hold.
 void require(bool holds, const char* property);
 
+// Called first for each input: aborts if it takes more than LUATRACE_FUZZ_SECONDS (default 20) of
+// processor time. libFuzzer's own limit is of the clock, which other work on the machine uses up.
+void limit_time();
+
 // A number that depends on all of the input: the choice between several ways to use it, the same
 // whenever the input is run again.
 uint64_t choice(const uint8_t* data, size_t size);

@@ -9,6 +9,7 @@
 using namespace luatrace::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  limit_time();
   const uint64_t way = choice(data, size);
   const Bytes bytes(data, data + size);
   if (way % 2)

@@ -6,6 +6,7 @@
 using namespace luatrace::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  limit_time();
   analyse(Bytes(data, data + size), choice(data, size));
   return 0;
 }

@@ -9,10 +9,10 @@
 // with. The text: one item per line, fields separated by tabs, \xNN for any byte; what is missing
 // at the end of a line is 0:
 //   title TEXT | subtitle TEXT | trust TEXT
-//   function KIND LINE CHUNK NAME
+//   function KIND LINE CHUNK NAME [hint]
 //   node PARENT FUNCTION CALLS SELF_NS [BEFORE_CALLS BEFORE_SELF_NS]
 //                                          the first one is the root; inclusive times are summed
-//   times FUNCTION COMPLETE MIN AVERAGE MAX WALL [P50 P90 P99]
+//   times FUNCTION COMPLETE MIN AVERAGE MAX WALL [P50 P90 P99 P99.9 DEVIATION]
 //   diff SCALE                             nodes have what was before
 //   chart SHORTEST CALLS SELF HIDDEN_CALLS HIDDEN_NS HIDDEN_TRACKS NOTE ZERO
 //   nochart REASON
@@ -54,7 +54,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields;
   std::istringstream in(line);
   for (std::string field; std::getline(in, field, '\t');) fields.push_back(unescape(field));
-  fields.resize(10);
+  fields.resize(12);
   return fields;
 }
 
@@ -79,6 +79,8 @@ void read_times(FlameInput& input, const Fields& f) {
   t.p50_ns = number(f[7]);
   t.p90_ns = number(f[8]);
   t.p99_ns = number(f[9]);
+  t.p999_ns = number(f[10]);
+  t.deviation_ns = number(f[11]);
 }
 
 // Lines about the chart; false for others.
@@ -131,7 +133,7 @@ FlameInput read_text(std::istream& in) {
     } else if (f[0] == "trust") {
       input.trust = f[1];
     } else if (f[0] == "function") {
-      input.functions.push_back({f[4], f[3], small(f[2]), f[1], {}});
+      input.functions.push_back({f[4], f[3], small(f[2]), f[1], {}, f[5] == "hint"});
     } else if (f[0] == "node") {
       input.nodes.push_back(
           {small(f[1]), small(f[2]), number(f[3]), 0, number(f[4]), number(f[5]), number(f[6])});

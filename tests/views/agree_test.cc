@@ -7,10 +7,15 @@
 
 #include <map>
 #include <numeric>
+#include <random>
+#include <set>
+#include <sstream>
 
 #include "analyzer/aggregate/compensate.h"
 #include "analyzer/aggregate/tree_times.h"
+#include "analyzer/render/folded.h"
 #include "analyzer/render/views.h"
+#include "model.h"
 #include "support.h"
 #include "wishes.h"
 
@@ -182,6 +187,66 @@ TEST(Agree, EveryCombinationOfFilters) {
                            ", trace " + std::to_string(trace + 1) + describe(wish));
       if (HasFatalFailure()) return;
     }
+}
+
+// What filters can say of a call when it is made (not -t, nor -C: they wait for what comes).
+Wish early_wish(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Wish w;
+  FilterOptions& f = w.filter;
+  for (auto* list : {&f.only, &f.without, &f.hide, &f.functions})
+    if (random() % 4 == 0) *list = {"/f[" + std::to_string(1 + random() % 8) + "-9]/"};
+  if (random() % 4 == 0) f.depth = 1 + static_cast<uint32_t>(random() % 4);
+  if (random() % 4 == 0) f.coroutines = {{0, 1 + static_cast<uint32_t>(random() % 3)}};
+  f.mode = static_cast<CoroutineMode>(random() % 3);
+  f.group = static_cast<GroupBy>(random() % 5);
+  return w;
+}
+
+// All figures of a report, by names: indices are of no meaning.
+std::string figures(const Report& r) {
+  std::ostringstream out;
+  out << "self " << r.self_ns << " idle " << r.idle_ns << " gap " << r.gap_ns << " filtered "
+      << r.filtered_ns << " traced " << r.traced_ns << '\n';
+  std::set<std::string> lines;
+  for (const ReportFunction& f : r.functions) {
+    std::ostringstream line;
+    line << f.kind << ' ' << f.name << ' ' << f.chunk << ' ' << f.line << " calls " << f.calls
+         << " self " << f.self_ns << " running " << f.running_ns << " wall " << f.wall_ns
+         << " complete " << f.complete << " min " << f.min_ns << " max " << f.max_ns << " sum "
+         << f.sum_ns;
+    lines.insert(line.str());
+  }
+  for (const std::string& line : lines) out << line << '\n';
+  std::ostringstream folded;
+  write_folded(folded, r, 1);
+  std::istringstream in(folded.str());
+  std::set<std::string> chains;
+  for (std::string line; std::getline(in, line);) chains.insert(line);
+  for (const std::string& chain : chains) out << chain << '\n';
+  return out.str();
+}
+
+// Wherever a file ends: up to the last moment that is in it, it says what the whole file says.
+TEST(Agree, ACutChangesOnlyWhatIsBehindIt) {
+  uint64_t compared = 0;
+  for (uint64_t seed = 1; seed <= seeds(1) * 500; seed++) {
+    std::mt19937_64 random(seed);
+    const auto events = model::generate(seed, 20 + seed % 300);
+    const auto whole = to_binary(trace_text(model::to_text(events)));
+    auto part = whole;
+    part.resize(sizeof(lt_file_header) + random() % (whole.size() - sizeof(lt_file_header)));
+    const uint64_t duration = report_of(part, {}, 0).duration_ns;
+    if (duration == 0) continue;
+    Wish wish = early_wish(seed);
+    // Of the last moment it may have one half of the events.
+    wish.to = events.front().tick + duration - 1;
+    const std::string what = "seed " + std::to_string(seed) + ", " + std::to_string(part.size()) +
+                             " of " + std::to_string(whole.size()) + " bytes" + describe(wish);
+    ASSERT_EQ(figures(report_of(part, wish, 0)), figures(report_of(whole, wish, 0))) << what;
+    compared++;
+  }
+  EXPECT_GT(compared, seeds(1) * 200);
 }
 
 }  // namespace

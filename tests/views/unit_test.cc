@@ -177,7 +177,7 @@ TEST(Histogram, PercentilesOfRandomValues) {
   EXPECT_NEAR(deviation(stats.complete, stats.sum, d.squares), want, want * 1e-6);
 }
 
-// Sixteen at a time gives what one by one gives, to the last unit: at the edges of buckets, of what
+// Some at a time give what one by one gives, to the last unit: at the edges of buckets, of what
 // may wait and of what a count can hold, and for every clock.
 TEST(Histogram, LaterIsTheSame) {
   std::mt19937_64 random(3);

@@ -44,7 +44,7 @@ export function kindColour(kind, dark) {
 function shade(kind, place, dark) {
   const hue = kind.hue + kind.spread * place;
   const saturation = dark ? kind.rich * 0.55 : kind.rich;
-  const light = dark ? 33 + 9 * (1 - place) : 72 + 8 * place;
+  const light = dark ? 27 + 8 * (1 - place) : 74 + 8 * place;
   return `hsl(${hue.toFixed(1)} ${saturation}% ${light.toFixed(1)}%)`;
 }
 
@@ -53,13 +53,13 @@ export function makePalette(functions, dark) {
   const made = new Array(functions.length);
   return (id) => {
     const func = functions[id];
-    return (made[id] ??= shade(kinds[kindOf(func)], hash(func.name + "\0" + func.chunk), dark));
+    return (made[id] ??= shade(kinds[kindOf(func)], hash((func.bare || func.name) + "\0" + func.chunk), dark));
   };
 }
 
 const changes = {
-  light: { same: [226, 222, 215], more: [226, 82, 62], less: [74, 134, 214] },
-  dark: { same: [62, 65, 72], more: [190, 62, 48], less: [52, 108, 184] },
+  light: { same: [226, 222, 215], more: [238, 106, 86], less: [104, 158, 230] },
+  dark: { same: [56, 59, 66], more: [176, 54, 42], less: [44, 98, 172] },
 };
 
 // now, before: times; whole: the time of everything. The share of itself that has changed counts,

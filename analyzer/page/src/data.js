@@ -11,7 +11,9 @@ export function readProfile(text) {
   const from = meta.functions;
   const functions = from.name.map((name, id) => ({
     id,
-    name: name || (from.line[id] ? "(anonymous)" : "(main chunk)"),
+    name: name ? name + (from.hint[id] ? "?" : "") : from.line[id] ? "(anonymous)" : "(main chunk)",
+    bare: name,
+    hint: from.hint[id] === 1,  // the name is only what a call of it called it: shown with "?"
     where: placeText(from.chunks[from.chunk[id]], from.line[id]),
     chunk: from.chunks[from.chunk[id]],
     kind: from.kinds[from.kind[id]],
@@ -34,8 +36,8 @@ export function addPseudo(functions, name, where, kind, isDrawn = false) {
 
 function readTimes(list) {
   if (!list) return null;
-  const [complete, min, average, max, wall, p50, p90, p99] = list;
-  return { complete, min, average, max, wall, p50, p90, p99 };
+  const [complete, min, average, max, wall, p50, p90, p99, p999, deviation] = list;
+  return { complete, min, average, max, wall, p50, p90, p99, p999, deviation };
 }
 
 // "file.lua:12"; the marks "@" and "=" of Lua's chunk names are not part of the name.

@@ -60,7 +60,10 @@ export function functionRows(func, total, before) {
   if (!times?.complete) return rows;
   rows.push(["average call", formatTime(times.average)]);
   rows.push(["shortest, longest", `${formatTime(times.min)}, ${formatTime(times.max)}`]);
-  if (times.p50 !== undefined) rows.push(["median, p90, p99", [times.p50, times.p90, times.p99].map(formatTime).join(", ")]);
+  if (times.p50 === undefined) return rows;
+  rows.push(["median, p90", `${formatTime(times.p50)}, ${formatTime(times.p90)}`]);
+  rows.push(["p99, p99.9", `${formatTime(times.p99)}, ${formatTime(times.p999)}`]);
+  rows.push(["standard deviation", formatTime(times.deviation)]);
   return rows;
 }
 
@@ -109,7 +112,8 @@ export function fillTooltip(box, about, colour) {
   const head = element("div", "name");
   head.append(element("i", "dot"), element("b", "", about.name));
   head.firstChild.style.background = colour;
-  const place = element("div", "where", [about.where, about.kind].filter(Boolean).join(" · "));
+  const hint = about.func?.hint ? "named by a call" : "";
+  const place = element("div", "where", [about.where, about.kind, hint].filter(Boolean).join(" · "));
   box.replaceChildren(head, place, rowsTable(about.rows));
   if (!about.more?.length) return;
   const more = rowsTable(about.more);

@@ -20,7 +20,7 @@ export function matchFunctions(functions, matcher) {
   const flags = new Uint8Array(functions.length);
   let count = 0;
   for (const f of functions) {
-    if (f.kind === "root" || ![f.name, f.where, `${f.name} ${f.where}`].some(matcher)) continue;
+    if (f.kind === "root" || ![f.name, f.bare ?? f.name, f.where, `${f.name} ${f.where}`].some(matcher)) continue;
     flags[f.id] = 1;
     if (!f.isDrawn) count++;
   }

@@ -142,7 +142,7 @@ export class FunctionTable {
     const dot = element("i", "dot");
     dot.style.background = this.colour(f);
     name.append(dot, element("span", "", f.name));
-    name.title = f.name;
+    name.title = f.hint ? `${f.name} named by a call of it` : f.name;
     const where = element("td", "where");
     where.append(element("bdi", "", f.where));  // cut at its beginning, see page.css
     where.title = f.where;

@@ -5,13 +5,13 @@
 // The colours of what is drawn on the boxes of the graph.
 export const inks = {
   light: {
-    text: "#2a2118", fainter: "rgb(42 33 24 / 55%)", mark: "#b515c9", markText: "#ffffff",
+    text: "#2a2118", fainter: "rgb(42 33 24 / 90%)", mark: "#b515c9", markText: "#ffffff",
     chosen: "#6d28d9", select: "#1f1d1a", hover: "rgb(0 0 0 / 60%)", hatch: "rgb(70 50 20 / 28%)",
     soft: "#6d675f", grid: "rgb(60 50 40 / 9%)", track: "#e9e5de", range: "#a39b8f",
     heading: "#efebe4", thread: "rgb(0 0 0 / 0%)", arrow: "rgb(30 90 60 / 38%)", band: "rgb(162 28 175 / 16%)",
   },
   dark: {
-    text: "#f4f1ec", fainter: "rgb(244 241 236 / 58%)", mark: "#c026d3", markText: "#ffffff",
+    text: "#f4f1ec", fainter: "rgb(244 241 236 / 90%)", mark: "#c026d3", markText: "#ffffff",
     chosen: "#f0abfc", select: "#ffffff", hover: "rgb(255 255 255 / 65%)", hatch: "rgb(255 240 210 / 22%)",
     soft: "#9b9a96", grid: "rgb(255 255 255 / 7%)", track: "#2a2e35", range: "#6b7079",
     heading: "#24282e", thread: "rgb(0 0 0 / 0%)", arrow: "rgb(150 220 180 / 34%)", band: "rgb(232 121 249 / 20%)",

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { makePage, openPage, settle, startBrowser, textIn } from "./page.mjs";
+import { join } from "node:path";
+import { makePage, openPage, outFolder, settle, startBrowser, textIn } from "./page.mjs";
 
 // [bytes as make_page reads them, what people shall see]
 const hostile = [
@@ -14,6 +15,8 @@ const hostile = [
   ["</title></style><svg onload=window.pwned=1>", "</title></style><svg onload=window.pwned=1>"],
   ["line\\x0abreak\\x00nul\\x1b[31mred", "line\\nbreak\\x00nul\\x1b[31mred"],
   ["sep\\xe2\\x80\\xa8arator\\xe2\\x80\\xae turned", "sep\\u{2028}arator\\u{202e} turned"],
+  ["sep\\xe2\\x80\\xa9paragraph", "sep\\u{2029}paragraph"],
+  [`${"x".repeat(10000)}</script><script>window.pwned=1</script>`, `${"x".repeat(2000)}… (10040 bytes)`],
   ["not utf-8 \\xff\\xc0\\xaf", "not utf-8 \\xff\\xc0\\xaf"],
   ["@@NODES@@", "@@NODES@@"],
   ["${window.pwned=1}", "${window.pwned=1}"],
@@ -39,7 +42,7 @@ function pageWith(name, bytes) {
 }
 
 hostile.forEach(([bytes, seen], i) => {
-  test(`text ${i} stays text in title, subtitle and trust line: ${seen}`, async (t) => {
+  test(`text ${i} stays text in title, subtitle and trust line: ${seen.slice(0, 60)}`, async (t) => {
     const page = await openPage(t, browser, pageWith(`hostile-${i}`, bytes));
     assert.equal(await page.title(), seen);
     for (const place of ["#title", "#subtitle", "#trust"]) assert.equal(await textIn(page, place), seen, place);
@@ -95,6 +98,27 @@ test("hostile names run nowhere in the views over time, the sandwich and a page 
   await none.keyboard.press("3");
   assert.ok((await textIn(none, "#details")).endsWith(hostile[2][1]));
   assert.equal(await none.evaluate(() => window.pwned), undefined);
+});
+
+test("the page asks for nothing, not even the browser's own log has a request", async (t) => {
+  const file = pageWith("hostile-offline", "<img src=http://127.0.0.1:1/x>");
+  const log = join(outFolder, "net.json");
+  const alone = await startBrowser([`--log-net-log=${log}`, "--net-log-capture-mode=Everything"]);
+  const context = await alone.newContext({ offline: true });
+  const page = await context.newPage();
+  await page.goto(`file://${file}`);
+  await page.waitForFunction(() => window.luatracePage?.readyAfter > 0);
+  for (const key of ["2", "3", "4", "5", "s", "?"]) await page.keyboard.press(key);
+  await settle(page);
+  await context.close();
+  await alone.close();
+  const text = readFileSync(log, "utf8");
+  assert.ok(text.includes("constants"), "a log was written");
+  // The browser's own services are none of the page's doing.
+  const own = /^https?:\/\/([a-z0-9-]+\.)*(google|googleapis|gstatic|gvt1)\.com\//;
+  const asked = [...text.matchAll(/"url":"([^"]*)"/g)].map(([, url]) => url).filter((url) => /^(https?|wss?|ftp):/.test(url) && !own.test(url));
+  assert.deepEqual(asked, []);
+  assert.deepEqual([...readFileSync(file, "utf8").matchAll(/<(?:script|link|img|iframe|object|embed)\b[^>]*\b(?:src|href|data)=/g)].length, 0);
 });
 
 test("the policy of the page stops a script that got in all the same", async (t) => {

@@ -77,6 +77,60 @@ test("a lane's stretches, up and down too, and Enter opens the chart", async (t)
   assert.match(await textIn(page, "#crumbs"), /^all›/);
 });
 
+// What a key changes, all of it as one text.
+const state = (page) => page.evaluate(() => {
+  const { view, graph, mode, look, atWork } = luatracePage;
+  const shown = [view.selected, view.zoom, JSON.stringify(view.range), graph.flip, mode, look.before, atWork, look.chosen];
+  const { id, value } = document.activeElement;
+  return JSON.stringify([...shown, id, value, document.getElementById("keys").open, document.getElementById("functions").hidden, document.getElementById("search").value]);
+});
+
+// As the page was when it was opened.
+function afresh() {
+  const all = luatracePage;
+  document.getElementById("keys").close();
+  document.getElementById("functions").hidden = false;
+  document.activeElement.blur();
+  all.clearSearch();
+  all.mark(-1);
+  all.setView("chart");
+  all.select(-1);
+  all.setAtWork(false);
+  all.showRange(0, all.view.end, true);
+  all.setView("calls");
+  all.setFlip(false);
+  all.view.selected = -1;
+  all.zoomTo(0);
+}
+
+test("every key of the help changes something where it says that it does", async (t) => {
+  const zoomed = (page) => page.evaluate(() => luatracePage.pick(luatracePage.view.child(luatracePage.view.child(0))));
+  const cases = [
+    ["2"], ["3"], ["4"], ["5"], ["/"], ["s"], ["b"], ["i"], ["t"], ["ArrowDown"], ["Enter"], ["+"], ["Tab"], ["?"],
+    ["Escape", zoomed], ["0", zoomed], ["-", zoomed], ["ArrowUp", zoomed], ["ArrowLeft", (page) => page.evaluate(() => luatracePage.select(5))],
+    ["ArrowRight", (page) => page.evaluate(() => luatracePage.select(2))],
+    ...["[", "]", "+", "-", "n", "o", "ArrowDown", "0"].map((key) => [key, async (page) => {
+      await page.keyboard.press("3");
+      await page.evaluate(() => luatracePage.showRange(2_000_000, 4_000_000, true));
+      await page.evaluate(() => luatracePage.mark(2));
+    }]),
+    ["N", async (page) => {
+      await page.keyboard.press("3");
+      await page.evaluate(() => luatracePage.select(4));
+      await page.fill("#search", "resumed");
+      await page.focus("#graph");
+    }],
+  ];
+  const page = await openPage(t, browser, file);
+  for (const [key, prepare] of cases) {
+    await page.evaluate(afresh);
+    await prepare?.(page);
+    const before_ = await state(page);
+    await page.keyboard.press(key);
+    assert.notEqual(await state(page), before_, `${key}${prepare ? ", prepared" : ""}`);
+  }
+});
+
 test("? lists the keys, and every key it lists does something", async (t) => {
   const page = await openPage(t, browser, file);
   await page.keyboard.press("?");

@@ -33,10 +33,10 @@ const states = {
   diff: (page) => page.hover("#graph", { position: { x: 300, y: 50 } }),
 };
 
-for (const [width, height] of [[1280, 800], [800, 600]]) {
+for (const [width, height] of [[1280, 800], [800, 600], [360, 740]]) {
   for (const theme of ["light", "dark"]) {
     for (const [i, [name, make]] of Object.entries(states).entries()) {
-      if (width === 800 && (i % 2 === 0) !== (theme === "light")) continue;  // half of them is enough
+      if (width < 1280 && (i % 2 === 0) !== (theme === "light")) continue;  // half of them is enough
       test(`${name}, ${theme}, ${width}x${height}: nothing overlaps`, async (t) => {
         const page = await openPage(t, browser, others[name] ?? file, { viewport: { width, height }, colorScheme: theme });
         await make(page);
@@ -62,6 +62,63 @@ for (const [width, height] of [[1280, 800], [800, 600]]) {
       });
     }
   }
+}
+
+test("on a telephone the table has its names, and its figures can be scrolled to", async (t) => {
+  for (const of of [file, others.diff]) {
+    const page = await openPage(t, browser, of, { viewport: { width: 360, height: 740 } });
+    const nameAt = () => page.$eval("#rows td.name", (cell) => cell.getBoundingClientRect().toJSON());
+    const before_ = await nameAt();
+    assert.ok(before_.left >= 0 && before_.width > 100 && before_.right < 200, JSON.stringify(before_));
+    assert.ok((await page.$eval("#rows td.number", (cell) => cell.getBoundingClientRect().width)) > 50);
+    await page.evaluate(() => (document.getElementById("functions").scrollLeft = 9999));
+    await settle(page);
+    assert.ok((await nameAt()).left >= 0, "the name stays");
+    const last = await page.$eval("#rows tr td:last-child", (cell) => cell.getBoundingClientRect().right);
+    assert.ok(last <= 360 && last > 200, `${last}`);
+  }
+});
+
+// As WCAG 2 has it: from 1 to 21; 4.5 is what text needs.
+const contrasts = () => {
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const paint = (...colours) => {
+    context.clearRect(0, 0, 1, 1);
+    for (const colour of colours) {
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+    }
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const linear = (part) => (part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const contrast = (a, b) => {
+    const [low, high] = [light(a), light(b)].sort((x, y) => x - y);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const { look, functions } = luatracePage;
+  const css = getComputedStyle(document.documentElement);
+  const named = (name) => css.getPropertyValue(name).trim();
+  const found = [];
+  for (const f of functions) {
+    for (const ink of [look.ink.text, look.ink.fainter]) found.push([contrast(paint(look.colour(f.id), ink), paint(look.colour(f.id))), `${f.kind} ${ink}`]);
+  }
+  for (const [text, back] of [["--text", "--bar"], ["--soft", "--back"], ["--soft", "--panel"], ["--accent", "--accent-back"], ["--warn", "--back"], ["--more", "--back"], ["--less", "--back"]]) {
+    found.push([contrast(paint(named(text)), paint(named(back))), `${text} on ${back}`]);
+  }
+  found.push([contrast(paint(look.ink.markText), paint(look.ink.mark)), "mark"]);
+  return found.sort(([a], [b]) => a - b)[0];
+};
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`texts can be read on what they stand on: ${colorScheme}`, async (t) => {
+    const page = await openPage(t, browser, others.lanes, { colorScheme });
+    const many = await openPage(t, browser, file, { colorScheme });
+    for (const of of [page, many]) {
+      const [least, what] = await of.evaluate(contrasts);
+      assert.ok(least >= 4.5, `${what}: ${least}`);
+    }
+  });
 }
 
 test("the button changes the theme, and the graph with it", async (t) => {

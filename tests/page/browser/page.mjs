@@ -14,10 +14,10 @@ export const outFolder = PAGE_OUT;
 const flags = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
 
-export async function startBrowser() {
+export async function startBrowser(more = []) {
   assert.ok(CHROMIUM && !CHROMIUM.endsWith("NOTFOUND"), "chromium was not found: install it (Debian: apt-get install chromium) and run cmake again");
   const { chromium } = createRequire(join(PAGE_MODULES, "package.json"))("playwright-core");
-  return chromium.launch({ executablePath: CHROMIUM, args: flags, chromiumSandbox: process.getuid() !== 0 });
+  return chromium.launch({ executablePath: CHROMIUM, args: [...flags, ...more], chromiumSandbox: process.getuid() !== 0 });
 }
 
 // A page made from the text form of make_page, or by its arguments; returns the file's name.

@@ -33,7 +33,7 @@ test("a box tells name, place, kind, calls, times and shares", async (t) => {
 });
 
 test("the function's sums and the times of its calls are there, too", async (t) => {
-  const text = `${textOf(sample)}times\t2\t25\t1000\t300000\t2000000\t99000000\t250000\t400000\t1900000\n`;
+  const text = `${textOf(sample)}times\t2\t25\t1000\t300000\t2000000\t99000000\t250000\t400000\t1900000\t1990000\t123000\n`;
   const page = await openPage(t, browser, makePage("tooltip-times", { text }));
   await hoverNode(page, "main/alpha/beta");
   const beta = byFunction(sample).find((f) => f.name === "beta");
@@ -42,9 +42,20 @@ test("the function's sums and the times of its calls are there, too", async (t) 
   assert.deepEqual(facts, {
     calls: String(beta.calls), inclusive: `9.800 ms (${share(beta.inclusive)})`, self: `7.000 ms (${share(beta.self)})`,
     "with suspended time": "99.00 ms", "average call": "300.0 µs", "shortest, longest": "1.000 µs, 2.000 ms",
-    "median, p90, p99": "250.0 µs, 400.0 µs, 1.900 ms",
+    "median, p90": "250.0 µs, 400.0 µs", "p99, p99.9": "1.900 ms, 1.990 ms", "standard deviation": "123.0 µs",
   });
   assert.equal(beta.inclusive, 9_800_000);
+});
+
+test("a name that only a call told is marked, and found without the mark", async (t) => {
+  const page = await openPage(t, browser, makePage("hint", { text: textOf(sample).replace("\tbeta\n", "\tbeta\thint\n") }));
+  await hoverNode(page, "main/alpha/beta?");
+  const { name, where } = await tooltip(page);
+  assert.deepEqual([name, where], ["beta?", "lib/b.lua:20 · Lua · named by a call"]);
+  await page.fill("#search", "^beta$");
+  await page.click("#regex");
+  assert.match(await textIn(page, "#found"), /^1 function /);
+  assert.deepEqual(await page.$$eval("#rows td.name", (cells) => cells.map((cell) => cell.textContent)), ["beta?"]);
 });
 
 test("zoomed, the share of the zoomed box is there too", async (t) => {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Options that do not go together, or mean nothing alone. Invariant: no option is ignored in
+// silence.
+#pragma once
+
+#include "analyzer/options/options.h"
+#include "cli/command_line.h"
+
+namespace luatrace {
+
+// Throws UsageError that names both options.
+void refuse_conflicts(const CommandLine& given, const Options& options);
+
+}  // namespace luatrace

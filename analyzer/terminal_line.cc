@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/terminal_line.h"
+
+#include <iostream>
+
+namespace luatrace {
+namespace {
+
+constexpr const char* kEraseLine = "\r\033[K";
+
+}  // namespace
+
+void TerminalLine::say(const std::string& text) {
+  std::lock_guard lock(busy_);
+  // In one piece: other programs write to the same terminal.
+  const std::string erase = shown_.empty() ? "" : kEraseLine;
+  out_ << erase + text + '\n' + shown_ << std::flush;
+}
+
+void TerminalLine::show(const std::string& text) {
+  std::lock_guard lock(busy_);
+  if (text == shown_) return;
+  out_ << (shown_.empty() ? "" : kEraseLine) + text << std::flush;
+  shown_ = text;
+}
+
+TerminalLine& standard_error() {
+  static TerminalLine line(std::cerr);
+  return line;
+}
+
+}  // namespace luatrace

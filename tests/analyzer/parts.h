@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// A trace file taken apart into its blocks, to be changed, compressed and put together again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "luatrace_format.h"
+
+namespace luatrace {
+
+struct Parts {
+  lt_file_header header;
+  std::vector<std::pair<lt_block, std::vector<uint8_t>>> blocks;
+};
+
+Parts parts_of(const std::vector<uint8_t>& bytes);
+// Of a text trace, with all payloads compressed for which that is worth it.
+Parts packed_parts(const std::string& text);
+// Puts the parts together with right checksums, whatever the sizes say.
+std::vector<uint8_t> join(Parts parts);
+
+}  // namespace luatrace

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Every view as data and as text, of a trace whose names are hostile: JSON and CSV that strict readers
+take, columns that docs/analyzing.md names, and no control character on a terminal.
+    data_test.py LUATRACE-ANALYZE SOURCE"""
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+analyze, source = sys.argv[1:]
+EVIL = r'\x1b[31m\x00\x9b1m\xff,\"a\nb\x0d\x07\xe2\x80\xae</script>'
+VIEWS = {
+    "report": ["--report"], "tree": ["--tree", "--yielded"], "callers": ["--callers", "check"],
+    "callees": ["--callees", "/^h/"], "hist": ["--hist", "/^h/"], "slow": ["--slow", "/^h/"],
+    "coroutines": ["--coroutines"], "threads": ["--threads"], "timeline": ["--timeline"],
+    "info": ["--info"], "diff": ["--diff", "evil.txt"], "diff_tree": ["--tree", "--diff", "evil.txt"],
+    "compensate": ["--report", "--compensate"], "groups": ["--report", "--group-by", "file"],
+}
+
+
+def run(*words):
+    return subprocess.run([analyze, *words, "evil.txt"], capture_output=True, check=True)
+
+
+def once(pairs):
+    keys = [key for key, _ in pairs]
+    assert len(keys) == len(set(keys)), f"a key is there twice: {keys}"
+    return dict(pairs)
+
+
+def documented():
+    """From docs/analyzing.md: member of the JSON object -> its columns."""
+    with open(os.path.join(source, "docs/analyzing.md")) as file:
+        rows = re.findall(r"^\| `(\w+)` \| ([^|]*)\|$", file.read(), re.M)
+    return {name: re.findall(r"`(\w+)`", columns) for name, columns in rows}
+
+
+def check(view, words, docs):
+    text = run(*words, "--color=never").stdout.decode()
+    bad = [c for c in text if (ord(c) < 32 and c != "\n") or ord(c) == 127 or c == "\u202e"]
+    assert not bad, f"{view}: control characters {bad}"
+    data = json.loads(run("--json", *words).stdout.decode(), object_pairs_hook=once)
+    for name in [name for name in data if name not in ("trace", "functions", "trust")]:
+        assert data[name], f"{view}: {name} is empty"
+        keys = list(data[name][0])
+        if view in ("compensate", "groups"):
+            continue
+        want = docs[name]
+        assert keys == want, f"{name}: docs/analyzing.md says {want}, but it has {keys}"
+    rows = list(csv.reader(io.StringIO(run("--csv", "--limit", "0", *words).stdout.decode(), newline=""), strict=True))
+    assert len(rows) > 1 and len({len(row) for row in rows}) == 1, f"{view}: uneven rows in CSV"
+    assert len(set(rows[0])) == len(rows[0]), f"{view}: {rows[0]}"
+
+
+def main():
+    with open(os.path.join(source, "tests/views/data/requests.txt")) as file:
+        trace = file.read()
+    os.chdir(tempfile.mkdtemp())
+    with open("evil.txt", "w") as file:
+        file.write(trace.replace("@plugins/auth", "@pl" + EVIL).replace('name="handle"', f'name="h{EVIL}"'))
+    docs = documented()
+    for view, words in VIEWS.items():
+        check(view, words, docs)
+    everything = [word for view in ("report", "tree", "slow", "coroutines", "threads", "timeline", "info") for word in VIEWS[view]]
+    check("several", everything, docs)
+
+
+main()

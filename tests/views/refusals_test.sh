@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# No option is ignored in silence: what does not go together is refused by the
+# names of both, with status 1, before anything is read or written.
+#   refusals_test.sh LUATRACE-ANALYZE DATA
+. "$(dirname "$0")/../lib.sh"
+analyze=$1
+source=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$scratch"
+cp "$2/requests.txt" now.txt && cp now.txt before.txt
+
+# wrong PATTERN ARGUMENT...: status 1, the message on one line, no output.
+wrong() {
+  local pattern=$1 status=0
+  shift
+  "$analyze" "$@" now.txt >out 2>err </dev/null || status=$?
+  [ $status = 1 ] || fail "$*: status $status: $(cat err)"
+  grep -qE -e "$pattern" err || fail "$*: not '$pattern' but: $(cat err)"
+  [ "$(wc -l <err)" = 1 ] && [ ! -s out ] || fail "$*: more than a message: $(cat out err)"
+}
+good() { "$analyze" "$@" now.txt >out 2>err </dev/null && [ ! -s err ] || fail "$*: $(cat err)"; }
+
+# --diff compares; what shows one profile does not go with it.
+for other in "--callers check" "--callees handle" "--hist handle" "--slow handle" --threads --timeline --info --compensate \
+  "--format pprof" --dump --convert=x; do
+  # shellcheck disable=SC2086
+  wrong "^luatrace-analyze: ${other%%[ =]*} does not go with --diff, which compares two profiles" --diff before.txt $other
+done
+wrong "^luatrace-analyze: --coroutines does not go with --diff" --diff before.txt --coroutines
+good --diff before.txt --coroutines=separate --report --tree --fields calls --sort name --normalize -F handle
+good --diff before.txt --json=j --csv=c --folded=f --flame=p.html --save-profile s --fail-if 'change(self(handle)) > 10%'
+
+# The events as they are.
+for other in --report "-F handle" "-r 1ms~" --json=x "--group-by file" "--limit 3" "--fail-if lost>0" --quiet; do
+  if [ "$other" = --quiet ]; then good --dump $other; continue; fi
+  # shellcheck disable=SC2086
+  wrong "does not go with --dump, which prints all events" --dump $other
+  # shellcheck disable=SC2086
+  wrong "does not go with --convert, which writes all events" --convert=x $other
+done
+
+# What means something only with another one.
+while read -r option others; do
+  # shellcheck disable=SC2086
+  wrong "^luatrace-analyze: ${option%%[ =]*} belongs to $others" ${option//=/ }
+done <<'TABLE'
+--over=5ms --slow FN
+--wall --slow FN
+--normalize --diff OTHER
+--allow-missing --fail-if EXPR
+--output=x --format NAME
+--frames=L --format NAME
+--source-root=x --format NAME
+--unit=us --folded and --format
+--yielded --tree, --flame, --page and --folded
+--chart-limit=3 --flame and --page
+--graph-limit=3 --flame and --page
+TABLE
+wrong "--fields belongs to --report" --tree --fields calls
+wrong "--sort life belongs to --coroutines" --report --sort life
+wrong "--top and --limit are the same" --top 3 --limit 4
+wrong "--fields: calls is there twice" --fields calls,self,calls
+good --report --tree --fields calls,total,running
+
+# Two outputs in one place.
+wrong "--json and --csv both write to standard output: give each a file of its own \(--csv=FILE\)" --json --csv
+wrong "--json and --output both write to standard output" --json --format folded
+wrong "--csv and --save-profile both write to 'x'" --csv=x --save-profile x
+[ ! -e x ] || fail "something was written"
+good --json --csv=x --folded=/dev/null --save-profile /dev/null
+
+# Values.
+wrong "'90%~10%' is empty: it does not end after its beginning" -r 90%~10%
+wrong "'5ms~5ms' is empty" -r 5ms~5ms
+wrong "'@1700000001~@1700000000' is empty" -r @1700000001~@1700000000
+wrong "'0:5': states are numbered from 1" --coroutine 0:5
+wrong "json= needs a value behind the '='" --json=
+wrong "^luatrace-analyze: --sysroot: 'none' is no directory" --sysroot none
+wrong "^luatrace-analyze: --debug-dir: 'now.txt' is no directory" --debug-dir now.txt
+wrong "the name of a trace is empty" ""
+wrong "not '.x1b.31m'" --sort $'\e[31m'
+good -r 10%~ --coroutine 1:2
+
+# An empty file is no pipe; to nothing there is no difference; twice is twice.
+: >empty
+refuses "^luatrace-analyze: empty: the file is empty$" "$analyze" -r 10%~ empty
+refuses "^luatrace-analyze: none: cannot open" "$analyze" --diff none now.txt
+[ ! -s out ] || fail "a difference to nothing: $(cat out)"
+"$analyze" -q now.txt ./now.txt 2>err && same "twice" "luatrace-analyze: ./now.txt: is given twice, and counts twice" "$(cat err)"
+
+# --quiet is about the summary, not about a view.
+same "-q alone" "" "$("$analyze" -q now.txt)"
+[ -n "$("$analyze" -q --report now.txt)" ] || fail "-q --report says nothing"
+same "-q and a comparison in a test" "" "$("$analyze" -q --diff before.txt --fail-if 'lost > 0' now.txt)"
+
+# Only one place writes to standard error (see terminal_line.h).
+if found=$(grep -rlE 'std::(cerr|clog)|stderr' --include=*.cc --exclude-dir=tools "$source/analyzer" | grep -v terminal_line.cc); then
+  fail "standard error beside TerminalLine: $found"
+fi
+exit 0

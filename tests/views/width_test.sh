@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# On a terminal (a real one, of script(1)) no line of any view is longer than the
+# terminal, from 40 columns on.
+#   width_test.sh LUATRACE-ANALYZE LUATRACE-RECORD LUAJIT SOURCE
+. "$(dirname "$0")/../lib.sh"
+analyze=$1 record=$2 luajit=$3 source=$4
+export TERM=xterm LC_ALL=C.UTF-8
+unset COLUMNS NO_COLOR
+setting=  # Of a variable; the shell inside sets COLUMNS anew.
+cd "$scratch"
+"$record" -q -o now.bin -- "$luajit" "$source/examples/server.lua" 60 slow >/dev/null
+"$record" -q -o before.bin -- "$luajit" "$source/examples/server.lua" 60 >/dev/null
+# Names that are longer than any terminal.
+name=$(printf 'd%.0s' {1..300})
+sed "s|@plugins/auth/init.lua|@$name/$name|; s|name=\"handle\"|name=\"$name\"|" "$source/tests/views/data/requests.txt" >long.txt
+
+# on COLUMNS ARGUMENT...: what a terminal of so many gets, without colours.
+on() {
+  local columns=$1
+  shift
+  script -qec "stty cols $columns rows 50; $setting $analyze $(printf '%q ' "$@")" /dev/null </dev/null |
+    tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' >screen
+}
+views=("" --info --report --tree "--tree --yielded" "--callers find" "--callees handle" "--hist handle"
+  "--slow handle --limit 2" "--slow handle --wall --limit 2" --coroutines --threads --timeline
+  "--timeline --limit 0" "--report --compensate" "--report --group-by file" "--tree --group-by coroutine --limit 10"
+  "--report --fields calls,total,self,share,avg,min,max,stddev,wall,complete,p50,p90,p99,p99.9"
+  "--diff before.bin" "--tree --diff before.bin" "--diff before.bin --normalize" --flame=page.html --help)
+for columns in 40 60 80 120 200; do
+  for view in "${views[@]}"; do
+    # shellcheck disable=SC2086
+    on $columns $view now.bin
+    [ -s screen ] || fail "$view on $columns columns says nothing"
+    [ "$(wc -L <screen)" -le "$columns" ] || fail "$view on $columns columns:
+$(awk -v most=$columns 'length > most' screen)"
+  done
+  for view in "" --info --report --tree --coroutines --timeline --threads "--slow /d/"; do
+    [ $columns -le 80 ] || continue
+    # shellcheck disable=SC2086
+    on $columns $view long.txt
+    [ "$(wc -L <screen)" -le "$columns" ] || fail "$view of long names on $columns columns: $(cat screen)"
+  done
+done
+
+# What is there is used: the name, the bars, the time line.
+on 40 --report now.bin
+grep -q '  check$' screen || fail "no name in a narrow table: $(cat screen)"
+on 40 --hist handle now.bin
+grep -q '%' screen && grep -q '█$' screen || fail "--hist in 40 columns: $(cat screen)"
+grep -q '\.\.\.' screen && fail "a bar is cut: $(cat screen)"
+on 40 --timeline now.bin
+same "the time line is as wide as the terminal" 40 "$(grep '^thread' screen | wc -L)"
+
+# COLUMNS that is exported stands above the terminal's own; of a pipe it says nothing.
+setting=COLUMNS=70
+on 120 --timeline now.bin
+same "COLUMNS" 70 "$(grep '^thread' screen | wc -L)"
+for setting in COLUMNS=0 COLUMNS=x COLUMNS=99999999999999999999; do
+  on 60 --timeline now.bin
+  same "$setting" 60 "$(grep '^thread' screen | wc -L)"
+done
+COLUMNS=40 "$analyze" --report now.bin | grep >/dev/null "(.*server.lua:21)$" || fail "COLUMNS cuts what a pipe gets"
+exit 0
