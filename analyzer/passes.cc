@@ -225,9 +225,7 @@ void test_conditions(Session& session, const Report& report, const Report* befor
     const bool is_true = condition.test(report, before);
     if (!session.options.allow_missing)
       for (const std::string& name : condition.missing(report, before)) {
-        complain("--fail-if: no function" + shown_by(report) + " fits '" + printable(name) + '\'' +
-                 printable(did_you_mean(name, report.functions)) +
-                 " (--allow-missing: it counts as 0)");
+        complain("--fail-if: " + no_function(report, name) + " (--allow-missing: it counts as 0)");
         session.missing = true;
       }
     if (is_true) complain("--fail-if: true: " + printable(text));
