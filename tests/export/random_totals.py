@@ -34,6 +34,8 @@ def options(choose, others=False):
         out += ["-t", str(choose.randint(1, 200))]
     if choose.random() < 0.25:
         low, high = sorted((choose.randint(0, 100), choose.randint(0, 100)))
+        if low == high:  # Nothing at all is refused.
+            low, high = (low, high + 1) if high < 100 else (99, 100)
         out += ["-r", f"{low}%~{high}%"]
     if choose.random() < 0.15:
         out += ["--kind", choose.choice(["lua", "c", "builtin"])]
