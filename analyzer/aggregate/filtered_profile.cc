@@ -111,10 +111,12 @@ uint32_t FilteredProfile::group_root() {
 uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
   const bool separate =
       options_.mode == CoroutineMode::kSeparate || options_.group == GroupBy::kCoroutine;
-  if (separate && co.id)
-    return enter(group_root(),
-                 placement_.group("coroutine " + std::to_string(view_->number) + ':' +
-                                  std::to_string(co.id) + name_of_stream(view_->number)));
+  // After a gap it may not be known which one it is. A group of its own is only needed where there
+  // is no other.
+  if (separate && (co.id || options_.group == GroupBy::kCoroutine))
+    return enter(group_root(), placement_.group("coroutine " + std::to_string(view_->number) + ':' +
+                                                (co.id ? std::to_string(co.id) : "?") +
+                                                name_of_stream(view_->number)));
   if (!by) return group_root();
   if (options_.mode == CoroutineMode::kMerged)
     return enter(group_root(), placement_.group("[coroutines]"));

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "analyzer/aggregate/compensate.h"
+#include "analyzer/aggregate/fields.h"
 #include "analyzer/aggregate/tree_times.h"
 #include "analyzer/render/folded.h"
 #include "analyzer/render/views.h"
@@ -97,6 +98,10 @@ void expect_lanes(const Report& r, bool by_root, const std::string& what) {
   for (const ReportLane& lane : r.timelines.at(0).lanes)
     (lane.thread ? threads : functions[lane.function]) += sum(lane.slices);
   ASSERT_EQ(threads, r.self_ns) << what;
+  uint64_t rows = 0;  // All that was spent is in a row of the report, be they groups or functions.
+  for (uint32_t i : sorted_functions(r, "self"))
+    rows += r.functions[i].self_ns + r.functions[i].inner_self_ns;
+  ASSERT_EQ(rows, r.self_ns) << what;
   for (uint32_t i = 2; i < r.functions.size(); i++) {
     const ReportFunction& f = r.functions[i];
     if (by_root && (f.kind != "group" || f.in_group)) continue;
