@@ -289,6 +289,12 @@ bool wants_chart(Session& session) {
   return false;
 }
 
+// Views or conditions do, so there may be something to say about names.
+bool names_functions(const Options& o) {
+  return !o.views.callers.empty() || !o.views.callees.empty() || !o.views.hist.empty() ||
+         !o.views.slow.empty() || !o.fail_if.empty();
+}
+
 // Single calls cannot be had from a saved profile.
 void take_chart(Session& session, ChartExport& chart, Report& report) {
   session.chart = chart.finish(report);
@@ -300,6 +306,7 @@ void take_chart(Session& session, ChartExport& chart, Report& report) {
 Report analyze_files(Session& session, const std::vector<std::string>& files) {
   Report report;
   const bool main = &files == &session.options.files;
+  report.keeps_hidden = names_functions(session.options);
   const ExportOptions& exports = session.options.exports;
   const ExportFormat* format = find_format(exports.format);
   std::optional<CallExport> calls;

@@ -172,6 +172,11 @@ void tell_unmet(const Session& session) {
 
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
+  if (o.views.compensate && report.cost_ns == 0)
+    complain(
+        "--compensate: what recording cost is not known (tracers from outside do not measure it), "
+        "so "
+        "nothing is taken out");
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
@@ -181,7 +186,9 @@ void write_outputs(Session& session, const Report& report, const Report* before)
       write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
     });
   std::optional<Report> yielding;  // What flame graphs show, if it is more than the report.
-  if (o.views.yielded && (o.folded || o.flame)) add_yielded_nodes(yielding.emplace(report));
+  const ExportFormat* format = find_format(o.exports.format);
+  if (o.views.yielded && (o.folded || o.flame || (format && format->has_tree)))
+    add_yielded_nodes(yielding.emplace(report));
   const Report& shown = yielding ? *yielding : report;
   std::optional<Report> yielded;
   if (yielding && before) add_yielded_nodes(yielded.emplace(*before));
@@ -193,10 +200,10 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     });
   if (o.save_profile)
     write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });
-  const ExportFormat* format = find_format(o.exports.format);
   if (format && format->write)  // Else it was written while the trace was read.
-    write_to(session, o.exports.output,
-             [&](std::ostream& out) { format->write(out, report, o.exports); });
+    write_to(session, o.exports.output, [&](std::ostream& out) {
+      format->write(out, format->has_tree ? shown : report, o.exports);
+    });
   bool exported = format && o.exports.output == "-";
   bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
               o.save_profile == "-";
@@ -218,9 +225,7 @@ void test_conditions(Session& session, const Report& report, const Report* befor
     const bool is_true = condition.test(report, before);
     if (!session.options.allow_missing)
       for (const std::string& name : condition.missing(report, before)) {
-        complain("--fail-if: no function" + shown_by(report) + " fits '" + printable(name) + '\'' +
-                 printable(did_you_mean(name, report.functions)) +
-                 " (--allow-missing: it counts as 0)");
+        complain("--fail-if: " + no_function(report, name) + " (--allow-missing: it counts as 0)");
         session.missing = true;
       }
     if (is_true) complain("--fail-if: true: " + printable(text));

@@ -81,6 +81,23 @@ Words with_missing(const Program& program, const Words& words) {
   return out;
 }
 
+// For what is none: the options that begin so, since abbreviations are not guessed, or as it does.
+std::string similar(const Program& program, std::string_view word) {
+  const std::string_view name =
+      word.substr(0, word.find('=')).substr(word.starts_with("--") ? 2 : 0);
+  constexpr size_t kAlike = 4, kMost = 3;
+  std::string out;
+  size_t n = 0;
+  for (size_t letters : {name.size(), std::min(name.size(), kAlike)}) {
+    if (n || letters < 2) break;
+    for (const OptionSpec& o : program.options) {
+      if (!std::string_view(o.name).starts_with(name.substr(0, letters)) || n == kMost) continue;
+      out += (n++ ? ", --" : "; did you mean --") + std::string(o.name);
+    }
+  }
+  return n ? out + '?' : out;
+}
+
 po::variables_map parsed(const Program& program, const Words& words) {
   using namespace po::command_line_style;
   po::positional_options_description positional;
@@ -94,6 +111,8 @@ po::variables_map parsed(const Program& program, const Words& words) {
                   .style((unix_style | allow_long) & ~allow_guessing)
                   .run(),
               vm);
+  } catch (const po::unknown_option& e) {
+    throw UsageError(e.what() + similar(program, e.get_option_name()));
   } catch (const po::error& e) {
     throw UsageError(e.what());
   }

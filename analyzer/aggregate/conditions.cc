@@ -328,9 +328,11 @@ bool Evaluator::functions(const ConditionNode& n) {
   return any ? result : compare(n, 0, 0, whole);
 }
 
+// Also one that the filters left nothing of: that is 0, and its name is not misspelt.
 bool any_fits(const FunctionPattern& pattern, const Report& report) {
-  return std::any_of(report.functions.begin() + 1, report.functions.end(),
-                     [&](const ReportFunction& f) { return pattern.matches(f); });
+  auto fits = [&](const ReportFunction& f) { return pattern.matches(f); };
+  return std::any_of(report.functions.begin() + 1, report.functions.end(), fits) ||
+         std::any_of(report.hidden.begin(), report.hidden.end(), fits);
 }
 
 // All of them, also where the answer does not depend on them: a name that was misspelt is found at

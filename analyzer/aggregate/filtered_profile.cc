@@ -111,10 +111,12 @@ uint32_t FilteredProfile::group_root() {
 uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
   const bool separate =
       options_.mode == CoroutineMode::kSeparate || options_.group == GroupBy::kCoroutine;
-  if (separate && co.id)
-    return enter(group_root(),
-                 placement_.group("coroutine " + std::to_string(view_->number) + ':' +
-                                  std::to_string(co.id) + name_of_stream(view_->number)));
+  // After a gap it may not be known which one it is. A group of its own is only needed where there
+  // is no other.
+  if (separate && (co.id || options_.group == GroupBy::kCoroutine))
+    return enter(group_root(), placement_.group("coroutine " + std::to_string(view_->number) + ':' +
+                                                (co.id ? std::to_string(co.id) : "?") +
+                                                name_of_stream(view_->number)));
   if (!by) return group_root();
   if (options_.mode == CoroutineMode::kMerged)
     return enter(group_root(), placement_.group("[coroutines]"));
@@ -142,7 +144,7 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   FrameNotes& f = co.notes[co.top];
   f.when.clear();
-  f = {0, 0, 0, 0, false, false, std::move(f.when)};
+  f = {0, view_->tid, 0, 0, 0, false, false, std::move(f.when)};
   const Place& p = place(co, co.top);
   f.node = co.frames[co.top].node;
   f.counted = begins && in_range(now) && wanted(co);
@@ -153,7 +155,6 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   }
   if (f.counted) {
     if (p.shown && !defers_) count(co, p);
-    if (threads) thread_sums().calls++;
     f.charges++;
     if (co.top > 1)
       co.notes[co.top - 1].charges++;
@@ -191,6 +192,7 @@ void FilteredProfile::tell_decided(const Coroutine& co, uint64_t now) {
 
 void FilteredProfile::count(Coroutine& co, const Place& p) {
   call(p.out);
+  if (threads) thread_sums(co.notes[co.top].thread).calls++;
   if (watched_) tell_watches(co, p.out, {0, 0, 1, 0, 0});
 }
 
@@ -218,7 +220,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
     calls->closed(co, view_->number, now, place(co, co.top).shown && !brief && leads);
   }
   if (shown && seen && whole && now <= plan_.to) ended(p.function, running);
-  if (co.watched) unwatch(co, now, running, whole);
+  if (co.watched) unwatch(co, now, running, shown && seen && whole);
 }
 
 // The call below the one on top, or if there is none the one that resumed this coroutine, as far as
@@ -246,12 +248,23 @@ void FilteredProfile::hand_down(Coroutine& co) {
     to->pending += f.pending;
     to->charges += f.charges;
     if (co.top > 1) to->waited += f.waited;  // Wall time is of one coroutine.
-    for (TimePiece piece : f.when) timeline->keep(to->when, piece);
+    for (const TimePiece& piece : f.when) slicer().keep(to->when, piece);
   } else {
-    filtered_ += f.pending;
+    filter_pending(f);
   }
   f.pending = f.waited = f.charges = 0;
   f.when.clear();
+}
+
+// Nobody has the frame's time.
+void FilteredProfile::filter_pending(FrameNotes& f) {
+  filtered_ += f.pending;
+  if (!threads) return;
+  for (const TimePiece& piece : f.when) {
+    ThreadSums& sums = thread_sums(piece.thread);
+    sums.self -= piece.ticks;
+    sums.filtered += piece.ticks;
+  }
 }
 
 // The frame's time goes where the call is shown.
@@ -268,8 +281,11 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
   f.pending = f.waited = f.charges = 0;
   if (f.when.empty()) return;
   const Shown to = shown(p.out);
-  if (to.function >= kFirstFunction)
-    for (TimePiece piece : f.when) timeline->add(Timeline::key(1, to.lane), piece);
+  if (timeline && to.function >= kFirstFunction)
+    for (const TimePiece& piece : f.when) {
+      timeline->add(Timeline::key(0, piece.thread), piece);
+      timeline->add(Timeline::key(1, to.lane), piece);
+    }
   f.when.clear();
 }
 
@@ -346,8 +362,8 @@ void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
   if (watched_) tell_watches(co, p.out, {0, 0, 0, ticks, 0});
 }
 
-ThreadSums& FilteredProfile::thread_sums() {
-  ThreadSums& sums = (*threads)[{facts_.process_of(view_->number), view_->tid}];
+ThreadSums& FilteredProfile::thread_sums(uint32_t tid) {
+  ThreadSums& sums = (*threads)[{facts_.process_of(view_->number), tid}];
   sums.states.insert(view_->number);
   return sums;
 }
@@ -369,19 +385,19 @@ FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
 void FilteredProfile::show(Coroutine& co, uint32_t node, bool taken, uint64_t from, uint64_t to) {
   const Shown s = shown(node);
   if (threads) {
-    ThreadSums& sums = thread_sums();
+    ThreadSums& sums = thread_sums(view_->tid);
     uint64_t& sum = !taken                           ? sums.filtered
                     : s.function == kNoFunction      ? sums.idle
                     : s.function == kUnknownFunction ? sums.gap
                                                      : sums.self;
     sum += to - from;
   }
-  if (!timeline || !taken || s.function < kFirstFunction) return;
-  timeline->add(Timeline::key(0, view_->tid), from, to);
+  if (!taken || s.function < kFirstFunction) return;
   if (co.top && options_.least_ns)  // Pending, as spend_at() has it.
-    timeline->keep(co.notes[co.top].when, from, to);
-  else
-    timeline->add(Timeline::key(1, s.lane), from, to);
+    return slicer().keep(co.notes[co.top].when, view_->tid, from, to);
+  if (!timeline) return;
+  timeline->add(Timeline::key(0, view_->tid), from, to);
+  timeline->add(Timeline::key(1, s.lane), from, to);
 }
 
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to) {
@@ -419,7 +435,7 @@ void FilteredProfile::gap(uint64_t from, uint64_t to) {
   last_ = std::max(last_, to);
   traced_ += to - from;
   gap_ += to - from;
-  if (threads) thread_sums().gap += to - from;
+  if (threads) thread_sums(view_->tid).gap += to - from;
 }
 
 // -- Calls that are watched --
@@ -450,9 +466,10 @@ void FilteredProfile::watch(Coroutine& co, uint64_t now) {
   if (!defers_) slow->add(co.watched, tree(), p.out, p.out, {0, 0, 1, 0, 0});
 }
 
-void FilteredProfile::unwatch(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
+// counts: the call was seen from beginning to end, and is shown.
+void FilteredProfile::unwatch(Coroutine& co, uint64_t now, uint64_t running, bool counts) {
   if (slow->depth(co.watched) != co.top) return;
-  if (whole && running != kNotSeen && now <= plan_.to) {
+  if (counts && now <= plan_.to) {
     SlowCall call;
     call.stream = view_->number;
     call.coroutine = co.id;

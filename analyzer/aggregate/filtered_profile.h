@@ -117,9 +117,12 @@ class FilteredProfile : public HistogramProfile {
   void spend_at(Coroutine& co, uint64_t ticks);
   void mark_leading(Coroutine& co);
   void count(Coroutine& co, const Place& p);
+  void filter_pending(FrameNotes& f);
+  // Slices for time of which it is not known yet whose it is.
+  Timeline& slicer() { return timeline ? *timeline : own_slices_; }
   void tell_decided(const Coroutine& co, uint64_t now);
   void watch(Coroutine& co, uint64_t now);
-  void unwatch(Coroutine& co, uint64_t now, uint64_t running, bool whole);
+  void unwatch(Coroutine& co, uint64_t now, uint64_t running, bool counts);
   void tell_watches(Coroutine& co, uint32_t node, SlowNode what);
   bool is_watched(uint32_t function);
   uint32_t group_root();
@@ -132,7 +135,7 @@ class FilteredProfile : public HistogramProfile {
     uint32_t function, lane;
   };
   Shown shown(uint32_t node);
-  ThreadSums& thread_sums();
+  ThreadSums& thread_sums(uint32_t tid);
 
   const FilterPlan& plan_;
   const FilterOptions& options_;
@@ -144,6 +147,7 @@ class FilteredProfile : public HistogramProfile {
   std::vector<Shown> shown_;         // By node, as far as asked for.
   std::vector<uint8_t> slow_known_;  // By function: 1 not watched, 2 watched.
   size_t watched_ = 0;               // Calls that are being watched.
+  Timeline own_slices_;              // See slicer().
   mutable std::vector<char> met_;    // By filter of coroutines.
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
 };

@@ -67,16 +67,16 @@ void Histograms::set_clock(const Clock& clock) {
 }
 
 void Histograms::make_room(size_t functions) {
-  functions_ = functions;
   rows_.resize(functions);
   rest_.resize(functions);
   waiting_.resize(functions);
   filled_.resize(functions);
+  functions_ = functions;  // Last: without memory for all of them nobody may use the others.
 }
 
 // Whatever call it is.
 void Histograms::add(uint32_t function, uint64_t ticks) {
-  if (function >= rows_.size()) make_room(2 * size_t{function} + 64);
+  if (function >= functions_) make_room(2 * size_t{function} + 64);
   Rest& rest = rest_[function];
   rest.min = std::min(rest.min, ticks);
   rest.max = std::max(rest.max, ticks);
@@ -131,7 +131,7 @@ void Histograms::spill(uint32_t function) {
 }
 
 void Histograms::settle() {
-  for (uint32_t f = 0; f < filled_.size(); f++) {
+  for (uint32_t f = 0; f < functions_; f++) {
     for (uint32_t i = 0; i < filled_[f]; i++) add(f, waiting_[f].ticks[i]);
     filled_[f] = 0;
   }
@@ -180,7 +180,7 @@ uint64_t Histograms::count(uint32_t function, uint32_t bucket) const {
 
 CallStats Histograms::stats(uint32_t function) const {
   CallStats out;
-  if (function >= rows_.size()) return out;
+  if (function >= functions_) return out;
   const Row& row = rows_[function];
   const Rest& rest = rest_[function];
   out = {rest.min, std::max<uint64_t>(row.max, rest.max), row.sum, 0};
@@ -191,7 +191,7 @@ CallStats Histograms::stats(uint32_t function) const {
 
 Distribution Histograms::of(uint32_t function) const {
   Distribution out;
-  if (function >= rows_.size()) return out;
+  if (function >= functions_) return out;
   const Row& row = rows_[function];
   out.squares = Square{rest_[function].squares_high} << 64 | row.squares;
   for (uint32_t i = row.begin; i < row.begin + uint32_t{row.width}; i++)
@@ -200,8 +200,8 @@ Distribution Histograms::of(uint32_t function) const {
 }
 
 void Histograms::add(const Histograms& other) {
-  if (other.rows_.size() > rows_.size()) make_room(other.rows_.size());
-  for (uint32_t f = 0; f < other.rows_.size(); f++) {
+  if (other.functions_ > functions_) make_room(other.functions_);
+  for (uint32_t f = 0; f < other.functions_; f++) {
     const CallStats stats = other.stats(f);
     if (stats.complete == 0) continue;
     const Distribution times = other.of(f);

@@ -2,6 +2,7 @@
 #include "analyzer/aggregate/observers.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "analyzer/aggregate/call_tree.h"
@@ -243,7 +244,7 @@ void Timeline::each_piece(uint64_t from, uint64_t to, F f) {
   while (from < to) {
     const uint64_t left = width() - (from & (width() - 1));  // Of the slice.
     const uint64_t end = to - from > left ? from + left : to;
-    f(TimePiece{from, end - from});
+    f(from, end - from);
     from = end;
   }
 }
@@ -277,24 +278,35 @@ void Timeline::add(const Timeline& other) {
   }
 }
 
-void Timeline::keep(std::vector<TimePiece>& pieces, uint64_t from, uint64_t to) {
-  each_piece(from, to, [&](TimePiece piece) { keep(pieces, piece); });
+void Timeline::keep(std::vector<TimePiece>& pieces, uint32_t thread, uint64_t from, uint64_t to) {
+  each_piece(from, to, [&](uint64_t at, uint64_t ticks) { keep(pieces, {at, ticks, thread}); });
 }
 
-// Pieces of one slice become one: at once if they follow each other, as they nearly always do.
+// Pieces of one slice and thread become one: at once if they follow each other, as they nearly
+// always do.
 void Timeline::keep(std::vector<TimePiece>& pieces, TimePiece piece) {
-  auto joins = [&](TimePiece a, TimePiece b) { return slice(a.at) == slice(b.at); };
-  if (!pieces.empty() && joins(pieces.back(), piece)) {
+  if (!pieces.empty() && slice(pieces.back().at) == slice(piece.at) &&
+      pieces.back().thread == piece.thread) {
     pieces.back().ticks += piece.ticks;
     return;
   }
   pieces.push_back(piece);
-  if (pieces.size() < kMaxPieces) return;
+  // At powers of two, so that a trace of many threads does not make each piece as long as all.
+  if (pieces.size() < kMaxPieces || !std::has_single_bit(pieces.size())) return;
+  join(pieces, true);
+  if (pieces.size() >= kMaxPieces) join(pieces, false);  // A slice for each thread must do.
+}
+
+// Those of each thread, or of each thread and slice, become one.
+void Timeline::join(std::vector<TimePiece>& pieces, bool slices) const {
   std::vector<TimePiece> all;
   all.swap(pieces);
-  std::sort(all.begin(), all.end(), [](TimePiece a, TimePiece b) { return a.at < b.at; });
-  for (TimePiece p : all)
-    if (!pieces.empty() && joins(pieces.back(), p))
+  std::sort(all.begin(), all.end(), [](const TimePiece& a, const TimePiece& b) {
+    return std::tie(a.thread, a.at) < std::tie(b.thread, b.at);
+  });
+  for (const TimePiece& p : all)
+    if (!pieces.empty() && pieces.back().thread == p.thread &&
+        (!slices || slice(pieces.back().at) == slice(p.at)))
       pieces.back().ticks += p.ticks;
     else
       pieces.push_back(p);

@@ -147,7 +147,7 @@ class Timeline {
   // Ticks from..to belong to lane `key`.
   void add(uint64_t key, uint64_t from, uint64_t to);
   // The same in two steps, for whoever does not know the lane yet. Pieces stay pieces.
-  void keep(std::vector<TimePiece>& pieces, uint64_t from, uint64_t to);
+  void keep(std::vector<TimePiece>& pieces, uint32_t thread, uint64_t from, uint64_t to);
   void keep(std::vector<TimePiece>& pieces, TimePiece piece);
   void add(uint64_t key, TimePiece piece);
   // Adds another one's time to the same lanes.
@@ -159,6 +159,7 @@ class Timeline {
 
  private:
   static constexpr size_t kMaxPieces = 4 * kSlices;
+  void join(std::vector<TimePiece>& pieces, bool slices) const;
   void widen();
   void reach(uint64_t from, uint64_t to);
   uint64_t slice(uint64_t tick) const { return tick >> shift_; }

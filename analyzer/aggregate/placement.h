@@ -42,9 +42,10 @@ struct FilterPlan {
   const FilterOptions* options = nullptr;
   uint64_t from = 0, to = UINT64_MAX;  // Ticks.
   FunctionPatterns slow;               // Calls to be watched.
-  // What all of the file says about its functions, if that is known. Without it filters judge a
-  // function by what was said when it was first called: in a file of several streams that is a
-  // question of who was first.
+  // What all of the file says about its functions, if that is known: filters judge a function by
+  // it, also one that was called before its description came. Without it they judge by what was
+  // said when it was first called: in a file of several streams that is a question of who was
+  // first.
   const FunctionTable* known = nullptr;
 };
 
@@ -65,7 +66,7 @@ class Placement {
   ReportFunction described(uint32_t function) const;
   // The function that stands for a group; whether it is one of these.
   uint32_t group(const std::string& name);
-  bool is_builtin(uint32_t function) const { return table_.type(function) == LT_FUNC_FF; }
+  bool is_builtin(uint32_t function) const;
   bool is_group(uint32_t function) const { return function < groups_.size() && groups_[function]; }
 
  private:

@@ -15,9 +15,10 @@
 namespace luatrace {
 namespace {
 
-// Adds one file's functions and tree; functions meet by identity. Of a file with several streams in
-// an order, and rounded in a way, that do not depend on which stream came first: functions that the
-// streams' threads did not know to be the same become one before anything else.
+// Adds one file's functions and tree; functions meet by identity. Entries of the file's table that
+// are one function in the report (stacks/functions.h says why there are any) become one before
+// anything is summed up or rounded: what runs inside itself does not count twice. Of a file with
+// several streams in an order that does not depend on which stream came first.
 class Merger {
  public:
   Merger(Report& report, const FileResult& file, const SymbolFinder& symbols)
@@ -41,7 +42,8 @@ class Merger {
   bool has_order() const { return file_.facts.sums.size() > 1; }
   void mark_shown();
   bool is_empty(uint32_t function, const FunctionTicks& ticks) const;
-  void put_in_order(std::vector<Entry>& list);
+  void unify(std::vector<Entry>& list);
+  void hide(const Function& function);
   void add_ticks(ReportFunction& f, const FunctionTicks& ticks);
   void add_calls(ReportFunction& f, std::span<const Entry> entries);
   uint64_t charges(uint32_t node, const std::vector<uint64_t>& below) const;
@@ -56,7 +58,7 @@ class Merger {
   std::vector<uint32_t> map_;   // From function of the file to function of the report.
   std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
   std::vector<bool> empty_;     // By node, with filters: nothing is left at or below it.
-  std::vector<bool> shown_;     // By function of the file: a group with nodes that are not empty.
+  std::vector<bool> shown_;     // By function of the file: it has nodes that are not empty.
 };
 
 void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
@@ -89,7 +91,8 @@ bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
   return !shown && !t.calls && !t.wall && !profile_.stats(function).complete;
 }
 
-void Merger::put_in_order(std::vector<Entry>& list) {
+// What is one stands side by side from here on.
+void Merger::unify(std::vector<Entry>& list) {
   for (Entry& e : list) e.key = identity(e.described);
   std::sort(list.begin(), list.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.key, a.described.hint, a.described.name, a.index) <
@@ -105,6 +108,9 @@ void Merger::put_in_order(std::vector<Entry>& list) {
     rank_[list[n].index] = kFirstFunction + static_cast<uint32_t>(n);
     unifies |= is_same;
   }
+  if (!has_order())
+    std::stable_sort(list.begin(), list.end(),
+                     [&](const Entry& a, const Entry& b) { return same[a.index] < same[b.index]; });
   if (!unifies) return;
   unified_.add(profile_, &same);
   tree_of_ = &unified_;
@@ -121,14 +127,20 @@ std::vector<bool> empty_nodes(const Profile& profile) {
   return empty;
 }
 
-// A group may have nothing of its own, and stand above calls that took no time.
+// A call that was open already, or a group, may have nothing of its own, and stand above calls that
+// took no time.
 void Merger::mark_shown() {
   shown_.resize(file_.facts.functions.size());
   empty_ = empty_nodes(profile_);
   for (uint32_t i = 1; i < empty_.size(); i++) {
-    const uint32_t function = profile_.tree()[i].function;
-    if (!empty_[i] && file_.facts.functions[function].type == kGroupType) shown_[function] = true;
+    if (!empty_[i]) shown_[profile_.tree()[i].function] = true;
   }
+}
+
+// For messages about names that fit nothing that is left.
+void Merger::hide(const Function& function) {
+  if (report_.keeps_hidden && file_.filtered && function.type < kGroupType)
+    report_.hidden.push_back(describe(function, symbols_));
 }
 
 void Merger::functions() {
@@ -139,12 +151,15 @@ void Merger::functions() {
   map_[kUnknownFunction] = 1;
   std::vector<Entry> list;
   for (uint32_t i = kFirstFunction; i < table.size(); i++)
-    if (!is_empty(i, ticks[i])) list.push_back({i, describe(table[i], symbols_), ""});
-  if (has_order()) put_in_order(list);
+    if (is_empty(i, ticks[i]))
+      hide(table[i]);
+    else
+      list.push_back({i, describe(table[i], symbols_), ""});
+  unify(list);
   if (tree_of_ != &profile_) ticks = function_ticks(*tree_of_, table.size());
   for (size_t n = 0; n < list.size();) {
     size_t end = n + 1;
-    while (tree_of_ != &profile_ && end < list.size() && list[end].key == list[n].key) end++;
+    while (end < list.size() && list[end].key == list[n].key) end++;
     const uint32_t index = report_.function(list[n].described);
     for (size_t i = n; i < end; i++) map_[list[i].index] = report_.function(list[i].described);
     add_ticks(report_.functions[index], ticks[list[n].index]);
@@ -295,16 +310,29 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
   if (result.filtered) add_views(report, result, merger.map(), symbols);
 }
 
+// Below a root, that is: as FilteredProfile::base() calls them.
+static bool is_coroutine_group(const ReportFunction& f) {
+  return f.kind == "group" && (f.name == "[coroutines]" || f.name.starts_with("coroutine "));
+}
+
 void sum_up_groups(Report& report) {
   const CallTree& tree = report.tree;
   std::vector<uint32_t> root(tree.size());
   for (uint32_t i = 1; i < tree.size(); i++) {
     root[i] = tree[i].parent ? root[tree[i].parent] : i;
     ReportFunction& group = report.functions[tree[root[i]].function];
-    const ReportFunction& f = report.functions[tree[i].function];
-    if (group.kind != "group" || f.kind == "group") continue;
+    ReportFunction& f = report.functions[tree[i].function];
+    const bool coroutine = is_coroutine_group(f);
+    if (group.kind != "group" || root[i] == i || (f.kind == "group" && !coroutine)) continue;
+    f.in_group = coroutine;
     group.inner_calls += tree[i].calls;
     group.inner_self_ns += tree[i].self;
+  }
+  // What was rounded for each function must not be more than what was rounded once.
+  for (ReportFunction& f : report.functions) {
+    if (!f.inner_self_ns) continue;
+    f.running_ns = std::max(f.running_ns, f.self_ns + f.inner_self_ns);
+    f.wall_ns = std::max(f.wall_ns, f.running_ns);
   }
 }
 

@@ -90,6 +90,9 @@ struct Report {
   uint64_t bytes = 0;
   double cost_ns = 0;    // Of recording all events, as measured when recording began.
   bool grouped = false;  // Functions of kind "group" are what was asked for.
+  // Functions of which filters or groups left nothing, without sums; if somebody asks for names.
+  bool keeps_hidden = false;
+  std::vector<ReportFunction> hidden;
 
   std::vector<ReportSlowCall> slow;
   uint64_t slow_found = 0;
@@ -120,7 +123,8 @@ struct FileResult {
 void add_to_report(Report& report, const FileResult& file, const SymbolFinder& symbols);
 
 // Groups that are roots of trees (threads, coroutines, states) have no calls of their own: tells
-// them those of the functions below them, and their self times. Once, after the last file.
+// them those of the functions below them, and their self times; also of coroutines of a thread or
+// state that are kept apart in it. Once, after the last file.
 void sum_up_groups(Report& report);
 
 // --yielded, for flame graphs and folded stacks: the report's tree gets suspended time as calls of

@@ -27,6 +27,7 @@ class Views {
 
  private:
   void lanes(ReportTimeline& out, const Timeline& from);
+  std::vector<SlowNode> slow_nodes(const SlowCall& call);
   // Since the first event of the file.
   uint64_t since(uint64_t tick) const { return tick > first_ ? clock_.ns(tick - first_) : 0; }
   uint32_t function(uint32_t index) {
@@ -85,6 +86,28 @@ std::vector<const T*> in_order(const std::vector<T>& kept) {
   return out;
 }
 
+// The tree of a slow call, in ns: calls of functions that are one in the report are one, and what
+// is rounded sums up to the running time, as it was rounded.
+std::vector<SlowNode> Views::slow_nodes(const SlowCall& call) {
+  std::vector<SlowNode> out;
+  std::vector<uint32_t> place;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
+  uint64_t self = 0;
+  for (const SlowNode& n : call.nodes) {
+    const uint32_t parent = place.empty() ? UINT32_MAX : place[n.parent];
+    const auto next = static_cast<uint32_t>(out.size());
+    auto [it, fresh] = known.emplace(std::pair(parent, function(n.function)), next);
+    if (fresh) out.push_back({place.empty() ? 0 : parent, it->first.second, 0, 0, 0});
+    place.push_back(it->second);
+    SlowNode& to = out[it->second];
+    to.calls += n.calls;
+    to.self += clock_.ns(self + n.self) - clock_.ns(self);
+    to.suspended += clock_.ns(n.suspended);
+    self += n.self;
+  }
+  return out;
+}
+
 void Views::slow() {
   for (const SlowCall* kept : in_order(result_.filtered->slow->kept())) {
     const SlowCall& call = *kept;
@@ -96,9 +119,7 @@ void Views::slow() {
     out.at_ns = since(call.begin);
     out.running_ns = clock_.ns(call.running);
     out.wall_ns = clock_.ns(call.wall);
-    for (const SlowNode& n : call.nodes)
-      out.nodes.push_back(
-          {n.parent, function(n.function), n.calls, clock_.ns(n.self), clock_.ns(n.suspended)});
+    out.nodes = slow_nodes(call);
     report_.slow.push_back(std::move(out));
   }
   report_.slow_found += result_.filtered->slow->found();
@@ -179,11 +200,10 @@ std::vector<uint64_t> slices_of(const Timeline& timeline, const Timeline::Lane& 
   return ticks;
 }
 
-// Functions of the file that are one in the report have one lane.
+// Functions of the file that are one in the report have one lane, added before it is rounded, as
+// the table of functions does it.
 void Views::lanes(ReportTimeline& out, const Timeline& from) {
-  // As the table of functions does it: of several streams such functions are added before rounding.
-  const bool adds_ticks = result_.facts.sums.size() > 1;
-  std::map<uint32_t, std::vector<std::vector<uint64_t>>> functions;
+  std::map<uint32_t, std::vector<uint64_t>> functions;
   for (const auto& [key, sparse] : from.lanes()) {
     const std::vector<uint64_t> ticks = slices_of(from, sparse);
     const auto number = static_cast<uint32_t>(key);
@@ -194,18 +214,14 @@ void Views::lanes(ReportTimeline& out, const Timeline& from) {
       add_slices(clock_, ticks, lane.slices);
       continue;
     }
-    auto& same = functions[function(number)];
-    if (same.empty() || !adds_ticks) {
-      same.push_back(ticks);
-      continue;
-    }
-    same[0].resize(std::max(same[0].size(), ticks.size()));
-    for (size_t i = 0; i < ticks.size(); i++) same[0][i] += ticks[i];
+    auto& sum = functions[function(number)];
+    sum.resize(std::max(sum.size(), ticks.size()));
+    for (size_t i = 0; i < ticks.size(); i++) sum[i] += ticks[i];
   }
-  for (const auto& [number, same] : functions) {
+  for (const auto& [number, sum] : functions) {
     ReportLane& lane = out.lanes.emplace_back();
     lane.function = number;
-    for (const auto& ticks : same) add_slices(clock_, ticks, lane.slices);
+    add_slices(clock_, sum, lane.slices);
   }
 }
 
@@ -232,7 +248,7 @@ void Views::timeline() {
 void add_views(Report& report, const FileResult& result, const std::vector<uint32_t>& map,
                const SymbolFinder& symbols) {
   Views views(report, result, map, symbols);
-  if (result.facts.sums.size() > 1) views.functions();
+  views.functions();
   if (result.filtered->slow) views.slow();
   if (result.filtered->coroutines) views.coroutines();
   if (result.filtered->threads) views.threads();

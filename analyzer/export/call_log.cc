@@ -56,10 +56,19 @@ void CallLog::write(Lane& lane, const Entry& e) {
     case Entry::kBegin:
       return writer_.begin(lane.track, e.slice, ns);
     case Entry::kEnd:
-      return writer_.end(lane.track, ns, clock.ns(e.running), clock.ns(e.self));
+      return writer_.end(lane.track, ns, clock.ns(e.running), own_ns(e.slice.function, e.self));
     case Entry::kArrive:
       return writer_.arrive(lane.track, e.slice.flow, ns);
   }
+}
+
+// Self time of a call, rounded so that that of all calls of its function together is exact.
+uint64_t CallLog::own_ns(uint32_t number, uint64_t ticks) {
+  if (number >= own_.size()) own_.resize(2 * size_t{number} + 64);
+  const Clock& clock = facts_.clock;
+  const uint64_t before = own_[number], after = before + ticks;
+  own_[number] = after;
+  return after < before ? clock.ns(ticks) : clock.ns(after) - clock.ns(before);
 }
 
 void CallLog::put(Lane& lane, Entry entry) {
@@ -174,7 +183,9 @@ void CallLog::end_call(Lane& lane, const Coroutine& co, uint64_t now, bool shown
   }
   const uint64_t end = running_clock(lane, co, now);
   const uint64_t running = end > frame.running_begin ? end - frame.running_begin : 0;
-  put(lane, {Entry::kEnd, false, false, {}, clip(now), running, frame.self});
+  Slice slice;
+  slice.function = number_of(frame.function);
+  put(lane, {Entry::kEnd, false, false, slice, clip(now), running, frame.self});
 }
 
 // What is shown as it was goes on. The rest ends, as far as it was shown, and begins as it is now.

@@ -97,6 +97,7 @@ class CallLog : public CallObserver {
   Lane& lane(uint32_t stream, uint32_t coroutine, uint32_t tid);
   uint64_t running_clock(const Lane& lane, const Coroutine& co, uint64_t now) const;
   uint64_t clip(uint64_t tick) const { return std::clamp(tick, from_, to_); }
+  uint64_t own_ns(uint32_t number, uint64_t ticks);
   void put(Lane& lane, Entry entry);
   void flush(Lane& lane);
   void write(Lane& lane, const Entry& entry);
@@ -122,6 +123,7 @@ class CallLog : public CallObserver {
   std::unordered_map<uint64_t, Lane> lanes_;
   std::unordered_map<uint32_t, Chain> chains_;  // By stream.
   std::vector<uint32_t> numbers_;               // By function of the file: of define(), 0: none.
+  std::vector<uint64_t> own_;                   // By number: ticks of self time written so far.
   uint64_t tracks_count_ = 0, flows_ = 0;
   uint32_t functions_count_ = 0;
 };

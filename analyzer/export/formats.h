@@ -43,6 +43,7 @@ struct ExportFormat {
   // Writes it from the report, or (one of them is null) writes calls while the trace is read.
   void (*write)(std::ostream& out, const Report& report, const ExportOptions& options);
   std::unique_ptr<CallWriter> (*make_writer)(std::ostream& out) = nullptr;
+  bool has_tree = false;  // With --yielded suspended time is in it, too.
 };
 
 std::span<const ExportFormat> export_formats();

@@ -88,7 +88,8 @@ void write_xmake(std::ostream& out, const Report& report, const ExportOptions& o
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
     const ReportFunction& f = report.functions[i];
     FrameName n = frame_name(f, options);
-    if (f.kind == "lua" && f.line != 0 && f.name.empty()) n.name = "anonymous";
+    if (options.style == FrameStyle::kOurs && f.kind == "lua" && f.line != 0 && f.name.empty())
+      n.name = "anonymous";
     const double seconds = static_cast<double>(f.running_ns) / 1e9;
     const double all = static_cast<double>(report.traced_ns);
     char text[80];

@@ -24,7 +24,7 @@ constexpr Belongs kBelongs[] = {
     {"frames", "format", "--format NAME"},
     {"source-root", "format", "--format NAME"},
     {"unit", "folded format", "--folded and --format"},
-    {"yielded", "tree flame page folded", "--tree, --flame, --page and --folded"},
+    {"yielded", "tree flame page folded format", "--tree, --flame, --page, --folded and --format"},
     {"chart-limit", "flame page", "--flame and --page"},
     {"graph-limit", "flame page", "--flame and --page"},
 };

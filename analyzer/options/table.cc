@@ -45,7 +45,8 @@ constexpr OptionSpec kOptions[] = {
      Complete::kNothing, true},
     {kRows, "limit", 0, "N", false, false, "at most N rows (default 20; 0: all)", "Calls of --slow: default 5."},
     {kRows, "top", 0, "N", false, false, "the same as --limit", nullptr},
-    {kRows, "width", 0, "N", false, false, "columns of the output (default: those of the terminal)", nullptr},
+    {kRows, "width", 0, "N", false, false, "columns of the output (default: those of the terminal; 0: any number)",
+     "Of a terminal it is COLUMNS, if that is exported. What goes into a pipe or a file is of any width."},
 
     {kFilters, "filter", 'F', "FN", false, true, "only calls of FN and what they call", nullptr},
     {kFilters, "notrace", 'N', "FN", false, true, "not calls of FN, nor what they call", nullptr},
@@ -75,7 +76,8 @@ constexpr OptionSpec kOptions[] = {
     {kGroups, "yielded", 0, nullptr, false, false, "show suspended time in trees and flame graphs as [yielded]", nullptr},
 
     {kCompare, "diff", 0, "OTHER", false, true, "compare with OTHER (a trace or saved profile), which was before",
-     "Several: they are merged. Applies to --report (the default), --tree, --flame and the other outputs.", nullptr, Complete::kFile},
+     "Several: they are merged. Shows --report (the default) or --tree, and writes --flame, --page, --folded, --json and --csv; "
+     "other views and --format show one profile, and are refused.", nullptr, Complete::kFile},
     {kCompare, "normalize", 0, nullptr, false, false, "for --diff: scale OTHER to the same sum of self times", nullptr},
     {kCompare, "fail-if", 0, "EXPR", false, true, "exit status 4 if EXPR is true, for example 'self(work) > 20%'",
      "A comparison (> >= < <= == !=) of a figure with a number: FIELD(FN) with a field of --report, or one of "
@@ -130,8 +132,8 @@ constexpr OptionSpec kOptions[] = {
      "They are found by build-id (DIR/.build-id/ab/cdef.debug) and by debuglink; what is found by build-id stands in "
      "for libraries that are gone.", nullptr, Complete::kDirectory},
     {kOther, "jobs", 0, "N", false, false, "threads for traces with several streams (default: one for each processor)",
-     "The result does not depend on it. Filters, groups and views of single calls, coroutines, threads and time take "
-     "one. Compressed traces have threads of their own besides."},
+     "The result does not depend on it. Pages with a chart and formats that show single calls take one. Compressed traces "
+     "have threads of their own besides."},
     {kOther, "max-nodes", 0, "N", false, false, "at most N nodes of the call tree (default 5000000; 0: any number)",
      "Calls that would need more are put together as [pruned], below what called them as long as there is room for "
      "that. Sums stay what they are. A node takes about 200 bytes of memory, with filters 300."},
@@ -140,7 +142,7 @@ constexpr OptionSpec kOptions[] = {
     {kOther, "strict", 0, nullptr, false, false, "exit status 3 if anything was lost, damaged or inferred", nullptr},
     {kOther, "color", 0, "WHEN", false, false, "auto (default), always or never",
      "auto: on a terminal, unless the environment has NO_COLOR.", "auto always never"},
-    {kOther, "quiet", 'q', nullptr, false, false, "no summary, no progress", nullptr},
+    {kOther, "quiet", 'q', nullptr, false, false, "no summary, no progress", "Views that were asked for are shown all the same."},
     {kOther, "help", 'h', nullptr, false, false, "this text", nullptr},
     {kOther, "version", 0, nullptr, false, false, "the version", nullptr},
 };

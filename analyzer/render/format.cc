@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
+#include <span>
 
 namespace luatrace {
 std::string format_time(uint64_t ns) {
@@ -27,37 +27,74 @@ std::string counted(uint64_t n, const std::string& one) {
   return format_count(n) + ' ' + one + (n == 1 ? "" : "s");
 }
 
+namespace {
+
+struct Range {
+  uint32_t first, last;
+};
+// What terminals show two columns wide (East Asian, pictures) and what they put onto the character
+// before, by blocks: a name in these is rare, and a line that is too long by one is no harm.
+constexpr Range kWide[] = {
+    {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},  {0xa960, 0xa97f}, {0xac00, 0xd7a3},
+    {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},  {0xffe0, 0xffe6}, {0x1f300, 0x1f64f},
+    {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+constexpr Range kNone[] = {{0x0300, 0x036f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
+                           {0x20d0, 0x20f0}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+
+bool is_in(std::span<const Range> ranges, uint32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [c](const Range& r) { return c >= r.first && c <= r.last; });
+}
+
+// Takes a character from the front of `text` and returns its columns.
+size_t take_character(std::string_view& text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  uint32_t c = length == 1 ? first : first & (0xffu >> (length + 1));
+  for (size_t i = 1; i < std::min(length, text.size()); i++)
+    c = c << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
+  text.remove_prefix(std::min(length, text.size()));
+  return c < 0x300 ? 1 : is_in(kNone, c) ? 0 : is_in(kWide, c) ? 2 : 1;
+}
+
+// The longest beginning and the longest end that have at most so many columns.
+std::string_view beginning(std::string_view text, size_t most) {
+  std::string_view rest = text;
+  size_t columns = 0;
+  while (!rest.empty()) {
+    std::string_view behind = rest;
+    if ((columns += take_character(behind)) > most) break;
+    rest = behind;
+  }
+  return text.substr(0, text.size() - rest.size());
+}
+
+std::string_view ending(std::string_view text, size_t most) {
+  for (size_t columns = text_width(text); columns > most;) columns -= take_character(text);
+  return text;
+}
+
+}  // namespace
+
 size_t text_width(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  size_t columns = 0;
+  while (!text.empty()) columns += take_character(text);
+  return columns;
 }
 
 // The end says more than the middle: file and line of a place.
 std::string cut_text(const std::string& text, size_t most) {
-  const size_t all = text_width(text);
-  if (all <= most) return text;
+  if (text_width(text) <= most) return text;
   const size_t kept = most - std::min<size_t>(3, most), head = kept < 12 ? kept : kept / 3;
-  std::string out;
-  size_t n = 0;  // Characters so far.
-  for (char c : text) {
-    if ((c & 0xc0) != 0x80 && ++n == head + 1) out += "...";
-    if (n <= head || n > all - (kept - head)) out += c;
-  }
-  return out;
+  std::string out(beginning(text, head));
+  return (out += "...") += ending(text, kept - head);
 }
 
 namespace {
 
 // The end of a text that is too long.
 std::string cut_front(const std::string& text, size_t most) {
-  const size_t all = text_width(text), kept = most - std::min<size_t>(3, most);
-  std::string out = "...";
-  size_t n = 0;
-  for (char c : text) {
-    if ((c & 0xc0) != 0x80) n++;
-    if (n > all - kept) out += c;
-  }
-  return out;
+  return std::string("...").append(ending(text, most - std::min<size_t>(3, most)));
 }
 
 }  // namespace
@@ -83,14 +120,11 @@ std::string cut_name(const std::string& text, size_t most) {
 
 namespace {
 
-// Takes the first `most` characters from a word, or fewer if it can be broken behind a mark.
+// Takes at most so many columns from a word, fewer if it can be broken behind a mark.
 std::string_view take_piece(std::string_view& word, size_t most) {
-  size_t bytes = 0, marked = 0, n = 0;
-  for (; bytes < word.size(); bytes++) {
-    if ((word[bytes] & 0xc0) != 0x80 && n++ == most) break;
-    if (n > most / 2 && strchr("/,=;:", word[bytes])) marked = bytes + 1;
-  }
-  const std::string_view piece = word.substr(0, marked ? marked : bytes);
+  std::string_view piece = beginning(word, most);
+  const size_t mark = piece.find_last_of("/,=;:");
+  if (mark != piece.npos && mark >= piece.size() / 2) piece = piece.substr(0, mark + 1);
   word.remove_prefix(piece.size());
   return piece;
 }
@@ -115,7 +149,7 @@ std::string wrapped(const std::string& text, size_t width, size_t at, size_t ind
       out += ' ', at++;
     else if (at > indent && at + text_width(word) > width)
       next_line();
-    while (text_width(word) > room) {
+    while (beginning(word, room).size() < word.size()) {
       out += take_piece(word, room);
       next_line();
     }

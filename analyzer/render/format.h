@@ -16,7 +16,7 @@ std::string format_time(uint64_t ns);
 std::string format_count(uint64_t n);
 // "1 thread", "1,234 threads"
 std::string counted(uint64_t n, const std::string& one);
-// Characters, not bytes; the text is valid UTF-8, each character one column wide.
+// Columns of a terminal; the text is valid UTF-8.
 size_t text_width(std::string_view text);
 // At most so many characters: of a longer text its beginning, "..." and its end.
 std::string cut_text(const std::string& text, size_t most);

@@ -72,8 +72,16 @@ void limit_rows(Table& table, size_t limit) {
   table.notes.push_back(format_count(more) + " more: --limit 0 shows all");
 }
 
-std::string shown_by(const Report& report) {
-  return report.filtered_ns ? " that the filters show" : " of the trace";
+std::string no_function(const Report& report, const std::string& pattern) {
+  const FunctionPattern wanted(pattern);
+  const std::string fits = " fits '" + printable(pattern) + '\'';
+  for (const ReportFunction& f : report.hidden)
+    if (wanted.matches(f))
+      return "no function that the filters show" + fits + ": nothing is left of " +
+             printable(full_name(f)) + (report.grouped ? ", or it is part of a group" : "");
+  auto known = report.functions;
+  known.insert(known.end(), report.hidden.begin(), report.hidden.end());
+  return "no function of the trace" + fits + printable(did_you_mean(pattern, known));
 }
 
 std::vector<bool> chosen_functions(const Report& report, const std::string& pattern) {
@@ -81,9 +89,7 @@ std::vector<bool> chosen_functions(const Report& report, const std::string& patt
   std::vector<bool> chosen(report.functions.size());
   bool any = false;
   for (size_t i = 1; i < chosen.size(); i++) any |= chosen[i] = wanted.matches(report.functions[i]);
-  if (!any)
-    throw UsageError("no function" + shown_by(report) + " fits '" + printable(pattern) + '\'' +
-                     printable(did_you_mean(pattern, report.functions)));
+  if (!any) throw UsageError(no_function(report, pattern));
   return chosen;
 }
 

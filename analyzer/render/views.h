@@ -59,8 +59,9 @@ std::vector<Table> make_diff_views(const Report& before, const Report& after,
 
 // For the views themselves: "work (co.lua:3)", unescaped.
 std::string full_name(const ReportFunction& f);
-// " of the trace", or " that the filters show", for messages about functions that are not there.
-std::string shown_by(const Report& report);
+// "no function of the trace fits 'FN'; did you mean 'fn'?", for messages about functions that are
+// not there, or of which filters or groups left nothing. Escaped.
+std::string no_function(const Report& report, const std::string& pattern);
 // The columns that say which function a row is about, and their cells. In text a name that only a
 // call told has a '?' behind it; in data the column `hint` is 1.
 void add_function_columns(Table& table, const char* title);

@@ -18,14 +18,16 @@ struct Frame {
   uint32_t id;     // Function id in the stream.
 };
 
-// Ticks within one slice of a timeline, of which `at` is one.
+// Ticks of a thread within one slice of a timeline, of which `at` is one.
 struct TimePiece {
   uint64_t at = 0, ticks = 0;
+  uint32_t thread = 0;
 };
 
 // What a sink that follows single calls (kFrames) keeps about one open call.
 struct FrameNotes {
-  uint32_t node = 0;            // Where it hung when it began.
+  uint32_t node = 0;            // Where it hung when it began, ...
+  uint32_t thread = 0;          // ... and on which thread that was.
   uint64_t pending = 0;         // Own ticks of which it is not decided yet whose they are, ...
   uint64_t waited = 0;          // ... the same of ticks that it was suspended in, ...
   uint32_t charges = 0;         // ... and of calls whose cost of recording is in them.

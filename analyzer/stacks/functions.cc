@@ -6,6 +6,10 @@
 namespace luatrace {
 namespace {
 
+uint64_t id_key(uint32_t stream, uint32_t id) {
+  return uint64_t{stream} << 32 | id;
+}
+
 // A string that is equal exactly for equal identities. NUL cannot occur in chunk or name. Of what
 // became known later (names of calls) nothing is part of it.
 template <class Info>
@@ -45,7 +49,9 @@ FunctionTable::FunctionTable() : functions_(kPrunedFunction + 1) {
 
 uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
   std::lock_guard lock(mutex_);
-  return add_locked(info, process);
+  const uint32_t index = add_locked(info, process);
+  by_id_.try_emplace(id_key(info.stream, info.id), index);
+  return index;
 }
 
 uint32_t FunctionTable::add_locked(const FunctionInfo& info, uint32_t process) {
@@ -58,9 +64,10 @@ uint32_t FunctionTable::add_locked(const FunctionInfo& info, uint32_t process) {
   return it->second;
 }
 
-uint32_t FunctionTable::add_undescribed(uint32_t id, uint32_t process) {
+uint32_t FunctionTable::add_undescribed(uint32_t stream, uint32_t id, uint32_t process) {
   std::lock_guard lock(mutex_);
   Function f;
+  f.stream = stream;
   f.id = id;
   f.process = process;
   functions_.push_back(f);
@@ -100,6 +107,10 @@ uint16_t FunctionTable::type(uint32_t index) const {
 }
 
 const Function* FunctionTable::find(const Function& other) const {
+  if (other.type == 0) {
+    auto it = by_id_.find(id_key(other.stream, other.id));
+    return it == by_id_.end() ? nullptr : &functions_[it->second];
+  }
   auto it = by_identity_.find(identity(other, other.process));
   return it == by_identity_.end() ? nullptr : &functions_[it->second];
 }
@@ -128,7 +139,7 @@ uint32_t* IdMap::slot(uint64_t id) {
 uint32_t IdMap::slow(uint64_t id) {
   uint32_t* known = slot(id);
   if (*known == 0) {
-    *known = table_.add_undescribed(static_cast<uint32_t>(id), process_);
+    *known = table_.add_undescribed(stream_, static_cast<uint32_t>(id), process_);
     trust_.undescribed++;
   }
   return *known;

@@ -45,28 +45,34 @@ struct Function {
   uint32_t id = 0;       // In the first stream that described it.
   std::string chunk;
   std::string name;
-  uint32_t stream = 0;  // That the description is of; the name may be of another one.
+  // That the description is of (the name may be of another one), or that called it without one.
+  uint32_t stream = 0;
 };
 
 class FunctionTable {
  public:
   FunctionTable();
 
-  // Index of the function with this identity, made if it is new.
+  // Index of the function with this identity, made if it is new. Remembers that this is the
+  // function's description in its stream, for find().
   uint32_t add(const FunctionInfo& info, uint32_t process);
   // A new function without description.
-  uint32_t add_undescribed(uint32_t id, uint32_t process);
+  uint32_t add_undescribed(uint32_t stream, uint32_t id, uint32_t process);
   // A group of calls (a thread, a coroutine, a file ...), told apart by its name.
   uint32_t add_group(const std::string& name);
   // What `index` is, now that there is a description: itself, if add_undescribed() made it and it
   // has none yet; else as add(). In the first case it stays a function of that stream alone: its
   // calls so far were taken for those of an undescribed one, and other streams' are none of these.
+  // So several entries may be of one identity. They are not joined here: calls that were made are
+  // in trees and histograms by then. Reports join them, as they must those C functions whose names
+  // are only known to symbols (aggregate/report.cc).
   uint32_t describe(uint32_t index, const FunctionInfo& info, uint32_t process);
 
   // A copy of what is known of `index` so far.
   Function copy(uint32_t index) const;
   uint16_t type(uint32_t index) const;  // LT_FUNC_*, 0: undescribed.
-  // What is known here of a function of another table of the same file; null: nothing. Like
+  // What is known here of a function of another table of the same file, to which all descriptions
+  // were added here: also of one that was called before its description came. Null: nothing. Like
   // operator[] only while nobody adds.
   const Function* find(const Function& other) const;
 
@@ -80,12 +86,15 @@ class FunctionTable {
   mutable std::mutex mutex_;
   std::vector<Function> functions_;
   std::unordered_map<std::string, uint32_t> by_identity_;
+  // By stream << 32 | id: what was added first.
+  std::unordered_map<uint64_t, uint32_t, RandomHash> by_id_;
 };
 
 // Function ids of one stream.
 class IdMap {
  public:
-  IdMap(FunctionTable& table, Trust& trust) : table_(table), trust_(trust) {}
+  IdMap(FunctionTable& table, Trust& trust, uint32_t stream)
+      : table_(table), trust_(trust), stream_(stream) {}
 
   void set_process(uint32_t process) { process_ = process; }
   void define(const FunctionInfo& info);
@@ -106,6 +115,7 @@ class IdMap {
 
   FunctionTable& table_;
   Trust& trust_;
+  const uint32_t stream_;
   uint32_t process_ = 0;
   std::vector<uint32_t> dense_;  // 0: not defined.
   uint64_t seen_ = 0;            // Ids asked for and not found there.

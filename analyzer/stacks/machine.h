@@ -86,7 +86,7 @@ class StackMachine {
         sink_(sink),
         diag_(diagnostics),
         trust_(diagnostics.trust),
-        ids_(functions, diagnostics.trust) {
+        ids_(functions, diagnostics.trust, stream) {
     cur_ = get(0);
   }
 

@@ -42,6 +42,11 @@ OpenFile take(const std::string& path, const std::string& build_id, const uint32
   return {};
 }
 
+bool is_special(const std::string& path) {
+  struct stat st;
+  return stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 }  // namespace
 
 std::vector<std::string> SymbolPaths::debug_folders() const {
@@ -106,7 +111,8 @@ OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string
   return {};
 }
 
-OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file) {
+OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file,
+                        bool& may_ask) {
   const char* link = nullptr;
   const void* bytes = nullptr;
   const ssize_t size = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &bytes) : 0;
@@ -114,11 +120,10 @@ OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::strin
   const std::string id(static_cast<const char*>(bytes), static_cast<size_t>(size));
   if (OpenFile file = find_by_build_id(paths, id, true); file.fd >= 0) return file;
   const std::string name = link;
-  std::vector<std::string> places;
-  if (name[0] == '/')
-    places = {paths.sysroot + name};
-  else
-    places = {debug_file.substr(0, debug_file.rfind('/') + 1) + name};
+  const std::string named =
+      name[0] == '/' ? name : debug_file.substr(0, debug_file.rfind('/') + 1) + name;
+  may_ask = !is_special(named) && !is_special(name);
+  std::vector<std::string> places = {name[0] == '/' ? paths.sysroot + name : named};
   for (const auto& folder : paths.debug_folders())
     places.push_back(folder + "/.dwz/" + name.substr(name.rfind('/') + 1));
   for (const auto& place : places)

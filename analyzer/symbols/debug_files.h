@@ -42,7 +42,9 @@ std::string hex_text(const std::string& bytes);  // "00ff..."
 OpenFile find_by_build_id(const SymbolPaths& paths, const std::string& build_id, bool debug);
 // What `elf` names in its .gnu_debuglink. `recorded` is its path without the sysroot.
 OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string& recorded);
-// What `dwarf`, which was read from debug_file, names in its .gnu_debugaltlink.
-OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file);
+// What `dwarf`, which was read from debug_file, names in its .gnu_debugaltlink. may_ask becomes
+// false if what it names is there but no regular file: others would open it.
+OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file,
+                        bool& may_ask);
 
 }  // namespace luatrace

@@ -135,8 +135,13 @@ int find_debuginfo(Dwfl_Module* module, void** data, const char* name, Dwarf_Add
   GElf_Addr bias;
   Elf* elf = dwfl_module_getelf(module, &bias);
   auto* self = *data ? static_cast<const ElfModule*>(*data) : nullptr;
-  if (self && elf && is_about_alternate(elf, link, crc))
-    return self->find_alternate_file(dwfl_module_getdwarf(module, &bias), file, found);
+  if (self && elf && is_about_alternate(elf, link, crc)) {
+    bool may_ask = true;
+    Dwarf* dwarf = dwfl_module_getdwarf(module, &bias);
+    if (int fd = self->find_alternate_file(dwarf, file, found, may_ask); fd >= 0 || !may_ask)
+      return fd;
+    return dwfl_standard_find_debuginfo(module, data, name, base, file, link, crc, found);
+  }
   if (self && elf)
     if (int fd = self->find_debug_file(elf, found); fd >= 0) return fd;
   return dwfl_standard_find_debuginfo(module, data, name, base, file, link, crc, found);
@@ -247,8 +252,9 @@ int ElfModule::find_debug_file(Elf* elf, char** found) const {
   return file.fd;
 }
 
-int ElfModule::find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found) const {
-  OpenFile file = find_alternate(paths_, dwarf, debug_file ? debug_file : recorded_);
+int ElfModule::find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found,
+                                   bool& may_ask) const {
+  OpenFile file = find_alternate(paths_, dwarf, debug_file ? debug_file : recorded_, may_ask);
   if (file.fd >= 0) *found = strdup(file.path.c_str());
   return file.fd;
 }

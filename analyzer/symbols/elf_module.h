@@ -49,7 +49,8 @@ class ElfModule {
 
   // For libdwfl's callback: a descriptor, -1 if there is none, and where it was found.
   int find_debug_file(Elf* elf, char** found) const;
-  int find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found) const;
+  // may_ask: whether libdwfl may go on looking (debuginfod) if there is none.
+  int find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found, bool& may_ask) const;
 
  private:
   bool open(const std::string& path, int fd);

@@ -158,11 +158,16 @@ char *lj_ltring_aligned(size_t size, int prot)
 #define uninterrupted(n, call) \
   do (n) = (call); while ((n) < 0 && errno == EINTR)
 
-static int64_t now_ms(void)
+static int64_t now_ns(void)
 {
   struct timespec ts;
   clock_gettime(CLOCK_MONOTONIC, &ts);
-  return (int64_t)ts.tv_sec*1000 + ts.tv_nsec/1000000;
+  return (int64_t)ts.tv_sec*1000000000 + ts.tv_nsec;
+}
+
+static int64_t now_ms(void)
+{
+  return now_ns()/1000000;
 }
 
 /* Wait for the recorder's byte, at most HELLO_MS. Returns it, or 0. */
@@ -265,21 +270,22 @@ static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
   return (struct lt_ring *)p;
 }
 
-/* Mean cost of one event, in picoseconds if the clock rate is known. */
+/* Mean cost of one event, in picoseconds. By the system's clock: the rate of ours is
+** told by the recorder, which wants to know the cost before. */
 static uint64_t measure(LTState *lt)
 {
-  uint64_t best = ~(uint64_t)0, hz = lj_ltring_hz(lt);
+  int64_t best = INT64_MAX;
   int i, j;
   for (i = 0; i < 5; i++) {
-    uint64_t t0 = lj_ltring_clock(), t1;
+    int64_t t0 = now_ns(), t1;
     lt->wp = lt->scratch;
     for (j = 0; j < 1000; j++)
       lj_ltring_put(lt, lj_ltring_clock(), 0, LT_ENTRY);
-    t1 = lj_ltring_clock() - t0;
+    t1 = now_ns() - t0;
     if (t1 < best) best = t1;
   }
-  if (LJ_LT_CLOCK == LT_CLOCK_TSC && !lt->ring->tick_khz) return 0;
-  return (uint64_t)((double)best*1e9/(double)hz);
+  lj_ltring_scratch(lt);
+  return (uint64_t)best;  /* Of a thousand, in nanoseconds: of one, in picoseconds. */
 }
 
 static uint32_t stream_flags(global_State *g)
@@ -361,7 +367,7 @@ int lj_ltring_open(lua_State *L)
   uint64_t n = c->ring_size/LT_RING_BLOCK_SIZE;
   uint32_t nblocks = n < MINBLOCKS ? MINBLOCKS : n > MAXBLOCKS ? MAXBLOCKS :
 		     (uint32_t)n;
-  uint64_t lost;
+  uint64_t lost, cost;
   struct lt_ring *r;
   int fd, young;
   lt->token = ld_acq(&c->ring);
@@ -372,8 +378,10 @@ int lj_ltring_open(lua_State *L)
   if (!lj_ltring_spare(lt)) return 0;
   lost = lj_ltring_forked(lt);
   lj_ltring_scratch(lt);
+  cost = measure(lt);
   r = ring_map(lt, nblocks, &fd);
   if (!r) return 0;
+  r->event_cost_ps = cost;  /* Who takes the ring reads it at once. */
   lj_ltring_init(L, r, nblocks, METASIZE, lt->forked ? (int)getppid() : 0);
   young = lt->forked || lt->born == lt->token;  /* Born during this recording. */
   lt->forked = 0;
@@ -393,7 +401,6 @@ int lj_ltring_open(lua_State *L)
     int left = TAKE_TRIES;
     wait_taken(lt, &left);
   }
-  r->event_cost_ps = measure(lt);
   lj_ltring_begin(lt, lost);
   return 1;
 }

@@ -148,5 +148,26 @@ TEST(Timeline, ManyPieces) {
   expect_lanes_are_self_times(analyse_timeline(trace_text(out.str()), 600), "short ones");
 }
 
+// A call that stays undecided while it goes from thread to thread: each of them gets its own time.
+TEST(Timeline, ManyPiecesOfManyThreads) {
+  std::ostringstream out;
+  out << "0 start\n0 ringblock co=1 tid=7 rec=1\n0 entry 1\n";
+  uint64_t tick = 0;
+  for (int i = 0; i < 20000; i++)
+    out << (tick += 10) << " thread " << 100 + i % (i < 9000 ? 6000 : 3) << '\n';
+  out << tick + 5 << " return 1\n" << tick + 5 << " stop close\n";
+  auto lanes = [&](uint64_t least) {
+    std::map<std::string, uint64_t> sums;
+    const Report r = analyse_timeline(trace_text(out.str()), least);
+    for (const auto& lane : r.timelines[0].lanes)
+      if (lane.thread) sums[lane.name] = sum(lane.slices);
+    return sums;
+  };
+  const auto all = lanes(0);
+  EXPECT_EQ(all.size(), 6001u);
+  EXPECT_EQ(lanes(1), all);
+  EXPECT_TRUE(lanes(tick + 6).empty());
+}
+
 }  // namespace
 }  // namespace luatrace

@@ -9,10 +9,26 @@ last() { "$analyze" -q --format folded "$@" "$here/simple.txt" | tail -n 1; }
 same "ours" "$(last)" "main (dir/x.lua:10);string.gsub 50"
 same "L" "$(last --frames L)" "L:dir/x.lua:10;builtin#string.gsub 50"
 same "@" "$(last --frames @)" "@dir/x.lua:10;builtin#string.gsub 50"
+# The style in every format that has names of its own, also of a function without a name.
+sed 's/ name="work"//' "$here/simple.txt" >"$scratch/nameless.txt"
+for format in folded speedscope perfetto chrome pprof callgrind csv luaprofiler luaprofile xmake; do
+  for style in L: @; do
+    "$analyze" -q --format $format --frames "${style%:}" -o "$scratch/styled" "$scratch/nameless.txt"
+    if [ $format = pprof ]; then gzip -dc <"$scratch/styled"; else cat "$scratch/styled"; fi >"$scratch/plain"
+    for name in "${style}dir/x.lua:10" "${style}dir/x.lua:20" 'builtin#string.gsub'; do
+      grep -qaF -- "$name" "$scratch/plain" || fail "--format $format --frames ${style%:}: no $name"
+    done
+  done
+done
 same "source root" "$(last --source-root dir --frames=L)" "L:x.lua:10;builtin#string.gsub 50"
 same "not another folder" "$(last --source-root di --frames=L)" "L:dir/x.lua:10;builtin#string.gsub 50"
 same "unit" "$(last --unit us)" ""
 same "as --folded" "$("$analyze" -q --folded "$here/coroutines.txt")" "$("$analyze" -q --format folded "$here/coroutines.txt")"
+same "as --folded --yielded" "$("$analyze" -q --folded --yielded "$here/coroutines.txt")" "$("$analyze" -q --format folded --yielded "$here/coroutines.txt")"
+"$analyze" -q --format folded --yielded "$here/coroutines.txt" | grep -q ';\[yielded\] ' || fail "nothing is suspended"
+suspended=$("$analyze" -q --format folded --yielded "$here/coroutines.txt" | awk '{ sum += $NF } END { print sum }')
+same "speedscope --yielded" "$("$analyze" -q --format speedscope --yielded "$here/coroutines.txt" | jq '.profiles[0].endValue')" "$suspended"
+same "callgrind --yielded" "$("$analyze" -q --format callgrind --yielded "$here/coroutines.txt" | sed -n 's/^totals: //p')" "$suspended"
 same "as --json" "$("$analyze" -q --json "$here/simple.txt")" "$("$analyze" -q --format json "$here/simple.txt")"
 
 "$analyze" --format chrome -o "$scratch/out" "$here/simple.txt" >"$scratch/summary"

@@ -20,7 +20,7 @@ ONCE_WRONG = [5229, 5495, 5524, 100342, 101531]
 NAMES = ["f1", "f2", "f3", "f4", "f5", "/^f[68] /", "f*", "*y.lua:*"]
 
 
-def options(choose):
+def options(choose, others=False):
     """Each filter alone and together with others."""
     out = []
     for letter in "FNCH":
@@ -34,11 +34,20 @@ def options(choose):
         out += ["-t", str(choose.randint(1, 200))]
     if choose.random() < 0.25:
         low, high = sorted((choose.randint(0, 100), choose.randint(0, 100)))
+        if low == high:  # Nothing at all is refused.
+            low, high = (low, high + 1) if high < 100 else (99, 100)
         out += ["-r", f"{low}%~{high}%"]
     if choose.random() < 0.15:
         out += ["--kind", choose.choice(["lua", "c", "builtin"])]
     if choose.random() < 0.15:
         out += ["--coroutine", str(choose.randint(1, 3))]
+    if others:
+        if choose.random() < 0.3:
+            out += ["--thread", str(choose.choice([7, 8, 9]))]
+        if choose.random() < 0.3:
+            out += ["--state", str(choose.randint(1, 2))]
+        if choose.random() < 0.3:
+            out += ["--function", choose.choice(NAMES)]
     if choose.random() < 0.6:
         out += ["--group-by", choose.choice(["none", "thread", "coroutine", "state", "file", "([xy]).lua"])]
     if choose.random() < 0.5:
@@ -46,15 +55,35 @@ def options(choose):
     return out
 
 
+def has_two(seed):
+    """Whether the trace is of two Lua states, each on a thread of its own: then filters by these, too."""
+    return seed % 5 == 3
+
+
 def write_trace(program, seed, path):
+    text = one_state(program, seed)
+    if has_two(seed):
+        other = one_state(program, seed + 10_000_000)
+        other = re.sub(r"^(\d+) 1 ", r"\1 2 ", other, flags=re.M)
+        other = re.sub(r"^func 1:", "func 2:", other, flags=re.M)
+        other = other.replace("stream 1 process=1 tid=7", "stream 2 process=1 tid=8").replace("tid=7", "tid=8")
+        head, events = [], []
+        for line in text.splitlines() + other.splitlines()[3:]:
+            (events if line[:1].isdigit() else head if not line.startswith("end") else []).append(line)
+        events.sort(key=lambda line: int(line.split()[0]))
+        text = "\n".join(head + events + ["end exit=0", ""])
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def one_state(program, seed):
     """Functions in two files, one of them a library's, one of C."""
     text = subprocess.run([program, str(seed), str(20 + seed % 200)], check=True, capture_output=True,
                           text=True).stdout
     text = re.sub(r'(func 1:[456] .*)@dir/x.lua', r'\1@dir/y.lua', text)
     text = re.sub(r'func 1:7 lua line=70 chunk=\S+ name="f7"', 'func 1:7 ff name="string.f7"', text)
     text = re.sub(r'func 1:8 lua line=80 chunk=\S+ name="f8"', 'func 1:8 c addr=4096 name="f8"', text)
-    with open(path, "w") as file:
-        file.write(text)
+    return text
 
 
 def main():
@@ -70,7 +99,7 @@ def main():
             path = f"{directory}/trace.txt"
             write_trace(program, seed, path)
             trace = Trace(analyze, path, 0, directory)
-            filters = options(random.Random(seed))
+            filters = options(random.Random(seed), has_two(seed))
             filtered = [o for o in filters if o.startswith("-") and o not in UNFILTERED]
             calls_too = not filtered or ("-t" not in filters and not trace.lost())
             try:

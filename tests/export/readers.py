@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).parent
+FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"  # Debian: libdevel-nytprof-perl
 
 
 def plain(cell):
@@ -48,6 +49,15 @@ def folded(text, names):
         assert match, f"flamegraph.pl would ignore: {line!r}"
         sums[names[match[1].split(";")[-1]]] += int(match[2])
     return +sums
+
+
+def flamegraph(text):
+    """All that flamegraph.pl itself counts in folded stacks, and the number of its boxes. It must not
+    ignore any line."""
+    run = subprocess.run(["perl", FLAMEGRAPH, "--minwidth=0"], input=text.encode(), capture_output=True)
+    assert run.returncode == 0 and not run.stderr, run.stderr.decode()
+    titles = re.findall(r"<title>(.*) \(([\d,]+) samples, [\d.]+%\)</title>", run.stdout.decode())
+    return max(int(count.replace(",", "")) for name, count in titles if name == "all"), len(titles)
 
 
 def speedscope(text):

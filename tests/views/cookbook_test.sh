@@ -24,4 +24,9 @@ build/bin/luatrace-analyze --json --diff now.bin fixed.bin >diff.json
 jq -e '.diff[] | select(.name == "find") | .calls == 300 and .calls_delta == 0' diff.json >/dev/null ||
   fail "find is called for each request: $(jq -c '.diff[] | select(.name == "find")' diff.json)"
 same "requests" 300 "$(build/bin/luatrace-analyze --json now.bin | jq '.functions[] | select(.name == "handle").calls')"
+
+# What an event costs was measured before the recorder asked: --compensate takes something out.
+build/bin/luatrace-analyze --json --report --compensate now.bin >cost.json
+jq -e '.trace.recording_cost_ns > 0 and (.report | any(.self_corrected_ns < .self_ns))' cost.json >/dev/null ||
+  fail "no cost of recording: $(jq -c .trace.recording_cost_ns cost.json)"
 exit 0

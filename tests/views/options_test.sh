@@ -50,6 +50,9 @@ for option in $(from_help) $(letters_help | sed 's/^/-/'); do
 done
 refuses "unrecognised option" "$program" --frobnicate x
 refuses "unrecognised option" "$program" --qui x   # No guessing.
+refuses "unrecognised option '--quie'; did you mean --quiet\?" "$program" --quie x
+refuses "unrecognised option '--versoin'; did you mean --version\?" "$program" --versoin x
+refuses "unrecognised option '--zzz'( |$)" "$program" --zzz x
 refuses "version. does not take|does not take any" "$program" --version=3
 "$program" --version | grep -qE "^$name [0-9.]+$" || fail "--version: $("$program" --version)"
 

@@ -53,7 +53,7 @@ done <<'TABLE'
 --frames=L --format NAME
 --source-root=x --format NAME
 --unit=us --folded and --format
---yielded --tree, --flame, --page and --folded
+--yielded --tree, --flame, --page, --folded and --format
 --chart-limit=3 --flame and --page
 --graph-limit=3 --flame and --page
 TABLE
@@ -93,6 +93,11 @@ refuses "^luatrace-analyze: none: cannot open" "$analyze" --diff none now.txt
 same "-q alone" "" "$("$analyze" -q now.txt)"
 [ -n "$("$analyze" -q --report now.txt)" ] || fail "-q --report says nothing"
 same "-q and a comparison in a test" "" "$("$analyze" -q --diff before.txt --fail-if 'lost > 0' now.txt)"
+
+# Without a cost there is nothing to take out.
+sed 's/cost_ps=[0-9]*//' now.txt >outside.txt
+"$analyze" -q --compensate --report outside.txt >out 2>err || fail "--compensate: $(cat err)"
+grep -q "^luatrace-analyze: --compensate: what recording cost is not known" err || fail "--compensate of nothing is silent"
 
 # Only one place writes to standard error (see terminal_line.h).
 if found=$(grep -rlE 'std::(cerr|clog)|stderr' --include=*.cc --exclude-dir=tools "$source/analyzer" | grep -v terminal_line.cc); then

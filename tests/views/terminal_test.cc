@@ -85,6 +85,19 @@ TEST(Names, GiveTheirPlaceFirst) {
   for (size_t most = 3; most < 40; most++) EXPECT_LE(text_width(cut_name(name, most)), most);
 }
 
+TEST(Names, CountTheColumnsOfATerminal) {
+  EXPECT_EQ(text_width("check"), 5u);
+  EXPECT_EQ(text_width("prüfe"), 5u);
+  EXPECT_EQ(text_width("検査"), 4u);
+  EXPECT_EQ(text_width("e\u0301"), 1u);
+  EXPECT_EQ(text_width("█▁"), 2u);
+  EXPECT_EQ(text_width("\U0001f600"), 2u);
+  EXPECT_EQ(cut_text("検査検査検査検査", 10), "検査検...");
+  EXPECT_EQ(cut_text("検査検査検査検査検査検査", 20), "検査...検査検査検査");
+  for (size_t most = 3; most < 30; most++)
+    EXPECT_LE(text_width(cut_name("  検査検査e\u0301検査  (サーバー/検査.lua:1)", most)), most);
+}
+
 TEST(Wrapped, BreaksWordsThatAreLongerThanALine) {
   EXPECT_EQ(wrapped("one two three", 9, 0, 2), "one two\n  three");
   EXPECT_EQ(wrapped("/usr/local/bin/luajit", 14, 0, 2), "/usr/local/\n  bin/luajit");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The small parts: patterns, times, histograms, conditions, tables.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <new>
 #include <random>
 #include <sstream>
 
@@ -122,6 +124,28 @@ TEST(Histogram, BucketsAreExactAndFine) {
   EXPECT_EQ(bucket_of(UINT64_MAX), kBuckets - 1);
   EXPECT_EQ(bucket_begin(kBuckets), UINT64_MAX);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Where there is no memory for all that is kept of a function, none of it is used.
+TEST(Histogram, IsWholeWhenMemoryEnds) {
+  constexpr uint32_t kFar = 1u << 27;  // Needs some 20 GB.
+  Histograms h;
+  h.set_clock({});
+  h.add_later(5, 100);
+  rlimit usual{};
+  getrlimit(RLIMIT_AS, &usual);
+  rlimit less = usual;
+  less.rlim_cur = rlim_t{4} << 30;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &less), 0);
+  EXPECT_THROW(h.add_later(kFar, 100), std::bad_alloc);
+  EXPECT_THROW(h.add_later(kFar, 100), std::bad_alloc);
+  setrlimit(RLIMIT_AS, &usual);
+  h.add_later(6, 100);
+  h.settle();
+  EXPECT_EQ(h.stats(5).complete, 1u);
+  EXPECT_EQ(h.stats(6).complete, 1u);
+}
+#endif
 
 // Every percentile is within 3.2 % of the true one, and the deviation is exact.
 TEST(Histogram, PercentilesOfRandomValues) {

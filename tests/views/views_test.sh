@@ -6,7 +6,7 @@
 # by hand.
 #   views_test.sh LUATRACE-ANALYZE DATA
 . "$(dirname "$0")/../lib.sh"
-analyze=$1 trace=$2/requests.txt
+analyze=$1 data=$2 trace=$2/requests.txt
 
 # shows TEXT ARGUMENT...: the CSV of the arguments has TEXT as a line.
 shows() {
@@ -73,6 +73,8 @@ same "its tree" '[["handle",4000000],["cache",26000000],["check",10000000]]' "$(
 same "suspended in wait" 50000000 "$(value '.slow[]|select(.name=="wait")|.yielded_ns' --slow handle --over 50ms --wall)"
 same "--limit is for the calls, not for their trees" 3 "$(value '.slow|length' --slow handle --over 30ms --limit 1)"
 same "--limit of a tree" 20 "$("$analyze" --tree --limit 20 "$scratch/chain.txt" | grep -c 'f[0-9]')"
+same "-t hides slow calls" '[40000000]' "$(value '[.slow[]|select(.depth==1).running_ns]' --slow handle -t 30ms)"
+same "-C hides slow calls" '[40000000]' "$(value '[.slow[]|select(.depth==1).running_ns]' --slow handle -C cache)"
 "$analyze" --slow handle --over 30ms "$trace" | grep >/dev/null "0.010000 s (2023-11-14 22:13:20.010000 UTC)" || fail "time of a slow call"
 
 # --coroutines: 2 was made by main, lived 70 ms, yielded 50 in wait.
@@ -203,6 +205,22 @@ same "diff tree" '["added"]' "$("$analyze" --json --tree --diff one.prof after.t
 "$analyze" --folded --diff "$trace" after.txt | grep >/dev/null "poll (server.lua:40) 10000000 0$" || fail "--folded --diff"
 same "normalised" 0 "$("$analyze" --json --normalize --diff one.prof sum1 | jq '[.diff[].self_delta_ns|fabs]|add')"
 
+# Functions that were called before their description came: filters judge them by it, and what is one
+# function does not run twice at a time.
+late() { "$analyze" --json "${@:2}" "$data/late.txt" | jq -c "$1"; }
+same "-F of a late one" '[20,80]' "$(late '.trace|[.self_ns,.filtered_ns]' -F late)"
+same "-N of a late one" '[80,20]' "$(late '.trace|[.self_ns,.filtered_ns]' -N late)"
+same "the file of a late one" '[["x.lua",80],["y.lua",20]]' "$(late '[.report[]|[.name,.self_ns]]' --report --group-by file)"
+same "--slow of a late one" '[20]' "$(late '[.slow[].running_ns]' --slow late)"
+same "one function" '[["f",4,80,100]]' "$(late '[.functions[]|select(.name=="f")|[.name,.calls,.self_ns,.running_ns]]')"
+same "one row of a slow call" '[["f",1,40],["f",2,30],["f",1,10],["late",1,20]]' "$(late '[.slow[]|[.name,.calls,.self_ns]]' --slow f)"
+
+# Time that -t takes from all is filtered out for its thread, too.
+thread() { "$analyze" --json --threads --timeline "$@" "$scratch/chain.txt" | jq -c '[.threads[0]|.self_ns,.filtered_ns,.calls],[.timeline[]|select(.kind=="thread").busy_ns]'; }
+same "-t and threads" '[0,79,0]
+[]' "$(thread -t 1us)"
+same "-t and threads, some are left" '[79,0,20]' "$(thread -t 41 | head -n 1)"
+
 # --fail-if
 check() { local status=0; "$analyze" -q "$@" >out 2>&1 || status=$?; echo $status; }
 same "not true" 0 "$(check --fail-if 'self(cache) > 30%' "$trace")"
@@ -241,7 +259,16 @@ says 0 "no call fits all of them" -F poll --coroutine 2
 says 0 "--group-by 'threads': no file of the trace fits, so all is [other]; did you mean 'thread'?" --group-by threads
 says 1 "no function of the trace fits 'handel'; did you mean 'handle'?" --callers handel
 says 1 "no function of the trace fits 'handel'; did you mean 'handle'?" --slow handel
-says 1 "no function that the filters show fits 'handle'" --callers handle -F poll
+# What filters hide is not said to be missing, and to a condition it is 0.
+left="nothing is left of"
+says 1 "no function that the filters show fits 'handle': $left handle  (server.lua:10)" --callers handle -F poll
+says 1 "no function that the filters show fits 'wait': $left wait" --callees wait -H wait
+says 1 "no function that the filters show fits 'wait': $left wait" --hist wait -t 3ms
+says 1 "no function that the filters show fits 'wait': $left wait" --slow wait -D 2
+says 1 "fits 'wait': $left wait  (plugins/auth/init.lua:50), or it is part of a group" --callers wait --group-by file
+says 1 "no function of the trace fits 'handel'; did you mean 'handle'?" --callers handel -F poll
+same "filtered away is 0" 0 "$(check -t 3ms --fail-if 'calls(wait) > 0' "$trace")"
+same "filtered away is 0, and true" 4 "$(check -t 3ms --fail-if 'calls(wait) < 1' "$trace")"
 silent -F cache -N auth --thread 10 --state 1 --coroutine 1:3 --kind lua -r 0~1h -t 1ns -H 'w*' --function '*'
 silent --group-by 'plugins/([^/]+)/'
 # What is in one of several files is there.

@@ -16,12 +16,13 @@ cd "$scratch"
 name=$(printf 'd%.0s' {1..300})
 sed "s|@plugins/auth/init.lua|@$name/$name|; s|name=\"handle\"|name=\"$name\"|" "$source/tests/views/data/requests.txt" >long.txt
 
-# on COLUMNS ARGUMENT...: what a terminal of so many gets, without colours.
+# on COLUMNS ARGUMENT...: what a terminal of so many shows, without colours and the progress that was
+# written over.
 on() {
   local columns=$1
   shift
   script -qec "stty cols $columns rows 50; $setting $analyze $(printf '%q ' "$@")" /dev/null </dev/null |
-    tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' >screen
+    sed 's/.*\r\x1b\[K//; s/\x1b\[[0-9;]*m//g' | tr -d '\r' >screen
 }
 views=("" --info --report --tree "--tree --yielded" "--callers find" "--callees handle" "--hist handle"
   "--slow handle --limit 2" "--slow handle --wall --limit 2" --coroutines --threads --timeline

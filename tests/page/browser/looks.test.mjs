@@ -64,6 +64,20 @@ for (const [width, height] of [[1280, 800], [800, 600], [360, 740]]) {
   }
 }
 
+test("a low window is scrolled, nothing lies on anything else", async (t) => {
+  for (const view of ["calls", "chart", "sandwich"]) {
+    const page = await openPage(t, browser, others.chart, { viewport: { width: 740, height: 360 } });
+    await page.click(`[data-view=${view}]`);
+    await settle(page);
+    const parts = await page.$$eval("header, .tools, .way, #ruler, #graph, #focus, #callees, #details, #functions, footer", (all) =>
+      all.filter((part) => part.offsetHeight).map((part) => ({ id: part.id || part.className || part.tagName, ...part.getBoundingClientRect().toJSON() })));
+    for (let i = 1; i < parts.length; i++) assert.ok(parts[i].top >= parts[i - 1].bottom - 0.01, `${view}: ${parts[i].id} is below ${parts[i - 1].id}`);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 740);
+    const crumb = await page.$eval("#crumbs b, #crumbs button", (part) => [part.scrollWidth, part.getBoundingClientRect().right, document.getElementById("crumbs").getBoundingClientRect().right]);
+    assert.ok(crumb[1] <= crumb[2] + 0.01, `${view}: ${crumb}`);
+  }
+});
+
 test("on a telephone the table has its names, and its figures can be scrolled to", async (t) => {
   for (const of of [file, others.diff]) {
     const page = await openPage(t, browser, of, { viewport: { width: 360, height: 740 } });

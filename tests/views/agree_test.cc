@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// The same time is the same figure in every view: report, tree, threads, timeline, histograms, slow
+// calls, callers and callees, whatever combination of filters and groups is asked for, of sound
+// traces and of damaged ones. With LUATRACE_SEEDS=18 every combination of filters is tried with
+// every group and every mode of coroutines.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "analyzer/aggregate/compensate.h"
+#include "analyzer/aggregate/fields.h"
+#include "analyzer/aggregate/tree_times.h"
+#include "analyzer/render/folded.h"
+#include "analyzer/render/views.h"
+#include "model.h"
+#include "support.h"
+#include "wishes.h"
+
+namespace luatrace {
+namespace {
+
+uint64_t sum(const std::vector<uint64_t>& list) {
+  return std::accumulate(list.begin(), list.end(), uint64_t{0});
+}
+
+void expect_functions(const Report& r, const std::string& what) {
+  ASSERT_EQ(r.self_ns + r.idle_ns + r.gap_ns + r.filtered_ns, r.traced_ns) << what;
+  uint64_t self = 0;
+  for (const ReportFunction& f : r.functions) {
+    ASSERT_LE(f.self_ns, f.running_ns) << what << ", " << f.name;
+    ASSERT_LE(f.running_ns, std::min(f.wall_ns, r.traced_ns)) << what << ", " << f.name;
+    ASSERT_EQ(f.times.count(), f.complete) << what << ", " << f.name;
+    ASSERT_LE(f.complete, f.calls) << what << ", " << f.name;
+    self += f.self_ns;
+  }
+  ASSERT_EQ(self, r.self_ns) << what;
+}
+
+// Trees are without time in coroutines of which nobody knows what runs there; the running time of
+// those that resumed them has it. Not more than that, and nothing if there are no such coroutines.
+void expect_total(const Report& r, uint64_t total, const ReportFunction& f,
+                  const std::string& what) {
+  bool unknown = false;
+  for (uint32_t i = 1; i < r.tree.size(); i++)
+    unknown |= r.tree[i].function == 1 && r.tree[r.tree[i].parent].function > 1;
+  ASSERT_LE(total, f.running_ns) << what << ", " << f.name;
+  ASSERT_GE(total + (unknown ? r.gap_ns : 0), f.running_ns) << what << ", " << f.name;
+}
+
+// Calls and times of the tree are those of the functions; each row has a name.
+void expect_tree(const Report& r, const std::string& what) {
+  std::vector<uint64_t> calls(r.functions.size()), self(r.functions.size());
+  for (uint32_t i = 1; i < r.tree.size(); i++) {
+    ASSERT_NE(r.tree[i].function, 0u) << what;
+    calls[r.tree[i].function] += r.tree[i].calls;
+    self[r.tree[i].function] += r.tree[i].self;
+  }
+  const auto running = outermost_sums(r.tree, r.functions.size(), inclusive_ns(r.tree));
+  for (size_t f = 2; f < r.functions.size(); f++) {
+    ASSERT_EQ(calls[f], r.functions[f].calls) << what << ", " << r.functions[f].name;
+    ASSERT_EQ(self[f], r.functions[f].self_ns) << what << ", " << r.functions[f].name;
+    expect_total(r, running[f], r.functions[f], what);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  const Compensation corrected = compensate(r);
+  for (size_t f = 2; f < r.functions.size(); f++) {
+    ASSERT_LE(corrected.functions[f].self_ns, corrected.functions[f].total_ns) << what;
+    ASSERT_LE(corrected.functions[f].self_ns, r.functions[f].self_ns) << what;
+    ASSERT_LE(corrected.functions[f].total_ns, r.functions[f].running_ns) << what;
+  }
+}
+
+void expect_threads(const Report& r, const std::string& what) {
+  ReportThread all;
+  for (const ReportThread& t : r.thread_list) {
+    all.self_ns += t.self_ns;
+    all.idle_ns += t.idle_ns;
+    all.gap_ns += t.gap_ns;
+    all.filtered_ns += t.filtered_ns;
+    all.calls += t.calls;
+  }
+  uint64_t calls = 0;
+  for (const ReportFunction& f : r.functions) calls += f.calls;
+  ASSERT_EQ(all.self_ns, r.self_ns) << what;
+  ASSERT_EQ(all.idle_ns, r.idle_ns) << what;
+  ASSERT_EQ(all.gap_ns, r.gap_ns) << what;
+  ASSERT_EQ(all.filtered_ns, r.filtered_ns) << what;
+  ASSERT_EQ(all.calls, calls) << what;
+}
+
+void expect_lanes(const Report& r, bool by_root, const std::string& what) {
+  std::map<uint32_t, uint64_t> functions;
+  uint64_t threads = 0;
+  for (const ReportLane& lane : r.timelines.at(0).lanes)
+    (lane.thread ? threads : functions[lane.function]) += sum(lane.slices);
+  ASSERT_EQ(threads, r.self_ns) << what;
+  uint64_t rows = 0;  // All that was spent is in a row of the report, be they groups or functions.
+  for (uint32_t i : sorted_functions(r, "self"))
+    rows += r.functions[i].self_ns + r.functions[i].inner_self_ns;
+  ASSERT_EQ(rows, r.self_ns) << what;
+  for (uint32_t i = 2; i < r.functions.size(); i++) {
+    const ReportFunction& f = r.functions[i];
+    if (by_root && (f.kind != "group" || f.in_group)) continue;
+    ASSERT_EQ(functions[i], f.self_ns + f.inner_self_ns) << what << ", " << f.name;
+  }
+  // Of threads there is a lane for each number, with what --threads says.
+  std::map<std::string, uint64_t> lanes, list;
+  for (const ReportLane& lane : r.timelines[0].lanes)
+    if (lane.thread) lanes[lane.name] += sum(lane.slices);
+  for (const ReportThread& t : r.thread_list)
+    if (t.self_ns) list["thread " + std::to_string(t.tid)] += t.self_ns;
+  ASSERT_EQ(lanes, list) << what;
+}
+
+// whole: nothing within a call is left out.
+void expect_slow(const Report& r, const Wish& w, bool whole, const std::string& what) {
+  uint64_t complete = 0;
+  for (const ReportFunction& f : r.functions) complete += f.complete;
+  ASSERT_LE(r.slow_found, complete) << what;
+  for (const ReportSlowCall& call : r.slow) {
+    const ReportFunction& f = r.functions[call.nodes[0].function];
+    ASSERT_GE(w.wall ? call.wall_ns : call.running_ns, w.least_ns) << what;
+    ASSERT_GE(call.running_ns, w.filter.least_ns) << what;
+    ASSERT_LE(call.running_ns, f.max_ns) << what << ", " << f.name;
+    ASSERT_GE(call.running_ns, f.min_ns) << what << ", " << f.name;
+    uint64_t self = 0;
+    for (const SlowNode& n : call.nodes) self += n.self;
+    ASSERT_LE(self, call.running_ns) << what << ", " << f.name;
+    ASSERT_GE(self, whole ? call.running_ns : 0) << what << ", " << f.name;
+  }
+}
+
+uint64_t number(const Table& t, const std::vector<Cell>& row, const std::string& key) {
+  for (size_t i = 0; i < t.columns.size(); i++)
+    if (t.columns[i].key == key) return row[i].exact;
+  ADD_FAILURE() << "no column " << key;
+  return 0;
+}
+
+// The rows at the root of both trees are the function itself.
+void expect_relatives(const Report& r, const std::string& what) {
+  ViewOptions options;
+  options.limit = 0, options.limit_given = true;
+  for (const ReportFunction& f : r.functions) {
+    if (f.kind != "lua") continue;
+    const std::string fn = display_place(f);
+    for (const Table& t : {callers_view(r, options, fn), callees_view(r, options, fn)})
+      for (const auto& row : t.rows) {
+        if (number(t, row, "depth") != 1) continue;
+        expect_total(r, number(t, row, "total_ns"), f, what + ", " + t.name);
+        if (testing::Test::HasFatalFailure()) return;
+        if (t.name != "callers") continue;
+        ASSERT_EQ(number(t, row, "calls"), f.calls) << what << ", callers " << fn;
+      }
+  }
+}
+
+void expect_agreement(const std::vector<uint8_t>& bytes, const Wish& w, const std::string& what) {
+  const Report r = report_of(bytes, w, 0);
+  const FilterOptions& f = w.filter;
+  const bool by_root = f.group != GroupBy::kNone && f.group < GroupBy::kFile;
+  const bool takes_out = !f.only.empty() || !f.without.empty() || !f.callers.empty() ||
+                         !f.threads.empty() || !f.states.empty() || !f.coroutines.empty();
+  const bool whole = !takes_out && !f.least_ns && f.mode == CoroutineMode::kLinked && !by_root;
+  expect_functions(r, what);
+  if (!testing::Test::HasFatalFailure()) expect_tree(r, what);
+  if (!testing::Test::HasFatalFailure()) expect_threads(r, what);
+  if (!testing::Test::HasFatalFailure()) expect_lanes(r, by_root, what);
+  if (!testing::Test::HasFatalFailure()) expect_slow(r, w, whole, what);
+  if (!testing::Test::HasFatalFailure()) expect_relatives(r, what);
+}
+
+TEST(Agree, EveryCombinationOfFilters) {
+  constexpr uint64_t kTraces = 64;
+  constexpr const char* kClock = "mult=1 shift=0";
+  std::vector<std::vector<uint8_t>> traces;
+  for (uint64_t seed = 1; seed <= kTraces; seed++)
+    traces.push_back(seed % 2 ? to_binary(random_trace(seed, kClock))
+                              : damaged_trace(seed, kClock));
+  for (uint64_t round = 0; round < seeds(1); round++)
+    for (uint32_t which = 0; which < 1u << kFilters; which++) {
+      const uint64_t mode = (which * 5 + which / 64 + round) % 18, trace = (which + round) % 63;
+      Wish wish = random_wish(which + round * 10007, which);
+      wish.filter.mode = static_cast<CoroutineMode>(mode % 3);
+      wish.filter.group = static_cast<GroupBy>(mode / 3);
+      expect_agreement(traces[trace], wish,
+                       "round " + std::to_string(round) + ", filters " + std::to_string(which) +
+                           ", trace " + std::to_string(trace + 1) + describe(wish));
+      if (HasFatalFailure()) return;
+    }
+}
+
+// What filters can say of a call when it is made (not -t, nor -C: they wait for what comes).
+Wish early_wish(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Wish w;
+  FilterOptions& f = w.filter;
+  for (auto* list : {&f.only, &f.without, &f.hide, &f.functions})
+    if (random() % 4 == 0) *list = {"/f[" + std::to_string(1 + random() % 8) + "-9]/"};
+  if (random() % 4 == 0) f.depth = 1 + static_cast<uint32_t>(random() % 4);
+  if (random() % 4 == 0) f.coroutines = {{0, 1 + static_cast<uint32_t>(random() % 3)}};
+  f.mode = static_cast<CoroutineMode>(random() % 3);
+  f.group = static_cast<GroupBy>(random() % 5);
+  return w;
+}
+
+// All figures of a report, by names: indices are of no meaning.
+std::string figures(const Report& r) {
+  std::ostringstream out;
+  out << "self " << r.self_ns << " idle " << r.idle_ns << " gap " << r.gap_ns << " filtered "
+      << r.filtered_ns << " traced " << r.traced_ns << '\n';
+  std::set<std::string> lines;
+  for (const ReportFunction& f : r.functions) {
+    std::ostringstream line;
+    line << f.kind << ' ' << f.name << ' ' << f.chunk << ' ' << f.line << " calls " << f.calls
+         << " self " << f.self_ns << " running " << f.running_ns << " wall " << f.wall_ns
+         << " complete " << f.complete << " min " << f.min_ns << " max " << f.max_ns << " sum "
+         << f.sum_ns;
+    lines.insert(line.str());
+  }
+  for (const std::string& line : lines) out << line << '\n';
+  std::ostringstream folded;
+  write_folded(folded, r, 1);
+  std::istringstream in(folded.str());
+  std::set<std::string> chains;
+  for (std::string line; std::getline(in, line);) chains.insert(line);
+  for (const std::string& chain : chains) out << chain << '\n';
+  return out.str();
+}
+
+// Wherever a file ends: up to the last moment that is in it, it says what the whole file says.
+TEST(Agree, ACutChangesOnlyWhatIsBehindIt) {
+  uint64_t compared = 0;
+  for (uint64_t seed = 1; seed <= seeds(1) * 500; seed++) {
+    std::mt19937_64 random(seed);
+    const auto events = model::generate(seed, 20 + seed % 300);
+    const auto whole = to_binary(trace_text(model::to_text(events)));
+    auto part = whole;
+    part.resize(sizeof(lt_file_header) + random() % (whole.size() - sizeof(lt_file_header)));
+    const uint64_t duration = report_of(part, {}, 0).duration_ns;
+    if (duration == 0) continue;
+    Wish wish = early_wish(seed);
+    // Of the last moment it may have one half of the events.
+    wish.to = events.front().tick + duration - 1;
+    const std::string what = "seed " + std::to_string(seed) + ", " + std::to_string(part.size()) +
+                             " of " + std::to_string(whole.size()) + " bytes" + describe(wish);
+    ASSERT_EQ(figures(report_of(part, wish, 0)), figures(report_of(whole, wish, 0))) << what;
+    compared++;
+  }
+  EXPECT_GT(compared, seeds(1) * 200);
+}
+
+}  // namespace
+}  // namespace luatrace
