@@ -174,9 +174,8 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   const Options& o = session.options;
   if (o.views.compensate && report.cost_ns == 0)
     complain(
-        "--compensate: what recording cost is not known (tracers from outside do not measure it), "
-        "so "
-        "nothing is taken out");
+        "--compensate: what recording cost is not known (tracers from outside do not measure "
+        "it), so nothing is taken out");
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
