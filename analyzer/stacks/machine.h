@@ -133,6 +133,7 @@ class StackMachine {
   template <bool kAhead, class Ahead>
   const uint64_t* fast(const uint64_t* p, const uint64_t* end, Ahead ahead);
   const uint64_t* slow(const uint64_t* p, const uint64_t* end);
+  uint64_t hole_before(const EventBlock& block, uint64_t base);
   void start_block(const EventBlock& block);
   void take_time(const Record& r);
   void handle(const Record& r);
@@ -199,8 +200,9 @@ class StackMachine {
   uint64_t begun_ = 0;      // Of this recording.
   uint64_t block_end_ = 0;  // No clock of this block can be later.
   uint64_t block_offset_ = 0;
-  bool bad_said_ = false;  // About this block.
-  uint64_t records_ = 0;   // Of this block.
+  bool bad_said_ = false;         // About this block.
+  bool opens_with_loss_ = false;  // It does, and that comes yet; the hole was cut out already.
+  uint64_t records_ = 0;          // Of this block.
   uint32_t next_seq_ = 0;
   uint64_t pending_ = 0;  // FRAMEs that must follow.
   uint32_t pending_reason_ = 0;

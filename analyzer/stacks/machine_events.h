@@ -383,7 +383,8 @@ void StackMachine<Sink>::stack(uint32_t id, uint64_t calls, uint32_t reason) {
 template <class Sink>
 void StackMachine<Sink>::loss(const Record& r) {
   uint64_t until = std::max(now_, unwrap(now_, lt_time(r.word)));
-  uint64_t since = r.words[1];
+  uint64_t since = opens_with_loss_ ? now_ : r.words[1];  // Then it is known already.
+  opens_with_loss_ = false;
   if (since < now_ || since > until || until > block_end_) {
     // The first lost event may be as old as the last one seen, but not older.
     trust_.clock_anomalies += since > until || now_ - since >= kTimeHalf || until > block_end_;

@@ -115,7 +115,7 @@ const uint64_t* StackMachine<Sink>::slow(const uint64_t* p, const uint64_t* end)
 template <class Sink>
 void StackMachine<Sink>::start_block(const EventBlock& block) {
   records_ = 0;
-  bad_said_ = false;
+  bad_said_ = opens_with_loss_ = false;
   block_offset_ = block.offset;
   block_end_ = block.end_tick;
   uint64_t base = block.base_tick;
@@ -138,12 +138,31 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
   } else if (!recording_) {
     now_ = base;
   } else if (base > now_) {
-    spend_until(base);
+    spend_until(hole_before(block, base));
+    opens_with_loss_ = now_ < base;
+    if (opens_with_loss_) gap_until(base);
   }
   if (block.coroutine != 0 && cur_->id != block.coroutine) {
     if (cur_->id != 0) trust_.unbalanced++;
     switch_to(*get(block.coroutine));
   }
+}
+
+// The VM makes a new ring block when there is room again, and says first what was lost before:
+// since when, from now_ to `base`, the block's own time; that if nothing was lost.
+template <class Sink>
+uint64_t StackMachine<Sink>::hole_before(const EventBlock& block, uint64_t base) {
+  Record r;
+  for (auto words = block.words; !words.empty(); words = words.subspan(r.length)) {
+    if (!read_record(words.data(), words.size(), r) || r.kind != LT_EXT) break;
+    if (r.sub == LTX_LOSS) {
+      const uint64_t since = r.words[1];
+      trust_.clock_anomalies += since < now_ && now_ - since >= kTimeHalf;
+      return std::clamp(since, now_, base);
+    }
+    if (r.sub != LTX_PAD && r.sub != LTX_BLOCK && r.sub != LTX_TIME && r.sub != LTX_THREAD) break;
+  }
+  return base;
 }
 
 template <class Sink>

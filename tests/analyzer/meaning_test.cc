@@ -247,6 +247,33 @@ TEST(Meaning, StackReportAndOpenAtBothEnds) {
   EXPECT_EQ(a.trust().anomalies(), 0u);
 }
 
+// As the VM does it: what was lost is said in the block that there was room for again, whose own
+// time is behind the hole.
+TEST(Meaning, ALossThatOpensABlockIsTheTimeBeforeIt) {
+  auto a = analyse(trace_text(R"(
+    block 1 seq=0 base=0
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    10 entry 2
+    block 1 seq=1 base=1000
+    1000 ringblock co=1 tid=7 rec=1
+    1000 loss 5 since=30
+    1000 stack 1 loss n=2
+    1000 frame 1
+    1000 frame 2
+    1020 return 2
+    1030 return 1
+    1030 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 70, 20, 10}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 40, 40, 20}));
+  EXPECT_EQ(a.report.gap_ns, 970u);
+  EXPECT_EQ(a.trust().lost, 5u);
+  EXPECT_EQ(a.trust().truncated, 2u);
+  EXPECT_EQ(a.trust().clock_anomalies, 0u);
+  EXPECT_EQ(a.report.traced_ns, 1030u);
+}
+
 TEST(Meaning, LossCutsEverythingAndNothingIsGuessed) {
   auto a = analyse(trace_text(R"(
     0 start
