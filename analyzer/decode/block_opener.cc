@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/decode/block_opener.h"
 
-#include <new>
 #include <string>
 
 #include "analyzer/decode/only_ours.h"
 
 namespace luatrace {
-
-const char* unpack(Unpacker& unpacker, const Block& block, std::vector<uint64_t>& words) {
-  try {
-    return unpacker.unpack(block.header, block.payload, words);
-  } catch (const std::bad_alloc&) {
-    return "out of memory";
-  }
-}
 
 bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& diag) {
   if (problem) {
@@ -34,7 +25,7 @@ bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& d
 
 void BlockOpener::open(Block block) {
   Words& words = free_words();
-  const char* problem = unpack(unpacker_, block, *words);
+  const char* problem = unpacker_.unpack(block.header, block.payload, *words);
   if (set_unpacked(block, words, problem, diag_)) dispatcher_.block(block);
 }
 

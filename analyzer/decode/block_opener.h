@@ -13,9 +13,6 @@ namespace luatrace {
 
 using Words = std::shared_ptr<std::vector<uint64_t>>;
 
-// Into `words`. Returns nullptr, or why it cannot be done.
-const char* unpack(Unpacker& unpacker, const Block& block, std::vector<uint64_t>& words);
-
 // Makes `block` what it was before it was compressed; `words` has been undone of it, and is held by
 // it from now on. `problem`: that could not be done, which is counted and said, and false.
 bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& diagnostics);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "analyzer/decode/only_ours.h"
 
@@ -29,8 +30,13 @@ void UnpackQueue::start_helpers() {
   }
 }
 
+// Too little memory is not the file's fault: who gets the block is told (deliver()).
 void UnpackQueue::undo(Unpacker& unpacker, Slot& slot) {
-  slot.problem = unpack(unpacker, slot.block, *slot.words);
+  try {
+    slot.problem = unpacker.unpack(slot.block.header, slot.block.payload, *slot.words);
+  } catch (...) {
+    slot.failure = std::current_exception();
+  }
 }
 
 void UnpackQueue::help() {
@@ -86,6 +92,7 @@ void UnpackQueue::deliver_oldest() {
 }
 
 void UnpackQueue::deliver(Slot& slot) {
+  if (slot.failure) std::rethrow_exception(std::exchange(slot.failure, nullptr));
   Block block = std::move(slot.block);
   if (set_unpacked(block, slot.words, slot.problem, diag_)) deliver_(block);
 }

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -40,7 +41,8 @@ class UnpackQueue {
     Block block;
     std::vector<uint8_t> packed;
     Words words;
-    const char* problem = nullptr;
+    const char* problem = nullptr;  // Of the file, or:
+    std::exception_ptr failure;
     bool done = false;
   };
 

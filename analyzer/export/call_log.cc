@@ -55,8 +55,10 @@ void CallLog::write(Lane& lane, const Entry& e) {
   switch (e.what) {
     case Entry::kBegin:
       return writer_.begin(lane.track, e.slice, ns);
-    case Entry::kEnd:
-      return writer_.end(lane.track, ns, clock.ns(e.running), own_ns(e.slice.function, e.self));
+    case Entry::kEnd: {
+      const uint64_t own = own_ns(e.slice.function, e.self);  // May be rounded up.
+      return writer_.end(lane.track, ns, std::max(clock.ns(e.running), own), own);
+    }
     case Entry::kArrive:
       return writer_.arrive(lane.track, e.slice.flow, ns);
   }

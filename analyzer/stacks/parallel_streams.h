@@ -141,6 +141,7 @@ template <class Sink>
 bool ParallelStreams<Sink>::add_worker() {
   if (workers_.size() + 1 < most_) {
     auto fresh = std::make_unique<Worker>(*this, crew_.add_seat());
+    workers_.reserve(most_);  // So that nothing fails behind the start of the thread.
     try {
       fresh->thread = std::thread([this, w = fresh.get()] { work(w->seat, w); });
       workers_.push_back(std::move(fresh));

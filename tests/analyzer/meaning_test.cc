@@ -265,8 +265,8 @@ TEST(Meaning, ALossThatOpensABlockIsTheTimeBeforeIt) {
     1020 return 2
     1030 return 1
     1030 stop close)"));
-  EXPECT_EQ(times(a, "f1"), (Times{1, 70, 20, 10}));
-  EXPECT_EQ(times(a, "f2"), (Times{1, 40, 40, 20}));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 60, 60, 20}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 40, 40, 40}));
   EXPECT_EQ(a.report.gap_ns, 970u);
   EXPECT_EQ(a.trust().lost, 5u);
   EXPECT_EQ(a.trust().truncated, 2u);
