@@ -31,15 +31,14 @@ uint32_t Placement::enter(uint32_t raw, uint32_t function) {
 
 ReportFunction Placement::described(uint32_t function) const {
   const Function so_far = table_.copy(function);
-  const Function* known = known_ ? known_->find(so_far) : nullptr;
-  return describe(known ? *known : so_far, symbols_);
+  return describe(best_known(so_far, known_), symbols_);
 }
 
 bool Placement::is_builtin(uint32_t function) const {
   const uint16_t type = table_.type(function);
   if (type || !known_) return type == LT_FUNC_FF;
-  const Function* known = known_->find(table_.copy(function));
-  return known && known->type == LT_FUNC_FF;
+  const Function so_far = table_.copy(function);
+  return best_known(so_far, known_).type == LT_FUNC_FF;
 }
 
 uint32_t Placement::group(const std::string& name) {

@@ -16,8 +16,10 @@ CallExport::CallExport(const ExportOptions& options)
 
 CallLog& CallExport::begin_file(const FilterPlan& plan, const TraceFacts& facts,
                                 const SymbolFinder& symbols) {
-  log_.emplace(*writer_, facts, plan, [&facts, &symbols, this](uint32_t function) {
-    return frame_name(describe(facts.functions[function], symbols), options_);
+  log_.emplace(*writer_, facts, plan, [&facts, &symbols, &plan, this](uint32_t function) {
+    // Written before the end of the file is read: by then it may have been described.
+    const Function& known = best_known(facts.functions[function], plan.known);
+    return frame_name(describe(known, symbols), options_);
   });
   log_->number_from(tracks_, functions_, flows_);
   return *log_;

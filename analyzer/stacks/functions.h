@@ -90,6 +90,12 @@ class FunctionTable {
   std::unordered_map<uint64_t, uint32_t, RandomHash> by_id_;
 };
 
+// `function`, or what is `known` of it from a first reading of the file (null: there was none).
+inline const Function& best_known(const Function& function, const FunctionTable* known) {
+  const Function* found = known ? known->find(function) : nullptr;
+  return found ? *found : function;
+}
+
 // Function ids of one stream.
 class IdMap {
  public:

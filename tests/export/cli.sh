@@ -20,6 +20,24 @@ for format in folded speedscope perfetto chrome pprof callgrind csv luaprofiler 
     done
   done
 done
+# A function that was called before its description came, and a clock of which the ticks are no whole
+# nanoseconds: no call has more time of its own than in all.
+cat >"$scratch/late.txt" <<'END'
+#luatrace-text 1
+clock monotonic mult=3 shift=1 start=0 mono=0
+process 1 pid=10
+stream 1 process=1 tid=11
+10 1 entry 400
+11 1 return 400
+12 1 entry 400
+13 1 return 400
+func 1:400 lua line=900 chunk="@b.lua" name="q"
+end events=4
+END
+same "late description" "$("$analyze" -q --format luaprofiler "$scratch/late.txt" | cut -f 2-3 | sort | uniq -c | tr -s ' \t' ' ')" \
+  " 2 b.lua q
+ 1 file_defined function_name"
+"$analyze" -q --format luaprofiler "$scratch/late.txt" | awk 'NR > 1 && $6 > $7 { exit 1 }' || fail "own time above all time"
 same "source root" "$(last --source-root dir --frames=L)" "L:x.lua:10;builtin#string.gsub 50"
 same "not another folder" "$(last --source-root di --frames=L)" "L:dir/x.lua:10;builtin#string.gsub 50"
 same "unit" "$(last --unit us)" ""
