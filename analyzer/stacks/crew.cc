@@ -16,8 +16,10 @@ void Crew::put(Seat& seat, Item item) {
   bool wake;
   {
     std::unique_lock lock(mutex_);
-    auto may_put = [&] { return seat.blocks_ < kMost || failure_; };
-    if (block && &seat != reader_) room_.wait(lock, may_put);
+    auto may_put = [&] {
+      return failure_ || (seat.items_.size() < kMostItems && (!block || seat.blocks_ < kMost));
+    };
+    if (&seat != reader_) room_.wait(lock, may_put);
     if (failure_) return;
     seat.blocks_ += block;
     seat.items_.push_back(std::move(item));
@@ -30,6 +32,7 @@ bool Crew::take(Seat& mine, std::deque<Item>& items) {
   std::unique_lock lock(mutex_);
   while (!failure_) {
     if (!mine.items_.empty()) {
+      if (mine.items_.size() >= kMostItems) room_.notify_one();
       items.swap(mine.items_);
       return true;
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Threads that share the work on one file. Each has a seat, with event blocks (a Block is one that
-// is still compressed) and descriptions, in
-// the order of the file, that are its to work on; who has nothing left to do reads on, for all. So
-// there are as many threads as there is work for, and none of them does nothing but read while
-// another has to wait for a processor.
+// is still compressed) and descriptions, in the order of the file, that are its to work on; who has
+// nothing left to do reads on, for all. So there are as many threads as there is work for, and none
+// of them does nothing but read while another has to wait for a processor.
 //
 // Invariant: one thread at a time reads, what it did is done before the next one does. At most
-// kMost event blocks wait at a seat other than the reader's own (each keeps its buffer of the input
-// alive): the reader waits for room, for whom nobody has to wait but those without work.
+// kMost event blocks (each keeps its buffer of the input alive) and kMostItems of all kinds wait at
+// a seat other than the reader's own: the reader waits for room, for whom nobody has to wait but
+// those without work.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,8 @@ class Crew {
   std::exception_ptr failure() const { return failure_; }
 
  private:
-  static constexpr size_t kMost = 32;   // 2 MB of those that the recorder writes.
+  static constexpr size_t kMost = 32;  // 2 MB of those that the recorder writes.
+  static constexpr size_t kMostItems = 4096;
   static constexpr size_t kEnough = 8;  // Of one's own to stop reading for.
   static constexpr int kAtOnce = 64;    // Steps, then a look whether something went wrong.
 
