@@ -248,12 +248,12 @@ void FilteredProfile::hand_down(Coroutine& co) {
     to->pending += f.pending;
     to->charges += f.charges;
     if (co.top > 1) to->waited += f.waited;  // Wall time is of one coroutine.
-    for (const TimePiece& piece : f.when) slicer().keep(to->when, piece);
+    slicer().keep_all(to->when, f.when);
   } else {
     filter_pending(f);
   }
   f.pending = f.waited = f.charges = 0;
-  f.when.clear();
+  Timeline::forget(f.when);
 }
 
 // Nobody has the frame's time.
@@ -286,7 +286,7 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
       timeline->add(Timeline::key(0, piece.thread), piece);
       timeline->add(Timeline::key(1, to.lane), piece);
     }
-  f.when.clear();
+  Timeline::forget(f.when);
 }
 
 void FilteredProfile::moves(Coroutine& co) {

@@ -351,4 +351,29 @@ script -qec "stty cols 90; $analyze --report $trace 2>/dev/null" /dev/null </dev
 "$analyze" --csv --tree --group-by coroutine "$2/no_time.txt" >"$scratch/csv" || fail "a group without time"
 grep -q '^3,0,1,0,0,0,0,coroutine 1:2' "$scratch/csv" && grep -q '^4,3,2,1,0,0,0,f2,' "$scratch/csv" ||
   fail "calls are not below their group: $(cat "$scratch/csv")"
+
+# Short calls within each other that went through many threads: their pieces of time are not kept
+# once for each of them.
+python3 - "$scratch/deep.txt" "$analyze" <<'PY' || fail "memory of calls that go through threads"
+import resource, subprocess, sys
+depth = 3000
+with open(sys.argv[1], "w") as out:
+    out.write('#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7\n'
+              'stream 1 process=1 tid=7 recording=1\nfunc 1:1 lua line=1 chunk="@x.lua" name="f1"\n'
+              '0 1 start\n0 1 ringblock co=1 tid=7 rec=1\n')
+    for i in range(depth):
+        out.write(f"{i} 1 entry 1\n")
+    for i in range(depth):
+        out.write(f"{depth + i} 1 thread {100 + i}\n")
+    for i in range(depth):
+        out.write(f"{2 * depth} 1 return 1\n")
+    out.write("end exit=0\n")
+def megabytes(view, *more):  # The greatest so far, of those that were waited for.
+    subprocess.run([sys.argv[2], "-q", *more, view, sys.argv[1]], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+for view in "--threads", "--timeline":
+    plain, short = megabytes(view), megabytes(view, "-t", "1s")
+    assert short < plain + 64, (view, plain, short)
+PY
 exit 0
