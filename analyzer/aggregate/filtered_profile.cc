@@ -115,11 +115,12 @@ uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
   // is no other.
   if (separate && (co.id || options_.group == GroupBy::kCoroutine))
     return enter(group_root(), placement_.group("coroutine " + std::to_string(view_->number) + ':' +
-                                                (co.id ? std::to_string(co.id) : "?") +
-                                                name_of_stream(view_->number)));
+                                                    (co.id ? std::to_string(co.id) : "?") +
+                                                    name_of_stream(view_->number),
+                                                true));
   if (!by) return group_root();
   if (options_.mode == CoroutineMode::kMerged)
-    return enter(group_root(), placement_.group("[coroutines]"));
+    return enter(group_root(), placement_.group("[coroutines]", true));
   return enter(by->frames[by->top].node, kCoroutineFunction);
 }
 
