@@ -401,14 +401,14 @@ void FilteredProfile::show(Coroutine& co, uint32_t node, bool taken, uint64_t fr
   timeline->add(Timeline::key(1, s.lane), from, to);
 }
 
-void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to) {
+void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from > to || !wanted(co)) return;
   if (coroutines && co.id) {
     CoroutineLife& life = coroutines->of(co, view_->number, from);
     life.suspended += to - from;
-    life.resumes++;
+    life.resumes += resumed;
     if (to - from > life.longest) {
       life.longest = to - from;
       life.longest_at = from;

@@ -397,6 +397,8 @@ for way in "file" "file --coroutines=separate" "thread --coroutines=separate" "f
   # shellcheck disable=SC2086
   same "kept by $way" "$(named --group-by $way "$scratch/names.txt")" "$(named "$scratch/names.prof")"
 done
+same "resumes" '[[2,1],[3,0],[4,1],[5,0]]' \
+  "$("$analyze" --json --coroutines "$scratch/names.txt" | jq -c '[.coroutines[]|select(.coroutine>1)|[.coroutine,.resumes]]|sort')"
 
 # Short calls within each other that went through many threads: their pieces of time are not kept
 # once for each of them.
