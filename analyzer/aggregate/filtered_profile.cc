@@ -115,11 +115,12 @@ uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
   // is no other.
   if (separate && (co.id || options_.group == GroupBy::kCoroutine))
     return enter(group_root(), placement_.group("coroutine " + std::to_string(view_->number) + ':' +
-                                                (co.id ? std::to_string(co.id) : "?") +
-                                                name_of_stream(view_->number)));
+                                                    (co.id ? std::to_string(co.id) : "?") +
+                                                    name_of_stream(view_->number),
+                                                true));
   if (!by) return group_root();
   if (options_.mode == CoroutineMode::kMerged)
-    return enter(group_root(), placement_.group("[coroutines]"));
+    return enter(group_root(), placement_.group("[coroutines]", true));
   return enter(by->frames[by->top].node, kCoroutineFunction);
 }
 
@@ -248,12 +249,12 @@ void FilteredProfile::hand_down(Coroutine& co) {
     to->pending += f.pending;
     to->charges += f.charges;
     if (co.top > 1) to->waited += f.waited;  // Wall time is of one coroutine.
-    for (const TimePiece& piece : f.when) slicer().keep(to->when, piece);
+    slicer().keep_all(to->when, f.when);
   } else {
     filter_pending(f);
   }
   f.pending = f.waited = f.charges = 0;
-  f.when.clear();
+  Timeline::forget(f.when);
 }
 
 // Nobody has the frame's time.
@@ -286,7 +287,7 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
       timeline->add(Timeline::key(0, piece.thread), piece);
       timeline->add(Timeline::key(1, to.lane), piece);
     }
-  f.when.clear();
+  Timeline::forget(f.when);
 }
 
 void FilteredProfile::moves(Coroutine& co) {
@@ -400,14 +401,14 @@ void FilteredProfile::show(Coroutine& co, uint32_t node, bool taken, uint64_t fr
   timeline->add(Timeline::key(1, s.lane), from, to);
 }
 
-void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to) {
+void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from > to || !wanted(co)) return;
   if (coroutines && co.id) {
     CoroutineLife& life = coroutines->of(co, view_->number, from);
     life.suspended += to - from;
-    life.resumes++;
+    life.resumes += resumed;
     if (to - from > life.longest) {
       life.longest = to - from;
       life.longest_at = from;

@@ -91,7 +91,7 @@ class FilteredProfile : public HistogramProfile {
   void opened(Coroutine& co, uint64_t now, bool begins);
   void closed(Coroutine& co, uint64_t now, uint64_t running, bool whole);
   void spend(Machine& machine, uint64_t from, uint64_t to);
-  void suspended(Coroutine& co, uint64_t from, uint64_t to);
+  void suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed);
   void moves(Coroutine& co);
   void hung(Coroutine& co, bool moved, uint64_t now);
   void gap(uint64_t from, uint64_t to);

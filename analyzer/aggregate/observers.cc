@@ -2,7 +2,6 @@
 #include "analyzer/aggregate/observers.h"
 
 #include <algorithm>
-#include <bit>
 #include <tuple>
 
 #include "analyzer/aggregate/call_tree.h"
@@ -290,11 +289,28 @@ void Timeline::keep(std::vector<TimePiece>& pieces, TimePiece piece) {
     pieces.back().ticks += piece.ticks;
     return;
   }
+  // Joined where there is no more room, and with room for as many again after that: so a piece
+  // costs the same however many threads there are.
+  if (pieces.size() >= kMaxPieces && pieces.size() == pieces.capacity()) {
+    join(pieces, true);
+    if (pieces.size() >= kMaxPieces) join(pieces, false);  // A slice for each thread must do.
+    pieces.reserve(std::max(kMaxPieces, 2 * pieces.size()));
+  }
   pieces.push_back(piece);
-  // At powers of two, so that a trace of many threads does not make each piece as long as all.
-  if (pieces.size() < kMaxPieces || !std::has_single_bit(pieces.size())) return;
-  join(pieces, true);
-  if (pieces.size() >= kMaxPieces) join(pieces, false);  // A slice for each thread must do.
+}
+
+// The fewer are added to the more: a piece that goes down through many calls is moved only when it
+// meets at least as many others.
+void Timeline::keep_all(std::vector<TimePiece>& pieces, std::vector<TimePiece>& more) {
+  if (pieces.size() < more.size()) pieces.swap(more);
+  for (const TimePiece& piece : more) keep(pieces, piece);
+  forget(more);
+}
+
+void Timeline::forget(std::vector<TimePiece>& pieces) {
+  constexpr size_t kFew = 16;  // Not worth an allocation for the next call.
+  if (pieces.capacity() > kFew) std::vector<TimePiece>().swap(pieces);
+  pieces.clear();
 }
 
 // Those of each thread, or of each thread and slice, become one.

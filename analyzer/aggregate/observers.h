@@ -149,6 +149,10 @@ class Timeline {
   // The same in two steps, for whoever does not know the lane yet. Pieces stay pieces.
   void keep(std::vector<TimePiece>& pieces, uint32_t thread, uint64_t from, uint64_t to);
   void keep(std::vector<TimePiece>& pieces, TimePiece piece);
+  // All of `more` goes to `pieces`; it is empty then.
+  void keep_all(std::vector<TimePiece>& pieces, std::vector<TimePiece>& more);
+  // Makes `pieces` empty, and gives the room of many back.
+  static void forget(std::vector<TimePiece>& pieces);
   void add(uint64_t key, TimePiece piece);
   // Adds another one's time to the same lanes.
   void add(const Timeline& other);

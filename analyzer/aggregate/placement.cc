@@ -41,10 +41,10 @@ bool Placement::is_builtin(uint32_t function) const {
   return best_known(so_far, known_).type == LT_FUNC_FF;
 }
 
-uint32_t Placement::group(const std::string& name) {
-  auto [it, fresh] = group_named_.try_emplace(name);
+uint32_t Placement::group(const std::string& name, bool coroutine) {
+  auto [it, fresh] = group_named_[coroutine].try_emplace(name);
   if (!fresh) return it->second;  // Others need not wait for a look into the common table.
-  const uint32_t function = it->second = table_.add_group(name);
+  const uint32_t function = it->second = table_.add_group(name, coroutine);
   if (function >= groups_.size()) groups_.resize(function + 1);
   groups_[function] = true;
   return function;

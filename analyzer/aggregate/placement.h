@@ -64,8 +64,8 @@ class Placement {
   bool looks_for_callers() const { return !callers_.empty(); }
   // What patterns are matched with.
   ReportFunction described(uint32_t function) const;
-  // The function that stands for a group; whether it is one of these.
-  uint32_t group(const std::string& name);
+  // The function that stands for a group, of coroutines or of something else; whether it is one.
+  uint32_t group(const std::string& name, bool coroutine = false);
   bool is_builtin(uint32_t function) const;
   bool is_group(uint32_t function) const { return function < groups_.size() && groups_[function]; }
 
@@ -90,9 +90,10 @@ class Placement {
   std::optional<GroupPattern> group_pattern_;
   CallTree raw_;
   std::vector<Place> places_;
-  std::vector<Rules> rules_;                               // By function.
-  std::vector<bool> groups_;                               // By function: made by group(), ...
-  std::unordered_map<std::string, uint32_t> group_named_;  // ... under which name.
+  std::vector<Rules> rules_;                                  // By function.
+  std::vector<bool> groups_;                                  // By function: made by group(), ...
+  std::unordered_map<std::string, uint32_t> group_named_[2];  // ... under which name; [1]: of
+                                                              // coroutines.
 };
 
 }  // namespace luatrace

@@ -289,6 +289,7 @@ uint32_t Report::function(const ReportFunction& described) {
   if (fresh) {
     ReportFunction f;
     f.kind = described.kind;
+    f.coroutine = described.coroutine;
     f.chunk = described.chunk;
     f.line = described.line;
     functions.push_back(f);
@@ -310,11 +311,6 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
   if (result.filtered) add_views(report, result, merger.map(), symbols);
 }
 
-// Below a root, that is: as FilteredProfile::base() calls them.
-static bool is_coroutine_group(const ReportFunction& f) {
-  return f.kind == "group" && (f.name == "[coroutines]" || f.name.starts_with("coroutine "));
-}
-
 void sum_up_groups(Report& report) {
   const CallTree& tree = report.tree;
   std::vector<uint32_t> root(tree.size());
@@ -322,9 +318,8 @@ void sum_up_groups(Report& report) {
     root[i] = tree[i].parent ? root[tree[i].parent] : i;
     ReportFunction& group = report.functions[tree[root[i]].function];
     ReportFunction& f = report.functions[tree[i].function];
-    const bool coroutine = is_coroutine_group(f);
-    if (group.kind != "group" || root[i] == i || (f.kind == "group" && !coroutine)) continue;
-    f.in_group = coroutine;
+    if (group.kind != "group" || root[i] == i || (f.kind == "group" && !f.coroutine)) continue;
+    f.in_group = f.coroutine;
     group.inner_calls += tree[i].calls;
     group.inner_self_ns += tree[i].self;
   }

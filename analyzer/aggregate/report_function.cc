@@ -30,7 +30,8 @@ void add_figures(ReportFunction& to, const ReportFunction& from) {
 }
 
 std::string identity(const ReportFunction& f) {
-  std::string key = f.kind + '\0' + f.chunk + '\0' + std::to_string(f.line);
+  std::string key =
+      f.kind + (f.coroutine ? " coroutine" : "") + '\0' + f.chunk + '\0' + std::to_string(f.line);
   return f.kind == "lua" ? key : key + '\0' + f.name;
 }
 
@@ -40,6 +41,7 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
   out.chunk = f.chunk;
   out.line = f.firstline;
   out.hint = f.hint && !f.name.empty();
+  out.coroutine = f.coroutine;
   switch (f.type) {
     case LT_FUNC_LUA:
       out.kind = "lua";

@@ -18,8 +18,9 @@ struct ReportFunction {
   std::string kind;
   std::string chunk;  // As LuaJIT has it; of C functions the library's path, if known.
   uint32_t line = 0;
-  std::string name;   // "" if nobody knows one.
-  bool hint = false;  // The name is only what a call of it called it.
+  std::string name;        // "" if nobody knows one.
+  bool hint = false;       // The name is only what a call of it called it.
+  bool coroutine = false;  // A group that stands for coroutines: no other is the same.
   uint64_t calls = 0;
   uint64_t complete = 0;  // Calls seen from beginning to end: min, max and sum are of these.
   uint64_t wall_ns = 0;

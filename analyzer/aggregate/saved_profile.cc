@@ -22,7 +22,9 @@ enum Section : uint64_t {
   kNodes = 5,
   kHints = 6
 };
-constexpr const char* kKinds[] = {"root", "gap", "lua", "c", "ff", "unknown", "group", "pruned"};
+constexpr const char* kKinds[] = {"root",    "gap",   "lua",    "c",    "ff",
+                                  "unknown", "group", "pruned", "group"};
+constexpr uint64_t kCoroutineGroup = 8;  // The second of that name.
 constexpr size_t kHeaderSize = 32;
 
 // The members of a structure in the order of the file. The same list writes and reads.
@@ -119,7 +121,7 @@ void Writer::functions() {
   for (const auto& [key, index] : order) {
     const ReportFunction& f = r_.functions[index];
     auto kind = std::find(std::begin(kKinds), std::end(kKinds), f.kind) - std::begin(kKinds);
-    w.number(static_cast<uint64_t>(kind));
+    w.number(f.coroutine ? kCoroutineGroup : static_cast<uint64_t>(kind));
     w.text(f.chunk);
     w.text(f.name);
     w.number(f.line);
@@ -258,6 +260,7 @@ void Reader::function(ByteReader& in) {
   uint64_t kind = in.number();
   if (kind < 2 || kind >= std::size(kKinds)) fail("a function of an unknown kind");
   f.kind = kKinds[kind];
+  f.coroutine = kind == kCoroutineGroup;
   f.chunk = in.text();
   f.name = in.text();
   f.line = static_cast<uint32_t>(in.number());

@@ -21,8 +21,8 @@ std::string identity(const Info& info, uint32_t process) {
 }
 
 Function make(const FunctionInfo& info, uint32_t process) {
-  return {info.type, info.hint, info.firstline, info.lastline, process,
-          info.addr, info.id,   info.chunk,     info.name,     info.stream};
+  return {info.type, info.hint,  info.firstline, info.lastline, process, info.addr,
+          info.id,   info.chunk, info.name,      info.stream,   false};
 }
 
 // Another description of the same function. A name of the definition is better than one that a
@@ -74,13 +74,14 @@ uint32_t FunctionTable::add_undescribed(uint32_t stream, uint32_t id, uint32_t p
   return static_cast<uint32_t>(functions_.size() - 1);
 }
 
-uint32_t FunctionTable::add_group(const std::string& name) {
+uint32_t FunctionTable::add_group(const std::string& name, bool coroutine) {
   std::lock_guard lock(mutex_);
   auto next = static_cast<uint32_t>(functions_.size());
-  auto [it, fresh] = by_identity_.emplace("g" + name, next);
+  auto [it, fresh] = by_identity_.emplace((coroutine ? "G" : "g") + name, next);
   if (!fresh) return it->second;
   Function f;
   f.type = kGroupType;
+  f.coroutine = coroutine;
   f.name = name;
   functions_.push_back(f);
   return next;

@@ -47,6 +47,7 @@ struct Function {
   std::string name;
   // That the description is of (the name may be of another one), or that called it without one.
   uint32_t stream = 0;
+  bool coroutine = false;  // Of a group: it stands for coroutines.
 };
 
 class FunctionTable {
@@ -58,8 +59,9 @@ class FunctionTable {
   uint32_t add(const FunctionInfo& info, uint32_t process);
   // A new function without description.
   uint32_t add_undescribed(uint32_t stream, uint32_t id, uint32_t process);
-  // A group of calls (a thread, a coroutine, a file ...), told apart by its name.
-  uint32_t add_group(const std::string& name);
+  // A group of calls (a thread, a file ...), told apart by its name; groups that stand for
+  // coroutines are others than those of the same names that do not.
+  uint32_t add_group(const std::string& name, bool coroutine = false);
   // What `index` is, now that there is a description: itself, if add_undescribed() made it and it
   // has none yet; else as add(). In the first case it stays a function of that stream alone: its
   // calls so far were taken for those of an undescribed one, and other streams' are none of these.

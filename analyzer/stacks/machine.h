@@ -27,7 +27,7 @@
 //   void closed(Coroutine&, uint64_t now, uint64_t running, bool whole)  it ends; running time
 //        since its beginning (kNotSeen: not seen); whole: beginning and end were seen
 //   void spend(Machine&, uint64_t from, uint64_t to)    time of the current coroutine
-//   void suspended(Coroutine&, uint64_t from, uint64_t to)
+//   void suspended(Coroutine&, uint64_t from, uint64_t to, bool resumed)  resumed: it runs again
 //   void moves(Coroutine&)                              its calls are going to hang elsewhere
 //   void hung(Coroutine&, bool moved, uint64_t now)     it hangs where it has to for now
 //   void gap(uint64_t from, uint64_t to)
@@ -169,7 +169,8 @@ class StackMachine {
   void end_top(Coroutine& co);
   void drop_to(Coroutine& co, uint32_t depth);
   void hang(Coroutine& co);
-  void wake(Coroutine& co);
+  // resumed: it runs again; else its time of being suspended only ends.
+  void wake(Coroutine& co, bool resumed = true);
   void sleep(Coroutine& co);
   void thread(uint32_t tid);
   void rehang();

@@ -247,11 +247,11 @@ void StackMachine<Sink>::sever(Coroutine& co) {
 }
 
 template <class Sink>
-void StackMachine<Sink>::wake(Coroutine& co) {
+void StackMachine<Sink>::wake(Coroutine& co, bool resumed) {
   if (co.running) return;
   uint64_t ticks = now_ - co.since;
   if constexpr (Sink::kFrames)
-    sink_.suspended(co, co.since, now_);
+    sink_.suspended(co, co.since, now_, resumed);
   else if (co.top)
     sink_.suspended(co.frames[co.top].node, ticks);
   co.suspended += ticks;
@@ -420,7 +420,7 @@ void StackMachine<Sink>::collect(uint32_t id) {
     return;
   }
   if constexpr (Sink::kFrames)
-    sink_.suspended(*co, co->since, now_);
+    sink_.suspended(*co, co->since, now_, false);
   else if (co->top)
     sink_.suspended(co->frames[co->top].node, now_ - co->since);
   trust_.abandoned += co->top;

@@ -211,7 +211,7 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   std::sort(all.begin(), all.end(),
             [](const Coroutine* a, const Coroutine* b) { return a->id > b->id; });
   for (Coroutine* co : all) {
-    wake(*co);
+    wake(*co, false);
     counter += co->top;
     close_unseen(*co, 0);
     report_gone(*co, Gone::kCut);

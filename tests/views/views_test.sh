@@ -351,4 +351,77 @@ script -qec "stty cols 90; $analyze --report $trace 2>/dev/null" /dev/null </dev
 "$analyze" --csv --tree --group-by coroutine "$2/no_time.txt" >"$scratch/csv" || fail "a group without time"
 grep -q '^3,0,1,0,0,0,0,coroutine 1:2' "$scratch/csv" && grep -q '^4,3,2,1,0,0,0,f2,' "$scratch/csv" ||
   fail "calls are not below their group: $(cat "$scratch/csv")"
+
+# Files that are called what coroutines are called, and coroutines nobody resumes any more.
+cat >"$scratch/names.txt" <<'TRACE'
+#luatrace-text 1
+clock monotonic mult=1 shift=0
+process 1 pid=7
+stream 1 process=1 tid=7 recording=1
+func 1:1 lua line=1 chunk="@x.lua" name="f1"
+func 1:2 lua line=1 chunk="@coroutine x.lua" name="f2"
+func 1:3 lua line=1 chunk="@coroutine 1:2 (pid 7)" name="f3"
+func 1:4 lua line=1 chunk="@[coroutines]" name="f4"
+0 1 start
+0 1 ringblock co=1 tid=7 rec=1
+0 1 entry 1
+10 1 create 2
+10 1 resume 2
+10 1 entry 3
+20 1 entry 2
+30 1 return 2
+40 1 return 3
+40 1 suspend done
+50 1 create 3
+60 1 create 4
+70 1 resume 4
+70 1 entry 4
+80 1 suspend yield
+85 1 collect 3
+90 1 collect 4
+95 1 create 5
+100 1 return 1
+100 1 stop close
+end exit=0
+TRACE
+named() { "$analyze" --json --report "$@" | jq -c '[.report[]|[.name,.self_ns]]|sort'; }
+files='["[coroutines]",10],["coroutine 1:2 (pid 7)",20],["coroutine x.lua",10],["x.lua",60]'
+same "files like coroutines" "[$files]" "$(named --group-by file "$scratch/names.txt")"
+same "and coroutines" '[["[coroutines]",10],["coroutine 1:1 (pid 7)",0],["coroutine 1:2 (pid 7)",0],["coroutine 1:2 (pid 7)",20],["coroutine 1:4 (pid 7)",0],["coroutine x.lua",10],["x.lua",60]]' \
+  "$(named --group-by file --coroutines=separate "$scratch/names.txt")"
+same "by pattern like coroutines" '[["[other]",90],["coroutine x",10]]' "$(named --group-by '^(coroutine x)' "$scratch/names.txt")"
+same "by thread" '[["thread 7",100]]' "$(named --group-by thread --coroutines=separate "$scratch/names.txt")"
+for way in "file" "file --coroutines=separate" "thread --coroutines=separate" "file --coroutines=merged"; do
+  # shellcheck disable=SC2086
+  "$analyze" -q --save-profile "$scratch/names.prof" --group-by $way "$scratch/names.txt"
+  # shellcheck disable=SC2086
+  same "kept by $way" "$(named --group-by $way "$scratch/names.txt")" "$(named "$scratch/names.prof")"
+done
+same "resumes" '[[2,1],[3,0],[4,1],[5,0]]' \
+  "$("$analyze" --json --coroutines "$scratch/names.txt" | jq -c '[.coroutines[]|select(.coroutine>1)|[.coroutine,.resumes]]|sort')"
+
+# Short calls within each other that went through many threads: their pieces of time are not kept
+# once for each of them.
+python3 - "$scratch/deep.txt" "$analyze" <<'PY' || fail "memory of calls that go through threads"
+import resource, subprocess, sys
+depth = 3000
+with open(sys.argv[1], "w") as out:
+    out.write('#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7\n'
+              'stream 1 process=1 tid=7 recording=1\nfunc 1:1 lua line=1 chunk="@x.lua" name="f1"\n'
+              '0 1 start\n0 1 ringblock co=1 tid=7 rec=1\n')
+    for i in range(depth):
+        out.write(f"{i} 1 entry 1\n")
+    for i in range(depth):
+        out.write(f"{depth + i} 1 thread {100 + i}\n")
+    for i in range(depth):
+        out.write(f"{2 * depth} 1 return 1\n")
+    out.write("end exit=0\n")
+def megabytes(view, *more):  # The greatest so far, of those that were waited for.
+    subprocess.run([sys.argv[2], "-q", *more, view, sys.argv[1]], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+for view in "--threads", "--timeline":
+    plain, short = megabytes(view), megabytes(view, "-t", "1s")
+    assert short < plain + 64, (view, plain, short)
+PY
 exit 0
