@@ -17,6 +17,7 @@
 #include "analyzer/decode/text_reader.h"
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/export/formats.h"
+#include "analyzer/options/conflicts.h"
 #include "analyzer/output.h"
 #include "analyzer/render/calls.h"
 #include "analyzer/render/dump.h"
@@ -170,12 +171,23 @@ void tell_unmet(const Session& session) {
   for (const std::string& remark : session.unmet.remarks()) complain(printable(remark));
 }
 
-void write_outputs(Session& session, const Report& report, const Report* before) {
-  const Options& o = session.options;
-  if (o.views.compensate && report.cost_ns == 0)
-    complain(
+// What --compensate cannot take out, or not everywhere.
+void tell_compensation(const Options& o, const Report& report) {
+  if (!o.views.compensate) return;
+  if (report.cost_ns == 0)
+    return complain(
         "--compensate: what recording cost is not known (tracers from outside do not measure "
         "it), so nothing is taken out");
+  std::string names;
+  for (const std::string& name : raw_outputs(o)) names += (names.empty() ? "" : ", ") + name;
+  if (!names.empty())
+    complain("--compensate is for --report and --tree: the times of " + names +
+             " are as they were measured");
+}
+
+void write_outputs(Session& session, const Report& report, const Report* before) {
+  const Options& o = session.options;
+  tell_compensation(o, report);
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
@@ -206,8 +218,11 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   bool exported = format && o.exports.output == "-";
   bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
               o.save_profile == "-";
-  // --quiet is about the summary, not about what was asked for.
-  if (!busy && (!o.quiet || o.views.any())) print_text(report, views, o.views);
+  // --quiet is about the summary, not about what was asked for: also a comparison, if it is for
+  // nothing else.
+  const bool other = o.json || o.csv || o.folded || o.flame || o.save_profile || !o.fail_if.empty();
+  if (!busy && (!o.quiet || o.views.any() || (before && !other)))
+    print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
   const FlameSource source{&session.chart, session.no_chart, o.page.graph_limit};

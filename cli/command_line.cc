@@ -3,9 +3,12 @@
 // missing, options that end at a command, choices.
 #include "cli/command_line.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstring>
+#include <sstream>
 
 namespace po = boost::program_options;
 
@@ -119,6 +122,15 @@ po::variables_map parsed(const Program& program, const Words& words) {
   return vm;
 }
 
+// As the table has it, if it is one of its words but for capitals.
+std::string as_word(const OptionSpec& o, const std::string& value) {
+  if (!o.words || o.other_words) return value;
+  std::istringstream words(o.words);
+  for (std::string word; words >> word;)
+    if (strcasecmp(word.c_str(), value.c_str()) == 0) return word;
+  return value;
+}
+
 std::string with_commas(std::string_view words) {
   std::string out;
   for (char c : words) out += c == ' ' ? std::string(", ") : std::string(1, c);
@@ -142,6 +154,7 @@ CommandLine::CommandLine(const Program& program, int argc, const char* const* ar
   for (const OptionSpec& o : program.options) {
     Words values;
     if (vm.count(o.name)) values = o.value ? vm[o.name].as<Words>() : Words{kMissing};
+    for (std::string& value : values) value = as_word(o, value);
     check(o, values);
     values_.push_back(std::move(values));
   }

@@ -328,9 +328,13 @@ bool Evaluator::functions(const ConditionNode& n) {
   return any ? result : compare(n, 0, 0, whole);
 }
 
-// Also one that the filters left nothing of: that is 0, and its name is not misspelt.
+// Also one that the filters left nothing of: that is 0, and its name is not misspelt. Not so one
+// that is part of a group: its time is not 0, but unknown.
 bool any_fits(const FunctionPattern& pattern, const Report& report) {
-  auto fits = [&](const ReportFunction& f) { return pattern.matches(f); };
+  const bool groups = only_groups(report);
+  auto fits = [&](const ReportFunction& f) {
+    return (!groups || f.kind == "group") && pattern.matches(f);
+  };
   return std::any_of(report.functions.begin() + 1, report.functions.end(), fits) ||
          std::any_of(report.hidden.begin(), report.hidden.end(), fits);
 }
@@ -355,6 +359,14 @@ bool wants_histogram(const ConditionNode& n) {
 }
 
 }  // namespace
+
+bool only_groups(const Report& report) {
+  auto is_function = [](const ReportFunction& f) {
+    return f.kind == "lua" || f.kind == "c" || f.kind == "ff" || f.kind == "unknown";
+  };
+  return report.grouped &&
+         std::none_of(report.functions.begin(), report.functions.end(), is_function);
+}
 
 Condition::Condition(const std::string& text, bool with_before)
     : text_(text), root_(Parser(text, with_before).run()) {}

@@ -42,4 +42,8 @@ class Condition {
   std::unique_ptr<ConditionNode> root_;
 };
 
+// Whether there are groups in place of functions (--group-by file or PATTERN): a function's name
+// then means nothing. Of threads, states and coroutines the functions are below their groups.
+bool only_groups(const Report& report);
+
 }  // namespace luatrace

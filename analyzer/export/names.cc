@@ -32,10 +32,6 @@ std::string tagged(const ReportFunction& f, const FrameName& n, const char* lua)
   return n.name;
 }
 
-bool is_formula(char first) {
-  return first == '=' || first == '+' || first == '-' || first == '@';
-}
-
 }  // namespace
 
 FrameName frame_name(const ReportFunction& f, const ExportOptions& options) {
@@ -66,16 +62,8 @@ std::vector<FrameName> frame_names(const Report& report, const ExportOptions& op
   return names;
 }
 
-std::string csv_cell(const std::string& text) {
-  std::string cell = !text.empty() && is_formula(text[0]) ? "'" + text : text;
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
-}
-
 std::string tsv_cell(const std::string& text) {
-  std::string cell = !text.empty() && is_formula(text[0]) ? "'" + text : text;
+  std::string cell = no_formula(text);
   std::replace(cell.begin(), cell.end(), '\t', ' ');
   return cell;
 }

@@ -23,10 +23,8 @@ FrameName frame_name(const ReportFunction& function, const ExportOptions& option
 // Of all functions of a report, by index.
 std::vector<FrameName> frame_names(const Report& report, const ExportOptions& options);
 
-// A cell of a table: quoted if need be (RFC 4180), and never a formula for a spreadsheet: a cell
-// that begins like one gets an apostrophe in front.
-std::string csv_cell(const std::string& text);
-// The same for tables with tabs: blanks for tabs, no quotes.
+// A cell of a table with tabs: blanks for them, no quotes, no formula. (csv_text() in
+// render/format.h is the same for tables with commas.)
 std::string tsv_cell(const std::string& text);
 
 // "12.345": nanoseconds in microseconds, exactly.

@@ -7,6 +7,7 @@
 
 #include "analyzer/export/names.h"
 #include "analyzer/export/tree_walk.h"
+#include "analyzer/render/format.h"
 
 namespace luatrace {
 namespace {
@@ -59,7 +60,7 @@ void write_functions_csv(std::ostream& out, const Report& report, const ExportOp
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
-    out << csv_cell(n.name) << ',' << csv_cell(n.file) << ',' << n.line << ',' << f.kind << ','
+    out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << f.kind << ','
         << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.running_ns << ','
         << f.self_ns << ',' << f.min_ns << ',' << f.max_ns << ',' << f.average_ns() << ',' << f.hint
         << '\n';
@@ -75,7 +76,7 @@ void write_luaprofile(std::ostream& out, const Report& report, const ExportOptio
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
-    out << csv_cell(n.file) << ',' << n.line << ',' << csv_cell(n.name) << ',' << f.calls;
+    out << csv_text(n.file) << ',' << n.line << ',' << csv_text(n.name) << ',' << f.calls;
     for (uint64_t ns : {f.running_ns, f.self_ns, native[i]})
       out << ',' << microseconds(ns) << ',' << average(ns, f.calls);
     out << '\n';

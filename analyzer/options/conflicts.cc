@@ -2,6 +2,7 @@
 #include "analyzer/options/conflicts.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "cli/program.h"
@@ -75,6 +76,18 @@ void refuse_others(const CommandLine& given) {
     throw UsageError("--dump does not go with --convert: give one of them");
 }
 
+// Whether something takes the place of the summary: on standard output, or by --quiet.
+bool hides_summary(const Options& o) {
+  const bool exported = !o.exports.format.empty() && o.exports.output == "-";
+  return o.quiet || exported || o.json == "-" || o.csv == "-" || o.folded == "-" ||
+         o.flame == "-" || o.save_profile == "-";
+}
+
+// Whether a table is shown, of which rows and columns can be chosen.
+bool has_rows(const Options& o) {
+  return o.views.any() || !o.diff.empty() || o.csv || !hides_summary(o);
+}
+
 // Those whose meaning hangs on the views.
 void refuse_without_view(const CommandLine& given, const Options& o) {
   const ViewOptions& v = o.views;
@@ -86,8 +99,39 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
     throw UsageError("--fields belongs to --report: give that, too");
   if (!v.coroutines && has_word("life suspended resumes", v.sort))
     throw UsageError("--sort " + v.sort + " belongs to --coroutines");
+  for (const char* rows : {"fields", "sort", "limit", "top"})
+    if (given.has(rows) && !has_rows(o))
+      throw UsageError(std::string("--") + rows +
+                       " belongs to the views and --csv: give one of them, such as --report");
   if (given.has("top") && given.has("limit"))
     throw UsageError("--top and --limit are the same: give one of them");
+}
+
+// What --compensate changes must be among what is shown; what it leaves as it is is named by
+// write_outputs().
+void refuse_compensate(const Options& o) {
+  const ViewOptions& v = o.views;
+  if (!v.compensate || v.report || v.tree) return;
+  const bool summed_up = !v.any() && (o.csv || !hides_summary(o));
+  const auto raw = raw_outputs(o);
+  if (!summed_up && !raw.empty())
+    throw UsageError(raw[0] +
+                     " does not go with --compensate, which takes the cost of recording out of "
+                     "--report and --tree: leave one of them out, or ask for those, too");
+}
+
+// Also if the same file is called by two names, or is to be made by two.
+bool is_same_file(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  if (a == "-" || b == "-") return false;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;
+  auto whole = [&](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path, error), error);
+  };
+  const fs::path one = whole(a);
+  return !one.empty() && one == whole(b);
 }
 
 // Two outputs in one file would be neither.
@@ -96,7 +140,7 @@ void refuse_same_output(const Options& o) {
   auto add = [&](const char* option, const std::optional<std::string>& file) {
     if (!file || file->empty()) return;  // "": beside the trace.
     for (const auto& [other, name] : outputs)
-      if (name == *file && name != "/dev/null")
+      if (name != "/dev/null" && is_same_file(name, *file))
         throw UsageError(other + " and " + option + " both write to " +
                          (name == "-" ? "standard output" : '\'' + name + '\'') +
                          ": give each a file of its own (" + option + "=FILE)");
@@ -118,7 +162,27 @@ void refuse_conflicts(const CommandLine& given, const Options& options) {
       throw UsageError(std::string("--") + b.option + " belongs to " + b.shown);
   refuse_others(given);
   refuse_without_view(given, options);
+  refuse_compensate(options);
   refuse_same_output(options);
+}
+
+std::vector<std::string> raw_outputs(const Options& o) {
+  const ViewOptions& v = o.views;
+  const std::pair<const char*, bool> all[] = {{"--callers", !v.callers.empty()},
+                                              {"--callees", !v.callees.empty()},
+                                              {"--slow", !v.slow.empty()},
+                                              {"--hist", !v.hist.empty()},
+                                              {"--coroutines", v.coroutines},
+                                              {"--threads", v.threads},
+                                              {"--timeline", v.timeline},
+                                              {"--folded", o.folded.has_value()},
+                                              {"--page", o.flame && o.page.always_chart},
+                                              {"--flame", o.flame && !o.page.always_chart},
+                                              {"--format", !o.exports.format.empty()}};
+  std::vector<std::string> names;
+  for (const auto& [name, is_shown] : all)
+    if (is_shown) names.emplace_back(name);
+  return names;
 }
 
 }  // namespace luatrace

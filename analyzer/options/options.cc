@@ -10,6 +10,7 @@
 
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/options/conflicts.h"
+#include "analyzer/options/slips.h"
 #include "cli/command_line.h"
 
 namespace luatrace {
@@ -173,7 +174,6 @@ PageOptions read_page(const Given& given) {
 
 // What cannot be meant, before an hour's trace is read in vain.
 void check_paths(const Options& o) {
-  if (o.files.empty()) throw UsageError("no trace given");
   for (const auto* files : {&o.files, &o.diff})
     for (const std::string& file : *files)
       if (file.empty()) throw UsageError("the name of a trace is empty");
@@ -215,6 +215,7 @@ Options read(const Given& given) {
   }
   if (auto nodes = given.last("max-nodes"))
     o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
+  refuse_slips(given);
   check_paths(o);
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
   refuse_conflicts(given, o);

@@ -111,6 +111,17 @@ Table hist_view(const Report& report, const ViewOptions&, const std::string& fn)
 
 namespace {
 
+// Without room for all columns those stay that say which, where, and how long in all.
+void prefer_places(Table& t) {
+  constexpr size_t kLeast = 10;  // Three of them fit beside the figures in 80 columns.
+  static const char* const kSpare[] = {"state", "begin_ns", "end", "longest_yield_ns",
+                                       "longest_yield_at_ns"};
+  for (Column& c : t.columns) {
+    c.spare = std::find(std::begin(kSpare), std::end(kSpare), c.key) != std::end(kSpare);
+    if (c.left && !c.spare) c.least = kLeast;
+  }
+}
+
 Table births_view(const Report& report, const ViewOptions& options) {
   Table t;
   t.name = "coroutine_births";
@@ -118,6 +129,7 @@ Table births_view(const Report& report, const ViewOptions& options) {
                {"suspended_ns", "suspended"},      {"resumes", "resumes"},
                {"longest_yield_ns", "longest"},    {"body", "body", true},
                {"created_in", "created in", true}, {"longest_yield_in", "longest yield in", true}};
+  prefer_places(t);
   auto places = report.birth_places;
   std::stable_sort(places.begin(), places.end(),
                    [](auto& a, auto& b) { return a.running_ns > b.running_ns; });
@@ -181,6 +193,7 @@ std::vector<Table> coroutine_views(const Report& report, const ViewOptions& opti
                    {"longest_yield_in", "longest yield in", true},
                    {"body", "body", true},
                    {"created_in", "created in", true}};
+  prefer_places(lives);
   for (const ReportCoroutine& c : sorted_lives(report, options))
     lives.rows.push_back(life_row(report, c));
   if (options.limit && lives.rows.size() > options.limit) lives.rows.resize(options.limit);

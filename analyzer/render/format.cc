@@ -175,6 +175,19 @@ std::string format_moment(uint64_t ns, uint64_t start_real_ns) {
   return start_real_ns ? out + " (" + format_date(start_real_ns + ns) + " UTC)" : out;
 }
 
+std::string no_formula(const std::string& text) {
+  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != text.npos;
+  return formula ? '\'' + text : text;
+}
+
+std::string csv_text(const std::string& text) {
+  const std::string cell = no_formula(text);
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
 std::string decimal(double value, int digits) {
   char text[64];
   snprintf(text, sizeof text, "%.*f", digits, value);

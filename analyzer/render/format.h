@@ -26,6 +26,11 @@ std::string cut_name(const std::string& text, size_t most);
 // than a line is broken, too. The first line stands behind `at` other characters, the others are
 // indented by `indent`.
 std::string wrapped(const std::string& text, size_t width, size_t at, size_t indent);
+// Never a formula for a spreadsheet: what begins like one (=, +, -, @, tab, CR) gets an apostrophe
+// in front.
+std::string no_formula(const std::string& text);
+// The same as a cell of CSV, quoted if need be (RFC 4180).
+std::string csv_text(const std::string& text);
 // A number with so many digits behind the point.
 std::string decimal(double value, int digits);
 // "2026-11-21 10:00:00.250000", of nanoseconds since 1970, UTC.

@@ -42,20 +42,9 @@ std::string data_number(const Cell& cell) {
   }
 }
 
-std::string csv_field(const std::string& text) {
-  std::string safe = printable(text);
-  if (safe.find_first_of(",\"") == safe.npos) return safe;
-  std::string out = "\"";
-  for (char c : safe) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
-}
-
 std::string csv_cell(const Cell& cell) {
   if (cell.kind == Cell::kEmpty) return "";
-  return cell.kind == Cell::kText ? csv_field(cell.text) : data_number(cell);
+  return cell.kind == Cell::kText ? csv_text(printable(cell.text)) : data_number(cell);
 }
 
 }  // namespace

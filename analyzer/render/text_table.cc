@@ -15,7 +15,7 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kNarrowest = 12, kNarrowestBar = 5, kWidest = 60, kBetween = 2;
+constexpr size_t kNarrowestBar = 5, kWidest = 60, kBetween = 2;
 
 bool is_left(const Column* column) {
   return column->left;
@@ -30,8 +30,9 @@ class TextTable {
   using Line = std::vector<std::string>;
   bool fit(size_t width);
   bool leave_out_one();
+  bool leave_out_last(bool spare);
   void squeeze(size_t width);
-  size_t narrowest(size_t c) const { return columns_[c]->bar ? kNarrowestBar : kNarrowest; }
+  size_t narrowest(size_t c) const { return columns_[c]->bar ? kNarrowestBar : columns_[c]->least; }
   std::string fitted(const std::string& text, size_t column) const;
   std::string shorter(const std::string& text, size_t column) const;
   void narrow_inner();
@@ -104,11 +105,16 @@ bool TextTable::fit(size_t width) {
   }
 }
 
-// The last column but for what the rows are about, and one of numbers.
+// The last column but for what the rows are about, and one of numbers; spare ones before others.
 bool TextTable::leave_out_one() {
+  return leave_out_last(true) || leave_out_last(false);
+}
+
+bool TextTable::leave_out_last(bool spare) {
   const auto texts = std::count_if(columns_.begin(), columns_.end(), is_left);
   const size_t numbers = columns_.size() - static_cast<size_t>(texts);
   for (size_t c = columns_.size(); c-- > 0;) {
+    if (columns_[c]->spare != spare) continue;
     if (c == subject_ || (!columns_[c]->left && numbers == 1)) continue;
     left_out_.insert(left_out_.begin(), lines_[0][c]);
     const auto at = static_cast<std::ptrdiff_t>(c);

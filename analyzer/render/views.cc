@@ -5,6 +5,7 @@
 
 #include "analyzer/aggregate/close_names.h"
 #include "analyzer/aggregate/compensate.h"
+#include "analyzer/aggregate/conditions.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
@@ -80,6 +81,7 @@ std::string no_function(const Report& report, const std::string& pattern) {
       return "no function that the filters show" + fits + ": nothing is left of " +
              printable(full_name(f)) + (report.grouped ? ", or it is part of a group" : "");
   auto known = report.functions;
+  if (only_groups(report)) return "no group" + fits + printable(did_you_mean(pattern, known));
   known.insert(known.end(), report.hidden.begin(), report.hidden.end());
   return "no function of the trace" + fits + printable(did_you_mean(pattern, known));
 }

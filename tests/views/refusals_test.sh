@@ -70,6 +70,45 @@ wrong "--csv and --save-profile both write to 'x'" --csv=x --save-profile x
 [ ! -e x ] || fail "something was written"
 good --json --csv=x --folded=/dev/null --save-profile /dev/null
 
+ln -s . here && mkdir -p sub
+wrong "--json and --csv both write to 'x.out'" --json=x.out --csv=./x.out
+wrong "--json and --csv both write to 'here/x.out'" --json=here/x.out --csv=sub/../x.out
+: >there.out && ln there.out linked.out
+wrong "--json and --csv both write to 'there.out'" --json=there.out --csv=linked.out
+good --json=x.out --csv=sub/x.out && rm -f x.out
+
+# What shows times as they were measured does not go with --compensate alone; beside what is corrected it is named.
+raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --threads --timeline --folded --flame=p.html --page=p.html "--format csv")
+for raw in "${raws[@]}"; do
+  # shellcheck disable=SC2086
+  wrong "^luatrace-analyze: ${raw%%[ =]*} does not go with --compensate, which takes the cost" -q --compensate $raw
+  # shellcheck disable=SC2086
+  "$analyze" -q --compensate --report $raw now.txt >out 2>err || fail "--compensate --report $raw: $(cat err)"
+  same "--compensate --report $raw" "luatrace-analyze: --compensate is for --report and --tree: the times of ${raw%%[ =]*} are as they were measured" "$(cat err)"
+done
+good --compensate && good --compensate --tree && good --compensate --csv
+
+# Rows and columns of tables that are not there.
+for rows in "--sort calls" "--limit 1" "--top 1" "--fields calls"; do
+  for way in --folded "--format csv" --json "-q --flame=p.html"; do
+    # shellcheck disable=SC2086
+    wrong "^luatrace-analyze: ${rows%% *} belongs to the views and --csv" $way $rows
+  done
+  # shellcheck disable=SC2086
+  good --csv $rows && good $rows && good --report --folded=f $rows
+done
+
+# Slips.
+refuses "^luatrace-analyze: no trace given .'now.txt' was taken as the function of --callers." "$analyze" --callers now.txt
+refuses "^luatrace-analyze: no trace given .see --help.$" "$analyze" --callers handle
+wrong "^luatrace-analyze: 'ms' is no file; write --over 5ms " --slow handle --over 5 ms
+wrong "'report' is no file; did you mean --report\?" report
+wrong "'graph' is no file; did you mean --tree\?" graph
+wrong "'diff' is no file; did you mean --diff\?" diff before.txt
+wrong "'merged' is no file; did you mean --coroutines=merged\?" --coroutines merged
+cp now.txt report && good report && rm report
+for kind in LUA Lua C Builtin; do "$analyze" --kind $kind now.txt >/dev/null || fail "--kind $kind"; done
+
 # Values.
 wrong "'90%~10%' is empty: it does not end after its beginning" -r 90%~10%
 wrong "'5ms~5ms' is empty" -r 5ms~5ms
@@ -93,6 +132,7 @@ refuses "^luatrace-analyze: none: cannot open" "$analyze" --diff none now.txt
 same "-q alone" "" "$("$analyze" -q now.txt)"
 [ -n "$("$analyze" -q --report now.txt)" ] || fail "-q --report says nothing"
 same "-q and a comparison in a test" "" "$("$analyze" -q --diff before.txt --fail-if 'lost > 0' now.txt)"
+[ -n "$("$analyze" -q --diff before.txt now.txt)" ] || fail "-q --diff says nothing"
 
 # Without a cost there is nothing to take out.
 sed 's/cost_ps=[0-9]*//' now.txt >outside.txt

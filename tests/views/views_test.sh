@@ -32,14 +32,14 @@ f="--fields=calls,total,self"
   for i in {40..1}; do echo "$((81 - i)) 1 return $i"; done
   echo end exit=0
 } >"$scratch/chain.txt"
-auth="auth,@plugins/auth/init.lua,5,lua,1"
-wait="wait,@plugins/auth/init.lua,50,lua,1"
-handle="handle,@server.lua,10,lua,1"
-cache="cache,@plugins/cache/init.lua,7,lua,1"
-check="check,@plugins/auth/init.lua,30,lua,1"
+auth="auth,'@plugins/auth/init.lua,5,lua,1"
+wait="wait,'@plugins/auth/init.lua,50,lua,1"
+handle="handle,'@server.lua,10,lua,1"
+cache="cache,'@plugins/cache/init.lua,7,lua,1"
+check="check,'@plugins/auth/init.lua,30,lua,1"
 gsub="string.gsub,,0,ff,0"
-poll="poll,@server.lua,40,lua,1"
-main="main chunk,@server.lua,0,lua,0"
+poll="poll,'@server.lua,40,lua,1"
+main="main chunk,'@server.lua,0,lua,0"
 
 # --report: 100 ms in all. handle: 10 + 40 + 10 ms.
 shows "1,100000000,30000000,$main" --report $f
@@ -113,6 +113,20 @@ assert sum(int(row["self_ns"]) for row in rows if row["view"] == "report") == 10
 assert [row["tid"] for row in rows if row["view"] == "threads"] == ["10"]
 assert [row["tid"] for row in rows if row["view"] == "report"][0] == ""
 PY
+
+# No cell is a formula to a spreadsheet, numbers are what they are; quotes as in --format csv.
+sed "s#@plugins/cache/init.lua#=cmd|' /C calc'!A0#; s#@plugins/auth/init.lua#-1,\"x\"#" "$trace" >"$scratch/formula.txt"
+for way in "--csv --report --limit 0" "--csv --tree --limit 0" "--csv --coroutines" "--format csv"; do
+  # shellcheck disable=SC2086
+  "$analyze" $way "$scratch/formula.txt" >"$scratch/csv"
+  python3 - "$scratch/csv" <<'PY' || fail "$way: a formula: $(cat "$scratch/csv")"
+import csv, sys
+cells = [cell for row in csv.reader(open(sys.argv[1]), strict=True) for cell in row]
+assert len(cells) > 20 and all(c[:1] not in "=+-@" or not c for c in cells), cells
+PY
+done
+"$analyze" --csv --report --limit 0 "$scratch/formula.txt" | grep -F >/dev/null "cache,'=cmd|' /C calc'!A0,7,lua,1" || fail "--csv: a chunk that begins like a formula"
+"$analyze" --csv --diff "$trace" "$scratch/formula.txt" | grep >/dev/null ',-[0-9]' || fail "--csv: a negative number is none any more"
 
 # Filters.
 shows "1,36000000,26000000,$cache" --report $f -F cache
@@ -282,6 +296,13 @@ says 4 "fits 'hndle'" --fail-if 'self(hndle) > 20%' --fail-if 'calls(handle) > 1
 silent --fail-if 'self(hndle) > 20%' --allow-missing
 says 4 "true: calls(hndle) < 1" --fail-if 'calls(hndle) < 1' --allow-missing
 same "in one of two" 0 "$(check --diff after.txt --fail-if 'self(fresh) > 20%' "$trace")"
+# Where groups stand in place of functions their names are what there is.
+says 1 "part of a group (--allow-missing: it counts as 0)" --group-by file --fail-if 'self(wait) > 0%'
+says 1 "--fail-if: no group fits 'servr.lua'; did you mean 'server.lua'?" --group-by file --fail-if 'self(servr.lua) > 0%'
+says 1 "--fail-if: no group fits 'handel' (--allow" --group-by file --fail-if 'self(handel) > 0%'
+says 4 "true: self(server.lua) > 0%" --group-by file --fail-if 'self(server.lua) > 0%'
+says 4 "true: self(handle) > 0%" --group-by coroutine --fail-if 'self(handle) > 0%'
+silent --group-by file --allow-missing --fail-if 'self(wait) > 0%'
 says 1 "self is a time, and the number has no unit" --fail-if 'self(handle) > 20'
 says 1 "calls is a count" --fail-if 'calls(handle) > 20ms'
 says 1 "--allow-missing belongs to --fail-if" --allow-missing

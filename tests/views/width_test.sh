@@ -54,6 +54,11 @@ grep -q '\.\.\.' screen && fail "a bar is cut: $(cat screen)"
 on 40 --timeline now.bin
 same "the time line is as wide as the terminal" 40 "$(grep '^thread' screen | wc -L)"
 
+# In 80 columns a coroutine's life, its birth and what it waited for are in sight.
+on 80 --coroutines now.bin
+grep -qE '^ *id +life +running +suspended +resumes +longest.* body +created in *$' screen || fail "--coroutines in 80 columns: $(cat screen)"
+grep -qE '^ *coroutines +running +suspended +resumes +body +created in +longest' screen || fail "--coroutines in 80 columns: $(cat screen)"
+
 # COLUMNS that is exported stands above the terminal's own; of a pipe it says nothing.
 setting=COLUMNS=70
 on 120 --timeline now.bin
