@@ -6,6 +6,8 @@
 #   skip TEXT...          cannot run here (ctest: skipped)
 #   same WHAT A B         A and B are equal strings
 #   refuses PATTERN CMD   CMD fails and says PATTERN (a grep -E) on stderr
+# pipefail: "... | grep -q" only of what is written in one piece: grep ends at the first match, and who
+# still writes by SIGPIPE. Else "... | grep ... >/dev/null".
 set -euo pipefail
 
 scratch=$(mktemp -d)

@@ -43,7 +43,7 @@ same "not another folder" "$(last --source-root di --frames=L)" "L:dir/x.lua:10;
 same "unit" "$(last --unit us)" ""
 same "as --folded" "$("$analyze" -q --folded "$here/coroutines.txt")" "$("$analyze" -q --format folded "$here/coroutines.txt")"
 same "as --folded --yielded" "$("$analyze" -q --folded --yielded "$here/coroutines.txt")" "$("$analyze" -q --format folded --yielded "$here/coroutines.txt")"
-"$analyze" -q --format folded --yielded "$here/coroutines.txt" | grep -q ';\[yielded\] ' || fail "nothing is suspended"
+"$analyze" -q --format folded --yielded "$here/coroutines.txt" | grep ';\[yielded\] ' >/dev/null || fail "nothing is suspended"
 suspended=$("$analyze" -q --format folded --yielded "$here/coroutines.txt" | awk '{ sum += $NF } END { print sum }')
 same "speedscope --yielded" "$("$analyze" -q --format speedscope --yielded "$here/coroutines.txt" | jq '.profiles[0].endValue')" "$suspended"
 same "callgrind --yielded" "$("$analyze" -q --format callgrind --yielded "$here/coroutines.txt" | sed -n 's/^totals: //p')" "$suspended"

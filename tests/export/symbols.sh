@@ -156,13 +156,13 @@ done
 dwz -m "$build/common" -M "$build/common" "$build/one.so" "$build/two.so"
 objcopy -S --keep-section='.debug_*' --keep-section=.gnu_debugaltlink "$build/one.so" "$build/bare.so"
 at=$(objdump -d --no-show-raw-insn --disassemble=_ZN5parts5outerEi "$build/one.so" | sed -n 's/^ *\([0-9a-f]*\):.*mov .*(%r.*/\1/p' | tail -n 1)
-frames_of "$build/bare.so" "$at" | grep -q '^parts::middle one.cc' || fail "dwz: $(frames_of "$build/bare.so" "$at")"
+frames_of "$build/bare.so" "$at" | grep '^parts::middle one.cc' >/dev/null || fail "dwz: $(frames_of "$build/bare.so" "$at")"
 mkdir "$scratch/debug/.dwz"
 mv "$build/common" "$scratch/debug/.dwz/common"
 mkfifo "$build/common"
-frames_of "$build/bare.so" "$at" | grep -q '^parts::middle one.cc' || fail "dwz, .dwz: $(frames_of "$build/bare.so" "$at")"
+frames_of "$build/bare.so" "$at" | grep '^parts::middle one.cc' >/dev/null || fail "dwz, .dwz: $(frames_of "$build/bare.so" "$at")"
 cp "$scratch/other.so" "$scratch/debug/.dwz/common"
-frames_of "$build/bare.so" "$at" | grep -q '^parts::middle' && fail "dwz: another build's file was used"
+frames_of "$build/bare.so" "$at" | grep '^parts::middle' >/dev/null && fail "dwz: another build's file was used"
 
 # What only looks like a library, or like its debug file, keeps nobody waiting.
 hidden=$hidden_before

@@ -76,9 +76,9 @@ else
   offers "none" --c-functions n
   offers "auto direct bpf" --via ''
   offers some.bin -o so
-  complete_bash -o x -d 3 ca | grep -qx cat || fail "bash does not complete the command"
+  complete_bash -o x -d 3 ca | grep -x cat >/dev/null || fail "bash does not complete the command"
   offers some.bin -o x cat so
-  complete_bash -p "$$" | grep -qx "$$" || fail "bash does not complete -p"
+  complete_bash -p "$$" | grep -x "$$" >/dev/null || fail "bash does not complete -p"
   refuses "may be given only once" "$program" -o x -o y true
   refuses "'x' is none of none, user, default, all" "$program" -o x --c-functions x true
   partial=--ring full=--ring-size
