@@ -215,9 +215,7 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     write_to(session, o.exports.output, [&](std::ostream& out) {
       format->write(out, format->has_tree ? shown : report, o.exports);
     });
-  bool exported = format && o.exports.output == "-";
-  bool busy = exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
-              o.save_profile == "-";
+  const bool busy = is_output_taken(o);
   // --quiet is about the summary, not about what was asked for: also a comparison, if it is for
   // nothing else.
   const bool other = o.json || o.csv || o.folded || o.flame || o.save_profile || !o.fail_if.empty();

@@ -76,11 +76,9 @@ void refuse_others(const CommandLine& given) {
     throw UsageError("--dump does not go with --convert: give one of them");
 }
 
-// Whether something takes the place of the summary: on standard output, or by --quiet.
+// Whether something takes the place of the summary, or --quiet leaves it out.
 bool hides_summary(const Options& o) {
-  const bool exported = !o.exports.format.empty() && o.exports.output == "-";
-  return o.quiet || exported || o.json == "-" || o.csv == "-" || o.folded == "-" ||
-         o.flame == "-" || o.save_profile == "-";
+  return o.quiet || is_output_taken(o);
 }
 
 // Whether a table is shown, of which rows and columns can be chosen.
@@ -164,6 +162,12 @@ void refuse_conflicts(const CommandLine& given, const Options& options) {
   refuse_without_view(given, options);
   refuse_compensate(options);
   refuse_same_output(options);
+}
+
+bool is_output_taken(const Options& o) {
+  const bool exported = !o.exports.format.empty() && o.exports.output == "-";
+  return exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
+         o.save_profile == "-";
 }
 
 std::vector<std::string> raw_outputs(const Options& o) {

@@ -11,6 +11,9 @@ namespace luatrace {
 // Throws UsageError that names both options.
 void refuse_conflicts(const CommandLine& given, const Options& options);
 
+// Whether something else than text for the terminal goes to standard output.
+bool is_output_taken(const Options& options);
+
 // Those of the outputs asked for that have times as they were measured whatever --compensate says.
 std::vector<std::string> raw_outputs(const Options& options);
 
