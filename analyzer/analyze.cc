@@ -153,6 +153,7 @@ std::unique_ptr<Sink> Analysis::run(TraceFacts& facts, Input& input, Diagnostics
     read(facts, input, [&](const Progress& progress) { sink = streams.read(input, progress); });
     return sink;
   }
+  InFileOrder order(diag);  // Compressed blocks are undone later than the next ones are read.
   std::unique_ptr<Sink> sink = make(facts);
   Streams<Sink> streams(facts, *sink, diag);
   read(facts, input, [&](const Progress& progress) { read_trace(input, diag, streams, progress); });

@@ -82,4 +82,17 @@ class Diagnostics {
   std::vector<Message> kept_;
 };
 
+// As long as it lives messages are kept; then they are printed in the order of the file, also if
+// reading ended with an exception. For who reads ahead of what it works on.
+class InFileOrder {
+ public:
+  explicit InFileOrder(Diagnostics& diagnostics) : diag_(diagnostics) { diag_.keep(); }
+  ~InFileOrder() { diag_.release(); }
+  InFileOrder(const InFileOrder&) = delete;
+  InFileOrder& operator=(const InFileOrder&) = delete;
+
+ private:
+  Diagnostics& diag_;
+};
+
 }  // namespace luatrace

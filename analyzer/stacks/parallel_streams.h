@@ -189,13 +189,11 @@ template <class Sink>
 std::unique_ptr<Sink> ParallelStreams<Sink>::read(Input& input, const Progress& progress) {
   TraceReader reader(input, diag_, *this, progress);
   reader_ = &reader;
-  diag_.keep();
+  InFileOrder order(diag_);
   work(seat_, own_);
   join();
-  auto sum = crew_.failure() ? nullptr : this->sum();
-  diag_.release();  // If reading failed: what was found before.
-  if (!sum) std::rethrow_exception(crew_.failure());
-  return sum;
+  if (crew_.failure()) std::rethrow_exception(crew_.failure());
+  return sum();
 }
 
 // Workers come until nobody reads any more.
