@@ -16,6 +16,7 @@ namespace luatrace {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMostRanges = 20'000'000;  // Of all units, which may name the same ones.
 
 // libdwfl takes the symbols of a file that has a table of its own before the dynamic ones.
 bool has_symtab(Elf* elf) {
@@ -200,10 +201,11 @@ std::optional<ElfModule::Unit> ElfModule::unit_at(uint64_t address) const {
 
 void ElfModule::read_units() const {
   units_read_ = true;
+  WalkSteps steps{kMostRanges};
   Dwarf_Addr bias = 0;
   for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module_, die, &bias));) {
     Dwarf_Addr base = 0, begin = 0, end = 0;
-    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;)
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 && steps.take();)
       if (begin < end) units_[begin + bias] = {end + bias, bias, *die};
   }
 }
@@ -251,6 +253,12 @@ std::string ElfModule::read_from() const {
   return debug ? debug : file ? file : "";
 }
 
+bool ElfModule::is_from_symtab(const Symbol& symbol) const {
+  auto [found, fresh] = has_symtab_.try_emplace(symbol.elf);
+  if (fresh) found->second = has_symtab(symbol.elf);
+  return found->second;
+}
+
 void ElfModule::describe(const MapInfo& map, uint64_t address, NativeCode& out) const {
   GElf_Addr bias = 0;
   Elf* elf = dwfl_module_getelf(module_, &bias);
@@ -261,7 +269,7 @@ void ElfModule::describe(const MapInfo& map, uint64_t address, NativeCode& out) 
   out.bytes = found.bytes;
   const Dwarf_Die* function = function_at(at);
   if (found.name)
-    out.named_by = has_symtab(found.elf) ? "symtab" : "dynsym";
+    out.named_by = is_from_symtab(found) ? "symtab" : "dynsym";
   else if (!debug_name(at).empty())
     out.named_by = "debug";
   if (found.name || function) out.read_from = read_from();

@@ -58,6 +58,7 @@ class ElfModule {
   };
   // Addresses of the module, from here on.
   Symbol symbol(uint64_t at) const;
+  bool is_from_symtab(const Symbol& symbol) const;
   const Dwarf_Die* function_at(uint64_t at) const;
   std::string debug_name(uint64_t at) const;
   SourceLine first_line(uint64_t at) const;
@@ -85,6 +86,7 @@ class ElfModule {
   mutable std::map<uint64_t, Unit> units_;  // By the beginnings of their ranges, ...
   mutable bool units_read_ = false;         // ... once they were asked for.
   mutable DebugFunctions functions_;
+  mutable std::map<Elf*, bool> has_symtab_;
   // A part of the debug information is said to be in what is no file, which libdw would open by
   // itself (a FIFO: for ever) when it comes to it. Known once that information is there.
   mutable bool is_unsafe_ = false;
