@@ -39,7 +39,11 @@ class Analysis {
           std::lock_guard lock(finding_);
           const auto& maps = preview_->complete ? preview_->maps : facts_->maps;
           auto found = symbolizer_.find(maps, f.process, f.addr);
-          return Symbol{found.name, found.file};
+          Symbol symbol{found.name, found.file, nullptr};
+          if (options_.views.symbols)
+            symbol.code =
+                std::make_shared<NativeCode>(symbolizer_.describe(maps, f.process, f.addr));
+          return symbol;
         }) {}
 
   void file(Report& report, const std::string& path, Input& input, Diagnostics& diag);
@@ -236,12 +240,13 @@ std::string what_needs_events(const Options& o) {
   if (v.threads) return "--threads";
   if (v.timeline) return "--timeline";
   if (!v.slow.empty()) return "--slow";
+  if (v.symbols) return "--symbols";
   return "--format " + o.exports.format;
 }
 
 // A saved profile: what is in it is added; what is not cannot be had.
 void Analysis::saved(Report& report, const std::string& path, Input& input) {
-  if (views_follow_calls())
+  if (views_follow_calls() || options_.views.symbols)
     throw UsageError(printable(path) + ": a saved profile has no events, which " +
                      what_needs_events(options_) + " needs: give the trace that it was made from" +
                      (options_.filter.filters() || options_.filter.regroups()
@@ -308,6 +313,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   Report report;
   const bool main = &files == &session.options.files;
   report.keeps_hidden = names_functions(session.options);
+  report.keeps_codes = session.options.views.symbols;
   const ExportOptions& exports = session.options.exports;
   const ExportFormat* format = find_format(exports.format);
   std::optional<CallExport> calls;

@@ -309,6 +309,7 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
   merger.functions();
   merger.tree();
   if (result.filtered) add_views(report, result, merger.map(), symbols);
+  if (report.keeps_codes) add_codes(report, result, merger.map(), symbols);
 }
 
 void sum_up_groups(Report& report) {

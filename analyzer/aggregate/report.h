@@ -11,6 +11,7 @@
 #include "analyzer/aggregate/call_tree.h"
 #include "analyzer/aggregate/filtered_profile.h"
 #include "analyzer/aggregate/profile.h"
+#include "analyzer/aggregate/report_code.h"
 #include "analyzer/aggregate/report_function.h"
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/model.h"
@@ -100,6 +101,8 @@ struct Report {
   std::vector<ReportBirthPlace> birth_places;
   std::vector<ReportThread> thread_list;
   std::vector<ReportTimeline> timelines;
+  bool keeps_codes = false;  // For --symbols.
+  std::vector<ReportCode> codes;
 
   Report();
   // The index of the function with this identity, added if it is new.

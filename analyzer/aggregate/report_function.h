@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "analyzer/aggregate/histogram.h"
@@ -39,10 +40,13 @@ struct ReportFunction {
   uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }
 };
 
+struct NativeCode;
+
 // What a C function is called, and the library it is in.
 struct Symbol {
   std::string name;
   std::string file;
+  std::shared_ptr<const NativeCode> code;  // Null unless it was asked for (--symbols).
 };
 using SymbolFinder = std::function<Symbol(const Function&)>;
 

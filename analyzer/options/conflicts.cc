@@ -42,7 +42,8 @@ constexpr const char* kEvents =
 constexpr Refuses kRefuses[] = {
     {"diff",
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
-     "callers callees hist slow threads timeline info compensate format dump convert"},
+     "callers callees hist slow threads timeline symbols info compensate format dump convert"},
+    {"symbols", "has a row for each C function", "group-by"},
     {"dump", "prints all events as they are", kEvents, true},
     {"convert", "writes all events as they are", kEvents, true},
 };
@@ -179,6 +180,7 @@ std::vector<std::string> raw_outputs(const Options& o) {
                                               {"--coroutines", v.coroutines},
                                               {"--threads", v.threads},
                                               {"--timeline", v.timeline},
+                                              {"--symbols", v.symbols},
                                               {"--folded", o.folded.has_value()},
                                               {"--page", o.flame && o.page.always_chart},
                                               {"--flame", o.flame && !o.page.always_chart},

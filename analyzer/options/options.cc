@@ -64,6 +64,7 @@ ViewOptions read_views(const Given& given) {
   v.tree = given.has("tree");
   v.threads = given.has("threads");
   v.timeline = given.has("timeline");
+  v.symbols = given.has("symbols");
   v.info = given.has("info");
   for (const auto& mode : given.list("coroutines")) v.coroutines |= mode == kMissing;
   v.callers = given.list("callers");

@@ -34,6 +34,10 @@ constexpr OptionSpec kOptions[] = {
      "and where it yielded longest.", "linked separate merged"},
     {kViews, "threads", 0, nullptr, false, false, "table of threads", nullptr},
     {kViews, "timeline", 0, nullptr, false, false, "what ran when, by threads and functions (or groups)", nullptr},
+    {kViews, "symbols", 0, nullptr, false, false, "what is known of the code of C functions, and what was inlined into them",
+     "A row for each C function: file, build-id, offset, where it is defined, and where its name comes from (symtab, dynsym, "
+     "debug information or nothing). Below it, indented, what the compiler inlined into it, with the line of the call: that has no "
+     "calls and no times of its own, which are the function's. Needs debug information (see --debug-dir); not for saved profiles."},
     {kViews, "info", 0, nullptr, false, false, "what was recorded, when, how and by whom", nullptr},
 
     {kRows, "fields", 0, "LIST", false, false, "columns of --report, commas between them",

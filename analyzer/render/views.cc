@@ -142,6 +142,7 @@ std::vector<Table> make_views(const Report& report, const ViewOptions& o) {
   if (o.coroutines) add(coroutine_views(report, o));
   if (o.threads) out.push_back(thread_view(report, o));
   if (o.timeline) add(timeline_views(report, o));
+  if (o.symbols) out.push_back(symbols_view(report, o));
   return out;
 }
 

@@ -14,7 +14,7 @@ namespace luatrace {
 
 struct ViewOptions {
   bool report = false, tree = false, coroutines = false, threads = false, timeline = false,
-       info = false;
+       symbols = false, info = false;
   std::vector<std::string> callers, callees, hist, slow;  // FN
   uint64_t over_ns = 0;
   bool wall = false;  // --slow by wall time.
@@ -30,8 +30,8 @@ struct ViewOptions {
   TextStyle style;
 
   bool any() const {
-    return report || tree || coroutines || threads || timeline || info || !callers.empty() ||
-           !callees.empty() || !hist.empty() || !slow.empty();
+    return report || tree || coroutines || threads || timeline || symbols || info ||
+           !callers.empty() || !callees.empty() || !hist.empty() || !slow.empty();
   }
   bool needs_histogram() const;
   // Rows of a tree, of which more are needed to make sense of it; 0: all.
@@ -51,6 +51,7 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options);
 std::vector<Table> coroutine_views(const Report& report, const ViewOptions& options);
 Table thread_view(const Report& report, const ViewOptions& options);
 std::vector<Table> timeline_views(const Report& report, const ViewOptions& options);
+Table symbols_view(const Report& report, const ViewOptions& options);
 Table info_view(const Report& report);
 
 // With --diff: the report of differences unless only --tree was asked for, and the tree of them.

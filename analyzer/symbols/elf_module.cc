@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/symbols/elf_module.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <string_view>
@@ -18,106 +16,15 @@ namespace luatrace {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMostRanges = 20'000'000;  // Of all units, which may name the same ones.
 
-std::string demangle(const char* name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string out = status == 0 && text ? text : name;
-  free(text);
-  return out;
-}
-
-// What may hold code, and what may hold functions without being code itself.
-enum class Part { kNone, kFunction, kBlock, kFolder };
-
-Part part_of(Dwarf_Die* die) {
-  switch (dwarf_tag(die)) {
-    case DW_TAG_subprogram:
-    case DW_TAG_inlined_subroutine:
-      return Part::kFunction;
-    case DW_TAG_lexical_block:
-    case DW_TAG_try_block:
-    case DW_TAG_catch_block:
-      return Part::kBlock;
-    case DW_TAG_namespace:
-    case DW_TAG_module:
-    case DW_TAG_class_type:
-    case DW_TAG_structure_type:
-    case DW_TAG_union_type:
-      return Part::kFolder;
-    default:
-      return Part::kNone;
+// libdwfl takes the symbols of a file that has a table of its own before the dynamic ones.
+bool has_symtab(Elf* elf) {
+  for (Elf_Scn* section = nullptr; elf && (section = elf_nextscn(elf, section));) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB) return true;
   }
-}
-
-// Namespaces and classes around where a function is declared: "parts::".
-std::string folders_of(Dwarf_Die die) {
-  Dwarf_Attribute attribute;
-  for (unsigned kind : {DW_AT_abstract_origin, DW_AT_specification}) {
-    Dwarf_Die origin;
-    if (dwarf_formref_die(dwarf_attr(&die, kind, &attribute), &origin)) die = origin;
-  }
-  Dwarf_Die* scopes = nullptr;
-  const int count = dwarf_getscopes_die(&die, &scopes);
-  std::string text;
-  for (int i = 1; i < count; i++) {
-    if (part_of(&scopes[i]) != Part::kFolder) break;
-    const char* name = dwarf_diename(&scopes[i]);
-    text = std::string(name ? name : "(anonymous)") + "::" + text;
-  }
-  free(scopes);
-  return text;
-}
-
-// A function's or inlined function's name: that of the linker tells overloads and namespaces apart.
-std::string die_name(Dwarf_Die* die) {
-  Dwarf_Attribute attribute;
-  for (unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
-    if (const char* name = dwarf_formstring(dwarf_attr_integrate(die, kind, &attribute)))
-      return demangle(name);
-  const char* name = dwarf_diename(die);
-  return name ? folders_of(*die) + name : "";
-}
-
-// The functions open at an address, outermost first: one, and those inlined into each other there.
-// Not dwarf_getscopes(): it does not look into namespaces, where clang has functions.
-class FunctionFinder {
- public:
-  explicit FunctionFinder(Dwarf_Addr address) : address_(address) {}
-
-  // Looks into what is below `die`; true if a function was found.
-  bool look_below(Dwarf_Die die, unsigned depth) {
-    Dwarf_Die child;
-    if (depth > kDeepest || dwarf_child(&die, &child) != 0) return false;
-    do {
-      if (++steps_ > kMostSteps) return true;
-      if (look_at(child, depth)) return true;
-    } while (dwarf_siblingof(&child, &child) == 0);
-    return false;
-  }
-  std::vector<Dwarf_Die> found;
-
- private:
-  // Those of hostile files could be without end.
-  static constexpr unsigned kDeepest = 500;
-  static constexpr unsigned kMostSteps = 20'000'000;
-
-  bool look_at(Dwarf_Die& die, unsigned depth) {
-    const Part part = part_of(&die);
-    if (part == Part::kFolder) return look_below(die, depth + 1);
-    if (part == Part::kNone || dwarf_haspc(&die, address_) <= 0) return false;
-    if (part == Part::kFunction) found.push_back(die);
-    return look_below(die, depth + 1) || part == Part::kFunction;
-  }
-
-  Dwarf_Addr address_;
-  unsigned steps_ = 0;
-};
-
-std::vector<Dwarf_Die> functions_at(const Dwarf_Die& unit, Dwarf_Addr address) {
-  FunctionFinder finder(address);
-  finder.look_below(unit, 0);
-  return std::move(finder.found);
+  return false;
 }
 
 // Whether libdwfl, which has the module's debug information by now, asks for the file that dwz has
@@ -255,25 +162,35 @@ int ElfModule::find_debug_file(Elf* elf, char** found) const {
 int ElfModule::find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found,
                                    bool& may_ask) const {
   OpenFile file = find_alternate(paths_, dwarf, debug_file ? debug_file : recorded_, may_ask);
+  is_unsafe_ = file.fd < 0 && !may_ask;
   if (file.fd >= 0) *found = strdup(file.path.c_str());
   return file.fd;
+}
+
+// What the tables of symbols have there.
+ElfModule::Symbol ElfModule::symbol(uint64_t at) const {
+  GElf_Off offset = 0;
+  GElf_Sym symbol;
+  Elf* elf = nullptr;
+  const char* name = dwfl_module_addrinfo(module_, at, &offset, &symbol, nullptr, &elf, nullptr);
+  // A symbol without a size covers everything behind it: believe it only at its very place.
+  if (name && (offset == 0 || offset < symbol.st_size)) return {name, symbol.st_size, elf};
+  return {};
 }
 
 std::string ElfModule::name(const MapInfo& map, uint64_t address) const {
   uint64_t at;
   if (!module_address(map, address, at)) return {};
-  GElf_Off offset = 0;
-  GElf_Sym symbol;
-  const char* name = dwfl_module_addrinfo(module_, at, &offset, &symbol, nullptr, nullptr, nullptr);
-  // A symbol without a size covers everything behind it: believe it only at its very place.
-  bool inside = name && (offset == 0 || offset < symbol.st_size);
-  return inside ? demangle(name) : debug_name(at);
+  const Symbol found = symbol(at);
+  return found.name ? demangle(found.name) : debug_name(at);
 }
 
 // What was compiled at once and has this address. libdwfl looks into .debug_aranges, which clang
 // does not write: then each unit is asked for its ranges, which are read once.
 std::optional<ElfModule::Unit> ElfModule::unit_at(uint64_t address) const {
   Dwarf_Addr bias = 0;
+  dwfl_module_getdwarf(module_, &bias);
+  if (is_unsafe_) return {};
   if (Dwarf_Die* die = dwfl_module_addrdie(module_, address, &bias)) return Unit{~0ull, bias, *die};
   if (!units_read_) read_units();
   auto after = units_.upper_bound(address);
@@ -284,48 +201,84 @@ std::optional<ElfModule::Unit> ElfModule::unit_at(uint64_t address) const {
 
 void ElfModule::read_units() const {
   units_read_ = true;
+  WalkSteps steps{kMostRanges};
   Dwarf_Addr bias = 0;
   for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module_, die, &bias));) {
     Dwarf_Addr base = 0, begin = 0, end = 0;
-    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;)
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 && steps.take();)
       if (begin < end) units_[begin + bias] = {end + bias, bias, *die};
   }
 }
 
-// A static function that only the debug information knows.
-std::string ElfModule::debug_name(uint64_t address) const {
-  std::optional<Unit> unit = unit_at(address);
-  if (!unit) return {};
-  std::vector<Dwarf_Die> open = functions_at(unit->die, address - unit->bias);
-  return open.empty() ? "" : die_name(&open[0]);
+const Dwarf_Die* ElfModule::function_at(uint64_t at) const {
+  const std::optional<Unit> unit = unit_at(at);
+  return unit ? functions_.find(unit->die, at - unit->bias) : nullptr;
 }
 
-std::vector<SourceFrame> ElfModule::frames(const MapInfo& map, uint64_t address) const {
-  uint64_t at;
-  if (!module_address(map, address, at)) return {};
-  std::optional<Unit> unit = unit_at(at);
-  if (!unit) return {};
-  std::vector<Dwarf_Die> open = functions_at(unit->die, at - unit->bias);
+// A static function that only the debug information knows.
+std::string ElfModule::debug_name(uint64_t at) const {
+  const Dwarf_Die* found = function_at(at);
+  if (!found) return {};
+  Dwarf_Die die = *found;
+  return functions_.name(&die);
+}
 
-  SourceFrame place;  // Where the function that comes next is executing.
-  if (Dwarf_Line* line = dwarf_getsrc_die(&unit->die, at - unit->bias)) {
-    dwarf_lineno(line, &place.line);
-    if (const char* file = dwarf_linesrc(line, nullptr, nullptr)) place.file = file;
+// Where a function begins, if it is described without a place of its own. Of several lines that
+// have code at that address the first is its own, others are of what is inlined.
+SourceLine ElfModule::first_line(uint64_t at) const {
+  std::optional<Unit> unit = unit_at(at);
+  Dwarf_Lines* lines = nullptr;
+  size_t count = 0;
+  if (!unit || dwarf_getsrclines(&unit->die, &lines, &count) != 0) return {};
+  size_t first = 0;
+  for (size_t end = count; first < end;) {
+    const size_t middle = first + (end - first) / 2;
+    Dwarf_Addr address = 0;
+    dwarf_lineaddr(dwarf_onesrcline(lines, middle), &address);
+    address < at - unit->bias ? first = middle + 1 : end = middle;
   }
-  Dwarf_Files* files = nullptr;
-  dwarf_getsrcfiles(&unit->die, &files, nullptr);
-  std::vector<SourceFrame> out;
-  for (auto function = open.rbegin(); function != open.rend(); ++function) {
-    place.function = die_name(&*function);
-    out.push_back(place);
-    Dwarf_Word line = 0, file = 0;
-    Dwarf_Attribute attribute;
-    dwarf_formudata(dwarf_attr(&*function, DW_AT_call_line, &attribute), &line);
-    dwarf_formudata(dwarf_attr(&*function, DW_AT_call_file, &attribute), &file);
-    const char* source = files ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr;
-    place = {"", source ? source : "", static_cast<int>(line)};
-  }
-  return out;
+  Dwarf_Line* line = first < count ? dwarf_onesrcline(lines, first) : nullptr;
+  const char* file = line ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
+  Dwarf_Addr address = 0;
+  int number = 0;
+  const bool known = file && dwarf_lineaddr(line, &address) == 0 && address == at - unit->bias &&
+                     dwarf_lineno(line, &number) == 0 && number > 0;
+  return known ? SourceLine{file, static_cast<uint64_t>(number)} : SourceLine{};
+}
+
+// The file that has the names and lines: that of the debug information if it is another one.
+std::string ElfModule::read_from() const {
+  const char *file = nullptr, *debug = nullptr;
+  dwfl_module_info(module_, nullptr, nullptr, nullptr, nullptr, nullptr, &file, &debug);
+  return debug ? debug : file ? file : "";
+}
+
+bool ElfModule::is_from_symtab(const Symbol& symbol) const {
+  auto [found, fresh] = has_symtab_.try_emplace(symbol.elf);
+  if (fresh) found->second = has_symtab(symbol.elf);
+  return found->second;
+}
+
+void ElfModule::describe(const MapInfo& map, uint64_t address, NativeCode& out) const {
+  GElf_Addr bias = 0;
+  Elf* elf = dwfl_module_getelf(module_, &bias);
+  if (out.build_id.empty() && elf) out.build_id = build_id_of(elf);
+  uint64_t at;
+  if (!module_address(map, address, at)) return;
+  const Symbol found = symbol(at);
+  out.bytes = found.bytes;
+  const Dwarf_Die* function = function_at(at);
+  if (found.name)
+    out.named_by = is_from_symtab(found) ? "symtab" : "dynsym";
+  else if (!debug_name(at).empty())
+    out.named_by = "debug";
+  if (found.name || function) out.read_from = read_from();
+  if (!function) return;
+  Dwarf_Die die = *function;
+  out.defined = definition_of(&die);
+  if (out.defined.file.empty()) out.defined = first_line(at);
+  out.inlined = functions_.inlined(die);
+  if (out.inlined && out.inlined->bytes) out.bytes = out.inlined->bytes;
 }
 
 }  // namespace luatrace

@@ -17,15 +17,10 @@
 
 #include "analyzer/decode/model.h"
 #include "analyzer/symbols/debug_files.h"
+#include "analyzer/symbols/debug_functions.h"
+#include "analyzer/symbols/native_code.h"
 
 namespace luatrace {
-
-// A frame of source code: a function, or one that was inlined into the next.
-struct SourceFrame {
-  std::string function;
-  std::string file;  // "" if unknown.
-  int line = 0;      // Of the code, in the innermost one; of the inlined call in the others.
-};
 
 // Where the file was when it was mapped.
 std::string path_of(const MapInfo& map);
@@ -43,9 +38,8 @@ class ElfModule {
   // Name of the function at this address of the program, "" if there is none. `map` is a mapping of
   // this file around the address.
   std::string name(const MapInfo& map, uint64_t address) const;
-  // The frames there, innermost first: more than one where functions were inlined. Empty without
-  // debug information.
-  std::vector<SourceFrame> frames(const MapInfo& map, uint64_t address) const;
+  // What else is known of the function there; what is not stays as it is in `out`.
+  void describe(const MapInfo& map, uint64_t address, NativeCode& out) const;
 
   // For libdwfl's callback: a descriptor, -1 if there is none, and where it was found.
   int find_debug_file(Elf* elf, char** found) const;
@@ -57,7 +51,18 @@ class ElfModule {
   void open_stand_in();
   void read_segments();
   bool module_address(const MapInfo& map, uint64_t address, uint64_t& out) const;
-  std::string debug_name(uint64_t address) const;
+  struct Symbol {
+    const char* name = nullptr;  // As linked; null: none.
+    uint64_t bytes = 0;          // 0: unknown.
+    Elf* elf = nullptr;          // The file that has it.
+  };
+  // Addresses of the module, from here on.
+  Symbol symbol(uint64_t at) const;
+  bool is_from_symtab(const Symbol& symbol) const;
+  const Dwarf_Die* function_at(uint64_t at) const;
+  std::string debug_name(uint64_t at) const;
+  SourceLine first_line(uint64_t at) const;
+  std::string read_from() const;
   struct Unit {
     uint64_t end;     // Of one range of its addresses.
     Dwarf_Addr bias;  // From addresses of the debug information to the module's.
@@ -80,6 +85,11 @@ class ElfModule {
   std::string problem_;
   mutable std::map<uint64_t, Unit> units_;  // By the beginnings of their ranges, ...
   mutable bool units_read_ = false;         // ... once they were asked for.
+  mutable DebugFunctions functions_;
+  mutable std::map<Elf*, bool> has_symtab_;
+  // A part of the debug information is said to be in what is no file, which libdw would open by
+  // itself (a FIFO: for ever) when it comes to it. Known once that information is there.
+  mutable bool is_unsafe_ = false;
 };
 
 }  // namespace luatrace

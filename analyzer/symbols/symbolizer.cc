@@ -60,12 +60,18 @@ Symbolizer::Result Symbolizer::find(const std::vector<MapInfo>& maps, uint32_t p
   return {name, path_of(*map)};
 }
 
-std::vector<SourceFrame> Symbolizer::frames(const std::vector<MapInfo>& maps, uint32_t process,
-                                            uint64_t address) {
+NativeCode Symbolizer::describe(const std::vector<MapInfo>& maps, uint32_t process,
+                                uint64_t address) {
+  NativeCode code;
   const MapInfo* map = find_map(maps, process, address);
-  if (!map || !map->path.starts_with('/')) return {};
-  ElfModule& elf = module(*map);
-  return elf.problem().empty() ? elf.frames(*map, address) : std::vector<SourceFrame>{};
+  if (!map) return code;
+  code.module = path_of(*map);
+  code.build_id = map->build_id;
+  code.offset = address - map->start + map->offset;
+  if (!map->path.starts_with('/')) return code;
+  const ElfModule& elf = module(*map);
+  if (elf.problem().empty()) elf.describe(*map, address, code);
+  return code;
 }
 
 }  // namespace luatrace

@@ -17,11 +17,11 @@
 
 #include "analyzer/decode/model.h"
 #include "analyzer/symbols/debug_files.h"
+#include "analyzer/symbols/native_code.h"
 
 namespace luatrace {
 
 class ElfModule;
-struct SourceFrame;
 
 class Symbolizer {
  public:
@@ -39,9 +39,8 @@ class Symbolizer {
   };
   // `maps` of the process; of overlapping ones the last counts.
   Result find(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address);
-  // The functions at an address inside of one, innermost first, where inlined ones are known.
-  std::vector<SourceFrame> frames(const std::vector<MapInfo>& maps, uint32_t process,
-                                  uint64_t address);
+  // What else is known of the function at an address.
+  NativeCode describe(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address);
 
  private:
   ElfModule& module(const MapInfo& map);

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Names of C functions where the library is stripped, elsewhere, replaced or gone.
-#   symbols.sh LUATRACE_ANALYZE FRAMES_AT CXX
+# Names of C functions, and what was inlined into them, where the library is stripped, elsewhere,
+# replaced or gone.
+#   symbols.sh LUATRACE_ANALYZE CXX
 source "$(dirname "$0")/../lib.sh"
-analyze=$1 frames_at=$2 cxx=$3
+analyze=$1 cxx=$2
 
 cat >"$scratch/lib.cc" <<'END_OF_CODE'
 #define INLINE static inline __attribute__((always_inline))
@@ -25,11 +26,15 @@ mkdir -p "$build" "$scratch/root/usr/lib" "$scratch/debug" "$scratch/other"
 # Fixed addresses in the file: segments at page boundaries, offset equal to address for code.
 "$cxx" -g -O1 -fPIC -shared -Wl,--build-id=sha1 -o "$build/lib.so" "$scratch/lib.cc"
 id=$(readelf -n "$build/lib.so" | sed -n 's/.*Build ID: //p')
-address() { nm -C "$build/lib.so" | sed -n "s/^\([0-9a-f]*\) [tT] $1\$/\1/p" | head -n 1; }
-outer=$(address 'parts::outer(int)')
-hidden=$(address 'parts::hidden(int)')
-plain=$(address plain_c)
-[ -n "$outer" ] && [ -n "$hidden" ] && [ -n "$plain" ] || fail "no symbols: $(nm -C "$build/lib.so")"
+# addresses FILE: where the three functions are in a library that was not stripped.
+address() { nm -C "$1" | sed -n "s/^\([0-9a-f]*\) [tT] $2\$/\1/p" | head -n 1; }
+addresses() {
+  outer=$(address "$1" 'parts::outer(int)')
+  hidden=$(address "$1" 'parts::hidden(int)')
+  plain=$(address "$1" plain_c)
+  [ -n "$outer" ] && [ -n "$hidden" ] && [ -n "$plain" ] || fail "no symbols: $(nm -C "$1")"
+}
+addresses "$build/lib.so"
 # The executable segment, as the kernel would map it.
 read -r offset vaddr < <(readelf -lW "$build/lib.so" | awk '/LOAD/ && / E /{ print $2, $3 }')
 [ $((offset)) = $((vaddr)) ] || fail "this test expects code at $offset, not $vaddr"
@@ -68,12 +73,34 @@ names() {
   shift 2
   "$analyze" --json "$@" "$scratch/trace.txt" 2>"$scratch/err" | jq -r '[.functions[].name] | sort | join(" | ")'
 }
+# inlined PATH BUILD_ID OPTIONS: parts::outer and what was inlined into it, each behind what it is in,
+# with where it is defined and called.
+inlined() {
+  write_trace "$1" "$2"
+  shift 2
+  timeout 20 "$analyze" --symbols --json "$@" "$scratch/trace.txt" 2>"$scratch/err" >"$scratch/out" || fail "$* failed"
+  jq -r '.symbols[]|select(.kind == "inlined" or (.name|startswith("parts::outer")))|
+    ["\(.depth) \(.name)", .defined_file, .defined_line, .called_file, .called_line]|join(" ")' "$scratch/out" |
+    sed 's/(int)//; s|/[^ ]*/||g; s/ *$//'
+}
+nested="1 parts::outer lib.cc 8
+2 parts::middle lib.cc 5 lib.cc 9
+3 parts::innermost lib.cc 4 lib.cc 6"
+# sources PATH BUILD_ID OPTIONS: what named each function.
+sources() {
+  inlined "$@" >/dev/null
+  jq -r '[.symbols[]|select(.kind == "c").named_by]|sort|join(" ")' "$scratch/out"
+}
 all='parts::hidden(int) | parts::outer(int) | plain_c'
 
 same "with symbols" "$(names "$build/lib.so" "$id")" "$all"
+same "named by" "$(sources "$build/lib.so" "$id")" "symtab symtab symtab"
 # Stripped: the dynamic symbols are left.
 [[ $(names "$build/stripped.so" "$id") == 'parts::outer(int) | plain_c | stripped.so+0x'* ]] ||
   fail "stripped: $(names "$build/stripped.so" "$id")"
+same "named by, stripped" "$(sources "$build/stripped.so" "$id")" "dynsym dynsym nothing"
+same "inlined, stripped: nobody knows" "$(jq -c '[.symbols[]|.inlined,.left_out,.defined_file,.defined_line]|unique' "$scratch/out")" "[null]"
+"$analyze" --symbols "$scratch/trace.txt" | grep >/dev/null "(of 3 there is no debug information, so what was inlined is not known (.*--debug-dir DIR" || fail "stripped, --symbols as text"
 # A debug file by build-id, in --debug-dir or the sysroot's /usr/lib/debug.
 mkdir -p "$scratch/debug/.build-id/${id:0:2}"
 cp "$build/lib.debug" "$scratch/debug/.build-id/${id:0:2}/${id:2}.debug"
@@ -98,12 +125,11 @@ cp "$scratch/other.so" "$scratch/tree$build/linked.debug"
 "$cxx" -g -O1 -fPIC -shared -Wl,--build-id=none -o "$build/noid.so" "$scratch/lib.cc"
 objcopy --only-keep-debug "$build/noid.so" "$build/noid.debug"
 strip "$build/noid.so" && (cd "$build" && objcopy --add-gnu-debuglink=noid.debug noid.so)
-hidden_before=$hidden
-hidden=$(nm -C "$build/noid.debug" | sed -n "s/^\([0-9a-f]*\) [tT] parts::hidden(int)\$/\1/p")
+addresses "$build/noid.debug"
 [[ $(names "$build/noid.so" "") == *"parts::hidden(int)"* ]] || fail "by checksum: $(names "$build/noid.so" "")"
 echo >>"$build/noid.debug"
 [[ $(names "$build/noid.so" "") == *noid.so+0x* ]] || fail "a wrong checksum is believed"
-hidden=$hidden_before
+addresses "$build/lib.so"
 
 # The container is gone, and the library with it: by its build-id, if somebody has it ...
 same "gone, debug file there" "$(names /gone/overlay/libx.so "$id" --debug-dir "$scratch/debug")" "$all"
@@ -119,31 +145,29 @@ printf -v outer_text 'libx.so[%s]+0x%x' "${id:0:16}" "0x$outer"
 grep -q "/gone/libx.so: no such file here, build-id $id: .*--sysroot DIR.*--debug-dir DIR" "$scratch/err" || fail "warning: $(cat "$scratch/err")"
 same "number of warnings" "$(wc -l <"$scratch/err")" 1
 
-# Inlined functions, from the debug file of a stripped library.
-inside=$(objdump -d --no-show-raw-insn --disassemble="_ZN5parts5outerEi" "$build/lib.so" | sed -n 's/^ *\([0-9a-f]*\):.*mov .*(%r.*/\1/p' | tail -n 1)
-[ -n "$inside" ] || fail "no store found in parts::outer"
-same "inlined frames" "$("$frames_at" "$build/stripped.so" "$id" "" "$scratch/debug" "$inside")" "parts::innermost lib.cc:4
-parts::middle lib.cc:6
-parts::outer(int) lib.cc:9"
+# Inlined functions, from the debug file of a stripped library, and which file that was.
+same "inlined" "$(inlined "$build/lib.so" "$id")" "$nested"
+same "inlined, debug file" "$(inlined "$build/stripped.so" "$id" --debug-dir "$scratch/debug")" "$nested"
+debug_file=$scratch/debug/.build-id/${id:0:2}/${id:2}.debug
+same "read from" "$(jq -c '[.symbols[]|.read_from,.build_id]|unique' "$scratch/out")" "$(jq -nc '$ARGS.positional|sort' --args "$debug_file" "$id")"
+same "named by, debug file" "$(sources "$build/stripped.so" "$id" --debug-dir "$scratch/debug")" "symtab symtab symtab"
+same "inlined, library gone" "$(inlined /gone/overlay/libx.so "$id" --debug-dir "$scratch/debug")" "$nested"
+same "named by, library gone" "$(sources /gone/overlay/libx.so "$id")" "nothing nothing nothing"
 
 # Debug information alone, without a table of symbols, as each compiler and version writes it
 # (clang's has no .debug_aranges and has functions inside of their namespaces), compressed or not.
-frames_of() { # FILE ADDRESS_IN_OUTER
-  timeout 20 "$frames_at" "$1" "" "" "$scratch/debug" "$2"
-}
 for compiler in "$cxx" clang++; do
   for version in 4 5; do
     bare=$build/bare.so
     "$compiler" -g "-gdwarf-$version" -O1 -fPIC -shared -o "$build/full.so" "$scratch/lib.cc"
     objcopy -S --keep-section='.debug_*' "$build/full.so" "$bare"
-    at=$(objdump -d --no-show-raw-insn --disassemble=_ZN5parts5outerEi "$build/full.so" | sed -n 's/^ *\([0-9a-f]*\):.*mov .*(%r.*/\1/p' | tail -n 1)
-    hidden=$(nm -C "$build/full.so" | sed -n "s/^\([0-9a-f]*\) [tT] parts::hidden(int)\$/\1/p")
+    addresses "$build/full.so"
     for form in none zlib; do
       objcopy "--compress-debug-sections=$form" "$bare"
-      [[ $(names "$bare" "") == *'parts::hidden'* ]] || fail "$compiler, DWARF $version, $form: $(names "$bare" "")"
-      same "inlined frames, $compiler, DWARF $version, $form" "$(frames_of "$bare" "$at" | sed 's/(int)//')" "parts::innermost lib.cc:4
-parts::middle lib.cc:6
-parts::outer lib.cc:9"
+      case="$compiler, DWARF $version, $form"
+      [[ $(names "$bare" "") == *'parts::hidden'* ]] || fail "$case: $(names "$bare" "")"
+      same "inlined, $case" "$(inlined "$bare" "")" "$nested"
+      same "named by, $case" "$(sources "$bare" "")" "debug dynsym dynsym"
     done
   done
 done
@@ -153,24 +177,26 @@ for name in one two; do
   sed "s/plain_c/$name/; 1i #include <string>\nstd::string text_$name(int i) { return std::to_string(i); }" "$scratch/lib.cc" >"$scratch/$name.cc"
   "$cxx" -g -gdwarf-4 -O1 -fPIC -shared -o "$build/$name.so" "$scratch/$name.cc"
 done
+addresses "$build/lib.so"
+outer=$(address "$build/one.so" 'parts::outer(int)')
 dwz -m "$build/common" -M "$build/common" "$build/one.so" "$build/two.so"
 objcopy -S --keep-section='.debug_*' --keep-section=.gnu_debugaltlink "$build/one.so" "$build/bare.so"
-at=$(objdump -d --no-show-raw-insn --disassemble=_ZN5parts5outerEi "$build/one.so" | sed -n 's/^ *\([0-9a-f]*\):.*mov .*(%r.*/\1/p' | tail -n 1)
-frames_of "$build/bare.so" "$at" | grep '^parts::middle one.cc' >/dev/null || fail "dwz: $(frames_of "$build/bare.so" "$at")"
+middle() { inlined "$build/bare.so" "" --debug-dir "$scratch/debug" | grep '^2 parts::middle '; }
+same "dwz" "$(middle)" "2 parts::middle one.cc 7 one.cc 11"
 mkdir "$scratch/debug/.dwz"
 mv "$build/common" "$scratch/debug/.dwz/common"
 mkfifo "$build/common"
-frames_of "$build/bare.so" "$at" | grep '^parts::middle one.cc' >/dev/null || fail "dwz, .dwz: $(frames_of "$build/bare.so" "$at")"
+same "dwz, .dwz" "$(middle)" "2 parts::middle one.cc 7 one.cc 11"
 cp "$scratch/other.so" "$scratch/debug/.dwz/common"
-frames_of "$build/bare.so" "$at" | grep '^parts::middle' >/dev/null && fail "dwz: another build's file was used"
+same "dwz, another build's file" "$(middle)" ""
 
 # What only looks like a library, or like its debug file, keeps nobody waiting.
-hidden=$hidden_before
+addresses "$build/lib.so"
 mkfifo "$build/fifo.so"
 waits() { # PATH: the analyzer's status with this library
   write_trace "$1" ""
   local status=0
-  timeout 20 "$analyze" --json "$scratch/trace.txt" >/dev/null 2>&1 || status=$?
+  timeout 20 "$analyze" --symbols --json "$scratch/trace.txt" >/dev/null 2>&1 || status=$?
   same "status with $1" "$status" 0
 }
 waits "$build/fifo.so"

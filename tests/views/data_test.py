@@ -16,7 +16,7 @@ EVIL = r'\x1b[31m\x00\x9b1m\xff,\"a\nb\x0d\x07\xe2\x80\xae</script>'
 VIEWS = {
     "report": ["--report"], "tree": ["--tree", "--yielded"], "callers": ["--callers", "check"],
     "callees": ["--callees", "/^h/"], "hist": ["--hist", "/^h/"], "slow": ["--slow", "/^h/"],
-    "coroutines": ["--coroutines"], "threads": ["--threads"], "timeline": ["--timeline"],
+    "coroutines": ["--coroutines"], "threads": ["--threads"], "timeline": ["--timeline"], "symbols": ["--symbols"],
     "info": ["--info"], "diff": ["--diff", "evil.txt"], "diff_tree": ["--tree", "--diff", "evil.txt"],
     "compensate": ["--report", "--compensate"], "groups": ["--report", "--group-by", "file"],
 }
@@ -60,12 +60,16 @@ def main():
     with open(os.path.join(source, "tests/views/data/requests.txt")) as file:
         trace = file.read()
     os.chdir(tempfile.mkdtemp())
+    # A C function of a library that nobody has.
+    library = f'map 1 0x1000 0x9000 0 ab12 "/nowhere/l{EVIL}.so"\nfunc 1:900 c addr=0x1234\n'
+    trace = re.sub(r"^(stream .*\n)", lambda line: line[0] + library, trace, count=1, flags=re.M)
+    trace = trace.replace("0 1 entry 1\n", "0 1 entry 1\n0 1 entry 900\n0 1 return 900\n")
     with open("evil.txt", "w") as file:
         file.write(trace.replace("@plugins/auth", "@pl" + EVIL).replace('name="handle"', f'name="h{EVIL}"'))
     docs = documented()
     for view, words in VIEWS.items():
         check(view, words, docs)
-    everything = [word for view in ("report", "tree", "slow", "coroutines", "threads", "timeline", "info") for word in VIEWS[view]]
+    everything = [word for view in ("report", "tree", "slow", "coroutines", "threads", "timeline", "symbols", "info") for word in VIEWS[view]]
     check("several", everything, docs)
 
 

@@ -22,7 +22,7 @@ wrong() {
 good() { "$analyze" "$@" now.txt >out 2>err </dev/null && [ ! -s err ] || fail "$*: $(cat err)"; }
 
 # --diff compares; what shows one profile does not go with it.
-for other in "--callers check" "--callees handle" "--hist handle" "--slow handle" --threads --timeline --info --compensate \
+for other in "--callers check" "--callees handle" "--hist handle" "--slow handle" --threads --timeline --symbols --info --compensate \
   "--format pprof" --dump --convert=x; do
   # shellcheck disable=SC2086
   wrong "^luatrace-analyze: ${other%%[ =]*} does not go with --diff, which compares two profiles" --diff before.txt $other
@@ -78,7 +78,7 @@ wrong "--json and --csv both write to 'there.out'" --json=there.out --csv=linked
 good --json=x.out --csv=sub/x.out && rm -f x.out
 
 # What shows times as they were measured does not go with --compensate alone; beside what is corrected it is named.
-raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --threads --timeline --folded --flame=p.html --page=p.html "--format csv")
+raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --threads --timeline --symbols --folded --flame=p.html --page=p.html "--format csv")
 for raw in "${raws[@]}"; do
   # shellcheck disable=SC2086
   wrong "^luatrace-analyze: ${raw%%[ =]*} does not go with --compensate, which takes the cost" -q --compensate $raw
@@ -86,6 +86,7 @@ for raw in "${raws[@]}"; do
   "$analyze" -q --compensate --report $raw now.txt >out 2>err || fail "--compensate --report $raw: $(cat err)"
   same "--compensate --report $raw" "luatrace-analyze: --compensate is for --report and --tree: the times of ${raw%%[ =]*} are as they were measured" "$(cat err)"
 done
+wrong "^luatrace-analyze: --group-by does not go with --symbols" --symbols --group-by file
 good --compensate && good --compensate --tree && good --compensate --csv
 
 # Rows and columns of tables that are not there.

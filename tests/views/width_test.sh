@@ -25,7 +25,7 @@ on() {
     sed 's/.*\r\x1b\[K//; s/\x1b\[[0-9;]*m//g' | tr -d '\r' >screen
 }
 views=("" --info --report --tree "--tree --yielded" "--callers find" "--callees handle" "--hist handle"
-  "--slow handle --limit 2" "--slow handle --wall --limit 2" --coroutines --threads --timeline
+  "--slow handle --limit 2" "--slow handle --wall --limit 2" --coroutines --threads --timeline --symbols
   "--timeline --limit 0" "--report --compensate" "--report --group-by file" "--tree --group-by coroutine --limit 10"
   "--report --fields calls,total,self,share,avg,min,max,stddev,wall,complete,p50,p90,p99,p99.9"
   "--diff before.bin" "--tree --diff before.bin" "--diff before.bin --normalize" --flame=page.html --help)
@@ -37,7 +37,7 @@ for columns in 40 60 80 120 200; do
     [ "$(wc -L <screen)" -le "$columns" ] || fail "$view on $columns columns:
 $(awk -v most=$columns 'length > most' screen)"
   done
-  for view in "" --info --report --tree --coroutines --timeline --threads "--slow /d/"; do
+  for view in "" --info --report --tree --coroutines --timeline --threads --symbols "--slow /d/"; do
     [ $columns -le 80 ] || continue
     # shellcheck disable=SC2086
     on $columns $view long.txt

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/symbols/debug_functions.h"
+
+#include <cxxabi.h>
+#include <dwarf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <tuple>
+
+namespace luatrace {
+
+std::string demangle(const char* name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string out = status == 0 && text ? text : name;
+  free(text);
+  return out;
+}
+
+// Before DWARF 5 there is no file 0, for which libdw says "???".
+static std::string source_file(Dwarf_Files* files, Dwarf_Word number) {
+  const char* name = files ? dwarf_filesrc(files, number, nullptr, nullptr) : nullptr;
+  return name && std::string_view(name) != "???" ? name : "";
+}
+
+// Not dwarf_decl_file(): it takes the files of another unit if a description is elsewhere, not the
+// first file, which clang uses, and ends the program if a unit has none.
+SourceLine definition_of(Dwarf_Die* die) {
+  Dwarf_Attribute in_file, in_line;
+  Dwarf_Word number = 0, line = 0;
+  Dwarf_Die unit;
+  Dwarf_Files* files = nullptr;
+  const bool known =
+      dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_file, &in_file), &number) == 0 &&
+      dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_line, &in_line), &line) == 0;
+  if (!known ||
+      !dwarf_cu_die(in_file.cu, &unit, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr))
+    return {};
+  dwarf_getsrcfiles(&unit, &files, nullptr);
+  const std::string file = source_file(files, number);
+  return file.empty() ? SourceLine{} : SourceLine{file, line};
+}
+
+// Lists what was inlined into one function.
+class InlinedReader {
+ public:
+  InlinedReader(DebugFunctions& functions, const Dwarf_Die& unit, WalkSteps& steps)
+      : functions_(functions), steps_(steps) {
+    Dwarf_Die die = unit;
+    dwarf_getsrcfiles(&die, &files_, nullptr);
+  }
+  InlinedFunctions read(Dwarf_Die function) {
+    out_.bytes = bytes_of(&function);
+    below(function, 0, 0);
+    return in_order();
+  }
+
+ private:
+  static constexpr size_t kMostRows = 20'000;
+  static constexpr uint32_t kNoRow = UINT32_MAX;  // There was no room for it.
+
+  void below(Dwarf_Die die, uint32_t parent, unsigned depth);
+  void visit(Dwarf_Die& die, uint32_t parent, unsigned depth);
+  uint32_t enter(Dwarf_Die& die, uint32_t parent);
+  InlinedFunctions in_order();
+  uint64_t bytes_of(Dwarf_Die* die);
+  SourceLine call_of(Dwarf_Die* die) const;
+  const std::string& name_of(Dwarf_Die* die, const void* origin);
+
+  DebugFunctions& functions_;
+  WalkSteps& steps_;
+  Dwarf_Files* files_ = nullptr;
+  InlinedFunctions out_;
+  // By parent, what was inlined, and the line of the call.
+  std::map<std::tuple<uint32_t, const void*, std::string, uint64_t>, uint32_t> rows_;
+};
+
+void InlinedReader::below(Dwarf_Die die, uint32_t parent, unsigned depth) {
+  Dwarf_Die child;
+  if (dwarf_child(&die, &child) != 0) return;
+  if (depth > kDeepest) return void(out_.cut = true);
+  do {
+    if (!steps_.take()) return void(out_.cut = true);
+    visit(child, parent, depth);
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+// A function inside of another has calls of its own.
+void InlinedReader::visit(Dwarf_Die& die, uint32_t parent, unsigned depth) {
+  const Part part = part_of(&die);
+  if (part == Part::kBlock) below(die, parent, depth + 1);
+  if (part == Part::kInlined) below(die, enter(die, parent), depth + 1);
+}
+
+// Its row, from 1.
+uint32_t InlinedReader::enter(Dwarf_Die& die, uint32_t parent) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die origin = die;
+  dwarf_formref_die(dwarf_attr(&die, DW_AT_abstract_origin, &attribute), &origin);
+  SourceLine call = call_of(&die);
+  auto& list = out_.list;
+  const auto next = static_cast<uint32_t>(list.size() + 1);
+  const bool has_room = parent != kNoRow && list.size() < kMostRows;
+  const auto key = std::tuple(parent, static_cast<const void*>(origin.addr), call.file, call.line);
+  auto found = rows_.find(key);
+  if (found == rows_.end() && !has_room) return out_.more++, kNoRow;
+  if (found == rows_.end()) {
+    found = rows_.emplace(key, next).first;
+    const uint32_t depth = parent ? list[parent - 1].depth + 1 : 1;
+    list.push_back({parent, depth, name_of(&die, origin.addr), definition_of(&die), call, 0, 0});
+  }
+  InlinedFunction& row = list[found->second - 1];
+  row.times++;
+  row.bytes += bytes_of(&die);
+  return found->second;
+}
+
+// Each row behind what it was inlined into: what is met a second time may have got new ones.
+InlinedFunctions InlinedReader::in_order() {
+  const auto& list = out_.list;
+  std::vector<std::vector<uint32_t>> children(list.size() + 1);
+  for (auto i = static_cast<uint32_t>(list.size()); i-- > 0;)
+    children[list[i].parent].push_back(i + 1);
+  std::vector<uint32_t> place(list.size() + 1), open = children[0];
+  InlinedFunctions sorted{{}, out_.more, out_.cut, out_.bytes};
+  while (!open.empty()) {
+    const uint32_t row = open.back();
+    open.pop_back();
+    sorted.list.push_back(list[row - 1]);
+    place[row] = static_cast<uint32_t>(sorted.list.size());
+    sorted.list.back().parent = place[list[row - 1].parent];
+    open.insert(open.end(), children[row].begin(), children[row].end());
+  }
+  return sorted;
+}
+
+uint64_t InlinedReader::bytes_of(Dwarf_Die* die) {
+  uint64_t sum = 0;
+  Dwarf_Addr base = 0, begin = 0, end = 0;
+  for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 && steps_.take();)
+    if (begin < end) sum += end - begin;
+  return sum;
+}
+
+SourceLine InlinedReader::call_of(Dwarf_Die* die) const {
+  Dwarf_Word line = 0, file = 0;
+  Dwarf_Attribute attribute;
+  dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line);
+  dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file);
+  return {source_file(files_, file), line};
+}
+
+const std::string& InlinedReader::name_of(Dwarf_Die* die, const void* origin) {
+  auto [found, fresh] = functions_.names_.try_emplace(origin);
+  if (fresh) found->second = functions_.name(die);
+  return found->second;
+}
+
+UnitIndex& DebugFunctions::index(const Dwarf_Die& unit) {
+  auto& slot = units_[unit.addr];
+  if (!slot) slot = std::make_unique<UnitIndex>(unit);
+  return *slot;
+}
+
+const Dwarf_Die* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Addr address) {
+  return index(unit).function_at(address);
+}
+
+// Namespaces and classes around where a function is declared: "parts::".
+std::string DebugFunctions::folders_of(Dwarf_Die die) {
+  Dwarf_Attribute attribute;
+  for (unsigned kind : {DW_AT_abstract_origin, DW_AT_specification}) {
+    Dwarf_Die origin;
+    if (dwarf_formref_die(dwarf_attr(&die, kind, &attribute), &origin)) die = origin;
+  }
+  Dwarf_Die unit;
+  return dwarf_diecu(&die, &unit, nullptr, nullptr) ? index(unit).folders_of(die) : "";
+}
+
+std::string DebugFunctions::name(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  for (unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
+    if (const char* name = dwarf_formstring(dwarf_attr_integrate(die, kind, &attribute)))
+      return demangle(name);
+  const char* name = dwarf_diename(die);
+  return name ? folders_of(*die) + name : "";
+}
+
+std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(const Dwarf_Die& function) {
+  auto& slot = inlined_[function.addr];
+  Dwarf_Die die = function, unit;
+  if (!slot && dwarf_diecu(&die, &unit, nullptr, nullptr))
+    slot = std::make_shared<InlinedFunctions>(
+        InlinedReader(*this, unit, index(unit).steps()).read(function));
+  return slot;
+}
+
+}  // namespace luatrace

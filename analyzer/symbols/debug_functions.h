@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The functions that the debug information of one file knows: their names, where they are defined,
+// and what was inlined into them.
+//
+// Invariant: the work for a file is in proportion to its size, whatever is asked and how often:
+// each unit is walked once, what is below its functions is (all together) walked at most as long as
+// the unit is, and what was found for a function is kept.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "analyzer/symbols/native_code.h"
+#include "analyzer/symbols/unit_index.h"
+
+namespace luatrace {
+
+std::string demangle(const char* name);
+
+class DebugFunctions {
+ public:
+  // The function of `unit` with code at this address of the debug information; null: none.
+  const Dwarf_Die* find(const Dwarf_Die& unit, Dwarf_Addr address);
+  // A function's or inlined function's name: that of the linker tells overloads and namespaces
+  // apart. "" if it has none.
+  std::string name(Dwarf_Die* die);
+  // What was inlined into a function, anywhere in it.
+  std::shared_ptr<const InlinedFunctions> inlined(const Dwarf_Die& function);
+
+ private:
+  UnitIndex& index(const Dwarf_Die& unit);
+  std::string folders_of(Dwarf_Die die);
+
+  std::map<const void*, std::unique_ptr<UnitIndex>> units_;  // By place of the unit.
+  std::map<const void*, std::shared_ptr<const InlinedFunctions>> inlined_;
+  std::map<const void*, std::string> names_;  // Of what is inlined, by place of its description.
+
+  friend class InlinedReader;
+};
+
+// Where the function is defined.
+SourceLine definition_of(Dwarf_Die* die);
+
+}  // namespace luatrace
