@@ -8,7 +8,9 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/aggregate/preview.h"
@@ -61,6 +63,7 @@ class Analysis {
                             Make make);
   template <class Sink>
   std::unique_ptr<Sink> sums(TraceFacts& facts, Input& input, Diagnostics& diag);
+  void trace(Report& report, const std::string& path, Input& input, Diagnostics& diag);
   void tell_limit(const std::string& path, const NodeBudget& budget) const;
   void filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag);
 
@@ -253,7 +256,13 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
   if (is_profile(input)) return saved(report, path, input);
   look_ahead(path, input);
   bytes_ = 0;
-  report.grouped = options_.filter.group != GroupBy::kNone;
+  report.grouped |= options_.filter.group != GroupBy::kNone;
+  trace(report, path, input, diag);
+  report.files.back().choice = choice_of(options_.filter);
+}
+
+// One with events.
+void Analysis::trace(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
   if (follows_calls()) return filtered(report, path, input, diag);
   TraceFacts facts;
   if (needs_histogram()) {
@@ -266,6 +275,20 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
     add_to_report(report, {path, facts, *profile, nullptr, nullptr, diag.trust, bytes_}, finder_);
   }
 }
+
+// While it lives `grouped` is that of one file.
+class GroupedBefore {
+ public:
+  explicit GroupedBefore(Report& report)
+      : grouped_(report.grouped), before_(std::exchange(report.grouped, false)) {}
+  ~GroupedBefore() { grouped_ |= before_; }
+  GroupedBefore(const GroupedBefore&) = delete;
+  GroupedBefore& operator=(const GroupedBefore&) = delete;
+
+ private:
+  bool& grouped_;
+  const bool before_;
+};
 
 // Above so many bytes of traces --flame makes do with sums, unless single calls are followed
 // anyway.
@@ -318,7 +341,10 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
   Analysis analysis(session, calls ? &*calls : nullptr, chart ? &*chart : nullptr);
   each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
+    const size_t known = report.files.size();
+    const GroupedBefore before(report);
     analysis.file(report, path, input, diag);
+    session.choices.add(input.name(), std::span(report.files).subspan(known), report.grouped);
   });
   if (calls) calls->finish();
   if (calls && calls->error() != 0) cannot_write(session, exports.output, calls->error());

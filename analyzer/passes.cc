@@ -169,6 +169,8 @@ void convert_file(Session& session) {
 
 void tell_unmet(const Session& session) {
   for (const std::string& remark : session.unmet.remarks()) complain(printable(remark));
+  const std::string unlike = session.choices.remark();
+  if (!unlike.empty()) complain(printable(unlike));
 }
 
 // What --compensate cannot take out, or not everywhere.

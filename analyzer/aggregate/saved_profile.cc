@@ -105,6 +105,10 @@ void Writer::file(const ReportFile& f) {
     w.integer(s.tid);
     w.text(s.luajit);
   }
+  if (f.choice) {
+    w.text(f.choice->groups);
+    w.text(f.choice->filters);
+  }
   section(kFile, w);
 }
 
@@ -171,7 +175,7 @@ std::string Writer::payload() {
   std::vector<const ReportFile*> files;
   for (const auto& f : r_.files) files.push_back(&f);
   auto key = [](const ReportFile* f) {
-    return std::tie(f->path, f->start_real_ns, f->bytes, f->duration_ns, f->notes);
+    return std::tie(f->path, f->start_real_ns, f->bytes, f->duration_ns, f->notes, f->choice);
   };
   std::sort(files.begin(), files.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
   for (auto* f : files) file(*f);
@@ -251,6 +255,11 @@ void Reader::file(ByteReader in) {
     s.tid = static_cast<int32_t>(in.integer());
     s.luajit = in.text();
     f.streams.push_back(std::move(s));
+  }
+  if (!in.at_end()) {  // Else it is of a version that did not say.
+    Choice& choice = f.choice.emplace();
+    choice.groups = in.text();
+    choice.filters = in.text();
   }
   head_.files.push_back(std::move(f));
 }

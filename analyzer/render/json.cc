@@ -74,6 +74,10 @@ void write_file(std::ostream& out, const ReportFile& f) {
   o.text("notes", f.notes);
   write_list(o.begin("processes"), f.processes, write_process, "\n       ");
   write_list(o.begin("streams"), f.streams, write_stream, "\n       ");
+  if (f.choice) {
+    o.text("group_by", f.choice->groups);
+    o.text("filters", f.choice->filters);
+  }
   o.boolean("ended", f.ended);
   if (f.ended) {
     o.number("reason", f.end.reason);
