@@ -91,7 +91,9 @@ struct Report {
   uint64_t threads = 0;
   uint64_t coroutines = 0;
   uint64_t bytes = 0;
-  double cost_ns = 0;    // Of recording all events, as measured when recording began.
+  // Of recording all events, as measured when recording began. Rounded for each file, so that a sum
+  // of sums is the sum.
+  uint64_t cost_ns = 0;
   bool grouped = false;  // Functions of kind "group" are what was asked for.
   // Functions of which filters or groups left nothing, without sums; if somebody asks for names.
   bool keeps_hidden = false;

@@ -8,7 +8,6 @@
 
 #include "analyzer/aggregate/byte_stream.h"
 #include "analyzer/decode/escape.h"
-#include "analyzer/decode/whole.h"
 #include "trace/crc32c.h"
 
 namespace luatrace {
@@ -74,7 +73,7 @@ class Writer {
 void Writer::sums() {
   ByteWriter sums, trust;
   each_sum(r_, [&](uint64_t n) { sums.number(n); });
-  sums.number(whole(r_.cost_ns));
+  sums.number(r_.cost_ns);
   sums.number(r_.grouped);
   section(kSums, sums);
   each_counter(r_.trust, [&](uint64_t n) { trust.number(n); });
@@ -219,7 +218,7 @@ class Reader {
 
 void Reader::sums(ByteReader in) {
   each_sum(head_, [&](uint64_t& n) { n = in.number(); });
-  head_.cost_ns = static_cast<double>(in.number());
+  head_.cost_ns = in.number();
   head_.grouped = in.number() != 0;
 }
 
