@@ -110,11 +110,11 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
     };
     if (!f.has_range()) return;
     if (needs_file(f.from) || needs_file(f.to) || !preview_->header_only(input))
-      throw Unreadable(
-          printable(input.name()) +
-          ": --time-range needs a file, not a pipe: for times since the first event, or in per "
-          "cent, the trace is read twice. Write it to a file, or give the time of day "
-          "(2026-11-21T10:00:00~, @1700000000~)");
+      throw Unreadable(printable(input.name()) +
+                       ": --time-range needs a file that is given by its name: for times since the "
+                       "first event, or in per "
+                       "cent, the trace is read twice. Name the file, or give the time of day "
+                       "(2026-11-21T10:00:00~, @1700000000~)");
     return;
   }
   Input again(path);
