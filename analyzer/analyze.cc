@@ -97,6 +97,16 @@ bool Analysis::looks_at_names() const {
   return options_.filter.looks_at_functions() || !options_.views.slow.empty() || calls_;
 }
 
+// A pipe, or a file that is standard input, is read once.
+[[noreturn]] void refuse_range(const Input& input) {
+  const bool is_file = input.size() != 0;
+  throw Unreadable(printable(input.name()) + ": --time-range needs a file" +
+                   (is_file ? " that is given by its name" : ", not a pipe") +
+                   ": for times since the first event, or in per cent, the trace is read twice. " +
+                   (is_file ? "Name the file" : "Write it to a file") +
+                   ", or give the time of day (2026-11-21T10:00:00~, @1700000000~)");
+}
+
 // The first of two readings, if something must be known that stands behind the first event.
 void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
@@ -110,11 +120,7 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
     };
     if (!f.has_range()) return;
     if (needs_file(f.from) || needs_file(f.to) || !preview_->header_only(input))
-      throw Unreadable(printable(input.name()) +
-                       ": --time-range needs a file that is given by its name: for times since the "
-                       "first event, or in per "
-                       "cent, the trace is read twice. Name the file, or give the time of day "
-                       "(2026-11-21T10:00:00~, @1700000000~)");
+      refuse_range(input);
     return;
   }
   Input again(path);

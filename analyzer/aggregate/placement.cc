@@ -69,8 +69,8 @@ Place Placement::place(uint32_t raw) {
   } else if (is_group(function)) {
     p.own = true;
     p.out = p.fold = out_.enter(above.fold, function);
-    // A coroutine is no file: its own time is of a group, too.
-    if (groups_files()) p.out = out_.enter(p.fold, group("[other]"));
+    // A coroutine is no file: its own time is of a group, too; not of [other], which is calls.
+    if (groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
   } else {
     place_function(p, raw);
   }

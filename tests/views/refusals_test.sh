@@ -145,6 +145,7 @@ same "some without a cost" "luatrace-analyze: --compensate: what recording cost 
 # Standard input is read once, whatever it is.
 refuses "^luatrace-analyze: standard input: --time-range needs a file that is given by its name: .* Name the file, or give" "$analyze" -r 1ms~ - <now.txt
 grep -qi pipe err && fail "a file is called a pipe: $(cat err)"
+cat now.txt | refuses "^luatrace-analyze: standard input: --time-range needs a file, not a pipe: .* Write it to a file, or give" "$analyze" -r 1ms~ -
 
 # What other languages write in a condition.
 while IFS=, read -r slip right expression; do

@@ -476,7 +476,7 @@ for mode in separate merged; do
       "$(jq -c '[.timeline[]|select(.kind!="thread")]|group_by(.lane)|map([.[0].lane,(map(.busy_ns)|add)])' <<<"$own")"
   done
   own=$("$analyze" --json --report --group-by file --coroutines=$mode "$scratch/own.txt")
-  same "$mode: a coroutine's own time" '[["[other]",0,16,16],["x.lua",1,27,27],["y.lua",2,7,7]]' "$(jq -c '[.report[]|[.name,.calls,.total_ns,.self_ns]]|sort' <<<"$own")"
+  same "$mode: a coroutine's own time" '[["[coroutines]",0,16,16],["x.lua",1,27,27],["y.lua",2,7,7]]' "$(jq -c '[.report[]|[.name,.calls,.total_ns,.self_ns]]|sort' <<<"$own")"
 done
 
 # Short calls within each other that went through many threads: their pieces of time are not kept
