@@ -8,7 +8,9 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/aggregate/preview.h"
@@ -65,6 +67,7 @@ class Analysis {
                             Make make);
   template <class Sink>
   std::unique_ptr<Sink> sums(TraceFacts& facts, Input& input, Diagnostics& diag);
+  void trace(Report& report, const std::string& path, Input& input, Diagnostics& diag);
   void tell_limit(const std::string& path, const NodeBudget& budget) const;
   void filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag);
 
@@ -98,6 +101,16 @@ bool Analysis::looks_at_names() const {
   return options_.filter.looks_at_functions() || !options_.views.slow.empty() || calls_;
 }
 
+// A pipe, or a file that is standard input, is read once.
+[[noreturn]] void refuse_range(const Input& input) {
+  const bool is_file = input.size() != 0;
+  throw Unreadable(printable(input.name()) + ": --time-range needs a file" +
+                   (is_file ? " that is given by its name" : ", not a pipe") +
+                   ": for times since the first event, or in per cent, the trace is read twice. " +
+                   (is_file ? "Name the file" : "Write it to a file") +
+                   ", or give the time of day (2026-11-21T10:00:00~, @1700000000~)");
+}
+
 // The first of two readings, if something must be known that stands behind the first event.
 void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
@@ -111,11 +124,7 @@ void Analysis::look_ahead(const std::string& path, Input& input) {
     };
     if (!f.has_range()) return;
     if (needs_file(f.from) || needs_file(f.to) || !preview_->header_only(input))
-      throw Unreadable(
-          printable(input.name()) +
-          ": --time-range needs a file, not a pipe: for times since the first event, or in per "
-          "cent, the trace is read twice. Write it to a file, or give the time of day "
-          "(2026-11-21T10:00:00~, @1700000000~)");
+      refuse_range(input);
     return;
   }
   Input again(path);
@@ -259,7 +268,13 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
   if (is_profile(input)) return saved(report, path, input);
   look_ahead(path, input);
   bytes_ = 0;
-  report.grouped = options_.filter.group != GroupBy::kNone;
+  report.grouped |= options_.filter.group != GroupBy::kNone;
+  trace(report, path, input, diag);
+  report.files.back().choice = choice_of(options_.filter);
+}
+
+// One with events.
+void Analysis::trace(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
   if (follows_calls()) return filtered(report, path, input, diag);
   TraceFacts facts;
   if (needs_histogram()) {
@@ -272,6 +287,20 @@ void Analysis::file(Report& report, const std::string& path, Input& input, Diagn
     add_to_report(report, {path, facts, *profile, nullptr, nullptr, diag.trust, bytes_}, finder_);
   }
 }
+
+// While it lives `grouped` is that of one file.
+class GroupedBefore {
+ public:
+  explicit GroupedBefore(Report& report)
+      : grouped_(report.grouped), before_(std::exchange(report.grouped, false)) {}
+  ~GroupedBefore() { grouped_ |= before_; }
+  GroupedBefore(const GroupedBefore&) = delete;
+  GroupedBefore& operator=(const GroupedBefore&) = delete;
+
+ private:
+  bool& grouped_;
+  const bool before_;
+};
 
 // Above so many bytes of traces --flame makes do with sums, unless single calls are followed
 // anyway.
@@ -325,7 +354,10 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
   Analysis analysis(session, calls ? &*calls : nullptr, chart ? &*chart : nullptr);
   each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
+    const size_t known = report.files.size();
+    const GroupedBefore before(report);
     analysis.file(report, path, input, diag);
+    session.choices.add(input.name(), std::span(report.files).subspan(known), report.grouped);
   });
   if (calls) calls->finish();
   if (calls && calls->error() != 0) cannot_write(session, exports.output, calls->error());

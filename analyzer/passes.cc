@@ -169,6 +169,21 @@ void convert_file(Session& session) {
 
 void tell_unmet(const Session& session) {
   for (const std::string& remark : session.unmet.remarks()) complain(printable(remark));
+  const std::string unlike = session.choices.remark();
+  if (!unlike.empty()) complain(printable(unlike));
+}
+
+// Those of which the recorder did not measure it, for a message.
+std::string files_without_cost(const Report& report) {
+  constexpr size_t kNamed = 5;
+  size_t n = 0;
+  std::string all;
+  for (const ReportFile& file : report.files) {
+    auto known = [](const StreamInfo& s) { return s.event_cost_ps != 0; };
+    if (std::any_of(file.streams.begin(), file.streams.end(), known) || n++ >= kNamed) continue;
+    all += (n > 1 ? ", " : "") + printable(file.path);
+  }
+  return n > kNamed ? all + " and " + std::to_string(n - kNamed) + " more" : all;
 }
 
 // What --compensate cannot take out, or not everywhere.
@@ -178,11 +193,15 @@ void tell_compensation(const Options& o, const Report& report) {
     return complain(
         "--compensate: what recording cost is not known (tracers from outside do not measure "
         "it), so nothing is taken out");
+  const std::string raw = files_without_cost(report);
+  if (!raw.empty())
+    complain("--compensate: what recording cost is not known of " + raw +
+             ": nothing is taken out of their times");
   std::string names;
   for (const std::string& name : raw_outputs(o)) names += (names.empty() ? "" : ", ") + name;
   if (!names.empty())
-    complain("--compensate is for --report and --tree: the times of " + names +
-             " are as they were measured");
+    complain("--compensate is for --report, --tree and the functions of --json: the times of " +
+             names + " are as they were measured");
 }
 
 void write_outputs(Session& session, const Report& report, const Report* before) {
@@ -191,7 +210,8 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
-    write_to(session, *o.json, [&](std::ostream& out) { write_json(out, report, views); });
+    write_to(session, *o.json,
+             [&](std::ostream& out) { write_json(out, report, views, o.views.compensate); });
   if (o.csv)
     write_to(session, *o.csv, [&](std::ostream& out) {
       write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));

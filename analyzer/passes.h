@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "analyzer/aggregate/choices.h"
 #include "analyzer/aggregate/report.h"
 #include "analyzer/aggregate/unmet.h"
 #include "analyzer/decode/input.h"
@@ -23,6 +24,7 @@ struct Session {
   FlameChart chart;         // For the page: filled while the files are read.
   std::string no_chart;     // Why it is empty.
   Unmet unmet;              // What of the filters fits nothing.
+  Choices choices{};        // By what the sums were made.
 };
 
 // Prints "luatrace-analyze: text" to standard error.
@@ -44,7 +46,7 @@ void dump_files(Session& session);
 void convert_file(Session& session);
 // Reads files (traces and saved profiles) into one report.
 Report analyze_files(Session& session, const std::vector<std::string>& files);
-// Says which filters fit nothing.
+// Says which filters fit nothing, and which sums are of unlike ones.
 void tell_unmet(const Session& session);
 // Writes the outputs that were asked for. `before`: what --diff names, or null.
 void write_outputs(Session& session, const Report& report, const Report* before);

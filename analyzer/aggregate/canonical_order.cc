@@ -2,6 +2,8 @@
 #include "analyzer/aggregate/canonical_order.h"
 
 #include <algorithm>
+#include <string>
+#include <tuple>
 
 namespace luatrace {
 namespace {
@@ -37,6 +39,27 @@ std::vector<uint32_t> canonical_order(const CallTree& tree, const std::vector<ui
     if (!node) return order;
     node = sibling[node];
   }
+}
+
+std::vector<uint32_t> by_name(const std::vector<ReportFunction>& functions, uint32_t skip) {
+  std::vector<std::string> names;
+  for (const ReportFunction& f : functions) names.push_back(display_name(f));
+  std::vector<uint32_t> order;
+  for (uint32_t i = skip; i < functions.size(); i++) order.push_back(i);
+  auto key = [&](uint32_t i) {
+    const ReportFunction& f = functions[i];
+    return std::tie(names[i], f.chunk, f.line, f.kind, f.coroutine);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+  return order;
+}
+
+std::vector<uint32_t> name_ranks(const std::vector<ReportFunction>& functions) {
+  std::vector<uint32_t> ranks(functions.size());
+  uint32_t next = 0;
+  for (uint32_t i : by_name(functions, 0)) ranks[i] = next++;
+  return ranks;
 }
 
 }  // namespace luatrace

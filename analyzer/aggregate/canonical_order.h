@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: MIT
 // An order of functions and nodes that depends on what they are, not on what came first: threads
-// that share the streams of a trace find them in an order of chance.
+// that share the streams of a trace find them in an order of chance, and what was merged before
+// comes first.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "analyzer/aggregate/call_tree.h"
+#include "analyzer/aggregate/report_function.h"
 
 namespace luatrace {
 
 // All nodes, parents before their children, children of one node in the order of their functions'
 // `rank` (by function; those of equal rank in the tree's order).
 std::vector<uint32_t> canonical_order(const CallTree& tree, const std::vector<uint32_t>& rank);
+
+// The place of each function among all: by name, as reports show it, then by chunk and line.
+std::vector<uint32_t> name_ranks(const std::vector<ReportFunction>& functions);
+// The functions in this order, without the first `skip`.
+std::vector<uint32_t> by_name(const std::vector<ReportFunction>& functions, uint32_t skip);
 
 }  // namespace luatrace

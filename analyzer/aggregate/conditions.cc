@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <optional>
 
 #include "analyzer/aggregate/pattern.h"
@@ -58,6 +59,7 @@ class Parser {
   Node run() {
     Node node = either();
     blanks();
+    refuse_slips();
     if (at_ != text_.size()) fail("nothing more was expected");
     return node;
   }
@@ -81,7 +83,24 @@ class Parser {
     at_ = end;
     return true;
   }
+  // What other languages write for what is meant.
+  void refuse_slips() const {
+    static constexpr const char* kSlips[][2] = {
+        {"&&", "and"}, {"||", "or"}, {"&", "and"}, {"|", "or"}, {"=", "=="}};
+    for (const auto& [slip, right] : kSlips)
+      if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
+    size_t end = at_;
+    while (end < text_.size() && isalnum(static_cast<unsigned char>(text_[end]))) end++;
+    const std::string word = text_.substr(at_, end - at_);
+    for (const char* right : {"and", "or"})
+      if (word != right && strcasecmp(word.c_str(), right) == 0) refuse_slip(word, right);
+  }
+  [[noreturn]] void refuse_slip(const std::string& slip, const std::string& right) const {
+    fail("write '" + right + "' in place of '" + slip + '\'');
+  }
   void need(const std::string& word) {
+    blanks();
+    if (word == ")") refuse_slips();
     if (!take(word)) fail("'" + word + "' was expected");
   }
   std::string name();
@@ -164,7 +183,10 @@ Node Parser::term() {
   value(*node);
   for (const char* op : {">=", "<=", "==", "!=", ">", "<"})
     if (node->op.empty() && take(op)) node->op = op;
-  if (node->op.empty()) fail("a comparison was expected");
+  if (node->op.empty()) {
+    refuse_slips();
+    fail("a comparison was expected");
+  }
   number(*node);
   return node;
 }
@@ -218,6 +240,7 @@ std::string Parser::unit() {
   if (take("%")) return "%";
   if (take("and") || take("or")) return at_ = begin, "";
   blanks();
+  refuse_slips();
   const size_t word = at_;
   while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
                                 static_cast<unsigned char>(text_[at_]) >= 0x80))

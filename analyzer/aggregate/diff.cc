@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "analyzer/aggregate/canonical_order.h"
+
 namespace luatrace {
 namespace {
 
@@ -17,7 +19,7 @@ class Differ {
  public:
   explicit Differ(Diff& diff) : diff_(diff) {}
   void add(const Report& report, bool after, double factor);
-  void finish();
+  void finish();  // Puts nodes and functions in an order that does not depend on what came first.
 
  private:
   Diff& diff_;
@@ -58,6 +60,16 @@ void Differ::finish() {
   const size_t n = both_.functions.size();
   for (auto* list : {&diff_.before, &diff_.after}) list->resize(n);
   for (auto* list : {&diff_.was, &diff_.is}) list->resize(n);
+  diff_.by_name = by_name(both_.functions, 1);
+  const auto order = canonical_order(both_.tree, name_ranks(both_.functions));
+  std::vector<uint32_t> place(order.size());
+  std::vector<DiffNode> nodes;
+  for (uint32_t i : order) {
+    place[i] = static_cast<uint32_t>(nodes.size());
+    nodes.push_back(diff_.nodes[i]);
+    nodes.back().parent = place[nodes.back().parent];
+  }
+  diff_.nodes = std::move(nodes);
 }
 
 void copy_sums(Report& to, const Report& from) {

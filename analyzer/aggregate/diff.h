@@ -24,7 +24,8 @@ struct Diff {
   // Functions of both; 0 and 1 are the root and the unknown callers. `before` and `after` are empty
   // functions where there is none.
   std::vector<ReportFunction> before, after;
-  std::vector<bool> was, is;  // By function: it occurs there.
+  std::vector<bool> was, is;      // By function: it occurs there.
+  std::vector<uint32_t> by_name;  // The functions but the root, in the order of their names.
   std::vector<DiffNode> nodes;
   Report before_sums, after_sums;  // Sums only: no functions, no tree.
   double scale = 1;                // What times of `before` were multiplied with.

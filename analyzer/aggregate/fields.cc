@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/aggregate/canonical_order.h"
+
 namespace luatrace {
 
 std::optional<Field> find_field(const std::string& name) {
@@ -74,17 +76,12 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, cons
 
 std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort) {
   std::vector<uint32_t> list;
-  for (uint32_t i = 1; i < r.functions.size(); i++) {
+  for (uint32_t i : by_name(r.functions, 1)) {
     const ReportFunction& f = r.functions[i];
     if (i == 1 ? f.self_ns == 0 : r.grouped && (f.kind != "group" || f.in_group)) continue;
     list.push_back(i);
   }
-  if (sort == "name") {
-    std::stable_sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-      return display_name(r.functions[a]) < display_name(r.functions[b]);
-    });
-    return list;
-  }
+  if (sort == "name") return list;
   const Field field = find_field(sort).value_or(Field{});
   std::vector<double> values(r.functions.size());
   for (uint32_t i : list) values[i] = value_of(field, r.functions[i], r).value_or(-1);

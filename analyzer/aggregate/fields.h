@@ -46,7 +46,7 @@ std::vector<Field> parse_fields(const std::string& list);
 std::optional<double> value_of(const Field& field, const ReportFunction& f, const Report& report);
 
 // Whether the function is a row of tables, and in the order of a field, greatest first (or by
-// name). With groupings only the groups are.
+// name); equal ones by name. With groupings only the groups are.
 std::vector<uint32_t> sorted_functions(const Report& report, const std::string& sort);
 
 }  // namespace luatrace

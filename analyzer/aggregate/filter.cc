@@ -3,6 +3,8 @@
 
 #include <charconv>
 #include <ctime>
+#include <set>
+#include <utility>
 
 #include "cli/duration.h"
 #include "cli/usage_error.h"
@@ -60,7 +62,76 @@ TimePoint parse_point(const std::string& text) {
   return out;
 }
 
+// The same for the same time, however it was written.
+std::string time_text(uint64_t ns) {
+  static constexpr std::pair<uint64_t, const char*> kUnits[] = {
+      {1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+  for (const auto& [unit, name] : kUnits)
+    if (ns && ns % unit == 0) return std::to_string(ns / unit) + name;
+  return std::to_string(ns) + "ns";
+}
+
+std::string point_text(const TimePoint& p) {
+  if (p.kind == TimePoint::kRelative) return time_text(p.ns);
+  if (p.kind == TimePoint::kAbsolute) {
+    const std::string part = std::to_string(1000000000 + p.ns % 1000000000).substr(1);
+    return '@' + std::to_string(p.ns / 1000000000) + '.' + part;
+  }
+  if (p.kind != TimePoint::kPercent) return "";
+  char text[32];
+  auto [end, error] = std::to_chars(text, text + sizeof text, p.percent);
+  return std::string(text, end) + '%';
+}
+
+// Words that a shell would take apart stand in quotes.
+std::string quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" '\"\\$*?()[]{}|&;<>") == word.npos) return word;
+  return '\'' + word + '\'';
+}
+
+// Options that may be given several times: their order means nothing, nor does a second one.
+class ChoiceWords {
+ public:
+  template <class T, class Text>
+  void add(const char* option, const std::vector<T>& values, Text text) {
+    std::set<std::string> words;
+    for (const T& value : values) words.insert(text(value));
+    for (const std::string& word : words) add(option + (' ' + quoted(word)));
+  }
+  void add(const std::string& words) { all_ += (all_.empty() ? "" : " ") + words; }
+  const std::string& text() const { return all_; }
+
+ private:
+  std::string all_;
+};
+
 }  // namespace
+
+Choice choice_of(const FilterOptions& f) {
+  ChoiceWords words;
+  auto same = [](const std::string& text) { return text; };
+  auto number = [](uint32_t n) { return std::to_string(n); };
+  words.add("-F", f.only, same);
+  words.add("-N", f.without, same);
+  words.add("-C", f.callers, same);
+  words.add("-H", f.hide, same);
+  words.add("--function", f.functions, same);
+  words.add("--kind", f.kinds,
+            [](const std::string& kind) { return kind == "ff" ? "builtin" : kind; });
+  if (f.depth) words.add("-D " + number(f.depth));
+  if (f.least_ns) words.add("-t " + time_text(f.least_ns));
+  if (f.has_range()) words.add("-r " + point_text(f.from) + '~' + point_text(f.to));
+  words.add("--thread", f.threads, number);
+  words.add("--coroutine", f.coroutines, [&](const CoroutineId& c) {
+    return (c.state ? number(c.state) + ':' : "") + number(c.id);
+  });
+  words.add("--state", f.states, number);
+  if (f.mode == CoroutineMode::kSeparate) words.add("--coroutines=separate");
+  if (f.mode == CoroutineMode::kMerged) words.add("--coroutines=merged");
+  static const char* const kNames[] = {"", "thread", "coroutine", "state", "file"};
+  const bool pattern = f.group == GroupBy::kPattern;
+  return {pattern ? f.group_pattern : kNames[static_cast<int>(f.group)], words.text()};
+}
 
 bool FilterOptions::filters() const {
   return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||

@@ -3,6 +3,7 @@
 // filter means; FilteredProfile does it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,14 @@ struct CoroutineId {
 
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
 enum class GroupBy { kNone, kThread, kCoroutine, kState, kFile, kPattern };
+
+// The options by which events became sums, as words: equal exactly for those that mean the same.
+// Sums of unlike ones can be told apart by it, also when they were saved.
+struct Choice {
+  std::string groups;   // WHAT of --group-by; empty: no groups.
+  std::string filters;  // The others: "-F handle -t 1ms --coroutines=separate"; empty: none.
+  auto operator<=>(const Choice&) const = default;
+};
 
 struct FilterOptions {
   // Functions, as FunctionPattern understands them.
@@ -54,6 +63,8 @@ struct FilterOptions {
   // Calls hang elsewhere than where they do by themselves.
   bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
 };
+
+Choice choice_of(const FilterOptions& options);
 
 // "5ms", "1.5s", "200us", "10" (ns), "2m", "1h". Throws UsageError that names `option`.
 uint64_t parse_time(const std::string& text, const std::string& option);

@@ -278,7 +278,12 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
     if (watched_) tell_watches(co, p.out, {0, 0, 0, f.pending, 0});
   }
   if (f.charges && p.takes) charged(p.out, f.charges);
-  if (f.waited) Profile::suspended(p.out, f.waited);
+  if (f.waited) {
+    Profile::suspended(p.out, f.waited);
+    if (co.watched && index >= slow->depth(co.watched))
+      slow->add(co.watched, tree(), place(co, slow->depth(co.watched)).out, p.out,
+                {0, 0, 0, 0, f.waited});
+  }
   f.pending = f.waited = f.charges = 0;
   if (f.when.empty()) return;
   const Shown to = shown(p.out);
@@ -401,6 +406,13 @@ void FilteredProfile::show(Coroutine& co, uint32_t node, bool taken, uint64_t fr
   timeline->add(Timeline::key(1, s.lane), from, to);
 }
 
+// It wakes since another coroutine resumes it right now. Else it was switched to, or what it
+// resumed was; a main coroutine is never resumed.
+bool FilteredProfile::is_resumed(const Coroutine& co) const {
+  if (!co.resumed) return false;
+  return !view_->machine || view_->machine->current().id == co.resumer;
+}
+
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
@@ -408,7 +420,7 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
   if (coroutines && co.id) {
     CoroutineLife& life = coroutines->of(co, view_->number, from);
     life.suspended += to - from;
-    life.resumes += resumed;
+    life.resumes += resumed && is_resumed(co);
     if (to - from > life.longest) {
       life.longest = to - from;
       life.longest_at = from;
@@ -418,10 +430,11 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
   if (!co.top || from == to) return;
   const Place& p = place(co, co.top);
   if (!p.takes) return;
-  if (options_.least_ns)
+  if (options_.least_ns) {
     co.notes[co.top].waited += to - from;
-  else
-    Profile::suspended(p.out, to - from);
+    return;
+  }
+  Profile::suspended(p.out, to - from);
   if (co.watched)
     slow->add(co.watched, tree(), place(co, slow->depth(co.watched)).out, p.out,
               {0, 0, 0, 0, to - from});

@@ -112,6 +112,7 @@ class FilteredProfile : public HistogramProfile {
     return placement_[co.frames[index].node];
   }
   void commit(Coroutine& co, uint32_t index);
+  bool is_resumed(const Coroutine& co) const;
   FrameNotes* caller(Coroutine& co);
   void hand_down(Coroutine& co);
   void spend_at(Coroutine& co, uint64_t ticks);

@@ -69,13 +69,17 @@ Place Placement::place(uint32_t raw) {
   } else if (is_group(function)) {
     p.own = true;
     p.out = p.fold = out_.enter(above.fold, function);
+    // A coroutine is no file: its own time is of a group, too; not of [other], which is calls.
+    if (groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
   } else {
-    place_function(p, above, function);
+    place_function(p, raw);
   }
   return p;
 }
 
-void Placement::place_function(Place& p, const Place& above, uint32_t function) {
+void Placement::place_function(Place& p, uint32_t raw) {
+  const uint32_t function = raw_[raw].function;
+  const Place& above = places_[raw_[raw].parent];
   const Rules& r = rules(function);
   const bool enters = !p.in && r.only;
   p.in |= r.only;
@@ -85,7 +89,7 @@ void Placement::place_function(Place& p, const Place& above, uint32_t function) 
   if (enters) p.depth = 0;
   const bool folded = above.reached || (options_.depth && p.depth >= options_.depth);
   bool hidden = r.hidden || folded || !p.in || p.out_of;
-  if (options_.group == GroupBy::kFile || options_.group == GroupBy::kPattern) {
+  if (groups_files()) {
     // A call inside its own group is no call of the group; what is in none counts to its caller.
     if (!hidden && (above.group == 0 || (r.group != 0 && r.group != above.group)))
       p.group = r.group ? r.group : group("[other]");
@@ -97,7 +101,8 @@ void Placement::place_function(Place& p, const Place& above, uint32_t function) 
   }
   p.shown = !hidden;
   if (p.shown) {
-    p.out = p.fold = out_.enter(above.out, p.function);
+    const bool in_coroutine = groups_files() && is_group(function_of(raw_[raw].parent));
+    p.out = p.fold = out_.enter(in_coroutine ? above.fold : above.out, p.function);
     p.depth++;
     p.own = true;
     p.blank = false;

@@ -76,7 +76,8 @@ class Placement {
     uint32_t group = 0;  // 0: none.
   };
   Place place(uint32_t raw);
-  void place_function(Place& p, const Place& above, uint32_t function);
+  void place_function(Place& p, uint32_t raw);
+  bool groups_files() const { return options_.group >= GroupBy::kFile; }
   const Rules& rules(uint32_t function);
   bool wrong_kind(const ReportFunction& f) const;
   uint32_t group_of(const ReportFunction& f);

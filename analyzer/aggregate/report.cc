@@ -302,7 +302,7 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
   ReportFile file = describe_file(result);
   report.bytes += result.bytes;
   report.trust += result.trust;
-  report.cost_ns += cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events);
+  report.cost_ns += whole(cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events));
   add_sums(report, result, file);
   report.files.push_back(std::move(file));
   Merger merger(report, result, symbols);
@@ -319,6 +319,9 @@ void sum_up_groups(Report& report) {
     root[i] = tree[i].parent ? root[tree[i].parent] : i;
     ReportFunction& group = report.functions[tree[root[i]].function];
     ReportFunction& f = report.functions[tree[i].function];
+    // A coroutine above groups of files is none of them.
+    if (group.coroutine && f.kind == "group" && !f.coroutine && !group.self_ns)
+      group.in_group = true;
     if (group.kind != "group" || root[i] == i || (f.kind == "group" && !f.coroutine)) continue;
     f.in_group = f.coroutine;
     group.inner_calls += tree[i].calls;

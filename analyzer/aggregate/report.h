@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/aggregate/call_tree.h"
+#include "analyzer/aggregate/filter.h"
 #include "analyzer/aggregate/filtered_profile.h"
 #include "analyzer/aggregate/profile.h"
 #include "analyzer/aggregate/report_code.h"
@@ -29,7 +31,8 @@ struct ReportFile {
   uint64_t bytes = 0;          // Of the file; 0 if unknown.
   uint64_t start_real_ns = 0;  // Of the first event, since 1970; 0 if unknown.
   uint64_t duration_ns = 0;
-  uint32_t clock = 0;  // LT_CLOCK_*
+  uint32_t clock = 0;            // LT_CLOCK_*
+  std::optional<Choice> choice;  // Of what it gave to the report; of profiles of old not known.
 };
 
 // For all of the following: times are since the first event of the file, indices of functions and
@@ -89,7 +92,9 @@ struct Report {
   uint64_t threads = 0;
   uint64_t coroutines = 0;
   uint64_t bytes = 0;
-  double cost_ns = 0;    // Of recording all events, as measured when recording began.
+  // Of recording all events, as measured when recording began. Rounded for each file, so that a sum
+  // of sums is the sum.
+  uint64_t cost_ns = 0;
   bool grouped = false;  // Functions of kind "group" are what was asked for.
   // Functions of which filters or groups left nothing, without sums; if somebody asks for names.
   bool keeps_hidden = false;

@@ -34,7 +34,7 @@ struct ReportFunction {
   // group's own, so that the sum over all functions and groups is the whole.
   uint64_t inner_calls = 0;
   uint64_t inner_self_ns = 0;
-  bool in_group = false;  // A group whose time and calls are inner ones of another.
+  bool in_group = false;  // A group whose time and calls are those of others: no row.
   Distribution times;     // Empty unless histograms were asked for.
 
   uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }

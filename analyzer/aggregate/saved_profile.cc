@@ -8,7 +8,6 @@
 
 #include "analyzer/aggregate/byte_stream.h"
 #include "analyzer/decode/escape.h"
-#include "analyzer/decode/whole.h"
 #include "trace/crc32c.h"
 
 namespace luatrace {
@@ -74,7 +73,7 @@ class Writer {
 void Writer::sums() {
   ByteWriter sums, trust;
   each_sum(r_, [&](uint64_t n) { sums.number(n); });
-  sums.number(whole(r_.cost_ns));
+  sums.number(r_.cost_ns);
   sums.number(r_.grouped);
   section(kSums, sums);
   each_counter(r_.trust, [&](uint64_t n) { trust.number(n); });
@@ -104,6 +103,10 @@ void Writer::file(const ReportFile& f) {
       w.number(n);
     w.integer(s.tid);
     w.text(s.luajit);
+  }
+  if (f.choice) {
+    w.text(f.choice->groups);
+    w.text(f.choice->filters);
   }
   section(kFile, w);
 }
@@ -171,7 +174,7 @@ std::string Writer::payload() {
   std::vector<const ReportFile*> files;
   for (const auto& f : r_.files) files.push_back(&f);
   auto key = [](const ReportFile* f) {
-    return std::tie(f->path, f->start_real_ns, f->bytes, f->duration_ns, f->notes);
+    return std::tie(f->path, f->start_real_ns, f->bytes, f->duration_ns, f->notes, f->choice);
   };
   std::sort(files.begin(), files.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
   for (auto* f : files) file(*f);
@@ -215,7 +218,7 @@ class Reader {
 
 void Reader::sums(ByteReader in) {
   each_sum(head_, [&](uint64_t& n) { n = in.number(); });
-  head_.cost_ns = static_cast<double>(in.number());
+  head_.cost_ns = in.number();
   head_.grouped = in.number() != 0;
 }
 
@@ -251,6 +254,11 @@ void Reader::file(ByteReader in) {
     s.tid = static_cast<int32_t>(in.integer());
     s.luajit = in.text();
     f.streams.push_back(std::move(s));
+  }
+  if (!in.at_end()) {  // Else it is of a version that did not say.
+    Choice& choice = f.choice.emplace();
+    choice.groups = in.text();
+    choice.filters = in.text();
   }
   head_.files.push_back(std::move(f));
 }

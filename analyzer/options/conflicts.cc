@@ -110,13 +110,14 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
 // write_outputs().
 void refuse_compensate(const Options& o) {
   const ViewOptions& v = o.views;
-  if (!v.compensate || v.report || v.tree) return;
+  if (!v.compensate || v.report || v.tree || o.json) return;
   const bool summed_up = !v.any() && (o.csv || !hides_summary(o));
   const auto raw = raw_outputs(o);
   if (!summed_up && !raw.empty())
     throw UsageError(raw[0] +
                      " does not go with --compensate, which takes the cost of recording out of "
-                     "--report and --tree: leave one of them out, or ask for those, too");
+                     "--report, --tree and the functions of --json: leave one of them out, or ask "
+                     "for those, too");
 }
 
 // Also if the same file is called by two names, or is to be made by two.

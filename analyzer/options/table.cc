@@ -90,11 +90,12 @@ constexpr OptionSpec kOptions[] = {
      "anomalies in the events; of others in the traced time. With --diff also "
      "change(FIELD(FN)), the difference; with per cent, of the value before. 'and', 'or' and ( ) combine. If several "
      "functions fit FN one for which it is true is enough; if none does, that is an error (status 1) unless there is "
-     "--allow-missing. Names that hold blanks or brackets stand in quotes."},
+     "--allow-missing. With --group-by file or PATTERN FN is a group, and functions do not occur; with thread, coroutine or "
+     "state it is a group or a function. Names that hold blanks or brackets stand in quotes."},
     {kCompare, "allow-missing", 0, nullptr, false, false, "for --fail-if: a function that does not occur counts as 0",
      "For functions that are not to be called, or not in each run. With --diff it is enough if they occur in one of the two."},
     {kCompare, "compensate", 0, nullptr, false, false, "show times without the measured cost of recording, too",
-     "In --report, --tree and the summary; other outputs have times as they were measured, and are named, or refused if there "
+     "In --report, --tree, the summary and the functions of --json; other outputs have times as they were measured, and are named, or refused if there "
      "is nothing else. Functions of which more than 30 % would go are marked with '!'."},
     {kCompare, "save-profile", 0, "FILE", false, false, "write everything but the events to FILE",
      "Such a file is read, merged and compared like a trace, but filters need the trace itself.", nullptr, Complete::kFile},
@@ -147,7 +148,7 @@ constexpr OptionSpec kOptions[] = {
     {kOther, "strict", 0, nullptr, false, false, "exit status 3 if anything was lost, damaged or inferred", nullptr},
     {kOther, "color", 0, "WHEN", false, false, "auto (default), always or never",
      "auto: on a terminal, unless the environment has NO_COLOR.", "auto always never"},
-    {kOther, "quiet", 'q', nullptr, false, false, "no summary, no progress", "Views that were asked for are shown all the same."},
+    {kOther, "quiet", 'q', nullptr, false, false, "no summary, no progress", "Views that were asked for are shown all the same, and so is --diff, unless it is for --fail-if or a file that is written."},
     {kOther, "help", 'h', nullptr, false, false, "this text", nullptr},
     {kOther, "version", 0, nullptr, false, false, "the version", nullptr},
 };

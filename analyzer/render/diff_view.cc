@@ -66,13 +66,13 @@ Values values_of(const Diff& d, const Field& field, uint32_t i) {
 std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
   const Field key = find_field(options.sort).value_or(Field{});
   std::vector<uint32_t> list;
-  for (uint32_t i = 1; i < d.before.size(); i++) {
+  for (uint32_t i : d.by_name) {
     bool group = d.any(i).kind == "group" && !d.any(i).in_group;
     bool row = i == 1 ? d.before[i].self_ns || d.after[i].self_ns : group || !d.after_sums.grouped;
     if (row && (d.was[i] || d.is[i])) list.push_back(i);
   }
+  if (options.sort == "name") return list;
   std::stable_sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-    if (options.sort == "name") return display_name(d.any(a)) < display_name(d.any(b));
     return std::fabs(values_of(d, key, a).delta()) > std::fabs(values_of(d, key, b).delta());
   });
   return list;
@@ -80,6 +80,14 @@ std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
 
 void say_scale(Table& t, const Diff& d) {
   if (d.scale != 1) t.notes.push_back("times of before multiplied with " + decimal(d.scale, 3));
+}
+
+// Where there is no room for all columns those of the field stay by which rows are sorted, and of
+// these the difference.
+void prefer_delta(Table& t, const std::string& field) {
+  for (Column& c : t.columns)
+    if (c.key != "function")
+      c.spare = c.key.starts_with(field + "_delta") ? 0 : c.key.starts_with(field + '_') ? 1 : 2;
 }
 
 }  // namespace
@@ -95,8 +103,11 @@ Table diff_view(const Diff& d, const ViewOptions& options) {
     t.columns.push_back({field.name + "_delta" + unit, "delta"});
     t.columns.push_back({field.name + "_change", "%"});
   }
-  add_names(t);
   const Field key = find_field(options.sort).value_or(Field{});
+  auto is_key = [&](const Field& f) { return f.name == key.name; };
+  const bool shown = std::any_of(fields.begin(), fields.end(), is_key);
+  add_names(t);
+  prefer_delta(t, (shown ? key : fields[0]).name);
   for (uint32_t i : sorted(d, options)) {
     auto& row = t.rows.emplace_back();
     for (const Field& field : fields) {
@@ -214,6 +225,7 @@ Table diff_tree_view(const Diff& d, const ViewOptions& options) {
                {"calls_before", "calls were"},
                {"calls", "are"}};
   add_names(t);
+  prefer_delta(t, "total");
   DiffTree(d, options.tree_limit()).fill(t);
   say_scale(t, d);
   return t;

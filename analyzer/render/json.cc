@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <ostream>
 
+#include "analyzer/aggregate/canonical_order.h"
+#include "analyzer/aggregate/compensate.h"
 #include "analyzer/decode/escape.h"
-#include "analyzer/decode/whole.h"
 
 namespace luatrace {
 namespace {
@@ -74,6 +75,10 @@ void write_file(std::ostream& out, const ReportFile& f) {
   o.text("notes", f.notes);
   write_list(o.begin("processes"), f.processes, write_process, "\n       ");
   write_list(o.begin("streams"), f.streams, write_stream, "\n       ");
+  if (f.choice) {
+    o.text("group_by", f.choice->groups);
+    o.text("filters", f.choice->filters);
+  }
   o.boolean("ended", f.ended);
   if (f.ended) {
     o.number("reason", f.end.reason);
@@ -82,7 +87,8 @@ void write_file(std::ostream& out, const ReportFile& f) {
   o.end();
 }
 
-void write_function(std::ostream& out, const ReportFunction& f) {
+// corrected: null, or the same without the cost of recording.
+void write_function(std::ostream& out, const ReportFunction& f, const Corrected* corrected) {
   Object o(out, " ");
   o.text("chunk", f.chunk);
   o.number("line", f.line);
@@ -93,11 +99,29 @@ void write_function(std::ostream& out, const ReportFunction& f) {
   o.number("wall_ns", f.wall_ns);
   o.number("running_ns", f.running_ns);
   o.number("self_ns", f.self_ns);
+  if (corrected) {
+    o.number("running_corrected_ns", corrected->total_ns);
+    o.number("self_corrected_ns", corrected->self_ns);
+    o.boolean("rough", corrected->rough);
+  }
   o.number("min_ns", f.min_ns);
   o.number("max_ns", f.max_ns);
   o.number("avg_ns", f.average_ns());
   o.number("complete", f.complete);
   o.end();
+}
+
+void write_functions(std::ostream& out, const Report& r, bool corrected) {
+  Compensation c;
+  if (corrected) c = compensate(r);
+  out << '[';
+  bool first = true;
+  for (uint32_t i : by_name(r.functions, 2)) {
+    out << (first ? "" : ",") << "\n  ";
+    first = false;
+    write_function(out, r.functions[i], corrected ? &c.functions[i] : nullptr);
+  }
+  out << ']';
 }
 
 void write_trace(std::ostream& out, const Report& r) {
@@ -113,7 +137,7 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("threads", r.threads);
   o.number("coroutines", r.coroutines);
   o.number("nodes", r.tree.size() - 1);
-  o.number("recording_cost_ns", whole(r.cost_ns));
+  o.number("recording_cost_ns", r.cost_ns);
   write_list(o.begin("files"), r.files, write_file, "\n    ");
   o.end();
 }
@@ -168,11 +192,11 @@ std::string json_string(std::string_view text) {
   return out += '"';
 }
 
-void write_json(std::ostream& out, const Report& r, const std::vector<Table>& views) {
+void write_json(std::ostream& out, const Report& r, const std::vector<Table>& views,
+                bool corrected) {
   Object o(out, "\n ");
   write_trace(o.begin("trace"), r);
-  std::vector<ReportFunction> functions(r.functions.begin() + 2, r.functions.end());
-  write_list(o.begin("functions"), functions, write_function, "\n  ");
+  write_functions(o.begin("functions"), r, corrected);
   write_trust(o.begin("trust"), r.trust);
   for (const Table& view : joined(views)) write_json(o.begin(view.name.c_str()), view, "\n  ");
   o.end("\n");

@@ -12,7 +12,9 @@
 namespace luatrace {
 
 // Each view is one more member, an array of objects; views with the same name are put together.
-void write_json(std::ostream& out, const Report& report, const std::vector<Table>& views = {});
+// corrected: functions also say what they are without the cost of recording.
+void write_json(std::ostream& out, const Report& report, const std::vector<Table>& views = {},
+                bool corrected = false);
 
 // A JSON string with its quotes, valid whatever the bytes: those that are not UTF-8 appear as the
 // four characters \xNN.

@@ -7,7 +7,6 @@
 #include <ostream>
 
 #include "analyzer/decode/escape.h"
-#include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
 
 namespace luatrace {
@@ -66,10 +65,10 @@ void print_head(std::ostream& out, const Report& r, size_t width) {
       width);
   if (r.cost_ns > 0 && events > 0)
     row(out, "recording",
-        decimal(r.cost_ns / events, 1) +
+        decimal(static_cast<double>(r.cost_ns) / events, 1) +
             " ns per event, measured at the start: "
             "about " +
-            format_time(whole(r.cost_ns)) + " of the duration",
+            format_time(r.cost_ns) + " of the duration",
         width);
 }
 

@@ -31,9 +31,9 @@ struct Column {
   std::string title;                         // Of text.
   bool left = false;                         // Aligned left.
   Use use = kBoth;
-  bool bar = false;    // Of characters that are all the same: made shorter in proportion, not cut.
-  bool spare = false;  // Among the first to go if there is no room for all.
-  size_t least = 12;   // Of a text: it is not cut to fewer characters.
+  bool bar = false;   // Of characters that are all the same: made shorter in proportion, not cut.
+  int spare = 0;      // 0..2; if there is no room for all the greatest go first.
+  size_t least = 12;  // Of a text: it is not cut to fewer characters.
 };
 
 struct Table {

@@ -30,7 +30,7 @@ class TextTable {
   using Line = std::vector<std::string>;
   bool fit(size_t width);
   bool leave_out_one();
-  bool leave_out_last(bool spare);
+  bool leave_out_last(int spare);
   void squeeze(size_t width);
   size_t narrowest(size_t c) const { return columns_[c]->bar ? kNarrowestBar : columns_[c]->least; }
   std::string fitted(const std::string& text, size_t column) const;
@@ -107,10 +107,10 @@ bool TextTable::fit(size_t width) {
 
 // The last column but for what the rows are about, and one of numbers; spare ones before others.
 bool TextTable::leave_out_one() {
-  return leave_out_last(true) || leave_out_last(false);
+  return leave_out_last(2) || leave_out_last(1) || leave_out_last(0);
 }
 
-bool TextTable::leave_out_last(bool spare) {
+bool TextTable::leave_out_last(int spare) {
   const auto texts = std::count_if(columns_.begin(), columns_.end(), is_left);
   const size_t numbers = columns_.size() - static_cast<size_t>(texts);
   for (size_t c = columns_.size(); c-- > 0;) {

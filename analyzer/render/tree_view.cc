@@ -6,6 +6,7 @@
 // its child's, so what is shown hangs together.
 #include <algorithm>
 
+#include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/aggregate/compensate.h"
 #include "analyzer/render/format.h"
 #include "analyzer/render/views.h"
@@ -116,11 +117,12 @@ void TreeTable::row(Table& t, const std::vector<Cell>& first, uint32_t i, uint32
   add_function_cells(row, f, indent);
 }
 
-// Depth first, greatest first.
+// Depth first, greatest first; of equal ones the first.
 void TreeTable::fill(Table& table, const std::vector<Cell>& first) {
   for (auto& list : children_)
-    std::stable_sort(list.begin(), list.end(),
-                     [&](uint32_t a, uint32_t b) { return weight(a) < weight(b); });
+    std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
+      return weight(a) != weight(b) ? weight(a) < weight(b) : a > b;
+    });
   std::vector<std::pair<uint32_t, uint32_t>> stack;  // Node and depth.
   for (uint32_t child : children_[0]) stack.emplace_back(child, 1);
   size_t hidden = 0;
@@ -164,27 +166,39 @@ std::vector<bool> nodes_inside(const CallTree& tree, const std::vector<bool>& ch
   return inside;
 }
 
-ViewTree from_call_tree(const CallTree& sums, const std::vector<uint64_t>& totals, uint64_t whole) {
+// `order`: of the nodes, all of them; what a node's number is does not depend on what came first.
+ViewTree from_call_tree(const Report& report, const CallTree& sums,
+                        const std::vector<uint64_t>& totals, const std::vector<uint32_t>& order) {
   ViewTree out;
-  out.whole = whole;
+  out.whole = report.self_ns;
   out.nodes.resize(sums.size());
-  for (uint32_t i = 1; i < sums.size(); i++)
-    out.nodes[i] = {
-        sums[i].parent, sums[i].function, sums[i].calls, sums[i].self, totals[i], 0, {}};
+  std::vector<uint32_t> place(sums.size());
+  for (uint32_t n = 1; n < order.size(); n++) {
+    const uint32_t i = order[n];
+    place[i] = n;
+    out.nodes[n] = {
+        place[sums[i].parent], sums[i].function, sums[i].calls, sums[i].self, totals[i], 0, {}};
+  }
   return out;
+}
+
+ViewTree from_call_tree(const Report& report, const CallTree& sums,
+                        const std::vector<uint64_t>& totals) {
+  return from_call_tree(report, sums, totals, canonical_order(sums, name_ranks(report.functions)));
 }
 
 }  // namespace
 
 Table tree_view(const Report& report, const ViewOptions& options) {
-  ViewTree tree = from_call_tree(report.tree, inclusive_ns(report.tree), report.self_ns);
+  const auto order = canonical_order(report.tree, name_ranks(report.functions));
+  ViewTree tree = from_call_tree(report, report.tree, inclusive_ns(report.tree), order);
   tree.yielded = options.yielded;
   tree.compensated = options.compensate;
   Compensation corrected;
   if (options.compensate) corrected = compensate(report);
-  for (uint32_t i = 1; i < report.tree.size(); i++) {
-    if (options.yielded) tree.nodes[i].yielded = report.node_yielded_ns[i];
-    if (options.compensate) tree.nodes[i].corrected = corrected.nodes[i];
+  for (uint32_t n = 1; n < order.size(); n++) {
+    if (options.yielded) tree.nodes[n].yielded = report.node_yielded_ns[order[n]];
+    if (options.compensate) tree.nodes[n].corrected = corrected.nodes[order[n]];
   }
   return make_table(report, tree, options, "tree", "");
 }
@@ -212,8 +226,7 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
       if (!inside[i]) totals[at] += inclusive[i];  // Else it is in the outer call's already.
     }
   }
-  Table t =
-      make_table(report, from_call_tree(turned, totals, report.self_ns), options, "callers", fn);
+  Table t = make_table(report, from_call_tree(report, turned, totals), options, "callers", fn);
   if (cut)
     t.notes.push_back("callers more than " + std::to_string(kMostCallers) +
                       " calls further out are left out");
@@ -232,7 +245,7 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
     merged[place[i]].calls += tree[i].calls;
     merged[place[i]].self += tree[i].self;
   }
-  auto view = from_call_tree(merged, inclusive_ns(merged), report.self_ns);
+  auto view = from_call_tree(report, merged, inclusive_ns(merged));
   return make_table(report, view, options, "callees", fn);
 }
 

@@ -84,10 +84,10 @@ for raw in "${raws[@]}"; do
   wrong "^luatrace-analyze: ${raw%%[ =]*} does not go with --compensate, which takes the cost" -q --compensate $raw
   # shellcheck disable=SC2086
   "$analyze" -q --compensate --report $raw now.txt >out 2>err || fail "--compensate --report $raw: $(cat err)"
-  same "--compensate --report $raw" "luatrace-analyze: --compensate is for --report and --tree: the times of ${raw%%[ =]*} are as they were measured" "$(cat err)"
+  same "--compensate --report $raw" "luatrace-analyze: --compensate is for --report, --tree and the functions of --json: the times of ${raw%%[ =]*} are as they were measured" "$(cat err)"
 done
 wrong "^luatrace-analyze: --group-by does not go with --symbols" --symbols --group-by file
-good --compensate && good --compensate --tree && good --compensate --csv
+good --compensate && good --compensate --tree && good --compensate --csv && good --compensate --json
 
 # Rows and columns of tables that are not there.
 for rows in "--sort calls" "--limit 1" "--top 1" "--fields calls"; do
@@ -139,6 +139,27 @@ same "-q and a comparison in a test" "" "$("$analyze" -q --diff before.txt --fai
 sed 's/cost_ps=[0-9]*//' now.txt >outside.txt
 "$analyze" -q --compensate --report outside.txt >out 2>err || fail "--compensate: $(cat err)"
 grep -q "^luatrace-analyze: --compensate: what recording cost is not known" err || fail "--compensate of nothing is silent"
+cp outside.txt too.txt
+"$analyze" -q --compensate --report outside.txt now.txt too.txt >out 2>err || fail "--compensate: $(cat err)"
+same "some without a cost" "luatrace-analyze: --compensate: what recording cost is not known of outside.txt, too.txt: nothing is taken out of their times" "$(cat err)"
+
+# Standard input is read once, whatever it is.
+refuses "^luatrace-analyze: standard input: --time-range needs a file that is given by its name: .* Name the file, or give" "$analyze" -r 1ms~ - <now.txt
+grep -qi pipe err && fail "a file is called a pipe: $(cat err)"
+cat now.txt | refuses "^luatrace-analyze: standard input: --time-range needs a file, not a pipe: .* Write it to a file, or give" "$analyze" -r 1ms~ -
+
+# What other languages write in a condition.
+while IFS=, read -r slip right expression; do
+  wrong "^luatrace-analyze: --fail-if '.*': write '$right' in place of '$slip' at '$slip " --fail-if "$expression"
+done <<'TABLE'
+&&,and,calls(handle) > 1 && lost > 0
+&&,and,(self(handle) > 1ms && lost > 0) or lost > 3
+\|\|,or,self(handle) > 1ms || lost > 0
+\|,or,self(handle) > 90% | lost > 0
+AND,and,calls(handle) > 1 AND lost > 0
+Or,or,self(handle) > 90% Or lost > 0
+=,==,calls(handle) = 1
+TABLE
 
 # Only one place writes to standard error (see terminal_line.h).
 if found=$(grep -rlE 'std::(cerr|clog)|stderr' --include=*.cc --exclude-dir=tools "$source/analyzer" | grep -v terminal_line.cc); then

@@ -30,8 +30,13 @@ void load(Report& report, const std::string& bytes) {
   read_profile(input, report);
 }
 
+// Every third one as profiles of old are: without a word about filters.
 Report random_report(uint64_t seed) {
-  return analyse_filtered(trace_text(model::to_text(model::generate(seed, 50 + seed % 200))), {});
+  Report r =
+      analyse_filtered(trace_text(model::to_text(model::generate(seed, 50 + seed % 200))), {});
+  if (seed % 3)
+    r.files.back().choice = Choice{seed % 2 ? "file" : "", "-D " + std::to_string(seed)};
+  return r;
 }
 
 std::string json(const Report& report) {
@@ -64,6 +69,17 @@ TEST(SavedProfile, MergingIsAssociativeAndCommutative) {
     ASSERT_EQ(all, merged({merged({a, b}), c})) << seed;
     ASSERT_EQ(all, merged({merged({c, b}), a})) << seed;
   }
+}
+
+TEST(SavedProfile, RemembersFiltersAndGroups) {
+  Report r = random_report(1), old = random_report(3), again;
+  ASSERT_TRUE(r.files[0].choice.has_value());
+  ASSERT_FALSE(old.files[0].choice.has_value());
+  load(again, saved(r));
+  load(again, saved(old));
+  ASSERT_EQ(again.files.size(), 2u);
+  EXPECT_EQ(again.files[0].choice, (Choice{"file", "-D 1"}));
+  EXPECT_FALSE(again.files[1].choice.has_value());
 }
 
 // Any byte changed: the checksum says so. Any length: it ends too soon.

@@ -74,6 +74,8 @@ same "suspended in wait" 50000000 "$(value '.slow[]|select(.name=="wait")|.yield
 same "--limit is for the calls, not for their trees" 3 "$(value '.slow|length' --slow handle --over 30ms --limit 1)"
 same "--limit of a tree" 20 "$("$analyze" --tree --limit 20 "$scratch/chain.txt" | grep -c 'f[0-9]')"
 same "-t hides slow calls" '[40000000]' "$(value '[.slow[]|select(.depth==1).running_ns]' --slow handle -t 30ms)"
+# What was suspended in a call that -t hides was suspended in its caller.
+same "-t and suspended time of slow calls" '[["handle",1,20000000,50000000]]' "$(value '[.slow[]|[.name,.calls,.self_ns,.yielded_ns]]' --slow handle --over 50ms --wall -t 10ms)"
 same "-C hides slow calls" '[40000000]' "$(value '[.slow[]|select(.depth==1).running_ns]' --slow handle -C cache)"
 "$analyze" --slow handle --over 30ms "$trace" | grep >/dev/null "0.010000 s (2023-11-14 22:13:20.010000 UTC)" || fail "time of a slow call"
 
@@ -190,6 +192,11 @@ same "[yielded]" 50000000 "$(value '.tree[]|select(.name=="wait").yielded_ns' --
 # --compensate: 0.5 ms for each event. gsub: 4 ms - 1 call; auth: 2 ms - own call - gsub's.
 same "corrected" '[3500000,3500000,""]' \
   "$(value '.report[]|select(.name=="string.gsub")|[.total_corrected_ns,.self_corrected_ns,.rough]' --report --compensate)"
+same "corrected functions" '[["string.gsub",3500000,3500000,false],["auth",4500000,1000000,true]]' \
+  "$(value '[.functions[]|select(.name=="string.gsub" or .name=="auth")|[.name,.running_corrected_ns,.self_corrected_ns,.rough]]|sort_by(.[3])' --compensate)"
+same "of all" "$(value '[.report[]|[.name,.line,.total_corrected_ns,.self_corrected_ns,.rough=="!"]]|sort' --report --limit 0 --compensate)" \
+  "$(value '[.functions[]|[if .line==0 and .kind=="lua" then "main chunk" else .name end,.line,.running_corrected_ns,.self_corrected_ns,.rough]]|sort' --compensate)"
+same "nothing is corrected without --compensate" '[]' "$(value '[.functions[]|keys[]|select(test("corrected|rough"))]')"
 same "rough" '[1000000,"!"]' \
   "$(value '.report[]|select(.name=="auth")|[.self_corrected_ns,.rough]' --report --compensate)"
 
@@ -327,6 +334,15 @@ for view in --report --tree --coroutines --threads "--callees handle" "--hist ha
   "$analyze" $view --width 40 short.txt >"$scratch/out"
   [ "$(LC_ALL=C.UTF-8 wc -L <"$scratch/out")" -le 40 ] || fail "$view is wider than 40: $(cat "$scratch/out")"
 done
+# The difference is the point of a comparison: other columns go first, those of other fields before
+# those of the field by which rows are sorted.
+sed 's/mult=1000000 /mult=1234567891 /' "$trace" >long.txt
+narrow() { "$analyze" --width 40 --diff long.txt "$@" short.txt | head -n 2 | sed 's/  */ /g; s/^ //; s/ $//' | tr '\n' ';'; }
+same "--diff in 40 columns" "self was is delta function;37.0 s 30.0 ms -37.0 s main chunk;" "$(narrow)"
+same "--tree --diff in 40 columns" "total was delta function;123 s -123 s main chunk;" "$(narrow --tree)"
+same "--sort total in 40 columns" "total was delta function;123 s -123 s main chunk;" "$(narrow --sort total)"
+sed -i 's/mult=1234567891 /mult=12345678910000 /' long.txt
+same "long times in 40 columns" "self was delta function;370370 s -370370 s main chunk;" "$(narrow)"
 "$analyze" --report --width 40 "$trace" | tr '\n' ' ' | grep >/dev/null "  (no room for .*p99 max; *all: --width 0)" || fail "columns left out unsaid"
 "$analyze" --width 60 "$trace" | grep >/dev/null "^trust: .*none lost, nothing unbalanced, truncated,$" || fail "the trust line is not broken at a blank"
 "$analyze" --info --width 70 "$trace" >"$scratch/out"
@@ -408,8 +424,8 @@ TRACE
 named() { "$analyze" --json --report "$@" | jq -c '[.report[]|[.name,.self_ns]]|sort'; }
 files='["[coroutines]",10],["coroutine 1:2 (pid 7)",20],["coroutine x.lua",10],["x.lua",60]'
 same "files like coroutines" "[$files]" "$(named --group-by file "$scratch/names.txt")"
-same "and coroutines" '[["[coroutines]",10],["coroutine 1:1 (pid 7)",0],["coroutine 1:2 (pid 7)",0],["coroutine 1:2 (pid 7)",20],["coroutine 1:4 (pid 7)",0],["coroutine x.lua",10],["x.lua",60]]' \
-  "$(named --group-by file --coroutines=separate "$scratch/names.txt")"
+same "and coroutines" "[$files]" "$(named --group-by file --coroutines=separate "$scratch/names.txt")"
+same "and merged ones" "[$files]" "$(named --group-by file --coroutines=merged "$scratch/names.txt")"
 same "by pattern like coroutines" '[["[other]",90],["coroutine x",10]]' "$(named --group-by '^(coroutine x)' "$scratch/names.txt")"
 same "by thread" '[["thread 7",100]]' "$(named --group-by thread --coroutines=separate "$scratch/names.txt")"
 for way in "file" "file --coroutines=separate" "thread --coroutines=separate" "file --coroutines=merged"; do
@@ -418,8 +434,50 @@ for way in "file" "file --coroutines=separate" "thread --coroutines=separate" "f
   # shellcheck disable=SC2086
   same "kept by $way" "$(named --group-by $way "$scratch/names.txt")" "$(named "$scratch/names.prof")"
 done
-same "resumes" '[[2,1],[3,0],[4,1],[5,0]]' \
-  "$("$analyze" --json --coroutines "$scratch/names.txt" | jq -c '[.coroutines[]|select(.coroutine>1)|[.coroutine,.resumes]]|sort')"
+same "resumes" '[[1,0],[2,1],[3,0],[4,1],[5,0]]' \
+  "$("$analyze" --json --coroutines "$scratch/names.txt" | jq -c '[.coroutines[]|[.coroutine,.resumes]]|sort')"
+
+# 2 runs 15 ns without a call of its own; 3, resumed by 2, and both are left and come back by SWITCH.
+cat >"$scratch/own.txt" <<'TRACE'
+#luatrace-text 1
+clock monotonic mult=1 shift=0
+process 1 pid=7
+stream 1 process=1 tid=7 recording=1
+func 1:1 lua line=1 chunk="@x.lua" name="f1"
+func 1:2 lua line=1 chunk="@y.lua" name="f2"
+0 1 ringblock co=1 tid=7 rec=1
+0 1 start
+0 1 entry 1
+10 1 create 2
+20 1 resume 2
+25 1 entry 2
+30 1 return 2
+40 1 create 3
+40 1 resume 3
+41 1 entry 2
+42 1 switch 1
+44 1 switch 3
+45 1 return 2
+45 1 suspend yield
+45 1 resume 3
+45 1 suspend done
+45 1 suspend yield
+50 1 return 1
+60 1 stop close
+end exit=0
+TRACE
+same "resumes and switches" '[[1,0],[2,1],[3,2]]' \
+  "$("$analyze" --json --coroutines "$scratch/own.txt" | jq -c '[.coroutines[]|[.coroutine,.resumes]]|sort')"
+for mode in separate merged; do
+  for what in file 'x(.)lua'; do
+    own=$("$analyze" --json --report --timeline --group-by "$what" --coroutines=$mode "$scratch/own.txt")
+    same "$mode by $what: the sum is the whole" 50 "$(jq '[.report[].self_ns]|add' <<<"$own")"
+    same "$mode by $what: lanes" "$(jq -c '[.report[]|[.name,.self_ns]]|sort' <<<"$own")" \
+      "$(jq -c '[.timeline[]|select(.kind!="thread")]|group_by(.lane)|map([.[0].lane,(map(.busy_ns)|add)])' <<<"$own")"
+  done
+  own=$("$analyze" --json --report --group-by file --coroutines=$mode "$scratch/own.txt")
+  same "$mode: a coroutine's own time" '[["[coroutines]",0,16,16],["x.lua",1,27,27],["y.lua",2,7,7]]' "$(jq -c '[.report[]|[.name,.calls,.total_ns,.self_ns]]|sort' <<<"$own")"
+done
 
 # Short calls within each other that went through many threads: their pieces of time are not kept
 # once for each of them.
