@@ -226,17 +226,17 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
 
 // The call below the one on top, or if there is none the one that resumed this coroutine, as far as
 // the coroutine hangs there.
-FrameNotes* FilteredProfile::caller(Coroutine& co) {
-  if (co.top > 1 && !place(co, co.top - 1).takes) return nullptr;
-  if (!has_owner(co, co.top - 1)) return nullptr;
-  if (co.top > 1) return &co.notes[co.top - 1];
+FilteredProfile::OpenCall FilteredProfile::caller(Coroutine& co) {
+  if (co.top > 1 && !place(co, co.top - 1).takes) return {};
+  if (!has_owner(co, co.top - 1)) return {};
+  if (co.top > 1) return {&co, co.top - 1};
   const uint32_t base = co.frames[0].node;
   if (placement_.function_of(base) != kCoroutineFunction || !co.running || !view_->machine)
-    return nullptr;
-  FrameNotes* found = nullptr;
+    return {};
+  OpenCall found;
   bool inner = true;
   view_->machine->each_in_chain(co, [&](Coroutine& c) {
-    if (!found && !inner && c.top && place(c, c.top).takes) found = &c.notes[c.top];
+    if (!found.co && !inner && c.top && place(c, c.top).takes) found = {&c, c.top};
     inner = false;
   });
   return found;
@@ -245,7 +245,10 @@ FrameNotes* FilteredProfile::caller(Coroutine& co) {
 // What the call on top has pending becomes its caller's.
 void FilteredProfile::hand_down(Coroutine& co) {
   FrameNotes& f = co.notes[co.top];
-  if (FrameNotes* to = caller(co)) {
+  const OpenCall call = caller(co);
+  if (watched_) hand_watches(co, call);
+  if (call.co) {
+    FrameNotes* to = &call.co->notes[call.index];
     to->pending += f.pending;
     to->charges += f.charges;
     if (co.top > 1) to->waited += f.waited;  // Wall time is of one coroutine.
@@ -255,6 +258,38 @@ void FilteredProfile::hand_down(Coroutine& co) {
   }
   f.pending = f.waited = f.charges = 0;
   Timeline::forget(f.when);
+}
+
+uint64_t& FilteredProfile::told_outside(Coroutine& co, uint32_t index) {
+  FrameNotes& f = co.notes[index];
+  if (f.wakes != co.wakes) f.told_outside = 0;
+  f.wakes = co.wakes;
+  return f.told_outside;
+}
+
+// What watched calls know of the time of the call on top becomes its caller's there, too. Those
+// that another coroutine was in when it ran before keep what they know.
+void FilteredProfile::hand_watches(Coroutine& co, OpenCall to) {
+  FrameNotes& f = co.notes[co.top];
+  const uint64_t outside = told_outside(co, co.top), inside = f.told_inside;
+  const uint32_t node = place(co, co.top).out;
+  bool inner = true;
+  auto hand = [&](Coroutine& c) {
+    const uint64_t ticks = inner ? inside : outside;
+    inner = false;
+    if (!c.watched || !ticks) return;
+    const uint32_t root = place(c, slow->depth(c.watched)).out;
+    slow->take(c.watched, tree(), root, node, ticks);
+    if (to.co) slow->add(c.watched, tree(), root, place(*to.co, to.index).out, {0, 0, 0, ticks, 0});
+  };
+  if (view_->machine && co.running)
+    view_->machine->each_in_chain(co, hand);
+  else
+    hand(co);
+  f.told_inside = f.told_outside = 0;
+  if (!to.co) return;
+  to.co->notes[to.index].told_inside += to.co == &co ? inside : outside;
+  told_outside(*to.co, to.index) += outside;
 }
 
 // Nobody has the frame's time.
@@ -273,10 +308,8 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
   FrameNotes& f = co.notes[index];
   if (!f.pending && !f.charges && !f.waited) return;
   const Place& p = place(co, index);
-  if (f.pending) {
-    Profile::spend(p.out, f.pending);
-    if (watched_) tell_watches(co, p.out, {0, 0, 0, f.pending, 0});
-  }
+  if (f.pending) Profile::spend(p.out, f.pending);
+  f.told_inside = f.told_outside = 0;
   if (f.charges && p.takes) charged(p.out, f.charges);
   if (f.waited) {
     Profile::suspended(p.out, f.waited);
@@ -361,7 +394,10 @@ bool FilteredProfile::is_idle(Machine& machine) {
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
   if (co.top && options_.least_ns) {
     co.notes[co.top].pending += ticks;
-    return;
+    if (!watched_) return;
+    co.notes[co.top].told_inside += ticks;
+    told_outside(co, co.top) += ticks;
+    return tell_watches(co, place(co, co.top).out, {0, 0, 0, ticks, 0});
   }
   const Place& p = place(co, co.top);
   Profile::spend(p.out, ticks);
@@ -414,6 +450,7 @@ bool FilteredProfile::is_resumed(const Coroutine& co) const {
 }
 
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
+  co.wakes++;
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from > to || !wanted(co)) return;

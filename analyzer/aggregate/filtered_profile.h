@@ -113,7 +113,14 @@ class FilteredProfile : public HistogramProfile {
   }
   void commit(Coroutine& co, uint32_t index);
   bool is_resumed(const Coroutine& co) const;
-  FrameNotes* caller(Coroutine& co);
+  // A call that is open; none: `co` is null.
+  struct OpenCall {
+    Coroutine* co = nullptr;
+    uint32_t index = 0;
+  };
+  OpenCall caller(Coroutine& co);
+  uint64_t& told_outside(Coroutine& co, uint32_t index);
+  void hand_watches(Coroutine& co, OpenCall to);
   void hand_down(Coroutine& co);
   void spend_at(Coroutine& co, uint64_t ticks);
   void mark_leading(Coroutine& co);

@@ -85,15 +85,45 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
   return here;
 }
 
-void SlowCalls::add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
-                    SlowNode what) {
+SlowNode& SlowCalls::at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node) {
   Watch& w = watches_[watch];
   if (w.root != root) w.known.clear();
   w.root = root;
-  SlowNode& sums = w.nodes[local(w, tree, node)];
+  return w.nodes[local(w, tree, node)];
+}
+
+void SlowCalls::take(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
+                     uint64_t ticks) {
+  SlowNode& sums = at(watch, tree, root, node);
+  sums.self -= std::min(sums.self, ticks);
+}
+
+void SlowCalls::add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
+                    SlowNode what) {
+  SlowNode& sums = at(watch, tree, root, node);
   sums.self += what.self;
   sums.calls += what.calls;
   sums.suspended += what.suspended;
+}
+
+// Without leaves of which nothing is left.
+static std::vector<SlowNode> without_empty(const std::vector<SlowNode>& nodes) {
+  std::vector<char> keeps(nodes.size());
+  keeps[0] = true;
+  for (size_t i = nodes.size(); i-- > 1;) {
+    const SlowNode& n = nodes[i];
+    keeps[i] |= n.calls || n.self || n.suspended;
+    keeps[n.parent] |= keeps[i];
+  }
+  std::vector<SlowNode> out;
+  std::vector<uint32_t> place(nodes.size());
+  for (size_t i = 0; i < nodes.size(); i++) {
+    if (!keeps[i]) continue;
+    place[i] = static_cast<uint32_t>(out.size());
+    out.push_back(nodes[i]);
+    out.back().parent = place[nodes[i].parent];
+  }
+  return out;
 }
 
 void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock) {
@@ -103,7 +133,7 @@ void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock&
   call.wall = end - w.begin;
   if (clock.ns(length(call)) < least_ns_) return;
   call.serial = found_++;
-  call.nodes = w.nodes;
+  call.nodes = without_empty(w.nodes);
   keep(std::move(call));
 }
 

@@ -46,6 +46,8 @@ class SlowCalls {
   uint32_t depth(uint32_t watch) const { return watches_[watch].depth; }
   // What happened at `node` of `tree`, while the watched call hangs at `root`.
   void add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node, SlowNode what);
+  // So much self time at `node` is somebody else's.
+  void take(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node, uint64_t ticks);
   // The call ended; `call` says where and when. Kept if it took long enough.
   void finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock);
   void drop(uint32_t watch) { free_.push_back(watch); }  // It ended unseen.
@@ -65,6 +67,7 @@ class SlowCalls {
     std::unordered_map<uint32_t, uint32_t> known;  // From nodes of the call tree, at this root.
   };
   uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
+  SlowNode& at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node);
   uint64_t length(const SlowCall& call) const { return by_wall_ ? call.wall : call.running; }
   void keep(SlowCall call);
 

@@ -34,6 +34,10 @@ struct FrameNotes {
   bool counted = false;         // It began where the filters look.
   bool leads = false;           // A call that the callers' filter asks for was made in it.
   std::vector<TimePiece> when;  // Of `pending`, if somebody shows it.
+  // Of `pending`: what watched calls know of it already, that of this coroutine and those of the
+  // coroutines that resumed it; these only since it woke for the `wakes`-th time.
+  uint64_t told_inside = 0, told_outside = 0;
+  uint32_t wakes = 0;
 };
 
 // Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
@@ -52,6 +56,7 @@ struct Coroutine {
   std::vector<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls.
   uint32_t watched = 0;           // Such a sink's own: number of a call that it watches here,
   uint32_t record = 0;            // of what it notes about this coroutine,
+  uint32_t wakes = 0;             // how often it woke,
   bool stale = false;             // and whether its observer does not know where calls are now.
 
   Coroutine() : frames(16, Frame{kNotSeen, 0, LT_ID_NONE}) {}

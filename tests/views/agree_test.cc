@@ -165,7 +165,7 @@ void expect_agreement(const std::vector<uint8_t>& bytes, const Wish& w, const st
   const bool by_root = f.group != GroupBy::kNone && f.group < GroupBy::kFile;
   const bool takes_out = !f.only.empty() || !f.without.empty() || !f.callers.empty() ||
                          !f.threads.empty() || !f.states.empty() || !f.coroutines.empty();
-  const bool whole = !takes_out && !f.least_ns && f.mode == CoroutineMode::kLinked && !by_root;
+  const bool whole = !takes_out && f.mode == CoroutineMode::kLinked && !by_root;
   expect_functions(r, what);
   if (!testing::Test::HasFatalFailure()) expect_tree(r, what);
   if (!testing::Test::HasFatalFailure()) expect_threads(r, what);
