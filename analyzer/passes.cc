@@ -186,6 +186,13 @@ std::string files_without_cost(const Report& report) {
   return n > kNamed ? all + " and " + std::to_string(n - kNamed) + " more" : all;
 }
 
+void tell_left_out(const Report& report) {
+  if (report.slow_left_out)
+    complain("--slow: " + std::to_string(report.slow_left_out) +
+             " calls were inside too many others of the functions asked for, by coroutines that "
+             "resumed each other: they are parts of those, but no rows of their own");
+}
+
 // What --compensate cannot take out, or not everywhere.
 void tell_compensation(const Options& o, const Report& report) {
   if (!o.views.compensate) return;
@@ -207,6 +214,7 @@ void tell_compensation(const Options& o, const Report& report) {
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   tell_compensation(o, report);
+  tell_left_out(report);
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)

@@ -75,20 +75,38 @@ bool FilteredProfile::wanted(const Coroutine& co) const {
   return any;
 }
 
+// Of those that resumed this coroutine, directly or through others, the nearest for which `is`. It
+// is remembered as long as the coroutine runs and hangs where it does: whoever resumed it begins no
+// calls meanwhile. So all questions together take hardly more steps than there are resumes and
+// moves, however long the chain is.
+template <class Is>
+Coroutine* FilteredProfile::outer(Coroutine& co, OuterLink Coroutine::*link, Is is) {
+  if (!view_->machine || !co.running) return nullptr;
+  const auto next = [&](Coroutine& c) {
+    OuterLink& known = c.*link;
+    if (known.epoch == c.epoch)
+      return known.id == LT_ID_NONE ? nullptr : view_->machine->find(known.id);
+    known = {c.epoch, LT_ID_NONE};
+    return view_->machine->resumer_of(c);
+  };
+  const bool is_known = (co.*link).epoch == co.epoch;
+  Coroutine* found = next(co);
+  if (is_known && (!found || is(*found))) return found;
+  std::vector<Coroutine*> passed{&co};  // Of a broken trace it might be a circle.
+  for (; found && !is(*found) && passed.size() <= Machine::kMaxChain; found = next(*found))
+    passed.push_back(found);
+  if (found && !is(*found)) found = nullptr;
+  for (Coroutine* c : passed) (c->*link).id = found ? found->id : LT_ID_NONE;
+  return found;
+}
+
 // Time of a call that is hidden goes to the call that it is part of. If that is one of a coroutine
 // further out, which resumed this one and is left out by --coroutine, nobody is left to have it.
-bool FilteredProfile::has_owner(Coroutine& co, uint32_t index) const {
-  if (options_.coroutines.empty() || place(co, index).own || !co.running || !view_->machine)
-    return true;
-  bool inner = true, found = false, result = true;
-  view_->machine->each_in_chain(co, [&](Coroutine& c) {
-    if (!inner && !found && place(c, c.top).own) {
-      found = true;
-      result = wanted(c);
-    }
-    inner = false;
-  });
-  return result;
+bool FilteredProfile::has_owner(Coroutine& co, uint32_t index) {
+  if (options_.coroutines.empty() || place(co, index).own) return true;
+  const Coroutine* owner = outer(co, &Coroutine::outer_owner,
+                                 [this](const Coroutine& c) { return place(c, c.top).own; });
+  return !owner || wanted(*owner);
 }
 
 std::string FilteredProfile::name_of_stream(uint32_t stream) const {
@@ -203,7 +221,12 @@ void FilteredProfile::mark_leading(Coroutine& co) {
     for (uint32_t i = c.top; i > 0 && !c.notes[i].leads; i--) c.notes[i].leads = true;
   };
   mark(co);
-  if (view_->machine && &view_->machine->current() == &co) view_->machine->each_in_chain(co, mark);
+  if (!view_->machine || &view_->machine->current() != &co) return;
+  // Those further out than one that was told since it woke were told with it.
+  for (Coroutine* c = &co; c && c->led != c->epoch; c = view_->machine->resumer_of(*c)) {
+    c->led = c->epoch;
+    mark(*c);
+  }
 }
 
 void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
@@ -231,15 +254,10 @@ FilteredProfile::OpenCall FilteredProfile::caller(Coroutine& co) {
   if (!has_owner(co, co.top - 1)) return {};
   if (co.top > 1) return {&co, co.top - 1};
   const uint32_t base = co.frames[0].node;
-  if (placement_.function_of(base) != kCoroutineFunction || !co.running || !view_->machine)
-    return {};
-  OpenCall found;
-  bool inner = true;
-  view_->machine->each_in_chain(co, [&](Coroutine& c) {
-    if (!found.co && !inner && c.top && place(c, c.top).takes) found = {&c, c.top};
-    inner = false;
-  });
-  return found;
+  if (placement_.function_of(base) != kCoroutineFunction) return {};
+  Coroutine* taker = outer(co, &Coroutine::outer_taker,
+                           [this](const Coroutine& c) { return c.top && place(c, c.top).takes; });
+  return taker ? OpenCall{taker, taker->top} : OpenCall{};
 }
 
 // What the call on top has pending becomes its caller's.
@@ -273,19 +291,14 @@ void FilteredProfile::hand_watches(Coroutine& co, OpenCall to) {
   FrameNotes& f = co.notes[co.top];
   const uint64_t outside = told_outside(co, co.top), inside = f.told_inside;
   const uint32_t node = place(co, co.top).out;
-  bool inner = true;
-  auto hand = [&](Coroutine& c) {
-    const uint64_t ticks = inner ? inside : outside;
-    inner = false;
+  auto hand = [&](Coroutine& c, uint64_t ticks) {
     if (!c.watched || !ticks) return;
     const uint32_t root = place(c, slow->depth(c.watched)).out;
     slow->take(c.watched, tree(), root, node, ticks);
     if (to.co) slow->add(c.watched, tree(), root, place(*to.co, to.index).out, {0, 0, 0, ticks, 0});
   };
-  if (view_->machine && co.running)
-    view_->machine->each_in_chain(co, hand);
-  else
-    hand(co);
+  hand(co, inside);
+  each_outer_watched(co, [&](Coroutine& c) { hand(c, outside); });
   f.told_inside = f.told_outside = 0;
   if (!to.co) return;
   to.co->notes[to.index].told_inside += to.co == &co ? inside : outside;
@@ -335,6 +348,7 @@ void FilteredProfile::moves(Coroutine& co) {
 // Elsewhere other calls may be shown. Time so far was given to those that were (moves()), so these
 // are decided now, for what they have been.
 void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
+  co.epoch += moved;
   if (!calls) return;
   co.stale |= moved;
   if (!co.stale || !wanted(co)) return;
@@ -386,9 +400,8 @@ bool FilteredProfile::is_idle(Machine& machine) {
   const uint32_t base = place(co, 0).base;
   if (base == kNoFunction) return true;
   if (!placement_.is_group(base)) return false;
-  bool open = false;
-  machine.each_in_chain(co, [&](const Coroutine& c) { open |= c.top > 0; });
-  return !open;
+  return !co.top &&
+         !outer(co, &Coroutine::outer_open, [](const Coroutine& c) { return c.top > 0; });
 }
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
@@ -451,6 +464,7 @@ bool FilteredProfile::is_resumed(const Coroutine& co) const {
 
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
   co.wakes++;
+  co.epoch++;
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from > to || !wanted(co)) return;
@@ -503,14 +517,43 @@ void FilteredProfile::tell_watches(Coroutine& co, uint32_t node, SlowNode what) 
   auto tell = [&](Coroutine& c) {
     if (c.watched) slow->add(c.watched, tree(), place(c, slow->depth(c.watched)).out, node, what);
   };
-  if (view_->machine && co.running)
-    view_->machine->each_in_chain(co, tell);
-  else
-    tell(co);
+  tell(co);
+  each_outer_watched(co, tell);
+}
+
+Coroutine* FilteredProfile::outer_watched(Coroutine& co) {
+  return outer(co, &Coroutine::outer_watched, [](const Coroutine& c) { return c.watched != 0; });
+}
+
+// `f` for those that resumed the coroutine and have a call that is watched, from the nearest on. If
+// they are too many (calls that were watched before their coroutines came to be inside each other)
+// the outermost are given up.
+template <class F>
+void FilteredProfile::each_outer_watched(Coroutine& co, F f) {
+  Coroutine* last = &co;
+  size_t n = 0;
+  while (Coroutine* c = outer_watched(*last)) {
+    if (n++ == kMostNested) {
+      give_up(*c), n--;
+      continue;
+    }
+    f(*c);
+    last = c;
+  }
+}
+
+void FilteredProfile::give_up(Coroutine& co) {
+  slow->leave_out();
+  slow->drop(co.watched);
+  co.watched = 0;
+  watched_--;
 }
 
 void FilteredProfile::watch(Coroutine& co, uint64_t now) {
   const Place& p = place(co, co.top);
+  size_t nested = 0;
+  each_outer_watched(co, [&](Coroutine&) { nested++; });
+  if (nested == kMostNested) return slow->leave_out();
   co.watched = slow->watch(co.top, p.function, now);
   watched_++;
   // Its own call, unless it is counted at its end.

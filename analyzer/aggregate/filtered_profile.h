@@ -107,7 +107,7 @@ class FilteredProfile : public HistogramProfile {
   bool in_range(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
   bool wanted(const Coroutine& co) const;
   bool thread_wanted(uint32_t tid) const;
-  bool has_owner(Coroutine& co, uint32_t index) const;
+  bool has_owner(Coroutine& co, uint32_t index);
   const Place& place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];
   }
@@ -118,6 +118,11 @@ class FilteredProfile : public HistogramProfile {
     Coroutine* co = nullptr;
     uint32_t index = 0;
   };
+  template <class Is>
+  Coroutine* outer(Coroutine& co, OuterLink Coroutine::*link, Is is);
+  Coroutine* outer_watched(Coroutine& co);
+  template <class F>
+  void each_outer_watched(Coroutine& co, F f);
   OpenCall caller(Coroutine& co);
   uint64_t& told_outside(Coroutine& co, uint32_t index);
   void hand_watches(Coroutine& co, OpenCall to);
@@ -130,6 +135,7 @@ class FilteredProfile : public HistogramProfile {
   Timeline& slicer() { return timeline ? *timeline : own_slices_; }
   void tell_decided(const Coroutine& co, uint64_t now);
   void watch(Coroutine& co, uint64_t now);
+  void give_up(Coroutine& co);
   void unwatch(Coroutine& co, uint64_t now, uint64_t running, bool counts);
   void tell_watches(Coroutine& co, uint32_t node, SlowNode what);
   bool is_watched(uint32_t function);
@@ -144,6 +150,10 @@ class FilteredProfile : public HistogramProfile {
   };
   Shown shown(uint32_t node);
   ThreadSums& thread_sums(uint32_t tid);
+
+  // Calls that are watched while one in the innermost of their coroutines runs: each is told of all
+  // that happens there.
+  static constexpr size_t kMostNested = 64;
 
   const FilterPlan& plan_;
   const FilterOptions& options_;

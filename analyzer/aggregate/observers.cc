@@ -144,6 +144,7 @@ void SlowCalls::keep(SlowCall call) {
 void SlowCalls::add(const SlowCalls& other) {
   for (const SlowCall& call : other.kept_) keep(call);
   found_ += other.found_;
+  left_out_ += other.left_out_;
 }
 
 uint64_t CoroutineLog::rank(const CoroutineLife& life) const {

@@ -51,11 +51,13 @@ class SlowCalls {
   // The call ended; `call` says where and when. Kept if it took long enough.
   void finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock);
   void drop(uint32_t watch) { free_.push_back(watch); }  // It ended unseen.
+  void leave_out() { left_out_++; }                      // A call that is not watched (any more).
   // Adds what another one has kept of other streams.
   void add(const SlowCalls& other);
 
   const std::vector<SlowCall>& kept() const { return kept_; }
   uint64_t found() const { return found_; }  // With those not kept.
+  uint64_t left_out() const { return left_out_; }
 
  private:
   struct Watch {
@@ -77,7 +79,7 @@ class SlowCalls {
   std::vector<Watch> watches_{1};
   std::vector<uint32_t> free_;
   std::vector<SlowCall> kept_;  // A heap, the shortest first; of equal ones the last.
-  uint64_t found_ = 0;
+  uint64_t found_ = 0, left_out_ = 0;
 };
 
 // -- Coroutines --

@@ -102,6 +102,7 @@ struct Report {
 
   std::vector<ReportSlowCall> slow;
   uint64_t slow_found = 0;
+  uint64_t slow_left_out = 0;  // Calls not looked at: they were inside too many others of theirs.
   std::vector<ReportCoroutine> lives;
   std::vector<ReportBirthPlace> birth_places;
   std::vector<ReportThread> thread_list;

@@ -123,6 +123,7 @@ void Views::slow() {
     report_.slow.push_back(std::move(out));
   }
   report_.slow_found += result_.filtered->slow->found();
+  report_.slow_left_out += result_.filtered->slow->left_out();
 }
 
 void Views::coroutines() {

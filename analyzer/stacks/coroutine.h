@@ -40,6 +40,13 @@ struct FrameNotes {
   uint32_t wakes = 0;
 };
 
+// What a sink remembers about those that resumed a coroutine: the nearest for which something
+// holds.
+struct OuterLink {
+  uint32_t epoch = 0;  // Of the coroutine, when it was looked for.
+  uint32_t id = LT_ID_NONE;
+};
+
 // Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
 // valid; frames[0].node is the place of the call tree below which the stack hangs.
 struct Coroutine {
@@ -57,7 +64,10 @@ struct Coroutine {
   uint32_t watched = 0;           // Such a sink's own: number of a call that it watches here,
   uint32_t record = 0;            // of what it notes about this coroutine,
   uint32_t wakes = 0;             // how often it woke,
-  bool stale = false;             // and whether its observer does not know where calls are now.
+  uint32_t epoch = 1;             // and how often it woke or its calls moved,
+  uint32_t led = 0;               // at which such time all calls that led to it were told so,
+  OuterLink outer_watched, outer_taker, outer_owner, outer_open;  // who is further out then,
+  bool stale = false;  // and whether its observer does not know where calls are now.
 
   Coroutine() : frames(16, Frame{kNotSeen, 0, LT_ID_NONE}) {}
 };

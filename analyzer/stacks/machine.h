@@ -107,13 +107,18 @@ class StackMachine {
   // For sinks that follow single calls.
   Coroutine& current() { return *cur_; }
   uint64_t now() const { return now_; }
-  // `f` for this coroutine, the one that resumed it, and so on outwards.
+  // Resumers. LuaJIT has no limit but the C stack, of which 8 MB hold 29,000 while traced.
+  static constexpr uint32_t kMaxChain = 1u << 15;
+  // The coroutine with this id, null if there is none.
+  Coroutine* find(uint32_t id);
+  // The coroutine that resumed this one, null if nobody did (or it was suspended since).
+  Coroutine* resumer_of(const Coroutine& co) { return co.resumed ? find(co.resumer) : nullptr; }
+  // `f` for this coroutine, the one that resumed it, and so on outwards. Not for each event: this
+  // is work of the kind that is limited (kWorkPerWord).
   template <class F>
   void each_in_chain(Coroutine& co, F f);
 
  private:
-  // Resumers. LuaJIT has no limit but the C stack, of which 8 MB hold 29,000 while traced.
-  static constexpr uint32_t kMaxChain = 1u << 15;
   static constexpr uint32_t kMaxSearch = 65536;  // Frames; LuaJIT's stacks have fewer slots.
 
   // Some records need as many steps as the stack is deep or the chain of resumers long. A trace
@@ -159,7 +164,6 @@ class StackMachine {
   void collect(uint32_t id);
   void ring_block(uint32_t id, uint32_t tid);
 
-  Coroutine* find(uint32_t id);
   Coroutine* get(uint32_t id);
   void erase(uint32_t id);
   void set_current(Coroutine* co);

@@ -230,7 +230,7 @@ void StackMachine<Sink>::each_in_chain(Coroutine& co, F f) {
   uint32_t n = 0;
   for (; at && n <= kMaxChain; n++) {
     f(*at);
-    at = at->resumed ? find(at->resumer) : nullptr;
+    at = resumer_of(*at);
   }
   if (n > 1 && !afford(kWorkOfLink * n)) sever(co);
 }
@@ -268,7 +268,7 @@ void StackMachine<Sink>::sleep(Coroutine& co) {
 // Moves the coroutine's calls in the call tree to below the call that resumed it.
 template <class Sink>
 void StackMachine<Sink>::hang(Coroutine& co) {
-  Coroutine* by = co.resumed ? find(co.resumer) : nullptr;
+  Coroutine* by = resumer_of(co);
   uint32_t base;
   if constexpr (Sink::kFrames)
     base = sink_.base(co, by);
@@ -312,7 +312,7 @@ void StackMachine<Sink>::set_current(Coroutine* co) {
   uint32_t n = 0;
   for (Coroutine* at = co; at && !at->running; n++) {
     wake(*at);
-    at = at->resumed ? find(at->resumer) : nullptr;
+    at = resumer_of(*at);
   }
   if (n > 1 && !afford(kWorkOfLink * n)) sever(*co);
   hang(*co);
@@ -354,7 +354,7 @@ void StackMachine<Sink>::suspend(uint32_t status) {
   if (status == LTS_DONE) drop_to(co, 0);
   if (status > LTS_ERROR) trust_.bad_records++;
   note(Note::kSuspend, co.top, status);
-  Coroutine* next = co.resumed ? find(co.resumer) : nullptr;
+  Coroutine* next = resumer_of(co);
   co.resumed = false;
   co.chain = 1;
   sleep(co);

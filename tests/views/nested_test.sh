@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Coroutines that resume each other, many levels deep, with many calls in the innermost: what looks
+# at single calls says the same of the trace as what does not. Arguments: luatrace-analyze.
+set -euo pipefail
+. "$(dirname "$0")/../lib.sh"
+analyze=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# nest LEVELS: outer (f1) in each coroutine resumes the next; in the innermost 3,000 calls of leaf (f2).
+nest() {
+  awk -v levels="$1" 'BEGIN {
+    print "#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7\nstream 1 process=1 tid=7 recording=1"
+    print "func 1:1 lua line=1 chunk=\"@x.lua\" name=\"outer\"\nfunc 1:2 lua line=1 chunk=\"@y.lua\" name=\"leaf\""
+    print "0 1 ringblock co=1 tid=7 rec=1\n0 1 start\n0 1 entry 1"
+    for (i = 2; i < levels + 2; i++) printf "%d 1 create %d\n%d 1 resume %d\n%d 1 entry 1\n", ++t, i, t, i, t
+    for (i = 0; i < 3000; i++) { printf "%d 1 entry 2\n%d 1 return 2\n", t, t + 5; t += 10 }
+    for (i = 0; i < levels; i++) printf "%d 1 return 1\n%d 1 suspend done\n", ++t, t
+    printf "%d 1 return 1\n%d 1 stop close\nend exit=0\n", t + 1, t + 1
+  }' >"$dir/nest.txt"
+}
+# ask OPTIONS: the sums and anomalies into $dir/sums, the number of slow calls, and of leaf in the longest, into $dir/slow.
+ask() {
+  "$analyze" -q --strict --limit 0 "$@" --json="$dir/out.json" "$dir/nest.txt" >"$dir/out" 2>"$dir/err" ||
+    fail "$*: status $?: $(head -c 300 "$dir/err")"
+  python3 - "$dir" <<'PY'
+import json, sys
+folder = sys.argv[1]
+d = json.load(open(folder + "/out.json"))
+t, trust = d["trace"], d["trust"]
+assert t["traced_ns"] == t["self_ns"] + t["idle_ns"] + t["gap_ns"] + t["filtered_ns"], t
+print(t["traced_ns"], trust["anomalies"], trust["open_end"], file=open(folder + "/sums", "w"))
+rows = d.get("slow", [])
+print(sum(r["depth"] == 1 for r in rows), sum(r["calls"] for r in rows if r["name"] == "leaf" and r["call"] == 1),
+      file=open(folder + "/slow", "w"))
+PY
+}
+
+for levels in 60 200; do
+  nest $levels
+  ask --report
+  cp "$dir/sums" "$dir/want"
+  for options in "--slow outer" "--slow outer -t 8ns" "--slow outer -C leaf" "-C leaf" "-t 8ns" \
+    "--slow outer --coroutines=separate" "--group-by file --coroutines=merged --threads" "--coroutine 3 --report"; do
+    # shellcheck disable=SC2086
+    ask $options
+    cmp -s "$dir/want" "$dir/sums" || fail "$levels, $options: $(cat "$dir/sums"), not $(cat "$dir/want")"
+  done
+done
+# The outermost are looked at; of more than 64 one inside the other the rest is said to be left out.
+nest 60
+ask --slow outer && [ "$(cat "$dir/slow")" = "61 3000" ] || fail "60 levels: $(cat "$dir/slow")"
+nest 200
+ask --slow outer && [ "$(cat "$dir/slow")" = "64 3000" ] || fail "200 levels: $(cat "$dir/slow")"
+grep -q "^luatrace-analyze: --slow: 137 calls were inside too many others" "$dir/err" || fail "200 levels: $(cat "$dir/err")"
