@@ -95,9 +95,9 @@ class Parser {
   }
   // The same where a comparison stands; the longer ones first.
   void refuse_comparison_slips() const {
-    static constexpr const char* kSlips[][2] = {
-        {"===", "=="}, {"!==", "!="}, {"<>", "!="}, {"~=", "!="},
-        {"=!", "!="},  {"=>", ">="},  {"=<", "<="}, {"=", "=="}};
+    static constexpr const char* kSlips[][2] = {{"===", "=="}, {"!==", "!="}, {"<>", "!="},
+                                                {"~=", "!="},  {"=!", "!="},  {"=>", ">="},
+                                                {"=<", "<="},  {"=", "=="}};
     if (text_.compare(at_, 2, "==") == 0 && text_.compare(at_, 3, "===") != 0) return;
     for (const auto& [slip, right] : kSlips)
       if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
