@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The pass that reads: chooses, for each file, the Sink that is just rich enough for what was asked
 // for. Sums alone take the fast one; a single view or filter that follows calls takes the other.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <deque>
@@ -111,13 +112,19 @@ bool Analysis::looks_at_names() const {
                    ", or give the time of day (2026-11-21T10:00:00~, @1700000000~)");
 }
 
+// By its name, or as standard input.
+bool is_empty_file(const std::string& path) {
+  struct stat s {};
+  const int error = path == "-" ? fstat(STDIN_FILENO, &s) : stat(path.c_str(), &s);
+  return error == 0 && S_ISREG(s.st_mode) && s.st_size == 0;
+}
+
 // The first of two readings, if something must be known that stands behind the first event.
 void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
   const FilterOptions& f = options_.filter;
   if (!f.has_range() && !looks_at_names()) return;
-  std::error_code error;
-  if (std::filesystem::is_regular_file(path, error) && input.size() == 0) return;  // Read says so.
+  if (is_empty_file(path)) return;  // Read says so.
   if (path == "-" || input.size() == 0) {
     auto needs_file = [](const TimePoint& p) {
       return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;

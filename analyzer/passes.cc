@@ -169,8 +169,7 @@ void convert_file(Session& session) {
 
 void tell_unmet(const Session& session) {
   for (const std::string& remark : session.unmet.remarks()) complain(printable(remark));
-  const std::string unlike = session.choices.remark();
-  if (!unlike.empty()) complain(printable(unlike));
+  for (const std::string& remark : session.choices.remarks()) complain(printable(remark));
 }
 
 // Those of which the recorder did not measure it, for a message.

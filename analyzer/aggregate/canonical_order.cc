@@ -2,6 +2,7 @@
 #include "analyzer/aggregate/canonical_order.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <tuple>
 
@@ -59,6 +60,19 @@ std::vector<uint32_t> name_ranks(const std::vector<ReportFunction>& functions) {
   std::vector<uint32_t> ranks(functions.size());
   uint32_t next = 0;
   for (uint32_t i : by_name(functions, 0)) ranks[i] = next++;
+  return ranks;
+}
+
+std::vector<uint32_t> file_ranks(const std::vector<ReportFile>& files) {
+  std::vector<uint32_t> order(files.size()), ranks(files.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto key = [&](uint32_t i) {
+    const ReportFile& f = files[i];
+    return std::tie(f.path, f.start_real_ns, f.bytes, f.duration_ns);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+  for (uint32_t i = 0; i < order.size(); i++) ranks[order[i]] = i;
   return ranks;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/aggregate/call_tree.h"
+#include "analyzer/aggregate/report.h"
 #include "analyzer/aggregate/report_function.h"
 
 namespace luatrace {
@@ -20,5 +21,8 @@ std::vector<uint32_t> canonical_order(const CallTree& tree, const std::vector<ui
 std::vector<uint32_t> name_ranks(const std::vector<ReportFunction>& functions);
 // The functions in this order, without the first `skip`.
 std::vector<uint32_t> by_name(const std::vector<ReportFunction>& functions, uint32_t skip);
+
+// By index: the place of each file in an order that does not depend on which was given first.
+std::vector<uint32_t> file_ranks(const std::vector<ReportFile>& files);
 
 }  // namespace luatrace

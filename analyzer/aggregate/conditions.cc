@@ -86,14 +86,31 @@ class Parser {
   // What other languages write for what is meant.
   void refuse_slips() const {
     static constexpr const char* kSlips[][2] = {
-        {"&&", "and"}, {"||", "or"}, {"&", "and"}, {"|", "or"}, {"=", "=="}};
+        {"&&", "and"}, {"||", "or"}, {"&", "and"}, {"|", "or"}};
     for (const auto& [slip, right] : kSlips)
       if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
+    const std::string word = word_here();
+    for (const char* right : {"and", "or"})
+      if (word != right && is_word(word, right)) refuse_slip(word, right);
+  }
+  // The same where a comparison stands; the longer ones first.
+  void refuse_comparison_slips() const {
+    static constexpr const char* kSlips[][2] = {{"===", "=="}, {"!==", "!="}, {"<>", "!="},
+                                                {"~=", "!="},  {"=!", "!="},  {"=>", ">="},
+                                                {"=<", "<="},  {"=", "=="}};
+    if (text_.compare(at_, 2, "==") == 0 && text_.compare(at_, 3, "===") != 0) return;
+    for (const auto& [slip, right] : kSlips)
+      if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
+  }
+  // And where a condition begins.
+  void refuse_false_start() const;
+  std::string word_here() const {
     size_t end = at_;
     while (end < text_.size() && isalnum(static_cast<unsigned char>(text_[end]))) end++;
-    const std::string word = text_.substr(at_, end - at_);
-    for (const char* right : {"and", "or"})
-      if (word != right && strcasecmp(word.c_str(), right) == 0) refuse_slip(word, right);
+    return text_.substr(at_, end - at_);
+  }
+  static bool is_word(const std::string& word, const char* same) {
+    return strcasecmp(word.c_str(), same) == 0;
   }
   [[noreturn]] void refuse_slip(const std::string& slip, const std::string& right) const {
     fail("write '" + right + "' in place of '" + slip + '\'');
@@ -119,6 +136,16 @@ class Parser {
   size_t at_ = 0;
   int depth_ = 0;
 };
+
+void Parser::refuse_false_start() const {
+  const std::string word = word_here();
+  if (is_word(word, "and") || is_word(word, "or"))
+    fail('\'' + word + "' stands between two conditions, and the one before it is missing");
+  const bool sign = at_ < text_.size() && (text_[at_] == '!' || text_[at_] == '~');
+  if (sign || is_word(word, "not"))
+    fail("there is no '" + (sign ? std::string(1, text_[at_]) : word) +
+         "': write the opposite comparison ('<=' in place of '>', '<' of '>=', '!=' of '==')");
+}
 
 std::string Parser::name() {
   blanks();
@@ -179,14 +206,14 @@ Node Parser::term() {
     depth_--;
     return node;
   }
+  refuse_false_start();
   auto node = std::make_unique<ConditionNode>();
   value(*node);
+  blanks();
+  refuse_comparison_slips();
   for (const char* op : {">=", "<=", "==", "!=", ">", "<"})
     if (node->op.empty() && take(op)) node->op = op;
-  if (node->op.empty()) {
-    refuse_slips();
-    fail("a comparison was expected");
-  }
+  if (node->op.empty()) fail("a comparison was expected");
   number(*node);
   return node;
 }

@@ -83,10 +83,12 @@ std::string point_text(const TimePoint& p) {
   return std::string(text, end) + '%';
 }
 
-// Words that a shell would take apart stand in quotes.
+// As a shell takes it for this one word.
 std::string quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_of(" '\"\\$*?()[]{}|&;<>") == word.npos) return word;
-  return '\'' + word + '\'';
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\$*?()[]{}|&;<>#~`!") == word.npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + '\'';
 }
 
 // Options that may be given several times: their order means nothing, nor does a second one.

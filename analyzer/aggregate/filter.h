@@ -27,8 +27,10 @@ struct CoroutineId {
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
 enum class GroupBy { kNone, kThread, kCoroutine, kState, kFile, kPattern };
 
-// The options by which events became sums, as words: equal exactly for those that mean the same.
-// Sums of unlike ones can be told apart by it, also when they were saved.
+// The options by which events became sums, as words: those of unlike meaning are never equal, so
+// that sums can be told apart by it, also when they were saved. The order and number of equal
+// options and the unit of a time make no difference; other ways to write the same (0~1s and ~1s,
+// '(x)' and '/(x)/') do.
 struct Choice {
   std::string groups;   // WHAT of --group-by; empty: no groups.
   std::string filters;  // The others: "-F handle -t 1ms --coroutines=separate"; empty: none.

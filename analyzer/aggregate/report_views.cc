@@ -36,6 +36,12 @@ class Views {
     return report_.function(describe(result_.facts.functions[index], symbols_));
   }
 
+  bool goes_before(uint32_t a, uint32_t b) const {
+    const ReportFunction &f = report_.functions[a], &g = report_.functions[b];
+    const std::string left = display_name(f), right = display_name(g);
+    return std::tie(left, f.chunk, f.line) < std::tie(right, g.chunk, g.line);
+  }
+
   Report& report_;
   const FileResult& result_;
   const Clock& clock_;
@@ -157,14 +163,21 @@ void Views::coroutines() {
       return o.born_in == b.born_in && o.body == b.body;
     };
     auto it = std::find_if(report_.birth_places.begin(), report_.birth_places.end(), same);
-    if (it == report_.birth_places.end()) it = report_.birth_places.insert(it, b);
+    if (it == report_.birth_places.end()) {
+      b.longest_in = function(group.longest_in);
+      it = report_.birth_places.insert(it, b);
+    }
     it->count += group.count;
     it->running_ns += clock_.ns(group.running);
     it->suspended_ns += clock_.ns(group.suspended);
     it->resumes += group.resumes;
-    if (clock_.ns(group.longest) <= it->longest_ns) continue;
-    it->longest_ns = clock_.ns(group.longest);
-    it->longest_in = function(group.longest_in);
+    // Of equal ones that in the function of the first name, whichever file came first.
+    const uint64_t longest = clock_.ns(group.longest);
+    const uint32_t in = function(group.longest_in);
+    if (longest < it->longest_ns || (longest == it->longest_ns && !goes_before(in, it->longest_in)))
+      continue;
+    it->longest_ns = longest;
+    it->longest_in = in;
   }
 }
 

@@ -29,11 +29,26 @@ Trust& Trust::operator+=(const Trust& other) {
 }
 
 void Diagnostics::say(uint64_t offset, const std::string& reason) {
-  if (++said_ > kMaxMessages) return;
+  said_++;
   if (keeps_)
-    kept_.push_back({offset, reason});
-  else
-    printer_(printable(file_) + ": offset " + std::to_string(offset) + ": " + reason);
+    keep(offset, reason);
+  else if (said_ <= kMaxMessages)
+    print(offset, reason);
+}
+
+void Diagnostics::print(uint64_t offset, const std::string& reason) const {
+  printer_(printable(file_) + ": offset " + std::to_string(offset) + ": " + reason);
+}
+
+// Behind those of the same offset. Which ones are found first depends on how far somebody reads
+// ahead; which are the first in the file does not.
+void Diagnostics::keep(uint64_t offset, const std::string& reason) {
+  const auto at =
+      std::upper_bound(kept_.begin(), kept_.end(), offset,
+                       [](uint64_t where, const Message& m) { return where < m.offset; });
+  if (kept_.size() == kMaxMessages && at == kept_.end()) return;
+  kept_.insert(at, {offset, reason});
+  if (kept_.size() > kMaxMessages) kept_.pop_back();
 }
 
 void Diagnostics::finish() {
@@ -43,21 +58,16 @@ void Diagnostics::finish() {
   said_ = 0;
 }
 
+// Each of those that are added kept its first ones, so the first of all are among them.
 void Diagnostics::add(const Diagnostics& other) {
   trust += other.trust;
-  kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end());
+  for (const Message& message : other.kept_) keep(message.offset, message.reason);
   said_ += other.said_;
 }
 
-// Each of those that were added kept its first ones, so the first of all are among them.
 void Diagnostics::release() {
   keeps_ = false;
-  std::stable_sort(kept_.begin(), kept_.end(),
-                   [](const Message& a, const Message& b) { return a.offset < b.offset; });
-  const uint64_t all = said_;
-  said_ = 0;
-  for (const Message& message : kept_) say(message.offset, message.reason);
-  said_ = all;
+  for (const Message& message : kept_) print(message.offset, message.reason);
   kept_.clear();
   finish();
 }

@@ -50,13 +50,14 @@ class Unreadable : public std::runtime_error {
 // Counters and messages of one input file.
 class Diagnostics {
  public:
-  static constexpr int kMaxMessages = 20;  // Per file; the rest is counted.
+  static constexpr size_t kMaxMessages = 20;  // Per file; the rest is counted.
   using Printer = std::function<void(const std::string&)>;
 
   Diagnostics(std::string file, Printer printer)
       : file_(std::move(file)), printer_(std::move(printer)) {}
 
-  // Says "FILE: offset N: reason" (sanitised), unless enough was said already.
+  // Says "FILE: offset N: reason" (sanitised): the first ones that are said or, where they are
+  // kept, those of the lowest offsets.
   void say(uint64_t offset, const std::string& reason);
   // Tells how many messages were left out.
   void finish();
@@ -75,11 +76,14 @@ class Diagnostics {
     uint64_t offset;
     std::string reason;
   };
+  void print(uint64_t offset, const std::string& reason) const;
+  void keep(uint64_t offset, const std::string& reason);
+
   std::string file_;
   Printer printer_;
   uint64_t said_ = 0;
   bool keeps_ = false;
-  std::vector<Message> kept_;
+  std::vector<Message> kept_;  // At most kMaxMessages, in the order of the file.
 };
 
 // As long as it lives messages are kept; then they are printed in the order of the file, also if

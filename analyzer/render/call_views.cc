@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Views of what happened when: histograms of calls, coroutines, threads.
 #include <algorithm>
+#include <tuple>
 
+#include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
 #include "analyzer/render/views.h"
@@ -131,8 +133,12 @@ Table births_view(const Report& report, const ViewOptions& options) {
                {"created_in", "created in", true}, {"longest_yield_in", "longest yield in", true}};
   prefer_places(t);
   auto places = report.birth_places;
-  std::stable_sort(places.begin(), places.end(),
-                   [](auto& a, auto& b) { return a.running_ns > b.running_ns; });
+  const std::vector<uint32_t> name = name_ranks(report.functions);
+  auto key = [&](const ReportBirthPlace& p) {
+    return std::tuple(~p.running_ns, name[p.body], name[p.born_in]);
+  };
+  std::sort(places.begin(), places.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
   for (const ReportBirthPlace& p : places)
     t.rows.push_back({Cell::of_count(p.count), Cell::of_time(p.running_ns),
                       Cell::of_time(p.suspended_ns), Cell::of_count(p.resumes),
@@ -145,6 +151,7 @@ Table births_view(const Report& report, const ViewOptions& options) {
 
 std::vector<ReportCoroutine> sorted_lives(const Report& report, const ViewOptions& options) {
   auto list = report.lives;
+  const std::vector<uint32_t> file = file_ranks(report.files);
   const auto by = coroutine_order(options.sort_given ? options.sort : "");
   auto rank = [&](const ReportCoroutine& c) {
     return by == CoroutineLog::By::kRunning   ? c.running_ns
@@ -152,10 +159,11 @@ std::vector<ReportCoroutine> sorted_lives(const Report& report, const ViewOption
            : by == CoroutineLog::By::kResumes ? c.resumes
                                               : c.suspended_ns;
   };
-  std::stable_sort(list.begin(), list.end(), [&](auto& a, auto& b) {
-    return rank(a) != rank(b) ? rank(a) > rank(b)
-                              : std::tie(a.file, a.state, a.id) < std::tie(b.file, b.state, b.id);
-  });
+  auto key = [&](const ReportCoroutine& c) {
+    return std::tuple(~rank(c), file[c.file], c.state, c.id, c.begin_ns);
+  };
+  std::sort(list.begin(), list.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return list;
 }
 
@@ -212,8 +220,12 @@ Table thread_view(const Report& report, const ViewOptions& options) {
                {"calls", "count"},  {"states", "states"}};
   t.columns[2].title = "in calls";
   auto list = report.thread_list;
-  std::stable_sort(list.begin(), list.end(),
-                   [](auto& a, auto& b) { return a.self_ns > b.self_ns; });
+  const std::vector<uint32_t> file = file_ranks(report.files);
+  auto key = [&](const ReportThread& r) {
+    return std::tuple(~r.self_ns, file[r.file], r.pid, r.tid);
+  };
+  std::sort(list.begin(), list.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
   for (const ReportThread& r : list)
     t.rows.push_back({Cell::of_text(std::to_string(r.pid)), Cell::of_text(std::to_string(r.tid)),
                       Cell::of_time(r.self_ns), Cell::of_time(r.idle_ns), Cell::of_time(r.gap_ns),

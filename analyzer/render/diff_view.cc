@@ -83,11 +83,20 @@ void say_scale(Table& t, const Diff& d) {
 }
 
 // Where there is no room for all columns those of the field stay by which rows are sorted, and of
-// these the difference.
+// these the difference longest, and what is.
 void prefer_delta(Table& t, const std::string& field) {
-  for (Column& c : t.columns)
-    if (c.key != "function")
-      c.spare = c.key.starts_with(field + "_delta") ? 0 : c.key.starts_with(field + '_') ? 1 : 2;
+  for (Column& c : t.columns) {
+    if (c.key == "function") continue;
+    c.spare = c.of != field ? 3 : c.title == "delta" ? 0 : c.title == "is" ? 1 : 2;
+  }
+}
+
+void add_field_column(Table& t, const std::string& field, const std::string& key,
+                      const std::string& title) {
+  Column& column = t.columns.emplace_back();
+  column.key = key;
+  column.title = title;
+  column.of = field;
 }
 
 }  // namespace
@@ -98,10 +107,10 @@ Table diff_view(const Diff& d, const ViewOptions& options) {
   t.name = "diff";
   for (const Field& field : fields) {
     std::string unit = field.is_time() ? "_ns" : "";
-    t.columns.push_back({field.name + "_before" + unit, field.name + " was"});
-    t.columns.push_back({field.name + unit, "is"});
-    t.columns.push_back({field.name + "_delta" + unit, "delta"});
-    t.columns.push_back({field.name + "_change", "%"});
+    add_field_column(t, field.name, field.name + "_before" + unit, "was");
+    add_field_column(t, field.name, field.name + unit, "is");
+    add_field_column(t, field.name, field.name + "_delta" + unit, "delta");
+    add_field_column(t, field.name, field.name + "_change", "%");
   }
   const Field key = find_field(options.sort).value_or(Field{});
   auto is_key = [&](const Field& f) { return f.name == key.name; };
@@ -179,12 +188,16 @@ void DiffTree::row(Table& t, uint32_t i, uint32_t depth) const {
   const double self = static_cast<double>(n.after.self_ns) - static_cast<double>(n.before.self_ns);
   auto& row = t.rows.emplace_back();
   for (uint64_t number : {i, n.parent, depth}) row.push_back(Cell::of_count(number));
-  for (const Cell& cell :
-       {Cell::of_time(n.before.total_ns), Cell::of_time(n.after.total_ns), Cell::of_delta(delta(i)),
-        Cell::of_time(n.before.self_ns), Cell::of_time(n.after.self_ns), Cell::of_delta(self),
-        Cell::of_count(n.before.calls), Cell::of_count(n.after.calls)})
-    row.push_back(cell);
   const bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
+  // Nothing, in place of 0, if it was (or is) not there while it is (was).
+  auto of = [](bool there, Cell cell) { return there ? cell : Cell(); };
+  const bool had = was || !is, has = is || !was;
+  for (const Cell& cell :
+       {of(had, Cell::of_time(n.before.total_ns)), of(has, Cell::of_time(n.after.total_ns)),
+        Cell::of_delta(delta(i)), of(had, Cell::of_time(n.before.self_ns)),
+        of(has, Cell::of_time(n.after.self_ns)), Cell::of_delta(self),
+        of(had, Cell::of_count(n.before.calls)), of(has, Cell::of_count(n.after.calls))})
+    row.push_back(cell);
   add_name_cells(row, d_.any(n.function), was == is ? "" : status(was, is),
                  std::string(2 * std::min<size_t>(depth - 1, 30), ' '));
   t.colors.push_back(color_of(delta(i)));
@@ -215,15 +228,14 @@ Table diff_tree_view(const Diff& d, const ViewOptions& options) {
   t.name = "diff_tree";
   t.columns = {{"node", "", false, Column::kDataOnly},
                {"parent", "", false, Column::kDataOnly},
-               {"depth", "", false, Column::kDataOnly},
-               {"total_before_ns", "total was"},
-               {"total_ns", "is"},
-               {"total_delta_ns", "delta"},
-               {"self_before_ns", "self was"},
-               {"self_ns", "is"},
-               {"self_delta_ns", "delta"},
-               {"calls_before", "calls were"},
-               {"calls", "are"}};
+               {"depth", "", false, Column::kDataOnly}};
+  for (const std::string field : {"total", "self"}) {
+    add_field_column(t, field, field + "_before_ns", "was");
+    add_field_column(t, field, field + "_ns", "is");
+    add_field_column(t, field, field + "_delta_ns", "delta");
+  }
+  add_field_column(t, "calls", "calls_before", "were");
+  add_field_column(t, "calls", "calls", "are");
   add_names(t);
   prefer_delta(t, "total");
   DiffTree(d, options.tree_limit()).fill(t);

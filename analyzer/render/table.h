@@ -32,8 +32,9 @@ struct Column {
   bool left = false;                         // Aligned left.
   Use use = kBoth;
   bool bar = false;   // Of characters that are all the same: made shorter in proportion, not cut.
-  int spare = 0;      // 0..2; if there is no room for all the greatest go first.
+  int spare = 0;      // 0..3; if there is no room for all the greatest go first.
   size_t least = 12;  // Of a text: it is not cut to fewer characters.
+  std::string of{};  // What it is about together with its neighbours: before the first one's title.
 };
 
 struct Table {

@@ -31,6 +31,9 @@ class TextTable {
   bool fit(size_t width);
   bool leave_out_one();
   bool leave_out_last(int spare);
+  void leave_out(size_t column);
+  bool is_alone(size_t column) const;
+  std::string title(size_t column) const;
   void squeeze(size_t width);
   size_t narrowest(size_t c) const { return columns_[c]->bar ? kNarrowestBar : columns_[c]->least; }
   std::string fitted(const std::string& text, size_t column) const;
@@ -55,8 +58,8 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
     if (!c) continue;
     const bool first = std::none_of(columns_.begin(), columns_.end(), is_left);
     if (c->key == "function" || c->key == "body" || (c->left && first)) subject_ = columns_.size();
-    titles.push_back(c->title);
     columns_.push_back(c);
+    titles.push_back(title(columns_.size() - 1));
   }
   for (const auto& row : table.rows) {
     Line& line = lines_.emplace_back();
@@ -69,6 +72,13 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   if (table.wraps) return;
   style.width ? squeeze(style.width) : narrow_inner();
   for (size_t c = 0; c < columns_.size(); c++) indent_less(c);
+}
+
+// Of columns that are about one thing the first says what about.
+std::string TextTable::title(size_t c) const {
+  const Column& column = *columns_[c];
+  const bool said = column.of.empty() || (c && columns_[c - 1]->of == column.of);
+  return said ? column.title : column.of + ' ' + column.title;
 }
 
 // Of a tree that is too deep for its column all levels are indented half as much.
@@ -107,7 +117,9 @@ bool TextTable::fit(size_t width) {
 
 // The last column but for what the rows are about, and one of numbers; spare ones before others.
 bool TextTable::leave_out_one() {
-  return leave_out_last(2) || leave_out_last(1) || leave_out_last(0);
+  for (int spare = 3; spare >= 0; spare--)
+    if (leave_out_last(spare)) return true;
+  return false;
 }
 
 bool TextTable::leave_out_last(int spare) {
@@ -116,15 +128,33 @@ bool TextTable::leave_out_last(int spare) {
   for (size_t c = columns_.size(); c-- > 0;) {
     if (columns_[c]->spare != spare) continue;
     if (c == subject_ || (!columns_[c]->left && numbers == 1)) continue;
-    left_out_.insert(left_out_.begin(), lines_[0][c]);
-    const auto at = static_cast<std::ptrdiff_t>(c);
-    for (Line& line : lines_) line.erase(line.begin() + at);
-    widths_.erase(widths_.begin() + at);
-    columns_.erase(columns_.begin() + at);
-    if (c < subject_) subject_--;
+    leave_out(c);
+    if (c && numbers > 2 && is_alone(c - 1)) leave_out(c - 1);
     return true;
   }
   return false;
+}
+
+// The last one of several about the same thing, which says little without the others.
+bool TextTable::is_alone(size_t c) const {
+  const Column& column = *columns_[c];
+  auto same = [&](const Column* other) { return other->of == column.of; };
+  return !column.of.empty() && column.spare &&
+         std::count_if(columns_.begin(), columns_.end(), same) == 1;
+}
+
+void TextTable::leave_out(size_t c) {
+  const Column& column = *columns_[c];
+  const std::string full = (column.of.empty() ? "" : column.of + ' ') + column.title;
+  left_out_.insert(left_out_.begin(), full.empty() ? column.key : full);
+  const auto at = static_cast<std::ptrdiff_t>(c);
+  for (Line& line : lines_) line.erase(line.begin() + at);
+  widths_.erase(widths_.begin() + at);
+  columns_.erase(columns_.begin() + at);
+  if (c < subject_) subject_--;
+  if (c == columns_.size()) return;
+  lines_[0][c] = title(c);
+  widths_[c] = std::max(widths_[c], text_width(lines_[0][c]));
 }
 
 void TextTable::squeeze(size_t width) {
@@ -182,7 +212,8 @@ void TextTable::write(std::ostream& out) const {
   }
   if (left_out_.empty()) return;
   std::string note = "(no room for";
-  for (const std::string& title : left_out_) note += ' ' + printable(title);
+  for (const std::string& title : left_out_)
+    note += (&title == &left_out_[0] ? " " : ", ") + printable(title);
   out << "  " << wrapped(note + "; all: --width 0)", style_.width, 2, 3) << '\n';
 }
 

@@ -5,6 +5,7 @@
 // Of a large tree the nodes with the greatest times are shown; a parent's time is never less than
 // its child's, so what is shown hangs together.
 #include <algorithm>
+#include <tuple>
 
 #include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/aggregate/compensate.h"
@@ -259,8 +260,11 @@ std::vector<const ReportSlowCall*> slowest(const Report& report, const ViewOptio
   auto length = [&](const ReportSlowCall& c) { return options.wall ? c.wall_ns : c.running_ns; };
   std::vector<const ReportSlowCall*> calls;
   for (const auto& call : report.slow) calls.push_back(&call);
-  std::stable_sort(calls.begin(), calls.end(),
-                   [&](auto* a, auto* b) { return length(*a) > length(*b); });
+  const std::vector<uint32_t> file = file_ranks(report.files);
+  auto key = [&](const ReportSlowCall& c) {
+    return std::tuple(~length(c), file[c.file], c.state, c.at_ns);
+  };
+  std::stable_sort(calls.begin(), calls.end(), [&](auto* a, auto* b) { return key(*a) < key(*b); });
   if (options.slow_limit && calls.size() > options.slow_limit) calls.resize(options.slow_limit);
   return calls;
 }

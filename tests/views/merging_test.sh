@@ -8,6 +8,7 @@
 analyze=$1
 cd "$scratch"
 cp "$2/requests.txt" t.txt
+cp "$2/older.profile" older.p  # t.txt --group-by file, saved when that was not yet said.
 save() { "$analyze" -q --save-profile "$@" t.txt; }
 save plain.p && save plain2.p && save file.p --group-by file && save file2.p --group-by file
 save thread.p --group-by thread && save plugin.p --group-by 'plugins/([^/]+)/'
@@ -43,6 +44,27 @@ said "plain.p: without filters; apart.p: with --coroutines=separate" apart.p pla
 said "plain.p: without filters; many.p: with -F cache -F handle --kind builtin --kind lua -t 1500us -r 0ns~50% --coroutine 1:2" many.p plain.p
 cp plain.p 3.p && cp plain.p 4.p && cp plain.p 5.p
 said "plain.p, plain2.p, 3.p and 2 more: without filters; handle.p: with -F handle" plain.p plain2.p 3.p 4.p 5.p handle.p
+# However many there are, and however long.
+for i in 1 2 3 4 5; do save r$i.p -r ${i}0%~; done
+said "plain.p: without filters; r1.p: with -r 10%~; r2.p: with -r 20%~; and 3 more sets of filters" plain.p r?.p
+save long.p -F handle -F "$(printf 'x%.0s' {1..5000})" 2>err
+"$analyze" -q plain.p long.p 2>err || fail "a long filter: $(cat err)"
+[ "$(wc -c <err)" -lt 500 ] || fail "a long filter: $(wc -c <err) bytes"
+save quote.p -F "it's" 2>err
+same "--info of a quote" "[\"-F 'it'\\\\''s'\"]" "$("$analyze" --json --info quote.p | jq -c '[.info[]|select(.what=="filters").value]')"
+# Of a profile that does not say by what it was grouped it is said.
+unknown() {
+  "$analyze" -q "${@:2}" >out 2>err || fail "${*:2}: $(cat err)"
+  grep -qE "^luatrace-analyze: it is not known by what $1 grouped \(a profile of an older version" err || fail "${*:2}: $(cat err)"
+  same "${*:2}: messages" 1 "$(wc -l <err)"
+}
+said "" older.p
+unknown "older.p was" older.p thread.p
+unknown "older.p was" file.p --diff older.p --report
+cp older.p older2.p
+unknown "older.p, older2.p were" older.p older2.p
+mixed "plain.p is not grouped, older.p is grouped" older.p plain.p
+
 # What was added up is still known when it is added up again, as is what was saved.
 "$analyze" -q --save-profile both.p plain.p handle.p 2>err && "$analyze" -q both.p 2>err || fail "both: $(cat err)"
 same "both" "luatrace-analyze: what is added up or compared was not made with the same filters: both.p: without filters; both.p: with -F handle" "$(cat err)"
@@ -72,6 +94,12 @@ for order in "t u v w x" "x w v u t" "w t x v u"; do
     diff traces profiles >out || fail "a comparison in the order $order: $(head -n 20 out)"
     [ -e $sort.first ] || cp traces $sort.first
     diff $sort.first traces >out || fail "a comparison in the order $order: $(head -n 20 out)"
+  done
+  for limit in 0 3; do
+    single=(-q --coroutines --threads --slow '*' --limit $limit)
+    "$analyze" --json "${single[@]}" "${files[@]/%/.txt}" 2>/dev/null | jq 'del(.trace.files)' >traces
+    [ -e single.$limit ] || cp traces single.$limit
+    diff single.$limit traces >out || fail "single calls in the order $order: $(head -n 20 out)"
   done
 done
 same "equal rows" '["early","b.lua:3","b.lua:7","z.lua:7"]' \

@@ -146,6 +146,9 @@ same "some without a cost" "luatrace-analyze: --compensate: what recording cost 
 # Standard input is read once, whatever it is.
 refuses "^luatrace-analyze: standard input: --time-range needs a file that is given by its name: .* Name the file, or give" "$analyze" -r 1ms~ - <now.txt
 grep -qi pipe err && fail "a file is called a pipe: $(cat err)"
+: >empty
+refuses "^luatrace-analyze: standard input: the file is empty" "$analyze" -r 1ms~ - <empty
+refuses "^luatrace-analyze: empty: the file is empty" "$analyze" -r 1ms~ empty
 cat now.txt | refuses "^luatrace-analyze: standard input: --time-range needs a file, not a pipe: .* Write it to a file, or give" "$analyze" -r 1ms~ -
 
 # What other languages write in a condition.
@@ -159,7 +162,22 @@ done <<'TABLE'
 AND,and,calls(handle) > 1 AND lost > 0
 Or,or,self(handle) > 90% Or lost > 0
 =,==,calls(handle) = 1
+===,==,calls(handle) === 5
+!==,!=,calls(handle) !== 5
+<>,!=,calls(handle) <> 5
+~=,!=,calls(handle) ~= 5
+=>,>=,self(handle) => 20%
+=<,<=,(self(handle) =< 20%)
 TABLE
+for expression in 'AND lost>1' 'lost > 1 and or lost > 2' '(and lost > 1)'; do
+  wrong "'(AND|or|and)' stands between two conditions, and the one before it is missing at '(AND|or|and) lost" --fail-if "$expression"
+done
+for expression in 'not lost > 1' 'NOT(lost > 1)' '!lost > 1' 'lost > 1 and !(lost > 3)'; do
+  wrong "there is no '(not|NOT|!)': write the opposite comparison .*<=.* at '(not|NOT|!)" --fail-if "$expression"
+done
+for expression in 'lost == 1' 'lost!=0' 'lost>=1' 'events <=1'; do
+  good --fail-if "$expression"
+done
 
 # Only one place writes to standard error (see terminal_line.h).
 if found=$(grep -rlE 'std::(cerr|clog)|stderr' --include=*.cc --exclude-dir=tools "$source/analyzer" | grep -v terminal_line.cc); then

@@ -223,6 +223,7 @@ sed -e '/entry 7/d; /return 7/d; s/^48 1 return 5/38 1 return 5/' \
 same "diff" '[["cache",26000000,16000000,-10000000,""],["fresh",null,10000000,10000000,"added"],["handle",16000000,26000000,10000000,""],["poll",10000000,null,-10000000,"vanished"]]' \
   "$("$analyze" --json --diff "$trace" after.txt | jq -c '[.diff[]|[.name,.self_before_ns,.self_ns,.self_delta_ns,.status]]|[.[]|select(.[3]!=0)]|sort')"
 same "diff tree" '["added"]' "$("$analyze" --json --tree --diff one.prof after.txt | jq -c '[.diff_tree[]|select(.name=="fresh").status]')"
+same "not there in the diff tree" '[null,null,null,true,true,true]' "$("$analyze" --json --tree --diff one.prof after.txt | jq -c '[.diff_tree[]|select(.name=="fresh")]|[.[0]|.total_before_ns,.self_before_ns,.calls_before,.total_ns>0,.self_ns>0,.calls>0]')"
 "$analyze" --folded --diff "$trace" after.txt | grep >/dev/null "poll (server.lua:40) 10000000 0$" || fail "--folded --diff"
 same "normalised" 0 "$("$analyze" --json --normalize --diff one.prof sum1 | jq '[.diff[].self_delta_ns|fabs]|add')"
 
@@ -339,11 +340,18 @@ done
 sed 's/mult=1000000 /mult=1234567891 /' "$trace" >long.txt
 narrow() { "$analyze" --width 40 --diff long.txt "$@" short.txt | head -n 2 | sed 's/  */ /g; s/^ //; s/ $//' | tr '\n' ';'; }
 same "--diff in 40 columns" "self was is delta function;37.0 s 30.0 ms -37.0 s main chunk;" "$(narrow)"
-same "--tree --diff in 40 columns" "total was delta function;123 s -123 s main chunk;" "$(narrow --tree)"
-same "--sort total in 40 columns" "total was delta function;123 s -123 s main chunk;" "$(narrow --sort total)"
+same "--tree --diff in 40 columns" "total is delta function;100 ms -123 s main chunk;" "$(narrow --tree)"
+same "--sort total in 40 columns" "total is delta function;100 ms -123 s main chunk;" "$(narrow --sort total)"
+same "--sort calls in 40 columns" "calls was is delta % function;1 1 +0 +0.0 auth?;" "$(narrow --sort calls)"
+# Of several figures of one field none stays alone, and what is left out is said by its full name.
+"$analyze" --width 60 --sort total --diff long.txt short.txt >"$scratch/out"
+head -n 1 "$scratch/out" | grep -q "self" && fail "a lone column: $(cat "$scratch/out")"
+tr '\n' ' ' <"$scratch/out" | sed 's/  */ /g' >"$scratch/note"
+grep -qF "(no room for self was, self is, self delta, self %, " "$scratch/note" || fail "what is left out: $(cat "$scratch/out")"
+grep -qF "calls %, status; all: --width 0)" "$scratch/note" || fail "what is left out: $(cat "$scratch/out")"
 sed -i 's/mult=1234567891 /mult=12345678910000 /' long.txt
-same "long times in 40 columns" "self was delta function;370370 s -370370 s main chunk;" "$(narrow)"
-"$analyze" --report --width 40 "$trace" | tr '\n' ' ' | grep >/dev/null "  (no room for .*p99 max; *all: --width 0)" || fail "columns left out unsaid"
+same "long times in 40 columns" "self is delta function;30.0 ms -370370 s main chunk;" "$(narrow)"
+"$analyze" --report --width 40 "$trace" | tr '\n' ' ' | grep >/dev/null "  (no room for .*p99, *max; *all: --width 0)" || fail "columns left out unsaid"
 "$analyze" --width 60 "$trace" | grep >/dev/null "^trust: .*none lost, nothing unbalanced, truncated,$" || fail "the trust line is not broken at a blank"
 "$analyze" --info --width 70 "$trace" >"$scratch/out"
 head -n 1 "$scratch/out" | grep -q "^trace  *." || fail "--info does not begin with the trace: $(head -n 2 "$scratch/out")"
