@@ -51,8 +51,8 @@ class InlinedReader {
     Dwarf_Die die = unit;
     dwarf_getsrcfiles(&die, &files_, nullptr);
   }
-  InlinedFunctions read(Dwarf_Die function) {
-    out_.bytes = bytes_of(&function);
+  InlinedFunctions read(UnitIndex::Function function) {
+    out_.bytes = bytes_of(&function.die);
     below(function, 0, 0);
     return in_order();
   }
@@ -61,8 +61,8 @@ class InlinedReader {
   static constexpr size_t kMostRows = 20'000;
   static constexpr uint32_t kNoRow = UINT32_MAX;  // There was no room for it.
 
-  void below(Dwarf_Die die, uint32_t parent, unsigned depth);
-  void visit(Dwarf_Die& die, uint32_t parent, unsigned depth);
+  void below(UnitIndex::Function entry, uint32_t parent, unsigned depth);
+  void visit(UnitIndex::Function& entry, uint32_t parent, unsigned depth);
   uint32_t enter(Dwarf_Die& die, uint32_t parent);
   InlinedFunctions in_order();
   uint64_t bytes_of(Dwarf_Die* die);
@@ -77,21 +77,25 @@ class InlinedReader {
   std::map<std::tuple<uint32_t, const void*, std::string, uint64_t>, uint32_t> rows_;
 };
 
-void InlinedReader::below(Dwarf_Die die, uint32_t parent, unsigned depth) {
-  Dwarf_Die child;
-  if (dwarf_child(&die, &child) != 0) return;
+void InlinedReader::below(UnitIndex::Function entry, uint32_t parent, unsigned depth) {
+  UnitIndex::Function child;
+  if (dwarf_child(&entry.die, &child.die) != 0) return;
   if (depth > kDeepest) return void(out_.cut = true);
-  do {
-    if (!steps_.take()) return void(out_.cut = true);
+  for (bool more = true; more;) {
+    Dwarf_Die next;
+    child.end = entry.end;
+    if (!steps_.take() || !find_sibling(child.die, next, more, child.end, steps_))
+      return void(out_.cut = true);
     visit(child, parent, depth);
-  } while (dwarf_siblingof(&child, &child) == 0);
+    child.die = next;
+  }
 }
 
 // A function inside of another has calls of its own.
-void InlinedReader::visit(Dwarf_Die& die, uint32_t parent, unsigned depth) {
-  const Part part = part_of(&die);
-  if (part == Part::kBlock) below(die, parent, depth + 1);
-  if (part == Part::kInlined) below(die, enter(die, parent), depth + 1);
+void InlinedReader::visit(UnitIndex::Function& entry, uint32_t parent, unsigned depth) {
+  const Part part = part_of(&entry.die);
+  if (part == Part::kBlock) below(entry, parent, depth + 1);
+  if (part == Part::kInlined) below(entry, enter(entry.die, parent), depth + 1);
 }
 
 // Its row, from 1.
@@ -164,7 +168,7 @@ UnitIndex& DebugFunctions::index(const Dwarf_Die& unit) {
   return *slot;
 }
 
-const Dwarf_Die* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Addr address) {
+const UnitIndex::Function* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Addr address) {
   return index(unit).function_at(address);
 }
 
@@ -188,9 +192,10 @@ std::string DebugFunctions::name(Dwarf_Die* die) {
   return name ? folders_of(*die) + name : "";
 }
 
-std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(const Dwarf_Die& function) {
-  auto& slot = inlined_[function.addr];
-  Dwarf_Die die = function, unit;
+std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(
+    const UnitIndex::Function& function) {
+  auto& slot = inlined_[function.die.addr];
+  Dwarf_Die die = function.die, unit;
   if (!slot && dwarf_diecu(&die, &unit, nullptr, nullptr))
     slot = std::make_shared<InlinedFunctions>(
         InlinedReader(*this, unit, index(unit).steps()).read(function));

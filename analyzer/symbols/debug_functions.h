@@ -3,8 +3,8 @@
 // and what was inlined into them.
 //
 // Invariant: the work for a file is in proportion to its size, whatever is asked and how often:
-// each unit is walked once, what is below its functions is (all together) walked at most as long as
-// the unit is, and what was found for a function is kept.
+// each unit is walked once, what is below its functions is (all together) walked no longer than the
+// unit may be (unit_index.h), and what was found for a function is kept.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -23,12 +23,12 @@ std::string demangle(const char* name);
 class DebugFunctions {
  public:
   // The function of `unit` with code at this address of the debug information; null: none.
-  const Dwarf_Die* find(const Dwarf_Die& unit, Dwarf_Addr address);
+  const UnitIndex::Function* find(const Dwarf_Die& unit, Dwarf_Addr address);
   // A function's or inlined function's name: that of the linker tells overloads and namespaces
   // apart. "" if it has none.
   std::string name(Dwarf_Die* die);
   // What was inlined into a function, anywhere in it.
-  std::shared_ptr<const InlinedFunctions> inlined(const Dwarf_Die& function);
+  std::shared_ptr<const InlinedFunctions> inlined(const UnitIndex::Function& function);
 
  private:
   UnitIndex& index(const Dwarf_Die& unit);

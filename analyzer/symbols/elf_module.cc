@@ -210,16 +210,16 @@ void ElfModule::read_units() const {
   }
 }
 
-const Dwarf_Die* ElfModule::function_at(uint64_t at) const {
+const UnitIndex::Function* ElfModule::function_at(uint64_t at) const {
   const std::optional<Unit> unit = unit_at(at);
   return unit ? functions_.find(unit->die, at - unit->bias) : nullptr;
 }
 
 // A static function that only the debug information knows.
 std::string ElfModule::debug_name(uint64_t at) const {
-  const Dwarf_Die* found = function_at(at);
+  const UnitIndex::Function* found = function_at(at);
   if (!found) return {};
-  Dwarf_Die die = *found;
+  Dwarf_Die die = found->die;
   return functions_.name(&die);
 }
 
@@ -267,17 +267,17 @@ void ElfModule::describe(const MapInfo& map, uint64_t address, NativeCode& out) 
   if (!module_address(map, address, at)) return;
   const Symbol found = symbol(at);
   out.bytes = found.bytes;
-  const Dwarf_Die* function = function_at(at);
+  const UnitIndex::Function* function = function_at(at);
   if (found.name)
     out.named_by = is_from_symtab(found) ? "symtab" : "dynsym";
   else if (!debug_name(at).empty())
     out.named_by = "debug";
   if (found.name || function) out.read_from = read_from();
   if (!function) return;
-  Dwarf_Die die = *function;
+  Dwarf_Die die = function->die;
   out.defined = definition_of(&die);
   if (out.defined.file.empty()) out.defined = first_line(at);
-  out.inlined = functions_.inlined(die);
+  out.inlined = functions_.inlined(*function);
   if (out.inlined && out.inlined->bytes) out.bytes = out.inlined->bytes;
 }
 
