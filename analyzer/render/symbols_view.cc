@@ -51,7 +51,7 @@ class SymbolRows {
 
   Table& table_;
   const size_t limit_;  // Of inlined ones of each function; 0: all.
-  uint64_t left_out_ = 0, unknown_ = 0;
+  uint64_t left_out_ = 0, unknown_ = 0, unmapped_ = 0;
   bool has_inlined_ = false, is_cut_ = false, is_pruned_ = false;
 };
 
@@ -119,7 +119,7 @@ void SymbolRows::add(const ReportFunction& f, const ReportCode& place) {
   add_line(row, {});
   add_place(row, code, true);
   table_.rows.push_back(std::move(row));
-  unknown_ += !code.inlined;
+  (code.module.empty() ? unmapped_ : unknown_) += !code.inlined;
   left_out_ += hidden;
   if (code.inlined) add_inlined(code);
 }
@@ -169,7 +169,9 @@ void SymbolRows::notes(size_t functions_left_out) {
   if (left_out_)
     notes.push_back(format_count(left_out_) + " more inlined functions: --limit 0 shows all");
   if (is_pruned_) notes.push_back("of some functions there are more than can be shown");
-  if (is_cut_) notes.push_back("of some the debug information is damaged: there may be more");
+  if (is_cut_)
+    notes.push_back(
+        "of some the debug information is damaged, or deeper than is read: there may be more");
   if (has_inlined_)
     notes.push_back(
         "indented: inlined by the compiler, without events; their time is the function's self");
@@ -177,6 +179,10 @@ void SymbolRows::notes(size_t functions_left_out) {
     notes.push_back("of " + format_count(unknown_) +
                     " there is no debug information, so what was inlined is not known (compile "
                     "with -g; --debug-dir DIR says where debug files are)");
+  if (unmapped_)
+    notes.push_back("of " + format_count(unmapped_) +
+                    " the trace does not say in which file they were: the program ended, or had "
+                    "unloaded the file, before the recorder read its mappings");
   if (table_.rows.empty()) notes.push_back("no C functions");
 }
 
