@@ -31,8 +31,9 @@ std::string hex_number(uint64_t n) {
 
 // For people: "strbuf.h:120".
 std::string short_line(const SourceLine& at) {
-  if (at.file.empty()) return "";
-  const std::string name = at.file.substr(at.file.rfind('/') + 1);
+  const std::string& file = at.file();
+  if (file.empty()) return "";
+  const std::string name = file.substr(file.rfind('/') + 1);
   return at.line ? name + ':' + std::to_string(at.line) : name;
 }
 
@@ -79,7 +80,7 @@ void SymbolRows::columns() {
 }
 
 void SymbolRows::add_line(std::vector<Cell>& row, const SourceLine& at) {
-  row.push_back(text_or_none(at.file));
+  row.push_back(text_or_none(at.file()));
   row.push_back(count_or_none(at.line));
 }
 
@@ -138,7 +139,7 @@ void SymbolRows::add_inlined(const NativeCode& code) {
 void SymbolRows::add_inlined(const InlinedFunction& f, const NativeCode& code, uint64_t base) {
   ReportFunction described;
   described.kind = "inlined";
-  described.name = f.name.empty() ? "?" : f.name;
+  described.name = f.name ? *f.name : "?";
   described.chunk = code.module;
   std::vector<Cell> row = {Cell::of_count(table_.rows.size() + 1),
                            Cell::of_count(base + f.parent),

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/symbols/demangle.h"
+
 namespace luatrace {
 namespace {
 
@@ -243,7 +245,7 @@ SourceLine ElfModule::first_line(uint64_t at) const {
   int number = 0;
   const bool known = file && dwarf_lineaddr(line, &address) == 0 && address == at - unit->bias &&
                      dwarf_lineno(line, &number) == 0 && number > 0;
-  return known ? SourceLine{file, static_cast<uint64_t>(number)} : SourceLine{};
+  return known ? functions_.source_line(file, static_cast<uint64_t>(number)) : SourceLine{};
 }
 
 // The file that has the names and lines: that of the debug information if it is another one.
@@ -275,8 +277,8 @@ void ElfModule::describe(const MapInfo& map, uint64_t address, NativeCode& out) 
   if (found.name || function) out.read_from = read_from();
   if (!function) return;
   Dwarf_Die die = function->die;
-  out.defined = definition_of(&die);
-  if (out.defined.file.empty()) out.defined = first_line(at);
+  out.defined = functions_.definition_of(&die);
+  if (!out.defined.path) out.defined = first_line(at);
   out.inlined = functions_.inlined(*function);
   if (out.inlined && out.inlined->bytes) out.bytes = out.inlined->bytes;
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analyzer/symbols/demangle.h"
+
 namespace luatrace {
 namespace {
 
@@ -15,6 +17,7 @@ constexpr uint64_t kStepsForByte = 8, kStepsAtLeast = 1000;
 // gcc says where entries end, clang does not: then each level of blocks and of what is inlined
 // costs one more reading. Few bytes of a unit are as deep as this.
 constexpr uint64_t kSkipsForByte = 24;
+constexpr size_t kLongestFolder = 4096;  // Bytes of the name of a namespace or class.
 
 uint64_t bytes_of(Dwarf_Die unit) {
   const Dwarf_Off begin = dwarf_dieoffset(&unit) - dwarf_cuoffset(&unit);
@@ -102,7 +105,7 @@ void UnitIndex::visit(Function& entry, uint32_t folder, unsigned depth) {
 void UnitIndex::add_folder(Function& entry, uint32_t folder, unsigned depth) {
   const char* name = dwarf_diename(&entry.die);
   const auto index = static_cast<uint32_t>(folders_.size());
-  folders_.push_back({folder, std::string(name ? name : "(anonymous)") + "::"});
+  folders_.push_back({folder, (name ? cut_text(name, kLongestFolder) : "(anonymous)") + "::"});
   walk(entry, index, depth + 1);
 }
 

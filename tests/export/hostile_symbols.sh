@@ -64,6 +64,46 @@ bounded --symbols --limit 3 >out
 grep -q 'call .*nested.so' out || fail "nested: $(cat out)"
 grep -q 'the debug information is .* there may be more' out || fail "nested, unsaid: $(cat out)"
 
+# A file name of 300,000 bytes that each of many inlined calls has.
+{
+  printf '# 1 "%s"\n' "$(head -c 300000 /dev/zero | tr '\0' x)"
+  echo "volatile int cell;"
+  echo "static inline __attribute__((always_inline)) void put(void) { cell = 1; }"
+  echo "int call(int n) {"
+  for _ in $(seq 4000); do echo "put();"; done
+  echo "return n; }"
+} >long.c
+"$cc" -g -O1 -fPIC -shared -o long.so long.c
+write_trace long.so call
+bounded --symbols --limit 3 >out
+grep -qE 'call .*x\.\.\.:3 ' out || fail "long file name: $(head -c 1000 out)"
+bounded --symbols --limit 0 --json >out
+same "rows with a long file name" "[4000,4000,4099]" \
+  "$(jq -c '[.symbols[0].inlined, ([.symbols[]|select(.name == "put")]|length), (.symbols[1].called_file|length)]' out)"
+
+# A name in which each part stands for the one before it, twice: gigabytes. In no view, and no option, is
+# it written; longer ordinary names are.
+grown=_Z1fP1A
+digits=0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ
+for i in $(seq 0 2 50); do
+  [ "$i" -lt 36 ] && part=S${digits:i:1}_ || part=S1${digits:i-36:1}_
+  grown+=PFv$part${part}E
+done
+element=NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE
+ordinary=_Z4sortSt6vectorI${element}SaIS4_EESt8functionIFbRKS4_S9_EESt3mapIS4_S6_St4lessIS4_ESaISt4pairIS8_S6_EEES6_S6_S6_S6_S6_
+for name in "$grown" "$ordinary" _Z1fi f; do
+  echo "int call(int n) __asm__(\"$name\"); int call(int n) { return n; }" >name.c
+  "$cc" -fPIC -shared -o name.so name.c
+  write_trace name.so "$name"
+  for view in --report --symbols; do
+    bounded "$view" --json >out
+    jq -r '.functions[0].name, (.symbols//[{}])[0].name//empty' out | sort -u
+  done
+done | sort -u >names
+filtered=$(echo "$ordinary" | c++filt)
+[ ${#filtered} -gt 500 ] || fail "not a long name: $filtered"
+same "names" "$(printf '%s\n' "$grown" "$filtered" 'f(int)' f | sort -u)" "$(cat names)"
+
 # An address of which the trace does not say the file: not a matter of debug information.
 write_trace nested.so
 bounded --symbols >out
