@@ -28,7 +28,7 @@ end exit=0
 END_OF_TRACE
 }
 # bounded OPTIONS: what the analyzer says, which ends soon and needs little memory.
-bounded() { (ulimit -v 1500000 && timeout 20 "$analyze" -q "$@" trace.txt) || fail "$* failed"; }
+bounded() { (ulimit -v 1000000 && timeout 20 "$analyze" -q "$@" trace.txt) || fail "$* failed"; }
 
 # Blocks in blocks, none of which says where it ends, around many entries.
 echo 'int call(int n) { return n; }' >call.c
@@ -70,7 +70,7 @@ grep -q 'the debug information is .* there may be more' out || fail "nested, uns
   echo "volatile int cell;"
   echo "static inline __attribute__((always_inline)) void put(void) { cell = 1; }"
   echo "int call(int n) {"
-  for _ in $(seq 4000); do echo "put();"; done
+  for _ in $(seq 1500); do echo "put();"; done
   echo "return n; }"
 } >long.c
 "$cc" -g -O1 -fPIC -shared -o long.so long.c
@@ -78,7 +78,7 @@ write_trace long.so call
 bounded --symbols --limit 3 >out
 grep -qE 'call .*x\.\.\.:3 ' out || fail "long file name: $(head -c 1000 out)"
 bounded --symbols --limit 0 --json >out
-same "rows with a long file name" "[4000,4000,4099]" \
+same "rows with a long file name" "[1500,1500,4099]" \
   "$(jq -c '[.symbols[0].inlined, ([.symbols[]|select(.name == "put")]|length), (.symbols[1].called_file|length)]' out)"
 
 # A name in which each part stands for the one before it, twice: gigabytes. In no view, and no option, is
