@@ -31,8 +31,9 @@ std::string hex_number(uint64_t n) {
 
 // For people: "strbuf.h:120".
 std::string short_line(const SourceLine& at) {
-  if (at.file.empty()) return "";
-  const std::string name = at.file.substr(at.file.rfind('/') + 1);
+  const std::string& file = at.file();
+  if (file.empty()) return "";
+  const std::string name = file.substr(file.rfind('/') + 1);
   return at.line ? name + ':' + std::to_string(at.line) : name;
 }
 
@@ -51,7 +52,7 @@ class SymbolRows {
 
   Table& table_;
   const size_t limit_;  // Of inlined ones of each function; 0: all.
-  uint64_t left_out_ = 0, unknown_ = 0;
+  uint64_t left_out_ = 0, unknown_ = 0, unmapped_ = 0;
   bool has_inlined_ = false, is_cut_ = false, is_pruned_ = false;
 };
 
@@ -79,7 +80,7 @@ void SymbolRows::columns() {
 }
 
 void SymbolRows::add_line(std::vector<Cell>& row, const SourceLine& at) {
-  row.push_back(text_or_none(at.file));
+  row.push_back(text_or_none(at.file()));
   row.push_back(count_or_none(at.line));
 }
 
@@ -119,7 +120,7 @@ void SymbolRows::add(const ReportFunction& f, const ReportCode& place) {
   add_line(row, {});
   add_place(row, code, true);
   table_.rows.push_back(std::move(row));
-  unknown_ += !code.inlined;
+  (code.module.empty() ? unmapped_ : unknown_) += !code.inlined;
   left_out_ += hidden;
   if (code.inlined) add_inlined(code);
 }
@@ -138,7 +139,7 @@ void SymbolRows::add_inlined(const NativeCode& code) {
 void SymbolRows::add_inlined(const InlinedFunction& f, const NativeCode& code, uint64_t base) {
   ReportFunction described;
   described.kind = "inlined";
-  described.name = f.name.empty() ? "?" : f.name;
+  described.name = f.name ? *f.name : "?";
   described.chunk = code.module;
   std::vector<Cell> row = {Cell::of_count(table_.rows.size() + 1),
                            Cell::of_count(base + f.parent),
@@ -169,7 +170,9 @@ void SymbolRows::notes(size_t functions_left_out) {
   if (left_out_)
     notes.push_back(format_count(left_out_) + " more inlined functions: --limit 0 shows all");
   if (is_pruned_) notes.push_back("of some functions there are more than can be shown");
-  if (is_cut_) notes.push_back("of some the debug information is damaged: there may be more");
+  if (is_cut_)
+    notes.push_back(
+        "of some the debug information is damaged, or deeper than is read: there may be more");
   if (has_inlined_)
     notes.push_back(
         "indented: inlined by the compiler, without events; their time is the function's self");
@@ -177,6 +180,10 @@ void SymbolRows::notes(size_t functions_left_out) {
     notes.push_back("of " + format_count(unknown_) +
                     " there is no debug information, so what was inlined is not known (compile "
                     "with -g; --debug-dir DIR says where debug files are)");
+  if (unmapped_)
+    notes.push_back("of " + format_count(unmapped_) +
+                    " the trace does not say in which file they were: the program ended, or had "
+                    "unloaded the file, before the recorder read its mappings");
   if (table_.rows.empty()) notes.push_back("no C functions");
 }
 

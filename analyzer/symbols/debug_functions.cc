@@ -1,33 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/symbols/debug_functions.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
+#include <cstring>
 #include <tuple>
+
+#include "analyzer/symbols/demangle.h"
 
 namespace luatrace {
 
-std::string demangle(const char* name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string out = status == 0 && text ? text : name;
-  free(text);
-  return out;
-}
+static constexpr size_t kLongestPath = 4096;  // As the kernel's PATH_MAX.
 
 // Before DWARF 5 there is no file 0, for which libdw says "???".
-static std::string source_file(Dwarf_Files* files, Dwarf_Word number) {
+static const char* source_file(Dwarf_Files* files, Dwarf_Word number) {
   const char* name = files ? dwarf_filesrc(files, number, nullptr, nullptr) : nullptr;
-  return name && std::string_view(name) != "???" ? name : "";
+  return name && strcmp(name, "???") != 0 ? name : nullptr;
+}
+
+SourceLine DebugFunctions::source_line(const char* file, uint64_t line) {
+  return {file ? texts_.get(cut_text(file, kLongestPath)) : nullptr, line};
 }
 
 // Not dwarf_decl_file(): it takes the files of another unit if a description is elsewhere, not the
 // first file, which clang uses, and ends the program if a unit has none.
-SourceLine definition_of(Dwarf_Die* die) {
+SourceLine DebugFunctions::definition_of(Dwarf_Die* die) {
   Dwarf_Attribute in_file, in_line;
   Dwarf_Word number = 0, line = 0;
   Dwarf_Die unit;
@@ -39,8 +37,8 @@ SourceLine definition_of(Dwarf_Die* die) {
       !dwarf_cu_die(in_file.cu, &unit, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr))
     return {};
   dwarf_getsrcfiles(&unit, &files, nullptr);
-  const std::string file = source_file(files, number);
-  return file.empty() ? SourceLine{} : SourceLine{file, line};
+  const char* file = source_file(files, number);
+  return file ? source_line(file, line) : SourceLine{};
 }
 
 // Lists what was inlined into one function.
@@ -51,9 +49,10 @@ class InlinedReader {
     Dwarf_Die die = unit;
     dwarf_getsrcfiles(&die, &files_, nullptr);
   }
-  InlinedFunctions read(Dwarf_Die function) {
-    out_.bytes = bytes_of(&function);
+  InlinedFunctions read(UnitIndex::Function function) {
+    out_.bytes = bytes_of(&function.die);
     below(function, 0, 0);
+    out_.cut |= functions_.texts_.is_full();
     return in_order();
   }
 
@@ -61,37 +60,42 @@ class InlinedReader {
   static constexpr size_t kMostRows = 20'000;
   static constexpr uint32_t kNoRow = UINT32_MAX;  // There was no room for it.
 
-  void below(Dwarf_Die die, uint32_t parent, unsigned depth);
-  void visit(Dwarf_Die& die, uint32_t parent, unsigned depth);
+  void below(UnitIndex::Function entry, uint32_t parent, unsigned depth);
+  void visit(UnitIndex::Function& entry, uint32_t parent, unsigned depth);
   uint32_t enter(Dwarf_Die& die, uint32_t parent);
   InlinedFunctions in_order();
   uint64_t bytes_of(Dwarf_Die* die);
-  SourceLine call_of(Dwarf_Die* die) const;
-  const std::string& name_of(Dwarf_Die* die, const void* origin);
+  SourceLine call_of(Dwarf_Die* die);
+  const SharedText& name_of(Dwarf_Die* die, const void* origin);
 
   DebugFunctions& functions_;
   WalkSteps& steps_;
   Dwarf_Files* files_ = nullptr;
+  std::map<Dwarf_Word, SharedText> file_names_;  // By their numbers.
   InlinedFunctions out_;
   // By parent, what was inlined, and the line of the call.
-  std::map<std::tuple<uint32_t, const void*, std::string, uint64_t>, uint32_t> rows_;
+  std::map<std::tuple<uint32_t, const void*, SharedText, uint64_t>, uint32_t> rows_;
 };
 
-void InlinedReader::below(Dwarf_Die die, uint32_t parent, unsigned depth) {
-  Dwarf_Die child;
-  if (dwarf_child(&die, &child) != 0) return;
+void InlinedReader::below(UnitIndex::Function entry, uint32_t parent, unsigned depth) {
+  UnitIndex::Function child;
+  if (dwarf_child(&entry.die, &child.die) != 0) return;
   if (depth > kDeepest) return void(out_.cut = true);
-  do {
-    if (!steps_.take()) return void(out_.cut = true);
+  for (bool more = true; more;) {
+    Dwarf_Die next;
+    child.end = entry.end;
+    if (!steps_.take() || !find_sibling(child.die, next, more, child.end, steps_))
+      return void(out_.cut = true);
     visit(child, parent, depth);
-  } while (dwarf_siblingof(&child, &child) == 0);
+    child.die = next;
+  }
 }
 
 // A function inside of another has calls of its own.
-void InlinedReader::visit(Dwarf_Die& die, uint32_t parent, unsigned depth) {
-  const Part part = part_of(&die);
-  if (part == Part::kBlock) below(die, parent, depth + 1);
-  if (part == Part::kInlined) below(die, enter(die, parent), depth + 1);
+void InlinedReader::visit(UnitIndex::Function& entry, uint32_t parent, unsigned depth) {
+  const Part part = part_of(&entry.die);
+  if (part == Part::kBlock) below(entry, parent, depth + 1);
+  if (part == Part::kInlined) below(entry, enter(entry.die, parent), depth + 1);
 }
 
 // Its row, from 1.
@@ -103,13 +107,14 @@ uint32_t InlinedReader::enter(Dwarf_Die& die, uint32_t parent) {
   auto& list = out_.list;
   const auto next = static_cast<uint32_t>(list.size() + 1);
   const bool has_room = parent != kNoRow && list.size() < kMostRows;
-  const auto key = std::tuple(parent, static_cast<const void*>(origin.addr), call.file, call.line);
+  const auto key = std::tuple(parent, static_cast<const void*>(origin.addr), call.path, call.line);
   auto found = rows_.find(key);
   if (found == rows_.end() && !has_room) return out_.more++, kNoRow;
   if (found == rows_.end()) {
     found = rows_.emplace(key, next).first;
     const uint32_t depth = parent ? list[parent - 1].depth + 1 : 1;
-    list.push_back({parent, depth, name_of(&die, origin.addr), definition_of(&die), call, 0, 0});
+    list.push_back(
+        {parent, depth, name_of(&die, origin.addr), functions_.definition_of(&die), call, 0, 0});
   }
   InlinedFunction& row = list[found->second - 1];
   row.times++;
@@ -144,17 +149,19 @@ uint64_t InlinedReader::bytes_of(Dwarf_Die* die) {
   return sum;
 }
 
-SourceLine InlinedReader::call_of(Dwarf_Die* die) const {
+SourceLine InlinedReader::call_of(Dwarf_Die* die) {
   Dwarf_Word line = 0, file = 0;
   Dwarf_Attribute attribute;
   dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line);
   dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file);
-  return {source_file(files_, file), line};
+  auto [found, fresh] = file_names_.try_emplace(file);
+  if (fresh) found->second = functions_.source_line(source_file(files_, file), 0).path;
+  return {found->second, line};
 }
 
-const std::string& InlinedReader::name_of(Dwarf_Die* die, const void* origin) {
+const SharedText& InlinedReader::name_of(Dwarf_Die* die, const void* origin) {
   auto [found, fresh] = functions_.names_.try_emplace(origin);
-  if (fresh) found->second = functions_.name(die);
+  if (fresh) found->second = functions_.texts_.get(functions_.name(die));
   return found->second;
 }
 
@@ -164,7 +171,7 @@ UnitIndex& DebugFunctions::index(const Dwarf_Die& unit) {
   return *slot;
 }
 
-const Dwarf_Die* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Addr address) {
+const UnitIndex::Function* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Addr address) {
   return index(unit).function_at(address);
 }
 
@@ -185,12 +192,14 @@ std::string DebugFunctions::name(Dwarf_Die* die) {
     if (const char* name = dwarf_formstring(dwarf_attr_integrate(die, kind, &attribute)))
       return demangle(name);
   const char* name = dwarf_diename(die);
-  return name ? folders_of(*die) + name : "";
+  if (!name) return "";
+  return cut_text((folders_of(*die) + cut_text(name, kLongestName)).c_str(), kLongestName);
 }
 
-std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(const Dwarf_Die& function) {
-  auto& slot = inlined_[function.addr];
-  Dwarf_Die die = function, unit;
+std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(
+    const UnitIndex::Function& function) {
+  auto& slot = inlined_[function.die.addr];
+  Dwarf_Die die = function.die, unit;
   if (!slot && dwarf_diecu(&die, &unit, nullptr, nullptr))
     slot = std::make_shared<InlinedFunctions>(
         InlinedReader(*this, unit, index(unit).steps()).read(function));

@@ -3,8 +3,9 @@
 // and what was inlined into them.
 //
 // Invariant: the work for a file is in proportion to its size, whatever is asked and how often:
-// each unit is walked once, what is below its functions is (all together) walked at most as long as
-// the unit is, and what was found for a function is kept.
+// each unit is walked once, what is below its functions is (all together) walked no longer than the
+// unit may be (unit_index.h), and what was found for a function is kept. So is the memory: however
+// long names are and however often they are used, each is kept once (texts.h).
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -14,21 +15,23 @@
 #include <string>
 
 #include "analyzer/symbols/native_code.h"
+#include "analyzer/symbols/texts.h"
 #include "analyzer/symbols/unit_index.h"
 
 namespace luatrace {
 
-std::string demangle(const char* name);
-
 class DebugFunctions {
  public:
   // The function of `unit` with code at this address of the debug information; null: none.
-  const Dwarf_Die* find(const Dwarf_Die& unit, Dwarf_Addr address);
+  const UnitIndex::Function* find(const Dwarf_Die& unit, Dwarf_Addr address);
   // A function's or inlined function's name: that of the linker tells overloads and namespaces
   // apart. "" if it has none.
   std::string name(Dwarf_Die* die);
+  // Where the function is defined.
+  SourceLine definition_of(Dwarf_Die* die);
+  SourceLine source_line(const char* file, uint64_t line);  // Null: unknown.
   // What was inlined into a function, anywhere in it.
-  std::shared_ptr<const InlinedFunctions> inlined(const Dwarf_Die& function);
+  std::shared_ptr<const InlinedFunctions> inlined(const UnitIndex::Function& function);
 
  private:
   UnitIndex& index(const Dwarf_Die& unit);
@@ -36,12 +39,10 @@ class DebugFunctions {
 
   std::map<const void*, std::unique_ptr<UnitIndex>> units_;  // By place of the unit.
   std::map<const void*, std::shared_ptr<const InlinedFunctions>> inlined_;
-  std::map<const void*, std::string> names_;  // Of what is inlined, by place of its description.
+  std::map<const void*, SharedText> names_;  // Of what is inlined, by place of its description.
+  Texts texts_;
 
   friend class InlinedReader;
 };
-
-// Where the function is defined.
-SourceLine definition_of(Dwarf_Die* die);
 
 }  // namespace luatrace

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/symbols/demangle.h"
+
 namespace luatrace {
 namespace {
 
@@ -210,16 +212,16 @@ void ElfModule::read_units() const {
   }
 }
 
-const Dwarf_Die* ElfModule::function_at(uint64_t at) const {
+const UnitIndex::Function* ElfModule::function_at(uint64_t at) const {
   const std::optional<Unit> unit = unit_at(at);
   return unit ? functions_.find(unit->die, at - unit->bias) : nullptr;
 }
 
 // A static function that only the debug information knows.
 std::string ElfModule::debug_name(uint64_t at) const {
-  const Dwarf_Die* found = function_at(at);
+  const UnitIndex::Function* found = function_at(at);
   if (!found) return {};
-  Dwarf_Die die = *found;
+  Dwarf_Die die = found->die;
   return functions_.name(&die);
 }
 
@@ -243,7 +245,7 @@ SourceLine ElfModule::first_line(uint64_t at) const {
   int number = 0;
   const bool known = file && dwarf_lineaddr(line, &address) == 0 && address == at - unit->bias &&
                      dwarf_lineno(line, &number) == 0 && number > 0;
-  return known ? SourceLine{file, static_cast<uint64_t>(number)} : SourceLine{};
+  return known ? functions_.source_line(file, static_cast<uint64_t>(number)) : SourceLine{};
 }
 
 // The file that has the names and lines: that of the debug information if it is another one.
@@ -267,17 +269,17 @@ void ElfModule::describe(const MapInfo& map, uint64_t address, NativeCode& out) 
   if (!module_address(map, address, at)) return;
   const Symbol found = symbol(at);
   out.bytes = found.bytes;
-  const Dwarf_Die* function = function_at(at);
+  const UnitIndex::Function* function = function_at(at);
   if (found.name)
     out.named_by = is_from_symtab(found) ? "symtab" : "dynsym";
   else if (!debug_name(at).empty())
     out.named_by = "debug";
   if (found.name || function) out.read_from = read_from();
   if (!function) return;
-  Dwarf_Die die = *function;
-  out.defined = definition_of(&die);
-  if (out.defined.file.empty()) out.defined = first_line(at);
-  out.inlined = functions_.inlined(die);
+  Dwarf_Die die = function->die;
+  out.defined = functions_.definition_of(&die);
+  if (!out.defined.path) out.defined = first_line(at);
+  out.inlined = functions_.inlined(*function);
   if (out.inlined && out.inlined->bytes) out.bytes = out.inlined->bytes;
 }
 

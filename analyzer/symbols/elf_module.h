@@ -59,7 +59,7 @@ class ElfModule {
   // Addresses of the module, from here on.
   Symbol symbol(uint64_t at) const;
   bool is_from_symtab(const Symbol& symbol) const;
-  const Dwarf_Die* function_at(uint64_t at) const;
+  const UnitIndex::Function* function_at(uint64_t at) const;
   std::string debug_name(uint64_t at) const;
   SourceLine first_line(uint64_t at) const;
   std::string read_from() const;

@@ -8,19 +8,23 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/symbols/texts.h"
+
 namespace luatrace {
 
 // A line of source code. Untrusted.
 struct SourceLine {
-  std::string file;   // "" if unknown.
+  SharedText path;    // Null if unknown.
   uint64_t line = 0;  // 0 if unknown.
+
+  const std::string& file() const { return string_of(path); }
 };
 
 // A function that was inlined. Calls of the same function at the same line are one.
 struct InlinedFunction {
   uint32_t parent = 0;  // Into which it was: index + 1 in the list; 0: the function itself.
   uint32_t depth = 1;   // 1: directly into the function.
-  std::string name;     // "" if unknown.
+  SharedText name;      // Null if unknown.
   SourceLine defined;
   SourceLine called;
   uint64_t times = 0;  // Calls of it at that line.

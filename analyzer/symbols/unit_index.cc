@@ -6,12 +6,18 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analyzer/symbols/demangle.h"
+
 namespace luatrace {
 namespace {
 
 // A unit has fewer entries than bytes. Ranges stand elsewhere: few functions have more than two,
 // what is inlined may have dozens.
 constexpr uint64_t kStepsForByte = 8, kStepsAtLeast = 1000;
+// gcc says where entries end, clang does not: then each level of blocks and of what is inlined
+// costs one more reading. Few bytes of a unit are as deep as this.
+constexpr uint64_t kSkipsForByte = 24;
+constexpr size_t kLongestFolder = 4096;  // Bytes of the name of a namespace or class.
 
 uint64_t bytes_of(Dwarf_Die unit) {
   const Dwarf_Off begin = dwarf_dieoffset(&unit) - dwarf_cuoffset(&unit);
@@ -46,56 +52,75 @@ Part part_of(Dwarf_Die* die) {
   }
 }
 
-UnitIndex::UnitIndex(const Dwarf_Die& unit) : folders_(1) {
-  const uint64_t all = kStepsForByte * bytes_of(unit) + kStepsAtLeast;
-  steps_.left = all;
-  walk(unit, 0, 0);
-  steps_.left = all;
+bool find_sibling(Dwarf_Die& die, Dwarf_Die& sibling, bool& found, Dwarf_Off& end,
+                  WalkSteps& steps) {
+  const Dwarf_Off begin = dwarf_dieoffset(&die);
+  const bool says = !dwarf_haschildren(&die) || dwarf_hasattr(&die, DW_AT_sibling);
+  found = dwarf_siblingof(&die, &sibling) == 0;
+  if (found && dwarf_dieoffset(&sibling) > begin) end = dwarf_dieoffset(&sibling);
+  const uint64_t read = says || end < begin ? 0 : end - begin;
+  if (read > steps.skips) return steps.left = 0, false;
+  steps.skips -= read;
+  return true;
 }
 
-void UnitIndex::walk(Dwarf_Die die, uint32_t folder, unsigned depth) {
-  Dwarf_Die child;
-  if (depth > kDeepest || dwarf_child(&die, &child) != 0) return;
-  do {
-    if (!steps_.take()) return;
+UnitIndex::UnitIndex(const Dwarf_Die& unit) : folders_(1) {
+  const uint64_t bytes = bytes_of(unit);
+  const WalkSteps all{kStepsForByte * bytes + kStepsAtLeast, kSkipsForByte * bytes};
+  Function entry{unit, 0};
+  entry.end = dwarf_dieoffset(&entry.die) + bytes;
+  steps_ = all;
+  walk(entry, 0, 0);
+  steps_ = all;
+}
+
+void UnitIndex::walk(Function entry, uint32_t folder, unsigned depth) {
+  Function child;
+  if (depth > kDeepest || dwarf_child(&entry.die, &child.die) != 0) return;
+  for (bool more = true; more && steps_.take();) {
+    Dwarf_Die next;
+    child.end = entry.end;
+    if (!find_sibling(child.die, next, more, child.end, steps_)) return;
     visit(child, folder, depth);
-  } while (dwarf_siblingof(&child, &child) == 0);
+    child.die = next;
+  }
 }
 
 // Inside of functions, too: there are classes with functions of their own (a lambda is one).
-void UnitIndex::visit(Dwarf_Die& die, uint32_t folder, unsigned depth) {
-  switch (part_of(&die)) {
+void UnitIndex::visit(Function& entry, uint32_t folder, unsigned depth) {
+  switch (part_of(&entry.die)) {
     case Part::kFolder:
-      return add_folder(die, folder, depth);
+      return add_folder(entry, folder, depth);
     case Part::kFunction:
-      if (folder) folder_of_.emplace(die.addr, folder);
-      add_function(die);
-      return walk(die, 0, depth + 1);
+      if (folder) folder_of_.emplace(entry.die.addr, folder);
+      add_function(entry);
+      return walk(entry, 0, depth + 1);
     case Part::kBlock:
-      return walk(die, 0, depth + 1);
+      return walk(entry, 0, depth + 1);
     default:
       return;
   }
 }
 
-void UnitIndex::add_folder(Dwarf_Die& die, uint32_t folder, unsigned depth) {
-  const char* name = dwarf_diename(&die);
+void UnitIndex::add_folder(Function& entry, uint32_t folder, unsigned depth) {
+  const char* name = dwarf_diename(&entry.die);
   const auto index = static_cast<uint32_t>(folders_.size());
-  folders_.push_back({folder, std::string(name ? name : "(anonymous)") + "::"});
-  walk(die, index, depth + 1);
+  folders_.push_back({folder, (name ? cut_text(name, kLongestFolder) : "(anonymous)") + "::"});
+  walk(entry, index, depth + 1);
 }
 
 // What the linker has thrown away is said to be at 0.
-void UnitIndex::add_function(Dwarf_Die& die) {
+void UnitIndex::add_function(Function& entry) {
   const auto index = static_cast<uint32_t>(functions_.size());
   Dwarf_Addr base = 0, begin = 0, end = 0;
   bool has_code = false;
-  for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0 && steps_.take();) {
+  for (ptrdiff_t at = 0;
+       (at = dwarf_ranges(&entry.die, at, &base, &begin, &end)) > 0 && steps_.take();) {
     if (begin == 0) continue;
     has_code = true;
     add_range(begin, end, index);
   }
-  if (has_code) functions_.push_back(die);
+  if (has_code) functions_.push_back(entry);
 }
 
 // Only what none before it has.
@@ -112,7 +137,7 @@ void UnitIndex::add_range(Dwarf_Addr begin, Dwarf_Addr end, uint32_t function) {
   }
 }
 
-const Dwarf_Die* UnitIndex::function_at(Dwarf_Addr address) const {
+const UnitIndex::Function* UnitIndex::function_at(Dwarf_Addr address) const {
   const auto after = ranges_.upper_bound(address);
   if (after == ranges_.begin()) return nullptr;
   const Range& range = std::prev(after)->second;

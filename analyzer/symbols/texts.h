@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// File names and function names of debug information, which thousands of rows share.
+//
+// Invariant: each is kept once, and all together are no longer than kMostBytes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace luatrace {
+
+using SharedText = std::shared_ptr<const std::string>;  // Null: "".
+
+inline const std::string& string_of(const SharedText& text) {
+  static const std::string none;
+  return text ? *text : none;
+}
+
+class Texts {
+ public:
+  // Null if there is no room.
+  SharedText get(std::string text) {
+    if (text.empty()) return nullptr;
+    const auto found = known_.find(text);
+    if (found != known_.end()) return found->second;
+    if (text.size() > left_) return is_full_ = true, nullptr;
+    left_ -= text.size();
+    const auto kept = std::make_shared<const std::string>(std::move(text));
+    return known_.emplace(*kept, kept).first->second;
+  }
+  bool is_full() const { return is_full_; }
+
+ private:
+  static constexpr size_t kMostBytes = 128 << 20;
+
+  std::map<std::string_view, SharedText> known_;
+  size_t left_ = kMostBytes;
+  bool is_full_ = false;
+};
+
+}  // namespace luatrace
