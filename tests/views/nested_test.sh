@@ -23,7 +23,7 @@ nest() {
 }
 # ask OPTIONS: the sums and anomalies into $dir/sums, the number of slow calls, and of leaf in the longest, into $dir/slow.
 ask() {
-  "$analyze" -q --strict --limit 0 "$@" --json="$dir/out.json" "$dir/nest.txt" >"$dir/out" 2>"$dir/err" ||
+  "$analyze" -q --strict --report --limit 0 "$@" --json="$dir/out.json" "$dir/nest.txt" >"$dir/out" 2>"$dir/err" ||
     fail "$*: status $?: $(head -c 300 "$dir/err")"
   python3 - "$dir" <<'PY'
 import json, sys
@@ -40,10 +40,10 @@ PY
 
 for levels in 60 200; do
   nest $levels
-  ask --report
+  ask
   cp "$dir/sums" "$dir/want"
   for options in "--slow outer" "--slow outer -t 8ns" "--slow outer -C leaf" "-C leaf" "-t 8ns" \
-    "--slow outer --coroutines=separate" "--group-by file --coroutines=merged --threads" "--coroutine 3 --report"; do
+    "--slow outer --coroutines=separate" "--group-by file --coroutines=merged --threads" "--coroutine 3"; do
     # shellcheck disable=SC2086
     ask $options
     cmp -s "$dir/want" "$dir/sums" || fail "$levels, $options: $(cat "$dir/sums"), not $(cat "$dir/want")"
