@@ -222,9 +222,11 @@ void FilteredProfile::mark_leading(Coroutine& co) {
   };
   mark(co);
   if (!view_->machine || &view_->machine->current() != &co) return;
-  // Those further out than one that was told since it woke were told with it.
-  for (Coroutine* c = &co; c && c->led != c->epoch; c = view_->machine->resumer_of(*c)) {
+  // `led`: those further out than it were told since it woke; they have no new calls.
+  for (Coroutine* c = &co; c->led != c->epoch;) {
     c->led = c->epoch;
+    c = view_->machine->resumer_of(*c);
+    if (!c) return;
     mark(*c);
   }
 }

@@ -65,7 +65,7 @@ struct Coroutine {
   uint32_t record = 0;            // of what it notes about this coroutine,
   uint32_t wakes = 0;             // how often it woke,
   uint32_t epoch = 1;             // and how often it woke or its calls moved,
-  uint32_t led = 0;               // at which such time all calls that led to it were told so,
+  uint32_t led = 0;               // since which of these the calls further out know that they lead,
   OuterLink outer_watched, outer_taker, outer_owner, outer_open;  // who is further out then,
   bool stale = false;  // and whether its observer does not know where calls are now.
 
