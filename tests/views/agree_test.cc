@@ -121,6 +121,9 @@ void expect_slow(const Report& r, const Wish& w, bool whole, const std::string& 
   uint64_t complete = 0;
   for (const ReportFunction& f : r.functions) complete += f.complete;
   ASSERT_LE(r.slow_found, complete) << what;
+  // -t leaves out brief calls of a coroutine of which a gap hides what resumed it: they have no
+  // caller to take their time.
+  const uint64_t without = w.filter.least_ns && r.gap_ns ? r.filtered_ns : 0;
   for (const ReportSlowCall& call : r.slow) {
     const ReportFunction& f = r.functions[call.nodes[0].function];
     ASSERT_GE(w.wall ? call.wall_ns : call.running_ns, w.least_ns) << what;
@@ -130,7 +133,7 @@ void expect_slow(const Report& r, const Wish& w, bool whole, const std::string& 
     uint64_t self = 0;
     for (const SlowNode& n : call.nodes) self += n.self;
     ASSERT_LE(self, call.running_ns) << what << ", " << f.name;
-    ASSERT_GE(self, whole ? call.running_ns : 0) << what << ", " << f.name;
+    ASSERT_GE(self + without, whole ? call.running_ns : 0) << what << ", " << f.name;
   }
 }
 
