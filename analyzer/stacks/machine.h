@@ -114,9 +114,11 @@ class StackMachine {
   // The coroutine that resumed this one, null if nobody did (or it was suspended since).
   Coroutine* resumer_of(const Coroutine& co) { return co.resumed ? find(co.resumer) : nullptr; }
   // `f` for this coroutine, the one that resumed it, and so on outwards. Not for each event: this
-  // is work of the kind that is limited (kWorkPerWord).
+  // is work of the kind that is limited (kWorkPerWord), if less of it than the machine's own: who
+  // looks at each resume of some hundred coroutines inside each other must not end it.
+  static constexpr uint32_t kWorkOfLook = 2;
   template <class F>
-  void each_in_chain(Coroutine& co, F f);
+  void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfLook);
 
  private:
   static constexpr uint32_t kMaxSearch = 65536;  // Frames; LuaJIT's stacks have fewer slots.

@@ -225,14 +225,14 @@ void StackMachine<Sink>::erase(uint32_t id) {
 
 template <class Sink>
 template <class F>
-void StackMachine<Sink>::each_in_chain(Coroutine& co, F f) {
+void StackMachine<Sink>::each_in_chain(Coroutine& co, F f, uint32_t work_of_link) {
   Coroutine* at = &co;
   uint32_t n = 0;
   for (; at && n <= kMaxChain; n++) {
     f(*at);
     at = resumer_of(*at);
   }
-  if (n > 1 && !afford(kWorkOfLink * n)) sever(co);
+  if (n > 1 && !afford(uint64_t{work_of_link} * n)) sever(co);
 }
 
 // Nobody is known to have resumed this coroutine, nor those that did.
@@ -291,7 +291,8 @@ void StackMachine<Sink>::hang(Coroutine& co) {
 template <class Sink>
 void StackMachine<Sink>::rehang() {
   std::vector<Coroutine*> chain;
-  each_in_chain(*cur_, [&](Coroutine& c) { chain.push_back(&c); });
+  each_in_chain(
+      *cur_, [&](Coroutine& c) { chain.push_back(&c); }, kWorkOfLink);
   for (auto at = chain.rbegin(); at != chain.rend(); ++at) hang(**at);
 }
 
@@ -321,7 +322,8 @@ void StackMachine<Sink>::set_current(Coroutine* co) {
 template <class Sink>
 void StackMachine<Sink>::switch_to(Coroutine& to) {
   if (&to == cur_) return;
-  each_in_chain(*cur_, [&](Coroutine& c) { sleep(c); });
+  each_in_chain(
+      *cur_, [&](Coroutine& c) { sleep(c); }, kWorkOfLink);
   set_current(&to);
 }
 

@@ -49,6 +49,23 @@ for levels in 60 200; do
     cmp -s "$dir/want" "$dir/sums" || fail "$levels, $options: $(cat "$dir/sums"), not $(cat "$dir/want")"
   done
 done
+# Each value of the innermost is handed out by all of them, as recursive generators do: hardly anything but
+# resumes and yields. Formats of single calls follow each.
+awk 'BEGIN {
+  levels = 200
+  print "#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7\nstream 1 process=1 tid=7 recording=1"
+  print "func 1:1 lua line=1 chunk=\"@x.lua\" name=\"walk\"\n0 1 ringblock co=1 tid=7 rec=1\n0 1 start\n0 1 entry 1"
+  for (i = 2; i < levels + 2; i++) printf "%d 1 create %d\n%d 1 resume %d\n%d 1 entry 1\n", ++t, i, t, i, t
+  for (n = 0; n < 100; n++) {
+    for (i = 0; i < levels; i++) printf "%d 1 suspend yield\n", ++t
+    for (i = 2; i < levels + 2; i++) printf "%d 1 resume %d\n", ++t, i
+  }
+  print t + 1, "1 stop close\nend exit=0"
+}' >"$dir/walk.txt"
+for options in "--format chrome" "--format perfetto" "--slow walk --limit 1" "--coroutines"; do
+  # shellcheck disable=SC2086
+  "$analyze" -q --strict $options "$dir/walk.txt" >"$dir/out" 2>"$dir/err" || fail "$options: status $?: $(head -c 300 "$dir/err")"
+done
 # The outermost are looked at; of more than 64 one inside the other the rest is said to be left out.
 nest 60
 ask --slow outer && [ "$(cat "$dir/slow")" = "61 3000" ] || fail "60 levels: $(cat "$dir/slow")"
