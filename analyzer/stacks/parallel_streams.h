@@ -18,6 +18,7 @@
 #include <memory>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "analyzer/decode/block_opener.h"
@@ -101,6 +102,7 @@ class ParallelStreams : private TraceSink {
     BlockOpener opener;
     std::thread thread;  // None: the caller's.
     uint64_t words = 0;  // Given to it, ever.
+    uint64_t owned = 0;  // Streams.
   };
 
   Worker& worker(uint32_t stream);
@@ -124,14 +126,21 @@ class ParallelStreams : private TraceSink {
   std::map<uint32_t, Worker*> by_stream_;
 };
 
-// A new stream goes to a new worker, or if there are enough to the one that had least to do.
+// A new stream goes to a new worker, or if there are enough to the one that had least to do; as
+// long as nobody had anything (all streams are often described before the first events) to the one
+// that has fewest.
 template <class Sink>
 typename ParallelStreams<Sink>::Worker& ParallelStreams<Sink>::worker(uint32_t stream) {
   Worker*& mine = by_stream_[stream];
   if (mine) return *mine;
-  if (workers_.size() < most_ && add_worker()) return *(mine = workers_.back().get());
-  auto less = [](const auto& a, const auto& b) { return a->words < b->words; };
-  mine = std::min_element(workers_.begin(), workers_.end(), less)->get();
+  auto less = [](const auto& a, const auto& b) {
+    return std::tie(a->words, a->owned) < std::tie(b->words, b->owned);
+  };
+  if (workers_.size() < most_ && add_worker())
+    mine = workers_.back().get();
+  else
+    mine = std::min_element(workers_.begin(), workers_.end(), less)->get();
+  mine->owned++;
   return *mine;
 }
 
