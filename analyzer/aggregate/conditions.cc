@@ -87,8 +87,7 @@ class Parser {
   void refuse_slips() const {
     static constexpr const char* kSlips[][2] = {
         {"&&", "and"}, {"||", "or"}, {"&", "and"}, {"|", "or"}};
-    for (const auto& [slip, right] : kSlips)
-      if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
+    refuse_any(kSlips);
     const std::string word = word_here();
     for (const char* right : {"and", "or"})
       if (word != right && is_word(word, right)) refuse_slip(word, right);
@@ -99,8 +98,7 @@ class Parser {
                                                 {"~=", "!="},  {"=!", "!="},  {"=>", ">="},
                                                 {"=<", "<="},  {"=", "=="}};
     if (text_.compare(at_, 2, "==") == 0 && text_.compare(at_, 3, "===") != 0) return;
-    for (const auto& [slip, right] : kSlips)
-      if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
+    refuse_any(kSlips);
   }
   // And where a condition begins.
   void refuse_false_start() const;
@@ -111,6 +109,11 @@ class Parser {
   }
   static bool is_word(const std::string& word, const char* same) {
     return strcasecmp(word.c_str(), same) == 0;
+  }
+  template <size_t n>
+  void refuse_any(const char* const (&slips)[n][2]) const {
+    for (const auto& [slip, right] : slips)
+      if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
   }
   [[noreturn]] void refuse_slip(const std::string& slip, const std::string& right) const {
     fail("write '" + right + "' in place of '" + slip + '\'');

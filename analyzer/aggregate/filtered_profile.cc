@@ -396,14 +396,13 @@ void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   if (timeline || threads) show(co, idle ? 0 : p.out, taken, from, to);
 }
 
-// No call is open: not in the current coroutine, nor in those that resumed it.
+// No call is open in those that resumed the current coroutine, which has none.
 bool FilteredProfile::is_idle(Machine& machine) {
   Coroutine& co = machine.current();
   const uint32_t base = place(co, 0).base;
   if (base == kNoFunction) return true;
   if (!placement_.is_group(base)) return false;
-  return !co.top &&
-         !outer(co, &Coroutine::outer_open, [](const Coroutine& c) { return c.top > 0; });
+  return !outer(co, &Coroutine::outer_open, [](const Coroutine& c) { return c.top > 0; });
 }
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "analyzer/aggregate/fields.h"
+#include "analyzer/decode/escape.h"
 #include "analyzer/render/format.h"
 #include "analyzer/render/views.h"
 #include "analyzer/symbols/debug_files.h"
@@ -21,12 +22,6 @@ Cell count_or_none(uint64_t n) {
 
 Cell text_or_none(const std::string& text) {
   return text.empty() ? Cell{} : Cell::of_text(text);
-}
-
-std::string hex_number(uint64_t n) {
-  char text[32];
-  snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(n));
-  return text;
 }
 
 // For people: "strbuf.h:120".
@@ -86,7 +81,7 @@ void SymbolRows::add_line(std::vector<Cell>& row, const SourceLine& at) {
 
 // The last columns. What was inlined is where the function is, which text need not repeat.
 void SymbolRows::add_place(std::vector<Cell>& row, const NativeCode& code, bool own) {
-  const std::string offset = code.module.empty() ? "" : hex_number(code.offset);
+  const std::string offset = code.module.empty() ? "" : hex(code.offset);
   for (const std::string& text : {code.module, std::string(code.named_by), offset,
                                   hex_text(code.build_id.substr(0, kShownId))})
     row.push_back(own ? text_or_none(text) : Cell::of_text(""));
