@@ -4,15 +4,20 @@
 # and NAME.status of the shared folder.
 #
 #   luajit, linked, opened   the program itself; linked with the library; opening it later
+#   spawns                   linked with it; has children in its own memory (spawns.c)
 #   start NAME MODULE [OPTION OF STAPRUN...] [GLOBAL=VALUE...]
 #                            returns when it is READY
 #   user NAME                what a user typed, for the program started by gated
 #   finish NAME              waits for it and keeps what it wrote
 #   gated NAME COMMAND...    starts a program that waits for open_gate NAME; pid in $gated
+#   await COMMAND...         returns when it succeeds; after a minute it has failed. The guest is as
+#                            slow as this machine is busy: nothing here is judged by how long it took.
+#   more_of FILE             FILE has had two lines more since this was first asked of it
 
 luajit=$stripped/luajit
 linked=$stripped/stap_host_linked
 opened=$stripped/stap_host_dlopen
+spawns=$stripped/stap_spawns
 programs=$tests/programs
 export XDG_CACHE_HOME=$cache LD_LIBRARY_PATH=$stripped HOST_LIBRARY=$stripped/libluajit-5.1.so.2
 
@@ -41,6 +46,24 @@ ready() {
   echo "$name: not ready:"
   cat "/mnt/$name.err"
   return 1
+}
+
+await() {
+  local i
+  for ((i = 0; i < 600; i++)); do
+    ! "$@" || return 0
+    sleep 0.1
+  done
+  echo "waited in vain for: $*"
+  return 1
+}
+declare -A lines_of
+more_of() {
+  local lines
+  lines=$(wc -l <"$1")
+  : "${lines_of[$1]:=$lines}"
+  [ "$lines" -ge $((lines_of[$1] + 2)) ] || return 1
+  unset "lines_of[$1]"
 }
 
 user() {

@@ -37,7 +37,7 @@ prepare() {
   share=${STAP_TEST_SHARE:-$scratch/share}  # Set it to look at everything afterwards.
   mkdir -p "$share" "$stripped"
   local file
-  for file in bin/luajit lib/libluajit-5.1.so.2 tests/stap/stap_host_linked tests/stap/stap_host_dlopen; do
+  for file in bin/luajit lib/libluajit-5.1.so.2 tests/stap/stap_{host_linked,host_dlopen,spawns}; do
     [ "$stripped/${file##*/}" -nt "$build/$file" ] || strip -o "$stripped/${file##*/}" "$build/$file"
   done
   same "symbols" "" "$(readelf -SW "$stripped"/* | grep -E '\.(symtab|debug)' || true)"
@@ -57,7 +57,7 @@ user() {
   printf '%q ' "$@" >"$share/$name.command"
   "$program" "$stap_tests/programs/gate.lua" "$scratch/never" &
   pid=$!
-  sleep 0.5
+  until [ "/proc/$pid/exe" -ef "$program" ]; do sleep 0.1; done
   "$@" -x $pid -r "$release" -p4 >"$scratch/log" 2>&1 || { kill $pid; fail "$*: $(cat "$scratch/log")"; }
   kill $pid
 }

@@ -91,6 +91,10 @@ whole lives
 same "lives: most probes on" 13 "$(sort -n "$share/lives.probes" | tail -n 1)"
 same "lives: probes left on" 0 "$(tail -n 1 "$share/lives.probes")"
 
+whole spawns
+same "spawns: probes on" 13 "$(head -n -1 "$share/spawns.probes" | grep -vx 0 | sort -u | xargs)"
+same "spawns: probes left on" 0 "$(tail -n 1 "$share/spawns.probes")"
+
 for i in 1 2; do
   whole "fat$i"
   same "leaves$i: hits" "$(value end_hits "leaves$i")" "$(value hits "leaves$i")"

@@ -29,18 +29,40 @@ finish opened
 "$luajit" "$programs/lives.lua" /mnt/lives /mnt/stop &
 lives=$!
 start lives static -x $lives
-sleep 1
+await grep -qx 13 /mnt/lives
 kill -INT $stap
 finish lives
-sleep 1
+await more_of /mnt/lives
 : >/mnt/stop
 wait $lives
 cp /mnt/lives lives.probes
 
+# Children are still in the program's own memory: when the script begins, one of them seen by it
+# before the program is, and when it ends.
+has_child() { [ -n "$(cat "/proc/$program/task/$program/children")" ]; }
+mkfifo /mnt/fifo
+"$spawns" /mnt/fifo /mnt/spawns &
+program=$!
+await has_child
+start spawns shared -x $program
+: >/mnt/spawns.go
+await [ -e /mnt/spawns.went ]
+: >/mnt/fifo
+await grep -qsvx 0 /mnt/spawns
+await more_of /mnt/spawns
+: >/mnt/spawns.again
+await has_child
+sleep 1  # The script learns of it meanwhile.
+kill -INT $stap
+finish spawns
+: >/mnt/fifo
+wait $program
+cp /mnt/spawns spawns.probes
+
 # A command that ends while the script does, and one that the script sees ending first.
 for i in 1 2; do
-  start "leaves$i" static -c "$luajit $programs/leaves.lua"
-  sleep 0.3
+  start "leaves$i" static -c "$luajit $programs/leaves.lua /mnt/leaves$i.calls"
+  await [ -e "/mnt/leaves$i.calls" ]
   kill -INT $stap
   finish "leaves$i"
   start "fat$i" static -c "$luajit $programs/fat.lua 2000"
@@ -49,13 +71,15 @@ done
 
 # Nobody reads for a while: what does not fit into the buffer is lost. First the
 # same program with nothing lost.
-many="$luajit -e 'os.execute(\"sleep 1\")' $programs/many.lua 20000 /mnt/over"
+many="$luajit -e 'os.execute(\"until [ -e /mnt/stopped ]; do sleep 0.1; done\")' $programs/many.lua 20000 /mnt/over"
+: >/mnt/stopped
 start all static -c "$many"
 finish all
-rm /mnt/over
+rm /mnt/over /mnt/stopped
 start loss static -c "$many" -b 1
 kill -STOP $stap
-until [ -e /mnt/over ]; do sleep 0.2; done
+: >/mnt/stopped
+await [ -e /mnt/over ]
 kill -CONT $stap
 finish loss
 

@@ -67,7 +67,12 @@ if [ "$(id -u)" = 0 ]; then
   other=$!
 fi
 trap 'kill $pid $other 2>/dev/null; rm -rf "$scratch"' EXIT
-sleep 1
+for process in $pid $other; do
+  for ((i = 0; i < 300; i++)); do
+    [[ $(readlink "/proc/$process/exe") != */luajit ]] || break
+    sleep 0.1
+  done
+done
 "$stap" --show lua-top -x "$pid" -r "$release" | grep >/dev/null "lua-top.stp $build/bin/luajit \$" || fail "does not find the program"
 if [ -n "$other" ]; then
   "$stap" --show lua-top -x "$other" -r "$release" >"$scratch/out"

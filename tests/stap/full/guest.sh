@@ -55,15 +55,17 @@ wait $busy || true
 
 # A process that goes on afterwards, with a child that was forked meanwhile.
 "$luajit" "$programs/lives.lua" /mnt/fork /mnt/fork.stop /mnt/fork.go &
-start fork static -x $!
+forks=$!
+start fork static -x $forks
 : >/mnt/fork.go
 until [ -s /mnt/fork.child ]; do sleep 0.2; done
-sleep 1
+await grep -qx 13 /mnt/fork
 kill -INT $stap
 finish fork
-sleep 1
+await more_of /mnt/fork
+await more_of /mnt/fork.child
 : >/mnt/fork.stop
-sleep 1
+wait $forks
 cp /mnt/fork fork.probes
 cp /mnt/fork.child child.probes
 

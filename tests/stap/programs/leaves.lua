@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- leaves.lua: calls one() until a tracer that was there has switched its probes off, and ends
--- then: while the tracer is about to end itself. Its status is 3.
+-- leaves.lua FILE: calls one() until a tracer that was there has switched its probes off, and ends
+-- then: while the tracer is about to end itself. Makes FILE when it has called. Its status is 3.
 local ffi = require "ffi"
 ffi.cdef "extern uint16_t luajit_usdt_control;"
 local function on() return tonumber(ffi.C.luajit_usdt_control) > 0 end
 local function one(x) return x end
 repeat os.execute("sleep 0.01") until on()
+for i = 1, 100 do one(i) end
+io.open(arg[1], "w"):close()
 repeat for i = 1, 100 do one(i) end until not on()
 os.exit(3)
