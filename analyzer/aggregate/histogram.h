@@ -75,7 +75,8 @@ struct CallStats {
 // its function's line of cache, where it waits until that is full; then all of it is counted
 // together (aggregate/together.h), in the buckets of a window around the times that the function
 // takes. What does not fit there (65536 calls, times of half a second) goes to tables that are
-// hardly ever used.
+// hardly ever used. Of many functions neither row nor window is in the processor's cache: both are
+// fetched while a full line waits until those of two more functions are full.
 class Histograms {
  public:
   void set_clock(const Clock& clock);
@@ -87,7 +88,7 @@ class Histograms {
     const uint32_t n = filled_[function];
     waiting_[function].ticks[n] = static_cast<uint32_t>(ticks);
     filled_[function] = static_cast<uint16_t>(n + 1);
-    if (n + 1 == kTogether) add_waiting(function);
+    if (n + 1 == kTogether) hand_on(function);
   }
   void settle();
   void add(const Histograms& other);
@@ -96,7 +97,8 @@ class Histograms {
 
  private:
   static constexpr uint32_t kNoMin = INT32_MAX;
-  struct Row {
+  static constexpr uint32_t kNobody = UINT32_MAX;
+  struct alignas(64) Row {
     uint64_t sum = 0;
     uint64_t squares = 0;            // The lower half.
     uint32_t min = kNoMin, max = 0;  // Of those that waited; the others are in Rest.
@@ -108,7 +110,14 @@ class Histograms {
     uint64_t min = UINT64_MAX, max = 0;
     uint64_t squares_high = 0;
   };
-  void add_waiting(uint32_t function);
+  // A full line; what it is counted in is being fetched.
+  struct Full {
+    Together calls;
+    uint32_t function = kNobody;
+  };
+  void hand_on(uint32_t function);
+  void fetch_counts(const Full& full) const;
+  void count_together(Full& full);
   void reach(Row& row, const Together& calls);
   void spill(uint32_t function);
   void add_square(uint32_t function, Square square);
@@ -126,6 +135,8 @@ class Histograms {
   size_t functions_ = 0;      // Size of all that is by function.
   std::vector<Together> waiting_;
   std::vector<uint16_t> filled_;  // How many of them; not bytes, which might be anything's.
+  std::array<Full, 2> full_;
+  uint32_t oldest_ = 0;  // Of them.
   std::vector<Row> rows_;
   std::vector<uint16_t> counts_;
   std::vector<Rest> rest_;
