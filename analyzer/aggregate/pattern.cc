@@ -34,6 +34,18 @@ bool is_regex(const std::string& text) {
   return text.size() > 2 && text.starts_with('/') && text.ends_with('/');
 }
 
+// What reports show is a name also where it looks like a glob: the [ that a place or what is no
+// function begins with ([string "return 1"]:1, [builtin]) is itself.
+std::string with_literal_bracket(std::string text) {
+  for (const char* begin : {"[string \"", "[string]", "[C]", "[builtin]", "[coroutines]",
+                            "[yielded]", "[pruned]", "[unknown callers]"})
+    if (text.starts_with(begin)) {
+      text.insert(0, "\\");
+      break;
+    }
+  return text;
+}
+
 bool is_glob(const std::string& text) {
   return text.find_first_of("*?[\\") != text.npos;
 }
@@ -112,19 +124,27 @@ FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
   if (is_regex(text))
     regex_.emplace(text.substr(1, text.size() - 2));
   else
-    glob_ = is_glob(text);
+    wanted_ = with_literal_bracket(text);
+  glob_ = is_glob(wanted_);
 }
 
 bool FunctionPattern::matches_text(std::string_view text) const {
   text = text.substr(0, kMostText);
-  return glob_ ? glob_matches(text_, text) : text == text_;
+  return glob_ ? glob_matches(wanted_, text) : text == wanted_;
+}
+
+// One that is a hint is shown as `name?`, and found so: of foreach? and foreachi? the first alone
+// is `foreach?`.
+bool FunctionPattern::matches_name(const ReportFunction& f, const std::string& name) const {
+  const bool marked = f.hint && glob_ && wanted_.ends_with('?');
+  return matches_text(marked ? name + '?' : name);
 }
 
 bool FunctionPattern::matches(const ReportFunction& f) const {
   std::string name = display_name(f), place = display_place(f);
   if (regex_) return regex_->find(place.empty() ? name : name + " (" + place + ')').has_value();
-  if (matches_text(name) || (!place.empty() && matches_text(place))) return true;
-  if (!f.name.empty() && f.kind == "lua" && matches_text(f.name)) return true;
+  if (matches_name(f, name) || (!place.empty() && matches_text(place))) return true;
+  if (!f.name.empty() && f.kind == "lua" && matches_name(f, f.name)) return true;
   return inner_parts(place, [&](std::string_view part) { return matches_text(part); });
 }
 

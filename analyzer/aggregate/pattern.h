@@ -43,8 +43,10 @@ class FunctionPattern {
 
  private:
   bool matches_text(std::string_view text) const;
+  bool matches_name(const ReportFunction& f, const std::string& name) const;
 
   std::string text_;
+  std::string wanted_;  // As a glob, if it is one.
   bool glob_ = false;
   std::optional<Regex> regex_;
 };

@@ -68,6 +68,7 @@ Place Placement::place(uint32_t raw) {
     p.out = out_.enter(above.fold, function);
   } else if (is_group(function)) {
     p.own = true;
+    p.takes = !asks_for_functions();
     p.out = p.fold = out_.enter(above.fold, function);
     // A coroutine is no file: its own time is of a group, too; not of [other], which is calls.
     if (groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
@@ -75,6 +76,12 @@ Place Placement::place(uint32_t raw) {
     place_function(p, raw);
   }
   return p;
+}
+
+// Then what a coroutine does outside of any call, its own time where it is not part of its
+// resumer's, is filtered out: it is of no function.
+bool Placement::asks_for_functions() const {
+  return !only_.empty() || !callers_.empty() || !functions_.empty() || !options_.kinds.empty();
 }
 
 void Placement::place_function(Place& p, uint32_t raw) {

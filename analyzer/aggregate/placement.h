@@ -76,6 +76,7 @@ class Placement {
     uint32_t group = 0;  // 0: none.
   };
   Place place(uint32_t raw);
+  bool asks_for_functions() const;
   void place_function(Place& p, uint32_t raw);
   bool groups_files() const { return options_.group >= GroupBy::kFile; }
   const Rules& rules(uint32_t function);

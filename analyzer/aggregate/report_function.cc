@@ -6,6 +6,8 @@
 namespace luatrace {
 namespace {
 
+constexpr const char* kMainChunk = "main chunk";
+
 std::string short_chunk(const std::string& chunk) {
   if (chunk.starts_with('@') || chunk.starts_with('=')) return chunk.substr(1);
   size_t end = chunk.find('\n');
@@ -45,6 +47,10 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
   switch (f.type) {
     case LT_FUNC_LUA:
       out.kind = "lua";
+      if (out.line == 0) {  // Called like what was called: by whoever loaded it.
+        out.name = kMainChunk;
+        out.hint = false;
+      }
       return out;
     case kGroupType:
       out.kind = "group";
@@ -93,7 +99,7 @@ std::string display_place(const ReportFunction& f) {
 }
 
 std::string display_name(const ReportFunction& f) {
-  if (f.kind == "lua" && f.line == 0) return "main chunk";
+  if (f.kind == "lua" && f.line == 0) return kMainChunk;
   if (!f.name.empty()) return f.name;
   if (f.kind == "root") return "all";
   std::string place = display_place(f);

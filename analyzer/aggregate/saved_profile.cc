@@ -402,6 +402,8 @@ Trust read_profile(Input& input, Report& report) {
     input.consume(more);
   }
   if (crc != crc32c(payload.data(), payload.size())) fail("wrong checksum");
+  if (input.need(1) > 0)
+    fail("something stands behind its end (name each profile as an argument to add them up)");
   Reader reader(ByteReader(payload), path);
   reader.run();
   reader.add_to(report);

@@ -78,8 +78,18 @@ class Numbered {
   std::unordered_map<std::string, size_t> numbers_;
 };
 
-std::string file_of(const FrameName& name) {
-  return name.file.empty() ? "???" : name.file;
+// Where a function is: of a C function that is an object file, which must not be taken for its
+// source (readers show the lines of that).
+struct Position {
+  std::string object, file;
+  uint32_t line = 0;
+};
+
+Position position_of(const ReportFunction& f, const FrameName& name) {
+  const std::string known = name.file.empty() ? "???" : name.file;
+  if (f.kind == "ff") return {"Lua", "???", 0};
+  if (f.kind != "lua") return {known, "???", 0};
+  return {"Lua", known, std::max(name.line, 1u)};  // A main chunk begins in the first line.
 }
 
 }  // namespace
@@ -87,7 +97,10 @@ std::string file_of(const FrameName& name) {
 void write_callgrind(std::ostream& out, const Report& report, const ExportOptions& options) {
   const std::vector<FrameName> names = frame_names(report, options);
   const CallGraph graph(report);
-  Numbered files, functions;
+  std::vector<Position> at;
+  for (size_t i = 0; i < names.size(); i++)
+    at.push_back(position_of(report.functions[i], names[i]));
+  Numbered objects, files, functions;
   out << "# callgrind format\nversion: 1\ncreator: luatrace\n";
   for (const auto& file : report.files) {
     out << "cmd:";
@@ -101,15 +114,16 @@ void write_callgrind(std::ostream& out, const Report& report, const ExportOption
   for (uint32_t i = 1; i < names.size(); i++) {
     if (graph.self()[i] == 0 && graph.edges()[i].empty() && report.functions[i].calls == 0)
       continue;
-    out << "\nfl=" << files(file_of(names[i])) << "\nfn=" << functions(names[i].unique) << '\n'
-        << names[i].line << ' ' << graph.self()[i] << '\n';
+    out << "\nob=" << objects(at[i].object) << "\nfl=" << files(at[i].file)
+        << "\nfn=" << functions(names[i].unique) << '\n'
+        << at[i].line << ' ' << graph.self()[i] << '\n';
     // A call that began before the trace, or elsewhere, is told as one, too: readers take the line
     // behind "calls=0" for self time.
     for (const Edge& e : graph.edges()[i])
-      out << "cfi=" << files(file_of(names[e.callee]))
+      out << "cob=" << objects(at[e.callee].object) << "\ncfi=" << files(at[e.callee].file)
           << "\ncfn=" << functions(names[e.callee].unique)
-          << "\ncalls=" << std::max<uint64_t>(e.calls, 1) << ' ' << names[e.callee].line << '\n'
-          << names[i].line << ' ' << e.ns << '\n';
+          << "\ncalls=" << std::max<uint64_t>(e.calls, 1) << ' ' << at[e.callee].line << '\n'
+          << at[i].line << ' ' << e.ns << '\n';
   }
   out << "\ntotals: " << inclusive_ns(report.tree)[0] << '\n';
 }

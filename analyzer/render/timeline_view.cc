@@ -106,7 +106,8 @@ Table timeline_of(const Report& report, const ReportTimeline& timeline,
   t.drawing = draw_ends(timeline, layout);
   for (auto* lane : lanes) {
     const std::string name = lane_name(report, *lane);
-    t.drawing += draw_lane(timeline, *lane, name, layout);
+    const bool hint = !lane->thread && shows_hint(report.functions[lane->function]);
+    t.drawing += draw_lane(timeline, *lane, hint ? name + '?' : name, layout);
     add_slices(t, timeline, *lane, file, name,
                lane->thread ? "thread" : report.functions[lane->function].kind);
   }

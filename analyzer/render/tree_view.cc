@@ -271,7 +271,7 @@ std::vector<const ReportSlowCall*> slowest(const Report& report, const ViewOptio
 
 std::string slow_heading(const Report& report, const ReportSlowCall& call) {
   const ReportFile& file = report.files[call.file];
-  std::string out = full_name(report.functions[call.nodes[0].function]) + " at " +
+  std::string out = marked_name(report.functions[call.nodes[0].function]) + " at " +
                     format_moment(call.at_ns, file.start_real_ns) + ": running " +
                     format_time(call.running_ns) + ", wall " + format_time(call.wall_ns) +
                     ", state " + std::to_string(call.state) + ", coroutine " +

@@ -47,6 +47,16 @@ std::string full_name(const ReportFunction& f) {
   return place.empty() || place == name ? name : name + "  (" + place + ')';
 }
 
+bool shows_hint(const ReportFunction& f) {
+  return f.hint && f.name == display_name(f);
+}
+
+std::string marked_name(const ReportFunction& f) {
+  std::string text = full_name(f);
+  if (shows_hint(f)) text.insert(f.name.size(), "?");
+  return text;
+}
+
 void add_function_columns(Table& t, const char* title) {
   t.columns.push_back({"function", title, true, Column::kTextOnly});
   for (const char* key : {"name", "chunk", "line", "kind", "hint"})
@@ -55,15 +65,12 @@ void add_function_columns(Table& t, const char* title) {
 
 void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
                         const std::string& indent) {
-  const bool hint = f.hint && f.name == display_name(f);
-  std::string text = full_name(f);
-  if (hint) text.insert(f.name.size(), "?");
-  row.push_back(Cell::of_text(indent + text));
+  row.push_back(Cell::of_text(indent + marked_name(f)));
   row.push_back(Cell::of_text(display_name(f)));
   row.push_back(Cell::of_text(f.chunk));
   row.push_back(Cell::of_count(f.line));
   row.push_back(Cell::of_text(f.kind));
-  row.push_back(Cell::of_count(hint));
+  row.push_back(Cell::of_count(shows_hint(f)));
 }
 
 void limit_rows(Table& table, size_t limit) {

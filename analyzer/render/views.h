@@ -60,6 +60,9 @@ std::vector<Table> make_diff_views(const Report& before, const Report& after,
 
 // For the views themselves: "work (co.lua:3)", unescaped.
 std::string full_name(const ReportFunction& f);
+// Its name is shown, and only a call told it: a ? stands behind it where people read it.
+bool shows_hint(const ReportFunction& f);
+std::string marked_name(const ReportFunction& f);  // full_name() with that mark.
 // "no function of the trace fits 'FN'; did you mean 'fn'?", for messages about functions that are
 // not there, or of which filters or groups left nothing. Escaped.
 std::string no_function(const Report& report, const std::string& pattern);

@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/stacks/functions.h"
 
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace luatrace {
 namespace {
+
+// Some of LuaJIT's library is bytecode (LJLIB_LUA in its lib_*.c). To the VM these are prototypes,
+// but of no line, their chunk called like the function (lib_read_lfunc() in lj_lib.c); to users
+// they are library functions like the others.
+constexpr uint32_t kNoLine = UINT32_MAX;
+constexpr std::pair<std::string_view, std::string_view> kInBytecode[] = {
+    {"deg", "math."},   {"rad", "math."},       {"len", "string."}, {"foreach", "table."},
+    {"move", "table."}, {"foreachi", "table."}, {"getn", "table."}, {"remove", "table."}};
+
+bool is_in_bytecode(const FunctionInfo& info) {
+  return info.type == LT_FUNC_LUA && info.firstline == kNoLine;
+}
+
+FunctionInfo as_library_function(FunctionInfo info) {
+  info.type = LT_FUNC_FF;
+  info.name = std::exchange(info.chunk, {});
+  info.hint = false;
+  info.firstline = info.lastline = 0;
+  for (const auto& [name, library] : kInBytecode)
+    if (info.name == name) return info.name.insert(0, library), info;
+  return info;
+}
 
 uint64_t id_key(uint32_t stream, uint32_t id) {
   return uint64_t{stream} << 32 | id;
@@ -48,6 +72,7 @@ FunctionTable::FunctionTable() : functions_(kPrunedFunction + 1) {
 }
 
 uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
+  if (is_in_bytecode(info)) return add(as_library_function(info), process);
   std::lock_guard lock(mutex_);
   const uint32_t index = add_locked(info, process);
   by_id_.try_emplace(id_key(info.stream, info.id), index);
@@ -88,6 +113,7 @@ uint32_t FunctionTable::add_group(const std::string& name, bool coroutine) {
 }
 
 uint32_t FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
+  if (is_in_bytecode(info)) return describe(index, as_library_function(info), process);
   std::lock_guard lock(mutex_);
   if (index == 0) return add_locked(info, process);
   Function& known = functions_[index];

@@ -36,6 +36,13 @@ TEST(Pattern, NamesPlacesGlobsExpressions) {
        {"wor", "orks", "auth.lua", "ugins/auth.lua:12", "/^ork/", "app", "[!w]ork"})
     EXPECT_FALSE(FunctionPattern(not_fits).matches(f)) << not_fits;
   EXPECT_TRUE(FunctionPattern("main chunk").matches(lua("", "@a.lua", 0)));
+  f.hint = true;  // Shown as work?.
+  for (const char* fits : {"work", "work?", "wor*", "wor??", "*.lua:1?"})
+    EXPECT_TRUE(FunctionPattern(fits).matches(f)) << fits;
+  EXPECT_FALSE(FunctionPattern("wor?").matches(f));
+  const ReportFunction code = lua("f", "return 1", 3);
+  for (const char* fits : {"[string \"return 1\"]:3", "[string \"ret*"})
+    EXPECT_TRUE(FunctionPattern(fits).matches(code)) << fits;
   EXPECT_THROW(FunctionPattern(""), UsageError);
   EXPECT_THROW(FunctionPattern("/(/"), UsageError);
 }
