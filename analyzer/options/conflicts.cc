@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "analyzer/aggregate/conditions.h"
 #include "cli/program.h"
 
 namespace luatrace {
@@ -106,6 +107,13 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
     throw UsageError("--top and --limit are the same: give one of them");
 }
 
+// Whether a condition of --fail-if is about times.
+bool compares_times(const Options& o) {
+  return std::any_of(o.fail_if.begin(), o.fail_if.end(), [&](const std::string& text) {
+    return Condition(text, !o.diff.empty()).has_times();
+  });
+}
+
 // What --compensate changes must be among what is shown; what it leaves as it is is named by
 // write_outputs().
 void refuse_compensate(const Options& o) {
@@ -185,7 +193,8 @@ std::vector<std::string> raw_outputs(const Options& o) {
                                               {"--folded", o.folded.has_value()},
                                               {"--page", o.flame && o.page.always_chart},
                                               {"--flame", o.flame && !o.page.always_chart},
-                                              {"--format", !o.exports.format.empty()}};
+                                              {"--format", !o.exports.format.empty()},
+                                              {"--fail-if", compares_times(o)}};
   std::vector<std::string> names;
   for (const auto& [name, is_shown] : all)
     if (is_shown) names.emplace_back(name);

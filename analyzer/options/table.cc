@@ -95,7 +95,7 @@ constexpr OptionSpec kOptions[] = {
     {kCompare, "allow-missing", 0, nullptr, false, false, "for --fail-if: a function that does not occur counts as 0",
      "For functions that are not to be called, or not in each run. With --diff it is enough if they occur in one of the two."},
     {kCompare, "compensate", 0, nullptr, false, false, "show times without the measured cost of recording, too",
-     "In --report, --tree, the summary and the functions of --json; other outputs have times as they were measured, and are named, or refused if there "
+     "In --report, --tree, the summary and the functions of --json; other outputs and --fail-if have times as they were measured, and are named, or refused if there "
      "is nothing else. Functions of which more than 30 % would go are marked with '!'."},
     {kCompare, "save-profile", 0, "FILE", false, false, "write everything but the events to FILE",
      "Such a file is read, merged and compared like a trace, but filters need the trace itself.", nullptr, Complete::kFile},

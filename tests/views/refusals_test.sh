@@ -86,6 +86,15 @@ for raw in "${raws[@]}"; do
   "$analyze" -q --compensate --report $raw now.txt >out 2>err || fail "--compensate --report $raw: $(cat err)"
   same "--compensate --report $raw" "luatrace-analyze: --compensate is for --report, --tree and the functions of --json: the times of ${raw%%[ =]*} are as they were measured" "$(cat err)"
 done
+for condition in 'self(handle) > 1h' 'calls(handle) > 9 or (lost > 9 and p50(handle) > 1h)' 'idle > 1h' 'share(handle) > 99%'; do
+  wrong "^luatrace-analyze: --fail-if does not go with --compensate" -q --compensate --fail-if "$condition"
+  for view in --report --tree --json ""; do
+    # shellcheck disable=SC2086
+    "$analyze" --compensate $view --fail-if "$condition" now.txt >out 2>err || fail "--compensate $view --fail-if '$condition': $(cat err)"
+    same "--compensate $view --fail-if '$condition'" "luatrace-analyze: --compensate is for --report, --tree and the functions of --json: the times of --fail-if are as they were measured" "$(cat err)"
+  done
+done
+good --compensate --report --fail-if 'calls(handle) > 9 or complete(handle) > 9 or lost > 9'  # No times.
 wrong "^luatrace-analyze: --group-by does not go with --symbols" --symbols --group-by file
 good --compensate && good --compensate --tree && good --compensate --csv && good --compensate --json
 
