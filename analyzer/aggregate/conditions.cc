@@ -405,10 +405,12 @@ void find_missing(const ConditionNode& n, const Report& report, const Report* be
   }
 }
 
-bool wants_histogram(const ConditionNode& n) {
+// Whether `is` holds of one of the comparisons.
+template <class Is>
+bool any_comparison(const ConditionNode& n, Is is) {
   if (n.kind != ConditionNode::kCompare)
-    return wants_histogram(*n.left) || wants_histogram(*n.right);
-  return n.field && n.field->needs_histogram();
+    return any_comparison(*n.left, is) || any_comparison(*n.right, is);
+  return is(n);
 }
 
 }  // namespace
@@ -437,7 +439,13 @@ std::vector<std::string> Condition::missing(const Report& report, const Report* 
 }
 
 bool Condition::needs_histogram() const {
-  return wants_histogram(*root_);
+  return any_comparison(
+      *root_, [](const ConditionNode& n) { return n.field && n.field->needs_histogram(); });
+}
+
+bool Condition::has_times() const {
+  return any_comparison(*root_,
+                        [](const ConditionNode& n) { return measure_of(n) != Measure::kCount; });
 }
 
 }  // namespace luatrace

@@ -35,6 +35,8 @@ class Condition {
   // What it says of functions, as it stands, that fits none, neither now nor before.
   std::vector<std::string> missing(const Report& report, const Report* before) const;
   bool needs_histogram() const;
+  // Whether a time is compared, or its share, rather than counts alone.
+  bool has_times() const;
   const std::string& text() const { return text_; }
 
  private:

@@ -227,11 +227,16 @@ ThreadSums& ThreadSums::operator+=(const ThreadSums& other) {
   return *this;
 }
 
-CoroutineLog::By coroutine_order(const std::string& sort) {
+std::optional<CoroutineLog::By> find_coroutine_order(const std::string& sort) {
   if (sort == "total" || sort == "running" || sort == "self") return CoroutineLog::By::kRunning;
   if (sort == "life" || sort == "wall") return CoroutineLog::By::kLife;
   if (sort == "resumes" || sort == "calls") return CoroutineLog::By::kResumes;
-  return CoroutineLog::By::kSuspended;
+  if (sort == "suspended") return CoroutineLog::By::kSuspended;
+  return std::nullopt;
+}
+
+CoroutineLog::By coroutine_order(const std::string& sort) {
+  return find_coroutine_order(sort).value_or(CoroutineLog::By::kSuspended);
 }
 
 // Slices twice as wide: two become one.

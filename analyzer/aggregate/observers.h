@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -132,7 +133,8 @@ class CoroutineLog {
   std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups_;
 };
 
-// What --sort asks for; suspended time if that is no order of coroutines.
+// What --sort asks for, if that is an order of coroutines; else suspended time.
+std::optional<CoroutineLog::By> find_coroutine_order(const std::string& sort);
 CoroutineLog::By coroutine_order(const std::string& sort);
 
 // -- Time --

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "analyzer/aggregate/conditions.h"
+#include "analyzer/aggregate/observers.h"
 #include "cli/program.h"
 
 namespace luatrace {
@@ -13,19 +15,25 @@ namespace {
 // `option` means something only with one of the others.
 struct Belongs {
   const char* option;
-  const char* others;  // Blanks between them.
-  const char* shown;   // The same for people.
+  const char* others;        // Blanks between them.
+  const char* shown;         // The same for people.
+  const char* formats = "";  // Those of --format that make something of it, too.
 };
+constexpr const char* kNaming =
+    "folded speedscope perfetto chrome pprof callgrind csv luaprofiler xmake luaprofile";
+// perfetto and chrome have suspended time anyway.
+constexpr const char* kYielding = "folded speedscope perfetto chrome pprof callgrind";
 constexpr Belongs kBelongs[] = {
     {"over", "slow", "--slow FN"},
     {"wall", "slow", "--slow FN"},
     {"normalize", "diff", "--diff OTHER"},
     {"allow-missing", "fail-if", "--fail-if EXPR"},
     {"output", "format", "--format NAME"},
-    {"frames", "format", "--format NAME"},
-    {"source-root", "format", "--format NAME"},
-    {"unit", "folded format", "--folded and --format"},
-    {"yielded", "tree flame page folded format", "--tree, --flame, --page, --folded and --format"},
+    {"frames", "", "--format NAME", kNaming},
+    {"source-root", "", "--format NAME", kNaming},
+    {"unit", "folded", "--folded and --format folded", "folded"},
+    {"yielded", "tree flame page folded", "--tree, --flame, --page, --folded and --format",
+     kYielding},
     {"chart-limit", "flame page", "--flame and --page"},
     {"graph-limit", "flame page", "--flame and --page"},
 };
@@ -59,6 +67,18 @@ bool has_one_of(const CommandLine& given, const char* names) {
   return false;
 }
 
+// What means something only with another one.
+void refuse_alone(const CommandLine& given, const std::string& format) {
+  for (const Belongs& b : kBelongs) {
+    if (!given.has(b.option) || has_one_of(given, b.others)) continue;
+    if (!*b.formats || format.empty())
+      throw UsageError(std::string("--") + b.option + " belongs to " + b.shown);
+    if (!has_word(b.formats, format))
+      throw UsageError(std::string("--") + b.option + " does not go with --format " + format +
+                       ", which has no use for it: leave one of them out");
+  }
+}
+
 void refuse(const Refuses& r, const std::string& other) {
   throw UsageError("--" + other + " does not go with --" + r.option + ", which " + r.why +
                    ": leave one of them out");
@@ -87,6 +107,33 @@ bool has_rows(const Options& o) {
   return o.views.any() || !o.diff.empty() || o.csv || !hides_summary(o);
 }
 
+// --sort, if no view has rows in that order.
+void refuse_sort(const ViewOptions& v) {
+  if (!v.coroutines && has_word("life suspended resumes", v.sort))
+    throw UsageError("--sort " + v.sort + " belongs to --coroutines");
+  const bool of_functions = v.report || v.symbols || !v.any();
+  if (!v.sort_given || of_functions) return;
+  if (!v.coroutines)
+    throw UsageError(
+        "--sort belongs to --report, --symbols and --coroutines: give one of them, too");
+  if (!find_coroutine_order(v.sort))
+    throw UsageError("--sort " + v.sort +
+                     " belongs to --report and --symbols: --coroutines is sorted by suspended "
+                     "(default), running, life or resumes");
+}
+
+// --limit and --top, if no view leaves out rows: of others it may say that all are wanted.
+void refuse_limit(const CommandLine& given, const ViewOptions& v) {
+  if (given.has("top") && given.has("limit"))
+    throw UsageError("--top and --limit are the same: give one of them");
+  ViewOptions others = v;
+  others.hist.clear();
+  others.info = false;
+  if (v.limit_given && v.limit && v.any() && !others.any())
+    throw UsageError(std::string("--") + (given.has("top") ? "top" : "limit") +
+                     " belongs to other views than --hist and --info, which have all their rows");
+}
+
 // Those whose meaning hangs on the views.
 void refuse_without_view(const CommandLine& given, const Options& o) {
   const ViewOptions& v = o.views;
@@ -94,16 +141,25 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
     throw UsageError(
         "--coroutines does not go with --diff, which compares two profiles: leave one of them out "
         "(--coroutines=MODE says where their calls hang)");
+  if (v.yielded && !o.diff.empty() && !o.flame)
+    throw UsageError(
+        "--yielded with --diff belongs to --flame and --page: other differences are without "
+        "suspended time");
   if (given.has("fields") && v.any() && !v.report)
     throw UsageError("--fields belongs to --report: give that, too");
-  if (!v.coroutines && has_word("life suspended resumes", v.sort))
-    throw UsageError("--sort " + v.sort + " belongs to --coroutines");
   for (const char* rows : {"fields", "sort", "limit", "top"})
     if (given.has(rows) && !has_rows(o))
       throw UsageError(std::string("--") + rows +
                        " belongs to the views and --csv: give one of them, such as --report");
-  if (given.has("top") && given.has("limit"))
-    throw UsageError("--top and --limit are the same: give one of them");
+  refuse_sort(v);
+  refuse_limit(given, v);
+}
+
+// Whether a condition of --fail-if is about times.
+bool compares_times(const Options& o) {
+  return std::any_of(o.fail_if.begin(), o.fail_if.end(), [&](const std::string& text) {
+    return Condition(text, !o.diff.empty()).has_times();
+  });
 }
 
 // What --compensate changes must be among what is shown; what it leaves as it is is named by
@@ -157,9 +213,7 @@ void refuse_same_output(const Options& o) {
 }  // namespace
 
 void refuse_conflicts(const CommandLine& given, const Options& options) {
-  for (const Belongs& b : kBelongs)
-    if (given.has(b.option) && !has_one_of(given, b.others))
-      throw UsageError(std::string("--") + b.option + " belongs to " + b.shown);
+  refuse_alone(given, options.exports.format);
   refuse_others(given);
   refuse_without_view(given, options);
   refuse_compensate(options);
@@ -185,7 +239,8 @@ std::vector<std::string> raw_outputs(const Options& o) {
                                               {"--folded", o.folded.has_value()},
                                               {"--page", o.flame && o.page.always_chart},
                                               {"--flame", o.flame && !o.page.always_chart},
-                                              {"--format", !o.exports.format.empty()}};
+                                              {"--format", !o.exports.format.empty()},
+                                              {"--fail-if", compares_times(o)}};
   std::vector<std::string> names;
   for (const auto& [name, is_shown] : all)
     if (is_shown) names.emplace_back(name);

@@ -44,10 +44,12 @@ constexpr OptionSpec kOptions[] = {
      "calls, total, running (the same as total), self, share (of self), avg, min, max, stddev, wall, complete and "
      "percentiles: p50, p90, p99, p99.9, or any other from p0 to p100.",
      "calls total running self share avg min max stddev wall complete p50 p90 p99 p99.9", Complete::kNothing, true, true},
-    {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default: self) or by name", nullptr,
+    {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default: self) or by name",
+     "Of --report (with --diff by the difference), --symbols, --csv and the summary. --coroutines is sorted by suspended (default), "
+     "running, life or resumes. Other views have an order of their own.",
      "self total running calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended resumes",
      Complete::kNothing, true},
-    {kRows, "limit", 0, "N", false, false, "at most N rows (default 20; 0: all)", "Calls of --slow: default 5."},
+    {kRows, "limit", 0, "N", false, false, "at most N rows (default 20; 0: all)", "Calls of --slow: default 5; rows of trees: 100. --hist and --info have all their rows."},
     {kRows, "top", 0, "N", false, false, "the same as --limit", nullptr},
     {kRows, "width", 0, "N", false, false, "columns of the output (default: those of the terminal; 0: any number)",
      "Of a terminal it is COLUMNS, if that is exported. What goes into a pipe or a file is of any width."},
@@ -77,7 +79,8 @@ constexpr OptionSpec kOptions[] = {
      "('*plugins/*/*'). An expression with a bracket needs no slashes around it. Calls of "
      "other functions count to the group that called them, or to [other].",
      "none thread coroutine state file", Complete::kNothing, true},
-    {kGroups, "yielded", 0, nullptr, false, false, "show suspended time in trees and flame graphs as [yielded]", nullptr},
+    {kGroups, "yielded", 0, nullptr, false, false, "show suspended time in trees and flame graphs as [yielded]",
+     "With --diff in flame graphs only."},
 
     {kCompare, "diff", 0, "OTHER", false, true, "compare with OTHER (a trace or saved profile), which was before",
      "Several: they are merged. Shows --report (the default) or --tree, and writes --flame, --page, --folded, --json and --csv; "
@@ -95,7 +98,7 @@ constexpr OptionSpec kOptions[] = {
     {kCompare, "allow-missing", 0, nullptr, false, false, "for --fail-if: a function that does not occur counts as 0",
      "For functions that are not to be called, or not in each run. With --diff it is enough if they occur in one of the two."},
     {kCompare, "compensate", 0, nullptr, false, false, "show times without the measured cost of recording, too",
-     "In --report, --tree, the summary and the functions of --json; other outputs have times as they were measured, and are named, or refused if there "
+     "In --report, --tree, the summary and the functions of --json; other outputs and --fail-if have times as they were measured, and are named, or refused if there "
      "is nothing else. Functions of which more than 30 % would go are marked with '!'."},
     {kCompare, "save-profile", 0, "FILE", false, false, "write everything but the events to FILE",
      "Such a file is read, merged and compared like a trace, but filters need the trace itself.", nullptr, Complete::kFile},
@@ -110,7 +113,7 @@ constexpr OptionSpec kOptions[] = {
     {kOutputs, "graph-limit", 0, "N", false, false, "at most N nodes in the page's flame graph (default 300000; 0: all)",
      "Which are left out: the smallest. Their time is drawn as [pruned], and the page says how much it is.", nullptr},
     {kOutputs, "folded", 0, "FILE", true, false, "write folded stacks with self times", nullptr, nullptr, Complete::kFile},
-    {kOutputs, "unit", 0, "UNIT", false, false, "of folded weights: ns (default), us or ms", nullptr, "ns us ms"},
+    {kOutputs, "unit", 0, "UNIT", false, false, "of the weights of --folded and --format folded: ns (default), us or ms", nullptr, "ns us ms"},
     {kOutputs, "json", 0, "FILE", true, false, "write everything but the call tree as JSON, and the views asked for",
      nullptr, nullptr, Complete::kFile},
     {kOutputs, "csv", 0, "FILE", true, false, "write the views as CSV (default: --report)",

@@ -137,7 +137,8 @@ Table diff_view(const Diff& d, const ViewOptions& options) {
 namespace {
 
 // The union of both trees, children by the size of their difference; of a large tree those nodes
-// where it is greatest, and what leads to them.
+// where it is greatest, and what leads to them. Differences of calls below a node may cancel out,
+// so what leads to a great one need not have one.
 class DiffTree {
  public:
   DiffTree(const Diff& diff, size_t rows);
@@ -149,6 +150,7 @@ class DiffTree {
            static_cast<double>(d_.nodes[i].before.total_ns);
   }
   void sort(std::vector<uint32_t>& nodes) const;
+  void choose(std::vector<uint32_t> order, size_t rows);
   void push(uint32_t node, uint32_t depth);
   void row(Table& table, uint32_t node, uint32_t depth) const;
 
@@ -165,9 +167,18 @@ DiffTree::DiffTree(const Diff& diff, size_t rows)
     order.push_back(i);
     children_[d_.nodes[i].parent].push_back(i);
   }
+  if (rows) choose(std::move(order), rows);
+}
+
+// From the outermost call to the node with the greatest difference, then to the next, as long as
+// there are rows.
+void DiffTree::choose(std::vector<uint32_t> order, size_t rows) {
   sort(order);
-  for (size_t i = 0; i < std::min(rows, order.size()); i++)
-    for (uint32_t at = order[i]; at && !shown_[at]; at = d_.nodes[at].parent) shown_[at] = true;
+  for (size_t i = 0; i < order.size() && rows; i++) {
+    std::vector<uint32_t> chain;
+    for (uint32_t at = order[i]; at && !shown_[at]; at = d_.nodes[at].parent) chain.push_back(at);
+    for (; !chain.empty() && rows; chain.pop_back(), rows--) shown_[chain.back()] = true;
+  }
 }
 
 // Greatest difference first.
@@ -216,9 +227,7 @@ void DiffTree::fill(Table& t) {
     row(t, node, depth);
     push(node, depth + 1);
   }
-  if (hidden)
-    t.notes.push_back(format_count(hidden) +
-                      " branches with smaller differences: --limit 0 shows all");
+  if (hidden) t.notes.push_back(format_count(hidden) + " more branches: --limit 0 shows all");
 }
 
 }  // namespace

@@ -83,14 +83,11 @@ void TreeTable::columns(Table& t) const {
   t.columns.push_back({"calls", "calls"});
   t.columns.push_back({"total_ns", "total"});
   t.columns.push_back({"self_ns", "self"});
-  if (tree_.compensated) {
-    t.columns.push_back({"total_corrected_ns", "total'"});
-    t.columns.push_back({"self_corrected_ns", "self'"});
-    t.columns.push_back({"rough", ""});
-  }
+  if (tree_.compensated) add_corrected_columns(t);
   if (tree_.yielded) t.columns.push_back({"yielded_ns", "[yielded]"});
   t.columns.push_back({"total_share", "total %"});
   add_function_columns(t, "function");
+  if (tree_.compensated) prefer_corrected(t, "total");
 }
 
 void TreeTable::row(Table& t, const std::vector<Cell>& first, uint32_t i, uint32_t depth) const {
@@ -103,11 +100,7 @@ void TreeTable::row(Table& t, const std::vector<Cell>& first, uint32_t i, uint32
   row.push_back(Cell::of_count(n.calls));
   row.push_back(Cell::of_time(n.total));
   row.push_back(Cell::of_time(n.self));
-  if (tree_.compensated) {
-    row.push_back(Cell::of_time(n.corrected.total_ns));
-    row.push_back(Cell::of_time(n.corrected.self_ns));
-    row.push_back(Cell::of_text(n.corrected.rough ? "!" : ""));
-  }
+  if (tree_.compensated) add_corrected_cells(row, n.corrected);
   if (tree_.yielded) row.push_back(Cell::of_time(n.yielded));
   double share =
       tree_.whole ? 100 * static_cast<double>(n.total) / static_cast<double>(tree_.whole) : 0;

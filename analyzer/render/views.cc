@@ -73,6 +73,28 @@ void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
   row.push_back(Cell::of_count(shows_hint(f)));
 }
 
+void add_corrected_columns(Table& t) {
+  t.columns.push_back({"total_corrected_ns", "total'"});
+  t.columns.push_back({"self_corrected_ns", "self'"});
+  t.columns.push_back({"rough", ""});
+}
+
+void add_corrected_cells(std::vector<Cell>& row, const Corrected& c) {
+  row.push_back(Cell::of_time(c.total_ns));
+  row.push_back(Cell::of_time(c.self_ns));
+  row.push_back(Cell::of_text(c.rough ? "!" : ""));
+}
+
+void prefer_corrected(Table& t, const std::string& sort) {
+  auto spare = [&](const std::string& title) {
+    if (title == "self'" || title.empty()) return 0;
+    if (title == "total'") return 1;
+    return title == "total" || title == "self" || title == "[yielded]" || title == sort ? 2 : 3;
+  };
+  for (Column& c : t.columns)
+    if (!c.left) c.spare = spare(c.title);
+}
+
 void limit_rows(Table& table, size_t limit) {
   if (limit == 0 || table.rows.size() <= limit) return;
   size_t more = table.rows.size() - limit;
@@ -107,24 +129,16 @@ Table report_view(const Report& report, const ViewOptions& options) {
   t.name = "report";
   auto fields = fields_of(options);
   for (const Field& field : fields) t.columns.push_back(column_of(field));
-  if (options.compensate) {
-    t.columns.push_back({"total_corrected_ns", "total'"});
-    t.columns.push_back({"self_corrected_ns", "self'"});
-    t.columns.push_back({"rough", ""});
-  }
+  if (options.compensate) add_corrected_columns(t);
   add_function_columns(t, report.grouped ? "group" : "function");
+  if (options.compensate && options.fields.empty()) prefer_corrected(t, options.sort);
   Compensation corrected;
   if (options.compensate) corrected = compensate(report);
   for (uint32_t i : sorted_functions(report, options.sort)) {
     const ReportFunction& f = report.functions[i];
     auto& row = t.rows.emplace_back();
     for (const Field& field : fields) row.push_back(cell_of(field, f, report));
-    if (options.compensate) {
-      const Corrected& c = corrected.functions[i];
-      row.push_back(Cell::of_time(c.total_ns));
-      row.push_back(Cell::of_time(c.self_ns));
-      row.push_back(Cell::of_text(c.rough ? "!" : ""));
-    }
+    if (options.compensate) add_corrected_cells(row, corrected.functions[i]);
     add_function_cells(row, f);
   }
   limit_rows(t, options.limit);

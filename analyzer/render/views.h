@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/aggregate/compensate.h"
 #include "analyzer/aggregate/fields.h"
 #include "analyzer/aggregate/pattern.h"
 #include "analyzer/render/table.h"
@@ -71,6 +72,12 @@ std::string no_function(const Report& report, const std::string& pattern);
 void add_function_columns(Table& table, const char* title);
 void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
                         const std::string& indent = "");
+// The columns of --compensate, and their cells.
+void add_corrected_columns(Table& table);
+void add_corrected_cells(std::vector<Cell>& row, const Corrected& c);
+// Where there is no room for all columns these stay longest, self' with its mark before total';
+// then those that they correct, and that by which rows are sorted.
+void prefer_corrected(Table& table, const std::string& sort);
 // Cuts the rows at options.limit and says so.
 void limit_rows(Table& table, size_t limit);
 // Functions that fit the pattern. Throws UsageError that names close ones if there is none.

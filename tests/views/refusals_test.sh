@@ -52,13 +52,61 @@ done <<'TABLE'
 --output=x --format NAME
 --frames=L --format NAME
 --source-root=x --format NAME
---unit=us --folded and --format
+--unit=us --folded and --format folded
 --yielded --tree, --flame, --page, --folded and --format
 --chart-limit=3 --flame and --page
 --graph-limit=3 --flame and --page
 TABLE
 wrong "--fields belongs to --report" --tree --fields calls
 wrong "--sort life belongs to --coroutines" --report --sort life
+# An order that no view has; of several one is enough.
+for view in --tree "--callers check" "--callees handle" "--hist handle" "--slow handle" --threads --timeline --info "--diff before.txt --tree" "--csv --tree"; do
+  # shellcheck disable=SC2086
+  wrong "^luatrace-analyze: --sort belongs to --report, --symbols and --coroutines: give one of them" $view --sort calls
+  # shellcheck disable=SC2086
+  good $view --report --sort calls
+done
+for field in name share avg min max stddev complete p50 p99.9; do
+  wrong "^luatrace-analyze: --sort $field belongs to --report and --symbols: --coroutines is sorted by" --coroutines --tree --sort $field
+  good --coroutines --report --sort $field
+done
+for field in suspended running self total life wall resumes calls; do good --coroutines --tree --sort $field; done
+good --symbols --sort name && good --sort name && good --diff before.txt --sort p99 && good --csv --sort name
+for view in "--hist handle" --info "--hist handle --info"; do
+  for rows in "--limit 1" "--top 1"; do
+    # shellcheck disable=SC2086
+    wrong "^luatrace-analyze: ${rows% 1} belongs to other views than --hist and --info" $view $rows
+    # shellcheck disable=SC2086
+    good $view --tree $rows && good $view ${rows% 1} 0
+  done
+done
+for view in --tree "--callers check" "--callees handle" "--slow handle" --threads --timeline --symbols --coroutines "--diff before.txt --tree"; do
+  # shellcheck disable=SC2086
+  good $view --limit 1
+done
+
+# What is for a format changes something of it (perfetto and chrome have suspended time anyway), or is refused.
+coroutines=$source/tests/export/coroutines.txt
+for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*is none of //; s/ (.*//; s/,//g'); do
+  "$analyze" -q --format "$format" -o plain.out "$coroutines"
+  for option in "--unit ms" --yielded "--frames L" "--source-root dir"; do
+    # shellcheck disable=SC2086
+    if "$analyze" -q --format "$format" $option -o other.out "$coroutines" 2>err; then
+      case "$format $option" in perfetto*--yielded | chrome*--yielded) continue ;; esac
+      ! cmp -s plain.out other.out || fail "--format $format ignores $option"
+    else
+      same "--format $format $option" "luatrace-analyze: ${option%% *} does not go with --format $format, which has no use for it: leave one of them out (see --help)" "$(cat err)"
+      case "$format $option" in json* | *--unit* | csv*--yielded | lua*--yielded | xmake*--yielded) ;; *) fail "$(cat err)" ;; esac
+    fi
+  done
+done
+wrong "^luatrace-analyze: --unit does not go with --format csv" --format csv --unit us
+good --format csv --unit us --folded=f && good --format json --yielded --tree && rm -f f
+for way in --tree --folded --json "--report --csv"; do
+  # shellcheck disable=SC2086
+  wrong "^luatrace-analyze: --yielded (with --diff belongs to --flame and --page|belongs to --tree)" --diff before.txt --yielded $way
+done
+good --diff before.txt --yielded --tree --flame=p.html
 wrong "--top and --limit are the same" --top 3 --limit 4
 wrong "--fields: calls is there twice" --fields calls,self,calls
 good --report --tree --fields calls,total,running
@@ -86,6 +134,15 @@ for raw in "${raws[@]}"; do
   "$analyze" -q --compensate --report $raw now.txt >out 2>err || fail "--compensate --report $raw: $(cat err)"
   same "--compensate --report $raw" "luatrace-analyze: --compensate is for --report, --tree and the functions of --json: the times of ${raw%%[ =]*} are as they were measured" "$(cat err)"
 done
+for condition in 'self(handle) > 1h' 'calls(handle) > 9 or (lost > 9 and p50(handle) > 1h)' 'idle > 1h' 'share(handle) > 99%'; do
+  wrong "^luatrace-analyze: --fail-if does not go with --compensate" -q --compensate --fail-if "$condition"
+  for view in --report --tree --json ""; do
+    # shellcheck disable=SC2086
+    "$analyze" --compensate $view --fail-if "$condition" now.txt >out 2>err || fail "--compensate $view --fail-if '$condition': $(cat err)"
+    same "--compensate $view --fail-if '$condition'" "luatrace-analyze: --compensate is for --report, --tree and the functions of --json: the times of --fail-if are as they were measured" "$(cat err)"
+  done
+done
+good --compensate --report --fail-if 'calls(handle) > 9 or complete(handle) > 9 or lost > 9'  # No times.
 wrong "^luatrace-analyze: --group-by does not go with --symbols" --symbols --group-by file
 good --compensate && good --compensate --tree && good --compensate --csv && good --compensate --json
 

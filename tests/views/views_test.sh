@@ -224,6 +224,12 @@ same "diff" '[["cache",26000000,16000000,-10000000,""],["fresh",null,10000000,10
   "$("$analyze" --json --diff "$trace" after.txt | jq -c '[.diff[]|[.name,.self_before_ns,.self_ns,.self_delta_ns,.status]]|[.[]|select(.[3]!=0)]|sort')"
 same "diff tree" '["added"]' "$("$analyze" --json --tree --diff one.prof after.txt | jq -c '[.diff_tree[]|select(.name=="fresh").status]')"
 same "not there in the diff tree" '[null,null,null,true,true,true]' "$("$analyze" --json --tree --diff one.prof after.txt | jq -c '[.diff_tree[]|select(.name=="fresh")]|[.[0]|.total_before_ns,.self_before_ns,.calls_before,.total_ns>0,.self_ns>0,.calls>0]')"
+# What leads to a difference counts as a row, also if it has none of its own (handle calls what took more and what took less).
+for n in 1 2 3 4 5 6 7 8; do
+  same "rows of a diff tree" "[$n,true]" "$("$analyze" --json --tree --limit $n --diff one.prof after.txt |
+    jq -c '.diff_tree|[length,([.[].node] as $nodes|all(.[];.parent as $p|$p==0 or any($nodes[];.==$p)))]')"
+done
+same "what of the diff tree is left out" "(3 more branches: --limit 0 shows all)" "$("$analyze" --tree --limit 1 --diff one.prof after.txt | grep -o '(.*branches.*)')"
 "$analyze" --folded --diff "$trace" after.txt | grep >/dev/null "poll (server.lua:40) 10000000 0$" || fail "--folded --diff"
 same "normalised" 0 "$("$analyze" --json --normalize --diff one.prof sum1 | jq '[.diff[].self_delta_ns|fabs]|add')"
 

@@ -54,6 +54,21 @@ grep -q '\.\.\.' screen && fail "a bar is cut: $(cat screen)"
 on 40 --timeline now.bin
 same "the time line is as wide as the terminal" 40 "$(grep '^thread' screen | wc -L)"
 
+# What --compensate takes out, and what is rough of it, stays longest; of columns that were asked for
+# the last ones go.
+for columns in 40 80 100; do
+  for view in "" --report --tree; do
+    # shellcheck disable=SC2086
+    on $columns --compensate $view "$source/tests/views/data/requests.txt"
+    grep -qE "^ *(calls .*)?total' +self' +" screen && grep -qE '([0-9.]+ ms +){2}! .*auth' screen ||
+      fail "--compensate $view in $columns columns: $(cat screen)"
+  done
+done
+on 80 --compensate --report --sort p99 "$source/tests/views/data/requests.txt"
+grep -qE "^calls .* p99 +total' +self' +function" screen || fail "--compensate --sort p99 in 80 columns: $(cat screen)"
+on 60 --compensate --report --fields calls,total,self,avg,max "$source/tests/views/data/requests.txt"
+grep -qE "^calls +total +self +avg +max " screen || fail "--compensate --fields in 60 columns: $(cat screen)"
+
 # In 80 columns a coroutine's life, its birth and what it waited for are in sight.
 on 80 --coroutines now.bin
 grep -qE '^ *id +life +running +suspended +resumes +longest.* body +created in *$' screen || fail "--coroutines in 80 columns: $(cat screen)"
