@@ -145,11 +145,15 @@ class Load:
         return time.monotonic(), self.server.cpu_seconds(), self.server.stats()["requests"]
 
     def since(self, before):
-        """(requests per second, requests per second of the worker's processor time) since `before`"""
-        clock, cpu, requests = (b - a for a, b in zip(before, self.look()))
-        if requests <= 0:
-            raise Wrong("no request was answered")
-        return requests / clock, requests / cpu
+        """(requests per second, requests per second of the worker's processor time) since `before`; on a
+        machine with much to do that can be longer ago than was meant."""
+        while True:
+            clock, cpu, requests = (b - a for a, b in zip(before, self.look()))
+            if requests > 0 and cpu > 0:
+                return requests / clock, requests / cpu
+            if clock > 30:
+                raise Wrong("no request was answered in 30 seconds")
+            time.sleep(0.1)
 
     def window(self, seconds):
         before = self.look()
