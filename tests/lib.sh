@@ -6,6 +6,7 @@
 #   skip TEXT...          cannot run here (ctest: skipped)
 #   same WHAT A B         A and B are equal strings
 #   refuses PATTERN CMD   CMD fails and says PATTERN (a grep -E) on stderr
+#   runs PID PROGRAM      returns when that process, a shell at first, has become PROGRAM
 # pipefail: "... | grep -q" only of what is written in one piece: grep ends at the first match, and who
 # still writes by SIGPIPE. Else "... | grep ... >/dev/null".
 set -euo pipefail
@@ -25,6 +26,15 @@ refuses() {
   "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
   [ $status -ne 0 ] || fail "should have been refused: $*"
   grep -qE -e "$pattern" "$scratch/err" || fail "'$*' does not say '$pattern' but: $(cat "$scratch/err")"
+}
+
+runs() {
+  local i
+  for ((i = 0; i < 300; i++)); do
+    ! [ "/proc/$1/exe" -ef "$2" ] || return 0
+    sleep 0.1
+  done
+  fail "process $1 does not become $2"
 }
 
 # A LuaJIT build as a user would start it, without what ctest or make exported.

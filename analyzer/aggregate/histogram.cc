@@ -89,22 +89,24 @@ void Histograms::add(uint32_t function, uint64_t ticks) {
 
 void Histograms::hand_on(uint32_t function) {
   Full& full = full_[oldest_];
-  if (full.function != kNobody) count_together(full);
+  count_together(full);
   full.calls = waiting_[function];
   full.function = function;
   filled_[function] = 0;
   __builtin_prefetch(&rows_[function], 1);
   oldest_ ^= 1;
-  if (full_[oldest_].function != kNobody) fetch_counts(full_[oldest_]);
+  fetch_counts(full_[oldest_]);
 }
 
 void Histograms::fetch_counts(const Full& full) const {
+  if (full.function == kNobody) return;
   const Row& row = rows_[full.function];
   const uint16_t* const begin = counts_.data() + (row.offset + row.begin);
   for (uint32_t i = 0; i < row.width; i += 64 / sizeof(*begin)) __builtin_prefetch(begin + i, 1);
 }
 
 void Histograms::count_together(Full& full) {
+  if (full.function == kNobody) return;
   const Together& calls = full.calls;
   const uint32_t function = std::exchange(full.function, kNobody);
   Row& row = rows_[function];
@@ -149,8 +151,7 @@ void Histograms::spill(uint32_t function) {
 }
 
 void Histograms::settle() {
-  for (Full& full : full_)
-    if (full.function != kNobody) count_together(full);
+  for (Full& full : full_) count_together(full);
   for (uint32_t f = 0; f < functions_; f++) {
     for (uint32_t i = 0; i < filled_[f]; i++) add(f, waiting_[f].ticks[i]);
     filled_[f] = 0;

@@ -4,6 +4,7 @@
 #include "analyzer/aggregate/histogram.h"
 #include "analyzer/page/flame_page.h"
 #include "analyzer/render/format.h"
+#include "analyzer/render/views.h"
 
 namespace luatrace {
 namespace {
@@ -49,8 +50,7 @@ FlameTimes times_of(const ReportFunction& f) {
 }
 
 void add_function(FlameInput& input, const ReportFunction& f) {
-  const bool hint = f.hint && f.name == display_name(f);
-  input.functions.push_back({display_name(f), f.chunk, f.line, f.kind, times_of(f), hint});
+  input.functions.push_back({display_name(f), f.chunk, f.line, f.kind, times_of(f), shows_hint(f)});
 }
 
 // Title, chart and what else a page has whatever its nodes are.

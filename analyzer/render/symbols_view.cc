@@ -108,7 +108,7 @@ void SymbolRows::add(const ReportFunction& f, const ReportCode& place) {
                            code.inlined ? Cell::of_count(hidden + code.inlined->more) : Cell{}};
   const size_t name = row.size();
   add_function_cells(row, f);
-  row[name] = Cell::of_text(display_name(f) + (f.hint ? "?" : ""));
+  row[name] = Cell::of_text(display_name(f) + (shows_hint(f) ? "?" : ""));
   row.push_back(text_or_none(short_line(code.defined)));
   row.push_back(Cell::of_text(""));
   add_line(row, code.defined);

@@ -57,7 +57,7 @@ user() {
   printf '%q ' "$@" >"$share/$name.command"
   "$program" "$stap_tests/programs/gate.lua" "$scratch/never" &
   pid=$!
-  until [ "/proc/$pid/exe" -ef "$program" ]; do sleep 0.1; done
+  runs $pid "$program"
   "$@" -x $pid -r "$release" -p4 >"$scratch/log" 2>&1 || { kill $pid; fail "$*: $(cat "$scratch/log")"; }
   kill $pid
 }

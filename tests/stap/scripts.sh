@@ -67,12 +67,8 @@ if [ "$(id -u)" = 0 ]; then
   other=$!
 fi
 trap 'kill $pid $other 2>/dev/null; rm -rf "$scratch"' EXIT
-for process in $pid $other; do
-  for ((i = 0; i < 300; i++)); do
-    [[ $(readlink "/proc/$process/exe") != */luajit ]] || break
-    sleep 0.1
-  done
-done
+runs $pid "$build/bin/luajit"
+[ -z "$other" ] || runs "$other" "$scratch/other/bin/luajit"
 "$stap" --show lua-top -x "$pid" -r "$release" | grep >/dev/null "lua-top.stp $build/bin/luajit \$" || fail "does not find the program"
 if [ -n "$other" ]; then
   "$stap" --show lua-top -x "$other" -r "$release" >"$scratch/out"
