@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -235,7 +236,9 @@ void Session::reap_children() {
   int status = 0;
   pid_t pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-    if (pid != command_) continue;
+    // Got no CPU for so long that StoppedThreads has left it; now it has stopped.
+    if (WIFSTOPPED(status)) ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+    if (pid != command_ || WIFSTOPPED(status)) continue;
     wait_status_ = status;
     command_ended_ = true;
     orphans_said_ns_ = monotonic_ns() + kSecond;

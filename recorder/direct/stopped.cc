@@ -43,6 +43,16 @@ bool good_moment(pid_t pid, pid_t tid) {
   return std::find(std::begin(kBegunAgain), std::end(kBegunAgain), number) != std::end(kBegunAgain);
 }
 
+// May we wait for its end, other than as its tracer?
+bool is_our_child(pid_t tid) {
+  siginfo_t end{};
+  return waitid(P_PID, static_cast<id_t>(tid), &end, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+bool has_ended(const siginfo_t& news) {
+  return news.si_code == CLD_EXITED || news.si_code == CLD_KILLED || news.si_code == CLD_DUMPED;
+}
+
 }  // namespace
 
 char thread_state(pid_t pid, pid_t tid) {
@@ -81,12 +91,13 @@ StoppedThreads::~StoppedThreads() {
 
 // True also if it has ended.
 bool StoppedThreads::seize(pid_t tid, std::string& why) {
+  const bool ours = is_our_child(tid);
   if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
     if (errno == ESRCH) return true;
     why = "its threads cannot be stopped for a moment: " + errno_text(errno);
     return false;
   }
-  threads_.push_back({tid, 0, false});
+  threads_.push_back({tid, 0, ours, false});
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   return true;
 }
@@ -116,15 +127,21 @@ bool StoppedThreads::stop(pid_t pid, pid_t tid, std::string& why) {
   return seize(tid, why) && wait_for_all(why);
 }
 
+// The end of a child of ours is left to whoever waits for it and wants its status. That of another
+// is told to its parent only when the tracer has taken note (ptrace(2)).
 bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
+  const auto id = static_cast<id_t>(t.tid);
+  constexpr int kTraced = __WALL | WNOHANG;
   for (;;) {
-    int status = 0;
-    const pid_t got = waitpid(t.tid, &status, __WALL | WNOHANG);
-    if (got < 0) return true;  // gone
-    if (got == t.tid) {
-      if (!WIFSTOPPED(status)) return true;
-      const bool event = status >> 16 == PTRACE_EVENT_STOP;
-      t.signal = event ? 0 : WSTOPSIG(status);
+    siginfo_t news{};
+    if (waitid(P_PID, id, &news, WEXITED | WSTOPPED | WNOWAIT | kTraced) != 0) return true;
+    if (news.si_pid == t.tid && has_ended(news)) {
+      if (!t.ours) waitid(P_PID, id, &news, WEXITED | kTraced);
+      return true;
+    }
+    if (news.si_pid == t.tid) {
+      const bool event = news.si_status >> 8 == PTRACE_EVENT_STOP;
+      t.signal = event ? 0 : news.si_status & 0x7f;
       return t.stopped = true;
     }
     if (monotonic_ns() > limit) return false;
@@ -133,10 +150,15 @@ bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
 }
 
 // Only a thread that is stopped can be let go; one that we left would stop as soon as it gets a
-// CPU, and stay so. So it is waited for, however busy the machine is.
+// CPU, and stay so. So it is waited for, however busy the machine is. One that was killed meanwhile
+// is not stopped any more.
 void StoppedThreads::let_go(Thread t) {
-  if (!t.stopped) wait_for(t, monotonic_ns() + 30 * kStopLimitAlone);
-  if (t.stopped) ptrace(PTRACE_DETACH, t.tid, nullptr, reinterpret_cast<void*>(long{t.signal}));
+  const uint64_t limit = monotonic_ns() + 30 * kStopLimitAlone;
+  do {
+    if (!t.stopped) wait_for(t, limit);
+    if (!t.stopped) return;
+    t.stopped = ptrace(PTRACE_DETACH, t.tid, nullptr, reinterpret_cast<void*>(long{t.signal})) == 0;
+  } while (!t.stopped && monotonic_ns() < limit);
 }
 
 }  // namespace luatrace::direct

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads of another process, and stopping them for a moment (ptrace).
-// Invariant: whatever happens, a thread that was stopped is let go before the destructor returns.
+// Invariants: whatever happens, a thread that was stopped is let go before the destructor returns;
+// that a child of ours has ended meanwhile is still to be learnt by waiting for it.
 #pragma once
 
 #include <sys/types.h>
@@ -44,6 +45,7 @@ class StoppedThreads {
   struct Thread {
     pid_t tid;
     int signal;  // that was about to be delivered
+    bool ours;   // a child of this process
     bool stopped;
   };
   bool seize(pid_t tid, std::string& why);

@@ -55,6 +55,14 @@ TEST_F(Command, ItsStatusIsOurs) {
   EXPECT_NE(err().find("--block"), std::string::npos) << err();
 }
 
+// It was stopped for a moment, to be told of the recording, and did not survive that.
+TEST_F(Command, ItsStatusIsOursIfItIsKilledWhileItIsStopped) {
+  for (int i = 0; i < 5 && !HasFailure(); i++)
+    EXPECT_EQ(128 + SIGKILL,
+              record_command("bpf", {"--via", "bpf"}, host(script("calls"), {"-s", "-t", "2"})))
+        << err();
+}
+
 // A shell that starts two, one of which becomes another program.
 TEST_F(Command, ProcessesOfAShell) {
   const std::string one = write_script("local function f() end for i = 1, 100 do f() end");

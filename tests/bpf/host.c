@@ -11,18 +11,23 @@
 **     -k          a seccomp filter kills the process if it makes the system call
 **                 `uprobe` (336)
 **     -r N        states that are opened and closed again, one after the other
+**     -s          runs Lua in the first state only, and then waits for its end: it is
+**                 killed as soon as somebody stops it by ptrace
 */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lauxlib.h"
@@ -103,6 +108,28 @@ static void forbid_uprobe(void) {
     exit(3);
 }
 
+static int is_traced(int status) {
+  char text[4096];
+  const ssize_t n = pread(status, text, sizeof text - 1, 0);
+  text[n > 0 ? n : 0] = 0;
+  return strstr(text, "TracerPid:\t") && !strstr(text, "TracerPid:\t0\n");
+}
+
+/* By another process; half a minute from now nobody has stopped it. */
+static void run_until_killed(void) {
+  const int status = open("/proc/self/status", O_RDONLY);
+  const time_t end = time(NULL) + 30;
+  const pid_t self = getpid();
+  if (fork() == 0) {
+    while (!is_traced(status))
+      if (time(NULL) > end) _exit(0);
+    kill(self, SIGKILL);
+    _exit(0);
+  }
+  while (time(NULL) < end) {
+  }
+}
+
 static void wait_for_line(void) {
   char c;
   ssize_t n;
@@ -111,9 +138,9 @@ static void wait_for_line(void) {
 }
 
 int main(int argc, char **argv) {
-  int option, threads = 1, rounds = 0, i;
+  int option, threads = 1, rounds = 0, silent = 0, i;
   lua_State *L[64];
-  while ((option = getopt(argc, argv, "j:t:ekr:")) != -1) {
+  while ((option = getopt(argc, argv, "j:t:ekr:s")) != -1) {
     switch (option) {
       case 'j': jit_off = strcmp(optarg, "off") == 0; break;
       case 't': threads = atoi(optarg); break;
@@ -122,6 +149,7 @@ int main(int argc, char **argv) {
         break;
       case 'k': forbid_uprobe(); break;
       case 'r': rounds = atoi(optarg); break;
+      case 's': silent = 1; break;
       default: return 2;
     }
   }
@@ -130,6 +158,10 @@ int main(int argc, char **argv) {
   for (i = 0; i < threads; i++) L[i] = open_state();
   printf("ready\n");
   fflush(stdout);
+  if (silent) {
+    run(L[0]);
+    run_until_killed();
+  }
   wait_for_line();
   for (i = 0; i < rounds; i++) {
     lua_State *more = open_state();

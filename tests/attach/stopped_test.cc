@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Stopping threads that end at that very moment: whoever waits for the process learns of its end,
+// be it ours (luatrace-record's command) or somebody else's.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "recorder/clock.h"
+#include "recorder/direct/stopped.h"
+
+namespace {
+
+using luatrace::direct::StoppedThreads;
+
+// In memory that the processes of a test share.
+struct Shared {
+  std::atomic<int> word;  // 1: end now
+  std::atomic<int> status;
+  std::atomic<pid_t> pid;
+
+  static Shared* make() {
+    void* const at =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? nullptr : new (at) Shared{};
+  }
+};
+
+void pause_for(uint64_t ns) {
+  for (const uint64_t until = luatrace::monotonic_ns() + ns; luatrace::monotonic_ns() < until;) {
+  }
+}
+
+[[noreturn]] void run_until_told(const Shared& s, int status) {
+  while (s.word == 0) {
+  }
+  _exit(status);
+}
+
+// Ends it, and a little later stops it.
+void stop_one_that_ends(Shared& s, pid_t pid, int turn) {
+  std::string why;
+  s.word = 1;
+  pause_for(static_cast<uint64_t>(turn % 100) * 1000);
+  StoppedThreads threads;
+  threads.stop_running(pid, why);  // or it has ended: that is no matter
+}
+
+constexpr int kTurns = 1000;
+
+TEST(Stopped, TheEndOfAChildIsLeftToItsParent) {
+  Shared* const s = Shared::make();
+  ASSERT_NE(nullptr, s);
+  int missed = 0;
+  for (int i = 0; i < kTurns; i++) {
+    s->word = 0;
+    const pid_t pid = fork();
+    if (pid == 0) run_until_told(*s, 7);
+    stop_one_that_ends(*s, pid, i);
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7) missed++;
+  }
+  EXPECT_EQ(0, missed);
+}
+
+// A parent that says what it has learnt of its child.
+[[noreturn]] void be_parent(Shared& s) {
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    run_until_told(s, 7);
+  }
+  s.pid = child;
+  int status = 0;
+  const pid_t got = waitpid(child, &status, 0);
+  s.status = got == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  _exit(0);
+}
+
+TEST(Stopped, TheEndOfAnothersChildReachesIt) {
+  Shared* const s = Shared::make();
+  ASSERT_NE(nullptr, s);
+  for (int i = 0; i < kTurns && !HasFailure(); i++) {
+    s->word = s->pid = s->status = 0;
+    const pid_t parent = fork();
+    if (parent == 0) be_parent(*s);
+    while (s->pid == 0) usleep(50);
+    stop_one_that_ends(*s, s->pid, i);
+    int ms = 0;
+    for (; waitpid(parent, nullptr, WNOHANG) == 0 && ms < 10000; ms++) usleep(1000);
+    if (ms == 10000) kill(parent, SIGKILL), waitpid(parent, nullptr, 0);
+    EXPECT_EQ(7, s->status);
+  }
+}
+
+}  // namespace
