@@ -230,8 +230,7 @@ void Source::settle() {
   const uint64_t limit = monotonic_ns() + kPatience;
   for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(500)) {
     waiting = false;
-    while (drain() > 0) {
-    }
+    drain_all();
     for (const auto& [pid, a] : by_pid_)
       waiting = waiting || (!a->stated.empty() && direct::has_running_thread(pid));
   }

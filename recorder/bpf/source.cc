@@ -220,13 +220,18 @@ uint64_t Source::drain() {
   return records;
 }
 
+// What is there now: others may go on, and never leave the buffer empty.
+void Source::drain_all() {
+  while (drain() >= kMostAtOnce) {
+  }
+}
+
 void Source::remove(pid_t pid) {
   const auto it = by_pid_.find(pid);
   if (it == by_pid_.end()) return;
   Attached& a = *it->second;
   for (const auto& p : programs_) p->detach(a.slot);
-  while (drain() > 0) {
-  }
+  drain_all();
   give_held(a);
   for (const auto& p : programs_)
     p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });

@@ -162,6 +162,7 @@ class Source {
   Width width_for(const LuaFile& file, pid_t pid);
   std::optional<uint32_t> free_slot() const;
   Sink& sink_of(const std::shared_ptr<Output>& output);
+  void drain_all();
   void flush(Sink& sink);
   bool has_room(Sink& sink);
   void end_sink(Sink& sink);
