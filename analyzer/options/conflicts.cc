@@ -134,6 +134,24 @@ void refuse_limit(const CommandLine& given, const ViewOptions& v) {
                      " belongs to other views than --hist and --info, which have all their rows");
 }
 
+// Views are shown on standard output, or are what --json and --csv write.
+void refuse_hidden_views(const Options& o) {
+  const std::string& format = o.exports.format;
+  if (!o.views.any() || o.json || o.csv || format == "json" || format == "csv") return;
+  const auto refuse_if = [](bool taken, const std::string& option, const std::string& file) {
+    if (taken)
+      throw UsageError(option +
+                       " writes to standard output, where the views are shown: give it a "
+                       "file (" +
+                       file + ")");
+  };
+  refuse_if(!format.empty() && o.exports.output == "-", "--format " + format, "-o FILE");
+  refuse_if(o.folded == "-", "--folded", "--folded=FILE");
+  const std::string page = o.page.always_chart ? "--page" : "--flame";
+  refuse_if(o.flame == "-", page, page + "=FILE");
+  refuse_if(o.save_profile == "-", "--save-profile", "--save-profile=FILE");
+}
+
 // Those whose meaning hangs on the views.
 void refuse_without_view(const CommandLine& given, const Options& o) {
   const ViewOptions& v = o.views;
@@ -216,6 +234,7 @@ void refuse_conflicts(const CommandLine& given, const Options& options) {
   refuse_alone(given, options.exports.format);
   refuse_others(given);
   refuse_without_view(given, options);
+  refuse_hidden_views(options);
   refuse_compensate(options);
   refuse_same_output(options);
 }

@@ -132,6 +132,7 @@ void TreeTable::fill(Table& table, const std::vector<Cell>& first) {
   }
   if (hidden)
     table.notes.push_back(format_count(hidden) + " smaller branches: --limit 0 shows all");
+  if (tree_.compensated) explain_corrected(table);
 }
 
 Table make_table(const Report& report, const ViewTree& tree, const ViewOptions& options,

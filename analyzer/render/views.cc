@@ -95,6 +95,10 @@ void prefer_corrected(Table& t, const std::string& sort) {
     if (!c.left) c.spare = spare(c.title);
 }
 
+void explain_corrected(Table& t) {
+  t.notes.push_back("' without the cost of recording; !: more than 30 % of it, so rough");
+}
+
 void limit_rows(Table& table, size_t limit) {
   if (limit == 0 || table.rows.size() <= limit) return;
   size_t more = table.rows.size() - limit;
@@ -142,8 +146,7 @@ Table report_view(const Report& report, const ViewOptions& options) {
     add_function_cells(row, f);
   }
   limit_rows(t, options.limit);
-  if (options.compensate)
-    t.notes.push_back("' without the cost of recording; !: more than 30 % of it, so rough");
+  if (options.compensate) explain_corrected(t);
   return t;
 }
 

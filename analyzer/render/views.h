@@ -78,6 +78,8 @@ void add_corrected_cells(std::vector<Cell>& row, const Corrected& c);
 // Where there is no room for all columns these stay longest, self' with its mark before total';
 // then those that they correct, and that by which rows are sorted.
 void prefer_corrected(Table& table, const std::string& sort);
+// A line below the table that says what their marks mean.
+void explain_corrected(Table& table);
 // Cuts the rows at options.limit and says so.
 void limit_rows(Table& table, size_t limit);
 // Functions that fit the pattern. Throws UsageError that names close ones if there is none.

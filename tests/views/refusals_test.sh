@@ -125,8 +125,19 @@ wrong "--json and --csv both write to 'here/x.out'" --json=here/x.out --csv=sub/
 wrong "--json and --csv both write to 'there.out'" --json=there.out --csv=linked.out
 good --json=x.out --csv=sub/x.out && rm -f x.out
 
+# A view that something else leaves no room for.
+for other in --folded --flame=- --page=- --save-profile=- '--format folded' '--format pprof -o -'; do
+  for view in --report --info '--callers check'; do
+    # shellcheck disable=SC2086
+    wrong "^luatrace-analyze: ${other%%[ =]*}.* writes to standard output, where the views are shown: give it a file" $view $other
+  done
+  # shellcheck disable=SC2086
+  good $other && good --report --json=views.json $other
+done
+good --report --folded=now.folded && good --report --format csv && good --info --json
+
 # What shows times as they were measured does not go with --compensate alone; beside what is corrected it is named.
-raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --threads --timeline --symbols --folded --flame=p.html --page=p.html "--format csv")
+raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --threads --timeline --symbols --folded=f.txt --flame=p.html --page=p.html "--format csv")
 for raw in "${raws[@]}"; do
   # shellcheck disable=SC2086
   wrong "^luatrace-analyze: ${raw%%[ =]*} does not go with --compensate, which takes the cost" -q --compensate $raw

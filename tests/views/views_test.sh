@@ -196,6 +196,10 @@ same "corrected functions" '[["string.gsub",3500000,3500000,false],["auth",45000
   "$(value '[.functions[]|select(.name=="string.gsub" or .name=="auth")|[.name,.running_corrected_ns,.self_corrected_ns,.rough]]|sort_by(.[3])' --compensate)"
 same "of all" "$(value '[.report[]|[.name,.line,.total_corrected_ns,.self_corrected_ns,.rough=="!"]]|sort' --report --limit 0 --compensate)" \
   "$(value '[.functions[]|[if .line==0 and .kind=="lua" then "main chunk" else .name end,.line,.running_corrected_ns,.self_corrected_ns,.rough]]|sort' --compensate)"
+for view in --report --tree; do
+  same "$view says what its marks mean" 1 "$("$analyze" $view --compensate "$trace" | grep -c "' without the cost of recording; !: more than")"
+  same "$view has no marks" 0 "$("$analyze" $view "$trace" | grep -c "' without the cost of recording")"
+done
 same "nothing is corrected without --compensate" '[]' "$(value '[.functions[]|keys[]|select(test("corrected|rough"))]')"
 same "rough" '[1000000,"!"]' \
   "$(value '.report[]|select(.name=="auth")|[.self_corrected_ns,.rough]' --report --compensate)"
