@@ -82,7 +82,7 @@ begin "$bin/luajit" -joff "$scratch/sleeper.lua"
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
 sleep 0.3
 record -p $target
-within 8 "a sleeper" states_taken 1
+within 20 "a sleeper" states_taken 1
 kill -INT $recorder
 finish 0
 all_off $target || fail "the control words of a sleeper are not 0"
