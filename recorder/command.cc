@@ -36,10 +36,12 @@ struct Pipe {
 sigset_t old_mask;
 void (*old_pipe)(int) = SIG_DFL;
 void (*old_file_size)(int) = SIG_DFL;
+void (*old_child)(int) = SIG_DFL;
 
 void restore_signals() {
   signal(SIGPIPE, old_pipe);
   signal(SIGXFSZ, old_file_size);
+  signal(SIGCHLD, old_child);
   sigprocmask(SIG_SETMASK, &old_mask, nullptr);
 }
 
@@ -68,6 +70,7 @@ void take_over_signals(const std::vector<int>& to_block) {
   sigprocmask(SIG_BLOCK, &mask, &old_mask);
   old_pipe = signal(SIGPIPE, SIG_IGN);
   old_file_size = signal(SIGXFSZ, SIG_IGN);
+  old_child = signal(SIGCHLD, SIG_DFL);  // else the kernel keeps from us how the command has ended
 }
 
 Started start_command(const std::vector<std::string>& words,

@@ -11,8 +11,9 @@
 
 namespace luatrace {
 
-// Blocks the signals that the session reads from a descriptor, and ignores those that a failing
-// write would raise. start_command() gives the command what was before.
+// Blocks the signals that the session reads from a descriptor, ignores those that a failing write
+// would raise, and does not ignore the end of children. start_command() gives the command what was
+// before.
 void take_over_signals(const std::vector<int>& to_block);
 
 struct Started {

@@ -237,7 +237,10 @@ void Session::reap_children() {
   pid_t pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
     // Got no CPU for so long that StoppedThreads has left it; now it has stopped.
-    if (WIFSTOPPED(status)) ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+    if (WIFSTOPPED(status)) {
+      const long signal = status >> 16 != 0 ? 0 : WSTOPSIG(status);
+      ptrace(PTRACE_DETACH, pid, nullptr, reinterpret_cast<void*>(signal));
+    }
     if (pid != command_ || WIFSTOPPED(status)) continue;
     wait_status_ = status;
     command_ended_ = true;

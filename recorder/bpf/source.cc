@@ -220,10 +220,12 @@ uint64_t Source::drain() {
   return records;
 }
 
-// What is there now: others may go on, and never leave the buffer empty.
+// What is there now, that is no more than a buffer holds: others may go on, and never leave it
+// empty.
 void Source::drain_all() {
-  while (drain() >= kMostAtOnce) {
-  }
+  const uint64_t most = settings_.ring_bytes / sizeof(ltb_hit) + kMostAtOnce;
+  for (uint64_t records = 0; records < most; records += kMostAtOnce)
+    if (drain() < kMostAtOnce) return;
 }
 
 void Source::remove(pid_t pid) {

@@ -86,7 +86,8 @@ bool stop_is_unseen(pid_t pid) {
 }
 
 StoppedThreads::~StoppedThreads() {
-  for (const auto& t : threads_) let_go(t);
+  // The first thread of a process that was killed meanwhile ends when all others are let go.
+  std::for_each(threads_.rbegin(), threads_.rend(), let_go);
 }
 
 // True also if it has ended.
@@ -128,11 +129,13 @@ bool StoppedThreads::stop(pid_t pid, pid_t tid, std::string& why) {
 }
 
 // The end of a child of ours is left to whoever waits for it and wants its status. That of another
-// is told to its parent only when the tracer has taken note (ptrace(2)).
+// is told to its parent only when the tracer has taken note (ptrace(2)). The first thread of a
+// process tells of its end only after all others: it is looked at, twice, for what ends now tells
+// of it at the next question.
 bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
   const auto id = static_cast<id_t>(t.tid);
   constexpr int kTraced = __WALL | WNOHANG;
-  for (;;) {
+  for (bool dead = false;;) {
     siginfo_t news{};
     if (waitid(P_PID, id, &news, WEXITED | WSTOPPED | WNOWAIT | kTraced) != 0) return true;
     if (news.si_pid == t.tid && has_ended(news)) {
@@ -144,6 +147,8 @@ bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
       t.signal = event ? 0 : news.si_status & 0x7f;
       return t.stopped = true;
     }
+    if (dead) return true;
+    dead = thread_state(t.tid, t.tid) == 'Z';
     if (monotonic_ns() > limit) return false;
     usleep(20);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Threads of another process, and stopping them for a moment (ptrace).
 // Invariants: whatever happens, a thread that was stopped is let go before the destructor returns;
-// that a child of ours has ended meanwhile is still to be learnt by waiting for it.
+// that a child of ours has ended meanwhile is still to be learnt by waiting for it. Of a process
+// with several threads that has ended meanwhile a zombie may be left, which waitpid(-1) takes away.
 #pragma once
 
 #include <sys/types.h>

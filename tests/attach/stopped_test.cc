@@ -2,15 +2,16 @@
 // Stopping threads that end at that very moment: whoever waits for the process learns of its end,
 // be it ours (luatrace-record's command) or somebody else's.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <string>
-#include <thread>
 
 #include "recorder/clock.h"
 #include "recorder/direct/stopped.h"
@@ -21,7 +22,8 @@ using luatrace::direct::StoppedThreads;
 
 // In memory that the processes of a test share.
 struct Shared {
-  std::atomic<int> word;  // 1: end now
+  std::atomic<int> word;   // 1: end now
+  std::atomic<int> ready;  // threads
   std::atomic<int> status;
   std::atomic<pid_t> pid;
 
@@ -47,7 +49,7 @@ void pause_for(uint64_t ns) {
 void stop_one_that_ends(Shared& s, pid_t pid, int turn) {
   std::string why;
   s.word = 1;
-  pause_for(static_cast<uint64_t>(turn % 100) * 1000);
+  pause_for(static_cast<uint64_t>(turn % 100) * 500);
   StoppedThreads threads;
   threads.stop_running(pid, why);  // or it has ended: that is no matter
 }
@@ -67,6 +69,75 @@ TEST(Stopped, TheEndOfAChildIsLeftToItsParent) {
     if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7) missed++;
   }
   EXPECT_EQ(0, missed);
+}
+
+// One of several threads that run.
+void* spin(void* shared) {
+  static_cast<Shared*>(shared)->ready++;
+  for (;;) {
+  }
+}
+
+void start_thread(Shared& s, void* (*function)(void*)) {
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, function, &s) != 0) _exit(1);
+}
+
+// Far less than it takes to give up on a thread, far more than stopping and letting go takes.
+constexpr uint64_t kSoon = 10'000'000'000;
+
+// The first thread tells of its end only after the other, which is traced, too.
+TEST(Stopped, AllThreadsOfAProcessThatIsKilledMeanwhile) {
+  Shared* const s = Shared::make();
+  ASSERT_NE(nullptr, s);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    start_thread(*s, spin);
+    spin(s);
+  }
+  while (s->ready < 2) usleep(1000);
+  const uint64_t before = luatrace::monotonic_ns();
+  {
+    std::string why;
+    StoppedThreads threads;
+    EXPECT_TRUE(threads.stop_running(pid, why)) << why;
+    kill(pid, SIGKILL);
+  }
+  EXPECT_LT(luatrace::monotonic_ns() - before, kSoon);
+  int status = 0;
+  EXPECT_EQ(pid, waitpid(pid, &status, 0));
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+void* sleep_long(void* shared) {
+  static_cast<Shared*>(shared)->ready++;
+  sleep(60);
+  _exit(1);
+}
+
+// The first thread ends, the process does not: so nobody is told of it.
+TEST(Stopped, AThreadThatLeavesOthersBehind) {
+  Shared* const s = Shared::make();
+  ASSERT_NE(nullptr, s);
+  for (int i = 0; i < kTurns && !HasFailure(); i++) {
+    s->word = s->ready = 0;
+    const pid_t pid = fork();
+    if (pid == 0) {
+      start_thread(*s, sleep_long);
+      s->ready++;
+      while (s->word == 0) {
+      }
+      syscall(SYS_exit, 0);  // of this thread
+    }
+    while (s->ready < 2) usleep(50);
+    const uint64_t before = luatrace::monotonic_ns();
+    stop_one_that_ends(*s, pid, i);
+    EXPECT_LT(luatrace::monotonic_ns() - before, kSoon);
+    kill(pid, SIGKILL);
+    int status = 0;
+    EXPECT_EQ(pid, waitpid(pid, &status, 0));
+    EXPECT_TRUE(WIFSIGNALED(status));
+  }
 }
 
 // A parent that says what it has learnt of its child.

@@ -66,6 +66,18 @@ TEST_F(RealVm, ItsStatusIsOurs) {
   EXPECT_GT(entries(file(), 1), 1000u);
 }
 
+// Whoever started the recorder ignores the ends of children; the program is told so, too.
+TEST_F(RealVm, ItsStatusIsOursWhereChildrenAreIgnored) {
+  Words w = {"/usr/bin/perl", "-e", "$SIG{CHLD} = 'IGNORE'; exec @ARGV", "--"};
+  const std::string code =
+      "for line in io.lines('/proc/self/status') do"
+      " local mask = line:match('^SigIgn:%s*%x*(%x%x%x%x%x)$')"
+      " if mask then os.exit(bit.band(tonumber(mask, 16), 0x10000) ~= 0 and 9 or 8) end end";
+  for (const auto& word : recorder({"-o", trace()}, {LUAJIT, "-e", code})) w.push_back(word);
+  EXPECT_EQ(9, run(w)) << err();
+  EXPECT_TRUE(file().ended());
+}
+
 // A state that greets the recorder while a timer of the program interrupts it every 100 us.
 TEST_F(RealVm, SignalsDuringTheGreeting) {
   const std::string code =
