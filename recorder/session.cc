@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -20,6 +19,7 @@
 #include <stdexcept>
 
 #include "recorder/command.h"
+#include "recorder/direct/stopped.h"
 #include "recorder/text.h"
 
 namespace luatrace {
@@ -236,12 +236,7 @@ void Session::reap_children() {
   int status = 0;
   pid_t pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-    // Got no CPU for so long that StoppedThreads has left it; now it has stopped.
-    if (WIFSTOPPED(status)) {
-      const long signal = status >> 16 != 0 ? 0 : WSTOPSIG(status);
-      ptrace(PTRACE_DETACH, pid, nullptr, reinterpret_cast<void*>(signal));
-    }
-    if (pid != command_ || WIFSTOPPED(status)) continue;
+    if (direct::let_go_late(pid, status) || pid != command_) continue;
     wait_status_ = status;
     command_ended_ = true;
     orphans_said_ns_ = monotonic_ns() + kSecond;

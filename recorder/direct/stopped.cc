@@ -53,6 +53,16 @@ bool has_ended(const siginfo_t& news) {
   return news.si_code == CLD_EXITED || news.si_code == CLD_KILLED || news.si_code == CLD_DUMPED;
 }
 
+// status: of a stop, as ptrace(2) has it. The signal that was about to be delivered, or 0.
+int signal_of_stop(int status) {
+  return status >> 8 == PTRACE_EVENT_STOP ? 0 : status & 0x7f;
+}
+
+// signal: to be delivered, or 0. False if it is not stopped (any more).
+bool detach(pid_t tid, int signal) {
+  return ptrace(PTRACE_DETACH, tid, nullptr, reinterpret_cast<void*>(long{signal})) == 0;
+}
+
 }  // namespace
 
 char thread_state(pid_t pid, pid_t tid) {
@@ -83,6 +93,12 @@ bool stop_is_unseen(pid_t pid) {
     const char state = thread_state(pid, tid);
     return (state == 'R' || state == 'S') && good_moment(pid, tid);
   });
+}
+
+bool let_go_late(pid_t tid, int wait_status) {
+  if (!WIFSTOPPED(wait_status)) return false;
+  detach(tid, signal_of_stop(wait_status >> 8));
+  return true;
 }
 
 StoppedThreads::~StoppedThreads() {
@@ -143,8 +159,7 @@ bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
       return true;
     }
     if (news.si_pid == t.tid) {
-      const bool event = news.si_status >> 8 == PTRACE_EVENT_STOP;
-      t.signal = event ? 0 : news.si_status & 0x7f;
+      t.signal = signal_of_stop(news.si_status);
       return t.stopped = true;
     }
     if (dead) return true;
@@ -162,7 +177,7 @@ void StoppedThreads::let_go(Thread t) {
   do {
     if (!t.stopped) wait_for(t, limit);
     if (!t.stopped) return;
-    t.stopped = ptrace(PTRACE_DETACH, t.tid, nullptr, reinterpret_cast<void*>(long{t.signal})) == 0;
+    t.stopped = detach(t.tid, t.signal);
   } while (!t.stopped && monotonic_ns() < limit);
 }
 

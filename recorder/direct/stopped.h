@@ -25,6 +25,10 @@ bool has_running_thread(pid_t pid);
 // those that sleep in calls that the kernel begins again.
 bool stop_is_unseen(pid_t pid);
 
+// For whoever waits for any process: is this news that one has stopped? It got no CPU for so long
+// that StoppedThreads has left it; it is let go now. wait_status: as waitpid(2) has it.
+bool let_go_late(pid_t tid, int wait_status);
+
 class StoppedThreads {
  public:
   StoppedThreads() = default;
