@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whatever is switched when: a program prints what it prints untraced, and ends as it does. Every
-// program of programs/ runs for a second or so, on the normal and on the assert build.
+// program of programs/ and unusual/ runs for a second or so, on the normal and on the assert build.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -23,10 +23,12 @@ using Param = std::tuple<std::string, std::string, int, Ways>;  // program, buil
 
 const std::vector<Options> kOptions = {{}, {"-joff"}, {"-Ohotloop=1", "-Ohotexit=1"}};
 
-std::vector<std::string> Programs() {
+// "folder/name" of the programs in a folder.
+std::vector<std::string> Programs(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(STORM_PROGRAMS))
-    names.push_back(entry.path().stem());
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(STORM_SOURCES) + "/" + folder))
+    names.push_back(folder + "/" + entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -40,7 +42,7 @@ std::vector<std::string> Command(const std::string& luajit, const Options& optio
   std::vector<std::string> argv = {luajit};
   argv.insert(argv.end(), options.begin(), options.end());
   argv.insert(argv.end(), {"-e", "io.read()"});  // waits until the storm has begun
-  argv.push_back(std::string(STORM_PROGRAMS) + "/" + program + ".lua");
+  argv.push_back(std::string(STORM_SOURCES) + "/" + program + ".lua");
   return argv;
 }
 
@@ -79,16 +81,23 @@ std::string CaseName(const testing::TestParamInfo<Param>& info) {
   const auto& [program, variant, options, ways] = info.param;
   const char* const option_names[] = {"default", "nojit", "eager"};
   const char* const way_names[] = {"probes", "ring", "blocks", "all"};
-  return program + (variant.empty() ? "_" : "_assert_") + option_names[options] + "_" +
+  return program.substr(program.find('/') + 1) + (variant.empty() ? "_" : "_assert_") + option_names[options] + "_" +
          way_names[static_cast<int>(ways)];
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, Storm,
-    testing::Combine(testing::ValuesIn(Programs()),
+    testing::Combine(testing::ValuesIn(Programs("programs")),
                      testing::Values(std::string(""), std::string("-assert")), testing::Range(0, 3),
                      testing::Values(Ways::kProbes, Ways::kRing, Ways::kBlocks, Ways::kAll)),
     CaseName);
+
+// Hooks, callbacks, handlers, forks, files that are closed, stripped code: all ways at once.
+INSTANTIATE_TEST_SUITE_P(Unusual, Storm,
+                         testing::Combine(testing::ValuesIn(Programs("unusual")),
+                                          testing::Values(std::string(""), std::string("-assert")),
+                                          testing::Range(0, 3), testing::Values(Ways::kAll)),
+                         CaseName);
 
 }  // namespace
 }  // namespace luatrace::test
