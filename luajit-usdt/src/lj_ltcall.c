@@ -124,6 +124,21 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
   if (status != LUA_YIELD) lj_ltcall_drop(lt, L, 0);
 }
 
+/* A hook suspended L in front of an instruction: that is executed next, without
+** another look at the dispatch table. Its event comes here. */
+static void event_after_hook(lua_State *L)
+{
+  cTValue *frame = L->base-1;
+  if (L->status == LUA_YIELD && frame_iscont(frame) &&
+      frame_contf(frame) == lj_cont_hook) {
+    ptrdiff_t base = savestack(L, L->base);
+    const BCIns *pc = frame_contpc(frame)+1;
+    L->base = frame_prevd(frame)+1;
+    lj_ltrace_end(L, pc);
+    L->base = restorestack(L, base);
+  }
+}
+
 /* lua_resume: run L from base, with events around it. */
 int lj_ltrace_resume(lua_State *L, TValue *base)
 {
@@ -146,10 +161,16 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
     if (lt->L == L) back_from(lt, L);
     lt->resumer[lt->nresumer++] = lt->L;
     event_resume(lt, L);
+    event_after_hook(L);
   }
   status = lj_vm_resume(L, base, 0, 0);
   lt->nresumer = idx;
-  if (LJ_LIKELY(!lt->on) || lt_mute(g)) return status;
+  if (LJ_LIKELY(!lt->on)) return status;
+  if (lt_mute(g)) {  /* Its stack has changed unseen. */
+    L->lt_epoch = 0;
+    if (lt->L == L) lt->L = NULL;
+    return status;
+  }
   if (told && lt->ncall > ncall) lt->ncall = ncall;
   resume_ended(lt, L, idx, told && lt->run == run, status);
   return status;
@@ -180,6 +201,7 @@ static int coresume(lua_State *L, int wrap)
   TValue *args = L->base + !wrap;
   ptrdiff_t nargs, nres, i;
   int status;
+  setcframe_pc(cframe_raw(L->cframe), frame_pc(L->base-1));
   if (!wrap && !(L->top > L->base && tvisthread(L->base)))
     lj_err_arg(L, 1, LJ_ERR_NOCORO);
   co = wrap ? threadV(lj_lib_upvalue(L, 1)) : threadV(L->base);

@@ -301,8 +301,7 @@ int lj_ltrace_wantc(global_State *g, GCfunc *fn)
 /* Must this function be called through lj_ltrace_wrap? */
 int lj_ltrace_wantw(global_State *g, GCfunc *fn)
 {
-  return !isluafunc(fn) && !lt_mute(g) &&
-	 (lj_ltrace_iscoro(fn) || lj_ltrace_wantc(g, fn));
+  return !isluafunc(fn) && (lj_ltrace_iscoro(fn) || lj_ltrace_wantc(g, fn));
 }
 
 #endif

@@ -23,6 +23,7 @@
 #include "lj_debug.h"
 #include "lj_frame.h"
 #include "lj_meta.h"
+#include "lj_state.h"
 #if LJ_HASJIT
 #include "lj_jit.h"
 #endif
@@ -260,17 +261,89 @@ void lj_ltrace_end(lua_State *L, const BCIns *pc)
   }
 }
 
-#define lt_quiet(g)	(!((g)->hookmask & (LUA_MASKLINE|LUA_MASKCOUNT|\
-					    LUA_MASKRET|HOOK_PROFILE)))
-/* In front of lj_dispatch_ins: do all there is to do if nothing but tracing is
-** on. Returns 0 if there is more. */
-int lj_ltrace_ins(lua_State *L, const BCIns *pc)
+/* RET* or CALLT/CALLMT? */
+#define lt_isend(op)	(bc_isret((op)) || (op) == BC_CALLT || (op) == BC_CALLMT)
+
+/* Would an untraced VM come to lj_dispatch_ins for this instruction? */
+static int wanted_by_others(global_State *g, BCOp op)
+{
+  uint8_t mask = g->hookmask;
+  if (!lt_jitidle(g) || (mask & HOOK_PROFILE)) return 1;
+  if ((mask & HOOK_ACTIVE)) return 0;
+  return (mask & LUA_MASKLINE) || ((mask & LUA_MASKRET) && bc_isret(op)) ||
+	 ((mask & LUA_MASKCOUNT) && g->hookcount == 0);
+}
+
+/* Did a recorder patch the slot and is gone, before it said so or after it took
+** back what it wanted? Then nobody else would ever restore the table. */
+static int patched_for_nothing(global_State *g, BCOp op)
+{
+  return lt_jitidle(g) && !(G2LT(g)->on && lt_isend(op)) &&
+	 G2GG(g)->dispatch[op] == lj_vm_record;
+}
+
+/* In front of what lj_dispatch_ins does: poll. If nobody but tracing wants the
+** instruction, do all there is to do. Returns 0 if there is more. */
+int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
 {
   global_State *g = G(L);
-  if (!lt_quiet(g) || !lt_jitidle(g) || lj_ltrace_pending(g)) return 0;
-  setcframe_pc(cframe_raw(L->cframe), pc);
-  lj_ltrace_end(L, pc);
+  BCOp op = bc_op(pc[-1]);
+  if (lj_ltrace_pending(g))
+    lj_ltrace_switch(L, NULL);
+  else if (LJ_UNLIKELY(patched_for_nothing(g, op)))
+    lj_ltrace_restore(g);
+  if (wanted_by_others(g, op)) return 0;
+  if (lj_ltrace_on(g)) lj_ltrace_end(L, pc);
+  setcframe_pc(cframe_raw(L->cframe), oldpc);  /* Of the next line hook. */
   return 1;
+}
+
+/* Make the stack suffice for the call of a Lua function, or raise an error, as the
+** static instruction would: it must not do so itself, since it dispatches again.
+** Returns 0 if it is not known how that looks. */
+static int have_stack(lua_State *L, GCproto *pt, const BCIns *pc)
+{
+  ptrdiff_t need = pt->framesize;
+#if LJ_LTVMFAST
+  cTValue *from = (pt->flags & PROTO_VARARG) ? L->top + 1+LJ_FR2 : L->base;
+  ptrdiff_t ofs = savestack(L, from);
+  while (restorestack(L, ofs) + need > tvref(L->maxstack)) {
+    setcframe_pc(cframe_raw(L->cframe), pc+1);
+    lj_state_growstack(L, (MSize)need);
+  }
+  return 1;
+#else
+  UNUSED(pc);
+  if ((pt->flags & PROTO_VARARG)) need += 1+LJ_FR2 + (L->top - L->base);
+  return mref(L->maxstack, TValue) - L->top > need;
+#endif
+}
+
+/* Where lj_vm_callhook goes on. */
+static ASMFunction go_on(LTState *lt, ASMFunction target, const BCIns *oldpc)
+{
+#if LJ_LTVMFAST
+  if (oldpc != LT_NOPC) {
+    lt->oldpc = oldpc;
+    lt->onward = target;
+    return lj_ltrace_vmback;
+  }
+#else
+  UNUSED(lt); UNUSED(oldpc);
+#endif
+  return target;
+}
+
+/* Would an untraced VM come to lj_dispatch_call for this call? */
+static int call_wanted(global_State *g, const BCIns *oldpc)
+{
+#if LJ_LTVMFAST
+  UNUSED(g);
+  return oldpc == LT_NOPC;  /* Not by lj_ltrace_vmhook. */
+#else
+  UNUSED(oldpc);
+  return !lt_jitidle(g) || (g->hookmask & (LUA_MASKCALL|HOOK_VMEVENT));
+#endif
 }
 
 /* In front of lj_dispatch_call: the event. Returns the target if nothing but
@@ -278,23 +351,29 @@ int lj_ltrace_ins(lua_State *L, const BCIns *pc)
 ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
+  LTState *lt = G2LT(g);
   GCfunc *fn = curr_func(L);
+  const BCIns *oldpc = lt->oldpc;
   BCOp op;
+  lt->oldpc = LT_NOPC;
   if (isluafunc(fn)) lj_ltrace_entry(L, funcproto(fn));
+  if (call_wanted(g, oldpc)) return NULL;
   op = bc_op(pc[-1]);  /* Not before: switching unpatches JFUNCF. */
   if (isluafunc(fn)) {
-    GCproto *pt = funcproto(fn);
-    ptrdiff_t need = pt->framesize;
-    if ((pt->flags & PROTO_VARARG)) need += 1+LJ_FR2 + (L->top - L->base);
-    if (mref(L->maxstack, TValue) - L->top <= need) return NULL;
-    if (!lt_jiton(g) && (op == BC_FUNCF || op == BC_FUNCV))
+    if (!have_stack(L, funcproto(fn), pc)) return NULL;
+    if (!(lt_jiton(g) && lt_jitidle(g)) && (op == BC_FUNCF || op == BC_FUNCV))
       op = (BCOp)((int)op+(int)BC_IFUNCF-(int)BC_FUNCF);
   } else if (lj_ltrace_wantw(g, fn)) {
     op = BC_FUNCCW;
   }
-  if (!lt_jitidle(g) || (g->hookmask & (LUA_MASKCALL|HOOK_VMEVENT))) return NULL;
-  return makeasmfunc(lj_bc_ofs[op]);
+  return go_on(lt, makeasmfunc(lj_bc_ofs[op]), oldpc);
 }
+
+#if LJ_LTVMFAST
+#define CALLHOOK	lj_ltrace_vmhook
+#else
+#define CALLHOOK	lj_vm_callhook
+#endif
 
 #if LJ_LTVMFAST
 /* The plain case: only event words are wanted (see lj_ltvm.c). */
@@ -321,10 +400,10 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
   disp[BC_CALLT] = disp[BC_CALLMT] = lj_vm_record;
   if (all) return;
   for (i = BC_FUNCF; i < GG_LEN_DDISP; i++)
-    disp[i] = i < BC__MAX ? lj_vm_callhook : makeasmfunc(lj_bc_ofs[i]);
+    disp[i] = i < BC__MAX ? CALLHOOK : makeasmfunc(lj_bc_ofs[i]);
   /* The assembler versions of resume cannot tell. */
   i = G2LT(g)->coop;
-  if (i) disp[i] = disp[i+1] = lj_vm_callhook;
+  if (i) disp[i] = disp[i+1] = CALLHOOK;
 #if LJ_LTVMFAST
   if (plain && !(G2LT(g)->on & LTON_PROBE)) dispatch_fast(g, disp);
 #else

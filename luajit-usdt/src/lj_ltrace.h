@@ -44,6 +44,7 @@ LUA_API LTControl luajit_usdt_control;
 #define LTSTOP_RESYNC	0x01	/* Events were lost, the stack must be reported. */
 #define LTSTOP_OFF	0x02	/* The recording must end. */
 #define LTSTOP_LOOK	0x04	/* The control word has changed (only probes are on). */
+#define LTSTOP_MUTE	0x08	/* A handler of VM events or a profiler's callback runs. */
 #define LTSTOP_RETELL	LT_STOP_RETELL  /* From outside: report the stack anew. */
 #define LTSTOP_KICK	LT_STOP_KICK  /* From outside: poll, dispatch is patched. */
 
@@ -100,6 +101,11 @@ typedef struct LTState {
   uint32_t nresumer, sizeresumer;
   lua_CFunction wrapf;	/* The user's g->wrapf while ours is in its place. */
   uint32_t coop;	/* Opcode of coroutine.resume, then that of wrap_aux. */
+  lua_State *jitL;	/* Compiler's, while a handler of VM events runs: */
+  uint32_t jitparent, jitexitno;  /* code may be compiled or left there, too. */
+  const BCIns *oldpc;	/* The interpreter's SAVE_PC when a call was announced, or
+			** LT_NOPC: lj_vm_callhook clears it, line hooks look at it. */
+  ASMFunction onward;	/* Where to go after it has been set again. */
   GCRef pendfn;
   uint32_t nguard;	/* Recorder: IR instructions of the guard. */
   uint32_t polled;	/* Recorder: the trace looks at the control word already. */
@@ -126,6 +132,8 @@ typedef struct LTState {
   struct LTState *next, *prev;  /* All states of the process. */
 } LTState;
 
+#define LT_NOPC		((const BCIns *)(intptr_t)-1)
+
 #define G2LT(g)		(&G2GG(g)->lt)
 #define L2LT(L)		(&L2GG(L)->lt)
 
@@ -144,12 +152,14 @@ LJ_FUNC void lj_ltrace_newstate(lua_State *L);
 LJ_FUNC void lj_ltrace_closestate(lua_State *L);
 LJ_FUNC void lj_ltrace_freestate(global_State *g);
 LJ_FUNC int lj_ltrace_switch(lua_State *L, const BCIns *pc);
+LJ_FUNC void lj_ltrace_restore(global_State *g);
+LJ_FUNC void lj_ltrace_mute(global_State *g);
 LJ_FUNC void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all,
 				int plain);
 
 LJ_FUNC void lj_ltrace_entry(lua_State *L, GCproto *pt);
 LJ_FUNC ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc);
-LJ_FUNC int lj_ltrace_ins(lua_State *L, const BCIns *pc);
+LJ_FUNC int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc);
 LJ_FUNC void lj_ltrace_end(lua_State *L, const BCIns *pc);
 LJ_FUNC void lj_ltrace_return(lua_State *L);
 LJ_FUNC int lj_ltrace_exit(lua_State *L, const BCIns *pc);
@@ -194,6 +204,8 @@ LJ_FUNC void lj_ltrace_jitout(lua_State *L, GCobj *what, uint32_t kind,
 #if LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
 #define LJ_LTVMFAST		1
 LJ_ASMF void lj_ltrace_vmfunc(void);
+LJ_ASMF void lj_ltrace_vmhook(void);
+LJ_ASMF void lj_ltrace_vmback(void);
 LJ_ASMF void lj_ltrace_vmret(void);
 extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 #else
@@ -313,6 +325,8 @@ LJ_LTPROBE void lj_ltprobe_forked(void);
 #define LT_RESUME(L, base, z1, z2)	lj_ltrace_resume((L), (base))
 /* The user's wrapper of C functions: moved away while tracing. */
 #define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
+/* HOOK_VMEVENT was set or cleared. */
+#define LT_MUTE(g)	lj_ltrace_mute((g));
 
 #else
 
@@ -323,6 +337,7 @@ LJ_LTPROBE void lj_ltprobe_forked(void);
 #define LT_NGUARD(J)		0
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
 #define LT_WRAPF(g)		((g)->wrapf)
+#define LT_MUTE(g)
 
 #endif
 

@@ -99,7 +99,7 @@ static void set_on(lua_State *L, uint32_t on)
 }
 
 /* A recorder has patched the dispatch table to make us poll. */
-static void restore_dispatch(global_State *g)
+void lj_ltrace_restore(global_State *g)
 {
   g->dispatchmode |= 0x88;  /* As if tracing had been on: sets up everything. */
   lj_dispatch_update(g);
@@ -252,10 +252,24 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
       (forked || more || changed || (uint16_t)word > (uint16_t)lt->seen))
     again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE, more);
   lt->seen = word;
-  if (kicked) restore_dispatch(g);
+  if (kicked) lj_ltrace_restore(g);
   errno = olderr;
   return 1;
 }
+
+#if LJ_HASJIT
+/* A trace that begins with RET* or ITERN was left at its beginning, and that will
+** be so until what runs now is over: its instruction would enter it for ever. */
+static void go_past(jit_State *J, const BCIns *pc)
+{
+  if (bc_op(*pc) == BC_JLOOP) {
+    BCOp op = bc_op(traceref(J, bc_d(*pc))->startins);
+    if (bc_isret(op) || op == BC_ITERN) lj_trace_flush(J, bc_d(*pc));
+  }
+}
+#else
+#define go_past(J, pc)	((void)0)
+#endif
 
 /* A trace was left and the stack restored. Returns 1 if the exit was ours. */
 int lj_ltrace_exit(lua_State *L, const BCIns *pc)
@@ -263,7 +277,7 @@ int lj_ltrace_exit(lua_State *L, const BCIns *pc)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   if (lj_ltrace_pending(g)) {
-    lj_ltrace_switch(L, pc);
+    if (!lj_ltrace_switch(L, pc)) go_past(G2J(g), pc);
     return 1;
   }
   if (lt->on && lt->L != L && !lt_mute(g)) {
@@ -273,12 +287,38 @@ int lj_ltrace_exit(lua_State *L, const BCIns *pc)
   return 0;
 }
 
+/* HOOK_VMEVENT was set or cleared. What runs inside of a handler of VM events, or
+** of a profiler's callback, has no events: compiled code has them inside, so it is
+** left as soon as it is entered. To leave it, and to call a function that is hot,
+** overwrites what the compiler knows of the trace that the handler interrupts. */
+void lj_ltrace_mute(global_State *g)
+{
+  LTState *lt = G2LT(g);
+#if LJ_HASJIT
+  jit_State *J = G2J(g);
+#endif
+  if (!lt_mute(g) == !(lt->stop & LTSTOP_MUTE)) return;
+  lt->stop ^= LTSTOP_MUTE;
+#if LJ_HASJIT
+  if (lt_mute(g)) {
+    lt->jitL = J->L;
+    lt->jitparent = J->parent;
+    lt->jitexitno = J->exitno;
+  } else {
+    J->L = lt->jitL;
+    J->parent = lt->jitparent;
+    J->exitno = lt->jitexitno;
+  }
+#endif
+}
+
 /* -- States --------------------------------------------------------------- */
 
 void lj_ltrace_newstate(lua_State *L)
 {
   LTState *lt = L2LT(L);
   lt->fd = -1;
+  lt->oldpc = LT_NOPC;
   lt->epoch = 1;
   lt_coid(lt, L);
   lj_ltring_env();

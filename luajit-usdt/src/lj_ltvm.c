@@ -6,8 +6,12 @@
 ** nothing else (no hook, no recording of a trace, no probe) wants calls and
 ** returns: lj_ltrace_vmfunc for FUNCF, lj_ltrace_vmret for RET*. Each stores one
 ** word and goes on to the static instruction.
+** A third one, lj_ltrace_vmhook, is lj_vm_callhook for calls that only tracing
+** wants: that clears SAVE_PC, with which line hooks compare the next instruction.
+** So it is kept here and set again by lj_ltrace_vmback, which lj_ltrace_call gives
+** lj_vm_callhook as the target.
 **
-** Invariant: whatever is not the plain case goes to lj_vm_callhook or
+** Invariant: whatever is not the plain case goes to lj_ltrace_vmhook or
 ** lj_vm_record with all registers as they were, before anything was stored.
 ** Registers as in vm_x64.dasc: BASE rdx, PC rbx, DISPATCH r14, RA rcx, RD rax,
 ** OP rbp; rdi, rsi, r8-r11 are free between two instructions.
@@ -66,7 +70,7 @@
 #define LT_NOCLONE	, noclone
 #endif
 
-/* Never called: carries the two targets, whose offsets only the compiler knows. */
+/* Never called: carries the targets, whose offsets only the compiler knows. */
 static __attribute__((used, noinline LT_NOCLONE)) void lj_ltrace_vmcode(void)
 {
   __asm__ volatile(
@@ -85,7 +89,18 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltrace_vmcode(void)
     "  movzbl -4(%%rbx), %%ebp\n"
     "  jmp *%c[target](%%r14,%%rbp,8)\n"
     "9:\n  movq %%r8, %%rax\n  movq %%r9, %%rdx\n"
+    "  .hidden lj_ltrace_vmhook\n  .globl lj_ltrace_vmhook\n"
+    "lj_ltrace_vmhook:\n"
+    "  movq %c[ofsPC](%%rsp), %%rdi\n"
+    "  movq %%rdi, %c[oldpc](%%r14)\n"
     "  jmp lj_vm_callhook\n"
+    "  .p2align 4\n"
+    "  .hidden lj_ltrace_vmback\n  .globl lj_ltrace_vmback\n"
+    "lj_ltrace_vmback:\n"
+    "  movq %c[oldpc](%%r14), %%rdi\n"
+    "  movq $-1, %c[oldpc](%%r14)\n"
+    "  movq %%rdi, %c[ofsPC](%%rsp)\n"
+    "  jmp *%c[onward](%%r14)\n"
     "  .p2align 4\n"
     "  .hidden lj_ltrace_vmret\n  .globl lj_ltrace_vmret\n"
     "lj_ltrace_vmret:\n"
@@ -103,7 +118,8 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltrace_vmcode(void)
     "9:\n  movq %%r8, %%rax\n  movq %%r9, %%rdx\n"
     "  jmp lj_vm_record\n"
     "8:\n"
-    : : [ofsL] "i" (CFRAME_OFS_L), [ltL] "i" (LTOFS(L)),
+    : : [ofsL] "i" (CFRAME_OFS_L), [ofsPC] "i" (CFRAME_OFS_PC),
+	[oldpc] "i" (LTOFS(oldpc)), [onward] "i" (LTOFS(onward)), [ltL] "i" (LTOFS(L)),
 	[seen] "i" (LTOFS(seen)), [stop] "i" (LTOFS(stop)),
 	[rec2] "i" (LTOFS(rec2)), [deadline] "i" (LTOFS(deadline)),
 	[wp] "i" (LTOFS(wp)), [vmev] "i" (HOOK_VMEVENT),
