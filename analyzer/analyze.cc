@@ -41,11 +41,11 @@ class Analysis {
         finder_([this](const Function& f) {
           std::lock_guard lock(finding_);
           const auto& maps = preview_->complete ? preview_->maps : facts_->maps;
-          auto found = symbolizer_.find(maps, f.process, f.addr);
+          auto found = symbolizer_.find(maps, own_map(f), f.addr);
           Symbol symbol{found.name, found.file, nullptr};
           if (options_.views.symbols)
             symbol.code =
-                std::make_shared<NativeCode>(symbolizer_.describe(maps, f.process, f.addr));
+                std::make_shared<NativeCode>(symbolizer_.describe(maps, own_map(f), f.addr));
           return symbol;
         }) {}
 

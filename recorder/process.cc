@@ -82,7 +82,31 @@ pid_t leader_of(pid_t tid) {
   return at == status.npos ? 0 : static_cast<pid_t>(atoi(status.c_str() + at + 6));
 }
 
+std::string cmdline_of(pid_t pid) {
+  std::string text = read_proc(pid, "cmdline", 65536);
+  while (!text.empty() && text.back() == 0) text.pop_back();
+  return text;
+}
+
+// The auxiliary vector holds addresses that differ from exec to exec, as does the beginning of the
+// stack. Neither the command line (a process may write over it) nor the path of the program (the
+// file may be replaced) belongs to it.
+std::string image_of(pid_t pid, const std::string& stat) {
+  const auto [device, inode] = program_of(pid);
+  std::string image = std::to_string(device) + ' ' + std::to_string(inode) + ' ';
+  std::istringstream fields(stat);
+  std::string word;
+  for (int field = 3; fields >> word; field++)
+    if (field == 26 || field == 28) image += word + ' ';  // startcode, startstack
+  return image + read_proc(pid, "auxv", 4096);
+}
+
 }  // namespace
+
+std::string read_title(pid_t pid, const std::string& image) {
+  std::string title = cmdline_of(pid);
+  return image_of(pid, stat_fields(pid)) == image ? title : "";
+}
 
 std::string read_link(const std::string& path) {
   char buffer[4096];
@@ -164,16 +188,14 @@ std::string read_proc(pid_t pid, const char* name, size_t most) {
 ProcessFacts read_process(pid_t pid) {
   ProcessFacts f;
   f.exe = read_link(proc_path(pid, "exe"));
-  f.cmdline = read_proc(pid, "cmdline", 65536);
-  if (!f.cmdline.empty() && f.cmdline.back() == 0) f.cmdline.pop_back();
+  f.cmdline = cmdline_of(pid);
   const std::string fields = stat_fields(pid);
   if (fields.size() > 2) f.parent = std::atoi(fields.c_str() + 2);
   const std::string status = read_proc(pid, "status", 65536);
   f.ns_pid = ns_pid_of(status, pid);
   const size_t uids = status.find("\nUid:");
   if (uids != status.npos) std::sscanf(status.c_str() + uids + 5, "%*u %u", &f.uid);
-  // The auxiliary vector holds addresses that differ from exec to exec.
-  f.image = f.exe + '\0' + f.cmdline + '\0' + read_proc(pid, "auxv", 4096);
+  f.image = image_of(pid, fields);
   return f;
 }
 

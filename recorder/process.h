@@ -17,10 +17,15 @@ struct ProcessFacts {
   uid_t uid = 0;        // effective
   std::string exe;      // empty if unreadable
   std::string cmdline;  // NUL between the arguments
-  std::string image;    // differs from image to image of one process (exec), as far as we may see
+  std::string image;    // differs from image to image of one process (exec), as far as we may see;
+                        // the same when its title changes or its program's file is replaced
 };
 
 ProcessFacts read_process(pid_t pid);
+
+// Its command line, or what it made of it (its title); empty if it has ended, or has become another
+// image than that one.
+std::string read_title(pid_t pid, const std::string& image);
 
 // What a symbolic link holds; empty if it cannot be read.
 std::string read_link(const std::string& path);

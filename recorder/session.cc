@@ -266,6 +266,7 @@ void Session::request_stop(uint32_t reason) {
   reason_ = reason;
   stop_ns_ = monotonic_ns();
   if (backend_ != nullptr) backend_->stop();
+  update_titles();
   drainer_->post([drainer = drainer_.get()] { drainer->detach_all(); });
 }
 

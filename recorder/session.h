@@ -45,6 +45,9 @@ class Session : private BackendHost {
     int pidfd;
     uint32_t number;  // in its output
     std::string image;
+    lt_process_info info;
+    std::string exe, title;  // as they are in the file
+    int titles;              // how often the title was written since
     std::shared_ptr<Output> output;
     MapsWatcher maps;
     uint64_t maps_due_ns, maps_pause_ns;
@@ -137,6 +140,8 @@ class Session : private BackendHost {
   void check_ends();
   void update_maps();
   void update_maps(Traced& t, uint64_t now);
+  void update_title(Traced& t, bool last);
+  void update_titles();
 
   // The last messages (summary.cc).
   void summarize();

@@ -15,6 +15,8 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kRateNs =
     20 * kMillisecond;  // the first estimate of the clock's rate needs that
 
+constexpr int kMostTitles = 8;  // of a process, while it is recorded
+
 constexpr const char* kFileEnded = "its file has ended";
 
 }  // namespace
@@ -130,6 +132,10 @@ Session::Traced* Session::traced_for(const Newcomer& who, uint32_t clock, std::s
                      open_pidfd(who.pid, who.socket),
                      number,
                      facts.image,
+                     info,
+                     facts.exe,
+                     facts.cmdline,
+                     0,
                      output,
                      {},
                      0,
@@ -198,11 +204,33 @@ void Session::update_maps(Traced& t, uint64_t now) {
   const uint32_t count = t.maps.update(t.pid, build_ids_, records);
   t.maps_pause_ns = std::min(t.maps_pause_ns * 2, 1000 * kMillisecond);
   t.maps_due_ns = now + t.maps_pause_ns;
+  update_title(t, false);
   if (count == 0) return;
   drainer_->post([output = t.output, number = t.number, count, records = std::move(records)] {
     if (records.size() <= LT_PAYLOAD_MAX && output->fits(records.size() + 128))
       output->writer().write_maps(number, count, records);
   });
+}
+
+// A process says by its title what it is, often after its first event: a worker was forked as a
+// copy of its master. The file has the last one; a process that changes it all the time is written
+// down a few times only, and at the end.
+void Session::update_title(Traced& t, bool last) {
+  if (t.titles >= kMostTitles && !last) return;
+  const std::string title = read_title(t.pid, t.image);
+  if (title.empty() || title == t.title) return;
+  t.title = title;
+  t.titles++;
+  drainer_->post([output = t.output, number = t.number, info = t.info, exe = t.exe, title] {
+    if (!output->dead() && output->fits(sizeof info + exe.size() + title.size() + 128))
+      output->writer().write_process(number, info, exe, title);
+  });
+}
+
+// The recording ends.
+void Session::update_titles() {
+  for (auto& t : traced_)
+    if (!t.gone) update_title(t, true);
 }
 
 }  // namespace luatrace

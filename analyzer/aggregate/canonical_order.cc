@@ -49,7 +49,7 @@ std::vector<uint32_t> by_name(const std::vector<ReportFunction>& functions, uint
   for (uint32_t i = skip; i < functions.size(); i++) order.push_back(i);
   auto key = [&](uint32_t i) {
     const ReportFunction& f = functions[i];
-    return std::tie(names[i], f.chunk, f.line, f.kind, f.coroutine);
+    return std::tie(names[i], f.chunk, f.line, f.code, f.kind, f.coroutine);
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return key(a) < key(b); });

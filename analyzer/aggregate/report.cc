@@ -292,6 +292,7 @@ uint32_t Report::function(const ReportFunction& described) {
     f.coroutine = described.coroutine;
     f.chunk = described.chunk;
     f.line = described.line;
+    f.code = described.code;
     functions.push_back(f);
   }
   take_name(functions[it->second], described.name, described.hint);

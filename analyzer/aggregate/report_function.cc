@@ -8,6 +8,10 @@ namespace {
 
 constexpr const char* kMainChunk = "main chunk";
 
+bool is_main(const ReportFunction& f) {
+  return f.kind == "lua" && f.line == 0 && f.code == 0;
+}
+
 std::string short_chunk(const std::string& chunk) {
   if (chunk.starts_with('@') || chunk.starts_with('=')) return chunk.substr(1);
   size_t end = chunk.find('\n');
@@ -33,7 +37,7 @@ void add_figures(ReportFunction& to, const ReportFunction& from) {
 
 std::string identity(const ReportFunction& f) {
   std::string key =
-      f.kind + (f.coroutine ? " coroutine" : "") + '\0' + f.chunk + '\0' + std::to_string(f.line);
+      f.kind + (f.coroutine ? " coroutine" : "") + '\0' + f.chunk + '\0' + line_text(f);
   return f.kind == "lua" ? key : key + '\0' + f.name;
 }
 
@@ -41,13 +45,14 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
   ReportFunction out;
   out.name = f.name;
   out.chunk = f.chunk;
-  out.line = f.firstline;
+  const bool has_line = f.type != LT_FUNC_LUA || !(f.firstline & LT_LINE_CODE);
+  (has_line ? out.line : out.code) = f.firstline;
   out.hint = f.hint && !f.name.empty();
   out.coroutine = f.coroutine;
   switch (f.type) {
     case LT_FUNC_LUA:
       out.kind = "lua";
-      if (out.line == 0) {  // Called like what was called: by whoever loaded it.
+      if (is_main(out)) {  // Called like what was called: by whoever loaded it.
         out.name = kMainChunk;
         out.hint = false;
       }
@@ -71,7 +76,7 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
   }
   if (!f.name.empty() && !f.hint) return out;
   Symbol symbol = symbols(f);  // Surer than a name that came from the call.
-  if (out.chunk.empty()) out.chunk = symbol.file;
+  if (!symbol.file.empty()) out.chunk = symbol.file;
   if (!symbol.name.empty()) {
     out.name = symbol.name;
     out.hint = false;
@@ -92,14 +97,18 @@ std::string file_name(const ReportFunction& f) {
   return marked ? f.chunk.substr(1) : f.chunk;
 }
 
+std::string line_text(const ReportFunction& f) {
+  return line_text(f.code ? f.code : f.line);
+}
+
 std::string display_place(const ReportFunction& f) {
   if (f.chunk.empty()) return "";
-  if (f.kind == "lua") return short_chunk(f.chunk) + ':' + std::to_string(f.line);
+  if (f.kind == "lua") return short_chunk(f.chunk) + ':' + line_text(f);
   return f.chunk;
 }
 
 std::string display_name(const ReportFunction& f) {
-  if (f.kind == "lua" && f.line == 0) return kMainChunk;
+  if (is_main(f)) return kMainChunk;
   if (!f.name.empty()) return f.name;
   if (f.kind == "root") return "all";
   std::string place = display_place(f);

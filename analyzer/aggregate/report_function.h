@@ -19,6 +19,7 @@ struct ReportFunction {
   std::string kind;
   std::string chunk;  // As LuaJIT has it; of C functions the library's path, if known.
   uint32_t line = 0;
+  uint32_t code = 0;  // Of a Lua function without lines: LT_LINE_CODE and a hash of its code.
   std::string name;        // "" if nobody knows one.
   bool hint = false;       // The name is only what a call of it called it.
   bool coroutine = false;  // A group that stands for coroutines: no other is the same.
@@ -65,7 +66,9 @@ void take_name(ReportFunction& f, const std::string& name, bool hint);
 std::string display_name(const ReportFunction& f);
 // The file (or what else its chunk is called), unescaped: "co.lua", "libfoo.so", "return 1", "".
 std::string file_name(const ReportFunction& f);
-// Where it is defined, unescaped: "co.lua:3", "libfoo.so", "".
+// Its line, or what stands for it where there are no lines: "3", "#1e83f2ab".
+std::string line_text(const ReportFunction& f);
+// Where it is defined, unescaped: "co.lua:3", "co.luac:#1e83f2ab", "libfoo.so", "".
 std::string display_place(const ReportFunction& f);
 
 }  // namespace luatrace

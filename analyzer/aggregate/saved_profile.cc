@@ -127,7 +127,7 @@ void Writer::functions() {
     w.number(f.coroutine ? kCoroutineGroup : static_cast<uint64_t>(kind));
     w.text(f.chunk);
     w.text(f.name);
-    w.number(f.line);
+    w.number(f.code ? f.code : f.line);
     each_figure(f, [&](uint64_t n) { w.number(n); });
     w.number(static_cast<uint64_t>(f.times.squares));
     w.number(static_cast<uint64_t>(f.times.squares >> 64));
@@ -271,7 +271,8 @@ void Reader::function(ByteReader& in) {
   f.coroutine = kind == kCoroutineGroup;
   f.chunk = in.text();
   f.name = in.text();
-  f.line = static_cast<uint32_t>(in.number());
+  const auto line = static_cast<uint32_t>(in.number());
+  (f.kind == "lua" && line & LT_LINE_CODE ? f.code : f.line) = line;
   each_figure(f, [&](uint64_t& n) { n = in.number(); });
   uint64_t low = in.number();
   f.times.squares = Square{in.number()} << 64 | low;

@@ -59,9 +59,10 @@ struct FunctionInfo {
   uint32_t id = 0;
   uint16_t type = 0;  // LT_FUNC_*; 0: no description was delivered.
   bool hint = false;  // The name comes from the call, not from the definition.
-  uint32_t firstline = 0;
+  uint32_t firstline = 0;  // See lt_func: LT_LINE_CODE and more are no line.
   uint32_t lastline = 0;
   uint32_t ffid = 0;
+  uint32_t fileofs = 0;  // C: address in the file `chunk`, as ELF counts. 0: not known.
   uint64_t addr = 0;
   std::string chunk;
   std::string name;
@@ -74,6 +75,7 @@ struct MapInfo {
   uint64_t offset = 0;
   std::string build_id;  // Raw bytes, may be empty.
   std::string path;
+  bool is_elf_address = false;  // `offset` is not one in the file but an address as ELF counts.
 };
 
 struct EndInfo {

@@ -39,6 +39,7 @@ bool parse_function(std::span<const uint8_t> record, const lt_func& raw, Functio
   out.firstline = raw.firstline;
   out.lastline = raw.lastline;
   out.ffid = raw.ffid;
+  out.fileofs = raw.fileofs;
   out.addr = raw.addr;
   out.chunk = text(tail.first(raw.chunk_len));
   out.name = text(tail.subspan(raw.chunk_len + size_t{1}, raw.name_len));
@@ -94,7 +95,7 @@ bool parse_maps(const Block& block, std::vector<MapInfo>& out) {
   return each_record<lt_map>(block.payload, [&](auto record, const lt_map& raw) {
     if (raw.build_id_len > sizeof raw.build_id || raw.path_len > record.size() - sizeof raw)
       return false;
-    MapInfo info{block.header.stream, raw.start, raw.end, raw.offset, {}, {}};
+    MapInfo info{block.header.stream, raw.start, raw.end, raw.offset, {}, {}, false};
     info.build_id.assign(reinterpret_cast<const char*>(raw.build_id), raw.build_id_len);
     info.path = text(record.subspan(sizeof raw, raw.path_len));
     out.push_back(std::move(info));

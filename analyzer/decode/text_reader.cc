@@ -187,6 +187,7 @@ void TextReader::function(const TextLine& line) {
   f.lastline = static_cast<uint32_t>(line.number("last"));
   f.ffid = static_cast<uint32_t>(line.number("ffid"));
   f.addr = line.number("addr");
+  f.fileofs = static_cast<uint32_t>(line.number("fileofs"));
   append_func(payload_, f, line.text("chunk"), line.text("name"));
   block_.count++;
 }

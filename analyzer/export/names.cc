@@ -26,7 +26,7 @@ std::string file_of(const ReportFunction& f, const std::string& root) {
 }
 
 std::string tagged(const ReportFunction& f, const FrameName& n, const char* lua) {
-  if (f.kind == "lua") return lua + n.file + ':' + std::to_string(n.line);
+  if (f.kind == "lua") return lua + n.file + ':' + line_text(f);
   if (f.kind == "ff") return "builtin#" + n.name;
   if (f.kind == "c") return "C:" + n.name;
   return n.name;
@@ -39,7 +39,9 @@ FrameName frame_name(const ReportFunction& f, const ExportOptions& options) {
   n.file = file_of(f, options.source_root);
   n.line = f.kind == "lua" ? f.line : 0;
   n.name = printable(display_name(f));
-  const std::string line = ':' + std::to_string(n.line);
+  const std::string line = ':' + (f.kind == "lua" ? line_text(f) : "0");
+  // Readers tell functions apart by name, file and line.
+  if (f.code && !f.name.empty()) n.name += line;
   const std::string place = f.kind == "lua" ? n.file + line : n.file;
   switch (options.style) {
     case FrameStyle::kOurs:
@@ -52,7 +54,7 @@ FrameName frame_name(const ReportFunction& f, const ExportOptions& options) {
       n.label = n.name = tagged(f, n, "@");
       break;
   }
-  n.unique = n.line == 0 || n.name.ends_with(line) ? n.name : n.name + line;
+  n.unique = (n.line == 0 && f.code == 0) || n.name.ends_with(line) ? n.name : n.name + line;
   return n;
 }
 

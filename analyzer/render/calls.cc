@@ -50,7 +50,7 @@ std::string call_name(const Function& f, const std::string& symbol) {
       chunk.erase(0, 1);
       if (file) chunk.erase(0, chunk.rfind('/') + 1);
     }
-    return printable(chunk) + ':' + std::to_string(f.firstline);
+    return printable(chunk) + ':' + line_text(f.firstline);
   }
   if (f.type == 0) return "?:" + std::to_string(f.id);
   if (!f.name.empty()) return "C:" + printable(f.name);

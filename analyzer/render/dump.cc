@@ -126,7 +126,9 @@ void DumpSink::on_stream(const StreamInfo& s) {
 void DumpSink::on_function(const FunctionInfo& f) {
   out_ << "func " << f.stream << ':' << f.id << ' ' << name_of(kFunctionNames, f.type)
        << " line=" << f.firstline << " last=" << f.lastline << " addr=" << hex(f.addr)
-       << " ffid=" << f.ffid << " hint=" << f.hint << " chunk=" << quote(f.chunk)
+       << " ffid=" << f.ffid << " hint=" << f.hint;
+  if (f.fileofs) out_ << " fileofs=" << hex(f.fileofs);
+  out_ << " chunk=" << quote(f.chunk)
        << " name=" << quote(f.name) << '\n';
 }
 

@@ -92,6 +92,7 @@ void write_function(std::ostream& out, const ReportFunction& f, const Corrected*
   Object o(out, " ");
   o.text("chunk", f.chunk);
   o.number("line", f.line);
+  if (f.code) o.text("code", line_text(f));
   o.text("name", f.name);
   o.text("kind", f.kind);
   o.boolean("hint", f.hint);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/stacks/functions.h"
 
+#include <cstdio>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -45,8 +46,8 @@ std::string identity(const Info& info, uint32_t process) {
 }
 
 Function make(const FunctionInfo& info, uint32_t process) {
-  return {info.type, info.hint,  info.firstline, info.lastline, process, info.addr,
-          info.id,   info.chunk, info.name,      info.stream,   false};
+  return {info.type, info.hint, info.firstline, info.lastline, info.fileofs, process,
+          info.addr, info.id,   info.chunk,     info.name,     info.stream,  false};
 }
 
 // Another description of the same function. A name of the definition is better than one that a
@@ -65,6 +66,13 @@ void take_better(Function& f, const FunctionInfo& info, uint32_t process) {
 }
 
 }  // namespace
+
+std::string line_text(uint32_t firstline) {
+  if (!(firstline & LT_LINE_CODE)) return std::to_string(firstline);
+  char text[16];
+  std::snprintf(text, sizeof text, "#%08x", firstline & ~LT_LINE_CODE);
+  return text;
+}
 
 FunctionTable::FunctionTable() : functions_(kPrunedFunction + 1) {
   functions_[kPrunedFunction].type = kPrunedType;

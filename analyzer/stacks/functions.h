@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Functions of one trace file, merged by identity over its streams and processes.
 //
-// Identity: Lua functions by chunk and line of definition; library functions by name; C functions
-// by process and address, unless their name is certain. The first indices are not functions of the
+// Identity: Lua functions by chunk and line of definition, or a hash of their code where there are
+// no lines; library functions by name; C functions by process and address, unless their name is
+// certain. The first indices are not functions of the
 // program: they are the roots below which calls hang, and what stands for calls that are not kept
 // apart.
 //
@@ -38,8 +39,9 @@ constexpr uint16_t kPrunedType = 0x101;  // kPrunedFunction.
 struct Function {
   uint16_t type = 0;  // LT_FUNC_*, 0: undescribed.
   bool hint = false;  // The name comes from a call, not from the definition.
-  uint32_t firstline = 0;
+  uint32_t firstline = 0;  // LT_LINE_CODE and more: no line, but a hash of the code.
   uint32_t lastline = 0;
+  uint32_t fileofs = 0;  // See FunctionInfo.
   uint32_t process = 0;  // Of the first description.
   uint64_t addr = 0;     // In that process.
   uint32_t id = 0;       // In the first stream that described it.
@@ -49,6 +51,15 @@ struct Function {
   uint32_t stream = 0;
   bool coroutine = false;  // Of a group: it stands for coroutines.
 };
+
+// `firstline` as text: "3", or "#1e83f2ab" where it is a hash of the code.
+std::string line_text(uint32_t firstline);
+
+// What a C function's description says of the file around it, for processes that ended before
+// their mappings were read. Around nothing if it does not say.
+inline MapInfo own_map(const Function& f) {
+  return {f.process, f.addr, f.chunk.empty() ? f.addr : f.addr + 1, f.fileofs, "", f.chunk, true};
+}
 
 class FunctionTable {
  public:

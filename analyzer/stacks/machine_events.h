@@ -182,6 +182,7 @@ void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
     end_top(co);
   }
   if (co.frames[co.top].id == id) return;  // The sentinel has LT_ID_NONE.
+  if (id == LT_ID_UNKNOWN) return;         // The VM did not look so far down.
   uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id);
   if (at || id == LT_ID_NONE)
     drop_to(co, at);

@@ -145,6 +145,7 @@ void ElfModule::read_segments() {
 // From an address of the program to one of the module. A file of debug information has lost the
 // offsets of its segments; its only executable one is what the mapping shows.
 bool ElfModule::module_address(const MapInfo& map, uint64_t address, uint64_t& out) const {
+  if (map.is_elf_address) return out = address - map.start + map.offset + bias_, true;
   if (by_code_) return out = address - map.start + code_ + bias_, true;
   const uint64_t offset = address - map.start + map.offset;
   for (const Segment& s : segments_) {

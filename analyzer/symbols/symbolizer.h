@@ -2,7 +2,7 @@
 // Names of C functions: from an address, through the trace's map of mappings, to a symbol of the
 // ELF file or its debug information (libdw).
 //
-// Invariant: a name is given only if the file's build-id is the one that was recorded. Otherwise
+// Invariant: a name is given only if the file's build-id is the one that was recorded (if one was). Otherwise
 // the result is FILE+0xOFFSET, with the build-id if one was recorded (FILE[BUILDID]+0xOFFSET: so
 // one can look for it, and two builds of a library are not taken for one), and a warning says why,
 // once per file.
@@ -37,10 +37,11 @@ class Symbolizer {
     std::string name;  // Demangled; FILE+0xOFFSET if there is no symbol; "" if not mapped.
     std::string file;  // As recorded.
   };
-  // `maps` of the process; of overlapping ones the last counts.
-  Result find(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address);
+  // `maps` of the process; of overlapping ones the last counts, and `own`, if it is around the
+  // address, where none is.
+  Result find(const std::vector<MapInfo>& maps, const MapInfo& own, uint64_t address);
   // What else is known of the function at an address.
-  NativeCode describe(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address);
+  NativeCode describe(const std::vector<MapInfo>& maps, const MapInfo& own, uint64_t address);
 
  private:
   ElfModule& module(const MapInfo& map);

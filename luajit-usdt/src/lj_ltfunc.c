@@ -3,7 +3,9 @@
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: an id belongs to one prototype, or to one C function, for the whole
-** life of the state; it is described to the recorder before its first event.
+** life of the state; it is described to the recorder before its first event. What
+** is kept of a prototype goes when the prototype goes, but for its id: no other
+** gets that.
 */
 
 #define lj_ltfunc_c
@@ -13,8 +15,14 @@
 
 #ifdef LUAJIT_USE_SDT
 
+#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__linux__)
+#include <link.h>
+#include <unistd.h>
+#endif
 
 #include "lj_bc.h"
 #include "lj_debug.h"
@@ -27,8 +35,6 @@
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
-
-/* -- Functions: ids and descriptions -------------------------------------- */
 
 /* Grow an array of the C heap. Returns 0 if there is no memory. */
 int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need, size_t elem)
@@ -45,6 +51,43 @@ int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need, size_t elem)
   return 1;
 }
 
+/* -- What is kept, by address --------------------------------------------- */
+
+/* Where an address is, or is to be put. */
+static LTFunc *func_place(LTState *lt, void *addr)
+{
+  uint64_t h = (uint64_t)(uintptr_t)addr*0x9e3779b97f4a7c15ull;
+  uint32_t i = (uint32_t)(h >> 32) & lt->funcmask;
+  while (lt->func[i].addr && lt->func[i].addr != addr)
+    i = (i+1) & lt->funcmask;
+  return &lt->func[i];
+}
+
+/* What is kept of a prototype or C function, or NULL. */
+LTFunc *lj_ltfunc_find(LTState *lt, void *addr)
+{
+  LTFunc *f = lt->func ? func_place(lt, addr) : NULL;
+  return f && f->addr ? f : NULL;
+}
+
+/* Room for one more. Returns 0 if there is no memory. */
+static int func_room(LTState *lt)
+{
+  LTFunc *old = lt->func;
+  uint32_t n = old ? lt->funcmask+1 : 0, i;
+  if (2*(lt->nfunc+1) <= n) return 1;
+  lt->func = (LTFunc *)calloc(n ? 2*(size_t)n : 256, sizeof(LTFunc));
+  if (!lt->func) {
+    lt->func = old;
+    return 0;
+  }
+  lt->funcmask = (n ? 2*n : 256) - 1;
+  for (i = 0; i < n; i++)
+    if (old[i].addr) *func_place(lt, old[i].addr) = old[i];
+  free(old);
+  return 1;
+}
+
 /* Own copy of a name. NULL without memory. */
 static char *newname(const char *name, int how)
 {
@@ -55,17 +98,146 @@ static char *newname(const char *name, int how)
   return (char *)memcpy(p+1, name, n);
 }
 
-/* New function id, or LT_ID_UNKNOWN without memory. how: LT_NAME_* */
-static uint32_t newfunc(LTState *lt, const char *name, int how, void *addr)
+#define freename(f)	((f)->name ? free((f)->name - 1) : (void)0)
+
+/* Keep a function that has an id from now on. NULL without memory. how: LT_NAME_* */
+static LTFunc *newfunc(LTState *lt, void *addr, const char *name, int how)
 {
   LTFunc *f;
-  if (!lj_ltfunc_grow((void **)&lt->func, &lt->sizefunc, lt->nfunc+1,
-		      sizeof(LTFunc)))
-    return LT_ID_UNKNOWN;
-  f = &lt->func[++lt->nfunc];
-  f->name = name ? newname(name, how) : NULL;
+  if (!func_room(lt)) return NULL;
+  f = func_place(lt, addr);
   f->addr = addr;
-  return lt->nfunc;
+  f->name = name ? newname(name, how) : NULL;
+  f->id = ++lt->lastfunc;
+  f->rec = 0;
+  lt->nfunc++;
+  return f;
+}
+
+/* Forget one, and move up those that it was in the way of. */
+static void dropfunc(LTState *lt, LTFunc *f)
+{
+  LTFunc *next = f;
+  freename(f);
+  f->addr = NULL;
+  lt->nfunc--;
+  for (;;) {
+    LTFunc moved;
+    next = next == lt->func + lt->funcmask ? lt->func : next+1;
+    if (!next->addr) return;
+    moved = *next;
+    next->addr = NULL;
+    *func_place(lt, moved.addr) = moved;
+  }
+}
+
+void lj_ltfunc_free(LTState *lt)
+{
+  uint32_t i;
+  for (i = 0; lt->func && i <= lt->funcmask; i++)
+    if (lt->func[i].addr) freename(&lt->func[i]);
+  free(lt->func);
+  lt->func = NULL;
+  free(lt->cwd);
+}
+
+/* A prototype is freed. */
+void lj_ltrace_freeproto(global_State *g, GCproto *pt)
+{
+  LTState *lt = G2LT(g);
+  LTFunc *f = lt->nfunc ? lj_ltfunc_find(lt, pt) : NULL;
+  if (f) dropfunc(lt, f);
+}
+
+/* -- Lua functions without lines ------------------------------------------ */
+
+#define MAXSTR	256u  /* Bytes of a constant that count for the hash of code. */
+
+static uint32_t hash_bytes(uint32_t h, const void *p, size_t n)
+{
+  const unsigned char *s = (const unsigned char *)p;
+  while (n--) h = (h ^ *s++) * 0x01000193u;  /* FNV-1a */
+  return h;
+}
+
+#define hash_num(h, n)	(num_ = (uint32_t)(n), hash_bytes((h), &num_, sizeof(num_)))
+
+/* An instruction as it was compiled, whatever has become of it since. */
+static BCIns original_ins(global_State *g, BCIns ins)
+{
+  BCOp op = bc_op(ins);
+#if LJ_HASJIT
+  if (op == BC_JFORL || op == BC_JITERL || op == BC_JLOOP)
+    op = bc_op(ins = traceref(G2J(g), bc_d(ins))->startins);
+#else
+  UNUSED(g);
+#endif
+  if (op == BC_JFORI || op == BC_IFORL || op == BC_IITERL || op == BC_ILOOP)
+    setbc_op(&ins, (int)op-(int)BC_IFORL+(int)BC_FORL);
+  else if (op == BC_ISNEXT)
+    setbc_op(&ins, BC_JMP);
+  else if (op == BC_ITERN)
+    setbc_op(&ins, BC_ITERC);
+  return ins;
+}
+
+static uint32_t hash_constants(uint32_t h, GCproto *pt)
+{
+  uint32_t num_;
+  MSize i;
+  for (i = 0; i < pt->sizekgc; i++) {
+    GCobj *o = proto_kgc(pt, ~(ptrdiff_t)i);
+    h = hash_num(h, o->gch.gct);
+    if (o->gch.gct == ~LJ_TSTR) {
+      GCstr *s = gco2str(o);
+      h = hash_num(hash_bytes(h, strdata(s), s->len < MAXSTR ? s->len : MAXSTR),
+		   s->len);
+    } else if (o->gch.gct == ~LJ_TPROTO) {
+      h = hash_num(hash_num(h, gco2pt(o)->sizebc), gco2pt(o)->sizekgc);
+    }
+  }
+  return hash_bytes(h, proto_knumtv(pt, 0), pt->sizekn*sizeof(TValue));
+}
+
+/* The same for the same code, in any process. */
+static uint32_t hash_code(global_State *g, GCproto *pt)
+{
+  uint32_t num_, h = 0x811c9dc5u;
+  MSize i;
+  h = hash_num(h, (pt->numparams << 8) | (pt->flags & PROTO_VARARG));
+  for (i = 1; i < pt->sizebc; i++)
+    h = hash_num(h, original_ins(g, proto_bc(pt)[i]));
+  return hash_constants(h, pt);
+}
+
+/* Line of the definition, as tracers know it: of a function that was stripped of
+** its lines LT_LINE_CODE and a hash of its code. */
+static uint32_t tracerline(LTState *lt, GCproto *pt)
+{
+  GG_State *gg = (GG_State *)((char *)lt - offsetof(GG_State, lt));
+  if (pt->firstline || proto_lineinfo(pt)) return (uint32_t)pt->firstline;
+  return LT_LINE_CODE | ((hash_code(&gg->g, pt) & 0x3fffffffu) + 1);
+}
+
+/* The same of a function that has an id. */
+uint32_t lj_ltfunc_line(LTState *lt, GCproto *pt)
+{
+  LTFunc *f = lj_ltfunc_find(lt, pt);
+  return f ? f->rec : tracerline(lt, pt);
+}
+
+/* -- Functions: ids and descriptions -------------------------------------- */
+
+/* New id for a prototype, or LT_ID_UNKNOWN without memory. Nothing is kept of one
+** that has no name, and a line. */
+static uint32_t newid(LTState *lt, GCproto *pt, const char *name, int how)
+{
+  uint32_t line = tracerline(lt, pt);
+  LTFunc *f;
+  if (!name && !(line & LT_LINE_CODE)) return ++lt->lastfunc;
+  if (!(f = newfunc(lt, pt, name, how))) return LT_ID_UNKNOWN;
+  f->rec = line;
+  return f->id;
 }
 
 /* Name of the function in a frame, from the call. NULL if not known. */
@@ -78,7 +250,7 @@ static const char *callname(lua_State *L, cTValue *frame)
   if (!(frame_islua(f) || (frame_iscont(f) && !frame_iscont_fficb(f))))
     return NULL;
   if (!isluafunc(frame_func(frame_prev(f)))) return NULL;
-  return lj_debug_funcname(L, frame, &name) ? name : NULL;
+  return lj_debug_funcname(L, frame, &name) && *name ? name : NULL;
 }
 
 /* Name of the variable or field to which the code of pt stores the function that
@@ -112,27 +284,68 @@ static void define_inner(LTState *lt, GCproto *pt)
     if (bc_op(*ins) != BC_FNEW) continue;
     inner = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(*ins)));
     if (inner->lt_id || !(name = defname(pt, ins))) continue;
-    inner->lt_id = newfunc(lt, name, LT_NAME_DEFINED, NULL);
+    inner->lt_id = newid(lt, inner, name, LT_NAME_DEFINED);
   }
+}
+
+/* Hash of the whole name of a chunk, which may be megabytes of code. */
+static uint32_t hash_chunk(LTState *lt, GCstr *s)
+{
+  LTChunk *c = &lt->chunk[s->sid & (LT_NCHUNK-1)];
+  if (c->sid != s->sid || c->len != s->len) {
+    c->hash = hash_bytes(0x811c9dc5u, strdata(s), s->len);
+    c->sid = s->sid;
+    c->len = s->len;
+  }
+  return c->hash;
+}
+
+/* Names that differ only behind what a description can hold, or behind a NUL, must
+** not be the same there: they end in a hash of the whole. */
+static const char *chunk_text(LTState *lt, GCstr *s, char *buf)
+{
+  static const char hex[] = "0123456789abcdef";
+  const char *p = strdata(s);
+  size_t n = strlen(p);
+  uint32_t h, i;
+  if (n == s->len && n <= LT_FUNC_STR_MAX) return p;
+  h = hash_chunk(lt, s);
+  if (n > LT_FUNC_STR_MAX-12) n = LT_FUNC_STR_MAX-12;
+  memcpy(buf, p, n);
+  memcpy(buf+n, "...#", 4);
+  for (i = 0; i < 8; i++, h <<= 4) buf[n+4+i] = hex[h >> 28];
+  buf[n+12] = '\0';
+  return buf;
+}
+
+static void describe_proto(LTState *lt, GCproto *pt)
+{
+  LTFunc *f = lj_ltfunc_find(lt, pt);
+  struct lt_func what;
+  char buf[LT_FUNC_STR_MAX+1];
+  memset(&what, 0, sizeof(what));
+  what.type = LT_FUNC_LUA;
+  what.flags = f && f->name && !lj_ltfunc_defined(f) ? LT_FUNC_HINT : 0;
+  what.id = pt->lt_id;
+  what.firstline = lj_ltfunc_line(lt, pt);
+  what.lastline = what.firstline + (uint32_t)pt->numline;
+  what.addr = (uint64_t)(uintptr_t)pt;
+  lj_ltring_func(lt, &what, chunk_text(lt, proto_chunkname(pt), buf),
+		 f ? f->name : NULL);
 }
 
 /* Make a prototype known to this recording. */
 static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
 {
   LTState *lt = L2LT(L);
-  const char *chunk = strdata(proto_chunkname(pt));
-  if (!lj_ltring_match(chunk)) {
+  if (!lj_ltring_match(strdata(proto_chunkname(pt)))) {
     pt->lt_rec = (lt->rec << 1) | 1;
     return 0;
   }
   if (!pt->lt_id)
-    pt->lt_id = newfunc(lt, callname(L, frame), LT_NAME_HINT, NULL);
+    pt->lt_id = newid(lt, pt, callname(L, frame), LT_NAME_HINT);
   pt->lt_rec = lt->rec << 1;
-  if (lt_ringon(lt) && pt->lt_id) {
-    LTFunc *f = &lt->func[pt->lt_id];
-    lj_ltring_func(lt, LT_FUNC_LUA, f->name && !lj_ltfunc_defined(f) ? LT_FUNC_HINT : 0,
-		   pt->lt_id, pt, 0, pt, chunk, f->name);
-  }
+  if (lt_ringon(lt) && pt->lt_id) describe_proto(lt, pt);
   define_inner(lt, pt);
   return pt->lt_id;
 }
@@ -189,58 +402,74 @@ static const char *ffname(uint32_t ffid, char *buf, size_t size)
   return buf;
 }
 
-static uint32_t *chash_slot(LTState *lt, void *addr)
+#if defined(__linux__)
+/* Of the C library, where it has it: no lock, no allocation. */
+extern int lt_find_object(void *pc, void *result)
+  __asm__("_dl_find_object") __attribute__((weak));
+
+/* Recording begins: where are relative paths? Now, since system calls are made now
+** anyway; one that comes later could be what a sandbox kills for. */
+void lj_ltfunc_begin(LTState *lt)
 {
-  uint64_t h = (uint64_t)(uintptr_t)addr*0x9e3779b97f4a7c15ull;
-  uint32_t i = (uint32_t)(h >> 40) & lt->chashmask;
-  while (lt->chash[i] && lt->func[lt->chash[i]].addr != addr)
-    i = (i+1) & lt->chashmask;
-  return &lt->chash[i];
+  char buf[LT_FUNC_STR_MAX+1];
+  int olderr = errno;
+  free(lt->cwd);
+  lt->cwd = getcwd(buf, sizeof(buf)) && *buf == '/' ? strdup(buf) : NULL;
+  errno = olderr;
 }
 
-static int chash_grow(LTState *lt)
+/* Path of the library that has a C function, and the function's address in it as
+** ELF counts. In a short run nobody else could tell: the process has ended when
+** its mappings are read. NULL if that is not known, or if it is the program. */
+static const char *library_of(LTState *lt, void *addr, char *buf, size_t size,
+			      uint32_t *ofs)
 {
-  uint32_t n = lt->chash ? 2*(lt->chashmask+1) : 256, i;
-  uint32_t *p = (uint32_t *)calloc(n, sizeof(uint32_t));
-  if (!p) return 0;
-  free(lt->chash);
-  lt->chash = p;
-  lt->chashmask = n-1;
-  for (i = 1; i <= lt->nfunc; i++)
-    if (lt->func[i].addr) *chash_slot(lt, lt->func[i].addr) = i;
-  return 1;
-}
-
-/* Where the id of a C function is or is to be put. NULL without memory. */
-static uint32_t *cfunc_slot(LTState *lt, void *addr)
-{
-  if (2*(lt->chashn+1) > (lt->chash ? lt->chashmask+1 : 0) && !chash_grow(lt))
+  struct { uint64_t flags; void *start, *end; struct link_map *map; void *more[16]; } o;
+  const char *name;
+  size_t n = 0;
+  uint64_t d;
+  if (!lt_find_object || lt_find_object(addr, &o) != 0 || !o.map ||
+      !(name = o.map->l_name) || !*name)
     return NULL;
-  return chash_slot(lt, addr);
-}
-
-/* New id for a C function. */
-static uint32_t newcfunc(LTState *lt, uint32_t *slot, const char *name,
-			 void *addr)
-{
-  uint32_t id = newfunc(lt, name, LT_NAME_HINT, addr);
-  if (id) {
-    *slot = id;
-    lt->chashn++;
+  d = (uint64_t)((char *)addr - (char *)(uintptr_t)o.map->l_addr);
+  if (d > 0xffffffffu) return NULL;
+  if (*name != '/' && lt->cwd) {
+    while (name[0] == '.' && name[1] == '/') name += 2;
+    n = strlen(lt->cwd);
+    if (n + 1 >= size) return NULL;
+    memcpy(buf, lt->cwd, n);
+    buf[n++] = '/';
   }
-  return id;
+  if (n + strlen(name) >= size) return NULL;
+  strcpy(buf+n, name);
+  *ofs = (uint32_t)d;
+  return buf;
 }
+#else
+#define library_of(lt, addr, buf, size, ofs)	((void)(buf), NULL)
+void lj_ltfunc_begin(LTState *lt)
+{
+  UNUSED(lt);
+}
+#endif
 
 /* Make a C function known to this recording. */
-static void describe_cfunc(LTState *lt, GCfunc *fn, uint32_t id)
+static void describe_cfunc(LTState *lt, GCfunc *fn, LTFunc *f)
 {
-  LTFunc *f = &lt->func[id];
   int ff = fn->c.ffid > FF_C;
+  struct lt_func what;
+  char buf[LT_FUNC_STR_MAX+1];
   f->rec = lt->rec;
-  if (lt_ringon(lt))
-    lj_ltring_func(lt, ff ? LT_FUNC_FF : LT_FUNC_C,
-		   (!ff && f->name) ? LT_FUNC_HINT : 0, id, NULL,
-		   fn->c.ffid, f->addr, NULL, f->name);
+  if (!lt_ringon(lt)) return;
+  memset(&what, 0, sizeof(what));
+  what.type = ff ? LT_FUNC_FF : LT_FUNC_C;
+  what.flags = !ff && f->name ? LT_FUNC_HINT : 0;
+  what.id = f->id;
+  what.ffid = fn->c.ffid;
+  what.addr = (uint64_t)(uintptr_t)f->addr;
+  lj_ltring_func(lt, &what,
+		 ff ? NULL : library_of(lt, f->addr, buf, sizeof(buf), &what.fileofs),
+		 f->name);
 }
 
 /* Id of a C function. frame is that of a call of it, or NULL. */
@@ -248,18 +477,15 @@ uint32_t lj_ltrace_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
 {
   LTState *lt = L2LT(L);
   void *addr = (void *)(uintptr_t)fn->c.f;
-  uint32_t id, *slot = cfunc_slot(lt, addr);
-  if (!slot) return LT_ID_UNKNOWN;
-  id = *slot;
-  if (!id) {
+  LTFunc *f = lj_ltfunc_find(lt, addr);
+  if (!f) {
     char buf[64];
-    id = newcfunc(lt, slot, fn->c.ffid > FF_C ?
-		  ffname(fn->c.ffid, buf, sizeof(buf)) : callname(L, frame),
-		  addr);
-    if (!id) return LT_ID_UNKNOWN;
+    const char *name = fn->c.ffid > FF_C ?
+      ffname(fn->c.ffid, buf, sizeof(buf)) : callname(L, frame);
+    if (!(f = newfunc(lt, addr, name, LT_NAME_HINT))) return LT_ID_UNKNOWN;
   }
-  if (lt->func[id].rec != lt->rec) describe_cfunc(lt, fn, id);
-  return id;
+  if (f->rec != lt->rec) describe_cfunc(lt, fn, f);
+  return f->id;
 }
 
 /* The current function is about to give its frame to a call of fn, by the
@@ -273,13 +499,12 @@ void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
   if (isluafunc(fn)) {
     if (LJ_LIKELY(funcproto(fn)->lt_id)) return;
     lj_debug_slotname(pt, ins, bc_a(*ins), &name);
-    funcproto(fn)->lt_id = newfunc(lt, name, LT_NAME_HINT, NULL);
+    funcproto(fn)->lt_id = newid(lt, funcproto(fn), name, LT_NAME_HINT);
   } else if (fn->c.ffid == FF_C) {
     void *addr = (void *)(uintptr_t)fn->c.f;
-    uint32_t *slot = cfunc_slot(lt, addr);
-    if (!slot || *slot) return;
+    if (lj_ltfunc_find(lt, addr)) return;
     lj_debug_slotname(pt, ins, bc_a(*ins), &name);
-    newcfunc(lt, slot, name, addr);
+    newfunc(lt, addr, name, LT_NAME_HINT);
   }
 }
 

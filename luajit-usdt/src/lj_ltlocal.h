@@ -113,6 +113,10 @@ LJ_FUNC void lj_ltrace_probec(lua_State *L, GCfunc *fn, uint32_t ofs,
 
 LJ_FUNC int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need,
 			   size_t elem);
+LJ_FUNC LTFunc *lj_ltfunc_find(LTState *lt, void *addr);
+LJ_FUNC uint32_t lj_ltfunc_line(LTState *lt, GCproto *pt);
+LJ_FUNC void lj_ltfunc_begin(LTState *lt);
+LJ_FUNC void lj_ltfunc_free(LTState *lt);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC LTCall *lj_ltcall_find(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC void lj_ltcall_drop(LTState *lt, lua_State *L, ptrdiff_t ofs);

@@ -139,22 +139,24 @@ static void probe_lua(lua_State *L, GCproto *pt, uint32_t ofs, uint32_t id,
 		      uint32_t kind, int line)
 {
   const char *chunk = strdata(proto_chunkname(pt));
-  const char *name = L2LT(L)->func[id].name;
-  if (!name)
-    name = pt->firstline ? lj_ltfunc_noname("?") : lj_ltfunc_noname("main");
+  LTFunc *f = lj_ltfunc_find(L2LT(L), pt);
+  int first = f ? (int)f->rec : (int)lj_ltfunc_line(L2LT(L), pt);
+  const char *name = f ? f->name : NULL;
+  if (!name) name = first ? lj_ltfunc_noname("?") : lj_ltfunc_noname("main");
   if (kind == LT_RETURN)
-    lj_ltprobe_return(chunk, name, (int)pt->firstline, L, id, ofs, line);
+    lj_ltprobe_return(chunk, name, first, L, id, ofs, line);
   else if (kind == LT_TAIL)
-    lj_ltprobe_tailcall(chunk, name, (int)pt->firstline, L, id, ofs, line);
+    lj_ltprobe_tailcall(chunk, name, first, L, id, ofs, line);
   else
-    lj_ltprobe_entry(chunk, name, (int)pt->firstline, L, id, ofs, line);
+    lj_ltprobe_entry(chunk, name, first, L, id, ofs, line);
 }
 
 void lj_ltrace_probec(lua_State *L, GCfunc *fn, uint32_t ofs, uint32_t id,
 		    uint32_t kind, int line)
 {
-  const char *name = L2LT(L)->func[id].name;
   void *addr = (void *)(uintptr_t)fn->c.f;
+  LTFunc *f = lj_ltfunc_find(L2LT(L), addr);
+  const char *name = f ? f->name : NULL;
   if (!name) name = lj_ltfunc_noname("?");
   if (kind == LT_ENTRY)
     lj_ltprobe_centry(name, addr, fn->c.ffid, L, id, ofs, line);

@@ -55,18 +55,28 @@ typedef struct LTCall {
   uint32_t run;		/* LTState.run when it was announced. */
 } LTCall;
 
-/* One known function (Lua prototype or C function). */
+/* What is kept of a function while it lives: of C functions, and of prototypes
+** that have a name, or no lines. */
 typedef struct LTFunc {
-  char *name;		/* Or NULL. Own copy, lives as long as the state. The
-			** byte before it is LT_NAME_*: see lj_ltfunc_defined(). */
-  void *addr;		/* C functions: the address, else NULL. */
-  uint32_t rec;		/* C functions: recording it was described in. */
+  void *addr;		/* Prototype or C function. NULL: free. */
+  char *name;		/* Or NULL. Own copy. The byte before it is LT_NAME_*: see
+			** lj_ltfunc_defined(). */
+  uint32_t id;
+  uint32_t rec;		/* C functions: recording it was described in; Lua functions:
+			** line, as tracers know it. */
 } LTFunc;
+
+/* Full hash of the name of a chunk, which the description cuts. */
+typedef struct LTChunk {
+  uint32_t sid, len;	/* Of the string: told apart from those before it at its
+			** place. */
+  uint32_t hash;
+} LTChunk;
+#define LT_NCHUNK	8
 
 /* Is the name that of the definition, not of a call? Probes hand over nothing but
 ** the name: who is hit by them can look, too. */
 #define lj_ltfunc_defined(f)	((f)->name && (f)->name[-1] == LT_NAME_DEFINED)
-#define lj_ltfunc_freename(f)	((f)->name ? free((f)->name - 1) : (void)0)
 /* A word that stands for a name. */
 #define lj_ltfunc_noname(s)	((const char *)("\0" s) + 1)
 
@@ -84,16 +94,16 @@ typedef struct LTState {
   uint32_t wordepoch;	/* The same for the reader of event words, or later: probes that
 			** join are told all stacks, the words only what is new. */
   uint32_t nextco;	/* Last coroutine id given. */
-  uint32_t nfunc;	/* Last function id given. */
-  uint32_t sizefunc;
+  uint32_t lastfunc;	/* Last function id given. */
   uint32_t cfuncs;	/* LTC_* of this recording. */
   uint32_t refused;	/* Value of the control word's ring at which the
 			** recorder did not want us: try again when it changes. */
   uint32_t rec2;	/* 2*rec: lt_rec of prototypes that have events. */
   ASMFunction target[BC__MAX-BC_FUNCF];  /* Static targets of FUNC*. */
-  LTFunc *func;		/* Indexed by function id. */
-  uint32_t *chash;	/* C function address -> id, open addressing. */
-  uint32_t chashmask, chashn;
+  LTFunc *func;		/* By address, open addressing. */
+  uint32_t funcmask, nfunc;  /* Places - 1; entries. */
+  LTChunk chunk[LT_NCHUNK];
+  char *cwd;		/* Of the process when recording began, or NULL. */
   LTCall *call;		/* Announced C calls, innermost last. */
   uint32_t ncall, sizecall;
   lua_State *left;	/* Was current before nobody was seen to resume L. */
@@ -169,6 +179,7 @@ LJ_FUNC void lj_ltrace_unwind(lua_State *L, TValue *base);
 LJ_FUNC int lj_ltrace_resume(lua_State *L, TValue *base);
 LJ_FUNC void lj_ltrace_create(lua_State *L, lua_State *co);
 LJ_FUNC void lj_ltrace_collect(global_State *g, lua_State *co);
+LJ_FUNC void lj_ltrace_freeproto(global_State *g, GCproto *pt);
 LJ_FUNC int lj_ltrace_wantc(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltrace_wantw(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltrace_iscoro(GCfunc *fn);
@@ -230,8 +241,7 @@ LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
 LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 			   uint64_t a, uint64_t b);
 LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
-LJ_FUNC int lj_ltring_func(LTState *lt, int type, uint32_t flags, uint32_t id,
-			   GCproto *pt, uint32_t ffid, void *addr,
+LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
 			   const char *chunk, const char *name);
 LJ_FUNC int lj_ltring_match(const char *chunk);
 LJ_FUNC void lj_ltring_listed(LTState *lt);
@@ -333,6 +343,7 @@ LJ_LTPROBE void lj_ltprobe_forked(void);
 #define lj_ltrace_pending(g)	0
 #define lj_ltrace_poll(L)	{}
 #define lj_ltrace_on(g)		0
+#define lj_ltrace_freeproto(g, pt)	((void)0)
 #define LJ_LTINLINE		0
 #define LT_NGUARD(J)		0
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))

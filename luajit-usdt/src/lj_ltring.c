@@ -413,13 +413,13 @@ static size_t cut(const char *s)
   return n < LT_FUNC_STR_MAX ? n : LT_FUNC_STR_MAX;
 }
 
-/* Describe a function to the recorder. Returns 0 if there was no room. */
-int lj_ltring_func(LTState *lt, int type, uint32_t flags, uint32_t id,
-		   GCproto *pt, uint32_t ffid, void *addr,
-		   const char *chunk, const char *name)
+/* Describe a function to the recorder: what, but for the sizes, and its strings
+** (or NULL). Returns 0 if there was no room. */
+int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
+		   const char *name)
 {
   struct lt_ring *r = lt->ring;
-  struct lt_func f;
+  struct lt_func f = *what;
   size_t nc = cut(chunk), nn = cut(name);
   uint32_t size = (uint32_t)(sizeof(f) + nc+1 + nn+1 + 7) & ~7u;
   uint64_t pos;
@@ -434,17 +434,7 @@ int lj_ltring_func(LTState *lt, int type, uint32_t flags, uint32_t id,
     memcpy(meta_at(r, pos), wrap, 8);
     pos += tail;
   }
-  memset(&f, 0, sizeof(f));
   f.size = size;
-  f.type = (uint16_t)type;
-  f.flags = (uint16_t)flags;
-  f.id = id;
-  f.ffid = ffid;
-  f.addr = (uint64_t)(uintptr_t)addr;
-  if (pt) {
-    f.firstline = (uint32_t)pt->firstline;
-    f.lastline = (uint32_t)(pt->firstline + pt->numline);
-  }
   f.chunk_len = (uint16_t)nc;
   f.name_len = (uint16_t)nn;
   p = meta_at(r, pos);

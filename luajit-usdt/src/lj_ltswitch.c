@@ -29,7 +29,9 @@
 
 /* -- Errors --------------------------------------------------------------- */
 
-/* Number of announced calls of L from a frame downwards. */
+#define MAXBELOW	32u  /* Frames to look at below those that are removed. */
+
+/* Number of announced calls of L from a frame down to another. */
 static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop)
 {
   uint32_t n = 0;
@@ -38,23 +40,32 @@ static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop)
   return n;
 }
 
+/* Id of the announced call at or below a frame. An error must not cost more than
+** the frames it removes: only a few others are looked at. */
+static uint32_t next_call(lua_State *L, cTValue *frame)
+{
+  uint32_t i, id;
+  for (i = 0; i < MAXBELOW; i++, frame = frame_prev(frame)) {
+    if (lt_frame_isbottom(L, frame)) return LT_ID_NONE;
+    if ((id = lj_ltrace_frameid(L, frame, 0))) return id;
+  }
+  return LT_ID_UNKNOWN;
+}
+
 /* The frames of L above newbase are removed by an error. */
 void lj_ltrace_unwind(lua_State *L, TValue *newbase)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  cTValue *frame = newbase-1;
-  uint32_t n, id = 0;
+  uint32_t n, id;
   if ((L->base <= newbase && !lt->lostframes) || lt_mute(g)) return;
   lt_check_current(lt, L, 0);
-  n = count_calls(L, L->base-1, frame);
-  for (; !id && !lt_frame_isbottom(L, frame); frame = frame_prev(frame))
-    id = lj_ltrace_frameid(L, frame, 0);
-  if (!id) id = LT_ID_NONE;
+  n = count_calls(L, L->base-1, newbase-1);
   lj_ltcall_drop(lt, L, lt_stackofs(L, newbase)+1);
   if (!n && !lt->lostframes) return;
   if (lt_probeon(lt)) lj_ltprobe_unwind(L, (uint32_t)lt_stackofs(L, newbase));
   if (!lt_ringon(lt)) return;
+  id = next_call(L, newbase-1);
   if (lt->lostframes) {
     n = count_calls(L, newbase-1, tvref(L->stack));
     lj_ltring_ext(lt, LTX_UNWIND, 1, 1, lt_pack(n+1, id), 0);
@@ -89,6 +100,7 @@ static void set_on(lua_State *L, uint32_t on)
     g->wrapf = (lua_CFunction)(void *)lj_ltrace_wrap;
     lt->ncall = 0;
     lt->run++;
+    if ((on & LTON_WORDS)) lj_ltfunc_begin(lt);
   }
   lt->on = on;
 #if LJ_HASJIT
@@ -344,10 +356,7 @@ void lj_ltrace_closestate(lua_State *L)
 void lj_ltrace_freestate(global_State *g)
 {
   LTState *lt = G2LT(g);
-  uint32_t i;
-  for (i = 1; i <= lt->nfunc; i++) lj_ltfunc_freename(&lt->func[i]);
-  free(lt->func);
-  free(lt->chash);
+  lj_ltfunc_free(lt);
   free(lt->call);
   free(lt->resumer);
 }

@@ -82,7 +82,7 @@ enum {
 			** arg 1: word lt_pack(d+1, id): all but the d lowest (when
 			** the VM lost count: a stack overflow in compiled code).
 			** Then the function on top has this id (LT_ID_NONE: no call
-			** is left). */
+			** is left; LT_ID_UNKNOWN: not looked for). */
   LTX_CREATE = 4,	/* Word: id. Coroutine created by the current one, inside
 			** the call on top: its birth place. */
   LTX_COLLECT = 5,	/* Word: id. Coroutine collected; if still suspended its
@@ -288,17 +288,22 @@ struct lt_func {
 				** library function. */
   uint16_t flags;		/* LT_FUNC_HINT: name comes from the call. */
   uint32_t id;			/* > 0, unique in its stream. */
-  uint32_t firstline;		/* Line of the definition, 0 for a main chunk or C. */
+  uint32_t firstline;		/* Line of the definition, 0 for a main chunk or C.
+				** LT_LINE_CODE and more: there are no lines (stripped
+				** bytecode); the rest is a hash of the code. */
   uint32_t lastline;
   uint32_t ffid;		/* Library functions: LuaJIT's FF_* number. */
   uint64_t addr;		/* C: address of the function, else of the prototype. */
   uint16_t chunk_len;		/* Bytes, without the NUL. */
   uint16_t name_len;
-  uint32_t reserved;
+  uint32_t fileofs;		/* C with a chunk: address in that file, as ELF counts. */
   /* char chunk[chunk_len+1], name[name_len+1], zero bytes up to size.
-  ** chunk is what LuaJIT has as source: "@file", "=name" or the code itself
-  ** (cut at 1023 bytes). Any byte but NUL may occur in either. */
+  ** chunk is what LuaJIT has as source: "@file", "=name" or the code itself; one
+  ** that is longer than 1023 bytes, or holds a NUL, is cut there and ends in
+  ** "...#" and a hash of the whole. C: the library's path, or "". Any byte but NUL
+  ** may occur in either. */
 };
+#define LT_LINE_CODE		0x80000000u	/* But 0xffffffff: the library's bytecode. */
 #define LT_FUNC_HINT		0x01u
 /* The byte before the name that a probe of calls points to. */
 enum { LT_NAME_HINT, LT_NAME_DEFINED };

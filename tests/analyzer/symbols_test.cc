@@ -58,7 +58,9 @@ std::vector<MapInfo> own_maps(const std::string& build_id) {
 class Symbols : public testing::Test {
  protected:
   std::string name(const std::vector<MapInfo>& maps, void* address, uint32_t process = 1) {
-    return symbolizer_.find(maps, process, reinterpret_cast<uint64_t>(address)).name;
+    MapInfo none;
+    none.process = process;
+    return symbolizer_.find(maps, none, reinterpret_cast<uint64_t>(address)).name;
   }
   std::vector<std::string> warnings_;
   Symbolizer symbolizer_{"", [this](const std::string& w) { warnings_.push_back(w); }};
