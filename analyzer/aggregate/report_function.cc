@@ -115,4 +115,8 @@ std::string display_name(const ReportFunction& f) {
   return place.empty() ? "?" : place.substr(f.kind == "lua" ? place.rfind('/') + 1 : 0);
 }
 
+std::string distinct_name(const ReportFunction& f) {
+  return f.code && !f.name.empty() ? f.name + line_text(f) : display_name(f);
+}
+
 }  // namespace luatrace

@@ -64,6 +64,9 @@ void take_name(ReportFunction& f, const std::string& name, bool hint);
 
 // Name of a function for people, unescaped: "work", "main chunk", "string.gsub", "co.lua:3".
 std::string display_name(const ReportFunction& f);
+// The same, but of functions without lines that have the same name, each has another one: for
+// readers that tell functions apart by name, file and line.
+std::string distinct_name(const ReportFunction& f);
 // The file (or what else its chunk is called), unescaped: "co.lua", "libfoo.so", "return 1", "".
 std::string file_name(const ReportFunction& f);
 // Its line, or what stands for it where there are no lines: "3", "#1e83f2ab".

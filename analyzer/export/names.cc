@@ -38,10 +38,8 @@ FrameName frame_name(const ReportFunction& f, const ExportOptions& options) {
   FrameName n;
   n.file = file_of(f, options.source_root);
   n.line = f.kind == "lua" ? f.line : 0;
-  n.name = printable(display_name(f));
+  n.name = printable(distinct_name(f));
   const std::string line = ':' + (f.kind == "lua" ? line_text(f) : "0");
-  // Readers tell functions apart by name, file and line.
-  if (f.code && !f.name.empty()) n.name += line;
   const std::string place = f.kind == "lua" ? n.file + line : n.file;
   switch (options.style) {
     case FrameStyle::kOurs:

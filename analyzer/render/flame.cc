@@ -50,9 +50,7 @@ FlameTimes times_of(const ReportFunction& f) {
 }
 
 void add_function(FlameInput& input, const ReportFunction& f) {
-  std::string name = display_name(f);
-  if (f.code && !f.name.empty()) name += line_text(f);  // The page knows lines only.
-  input.functions.push_back({name, f.chunk, f.line, f.kind, times_of(f), shows_hint(f)});
+  input.functions.push_back({distinct_name(f), f.chunk, f.line, f.kind, times_of(f), shows_hint(f)});
 }
 
 // Title, chart and what else a page has whatever its nodes are.

@@ -66,7 +66,7 @@ void add_function_columns(Table& t, const char* title) {
 void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
                         const std::string& indent) {
   row.push_back(Cell::of_text(indent + marked_name(f)));
-  row.push_back(Cell::of_text(display_name(f)));
+  row.push_back(Cell::of_text(distinct_name(f)));
   row.push_back(Cell::of_text(f.chunk));
   row.push_back(Cell::of_count(f.line));
   row.push_back(Cell::of_text(f.kind));

@@ -26,16 +26,21 @@ for i = 1, 4 do pcall(bad) end
 local co = coroutine.wrap(function() busy(10) coroutine.yield() end)
 co()
 outer()
+local function again(n) if n == 0 then busy(40) return 1 end local x = again(n - 1) return x + 1 end
+for i = 1, 2 do again(9) pcall(again, 4) end
 LUA
 run lua-top.bt
 same "calls of leaf" "$(count calls '@program.lua, 2, leaf')" 504
 same "calls of outer" "$(count calls '@program.lua, 3, outer')" 4
-same "calls of busy" "$(count calls '@program.lua, 1, busy')" 5
+same "calls of busy" "$(count calls '@program.lua, 1, busy')" 9
+same "calls of again" "$(count calls '@program.lua, 11, again')" 30
 same "calls of error" "$(count calls 'C, 0, error')" 4
 same "calls of main" "$(count calls '@program.lua, 0, main')" 1
 outer=$(count total_us '@program.lua, 3, outer') busy=$(count total_us '@program.lua, 1, busy')
 self=$(count self_us '@program.lua, 3, outer') main=$(count total_us '@program.lua, 0, main')
 [ "$outer" -ge 80000 ] || fail "outer: $outer us in total"
+again=$(count total_us '@program.lua, 11, again') # of its 30 calls 4 are not inside others of it
+[ "$again" -ge 160000 ] && [ "$again" -le "$main" ] || fail "again: $again us in total, main $main"
 [ "$busy" -ge 90000 ] || fail "busy: $busy us in total"
 [ "$self" -lt "$outer" ] && [ "$outer" -le "$main" ] || fail "outer $outer (self $self), main $main"
 

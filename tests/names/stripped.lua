@@ -1,0 +1,27 @@
+-- SPDX-License-Identifier: MIT
+-- Functions that have nothing but their code to be told apart by: bytecode that was stripped, as
+-- `luajit -b` does it; chunks whose names differ only after 64 KB, or (the name of a chunk of
+-- bytecode is the bytecode, to LuaJIT up to its first NUL) not at all.
+local source = [[
+local function alpha(x) return x + 1 end
+local function beta(x) local s = 0 for i = 1, 100 do s = s + alpha(i) end return s end
+local function gamma(...) return beta(...) + beta(...) end
+function shown(x) return gamma(x) end
+for i = 1, 50 do shown(i) end
+]]
+local dumped = string.dump(assert(loadstring(source, "@lib.lua")), true)
+assert(loadstring(dumped, "@lib.luac"))()
+assert(loadstring(dumped, "@lib.luac"))()  -- the same again: other prototypes, the same functions
+
+local body = "local x = ... return x"
+local function calls(name, n)
+  local f = assert(loadstring(body, name))
+  for i = 1, n do f(i) end
+end
+for calls, text in pairs { [3] = "local a = ... return a", [4] = "local a = ... return not a" } do
+  local f = assert(loadstring(string.dump(assert(loadstring(text)), true)))
+  for i = 1, calls do f(i) end
+end
+local long = "=" .. string.rep("x", 70000)
+calls(long .. "one", 5)
+calls(long .. "two", 6)
