@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <random>
 #include <stdexcept>
 
@@ -213,6 +212,13 @@ void Listener::refuse(const Connection& c, const std::string& why,
   close(c.fd);
 }
 
+// One that floods us is looked up once for all its connections that wait.
+bool Listener::is_ours(pid_t pid) {
+  const auto [at, fresh] = known_.try_emplace(pid, false);
+  if (fresh) at->second = descends_from(pid, getpid());
+  return at->second;
+}
+
 // Returns whether there may be more. One of another process costs nothing but this.
 bool Listener::accept_some(std::vector<std::string>& refusals) {
   for (int i = 0; i < kAtOnce; i++) {
@@ -222,7 +228,7 @@ bool Listener::accept_some(std::vector<std::string>& refusals) {
     Connection c{fd, {}, monotonic_ns() + kPatienceNs};
     if (!peer_of(fd, c.peer, why)) {
       refuse(c, why, refusals);
-    } else if (!descends_from(c.peer.pid, getpid())) {
+    } else if (!is_ours(c.peer.pid)) {
       if (!process_is_gone(c.peer.pid)) outsiders_++;  // else it waits for no answer
       close(fd);
     } else {
@@ -278,7 +284,8 @@ void Listener::drop_silent(std::vector<std::string>& refusals) {
 std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
   std::vector<Hello> hellos;
   bool more = true;
-  for (int i = 0; more && i < kMaxRounds; i++) {
+  known_.clear();  // the number of one that has ended may be given again
+  for (int i = 0; more && hellos.empty() && i < kMaxRounds; i++) {
     more = accept_some(refusals);
     read_all(hellos, refusals);
     drop_silent(refusals);

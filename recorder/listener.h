@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ class Listener {
     uint64_t deadline_ns;
   };
 
+  bool is_ours(pid_t pid);
   bool accept_some(std::vector<std::string>& refusals);
   void read_all(std::vector<Hello>& hellos, std::vector<std::string>& refusals);
   void drop_silent(std::vector<std::string>& refusals);
@@ -70,6 +72,7 @@ class Listener {
   int fd_ = -1;
   int sweeper_ = -1;  // a pipe to the process that removes both if this one is killed
   std::vector<Connection> connections_;  // silent so far, oldest first
+  std::map<pid_t, bool> known_;          // during one receive(): descendants or not
   uint64_t outsiders_ = 0;
 };
 
