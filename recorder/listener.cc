@@ -20,20 +20,37 @@
 #include <stdexcept>
 
 #include "recorder/clock.h"
+#include "recorder/process.h"
 #include "recorder/text.h"
 
 namespace luatrace {
 namespace {
 
 constexpr uint64_t kPatienceNs = 2'000'000'000;
-constexpr size_t kMaxConnections = 256;
+constexpr int kBacklog = 4096;
+constexpr int kAtOnce = 64,
+              kMaxRounds = 64;  // connections accepted before they are read; how often
+constexpr size_t kMaxSilent = 256, kMaxSilentOfUser = 64;
 
-// May everybody pass through this directory and all above it?
-bool open_to_all(const std::string& path) {
+bool is_writable_by_others(const struct stat& st) {
+  return st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+// What root asks of a directory.
+struct Place {
+  bool open_to_all = true;  // everybody may pass through it and all above it
+  bool ours_alone = true;   // nobody else can make a name in it, nor replace it
+};
+
+Place look_at(const std::string& path) {
+  Place place;
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     struct stat st {};
-    if (stat(path.substr(0, end).c_str(), &st) != 0 || (st.st_mode & S_IXOTH) == 0) return false;
-    if (end == path.npos) return true;
+    if (stat(path.substr(0, end).c_str(), &st) != 0) return {false, false};
+    if ((st.st_mode & S_IXOTH) == 0) place.open_to_all = false;
+    const bool sticky = (st.st_mode & S_ISVTX) != 0 && st.st_uid == 0 && end != path.npos;
+    if (is_writable_by_others(st) && !sticky) place.ours_alone = false;
+    if (end == path.npos) return place;
   }
 }
 
@@ -45,22 +62,34 @@ std::string secret_name() {
   return text;
 }
 
+// Where a directory may be made, best first.
+std::vector<std::string> bases() {
+  const bool root = geteuid() == 0;
+  std::vector<std::string> all, best, open;
+  const char* const names[] = {std::getenv("XDG_RUNTIME_DIR"), root ? "/run" : nullptr,
+                               std::getenv("TMPDIR"), "/tmp"};
+  for (const char* base : names) {
+    if (base == nullptr || base[0] != '/') continue;
+    const Place place = look_at(base);
+    if (root && place.open_to_all) (place.ours_alone ? best : open).push_back(base);
+    all.push_back(base);
+  }
+  best.insert(best.end(), open.begin(), open.end());
+  best.insert(best.end(), all.begin(), all.end());
+  return best;
+}
+
 std::string make_directory() {
   std::string last;
-  const char* const bases[] = {std::getenv("XDG_RUNTIME_DIR"), std::getenv("TMPDIR"), "/tmp"};
-  for (const bool for_all : {true, false}) {
-    for (const char* base : bases) {
-      if (base == nullptr || base[0] != '/') continue;
-      if (for_all && (geteuid() != 0 || !open_to_all(base))) continue;
-      std::string name = std::string(base) + "/luatrace-XXXXXX";
-      if (name.size() + sizeof "/" + 32 > sizeof(sockaddr_un::sun_path)) continue;
-      if (mkdtemp(name.data()) == nullptr) {  // mode 0700
-        last = std::string(base) + ": " + errno_text(errno);
-        continue;
-      }
-      if (for_all) chmod(name.c_str(), 0711);
-      return name;
+  for (const std::string& base : bases()) {
+    std::string name = base + "/luatrace-XXXXXX";
+    if (name.size() + sizeof "/" + 32 > sizeof(sockaddr_un::sun_path)) continue;
+    if (mkdtemp(name.data()) == nullptr) {  // mode 0700
+      last = base + ": " + errno_text(errno);
+      continue;
     }
+    if (geteuid() == 0 && look_at(base).open_to_all) chmod(name.c_str(), 0711);
+    return name;
   }
   throw std::runtime_error("cannot make a directory for the socket: " + last);
 }
@@ -96,7 +125,9 @@ int read_hello(int fd, Hello& hello, std::string& why) {
     why = "it speaks version " + std::to_string(hello.text.version) + ", this recorder version " +
           std::to_string(LT_RING_VERSION);
   else if (hello.ring_fd < 0)
-    why = "it sent no memory";
+    why =
+        "it sent no memory: it has too few file descriptors or too little memory left for a ring, "
+        "or its limit of file sizes (ulimit -f) is below that of a ring";
   if (!why.empty() && hello.ring_fd >= 0) close(hello.ring_fd);
   return why.empty() ? 1 : -1;
 }
@@ -115,17 +146,18 @@ bool peer_of(int fd, ucred& peer, std::string& why) {
 
 }  // namespace
 
-Listener::Listener() : directory_(make_directory()), path_(directory_ + "/" + secret_name()) {
+Listener::Listener()
+    : directory_(make_directory()), name_(secret_name()), path_(directory_ + "/" + name_) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+  directory_fd_ = open(directory_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   start_sweeper();
   if (fd_ < 0 || bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      (geteuid() == 0 && chmod(path_.c_str(), 0666) != 0) || listen(fd_, 128) != 0) {
+      (geteuid() == 0 && chmod(path_.c_str(), 0666) != 0) || listen(fd_, kBacklog) != 0) {
     const std::string why = errno_text(errno);
-    unlink(path_.c_str());
-    rmdir(directory_.c_str());
+    remove();
     throw std::runtime_error(path_ + ": cannot listen: " + why);
   }
 }
@@ -133,9 +165,15 @@ Listener::Listener() : directory_(make_directory()), path_(directory_ + "/" + se
 Listener::~Listener() {
   for (const auto& c : connections_) close(c.fd);
   close(fd_);
-  unlink(path_.c_str());
-  rmdir(directory_.c_str());
+  remove();
+  if (directory_fd_ >= 0) close(directory_fd_);
   if (sweeper_ >= 0) close(sweeper_);
+}
+
+// Where others can make names, the path may lead elsewhere by now.
+void Listener::remove() const {
+  if (directory_fd_ >= 0) unlinkat(directory_fd_, name_.c_str(), 0);
+  rmdir(directory_.c_str());  // of an empty directory, never of what a link points to
 }
 
 // A process that waits for the end of this one, however it comes. Not our child: nobody waits for
@@ -151,12 +189,11 @@ void Listener::start_sweeper() {
     for (int s = 1; s < NSIG; s++)
       if (s != SIGKILL) signal(s, SIG_IGN);
     for (int fd = 0; fd < 1024; fd++)
-      if (fd != ends[0]) close(fd);
+      if (fd != ends[0] && fd != directory_fd_) close(fd);
     char byte;
     while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
     }
-    unlink(path_.c_str());
-    rmdir(directory_.c_str());
+    remove();
     _exit(0);
   }
   close(ends[0]);
@@ -169,31 +206,44 @@ void Listener::add_to(std::vector<pollfd>& fds) const {
   for (const auto& c : connections_) fds.push_back({c.fd, POLLIN, 0});
 }
 
-void Listener::accept_all(std::vector<std::string>& refusals) {
-  while (connections_.size() < kMaxConnections) {
-    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    ucred peer{};
-    std::string why;
-    if (peer_of(fd, peer, why)) {
-      connections_.push_back({fd, monotonic_ns() + kPatienceNs});
-    } else {
-      refusals.push_back("process " + std::to_string(peer.pid) + " was refused: " + why);
-      close(fd);
-    }
-  }
+void Listener::refuse(const Connection& c, const std::string& why,
+                      std::vector<std::string>& refusals) {
+  refusals.push_back("process " + std::to_string(c.peer.pid) + " was refused: " + why);
+  close(c.fd);
 }
 
-std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
-  accept_all(refusals);
-  std::vector<Hello> hellos;
+// One that floods us is looked up once for all its connections that wait.
+bool Listener::is_ours(pid_t pid) {
+  const auto [at, fresh] = known_.try_emplace(pid, false);
+  if (fresh) at->second = descends_from(pid, getpid());
+  return at->second;
+}
+
+// Returns whether there may be more. One of another process costs nothing but this.
+bool Listener::accept_some(std::vector<std::string>& refusals) {
+  for (int i = 0; i < kAtOnce; i++) {
+    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return false;
+    std::string why;
+    Connection c{fd, {}, monotonic_ns() + kPatienceNs};
+    if (!peer_of(fd, c.peer, why)) {
+      refuse(c, why, refusals);
+    } else if (!is_ours(c.peer.pid)) {
+      if (!process_is_gone(c.peer.pid)) outsiders_++;  // else it waits for no answer
+      close(fd);
+    } else {
+      connections_.push_back(c);
+    }
+  }
+  return true;
+}
+
+void Listener::read_all(std::vector<Hello>& hellos, std::vector<std::string>& refusals) {
   std::vector<Connection> waiting;
   for (const auto& c : connections_) {
     Hello h;
-    ucred peer{};
     std::string why;
-    const bool known = peer_of(c.fd, peer, why);
-    int state = known ? read_hello(c.fd, h, why) : -1;
+    int state = read_hello(c.fd, h, why);
     if (state == 0 && monotonic_ns() > c.deadline_ns) {
       state = -1;
       why = "it said nothing";
@@ -201,16 +251,45 @@ std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
     if (state == 0) {
       waiting.push_back(c);
     } else if (state > 0) {
-      h.pid = peer.pid;
-      h.uid = peer.uid;
+      h.pid = c.peer.pid;
+      h.uid = c.peer.uid;
       h.socket = c.fd;
       hellos.push_back(h);
     } else {
-      refusals.push_back("process " + std::to_string(peer.pid) + " was refused: " + why);
-      close(c.fd);
+      refuse(c, why, refusals);
     }
   }
   connections_.swap(waiting);
+}
+
+// The oldest of those that have said nothing, of users who have too many.
+void Listener::drop_silent(std::vector<std::string>& refusals) {
+  std::map<uid_t, size_t> of_user;
+  for (const auto& c : connections_) of_user[c.peer.uid]++;
+  size_t all = connections_.size();
+  std::vector<Connection> kept;
+  for (const auto& c : connections_) {
+    size_t& n = of_user[c.peer.uid];
+    if (n <= kMaxSilentOfUser && all <= kMaxSilent) {
+      kept.push_back(c);
+      continue;
+    }
+    refuse(c, "it said nothing", refusals);
+    n--;
+    all--;
+  }
+  connections_.swap(kept);
+}
+
+std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
+  std::vector<Hello> hellos;
+  bool more = true;
+  known_.clear();  // the number of one that has ended may be given again
+  for (int i = 0; more && hellos.empty() && i < kMaxRounds; i++) {
+    more = accept_some(refusals);
+    read_all(hellos, refusals);
+    drop_silent(refusals);
+  }
   return hellos;
 }
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Listener: the socket at which Lua states announce their rings.
-// Invariants: of an ordinary user the socket lies in a directory that nobody else can enter, and
-// only processes of the same user or of root are heard. The command of root may give up its rights
-// (nginx's workers do): then others may connect, but the socket's name is a secret of 128 bits in a
-// directory that cannot be listed, known to those who inherited it from us. A connection that
-// stays silent is dropped.
+// Invariants: only our own descendants are heard (the command's: start_command() makes us the
+// parent of its orphans), of an ordinary user only those of the same user or of root. Others are
+// sent away when they connect: the path of a socket is no secret (/proc/net/unix). Of an ordinary
+// user the socket lies in a directory that nobody else can enter; of root in one where nobody else
+// can make another of the same name, if there is such a place: its command may give up its rights
+// (nginx's workers do) and must reach it. A connection that stays silent is dropped, and takes no
+// place away from other users' connections.
 #pragma once
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,8 +41,11 @@ class Listener {
   const std::string& path() const { return path_; }
   // What to wait for.
   void add_to(std::vector<pollfd>& fds) const;
-  // Accepts and reads whatever is there. Why somebody was refused goes to refusals.
+  // Accepts and reads whatever is there. Why one of the command's processes was refused goes to
+  // refusals.
   std::vector<Hello> receive(std::vector<std::string>& refusals);
+  // Connections of processes that are not the command's. They were closed at once.
+  uint64_t outsiders() const { return outsiders_; }
 
   // Answers (LT_HELLO_*) and closes the connection (not the ring). False if nobody waits for the
   // answer any more.
@@ -47,17 +54,26 @@ class Listener {
  private:
   struct Connection {
     int fd;
+    ucred peer;
     uint64_t deadline_ns;
   };
 
-  void accept_all(std::vector<std::string>& refusals);
+  bool is_ours(pid_t pid);
+  bool accept_some(std::vector<std::string>& refusals);
+  void read_all(std::vector<Hello>& hellos, std::vector<std::string>& refusals);
+  void drop_silent(std::vector<std::string>& refusals);
+  void refuse(const Connection& c, const std::string& why, std::vector<std::string>& refusals);
 
   void start_sweeper();
+  void remove() const;
 
-  std::string directory_, path_;
+  std::string directory_, name_, path_;
+  int directory_fd_ = -1;  // the same directory, whatever its path means later
   int fd_ = -1;
   int sweeper_ = -1;  // a pipe to the process that removes both if this one is killed
-  std::vector<Connection> connections_;
+  std::vector<Connection> connections_;  // silent so far, oldest first
+  std::map<pid_t, bool> known_;          // during one receive(): descendants or not
+  uint64_t outsiders_ = 0;
 };
 
 }  // namespace luatrace

@@ -22,6 +22,8 @@
 namespace luatrace {
 namespace {
 
+constexpr int kMaxAncestors = 4096, kWalks = 3;
+
 std::string proc_path(pid_t pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
 }
@@ -207,6 +209,25 @@ int open_pidfd(pid_t pid, int peer) {
     return fd;
   }
   return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+}
+
+pid_t pid_inside(pid_t pid) {
+  return ns_pid_of(read_proc(pid, "status", 65536), pid);
+}
+
+// One may end while we walk; its child has another parent then.
+bool descends_from(pid_t pid, pid_t ancestor) {
+  for (int walk = 0; walk < kWalks; walk++) {
+    pid_t at = pid;
+    for (int i = 0; at > 0 && at != ancestor && i < kMaxAncestors; i++) {
+      const std::string fields = stat_fields(at);
+      if (fields.size() < 3) break;
+      at = std::atoi(fields.c_str() + 2);
+    }
+    if (at == ancestor) return true;
+    if (at <= 0) return false;
+  }
+  return false;
 }
 
 std::pair<uint64_t, uint64_t> program_of(pid_t pid) {

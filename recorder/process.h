@@ -33,6 +33,14 @@ std::string read_link(const std::string& path);
 // The content of a file of /proc, at most `most` bytes; empty if it cannot be read.
 std::string read_proc(pid_t pid, const char* name, size_t most = 1u << 20);
 
+// The number of a process as it sees itself, in its own process namespace. That of ours if it
+// cannot be told.
+pid_t pid_inside(pid_t pid);
+
+// Is a process that one, or a descendant of it whose ancestors up to there all live? False also if
+// /proc does not show it (any more).
+bool descends_from(pid_t pid, pid_t ancestor);
+
 // A descriptor that becomes readable when the process ends, -1 if that cannot be had (then ask
 // process_is_gone()). peer: a connected socket of that process, or -1.
 int open_pidfd(pid_t pid, int peer);

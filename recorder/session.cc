@@ -265,6 +265,7 @@ void Session::request_stop(uint32_t reason) {
   phase_ = Phase::kStopping;
   reason_ = reason;
   stop_ns_ = monotonic_ns();
+  stop_listening();
   if (backend_ != nullptr) backend_->stop();
   update_titles();
   drainer_->post([drainer = drainer_.get()] { drainer->detach_all(); });
@@ -301,6 +302,7 @@ bool Session::all_ended() const {
 // Everything that is left, and the last blocks.
 void Session::finish() {
   const int status = command_ended_ ? wait_status_ : -1;
+  stop_listening();
   if (backend_ != nullptr && phase_ == Phase::kRecording) backend_->stop();
   drainer_->call([this, status] {
     drainer_->finish_all();
@@ -316,6 +318,7 @@ void Session::finish() {
 
 // The second signal. The disk may hang, so nobody waits long for it.
 int Session::leave_at_once() {
+  stop_listening();
   if (phase_ != Phase::kFinished) {
     const bool done = drainer_->call(
         [this] {
@@ -329,7 +332,6 @@ int Session::leave_at_once() {
       summarize();
     else
       say("left while writing: the end of the trace is missing");
-    listener_.reset();
     if (!done) _exit(128 + last_signal_);
   }
   return 128 + last_signal_;

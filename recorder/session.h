@@ -129,6 +129,7 @@ class Session : private BackendHost {
 
   // Processes (session_hello.cc).
   void greet();
+  void stop_listening();
   std::string welcome(Hello& hello);
   std::string welcome_to_backend(pid_t pid);
   std::shared_ptr<Output> output_for(pid_t pid, std::string& why);
@@ -178,6 +179,7 @@ class Session : private BackendHost {
   std::list<Traced> traced_;
   uint64_t next_key_ = 1;
   uint64_t hellos_ = 0, refused_ = 0;
+  uint64_t outsiders_ = 0;  // connections of processes that are not the command's
   BuildIds build_ids_;
   Diagnosis diagnosis_;
   Phase phase_ = Phase::kRecording;

@@ -50,6 +50,8 @@ std::string Session::welcome(Hello& hello) {
   std::string why;
   auto ring = RingMemory::map(std::exchange(hello.ring_fd, -1), &why);
   if (ring == nullptr) return " was refused: its ring is not usable: " + why;
+  if (ring->info().pid != pid_inside(hello.pid))
+    return " was refused: its ring is that of another process";
   if (phase_ != Phase::kRecording) return " is not recorded: the recording has ended";
   if (backend_ != nullptr) return welcome_to_backend(hello.pid);
   const Newcomer who{hello.pid, hello.text.pid, hello.uid, hello.socket};
@@ -171,6 +173,13 @@ bool Session::drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::strin
   hellos_++;
   if (options_.verbose) say("process " + std::to_string(t.pid) + " announced a Lua state");
   return true;
+}
+
+// Nobody is heard any more: a Lua state that is made now, or waits for an answer, is told so by the
+// kernel at once.
+void Session::stop_listening() {
+  if (listener_ != nullptr) outsiders_ += listener_->outsiders();
+  listener_.reset();
 }
 
 // Its rings get nothing more.

@@ -87,6 +87,9 @@ void Session::summarize() {
   if (!options_.attach() && hellos_ == 0 && refused_ == 0 && phase_ == Phase::kFinished &&
       reason_ != LTQ_SIGNAL)
     for (const auto& line : diagnosis_.report(own_library_dir())) say(line);
+  if (outsiders_ > 0 && !options_.quiet)
+    say(counted(outsiders_, "connection", "connections") +
+        " of processes that are not the command's were closed unheard");
   const bool any = std::any_of(outputs_.begin(), outputs_.end(),
                                [](const auto& o) { return o->totals().streams > 0; });
   if (any && trace_stdout_ < 0 && !options_.quiet) say("next: " + next_command());

@@ -31,26 +31,19 @@
 #define METASIZE	65536u
 #define MAPSIZE		((size_t)(1+NBLOCKS)*LT_RING_BLOCK_SIZE + METASIZE)
 
-/* The global_State of an LTState. */
-static void *state_of(LTState *lt)
-{
-  GG_State *gg = (GG_State *)((char *)lt - offsetof(GG_State, lt));
-  return &gg->g;
-}
-
 /* -- Handing over --------------------------------------------------------- */
 
 /* The descriptions. They go first. */
 void lj_ltblock_funcs(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  if (!r->meta_head) return;
-  lj_ltprobe_block((char *)r + r->meta_ofs, (uint32_t)r->meta_head,
-		   state_of(lt), LT_PIECE_FUNCS, r->told_funcs,
-		   (uint32_t)r->meta_count, r->recording);
-  r->told_funcs += r->meta_count;
-  r->meta_count = 0;
-  r->meta_head = r->meta_tail = 0;
+  if (!lt->metahead) return;
+  lj_ltprobe_block(lt->meta, (uint32_t)lt->metahead, LT2G(lt),
+		   LT_PIECE_FUNCS, r->told_funcs, (uint32_t)lt->metacount,
+		   r->recording);
+  r->told_funcs += lt->metacount;
+  lt->metacount = r->meta_count = 0;
+  lt->metahead = r->meta_head = 0;
 }
 
 /* The words up to lt->wp. Returns 0 if there are none. */
@@ -61,7 +54,7 @@ static int hand_words(LTState *lt)
   uint32_t n = (uint32_t)(lt->wp - from), events = n - lt->extra;
   lj_ltblock_funcs(lt);
   if (!events) return 0;  /* Nothing but the head of a piece. */
-  lj_ltprobe_block(from, n*8, state_of(lt), LT_PIECE_EVENTS, r->told_events,
+  lj_ltprobe_block(from, n*8, LT2G(lt), LT_PIECE_EVENTS, r->told_events,
 		   events, r->recording);
   st_rel(&r->told, (uint64_t)(uintptr_t)lt->wp);  /* First: nothing is read twice. */
   r->told_events += events;
@@ -91,7 +84,7 @@ void lj_ltblock_hand(LTState *lt)
 static void hand_start(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  lj_ltprobe_block(r, (uint32_t)sizeof(*r), state_of(lt), LT_PIECE_START,
+  lj_ltprobe_block(r, (uint32_t)sizeof(*r), LT2G(lt), LT_PIECE_START,
 		   r->told_events, 0, r->recording);
 }
 
@@ -107,14 +100,12 @@ int lj_ltblock_open(lua_State *L)
   lj_ltring_scratch(lt);
   r = (struct lt_ring *)lj_ltring_aligned(MAPSIZE, PROT_READ|PROT_WRITE);
   if (!r) return 0;
-  lj_ltring_init(L, r, NBLOCKS, METASIZE, lt->forked ? (int)getppid() : 0);
-  r->flags = LT_RING_PROBE;
+  lj_ltring_init(L, r, LT_RING_PROBE, NBLOCKS, METASIZE);
   r->wp = (uint64_t)(uintptr_t)&lt->wp;
   lt->forked = 0;
   lt->ring = r;
   lt->mapsize = MAPSIZE;
   lt->warm = NBLOCKS;
-  lt->fd = -1;
   lt->thread = lj_ltring_thread();
   hand_start(lt);
   lj_ltring_begin(lt, lost);
@@ -136,7 +127,7 @@ void lj_ltblock_again(LTState *lt)
 static void hand_end(LTState *lt, int reason)
 {
   struct lt_ring *r = lt->ring;
-  lj_ltprobe_block((void *)(uintptr_t)lj_ltring_clock(), 0, state_of(lt),
+  lj_ltprobe_block((void *)(uintptr_t)lj_ltring_clock(), 0, LT2G(lt),
 		   LT_PIECE_END, r->told_events, (uint32_t)reason,
 		   r->recording);
 }

@@ -26,13 +26,17 @@
 #define lt_jiton(g)	0
 #endif
 
+#define LT2G(lt) \
+  (&((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))->g)
+
 /* Is the memory for event words private, handed over by a probe? */
-#define lt_private(lt)	((lt)->ring && ((lt)->ring->flags & LT_RING_PROBE))
+#define lt_private(lt)	((lt)->ring && ((lt)->ringflags & LT_RING_PROBE))
 
 #define ld_acq(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define st_rel(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 #define WARMBLOCKS	4u  /* Blocks of a ring that get their pages at a time. */
+#define LT_NOTAIL	(~(uint64_t)0)
 
 /* For lj_ltrace_switch: the caller reports the stack. */
 #define PC_NOREPORT	((const BCIns *)(intptr_t)-1)

@@ -2,8 +2,11 @@
 ** Tracing of calls: rings are made, handed over, closed; forks.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: a ring belongs to one Lua state of one process. A child never
+** Invariants: a ring belongs to one Lua state of one process. A child never
 ** writes into its parent's: it counts what it loses until it has its own.
+** Descriptors of ours leave the program its low numbers and a reserve, are open
+** only until the recorder has the ring, and are closed only if they still are ours.
+** A ring is sent to root or to our own user, and to nobody after a refusal.
 */
 
 #define lj_ltopen_c
@@ -17,16 +20,23 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#if LJ_HASJIT
+#include "lj_jit.h"
+#endif
+#include "lj_trace.h"
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
@@ -43,10 +53,15 @@
 #define F_SEAL_GROW		4
 #endif
 
-#define METASIZE	(1u<<20)  /* Of a ring. */
+#define RINGMETA	(1u<<20)  /* Bytes of a ring's descriptions. */
 #define MINBLOCKS	LT_RING_MIN_BLOCKS
 #define MAXBLOCKS	LT_RING_MAX_BLOCKS
 #define HELLO_MS	5000	/* Patience with the recorder's answer. */
+#define FD_FLOOR	56	/* Lowest number of a descriptor of ours. A higher one would
+				** have the kernel enlarge the table of descriptors: 14 ms
+				** if the program has threads. */
+#define FD_SPARE	32	/* Numbers that are left to the program. */
+#define TAKE_TRIES	400	/* Of half a millisecond: patience with a recorder that attached. */
 
 /* -- All states of the process (for fork, and for recorders that attach) --- */
 
@@ -101,13 +116,13 @@ static void fork_child(void)
     if (!lt->ring) continue;
     munmap(lt->ring, lt->mapsize);
     lt->ring = NULL;
-    if (lt->fd >= 0) close(lt->fd);
-    lt->fd = -1;
+    lj_ltring_closefd(lt);
     if (!losing) lj_ltring_scratch(lt);
     lt->lost = 0;
     lt->lostsince = lj_ltring_clock();
     lt->forked = 1;
     lt->stop |= LTSTOP_RESYNC;
+    lj_trace_abort(LT2G(lt));  /* The child's ring would wait for its end. */
   }
   list_unlock();
 }
@@ -137,6 +152,95 @@ void lj_ltring_unlisted(LTState *lt)
   if (lt->next) lt->next->prev = lt->prev;
   lt->next = lt->prev = NULL;
   list_unlock();
+}
+
+/* -- Descriptors ---------------------------------------------------------- */
+
+static int fd_limit(void)
+{
+  struct rlimit r;
+  if (getrlimit(RLIMIT_NOFILE, &r)) return 1024;  /* Forbidden: as usual. */
+  return r.rlim_cur < (1<<20) ? (int)r.rlim_cur : 1<<20;
+}
+
+/* Lowest number of ours. */
+static int fd_floor(int limit)
+{
+  return limit/2 < FD_FLOOR ? limit/2 : FD_FLOOR;
+}
+
+/* Does the program keep a reserve if we take some? From above, where numbers are
+** free nearly always. */
+static int fds_left(void)
+{
+  int limit = fd_limit(), floor = fd_floor(limit), i;
+  int ours = 2, n = 3;  /* The memfd and a socket; one to move them. */
+  n += limit/4 < FD_SPARE ? limit/4 : FD_SPARE;
+  for (i = limit-1; n > 0 && i >= 0 && i >= limit-4096; i--) {
+    if (i < floor && ours > 0) return 0;
+    if (fcntl(i, F_GETFD) < 0) n--, ours--;
+  }
+  return n == 0;
+}
+
+static int same_file(int fd, uint64_t dev, uint64_t ino)
+{
+  struct stat st;
+  return fd >= 0 && !fstat(fd, &st) && (uint64_t)st.st_dev == dev &&
+	 (uint64_t)st.st_ino == ino;
+}
+
+/* Move a new descriptor away from the numbers that the program may count on: of
+** standard streams that are closed, or the lowest one that is free. -1: impossible. */
+static int fd_up(int low)
+{
+  struct stat st;
+  int floor = fd_floor(fd_limit()), fd;
+  if (low < 0 || low >= floor) return low;
+  fd = fcntl(low, F_DUPFD_CLOEXEC, floor);
+  if (fd < 0)
+    close(low);
+  else if (!fstat(fd, &st) && same_file(low, st.st_dev, st.st_ino))
+    close(low);
+  return fd;
+}
+
+/* The recorder has the ring, or nobody shall. The program may have closed the
+** descriptor, and use its number for a file of its own. */
+void lj_ltring_closefd(LTState *lt)
+{
+  int err = errno, fd = __atomic_exchange_n(&lt->fd, -1, __ATOMIC_ACQ_REL);
+  if (same_file(fd, lt->dev, lt->ino)) close(fd);
+  errno = err;
+}
+
+/* Close what a recorder that attached has taken, of all states: some may not run
+** for long. */
+static void close_taken(void)
+{
+  LTState *lt;
+  list_lock();
+  for (lt = lt_first(); lt; lt = lt->next)
+    if (lt->fd >= 0 && lt->ring && ld_acq(&lt->ring->taken)) lj_ltring_closefd(lt);
+  list_unlock();
+}
+
+/* May another descriptor be made? If there are only few it is waited, once in a
+** recording, for the recorder to take rings of other states. */
+static int fd_spare(uint32_t token)
+{
+  static uint32_t vain;
+  struct timespec ts = { 0, 500000 };
+  int i;
+  for (i = 0; i < TAKE_TRIES; i++) {
+    if (fds_left()) return 1;
+    close_taken();
+    if (fds_left()) return 1;
+    if (ld_acq(&vain) == token) break;
+    nanosleep(&ts, NULL);
+  }
+  st_rel(&vain, token);
+  return 0;
 }
 
 /* -- Open and close ------------------------------------------------------- */
@@ -185,33 +289,85 @@ static char hear_answer(int s)
   return answer;
 }
 
-/* Send the ring to the recorder and wait for its word. Returns LT_HELLO_*. */
-static char say_hello(const char *path, int fd)
+/* May that peer see what we do? Root may anyway, and our own user. The credentials
+** are those of who listens. */
+static int trusted(int s)
 {
+  struct { int32_t pid; uint32_t uid, gid; } peer;  /* struct ucred */
+  socklen_t n = sizeof(peer);
+  return !getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &n) &&
+	 (peer.uid == 0 || peer.uid == (uint32_t)geteuid());
+}
+
+/* A socket that is connected to the recorder, -1: nobody there, or nobody to trust.
+** Never waits for longer than for an answer. */
+static int reach_recorder(void)
+{
+  struct timeval patience = { HELLO_MS/1000, 0 };
   struct sockaddr_un sa;  /* sun_path is as large as LTControl.socket. */
+  int n, s;
+  memset(&sa, 0, sizeof(sa));
+  sa.sun_family = AF_UNIX;
+  memcpy(sa.sun_path, luajit_usdt_control.socket, sizeof(sa.sun_path));
+  if (sa.sun_path[0] != '/') return -1;  /* Just forgotten by another thread. */
+  s = fd_up(socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0));
+  if (s < 0) return -1;
+  setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  uninterrupted(n, connect(s, (struct sockaddr *)&sa, sizeof(sa)));
+  if (n == 0 && trusted(s)) return s;
+  close(s);
+  return -1;
+}
+
+/* Send the ring to the recorder; fd < 0: say that there is none. */
+static int send_hello(int s, int fd)
+{
   struct lt_hello hello = { LT_HELLO_MAGIC, LT_RING_VERSION, 0 };
   union { struct cmsghdr h; char buf[CMSG_SPACE(sizeof(int))]; } ctl;
   struct iovec iov = { &hello, sizeof(hello) };
   struct msghdr msg;
-  char answer = 0;
-  int n, s = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
-  if (s < 0) return 0;
+  int n;
   hello.pid = (int32_t)getpid();
-  memset(&sa, 0, sizeof(sa));
-  sa.sun_family = AF_UNIX;
-  memcpy(sa.sun_path, path, sizeof(luajit_usdt_control.socket));
   memset(&msg, 0, sizeof(msg));
-  memset(&ctl, 0, sizeof(ctl));
   msg.msg_iov = &iov; msg.msg_iovlen = 1;
-  msg.msg_control = ctl.buf; msg.msg_controllen = sizeof(ctl.buf);
-  ctl.h.cmsg_level = SOL_SOCKET; ctl.h.cmsg_type = SCM_RIGHTS;
-  ctl.h.cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(&ctl.h), &fd, sizeof(int));
-  uninterrupted(n, connect(s, (struct sockaddr *)&sa, sizeof(sa)));
-  if (n == 0) uninterrupted(n, (int)sendmsg(s, &msg, MSG_NOSIGNAL));
-  if (n > 0) answer = hear_answer(s);
-  close(s);
+  if (fd >= 0) {
+    memset(&ctl, 0, sizeof(ctl));
+    msg.msg_control = ctl.buf; msg.msg_controllen = sizeof(ctl.buf);
+    ctl.h.cmsg_level = SOL_SOCKET; ctl.h.cmsg_type = SCM_RIGHTS;
+    ctl.h.cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(&ctl.h), &fd, sizeof(int));
+  }
+  uninterrupted(n, (int)sendmsg(s, &msg, MSG_NOSIGNAL));
+  return n > 0;
+}
+
+/* Hand the ring over and wait for the recorder's word. Returns LT_HELLO_*. Unless it
+** wants us, its socket is forgotten: no later state and no child asks again. */
+static char say_hello(int fd)
+{
+  char answer = LT_HELLO_REFUSED;
+  int s = reach_recorder();
+  if (s >= 0) {
+    if (send_hello(s, fd)) answer = hear_answer(s);
+    close(s);
+  }
+  if (answer != LT_HELLO_RECORD && answer != LT_HELLO_PROBES)
+    memset(luajit_usdt_control.socket, 0, sizeof(luajit_usdt_control.socket));
   return answer;
+}
+
+/* There is no ring: the recorder of a command would not know, and say nothing. Once
+** in a process. The process must live until it was heard. */
+static void say_ringless(void)
+{
+  static uint32_t said;
+  int s;
+  if (!luajit_usdt_control.socket[0] ||
+      __atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL)) return;
+  s = reach_recorder();
+  if (s < 0) return;
+  if (send_hello(s, -1)) hear_answer(s);
+  close(s);
 }
 
 /* What goes through the list of states in another thread (a fork, exit()) must not
@@ -228,8 +384,7 @@ void lj_ltring_drop(LTState *lt)
 static void ring_unmap(LTState *lt)
 {
   lj_ltring_drop(lt);
-  if (lt->fd >= 0) close(lt->fd);
-  lt->fd = -1;
+  lj_ltring_closefd(lt);
 }
 
 /* A file of that size would end the program by SIGXFSZ. */
@@ -240,26 +395,42 @@ static int over_limit(size_t size)
 	 r.rlim_cur < size;
 }
 
+/* Make a memfd of that size, which nobody can change any more. It is emptied first:
+** while it had the number of a closed standard stream, another thread may have
+** written to that. */
+static int ring_file(LTState *lt, size_t size)
+{
+  struct stat st;
+  int fd = fd_up((int)syscall(SYS_memfd_create, LT_RING_NAME,
+			      MFD_CLOEXEC|MFD_ALLOW_SEALING));
+  if (fd < 0) return -1;
+  if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)size) < 0 ||
+      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK|F_SEAL_GROW|F_SEAL_SEAL) < 0 ||
+      fstat(fd, &st) < 0) {
+    close(fd);
+    return -1;
+  }
+  lt->dev = (uint64_t)st.st_dev;
+  lt->ino = (uint64_t)st.st_ino;
+  return fd;
+}
+
 /* Make and map the memfd. */
 static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
 {
   size_t data = (size_t)nblocks*LT_RING_BLOCK_SIZE;
-  size_t size = LT_RING_BLOCK_SIZE + data + METASIZE;
+  size_t size = LT_RING_BLOCK_SIZE + data + RINGMETA;
   char *p;
-  *fd = -1;
-  if (over_limit(size)) return NULL;
-  *fd = (int)syscall(SYS_memfd_create, LT_RING_NAME,
-		     MFD_CLOEXEC|MFD_ALLOW_SEALING);
+  if (over_limit(size) || !fd_spare(lt->token)) return NULL;
+  *fd = ring_file(lt, size);
   if (*fd < 0) return NULL;
-  if (ftruncate(*fd, (off_t)size) < 0 ||
-      fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK|F_SEAL_GROW|F_SEAL_SEAL) < 0 ||
-      !(p = lj_ltring_aligned(size, PROT_NONE))) {
-    close(*fd);
-    return NULL;
-  }
-  if (mmap(p, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED,
-	   *fd, 0) == MAP_FAILED) {
+  p = lj_ltring_aligned(size, PROT_NONE);
+  if (p && mmap(p, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED,
+		*fd, 0) == MAP_FAILED) {
     munmap(p, size);
+    p = NULL;
+  }
+  if (!p) {
     close(*fd);
     return NULL;
   }
@@ -303,25 +474,45 @@ static uint32_t stream_flags(global_State *g)
   return f;
 }
 
-void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
-		    uint32_t metasize, int parent)
+/* What the VM itself goes by. */
+static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
+		     uint32_t metasize)
 {
   LTState *lt = L2LT(L);
+  lt->data = (uint64_t *)(p + LT_RING_BLOCK_SIZE);
+  lt->meta = p + LT_RING_BLOCK_SIZE + (size_t)nblocks*LT_RING_BLOCK_SIZE;
+  lt->nblocks = nblocks;
+  lt->metasize = metasize;
+  lt->head = lt->metahead = lt->metacount = lt->metalost = 0;
+  lt->metafull = LT_NOTAIL;
+  lt->ringflags = flags;
+  lt->endreason = LTE_DETACH;
+  lt->startflags = stream_flags(G(L));
+  lt->tid = (int32_t)syscall(SYS_gettid);
+  lt->start = lj_ltring_clock();
+}
+
+/* A ring, or private memory, that is all zeros: what it is, for who reads it. */
+void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t flags,
+		    uint32_t nblocks, uint32_t metasize)
+{
+  LTState *lt = L2LT(L);
+  init_own(L, (char *)r, flags, nblocks, metasize);
   r->version = LT_RING_VERSION;
-  r->flags = luajit_usdt_control.ring_block ? LT_RING_BLOCK : 0;
+  r->flags = flags;
   r->data_ofs = LT_RING_BLOCK_SIZE;
   r->block_size = LT_RING_BLOCK_SIZE;
   r->nblocks = nblocks;
   r->meta_size = metasize;
-  r->meta_ofs = LT_RING_BLOCK_SIZE + (uint64_t)nblocks*LT_RING_BLOCK_SIZE;
+  r->meta_ofs = (uint64_t)(lt->meta - (char *)r);
   r->pid = (int32_t)getpid();
-  r->tid = lt->tid = (int32_t)syscall(SYS_gettid);
-  r->parent_pid = parent;
-  r->stream_flags = stream_flags(G(L));
+  r->tid = lt->tid;
+  r->parent_pid = lt->forked ? (int32_t)getppid() : 0;
+  r->stream_flags = lt->startflags;
   r->state_addr = (uint64_t)(uintptr_t)G(L);
   r->recording = lt->rec;
   r->clock = LJ_LT_CLOCK;
-  r->start_tick = r->alive = lj_ltring_clock();
+  r->start_tick = r->alive = lt->start;
   r->tick_khz = luajit_usdt_control.tick_khz;
   strncpy(r->luajit, LUAJIT_VERSION, sizeof(r->luajit)-1);
   r->state = LT_RING_OPEN;
@@ -330,12 +521,14 @@ void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
 
 /* A recorder that attached opens the memfd by itself. A state or child that lives
 ** for a moment only must not take its events along. */
-#define TAKE_TRIES	400	/* Of half a millisecond. */
-
 static void wait_taken(LTState *lt, int *left)
 {
   struct timespec ts = { 0, 500000 };
-  for (; *left > 0 && lt->fd >= 0 && !ld_acq(&lt->ring->taken); --*left) {
+  for (; *left > 0 && lt->fd >= 0; --*left) {
+    if (ld_acq(&lt->ring->taken)) {
+      lj_ltring_closefd(lt);
+      break;
+    }
     if (lj_ltring_orphaned(lt, luajit_usdt_control.alive)) break;
     if (ld_acq(&luajit_usdt_control.ring) != lt->token) break;
     nanosleep(&ts, NULL);
@@ -371,6 +564,7 @@ int lj_ltring_open(lua_State *L)
   struct lt_ring *r;
   int fd, young;
   lt->token = ld_acq(&c->ring);
+  if (!c->socket[0] && !c->owner) return 0;  /* Forgotten: see say_hello(). */
   if (!c->socket[0] && lj_ltring_orphaned(lt, c->alive)) {
     lj_ltring_abandon(lt);
     return 0;
@@ -380,23 +574,25 @@ int lj_ltring_open(lua_State *L)
   lj_ltring_scratch(lt);
   cost = measure(lt);
   r = ring_map(lt, nblocks, &fd);
-  if (!r) return 0;
+  if (!r) {
+    say_ringless();
+    return 0;
+  }
   r->event_cost_ps = cost;  /* Who takes the ring reads it at once. */
-  lj_ltring_init(L, r, nblocks, METASIZE, lt->forked ? (int)getppid() : 0);
+  lj_ltring_init(L, r, c->ring_block ? LT_RING_BLOCK : 0, nblocks, RINGMETA);
   young = lt->forked || lt->born == lt->token;  /* Born during this recording. */
   lt->forked = 0;
   lt->ring = r;
   lt->fd = fd;
   lt->thread = lj_ltring_thread();
   if (c->socket[0]) {
-    char answer = say_hello(c->socket, fd);
+    char answer = say_hello(fd);
     if (answer != LT_HELLO_RECORD) {
       lt->byprobe = answer == LT_HELLO_PROBES;
       ring_unmap(lt);
       return 0;
     }
-    close(fd);
-    lt->fd = -1;
+    lj_ltring_closefd(lt);
   } else if (young) {
     int left = TAKE_TRIES;
     wait_taken(lt, &left);
@@ -426,7 +622,7 @@ void lj_ltring_close(global_State *g, int reason)
   struct lt_ring *r = lt->ring;
   int left = TAKE_TRIES;
   if (r) {
-    if (r->stop_reason) reason = (int)r->stop_reason;
+    if (lt->endreason) reason = (int)lt->endreason;
     if (lt->block == lt->scratch) {
       lj_ltring_count(lt);
       lj_ltring_room(lt);

@@ -126,11 +126,25 @@ typedef struct LTState {
   uint32_t born;	/* Value of the control word's ring when it was made. */
   uint32_t token;	/* Value of the control word's ring at the last opening. */
   uint32_t byprobe;	/* The recorder has attached to the probes instead. */
-  /* Ring. */
+  /* Ring. Others can write to its memory: what a store depends on is here, and of
+  ** the header only what the recorder owns is read. */
   struct lt_ring *ring;
   size_t mapsize;
+  uint64_t *data;	/* Its first block. */
+  char *meta;		/* Its descriptions. */
+  uint32_t nblocks, metasize;  /* Blocks; bytes, a power of two. */
+  uint64_t head;	/* Blocks finished. */
+  uint64_t metahead;	/* Bytes of descriptions stored, ever. */
+  uint64_t metafull;	/* Tail of the descriptions at which waiting for room was in
+			** vain, LT_NOTAIL: none. */
+  uint64_t metacount, metalost;  /* Descriptions stored; without room. */
+  uint32_t ringflags;	/* LT_RING_* */
+  uint32_t endreason;	/* LTE_* of a recording that must end. */
+  uint64_t start;	/* Clock when it began. */
+  uint32_t startflags;	/* LTF_* */
   uint32_t warm;	/* Blocks that have pages behind them. */
-  int fd;		/* memfd, -1 if closed. */
+  int fd;		/* memfd, -1 if closed: see lj_ltring_closefd. */
+  uint64_t dev, ino;	/* What it must refer to. */
   uint64_t *block;	/* Start of the current block. */
   uint64_t *scratch;	/* Private block: here go events that find no room. */
   uint64_t lost;	/* Events lost in the current gap. */
@@ -231,6 +245,7 @@ LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
 LJ_FUNC void lj_ltring_warm(char *p, size_t size);
 LJ_FUNC void lj_ltring_enter(LTState *lt);
 LJ_FUNC void lj_ltring_begin(LTState *lt, uint64_t lost);
+LJ_FUNC void lj_ltring_closefd(LTState *lt);
 LJ_FUNC void lj_ltring_scratch(LTState *lt);
 LJ_FUNC void lj_ltring_count(LTState *lt);
 LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
@@ -250,8 +265,8 @@ LJ_FUNC void lj_ltring_unlisted(LTState *lt);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
 LJ_FUNC void lj_ltring_env(void);
-LJ_FUNC void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t nblocks,
-			    uint32_t metasize, int parent);
+LJ_FUNC void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t flags,
+			    uint32_t nblocks, uint32_t metasize);
 LJ_FUNC char *lj_ltring_aligned(size_t size, int prot);
 LJ_FUNC int lj_ltring_spare(LTState *lt);
 LJ_FUNC uint64_t lj_ltring_forked(LTState *lt);

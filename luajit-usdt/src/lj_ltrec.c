@@ -83,7 +83,7 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 
 #define recoff(J)	(!J2LT(J)->on)
 
-#define PEND_POLL	LT_ID_NONE	/* LTState.pendff: look at the control word. */
+#define PEND_POLL	LT_ID_NONE	/* LTState.pendff: look whether something changed. */
 
 /* A call by FFI was recorded, and nobody is attached: a loop that makes no other
 ** calls would come by no poll. Once in a trace: a guard has a snapshot of its own, of
@@ -105,6 +105,21 @@ static void recpoll(jit_State *J)
 #else
   UNUSED(J);
 #endif
+}
+
+/* A call by FFI was recorded, and events are. The call may have been fork(): the
+** child leaves its trace here, and its first event is in a ring of its own. */
+static void recstop(jit_State *J)
+{
+  TRef tr;
+  if (!J->needsnap) return;
+  J->needsnap = 0;
+  if (J->pt) lj_snap_purge(J);
+  lj_snap_add(J);
+  J->mergesnap = 1;
+  tr = emitir(IRT(IR_XLOAD, IRT_INT), lj_ir_kptr(J, (void *)&J2LT(J)->stop),
+	      IRXLOAD_VOLATILE);
+  emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
 }
 
 /* Start of a root trace: leave it when tracing is switched. Nobody attached: a
@@ -213,8 +228,7 @@ void lj_ltrace_recff(jit_State *J, GCfunc *fn)
 {
   uint32_t id;
 #if LJ_HASFFI
-  if (recoff(J) && fn->c.ffid == FF_ffi_meta___call)
-    J2LT(J)->pendff = PEND_POLL;
+  if (fn->c.ffid == FF_ffi_meta___call) J2LT(J)->pendff = PEND_POLL;
 #endif
   if (recoff(J) || J->state != LJ_TRACE_RECORD ||
       !lj_ltrace_wantc(J2G(J), fn))
@@ -236,6 +250,7 @@ void lj_ltrace_recpend(jit_State *J)
   J2LT(J)->pendff = 0;
   if (id == PEND_POLL) {
     if (recoff(J)) recpoll(J);
+    else recstop(J);
     return;
   }
   if (!recoff(J)) recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)));

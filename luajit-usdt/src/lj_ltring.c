@@ -8,6 +8,9 @@
 ** is not one word goes through lj_ltring_ext, which never lets a record
 ** straddle two blocks. The layout is defined by luatrace_format.h. If the memory
 ** is private (lt_private), a block that is full is handed over at once and free.
+** The memory of a ring is shared, and nothing in it can move a store: where the next
+** one goes follows from members of LTState alone. Of the header only the recorder's
+** words are read, each once; whatever they hold costs events, or ends the recording.
 */
 
 #define lj_ltring_c
@@ -45,12 +48,14 @@ uint64_t lj_ltring_clock(void)
 }
 #endif
 
-/* Ticks per second; before the recorder has told, a guess on the high side. */
+/* Ticks per second; before the recorder has told, a guess on the high side. So, too,
+** if that is no rate of a clock. */
 uint64_t lj_ltring_hz(LTState *lt)
 {
-  uint32_t khz = lt->ring ? lt->ring->tick_khz : luajit_usdt_control.tick_khz;
+  uint32_t khz = ld_acq(lt->ring ? &lt->ring->tick_khz :
+				   &luajit_usdt_control.tick_khz);
   if (LJ_LT_CLOCK == LT_CLOCK_MONOTONIC) return 1000000000u;
-  return khz ? (uint64_t)khz*1000 : 4000000000u;
+  return khz >= 1000 && khz <= 20000000 ? (uint64_t)khz*1000 : 4000000000u;
 }
 
 /* -- Blocks --------------------------------------------------------------- */
@@ -78,7 +83,7 @@ static uint64_t count_records(const uint64_t *w, size_t n)
 static int ring_free(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  return r && r->head - ld_acq(&r->tail) < r->nblocks;
+  return r && (lt_private(lt) || lt->head - ld_acq(&r->tail) < lt->nblocks);
 }
 
 /* Have the kernel put pages behind a part of the ring, so that storing an event
@@ -92,12 +97,12 @@ void lj_ltring_warm(char *p, size_t size)
 }
 
 /* In the first round through the ring, a few blocks ahead. */
-static void warm_ahead(LTState *lt, struct lt_ring *r)
+static void warm_ahead(LTState *lt)
 {
   uint32_t n = WARMBLOCKS;
-  if (r->head+2 < lt->warm) return;
-  if (n > r->nblocks - lt->warm) n = r->nblocks - lt->warm;
-  lj_ltring_warm((char *)r + r->data_ofs + (size_t)lt->warm*LT_RING_BLOCK_SIZE,
+  if (lt->head+2 < lt->warm) return;
+  if (n > lt->nblocks - lt->warm) n = lt->nblocks - lt->warm;
+  lj_ltring_warm((char *)(lt->data + (size_t)lt->warm*BLOCKWORDS),
 		 (size_t)n*LT_RING_BLOCK_SIZE);
   lt->warm += n;
 }
@@ -119,10 +124,8 @@ void lj_ltring_head(LTState *lt)
 /* Enter the block number head. */
 void lj_ltring_enter(LTState *lt)
 {
-  struct lt_ring *r = lt->ring;
-  if (LJ_UNLIKELY(lt->warm < r->nblocks)) warm_ahead(lt, r);
-  lt->block = (uint64_t *)((char *)r + r->data_ofs +
-			   (size_t)(r->head % r->nblocks)*LT_RING_BLOCK_SIZE);
+  if (LJ_UNLIKELY(lt->warm < lt->nblocks)) warm_ahead(lt);
+  lt->block = lt->data + (size_t)(lt->head % lt->nblocks)*BLOCKWORDS;
   lt->wp = lt->block;
   if (lt_private(lt)) lj_ltblock_begin(lt);
   lj_ltring_head(lt);
@@ -168,18 +171,24 @@ static void check_recorder(LTState *lt)
   if (ld_acq(&r->detach))
     lt->stop |= LTSTOP_OFF;
   if (lj_ltring_orphaned(lt, ld_acq(&r->alive))) {
-    r->stop_reason = LTE_ORPHAN;
+    lt->endreason = LTE_ORPHAN;
     lt->stop |= LTSTOP_OFF;
   }
+  if (lt->fd >= 0 && ld_acq(&r->taken)) lj_ltring_closefd(lt);
   if (luajit_usdt_control.ring != lt->token)
     lt->stop |= LTSTOP_OFF;
 }
 
-/* LT_RING_BLOCK: wait for a free block. */
+/* LT_RING_BLOCK: wait for a free block. Not for a recorder that claims to have read
+** blocks that were not there: it would never give one back. */
 static void wait_free(LTState *lt)
 {
   struct timespec ts = { 0, 50000 };
   while (!ring_free(lt) && !(lt->stop & LTSTOP_OFF)) {
+    if (lt->head - ld_acq(&lt->ring->tail) > lt->nblocks) {
+      lt->stop |= LTSTOP_OFF;
+      break;
+    }
     nanosleep(&ts, NULL);
     check_recorder(lt);
   }
@@ -197,12 +206,11 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
     lj_ltring_count(lt);
   } else {
     if (lt_private(lt)) lj_ltblock_hand(lt);
-    st_rel(&r->head, r->head+1);
-    if (lt_private(lt)) r->tail = r->head;
+    st_rel(&r->head, ++lt->head);
   }
   check_recorder(lt);
   if (lt->thread != lj_ltring_thread()) lt->thread = 0;  /* To be noted. */
-  if (!losing && r && (r->flags & LT_RING_BLOCK) && !ring_free(lt))
+  if (!losing && r && (lt->ringflags & LT_RING_BLOCK) && !ring_free(lt))
     wait_free(lt);
   if (!losing && ring_free(lt)) {
     lj_ltring_enter(lt);
@@ -285,22 +293,21 @@ int lj_ltring_room(LTState *lt)
   return 1;
 }
 
-/* When to look again: words are handed over more often than a ring is looked at. */
+/* When to look again: words are handed over more often than a ring is looked at; but
+** soon if the recorder may have taken the ring, to close our descriptor. */
 static void next_look(LTState *lt, uint64_t now)
 {
-  lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) ? 100 : 4);
+  lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) || lt->fd >= 0 ? 100 : 4);
 }
 
 /* The memory in lt->ring gets its first words. lost: events of a forked child so far. */
 void lj_ltring_begin(LTState *lt, uint64_t lost)
 {
-  struct lt_ring *r = lt->ring;
   lt->lost = 0;
-  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* Of a fork: all is told anew. */
+  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* Of a fork: all is told again. */
   lj_ltring_enter(lt);
   next_look(lt, lj_ltring_clock());
-  lj_ltring_ext(lt, LTX_START, 0, 2, r->start_tick,
-		lt_pack(lt->rec, r->stream_flags));
+  lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
 }
@@ -384,26 +391,30 @@ void lj_ltring_note(LTState *lt)
 
 /* -- Function descriptions ------------------------------------------------ */
 
-static char *meta_at(struct lt_ring *r, uint64_t pos)
+static char *meta_at(LTState *lt, uint64_t pos)
 {
-  return (char *)r + r->meta_ofs + (size_t)(pos & (r->meta_size-1));
+  return lt->meta + (size_t)(pos & (lt->metasize-1));
 }
 
-/* Wait a moment for room in the meta area. */
+/* Wait a moment for room in the meta area, but not again and again for a recorder
+** that reads nothing. */
 static int meta_room(LTState *lt, uint32_t need)
 {
   struct lt_ring *r = lt->ring;
   int i;
   if (lt_private(lt)) {
-    if (r->meta_size - r->meta_head < need) lj_ltblock_funcs(lt);
+    if (lt->metasize - lt->metahead < need) lj_ltblock_funcs(lt);
     return 1;
   }
   for (i = 0; i < 200; i++) {
     struct timespec ts = { 0, 100000 };
-    if (r->meta_size - (r->meta_head - ld_acq(&r->meta_tail)) >= need) return 1;
+    uint64_t tail = ld_acq(&r->meta_tail), used = lt->metahead - tail;
+    if (used <= lt->metasize && lt->metasize - used >= need) return 1;
+    if (tail == lt->metafull) break;
+    if (i == 199) lt->metafull = tail;
     nanosleep(&ts, NULL);
   }
-  r->meta_lost++;
+  st_rel(&r->meta_lost, ++lt->metalost);
   return 0;
 }
 
@@ -426,24 +437,25 @@ int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
   uint32_t tail;
   char *p;
   if (!r || !meta_room(lt, 2*size)) return 0;
-  pos = r->meta_head;
-  tail = (uint32_t)(r->meta_size - (pos & (r->meta_size-1)));
+  pos = lt->metahead;
+  tail = (uint32_t)(lt->metasize - (pos & (lt->metasize-1)));
   if (tail < size) {  /* Does not fit before the end: skip to the start. */
     uint32_t wrap[2];
     wrap[0] = tail; wrap[1] = LT_META_WRAP;
-    memcpy(meta_at(r, pos), wrap, 8);
+    memcpy(meta_at(lt, pos), wrap, 8);
     pos += tail;
   }
   f.size = size;
   f.chunk_len = (uint16_t)nc;
   f.name_len = (uint16_t)nn;
-  p = meta_at(r, pos);
+  p = meta_at(lt, pos);
   memset(p, 0, size);
   memcpy(p, &f, sizeof(f));
   if (nc) memcpy(p+sizeof(f), chunk, nc);
   if (nn) memcpy(p+sizeof(f)+nc+1, name, nn);
-  st_rel(&r->meta_head, pos+size);
-  r->meta_count++;
+  lt->metahead = pos+size;
+  st_rel(&r->meta_head, lt->metahead);
+  r->meta_count = ++lt->metacount;
   return 1;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // --via direct: the VM writes into a ring of its own, as if we had started it; we only switch it
-// on, fetch the ring through /proc/PID/fd, and switch it off.
-#include <fcntl.h>
+// on, open the ring, and switch it off.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "recorder/clock.h"
 #include "recorder/direct/guardian.h"
 #include "recorder/direct/kick.h"
+#include "recorder/direct/open_ring.h"
 #include "recorder/direct/seccomp.h"
 #include "recorder/direct/target.h"
 #include "recorder/process.h"
@@ -44,23 +44,6 @@ uint32_t class_number(const std::string& name) {
   return name == "all" ? LTC_ALL : LTC_DEFAULT;
 }
 
-// The ring that a state has left open. Nothing: it is closed meanwhile, or is not one.
-std::unique_ptr<RingMemory> open_ring(pid_t pid, const State& s, const lt_note& note,
-                                      std::string& why) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(s.fd);
-  char name[64] = "";
-  const std::string wanted = "/memfd:" LT_RING_NAME " (deleted)";
-  const ssize_t n = readlink(path.c_str(), name, sizeof name);
-  if (n < 0 || std::string(name, static_cast<size_t>(n)) != wanted) return nullptr;
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return why = path + ": cannot be opened: " + errno_text(errno), nullptr;
-  auto ring = RingMemory::map(fd, &why);
-  const uint64_t g = s.address + static_cast<uint64_t>(static_cast<int64_t>(note.g));
-  if (ring != nullptr && (ring->info().state_addr != g || ring->info().recording != s.rec))
-    return nullptr;  // the number of the descriptor was used again
-  return ring;
-}
-
 // A process and its LuaJITs.
 struct Live {
   pid_t pid = 0;
@@ -68,10 +51,11 @@ struct Live {
   std::vector<Target> targets;
   std::vector<int> guarded;                       // numbers of the guardian
   std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
+  std::set<uint64_t> rings;                       // their inodes
   uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
   bool inherited = false, lost = false, said_silent = false, kick_failed = false;
   size_t states = 0, answered = 0;  // at the last look
-  size_t ringless = 0;              // of them that answered, but could not make a ring
+  size_t ringless = 0;              // of them that answered, but could not make a ring: the most
   std::string silence;              // why those who have not answered did not
 };
 
@@ -103,9 +87,11 @@ class DirectBackend : public Backend {
   Attached examine(pid_t pid, const LuaSearch& search);
   RingCalls ring_calls(pid_t pid);
   void let_go(Live& live);
+  void say_ringless(const Live& live);
   bool look(Live& live, uint64_t now);
   static std::string silence_of(const Live& live);
   std::string silent_ends() const;
+  bool find_owner(uint64_t inode, pid_t except) const;
   void take_ring(Live& live, const Target& target, const State& s);
   void kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
                    uint64_t now);
@@ -247,24 +233,45 @@ void DirectBackend::let_go(Live& live) {
   live.guarded.clear();
 }
 
+void DirectBackend::say_ringless(const Live& live) {
+  if (live.ringless == 0) return;
+  remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(live.ringless) +
+                     (live.ringless == 1 ? " Lua state is" : " Lua states are") +
+                     " not recorded: it has no memory or no file descriptor left for a ring (some "
+                     "descriptors are kept free for the program), its limit of file sizes (ulimit "
+                     "-f) is below that of the ring "
+                     "(--ring-size), or a seccomp filter does not allow it memfd_create()");
+}
+
 void DirectBackend::forget(pid_t pid) {
   if (Live* const live = find(pid)) {
     if (live->taken.empty() && live->ringless == 0 && live->states > 0 && process_is_ending(pid))
       ended_silent_.push_back(pid);
+    say_ringless(*live);
     let_go(*live);
   }
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
 }
 
+// Is that ring one that another process of ours has? Its child has the same process id where each
+// begins a namespace of its own.
+bool DirectBackend::find_owner(uint64_t inode, pid_t except) const {
+  return std::any_of(live_.begin(), live_.end(), [&](const Live& live) {
+    return live.pid != except && live.rings.contains(inode);
+  });
+}
+
 void DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
-  if (s.ring == 0 || s.fd < 0 || s.token != target.token()) return;
+  if (s.ring == 0 || s.token != target.token()) return;
   const uint64_t state = (target.image().control << 20) ^ s.serial;
   if (live.taken.contains({state, s.rec})) return;
   std::string why;
-  auto ring = open_ring(live.pid, s, target.image().note, why);
+  auto ring = open_ring(target, s, why);
+  if (ring != nullptr && find_owner(ring->inode(), live.pid)) ring = nullptr;
   if (ring == nullptr && why.empty()) return;
   live.taken.insert({state, s.rec});
   if (ring != nullptr) {
+    live.rings.insert(ring->inode());
     const uint64_t start = ring->info().start_tick;
     why = host_.add_ring(live.pid, std::move(ring));
     if (why.empty() && live.taken.size() == 1 && start > live.begin_tick) {
@@ -304,7 +311,7 @@ std::string DirectBackend::silence_of(const Live& live) {
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
-  if (!stopping_) live.ringless = 0;
+  size_t ringless = 0;
   if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
     std::vector<State> states, silent;
@@ -313,7 +320,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
       const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
       if (!stopping_) take_ring(live, target, s);
       live.answered += quiet ? 1 : 0;
-      if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) live.ringless++;
+      if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) ringless++;
       if (!quiet) silent.push_back(s);
     }
     live.states += states.size();
@@ -323,6 +330,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     if (now > live.begin_ns + kSilenceNs && !stopping_)
       live.silence = silence_text(why_silent(target, silent[0]));
   }
+  live.ringless = std::max(live.ringless, ringless);
   return waiting;
 }
 
@@ -388,12 +396,8 @@ std::vector<std::string> DirectBackend::remarks() {
   if (const std::string text = silent_ends(); !text.empty()) remarks_.push_back(text);
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
-    if (live.taken.empty() && live.ringless > 0)
-      remarks_.push_back(who +
-                         "it has no memory or no file descriptor left for a ring, its limit of "
-                         "file sizes (ulimit -f) is below that of the ring (--ring-size), or a "
-                         "seccomp filter does not allow it memfd_create()");
-    else if (live.taken.empty() && !live.said_silent)
+    say_ringless(live);
+    if (live.taken.empty() && live.ringless == 0 && !live.said_silent)
       remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
                                                  : "no Lua state has answered: " + live.silence));
   }

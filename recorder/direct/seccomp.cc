@@ -49,6 +49,9 @@ constexpr uint64_t kPlace = 0x7f0000000000;  // some address, some descriptor: c
 constexpr uint64_t kFd = 9;                  // puts its own there
 const Call kCalls[] = {
     {"memfd_create", SYS_memfd_create, true, {kPlace, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
+    {"fcntl", SYS_fcntl, true, {kFd, F_GETFD}},
+    {"fcntl", SYS_fcntl, true, {kFd, F_DUPFD_CLOEXEC, 56}},
+    {"ftruncate", SYS_ftruncate, true, {kFd, 0}},
     {"ftruncate", SYS_ftruncate, true, {kFd, kRing}},
     {"fcntl", SYS_fcntl, true, {kFd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL}},
     {"mmap",
@@ -56,10 +59,13 @@ const Call kCalls[] = {
      true,
      {0, kRing, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull}},
     {"mmap", SYS_mmap, true, {kPlace, kRing, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, kFd}},
+    {"newfstatat", SYS_newfstatat, true, {kFd, kPlace, kPlace, AT_EMPTY_PATH}},
+    {"fstat", SYS_fstat, true, {kFd, kPlace}},  // which of them depends on the C library
     {"mprotect", SYS_mprotect, true, {kPlace, LT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE}},
     {"madvise", SYS_madvise, false, {kPlace, LT_RING_BLOCK_SIZE, kPopulateWrite}},
     {"clock_nanosleep", SYS_clock_nanosleep, false, {0, 0, kPlace}},
     {"prlimit64", SYS_prlimit64, false, {0, RLIMIT_FSIZE, 0, kPlace}},
+    {"prlimit64", SYS_prlimit64, false, {0, RLIMIT_NOFILE, 0, kPlace}},
     {"getpid", SYS_getpid, false, {}},
     {"gettid", SYS_gettid, false, {}},
     {"munmap", SYS_munmap, false, {kPlace, kRing}},

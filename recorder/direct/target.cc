@@ -187,27 +187,33 @@ void Target::release() {
   memory_.write(image_.control + offsetof(lt_control, owner), nothing);
 }
 
-bool Target::read_states(std::vector<State>& states) const {
+bool Target::read_state(uint64_t address, State& s) const {
   const lt_note& n = image_.note;
-  uint64_t next = 0;
-  if (memory_.read(image_.control + offsetof(lt_control, states), next) != 0) return false;
   const int32_t last = std::max({n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd,
                                  n.lt_rec, n.lt_serial, n.lt_token});
   std::vector<char> bytes(static_cast<size_t>(last) + 8);
+  if (memory_.read(address, bytes.data(), bytes.size()) != 0) return false;
+  s.address = address;
+  s.ring = at<uint64_t>(bytes, n.lt_ring);
+  s.fd = at<int32_t>(bytes, n.lt_fd);
+  s.on = at<uint32_t>(bytes, n.lt_on);
+  s.stop = at<uint32_t>(bytes, n.lt_stop);
+  s.seen = at<uint64_t>(bytes, n.lt_seen);
+  s.rec = at<uint32_t>(bytes, n.lt_rec);
+  s.token = at<uint32_t>(bytes, n.lt_token);
+  s.serial = at<uint32_t>(bytes, n.lt_serial);
+  s.next = at<uint64_t>(bytes, n.lt_next);
+  return true;
+}
+
+bool Target::read_states(std::vector<State>& states) const {
+  uint64_t next = 0;
+  if (memory_.read(image_.control + offsetof(lt_control, states), next) != 0) return false;
   while (next != 0 && states.size() < kMaxStates) {
-    if (memory_.read(next, bytes.data(), bytes.size()) != 0) return false;
     State s;
-    s.address = next;
-    s.ring = at<uint64_t>(bytes, n.lt_ring);
-    s.fd = at<int32_t>(bytes, n.lt_fd);
-    s.on = at<uint32_t>(bytes, n.lt_on);
-    s.stop = at<uint32_t>(bytes, n.lt_stop);
-    s.seen = at<uint64_t>(bytes, n.lt_seen);
-    s.rec = at<uint32_t>(bytes, n.lt_rec);
-    s.token = at<uint32_t>(bytes, n.lt_token);
-    s.serial = at<uint32_t>(bytes, n.lt_serial);
+    if (!read_state(next, s)) return false;
     states.push_back(s);
-    next = at<uint64_t>(bytes, n.lt_next);
+    next = s.next;
   }
   return true;
 }

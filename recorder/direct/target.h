@@ -33,6 +33,7 @@ struct State {
   int fd = -1;
   uint32_t on = 0, stop = 0, rec = 0, serial = 0, token = 0;
   uint64_t seen = 0;  // of the control word
+  uint64_t next = 0;  // address of the next one's LTState, 0: none
 };
 
 class Target {
@@ -56,6 +57,9 @@ class Target {
 
   // The Lua states that exist now. False if they cannot be read.
   bool read_states(std::vector<State>& states) const;
+  // The one whose LTState is at that address. False if it cannot be read; if it was freed meanwhile
+  // this is what its memory holds now.
+  bool read_state(uint64_t address, State& s) const;
   // Has this state acted upon the control word?
   bool has_answered(const State& s) const { return (s.seen >> 16 & 0xffff) == token_; }
 

@@ -73,7 +73,7 @@ daemons_work() {
 }
 switched_on() {
   if [ "$via" = direct ]; then
-    ls -l "/proc/$1/fd" | grep -q luatrace-ring
+    grep -q luatrace-ring "/proc/$1/maps"
   else
     "$here/words" "$1" | grep -q '^[1-9]'
   fi

@@ -77,7 +77,7 @@ no_anomalies() {
 }
 # The switch of the direct recorder must be 0 (the other word is that of uprobe tracers).
 all_off() { "$here/words" "$1" | awk '$2 != 0 { bad = 1 } END { exit bad }'; }
-no_ring() { ! ls -l "/proc/$1/fd" 2>/dev/null | grep -q luatrace-ring; }
+no_ring() { ! grep -q luatrace-ring "/proc/$1/maps" 2>/dev/null; }
 let_go() {
   all_off "$1" || fail "$2: the control words are $("$here/words" "$1")"
   within 10 "the ring of $1 to be closed ($2)" no_ring "$1"

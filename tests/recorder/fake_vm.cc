@@ -383,6 +383,7 @@ struct State {
     if (kind == "metaofs") r.meta_ofs = ~0ull - 7;
     if (kind == "overlap") r.meta_ofs = r.data_ofs + 4096;
     if (kind == "clock") r.clock = 9;
+    if (kind == "parent") r.pid = getppid();
     if (kind == "hellomagic") hello.magic++;
     if (kind == "helloversion") hello.version++;
     if (kind == "short") hello_size = 3;

@@ -36,6 +36,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"short", "did not say hello"},
       {"notmemfd", "not a memfd"},
       {"nofd", "sent no memory"},
+      {"parent", "that of another process"},
   };
   for (const auto& [kind, message] : cases) {
     EXPECT_EQ(6, record({"bad=" + kind, "exit=6"})) << kind << "\n" << err();

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Opening a ring; see open_ring.h. First through /proc/PID/map_files: that is what the state writes
+// into, whatever the program has done with its descriptors. That takes a capability (CAP_SYS_ADMIN
+// or CAP_CHECKPOINT_RESTORE, in the first user namespace); without it through /proc/PID/fd, by the
+// descriptor that the state keeps until the ring is taken.
+#include "recorder/direct/open_ring.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+
+#include "recorder/maps.h"
+#include "recorder/process.h"
+#include "recorder/text.h"
+
+namespace luatrace::direct {
+namespace {
+
+constexpr size_t kMaxMaps = 8u << 20;  // bytes of /proc/PID/maps
+
+// What the process has mapped at that address, if it looks like a ring.
+bool find_mapping(pid_t pid, uint64_t address, Mapping& found) {
+  for (auto& m : parse_maps(read_proc(pid, "maps", kMaxMaps))) {
+    if (m.start != address) continue;
+    found = std::move(m);
+    return found.path == "/memfd:" LT_RING_NAME " (deleted)";
+  }
+  return false;
+}
+
+// The same file, and one of which opening has no side effect: a memfd lies in the kernel's tmpfs.
+bool is_mapped_memory(int fd, const Mapping& m) {
+  struct stat st {};
+  struct statfs fs {};
+  char device[32];
+  if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0) return false;
+  std::snprintf(device, sizeof device, "%02x:%02x", major(st.st_dev), minor(st.st_dev));
+  return S_ISREG(st.st_mode) && fs.f_type == TMPFS_MAGIC && st.st_ino == m.inode &&
+         m.device == device;
+}
+
+// -1: not that file, or no right; errno tells.
+int open_same(const std::string& path, const Mapping& m) {
+  const int look = open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (look < 0) return -1;
+  int fd = -1;
+  errno = ENOENT;
+  if (is_mapped_memory(look, m))
+    fd = open(("/proc/self/fd/" + std::to_string(look)).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  const int error = errno;
+  close(look);
+  errno = error;
+  return fd;
+}
+
+int open_memory(pid_t pid, const State& s, const Mapping& m) {
+  const std::string proc = "/proc/" + std::to_string(pid);
+  char range[64];
+  std::snprintf(range, sizeof range, "/map_files/%" PRIx64 "-%" PRIx64, m.start, m.end);
+  const int fd = open_same(proc + range, m);
+  return fd >= 0 || s.fd < 0 ? fd : open_same(proc + "/fd/" + std::to_string(s.fd), m);
+}
+
+// A child has its parent's ring until it has noticed that it is one; and the state may have closed
+// its ring, or another may be where it was.
+bool is_of(const RingMemory& ring, const Target& target, const State& s) {
+  const pid_t pid = target.memory().pid();
+  const auto g = static_cast<uint64_t>(static_cast<int64_t>(target.image().note.g));
+  State now;
+  return ring.info().pid == pid_inside(pid) && ring.info().state_addr == s.address + g &&
+         ring.info().recording == s.rec && target.read_state(s.address, now) &&
+         now.ring == s.ring && now.rec == s.rec && now.serial == s.serial && now.token == s.token;
+}
+
+}  // namespace
+
+std::unique_ptr<RingMemory> open_ring(const Target& target, const State& s, std::string& why) {
+  const pid_t pid = target.memory().pid();
+  Mapping m;
+  if (!find_mapping(pid, s.ring, m)) return nullptr;
+  const int fd = open_memory(pid, s, m);
+  if (fd < 0) {
+    if (errno != ENOENT && errno != EPERM) why = "its ring cannot be opened: " + errno_text(errno);
+    return nullptr;
+  }
+  auto ring = RingMemory::map(fd, &why);
+  if (ring != nullptr && !is_of(*ring, target, s)) return nullptr;
+  return ring;
+}
+
+}  // namespace luatrace::direct

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The ring of a Lua state of another process, opened for reading and writing.
+// Invariant: what is returned is a memfd that the process itself has made, for that very state and
+// recording; nothing else that the process names is opened but to be looked at (O_PATH).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "recorder/direct/target.h"
+#include "recorder/ring_memory.h"
+
+namespace luatrace::direct {
+
+// s: as read from target a moment ago. Nothing: there is no such ring (any more, or yet); or it is
+// not usable, then why says so.
+std::unique_ptr<RingMemory> open_ring(const Target& target, const State& s, std::string& why);
+
+}  // namespace luatrace::direct
