@@ -26,6 +26,7 @@
 #include "recorder/options.h"
 #include "recorder/output.h"
 #include "recorder/process.h"
+#include "trace/open_output.h"
 
 namespace luatrace {
 
@@ -71,6 +72,7 @@ class Session : private BackendHost {
 
   // Starting (session.cc).
   bool open_output(pid_t pid);
+  void remove_opened() const;
   void open_signals();
   int start();
   void begin_outputs();
@@ -152,7 +154,7 @@ class Session : private BackendHost {
   std::vector<std::shared_ptr<Output>> outputs_;
   std::map<pid_t, std::shared_ptr<Output>> by_pid_;  // with a file per process
   int opened_fd_ = -1;                               // before the command runs
-  bool created_ = false;                             // that file was not there before
+  OpenedOutput opened_;                              // the same, unless it is standard output
   std::string opened_name_, open_error_;
   int signal_fd_ = -1;
   int trace_stdout_ = -1;  // -o -: the real standard output

@@ -286,7 +286,7 @@ void Session::say_none_attached() {
 }
 
 void Session::drop_unused_file() const {
-  if (opened_fd_ >= 0 && created_ && outputs_.empty()) unlink(opened_name_.c_str());
+  if (opened_fd_ >= 0 && outputs_.empty()) remove_opened();
 }
 
 void Session::say_attached_end() {
