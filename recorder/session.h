@@ -129,6 +129,7 @@ class Session : private BackendHost {
   // Processes (session_hello.cc).
   void greet();
   std::string welcome(Hello& hello);
+  std::string refuse_ring(const RingMemory& ring) const;
   std::string welcome_to_backend(pid_t pid);
   std::shared_ptr<Output> output_for(pid_t pid, std::string& why);
   Traced* traced_for(const Newcomer& who, uint32_t clock, std::string& why);

@@ -31,6 +31,12 @@ constexpr uint64_t kSlowestKickNs = 256 * kMillisecond;
 constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // a kick that was not seen is repeated
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kSilenceNs = 2000 * kMillisecond;
+constexpr uint64_t kRingsNs = 20 * kMillisecond;  // for new rings of a process, in one look
+constexpr size_t kMaxKicked = 1024;               // states at once: their process stands still
+
+constexpr size_t kMaxRemarks = 100;
+constexpr const char* kUnreadable =
+    "its Lua states cannot be found: their list is damaged (or changes all the time)";
 
 std::string joined(const std::vector<std::string>& globs) {
   std::string all;
@@ -52,8 +58,14 @@ std::unique_ptr<RingMemory> open_ring(pid_t pid, const State& s, const lt_note& 
   const std::string wanted = "/memfd:" LT_RING_NAME " (deleted)";
   const ssize_t n = readlink(path.c_str(), name, sizeof name);
   if (n < 0 || std::string(name, static_cast<size_t>(n)) != wanted) return nullptr;
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return why = path + ": cannot be opened: " + errno_text(errno), nullptr;
+  // The name says nothing: a mount can have it. What it is is looked at before it is opened.
+  const int look = open(path.c_str(), O_PATH | O_CLOEXEC);
+  const bool memory = look >= 0 && is_memfd(look);
+  const int fd =
+      memory ? open(("/proc/self/fd/" + std::to_string(look)).c_str(), O_RDWR | O_CLOEXEC) : -1;
+  const int error = errno;
+  if (look >= 0) close(look);
+  if (fd < 0) return why = memory ? "its ring cannot be opened: " + errno_text(error) : "", nullptr;
   auto ring = RingMemory::map(fd, &why);
   const uint64_t g = s.address + static_cast<uint64_t>(static_cast<int64_t>(note.g));
   if (ring != nullptr && (ring->info().state_addr != g || ring->info().recording != s.rec))
@@ -70,6 +82,8 @@ struct Live {
   std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
   uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
   bool inherited = false, lost = false, said_silent = false, kick_failed = false;
+  bool unreadable = false;          // its list of states, at the last look
+  size_t ring_turn = 0;             // the state whose ring is looked for first
   size_t states = 0, answered = 0;  // at the last look
   size_t ringless = 0;              // of them that answered, but could not make a ring
   std::string silence;              // why those who have not answered did not
@@ -106,7 +120,8 @@ class DirectBackend : public Backend {
   bool look(Live& live, uint64_t now);
   static std::string silence_of(const Live& live);
   std::string silent_ends() const;
-  void take_ring(Live& live, const Target& target, const State& s);
+  bool take_ring(Live& live, const Target& target, const State& s);
+  bool take_rings(Live& live, const Target& target, const std::vector<State>& states);
   void kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
                    uint64_t now);
   void complain(Live& live, uint64_t now);
@@ -256,13 +271,14 @@ void DirectBackend::forget(pid_t pid) {
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
 }
 
-void DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
-  if (s.ring == 0 || s.fd < 0 || s.token != target.token()) return;
+// True if there was a new one, usable or not.
+bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
+  if (s.ring == 0 || s.fd < 0 || s.token != target.token()) return false;
   const uint64_t state = (target.image().control << 20) ^ s.serial;
-  if (live.taken.contains({state, s.rec})) return;
+  if (live.taken.contains({state, s.rec})) return false;
   std::string why;
   auto ring = open_ring(live.pid, s, target.image().note, why);
-  if (ring == nullptr && why.empty()) return;
+  if (ring == nullptr && why.empty()) return false;
   live.taken.insert({state, s.rec});
   if (ring != nullptr) {
     const uint64_t start = ring->info().start_tick;
@@ -273,7 +289,24 @@ void DirectBackend::take_ring(Live& live, const Target& target, const State& s) 
                         static_cast<uint64_t>(ticks_to_ns(rate, start - live.begin_tick)));
     }
   }
-  if (!why.empty()) remarks_.push_back("process " + std::to_string(live.pid) + ": " + why);
+  if (!why.empty() && remarks_.size() < kMaxRemarks)
+    remarks_.push_back("process " + std::to_string(live.pid) + ": " + why);
+  return true;
+}
+
+// Those of all states, as far as the time for one look goes; the next look goes on from there. True
+// if there may be more.
+bool DirectBackend::take_rings(Live& live, const Target& target, const std::vector<State>& states) {
+  const uint64_t limit = monotonic_ns() + kRingsNs;
+  bool any = false;
+  for (size_t i = 0; i < states.size(); i++) {
+    const size_t turn = (live.ring_turn + i) % states.size();
+    any = take_ring(live, target, states[turn]) || any;
+    if (monotonic_ns() < limit || i + 1 == states.size()) continue;
+    live.ring_turn = turn + 1;
+    return any;
+  }
+  return false;
 }
 
 void DirectBackend::kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
@@ -284,7 +317,11 @@ void DirectBackend::kick_silent(Live& live, const Target& target, const std::vec
   live.kick_ns = now + live.kick_pause_ns;
   const bool asleep = !has_running_thread(live.pid);
   if (asleep && kicked) return;
-  const std::string why = asleep ? kick_asleep(target, silent) : kick(target, silent);
+  auto first = silent;
+  std::stable_partition(first.begin(), first.end(),
+                        [](const State& s) { return (s.stop & LT_STOP_KICK) == 0; });
+  if (first.size() > kMaxKicked) first.resize(kMaxKicked);
+  const std::string why = asleep ? kick_asleep(target, first) : kick(target, first);
   if (why.empty() || live.kick_failed) return;
   live.kick_failed = true;
   host_.detail("process " + std::to_string(live.pid) + ": " + why);
@@ -308,10 +345,11 @@ bool DirectBackend::look(Live& live, uint64_t now) {
   if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
     std::vector<State> states, silent;
-    if (!target.read_states(states)) continue;
+    live.unreadable = !target.read_states(states);
+    if (live.unreadable) continue;
+    if (!stopping_ && take_rings(live, target, states)) waiting = true;
     for (const auto& s : states) {
       const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
-      if (!stopping_) take_ring(live, target, s);
       live.answered += quiet ? 1 : 0;
       if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) live.ringless++;
       if (!quiet) silent.push_back(s);
@@ -332,7 +370,7 @@ void DirectBackend::complain(Live& live, uint64_t now) {
   live.said_silent = true;
   const std::string who = "process " + std::to_string(live.pid) + ": ";
   if (live.states == 0)
-    say(who + "attached, but it has no Lua state (yet)");
+    say(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua state (yet)"));
   else
     say(who + "no Lua state has answered for " +
         time_text(static_cast<double>(now - live.begin_ns)) + ": " + live.silence);
@@ -394,8 +432,9 @@ std::vector<std::string> DirectBackend::remarks() {
                          "file sizes (ulimit -f) is below that of the ring (--ring-size), or a "
                          "seccomp filter does not allow it memfd_create()");
     else if (live.taken.empty() && !live.said_silent)
-      remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
-                                                 : "no Lua state has answered: " + live.silence));
+      remarks_.push_back(who + (live.unreadable    ? kUnreadable
+                                : live.states == 0 ? "it has no Lua state"
+                                                   : "no Lua state has answered: " + live.silence));
   }
   return std::move(remarks_);
 }

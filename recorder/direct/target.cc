@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -194,7 +195,10 @@ bool Target::read_states(std::vector<State>& states) const {
   const int32_t last = std::max({n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd,
                                  n.lt_rec, n.lt_serial, n.lt_token});
   std::vector<char> bytes(static_cast<size_t>(last) + 8);
+  uint64_t mark = 0;  // a list that comes back to its state of number 1, 2, 4, 8, ... has a loop
   while (next != 0 && states.size() < kMaxStates) {
+    if (next == mark) return false;
+    if (std::has_single_bit(states.size() + 1)) mark = next;
     if (memory_.read(next, bytes.data(), bytes.size()) != 0) return false;
     State s;
     s.address = next;

@@ -54,7 +54,8 @@ class Target {
   // Switches the recording off.
   void release();
 
-  // The Lua states that exist now. False if they cannot be read.
+  // The Lua states that exist now, at most 65,536. False if they cannot be read, or their list has
+  // a loop (also for a moment, because it changes while it is read).
   bool read_states(std::vector<State>& states) const;
   // Has this state acted upon the control word?
   bool has_answered(const State& s) const { return (s.seen >> 16 & 0xffff) == token_; }
