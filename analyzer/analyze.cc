@@ -355,7 +355,8 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   std::optional<CallExport> calls;
   if (main && format && format->make_writer) {
     calls.emplace(exports);
-    if (calls->error() != 0) return cannot_write(session, exports.output, calls->error()), report;
+    if (!calls->error().empty())
+      return cannot_write(session, exports.output, calls->error()), report;
   }
   std::optional<ChartExport> chart;
   if (main && wants_chart(session)) chart.emplace(session.options.page.chart_limit);
@@ -367,7 +368,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
     session.choices.add(input.name(), std::span(report.files).subspan(known), report.grouped);
   });
   if (calls) calls->finish();
-  if (calls && calls->error() != 0) cannot_write(session, exports.output, calls->error());
+  if (calls && !calls->error().empty()) cannot_write(session, exports.output, calls->error());
   if (chart) take_chart(session, *chart, report);
   if (report.grouped) sum_up_groups(report);
   return report;

@@ -27,7 +27,8 @@ static void keep_standard_files() {
 // A full disk or a closed pipe must not look like success.
 static void flush(Session& session) {
   std::cout.flush();
-  if (!std::cout && !session.unreadable) cannot_write(session, "-", write_error(std::cout));
+  if (!std::cout && !session.unreadable)
+    cannot_write(session, "-", error_text(write_error(std::cout)));
 }
 
 static int run(int argc, char** argv) {

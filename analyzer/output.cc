@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/output.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <iostream>
+#include <utility>
 
 namespace luatrace {
 namespace {
@@ -41,25 +42,26 @@ int OutputBuffer::sync() {
   return empty() ? 0 : -1;
 }
 
-OutputFile::OutputFile(const std::string& path)
-    : std::ostream(nullptr),
-      fd_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
-      error_(fd_ < 0 ? errno : 0),
-      buffer_(fd_) {
+OutputFile::OutputFile(const std::string& path) : OutputFile(open_output(path)) {}
+
+OutputFile::OutputFile(OpenedOutput opened)
+    : std::ostream(nullptr), fd_(opened.fd), error_(std::move(opened.why)), buffer_(fd_) {
   rdbuf(&buffer_);
-  if (fd_ < 0) setstate(badbit);
+  if (fd_ >= 0 && !empty_output(opened)) error_ = std::strerror(errno);
+  if (!error_.empty()) setstate(badbit);
 }
 
 OutputFile::~OutputFile() {
   finish();
 }
 
-int OutputFile::finish() {
+std::string OutputFile::finish() {
   if (fd_ < 0) return error_;
   flush();
-  error_ = buffer_.error();
-  if (close(fd_) != 0 && error_ == 0) error_ = errno;
+  int error = buffer_.error();
+  if (close(fd_) != 0 && error == 0) error = errno;
   fd_ = -1;
+  if (error_.empty() && error != 0) error_ = std::strerror(error);
   return error_;
 }
 
@@ -73,6 +75,10 @@ StandardOutput::~StandardOutput() {
 int write_error(const std::ostream& out) {
   const auto* buffer = dynamic_cast<const OutputBuffer*>(out.rdbuf());
   return buffer ? buffer->error() : 0;
+}
+
+std::string error_text(int error) {
+  return error != 0 ? std::strerror(error) : "";
 }
 
 }  // namespace luatrace

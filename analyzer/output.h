@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/open_output.h"
+
 namespace luatrace {
 
 class OutputBuffer : public std::streambuf {
@@ -30,16 +32,19 @@ class OutputBuffer : public std::streambuf {
   std::vector<char> bytes_;
 };
 
-// A file that is created, or emptied.
+// A file that is created, or emptied; see trace/open_output.h for which may be.
 class OutputFile : public std::ostream {
  public:
   explicit OutputFile(const std::string& path);
   ~OutputFile() override;
-  // Writes what is left and closes: an errno, 0 if all of it was written.
-  int finish();
+  // Writes what is left and closes. Empty if all of it was written, else why not.
+  std::string finish();
 
  private:
-  int fd_, error_ = 0;
+  OutputFile(OpenedOutput opened);
+
+  int fd_;
+  std::string error_;
   OutputBuffer buffer_;
 };
 
@@ -58,5 +63,8 @@ class StandardOutput {
 
 // Why writing to it failed: an errno; 0 if it did not, or nobody knows.
 int write_error(const std::ostream& out);
+
+// As strerror(3) has it; empty for 0.
+std::string error_text(int error);
 
 }  // namespace luatrace

@@ -68,9 +68,9 @@ bool write_to(Session& session, const std::string& path, F write) {
   if (path == "-") return write(std::cout), true;
   OutputFile file(path);
   if (file) write(file);
-  const int error = file.finish();
-  if (error) cannot_write(session, path, error);
-  return error == 0;
+  const std::string why = file.finish();
+  if (!why.empty()) cannot_write(session, path, why);
+  return why.empty();
 }
 
 // To the terminal: the views that were asked for, or the summary.
@@ -85,9 +85,9 @@ void print_text(const Report& report, const std::vector<Table>& views, const Vie
 
 }  // namespace
 
-void cannot_write(Session& session, const std::string& path, int error) {
+void cannot_write(Session& session, const std::string& path, const std::string& why) {
   complain((path == "-" ? "standard output" : printable(path)) + ": cannot write" +
-           (error ? std::string(": ") + strerror(error) : ""));
+           (why.empty() ? "" : ": " + printable(why)));
   session.unreadable = true;
 }
 

@@ -29,8 +29,8 @@ struct Session {
 
 // Prints "luatrace-analyze: text" to standard error.
 void complain(const std::string& text);
-// The same of a file that cannot be written, for the exit status, too. error: an errno, 0: unknown.
-void cannot_write(Session& session, const std::string& path, int error);
+// The same of a file that cannot be written, for the exit status, too. why: may be empty.
+void cannot_write(Session& session, const std::string& path, const std::string& why);
 // Runs `read` on each file with its diagnostics; an unreadable one is said, the others go on.
 void each_file(Session& session, const std::vector<std::string>& files,
                const std::function<void(const std::string& path, Input&, Diagnostics&)>& read);

@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "luatrace_format.h"
 #include "recorder/maps.h"
@@ -20,16 +18,15 @@
 namespace luatrace {
 namespace {
 
-constexpr std::streamsize kMostRead = 64 << 20;
+constexpr size_t kMaxRead = 64 << 20, kMaxLibraries = 16;
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+// fd is closed; -1: nothing is read.
+std::string read_file(int fd) {
   std::string text;
   char buffer[65536];
-  while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
-    text.append(buffer, static_cast<size_t>(in.gcount()));
-    if (text.size() > kMostRead) break;
-  }
+  for (ssize_t n; fd >= 0 && text.size() < kMaxRead && (n = read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(n));
+  if (fd >= 0) close(fd);
   return text;
 }
 
@@ -66,7 +63,7 @@ void Diagnosis::observe(pid_t pid) {
   for (const auto& m : parse_maps(read_proc(pid, "maps"))) {
     const std::string name = m.path.substr(m.path.rfind('/') + 1);
     if (m.executable && (name.starts_with("libluajit") || name.starts_with("liblua5.1")))
-      libraries_.insert(m.path);
+      if (libraries_.size() < kMaxLibraries) libraries_.try_emplace(m.path, m);
   }
 }
 
@@ -76,14 +73,14 @@ std::vector<std::string> Diagnosis::report(const std::string& library_dir) const
   const auto add = [&](std::string line) { lines.push_back("  " + std::move(line)); };
   const std::string hint =
       library_dir.empty() ? "" : ", for example with LD_LIBRARY_PATH=" + shell_word(library_dir);
-  for (const auto& path : libraries_) {
-    if (has_tracepoints(read_file(path)))
+  for (const auto& [path, mapping] : libraries_) {
+    if (has_tracepoints(read_file(open_former_mapping(mapping))))
       add("It used " + path + ", which has tracepoints, but no Lua state was announced: did it " +
           "run Lua code, and did " LT_ENV_SOCKET " reach it?");
     else
       add("It used " + path + ", which has no tracepoints: put ours in its place" + hint + ".");
   }
-  const std::string image = read_file(exe_);
+  const std::string image = read_file(open_regular(exe_));
   const bool own = !image.empty() && has_tracepoints(image);
   if (is_set_id(exe_)) add(exe_ + " is setuid or setgid: such programs are never traced.");
   if (libraries_.empty() && own) {

@@ -4,9 +4,11 @@
 
 #include <sys/types.h>
 
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
+
+#include "recorder/maps.h"
 
 namespace luatrace {
 
@@ -19,8 +21,8 @@ class Diagnosis {
   std::vector<std::string> report(const std::string& library_dir) const;
 
  private:
-  std::string exe_;                  // the last one seen
-  std::set<std::string> libraries_;  // mapped files that look like a LuaJIT
+  std::string exe_;                           // the last one seen
+  std::map<std::string, Mapping> libraries_;  // mapped files that look like a LuaJIT, by name
 };
 
 // The directory with our libluajit beside this program (../lib), or empty.

@@ -1,86 +1,92 @@
 // SPDX-License-Identifier: MIT
-// LuaJITs in a process; see lua_image.h. The head of an ELF file (headers, notes) lies in its first
-// mapping. The note gives addresses relative to its own members, so the load address is all that
-// has to be found out.
+// LuaJITs in a process; see lua_image.h. The head of an ELF file (its program headers) lies in its
+// first mapping; they tell where its notes are. Our note gives addresses relative to its own
+// members, so the load address is all that has to be found out.
 #include "recorder/lua_image.h"
 
-#include <gelf.h>
-#include <libelf.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string_view>
 
+#include "recorder/clock.h"
+#include "recorder/elf_file.h"
 #include "recorder/process.h"
 #include "recorder/text.h"
 
 namespace luatrace {
 namespace {
 
-constexpr size_t kHead = 256 << 10;      // so much of a first mapping is read
-constexpr size_t kMostRead = 64 << 20;   // of a file that may be a LuaJIT
-constexpr uint64_t kMaxStep = 1u << 20;  // plausible offsets in a note
+constexpr size_t kMaxImages = 4096;           // ELF heads of a process that are read
+constexpr size_t kMaxFound = 64;              // LuaJITs
+constexpr size_t kMaxAllNotes = 8 << 20;      // bytes of notes, of all of them
+constexpr size_t kMaxRead = 64 << 20;         // of a file that may be a LuaJIT
+constexpr uint64_t kMaxReadNs = 200'000'000;  // for all those files
+constexpr uint64_t kMaxStep = 1u << 20;       // plausible offsets in a note
 
-struct ElfHead {
-  std::vector<char> bytes;
-  Elf* elf = nullptr;
-  ~ElfHead() {
-    if (elf != nullptr) elf_end(elf);
-  }
+// One look at a process: its mappings, and how much of its memory may still be read.
+struct Look {
+  const RemoteMemory& memory;
+  const std::vector<Mapping>& all;
+  LuaSearch& search;
+  size_t bytes_left = kMaxAllNotes;
 };
 
-bool open_head(const RemoteMemory& memory, const Mapping& m, ElfHead& head, int& error) {
-  static const bool usable = elf_version(EV_CURRENT) != EV_NONE;
-  char magic[SELFMAG];
-  error = memory.read(m.start, magic);
-  if (!usable || error != 0 || std::memcmp(magic, ELFMAG, SELFMAG) != 0) return false;
-  head.bytes.resize(std::min<size_t>(kHead, m.end - m.start));
-  error = memory.read(m.start, head.bytes.data(), head.bytes.size());
-  if (error != 0) return false;
-  head.elf = elf_memory(head.bytes.data(), head.bytes.size());
-  return head.elf != nullptr && gelf_getclass(head.elf) == ELFCLASS64;
-}
-
-// Address of the descriptor of our note within the file's own addresses; 0: there is none.
-uint64_t find_note(Elf* elf, size_t head_size, std::string_view& text) {
-  size_t count = 0;
-  if (elf_getphdrnum(elf, &count) != 0) return 0;
-  for (size_t i = 0; i < count; i++) {
-    GElf_Phdr p;
-    if (gelf_getphdr(elf, static_cast<int>(i), &p) == nullptr || p.p_type != PT_NOTE) continue;
-    if (p.p_offset > head_size || p.p_filesz > head_size - p.p_offset) continue;
-    const auto offset = static_cast<int64_t>(p.p_offset);
-    Elf_Data* data =
-        elf_getdata_rawchunk(elf, offset, p.p_filesz, p.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-    size_t at = 0, next, name, desc;
-    GElf_Nhdr n;
-    while (data != nullptr && (next = gelf_getnote(data, at, &n, &name, &desc)) > 0) {
-      const auto* bytes = static_cast<const char*>(data->d_buf);
-      if (n.n_type == LT_NOTE_TYPE && n.n_namesz == sizeof LT_NOTE_NAME &&
-          std::memcmp(bytes + name, LT_NOTE_NAME, sizeof LT_NOTE_NAME) == 0) {
-        text = {bytes + desc, n.n_descsz};
-        return p.p_vaddr + desc;
-      }
-      at = next;
-    }
+// The address of our note's text, and the text; 0: there is none.
+uint64_t find_note(Look& look, const ElfHead& head, uint64_t bias, std::string& text) {
+  size_t parts = 0, left = kMaxNoteBytes;
+  uint64_t address = 0;
+  for (const Elf64_Phdr& p : head.segments) {
+    if (p.p_type != PT_NOTE || p.p_filesz > left || p.p_filesz > look.bytes_left) continue;
+    if (++parts > kMaxNoteParts) break;
+    left -= p.p_filesz;
+    look.bytes_left -= p.p_filesz;
+    std::string bytes(p.p_filesz, 0);
+    if (look.memory.read(bias + p.p_vaddr, bytes.data(), bytes.size()) != 0) continue;
+    each_note(bytes, p.p_align, [&](const ElfNote& n) {
+      if (n.type != LT_NOTE_TYPE || n.owner != LT_NOTE_NAME) return true;
+      text = n.text;
+      address = bias + p.p_vaddr + n.text_offset;
+      return false;
+    });
+    if (address != 0) break;
   }
-  return 0;
+  return address;
 }
 
 // What has to be added to the file's addresses: its first mapping holds offset 0.
-bool load_bias(Elf* elf, const Mapping& m, uint64_t& bias) {
-  size_t count = 0;
-  if (elf_getphdrnum(elf, &count) != 0) return false;
-  for (size_t i = 0; i < count; i++) {
-    GElf_Phdr p;
-    if (gelf_getphdr(elf, static_cast<int>(i), &p) == nullptr || p.p_type != PT_LOAD) continue;
-    if (p.p_offset != 0) continue;
-    return bias = m.start - p.p_vaddr, true;
+std::optional<uint64_t> load_bias(const ElfHead& head, const Mapping& m) {
+  for (const Elf64_Phdr& p : head.segments)
+    if (p.p_type == PT_LOAD && p.p_offset == 0) return m.start - p.p_vaddr;
+  return std::nullopt;
+}
+
+bool is_same_file(const Mapping& a, const Mapping& b) {
+  return a.inode == b.inode && a.device == b.device;
+}
+
+// Does the code of the file lie where it would if it was loaded there? Else somebody has mapped the
+// file to read it.
+bool is_loaded(const Look& look, const ElfHead& head, const Mapping& first, uint64_t bias) {
+  for (const Elf64_Phdr& p : head.segments) {
+    if (p.p_type != PT_LOAD || (p.p_flags & PF_X) == 0) continue;
+    const uint64_t begin = bias + p.p_vaddr;
+    for (const Mapping& m : look.all)
+      if (m.executable && is_same_file(m, first) && m.end > begin && m.start < begin + p.p_memsz &&
+          m.start - m.offset == begin - p.p_offset)
+        return true;
   }
   return false;
+}
+
+bool is_writable(const Look& look, uint64_t address, size_t size) {
+  return std::any_of(look.all.begin(), look.all.end(), [&](const Mapping& m) {
+    return m.writable && address >= m.start && address < m.end && m.end - address >= size;
+  });
 }
 
 std::string check_note(const lt_note& n, const std::string& path) {
@@ -101,26 +107,29 @@ std::string check_note(const lt_note& n, const std::string& path) {
   return good ? "" : "the note of " + printable(path) + " makes no sense";
 }
 
-void look_at(const RemoteMemory& memory, const Mapping& m, LuaSearch& search) {
-  ElfHead head;
-  int error = 0;
-  if (!open_head(memory, m, head, error)) {
-    if (error == EPERM || error == ESRCH) search.error = error;
-    return;
-  }
-  std::string_view text;
-  uint64_t bias = 0;
-  const uint64_t at = find_note(head.elf, head.bytes.size(), text);
-  if (at == 0 || !load_bias(head.elf, m, bias)) return;
+void look_at(Look& look, const Mapping& m) {
+  const auto head = read_elf_head([&](uint64_t at, void* to, size_t size) {
+    if (at > m.end - m.start || size > m.end - m.start - at) return false;
+    const int error = look.memory.read(m.start + at, to, size);
+    if (error == EPERM || error == ESRCH) look.search.error = error;
+    return error == 0;
+  });
+  const auto bias = head ? load_bias(*head, m) : std::nullopt;
+  if (!bias) return;
+  std::string text;
+  const uint64_t here = find_note(look, *head, *bias, text);
+  if (here == 0 || !is_loaded(look, *head, m, *bias)) return;
   LuaImage image;
   image.path = m.path;
   std::memcpy(&image.note, text.data(), std::min(text.size(), sizeof image.note));
   const std::string why = check_note(image.note, m.path);
-  if (!why.empty()) return search.unusable.push_back(why);
-  const uint64_t here = at + bias;
+  if (!why.empty()) return look.search.unusable.push_back(why);
   image.control = here + offsetof(lt_note, control) + static_cast<uint64_t>(image.note.control);
   image.poll = here + offsetof(lt_note, poll) + static_cast<uint64_t>(image.note.poll);
-  search.ours.push_back(std::move(image));
+  if (!is_writable(look, image.control, sizeof(lt_control)))
+    return look.search.unusable.push_back("the control structure of " + printable(m.path) +
+                                          " is not where its note says");
+  look.search.ours.push_back(std::move(image));
 }
 
 // Files of which something is mapped executable.
@@ -131,11 +140,12 @@ std::set<std::string> code_files(const std::vector<Mapping>& all) {
   return files;
 }
 
-std::string read_some(int fd) {
+std::string read_some(int fd, uint64_t limit_ns) {
   std::string text;
   char buffer[65536];
   ssize_t n;
-  while (text.size() < kMostRead && (n = read(fd, buffer, sizeof buffer)) > 0)
+  while (text.size() < kMaxRead && monotonic_ns() < limit_ns &&
+         (n = read(fd, buffer, sizeof buffer)) > 0)
     text.append(buffer, static_cast<size_t>(n));
   return text;
 }
@@ -156,18 +166,20 @@ std::string luajit_version(const std::string& file) {
 
 LuaSearch find_lua(pid_t pid) {
   LuaSearch search;
-  const std::string text = read_proc(pid, "maps", 8u << 20);
-  const auto all = parse_maps(text);
+  const auto all = parse_maps(read_proc(pid, "maps", 8u << 20));
   const auto code = code_files(all);
   const RemoteMemory memory(pid);
-  std::set<std::string> seen;
+  Look look{memory, all, search};
   if (all.empty()) search.error = process_is_ending(pid) ? ESRCH : EPERM;
+  size_t images = 0;
   for (const auto& m : all) {
     const std::string file = m.device + ":" + std::to_string(m.inode);
     // The same file may be there twice (dlmopen): by address, not by name.
     if (m.offset != 0 || !code.contains(file)) continue;
-    look_at(memory, m, search);
-    if (search.error != 0) break;
+    look_at(look, m);
+    if (search.error != 0 || ++images == kMaxImages ||
+        search.ours.size() + search.unusable.size() == kMaxFound)
+      break;
   }
   return search;
 }
@@ -175,12 +187,13 @@ LuaSearch find_lua(pid_t pid) {
 std::vector<OtherLua> find_other_lua(pid_t pid) {
   std::vector<OtherLua> found;
   std::set<std::string> seen;
+  const uint64_t limit = monotonic_ns() + kMaxReadNs;
   for (const auto& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
-    if (!m.executable || m.inode == 0) continue;
+    if (!m.executable || m.inode == 0 || monotonic_ns() > limit) continue;
     if (!seen.insert(m.device + ":" + std::to_string(m.inode)).second) continue;
     const int fd = open_mapping(pid, m);
     if (fd < 0) continue;
-    const std::string version = luajit_version(read_some(fd));
+    const std::string version = luajit_version(read_some(fd, limit));
     close(fd);
     if (!version.empty()) found.push_back({m.path, version});
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The LuaJITs in a process: ours, told by their ELF note whatever the file is called, and others.
-// Invariant: everything is read from the memory of the process, never by a file's name, so that
-// containers, deleted files and renamed ones make no difference.
+// Invariants: everything is read from the memory of the process, never by a file's name, so that
+// containers, deleted files and renamed ones make no difference; a LuaJIT that is only mapped, not
+// loaded, is none; how much is read does not depend on what a file claims.
 #pragma once
 
 #include <sys/types.h>

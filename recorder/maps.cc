@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Memory maps and build-ids; see maps.h. The file is opened the way the process sees it: through
-// /proc/PID/map_files, which works for deleted files, or through /proc/PID/root, which needs less
-// privilege; then it must be the same file still.
+// /proc/PID/map_files, which is the mapped file itself, deleted or not, or through /proc/PID/root,
+// which needs less privilege; then it must be the same file still.
 #include "recorder/maps.h"
 
-#include <elfutils/libdwelf.h>
 #include <fcntl.h>
-#include <libelf.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 
+#include "recorder/elf_file.h"
 #include "recorder/process.h"
 #include "trace/records.h"
 
@@ -20,6 +24,8 @@ namespace luatrace {
 namespace {
 
 constexpr size_t kMaxMappings = 65536;
+constexpr size_t kMaxSeenBytes = 16u << 20;  // of mappings that were reported
+constexpr uint32_t kMaxAtOnce = 256;         // that are reported at a time
 
 // The kernel writes a newline in a path as \012, and nothing else that way.
 std::string unescape(std::string_view path) {
@@ -37,38 +43,89 @@ bool parse_line(const std::string& line, Mapping& m) {
   if (n < 6 || path_at == 0) return false;
   m.device = device;
   m.executable = perms[2] == 'x';
+  m.writable = perms[1] == 'w';
   m.path = unescape(std::string_view(line).substr(static_cast<size_t>(path_at)));
   return m.end > m.start;
 }
 
-int open_regular(const std::string& path, uint64_t inode) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  struct stat st {};
-  if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode)) return fd;
-  close(fd);
-  return -1;
+// What a descriptor of O_PATH means. The file system is not asked again (a hostile one need not
+// answer). False if it is not a regular file.
+bool look_at_regular(int look, struct statx& st) {
+  constexpr unsigned kWanted = STATX_TYPE | STATX_INO;
+  return statx(look, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, kWanted, &st) == 0 &&
+         S_ISREG(st.stx_mode);
 }
 
-std::vector<std::byte> read_build_id(int fd) {
-  static const bool usable = elf_version(EV_CURRENT) != EV_NONE;
-  std::vector<std::byte> id;
-  Elf* const elf = usable ? elf_begin(fd, ELF_C_READ, nullptr) : nullptr;
-  const void* bytes = nullptr;
-  const ssize_t n = elf != nullptr ? dwelf_elf_gnu_build_id(elf, &bytes) : 0;
-  const auto* p = static_cast<const std::byte*>(bytes);
-  if (n > 0 && n <= 32) id.assign(p, p + n);
-  if (elf != nullptr) elf_end(elf);
-  return id;
+int reopen(int look) {
+  const std::string path = "/proc/self/fd/" + std::to_string(look);
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+std::string device_text(uint64_t major, uint64_t minor) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%02" PRIx64 ":%02" PRIx64, major, minor);
+  return text;
+}
+
+// Would a mapping of that file be shown like m? Btrfs and overlays show other device numbers there
+// than stat(2) does, so it is tried.
+bool maps_like(int fd, const Mapping& m) {
+  void* const p = mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (p == MAP_FAILED) return false;
+  bool same = false;
+  for (const Mapping& own : parse_maps(read_proc(getpid(), "maps", 8u << 20)))
+    if (own.start == reinterpret_cast<uint64_t>(p))
+      same = own.inode == m.inode && own.device == m.device;
+  munmap(p, 1);
+  return same;
+}
+
+// look: a descriptor of O_PATH, or -1; closed. m: what it must be, if that is still open.
+int open_looked_at(int look, const Mapping* m) {
+  struct statx st {};
+  int fd = -1;
+  if (look < 0) return -1;
+  if (look_at_regular(look, st) && (m == nullptr || st.stx_ino == m->inode)) fd = reopen(look);
+  close(look);
+  if (fd >= 0 && m != nullptr && device_text(st.stx_dev_major, st.stx_dev_minor) != m->device &&
+      !maps_like(fd, *m)) {
+    close(fd);
+    fd = -1;
+  }
+  return fd;
+}
+
+// The kernel writes paths without links, so none is followed.
+int look_in_root(pid_t pid, const std::string& path) {
+  const std::string root = "/proc/" + std::to_string(pid) + "/root";
+  const int dir = open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) return -1;
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
+  auto fd = static_cast<int>(syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how));
+  if (fd < 0 && errno == ENOSYS)  // Linux 5.5
+    fd = open((root + path).c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  close(dir);
+  return fd;
 }
 
 }  // namespace
 
+int open_regular(const std::string& path) {
+  return open_looked_at(open(path.c_str(), O_PATH | O_CLOEXEC), nullptr);
+}
+
 int open_mapping(pid_t pid, const Mapping& m) {
   char range[64];
   std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, m.start, m.end);
-  const std::string proc = "/proc/" + std::to_string(pid);
-  const int fd = open_regular(proc + "/map_files/" + range, m.inode);
-  return fd >= 0 ? fd : open_regular(proc + "/root" + m.path, m.inode);
+  const int fd =
+      open_regular("/proc/" + std::to_string(pid) + "/map_files/" + range);  // the file itself
+  return fd >= 0 ? fd : open_looked_at(look_in_root(pid, m.path), &m);
+}
+
+int open_former_mapping(const Mapping& m) {
+  return open_looked_at(open(m.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC), &m);
 }
 
 std::vector<Mapping> parse_maps(std::string_view text) {
@@ -90,17 +147,26 @@ std::vector<std::byte> BuildIds::of(pid_t pid, const Mapping& m) {
   if (fd < 0) return {};
   auto id = read_build_id(fd);
   close(fd);
+  if (known_.size() >= kMaxMappings) known_.clear();
   return known_.emplace(key, std::move(id)).first->second;
 }
 
 uint32_t MapsWatcher::update(pid_t pid, BuildIds& ids, std::vector<std::byte>& out) {
   uint32_t count = 0;
+  more_ = false;
   for (const auto& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
-    if (!m.executable || m.path.empty() || m.path[0] != '/' || seen_.size() >= kMaxMappings)
+    if (!m.executable || m.path.empty() || m.path[0] != '/' || seen_.size() >= kMaxMappings ||
+        bytes_ >= kMaxSeenBytes)
       continue;
     const std::string key = std::to_string(m.start) + "-" + std::to_string(m.end) + "+" +
                             std::to_string(m.offset) + ":" + std::to_string(m.inode) + m.path;
-    if (!seen_.insert(key).second) continue;
+    if (seen_.contains(key)) continue;
+    if (count == kMaxAtOnce) {
+      more_ = true;
+      break;
+    }
+    seen_.insert(key);
+    bytes_ += key.size();
     lt_map record{};
     record.start = m.start;
     record.end = m.end;

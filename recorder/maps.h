@@ -19,15 +19,23 @@ struct Mapping {
   uint64_t start = 0, end = 0, offset = 0;
   uint64_t inode = 0;
   std::string device;
-  bool executable = false;
+  bool executable = false, writable = false;
   std::string path;  // as the process sees it; empty: anonymous
 };
 
 // The text of /proc/PID/maps. Lines that make no sense are left out.
 std::vector<Mapping> parse_maps(std::string_view text);
 
-// Opens the file behind a mapping of that process; -1: not possible any more, or no right.
+// Opens, for reading, the file behind a mapping of that process; -1: not possible any more, or no
+// right. Nothing but a regular file is ever opened, and no other than the one that is mapped: what
+// a name leads to is looked at before (O_PATH).
 int open_mapping(pid_t pid, const Mapping& m);
+
+// The same of a process that has ended: by the file's name, if that is still the same file.
+int open_former_mapping(const Mapping& m);
+
+// Opens a file for reading if it is a regular one, else -1.
+int open_regular(const std::string& path);
 
 // Reads build-ids, each file's once.
 class BuildIds {
@@ -42,10 +50,14 @@ class BuildIds {
 class MapsWatcher {
  public:
   // Appends records of executable file mappings that were not there before. Returns their number.
+  // Not more than some hundred at a time: the rest at the next call (see more()).
   uint32_t update(pid_t pid, BuildIds& ids, std::vector<std::byte>& out);
+  bool more() const { return more_; }
 
  private:
   std::set<std::string> seen_;
+  size_t bytes_ = 0;  // of what was seen
+  bool more_ = false;
 };
 
 }  // namespace luatrace

@@ -2,6 +2,8 @@
 // Output; see output.h.
 #include "recorder/output.h"
 
+#include <sys/stat.h>
+
 #include <random>
 
 #include "recorder/text.h"
@@ -27,6 +29,8 @@ Output::Output(int fd, std::string name, uint32_t clock, uint64_t max_size, int 
       compression_(compression),
       reserved_(kEndRoom),
       start_(sample_clocks(clock)) {
+  struct stat st {};
+  if (fstat(fd, &st) == 0) opened_.device = st.st_dev, opened_.inode = st.st_ino;
   writer_ = std::make_unique<TraceWriter>(fd, std::move(name), header());
   if (compression_ > 0) writer_->compress(compression_);
 }

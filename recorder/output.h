@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "recorder/clock.h"
+#include "trace/open_output.h"
 #include "trace/trace_writer.h"
 
 namespace luatrace {
@@ -61,6 +62,8 @@ class Output {
   // The last blocks, the final rate of the clock; closes the file. Afterwards nothing changes.
   void finish(uint32_t reason, int exit_status);
   bool finished() const { return finished_; }
+  // Removes the file, if its name still means it.
+  void remove() const { remove_output(writer_->name(), opened_); }
 
   const lt_clock_info& start() const { return start_; }
   const lt_clock_info& end() const { return end_; }
@@ -70,6 +73,7 @@ class Output {
   lt_file_header header() const;
 
   std::unique_ptr<TraceWriter> writer_;
+  OpenedOutput opened_;  // which file it is
   uint32_t clock_;
   uint64_t max_size_;
   int compression_;

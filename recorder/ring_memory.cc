@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -16,26 +18,52 @@
 namespace luatrace {
 namespace {
 
-constexpr uint64_t kMaxMemory = uint64_t{8} << 30;
-constexpr uint32_t kMaxMeta = 256u << 20;
+constexpr uint64_t kUsual = 8u << 20;  // bytes of blocks, see lt_control.ring_size
+constexpr uint64_t kRest = 2u << 20;   // header and descriptions: 1.1 MB
+constexpr uint64_t kMaxMemory = uint64_t{LT_RING_MAX_BLOCKS} * LT_RING_BLOCK_SIZE + kRest;
+constexpr uint32_t kMaxMeta = 1u << 20;
 
 struct Closer {
   int fd;
   ~Closer() { close(fd); }
 };
 
+// The device number of all memfds of ordinary pages: a mount of the kernel's own, so that no file
+// that has a name can have it.
+dev_t memfd_device() {
+  static const dev_t device = [] {
+    struct stat st {};
+    const auto fd = static_cast<int>(syscall(SYS_memfd_create, "luatrace", MFD_CLOEXEC));
+    if (fd < 0 || fstat(fd, &st) != 0) st.st_dev = 0;
+    if (fd >= 0) close(fd);
+    return st.st_dev;
+  }();
+  return device;
+}
+
 std::string check_file(int fd, struct stat& st) {
-  const int seals = fcntl(fd, F_GET_SEALS);
+  const int seals = is_memfd(fd) ? fcntl(fd, F_GET_SEALS) : -1;
   if (seals < 0) return "it is not a memfd";
   if ((seals & F_SEAL_SHRINK) == 0 || (seals & F_SEAL_GROW) == 0)
     return "its memory is not sealed against a change of size";
   if (fstat(fd, &st) != 0) return "fstat: " + errno_text(errno);
   if (st.st_size < static_cast<off_t>(LT_RING_HDR_SIZE)) return "it has no room for a header";
-  if (static_cast<uint64_t>(st.st_size) > kMaxMemory) return "it is larger than 8 GiB";
+  if (static_cast<uint64_t>(st.st_size) > kMaxMemory) return "it is larger than any ring";
   return "";
 }
 
 }  // namespace
+
+uint64_t max_ring_size(uint64_t asked) {
+  const uint64_t least = uint64_t{LT_RING_MIN_BLOCKS} * LT_RING_BLOCK_SIZE;
+  return std::max(asked != 0 ? asked : kUsual, least) + kRest;
+}
+
+bool is_memfd(int fd) {
+  struct stat st {};
+  return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && memfd_device() != 0 &&
+         st.st_dev == memfd_device();
+}
 
 std::string check_ring(const lt_ring& r, uint64_t file_size) {
   if (r.magic != LT_RING_MAGIC) return "wrong magic";

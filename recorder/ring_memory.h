@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // RingMemory: a mapping of the shared memory that a target handed over, checked before use.
-// Invariants: the memory cannot shrink under us (seals), every address handed out lies inside it,
-// and the geometry is the private copy made when it was checked: the target can change its own.
+// Invariants: it is a memfd of ordinary pages that cannot shrink under us (seals), every address
+// handed out lies inside it, and the geometry is the private copy made when it was checked: the
+// target can change its own.
 #pragma once
 
 #include <sys/types.h>
@@ -27,6 +28,7 @@ class RingMemory {
 
   const lt_ring& info() const { return info_; }  // as it was when it was checked
   uint64_t inode() const { return inode_; }      // as /proc/PID/maps shows it
+  size_t size() const { return size_; }          // of the whole memory, in bytes
 
   // Words of block number n (modulo the number of blocks).
   std::span<uint64_t> block(uint64_t n) const;
@@ -65,6 +67,14 @@ class RingMemory {
   lt_ring info_;
   uint64_t inode_;
 };
+
+// The most bytes that a ring may have whose blocks were to have `asked` bytes (0: the usual
+// number): pages that the target has not touched would be ours, should it say that they hold
+// something.
+uint64_t max_ring_size(uint64_t asked);
+
+// Is that open file a memfd of ordinary pages? Works for descriptors of O_PATH, too.
+bool is_memfd(int fd);
 
 // What is wrong with a ring of that geometry in a file of that size; empty if nothing.
 std::string check_ring(const lt_ring& r, uint64_t file_size);

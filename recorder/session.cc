@@ -81,12 +81,18 @@ bool Session::open_output(pid_t pid) {
     trace_stdout_ = opened_fd_;
   } else {
     opened_name_ = expand_pid(options_.output, pid);
-    created_ = access(opened_name_.c_str(), F_OK) != 0;
-    opened_fd_ = open(opened_name_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    opened_ = luatrace::open_output(opened_name_);
+    opened_fd_ = opened_.fd;
   }
   if (opened_fd_ >= 0) return true;
-  open_error_ = opened_name_ + ": cannot open for writing: " + errno_text(errno);
+  open_error_ = opened_name_ + ": cannot open for writing: " +
+                (opened_.why.empty() ? errno_text(errno) : opened_.why);
   return false;
+}
+
+// The file that was made for nothing.
+void Session::remove_opened() const {
+  if (opened_.created) remove_output(opened_name_, opened_);
 }
 
 std::vector<std::pair<std::string, std::string>> Session::environment() const {
@@ -144,7 +150,7 @@ int Session::start() {
   if (options_.via == "bpf") {
     std::string why = open_backend();
     if (why.empty()) why = backend_->able();
-    if (!why.empty() && created_) unlink(opened_name_.c_str());
+    if (!why.empty()) remove_opened();
     if (!why.empty()) return say(why), 125;
   }
   const auto prepare = [this](pid_t pid) {
@@ -154,7 +160,7 @@ int Session::start() {
   const Started s = start_command(options_.command, environment(), out, prepare);
   command_ = s.pid;
   if (command_ > 0) return -1;
-  if (opened_fd_ >= 0 && created_) unlink(opened_name_.c_str());
+  if (opened_fd_ >= 0) remove_opened();
   if (s.exec_errno == 0) return say(open_error_), 125;
   say(options_.command[0] + ": cannot execute: " + errno_text(s.exec_errno));
   return s.exec_errno == ENOENT ? 127 : 126;
@@ -162,9 +168,7 @@ int Session::start() {
 
 void Session::begin_outputs() {
   if (opened_fd_ < 0) return;
-  struct stat st {};
-  if (fstat(opened_fd_, &st) == 0 && S_ISREG(st.st_mode) && options_.output != "-" &&
-      ftruncate(opened_fd_, 0) != 0)
+  if (options_.output != "-" && !empty_output(opened_))
     say(opened_name_ + ": cannot be emptied: " + errno_text(errno));
   auto output = std::make_shared<Output>(std::exchange(opened_fd_, -1), opened_name_, clock_,
                                          options_.max_size, options_.compression);

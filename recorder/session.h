@@ -26,6 +26,7 @@
 #include "recorder/options.h"
 #include "recorder/output.h"
 #include "recorder/process.h"
+#include "trace/open_output.h"
 
 namespace luatrace {
 
@@ -74,6 +75,7 @@ class Session : private BackendHost {
 
   // Starting (session.cc).
   bool open_output(pid_t pid);
+  void remove_opened() const;
   void open_signals();
   int start();
   void begin_outputs();
@@ -131,6 +133,7 @@ class Session : private BackendHost {
   void greet();
   void stop_listening();
   std::string welcome(Hello& hello);
+  std::string refuse_ring(const RingMemory& ring) const;
   std::string welcome_to_backend(pid_t pid);
   std::shared_ptr<Output> output_for(pid_t pid, std::string& why);
   Traced* traced_for(const Newcomer& who, uint32_t clock, std::string& why);
@@ -158,7 +161,7 @@ class Session : private BackendHost {
   std::vector<std::shared_ptr<Output>> outputs_;
   std::map<pid_t, std::shared_ptr<Output>> by_pid_;  // with a file per process
   int opened_fd_ = -1;                               // before the command runs
-  bool created_ = false;                             // that file was not there before
+  OpenedOutput opened_;                              // the same, unless it is standard output
   std::string opened_name_, open_error_;
   int signal_fd_ = -1;
   int trace_stdout_ = -1;  // -o -: the real standard output

@@ -241,7 +241,8 @@ uint32_t Session::process_number(pid_t pid, std::string& why) {
 
 std::string Session::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring) {
   const ProcessFacts facts = read_process(pid);
-  std::string why;
+  std::string why = refuse_ring(*ring);
+  if (!why.empty()) return ring->set_detach(), "a Lua state is not recorded: " + why;
   if (output_of(pid, why) == nullptr) return "is not recorded: " + why;
   const uint32_t clock = ring->info().clock;
   Traced* const t = traced_for({pid, ring->info().pid, facts.uid, -1}, clock, why);
@@ -286,7 +287,7 @@ void Session::say_none_attached() {
 }
 
 void Session::drop_unused_file() const {
-  if (opened_fd_ >= 0 && created_ && outputs_.empty()) unlink(opened_name_.c_str());
+  if (opened_fd_ >= 0 && outputs_.empty()) remove_opened();
 }
 
 void Session::say_attached_end() {

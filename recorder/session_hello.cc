@@ -16,6 +16,7 @@ constexpr uint64_t kRateNs =
     20 * kMillisecond;  // the first estimate of the clock's rate needs that
 
 constexpr int kMostTitles = 8;  // of a process, while it is recorded
+constexpr size_t kMaxRings = 4096;  // that are drained at a time
 
 constexpr const char* kFileEnded = "its file has ended";
 
@@ -54,9 +55,22 @@ std::string Session::welcome(Hello& hello) {
     return " was refused: its ring is that of another process";
   if (phase_ != Phase::kRecording) return " is not recorded: the recording has ended";
   if (backend_ != nullptr) return welcome_to_backend(hello.pid);
+  why = refuse_ring(*ring);
+  if (!why.empty()) return " was refused: " + why;
   const Newcomer who{hello.pid, hello.text.pid, hello.uid, hello.socket};
   Traced* const t = traced_for(who, ring->info().clock, why);
   if (t == nullptr || !drain_ring(*t, std::move(ring), why)) return " is not recorded: " + why;
+  return "";
+}
+
+// Why a ring is not taken that is one; empty: it is.
+std::string Session::refuse_ring(const RingMemory& ring) const {
+  const uint64_t max = max_ring_size(options_.ring_size);
+  if (ring.size() > max)
+    return "its ring has " + bytes_text(ring.size()) + " where " + bytes_text(max) +
+           " would do (--ring-size)";
+  if (drainer_->active() >= kMaxRings)
+    return "there are more than " + grouped(kMaxRings) + " Lua states at a time";
   return "";
 }
 
@@ -212,7 +226,7 @@ void Session::update_maps(Traced& t, uint64_t now) {
   std::vector<std::byte> records;
   const uint32_t count = t.maps.update(t.pid, build_ids_, records);
   t.maps_pause_ns = std::min(t.maps_pause_ns * 2, 1000 * kMillisecond);
-  t.maps_due_ns = now + t.maps_pause_ns;
+  t.maps_due_ns = now + (t.maps.more() ? kMillisecond : t.maps_pause_ns);
   update_title(t, false);
   if (count == 0) return;
   drainer_->post([output = t.output, number = t.number, count, records = std::move(records)] {

@@ -80,7 +80,7 @@ void Session::summarize() {
   const bool several = outputs_.size() > 1;
   std::erase_if(outputs_, [&](const std::shared_ptr<Output>& o) {
     const bool empty = several && o->totals().streams == 0 && o->writer().ok();
-    if (empty) unlink(o->writer().name().c_str());
+    if (empty) o->remove();
     return empty;
   });
   for (const auto& o : outputs_) summarize_output(*o);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "trace/crc32c.h"
+#include "trace/open_output.h"
 
 namespace luatrace {
 namespace {
@@ -51,9 +52,10 @@ lt_file_header make_file_header() {
 }
 
 int TraceWriter::open_file(const std::string& path, std::string* error) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) *error = path + ": cannot open for writing: " + std::strerror(errno);
-  return fd;
+  const OpenedOutput output = open_output(path);
+  if (output.fd >= 0) empty_output(output);
+  if (output.fd < 0) *error = path + ": cannot open for writing: " + output.why;
+  return output.fd;
 }
 
 TraceWriter::TraceWriter(int fd, std::string name, const lt_file_header& header)

@@ -48,7 +48,7 @@ class TraceWriter {
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
-  // Opens (creates, empties) the file. On failure fd is -1 and error() says why.
+  // Opens (creates, empties) the file as open_output.h has it. On failure -1, and why in *error.
   static int open_file(const std::string& path, std::string* error);
 
   // From now on payloads are compressed where that makes them smaller (level as zstd has it, from

@@ -10,7 +10,7 @@ CallExport::CallExport(const ExportOptions& options)
       file_(options.output == "-" ? std::nullopt
                                   : std::optional<OutputFile>(std::in_place, options.output)),
       out_(file_ ? static_cast<std::ostream&>(*file_) : std::cout) {
-  if (!out_) error_ = file_ ? file_->finish() : write_error(out_);
+  if (!out_) error_ = file_ ? file_->finish() : error_text(write_error(out_));
   writer_ = find_format(options.format)->make_writer(out_);
 }
 
@@ -36,7 +36,7 @@ void CallExport::end_file() {
 void CallExport::finish() {
   writer_->finish();
   out_.flush();
-  error_ = file_ ? file_->finish() : write_error(out_);
+  error_ = file_ ? file_->finish() : error_text(write_error(out_));
 }
 
 }  // namespace luatrace

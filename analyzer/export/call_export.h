@@ -21,12 +21,12 @@ class CallExport {
   void end_file();
   // Completes the output.
   void finish();
-  // Why it cannot be written: an errno; 0 if it can be.
-  int error() const { return error_; }
+  // Why it cannot be written: empty if it can be.
+  const std::string& error() const { return error_; }
 
  private:
   const ExportOptions& options_;
-  int error_ = 0;
+  std::string error_;
   std::optional<OutputFile> file_;  // Unless it is standard output.
   std::ostream& out_;
   std::unique_ptr<CallWriter> writer_;

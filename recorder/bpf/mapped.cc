@@ -2,13 +2,10 @@
 // LuaJITs mapped in a process; see mapped.h.
 #include "recorder/bpf/mapped.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <cinttypes>
-#include <cstdio>
 #include <set>
 
 #include "recorder/maps.h"
@@ -18,16 +15,7 @@
 namespace luatrace::bpf {
 namespace {
 
-// Through map_files, which is the mapped file itself; else by its path as the process sees it,
-// which needs less privilege but may be another file by now.
-int open_mapped(pid_t pid, const Mapping& m) {
-  char range[64];
-  std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, m.start, m.end);
-  const std::string proc = "/proc/" + std::to_string(pid);
-  const int fd = open((proc + "/map_files/" + range).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd >= 0) return fd;
-  return open((proc + "/root" + m.path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
+constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
 
 }  // namespace
 
@@ -78,10 +66,11 @@ MappedLua MappedFiles::look(pid_t pid) {
     if (!m.executable || m.path.empty() || m.path[0] != '/' ||
         !seen.emplace(m.device, m.inode).second)
       continue;
-    const int fd = open_mapped(pid, m);
+    if (seen.size() > kMaxFiles || found.files.size() + found.problems.size() == kMaxFound) break;
+    const int fd = open_mapping(pid, m);
     struct stat st {};
     if (fd < 0) continue;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    if (fstat(fd, &st) != 0) {
       close(fd);
       continue;
     }

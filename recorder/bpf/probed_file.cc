@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Notes of a LuaJIT file; see probed_file.h. The file is the traced program's: nothing in it is
-// trusted; libelf checks the structure, this file the values.
+// trusted, and how much of it is read does not depend on what it claims (elf_file.h).
 #include "recorder/bpf/probed_file.h"
 
-#include <gelf.h>
-#include <libelf.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -13,12 +11,15 @@
 #include <vector>
 
 #include "luatrace_format.h"
+#include "recorder/elf_file.h"
 
 namespace luatrace::bpf {
 namespace {
 
 constexpr const char* kProvider = "luajit";
-constexpr uint32_t kNoteType = 3;  // NT_STAPSDT
+constexpr uint32_t kNoteType = 3;   // NT_STAPSDT
+constexpr size_t kMaxNamed = 4096;  // sections whose names are looked at
+constexpr size_t kMaxProbes = 1024;
 
 // struct pt_regs of x86-64, in words.
 constexpr std::array<std::array<const char*, 4>, 21> kRegisters = {{
@@ -55,21 +56,34 @@ struct Places {
   }
 };
 
-Places read_places(Elf* elf) {
+// The probes' notes are in no segment, so their sections are needed: at most as many as the header
+// itself can count (an ELF file may say that it has more).
+std::vector<Elf64_Shdr> read_sections(const ReadAt& read, const Elf64_Ehdr& h) {
+  std::vector<Elf64_Shdr> sections;
+  if (h.e_shentsize != sizeof(Elf64_Shdr) || h.e_shnum >= SHN_LORESERVE) return sections;
+  sections.resize(h.e_shnum);
+  if (!read(h.e_shoff, sections.data(), sections.size() * sizeof sections[0])) sections.clear();
+  return sections;
+}
+
+bool has_name(const ReadAt& read, const std::vector<Elf64_Shdr>& all, const Elf64_Ehdr& h,
+              const Elf64_Shdr& section, std::string_view name) {
+  char text[32] = {};
+  if (h.e_shstrndx >= all.size() || name.size() + 1 > sizeof text) return false;
+  const Elf64_Shdr& names = all[h.e_shstrndx];
+  return section.sh_name < names.sh_size &&
+         read(names.sh_offset + section.sh_name, text, name.size() + 1) && name == text;
+}
+
+Places read_places(const ReadAt& read, const ElfHead& head, const std::vector<Elf64_Shdr>& all) {
   Places places;
-  size_t n = 0, names = 0;
-  elf_getphdrnum(elf, &n);
-  for (size_t i = 0; i < n; i++) {
-    GElf_Phdr p;
-    if (gelf_getphdr(elf, static_cast<int>(i), &p) && p.p_type == PT_LOAD)
-      places.segments.push_back({p.p_vaddr, p.p_offset, p.p_filesz});
-  }
-  if (elf_getshdrstrndx(elf, &names) != 0) return places;
-  for (Elf_Scn* s = nullptr; (s = elf_nextscn(elf, s)) != nullptr;) {
-    GElf_Shdr header;
-    if (!gelf_getshdr(s, &header)) continue;
-    const char* name = elf_strptr(elf, names, header.sh_name);
-    if (name && std::strcmp(name, ".stapsdt.base") == 0) places.base = header.sh_addr;
+  for (const Elf64_Phdr& p : head.segments)
+    if (p.p_type == PT_LOAD) places.segments.push_back({p.p_vaddr, p.p_offset, p.p_filesz});
+  size_t asked = 0;
+  for (const Elf64_Shdr& s : all) {
+    if (s.sh_type != SHT_PROGBITS || (s.sh_flags & SHF_ALLOC) == 0 || asked == kMaxNamed) continue;
+    asked++;
+    if (has_name(read, all, head.header, s, ".stapsdt.base")) places.base = s.sh_addr;
   }
   return places;
 }
@@ -102,31 +116,29 @@ struct Notes {
   std::optional<lt_note> about;  // what our own note says
 };
 
-void take_raw_note(const GElf_Nhdr& note, std::string_view owner, std::string_view text,
-                   const Places& places, Notes& notes) {
-  owner = owner.substr(0, owner.find('\0'));
-  if (owner == "stapsdt" && note.n_type == kNoteType) {
-    if (auto n = parse_note(text, places)) notes.probes.push_back(*n);
-  } else if (owner == LT_NOTE_NAME && note.n_type == LT_NOTE_TYPE &&
-             text.size() >= sizeof(lt_note)) {
+void take_raw_note(const ElfNote& note, const Places& places, Notes& notes) {
+  if (note.owner == "stapsdt" && note.type == kNoteType) {
+    const auto n = parse_note(note.text, places);
+    if (n && n->provider == kProvider && notes.probes.size() < kMaxProbes)
+      notes.probes.push_back(*n);
+  } else if (note.owner == LT_NOTE_NAME && note.type == LT_NOTE_TYPE &&
+             note.text.size() >= sizeof(lt_note)) {
     notes.about.emplace();
-    std::memcpy(&*notes.about, text.data(), sizeof(lt_note));
+    std::memcpy(&*notes.about, note.text.data(), sizeof(lt_note));
   }
 }
 
-Notes read_notes(Elf* elf, const Places& places) {
+Notes read_notes(const ReadAt& read, const std::vector<Elf64_Shdr>& all, const Places& places) {
   Notes notes;
-  for (Elf_Scn* s = nullptr; (s = elf_nextscn(elf, s)) != nullptr;) {
-    GElf_Shdr header;
-    if (!gelf_getshdr(s, &header) || header.sh_type != SHT_NOTE) continue;
-    Elf_Data* data = elf_getdata(s, nullptr);
-    if (!data) continue;
-    GElf_Nhdr note;
-    size_t name = 0, text = 0, at = 0;
-    const char* bytes = static_cast<const char*>(data->d_buf);
-    while ((at = gelf_getnote(data, at, &note, &name, &text)) > 0)
-      take_raw_note(note, {bytes + name, note.n_namesz}, {bytes + text, note.n_descsz}, places,
-                    notes);
+  size_t parts = 0;
+  for (const Elf64_Shdr& s : all) {
+    if (s.sh_type != SHT_NOTE || s.sh_size > kMaxNoteBytes || ++parts > kMaxNoteParts) continue;
+    std::string bytes(s.sh_size, 0);
+    if (!read(s.sh_offset, bytes.data(), bytes.size())) continue;
+    each_note(bytes, s.sh_addralign, [&](const ElfNote& n) {
+      take_raw_note(n, places, notes);
+      return true;
+    });
   }
   return notes;
 }
@@ -176,14 +188,13 @@ bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& fi
   return true;
 }
 
-Probed read_elf(int fd, Elf* elf, ProbedFile& file, std::string& why) {
-  GElf_Ehdr header;
-  if (!gelf_getehdr(elf, &header)) return Probed::kNo;
-  const Places places = read_places(elf);
-  Notes notes = read_notes(elf, places);
-  std::erase_if(notes.probes, [](const Note& n) { return n.provider != kProvider; });
+Probed read_elf(int fd, const ElfHead& head, ProbedFile& file, std::string& why) {
+  const ReadAt read = reader_of(fd);
+  const auto sections = read_sections(read, head.header);
+  const Places places = read_places(read, head, sections);
+  const Notes notes = read_notes(read, sections, places);
   if (notes.probes.empty()) return Probed::kNo;
-  if (header.e_machine != EM_X86_64) return why = "it is not for x86-64", Probed::kBad;
+  if (head.header.e_machine != EM_X86_64) return why = "it is not for x86-64", Probed::kBad;
   if (!take_about(fd, places, notes, file, why)) return Probed::kBad;
   for (const Note& note : notes.probes)
     for (size_t i = 0; i < LTB_NPROBES; i++)
@@ -262,12 +273,8 @@ bool parse_site_args(std::string_view text, std::array<ltb_arg, LTB_NARGS>& args
 Probed read_probed_file(int fd, ProbedFile& file, std::string& why) {
   file = {};
   why.clear();
-  elf_version(EV_CURRENT);
-  Elf* elf = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
-  if (!elf) return Probed::kNo;
-  const Probed result = elf_kind(elf) == ELF_K_ELF ? read_elf(fd, elf, file, why) : Probed::kNo;
-  elf_end(elf);
-  return result;
+  const auto head = read_elf_head(reader_of(fd));
+  return head ? read_elf(fd, *head, file, why) : Probed::kNo;
 }
 
 }  // namespace luatrace::bpf

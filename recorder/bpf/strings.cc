@@ -39,7 +39,7 @@ size_t ProcessStrings::read_memory(uint64_t address, char* to, size_t size) {
 size_t ProcessStrings::read_file(uint64_t address, char* to, size_t size) const {
   for (const Mapping& m : mappings_) {
     if (address < m.start || address >= m.end) continue;
-    const int fd = open(m.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = open_mapping(pid_, m);
     if (fd < 0) return 0;
     const ssize_t n = pread(fd, to, size, static_cast<off_t>(address - m.start + m.offset));
     close(fd);

@@ -31,6 +31,12 @@ constexpr uint64_t kSlowestKickNs = 256 * kMillisecond;
 constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // a kick that was not seen is repeated
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kSilenceNs = 2000 * kMillisecond;
+constexpr uint64_t kRingsNs = 20 * kMillisecond;  // for new rings of a process, in one look
+constexpr size_t kMaxKicked = 1024;               // states at once: their process stands still
+
+constexpr size_t kMaxRemarks = 100;
+constexpr const char* kUnreadable =
+    "its Lua states cannot be found: their list is damaged (or changes all the time)";
 
 std::string joined(const std::vector<std::string>& globs) {
   std::string all;
@@ -54,6 +60,8 @@ struct Live {
   std::set<uint64_t> rings;                       // their inodes
   uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
   bool inherited = false, lost = false, said_silent = false, kick_failed = false;
+  bool unreadable = false;          // its list of states, at the last look
+  size_t ring_turn = 0;             // the state whose ring is looked for first
   size_t states = 0, answered = 0;  // at the last look
   size_t ringless = 0;              // of them that answered, but could not make a ring: the most
   std::string silence;              // why those who have not answered did not
@@ -92,7 +100,8 @@ class DirectBackend : public Backend {
   static std::string silence_of(const Live& live);
   std::string silent_ends() const;
   bool find_owner(uint64_t inode, pid_t except) const;
-  void take_ring(Live& live, const Target& target, const State& s);
+  bool take_ring(Live& live, const Target& target, const State& s);
+  bool take_rings(Live& live, const Target& target, const std::vector<State>& states);
   void kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
                    uint64_t now);
   void complain(Live& live, uint64_t now);
@@ -261,14 +270,15 @@ bool DirectBackend::find_owner(uint64_t inode, pid_t except) const {
   });
 }
 
-void DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
-  if (s.ring == 0 || s.token != target.token()) return;
+// True if there was a new one, usable or not.
+bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
+  if (s.ring == 0 || s.token != target.token()) return false;
   const uint64_t state = (target.image().control << 20) ^ s.serial;
-  if (live.taken.contains({state, s.rec})) return;
+  if (live.taken.contains({state, s.rec})) return false;
   std::string why;
   auto ring = open_ring(target, s, why);
   if (ring != nullptr && find_owner(ring->inode(), live.pid)) ring = nullptr;
-  if (ring == nullptr && why.empty()) return;
+  if (ring == nullptr && why.empty()) return false;
   live.taken.insert({state, s.rec});
   if (ring != nullptr) {
     live.rings.insert(ring->inode());
@@ -280,7 +290,24 @@ void DirectBackend::take_ring(Live& live, const Target& target, const State& s) 
                         static_cast<uint64_t>(ticks_to_ns(rate, start - live.begin_tick)));
     }
   }
-  if (!why.empty()) remarks_.push_back("process " + std::to_string(live.pid) + ": " + why);
+  if (!why.empty() && remarks_.size() < kMaxRemarks)
+    remarks_.push_back("process " + std::to_string(live.pid) + ": " + why);
+  return true;
+}
+
+// Those of all states, as far as the time for one look goes; the next look goes on from there. True
+// if there may be more.
+bool DirectBackend::take_rings(Live& live, const Target& target, const std::vector<State>& states) {
+  const uint64_t limit = monotonic_ns() + kRingsNs;
+  bool any = false;
+  for (size_t i = 0; i < states.size(); i++) {
+    const size_t turn = (live.ring_turn + i) % states.size();
+    any = take_ring(live, target, states[turn]) || any;
+    if (monotonic_ns() < limit || i + 1 == states.size()) continue;
+    live.ring_turn = turn + 1;
+    return any;
+  }
+  return false;
 }
 
 void DirectBackend::kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
@@ -291,7 +318,11 @@ void DirectBackend::kick_silent(Live& live, const Target& target, const std::vec
   live.kick_ns = now + live.kick_pause_ns;
   const bool asleep = !has_running_thread(live.pid);
   if (asleep && kicked) return;
-  const std::string why = asleep ? kick_asleep(target, silent) : kick(target, silent);
+  auto first = silent;
+  std::stable_partition(first.begin(), first.end(),
+                        [](const State& s) { return (s.stop & LT_STOP_KICK) == 0; });
+  if (first.size() > kMaxKicked) first.resize(kMaxKicked);
+  const std::string why = asleep ? kick_asleep(target, first) : kick(target, first);
   if (why.empty() || live.kick_failed) return;
   live.kick_failed = true;
   host_.detail("process " + std::to_string(live.pid) + ": " + why);
@@ -315,10 +346,11 @@ bool DirectBackend::look(Live& live, uint64_t now) {
   if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
     std::vector<State> states, silent;
-    if (!target.read_states(states)) continue;
+    live.unreadable = !target.read_states(states);
+    if (live.unreadable) continue;
+    if (!stopping_ && take_rings(live, target, states)) waiting = true;
     for (const auto& s : states) {
       const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
-      if (!stopping_) take_ring(live, target, s);
       live.answered += quiet ? 1 : 0;
       if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) ringless++;
       if (!quiet) silent.push_back(s);
@@ -340,7 +372,7 @@ void DirectBackend::complain(Live& live, uint64_t now) {
   live.said_silent = true;
   const std::string who = "process " + std::to_string(live.pid) + ": ";
   if (live.states == 0)
-    say(who + "attached, but it has no Lua state (yet)");
+    say(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua state (yet)"));
   else
     say(who + "no Lua state has answered for " +
         time_text(static_cast<double>(now - live.begin_ns)) + ": " + live.silence);
@@ -398,8 +430,9 @@ std::vector<std::string> DirectBackend::remarks() {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
     say_ringless(live);
     if (live.taken.empty() && live.ringless == 0 && !live.said_silent)
-      remarks_.push_back(who + (live.states == 0 ? "it has no Lua state"
-                                                 : "no Lua state has answered: " + live.silence));
+      remarks_.push_back(who + (live.unreadable    ? kUnreadable
+                                : live.states == 0 ? "it has no Lua state"
+                                                   : "no Lua state has answered: " + live.silence));
   }
   return std::move(remarks_);
 }

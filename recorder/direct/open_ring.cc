@@ -6,10 +6,7 @@
 #include "recorder/direct/open_ring.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,15 +32,10 @@ bool find_mapping(pid_t pid, uint64_t address, Mapping& found) {
   return false;
 }
 
-// The same file, and one of which opening has no side effect: a memfd lies in the kernel's tmpfs.
+// The same file, and one of which opening has no side effect.
 bool is_mapped_memory(int fd, const Mapping& m) {
   struct stat st {};
-  struct statfs fs {};
-  char device[32];
-  if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0) return false;
-  std::snprintf(device, sizeof device, "%02x:%02x", major(st.st_dev), minor(st.st_dev));
-  return S_ISREG(st.st_mode) && fs.f_type == TMPFS_MAGIC && st.st_ino == m.inode &&
-         m.device == device;
+  return is_memfd(fd) && fstat(fd, &st) == 0 && st.st_ino == m.inode;
 }
 
 // -1: not that file, or no right; errno tells.

@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "luatrace_format.h"
+#include "recorder/clock.h"
 #include "recorder/direct/stopped.h"
 #include "recorder/process.h"
 #include "recorder/text.h"
@@ -35,8 +36,9 @@ constexpr uint32_t kArch = 0;  // filters cannot be judged
 #endif
 constexpr uint64_t kSysAdmin = 1ull << 21;
 constexpr size_t kMostFilters = 64, kMostThreads = 256;
-constexpr uint64_t kRing = 9u << 20;  // bytes, about
-constexpr int kPopulateWrite = 23;    // MADV_POPULATE_WRITE
+constexpr uint64_t kReadLimit = 3'000'000'000;  // ns, for the filters of all threads
+constexpr uint64_t kRing = 9u << 20;            // bytes, about
+constexpr int kPopulateWrite = 23;              // MADV_POPULATE_WRITE
 
 struct Call {
   const char* name;
@@ -300,10 +302,12 @@ RingCalls may_make_ring(pid_t pid) {
   if (threads.empty()) return {};
   if (threads.size() > kMostThreads) return unknown("it has too many threads");
   const bool readable = can_read_filters();
+  const uint64_t limit = monotonic_ns() + kReadLimit;
   for (const Filtered& t : threads) {
     if (t.mode == SECCOMP_MODE_STRICT)
       return {RingCalls::kForbidden, "may not make a ring: strict seccomp would kill it"};
     if (!readable) continue;
+    if (monotonic_ns() > limit) return unknown("its threads take too long to stop");
     if (const RingCalls calls = judge_thread(pid, t.tid); calls.verdict != RingCalls::kAllowed)
       return calls;
   }

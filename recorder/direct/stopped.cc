@@ -24,6 +24,7 @@ namespace {
 // time, several would hold one another up.
 constexpr uint64_t kStopLimit = 50'000'000, kStopLimitAlone = 1'000'000'000;
 constexpr uint64_t kMomentLimit = 20'000'000;
+constexpr uint64_t kLetGoLimit = 2'000'000'000;  // for one that did not; then see let_go_late()
 
 // A stop is not seen by these, whatever their arguments: the kernel begins them again. (Others end
 // with EINTR, some only with a time limit of their socket.)
@@ -139,9 +140,15 @@ bool StoppedThreads::stop_all(pid_t pid, std::string& why) {
 }
 
 bool StoppedThreads::stop(pid_t pid, pid_t tid, std::string& why) {
-  const uint64_t limit = monotonic_ns() + kMomentLimit;
-  while (!good_moment(pid, tid) && monotonic_ns() < limit) usleep(100);
-  return seize(tid, why) && wait_for_all(why);
+  const uint64_t begin = monotonic_ns();
+  for (uint64_t now = begin; now - begin < kStopLimitAlone; now = monotonic_ns()) {
+    const bool deaf = thread_state(pid, tid) == 'D';  // it would stop when that is over
+    if (!deaf && (good_moment(pid, tid) || now - begin > kMomentLimit))
+      return seize(tid, why) && wait_for_all(why);
+    usleep(deaf ? 1000 : 100);
+  }
+  why = "a thread waits for something in the kernel and cannot be stopped";
+  return false;
 }
 
 // The end of a child of ours is left to whoever waits for it and wants its status. That of another
@@ -170,10 +177,10 @@ bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
 }
 
 // Only a thread that is stopped can be let go; one that we left would stop as soon as it gets a
-// CPU, and stay so. So it is waited for, however busy the machine is. One that was killed meanwhile
-// is not stopped any more.
+// CPU, and stay so. So it is waited for, also on a busy machine, and after that its stop is looked
+// out for (let_go_late()). One that was killed meanwhile is not stopped any more.
 void StoppedThreads::let_go(Thread t) {
-  const uint64_t limit = monotonic_ns() + 30 * kStopLimitAlone;
+  const uint64_t limit = monotonic_ns() + kLetGoLimit;
   do {
     if (!t.stopped) wait_for(t, limit);
     if (!t.stopped) return;

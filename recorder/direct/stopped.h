@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads of another process, and stopping them for a moment (ptrace).
-// Invariants: whatever happens, a thread that was stopped is let go before the destructor returns;
+// Invariants: whatever happens, a thread that was stopped is let go before the destructor returns,
+// which takes 2 s at most (one that stops later: let_go_late(), or the end of this process);
 // that a child of ours has ended meanwhile is still to be learnt by waiting for it. Of a process
 // with several threads that has ended meanwhile a zombie may be left, which waitpid(-1) takes away.
 #pragma once
@@ -43,7 +44,7 @@ class StoppedThreads {
   bool stop_all(pid_t pid, std::string& why);
   // Stops that one, whatever it does. Calls that it sleeps in are begun again by the kernel, but
   // some end with EINTR instead (signal(7): epoll_wait, ...): for these a better moment is waited
-  // for, 20 ms at most.
+  // for, 20 ms at most. For one in an uninterruptible call 1 s; it is left alone if that goes on.
   bool stop(pid_t pid, pid_t tid, std::string& why);
 
  private:

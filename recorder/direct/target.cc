@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -209,7 +210,10 @@ bool Target::read_state(uint64_t address, State& s) const {
 bool Target::read_states(std::vector<State>& states) const {
   uint64_t next = 0;
   if (memory_.read(image_.control + offsetof(lt_control, states), next) != 0) return false;
+  uint64_t mark = 0;  // a list that comes back to its state of number 1, 2, 4, 8, ... has a loop
   while (next != 0 && states.size() < kMaxStates) {
+    if (next == mark) return false;
+    if (std::has_single_bit(states.size() + 1)) mark = next;
     State s;
     if (!read_state(next, s)) return false;
     states.push_back(s);

@@ -55,7 +55,8 @@ class Target {
   // Switches the recording off.
   void release();
 
-  // The Lua states that exist now. False if they cannot be read.
+  // The Lua states that exist now, at most 65,536. False if they cannot be read, or their list has
+  // a loop (also for a moment, because it changes while it is read).
   bool read_states(std::vector<State>& states) const;
   // The one whose LTState is at that address. False if it cannot be read; if it was freed meanwhile
   // this is what its memory holds now.

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The little of ELF that a recorder needs: program headers and notes, of a file or of an image in
+// the memory of a process. What is read belongs to the traced program and may be hostile.
+// Invariant: whatever the file claims, a bounded number of bytes is read and kept (the constants
+// below); what goes beyond is not there for us. x86-64's and other 64-bit little-endian files only.
+#pragma once
+
+#include <elf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace luatrace {
+
+constexpr size_t kMaxSegments = 256;  // more: not an ELF file for us
+constexpr size_t kMaxNoteParts = 32;  // segments or sections of notes of a file that are read
+constexpr size_t kMaxNoteBytes = 256 << 10;  // of each, and of all segments together
+
+// Reads that many bytes from an offset (or address). False if they are not all there.
+using ReadAt = std::function<bool(uint64_t at, void* to, size_t size)>;
+
+// From a descriptor, which is neither moved nor closed.
+ReadAt reader_of(int fd);
+
+struct ElfHead {
+  Elf64_Ehdr header{};
+  std::vector<Elf64_Phdr> segments;
+};
+
+// Nothing if it is not such a file. read: by offset in the file.
+std::optional<ElfHead> read_elf_head(const ReadAt& read);
+
+struct ElfNote {
+  std::string_view owner;  // without the NUL
+  uint32_t type = 0;
+  std::string_view text;
+  size_t text_offset = 0;  // in the bytes that were given
+};
+
+// Calls take for each note until that says false. align: of the segment or section, 8 or anything
+// else, which means 4. Returns false if take did.
+bool each_note(std::string_view bytes, uint64_t align,
+               const std::function<bool(const ElfNote&)>& take);
+
+// The build-id of a file; empty if it has none of at most 32 bytes.
+std::vector<std::byte> read_build_id(int fd);
+
+}  // namespace luatrace

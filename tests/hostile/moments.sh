@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Processes at an unfit moment: stopped, traced by somebody else, dead but not yet gone, becoming another program all
+# the time, without a moment's rest. The recorder says what is true, hears ^C, and leaves them as they were.
+# Usage: moments.sh BUILD
+source "$(dirname "$0")/../attach/lib.sh"
+liar=$build/tests/hostile/hostile_target
+spin='while true do os.clock() end'
+
+# stop: ^C, and its end
+stop() {
+  kill -INT $recorder
+  gone() { ! kill -0 $recorder 2>/dev/null; }
+  within 20 "the recorder to end after ^C ($1)" gone
+}
+state_is() { [ "$(awk '/^State/ { print $2 }' "/proc/$target/status")" = "$1" ]; }
+
+# Stopped by a signal. When it goes on it lets go.
+begin "$bin/luajit" -e "$spin"
+runs $target "$bin/luajit"
+kill -STOP $target
+within 10 "the process to stop" state_is T
+record -p $target
+within 20 "what is wrong" said 'no Lua state has answered for .*: the process is stopped, by a signal or a debugger'
+stop "a stopped process"
+finish 124
+state_is T || fail "the process is not stopped any more"
+kill -CONT $target
+let_go $target "stopped by a signal"
+kill -9 $target
+
+# Held by a tracer.
+begin "$bin/luajit" -e "$spin"
+runs $target "$bin/luajit"
+"$liar" trace $target >"$scratch/tracer" 2>&1 &
+tracer=$!
+started+=($tracer)
+within 10 "the tracer" grep -q ready "$scratch/tracer"
+record -p $target
+within 20 "what is wrong" said 'no Lua state has answered for .*: the process is stopped, by a signal or a debugger'
+stop "a traced process"
+finish 124
+same "its tracer" "$(awk '/^TracerPid/ { print $2 }' "/proc/$target/status")" $tracer
+kill -9 $tracer
+let_go $target "held by a tracer"
+kill -9 $target
+
+# A zombie: its parent does not ask.
+bash -c 'true & echo $! >"$1"; exec sleep 60' bash "$scratch/zombie" &
+started+=($!)
+is_zombie() { target=$(cat "$scratch/zombie") && state_is Z; }
+within 10 "a zombie" is_zombie 2>/dev/null
+record -p "$target"
+finish 120
+
+# One that cannot be stopped to read its seccomp filter: refused after a second (and not after half a minute).
+if [ "$(id -u)" = 0 ]; then
+  : >"$scratch/target.out"
+  begin "$liar" vfork
+  within 10 "the child" state_is D
+  record --via direct -p $target
+  within 20 "the recorder to refuse" said 'a thread waits for something in the kernel and cannot be stopped'
+  finish 121
+  kill -9 $target
+fi
+
+# One that becomes the same program again all the time: each time another memory.
+cat >"$scratch/again.lua" <<'END'
+local ffi = require("ffi")
+ffi.cdef("int execv(const char *, const char *const *); unsigned sleep(unsigned);")
+local program, script, left = arg[1], arg[0], tonumber(arg[2])
+local words = ffi.new("const char *[5]", program, script, program, tostring(left - 1))
+if left > 0 then ffi.C.execv(program, words) end
+ffi.C.sleep(60)
+END
+begin "$bin/luajit" "$scratch/again.lua" "$bin/luajit" 3000
+record -p $target
+sleep 1
+stop "a process that executes itself"
+status=0
+wait $recorder || status=$?
+case $status in 0 | 120 | 124) ;; *) cat "$scratch/record.err" >&2 && fail "status $status" ;; esac
+kill -9 $target 2>/dev/null || true

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Programs that lie to the recorder (target.c): each attachment ends or goes on with a true message, hears ^C, needs
+# little memory, and opens nothing but regular files and rings. Usage: target.sh BUILD [direct|auto]
+source "$(dirname "$0")/../attach/lib.sh"
+via=${2:-direct}
+liar=$build/tests/hostile/hostile_target
+mkdir "$scratch/dir"
+
+# lie WORDS...: starts it, waits until it is ready
+lie() {
+  : >"$scratch/target.out"
+  begin "$@"
+  within 20 "the program" grep -q ready "$scratch/target.out" 2>/dev/null
+}
+# attached OPTIONS...: records it until ^C; $status, $kilobytes at the most, $cpu (ms)
+attached() {
+  local pid=$target
+  : >"$scratch/record.err"
+  "$liar" peak "$bin/luatrace-record" -v -o "$scratch/trace.bin" --via "$via" "$@" -p "$pid" 2>"$scratch/record.err" &
+  recorder=$!
+  started+=($recorder)
+  within 20 "the recorder to begin" grep -qE 'is being recorded|^peak' "$scratch/record.err"
+  sleep 0.7 # it looks at the states every 5 to 100 ms
+  kill -INT "$(cat "/proc/$recorder/task/$recorder/children")" 2>/dev/null || true # unless it has ended
+  within 20 "the recorder to end after ^C" grep -q '^peak' "$scratch/record.err"
+  status=0
+  wait "$recorder" || status=$?
+  read -r kilobytes cpu < <(awk '/^peak/ { print $2, $4 }' "$scratch/record.err")
+}
+# ends_with STATUS KILOBYTES PATTERN
+ends_with() {
+  [ "$status" = "$1" ] || { cat "$scratch/record.err" >&2; fail "$what: status $status, not $1"; }
+  [ "$kilobytes" -le "$2" ] || fail "$what: the recorder took $kilobytes kB, more than $2"
+  [ "$cpu" -le 5000 ] || fail "$what: the recorder was busy for $cpu ms"
+  said "$3" || { cat "$scratch/record.err" >&2; fail "$what: does not say '$3'"; }
+}
+over() {
+  ! grep -q opened "$scratch/target.out" || fail "$what: the recorder has opened it"
+  kill -9 $target
+  wait $target 2>/dev/null || true
+}
+# try WHAT STATUS PATTERN WORDS...
+try() {
+  what=$1
+  lie "$liar" "${@:4}"
+  attached
+  ends_with "$2" 40000 "$3"
+  over
+}
+
+try "a list of states with a loop" 124 'Lua states cannot be found: their list is damaged' loop
+try "a state that is nowhere" 124 'Lua states cannot be found: their list is damaged' nowhere
+try "65,536 states with rings that are none" 124 'no event came' many
+try "a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" big
+try "a ring that can be made smaller" 124 'not sealed against a change of size' unsealed
+try "2,000 segments of notes, 1,000 times" 124 'no event came' notes "$scratch/dir"
+try "20,000,000 sections" 124 'no event came' sections "$scratch/dir"
+if "$liar" hugetlb >"$scratch/huge" 2>&1 & huge=$! && sleep 0.3 && grep -q ready "$scratch/huge"; then
+  kill $huge
+  try "a ring in huge pages" 124 'no event came' hugetlb
+else
+  echo "no huge pages here: a ring in them is not tried"
+fi
+
+# A command whose library is a FIFO when the recorder wants to say what was missing.
+if [ "$via" = direct ]; then
+  cp "$(ldd "$bin/luajit" | awk '/libm\.so/ { print $3 }')" "$scratch/dir/libluajit-none.so"
+  begin "$bin/luatrace-record" -o "$scratch/trace.bin" -- env LD_PRELOAD="$scratch/dir/libluajit-none.so" bash -c \
+    'sleep 0.5; rm "$1"; mkfifo "$1"' bash "$scratch/dir/libluajit-none.so"
+  gone() { ! kill -0 $target 2>/dev/null; }
+  within 20 "the recorder, with a FIFO under the library's name" gone
+  ended 0
+  grep -q 'It used .*/libluajit-none.so, which has no tracepoints' "$scratch/target.err" || fail "not said what it used"
+fi
+
+# Special files in the place of a ring, by name and by number. Their names are as a memfd's would be: in the root of a
+# container of their own.
+mkfifo "$scratch/dir/fifo"
+try "a FIFO as a ring" 124 'no event came' node "$scratch/dir/fifo"
+try "a ring and a FIFO in turn" 0 'announced a Lua state' swap "$scratch/dir/fifo"
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+  in_container='mount -t tmpfs none "$1" && cd "$1" && mkdir old && cp "$2" target && name="memfd:luatrace-ring (deleted)" &&
+    mknod "$name" "$3" $4 $5 && pivot_root . old && umount -l /old && exec /target node "/$name"'
+  for node in "c 10 229" "c 1 3" "p"; do # /dev/fuse, /dev/null, a FIFO
+    what="'$node' called as a ring"
+    lie unshare -m bash -c "$in_container" bash "$scratch/dir" "$liar" $node
+    same "its name" "$(readlink "/proc/$target/fd/50")" '/memfd:luatrace-ring (deleted)'
+    attached
+    ends_with 124 40000 'no event came'
+    over
+  done
+else
+  echo "no mount namespaces here: names like a ring's are not tried"
+fi

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// See open_output.h. The path is walked one name at a time from a descriptor of the directory
+// (O_PATH: nothing is opened), so that what was looked at is what is used; the kernel never follows
+// a link by itself. Links in /proc lead to open files, not to names: there the kernel follows, if
+// the link is trusted.
+#include "trace/open_output.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+namespace luatrace {
+namespace {
+
+constexpr int kMaxLinks = 40, kMaxTries = 8;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+bool is_trusted(uid_t uid) {
+  return uid == 0 || uid == geteuid();
+}
+
+// May another user put a name there? (Our own group is taken for ours alone: many systems give each
+// user one, and let it write.)
+bool others_may_add(const struct stat& directory) {
+  const mode_t others = directory.st_gid == getegid() ? S_IWOTH : S_IWGRP | S_IWOTH;
+  return !is_trusted(directory.st_uid) || (directory.st_mode & others) != 0;
+}
+
+// And put it in the place of one of ours?
+bool others_may_exchange(const struct stat& directory) {
+  return others_may_add(directory) &&
+         (!is_trusted(directory.st_uid) || (directory.st_mode & S_ISVTX) == 0);
+}
+
+std::string user_text(uid_t uid) {
+  return "user " + std::to_string(uid);
+}
+
+// Empty, or why that link is not followed.
+std::string distrust_link(const std::string& name, const struct stat& link,
+                          const struct stat& directory) {
+  if (is_trusted(link.st_uid) && !others_may_exchange(directory) &&
+      (link.st_nlink == 1 || !others_may_add(directory)))
+    return "";
+  return "'" + name + "' is a symbolic link of " + user_text(link.st_uid) + " in a directory of " +
+         user_text(directory.st_uid) +
+         ", which another user could have made: name what it leads to";
+}
+
+// Empty, or why that file is not written to.
+std::string distrust_file(const struct stat& file, const struct stat& directory) {
+  if (S_ISCHR(file.st_mode) || S_ISBLK(file.st_mode) || !others_may_add(directory)) return "";
+  if (file.st_uid != geteuid())
+    return "it belongs to " + user_text(file.st_uid) +
+           ", in a directory where others may make files: remove it, or name another";
+  if (file.st_nlink > 1)
+    return "it has other names (hard links), in a directory where others may make files: remove "
+           "it, or name another";
+  return "";
+}
+
+// Where a path leads: the directory, the last name, and what that is, if it is there.
+struct Place {
+  Descriptor directory, file;
+  std::string name;
+  std::string why;  // if it leads nowhere
+  struct stat directory_stat {
+  }, file_stat{};
+  bool through_proc = false;  // the last name is a link that only the kernel can follow
+};
+
+class Walk {
+ public:
+  explicit Walk(std::string path) : rest_(std::move(path)) {}
+  Place run();
+
+ private:
+  bool fail(int error) {
+    place_.why = std::strerror(error);
+    return false;
+  }
+  bool start();
+  bool step(const std::string& name, bool last);
+  bool follow(const std::string& name, const struct stat& link, bool last);
+  std::string take_name();
+
+  Place place_;
+  std::string rest_;
+  int links_ = 0;
+  bool arrived_ = false;
+};
+
+// At the root, or where we are.
+bool Walk::start() {
+  const bool absolute = rest_.starts_with('/');
+  place_.directory = Descriptor(open(absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return place_.directory.get() >= 0 || fail(errno);
+}
+
+std::string Walk::take_name() {
+  const size_t begin = std::min(rest_.find_first_not_of('/'), rest_.size());
+  const size_t end = std::min(rest_.find('/', begin), rest_.size());
+  std::string name = rest_.substr(begin, end - begin);
+  rest_.erase(0, end);
+  return name;
+}
+
+bool Walk::follow(const std::string& name, const struct stat& link, bool last) {
+  if (++links_ > kMaxLinks) return fail(ELOOP);
+  place_.why = distrust_link(name, link, place_.directory_stat);
+  if (!place_.why.empty()) return false;
+  const int here = place_.directory.get();
+  struct statfs system {};
+  if (fstatfs(here, &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
+    Descriptor next(openat(here, name.c_str(), O_PATH | O_CLOEXEC));
+    if (next.get() < 0) return fail(errno);
+    place_.through_proc = last;
+    if (!last) return place_.directory = std::move(next), true;
+    if (fstat(next.get(), &place_.file_stat) != 0) return fail(errno);
+    place_.file = std::move(next);
+    place_.name = name;
+    return arrived_ = true;
+  }
+  char text[PATH_MAX];
+  const ssize_t n = readlinkat(here, name.c_str(), text, sizeof text);
+  if (n <= 0 || n == sizeof text) return fail(n < 0 ? errno : ENAMETOOLONG);
+  rest_ = std::string(text, static_cast<size_t>(n)) + rest_;
+  if (rest_.size() > 16 * PATH_MAX) return fail(ENAMETOOLONG);
+  return text[0] != '/' || start();
+}
+
+bool Walk::step(const std::string& name, bool last) {
+  if (fstat(place_.directory.get(), &place_.directory_stat) != 0) return fail(errno);
+  Descriptor next(openat(place_.directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (next.get() < 0 && !(last && errno == ENOENT)) return fail(errno);
+  struct stat st {};
+  if (next.get() >= 0 && fstat(next.get(), &st) != 0) return fail(errno);
+  if (next.get() >= 0 && S_ISLNK(st.st_mode)) return follow(name, st, last);
+  if (!last && !S_ISDIR(st.st_mode)) return fail(ENOTDIR);
+  if (!last) return place_.directory = std::move(next), true;
+  place_.file = std::move(next);
+  place_.file_stat = st;
+  place_.name = name;
+  return arrived_ = true;
+}
+
+Place Walk::run() {
+  if (rest_.empty()) return fail(ENOENT), std::move(place_);
+  if (!start()) return std::move(place_);
+  while (!arrived_) {
+    const std::string name = take_name();
+    const bool last = rest_.empty();
+    if (name.empty() ? !fail(EISDIR) : !step(name, last)) break;
+  }
+  if (arrived_ && S_ISDIR(place_.file_stat.st_mode)) fail(EISDIR);
+  return std::move(place_);
+}
+
+// What is there is opened by its descriptor, so that it cannot be exchanged meanwhile.
+int open_existing(const Place& place) {
+  const std::string path = "/proc/self/fd/" + std::to_string(place.file.get());
+  return open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+}
+
+OpenedOutput opened(const Place& place) {
+  OpenedOutput out;
+  if (place.file.get() < 0) {
+    constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
+    out.fd = openat(place.directory.get(), place.name.c_str(), kNew, S_IRUSR | S_IWUSR);
+    out.created = out.fd >= 0;
+  } else {
+    if (!place.through_proc) out.why = distrust_file(place.file_stat, place.directory_stat);
+    if (out.why.empty()) out.fd = open_existing(place);
+  }
+  return out;
+}
+
+}  // namespace
+
+OpenedOutput open_output(const std::string& path) {
+  OpenedOutput out;
+  for (int i = 0; i < kMaxTries; i++) {
+    const Place place = Walk(path).run();
+    out.why = place.why;
+    if (out.why.empty()) out = opened(place);
+    if (out.fd >= 0 || !out.why.empty()) break;
+    out.why = std::strerror(errno);
+    if (errno != EEXIST) break;  // else somebody has just made it
+    if (i + 1 < kMaxTries) out.why.clear();
+  }
+  struct stat st {};
+  if (out.fd >= 0 && fstat(out.fd, &st) == 0) out.device = st.st_dev, out.inode = st.st_ino;
+  return out;
+}
+
+bool empty_output(const OpenedOutput& output) {
+  struct stat st {};
+  if (fstat(output.fd, &st) != 0) return false;
+  return !S_ISREG(st.st_mode) || ftruncate(output.fd, 0) == 0;
+}
+
+void remove_output(const std::string& path, const OpenedOutput& output) {
+  const Place place = Walk(path).run();
+  if (place.why.empty() && place.file.get() >= 0 && !place.through_proc &&
+      place.file_stat.st_dev == output.device && place.file_stat.st_ino == output.inode)
+    unlinkat(place.directory.get(), place.name.c_str(), 0);
+}
+
+}  // namespace luatrace
