@@ -8,12 +8,14 @@
 
 #include <algorithm>
 
+#include "recorder/clock.h"
 #include "recorder/text.h"
 
 namespace luatrace {
 namespace {
 
 constexpr uint64_t kShortest = 100'000, kLongest = 5'000'000;  // ns
+constexpr uint64_t kLookNs = 20'000'000;  // then others have their turn: jobs, and other rings
 
 }  // namespace
 
@@ -88,10 +90,14 @@ void Drainer::run_jobs() {
   for (const auto& job : jobs) job();
 }
 
+// All rings, or as many as there is time for; the others come first the next time.
 uint64_t Drainer::look_at_all() {
   uint64_t most = 0;
-  for (auto& r : rings_) {
-    most = std::max<uint64_t>(most, r.drain->look());
+  const uint64_t until = monotonic_ns() + kLookNs;
+  for (const auto& r : rings_) r.drain->set_alive();
+  for (size_t n = 0; n < rings_.size() && (n == 0 || monotonic_ns() < until); n++) {
+    auto& r = rings_[next_++ % rings_.size()];
+    most = std::max<uint64_t>(most, r.drain->look(until));
     if (r.drain->saw_c_functions()) *r.maps_wanted = true;
     if (r.drain->output().dead() && !r.drain->finished()) {
       r.drain->output().announce_early_end();

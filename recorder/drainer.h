@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Drainer: the one thread that reads rings and writes outputs.
-// Invariant: rings and outputs are touched by this thread only; others post jobs, which it runs in
-// order between two looks.
+// Drainer: the one thread that reads rings and fills outputs.
+// Invariants: rings and outputs are touched by this thread only; others post jobs, which it runs in
+// order between two looks. A look takes 20 ms at most (and a block), and does not wait for the
+// disk: so a job is run soon.
 #pragma once
 
 #include <atomic>
@@ -53,6 +54,7 @@ class Drainer {
   uint64_t patience_ns() const;
 
   std::vector<OwnedRing> rings_;
+  size_t next_ = 0;  // the ring that the next look begins with
   std::atomic<size_t> active_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;

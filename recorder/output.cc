@@ -15,6 +15,8 @@ namespace {
 constexpr uint64_t kEndRoom = 1024;
 // What one stream may still hold back: a full EVENTS block.
 constexpr uint64_t kStreamRoom = LT_RING_BLOCK_SIZE + sizeof(lt_block);
+// A file that cannot be written is better known before the first process is accepted.
+constexpr uint64_t kFirstWrite = 200'000'000;  // ns
 
 uint64_t random_id() {
   std::random_device device;
@@ -23,15 +25,17 @@ uint64_t random_id() {
 
 }  // namespace
 
-Output::Output(int fd, std::string name, uint32_t clock, uint64_t max_size, int compression)
-    : clock_(clock),
+Output::Output(WriteQueue& queue, int fd, std::string name, uint32_t clock, uint64_t max_size,
+               int compression, bool empty_it)
+    : queue_(queue),
+      clock_(clock),
       max_size_(max_size),
       compression_(compression),
       reserved_(kEndRoom),
       start_(sample_clocks(clock)) {
   struct stat st {};
   if (fstat(fd, &st) == 0) opened_.device = st.st_dev, opened_.inode = st.st_ino;
-  writer_ = std::make_unique<TraceWriter>(fd, std::move(name), header());
+  writer_ = std::make_unique<TraceWriter>(queue.file(fd, empty_it), std::move(name), header());
   if (compression_ > 0) writer_->compress(compression_);
 }
 
@@ -50,7 +54,7 @@ lt_file_header Output::header() const {
 }
 
 ClockRate Output::rate_so_far() const {
-  return rate_between(clock_, start_, finished_ ? end_ : sample_clocks(clock_));
+  return rate_between(clock_, start_, end_.mono_ns != 0 ? end_ : sample_clocks(clock_));
 }
 
 bool Output::accept_clock(uint32_t clock) {
@@ -68,6 +72,7 @@ void Output::begin(std::string note) {
   writer_->write_note(note_);
   write_clock();
   writer_->flush();
+  if (!queue_.is_slow()) queue_.wait_until_written(monotonic_ns() + kFirstWrite);
 }
 
 uint32_t Output::next_stream() {
@@ -101,11 +106,27 @@ void Output::announce_early_end() {
         " was reached; the recording ends, the program goes on");
 }
 
+void Output::count_discarded() {
+  for (const auto& [stream, d] : writer_->discarded()) {
+    totals_.unwritten += d.events;
+    totals_.lost += d.events;
+    totals_.gaps++;
+    totals_.lost_ticks += d.until - d.since;
+  }
+}
+
+void Output::wait_for_room() {
+  if (end_.mono_ns == 0) end_ = sample_clocks(clock_);
+  queue_.wait_for_room();
+}
+
 void Output::finish(uint32_t reason, int exit_status) {
   if (finished_) return;
-  end_ = sample_clocks(clock_);
+  if (end_.mono_ns == 0) end_ = sample_clocks(clock_);
   finished_ = true;
+  count_discarded();
   if (writer_->ok()) {
+    writer_->write_discarded();
     writer_->write_clock(end_);
     lt_end_info info{};
     info.lost = totals_.lost;

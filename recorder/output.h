@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Output: one trace file with its numbering of processes and streams and its limits.
-// Invariant: after creation only the drainer's thread touches it; what else wants to write posts a
-// job to the drainer.
+// Invariants: after creation only the drainer's thread touches it; what else wants to write posts a
+// job to the drainer. Nothing here waits for the disk while events are recorded: see
+// write_queue.h.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "recorder/clock.h"
+#include "recorder/write_queue.h"
 #include "trace/open_output.h"
 #include "trace/trace_writer.h"
 
@@ -23,6 +25,7 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t lost_ticks = 0;      // sum of their time spans
   uint64_t lost_functions = 0;  // descriptions that found no room
   uint64_t damaged = 0;         // streams that had to be given up or in which words were skipped
+  uint64_t unwritten = 0;       // events that were read, but could not be written in time
   uint64_t backwards = 0;       // steps back of the clock
   uint64_t streams = 0;
   uint64_t processes = 0;
@@ -30,8 +33,10 @@ struct OutputTotals {           // of all streams that are complete
 
 class Output {
  public:
-  // Takes the descriptor. max_size 0: no limit. compression: level of zstd, 0: none.
-  Output(int fd, std::string name, uint32_t clock, uint64_t max_size, int compression = 0);
+  // Takes the descriptor. The queue must live longer. max_size 0: no limit. compression: level of
+  // zstd, 0: none. empty_it: a regular file is cut to nothing first.
+  Output(WriteQueue& queue, int fd, std::string name, uint32_t clock, uint64_t max_size,
+         int compression = 0, bool empty_it = true);
 
   TraceWriter& writer() { return *writer_; }
   uint32_t clock() const { return clock_; }
@@ -53,13 +58,21 @@ class Output {
   // was no, it is no for ever, and full() says so.
   bool fits(uint64_t bytes);
   bool full() const { return full_; }
+  // Can it take events now? If not they stay where they are, until the disk has caught up.
+  bool ready() const { return !queue_.full(); }
+  // The recording has ended, now: from here on writing waits for the disk, until the queue's
+  // deadline.
+  void wait_for_room();
   // Nothing can be written any more.
   bool dead() const { return full_ || finished_ || !writer_->ok(); }
   // Says on standard error, once, that the recording ended early and why, if it did.
   void announce_early_end();
 
   OutputTotals& totals() { return totals_; }
-  // The last blocks, the final rate of the clock; closes the file. Afterwards nothing changes.
+  // There is no time left: events that are not yet with the disk are left out, and counted.
+  void discard() { writer_->discard(); }
+  // The last blocks, the final rate of the clock; closes the file. Afterwards nothing changes,
+  // but the disk may still be at it.
   void finish(uint32_t reason, int exit_status);
   bool finished() const { return finished_; }
   // Removes the file, if its name still means it.
@@ -72,6 +85,9 @@ class Output {
  private:
   lt_file_header header() const;
 
+  void count_discarded();
+
+  WriteQueue& queue_;
   std::unique_ptr<TraceWriter> writer_;
   OpenedOutput opened_;  // which file it is
   uint32_t clock_;
@@ -83,7 +99,7 @@ class Output {
   bool announced_ = false;
   std::string note_;
   lt_clock_info start_;
-  lt_clock_info end_{};
+  lt_clock_info end_{};  // all 0 until it is known
   OutputTotals totals_;
 };
 

@@ -17,6 +17,7 @@ constexpr uint64_t kPartialNs = 50'000'000;  // leave a block that is being fill
 constexpr uint64_t kFlushNs = 150'000'000;   // write what was gathered at least so often
 constexpr size_t kFunctionBytes = 1u << 20;  // of one FUNCS block, about
 constexpr double kTargetBytesPerNs = 2.0;    // more than three times the fastest seen
+constexpr uint64_t kNoLimit = UINT64_MAX;
 
 }  // namespace
 
@@ -73,13 +74,15 @@ bool RingDrain::take_block() {
   return true;
 }
 
-size_t RingDrain::take_full_blocks(uint64_t head) {
+size_t RingDrain::take_full_blocks(uint64_t head, uint64_t until_ns) {
   const uint64_t before = moved_;
   const uint64_t looked = now();
   if (tail_ == head) return 0;
   take_functions();
-  while (tail_ < head)
+  while (tail_ < head) {
     if (!take_block()) return 0;
+    if (tail_ < head && (monotonic_ns() >= until_ns || !output_->ready())) return moved_ - before;
+  }
   empty_at_ = looked;
   return moved_ - before;
 }
@@ -154,16 +157,17 @@ void RingDrain::take_functions() {
   ring_->set_meta_tail(meta_tail_);
 }
 
-size_t RingDrain::look() {
+size_t RingDrain::look(uint64_t until_ns) {
   if (finished_) return 0;
   const bool last = complete_ || ring_->closed();  // before head is read
-  ring_->set_alive(now());
+  set_alive();
+  if (!output_->ready()) return 0;
   const uint64_t head = ring_->head();
   if (head < tail_ || head - tail_ > ring_->info().nblocks) {
     give_up("block counter " + std::to_string(head) + " is impossible");
     return 0;
   }
-  size_t n = take_full_blocks(head);
+  size_t n = take_full_blocks(head, until_ns);
   const uint64_t ns = monotonic_ns();
   if (n == 0 && (last || ns - taken_ns_ >= kPartialNs)) {
     n = take_partial_block();
@@ -186,7 +190,7 @@ void RingDrain::finish() {
   for (int i = 0; damage_.empty() && i < 2; i++) {  // the second time for what came meanwhile
     const uint64_t head = ring_->head();
     if (head < tail_ || head - tail_ > ring_->info().nblocks) break;
-    take_full_blocks(head);
+    take_full_blocks(head, kNoLimit);
     if (output_->dead()) break;
     take_partial_block();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// RingDrain: moves the content of one ring into an Output, block by block.
+// RingDrain: moves the content of one ring into an Output, block by block. What the output cannot
+// take stays in the ring: when that is full, the VM drops events and counts them.
 // Invariants: functions are written before the words that use them; a block is zeroed and given
 // back only when every word of it was taken; nothing read from the ring is trusted: a ring that
 // contradicts itself is given up, and said to be damaged.
@@ -26,17 +27,19 @@ class RingDrain {
             uint32_t max_depth);
 
   // One look: takes full blocks and, when those have not come for a while, what there is of the
-  // block that is being filled; tells the target that somebody is there. Returns the words taken.
-  size_t look();
+  // block that is being filled; tells the target that somebody is there. Stops at the monotonic
+  // time until_ns (but takes a block at least). Returns the words taken.
+  size_t look(uint64_t until_ns);
 
-  // Takes all that is left and writes it out. The target's clock stops meaning anything: the ring
-  // is complete, its owner is gone or was told to stop.
+  // Takes all that is left and writes it out, whether the output is ready or not. The target's
+  // clock stops meaning anything: the ring is complete, its owner is gone or was told to stop.
   void finish();
   bool finished() const { return finished_; }
 
   // The owner is gone, or nothing more will come: the next look() is the last.
   void set_complete() { complete_ = true; }
   void detach() { ring_->set_detach(); }
+  void set_alive() { ring_->set_alive(now()); }
 
   // Were there C functions since the last call? Then a library may have been loaded.
   bool saw_c_functions() { return std::exchange(c_functions_, false); }
@@ -49,7 +52,7 @@ class RingDrain {
   uint64_t patience_ns() const;
 
  private:
-  size_t take_full_blocks(uint64_t head);
+  size_t take_full_blocks(uint64_t head, uint64_t until_ns);
   bool take_block();
   size_t take_partial_block();
   size_t take(std::span<const uint64_t> words);

@@ -2,11 +2,12 @@
 // Session: starting, the loop, ending. The file is opened before the command runs, so that nothing
 // runs in vain, but emptied only when the command really runs, so that a slip of the pen does not
 // cost an older trace.
+// Ending: first everything is detached (kStopping), which does not wait for the disk; then what is
+// held is written (kWriting).
 #include "recorder/session.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -25,13 +26,15 @@
 namespace luatrace {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kStopGrace = kSecond / 4;  // for rings to be closed after a request
 constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to let go
 constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was told to end
-const std::vector<int> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+// To write what is held when the recording was ended from outside; then to tell the file what is
+// missing; and the same for one who does not want to wait.
+constexpr uint64_t kWriteLimit = 10 * kSecond, kLastWords = kSecond, kHurriedWords = kSecond / 5;
+constexpr uint64_t kLeaveLimit =
+    kSecond * 9 / 20;  // after the second signal; below Signals::kLeaveMs
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string all;
@@ -64,7 +67,6 @@ Session::~Session() {
   drainer_.reset();  // jobs that wait are run: they must not use drainer_
   for (auto& t : traced_)
     if (t.pidfd >= 0) close(t.pidfd);
-  if (signal_fd_ >= 0) close(signal_fd_);
   if (opened_fd_ >= 0) close(opened_fd_);
 }
 
@@ -132,20 +134,11 @@ std::string Session::note() const {
   return text;
 }
 
-void Session::open_signals() {
-  take_over_signals(kSignals);
-  sigset_t mask;
-  sigemptyset(&mask);
-  for (const int s : kSignals) sigaddset(&mask, s);
-  signal_fd_ = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (signal_fd_ < 0) throw std::runtime_error("signalfd: " + errno_text(errno));
-}
-
 // Exit status if nothing can be recorded, else -1.
 int Session::start() {
   if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
   listener_ = std::make_unique<Listener>();
-  open_signals();
+  signals_heard_ = std::make_unique<Signals>();
   if (options_.via == "auto") options_.via = "direct";
   if (options_.via == "bpf") {
     std::string why = open_backend();
@@ -166,12 +159,17 @@ int Session::start() {
   return s.exec_errno == ENOENT ? 127 : 126;
 }
 
+// A thread, like the drainer: after whatever forks.
+WriteQueue& Session::queue() {
+  if (queue_ == nullptr) queue_ = std::make_unique<WriteQueue>();
+  return *queue_;
+}
+
 void Session::begin_outputs() {
   if (opened_fd_ < 0) return;
-  if (options_.output != "-" && !empty_output(opened_))
-    say(opened_name_ + ": cannot be emptied: " + errno_text(errno));
-  auto output = std::make_shared<Output>(std::exchange(opened_fd_, -1), opened_name_, clock_,
-                                         options_.max_size, options_.compression);
+  auto output =
+      std::make_shared<Output>(queue(), std::exchange(opened_fd_, -1), opened_name_, clock_,
+                               options_.max_size, options_.compression, options_.output != "-");
   output->begin(note());
   outputs_.push_back(output);
   by_pid_[command_] = output;
@@ -183,14 +181,14 @@ int Session::run() {
   if (command_ > 0) diagnosis_.observe(command_);  // it may be gone at the next chance
   if (outputs_.empty() && !options_.attach()) begin_outputs();
   if (drainer_ == nullptr) drainer_ = std::make_unique<Drainer>();
-  begin_ns_ = monotonic_ns();
+  if (begin_ns_ == 0) begin_ns_ = monotonic_ns();
   clock_due_ns_ = begin_ns_ + kSecond;
   if (options_.verbose && command_ > 0)
     say("recording to " + opened_name_ + ", command is process " + std::to_string(command_));
   loop();
   if (signals_ > 1) return leave_at_once();
-  if (failed_) return 125;
-  return options_.attach() ? static_cast<int>(refusal_) : shell_status(wait_status_);
+  if (failed_) return leave(125);
+  return leave(options_.attach() ? static_cast<int>(refusal_) : shell_status(wait_status_));
 }
 
 // -- The loop --
@@ -201,6 +199,7 @@ void Session::loop() {
     read_signals();
     reap_children();
     if (signals_ > 1) return;
+    if (phase_ == Phase::kWriting && ending_->done) take_ending();
     greet();
     check_ends();
     if (backend_ != nullptr) tend();
@@ -214,7 +213,8 @@ void Session::loop() {
 }
 
 void Session::wait_for_events() {
-  std::vector<pollfd> fds = {{signal_fd_, POLLIN, 0}};
+  std::vector<pollfd> fds = {{signals_heard_->heard_fd(), POLLIN, 0},
+                             {signals_heard_->child_fd(), POLLIN, 0}};
   if (phase_ != Phase::kFinished) {
     if (listener_ != nullptr) listener_->add_to(fds);
     for (const auto& t : traced_)
@@ -230,9 +230,7 @@ void Session::wait_for_events() {
 }
 
 void Session::read_signals() {
-  signalfd_siginfo s;
-  while (read(signal_fd_, &s, sizeof s) == sizeof s)
-    if (s.ssi_signo != SIGCHLD) on_signal(static_cast<int>(s.ssi_signo), s.ssi_code == SI_KERNEL);
+  for (const HeardSignal& s : signals_heard_->take()) on_signal(s.number, s.from_kernel);
 }
 
 // The command, and what it left behind: start_command() made us the parent of orphans.
@@ -261,7 +259,9 @@ void Session::on_signal(int number, bool from_kernel) {
   signals_++;
   last_signal_ = number;
   if (!from_kernel && !command_ended_) kill(command_, number);
-  if (signals_ == 1) request_stop(LTQ_SIGNAL);
+  if (signals_ > 1) return;
+  request_stop(LTQ_SIGNAL);
+  if (phase_ == Phase::kWriting) queue().set_deadline(monotonic_ns() + kWriteLimit);
 }
 
 void Session::request_stop(uint32_t reason) {
@@ -270,14 +270,28 @@ void Session::request_stop(uint32_t reason) {
   reason_ = reason;
   stop_ns_ = monotonic_ns();
   stop_listening();
+  queue().set_deadline(stop_ns_ + kWriteLimit);
   if (backend_ != nullptr) backend_->stop();
   update_titles();
   drainer_->post([drainer = drainer_.get()] { drainer->detach_all(); });
 }
 
+bool Session::time_is_up(uint64_t now) const {
+  return options_.seconds > 0 && begin_ns_ != 0 &&
+         static_cast<double>(now - begin_ns_) > options_.seconds * 1e9;
+}
+
+// Between the steps of something long: hears signals and the clock.
+bool Session::goes_on() {
+  read_signals();
+  if (phase_ == Phase::kRecording && time_is_up(monotonic_ns())) request_stop(LTQ_DURATION);
+  return phase_ == Phase::kRecording;
+}
+
 void Session::run_timers() {
   if (phase_ == Phase::kFinished) return;
   const uint64_t now = monotonic_ns();
+  if (phase_ == Phase::kWriting) return say_writing(now);
   if (now >= clock_due_ns_) {
     clock_due_ns_ = now + kSecond;
     drainer_->post([outputs = outputs_] {
@@ -286,8 +300,7 @@ void Session::run_timers() {
   }
   update_maps();
   if (phase_ == Phase::kRecording) {
-    if (options_.seconds > 0 && static_cast<double>(now - begin_ns_) > options_.seconds * 1e9)
-      request_stop(LTQ_DURATION);
+    if (time_is_up(now)) request_stop(LTQ_DURATION);
     say_orphans(now);
     return;
   }
@@ -303,16 +316,40 @@ bool Session::all_ended() const {
          std::all_of(traced_.begin(), traced_.end(), [](const Traced& t) { return t.gone; });
 }
 
-// Everything that is left, and the last blocks.
+// Everything that is left, and the last blocks: begins to write them. take_ending() goes on.
+// What ends by itself is written however long that takes; a signal ends it.
 void Session::finish() {
   const int status = command_ended_ ? wait_status_ : -1;
   stop_listening();
   if (backend_ != nullptr && phase_ == Phase::kRecording) backend_->stop();
-  drainer_->call([this, status] {
-    drainer_->finish_all();
-    for (const auto& o : outputs_) o->finish(reason_, status);
+  phase_ = Phase::kWriting;
+  writing_said_ns_ = monotonic_ns() + kSecond;
+  drainer_->post([this, drainer = drainer_.get(), status, reason = reason_] {
+    WriteQueue& queue = this->queue();
+    for (const auto& o : outputs_) o->wait_for_room();
+    drainer->finish_all();
+    if (!queue.wait_until_written())
+      for (const auto& o : outputs_) o->discard();
+    for (const auto& o : outputs_) o->finish(reason, status);
+    const uint64_t words = hurried_ ? kHurriedWords : kLastWords;
+    ending_->complete =
+        queue.wait_until_written() || queue.wait_until_written(monotonic_ns() + words);
+    ending_->done = true;
   });
+}
+
+// Nobody shall wonder why this program does not end.
+void Session::say_writing(uint64_t now) {
+  if (now < writing_said_ns_) return;
+  writing_said_ns_ = UINT64_MAX;
+  if (!options_.quiet)
+    say("the recording has ended; writing the last " + bytes_text(queue().held()) +
+        " (^C: leave out what is not written)");
+}
+
+void Session::take_ending() {
   phase_ = Phase::kFinished;
+  if (!ending_->complete) say_unfinished(), failed_ = true;
   summarize();
   if (backend_ != nullptr) say_attached_end();
   drop_unused_file();
@@ -323,22 +360,30 @@ void Session::finish() {
 // The second signal. The disk may hang, so nobody waits long for it.
 int Session::leave_at_once() {
   stop_listening();
-  if (phase_ != Phase::kFinished) {
-    const bool done = drainer_->call(
-        [this] {
-          drainer_->detach_all();
-          drainer_->finish_all();
-          for (const auto& o : outputs_) o->finish(LTQ_SIGNAL, -1);
-        },
-        milliseconds(500));
-    if (done) drop_unused_file();
-    if (done)
-      summarize();
-    else
+  const int status = 128 + last_signal_;
+  if (phase_ == Phase::kFinished) return leave(status);
+  hurried_ = true;
+  queue().set_deadline(monotonic_ns());
+  if (phase_ != Phase::kWriting) finish();
+  for (const uint64_t limit = monotonic_ns() + kLeaveLimit; !ending_->done;) {
+    if (monotonic_ns() > limit) {
       say("left while writing: the end of the trace is missing");
-    if (!done) _exit(128 + last_signal_);
+      listener_.reset();
+      _exit(status);
+    }
+    usleep(1000);
   }
-  return 128 + last_signal_;
+  take_ending();
+  return leave(status);
+}
+
+// A thread that the disk does not answer cannot be waited for: then this process ends without it.
+int Session::leave(int status) {
+  if (queue_ == nullptr || queue_->idle()) return status;
+  drainer_.reset();
+  backend_.reset();
+  listener_.reset();
+  _exit(status);
 }
 
 }  // namespace luatrace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Session: one run of luatrace-record, from the start of the command to the last message.
-// Invariant: this thread talks to processes and signals; the Drainer's thread alone touches rings
-// and outputs.
+// Invariants: this thread talks to processes and signals; the Drainer's thread alone touches rings
+// and outputs, the WriteQueue's alone the files. Each step of this thread is bounded (the table in
+// docs/recording.md), between two steps signals and -d are heard. At the end everything is detached
+// first; then what is held is written, for kWriteLimit at most.
 #pragma once
 
 #include <poll.h>
@@ -26,6 +28,8 @@
 #include "recorder/options.h"
 #include "recorder/output.h"
 #include "recorder/process.h"
+#include "recorder/signals.h"
+#include "recorder/write_queue.h"
 #include "trace/open_output.h"
 
 namespace luatrace {
@@ -71,13 +75,19 @@ class Session : private BackendHost {
     uid_t uid;
     int socket;  // connected to it, or -1
   };
-  enum class Phase { kRecording, kStopping, kFinished };
+  // kStopping: told to detach. kWriting: nothing more is read, what is held is written.
+  enum class Phase { kRecording, kStopping, kWriting, kFinished };
+  // What the drainer's last job says to this thread.
+  struct Ending {
+    std::atomic<bool> done = false;
+    bool complete = false;  // all of it is with the disk
+  };
 
   // Starting (session.cc).
   bool open_output(pid_t pid);
   void remove_opened() const;
-  void open_signals();
   int start();
+  WriteQueue& queue();
   void begin_outputs();
   std::string note() const;
   std::vector<std::pair<std::string, std::string>> environment() const;
@@ -91,9 +101,14 @@ class Session : private BackendHost {
   void on_signal(int number, bool from_kernel);
   void request_stop(uint32_t reason);
   void run_timers();
+  bool time_is_up(uint64_t now) const;
+  bool goes_on();
   bool all_ended() const;
   void finish();
+  void say_writing(uint64_t now);
+  void take_ending();
   int leave_at_once();
+  int leave(int status);
 
   // Attaching (session_attach.cc).
   int start_attached();
@@ -149,6 +164,7 @@ class Session : private BackendHost {
 
   // The last messages (summary.cc).
   void summarize();
+  void say_unfinished() const;
   void summarize_output(const Output& output);
   std::string lost_text(const Output& output) const;
   std::string next_command() const;
@@ -157,13 +173,13 @@ class Session : private BackendHost {
   uint32_t clock_;
   lt_clock_info start_;
   std::unique_ptr<Listener> listener_;
+  std::unique_ptr<WriteQueue> queue_;
   std::unique_ptr<Drainer> drainer_;
   std::vector<std::shared_ptr<Output>> outputs_;
   std::map<pid_t, std::shared_ptr<Output>> by_pid_;  // with a file per process
   int opened_fd_ = -1;                               // before the command runs
   OpenedOutput opened_;                              // the same, unless it is standard output
   std::string opened_name_, open_error_;
-  int signal_fd_ = -1;
   int trace_stdout_ = -1;  // -o -: the real standard output
   pid_t command_ = -1;
   int wait_status_ = -1;  // once the command has ended
@@ -191,7 +207,11 @@ class Session : private BackendHost {
   int signals_ = 0, last_signal_ = 0;
   bool has_children_ = true;      // the command, or processes that it left behind
   uint64_t orphans_said_ns_ = 0;  // when to say that there are some
+  std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+  std::atomic<bool> hurried_ = false;  // a second signal has come
+  uint64_t writing_said_ns_ = 0;
   bool failed_ = false;
+  std::unique_ptr<Signals> signals_heard_;
 };
 
 }  // namespace luatrace

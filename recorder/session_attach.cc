@@ -65,7 +65,9 @@ bool Session::take_bpf_instead() {
 // Makes the backend (--via) and gets it ready. Empty, or why there is none.
 std::string Session::open_backend() {
   if (options_.via != "bpf") backend_ = make_direct_backend(options_, *this);
-  drainer_ = std::make_unique<Drainer>();  // a thread: after the guardian was forked
+  // Threads: after the guardian was forked.
+  if (signals_heard_ == nullptr) signals_heard_ = std::make_unique<Signals>();
+  drainer_ = std::make_unique<Drainer>();
   if (options_.via == "bpf") backend_ = make_bpf_backend(options_, *this);
   if (options_.via == "auto") {
     options_.via = take_bpf_instead() ? "bpf" : "direct";
@@ -79,11 +81,10 @@ int Session::start_attached() {
   command_ended_ = true;  // there is none
   wait_status_ = 0;
   if (!options_.file_per_process() && !open_output(0)) return say(open_error_), 125;
-  open_signals();
   std::string why = open_backend();
   if (options_.children) births_ = std::make_unique<Births>();  // before we look who is there
   for (const auto& spec : options_.pids) {
-    if (!why.empty()) break;
+    if (!why.empty() || !goes_on()) break;
     std::string missing;
     const pid_t pid = find_process(spec, missing);
     if (pid > 0) {
@@ -98,6 +99,7 @@ int Session::start_attached() {
     return w.attached || (options_.children && !w.gone);
   });
   if (any && why.empty()) return -1;
+  if (signals_ > 0) return drop_unused_file(), 128 + last_signal_;
   if (!why.empty()) say(why), refusal_ = Refusal::kOther;
   drop_unused_file();
   return static_cast<int>(refusal_ == Refusal::kNone ? Refusal::kOther : refusal_);
@@ -129,6 +131,7 @@ bool Session::attach_to(Watched& w) {
     w.exe = read_process(w.pid).exe;
     looked_at_.erase(w.pid);
     programs_.insert(program_of(w.pid));
+    if (begin_ns_ == 0) begin_ns_ = monotonic_ns();  // -d counts from here
     if (outputs_.empty()) begin_outputs();
     detail(process_text(w.pid) + " is being recorded");
     if (process_number(w.pid, why) == 0)
@@ -163,8 +166,10 @@ void Session::tend() {
   follow_births();
   if (now < tend_due_ns_) return;
   check_watched(now);
+  if (phase_ != Phase::kRecording) return;
   std::erase_if(watched_, [](const Watched& w) { return w.gone && !w.asked; });
   if (options_.children) follow_children();
+  if (phase_ != Phase::kRecording) return;
   if (now >= dead_due_ns_) {
     dead_due_ns_ = now + 100 * kMillisecond;
     if (all_outputs_dead()) return request_stop(LTQ_MAX_SIZE);
@@ -190,7 +195,7 @@ void Session::check_watched(uint64_t now) {
       detail(process_text(w.pid) +
              " is ending, has become another program, or is recorded by another");
     }
-    if (!w.gone && !w.attached && now >= w.retry_ns) attach_to(w);
+    if (!w.gone && !w.attached && now >= w.retry_ns && goes_on()) attach_to(w);
     if (w.gone && w.pidfd >= 0) close(std::exchange(w.pidfd, -1));
   }
 }
@@ -215,7 +220,8 @@ void Session::end_process(pid_t pid) {
 void Session::follow_children() {
   for (auto& w : watched_) {  // grows while we go
     if (w.gone) continue;
-    for (const pid_t child : children_of(w.pid)) watch(child, false);
+    for (const pid_t child : children_of(w.pid))
+      if (goes_on()) watch(child, false);
   }
 }
 

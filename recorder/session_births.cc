@@ -25,7 +25,8 @@ bool is_orphan(pid_t pid) {
 void Session::follow_births(bool last) {
   if (births_ == nullptr) return;
   if (births_->told()) return take_births();
-  for (const pid_t pid : births_->newcomers(monotonic_ns(), last)) meet_stranger(pid);
+  for (const pid_t pid : births_->newcomers(monotonic_ns(), last))
+    if (goes_on()) meet_stranger(pid);
 }
 
 void Session::take_births() {
@@ -43,10 +44,12 @@ void Session::take_births() {
         std::none_of(traced_.begin(), traced_.end(), [&](const auto& t) { return t.pid == e.pid; }))
       ended_unseen_++;
   }
-  for (const pid_t pid : fresh) meet(pid);
+  for (const pid_t pid : fresh)
+    if (goes_on()) meet(pid);
   if (complete) return;
   births_missing_ = true;
-  for (const pid_t pid : all_processes()) meet_stranger(pid);
+  for (const pid_t pid : all_processes())
+    if (goes_on()) meet_stranger(pid);
 }
 
 // A descendant that was just born, or has become another program.

@@ -100,7 +100,8 @@ std::shared_ptr<Output> Session::output_for(pid_t pid, std::string& why) {
     by_pid_.erase(pid);
     return nullptr;
   }
-  output = std::make_shared<Output>(fd, name, clock_, options_.max_size, options_.compression);
+  output =
+      std::make_shared<Output>(queue(), fd, name, clock_, options_.max_size, options_.compression);
   output->begin(note());
   drainer_->call([this, o = output] { outputs_.push_back(o); });
   return output;

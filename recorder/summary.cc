@@ -30,9 +30,16 @@ std::string Session::lost_text(const Output& output) const {
   const double ns = ticks_to_ns(output.rate_so_far(), t.lost_ticks);
   std::string text = "LOST: " + counted(t.lost, "event", "events") + " in " +
                      counted(t.gaps, "gap", "gaps") + ", " + time_text(ns) + " in all";
-  if (t.lost > t.lost_otherwise)
+  const bool slow = queue_ != nullptr && queue_->was_full();
+  if (slow)
+    text += "; " + const_cast<Output&>(output).writer().name() +
+            " does not take them as fast as they come: --compress helps, a faster disk, or fewer "
+            "events (--exclude, --max-depth)";
+  else if (t.lost > t.lost_otherwise)
     text += options_.via == "bpf" ? "; a larger --ring-size helps"
                                   : "; a larger --ring-size helps, or --block";
+  if (t.unwritten > 0)
+    text += "; " + grouped(t.unwritten) + " of them were read, but not written in time";
   if (t.lost_otherwise > 0)
     text += "; " + grouped(t.lost_otherwise) + " of them " +
             (options_.via == "bpf" ? "are only known to be missing"
@@ -53,8 +60,15 @@ std::string Session::next_command() const {
   return line + " --flame";
 }
 
+// The disk takes nothing, not even the few last words.
+void Session::say_unfinished() const {
+  say("the output did not take the last " + bytes_text(queue_->held()) +
+      " in time: the end of the trace is missing");
+}
+
 void Session::summarize_output(const Output& output) {
   auto& o = const_cast<Output&>(output);
+  o.writer().forget_unwritten();
   const TraceWriter& w = o.writer();
   const OutputTotals& t = o.totals();
   const auto ns = static_cast<double>(output.end().mono_ns - output.start().mono_ns);

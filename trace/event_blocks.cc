@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace luatrace {
 
@@ -29,6 +30,7 @@ void EventBlocks::begin_block(std::span<const uint64_t> words, uint64_t not_befo
 
 void EventBlocks::flush() {
   if (used_ == 0) return;
+  info_.lost = scanner_.lost_events() - std::exchange(lost_, scanner_.lost_events());
   writer_.write_events(info_, std::span(buffer_).first(used_));
   used_ = 0;
   gap_ = false;

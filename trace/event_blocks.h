@@ -46,6 +46,7 @@ class EventBlocks {
   std::vector<uint64_t> buffer_;  // at most kMaxWords; used_ of them hold words
   size_t used_ = 0;
   bool gap_ = false;
+  uint64_t lost_ = 0;  // of what was written, as the scanner counts
   uint64_t events_ = 0;
   uint64_t words_ = 0;
 };

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter. Small blocks are gathered in a buffer; a large payload goes to the kernel straight
-// from the caller's memory, together with the buffer, in one writev().
+// TraceWriter. Blocks are gathered in a chunk, which goes to the sink when it is full or flushed.
 #include "trace/trace_writer.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,18 +16,14 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kBufferSize = 256 * 1024;
-constexpr size_t kDirectSize = 16 * 1024;  // payloads from this size on are not copied
+constexpr size_t kChunkSize = 256 * 1024;
 
 size_t padding(size_t size) {
   return (8 - size % 8) % 8;
 }
 
-bool can_rewrite(int fd) {
-  struct stat st;
-  const int flags = fcntl(fd, F_GETFL);
-  return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flags >= 0 && (flags & O_APPEND) == 0 &&
-         lseek(fd, 0, SEEK_CUR) == 0;
+bool is_of_events(const lt_block& b) {
+  return b.type == LT_BLOCK_EVENTS || b.type == LT_BLOCK_FUNCS;
 }
 
 template <class T>
@@ -58,21 +50,21 @@ int TraceWriter::open_file(const std::string& path, std::string* error) {
   return output.fd;
 }
 
-TraceWriter::TraceWriter(int fd, std::string name, const lt_file_header& header)
-    : fd_(fd), name_(std::move(name)), seekable_(can_rewrite(fd)), header_(header) {
-  buffer_.reserve(kBufferSize);
-  seal_header();
-  put(&header_, sizeof header_);
+TraceWriter::TraceWriter(std::unique_ptr<BlockSink> sink, std::string name,
+                         const lt_file_header& header)
+    : sink_(std::move(sink)), name_(std::move(name)), header_(header) {
+  chunk_.bytes.reserve(kChunkSize);
+  put_header();
 }
+
+TraceWriter::TraceWriter(int fd, std::string name, const lt_file_header& header)
+    : TraceWriter(std::make_unique<FileSink>(fd), std::move(name), header) {}
+
+TraceWriter::TraceWriter(Spool& spool, std::string name, const lt_file_header& header)
+    : TraceWriter(std::make_unique<SpoolSink>(spool), std::move(name), header) {}
 
 TraceWriter::~TraceWriter() {
   close();
-}
-
-TraceWriter::TraceWriter(Spool& spool, std::string name, const lt_file_header& header)
-    : spool_(&spool), name_(std::move(name)), header_(header) {
-  seal_header();
-  put(&header_, sizeof header_);
 }
 
 void TraceWriter::seal_header() {
@@ -82,66 +74,113 @@ void TraceWriter::seal_header() {
   header_.crc = crc32c(&header_, offsetof(lt_file_header, crc));
 }
 
+void TraceWriter::put_header() {
+  seal_header();
+  BlockNote note;
+  note.size = sizeof header_;
+  chunk_.notes.push_back(note);
+  put(&header_, sizeof header_);
+}
+
+std::string TraceWriter::error() const {
+  if (!error_.empty()) return error_;
+  return sink_->ok() ? "" : name_ + ": " + sink_->error();
+}
+
 bool TraceWriter::fail(const char* what, int err) {
-  if (!ok()) return false;
-  error_ = name_ + ": cannot " + what + " at offset " + std::to_string(written_) + ": " +
-           std::strerror(err);
-  buffer_.clear();
-  // A half block would be read as "cut here", which is true but needless where it can be avoided.
-  if (seekable_ && ftruncate(fd_, static_cast<off_t>(good_)) == 0) written_ = good_;
-  bytes_ = written_;
+  if (ok()) error_ = name_ + ": cannot " + what + ": " + std::strerror(err);
   return false;
 }
 
-// Everything buffered, then one more block whose parts are given, to the kernel.
-bool TraceWriter::write_out(std::span<const std::byte> header, std::span<const std::byte> payload,
-                            size_t pad) {
-  static constexpr std::array<std::byte, 8> kZero{};
-  std::array<iovec, 4> v{{{buffer_.data(), buffer_.size()},
-                          {const_cast<std::byte*>(header.data()), header.size()},
-                          {const_cast<std::byte*>(payload.data()), payload.size()},
-                          {const_cast<std::byte*>(kZero.data()), pad}}};
-  size_t first = 0;
-  for (;;) {
-    while (first < v.size() && v[first].iov_len == 0) first++;
-    if (first == v.size()) break;
-    const int parts = static_cast<int>(v.size() - first);
-    const ssize_t n = spool_ ? spool_->append(&v[first], parts) : writev(fd_, &v[first], parts);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return fail("write", n < 0 ? errno : EIO);
-    written_ += static_cast<uint64_t>(n);
-    for (size_t left = static_cast<size_t>(n); left > 0;) {
-      const size_t take = std::min(left, v[first].iov_len);
-      v[first].iov_base = static_cast<std::byte*>(v[first].iov_base) + take;
-      v[first].iov_len -= take;
-      left -= take;
-      if (v[first].iov_len == 0) {
-        if (first == 0) good_ = written_ - left;  // the buffer holds whole blocks only
-        first++;
-      }
-    }
-  }
-  buffer_.clear();
-  good_ = written_;
-  return true;
+// -- What is not written --
+
+// It counts no more. The blocks that go are the last of their streams, so the numbers stay whole.
+void TraceWriter::take_back(const BlockNote& note) {
+  bytes_ -= note.size;
+  if (note.type == 0) return;
+  blocks_--;
+  if (note.type != LT_BLOCK_EVENTS) return;
+  events_ -= note.events;
+  event_bytes_ -= note.payload;
+  seq_[note.stream]--;
 }
+
+void TraceWriter::discard(const BlockNote& note) {
+  if (note.type != LT_BLOCK_EVENTS) return;
+  if (note.events == 0) return;
+  const auto [it, first] = discarded_.try_emplace(note.stream);
+  Discarded& d = it->second;
+  if (first) d.since = note.tick;
+  d.until = std::max(d.until, note.end_tick);
+  d.events += note.events;
+  d.lost += note.lost;
+}
+
+void TraceWriter::discard() {
+  if (std::exchange(discarding_, true) || !ok()) return;
+  std::vector<BlockNote> notes = sink_->withdraw();
+  chunk_.take_out_events(notes);
+  for (const BlockNote& note : notes) {
+    take_back(note);
+    discard(note);
+  }
+}
+
+void TraceWriter::write_discarded() {
+  if (!std::exchange(discarding_, false)) return;
+  sink_->take_all();
+  for (const auto& [stream, d] : discarded_) {
+    const std::array<uint64_t, 4> words = {
+        lt_word(d.until, lt_ext(LTX_LOSS, 2, 1), LT_EXT), d.events + d.lost + 1, d.since,
+        lt_word(d.until, lt_ext(LTX_STOP, 0, LTE_DETACH), LT_EXT)};
+    EventBlockInfo info;
+    info.stream = stream;
+    info.count = 2;
+    info.base_tick = info.end_tick = d.until;
+    write_events(info, words);
+  }
+}
+
+void TraceWriter::forget_unwritten() {
+  if (ok()) return;
+  for (const BlockNote& note : sink_->withdraw()) take_back(note);
+  for (const BlockNote& note : chunk_.notes) take_back(note);
+  chunk_.clear();
+  bytes_ = sink_->written();
+}
+
+// -- Blocks --
 
 bool TraceWriter::flush() {
-  return ok() && (buffer_.empty() || write_out({}, {}, 0));
+  if (!ok()) return false;
+  if (chunk_.empty() || sink_->write(chunk_)) return true;
+  if (!sink_->late()) return false;
+  discard();
+  return chunk_.empty() || sink_->write(chunk_);
 }
 
-bool TraceWriter::put(const void* data, size_t size) {
+void TraceWriter::put(const void* data, size_t size) {
   const auto* p = static_cast<const std::byte*>(data);
-  buffer_.insert(buffer_.end(), p, p + size);
+  chunk_.bytes.insert(chunk_.bytes.end(), p, p + size);
   bytes_ += size;
-  return true;
 }
 
 bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload) {
+  return write_block(b, payload, {});
+}
+
+bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, BlockNote note) {
   if (!ok()) return false;
   if (payload.size() > LT_PAYLOAD_MAX) return fail("write a block of that size", EMSGSIZE);
+  note.stream = b.stream;
+  note.type = b.type;
+  if (discarding_ && is_of_events(b)) return discard(note), true;
   if (packer_ && (b.flags & LT_BLOCK_F_ZSTD) == 0)
     if (const auto packed = packer_->pack(b, payload); !packed.empty()) payload = packed;
+  const size_t pad = padding(payload.size());
+  note.size = sizeof b + payload.size() + pad;
+  if (chunk_.bytes.size() + note.size > kChunkSize && !flush()) return false;
+  if (discarding_ && is_of_events(b)) return discard(note), true;  // since this moment
   b.sync = LT_SYNC;
   b.payload_size = static_cast<uint32_t>(payload.size());
   if ((b.flags & LT_BLOCK_F_ZSTD) == 0) b.raw_size = b.payload_size;
@@ -149,16 +188,15 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload) {
   if (b.type == LT_BLOCK_STREAM) seq_.try_emplace(b.stream, 0);
   b.payload_crc = crc32c(payload.data(), payload.size());
   b.header_crc = crc32c(&b, offsetof(lt_block, header_crc));
-  const size_t pad = padding(payload.size());
-  const size_t size = sizeof b + payload.size() + pad;
   blocks_++;
-  if (payload.size() >= kDirectSize) {
-    bytes_ += size;
-    return write_out(bytes_of(b), payload, pad);
-  }
-  if (buffer_.size() + size > kBufferSize && !flush()) return false;
+  events_ += note.events;
+  event_bytes_ += note.payload;
+  chunk_.notes.push_back(note);
   static constexpr uint64_t kZero = 0;
-  return put(&b, sizeof b) && put(payload.data(), payload.size()) && put(&kZero, pad);
+  put(&b, sizeof b);
+  put(payload.data(), payload.size());
+  put(&kZero, pad);
+  return true;
 }
 
 bool TraceWriter::write_events(const EventBlockInfo& info, std::span<const uint64_t> words) {
@@ -171,10 +209,13 @@ bool TraceWriter::write_events(const EventBlockInfo& info, std::span<const uint6
   b.end_tick = info.end_tick;
   b.coroutine = info.coroutine;
   b.depth = info.depth;
-  if (!write_block(b, std::as_bytes(words))) return false;
-  events_ += info.count;
-  event_bytes_ += words.size_bytes();
-  return true;
+  BlockNote note;
+  note.events = info.count;
+  note.lost = info.lost;
+  note.payload = words.size_bytes();
+  note.tick = info.base_tick;
+  note.end_tick = info.end_tick;
+  return write_block(b, std::as_bytes(words), note);
 }
 
 bool TraceWriter::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
@@ -237,31 +278,22 @@ bool TraceWriter::set_clock_rate(uint64_t tick_mult, uint32_t tick_shift) {
   header_.tick_mult = tick_mult;
   header_.tick_shift = tick_shift;
   seal_header();
-  if (!seekable_ || !flush()) return ok();
-  const ssize_t n = pwrite(fd_, &header_, sizeof header_, 0);
-  return n == static_cast<ssize_t>(sizeof header_) ||
-         fail("rewrite the header", n < 0 ? errno : EIO);
+  return seekable() && flush() ? sink_->rewrite(header_) : ok();
 }
 
 bool TraceWriter::restart(const lt_file_header& header) {
-  if (!seekable_ || !ok()) return false;
-  buffer_.clear();
-  if (ftruncate(fd_, 0) != 0 || lseek(fd_, 0, SEEK_SET) != 0) return fail("restart", errno);
-  bytes_ = written_ = good_ = events_ = event_bytes_ = blocks_ = 0;
+  if (!ok() || !sink_->restart()) return false;
+  chunk_.clear();
+  bytes_ = events_ = event_bytes_ = blocks_ = 0;
   seq_.clear();
   header_ = header;
-  seal_header();
-  return put(&header_, sizeof header_);
+  put_header();
+  return true;
 }
 
 bool TraceWriter::close() {
-  if (fd_ < 0 && !spool_) return ok();
   flush();
-  if (std::exchange(spool_, nullptr)) return ok();
-  const int rc = ::close(fd_);
-  if (rc != 0 && errno != EINTR) fail("close", errno);
-  fd_ = -1;
-  return ok();
+  return sink_->close() && ok();
 }
 
 }  // namespace luatrace

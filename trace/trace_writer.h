@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter: writes a trace file (part 3 of luatrace_format.h) to a file descriptor or a spool.
-// Invariants: what has reached the descriptor is a header and whole blocks, except for the last
-// block when a write was cut; after the first error nothing more is written, and a regular file is
-// cut back to its last whole block. Not thread-safe: the owner of several writers' threads locks.
+// TraceWriter: makes the blocks of a trace file (part 3 of luatrace_format.h) and gives them to a
+// sink.
+// Invariants: what has reached the sink is a header and whole blocks, except for the last block
+// when a write was cut; after the first error nothing more is written, and a regular file is cut
+// back to its last whole block; every event that was given to write_events() is in the file, in
+// unwritten() after an error, or in discarded(). Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,8 +19,8 @@
 #include <vector>
 
 #include "luatrace_format.h"
+#include "trace/block_sink.h"
 #include "trace/packing.h"
-#include "trace/spool.h"
 
 namespace luatrace {
 
@@ -33,6 +37,14 @@ struct EventBlockInfo {
   uint32_t coroutine = 0;
   uint32_t depth = LT_DEPTH_UNKNOWN;
   uint16_t flags = 0;  // LT_BLOCK_F_*
+  uint64_t lost = 0;   // events whose loss the records tell; not written
+};
+
+// Events of a stream that were not written for want of time.
+struct Discarded {
+  uint64_t events = 0;            // records
+  uint64_t lost = 0;              // events whose loss these records told
+  uint64_t since = 0, until = 0;  // full clock
 };
 
 class TraceWriter {
@@ -44,6 +56,7 @@ class TraceWriter {
   // Writes to the spool, which must live longer and is not seekable. It has everything after a
   // close() that says true.
   TraceWriter(Spool& spool, std::string name, const lt_file_header& header);
+  TraceWriter(std::unique_ptr<BlockSink> sink, std::string name, const lt_file_header& header);
   ~TraceWriter();  // close()s, ignoring errors
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
@@ -72,44 +85,56 @@ class TraceWriter {
   // Fills in events, blocks and streams from what was written.
   bool write_end(lt_end_info info);
 
-  // Hands everything to the kernel. After it, a death of this process loses nothing.
+  // Hands everything to the sink: of a file to the kernel; after it, a death of this process loses
+  // nothing.
   bool flush();
+
+  // There is no time left: events and functions that the sink has not begun to write are left out,
+  // and all that come after; discarded() counts the events. What else the file needs goes on.
+  void discard();
+  bool discarding() const { return discarding_; }
+  const std::map<uint32_t, Discarded>& discarded() const { return discarded_; }
+  // Tells the file of them: one LTX_LOSS for each stream, and its end. Once, at the end.
+  void write_discarded();
 
   // Sets the clock's rate and rewrites the header if the output is seekable.
   bool set_clock_rate(uint64_t tick_mult, uint32_t tick_shift);
-  // Begins anew with another header, forgetting all blocks. Only if seekable; else false.
+  // Begins again with another header, forgetting all blocks. Only if seekable; else false.
   bool restart(const lt_file_header& header);
   // Flushes and closes. False: error() says why (of the first error that ever happened).
   bool close();
 
-  bool ok() const { return error_.empty(); }
-  const std::string& error() const { return error_; }  // "FILE: cannot write ...: reason"
+  bool ok() const { return error_.empty() && sink_->ok(); }
+  std::string error() const;  // "FILE: cannot write ...: reason"
+  // After an error: what is counted below but is not in the file is taken out of the counts.
+  void forget_unwritten();
   const std::string& name() const { return name_; }
-  bool seekable() const { return seekable_; }
+  bool seekable() const { return sink_->seekable(); }
   const lt_file_header& header() const { return header_; }
-  uint64_t bytes() const { return bytes_; }  // header and blocks, also those still in the buffer
+  uint64_t bytes() const { return bytes_; }  // header and blocks, also those still to be written
   uint64_t events() const { return events_; }
   uint64_t blocks() const { return blocks_; }
   uint64_t event_bytes() const { return event_bytes_; }  // payload of EVENTS, uncompressed
   size_t streams() const { return seq_.size(); }
 
  private:
-  bool put(const void* data, size_t size);
-  bool write_out(std::span<const std::byte> header, std::span<const std::byte> payload, size_t pad);
+  bool write_block(lt_block block, std::span<const std::byte> payload, BlockNote note);
+  void put(const void* data, size_t size);
   bool fail(const char* what, int err);
   void seal_header();
+  void put_header();
+  void discard(const BlockNote& note);
+  void take_back(const BlockNote& note);
 
-  int fd_ = -1;
-  Spool* spool_ = nullptr;  // instead of fd_
+  std::unique_ptr<BlockSink> sink_;
   std::optional<Packer> packer_;
   std::string name_;
-  std::string error_;
-  bool seekable_ = false;
+  std::string error_;  // of our own making, not the sink's
   lt_file_header header_;
-  std::vector<std::byte> buffer_;
+  Chunk chunk_;  // not yet given to the sink
+  bool discarding_ = false;
+  std::map<uint32_t, Discarded> discarded_;  // by stream
   uint64_t bytes_ = 0;
-  uint64_t written_ = 0;  // bytes the kernel has taken
-  uint64_t good_ = 0;     // end of the last whole block among them
   uint64_t events_ = 0;
   uint64_t event_bytes_ = 0;
   uint64_t blocks_ = 0;

@@ -32,7 +32,7 @@ Failure Program::attach_self_test(uint64_t, uint32_t) {
 void Program::detach(uint32_t) {}
 void Program::detach_all() {}
 
-uint64_t Program::consume(const Take&, uint64_t) {
+uint64_t Program::consume(const Take&) {
   return 0;
 }
 

@@ -62,6 +62,10 @@ uint64_t Source::at(uint64_t ns) const {
   return start_.tick + ns_to_ticks(*rate_, static_cast<uint64_t>(apart));
 }
 
+uint64_t Source::now() const {
+  return stop_ns_ == UINT64_MAX ? read_tick(settings_.clock) : at(stop_ns_);
+}
+
 // Blocks if all its LuaJITs hand them over; their words have the time stamp counter's time.
 Grain Source::grain_for(const MappedLua& lua, bool single, Refused& refused) const {
   const bool able = std::all_of(lua.files.begin(), lua.files.end(),
@@ -143,8 +147,7 @@ void Source::lose_tail(Attached& a, const ltb_loss& loss) {
   const auto it = a.stated.find(loss.hit.state);
   if (it == a.stated.end()) return;
   BlockStream& stream = *it->second.stream;
-  if (loss.count > stream.lost())
-    stream.lose(loss.count - stream.lost(), read_tick(settings_.clock), 0);
+  if (loss.count > stream.lost()) stream.lose(loss.count - stream.lost(), now(), 0);
 }
 
 // -- What was not handed over --
@@ -187,7 +190,7 @@ void Source::take_rest(Stated& s, const Rest& rest) {
 
 void Source::look_at_idle(uint64_t now) {
   for (const auto& [pid, a] : by_pid_) {
-    if (a->sink == nullptr || a->sink->ended) continue;
+    if (a->sink == nullptr || a->sink->ended || a->leaving) continue;
     for (auto& [g, s] : a->stated) {
       if (s.looked || s.last_ns + kIdle > now) continue;
       s.looked = true;
@@ -247,7 +250,7 @@ void Source::end_streams(Attached& a, bool gone) {
     if (known && !gone) take_rest(s, it->second);
     totals_.hits += s.stream->next() - next;
     // A state whose rest was read has not run since, or its own end would be here.
-    const uint64_t tick = known && !gone ? it->second.tick : read_tick(settings_.clock);
+    const uint64_t tick = known && !gone ? it->second.tick : now();
     if (!s.stream->ended() && (gone || !known)) s.stream->lose(1, tick, 1);  // at least
     if (!gone) s.stream->end(s.stream->next(), LTE_DETACH, tick);
     finish_stream(a, s);

@@ -301,14 +301,14 @@ Failure Program::attach_self_test(uint64_t offset, uint32_t slot) {
 int Program::on_record(void* self, void* data, size_t size) {
   auto* p = static_cast<Program*>(self);
   p->taken_++;
-  if (size >= sizeof(ltb_hit)) (*p->take_)({static_cast<const std::byte*>(data), size});
-  return --p->budget_ == 0 ? -ECANCELED : 0;
+  const bool more =
+      size < sizeof(ltb_hit) || (*p->take_)({static_cast<const std::byte*>(data), size});
+  return more ? 0 : -ECANCELED;
 }
 
-uint64_t Program::consume(const Take& take, uint64_t most) {
+uint64_t Program::consume(const Take& take) {
   take_ = &take;
   taken_ = 0;
-  budget_ = most;
   ring_buffer__consume(reader_);
   take_ = nullptr;
   return taken_;

@@ -68,9 +68,10 @@ class Program {
   // Attaches the self test at an offset of this program's own file.
   Failure attach_self_test(uint64_t offset, uint32_t slot);
 
-  // Gives every record that is there to `take`, at most `most` per ring. Returns how many.
-  using Take = std::function<void(std::span<const std::byte>)>;
-  uint64_t consume(const Take& take, uint64_t most);
+  // Gives the records that are there to `take`, until that returns false: it does not want the next
+  // one yet. Returns how many.
+  using Take = std::function<bool(std::span<const std::byte>)>;
+  uint64_t consume(const Take& take);
 
   // Losses that no hit has told yet, of a slot (after it was detached): for each state.
   using TakeLoss = std::function<void(const ltb_loss&)>;
@@ -111,7 +112,7 @@ class Program {
   Mechanism mechanism_ = Mechanism::kEach;
   bool with_c_ = true;
   const Take* take_ = nullptr;
-  uint64_t budget_ = 0, taken_ = 0;
+  uint64_t taken_ = 0;
 };
 
 }  // namespace luatrace::bpf

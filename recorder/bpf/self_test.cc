@@ -55,12 +55,11 @@ Failure count_hits(Program& program, uint64_t into, uint64_t* records, bool* cal
   for (uint64_t i = 0; i < kHits; i++) luatrace_bpf_site();
   const auto* code = reinterpret_cast<const volatile unsigned char*>(&luatrace_bpf_site);
   *call = code[into] == kCall;
-  program.consume(
-      [&](std::span<const std::byte> record) {
-        const auto* hit = reinterpret_cast<const ltb_hit*>(record.data());
-        *records += ltb_kind(hit->where) == LTB_TEST && ltb_slot(hit->where) == slot;
-      },
-      1000);
+  program.consume([&](std::span<const std::byte> record) {
+    const auto* hit = reinterpret_cast<const ltb_hit*>(record.data());
+    *records += ltb_kind(hit->where) == LTB_TEST && ltb_slot(hit->where) == slot;
+    return true;
+  });
   return {};
 }
 

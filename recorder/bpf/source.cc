@@ -16,7 +16,8 @@
 namespace luatrace::bpf {
 namespace {
 
-constexpr uint64_t kMostAtOnce = 1u << 18;    // records per ring and look
+constexpr uint64_t kDrainNs = 20'000'000;     // of one drain()
+constexpr uint64_t kClockPause = 64;          // records between looks at the clock
 constexpr uint32_t kSlots = LTB_SLOTS - 2;    // the others are the self test's
 constexpr uint64_t kLookPause = 100'000'000;  // ns between looks after the outputs
 
@@ -169,6 +170,8 @@ Failure Source::attach_files(Attached& a, const MappedLua& lua) {
 
 Refused Source::add(pid_t pid, bool retold, bool single) {
   const MappedLua lua = mapped_.look(pid);
+  if (has(pid) && by_pid_.at(pid)->leaving)
+    return {Refused::kGone, "has the number of one that has just ended"};
   if (has(pid)) return explain(attach_files(*by_pid_.at(pid), lua));
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
   Refused unable;
@@ -208,10 +211,23 @@ void Source::renumber(pid_t pid, uint32_t number) {
 
 // -- Draining --
 
+bool Source::ready() const {
+  return std::all_of(sinks_.begin(), sinks_.end(),
+                     [](const auto& s) { return s->ended || s->output->ready(); });
+}
+
 uint64_t Source::drain() {
   uint64_t records = 0;
+  const uint64_t until = monotonic_ns() + kDrainNs;
+  left_some_ = !ready();
+  const Program::Take take_one = [&](auto record) {
+    take(record);
+    left_some_ = !ready() || (++records % kClockPause == 0 && monotonic_ns() >= until);
+    return !left_some_;
+  };
   for (const auto& p : programs_)
-    records += p->consume([this](auto record) { take(record); }, kMostAtOnce);
+    if (!left_some_) p->consume(take_one);
+  if (leaving_ > 0 && !left_some_) end_leaving();
   const uint64_t now = monotonic_ns();
   if (now < look_due_ns_) return records;
   look_due_ns_ = now + kLookPause;
@@ -221,27 +237,44 @@ uint64_t Source::drain() {
 }
 
 // What is there now, that is no more than a buffer holds: others may go on, and never leave it
-// empty.
-void Source::drain_all() {
-  const uint64_t most = settings_.ring_bytes / sizeof(ltb_hit) + kMostAtOnce;
-  for (uint64_t records = 0; records < most; records += kMostAtOnce)
-    if (drain() < kMostAtOnce) return;
+// empty. False: the outputs do not take it.
+bool Source::drain_all() {
+  const uint64_t most = settings_.ring_bytes / sizeof(ltb_hit);
+  for (uint64_t records = 0; records <= most;) {
+    records += drain();
+    if (!left_some_) return true;
+    if (!ready()) return false;
+  }
+  return true;
 }
 
 void Source::remove(pid_t pid) {
   const auto it = by_pid_.find(pid);
-  if (it == by_pid_.end()) return;
+  if (it == by_pid_.end() || it->second->leaving) return;
   Attached& a = *it->second;
   for (const auto& p : programs_) p->detach(a.slot);
-  drain_all();
+  a.leaving = true;
+  a.gone = process_is_gone(pid);
+  leaving_++;
+  if (drain_all()) end_leaving();
+}
+
+// Everything of theirs has been taken from the ring buffers.
+void Source::end_leaving() {
+  for (auto it = by_pid_.begin(); it != by_pid_.end();) {
+    if (it->second->leaving) end(*it->second);
+    it = it->second->leaving ? by_pid_.erase(it) : std::next(it);
+  }
+  leaving_ = 0;
+}
+
+void Source::end(Attached& a) {
   give_held(a);
   for (const auto& p : programs_)
     p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });
-  const bool gone = process_is_gone(pid);
-  end_streams(a, gone);
-  if (gone) give_exit(a, std::min(monotonic_ns(), stop_ns_));
+  end_streams(a, a.gone);
+  if (a.gone) give_exit(a, std::min(monotonic_ns(), stop_ns_));
   by_slot_[a.slot] = nullptr;
-  by_pid_.erase(it);
 }
 
 void Source::finish() {
@@ -250,7 +283,11 @@ void Source::finish() {
   settle();
   stop_ns_ = monotonic_ns();
   for (const auto& p : programs_) p->detach_all();
-  while (!by_pid_.empty()) remove(by_pid_.begin()->first);
+  for (const auto& sink : sinks_) sink->output->wait_for_room();
+  while (!by_pid_.empty()) {
+    remove(by_pid_.begin()->first);
+    if (drain_all()) end_leaving();  // of one that was removed before
+  }
   uint64_t nowhere = 0;
   for (const auto& p : programs_) nowhere += p->nowhere();
   if (nowhere > 0 && !sinks_.empty()) {

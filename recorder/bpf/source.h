@@ -5,7 +5,9 @@
 //   probe sites -> BPF program -> ring buffers -> drain() -> HitWriter -> TraceWriter
 //
 // Invariants: used by one thread (the drainer's, which owns the outputs); every hit that the kernel
-// saw while a process was attached is given to a HitWriter or counted as lost.
+// saw while a process was attached is given to a HitWriter or counted as lost; while the outputs
+// are not ready (Output::ready) nothing is taken from the ring buffers, where the kernel counts
+// what finds no room: nothing here waits for a disk until everything is detached.
 #pragma once
 
 #include <sys/types.h>
@@ -85,11 +87,14 @@ class Source {
   Refused add(pid_t pid, bool retold = false, bool single = false);
   void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
 
-  // Passes on what has come. Returns the number of records. Call it every few milliseconds.
+  // Passes on what has come, as far as the outputs take it, for 20 ms at most. Returns the number
+  // of records. Call it every few milliseconds.
   uint64_t drain();
-  // The process has ended, or is no longer wanted: passes on the last of it.
+  // The process has ended, or is no longer wanted: detaches from it, and passes on the last of it
+  // as soon as the outputs take it (by drain()). Until then its number cannot be add()ed.
   void remove(pid_t pid);
-  // Detaches from all, passes on everything, ends the streams, fills in the totals of the outputs.
+  // Detaches from all; then, and not before, waits for the outputs: passes on everything, ends the
+  // streams, fills in the totals of the outputs.
   void finish();
 
   // Processes that have become another program since it was last asked; each wants a new number.
@@ -151,6 +156,7 @@ class Source {
     uint32_t last_number = 0;
     Filter filter;
     bool retold = false;
+    bool leaving = false, gone = false;  // removed; and the process had ended by then
     Grain grain = Grain::kEvent;
     std::map<uint64_t, Stated> stated = {};  // by address of the state
     std::unordered_set<uint64_t> told = {};  // states that have reported
@@ -162,7 +168,10 @@ class Source {
   Width width_for(const LuaFile& file, pid_t pid);
   std::optional<uint32_t> free_slot() const;
   Sink& sink_of(const std::shared_ptr<Output>& output);
-  void drain_all();
+  bool ready() const;
+  bool drain_all();
+  void end_leaving();
+  void end(Attached& a);
   void flush(Sink& sink);
   bool has_room(Sink& sink);
   void end_sink(Sink& sink);
@@ -191,6 +200,7 @@ class Source {
   void end_streams(Attached& a, bool gone);
   void finish_stream(Attached& a, Stated& s);
   uint64_t at(uint64_t ns) const;  // in the clock of the files
+  uint64_t now() const;            // the same, but not after the recording's end
   std::string text(Attached& a, const char* bytes, int32_t length, uint64_t address);
   uint64_t key(Attached& a, uint64_t state, uint32_t id);
   void give_exit(Attached& a, uint64_t time);
@@ -212,6 +222,8 @@ class Source {
   std::map<std::pair<uint32_t, uint64_t>, Rest> rests_;  // at the end, by slot and state
   uint64_t stop_ns_ = UINT64_MAX;                        // what is younger is not taken
   uint64_t look_due_ns_ = 0;
+  size_t leaving_ = 0;      // processes
+  bool left_some_ = false;  // at the last drain(), because the outputs were not ready, or for time
   Means means_;
   SourceTotals totals_;
   bool finished_ = false;

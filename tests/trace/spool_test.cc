@@ -125,8 +125,8 @@ TEST(Spool, AFullDiskIsAnErrorOfTheWriter) {
   Spool spool(1000);
   TraceWriter w(spool, "spool", make_file_header());
   write_trace(w);
-  full.reset();
   EXPECT_FALSE(w.close());
+  full.reset();
   EXPECT_NE(w.error().find("spool: cannot write at offset "), std::string::npos) << w.error();
   EXPECT_NE(w.error().find("File too large"), std::string::npos) << w.error();
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Signals; see signals.h.
+#include "recorder/signals.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
+
+#include "recorder/clock.h"
+#include "recorder/command.h"
+#include "recorder/text.h"
+
+namespace luatrace {
+namespace {
+
+constexpr uint64_t kLeaveNs = uint64_t{Signals::kLeaveMs} * 1'000'000;
+const std::vector<int> kEnding = {SIGINT, SIGTERM, SIGHUP};
+
+int open_signals(const std::vector<int>& numbers) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  for (const int s : numbers) sigaddset(&mask, s);
+  const int fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (fd < 0) throw std::runtime_error("signalfd: " + errno_text(errno));
+  return fd;
+}
+
+int open_event() {
+  const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (fd < 0) throw std::runtime_error("eventfd: " + errno_text(errno));
+  return fd;
+}
+
+void raise_event(int fd) {
+  const ssize_t n = eventfd_write(fd, 1);
+  (void)n;
+}
+
+}  // namespace
+
+Signals::Signals() {
+  std::vector<int> all = kEnding;
+  all.push_back(SIGCHLD);
+  take_over_signals(all);
+  signal_fd_ = open_signals(kEnding);
+  child_fd_ = open_signals({SIGCHLD});
+  heard_fd_ = open_event();
+  stop_fd_ = open_event();
+  thread_ = std::thread([this] { listen(); });
+}
+
+Signals::~Signals() {
+  raise_event(stop_fd_);
+  thread_.join();
+  for (const int fd : {signal_fd_, child_fd_, heard_fd_, stop_fd_}) close(fd);
+}
+
+std::vector<HeardSignal> Signals::take() {
+  eventfd_t n;
+  if (eventfd_read(heard_fd_, &n) != 0) n = 0;
+  signalfd_siginfo child;
+  while (read(child_fd_, &child, sizeof child) == sizeof child) {
+  }
+  const std::lock_guard lock(mutex_);
+  return std::exchange(heard_, {});
+}
+
+// False: there is none (any more).
+bool Signals::read_one() {
+  signalfd_siginfo s;
+  if (read(signal_fd_, &s, sizeof s) != sizeof s) return false;
+  count_++;
+  last_ = static_cast<int>(s.ssi_signo);
+  {
+    const std::lock_guard lock(mutex_);
+    heard_.push_back({last_, s.ssi_code == SI_KERNEL});
+  }
+  raise_event(heard_fd_);
+  return true;
+}
+
+void Signals::listen() {
+  uint64_t leave_ns = UINT64_MAX;
+  for (;;) {
+    pollfd fds[] = {{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+    const uint64_t now = monotonic_ns();
+    if (now >= leave_ns) _exit(128 + last_);
+    const int pause =
+        leave_ns == UINT64_MAX ? -1 : static_cast<int>((leave_ns - now) / 1'000'000) + 1;
+    poll(fds, 2, pause);
+    if (fds[1].revents != 0) return;
+    while (read_one()) {
+    }
+    if (count_ >= 2 && leave_ns == UINT64_MAX) leave_ns = monotonic_ns() + kLeaveNs;
+  }
+}
+
+}  // namespace luatrace

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// WriteQueue; see write_queue.h.
+#include "recorder/write_queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "recorder/clock.h"
+
+namespace luatrace {
+namespace {
+
+constexpr size_t kSpares = 8;  // chunks whose memory is kept
+
+bool has_events(const Chunk& chunk) {
+  return std::any_of(chunk.notes.begin(), chunk.notes.end(),
+                     [](const BlockNote& n) { return n.type == LT_BLOCK_EVENTS; });
+}
+
+// Waits until `good`, or until the monotonic time *until, which may become earlier meanwhile: who
+// makes it so notifies.
+template <class Good>
+bool wait_on(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
+             const uint64_t* until, Good good) {
+  while (!good()) {
+    const uint64_t now = monotonic_ns();
+    if (now >= *until) return false;
+    const uint64_t left = std::min<uint64_t>(*until - now, 1'000'000'000);
+    changed.wait_for(lock, std::chrono::nanoseconds(left));
+  }
+  return true;
+}
+
+}  // namespace
+
+// What both threads know of a file. The sink is the writing thread's, but for its first question.
+class WriteQueue::File : public BlockSink {
+ public:
+  struct Shared {
+    explicit Shared(int fd) : sink(fd), seekable(sink.seekable()) {}
+    FileSink sink;
+    const bool seekable;
+    std::atomic<bool> failed = false;
+    std::atomic<uint64_t> written = 0;
+    std::string error;                 // set before `failed`
+    std::vector<BlockNote> unwritten;  // with the queue's lock
+  };
+
+  File(WriteQueue& queue, int fd) : queue_(queue), shared_(std::make_shared<Shared>(fd)) {}
+  ~File() override { close(); }
+
+  bool seekable() const override { return shared_->seekable; }
+  bool write(Chunk& chunk) override;
+  bool rewrite(const lt_file_header& header) override;
+  bool restart() override;
+  bool close() override;
+  bool ok() const override { return !shared_->failed.load(std::memory_order_acquire); }
+  std::string error() const override { return ok() ? "" : shared_->error; }
+  uint64_t written() const override { return shared_->written; }
+  bool late() const override { return late_; }
+  void take_all() override { takes_all_ = true; }
+  std::vector<BlockNote> withdraw() override;
+
+ private:
+  WriteQueue& queue_;
+  std::shared_ptr<Shared> shared_;
+  bool late_ = false, takes_all_ = false, closed_ = false;
+};
+
+struct WriteQueue::Task {
+  enum Kind { kWrite, kRewrite, kRestart, kClose } kind;
+  std::shared_ptr<File::Shared> file;
+  Chunk chunk = {};
+  lt_file_header header = {};
+
+  void run();
+};
+
+// -- The files --
+
+bool WriteQueue::File::write(Chunk& chunk) {
+  late_ = false;
+  std::unique_lock lock(queue_.mutex_);
+  if (!ok()) return false;
+  if (!takes_all_ && has_events(chunk) && !queue_.room_or_late(lock)) return !(late_ = true);
+  const uint64_t size = chunk.bytes.size();
+  Task task{Task::kWrite, shared_, std::move(chunk)};
+  chunk = {};
+  if (!queue_.spare_.empty()) {
+    chunk.bytes = std::move(queue_.spare_.back());
+    queue_.spare_.pop_back();
+  }
+  if ((queue_.held_ += size) >= queue_.limit_) queue_.was_full_ = true;
+  queue_.post(std::move(task));
+  return true;
+}
+
+bool WriteQueue::File::rewrite(const lt_file_header& header) {
+  const std::lock_guard lock(queue_.mutex_);
+  if (seekable() && ok()) queue_.post({Task::kRewrite, shared_, {}, header});
+  return ok();
+}
+
+bool WriteQueue::File::restart() {
+  const std::lock_guard lock(queue_.mutex_);
+  if (!seekable() || !ok()) return false;
+  queue_.post({Task::kRestart, shared_});
+  return true;
+}
+
+bool WriteQueue::File::close() {
+  if (!std::exchange(closed_, true)) {
+    const std::lock_guard lock(queue_.mutex_);
+    queue_.post({Task::kClose, shared_});
+  }
+  return ok();
+}
+
+std::vector<BlockNote> WriteQueue::File::withdraw() {
+  const std::lock_guard lock(queue_.mutex_);
+  if (!ok()) return std::exchange(shared_->unwritten, {});
+  std::vector<BlockNote> notes;
+  for (Task& t : queue_.tasks_)
+    if (t.file == shared_ && t.kind == Task::kWrite) queue_.held_ -= t.chunk.take_out_events(notes);
+  return notes;
+}
+
+// -- The queue --
+
+WriteQueue::WriteQueue(uint64_t limit) : limit_(limit), thread_([this] { run(); }) {}
+
+WriteQueue::~WriteQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_.notify_one();
+  thread_.join();
+}
+
+std::unique_ptr<BlockSink> WriteQueue::file(int fd, bool empty_it) {
+  auto made = std::make_unique<File>(*this, fd);
+  if (empty_it) made->restart();
+  return made;
+}
+
+// With the lock.
+void WriteQueue::post(Task task) {
+  held_tasks_++;
+  tasks_.push_back(std::move(task));
+  work_.notify_one();
+}
+
+bool WriteQueue::room_or_late(std::unique_lock<std::mutex>& lock) {
+  if (!patient_) return true;
+  return monotonic_ns() < deadline_ &&
+         wait_on(done_, lock, &deadline_, [this] { return held_ < limit_; });
+}
+
+void WriteQueue::wait_for_room() {
+  patient_ = true;
+}
+
+void WriteQueue::set_deadline(uint64_t ns) {
+  {
+    const std::lock_guard lock(mutex_);
+    deadline_ = std::min(deadline_, ns);
+  }
+  done_.notify_all();
+}
+
+bool WriteQueue::wait_until_written() {
+  std::unique_lock lock(mutex_);
+  return wait_on(done_, lock, &deadline_, [this] { return idle(); });
+}
+
+bool WriteQueue::wait_until_written(uint64_t until_ns) {
+  std::unique_lock lock(mutex_);
+  const bool written = wait_on(done_, lock, &until_ns, [this] { return idle(); });
+  if (!written) slow_ = true;
+  return written;
+}
+
+// -- The writing thread --
+
+void WriteQueue::Task::run() {
+  FileSink& sink = file->sink;
+  if (kind == kWrite) sink.write(chunk);
+  if (kind == kRewrite) sink.rewrite(header);
+  if (kind == kRestart) sink.restart();
+  if (kind == kClose) sink.close();
+  file->written = sink.written();
+}
+
+void WriteQueue::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    work_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    const uint64_t size = task.chunk.bytes.size();
+    std::vector<BlockNote> notes;
+    if (!task.file->sink.ok()) notes = task.chunk.notes;
+    lock.unlock();
+    task.run();
+    lock.lock();
+    FileSink& sink = task.file->sink;
+    if (!sink.ok()) {
+      if (notes.empty()) notes = sink.withdraw();
+      std::move(notes.begin(), notes.end(), std::back_inserter(task.file->unwritten));
+      if (!task.file->failed) task.file->error = sink.error();
+      task.file->failed.store(true, std::memory_order_release);
+    }
+    held_ -= size;
+    held_tasks_--;
+    if (task.kind == Task::kWrite && spare_.size() < kSpares)
+      spare_.push_back(std::move(task.chunk.bytes));
+    done_.notify_all();
+  }
+}
+
+}  // namespace luatrace
