@@ -100,6 +100,7 @@ static void fork_probes(LTState *lt)
     lt->epoch++;
     lt->L = NULL;
     lt->stop |= LTSTOP_RESYNC;
+    lj_trace_abort(LT2G(lt));
   }
 }
 
@@ -122,7 +123,7 @@ static void fork_child(void)
     lt->lostsince = lj_ltring_clock();
     lt->forked = 1;
     lt->stop |= LTSTOP_RESYNC;
-    lj_trace_abort(LT2G(lt));  /* The child's ring would wait for its end. */
+    lj_trace_abort(LT2G(lt));  /* Its ring would wait for the end of a recording. */
   }
   list_unlock();
 }
@@ -163,10 +164,10 @@ static int fd_limit(void)
   return r.rlim_cur < (1<<20) ? (int)r.rlim_cur : 1<<20;
 }
 
-/* Lowest number of ours. */
+/* Lowest number of ours: never that of a standard stream. */
 static int fd_floor(int limit)
 {
-  return limit/2 < FD_FLOOR ? limit/2 : FD_FLOOR;
+  return limit < 6 ? 3 : limit/2 < FD_FLOOR ? limit/2 : FD_FLOOR;
 }
 
 /* Does the program keep a reserve if we take some? From above, where numbers are
@@ -236,7 +237,7 @@ static int fd_spare(uint32_t token)
     if (fds_left()) return 1;
     close_taken();
     if (fds_left()) return 1;
-    if (ld_acq(&vain) == token) break;
+    if (luajit_usdt_control.socket[0] || ld_acq(&vain) == token) break;
     nanosleep(&ts, NULL);
   }
   st_rel(&vain, token);
@@ -360,10 +361,11 @@ static char say_hello(int fd)
 ** in a process. The process must live until it was heard. */
 static void say_ringless(void)
 {
-  static uint32_t said;
+  static int32_t said;
+  int32_t pid = (int32_t)getpid();
   int s;
   if (!luajit_usdt_control.socket[0] ||
-      __atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL)) return;
+      __atomic_exchange_n(&said, pid, __ATOMIC_ACQ_REL) == pid) return;
   s = reach_recorder();
   if (s < 0) return;
   if (send_hello(s, -1)) hear_answer(s);
