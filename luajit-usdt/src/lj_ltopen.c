@@ -57,10 +57,6 @@
 #define MINBLOCKS	LT_RING_MIN_BLOCKS
 #define MAXBLOCKS	LT_RING_MAX_BLOCKS
 #define HELLO_MS	5000	/* Patience with the recorder's answer. */
-#define FD_FLOOR	56	/* Lowest number of a descriptor of ours. A higher one would
-				** have the kernel enlarge the table of descriptors: 14 ms
-				** if the program has threads. */
-#define FD_SPARE	32	/* Numbers that are left to the program. */
 #define TAKE_TRIES	400	/* Of half a millisecond: patience with a recorder that attached. */
 
 /* -- All states of the process (for fork, and for recorders that attach) --- */
@@ -157,61 +153,12 @@ void lj_ltring_unlisted(LTState *lt)
 
 /* -- Descriptors ---------------------------------------------------------- */
 
-static int fd_limit(void)
-{
-  struct rlimit r;
-  if (getrlimit(RLIMIT_NOFILE, &r)) return 1024;  /* Forbidden: as usual. */
-  return r.rlim_cur < (1<<20) ? (int)r.rlim_cur : 1<<20;
-}
-
-/* Lowest number of ours: never that of a standard stream. */
-static int fd_floor(int limit)
-{
-  return limit < 6 ? 3 : limit/2 < FD_FLOOR ? limit/2 : FD_FLOOR;
-}
-
-/* Does the program keep a reserve if we take some? From above, where numbers are
-** free nearly always. */
-static int fds_left(void)
-{
-  int limit = fd_limit(), floor = fd_floor(limit), i;
-  int ours = 2, n = 3;  /* The memfd and a socket; one to move them. */
-  n += limit/4 < FD_SPARE ? limit/4 : FD_SPARE;
-  for (i = limit-1; n > 0 && i >= 0 && i >= limit-4096; i--) {
-    if (i < floor && ours > 0) return 0;
-    if (fcntl(i, F_GETFD) < 0) n--, ours--;
-  }
-  return n == 0;
-}
-
-static int same_file(int fd, uint64_t dev, uint64_t ino)
-{
-  struct stat st;
-  return fd >= 0 && !fstat(fd, &st) && (uint64_t)st.st_dev == dev &&
-	 (uint64_t)st.st_ino == ino;
-}
-
-/* Move a new descriptor away from the numbers that the program may count on: of
-** standard streams that are closed, or the lowest one that is free. -1: impossible. */
-static int fd_up(int low)
-{
-  struct stat st;
-  int floor = fd_floor(fd_limit()), fd;
-  if (low < 0 || low >= floor) return low;
-  fd = fcntl(low, F_DUPFD_CLOEXEC, floor);
-  if (fd < 0)
-    close(low);
-  else if (!fstat(fd, &st) && same_file(low, st.st_dev, st.st_ino))
-    close(low);
-  return fd;
-}
-
 /* The recorder has the ring, or nobody shall. The program may have closed the
 ** descriptor, and use its number for a file of its own. */
 void lj_ltring_closefd(LTState *lt)
 {
   int err = errno, fd = __atomic_exchange_n(&lt->fd, -1, __ATOMIC_ACQ_REL);
-  if (same_file(fd, lt->dev, lt->ino)) close(fd);
+  if (lj_ltctl_samefile(fd, lt->dev, lt->ino)) close(fd);
   errno = err;
 }
 
@@ -234,9 +181,9 @@ static int fd_spare(uint32_t token)
   struct timespec ts = { 0, 500000 };
   int i;
   for (i = 0; i < TAKE_TRIES; i++) {
-    if (fds_left()) return 1;
+    if (lj_ltctl_fdsleft()) return 1;
     close_taken();
-    if (fds_left()) return 1;
+    if (lj_ltctl_fdsleft()) return 1;
     if (luajit_usdt_control.socket[0] || ld_acq(&vain) == token) break;
     nanosleep(&ts, NULL);
   }
@@ -311,7 +258,7 @@ static int reach_recorder(void)
   sa.sun_family = AF_UNIX;
   memcpy(sa.sun_path, luajit_usdt_control.socket, sizeof(sa.sun_path));
   if (sa.sun_path[0] != '/') return -1;  /* Just forgotten by another thread. */
-  s = fd_up(socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0));
+  s = lj_ltctl_fdup(socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0));
   if (s < 0) return -1;
   setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   uninterrupted(n, connect(s, (struct sockaddr *)&sa, sizeof(sa)));
@@ -403,8 +350,8 @@ static int over_limit(size_t size)
 static int ring_file(LTState *lt, size_t size)
 {
   struct stat st;
-  int fd = fd_up((int)syscall(SYS_memfd_create, LT_RING_NAME,
-			      MFD_CLOEXEC|MFD_ALLOW_SEALING));
+  int fd = lj_ltctl_fdup((int)syscall(SYS_memfd_create, LT_RING_NAME,
+				  MFD_CLOEXEC|MFD_ALLOW_SEALING));
   if (fd < 0) return -1;
   if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)size) < 0 ||
       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK|F_SEAL_GROW|F_SEAL_SEAL) < 0 ||
@@ -494,7 +441,7 @@ static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
   lt->start = lj_ltring_clock();
 }
 
-/* A ring, or private memory, that is all zeros: what it is, for who reads it. */
+/* A ring, or private memory, that is all zeros: what it is, for its reader. */
 void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t flags,
 		    uint32_t nblocks, uint32_t metasize)
 {
