@@ -118,7 +118,9 @@ int read_hello(int fd, Hello& hello, std::string& why) {
     }
   }
   if (n == 0)
-    why = "it said nothing";
+    why =
+        "it said nothing and hung up (a program tells root and its own user; root's programs only "
+        "root)";
   else if (n != sizeof hello.text || hello.text.magic != LT_HELLO_MAGIC)
     why = "it did not say hello";
   else if (hello.text.version != LT_RING_VERSION)

@@ -1,6 +1,6 @@
 /*
 ** Tracing of calls: the process-wide control word, the note that tells where
-** it is, and the settings.
+** it is, the settings, and what we take of the process's file descriptors.
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: luajit_usdt_control is the only thing that a tracer writes from
@@ -14,9 +14,13 @@
 
 #ifdef LUAJIT_USE_SDT
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lj_dispatch.h"
 #include "lj_frame.h"
@@ -26,6 +30,11 @@
 #include "lj_vm.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
+
+#define FD_FLOOR	56	/* Lowest number of a descriptor of ours. A higher one would
+				** have the kernel enlarge the table of descriptors: 14 ms
+				** if the program has threads. */
+#define FD_SPARE	32	/* Numbers that are left to the program. */
 
 /* -- Process-wide control ------------------------------------------------- */
 
@@ -184,6 +193,58 @@ int lj_ltring_match(const char *chunk)
   const LTControl *c = &luajit_usdt_control;
   if (c->include[0] && !match_list(c->include, chunk)) return 0;
   return !(c->exclude[0] && match_list(c->exclude, chunk));
+}
+
+/* -- Descriptors ---------------------------------------------------------- */
+
+static int fd_limit(void)
+{
+  struct rlimit r;
+  if (getrlimit(RLIMIT_NOFILE, &r)) return 1024;  /* Forbidden: as usual. */
+  return r.rlim_cur < (1<<20) ? (int)r.rlim_cur : 1<<20;
+}
+
+/* Lowest number of ours: never that of a standard stream. */
+static int fd_floor(int limit)
+{
+  return limit < 6 ? 3 : limit/2 < FD_FLOOR ? limit/2 : FD_FLOOR;
+}
+
+/* Does the program keep a reserve if we take some? From above, where numbers are
+** free nearly always. */
+int lj_ltctl_fdsleft(void)
+{
+  int limit = fd_limit(), floor = fd_floor(limit), i;
+  int ours = 2, n = 3;  /* The memfd and a socket; one to move them. */
+  n += limit/4 < FD_SPARE ? limit/4 : FD_SPARE;
+  for (i = limit-1; n > 0 && i >= 0 && i >= limit-4096; i--) {
+    if (i < floor && ours > 0) return 0;
+    if (fcntl(i, F_GETFD) < 0) n--, ours--;
+  }
+  return n == 0;
+}
+
+/* Does the descriptor refer to that file? */
+int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino)
+{
+  struct stat st;
+  return fd >= 0 && !fstat(fd, &st) && (uint64_t)st.st_dev == dev &&
+	 (uint64_t)st.st_ino == ino;
+}
+
+/* Move a new descriptor away from the numbers that the program may count on: of
+** standard streams that are closed, or the lowest one that is free. -1: impossible. */
+int lj_ltctl_fdup(int low)
+{
+  struct stat st;
+  int floor = fd_floor(fd_limit()), fd;
+  if (low < 0 || low >= floor) return low;
+  fd = fcntl(low, F_DUPFD_CLOEXEC, floor);
+  if (fd < 0)
+    close(low);
+  else if (!fstat(fd, &st) && lj_ltctl_samefile(low, st.st_dev, st.st_ino))
+    close(low);
+  return fd;
 }
 
 #endif

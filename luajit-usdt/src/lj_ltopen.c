@@ -57,10 +57,6 @@
 #define MINBLOCKS	LT_RING_MIN_BLOCKS
 #define MAXBLOCKS	LT_RING_MAX_BLOCKS
 #define HELLO_MS	5000	/* Patience with the recorder's answer. */
-#define FD_FLOOR	56	/* Lowest number of a descriptor of ours. A higher one would
-				** have the kernel enlarge the table of descriptors: 14 ms
-				** if the program has threads. */
-#define FD_SPARE	32	/* Numbers that are left to the program. */
 #define TAKE_TRIES	400	/* Of half a millisecond: patience with a recorder that attached. */
 
 /* -- All states of the process (for fork, and for recorders that attach) --- */
@@ -100,6 +96,7 @@ static void fork_probes(LTState *lt)
     lt->epoch++;
     lt->L = NULL;
     lt->stop |= LTSTOP_RESYNC;
+    lj_trace_abort(LT2G(lt));
   }
 }
 
@@ -122,7 +119,7 @@ static void fork_child(void)
     lt->lostsince = lj_ltring_clock();
     lt->forked = 1;
     lt->stop |= LTSTOP_RESYNC;
-    lj_trace_abort(LT2G(lt));  /* The child's ring would wait for its end. */
+    lj_trace_abort(LT2G(lt));  /* Its ring would wait for the end of a recording. */
   }
   list_unlock();
 }
@@ -156,61 +153,12 @@ void lj_ltring_unlisted(LTState *lt)
 
 /* -- Descriptors ---------------------------------------------------------- */
 
-static int fd_limit(void)
-{
-  struct rlimit r;
-  if (getrlimit(RLIMIT_NOFILE, &r)) return 1024;  /* Forbidden: as usual. */
-  return r.rlim_cur < (1<<20) ? (int)r.rlim_cur : 1<<20;
-}
-
-/* Lowest number of ours. */
-static int fd_floor(int limit)
-{
-  return limit/2 < FD_FLOOR ? limit/2 : FD_FLOOR;
-}
-
-/* Does the program keep a reserve if we take some? From above, where numbers are
-** free nearly always. */
-static int fds_left(void)
-{
-  int limit = fd_limit(), floor = fd_floor(limit), i;
-  int ours = 2, n = 3;  /* The memfd and a socket; one to move them. */
-  n += limit/4 < FD_SPARE ? limit/4 : FD_SPARE;
-  for (i = limit-1; n > 0 && i >= 0 && i >= limit-4096; i--) {
-    if (i < floor && ours > 0) return 0;
-    if (fcntl(i, F_GETFD) < 0) n--, ours--;
-  }
-  return n == 0;
-}
-
-static int same_file(int fd, uint64_t dev, uint64_t ino)
-{
-  struct stat st;
-  return fd >= 0 && !fstat(fd, &st) && (uint64_t)st.st_dev == dev &&
-	 (uint64_t)st.st_ino == ino;
-}
-
-/* Move a new descriptor away from the numbers that the program may count on: of
-** standard streams that are closed, or the lowest one that is free. -1: impossible. */
-static int fd_up(int low)
-{
-  struct stat st;
-  int floor = fd_floor(fd_limit()), fd;
-  if (low < 0 || low >= floor) return low;
-  fd = fcntl(low, F_DUPFD_CLOEXEC, floor);
-  if (fd < 0)
-    close(low);
-  else if (!fstat(fd, &st) && same_file(low, st.st_dev, st.st_ino))
-    close(low);
-  return fd;
-}
-
 /* The recorder has the ring, or nobody shall. The program may have closed the
 ** descriptor, and use its number for a file of its own. */
 void lj_ltring_closefd(LTState *lt)
 {
   int err = errno, fd = __atomic_exchange_n(&lt->fd, -1, __ATOMIC_ACQ_REL);
-  if (same_file(fd, lt->dev, lt->ino)) close(fd);
+  if (lj_ltctl_samefile(fd, lt->dev, lt->ino)) close(fd);
   errno = err;
 }
 
@@ -233,10 +181,10 @@ static int fd_spare(uint32_t token)
   struct timespec ts = { 0, 500000 };
   int i;
   for (i = 0; i < TAKE_TRIES; i++) {
-    if (fds_left()) return 1;
+    if (lj_ltctl_fdsleft()) return 1;
     close_taken();
-    if (fds_left()) return 1;
-    if (ld_acq(&vain) == token) break;
+    if (lj_ltctl_fdsleft()) return 1;
+    if (luajit_usdt_control.socket[0] || ld_acq(&vain) == token) break;
     nanosleep(&ts, NULL);
   }
   st_rel(&vain, token);
@@ -310,7 +258,7 @@ static int reach_recorder(void)
   sa.sun_family = AF_UNIX;
   memcpy(sa.sun_path, luajit_usdt_control.socket, sizeof(sa.sun_path));
   if (sa.sun_path[0] != '/') return -1;  /* Just forgotten by another thread. */
-  s = fd_up(socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0));
+  s = lj_ltctl_fdup(socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0));
   if (s < 0) return -1;
   setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   uninterrupted(n, connect(s, (struct sockaddr *)&sa, sizeof(sa)));
@@ -360,10 +308,11 @@ static char say_hello(int fd)
 ** in a process. The process must live until it was heard. */
 static void say_ringless(void)
 {
-  static uint32_t said;
+  static int32_t said;
+  int32_t pid = (int32_t)getpid();
   int s;
   if (!luajit_usdt_control.socket[0] ||
-      __atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL)) return;
+      __atomic_exchange_n(&said, pid, __ATOMIC_ACQ_REL) == pid) return;
   s = reach_recorder();
   if (s < 0) return;
   if (send_hello(s, -1)) hear_answer(s);
@@ -401,8 +350,8 @@ static int over_limit(size_t size)
 static int ring_file(LTState *lt, size_t size)
 {
   struct stat st;
-  int fd = fd_up((int)syscall(SYS_memfd_create, LT_RING_NAME,
-			      MFD_CLOEXEC|MFD_ALLOW_SEALING));
+  int fd = lj_ltctl_fdup((int)syscall(SYS_memfd_create, LT_RING_NAME,
+				  MFD_CLOEXEC|MFD_ALLOW_SEALING));
   if (fd < 0) return -1;
   if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)size) < 0 ||
       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK|F_SEAL_GROW|F_SEAL_SEAL) < 0 ||
@@ -492,7 +441,7 @@ static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
   lt->start = lj_ltring_clock();
 }
 
-/* A ring, or private memory, that is all zeros: what it is, for who reads it. */
+/* A ring, or private memory, that is all zeros: what it is, for its reader. */
 void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t flags,
 		    uint32_t nblocks, uint32_t metasize)
 {

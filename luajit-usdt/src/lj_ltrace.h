@@ -265,6 +265,9 @@ LJ_FUNC void lj_ltring_unlisted(LTState *lt);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
 LJ_FUNC void lj_ltring_env(void);
+LJ_FUNC int lj_ltctl_fdsleft(void);
+LJ_FUNC int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino);
+LJ_FUNC int lj_ltctl_fdup(int low);
 LJ_FUNC void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t flags,
 			    uint32_t nblocks, uint32_t metasize);
 LJ_FUNC char *lj_ltring_aligned(size_t size, int prot);

@@ -109,7 +109,7 @@ static void recpoll(jit_State *J)
 
 /* A call by FFI was recorded, and events are. The call may have been fork(): the
 ** child leaves its trace here, and its first event is in a ring of its own. */
-static void recstop(jit_State *J)
+static void recforked(jit_State *J)
 {
   TRef tr;
   if (!J->needsnap) return;
@@ -250,7 +250,7 @@ void lj_ltrace_recpend(jit_State *J)
   J2LT(J)->pendff = 0;
   if (id == PEND_POLL) {
     if (recoff(J)) recpoll(J);
-    else recstop(J);
+    else recforked(J);
     return;
   }
   if (!recoff(J)) recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)));

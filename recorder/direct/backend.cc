@@ -64,6 +64,7 @@ struct Live {
   size_t ring_turn = 0;             // the state whose ring is looked for first
   size_t states = 0, answered = 0;  // at the last look
   size_t ringless = 0;              // of them that answered, but could not make a ring: the most
+  bool unopened = false;            // at the last look: there was a ring that could not be opened
   std::string silence;              // why those who have not answered did not
 };
 
@@ -278,7 +279,7 @@ bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) 
   std::string why;
   auto ring = open_ring(target, s, why);
   if (ring != nullptr && find_owner(ring->inode(), live.pid)) ring = nullptr;
-  if (ring == nullptr && why.empty()) return false;
+  if (ring == nullptr && why.empty()) return live.unopened = true, false;
   live.taken.insert({state, s.rec});
   if (ring != nullptr) {
     live.rings.insert(ring->inode());
@@ -343,6 +344,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
   size_t ringless = 0;
+  if (!stopping_) live.unopened = false;
   if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
     std::vector<State> states, silent;
@@ -429,7 +431,11 @@ std::vector<std::string> DirectBackend::remarks() {
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
     say_ringless(live);
-    if (live.taken.empty() && live.ringless == 0 && !live.said_silent)
+    if (live.taken.empty() && live.unopened)
+      remarks_.push_back(who +
+                         "its ring could not be opened: it is its parent's (it was made past the "
+                         "C library's fork()), or the program has closed its descriptor");
+    else if (live.taken.empty() && live.ringless == 0 && !live.said_silent)
       remarks_.push_back(who + (live.unreadable    ? kUnreadable
                                 : live.states == 0 ? "it has no Lua state"
                                                    : "no Lua state has answered: " + live.silence));

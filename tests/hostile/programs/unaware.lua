@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 -- unaware.lua DIRECTORY 57|namespace: waits for DIRECTORY/go, makes a child by the system call (57:
 -- fork; namespace: clone with CLONE_NEWPID), waits for DIRECTORY/end, then for the child. The child
--- runs no Lua: it sleeps until it is killed. Its number is in DIRECTORY/child.
+-- makes no event: it sleeps until it is killed, for two minutes at most. Its number is in DIRECTORY/child.
 local ffi = require("ffi")
 ffi.cdef([[
 long syscall(long, ...);
 int usleep(unsigned);
-int pause(void);
+void _exit(int);
 int kill(int, int);
 int waitpid(int, int *, int);
 ]])
@@ -31,7 +31,10 @@ if arg[2] == "namespace" then
 else
   pid = C.syscall(57)
 end
-while pid == 0 do C.pause() end
+if pid == 0 then
+  for _ = 1, 1200 do C.usleep(100000) end
+  C._exit(1)
+end
 pid = tonumber(pid)
 local f = io.open(arg[1] .. "/child", "w")
 f:write(pid, "\n")
