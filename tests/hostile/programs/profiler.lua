@@ -15,10 +15,11 @@ profile.start("li1", callback)
 local s, rounds = 0, 0
 local function work(x) return leaf(x) + 1 end
 repeat  -- the timer is of processor time
-  for i = 1, 2000 do s = work(s) end
+  for i = 1, 20 do s = work(s) end
+  for i = 1, 20000 do s = s + i % 2 - 0.5 end
   s = s + loop(100) - 5050 + all(numbers) - 15
   rounds = rounds + 1
-until calls >= 30 or rounds == 10000000
+until calls >= 15 or rounds == 1000000
 profile.stop()
 turns = turns + 1
-print(s == 2000 * rounds, calls >= 30, failures, co() == turns)
+print(s == 20 * rounds, calls >= 15, failures, co() == turns)
