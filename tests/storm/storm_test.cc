@@ -64,7 +64,8 @@ TEST_P(Storm, OutputNeverChanges) {
   const uint32_t seed = std::hash<std::string>{}(program) + static_cast<uint32_t>(options);
   const auto argv = Command(Flavour(variant), kOptions[options], program);
   // Interpreted: upstream's compiler itself fails where a handler of its events runs hot code.
-  const std::string wanted = OutputOf(Command(Flavour("-upstream"), kOptions[kInterpreted], program));
+  const std::string wanted =
+      OutputOf(Command(Flavour("-upstream"), kOptions[kInterpreted], program));
   ASSERT_FALSE(wanted.empty());
   StormResult got = RunInStorm(argv, ways, seed, kSeconds);
   // Where there is no processor for the switcher there is no storm, which proves nothing.
