@@ -89,6 +89,21 @@ static uint32_t wanted(LTState *lt)
   return on;
 }
 
+#if LJ_HASJIT
+/* Throw away the compiled traces. The program's handlers are not told: untraced
+** there would be no such event, and a poll is no place to run them. */
+static void flush_traces(lua_State *L)
+{
+  global_State *g = G(L);
+  uint8_t mask = g->vmevmask;
+  g->vmevmask = 0;
+  lj_trace_flushall(L);
+  g->vmevmask = mask;
+}
+#else
+#define flush_traces(L)	((void)0)
+#endif
+
 static void set_on(lua_State *L, uint32_t on)
 {
   global_State *g = G(L);
@@ -103,9 +118,7 @@ static void set_on(lua_State *L, uint32_t on)
     if ((on & LTON_WORDS)) lj_ltfunc_begin(lt);
   }
   lt->on = on;
-#if LJ_HASJIT
-  lj_trace_flushall(L);
-#endif
+  flush_traces(L);
   g->dispatchmode |= 0x80;  /* A bit nobody has: forces the update. */
   lj_dispatch_update(g);
 }
@@ -183,9 +196,7 @@ static void resync(lua_State *L, const BCIns *pc)
       switch_mode(L, wanted(lt) & ~(lt->on & LTON_BLOCK), pc);
       return;
     }
-#if LJ_HASJIT
-    lj_trace_flushall(L);
-#endif
+    flush_traces(L);
   } else if (!lj_ltring_room(lt)) {
     return;
   }
@@ -207,9 +218,7 @@ static void again(lua_State *L, const BCIns *pc, int reason, int blocks)
   if (blocks) {
     new_recording(lt);  /* As their code runs: */
     lj_ltblock_again(lt);
-#if LJ_HASJIT
-    lj_trace_flushall(L);  /* compiled code does not look. */
-#endif
+    flush_traces(L);  /* compiled code does not look. */
   }
   lt_newepoch(lt, blocks || !lt_ringon(lt));
   if (blocks || !lt_ringon(lt) || pc == PC_NOREPORT) lt->L = NULL;

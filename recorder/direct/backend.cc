@@ -203,15 +203,16 @@ Attached DirectBackend::attach(pid_t pid) {
   if (const Attached a = examine(pid, search); !a) return a;
   for (auto& image : search.ours) {
     Target target(pid, std::move(image));
-    const Attached a = target.claim(settings_);
+    const Attached a =
+        target.claim(settings_, [&](const Target& t) { live.guarded.push_back(guardian_.add(t)); });
     if (!a) {
+      target.release();
       let_go(live);
       return a;
     }
     host_.detail("process " + std::to_string(pid) + ": tracepoints in " +
                  printable(target.image().path));
     live.inherited = live.inherited || target.claimed_tick() < live.begin_tick;
-    live.guarded.push_back(guardian_.add(target));
     marks_.insert_or_assign(target.image().control, Mark{target.image(), target.token()});
     live.targets.push_back(std::move(target));
   }

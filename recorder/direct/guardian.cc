@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ struct Guardian::Entry {
   uint64_t owner, control, poll;
   uint8_t token;
   lt_note note;
+  Before before;
 };
 
 Guardian::Guardian() {
@@ -34,7 +36,7 @@ Guardian::Guardian() {
                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   int ends[2];
   if (p == MAP_FAILED) return;
-  if (pipe2(ends, O_CLOEXEC) != 0) {
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     munmap(p, kEntries * sizeof(Entry));
     return;
   }
@@ -50,8 +52,7 @@ Guardian::Guardian() {
 
 Guardian::~Guardian() {
   if (pipe_ >= 0) {
-    const ssize_t n = write(pipe_, "q", 1);
-    (void)n;
+    send(pipe_, "q", 1, MSG_NOSIGNAL);  // it may have been killed
     close(pipe_);
   }
   if (pid_ > 0) waitpid(pid_, nullptr, 0);
@@ -68,6 +69,7 @@ int Guardian::add(const Target& target) {
     e.poll = target.image().poll;
     e.token = target.token();
     e.note = target.image().note;
+    e.before = target.before();
     e.used.store(1, std::memory_order_release);
     return static_cast<int>(i);
   }
@@ -92,6 +94,7 @@ void Guardian::watch(int pipe) {
   ssize_t n;
   while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR) {
   }
+  std::vector<Target> targets;
   for (size_t i = 0; n == 0 && i < kEntries; i++) {
     const Entry& e = entries_[i];
     if (e.used.load(std::memory_order_acquire) == 0) continue;
@@ -99,9 +102,9 @@ void Guardian::watch(int pipe) {
     image.note = e.note;
     image.control = e.control;
     image.poll = e.poll;
-    Target target(e.pid, image, e.owner, e.token);
-    release_and_wait(target, 200);
+    targets.emplace_back(e.pid, image, e.owner, e.token, e.before).release();
   }
+  for (auto& target : targets) release_and_wait(target, 200);
   _exit(0);
 }
 

@@ -22,7 +22,7 @@ class Guardian {
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
-  // A target that was claimed. Returns a number for remove(); -1: it is not watched.
+  // A target that is about to be claimed. Returns a number for remove(); -1: it is not watched.
   int add(const Target& target);
   void remove(int number);
 

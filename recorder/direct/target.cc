@@ -119,7 +119,8 @@ Attached Target::look(const Settings& settings) const {
   return check(c, settings);
 }
 
-Attached Target::claim(const Settings& settings) {
+Attached Target::claim(const Settings& settings,
+                       const std::function<void(const Target&)>& prepared) {
   lt_control c;
   const auto no = [&](int error) -> Attached {
     const auto refusal = error == ESRCH ? Refusal::kNoProcess : Refusal::kNoRight;
@@ -130,19 +131,21 @@ Attached Target::claim(const Settings& settings) {
   if (const Attached a = check(c, settings); !a) return a;
   owner_ = settings.owner;
   if (c.ring == 0 && c.owner == 0) {  // else they are those of another recorder
-    cfuncs_ = c.cfuncs;
-    include_.assign(c.include, strnlen(c.include, sizeof c.include - 1));
-    exclude_.assign(c.exclude, strnlen(c.exclude, sizeof c.exclude - 1));
+    before_.cfuncs = c.cfuncs;
+    std::memcpy(before_.include, c.include, strnlen(c.include, sizeof c.include - 1));
+    std::memcpy(before_.exclude, c.exclude, strnlen(c.exclude, sizeof c.exclude - 1));
   }
   if (c.ring != 0 && c.owner == settings.owner) {  // inherited from a parent of ours
     token_ = static_cast<uint8_t>(c.ring);
     claimed_tick_ = read_tick(image_.note.clock);
+    prepared(*this);
     return renew() ? Attached{} : Attached{Refusal::kNoProcess, "does not exist any more"};
   }
   // Off first: what an orphan left must not see half of our settings.
   uint32_t generation = c.generation + 1;
   if (generation % 255 + 1 == c.ring) generation++;
   token_ = static_cast<uint8_t>(generation % 255 + 1);
+  prepared(*this);
   const uint16_t off = 0, on = token_;
   const uint64_t ring = image_.control + offsetof(lt_control, ring);
   if (c.ring != 0 && memory_.write(ring, off) != 0) return no(errno);
@@ -167,19 +170,24 @@ bool Target::renew() {
   return memory_.write(image_.control + offsetof(lt_control, alive), now) == 0;
 }
 
-// What the probes tell depends on them, too: whoever attaches to these next must not get our
-// choice.
-void Target::restore_settings() {
-  lt_control c{};
-  std::memcpy(c.include, include_.c_str(), include_.size());
-  std::memcpy(c.exclude, exclude_.c_str(), exclude_.size());
-  memory_.write(image_.control + offsetof(lt_control, cfuncs), cfuncs_);
-  memory_.write(image_.control + offsetof(lt_control, include), c.include, sizeof c.include);
-  memory_.write(image_.control + offsetof(lt_control, exclude), c.exclude, sizeof c.exclude);
+// Also in the middle of claim() or release(). Else: gone, another program, taken over.
+bool Target::may_release() const {
+  lt_control c;
+  return owner_ != 0 && memory_.read(image_.control, c) == 0 && c.magic == LUAJIT_USDT_MAGIC &&
+         c.owner == owner_ && (c.ring == token_ || c.ring == 0);
 }
 
+void Target::restore_settings() {
+  memory_.write(image_.control + offsetof(lt_control, cfuncs), before_.cfuncs);
+  memory_.write(image_.control + offsetof(lt_control, include), before_.include,
+                sizeof before_.include);
+  memory_.write(image_.control + offsetof(lt_control, exclude), before_.exclude,
+                sizeof before_.exclude);
+}
+
+// The owner last: until then it can be done again.
 void Target::release() {
-  if (released_ || !is_ours()) return;
+  if (released_ || !may_release()) return;
   released_ = true;
   const uint16_t off = 0;
   const uint64_t nothing[2] = {0, 0};  // owner, alive

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Target: one LuaJIT of a running process under our control.
 // Invariants: the control structure is ours as long as `owner` in it is our number; the settings
-// are there before `ring` is set; once let go, nothing of ours is in it.
+// are there before `ring` is set; once let go, nothing of ours is in it. We may be killed between
+// any two writes: release() undoes whichever of them were made, by whoever knows what was before.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -26,6 +28,13 @@ struct Settings {
   uint64_t owner = 0;  // our number
 };
 
+// What the control structure held before us: whoever attaches to the probes next must not get our
+// choice.
+struct Before {
+  uint32_t cfuncs = LTC_DEFAULT;
+  char include[sizeof(lt_control::include)] = "", exclude[sizeof(lt_control::exclude)] = "";
+};
+
 // A Lua state as it was when it was looked at.
 struct State {
   uint64_t address = 0;  // of its LTState
@@ -40,19 +49,22 @@ class Target {
  public:
   Target(pid_t pid, LuaImage image) : memory_(pid), image_(std::move(image)) {}
   // One that was claimed already.
-  Target(pid_t pid, LuaImage image, uint64_t owner, uint8_t token)
-      : memory_(pid), image_(std::move(image)), owner_(owner), token_(token) {}
+  Target(pid_t pid, LuaImage image, uint64_t owner, uint8_t token, const Before& before = {})
+      : memory_(pid), image_(std::move(image)), owner_(owner), token_(token), before_(before) {}
 
   // Makes the control structure ours and switches the recording on. A process that was forked by
-  // one of ours has it on already: that is taken over.
-  Attached claim(const Settings& settings);
+  // one of ours has it on already: that is taken over. `prepared` is called when all that release()
+  // needs is known, before anything is written.
+  Attached claim(
+      const Settings& settings,
+      const std::function<void(const Target&)>& prepared = [](const Target&) {});
   // Could claim() do that? Changes nothing.
   Attached look(const Settings& settings) const;
   // Is it ours still? False: gone, another program, taken over.
   bool is_ours() const;
   // Renews the sign of life.
   bool renew();
-  // Switches the recording off.
+  // Switches the recording off and restores the settings, as far as that is still to do.
   void release();
 
   // The Lua states that exist now, at most 65,536. False if they cannot be read, or their list has
@@ -68,11 +80,13 @@ class Target {
   const RemoteMemory& memory() const { return memory_; }
   uint64_t owner() const { return owner_; }
   uint8_t token() const { return token_; }
+  const Before& before() const { return before_; }
   uint64_t claimed_tick() const { return claimed_tick_; }
 
  private:
   Attached check(const lt_control& c, const Settings& settings) const;
   bool somebody_drains(const lt_control& c) const;
+  bool may_release() const;
   int write_settings(const Settings& settings, uint32_t generation);
   void restore_settings();
 
@@ -82,8 +96,7 @@ class Target {
   uint8_t token_ = 0;
   uint64_t claimed_tick_ = 0;
   bool released_ = false;
-  uint32_t cfuncs_ = LTC_DEFAULT;  // the class of C functions before us
-  std::string include_, exclude_;  // and the patterns
+  Before before_;
 };
 
 // Only one recorder at a time may claim something of that process: held while this lives.

@@ -21,6 +21,7 @@ constexpr unsigned kSeconds = 60;  // after which a program counts as hanging
 using Options = std::vector<std::string>;
 using Param = std::tuple<std::string, std::string, int, Ways>;  // program, build, options, ways
 
+constexpr size_t kInterpreted = 1;
 const std::vector<Options> kOptions = {{}, {"-joff"}, {"-Ohotloop=1", "-Ohotexit=1"}};
 
 // "folder/name" of the programs in a folder.
@@ -64,7 +65,9 @@ TEST_P(Storm, OutputNeverChanges) {
   setenv("LUATRACE_RING", "1048576", 1);  // small, so that it overflows now and then
   const uint32_t seed = std::hash<std::string>{}(program) + static_cast<uint32_t>(options);
   const auto argv = Command(Flavour(variant), kOptions[options], program);
-  const std::string wanted = OutputOf(Command(Flavour("-upstream"), kOptions[options], program));
+  // Interpreted: upstream's compiler itself fails where a handler of its events runs hot code.
+  const std::string wanted =
+      OutputOf(Command(Flavour("-upstream"), kOptions[kInterpreted], program));
   ASSERT_FALSE(wanted.empty());
   StormResult got = RunInStorm(argv, ways, seed, kSeconds);
   // Where there is no processor for the switcher there is no storm, which proves nothing.

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A recorder that is killed between any two of its writes into a program leaves nothing there.
+#
+#   kills.sh BUILD PROGRAM guard|alone [OPTION...]
+#
+# guard: its guard lives; alone: it could not be made, so the program has to notice by itself.
+# One program for each number of the write in front of which the recorder dies.
+source "$(dirname "$0")/../lib.sh"
+build=$1 program=$2 how=$3
+shift 3
+command -v strace >/dev/null || skip "strace is not installed (scripts/deps --test)"
+here=$(cd "$(dirname "$0")" && pwd)
+last=20 # of the writes: recordings that end before that are not killed
+inject=(-e trace=process_vm_writev)
+[ "$how" = guard ] || inject=(-e trace=process_vm_writev,clone -e inject=clone:error=EAGAIN:when=1)
+
+targets=()
+trap 'for n in "${!targets[@]}"; do stop $n 2>/dev/null; done; rm -rf "$scratch"' EXIT
+# Process $1 and its children.
+processes() { echo "$1" $(cat "/proc/$1/task/$1/children" 2>/dev/null || true); }
+start() {
+  "$build/bin/luajit" "$here/programs/kills_$program.lua" </dev/null >/dev/null 2>&1 &
+  targets[$1]=$!
+}
+record() {
+  local status=0
+  strace -q -o "$scratch/$1.trace" "${inject[@]}" -e inject="process_vm_writev:signal=KILL:when=$1" \
+    "$build/bin/luatrace-record" -o "$scratch/$1.bin" --include '*' -d 0.1 "${@:2}" -p "${targets[$1]}" \
+    >/dev/null 2>"$scratch/$1.err" || status=$?
+  echo $status >"$scratch/$1.status"
+}
+clean='^owner=0 ring=0 settings=0 states=[1-9][0-9]* on=0 patched=0$'
+# By itself a VM does not touch the settings; and it notices while it makes events: what makes none
+# stays on, which costs it nothing (two slots, of tail calls).
+[ "$how" = guard ] || clean='^owner=[01] ring=0 settings=[01] states=[1-9][0-9]* on=0 patched=0$'
+[ "$how.$program" != alone.interpreter ] || clean=' (on=0 patched=0|on=1 patched=2)$'
+healed() {
+  local p
+  for p in $(processes "${targets[$1]}"); do
+    "$build/tests/hostile/hostile_vm_state" "$p" 2>&1 >"$scratch/$1.state" | cat
+    grep -qE "$clean" "$scratch/$1.state" || return 1
+  done
+}
+
+stop() { # target N and its children
+  local p
+  for p in $(processes "${targets[$1]}"); do kill -9 "$p"; done
+  wait "${targets[$1]}" 2>/dev/null || true
+  unset "targets[$1]"
+}
+wait_healed() {
+  local try
+  for ((try = 0; try < 200; try++)); do
+    ! healed "$1" || return 0
+    sleep 0.1
+  done
+  fail "$program, killed before write $1: $(cat "$scratch/$1.state")"
+}
+together() { # those that nap
+  local n jobs=()
+  for ((n = 1; n <= last; n++)); do start $n; done
+  for ((n = 1; n <= last; n++)); do runs "${targets[$n]}" "$build/bin/luajit"; done
+  sleep 0.3 # they have their Lua states
+  for ((n = 1; n <= last; n++)); do record $n "$@" 2>/dev/null & jobs[$n]=$!; done
+  wait "${jobs[@]}"
+  for ((n = 1; n <= last; n++)); do wait_healed $n; done
+}
+one_by_one() {
+  local n
+  for ((n = 1; n <= last; n++)); do
+    start $n
+    runs "${targets[$n]}" "$build/bin/luajit"
+    sleep 0.1
+    record $n "$@" 2>/dev/null # the shell says that it was killed
+    wait_healed $n
+    stop $n
+  done
+}
+
+case $program in
+  interpreter) one_by_one "$@" ;;
+  *) together "$@" ;;
+esac
+killed=$(cat "$scratch"/*.status | grep -cx 137) || true
+others=$(cat "$scratch"/*.status | grep -cvx -e 137 -e 0) || true
+same "recorders that ended neither orderly nor by our kill" "$others" 0
+[ "$killed" -ge 6 ] || fail "only $killed recorders were killed"
+echo "$killed recorders were killed, each before another write"
