@@ -289,7 +289,8 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
     return ext(LTX_BLOCK, 0,
                {tick_, line.number("co"), lt_pack(line.number("tid"), line.number("rec"))});
   if (what == "start")
-    return ext(LTX_START, 0, {tick_, lt_pack(line.number("rec"), line.number("flags"))});
+    return ext(LTX_START, line.number("attached") ? LT_START_ATTACHED : 0,
+               {tick_, lt_pack(line.number("rec"), line.number("flags"))});
   if (what == "stop") return ext(LTX_STOP, line.choice(kStopNames, line.word(3)), {});
   uint64_t value = line.word_number(3);
   if (what == "unwind" || what == "unwindto") {

@@ -59,7 +59,8 @@ void print_ext(std::ostream& out, const Record& r) {
   else if (r.sub == LTX_LOSS)
     out << "loss " << w[0] - 1 << " since=" << w[1] << " kind=" << r.arg;
   else if (r.sub == LTX_START)
-    out << "start rec=" << lt_lo(w[1]) << " flags=" << hex(lt_hi(w[1]));
+    out << "start rec=" << lt_lo(w[1]) << " flags=" << hex(lt_hi(w[1]))
+        << (r.arg == LT_START_ATTACHED ? " attached=1" : "");
   else if (r.sub == LTX_STOP)
     out << "stop " << name_of(kStopNames, r.arg);
   else if (r.sub == LTX_PAD || r.sub == LTX_TIME)

@@ -201,6 +201,7 @@ class StackMachine {
   IdMap ids_;
   std::unordered_map<uint32_t, std::unique_ptr<Coroutine>, RandomHash> coroutines_;
   bool gap_seen_ = false;  // Coroutines that appear may have calls from before the gap.
+  bool attached_ = false;  // So may any that is not reported: LT_START_ATTACHED.
   bool recording_ = false;
   Coroutine* cur_ = nullptr;
   uint64_t now_ = 0;

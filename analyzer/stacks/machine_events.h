@@ -69,6 +69,7 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
     case LTX_START:
       stop();
       begin(now_);
+      attached_ = r.arg == LT_START_ATTACHED;
       return note(Note::kStart, 0, lt_lo(r.words[1]));
     case LTX_STOP:
       note(Note::kStop, cur_->top, r.arg);
@@ -212,7 +213,7 @@ Coroutine* StackMachine<Sink>::get(uint32_t id) {
   if (!slot) {
     slot = std::make_unique<Coroutine>();
     slot->id = id;
-    slot->unknown = gap_seen_;
+    slot->unknown = gap_seen_ || (attached_ && id != 0);
     slot->since = now_;
     if (!gap_seen_ && id != 0) seen_++;
   }

@@ -101,8 +101,9 @@ enum {
 			** other coroutines are unknown until their own LTX_STACK. */
   LTX_THREAD = 9,	/* Word: tid. The state runs on this OS thread from now on. */
   LTX_TIME = 10,	/* Word: full 64-bit clock. */
-  LTX_START = 11,	/* Words: full clock; lt_pack(recording number, LTF_*).
-			** First record of a recording. */
+  LTX_START = 11,	/* arg: 0, or LT_START_ATTACHED. Words: full clock;
+			** lt_pack(recording number, LTF_*). First record of a
+			** recording. */
   LTX_STOP = 12,	/* arg: LTE_*. Recording ends; open calls are cut here. */
   LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
   LTX_TRACE = 14,	/* Compiler events. (reserved) */
@@ -111,6 +112,10 @@ enum {
 };
 
 #define LT_ID_NONE		0xffffffffu
+
+/* LTX_START: stacks are unknown until their own LTX_STACK, as after LTX_LOSS. Who
+** recorded was attached to a part of the probes when some were reported. */
+#define LT_START_ATTACHED	1u
 
 /* Reasons of LTX_STACK. */
 enum {

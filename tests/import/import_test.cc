@@ -230,8 +230,8 @@ TEST(Import, AProcessWithoutReportIsNotForgotten) {
       R @30 a0 1 4
       E @40 a0 2 4
       R @50 a0 2 4)");
-  EXPECT_EQ(a.function("f2").calls, 1u);
-  EXPECT_GT(a.trust().lost, 0u);  // It cannot be known what was running.
+  EXPECT_EQ(a.function("f2").complete, 1u);
+  EXPECT_EQ(a.trust().lost, 0u);  // Both are at the bottom: nothing was running below them.
 }
 
 // What is seen after the last beat was seen by some probes only.
@@ -504,6 +504,38 @@ TEST(Import, TheSameHitTwiceIsOne) {
   const Analysed a = analysed(std::string(kCalls) + "\n E :2 @20 a0 1 4");
   EXPECT_EQ(a.function("f1").calls, 1u);
   EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+// A coroutine's stack was reported when only some of the probes had their tracer. The report of
+// another one was the first that got there. Nothing is lost, and only what lies below is unknown.
+TEST(Import, AStackThatWasReportedTooEarlyIsNoLoss) {
+  const Analysed a = analysed(R"(
+      S @10 a0 1 0 0 90
+      E @20 a0 1 4
+      R @30 c0 2 8
+      E @40 c0 3 8
+      R @50 c0 3 8
+      y @60 c0 c0 7
+      r @70 a0 d0 8
+      E @80 d0 3 4
+      R @90 d0 3 4
+      e @a0 d0 d0 0
+      R @b0 a0 1 4)");
+  EXPECT_EQ(a.trust().lost, 0u);
+  EXPECT_EQ(a.trust().inferred, 1u);  // The call of f2.
+  EXPECT_EQ(a.trust().anomalies(), 1u);
+  EXPECT_EQ(a.function("f1").complete, 1u);
+  EXPECT_EQ(a.function("f3").complete, 2u);
+}
+
+// Of a state that was seen from its beginning everything is known.
+TEST(Import, AStackFromNowhereIsALoss) {
+  const Analysed a = analysed(R"(
+      O @10 a0 90
+      E @20 a0 1 4
+      R @30 c0 2 8
+      R @40 a0 1 4)");
+  EXPECT_EQ(a.trust().lost, 1u);
 }
 
 TEST(Import, AnImpossibleHitProvesAHole) {

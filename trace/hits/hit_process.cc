@@ -99,8 +99,9 @@ HitProcess::Slot* HitProcess::insert(uint64_t L, HitStream& stream, uint32_t vm_
   return &slot;
 }
 
-// The coroutine that the hit is about, if need be a new one. That a coroutine appears without
-// having been created, reported or resumed proves a hole. Null: no room.
+// The coroutine that the hit is about, if need be a new one. That a coroutine of a state that was
+// seen from its beginning appears without having been created or resumed proves a hole. Null: no
+// room.
 HitProcess::Slot* HitProcess::touch(const Hit& hit, HitThread& thread) {
   if (Slot* known = find(hit.L)) {
     use(*known->stream, hit, thread);
@@ -109,7 +110,7 @@ HitProcess::Slot* HitProcess::touch(const Hit& hit, HitThread& thread) {
   HitStream* const stream = choose(hit, thread);
   if (!stream) return nullptr;
   use(*stream, hit, thread);
-  if (stream->whole()) stream->odd(hit.time);
+  if (stream->must_know_all()) stream->odd(hit.time);
   return insert(hit.L, *stream, 0, false);
 }
 
@@ -273,6 +274,7 @@ void HitProcess::open(const Hit& hit, HitThread& thread) {
     old->stop(hit.time, LTE_CLOSE);
   }
   HitStream* const stream = new_stream(hit);
+  if (stream) stream->opened();
   if (!stream || !insert(hit.L, *stream, 1, true)) return drop(hit, thread);
   use(*stream, hit, thread);
 }

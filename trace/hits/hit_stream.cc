@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kWords = 4096;        // handed to EventBlocks at a time
 constexpr uint64_t kFar = 1ull << 38;  // a reader could mistake a longer pause (see EventBlocks)
+constexpr uint32_t kBottom = 4;            // slot offset of a coroutine's outermost call, or less
 constexpr uint32_t kMaxReport = 1u << 16;  // calls in a report; LuaJIT's stacks have fewer slots
 
 }  // namespace
@@ -37,7 +38,7 @@ HitCoroutine HitStream::make_coroutine(uint32_t vm_id, bool empty) {
   co.number = next_coroutine_++;
   co.vm_id = vm_id;
   co.epoch = epoch_;
-  co.complete = empty || whole();
+  co.complete = empty || must_know_all();
   return co;
 }
 
@@ -97,7 +98,7 @@ void HitStream::begin(uint64_t time) {
   if (begun_ && !stopped_) return;
   begun_ = true;
   stopped_ = false;
-  put_ext(time, LTX_START, 0, std::max<uint64_t>(time, 1), lt_pack(1, flags_));
+  put_ext(time, LTX_START, attached_ && whole() ? LT_START_ATTACHED : 0, std::max<uint64_t>(time, 1), lt_pack(1, flags_));
 }
 
 // What was known of its stack is known no more after a hole.
@@ -152,6 +153,7 @@ void HitStream::entry(HitCoroutine& co, const Hit& hit, uint32_t id) {
     return;
   }
   activate(co, hit.time);
+  find_bottom(co, hit);
   if (!co.calls.empty() && co.calls.back().frame >= hit.frame) {
     odd(hit.time);
     activate(co, hit.time);
@@ -163,6 +165,13 @@ void HitStream::entry(HitCoroutine& co, const Hit& hit, uint32_t id) {
   }
   put_id(hit.time, id, LT_ENTRY);
   co.calls.push_back({hit.frame, id});
+}
+
+// The outermost call of a coroutine of which nothing was known: it has no others.
+void HitStream::find_bottom(HitCoroutine& co, const Hit& hit) {
+  if (co.complete || !whole() || !co.calls.empty() || hit.frame > kBottom) return;
+  co.complete = co.reported = true;
+  put_ext(hit.time, LTX_STACK, LTR_RESUMED, co.number, 1);
 }
 
 void HitStream::leave(HitCoroutine& co, const Hit& hit, uint32_t id) {

@@ -52,8 +52,12 @@ class HitStream {
 
   // A coroutine that was not seen before. empty: it has no calls yet for certain.
   HitCoroutine make_coroutine(uint32_t vm_id, bool empty);
-  // Has there been no hole?
+  // The state was opened just now: nothing of it was missed.
+  void opened() { attached_ = false; }
+  // Is everything known since the state was opened, or (attached_) since the first report?
   bool whole() const { return epoch_ == 1; }
+  // Does a coroutine of which nothing was seen prove a hole?
+  bool must_know_all() const { return whole() && !attached_; }
   // A hit proves that one was missed.
   void odd(uint64_t time);
 
@@ -91,6 +95,7 @@ class HitStream {
   void refresh(HitCoroutine& co);
   void end_report(uint64_t time);
   void write_report(HitCoroutine& co);
+  void find_bottom(HitCoroutine& co, const Hit& hit);
 
   TraceWriter& writer_;
   HitCounters& counters_;
@@ -114,6 +119,10 @@ class HitStream {
   uint64_t last_ = 0;  // Time of the last word.
   uint64_t lost_ = 0;
   bool begun_ = false, stopped_ = false;
+  // The state was there before us. The VM reports a coroutine's stack when that first runs; what it
+  // said while the probes were being attached to went to probes that nobody was at yet. So there may
+  // be coroutines whose stacks are not known, though nothing was lost.
+  bool attached_ = true;
   // A report of a stack that is being gathered: `left_` calls are still to come.
   uint32_t left_ = 0;
   uint32_t report_co_ = 0;
