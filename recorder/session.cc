@@ -32,7 +32,8 @@ constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to let g
 constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was told to end
 // To write what is held when the recording was ended from outside; then to tell the file what is
 // missing; and the same for one who does not want to wait.
-constexpr uint64_t kWriteLimit = 10 * kSecond, kLastWords = kSecond, kHurriedWords = kSecond / 5;
+constexpr uint64_t kWriteLimit = 10 * kSecond, kLastWords = kSecond;
+constexpr uint64_t kHurriedLimit = kSecond * 3 / 20, kHurriedWords = kSecond / 5;
 constexpr uint64_t kLeaveLimit =
     kSecond * 9 / 20;  // after the second signal; below Signals::kLeaveMs
 
@@ -353,7 +354,7 @@ int Session::leave_at_once() {
   const int status = 128 + last_signal_;
   if (phase_ == Phase::kFinished) return leave(status);
   hurried_ = true;
-  queue().set_deadline(monotonic_ns());
+  queue().set_deadline(monotonic_ns() + kHurriedLimit);
   if (phase_ != Phase::kWriting) finish();
   for (const uint64_t limit = monotonic_ns() + kLeaveLimit; !ending_->done;) {
     if (monotonic_ns() > limit) {

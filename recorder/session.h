@@ -62,7 +62,8 @@ class Session : private BackendHost {
     bool asked;  // by -p
     bool attached;
     bool gone;
-    std::string exe;  // what it was when it was attached to
+    bool full = false;  // its file takes nothing more: it is not attached to again
+    std::string exe;    // what it was when it was attached to
     uint64_t retry_ns, pause_ns;
   };
   // Who says hello, by the socket or by being found.
@@ -125,7 +126,7 @@ class Session : private BackendHost {
   void say_births();
 
   bool all_watched_gone() const;
-  bool all_outputs_dead();
+  void check_outputs();
   void end_process(pid_t pid);
   void say_attached_end();
   void say_waiting(uint64_t now);
