@@ -218,8 +218,10 @@ void Session::wait_for_events() {
   }
   // At first often: a short command must be seen while it runs, if only to say what it is.
   const bool young = monotonic_ns() - begin_ns_ < kSecond / 20;
-  int pause = phase_ == Phase::kFinished ? 1000 : (young && hellos_ == 0 ? 1 : 20);
-  if (backend_ != nullptr && phase_ != Phase::kFinished) pause = std::min(pause, attach_pause());
+  // What is held is mostly written at once, too.
+  const bool soon = phase_ == Phase::kWriting && monotonic_ns() - writing_ns_ < kSecond / 20;
+  int pause = phase_ == Phase::kFinished ? 1000 : (soon || (young && hellos_ == 0) ? 1 : 20);
+  if (backend_ != nullptr && phase_ < Phase::kWriting) pause = std::min(pause, attach_pause());
   poll(fds.data(), fds.size(), pause);
   if (hellos_ == 0 && !command_ended_ && phase_ == Phase::kRecording) diagnosis_.observe(command_);
 }
@@ -315,7 +317,7 @@ void Session::finish() {
   const int status = command_ended_ ? wait_status_ : -1;
   if (backend_ != nullptr && phase_ == Phase::kRecording) backend_->stop();
   phase_ = Phase::kWriting;
-  writing_said_ns_ = monotonic_ns() + kSecond;
+  writing_ns_ = monotonic_ns();
   drainer_->post([this, drainer = drainer_.get(), status, reason = reason_] {
     WriteQueue& queue = this->queue();
     for (const auto& o : outputs_) o->wait_for_room();
@@ -332,8 +334,8 @@ void Session::finish() {
 
 // Nobody shall wonder why this program does not end.
 void Session::say_writing(uint64_t now) {
-  if (now < writing_said_ns_) return;
-  writing_said_ns_ = UINT64_MAX;
+  if (said_writing_ || now < writing_ns_ + kSecond) return;
+  said_writing_ = true;
   if (!options_.quiet)
     say("the recording has ended; writing the last " + bytes_text(queue().held()) +
         " (^C: leave out what is not written)");

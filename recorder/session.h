@@ -162,6 +162,7 @@ class Session : private BackendHost {
   std::string next_command() const;
 
   Options options_;
+  std::unique_ptr<Signals> signals_heard_;  // until everything else has ended
   uint32_t clock_;
   lt_clock_info start_;
   std::unique_ptr<Listener> listener_;
@@ -200,9 +201,9 @@ class Session : private BackendHost {
   uint64_t orphans_said_ns_ = 0;  // when to say that there are some
   std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   std::atomic<bool> hurried_ = false;  // a second signal has come
-  uint64_t writing_said_ns_ = 0;
+  uint64_t writing_ns_ = 0;            // since when
+  bool said_writing_ = false;
   bool failed_ = false;
-  std::unique_ptr<Signals> signals_heard_;
 };
 
 }  // namespace luatrace

@@ -155,7 +155,6 @@ bool Session::attach_to(Watched& w) {
 
 int Session::attach_pause() const {
   const uint64_t now = monotonic_ns();
-  if (phase_ == Phase::kFinished) return 0;
   if (phase_ == Phase::kStopping || now >= tend_due_ns_) return 1;
   return static_cast<int>(std::min<uint64_t>((tend_due_ns_ - now) / kMillisecond + 1, 20));
 }
