@@ -60,6 +60,7 @@ class Output {
   bool full() const { return full_; }
   // Can it take events now? If not they stay where they are, until the disk has caught up.
   bool ready() const { return !queue_.full(); }
+  bool crowded() const { return queue_.crowded(); }
   // The recording has ended, now: from here on writing waits for the disk, until the queue's
   // deadline.
   void wait_for_room();

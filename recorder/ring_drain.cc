@@ -195,13 +195,24 @@ void RingDrain::finish() {
     take_partial_block();
   }
   take_functions();
+  tell_last_loss();
   if (!output_->finished()) events_.flush();
   if (!output_->finished()) output_->writer().flush();
   add_totals();
 }
 
-// What the target says is lost counts, if it says more than its records: a loss may have been going
-// on when it died.
+// A loss that was going on when the target died, or was told to stop while its ring was full: it
+// had no room to tell of it.
+void RingDrain::tell_last_loss() {
+  const WordScanner& s = events_.scanner();
+  const uint64_t since = ring_->lost_since(), all = ring_->lost(), told = s.lost_events();
+  if (all <= told || since < s.tick() || since > empty_at_ || !damage_.empty()) return;
+  const uint64_t words[] = {lt_word(empty_at_, lt_ext(LTX_LOSS, 2, 0), LT_EXT), all - told + 1,
+                            since};
+  events_.append(words, since);
+}
+
+// What the target says is lost counts, if it says more than its records.
 void RingDrain::add_totals() {
   OutputTotals& t = output_->totals();
   const WordScanner& s = events_.scanner();

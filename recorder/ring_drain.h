@@ -60,6 +60,7 @@ class RingDrain {
   bool take_function(std::span<const std::byte> meta, uint64_t& tail, uint64_t head);
   void write_functions();
   void give_up(const std::string& why);
+  void tell_last_loss();
   void add_totals();
   uint64_t now() const { return read_tick(ring_->info().clock); }
 

@@ -32,7 +32,8 @@ constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to let g
 constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was told to end
 // To write what is held when the recording was ended from outside; then to tell the file what is
 // missing; and the same for one who does not want to wait.
-constexpr uint64_t kWriteLimit = 10 * kSecond, kLastWords = kSecond, kHurriedWords = kSecond / 5;
+constexpr uint64_t kWriteLimit = 10 * kSecond, kLastWords = kSecond;
+constexpr uint64_t kHurriedLimit = kSecond * 3 / 20, kHurriedWords = kSecond / 5;
 constexpr uint64_t kLeaveLimit =
     kSecond * 9 / 20;  // after the second signal; below Signals::kLeaveMs
 
@@ -223,8 +224,10 @@ void Session::wait_for_events() {
   }
   // At first often: a short command must be seen while it runs, if only to say what it is.
   const bool young = monotonic_ns() - begin_ns_ < kSecond / 20;
-  int pause = phase_ == Phase::kFinished ? 1000 : (young && hellos_ == 0 ? 1 : 20);
-  if (backend_ != nullptr && phase_ != Phase::kFinished) pause = std::min(pause, attach_pause());
+  // What is held is mostly written at once, too.
+  const bool soon = phase_ == Phase::kWriting && monotonic_ns() - writing_ns_ < kSecond / 20;
+  int pause = phase_ == Phase::kFinished ? 1000 : (soon || (young && hellos_ == 0) ? 1 : 20);
+  if (backend_ != nullptr && phase_ < Phase::kWriting) pause = std::min(pause, attach_pause());
   poll(fds.data(), fds.size(), pause);
   if (hellos_ == 0 && !command_ended_ && phase_ == Phase::kRecording) diagnosis_.observe(command_);
 }
@@ -323,7 +326,7 @@ void Session::finish() {
   stop_listening();
   if (backend_ != nullptr && phase_ == Phase::kRecording) backend_->stop();
   phase_ = Phase::kWriting;
-  writing_said_ns_ = monotonic_ns() + kSecond;
+  writing_ns_ = monotonic_ns();
   drainer_->post([this, drainer = drainer_.get(), status, reason = reason_] {
     WriteQueue& queue = this->queue();
     for (const auto& o : outputs_) o->wait_for_room();
@@ -340,8 +343,8 @@ void Session::finish() {
 
 // Nobody shall wonder why this program does not end.
 void Session::say_writing(uint64_t now) {
-  if (now < writing_said_ns_) return;
-  writing_said_ns_ = UINT64_MAX;
+  if (said_writing_ || now < writing_ns_ + kSecond) return;
+  said_writing_ = true;
   if (!options_.quiet)
     say("the recording has ended; writing the last " + bytes_text(queue().held()) +
         " (^C: leave out what is not written)");
@@ -363,7 +366,7 @@ int Session::leave_at_once() {
   const int status = 128 + last_signal_;
   if (phase_ == Phase::kFinished) return leave(status);
   hurried_ = true;
-  queue().set_deadline(monotonic_ns());
+  queue().set_deadline(monotonic_ns() + kHurriedLimit);
   if (phase_ != Phase::kWriting) finish();
   for (const uint64_t limit = monotonic_ns() + kLeaveLimit; !ending_->done;) {
     if (monotonic_ns() > limit) {

@@ -66,7 +66,8 @@ class Session : private BackendHost {
     bool asked;  // by -p
     bool attached;
     bool gone;
-    std::string exe;  // what it was when it was attached to
+    bool full = false;  // its file takes nothing more: it is not attached to again
+    std::string exe;    // what it was when it was attached to
     uint64_t retry_ns, pause_ns;
   };
   // Who says hello, by the socket or by being found.
@@ -130,7 +131,7 @@ class Session : private BackendHost {
   void say_births();
 
   bool all_watched_gone() const;
-  bool all_outputs_dead();
+  void check_outputs();
   void end_process(pid_t pid);
   void say_attached_end();
   void say_waiting(uint64_t now);
@@ -170,6 +171,7 @@ class Session : private BackendHost {
   std::string next_command() const;
 
   Options options_;
+  std::unique_ptr<Signals> signals_heard_;  // until everything else has ended
   uint32_t clock_;
   lt_clock_info start_;
   std::unique_ptr<Listener> listener_;
@@ -209,9 +211,9 @@ class Session : private BackendHost {
   uint64_t orphans_said_ns_ = 0;  // when to say that there are some
   std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   std::atomic<bool> hurried_ = false;  // a second signal has come
-  uint64_t writing_said_ns_ = 0;
+  uint64_t writing_ns_ = 0;            // since when
+  bool said_writing_ = false;
   bool failed_ = false;
-  std::unique_ptr<Signals> signals_heard_;
 };
 
 }  // namespace luatrace

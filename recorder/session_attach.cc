@@ -109,7 +109,7 @@ void Session::watch(pid_t pid, bool asked) {
   for (const auto& w : watched_)
     if (w.pid == pid && !w.gone) return;
   family_.insert(pid);
-  watched_.push_back({pid, open_pidfd(pid, -1), asked, false, false, "", 0, kFirstRetry});
+  watched_.push_back({pid, open_pidfd(pid, -1), asked, false, false, false, "", 0, kFirstRetry});
   attach_to(watched_.back());
 }
 
@@ -155,7 +155,6 @@ bool Session::attach_to(Watched& w) {
 
 int Session::attach_pause() const {
   const uint64_t now = monotonic_ns();
-  if (phase_ == Phase::kFinished) return 0;
   if (phase_ == Phase::kStopping || now >= tend_due_ns_) return 1;
   return static_cast<int>(std::min<uint64_t>((tend_due_ns_ - now) / kMillisecond + 1, 20));
 }
@@ -172,7 +171,8 @@ void Session::tend() {
   if (phase_ != Phase::kRecording) return;
   if (now >= dead_due_ns_) {
     dead_due_ns_ = now + 100 * kMillisecond;
-    if (all_outputs_dead()) return request_stop(LTQ_MAX_SIZE);
+    check_outputs();
+    if (phase_ != Phase::kRecording) return;
   }
   say_waiting(now);
   const int pause = backend_->tend(now);
@@ -195,19 +195,28 @@ void Session::check_watched(uint64_t now) {
       detail(process_text(w.pid) +
              " is ending, has become another program, or is recorded by another");
     }
-    if (!w.gone && !w.attached && now >= w.retry_ns && goes_on()) attach_to(w);
+    if (!w.gone && !w.attached && !w.full && now >= w.retry_ns && goes_on()) attach_to(w);
     if (w.gone && w.pidfd >= 0) close(std::exchange(w.pidfd, -1));
   }
 }
 
-// Full disk, or --max-size: there is nothing to go on for.
-bool Session::all_outputs_dead() {
-  if (outputs_.empty()) return false;
-  bool dead = false;
+// Full disk, or --max-size: there is nothing to go on for, or (with a file for each process) for
+// some of them.
+void Session::check_outputs() {
+  std::set<const Output*> dead;
   drainer_->call([&] {
-    dead = std::all_of(outputs_.begin(), outputs_.end(), [](const auto& o) { return o->dead(); });
+    for (const auto& o : outputs_)
+      if (o->dead()) dead.insert(o.get());
   });
-  return dead;
+  if (dead.empty()) return;
+  if (dead.size() == outputs_.size()) return request_stop(LTQ_MAX_SIZE);
+  for (auto& w : watched_) {
+    const auto it = by_pid_.find(w.pid);
+    if (w.gone || !w.attached || it == by_pid_.end() || !dead.contains(it->second.get())) continue;
+    w.attached = false;
+    w.full = true;
+    end_process(w.pid);
+  }
 }
 
 void Session::end_process(pid_t pid) {

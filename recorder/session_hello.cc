@@ -231,6 +231,7 @@ void Session::update_maps(Traced& t, uint64_t now) {
   update_title(t, false);
   if (count == 0) return;
   drainer_->post([output = t.output, number = t.number, count, records = std::move(records)] {
+    if (output->crowded()) return;  // a process may map without end while the disk stands still
     if (records.size() <= LT_PAYLOAD_MAX && output->fits(records.size() + 128))
       output->writer().write_maps(number, count, records);
   });

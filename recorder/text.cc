@@ -2,8 +2,12 @@
 // Small texts; see text.h.
 #include "recorder/text.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -113,11 +117,26 @@ std::string errno_text(int err) {
   return std::strerror(err);
 }
 
+namespace {
+
+// Waits a moment for standard error; once it has let us wait in vain, no more until it takes
+// something again.
+bool can_say() {
+  constexpr int kPauseMs = 200;
+  static std::atomic<bool> in_vain = false;
+  pollfd p{STDERR_FILENO, POLLOUT, 0};
+  in_vain = poll(&p, 1, in_vain ? 0 : kPauseMs) <= 0;
+  return !in_vain;
+}
+
+}  // namespace
+
 void say(std::string_view text) {
   const std::string line = "luatrace-record: " + printable(text) + "\n";
   size_t at = 0;
-  while (at < line.size()) {
-    const ssize_t n = write(STDERR_FILENO, &line[at], line.size() - at);
+  while (at < line.size() && can_say()) {
+    const size_t part = std::min<size_t>(line.size() - at, PIPE_BUF);
+    const ssize_t n = write(STDERR_FILENO, &line[at], part);
     if (n <= 0) return;
     at += static_cast<size_t>(n);
   }

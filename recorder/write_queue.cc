@@ -11,7 +11,8 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kSpares = 8;  // chunks whose memory is kept
+constexpr size_t kSpares = 8;           // chunks whose memory is kept
+constexpr uint64_t kLittle = 1u << 20;  // bytes
 
 bool has_events(const Chunk& chunk) {
   return std::any_of(chunk.notes.begin(), chunk.notes.end(),
@@ -83,8 +84,8 @@ bool WriteQueue::File::write(Chunk& chunk) {
   late_ = false;
   std::unique_lock lock(queue_.mutex_);
   if (!ok()) return false;
-  if (!takes_all_ && has_events(chunk) && !queue_.room_or_late(lock)) return !(late_ = true);
   const uint64_t size = chunk.bytes.size();
+  if (!takes_all_ && has_events(chunk) && !queue_.has_room(lock, size)) return !(late_ = true);
   Task task{Task::kWrite, shared_, std::move(chunk)};
   chunk = {};
   if (!queue_.spare_.empty()) {
@@ -152,10 +153,12 @@ void WriteQueue::post(Task task) {
   work_.notify_one();
 }
 
-bool WriteQueue::room_or_late(std::unique_lock<std::mutex>& lock) {
+// After the deadline a little is taken nevertheless, if the disk is not the one who is late.
+bool WriteQueue::has_room(std::unique_lock<std::mutex>& lock, uint64_t size) {
   if (!patient_) return true;
-  return monotonic_ns() < deadline_ &&
-         wait_on(done_, lock, &deadline_, [this] { return held_ < limit_; });
+  if (monotonic_ns() < deadline_)
+    return wait_on(done_, lock, &deadline_, [this] { return held_ < limit_; });
+  return held_ < kLittle && (taken_late_ += size) < kLittle;
 }
 
 void WriteQueue::wait_for_room() {

@@ -40,6 +40,8 @@ class WriteQueue {
   // Should nothing more be read that would have to be written? Never, once wait_for_room() was
   // called.
   bool full() const { return !patient_ && held_ >= limit_; }
+  // Should nothing be written that can be done without?
+  bool crowded() const { return held_ >= 2 * limit_; }
   bool was_full() const { return was_full_; }  // ever
   uint64_t held() const { return held_; }      // bytes that wait, or are being written
 
@@ -59,7 +61,7 @@ class WriteQueue {
   struct Task;
 
   void post(Task task);
-  bool room_or_late(std::unique_lock<std::mutex>& lock);
+  bool has_room(std::unique_lock<std::mutex>& lock, uint64_t size);
   void run();
 
   const uint64_t limit_;
@@ -69,7 +71,7 @@ class WriteQueue {
   std::condition_variable work_, done_;
   std::deque<Task> tasks_;
   std::vector<std::vector<std::byte>> spare_;  // memory of chunks that were written
-  uint64_t deadline_ = kForever;
+  uint64_t deadline_ = kForever, taken_late_ = 0;
   bool stop_ = false;
   std::thread thread_;
 };

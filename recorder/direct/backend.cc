@@ -400,6 +400,7 @@ int DirectBackend::tend(uint64_t now) {
 void DirectBackend::stop() {
   const uint64_t now = monotonic_ns();
   for (auto& live : live_) {
+    live.kick_ns = UINT64_MAX;        // stopping threads may take time: not before all are released
     if (!live.lost) look(live, now);  // a ring that was made this moment
     for (auto& t : live.targets) t.release();
     if (live.answered == 0 && live.states > 0) live.silence = silence_of(live);

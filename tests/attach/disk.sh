@@ -26,5 +26,27 @@ for way in $ways; do
   within 10 "the process to be left alone" all_off $target
 done
 full "a command, /dev/full" timeout 60 "$bin/luatrace-record" -o /dev/full -- "$bin/luajit" -e 'for i = 1, 1e5 do os.clock() end'
+# With a file for each process: the one whose file is full is let go of, the other goes on.
+busy=$target
+begin "$bin/luajit" -e 'local ffi = require("ffi") ffi.cdef("int usleep(unsigned)") while true do ffi.C.usleep(50000) os.clock() end'
+within 10 "the program" test "$bin/luajit" -ef "/proc/$target/exe"
+quiet() { "$here/words" "$1" | awk '$1 != 0 || $2 != 0 { bad = 1 } END { exit bad }'; }
+for way in $ways; do
+  : >"$scratch/record.err"
+  "$bin/luatrace-record" -v -o "$scratch/$way.%p.bin" --via $way -p $busy -p $target --max-size 1M 2>"$scratch/record.err" &
+  recorder=$!
+  started+=($recorder)
+  within 20 "the file of $busy to be full ($way)" said 'max-size 1,048,576 was reached'
+  within 20 "$busy to be let go of ($way)" quiet $busy
+  ! quiet $target || fail "$way: the other process is not recorded any more"
+  kill -INT $recorder
+  finish 0
+  [ "$(stat -c %s "$scratch/$way.$busy.bin")" -le 1048576 ] || fail "$way: the file is too large"
+  no_anomalies "$scratch/$way.$busy.bin"
+  no_anomalies "$scratch/$way.$target.bin"
+done
+kill $target
+ended 143
+target=$busy
 kill $target
 ended 143

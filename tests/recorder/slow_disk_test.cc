@@ -84,14 +84,15 @@ TEST_F(SlowDisk, TwoSignalsEndIt) {
 }
 
 TEST_F(SlowDisk, AProgramThatWaitsForRoomIsLetGo) {
-  auto p = begin({"-d", "0.3", "--block"},
-                 {"ignore_int", "ring=2", "until_detach=60000", "print=on"});
+  auto p =
+      begin({"-d", "0.3", "--block"}, {"ignore_int", "ring=2", "until_detach=60000", "print=on"});
   wait_until([&] { return printed("detached\non\n"); });
   EXPECT_EQ(128 + SIGINT, interrupt(*p)) << err();
 }
 
 TEST_F(SlowDisk, MaxSizeIsObeyed) {
-  auto p = begin({"--max-size", "1M"}, {"ring=4,drop", "events=3000000", "print=on", "sleep=60000"});
+  auto p =
+      begin({"--max-size", "1M"}, {"ring=4,drop", "events=3000000", "print=on", "sleep=60000"});
   wait_until([&] { return said("--max-size 1,048,576 was reached"); });
   wait_until([&] { return printed("on\n"); });
   p->send(SIGTERM);  // ends the command
@@ -100,6 +101,17 @@ TEST_F(SlowDisk, MaxSizeIsObeyed) {
   EXPECT_TRUE(f.ended());
   EXPECT_LE(pipe_.content().size(), 1u << 20);
   EXPECT_GT(pipe_.content().size(), 1u << 19);
+}
+
+// The same for one who does not read our messages (a terminal after ^S).
+TEST_F(SlowDisk, MessagesThatNobodyReads) {
+  const std::string line = std::string("exec ") + RECORDER + " -v -o " + path("file.bin") +
+                           " -d 0.3 -- " + FAKE_VM + " ring=2,drop until_detach=60000 print=on 2>" +
+                           trace();
+  Process p({"/bin/bash", "-c", line}, path("out"), path("err"));
+  wait_until([&] { return printed("detached\non\n"); });
+  EXPECT_EQ(0, p.wait_ms(20000));
+  EXPECT_TRUE(mini::read(path("file.bin")).ended());
 }
 
 // What ends by itself is written whole, however long the disk takes.

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# slow_disk.sh BUILD WAY: a disk that does not answer (a pipe that is full and that nobody reads).
+# The process is let go of at the end of -d, and by the first signal, while it is stuck; the second
+# signal ends the recorder; and when the disk answers again the trace is whole.
+source "$(dirname "$0")/lib.sh"
+way=$2
+if [ "$way" = bpf ]; then
+  [ "$(id -u)" = 0 ] || skip "BPF needs root"
+  ! "$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep 'built without it' || skip "built without BPF"
+  via=bpf
+fi
+begin "$bin/luajit" -e 'while true do os.clock() end'
+within 10 "the program" test "$bin/luajit" -ef "/proc/$target/exe"
+
+quiet() { "$here/words" "$target" | awk '$1 != 0 || $2 != 0 { bad = 1 } END { exit bad }'; }
+stuck() {
+  rm -f "$scratch/trace.bin"
+  mkfifo "$scratch/trace.bin"
+  exec 8<>"$scratch/trace.bin"
+  dd if=/dev/zero of="$scratch/trace.bin" bs=4096 oflag=nonblock 2>"$scratch/dd.err" || true
+  filled=$(awk '/bytes/ { print $1 }' "$scratch/dd.err")
+  [ "$filled" -gt 0 ] || fail "the pipe cannot be filled: $(cat "$scratch/dd.err")"
+}
+runs_still() { kill -0 "$recorder" 2>/dev/null && [ "$(awk '{ print $3 }' "/proc/$recorder/stat")" != Z ]; }
+let_go_while_stuck() {
+  within 20 "the process to be let go of ($1)" quiet
+  runs_still || fail "$1: the recorder did not wait for the disk: $(cat "$scratch/record.err")"
+}
+interrupted() {
+  local i
+  for ((i = 0; i < 100; i++)); do
+    runs_still || break
+    kill -INT "$recorder"
+    sleep 0.1
+  done
+  finish 130
+}
+
+for options in "" "--compress"; do
+  stuck
+  record --via "$way" -p "$target" -d 0.5 $options
+  let_go_while_stuck "-d $options"
+  interrupted
+done
+
+stuck
+record --via "$way" -p "$target"
+recording
+kill -INT "$recorder"
+let_go_while_stuck "a signal"
+kill -INT "$recorder"
+interrupted
+
+# It answers again: everything that was held is there, and what was not is a loss.
+stuck
+record --via "$way" -p "$target" -d 0.5
+let_go_while_stuck "for a while"
+cat <&8 >"$scratch/all" &
+reader=$!
+started+=($reader)
+finish 0
+within 20 "the last of it" sh -c '[ -z "$(ps -o stat= -p '$reader' | grep R)" ]'
+kill $reader
+tail -c +$((filled + 1)) "$scratch/all" >"$scratch/whole.bin"
+[ "$(json "$scratch/whole.bin" | jq '.trust.cut')" = 0 ] || fail "the trace is cut"
+[ "$(json "$scratch/whole.bin" | jq '[.functions[].calls] | add')" -gt 1000 ] || fail "the trace is empty"
+no_anomalies "$scratch/whole.bin"
+kill $target
+ended 143
