@@ -35,7 +35,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"helloversion", "speaks version 2"},
       {"short", "did not say hello"},
       {"notmemfd", "not a memfd"},
-      {"huge", "525.5 MB where 10.5 MB would do"},
+      {"huge", "524.4 MB where 10.5 MB would do"},
       {"nofd", "sent no memory"},
   };
   for (const auto& [kind, message] : cases) {
