@@ -140,26 +140,35 @@ std::set<std::string> code_files(const std::vector<Mapping>& all) {
   return files;
 }
 
-std::string read_some(int fd, uint64_t limit_ns) {
-  std::string text;
-  char buffer[65536];
-  ssize_t n;
-  while (text.size() < kMaxRead && monotonic_ns() < limit_ns &&
-         (n = read(fd, buffer, sizeof buffer)) > 0)
-    text.append(buffer, static_cast<size_t>(n));
-  return text;
-}
-
-// "LuaJIT 2.1.0-beta3" if the file contains a LuaJIT, else empty.
-std::string luajit_version(const std::string& file) {
-  // A message of lj_errmsg.h; the library has no copyright notice.
-  if (file.find("attempt to yield across C-call boundary") == file.npos) return "";
-  for (size_t at = 0; (at = file.find("LuaJIT 2.", at)) != file.npos; at++) {
+// "LuaJIT 2.1.0-beta3", if that text is there, whole, else empty.
+std::string version_in(std::string_view text) {
+  for (size_t at = 0; (at = text.find("LuaJIT 2.", at)) != text.npos; at++) {
     size_t end = at + 7;
-    while (end < file.size() && file[end] > ' ' && file[end] < 127 && end - at < 60) end++;
-    if (end < file.size() && file[end] == 0) return file.substr(at, end - at);
+    while (end < text.size() && text[end] > ' ' && text[end] < 127 && end - at < 60) end++;
+    if (end < text.size() && text[end] == 0) return std::string(text.substr(at, end - at));
   }
   return "";
+}
+
+// The version of the LuaJIT that a file contains, else empty. limit_ns: when to give up.
+std::string luajit_version(int fd, uint64_t limit_ns) {
+  // A message of lj_errmsg.h; the library has no copyright notice.
+  constexpr std::string_view kMessage = "attempt to yield across C-call boundary";
+  constexpr size_t kOverlap = 64;
+  std::vector<char> buffer(65536 + kOverlap);
+  bool message = false;
+  std::string version;
+  size_t kept = 0, all = 0;  // of what was read before; bytes
+  for (ssize_t n; all < kMaxRead && monotonic_ns() < limit_ns &&
+                  (n = read(fd, &buffer[kept], buffer.size() - kept)) > 0;) {
+    const std::string_view text(buffer.data(), kept + static_cast<size_t>(n));
+    message = message || text.find(kMessage) != text.npos;
+    if (version.empty()) version = version_in(text);
+    all += static_cast<size_t>(n);
+    kept = std::min(kOverlap, text.size());
+    std::memmove(buffer.data(), text.data() + text.size() - kept, kept);
+  }
+  return message ? version : "";
 }
 
 }  // namespace
@@ -193,7 +202,7 @@ std::vector<OtherLua> find_other_lua(pid_t pid) {
     if (!seen.insert(m.device + ":" + std::to_string(m.inode)).second) continue;
     const int fd = open_mapping(pid, m);
     if (fd < 0) continue;
-    const std::string version = luajit_version(read_some(fd, limit));
+    const std::string version = luajit_version(fd, limit);
     close(fd);
     if (!version.empty()) found.push_back({m.path, version});
   }

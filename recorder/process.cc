@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -231,9 +232,10 @@ bool descends_from(pid_t pid, pid_t ancestor) {
 }
 
 std::pair<uint64_t, uint64_t> program_of(pid_t pid) {
-  struct stat st {};
-  if (stat(proc_path(pid, "exe").c_str(), &st) != 0) return {0, 0};
-  return {st.st_dev, st.st_ino};
+  struct statx st {};  // what is known of the file: its file system is not asked
+  if (statx(AT_FDCWD, proc_path(pid, "exe").c_str(), AT_STATX_DONT_SYNC, STATX_INO, &st) != 0)
+    return {0, 0};
+  return {makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino};
 }
 
 bool is_kernel_thread(pid_t pid) {

@@ -32,7 +32,6 @@ constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // a kick that was not seen 
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kSilenceNs = 2000 * kMillisecond;
 constexpr uint64_t kRingsNs = 20 * kMillisecond;  // for new rings of a process, in one look
-constexpr size_t kMaxKicked = 1024;               // states at once: their process stands still
 
 constexpr size_t kMaxRemarks = 100;
 constexpr const char* kUnreadable =
@@ -320,11 +319,7 @@ void DirectBackend::kick_silent(Live& live, const Target& target, const std::vec
   live.kick_ns = now + live.kick_pause_ns;
   const bool asleep = !has_running_thread(live.pid);
   if (asleep && kicked) return;
-  auto first = silent;
-  std::stable_partition(first.begin(), first.end(),
-                        [](const State& s) { return (s.stop & LT_STOP_KICK) == 0; });
-  if (first.size() > kMaxKicked) first.resize(kMaxKicked);
-  const std::string why = asleep ? kick_asleep(target, first) : kick(target, first);
+  const std::string why = asleep ? kick_asleep(target, silent) : kick(target, silent);
   if (why.empty() || live.kick_failed) return;
   live.kick_failed = true;
   host_.detail("process " + std::to_string(live.pid) + ": " + why);

@@ -10,6 +10,7 @@
 namespace luatrace::direct {
 namespace {
 
+constexpr size_t kMaxKicked = 1024;  // states at once: their process stands still meanwhile
 constexpr uint8_t kHookVmevent = 0x20, kHookGc = 0x40;  // lj_obj.h
 
 bool flag_state(const Target& target, const State& s, uint32_t what) {
@@ -31,9 +32,15 @@ bool kick_state(const Target& target, const State& s) {
          flag_state(target, s, LT_STOP_KICK);
 }
 
+// Those that were not kicked yet come first: the others have had their turn.
 std::string kick_states(const Target& target, const std::vector<State>& states) {
-  for (const auto& s : states)
-    if (!kick_state(target, s)) return "its dispatch tables cannot be written";
+  size_t left = kMaxKicked;
+  for (const bool again : {false, true})
+    for (const auto& s : states) {
+      if (((s.stop & LT_STOP_KICK) != 0) != again || left == 0) continue;
+      left--;
+      if (!kick_state(target, s)) return "its dispatch tables cannot be written";
+    }
   return "";
 }
 

@@ -104,17 +104,17 @@ for way in "${ways[@]}"; do
 done
 
 # An ordinary user, in a place of his own and in /tmp's like.
-mkdir "$scratch/home" && chown 65534:65534 "$scratch/home" && chmod 775 "$scratch/home" && chmod 1777 "$all"
+mkdir "$scratch/place" && chown 65534:65534 "$scratch/place" && chmod 775 "$scratch/place" && chmod 1777 "$all"
 chmod 644 "$trace"
 user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 for way in "${ways[@]}"; do
-  rm -f "$scratch"/home/* "$all"/*
-  "${user[@]}" ln -s real "$scratch/home/link"
-  taken "$way" "$scratch/home/link" "$scratch/home/real" 600
+  rm -f "$scratch"/place/* "$all"/*
+  "${user[@]}" ln -s real "$scratch/place/link"
+  taken "$way" "$scratch/place/link" "$scratch/place/real" 600
   echo precious >"$all/bait" && chmod 666 "$all/bait"
   left_alone "$way" "$all/bait" "$all/bait" "belongs to user 0"
-  ln -s "$scratch/home/victim" "$all/root_made" # root may: it may do anything
-  taken "$way" "$all/root_made" "$scratch/home/victim" 600
+  ln -s "$scratch/place/victim" "$all/root_made" # root may: it may do anything
+  taken "$way" "$all/root_made" "$scratch/place/victim" 600
 done
 
 # What was made for nothing is removed, but never through a link that has come since: here, a file per process.

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # Programs that lie to the recorder (target.c): each attachment ends or goes on with a true message, hears ^C, needs
-# little memory, and opens nothing but regular files and rings. Usage: target.sh BUILD [direct|auto]
+# little memory, and opens nothing but regular files and rings. Usage: target.sh BUILD direct|bpf
 source "$(dirname "$0")/../attach/lib.sh"
-via=${2:-direct}
+via=$2
 liar=$build/tests/hostile/hostile_target
+output=$scratch # where the trace goes
+as=()           # how the recorder becomes another user
 mkdir "$scratch/dir"
 
 # lie WORDS...: starts it, waits until it is ready
@@ -18,12 +20,13 @@ lie() {
 attached() {
   local pid=$target
   : >"$scratch/record.err"
-  "$liar" peak "$bin/luatrace-record" -v -o "$scratch/trace.bin" --via "$via" "$@" -p "$pid" 2>"$scratch/record.err" &
+  rm -f "$output/trace.bin"
+  "${as[@]}" "$liar" peak "$bin/luatrace-record" -v -o "$output/trace.bin" --via "$via" "$@" -p "$pid" 2>"$scratch/record.err" &
   recorder=$!
   started+=($recorder)
   within 20 "the recorder to begin" grep -qE 'is being recorded|^peak' "$scratch/record.err"
   sleep 0.7 # it looks at the states every 5 to 100 ms
-  kill -INT "$(cat "/proc/$recorder/task/$recorder/children")" 2>/dev/null || true # unless it has ended
+  kill -INT "$(cat "/proc/$recorder/task/$recorder/children" 2>/dev/null)" 2>/dev/null || true # unless it has ended
   within 20 "the recorder to end after ^C" grep -q '^peak' "$scratch/record.err"
   status=0
   wait "$recorder" || status=$?
@@ -41,14 +44,23 @@ over() {
   kill -9 $target
   wait $target 2>/dev/null || true
 }
-# try WHAT STATUS PATTERN WORDS...
-try() {
+# tell WHAT STATUS PATTERN COMMAND...; try WHAT STATUS PATTERN WORDS...: the command is the liar
+try() { tell "${@:1:3}" "$liar" "${@:4}"; }
+tell() {
   what=$1
-  lie "$liar" "${@:4}"
+  lie "${@:4}"
   attached
   ends_with "$2" 40000 "$3"
   over
 }
+
+# Through the kernel's probes nothing but the mapped files is looked at: these programs have none.
+if [ "$via" = bpf ]; then
+  [ "$(id -u)" = 0 ] || skip "--via bpf needs root"
+  try "2,000 segments of notes, 1,000 times" 122 'no LuaJIT in it|without tracepoints' notes "$scratch/dir"
+  try "20,000,000 sections" 122 'no LuaJIT in it|without tracepoints' sections "$scratch/dir"
+  exit 0
+fi
 
 try "a list of states with a loop" 124 'Lua states cannot be found: their list is damaged' loop
 try "a state that is nowhere" 124 'Lua states cannot be found: their list is damaged' nowhere
@@ -65,14 +77,27 @@ else
 fi
 
 # A command whose library is a FIFO when the recorder wants to say what was missing.
-if [ "$via" = direct ]; then
-  cp "$(ldd "$bin/luajit" | awk '/libm\.so/ { print $3 }')" "$scratch/dir/libluajit-none.so"
-  begin "$bin/luatrace-record" -o "$scratch/trace.bin" -- env LD_PRELOAD="$scratch/dir/libluajit-none.so" bash -c \
-    'sleep 0.5; rm "$1"; mkfifo "$1"' bash "$scratch/dir/libluajit-none.so"
-  gone() { ! kill -0 $target 2>/dev/null; }
-  within 20 "the recorder, with a FIFO under the library's name" gone
-  ended 0
-  grep -q 'It used .*/libluajit-none.so, which has no tracepoints' "$scratch/target.err" || fail "not said what it used"
+cp "$(ldd "$bin/luajit" | awk '/libm\.so/ { print $3 }')" "$scratch/dir/libluajit-none.so"
+begin "$bin/luatrace-record" -o "$scratch/trace.bin" -- env LD_PRELOAD="$scratch/dir/libluajit-none.so" bash -c \
+  'sleep 0.5; rm "$1"; mkfifo "$1"' bash "$scratch/dir/libluajit-none.so"
+gone() { ! kill -0 $target 2>/dev/null; }
+within 20 "the recorder, with a FIFO under the library's name" gone
+ended 0
+grep -q 'It used .*/libluajit-none.so, which has no tracepoints' "$scratch/target.err" || fail "not said what it used"
+
+# The same with other rights: root on another user's program, and a user on his own.
+if [ "$(id -u)" = 0 ]; then
+  chmod 711 "$scratch" && chown 65534 "$scratch/dir"
+  user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+  for by in "" "${user[*]}"; do
+    read -ra as <<<"$by"
+    output=$scratch/dir
+    what="another user's, recorded by ${as[*]:-root}:"
+    tell "$what 20,000,000 sections" 124 'no event came' "${user[@]}" "$liar" sections "$scratch/dir"
+    tell "$what a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" "${user[@]}" "$liar" big
+    tell "$what a list with a loop" 124 'their list is damaged' "${user[@]}" "$liar" loop
+  done
+  as=() output=$scratch
 fi
 
 # Special files in the place of a ring, by name and by number. Their names are as a memfd's would be: in the root of a

@@ -376,6 +376,7 @@ struct State {
     if (kind == "blocksize") r.block_size = 8;
     if (kind == "manyblocks") r.nblocks = 0xffffffffu;
     if (kind == "oneblock") r.nblocks = 1;
+    if (kind == "huge") r = geometry(8000), size = static_cast<off_t>(r.meta_ofs + r.meta_size);
     if (kind == "dataofs") r.data_ofs = 0;
     if (kind == "oddofs") r.data_ofs++;
     if (kind == "metasize") r.meta_size = 0x80000000u;

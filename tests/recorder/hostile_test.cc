@@ -35,6 +35,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"helloversion", "speaks version 2"},
       {"short", "did not say hello"},
       {"notmemfd", "not a memfd"},
+      {"huge", "524.4 MB where 10.5 MB would do"},
       {"nofd", "sent no memory"},
       {"parent", "that of another process"},
   };
