@@ -153,11 +153,12 @@ void write_trust(std::ostream& out, const Trust& t) {
   o.number("missing_blocks", t.missing_blocks);
   o.number("bad_records", t.bad_records);
   o.number("clock_anomalies", t.clock_anomalies);
-  o.number("inferred", t.inferred);
   o.number("undescribed", t.undescribed);
   o.number("cut", t.cut);
   o.number("open_start", t.open_start);
   o.number("open_end", t.open_end);
+  o.number("open_gap", t.open_gap);
+  o.number("inferred", t.inferred);
   o.number("abandoned", t.abandoned);
   o.number("unwound", t.unwound);
   o.number("unknown", t.unknown);
