@@ -451,7 +451,7 @@ void StackMachine<Sink>::loss(const Record& r) {
   uint64_t until = std::max(latest(), unwrap(latest(), lt_time(r.word)));
   // Since when is known already if the block opens with it; and of a report that is not complete
   // nothing is known since its beginning.
-  uint64_t since = opens_with_loss_ || pending_ ? now_ : r.words[1];
+  uint64_t since = opens_with_loss_ || reports() ? now_ : r.words[1];
   opens_with_loss_ = false;
   if (since < now_ || since > until || until > block_end_) {
     // The first lost event may be as old as the last one seen, but not older.

@@ -19,7 +19,7 @@ void StackMachine<Sink>::block(const EventBlock& block) {
   const uint64_t* end = p + block.words.size();
   while (p != end) {
     if constexpr (!Sink::kFrames)
-      if (recording_ && pending_ == 0) p = fast(p, end);
+      if (recording_ && pending_ == 0 && !torn_) p = fast(p, end);
     if (p != end) p = slow(p, end);
   }
   trust_.events += records_;
@@ -141,8 +141,8 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
   } else if (base > latest()) {
     const uint64_t hole = hole_before(block, base);
     opens_with_loss_ = hole < base;
-    if (pending_ && !opens_with_loss_) held_ = base;
-    if (!pending_) spend_until(hole);
+    if (reports() && !opens_with_loss_) held_ = base;
+    if (!reports()) spend_until(hole);
     if (opens_with_loss_) gap_until(base);
   }
 }
@@ -183,7 +183,8 @@ void StackMachine<Sink>::take_time(const Record& r) {
     return;
   }
   if (r.kind == LT_EXT && r.sub == LTX_START) stop();  // The time before it is not traced.
-  if (pending_) return static_cast<void>(held_ = tick);
+  if (pending_ || (torn_ && (r.kind == LT_FRAME || (reports() && is_aside(r)))))
+    return static_cast<void>(held_ = tick);
   if (recording_) spend_until(tick);
   now_ = tick;
 }
@@ -230,7 +231,7 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
 template <class Sink>
 void StackMachine<Sink>::stop() {
   if (!recording_) return;
-  if (pending_) end_report(true);
+  if (reports()) end_report(true);
   cut(trust_.open_end, false);
   traced_ += now_ - begun_;
   recording_ = false;
