@@ -85,8 +85,8 @@ class WordScanner {
   const Coroutine& here() const { return const_cast<WordScanner*>(this)->slot(current_); }
 
   uint64_t tick_;
-  uint32_t current_ = 0;  // 0: not known
-  uint32_t epoch_ = 0;    // counts losses: what was known before one is unknown after it
+  uint32_t current_ = 0;          // 0: not known
+  uint32_t epoch_ = 0;            // counts losses: what was known before one is unknown after it
   std::vector<Coroutine> dense_;  // ids below kDense
   std::unordered_map<uint32_t, Coroutine> sparse_;  // the others
   uint64_t lost_events_ = 0;

@@ -517,9 +517,8 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
   const bool is_wanted = view_->state_wanted && view_->thread_wanted;
   if (calls && view_->machine)
-    calls->spend(
-        *view_->machine, view_->number, from, to,
-        is_wanted ? CallObserver::Owner::kUnknown : CallObserver::Owner::kFiltered);
+    calls->spend(*view_->machine, view_->number, from, to,
+                 is_wanted ? CallObserver::Owner::kUnknown : CallObserver::Owner::kFiltered);
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from >= to) return;

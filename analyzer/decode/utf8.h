@@ -36,10 +36,9 @@ inline Character read_utf8(std::string_view text) {
 // direction of what stands beside them, and those that nobody sees.
 inline bool is_invisible(uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
-         code == 0x115f || code == 0x1160 || code == 0x180e ||
-         (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-         (code >= 0x2060 && code <= 0x206f) || code == 0x3164 || code == 0xfeff ||
-         code == 0xffa0 || (code >= 0xfff9 && code <= 0xfffb) ||
+         code == 0x115f || code == 0x1160 || code == 0x180e || (code >= 0x200b && code <= 0x200f) ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
+         code == 0x3164 || code == 0xfeff || code == 0xffa0 || (code >= 0xfff9 && code <= 0xfffb) ||
          (code >= 0xe0000 && code <= 0xe007f);
 }
 

@@ -136,8 +136,7 @@ OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::strin
   may_ask = root.empty() && !is_special(named) && !is_special(name);
   std::vector<SymbolPaths::Folder> places = {{root, named}};
   for (const auto& folder : paths.debug_folders())
-    places.push_back(
-        {folder.root, folder.path + "/.dwz/" + name.substr(name.rfind('/') + 1)});
+    places.push_back({folder.root, folder.path + "/.dwz/" + name.substr(name.rfind('/') + 1)});
   for (const auto& place : places)
     if (OpenFile file = take(place, id, nullptr); file.fd >= 0) return file;
   return {};

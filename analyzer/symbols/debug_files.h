@@ -7,8 +7,8 @@
 //   DIR/.build-id/..., where it is said to be, DIR/.dwz/              for what dwz has put aside
 //
 // Invariant: a file is taken only if it has the build-id wanted or, where there is none, the
-// checksum that the debuglink names. Only regular files are opened, and of a sysroot none outside of
-// it: a path may come from a trace (symbols/open_in_root.h).
+// checksum that the debuglink names. Only regular files are opened, and of a sysroot none outside
+// of it: a path may come from a trace (symbols/open_in_root.h).
 #pragma once
 
 #include <cstdint>

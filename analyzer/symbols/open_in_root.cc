@@ -78,8 +78,7 @@ bool Walk::follow(const Descriptor& link) {
 }
 
 Descriptor Walk::end() {
-  if (folders_[0].get() < 0 || rest_.size() > kLongestPath ||
-      rest_.find('\0') != std::string::npos)
+  if (folders_[0].get() < 0 || rest_.size() > kLongestPath || rest_.find('\0') != std::string::npos)
     return Descriptor();
   for (std::string name = next_name(); !name.empty(); name = next_name()) {
     if (name == ".") continue;
@@ -104,11 +103,11 @@ Descriptor Walk::end() {
 
 // Some of their files are regular ones to look at; reading them waits or does things.
 bool is_of_kernel(int fd) {
-  constexpr uint64_t kTypes[] = {0x9fa0 /* proc */,       0x62656572 /* sys */,
-                                 0x64626720 /* debug */,  0x74726163 /* trace */,
+  constexpr uint64_t kTypes[] = {0x9fa0 /* proc */,         0x62656572 /* sys */,
+                                 0x64626720 /* debug */,    0x74726163 /* trace */,
                                  0x73636673 /* security */, 0x27e0eb /* cgroup */,
-                                 0x63677270 /* cgroup2 */, 0xcafe4a11 /* bpf */,
-                                 0x62656570 /* config */, 0x6165676c /* pstore */};
+                                 0x63677270 /* cgroup2 */,  0xcafe4a11 /* bpf */,
+                                 0x62656570 /* config */,   0x6165676c /* pstore */};
   struct statfs s;
   if (fstatfs(fd, &s) != 0) return true;
   const auto type = static_cast<uint32_t>(s.f_type);

@@ -92,8 +92,7 @@ void expect_less(const Analysed& whole, const Analysed& part) {
   const Trust& t = part.trust();
   EXPECT_EQ(t.missing_blocks, 1u);
   EXPECT_EQ(t.anomalies(), 1u + t.lost);
-  EXPECT_EQ(part.report.traced_ns,
-            part.report.self_ns + part.report.idle_ns + part.report.gap_ns);
+  EXPECT_EQ(part.report.traced_ns, part.report.self_ns + part.report.idle_ns + part.report.gap_ns);
   auto all = self_times(whole);
   for (const auto& [name, ns] : self_times(part)) EXPECT_LE(ns, all[name]) << name;
   EXPECT_LE(part.report.idle_ns, whole.report.idle_ns);

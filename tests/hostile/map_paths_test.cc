@@ -35,9 +35,7 @@ class MapPaths : public testing::Test {
     write(root_ / "lib/own", "inside");
   }
   void TearDown() override { fs::remove_all(top_); }
-  static void write(const fs::path& path, const std::string& text) {
-    std::ofstream(path) << text;
-  }
+  static void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
   // What can be read there; "-": nothing.
   std::string read(const std::string& path) const {
     const int fd = open_regular_in(root_, path);
