@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support.h"
+#include "wishes.h"
 
 namespace luatrace {
 namespace {
@@ -169,8 +170,8 @@ TEST(Loss, OfNothingIsMalformed) {
   EXPECT_EQ(a.trust().bad_records, 1u);
 }
 
-// Ids of coroutines are given once: after a hundred losses the same ten are the same ten.
-TEST(Loss, CoroutinesAreCountedOnce) {
+// Ten coroutines and a hundred losses, then one more.
+std::string coroutines_and_losses() {
   std::string text = "0 start\n0 ringblock co=1 tid=7 rec=1\n0 entry 1\n";
   for (int co = 2; co <= 10; co++) text += "0 create " + number(co) + "\n";
   uint64_t t = 0;
@@ -185,9 +186,46 @@ TEST(Loss, CoroutinesAreCountedOnce) {
     text += number(t) + " frame 1\n";
   }
   text += number(t) + " create 11\n" + number(t) + " resume 11\n" + number(t) + " suspend done\n";
-  auto a = analyse(trace_text(text + number(t + 1) + " stop close"));
+  return trace_text(text + number(t + 1) + " stop close");
+}
+
+// Ids of coroutines are given once: one that is seen after a loss is the one from before.
+TEST(Loss, CoroutinesAreCountedOnce) {
+  auto a = analyse(coroutines_and_losses());
   EXPECT_EQ(a.trust().anomalies(), 300u);
   EXPECT_EQ(a.report.coroutines, 11u);
+}
+
+TEST(Loss, ACoroutineThatIsSeenAgainHasOneLife) {
+  const Report many = report_of(to_binary(coroutines_and_losses()), {}, 0);
+  uint64_t count = 0;
+  for (const ReportBirthPlace& place : many.birth_places) count += place.count;
+  EXPECT_EQ(count, 11u);
+  EXPECT_EQ(many.lives.size(), 11u);
+  const Report one = report_of(to_binary(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    0 create 2
+    0 resume 2
+    0 entry 2
+    10 suspend yield
+    50 loss 3 since=20
+    50 stack 1 loss n=1
+    50 frame 1
+    60 resume 2
+    60 stack 2 resumed n=1
+    60 frame 2
+    70 suspend done
+    80 stop close)")),
+                               {}, 0);
+  for (const ReportCoroutine& life : one.lives) {
+    if (life.id != 2) continue;
+    EXPECT_EQ(life.life_ns, 70u);
+    EXPECT_EQ(life.suspended_ns, 10u);  // 10-20; from there to 60 nobody knows.
+    EXPECT_EQ(life.running_ns, 20u);
+  }
+  EXPECT_EQ(one.lives.size(), 2u);
 }
 
 // Others come from before the loss, with calls that nobody saw begin: these were not open at the
