@@ -17,6 +17,7 @@ EventBlocks::EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_ti
 void EventBlocks::mark_gap() {
   flush();
   gap_ = true;
+  scanner_.forget();
 }
 
 // A block's header tells the state before its first record, and that record's time.

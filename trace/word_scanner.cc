@@ -75,14 +75,25 @@ void WordScanner::forget_depths() {
   epoch_++;
 }
 
+void WordScanner::forget() {
+  forget_depths();
+  current_ = 0;
+}
+
 void WordScanner::resume(uint32_t id) {
-  if (id != current_) slot(id).resumer = current_;
+  if (id != current_) {
+    Coroutine& c = slot(id);
+    c.resumer = current_;
+    c.resumed = epoch_;
+  }
   current_ = id;
 }
 
 void WordScanner::suspend(uint32_t status) {
   const uint32_t id = current_;
-  current_ = here().resumer;
+  Coroutine& c = here();
+  current_ = c.resumed == epoch_ ? c.resumer : 0;
+  c.resumer = 0;
   if (status != LTS_YIELD) forget(id);
 }
 
@@ -93,8 +104,9 @@ void WordScanner::unwind(uint32_t n) {
   c.depth -= std::min(n, c.depth);
 }
 
+// What LTX_BLOCK said is true of the end of the loss; but it need not have come before.
 void WordScanner::loss(const uint64_t* w) {
-  forget_depths();
+  forget();
   if (lt_ext_nwords(lt_payload(w[0])) < 2) return;
   losses_++;
   lost_events_ += w[1] - 1;

@@ -49,6 +49,8 @@ class WordScanner {
   uint32_t coroutine() const { return current_; }
   // Open calls of the current coroutine, LT_DEPTH_UNKNOWN if that cannot be known.
   uint32_t depth() const { return known(here()) ? here().depth : LT_DEPTH_UNKNOWN; }
+  // Something is missing between the words taken so far and those that come.
+  void forget();
   // The full clock that the record beginning at words[0] has (words must not be empty).
   uint64_t tick_of(std::span<const uint64_t> words, uint64_t not_before) const;
 
@@ -63,7 +65,8 @@ class WordScanner {
   struct Coroutine {
     uint32_t depth = 0;
     uint32_t epoch = 0;    // the depth holds only while this is the scanner's epoch
-    uint32_t resumer = 0;  // 0: nobody was seen
+    uint32_t resumer = 0;  // 0: nobody was seen to resume it, or it was suspended since
+    uint32_t resumed = 0;  // ... in this epoch of the scanner
   };
 
   size_t scan_plain(std::span<const uint64_t> words);
@@ -82,7 +85,7 @@ class WordScanner {
   const Coroutine& here() const { return const_cast<WordScanner*>(this)->slot(current_); }
 
   uint64_t tick_;
-  uint32_t current_ = 0;
+  uint32_t current_ = 0;          // 0: not known
   uint32_t epoch_ = 0;            // counts losses: what was known before one is unknown after it
   std::vector<Coroutine> dense_;  // ids below kDense
   std::unordered_map<uint32_t, Coroutine> sparse_;  // the others

@@ -27,8 +27,9 @@ CallTree::CallTree()
 
 uint32_t CallTree::add(uint32_t node, uint32_t function, uint64_t hash, size_t slot) {
   if (!budget_) return make(node, function, hash, slot);
-  if (nodes_[node].function == kPrunedFunction) return node;
   // Unknown time stays unknown; there is at most one such node for each coroutine's place.
+  if (nodes_[node].function == kPrunedFunction)
+    return function == kUnknownFunction ? enter(0, function) : node;
   if (function == kUnknownFunction || budget_->take()) return make(node, function, hash, slot);
   return pruned(node);
 }

@@ -16,6 +16,11 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
   stream(0);
 }
 
+void FilteredProfile::finish() {
+  HistogramProfile::finish();
+  if (coroutines) coroutines->finish();
+}
+
 void FilteredProfile::add(const FilteredProfile& other) {
   HistogramProfile::add(other);
   traced_ += other.traced_;
@@ -371,15 +376,13 @@ void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
 void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   view_->machine = &machine;
   Coroutine& co = machine.current();
-  const Place& p = place(co, co.top);
-  const bool idle = co.top == 0 && is_idle(machine);
-  const bool taken = (idle || (p.takes && has_owner(co, co.top))) && wanted(co);
+  const Whose whose = whose_time(co);
   if (calls) {
     using Owner = CallObserver::Owner;
     calls->spend(machine, view_->number, from, to,
-                 tree()[p.out].function == kUnknownFunction ? Owner::kUnknown
-                 : taken && !idle                           ? Owner::kCall
-                                                            : Owner::kFiltered);
+                 whose == Whose::kUnknown ? Owner::kUnknown
+                 : whose == Whose::kCall  ? Owner::kCall
+                                          : Owner::kFiltered);
     tell_decided(co, to);
   }
   from = std::max(from, plan_.from);
@@ -387,22 +390,40 @@ void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   if (from >= to) return;
   last_ = std::max(last_, to);
   traced_ += to - from;
-  if (!taken)
-    filtered_ += to - from;
-  else if (idle)
-    Profile::spend(0, to - from);
-  else
-    spend_at(co, to - from);
-  if (timeline || threads) show(co, idle ? 0 : p.out, taken, from, to);
+  switch (whose) {
+    case Whose::kCall:
+      spend_at(co, to - from);
+      break;
+    case Whose::kIdle:
+      Profile::spend(0, to - from);
+      break;
+    case Whose::kUnknown:
+      spend_unknown(co, to - from);
+      break;
+    case Whose::kFiltered:
+      filtered_ += to - from;
+      break;
+  }
+  if (timeline || threads) show(co, whose, from, to);
 }
 
-// No call is open in those that resumed the current coroutine, which has none.
-bool FilteredProfile::is_idle(Machine& machine) {
-  Coroutine& co = machine.current();
-  const uint32_t base = place(co, 0).base;
-  if (base == kNoFunction) return true;
-  if (!placement_.is_group(base)) return false;
-  return !outer(co, &Coroutine::outer_open, [](const Coroutine& c) { return c.top > 0; });
+// Filters of calls make no difference to idle and unknown time: what nobody ran is nobody's, what
+// nobody knows may have been anything. Those of threads, states and coroutines say where to look.
+FilteredProfile::Whose FilteredProfile::whose_time(Coroutine& co) {
+  using Outside = Coroutine::Outside;
+  if (!wanted(co)) return Whose::kFiltered;
+  if (co.top == 0 && co.outside == Outside::kIdle) return Whose::kIdle;
+  if (co.top == 0 && co.outside == Outside::kUnknown) return Whose::kUnknown;
+  return place(co, co.top).takes && has_owner(co, co.top) ? Whose::kCall : Whose::kFiltered;
+}
+
+// In the tree if it has a node there: then it is in the running time of the calls that led to it.
+void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
+  const uint32_t node = place(co, co.top).out;
+  if (shown(node).function == kUnknownFunction)
+    Profile::spend(node, ticks);
+  else
+    gap_ += ticks;
 }
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
@@ -437,18 +458,18 @@ FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
   return shown_[node];
 }
 
-// For the views of threads and of time; `node` is that of the call whose time it is.
-void FilteredProfile::show(Coroutine& co, uint32_t node, bool taken, uint64_t from, uint64_t to) {
-  const Shown s = shown(node);
+// For the views of threads and of time.
+void FilteredProfile::show(Coroutine& co, Whose whose, uint64_t from, uint64_t to) {
   if (threads) {
     ThreadSums& sums = thread_sums(view_->tid);
-    uint64_t& sum = !taken                           ? sums.filtered
-                    : s.function == kNoFunction      ? sums.idle
-                    : s.function == kUnknownFunction ? sums.gap
-                                                     : sums.self;
+    uint64_t& sum = whose == Whose::kFiltered  ? sums.filtered
+                    : whose == Whose::kIdle    ? sums.idle
+                    : whose == Whose::kUnknown ? sums.gap
+                                               : sums.self;
     sum += to - from;
   }
-  if (!taken || s.function < kFirstFunction) return;
+  if (whose != Whose::kCall) return;
+  const Shown s = shown(place(co, co.top).out);
   if (co.top && options_.least_ns)  // Pending, as spend_at() has it.
     return slicer().keep(co.notes[co.top].when, view_->tid, from, to);
   if (!timeline) return;
@@ -492,16 +513,21 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
               {0, 0, 0, 0, to - from});
 }
 
+// Which coroutine ran then is not known; on which thread it was is taken from before.
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
+  const bool is_wanted = view_->state_wanted && view_->thread_wanted;
   if (calls && view_->machine)
-    calls->spend(*view_->machine, view_->number, from, to, CallObserver::Owner::kUnknown);
+    calls->spend(*view_->machine, view_->number, from, to,
+                 is_wanted ? CallObserver::Owner::kUnknown : CallObserver::Owner::kFiltered);
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from >= to) return;
   last_ = std::max(last_, to);
   traced_ += to - from;
-  gap_ += to - from;
-  if (threads) thread_sums(view_->tid).gap += to - from;
+  (is_wanted ? gap_ : filtered_) += to - from;
+  if (!threads) return;
+  ThreadSums& sums = thread_sums(view_->tid);
+  (is_wanted ? sums.gap : sums.filtered) += to - from;
 }
 
 // -- Calls that are watched --

@@ -69,6 +69,8 @@ class FilteredProfile : public HistogramProfile {
 
   // Nodes of the call tree come from there; null: there may be any number.
   void limit(NodeBudget* budget) { placement_.limit(budget); }
+  // All streams have been read.
+  void finish();
 
   // Adds what another one found out about other streams of the file, and its observers to these.
   void add(const FilteredProfile& other);
@@ -141,8 +143,10 @@ class FilteredProfile : public HistogramProfile {
   bool is_watched(uint32_t function);
   uint32_t group_root();
   std::string name_of_stream(uint32_t stream) const;
-  bool is_idle(Machine& machine);
-  void show(Coroutine& co, uint32_t node, bool taken, uint64_t from, uint64_t to);
+  enum class Whose : uint8_t { kCall, kIdle, kUnknown, kFiltered };
+  Whose whose_time(Coroutine& co);
+  void spend_unknown(Coroutine& co, uint64_t ticks);
+  void show(Coroutine& co, Whose whose, uint64_t from, uint64_t to);
   // Of a node of the shown tree: the function whose time its own is, and whose lane of the timeline
   // that goes to.
   struct Shown {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/aggregate/call_tree.h"
 
@@ -150,7 +151,7 @@ void SlowCalls::add(const SlowCalls& other) {
 uint64_t CoroutineLog::rank(const CoroutineLife& life) const {
   switch (by_) {
     case By::kRunning:
-      return life.end - life.begin - life.suspended;
+      return life.running();
     case By::kLife:
       return life.end - life.begin;
     case By::kResumes:
@@ -162,6 +163,13 @@ uint64_t CoroutineLog::rank(const CoroutineLife& life) const {
 
 CoroutineLife& CoroutineLog::of(Coroutine& co, uint32_t stream, uint64_t now) {
   if (co.record) return alive_[co.record];
+  if (const auto it = hidden_.find({stream, co.id}); it != hidden_.end()) {
+    co.record = it->second;
+    hidden_.erase(it);
+    CoroutineLife& life = alive_[co.record];
+    life.lost += now - std::min(now, life.end);
+    return life;
+  }
   if (free_.empty()) {
     co.record = static_cast<uint32_t>(alive_.size());
     alive_.emplace_back();
@@ -178,17 +186,29 @@ CoroutineLife& CoroutineLog::of(Coroutine& co, uint32_t stream, uint64_t now) {
 
 void CoroutineLog::gone(Coroutine& co, uint64_t now, Gone how) {
   if (!co.record) return;
-  CoroutineLife& life = alive_[co.record];
-  free_.push_back(co.record);
-  co.record = 0;
+  const uint32_t record = std::exchange(co.record, 0);
+  CoroutineLife& life = alive_[record];
   life.end = now;
   life.how = how;
+  if (how == Gone::kLost)
+    hidden_.emplace(std::pair(life.stream, life.id), record);
+  else
+    end(record);
+}
+
+void CoroutineLog::end(uint32_t record) {
+  CoroutineLife& life = alive_[record];
+  free_.push_back(record);
   life.serial = ended_++;
-  const uint64_t running = life.end - life.begin - life.suspended;
   groups_[{life.born_in, life.body}] += CoroutineGroup{
-      1,           running,    life.suspended, life.resumes, life.longest, life.longest_in,
+      1,           life.running(), life.suspended, life.resumes, life.longest, life.longest_in,
       life.stream, life.serial};
   keep(life);
+}
+
+void CoroutineLog::finish() {
+  for (const auto& [id, record] : hidden_) end(record);
+  hidden_.clear();
 }
 
 void CoroutineLog::keep(const CoroutineLife& life) {

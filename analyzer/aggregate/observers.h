@@ -94,8 +94,11 @@ struct CoroutineLife {
   Gone how = Gone::kCut;
   uint64_t serial = 0;  // Rises with the ends of a stream's coroutines.
   uint64_t suspended = 0, resumes = 0;
+  uint64_t lost = 0;                     // Between what was seen of it: nobody knows what it did.
   uint64_t longest = 0, longest_at = 0;  // Its longest suspension, when it began, and
   uint32_t longest_in = 0;               // the call that was innermost; 0: before it first ran.
+
+  uint64_t running() const { return end - begin - suspended - lost; }
 };
 struct CoroutineGroup {
   uint64_t count = 0, running = 0, suspended = 0, resumes = 0, longest = 0;
@@ -113,6 +116,8 @@ class CoroutineLog {
 
   CoroutineLife& of(Coroutine& co, uint32_t stream, uint64_t now);
   void gone(Coroutine& co, uint64_t now, Gone how);
+  // All is read: those that were not seen again after a gap ended in it.
+  void finish();
   // Adds what another one has kept of other streams, when nothing is alive any more.
   void add(const CoroutineLog& other);
 
@@ -123,11 +128,15 @@ class CoroutineLog {
  private:
   uint64_t rank(const CoroutineLife& life) const;
   void keep(const CoroutineLife& life);
+  void end(uint32_t record);
 
   By by_;
   size_t most_;
   std::vector<CoroutineLife> alive_{1};  // By Coroutine::record; 0: none.
   std::vector<uint32_t> free_;
+  // Records of those that a gap hides, by stream and id. Ids are given once: one that is seen again
+  // is the same one.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> hidden_;
   uint64_t ended_ = 0;
   std::vector<CoroutineLife> kept_;  // A heap, the least first; of equal ones the last.
   std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups_;

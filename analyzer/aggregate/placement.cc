@@ -55,17 +55,21 @@ Place Placement::place(uint32_t raw) {
   const Place& above = places_[raw_[raw].parent];
   Place p = above;
   p.function = 0;
-  if (function != kCoroutineFunction) p.base = function;
-  p.shown = p.target = false;
+  p.shown = p.target = p.unknown = false;
   p.own = above.own || function == kUnknownFunction;
   const bool folded = above.reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {
     p.own = false;
     if (!options_.coroutines.empty()) p.group = 0;  // That of the resumer may be left out.
-    if (above.takes && !folded) p.out = p.fold = out_.enter(above.fold, function);
+    if (above.takes && !folded) {
+      p.out = p.fold = out_.enter(above.fold, function);
+      // What hides in it goes to a caller that is known, or to none.
+      if (above.unknown) p.out = out_.enter(above.out, function), p.unknown = true;
+    }
   } else if (function == kUnknownFunction) {
     p.takes = true;  // Whatever is asked for: it may have been that.
     p.out = out_.enter(above.fold, function);
+    p.unknown = true;
   } else if (is_group(function)) {
     p.own = true;
     p.takes = !asks_for_functions();

@@ -25,7 +25,6 @@ struct Place {
   uint32_t fold = 0;      // Node of the shown tree for hidden calls below it.
   uint32_t function = 0;  // What it is there, if `shown`.
   uint32_t group = 0;     // Group of files that the chain is in, 0: none.
-  uint32_t base = 0;      // Function of the raw node, of a coroutine's: that of what resumed it.
   uint32_t depth = 0;     // Shown calls so far.
   bool shown = false;     // A call there is a call of `out`.
   bool takes = true;      // Time there is time of `out`; else it is filtered out.
@@ -35,6 +34,7 @@ struct Place {
   bool target = false;    // This call is the one that -C looks for.
   bool own = false;       // `out` is a call (or group) of this very coroutine.
   bool blank = false;     // Calls are open, but all of them are hidden.
+  bool unknown = false;   // Callers that nobody knows, or what they resumed has no call of its own.
 };
 
 // The options, made ready for one file.

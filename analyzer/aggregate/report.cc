@@ -15,6 +15,14 @@
 namespace luatrace {
 namespace {
 
+// Ticks of holes.
+uint64_t gap_ticks(const FileResult& file) {
+  if (file.filtered) return file.filtered->gap();
+  uint64_t sum = 0;
+  for (const StreamSums& sums : file.facts.sums) sum += sums.gap;
+  return sum;
+}
+
 // Adds one file's functions and tree; functions meet by identity. Entries of the file's table that
 // are one function in the report (stacks/functions.h says why there are any) become one before
 // anything is summed up or rounded: what runs inside itself does not count twice. Of a file with
@@ -167,7 +175,8 @@ void Merger::functions() {
     n = end;
   }
   report_.idle_ns += clock_.ns(ticks[kNoFunction].self);
-  report_.gap_ns += clock_.ns(ticks[kUnknownFunction].self);
+  // Of holes, and of coroutines of which nobody knows what ran there; rounded together.
+  report_.gap_ns += clock_.ns(gap_ticks(file_) + ticks[kUnknownFunction].self);
 }
 
 // Calls whose cost of recording lies in the node's self time: its own and its children's.
@@ -222,16 +231,13 @@ void Merger::tree() {
 void add_sums(Report& report, const FileResult& result, ReportFile& file) {
   const TraceFacts& facts = result.facts;
   const Clock& clock = facts.clock;
-  uint64_t first = UINT64_MAX, last = 0;
+  uint64_t first = UINT64_MAX, last = 0, traced = 0;
   std::set<std::pair<uint32_t, uint32_t>> threads;
   for (const StreamSums& sums : facts.sums) {
     uint32_t process = facts.process_of(sums.stream);
     for (uint32_t tid : sums.threads) threads.emplace(process, tid);
     if (sums.threads.empty()) threads.emplace(process, UINT32_MAX - sums.stream);
-    if (!result.filtered) {
-      report.traced_ns += clock.ns(sums.traced);
-      report.gap_ns += clock.ns(sums.gap);
-    }
+    traced += sums.traced;
     report.coroutines += sums.coroutines;
     if (sums.traced == 0) continue;
     first = std::min(first, sums.first);
@@ -239,12 +245,12 @@ void add_sums(Report& report, const FileResult& result, ReportFile& file) {
   }
   report.threads += threads.size();
   if (const FilteredProfile* f = result.filtered) {
-    report.traced_ns += clock.ns(f->traced());
-    report.gap_ns += clock.ns(f->gap());
+    traced = f->traced();
     report.filtered_ns += clock.ns(f->filtered());
     first = std::max(first, f->first_tick());
     last = std::min(last, f->last_tick());
   }
+  report.traced_ns += clock.ns(traced);
   if (last <= first) return;
   file.duration_ns = clock.ns(last - first);
   report.duration_ns += file.duration_ns;

@@ -145,7 +145,7 @@ void Views::coroutines() {
     out.begin_ns = since(life.begin);
     out.life_ns = clock_.ns(life.end - life.begin);
     out.suspended_ns = clock_.ns(life.suspended);
-    out.running_ns = clock_.ns(life.end - life.begin - life.suspended);
+    out.running_ns = clock_.ns(life.running());
     out.resumes = life.resumes;
     out.longest_ns = clock_.ns(life.longest);
     out.longest_at_ns = since(life.longest_at);
@@ -182,8 +182,14 @@ void Views::coroutines() {
   }
 }
 
+// Each sum is rounded so that those of all threads are the report's, which were rounded once.
 void Views::threads() {
   const auto& processes = result_.facts.processes;
+  ThreadSums before;
+  const auto round = [&](uint64_t ThreadSums::*member, const ThreadSums& sums) {
+    const uint64_t from = before.*member, to = before.*member += sums.*member;
+    return clock_.ns(to) - clock_.ns(from);
+  };
   for (const auto& [key, sums] : *result_.filtered->threads) {
     auto process = processes.find(key.first);
     ReportThread out;
@@ -191,9 +197,9 @@ void Views::threads() {
     out.pid = process == processes.end() ? 0 : process->second.pid;
     out.tid = key.second;
     out.self_ns = clock_.ns(sums.self);
-    out.idle_ns = clock_.ns(sums.idle);
-    out.gap_ns = clock_.ns(sums.gap);
-    out.filtered_ns = clock_.ns(sums.filtered);
+    out.idle_ns = round(&ThreadSums::idle, sums);
+    out.gap_ns = round(&ThreadSums::gap, sums);
+    out.filtered_ns = round(&ThreadSums::filtered, sums);
     out.calls = sums.calls;
     out.states = sums.states.size();
     report_.thread_list.push_back(out);

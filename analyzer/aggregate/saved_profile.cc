@@ -77,6 +77,7 @@ void Writer::sums() {
   sums.number(r_.grouped);
   section(kSums, sums);
   each_counter(r_.trust, [&](uint64_t n) { trust.number(n); });
+  trust.number(r_.trust.open_gap);
   section(kTrust, trust);
 }
 
@@ -224,6 +225,7 @@ void Reader::sums(ByteReader in) {
 
 void Reader::counters(ByteReader in) {
   each_counter(head_.trust, [&](uint64_t& n) { n = in.number(); });
+  if (!in.at_end()) head_.trust.open_gap = in.number();  // Else it is of a version without it.
 }
 
 void Reader::file(ByteReader in) {

@@ -22,6 +22,7 @@ Trust& Trust::operator+=(const Trust& other) {
   cut += other.cut;
   open_start += other.open_start;
   open_end += other.open_end;
+  open_gap += other.open_gap;
   abandoned += other.abandoned;
   unwound += other.unwound;
   unknown += other.unknown;

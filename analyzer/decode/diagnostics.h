@@ -19,25 +19,26 @@ struct Trust {
   uint64_t events = 0;
   uint64_t lost = 0;        // Events that the VM or the recorder had to drop.
   uint64_t unbalanced = 0;  // Ends without a beginning and the like, where none can be missing.
-  uint64_t truncated = 0;   // Calls whose end fell into a gap.
+  uint64_t truncated = 0;   // Calls that ended unseen though nothing is missing.
   uint64_t bad_blocks = 0;  // Places of the file that could not be used.
   uint64_t bad_block_events = 0;  // Events in those of them whose header was readable.
-  uint64_t missing_blocks = 0;    // By the sequence numbers of the streams.
+  uint64_t missing_blocks = 0;    // Holes between the blocks of the streams.
   uint64_t bad_records = 0;       // Malformed descriptions and event words.
   uint64_t clock_anomalies = 0;   // Steps backwards.
-  uint64_t inferred = 0;          // Ends of calls whose beginning fell into a gap.
   uint64_t undescribed = 0;       // Function ids without a description.
   uint64_t cut = 0;               // Files without an orderly end.
-  // The following are no anomalies.
+  // The following are no anomalies, or part of one that is counted above.
   uint64_t open_start = 0;  // Calls that were running when the recording began.
   uint64_t open_end = 0;    // Calls that were running when it ended.
+  uint64_t open_gap = 0;    // Calls that were open when something was lost: cut there.
+  uint64_t inferred = 0;    // Ends of calls whose beginning is hidden by a gap.
   uint64_t abandoned = 0;   // Calls of coroutines that were collected while suspended.
   uint64_t unwound = 0;     // Calls ended by an error.
   uint64_t unknown = 0;     // Blocks and records of kinds this version does not know.
 
   uint64_t anomalies() const {
     return lost + unbalanced + truncated + bad_blocks + missing_blocks + bad_records +
-           clock_anomalies + inferred + undescribed + cut;
+           clock_anomalies + undescribed + cut;
   }
   Trust& operator+=(const Trust& other);
 };

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "analyzer/decode/utf8.h"
+
 namespace luatrace {
 namespace {
 
@@ -12,30 +14,6 @@ void append_hex(std::string& out, unsigned char byte) {
   out += "\\x";
   out += digits[byte >> 4];
   out += digits[byte & 15];
-}
-
-// Length of the valid UTF-8 sequence at text[i] (0 if none), its code point in `code`.
-size_t utf8_length(std::string_view text, size_t i, uint32_t& code) {
-  auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
-  unsigned char first = byte(i);
-  if (first < 0x80) return code = first, 1;
-  size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || i + length > text.size()) return 0;
-  code = first & (0x7fu >> length);
-  for (size_t k = 1; k < length; k++) {
-    if ((byte(i + k) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i + k) & 0x3f);
-  }
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  bool good = code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  return good ? length : 0;
-}
-
-// Control characters, and format characters that change what neighbouring text looks like.
-bool invisible(uint32_t code) {
-  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
-         (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-         (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb);
 }
 
 int hex_digit(char c) {
@@ -80,9 +58,8 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size();) {
-    uint32_t code = 0;
-    size_t length = utf8_length(text, i, code);
-    if (length && !invisible(code)) {
+    const auto [code, length] = read_utf8(text.substr(i));
+    if (length && !is_invisible(code)) {
       out.append(text, i, length);
       i += length;
       continue;
@@ -100,8 +77,7 @@ std::string printable(std::string_view text) {
 }
 
 size_t utf8_length(std::string_view text, size_t i) {
-  uint32_t code;
-  return utf8_length(text, i, code);
+  return read_utf8(text.substr(i)).length;
 }
 
 std::string hex(uint64_t value) {

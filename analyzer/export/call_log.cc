@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/decode/escape.h"
+
 namespace luatrace {
 
 CallLog::Lane* CallLog::find(uint32_t stream, uint32_t coroutine) {
@@ -25,7 +27,7 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   if (auto p = facts_.processes.find(facts_.process_of(stream)); p != facts_.processes.end()) {
     track.pid = p->second.pid;
     for (const auto& word : p->second.cmdline)
-      track.process += (track.process.empty() ? "" : " ") + word;
+      track.process += (track.process.empty() ? "" : " ") + printable(word);
   }
   writer_.track(track);
   return lane;

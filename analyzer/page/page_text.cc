@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: MIT
-// See page_text.h. The UTF-8 reader follows the Unicode standard's table of well-formed byte
-// sequences (no overlong forms, no surrogates, nothing above U+10FFFF).
+// See page_text.h.
 #include "page_text.h"
 
 #include <cstdio>
 
+#include "analyzer/decode/utf8.h"
+
 namespace luatrace::page {
 namespace {
-
-struct Character {
-  uint32_t code = 0;
-  size_t length = 0;  // 0: not well-formed
-};
-
-Character read_utf8(std::string_view s) {
-  auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || s.size() < length) return {};
-  uint32_t code = lead & (0xFFu >> (length + 1));
-  for (size_t i = 1; i < length; i++) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3Fu);
-  }
-  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
-  return {code, length};
-}
-
-// Characters that are valid but would hide or reorder what stands beside them.
-bool is_invisible(uint32_t c) {
-  return (c >= 0x80 && c < 0xA0) || c == 0xAD || c == 0x61C || (c >= 0x200B && c <= 0x200F) ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF ||
-         (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE007F);
-}
 
 std::string hex(const char* format, uint32_t value) {
   char text[16];

@@ -45,7 +45,7 @@ std::string longest_in(const Report& report, uint32_t function, uint64_t ns) {
 }
 
 const char* how_it_ended(Gone how) {
-  static const char* const kNames[] = {"returned", "failed", "collected", "open"};
+  static const char* const kNames[] = {"returned", "failed", "collected", "open", "lost"};
   return kNames[static_cast<int>(how)];
 }
 

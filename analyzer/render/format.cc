@@ -207,7 +207,6 @@ std::string trust_line(const Report& report) {
   add(t.bad_records, "MALFORMED records");
   add(t.unbalanced, "UNBALANCED");
   add(t.truncated, "TRUNCATED calls");
-  add(t.inferred, "INFERRED calls");
   add(t.clock_anomalies, "CLOCK ANOMALIES");
   add(t.undescribed, "functions WITHOUT DESCRIPTION");
   add(t.cut, "WITHOUT END (recording interrupted)");

@@ -6,7 +6,7 @@
 
 #include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/aggregate/compensate.h"
-#include "analyzer/decode/escape.h"
+#include "analyzer/decode/utf8.h"
 
 namespace luatrace {
 namespace {
@@ -154,11 +154,12 @@ void write_trust(std::ostream& out, const Trust& t) {
   o.number("missing_blocks", t.missing_blocks);
   o.number("bad_records", t.bad_records);
   o.number("clock_anomalies", t.clock_anomalies);
-  o.number("inferred", t.inferred);
   o.number("undescribed", t.undescribed);
   o.number("cut", t.cut);
   o.number("open_start", t.open_start);
   o.number("open_end", t.open_end);
+  o.number("open_gap", t.open_gap);
+  o.number("inferred", t.inferred);
   o.number("abandoned", t.abandoned);
   o.number("unwound", t.unwound);
   o.number("unknown", t.unknown);
@@ -166,29 +167,33 @@ void write_trust(std::ostream& out, const Trust& t) {
   o.end();
 }
 
+void append_format(std::string& out, const char* format, uint32_t value) {
+  char text[16];
+  snprintf(text, sizeof text, format, value);
+  out += text;
+}
+
+// \uXXXX, two of them beyond U+FFFF.
+void append_escape(std::string& out, uint32_t code) {
+  if (code >= 0x10000) append_format(out, "\\u%04x", 0xd7c0 + (code >> 10));
+  append_format(out, "\\u%04x", code < 0x10000 ? code : 0xdc00 + (code & 0x3ff));
+}
+
 }  // namespace
 
 std::string json_string(std::string_view text) {
   std::string out = "\"";
-  for (size_t i = 0; i < text.size();) {
-    auto c = static_cast<unsigned char>(text[i]);
-    size_t length = utf8_length(text, i);
-    if (length == 0) {
-      char hex[8];
-      snprintf(hex, sizeof hex, "\\\\x%02x", c);
-      out += hex;
-      i++;
-    } else if (c == '"' || c == '\\') {
-      (out += '\\') += text[i++];
-    } else if (c < 0x20 || c == 0x7f) {
-      char hex[8];
-      snprintf(hex, sizeof hex, "\\u%04x", c);
-      out += hex;
-      i++;
-    } else {
-      out.append(text, i, length);
-      i += length;
-    }
+  while (!text.empty()) {
+    const auto [code, length] = read_utf8(text);
+    if (length == 0)
+      append_format(out, "\\\\x%02x", static_cast<uint8_t>(text[0]));
+    else if (code == '"' || code == '\\')
+      (out += '\\') += text[0];
+    else if (is_invisible(code))
+      append_escape(out, code);
+    else
+      out += text.substr(0, length);
+    text.remove_prefix(length ? length : 1);
   }
   return out += '"';
 }

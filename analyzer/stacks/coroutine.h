@@ -50,14 +50,21 @@ struct OuterLink {
 // Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
 // valid; frames[0].node is the place of the call tree below which the stack hangs.
 struct Coroutine {
-  uint32_t id = 0;
+  uint32_t id = 0;         // 0: not known which.
+  uint64_t serial = 0;     // Of what was known of it: another one after a gap.
   uint32_t top = 0;        // Index of the innermost frame = number of open calls.
   uint64_t suspended = 0;  // Ticks it was suspended in its life.
   uint64_t since = 0;      // While not running: suspended since then.
   bool running = false;    // It is current, or in the chain of resumers of the current one.
-  bool unknown = false;    // It may have calls from before a gap below those we know.
-  bool resumed = false;    // By the coroutine `resumer`, and not suspended since.
+  // Open calls below those that are here, of which a gap hides which they are; LT_DEPTH_UNKNOWN:
+  // nor is it known how many.
+  uint32_t hidden = 0;
+  // Whose time it is while no call is open here: nobody's, what nobody knows, or that of a call of
+  // those that resumed it.
+  enum class Outside : uint8_t { kIdle, kUnknown, kCall } outside = Outside::kIdle;
+  bool resumed = false;  // By the coroutine `resumer`, and not suspended since.
   uint32_t resumer = 0;
+  uint64_t resumer_serial = 0;
   uint32_t chain = 1;  // Length of the chain of resumers, with this one.
   std::vector<Frame> frames;
   std::vector<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls.
@@ -66,7 +73,7 @@ struct Coroutine {
   uint32_t wakes = 0;             // how often it woke,
   uint32_t epoch = 1;             // and how often it woke or its calls moved,
   uint32_t led = 0;               // since which of these the calls further out know that they lead,
-  OuterLink outer_watched, outer_taker, outer_owner, outer_open;  // who is further out then,
+  OuterLink outer_watched, outer_taker, outer_owner;  // who is further out then,
   bool stale = false;  // and whether its observer does not know where calls are now.
 
   Coroutine() : frames(16, Frame{kNotSeen, 0, LT_ID_NONE}) {}

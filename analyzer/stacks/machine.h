@@ -46,6 +46,7 @@
 #include "analyzer/decode/words.h"
 #include "analyzer/stacks/coroutine.h"
 #include "analyzer/stacks/functions.h"
+#include "analyzer/stacks/id_set.h"
 
 namespace luatrace {
 
@@ -75,8 +76,9 @@ struct Note {
   uint64_t what;   // Function index, coroutine, status, reason or count.
 };
 
-// How a coroutine's life ended, for sinks that follow single calls.
-enum class Gone { kDone, kError, kCollected, kCut };
+// How a coroutine's life ended, for sinks that follow single calls. kLost: a gap begins; it may be
+// seen again.
+enum class Gone { kDone, kError, kCollected, kCut, kLost };
 
 template <class Sink>
 class StackMachine {
@@ -100,7 +102,7 @@ class StackMachine {
   uint64_t gap() const { return gap_; }        // Ticks about which nothing is known.
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return now_; }
-  uint64_t coroutines() const { return seen_; }
+  uint64_t coroutines() const { return seen_.count(); }
   const std::set<uint32_t>& threads() const { return threads_; }
   uint64_t work() const { return used_; }  // Steps that needed kWorkPerWord, see there.
 
@@ -112,7 +114,10 @@ class StackMachine {
   // The coroutine with this id, null if there is none.
   Coroutine* find(uint32_t id);
   // The coroutine that resumed this one, null if nobody did (or it was suspended since).
-  Coroutine* resumer_of(const Coroutine& co) { return co.resumed ? find(co.resumer) : nullptr; }
+  Coroutine* resumer_of(const Coroutine& co) {
+    Coroutine* by = co.resumed ? find(co.resumer) : nullptr;
+    return by && by->serial == co.resumer_serial ? by : nullptr;
+  }
   // `f` for this coroutine, the one that resumed it, and so on outwards. Not for each event: this
   // is work of the kind that is limited (kWorkPerWord), if less of it than the machine's own: who
   // looks at each resume of some hundred coroutines inside each other must not end it.
@@ -142,6 +147,7 @@ class StackMachine {
   const uint64_t* slow(const uint64_t* p, const uint64_t* end);
   uint64_t hole_before(const EventBlock& block, uint64_t base);
   void start_block(const EventBlock& block);
+  void resync(const EventBlock& block);
   void take_time(const Record& r);
   void handle(const Record& r);
   void handle_ext(const Record& r);
@@ -155,11 +161,13 @@ class StackMachine {
   void entry(uint32_t id);
   void leave(uint32_t id, Note::Kind kind);
   void frame(uint32_t id);
+  void end_report(bool complete);
   void unwind(uint32_t count, uint32_t id);
   void unwind_to(uint32_t keep, uint32_t id);
   void resume(uint32_t id);
   void suspend(uint32_t status);
   void switch_to(Coroutine& to);
+  void leave_unnamed();
   void stack(uint32_t id, uint64_t calls, uint32_t reason);
   void loss(const Record& r);
   void create(uint32_t id);
@@ -168,7 +176,9 @@ class StackMachine {
 
   Coroutine* get(uint32_t id);
   void erase(uint32_t id);
+  void cut(Coroutine& co, uint64_t& counter, Gone how);
   void set_current(Coroutine* co);
+  void set_hidden(Coroutine& co, uint32_t calls);
   uint32_t find_frame(const Coroutine& co, uint32_t id);
   void sever(Coroutine& co);
   void push(Coroutine& co, uint64_t start, uint32_t id);
@@ -187,6 +197,9 @@ class StackMachine {
   void report_hung(Coroutine& co, bool moved) {
     if constexpr (Sink::kFrames) sink_.hung(co, moved, now_);
   }
+  // The time of the last record: during a report of a stack it is later than now_.
+  uint64_t latest() const { return std::max(now_, held_); }
+  bool reports() const { return pending_ || (torn_ && held_ > now_); }
   uint64_t clock(const Coroutine& co) const {
     return (co.running ? now_ : co.since) - co.suspended;
   }
@@ -212,9 +225,14 @@ class StackMachine {
   bool opens_with_loss_ = false;  // It does, and that comes yet; the hole was cut out already.
   uint64_t records_ = 0;          // Of this block.
   uint32_t next_seq_ = 0;
+  // A report of a stack is of one moment: until its last FRAME no time goes by, and how late it is
+  // then is held back.
   uint64_t pending_ = 0;  // FRAMEs that must follow.
-  uint32_t pending_reason_ = 0;
-  uint64_t traced_ = 0, gap_ = 0, first_ = 0, seen_ = 0;
+  uint64_t held_ = 0;
+  bool torn_ = false;  // A gap was just before: what follows may be the rest of a report.
+  uint64_t traced_ = 0, gap_ = 0, first_ = 0;
+  uint64_t serials_ = 0;
+  IdSet seen_;  // Coroutines, by their ids, which the VM gives once.
   uint64_t work_ = kWorkAtFirst, used_ = 0;
   bool began_once_ = false;
   std::set<uint32_t> threads_;

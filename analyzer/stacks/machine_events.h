@@ -19,12 +19,33 @@ inline bool begins_recording(const Record& r) {
                                r.sub == LTX_TIME || r.sub == LTX_THREAD);
 }
 
+// Records that say nothing of stacks: they may stand anywhere, also inside the report of one.
+inline bool is_aside(const Record& r) {
+  if (r.kind != LT_EXT) return false;
+  switch (r.sub) {
+    case LTX_UNWIND:
+    case LTX_CREATE:
+    case LTX_COLLECT:
+    case LTX_SWITCH:
+    case LTX_STACK:
+    case LTX_LOSS:
+    case LTX_START:
+    case LTX_STOP:
+      return false;
+    default:
+      return true;
+  }
+}
+
 template <class Sink>
 void StackMachine<Sink>::handle(const Record& r) {
   if (!recording_ && begins_recording(r)) begin(now_);
-  if (pending_ && r.kind != LT_FRAME) {
-    trust_.unbalanced++;
-    pending_ = 0;
+  if (is_aside(r)) return handle_ext(r);
+  if (r.kind != LT_FRAME) {
+    // What was lost may be the rest of the report; a recording may end anywhere.
+    const bool cut = r.kind == LT_EXT && (r.sub == LTX_LOSS || r.sub == LTX_STOP);
+    if (pending_ && !cut) end_report(false);
+    if (r.kind != LT_EXT || r.sub != LTX_SWITCH) torn_ = false;
   }
   switch (r.kind) {
     case LT_ENTRY:
@@ -148,7 +169,9 @@ void StackMachine<Sink>::leave(uint32_t id, Note::Kind kind) {
   Coroutine& co = *cur_;
   uint32_t at = find_frame(co, id);
   if (at == 0) {
-    ++(co.unknown && co.top == 0 ? trust_.inferred : trust_.unbalanced);
+    const bool inferred = co.hidden && co.top == 0;
+    ++(inferred ? trust_.inferred : trust_.unbalanced);
+    if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - 1);
     return note(kind, 0, ids_(id));
   }
   if (at < co.top) drop_to(co, at);
@@ -158,44 +181,58 @@ void StackMachine<Sink>::leave(uint32_t id, Note::Kind kind) {
 
 template <class Sink>
 void StackMachine<Sink>::frame(uint32_t id) {
-  if (pending_ == 0)
-    trust_.unbalanced++;
-  else
-    pending_--;
-  if (pending_reason_ != LTR_LOSS) trust_.open_start++;
+  if (pending_ == 0 && !torn_) trust_.unbalanced++;
+  if (!gap_seen_) trust_.open_start++;
   push(*cur_, kNotSeen, id);
   note(Note::kFrame, cur_->top, ids_(id));
+  if (pending_ && --pending_ == 0) end_report(true);
+}
+
+// The time that it took to write the report goes by, with the stack as it is now.
+template <class Sink>
+void StackMachine<Sink>::end_report(bool complete) {
+  if (!complete) trust_.unbalanced++;
+  pending_ = 0;
+  if (held_ > now_) spend_until(held_);
+  held_ = 0;
+}
+
+// From now on so many calls are open here that are not known.
+template <class Sink>
+void StackMachine<Sink>::set_hidden(Coroutine& co, uint32_t calls) {
+  const bool changes = (calls == 0) != (co.hidden == 0);
+  co.hidden = calls;
+  if (changes) hang(co);
 }
 
 template <class Sink>
 void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
   Coroutine& co = *cur_;
-  uint32_t known = std::min(count, co.top);
-  if (count > known) {
-    if (co.unknown)
-      trust_.inferred += count - known;
-    else
-      trust_.unbalanced++;
-  }
+  const uint32_t known = std::min(count, co.top), more = count - known;
+  const uint32_t inferred = std::min(more, co.hidden);
+  trust_.inferred += inferred;
+  trust_.unbalanced += more > inferred;
   trust_.unwound += known;
-  for (; known > 0; known--) {
+  for (uint32_t n = known; n > 0; n--) {
     note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
     end_top(co);
   }
+  if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - inferred);
   if (co.frames[co.top].id == id) return;  // The sentinel has LT_ID_NONE.
   if (id == LT_ID_UNKNOWN) return;         // The VM did not look so far down.
-  uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id);
+  const uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id);
   if (at || id == LT_ID_NONE)
     drop_to(co, at);
-  else if (co.top || !co.unknown)
+  else if (co.top || !co.hidden)
     trust_.unbalanced++;
 }
 
 // All calls but the `keep` lowest. Where the depth is not known only the id tells how many.
 template <class Sink>
 void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
-  const uint32_t top = cur_->top;
-  unwind(!cur_->unknown && top > keep ? top - keep : 0, id);
+  const uint64_t depth = uint64_t{cur_->hidden} + cur_->top;
+  const bool known = cur_->hidden != LT_DEPTH_UNKNOWN;
+  unwind(known && depth > keep ? static_cast<uint32_t>(depth - keep) : 0, id);
 }
 
 // -- Coroutines --
@@ -213,9 +250,10 @@ Coroutine* StackMachine<Sink>::get(uint32_t id) {
   if (!slot) {
     slot = std::make_unique<Coroutine>();
     slot->id = id;
-    slot->unknown = gap_seen_ || (attached_ && id != 0);
+    slot->serial = ++serials_;
+    slot->hidden = gap_seen_ || (attached_ && id != 0) ? LT_DEPTH_UNKNOWN : 0;
     slot->since = now_;
-    if (!gap_seen_ && id != 0) seen_++;
+    if (id != 0) seen_.add(id);
   }
   return slot.get();
 }
@@ -223,6 +261,15 @@ Coroutine* StackMachine<Sink>::get(uint32_t id) {
 template <class Sink>
 void StackMachine<Sink>::erase(uint32_t id) {
   coroutines_.erase(id);
+}
+
+// All that is known of it ends here; its calls are counted.
+template <class Sink>
+void StackMachine<Sink>::cut(Coroutine& co, uint64_t& counter, Gone how) {
+  wake(co, false);
+  counter += co.top;
+  close_unseen(co, 0);
+  report_gone(co, how);
 }
 
 template <class Sink>
@@ -271,12 +318,16 @@ void StackMachine<Sink>::sleep(Coroutine& co) {
 template <class Sink>
 void StackMachine<Sink>::hang(Coroutine& co) {
   Coroutine* by = resumer_of(co);
+  co.outside = co.hidden ? Coroutine::Outside::kUnknown
+               : !by     ? Coroutine::Outside::kIdle
+               : by->top ? Coroutine::Outside::kCall
+                         : by->outside;
   uint32_t base;
   if constexpr (Sink::kFrames)
     base = sink_.base(co, by);
   else
     base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
-  if (co.unknown) base = sink_.enter(base, kUnknownFunction);
+  if (co.hidden) base = sink_.enter(base, kUnknownFunction);
   if (co.frames[0].node == base) return report_hung(co, false);
   if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
     trust_.unbalanced++;
@@ -324,9 +375,21 @@ void StackMachine<Sink>::set_current(Coroutine* co) {
 template <class Sink>
 void StackMachine<Sink>::switch_to(Coroutine& to) {
   if (&to == cur_) return;
+  Coroutine& from = *cur_;
   each_in_chain(
-      *cur_, [&](Coroutine& c) { sleep(c); }, kWorkOfLink);
+      from, [&](Coroutine& c) { sleep(c); }, kWorkOfLink);
   set_current(&to);
+  if (from.id == 0 && !from.running) leave_unnamed();
+}
+
+// After a gap the coroutine without a name is a different one each time: its calls are not those of
+// the next.
+template <class Sink>
+void StackMachine<Sink>::leave_unnamed() {
+  Coroutine* co = gap_seen_ ? find(0) : nullptr;
+  if (!co) return;
+  cut(*co, trust_.open_gap, Gone::kLost);
+  erase(0);
 }
 
 template <class Sink>
@@ -339,6 +402,7 @@ void StackMachine<Sink>::resume(uint32_t id) {
   }
   co->resumed = true;
   co->resumer = cur_->id;
+  co->resumer_serial = cur_->serial;
   co->chain = cur_->chain + 1;
   wake(*co);
   cur_ = co;
@@ -369,6 +433,7 @@ void StackMachine<Sink>::suspend(uint32_t status) {
     report_gone(co, status == LTS_DONE ? Gone::kDone : Gone::kError);
     erase(id);
   }
+  if (!next) leave_unnamed();
   set_current(next ? next : get(0));
 }
 
@@ -377,17 +442,18 @@ void StackMachine<Sink>::stack(uint32_t id, uint64_t calls, uint32_t reason) {
   Coroutine* co = get(id);
   switch_to(*co);
   drop_to(*co, 0);
-  co->unknown = false;
+  co->hidden = 0;
   hang(*co);
   pending_ = calls;
-  pending_reason_ = reason;
   note(Note::kStack, 0, reason);
 }
 
 template <class Sink>
 void StackMachine<Sink>::loss(const Record& r) {
-  uint64_t until = std::max(now_, unwrap(now_, lt_time(r.word)));
-  uint64_t since = opens_with_loss_ ? now_ : r.words[1];  // Then it is known already.
+  uint64_t until = std::max(latest(), unwrap(latest(), lt_time(r.word)));
+  // Since when is known already if the block opens with it; and of a report that is not complete
+  // nothing is known since its beginning.
+  uint64_t since = opens_with_loss_ || reports() ? now_ : r.words[1];
   opens_with_loss_ = false;
   if (since < now_ || since > until || until > block_end_) {
     // The first lost event may be as old as the last one seen, but not older.
@@ -397,6 +463,7 @@ void StackMachine<Sink>::loss(const Record& r) {
   spend_until(since);
   uint64_t lost = r.words[0] - 1;
   trust_.lost += lost;
+  trust_.bad_records += lost == 0;
   note(Note::kLoss, cur_->top, lost);
   gap_until(until);
 }
@@ -410,7 +477,7 @@ void StackMachine<Sink>::create(uint32_t id) {
     return;
   }
   Coroutine* co = get(id);
-  co->unknown = false;
+  co->hidden = 0;
   if constexpr (Sink::kFrames) sink_.created(*cur_, *co, now_);
 }
 
@@ -437,12 +504,12 @@ void StackMachine<Sink>::collect(uint32_t id) {
   erase(id);
 }
 
+// What a block of the ring begins with. It says what is current where it stands; after a loss that
+// is not what was current in the words before. Only who does not know it needs it.
 template <class Sink>
 void StackMachine<Sink>::ring_block(uint32_t id, uint32_t tid) {
   thread(tid);
-  if (id == 0 || id == LT_ID_NONE || cur_->id == id) return;
-  if (cur_->id != 0) trust_.unbalanced++;
-  switch_to(*get(id));
+  if (cur_->id == 0 && id != 0 && id != LT_ID_NONE && !pending_) switch_to(*get(id));
 }
 
 }  // namespace luatrace

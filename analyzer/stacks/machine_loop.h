@@ -19,7 +19,7 @@ void StackMachine<Sink>::block(const EventBlock& block) {
   const uint64_t* end = p + block.words.size();
   while (p != end) {
     if constexpr (!Sink::kFrames)
-      if (recording_ && pending_ == 0) p = fast(p, end);
+      if (recording_ && pending_ == 0 && !torn_) p = fast(p, end);
     if (p != end) p = slow(p, end);
   }
   trust_.events += records_;
@@ -122,7 +122,7 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
   if (base > block.end_tick || (recording_ && base < now_ && now_ - base >= kTimeHalf)) {
     trust_.clock_anomalies++;
     diag_.say(block.offset, "the block's time makes no sense");
-    base = now_;
+    base = latest();
     block_end_ = UINT64_MAX;
   }
   uint64_t first = base + (((block.words[0] >> LT_TIME_SHIFT) - base) & kTimeMask);
@@ -130,22 +130,30 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
   bool missing = block.seq != next_seq_;
   next_seq_ = block.seq + 1;
   if (missing || (block.flags & LT_BLOCK_F_GAP)) {
-    trust_.missing_blocks += missing;
+    trust_.missing_blocks++;
     diag_.say(block.offset, missing ? "blocks of stream " + std::to_string(stream_) +
                                           " are missing before this one"
                                     : "the recorder left out events before this block");
     gap_until(first);
+    resync(block);
   } else if (!recording_) {
     now_ = base;
-  } else if (base > now_) {
-    spend_until(hole_before(block, base));
-    opens_with_loss_ = now_ < base;
+  } else if (base > latest()) {
+    const uint64_t hole = hole_before(block, base);
+    opens_with_loss_ = hole < base;
+    if (reports() && !opens_with_loss_) held_ = base;
+    if (!reports()) spend_until(hole);
     if (opens_with_loss_) gap_until(base);
   }
-  if (block.coroutine != 0 && cur_->id != block.coroutine) {
-    if (cur_->id != 0) trust_.unbalanced++;
-    switch_to(*get(block.coroutine));
-  }
+}
+
+// What the header of a block says is current before its first word, and how many calls are open
+// there: for who does not know it from the words.
+template <class Sink>
+void StackMachine<Sink>::resync(const EventBlock& block) {
+  if (block.coroutine == 0) return;
+  switch_to(*get(block.coroutine));
+  if (cur_->hidden) set_hidden(*cur_, block.depth);
 }
 
 // The VM makes a new ring block when there is room again, and says first what was lost before:
@@ -156,9 +164,9 @@ uint64_t StackMachine<Sink>::hole_before(const EventBlock& block, uint64_t base)
   for (auto words = block.words; !words.empty(); words = words.subspan(r.length)) {
     if (!read_record(words.data(), words.size(), r) || r.kind != LT_EXT) break;
     if (r.sub == LTX_LOSS) {
-      const uint64_t since = r.words[1];
-      trust_.clock_anomalies += since < now_ && now_ - since >= kTimeHalf;
-      return std::clamp(since, now_, base);
+      const uint64_t since = r.words[1], last = latest();
+      trust_.clock_anomalies += since < last && last - since >= kTimeHalf;
+      return std::clamp(since, last, base);
     }
     if (r.sub != LTX_PAD && r.sub != LTX_BLOCK && r.sub != LTX_TIME && r.sub != LTX_THREAD) break;
   }
@@ -169,12 +177,14 @@ template <class Sink>
 void StackMachine<Sink>::take_time(const Record& r) {
   uint64_t tick;
   if (r.kind == LT_EXT && r.sub == LTX_LOSS) return;  // Takes its time itself.
-  if (!r.full_clock(tick)) tick = unwrap(now_, lt_time(r.word));
-  if (tick < now_ || tick > block_end_) {
+  if (!r.full_clock(tick)) tick = unwrap(latest(), lt_time(r.word));
+  if (tick < latest() || tick > block_end_) {
     if (recording_ || tick > block_end_) trust_.clock_anomalies++;
     return;
   }
   if (r.kind == LT_EXT && r.sub == LTX_START) stop();  // The time before it is not traced.
+  if (pending_ || (torn_ && (r.kind == LT_FRAME || (reports() && is_aside(r)))))
+    return static_cast<void>(held_ = tick);
   if (recording_) spend_until(tick);
   now_ = tick;
 }
@@ -210,22 +220,18 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   for (auto& [id, co] : coroutines_) all.push_back(co.get());
   std::sort(all.begin(), all.end(),
             [](const Coroutine* a, const Coroutine* b) { return a->id > b->id; });
-  for (Coroutine* co : all) {
-    wake(*co, false);
-    counter += co->top;
-    close_unseen(*co, 0);
-    report_gone(*co, Gone::kCut);
-  }
+  for (Coroutine* co : all) cut(*co, counter, gap ? Gone::kLost : Gone::kCut);
   // Not clear(): that takes as long as there ever were coroutines.
   decltype(coroutines_)().swap(coroutines_);
-  pending_ = 0;
-  gap_seen_ = gap;
+  pending_ = held_ = 0;
+  gap_seen_ = torn_ = gap;
   cur_ = get(0);
 }
 
 template <class Sink>
 void StackMachine<Sink>::stop() {
   if (!recording_) return;
+  if (reports()) end_report(true);
   cut(trust_.open_end, false);
   traced_ += now_ - begun_;
   recording_ = false;
@@ -236,10 +242,11 @@ void StackMachine<Sink>::finish() {
   stop();
 }
 
-// Nothing is known of the time until `tick`, nor of any stack after it.
+// Nothing is known of the time until `tick`, nor of any stack after it. Of the calls that were open
+// it is not known either how they ended: that is no anomaly of its own, but part of this one.
 template <class Sink>
 void StackMachine<Sink>::gap_until(uint64_t tick) {
-  cut(trust_.truncated, true);
+  cut(trust_.open_gap, true);
   if (!recording_) return begin(tick);
   if (tick > now_) {
     if constexpr (Sink::kFrames) sink_.gap(now_, tick);

@@ -9,6 +9,9 @@
 #include <zlib.h>
 
 #include <array>
+#include <filesystem>
+
+#include "analyzer/symbols/open_in_root.h"
 
 namespace luatrace {
 namespace {
@@ -32,8 +35,9 @@ std::string build_id_of_file(int fd) {
 }
 
 // The path if the file there is the one wanted. A build-id decides; without one the checksum.
-OpenFile take(const std::string& path, const std::string& build_id, const uint32_t* checksum) {
-  OpenFile file = open_regular(path);
+OpenFile take(const SymbolPaths::Folder& place, const std::string& build_id,
+              const uint32_t* checksum) {
+  OpenFile file = open_regular(place.root, place.path);
   if (file.fd < 0) return file;
   bool good = build_id.empty() ? checksum && has_checksum(file.fd, *checksum)
                                : build_id_of_file(file.fd) == build_id;
@@ -49,21 +53,25 @@ bool is_special(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> SymbolPaths::debug_folders() const {
-  std::vector<std::string> all = debug_dirs;
-  all.push_back(sysroot + "/usr/lib/debug");
+// Those that were named by the user may lie anywhere.
+std::vector<SymbolPaths::Folder> SymbolPaths::debug_folders() const {
+  std::vector<Folder> all;
+  for (const std::string& dir : debug_dirs) {
+    std::error_code error;
+    const auto path = std::filesystem::absolute(dir, error);
+    if (!error) all.push_back({"", path.string()});
+  }
+  all.push_back({sysroot, "/usr/lib/debug"});
   return all;
 }
 
-OpenFile open_regular(const std::string& path) {
-  const bool whole = path.find('\0') == std::string::npos;  // Of a trace: may hold anything.
-  int fd = whole ? open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-  struct stat st;
-  if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+OpenFile open_regular(const std::string& root, const std::string& path) {
+  int fd = open_regular_in(root, path);
+  if (fd >= 0 && !has_usual_tables(fd)) {
     close(fd);
     fd = -1;
   }
-  return {fd, path};
+  return {fd, root + path};
 }
 
 std::string build_id_of(Elf* elf) {
@@ -89,7 +97,8 @@ OpenFile find_by_build_id(const SymbolPaths& paths, const std::string& build_id,
   const std::string place =
       "/.build-id/" + hex.substr(0, 2) + '/' + hex.substr(2) + (debug ? ".debug" : "");
   for (const auto& folder : paths.debug_folders())
-    if (OpenFile file = take(folder + place, build_id, nullptr); file.fd >= 0) return file;
+    if (OpenFile file = take({folder.root, folder.path + place}, build_id, nullptr); file.fd >= 0)
+      return file;
   return {};
 }
 
@@ -98,15 +107,16 @@ OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string
   const char* link = dwelf_elf_gnu_debuglink(elf, &checksum);
   if (!link || !*link || std::string(link).find('/') != std::string::npos) return {};
   const std::string folder = recorded.substr(0, recorded.rfind('/') + 1);
-  std::vector<std::string> places = {paths.sysroot + folder, paths.sysroot + folder + ".debug/"};
-  for (const auto& debug : paths.debug_folders()) {
-    places.push_back(debug + folder);
-    places.push_back(debug + '/');
+  std::vector<SymbolPaths::Folder> places = {{paths.sysroot, folder},
+                                             {paths.sysroot, folder + ".debug/"}};
+  for (const auto& [root, debug] : paths.debug_folders()) {
+    places.push_back({root, debug + folder});
+    places.push_back({root, debug + '/'});
   }
   const std::string id = build_id_of(elf);
-  for (const auto& place : places) {
-    if (place + link == paths.sysroot + recorded) continue;  // The file itself.
-    if (OpenFile file = take(place + link, id, &checksum); file.fd >= 0) return file;
+  for (const auto& [root, place] : places) {
+    if (root == paths.sysroot && place + link == recorded) continue;  // The file itself.
+    if (OpenFile file = take({root, place + link}, id, &checksum); file.fd >= 0) return file;
   }
   return {};
 }
@@ -119,13 +129,14 @@ OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::strin
   if (size <= 0 || !link || !*link) return {};
   const std::string id(static_cast<const char*>(bytes), static_cast<size_t>(size));
   if (OpenFile file = find_by_build_id(paths, id, true); file.fd >= 0) return file;
-  const std::string name = link;
-  const std::string named =
-      name[0] == '/' ? name : debug_file.substr(0, debug_file.rfind('/') + 1) + name;
-  may_ask = !is_special(named) && !is_special(name);
-  std::vector<std::string> places = {name[0] == '/' ? paths.sysroot + name : named};
+  const std::string name = link, &root = paths.sysroot;
+  const std::string inside =
+      debug_file.starts_with(root) ? debug_file.substr(root.size()) : debug_file;
+  const std::string named = name[0] == '/' ? name : inside.substr(0, inside.rfind('/') + 1) + name;
+  may_ask = root.empty() && !is_special(named) && !is_special(name);
+  std::vector<SymbolPaths::Folder> places = {{root, named}};
   for (const auto& folder : paths.debug_folders())
-    places.push_back(folder + "/.dwz/" + name.substr(name.rfind('/') + 1));
+    places.push_back({folder.root, folder.path + "/.dwz/" + name.substr(name.rfind('/') + 1)});
   for (const auto& place : places)
     if (OpenFile file = take(place, id, nullptr); file.fd >= 0) return file;
   return {};

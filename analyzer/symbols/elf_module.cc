@@ -39,6 +39,7 @@ bool is_about_alternate(Elf* elf, const char* link, GElf_Word crc) {
 
 // libdwfl asks for the debug information of a module: ours first, then its own search, which knows
 // debuginfod.
+// With a sysroot that is left alone: it knows none.
 int find_debuginfo(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base,
                    const char* file, const char* link, GElf_Word crc, char** found) {
   GElf_Addr bias;
@@ -53,6 +54,9 @@ int find_debuginfo(Dwfl_Module* module, void** data, const char* name, Dwarf_Add
   }
   if (self && elf)
     if (int fd = self->find_debug_file(elf, found); fd >= 0) return fd;
+  // It puts the names of the link and of the file behind that of its folder, "../" and all.
+  const bool leaves = (link && strchr(link, '/')) || (file && strstr(file, "/.."));
+  if (!self || self->has_sysroot() || leaves) return -1;
   return dwfl_standard_find_debuginfo(module, data, name, base, file, link, crc, found);
 }
 
@@ -75,7 +79,7 @@ std::string path_of(const MapInfo& map) {
 
 ElfModule::ElfModule(const SymbolPaths& paths, const MapInfo& map)
     : paths_(paths), recorded_(path_of(map)), build_id_(map.build_id) {
-  OpenFile file = open_regular(paths.sysroot + recorded_);
+  OpenFile file = open_regular(paths.sysroot, recorded_);
   if (file.fd < 0)
     problem_ = "no such file here";
   else

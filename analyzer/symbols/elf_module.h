@@ -41,6 +41,7 @@ class ElfModule {
   // What else is known of the function there; what is not stays as it is in `out`.
   void describe(const MapInfo& map, uint64_t address, NativeCode& out) const;
 
+  bool has_sysroot() const { return !paths_.sysroot.empty(); }
   // For libdwfl's callback: a descriptor, -1 if there is none, and where it was found.
   int find_debug_file(Elf* elf, char** found) const;
   // may_ask: whether libdwfl may go on looking (debuginfod) if there is none.

@@ -209,7 +209,7 @@ TEST(BadInput, MissingBlockIsAGap) {
       analyse(trace_text("block 1 seq=0 base=0\n0 start\n0 entry 1\n5 entry 2\n"
                          "block 1 seq=3 base=100 co=1\n110 return 1\n120 stop close"));
   EXPECT_EQ(a.trust().missing_blocks, 1u);
-  EXPECT_EQ(a.trust().truncated, 2u);
+  EXPECT_EQ(a.trust().open_gap, 2u);
   EXPECT_EQ(a.trust().inferred, 1u);
   expect_sums(a, "");
 }

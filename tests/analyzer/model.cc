@@ -18,24 +18,31 @@ struct Coroutine {
 class Model {
  public:
   Result run(const std::vector<Event>& events) {
-    for (const Event& e : events) {
-      if (e.what == Do::kLoss) {
-        pass(e.since);
-        lose(e);
-      } else {
-        if (on_) pass(e.tick);
-        now_ = e.tick;
-        step(e);
-      }
-    }
+    for (const Event& e : events) take(e);
     if (on_) stop();
     count();
     result_.calls = calls_;
+    result_.coroutines = seen_.size();
     return result_;
   }
 
  private:
+  // A report is of the moment at which it begins: its time goes by when it is complete.
+  void take(const Event& e) {
+    if (e.what == Do::kLoss) {
+      if (frames_due_ == 0) pass(e.since);
+      frames_due_ = 0;
+      return lose(e);
+    }
+    if (frames_due_ == 0 && on_) pass(e.tick);
+    if (frames_due_ == 0) now_ = e.tick;
+    step(e);
+    if (e.what == Do::kFrame && --frames_due_ == 0) pass(e.tick);
+    if (e.what == Do::kStack) frames_due_ = e.more;
+  }
+
   Coroutine& co(int id) {
+    if (id > 0) seen_.insert(id);
     auto [it, fresh] = coroutines_.try_emplace(id);
     if (fresh) it->second.known = !lost_;
     return it->second;
@@ -117,7 +124,7 @@ class Model {
   }
 
   void lose(const Event& e) {
-    result_.truncated += close_all(false);
+    result_.open_gap += close_all(false);
     result_.lost += e.arg;
     if (e.tick > now_) result_.stretches.push_back({now_, e.tick, {}, true, -1});
     result_.gap += e.tick - now_;
@@ -140,7 +147,8 @@ class Model {
   std::map<int, Coroutine> coroutines_;
   int current_ = -1;
   bool on_ = false, lost_ = false;
-  bool frames_are_old_ = false;
+  uint32_t frames_due_ = 0;
+  std::set<int> seen_;
   uint64_t now_ = 0, began_ = 0;
 };
 
@@ -200,15 +208,15 @@ void Model::step(const Event& e) {
       result_.truncated += co(arg).open.size();
       while (!co(arg).open.empty()) close(co(arg), false);
       co(arg).known = true;
-      frames_are_old_ = e.after_loss;
       break;
     case Do::kFrame:
       open(e.arg, false);
-      if (!frames_are_old_) result_.open_start++;
+      if (!lost_) result_.open_start++;
       break;
     case Do::kLoss:
       break;
   }
+  if (current_ != -1) co(current_);
 }
 
 void Model::count() {
@@ -269,8 +277,11 @@ class Program {
     auto& stack = coroutines_[id].stack;
     emit(Do::kStack, id, static_cast<uint32_t>(stack.size()));
     if (recording_) events_.back().after_loss = after_loss;
-    for (uint32_t f : stack) emit(Do::kFrame, f);
+    // Now and then the ring is full in the middle of it.
+    const size_t told = random(12) ? stack.size() : random(stack.size() + 1);
+    for (size_t i = 0; i < told; i++) emit(Do::kFrame, stack[i]);
     if (recording_) reported_.insert(id);
+    if (told < stack.size() && recording_) lose();
   }
 
   // The coroutine that runs now had calls that the recording does not know.

@@ -37,7 +37,7 @@ struct Event {
   uint32_t arg = 0;    // Function, coroutine or count.
   uint32_t more = 0;   // Unwind: function then on top, 0: none. Stack: number of frames. Loss: -
   uint64_t since = 0;  // Loss.
-  bool after_loss = false;  // Stack.
+  bool after_loss = false;  // Stack: right after one.
 };
 
 struct Numbers {
@@ -70,7 +70,9 @@ struct Result {
   std::vector<Stretch> stretches;
   std::map<uint32_t, Numbers> functions;
   uint64_t idle = 0, gap = 0, traced = 0;
-  uint64_t lost = 0, truncated = 0, open_start = 0, open_end = 0, abandoned = 0, unwound = 0;
+  uint64_t lost = 0, truncated = 0, open_start = 0, open_end = 0, open_gap = 0, abandoned = 0,
+           unwound = 0;
+  uint64_t coroutines = 0;  // Of which anything was seen.
 };
 
 std::vector<Event> generate(uint64_t seed, size_t length);

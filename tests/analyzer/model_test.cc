@@ -42,6 +42,8 @@ void compare(const Analysed& a, const model::Result& m) {
   EXPECT_EQ(t.truncated, m.truncated);
   EXPECT_EQ(t.open_start, m.open_start);
   EXPECT_EQ(t.open_end, m.open_end);
+  EXPECT_EQ(t.open_gap, m.open_gap);
+  EXPECT_EQ(a.report.coroutines, m.coroutines);
   EXPECT_EQ(t.abandoned, m.abandoned);
   EXPECT_EQ(t.unwound, m.unwound);
   EXPECT_EQ(t.unbalanced + t.inferred + t.bad_records + t.clock_anomalies + t.undescribed, 0u);

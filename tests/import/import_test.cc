@@ -375,7 +375,7 @@ TEST(Import, AJumpInTheNumbersIsALoss) {
       R @a0 a0 2 8)";
   const Analysed a = analysed(hits);
   EXPECT_EQ(a.trust().lost, 4u);
-  EXPECT_EQ(a.trust().truncated, 2u);
+  EXPECT_EQ(a.trust().open_gap, 2u);
   EXPECT_EQ(a.trust().inferred, 1u);
   // From the last hit before to the first one after, and where no call is known.
   EXPECT_EQ(a.report.gap_ns, 0x50u + 0x10);

@@ -139,9 +139,26 @@ TEST(WordScanner, LossMakesDepthsUnknown) {
   EXPECT_EQ(40u, s.lost_events());
   EXPECT_EQ(300u, s.lost_ticks());
   EXPECT_EQ(1u, s.losses());
+  EXPECT_EQ(0u, s.coroutine());  // What was current before it need not be now.
   feed({ext(501, LTX_STACK, 2), 1, 2, lt_word(502, 1, LT_FRAME)});
   EXPECT_EQ(1u, s.depth());
   feed({lt_word(503, 70000, LT_RESUME)});
+  EXPECT_EQ(LT_DEPTH_UNKNOWN, s.depth());
+}
+
+// Who resumed whom is only known if nothing was lost since.
+TEST(WordScanner, NobodyIsKnownToHaveResumedBeforeALoss) {
+  WordScanner s(0);
+  auto feed = [&](Words w) { EXPECT_EQ(w.size(), s.scan(w).words); };
+  feed({ext(1, LTX_BLOCK, 3), 1, 1, 1, lt_word(2, 2, LT_RESUME)});
+  feed({ext(3, LTX_LOSS, 2), 41, 2, ext(4, LTX_STACK, 2), 2, 1});
+  EXPECT_EQ(2u, s.coroutine());
+  feed({lt_word(5, LTS_YIELD, LT_SUSPEND)});
+  EXPECT_EQ(0u, s.coroutine());
+  feed({ext(6, LTX_SWITCH, 1), 1, lt_word(7, 3, LT_RESUME), lt_word(8, LTS_YIELD, LT_SUSPEND)});
+  EXPECT_EQ(1u, s.coroutine());
+  s.forget();
+  EXPECT_EQ(0u, s.coroutine());
   EXPECT_EQ(LT_DEPTH_UNKNOWN, s.depth());
 }
 

@@ -211,6 +211,38 @@ Wish early_wish(uint64_t seed) {
   return w;
 }
 
+// Filters of calls and ways to put them together: they do not say where to look.
+Wish wish_of_calls(uint64_t seed) {
+  Wish w = early_wish(seed);
+  w.filter.coroutines.clear();
+  if (seed % 3 == 0) w.filter.least_ns = seed % 40;
+  if (seed % 5 == 0) w.filter.callers = {"/n[0-1]/"};
+  return w;
+}
+
+// What nobody ran and what nobody knows is as long in every view of a file, to the nanosecond.
+TEST(Agree, IdleAndUnknownTimeAreTheSameHoweverOneLooks) {
+  uint64_t idle = 0, unknown = 0;
+  for (uint64_t seed = 1; seed <= seeds(1) * 600; seed++) {
+    const auto bytes = seed % 2 ? to_binary(random_trace(seed)) : damaged_trace(seed);
+    const Report sums = analyse(bytes).report;
+    const Wish wish = wish_of_calls(seed);
+    const Report r = report_of(bytes, wish, seed % 7 == 0 ? 3 : 0);
+    const std::string what = "seed " + std::to_string(seed) + describe(wish);
+    ASSERT_EQ(r.idle_ns, sums.idle_ns) << what;
+    ASSERT_EQ(r.gap_ns, sums.gap_ns) << what;
+    ASSERT_EQ(r.traced_ns, sums.traced_ns) << what;
+    ReportThread all;
+    for (const ReportThread& t : r.thread_list) all.idle_ns += t.idle_ns, all.gap_ns += t.gap_ns;
+    ASSERT_EQ(all.idle_ns, sums.idle_ns) << what;
+    ASSERT_EQ(all.gap_ns, sums.gap_ns) << what;
+    idle += sums.idle_ns;
+    unknown += sums.gap_ns;
+  }
+  EXPECT_GT(idle, 0u);
+  EXPECT_GT(unknown, 0u);
+}
+
 // All figures of a report, by names: indices are of no meaning.
 std::string figures(const Report& r) {
   std::ostringstream out;

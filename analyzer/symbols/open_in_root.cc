@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// A path is walked name by name, each looked up in the directory that is open (openat with
+// O_NOFOLLOW), so that no renaming meanwhile leads out of the root. openat2() can do it, too, but
+// not on every kernel, nor under every seccomp filter.
+#include "analyzer/symbols/open_in_root.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace luatrace {
+namespace {
+
+constexpr size_t kMostLinks = 40;  // As the kernel.
+constexpr size_t kMostFolders = 64;
+constexpr size_t kLongestPath = 4 * PATH_MAX;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class Walk {
+ public:
+  Walk(const std::string& root, std::string path) : rest_(std::move(path)) {
+    constexpr int kFolder = O_PATH | O_DIRECTORY | O_CLOEXEC;
+    folders_.emplace_back(open(root.empty() ? "/" : root.c_str(), kFolder));
+  }
+  // What the path leads to, opened with O_PATH; -1: nothing.
+  Descriptor end();
+
+ private:
+  std::string next_name();
+  bool follow(const Descriptor& link);
+
+  std::vector<Descriptor> folders_;  // From the root to the one that we are in.
+  std::string rest_;
+  size_t links_ = 0;
+};
+
+std::string Walk::next_name() {
+  rest_.erase(0, rest_.find_first_not_of('/'));
+  const size_t size = std::min(rest_.find('/'), rest_.size());
+  std::string name = rest_.substr(0, size);
+  rest_.erase(0, size);
+  return name;
+}
+
+bool Walk::follow(const Descriptor& link) {
+  char target[PATH_MAX];
+  const ssize_t size = readlinkat(link.get(), "", target, sizeof target);
+  if (size <= 0 || static_cast<size_t>(size) == sizeof target || ++links_ > kMostLinks)
+    return false;
+  if (target[0] == '/') folders_.resize(1);
+  rest_.insert(0, target, static_cast<size_t>(size));
+  return rest_.size() <= kLongestPath;
+}
+
+Descriptor Walk::end() {
+  if (folders_[0].get() < 0 || rest_.size() > kLongestPath || rest_.find('\0') != std::string::npos)
+    return Descriptor();
+  for (std::string name = next_name(); !name.empty(); name = next_name()) {
+    if (name == ".") continue;
+    if (name == "..") {
+      if (folders_.size() > 1) folders_.pop_back();
+      continue;
+    }
+    Descriptor fd(openat(folders_.back().get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat st;
+    if (fd.get() < 0 || fstat(fd.get(), &st) != 0) return Descriptor();
+    if (S_ISLNK(st.st_mode)) {
+      if (!follow(fd)) return Descriptor();
+    } else if (S_ISDIR(st.st_mode)) {
+      if (folders_.size() == kMostFolders) return Descriptor();
+      folders_.push_back(std::move(fd));
+    } else {  // Nothing is below it.
+      return rest_.empty() ? std::move(fd) : Descriptor();
+    }
+  }
+  return Descriptor();  // It was a directory.
+}
+
+// Some of their files are regular ones to look at; reading them waits or does things.
+bool is_of_kernel(int fd) {
+  constexpr uint64_t kTypes[] = {0x9fa0 /* proc */,         0x62656572 /* sys */,
+                                 0x64626720 /* debug */,    0x74726163 /* trace */,
+                                 0x73636673 /* security */, 0x27e0eb /* cgroup */,
+                                 0x63677270 /* cgroup2 */,  0xcafe4a11 /* bpf */,
+                                 0x62656570 /* config */,   0x6165676c /* pstore */};
+  struct statfs s;
+  if (fstatfs(fd, &s) != 0) return true;
+  const auto type = static_cast<uint32_t>(s.f_type);
+  return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
+}
+
+}  // namespace
+
+int open_regular_in(const std::string& root, const std::string& path) {
+  const Descriptor place = Walk(root, path).end();
+  struct stat st;
+  if (place.get() < 0 || fstat(place.get(), &st) != 0 || !S_ISREG(st.st_mode) ||
+      is_of_kernel(place.get()))
+    return -1;
+  const std::string self = "/proc/self/fd/" + std::to_string(place.get());
+  return open(self.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+namespace {
+
+constexpr uint64_t kMostSections = 100'000, kMostSegments = 10'000;
+
+// Ehdr, Shdr: of one class.
+template <class Ehdr, class Shdr>
+bool are_usual(int fd) {
+  Ehdr header;
+  if (pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return true;
+  uint64_t sections = header.e_shnum, segments = header.e_phnum;
+  Shdr first{};  // It has the numbers that do not fit.
+  const auto at = static_cast<uint64_t>(header.e_shoff);
+  if (at != 0 && at <= INT64_MAX && (sections == 0 || segments == PN_XNUM) &&
+      pread(fd, &first, sizeof first, static_cast<off_t>(at)) ==
+          static_cast<ssize_t>(sizeof first)) {
+    if (sections == 0) sections = first.sh_size;
+    if (segments == PN_XNUM) segments = first.sh_info;
+  }
+  return sections <= kMostSections && segments <= kMostSegments;
+}
+
+}  // namespace
+
+bool has_usual_tables(int fd) {
+  unsigned char ident[EI_NIDENT] = {};
+  if (pread(fd, ident, sizeof ident, 0) != static_cast<ssize_t>(sizeof ident)) return true;
+  if (memcmp(ident, ELFMAG, SELFMAG) != 0) return true;
+  if (ident[EI_DATA] != ELFDATA2LSB) return false;  // Numbers that are not read here.
+  return ident[EI_CLASS] == ELFCLASS64 ? are_usual<Elf64_Ehdr, Elf64_Shdr>(fd)
+                                       : are_usual<Elf32_Ehdr, Elf32_Shdr>(fd);
+}
+
+}  // namespace luatrace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// A reader that lost a block: the headers of the blocks that EventBlocks writes make it know again
+// what runs. Whatever block is missing, each moment goes to the call that really ran, to nobody if
+// nothing did, or is unknown; nothing is counted but the hole.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "model.h"
+#include "support.h"
+#include "trace/event_blocks.h"
+#include "trace/spool.h"
+
+namespace luatrace {
+namespace {
+
+struct Piece {
+  lt_block head;
+  std::vector<std::byte> payload;
+};
+
+// The blocks of a trace. Their bytes are those of `trace` from an offset on.
+std::vector<Piece> pieces(const std::vector<uint8_t>& trace) {
+  std::vector<Piece> out;
+  for (size_t at = sizeof(lt_file_header); at < trace.size();) {
+    Piece p;
+    std::memcpy(&p.head, &trace[at], sizeof p.head);
+    const auto* from = reinterpret_cast<const std::byte*>(&trace[at + sizeof p.head]);
+    p.payload.assign(from, from + p.head.payload_size);
+    at += sizeof p.head + (p.payload.size() + 7) / 8 * 8;
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+// The words of events in the blocks that a recorder would have made of them, each of some records.
+void write_words(TraceWriter& writer, std::span<const std::byte> payload, std::mt19937_64& random) {
+  std::vector<uint64_t> words(payload.size() / 8);
+  std::memcpy(words.data(), payload.data(), payload.size());
+  EventBlocks blocks(writer, 1, 1000);
+  for (size_t at = 0; at < words.size();) {
+    const size_t n = record_words(words[at]);
+    blocks.append(std::span(words).subspan(at, n));
+    at += n;
+    if (random() % 12 == 0) blocks.flush();
+  }
+  blocks.flush();
+}
+
+std::vector<uint8_t> in_small_blocks(const std::string& text, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Spool spool;
+  TraceWriter writer(spool, "test", make_file_header());
+  for (const Piece& p : pieces(to_binary(text))) {
+    if (p.head.type == LT_BLOCK_STREAM) {
+      lt_stream_info info;
+      std::memcpy(&info, p.payload.data(), sizeof info);
+      writer.write_stream(1, info);
+    } else if (p.head.type == LT_BLOCK_EVENTS) {
+      write_words(writer, p.payload, random);
+    } else {
+      writer.write_block(p.head, p.payload);
+    }
+  }
+  EXPECT_TRUE(writer.close());
+  return spool.take_memory();
+}
+
+// Without the n-th block of events, if there are any after it; else nothing.
+std::vector<uint8_t> without(const std::vector<uint8_t>& trace, size_t n) {
+  size_t at = sizeof(lt_file_header), begin = 0, end = 0, events = 0;
+  for (const Piece& p : pieces(trace)) {
+    const size_t size = sizeof p.head + (p.payload.size() + 7) / 8 * 8;
+    if (p.head.type == LT_BLOCK_EVENTS && events++ == n) begin = at, end = at + size;
+    at += size;
+  }
+  if (end == 0 || events <= n + 1) return {};
+  auto out = trace;
+  out.erase(out.begin() + static_cast<ptrdiff_t>(begin), out.begin() + static_cast<ptrdiff_t>(end));
+  return out;
+}
+
+std::map<std::string, uint64_t> self_times(const Analysed& a) {
+  std::map<std::string, uint64_t> out;
+  for (const ReportFunction& f : a.report.functions) out[f.name] += f.self_ns;
+  return out;
+}
+
+void expect_less(const Analysed& whole, const Analysed& part) {
+  const Trust& t = part.trust();
+  EXPECT_EQ(t.missing_blocks, 1u);
+  EXPECT_EQ(t.anomalies(), 1u + t.lost);
+  EXPECT_EQ(part.report.traced_ns, part.report.self_ns + part.report.idle_ns + part.report.gap_ns);
+  auto all = self_times(whole);
+  for (const auto& [name, ns] : self_times(part)) EXPECT_LE(ns, all[name]) << name;
+  EXPECT_LE(part.report.idle_ns, whole.report.idle_ns);
+}
+
+TEST(Resync, WhateverBlockIsMissing) {
+  uint64_t holes = 0, recovered = 0;
+  for (uint64_t seed = 1; seed <= 250; seed++) {
+    const auto text = model::to_text(model::generate(seed, 20 + seed % 200));
+    const auto trace = in_small_blocks(trace_text(text), seed);
+    const Analysed whole = analyse(trace);
+    ASSERT_EQ(whole.trust().anomalies(), whole.trust().lost) << "seed " << seed;
+    for (size_t n = 0;; n++) {
+      const auto part = without(trace, n);
+      if (part.empty()) break;
+      const Analysed a = analyse(part);
+      expect_less(whole, a);
+      if (HasFailure()) FAIL() << "seed " << seed << ", without block " << n << "\n" << text;
+      holes++;
+      recovered += a.report.self_ns > whole.report.self_ns / 2;
+    }
+  }
+  EXPECT_GT(holes, 1000u);
+  EXPECT_GT(recovered, holes / 2);  // What comes after a hole is not all unknown.
+}
+
+}  // namespace
+}  // namespace luatrace
