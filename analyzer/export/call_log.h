@@ -11,12 +11,14 @@
 // ones first; every one that is begun is ended.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/aggregate/filtered_profile.h"
 #include "analyzer/export/call_writer.h"
+#include "analyzer/export/running_chain.h"
 
 namespace luatrace {
 
@@ -85,10 +87,13 @@ class CallLog : public CallObserver {
     std::deque<Entry> queue;
     uint64_t written = 0;  // Entries that have left the queue, ever.
     size_t undecided = 0;
+    size_t settled = 0;      // The outermost so many of `open` are decided.
+    bool has_early = false;  // One of `open` may be `early`.
     bool has_calls() const { return open.size() > (open.empty() || !open.back().marker ? 0 : 1); }
   };
-  // The current coroutine of a stream, those that wait for it behind it.
-  using Chain = std::vector<uint32_t>;
+  struct Chain : RunningChain<Lane> {
+    uint64_t links = 0;  // StackMachine::links() when it was made.
+  };
   static uint64_t key(uint32_t stream, uint32_t coroutine) {
     return uint64_t{stream} << 32 | coroutine;
   }
@@ -107,12 +112,21 @@ class CallLog : public CallObserver {
   void end_call(Lane& lane, const Coroutine& co, uint64_t now, bool shown);
   void push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick);
   void end_marker(Lane& lane, uint64_t tick);
+  void pop(Lane& lane);
   static void wake(Lane& lane, uint64_t tick) {
     if (lane.state == State::kSuspended) lane.woke = tick;
   }
   void set_state(Lane& lane, State state, uint32_t other, uint64_t tick, uint64_t flow = 0);
-  void switched(FilteredProfile::Machine& machine, uint32_t stream, uint64_t tick);
-  void mark_waiting(uint32_t stream, const Chain& chain, uint64_t tick, uint64_t flow = 0);
+  void switched(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain, uint64_t tick);
+  bool follow(FilteredProfile::Machine& machine, Chain& chain, Lane* to, bool resumes,
+              uint64_t tick, uint64_t flow);
+  void make_again(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain, uint64_t tick,
+                  uint64_t flow);
+  void arrived(const Coroutine& co, Lane* lane, uint64_t tick) const;
+  void suspend(Lane& lane, uint64_t tick, uint64_t flow);
+  void mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t flow = 0);
+  void mark_changed(Chain& chain, std::array<size_t, 3> places, uint64_t tick, uint64_t flow);
+  void calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uint64_t flow = 0);
   uint32_t number_of(uint32_t function);
 
   CallWriter& writer_;

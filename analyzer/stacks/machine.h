@@ -113,6 +113,9 @@ class StackMachine {
   Coroutine* find(uint32_t id);
   // The coroutine that resumed this one, null if nobody did (or it was suspended since).
   Coroutine* resumer_of(const Coroutine& co) { return co.resumed ? find(co.resumer) : nullptr; }
+  // Changes when a coroutine's resumer may have become another one in any other way than by its own
+  // resume or suspension.
+  uint64_t links() const { return links_; }
   // `f` for this coroutine, the one that resumed it, and so on outwards. Not for each event: this
   // is work of the kind that is limited (kWorkPerWord), if less of it than the machine's own: who
   // looks at each resume of some hundred coroutines inside each other must not end it.
@@ -214,7 +217,7 @@ class StackMachine {
   uint64_t pending_ = 0;  // FRAMEs that must follow.
   uint32_t pending_reason_ = 0;
   uint64_t traced_ = 0, gap_ = 0, first_ = 0, seen_ = 0;
-  uint64_t work_ = kWorkAtFirst, used_ = 0;
+  uint64_t work_ = kWorkAtFirst, used_ = 0, links_ = 0;
   bool began_once_ = false;
   std::set<uint32_t> threads_;
 };
