@@ -5,11 +5,27 @@
 #include <functional>
 #include <unordered_set>
 
+#include "analyzer/render/format.h"
+
 namespace luatrace {
 
 CallLog::Lane* CallLog::find(uint32_t stream, uint32_t coroutine) {
   auto it = lanes_.find(key(stream, coroutine));
   return it == lanes_.end() ? nullptr : &it->second;
+}
+
+// Headings are made of it: a command line may be long, and its tracks many.
+std::shared_ptr<const std::string> CallLog::command(uint32_t process) {
+  constexpr size_t kMost = 500;
+  auto& known = commands_[process];
+  if (known) return known;
+  std::string all;
+  if (auto p = facts_.processes.find(process); p != facts_.processes.end())
+    for (const auto& word : p->second.cmdline) {
+      if (all.size() > kMost) break;
+      all += (all.empty() ? "" : " ") + word;
+    }
+  return known = std::make_shared<std::string>(cut_bytes(all, kMost));
 }
 
 // The coroutine's track, made at its first use; it stays under the thread on which that was.
@@ -25,11 +41,10 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   track.coroutine = coroutine;
   track.name = "coroutine " + std::to_string(coroutine);
   if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
-  if (auto p = facts_.processes.find(facts_.process_of(stream)); p != facts_.processes.end()) {
+  const uint32_t process = facts_.process_of(stream);
+  if (auto p = facts_.processes.find(process); p != facts_.processes.end())
     track.pid = p->second.pid;
-    for (const auto& word : p->second.cmdline)
-      track.process += (track.process.empty() ? "" : " ") + word;
-  }
+  track.process = command(process);
   writer_.track(track);
   return lane;
 }

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -76,6 +75,27 @@ class CallLog : public CallObserver {
     bool early = false;   // It began before the range; running_begin is not known yet.
     bool marker = false;  // No call, but a slice that says why the coroutine does nothing itself.
   };
+  // First in, first out. Takes no memory while it is empty, as most are at most times.
+  class Queue {
+   public:
+    bool empty() const { return first_ == entries_.size(); }
+    size_t size() const { return entries_.size() - first_; }
+    Entry& front() { return entries_[first_]; }
+    Entry& operator[](size_t i) { return entries_[first_ + i]; }
+    void push_back(const Entry& e) { entries_.push_back(e); }
+    void pop_front() {
+      first_++;
+      if (empty() && entries_.capacity() > kKept) return *this = {}, void();
+      if (!empty() && first_ < entries_.size() / 2) return;  // Else no more is moved than has gone.
+      entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+
+   private:
+    static constexpr size_t kKept = 16;
+    std::vector<Entry> entries_;
+    size_t first_ = 0;
+  };
   struct Lane {
     Track track;
     State state = State::kOwn;
@@ -84,7 +104,7 @@ class CallLog : public CallObserver {
     // As of the last moment within the range: ticks it had been suspended, and since when it is.
     uint64_t suspended = 0, left = UINT64_MAX;
     std::vector<Frame> open;  // At most the innermost is a marker.
-    std::deque<Entry> queue;
+    Queue queue;
     uint64_t written = 0;  // Entries that have left the queue, ever.
     size_t undecided = 0;
     size_t settled = 0;      // The outermost so many of `open` are decided.
@@ -98,6 +118,7 @@ class CallLog : public CallObserver {
     return uint64_t{stream} << 32 | coroutine;
   }
 
+  std::shared_ptr<const std::string> command(uint32_t process);
   Lane* find(uint32_t stream, uint32_t coroutine);
   Lane& lane(uint32_t stream, uint32_t coroutine, uint32_t tid);
   uint64_t running_clock(const Lane& lane, const Coroutine& co, uint64_t now) const;
@@ -138,6 +159,8 @@ class CallLog : public CallObserver {
   std::unordered_map<uint32_t, Chain> chains_;  // By stream.
   std::vector<uint32_t> numbers_;               // By function of the file: of define(), 0: none.
   std::vector<uint64_t> own_;                   // By number: ticks of self time written so far.
+  // By number of the process, 0: not known.
+  std::unordered_map<uint32_t, std::shared_ptr<const std::string>> commands_;
   uint64_t tracks_count_ = 0, flows_ = 0;
   uint32_t functions_count_ = 0;
 };

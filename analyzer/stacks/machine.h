@@ -119,7 +119,7 @@ class StackMachine {
   // `f` for this coroutine, the one that resumed it, and so on outwards. Not for each event: this
   // is work of the kind that is limited (kWorkPerWord), if less of it than the machine's own: who
   // looks at each resume of some hundred coroutines inside each other must not end it.
-  static constexpr uint32_t kWorkOfLook = 2;
+  static constexpr uint32_t kWorkOfLook = 64;
   template <class F>
   void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfLook);
 

@@ -20,12 +20,6 @@ std::string place_name(const MapInfo& map, uint64_t offset, bool usable) {
   return name + '+' + hex(offset);
 }
 
-const MapInfo* find_map(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address) {
-  for (auto map = maps.rbegin(); map != maps.rend(); ++map)
-    if (map->process == process && address >= map->start && address < map->end) return &*map;
-  return nullptr;
-}
-
 }  // namespace
 
 Symbolizer::Symbolizer(std::string sysroot, Warner warner, std::vector<std::string> debug_dirs)
@@ -47,9 +41,9 @@ ElfModule& Symbolizer::module(const MapInfo& map) {
   return *slot;
 }
 
-Symbolizer::Result Symbolizer::find(const std::vector<MapInfo>& maps, uint32_t process,
+Symbolizer::Result Symbolizer::find(const MapTable& maps, uint32_t process,
                                     uint64_t address) {
-  const MapInfo* map = find_map(maps, process, address);
+  const MapInfo* map = maps.find(process, address);
   if (!map) return {};
   const uint64_t offset = address - map->start + map->offset;
   if (!map->path.starts_with('/')) return {place_name(*map, offset, true), path_of(*map)};
@@ -60,10 +54,10 @@ Symbolizer::Result Symbolizer::find(const std::vector<MapInfo>& maps, uint32_t p
   return {name, path_of(*map)};
 }
 
-NativeCode Symbolizer::describe(const std::vector<MapInfo>& maps, uint32_t process,
+NativeCode Symbolizer::describe(const MapTable& maps, uint32_t process,
                                 uint64_t address) {
   NativeCode code;
-  const MapInfo* map = find_map(maps, process, address);
+  const MapInfo* map = maps.find(process, address);
   if (!map) return code;
   code.module = path_of(*map);
   code.build_id = map->build_id;

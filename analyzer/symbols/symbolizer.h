@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/decode/model.h"
+#include "analyzer/decode/map_table.h"
 #include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/native_code.h"
 
@@ -38,9 +38,9 @@ class Symbolizer {
     std::string file;  // As recorded.
   };
   // `maps` of the process; of overlapping ones the last counts.
-  Result find(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address);
+  Result find(const MapTable& maps, uint32_t process, uint64_t address);
   // What else is known of the function at an address.
-  NativeCode describe(const std::vector<MapInfo>& maps, uint32_t process, uint64_t address);
+  NativeCode describe(const MapTable& maps, uint32_t process, uint64_t address);
 
  private:
   ElfModule& module(const MapInfo& map);

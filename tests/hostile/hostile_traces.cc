@@ -390,7 +390,7 @@ void many_chunks(TraceWriter& w, uint32_t n) {
 }
 void long_names(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
-  const uint32_t count = n / 1000;
+  const uint32_t count = n / 1000 + 1;
   for (uint32_t i = 1; i <= count; i++)
     s.lua(i, std::string(32000, 'n') + std::to_string(i), i,
           "@" + std::string(32000, 'c') + std::to_string(i));
