@@ -12,6 +12,7 @@
 #include "analyzer/aggregate/close_names.h"
 #include "analyzer/aggregate/conditions.h"
 #include "analyzer/aggregate/saved_profile.h"
+#include "analyzer/aggregate/stack_limit.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/import.h"
 #include "analyzer/decode/text_reader.h"
@@ -210,6 +211,17 @@ void tell_compensation(const Options& o, const Report& report) {
              names + " are as they were measured");
 }
 
+// Both cut off at one depth, if one of them must be.
+Diff diff_of_stacks(const Report& before, const Report& after, bool normalize) {
+  const auto old_limit = folded_limit(before), limit = folded_limit(after);
+  if (!old_limit && !limit) return make_diff(before, after, normalize);
+  const uint32_t depth = std::min(old_limit.value_or(UINT32_MAX), limit.value_or(UINT32_MAX));
+  Report old_cut = before, cut = after;
+  cut_stacks(old_cut, depth);
+  cut_stacks(cut, depth);
+  return make_diff(old_cut, cut, normalize);
+}
+
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   tell_compensation(o, report);
@@ -234,7 +246,7 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   if (o.folded)
     write_to(session, *o.folded, [&](std::ostream& out) {
       if (!before) return write_folded(out, shown, o.unit_ns);
-      write_folded_diff(out, make_diff(*before, report, o.views.normalize), o.unit_ns);
+      write_folded_diff(out, diff_of_stacks(*before, report, o.views.normalize), o.unit_ns);
     });
   if (o.save_profile)
     write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });

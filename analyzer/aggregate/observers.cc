@@ -278,7 +278,20 @@ void Timeline::reach(uint64_t from, uint64_t to) {
   begun_ = true;
   first_ = std::min(first_, slice(from));
   last_ = std::max(last_, slice(to - 1));
-  while (last_ - first_ >= kSlices) widen();
+  fit();
+}
+
+// As wide as the number of lanes and the time that they are of ask for, whatever came first.
+void Timeline::fit() {
+  const size_t most =
+      std::clamp(kCells / std::max<size_t>(lanes_.size(), 1), kLeastSlices, kSlices);
+  while (last_ - first_ >= most) widen();
+}
+
+Timeline::Lane& Timeline::lane(uint64_t key) {
+  auto [it, fresh] = lanes_.try_emplace(key);
+  if (fresh) fit();
+  return it->second;
 }
 
 // The time in one slice of a lane.
@@ -308,7 +321,7 @@ void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
   if (from >= to) return;
   reach(from, to);
   // Not as pieces: a trace can be made of recordings that all cover the same slices.
-  Lane& lane = lanes_[key];
+  Lane& lane = this->lane(key);
   const uint64_t begin = slice(from), last = slice(to - 1);
   if (begin == last) return static_cast<void>(at(lane, begin) += to - from);
   at(lane, last) += to - (last << shift_);
@@ -318,7 +331,8 @@ void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
 
 void Timeline::add(uint64_t key, TimePiece piece) {
   reach(piece.at, piece.at + 1);
-  at(lanes_[key], slice(piece.at)) += piece.ticks;
+  Lane& lane = this->lane(key);
+  at(lane, slice(piece.at)) += piece.ticks;
 }
 
 void Timeline::add(const Timeline& other) {
@@ -327,7 +341,7 @@ void Timeline::add(const Timeline& other) {
   for (uint64_t end : {other.first_, other.last_})
     reach(end << other.shift_, (end << other.shift_) + 1);
   for (const auto& [key, lane] : other.lanes_) {
-    Lane& mine = lanes_[key];
+    Lane& mine = this->lane(key);
     for (size_t i = 0; i < lane.ticks.size(); i++)
       at(mine, slice((lane.first + i) << other.shift_)) += lane.ticks[i];
   }

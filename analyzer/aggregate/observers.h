@@ -148,13 +148,14 @@ CoroutineLog::By coroutine_order(const std::string& sort);
 
 // -- Time --
 
-// Time by slice for each lane: at most kSlices, of a width that doubles when time goes on.
+// Time by slice for each lane: at most kSlices, of a width that doubles when time goes on; fewer,
+// but kLeastSlices, if there are so many lanes that it would be more than kCells in all of them.
 //
 // Invariant: slices begin at multiples of their width, which is a power of two. So those of any two
 // timelines fit into each other, and what a timeline says does not depend on what came first.
 class Timeline {
  public:
-  static constexpr size_t kSlices = 1024;
+  static constexpr size_t kSlices = 1024, kLeastSlices = 16, kCells = 4 << 20;
   struct Lane {
     uint64_t first = 0;           // Number of the first slice: its beginning, divided by the width.
     std::vector<uint64_t> ticks;  // By slice.
@@ -182,6 +183,8 @@ class Timeline {
   void join(std::vector<TimePiece>& pieces, bool slices) const;
   void widen();
   void reach(uint64_t from, uint64_t to);
+  void fit();
+  Lane& lane(uint64_t key);
   uint64_t slice(uint64_t tick) const { return tick >> shift_; }
   uint64_t& at(Lane& lane, uint64_t slice);
   // `f` with each piece of from..to.

@@ -10,6 +10,7 @@
 
 #include "analyzer/aggregate/filter.h"
 #include "analyzer/decode/input.h"
+#include "analyzer/decode/map_table.h"
 #include "analyzer/decode/model.h"
 #include "analyzer/stacks/functions.h"
 
@@ -27,13 +28,13 @@ class Preview : public TraceSink {
   uint64_t tick(const TimePoint& point, uint64_t open) const;
 
   void on_header(const Clock& clock, const lt_file_header&) override { clock_ = clock; }
-  void on_map(const MapInfo& info) override { maps.push_back(info); }
+  void on_map(const MapInfo& info) override { maps.add(info); }
   void on_stream(const StreamInfo& info) override { process_of_[info.number] = info.process; }
   void on_function(const FunctionInfo& info) override;
   void on_events(const EventBlock& block) override;
 
   bool complete = false;  // All of the file was read.
-  std::vector<MapInfo> maps;
+  MapTable maps;
   FunctionTable functions;
   uint64_t first = UINT64_MAX, last = 0;
 

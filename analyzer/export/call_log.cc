@@ -2,6 +2,10 @@
 #include "analyzer/export/call_log.h"
 
 #include <algorithm>
+#include <functional>
+#include <unordered_set>
+
+#include "analyzer/render/format.h"
 
 #include "analyzer/decode/escape.h"
 
@@ -12,11 +16,26 @@ CallLog::Lane* CallLog::find(uint32_t stream, uint32_t coroutine) {
   return it == lanes_.end() ? nullptr : &it->second;
 }
 
+// Headings are made of it: a command line may be long, and its tracks many.
+std::shared_ptr<const std::string> CallLog::command(uint32_t process) {
+  constexpr size_t kMost = 500;
+  auto& known = commands_[process];
+  if (known) return known;
+  std::string all;
+  if (auto p = facts_.processes.find(process); p != facts_.processes.end())
+    for (const auto& word : p->second.cmdline) {
+      if (all.size() > kMost) break;
+      all += (all.empty() ? "" : " ") + printable(word);
+    }
+  return known = std::make_shared<std::string>(cut_bytes(all, kMost));
+}
+
 // The coroutine's track, made at its first use; it stays under the thread on which that was.
 CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) {
   auto [it, fresh] = lanes_.try_emplace(key(stream, coroutine));
   Lane& lane = it->second;
   if (!fresh) return lane;
+  chains_[stream].set_lane(coroutine, &lane);
   Track& track = lane.track;
   track.number = ++tracks_count_;
   track.tid = tid;
@@ -24,11 +43,10 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   track.coroutine = coroutine;
   track.name = "coroutine " + std::to_string(coroutine);
   if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
-  if (auto p = facts_.processes.find(facts_.process_of(stream)); p != facts_.processes.end()) {
+  const uint32_t process = facts_.process_of(stream);
+  if (auto p = facts_.processes.find(process); p != facts_.processes.end())
     track.pid = p->second.pid;
-    for (const auto& word : p->second.cmdline)
-      track.process += (track.process.empty() ? "" : " ") + printable(word);
-  }
+  track.process = command(process);
   writer_.track(track);
   return lane;
 }
@@ -106,8 +124,14 @@ void CallLog::push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick) {
   if (tick < from_) frame.undecided = true;
   frame.place = lane.written + lane.queue.size();
   lane.undecided += frame.undecided;
+  lane.has_early |= frame.early;
   lane.open.push_back(frame);
   put(lane, {Entry::kBegin, frame.undecided, false, slice, clip(tick), 0, 0});
+}
+
+void CallLog::pop(Lane& lane) {
+  lane.open.pop_back();
+  lane.settled = std::min(lane.settled, lane.open.size());
 }
 
 // -- Calls --
@@ -135,16 +159,19 @@ void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_
   begin_call(l, co, {co.top, function}, now);
   if (!first) return;
   // From now on the one that resumed it waits for it.
-  const Chain& chain = chains_[stream];
-  const Lane* by = chain.size() > 1 && chain[0] == co.id ? find(stream, chain[1]) : nullptr;
+  Chain& chain = chains_[stream];
+  const bool resumed = chain.size() > 1 && chain.current().coroutine == co.id;
+  const Lane* by = resumed ? chain[chain.last() - 1].lane : nullptr;
   const bool waits = by && by->has_calls() && !own_stacks_;  // Else it did since it resumed.
   const uint64_t flow = waits && now >= from_ ? ++flows_ : 0;
-  mark_waiting(stream, chain, now, flow);
+  calls_changed(chain, co.id, now, flow);
   if (flow) put(l, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, now, 0, 0});
 }
 
 // The coroutine runs within the range for the first time: from here on its calls are timed.
 void CallLog::enter_range(Lane& lane, const Coroutine& co) {
+  if (!lane.has_early) return;
+  lane.has_early = false;
   const uint64_t at = std::max(from_, lane.woke);
   for (Frame& f : lane.open) {
     if (f.early) f.running_begin = at > co.suspended ? at - co.suspended : 0;
@@ -156,8 +183,12 @@ void CallLog::decided(const Coroutine& co, uint32_t stream, uint32_t depth) {
   Lane* l = find(stream, co.id);
   if (!l || !l->undecided) return;
   enter_range(*l, co);
-  for (Frame& f : l->open)
-    if (!f.marker && f.depth <= depth) settle(*l, f, true);
+  // What is decided are the outermost calls, and a marker now and then.
+  for (size_t& at = l->settled; at < l->open.size(); at++) {
+    Frame& f = l->open[at];
+    if (f.undecided && (f.marker || f.depth > depth)) return;
+    settle(*l, f, true);
+  }
 }
 
 bool CallLog::waits(const Coroutine& co, uint32_t stream) const {
@@ -171,7 +202,7 @@ void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now, bool sh
   end_marker(*l, now);
   if (l->open.empty() || l->open.back().depth != co.top) return;
   end_call(*l, co, now, shown);
-  if (l->open.empty()) mark_waiting(stream, chains_[stream], now);
+  if (l->open.empty()) calls_changed(chains_[stream], co.id, now);
 }
 
 // The innermost call ends. What was its own if it is not shown is its caller's.
@@ -180,7 +211,7 @@ void CallLog::end_call(Lane& lane, const Coroutine& co, uint64_t now, bool shown
   const Frame frame = lane.open.back();
   if (!frame.undecided || now <= from_) shown = !frame.undecided;
   settle(lane, lane.open.back(), shown);
-  lane.open.pop_back();
+  pop(lane);
   if (!shown) {
     if (!lane.open.empty()) lane.open.back().self += frame.self;
     return;
@@ -207,7 +238,7 @@ void CallLog::moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t
   end_marker(l, now);
   while (l.open.size() > same) end_call(l, co, now, false);
   for (; same < open.size(); same++) begin_call(l, co, open[same], now);
-  mark_waiting(stream, chains_[stream], now);
+  calls_changed(chains_[stream], co.id, now);
 }
 
 void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
@@ -216,11 +247,12 @@ void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
   end_marker(*l, now);
   while (!l->open.empty()) {
     settle(*l, l->open.back(), now > from_);
-    l->open.pop_back();
+    pop(*l);
     put(*l, {Entry::kEnd, false, false, {}, clip(now), 0, 0});
   }
   flush(*l);
   writer_.leave(l->track);
+  chains_[stream].set_lane(co.id, nullptr);
   lanes_.erase(key(stream, co.id));
 }
 
@@ -238,7 +270,7 @@ void CallLog::end_marker(Lane& lane, uint64_t tick) {
   const bool undecided = lane.open.back().undecided;
   const bool shown = !undecided || tick > from_;
   settle(lane, lane.open.back(), shown);
-  lane.open.pop_back();
+  pop(lane);
   if (shown) put(lane, {Entry::kEnd, false, false, {}, clip(tick), 0, 0});
 }
 
@@ -262,62 +294,117 @@ void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, 
 
 // A coroutine waits for the one it has resumed as soon as that one, or one that this has resumed,
 // has a call open: until then the time is its own (docs/semantics.md), unless stacks are separate.
-void CallLog::mark_waiting(uint32_t stream, const Chain& chain, uint64_t tick, uint64_t flow) {
-  bool calls = own_stacks_;
-  for (size_t i = 0; i < chain.size(); i++) {
-    Lane* l = find(stream, chain[i]);
-    if (!l) continue;
-    if (i > 0)
-      set_state(*l, calls ? State::kResumed : State::kOwn, calls ? chain[i - 1] : 0, tick,
-                i == 1 ? flow : 0);
-    calls |= l->has_calls();
+// What the current one does is not said here.
+void CallLog::mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t flow) {
+  if (place == Chain::kNone || place >= chain.last()) return;
+  Lane* l = chain[place].lane;
+  if (!l) return;
+  const size_t caller = chain.caller();
+  const bool waits = own_stacks_ || (caller != Chain::kNone && caller > place);
+  set_state(*l, waits ? State::kResumed : State::kOwn, waits ? chain[place + 1].coroutine : 0, tick,
+            place + 1 == chain.last() ? flow : 0);
+}
+
+// The calls of this coroutine, or of what runs inside it, may have become none, or the first ones:
+// for whom it waits changes for itself, for the innermost with calls, and for what was that.
+void CallLog::calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uint64_t flow) {
+  if (chain.empty()) return;
+  const size_t place = chain.place(coroutine), before = chain.caller();
+  if (place != Chain::kNone) chain.update(place);
+  mark_changed(chain, {place, before, chain.caller()}, tick, flow);
+}
+
+// The inner ones first.
+void CallLog::mark_changed(Chain& chain, std::array<size_t, 3> places, uint64_t tick,
+                           uint64_t flow) {
+  std::sort(places.begin(), places.end(), std::greater<>());
+  for (size_t place : places) mark_waiting(chain, place, tick, flow);
+}
+
+// It runs: alone or for one that it has resumed.
+void CallLog::arrived(const Coroutine& co, Lane* lane, uint64_t tick) const {
+  if (!lane || tick >= to_) return;
+  lane->suspended = co.suspended;
+  lane->left = UINT64_MAX;
+}
+
+void CallLog::suspend(Lane& lane, uint64_t tick, uint64_t flow) {
+  if (tick < to_) lane.left = tick;
+  set_state(lane, State::kSuspended, 0, tick, flow);
+}
+// From each thing that is not a resume or a suspension the whole chain must be asked for: the
+// machine has gone through it, too, and limits how often.
+void CallLog::make_again(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain,
+                         uint64_t tick, uint64_t flow) {
+  const Chain before = std::exchange(chain, {});
+  std::vector<Chain::Link> links;
+  std::unordered_set<uint32_t> known;  // Of a broken trace it might be a circle.
+  chain.links = machine.links();
+  machine.each_in_chain(machine.current(), [&](const Coroutine& co) {
+    if (!known.insert(co.id).second) return;
+    links.push_back({co.id, find(stream, co.id)});
+    arrived(co, links.back().lane, tick);
+  });
+  std::reverse(links.begin(), links.end());
+  chain.reset(std::move(links));
+  for (size_t i = before.size(); i-- > 0;)
+    if (before[i].lane && chain.place(before[i].coroutine) == Chain::kNone)
+      suspend(*before[i].lane, tick, i == before.last() ? flow : 0);
+}
+
+// The same if the current coroutine was resumed by the one before, or that by it.
+bool CallLog::follow(FilteredProfile::Machine& machine, Chain& chain, Lane* to, bool resumes,
+                     uint64_t tick, uint64_t flow) {
+  if (chain.empty() || chain.links != machine.links()) return false;
+  const Coroutine& co = machine.current();
+  if (resumes && chain.place(co.id) == Chain::kNone) {
+    chain.push({co.id, to});
+    return arrived(co, to, tick), true;
   }
+  if (chain.size() < 2 || chain[chain.last() - 1].coroutine != co.id) return false;
+  Lane* before = chain.current().lane;
+  chain.pop();
+  arrived(co, to, tick);
+  if (before) suspend(*before, tick, flow);
+  return true;
 }
 
 // Another coroutine of the stream runs now. Those that it is not resumed by are suspended.
-void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, uint64_t tick) {
-  Chain chain;
-  machine.each_in_chain(machine.current(), [&](const Coroutine& co) {
-    chain.push_back(co.id);
-    Lane* l = tick < to_ ? find(stream, co.id) : nullptr;
-    if (!l) return;
-    l->suspended = co.suspended;
-    l->left = UINT64_MAX;
-  });
-  Chain& before = chains_[stream];
-  const uint32_t last = before.empty() ? 0 : before[0];
+void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain,
+                       uint64_t tick) {
+  const Coroutine& co = machine.current();
+  const uint32_t last = chain.empty() ? 0 : chain.current().coroutine;
   Lane* from = find(stream, last);
-  Lane* to = find(stream, chain[0]);
+  Lane* to = find(stream, co.id);
   // An arrow goes from the slice that tells why the one stopped, if there is one, to the other.
-  const bool resumes = chain.size() > 1 && chain[1] == last;
+  const Coroutine* by = machine.resumer_of(co);
+  const bool resumes = by && by->id == last;
   const bool arrow = from && to && from->has_calls() && (!resumes || to->has_calls()) &&
                      tick >= from_ && tick < to_;
   const uint64_t flow = arrow ? ++flows_ : 0;
-  for (uint32_t id : before)
-    if (std::find(chain.begin(), chain.end(), id) == chain.end())
-      if (Lane* l = find(stream, id)) {
-        if (tick < to_) l->left = tick;
-        set_state(*l, State::kSuspended, 0, tick, id == last ? flow : 0);
-      }
-  before = chain;
+  const size_t caller = chain.empty() ? Chain::kNone : chain.caller();
+  const bool follows = follow(machine, chain, to, resumes, tick, flow);
+  if (!follows) make_again(machine, stream, chain, tick, flow);
   if (to) wake(*to, tick);
   if (to) set_state(*to, State::kOwn, 0, tick);
-  mark_waiting(stream, chain, tick, resumes ? flow : 0);
+  const uint64_t arrives = resumes ? flow : 0;
+  if (follows) {
+    mark_changed(chain, {chain.last() - 1, caller, chain.caller()}, tick, arrives);
+  } else {
+    for (size_t i = chain.last(); i-- > 0;) mark_waiting(chain, i, tick, arrives);
+  }
   if (arrow) put(*to, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, tick, 0, 0});
 }
 
 void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
                     Owner owner) {
-  Coroutine& co = machine.current();
   // Empty: calls were told of before any time passed.
-  const Chain& known = chains_[stream];
-  if (known.empty() || known[0] != co.id) switched(machine, stream, from);
+  Chain& chain = chains_[stream];
+  if (chain.empty() || chain.current().coroutine != machine.current().id)
+    switched(machine, stream, chain, from);
   // Without a call of its own a coroutine's time is that of the call that resumed it.
-  Lane* l = nullptr;
-  for (uint32_t id : chains_[stream]) {
-    l = find(stream, id);
-    if (own_stacks_ || (l && l->has_calls())) break;
-  }
+  const size_t place = own_stacks_ ? chain.last() : chain.caller();
+  Lane* l = place == Chain::kNone ? nullptr : chain[place].lane;
   if (!l || !l->has_calls()) return;
   const bool own = owner == Owner::kCall;
   set_state(*l,

@@ -11,12 +11,13 @@
 // ones first; every one that is begun is ended.
 #pragma once
 
-#include <deque>
+#include <array>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/aggregate/filtered_profile.h"
 #include "analyzer/export/call_writer.h"
+#include "analyzer/export/running_chain.h"
 
 namespace luatrace {
 
@@ -74,6 +75,27 @@ class CallLog : public CallObserver {
     bool early = false;   // It began before the range; running_begin is not known yet.
     bool marker = false;  // No call, but a slice that says why the coroutine does nothing itself.
   };
+  // First in, first out. Takes no memory while it is empty, as most are at most times.
+  class Queue {
+   public:
+    bool empty() const { return first_ == entries_.size(); }
+    size_t size() const { return entries_.size() - first_; }
+    Entry& front() { return entries_[first_]; }
+    Entry& operator[](size_t i) { return entries_[first_ + i]; }
+    void push_back(const Entry& e) { entries_.push_back(e); }
+    void pop_front() {
+      first_++;
+      if (empty() && entries_.capacity() > kKept) return *this = {}, void();
+      if (!empty() && first_ < entries_.size() / 2) return;  // Else no more is moved than has gone.
+      entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+
+   private:
+    static constexpr size_t kKept = 16;
+    std::vector<Entry> entries_;
+    size_t first_ = 0;
+  };
   struct Lane {
     Track track;
     State state = State::kOwn;
@@ -82,17 +104,21 @@ class CallLog : public CallObserver {
     // As of the last moment within the range: ticks it had been suspended, and since when it is.
     uint64_t suspended = 0, left = UINT64_MAX;
     std::vector<Frame> open;  // At most the innermost is a marker.
-    std::deque<Entry> queue;
+    Queue queue;
     uint64_t written = 0;  // Entries that have left the queue, ever.
     size_t undecided = 0;
+    size_t settled = 0;      // The outermost so many of `open` are decided.
+    bool has_early = false;  // One of `open` may be `early`.
     bool has_calls() const { return open.size() > (open.empty() || !open.back().marker ? 0 : 1); }
   };
-  // The current coroutine of a stream, those that wait for it behind it.
-  using Chain = std::vector<uint32_t>;
+  struct Chain : RunningChain<Lane> {
+    uint64_t links = 0;  // StackMachine::links() when it was made.
+  };
   static uint64_t key(uint32_t stream, uint32_t coroutine) {
     return uint64_t{stream} << 32 | coroutine;
   }
 
+  std::shared_ptr<const std::string> command(uint32_t process);
   Lane* find(uint32_t stream, uint32_t coroutine);
   Lane& lane(uint32_t stream, uint32_t coroutine, uint32_t tid);
   uint64_t running_clock(const Lane& lane, const Coroutine& co, uint64_t now) const;
@@ -107,12 +133,21 @@ class CallLog : public CallObserver {
   void end_call(Lane& lane, const Coroutine& co, uint64_t now, bool shown);
   void push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick);
   void end_marker(Lane& lane, uint64_t tick);
+  void pop(Lane& lane);
   static void wake(Lane& lane, uint64_t tick) {
     if (lane.state == State::kSuspended) lane.woke = tick;
   }
   void set_state(Lane& lane, State state, uint32_t other, uint64_t tick, uint64_t flow = 0);
-  void switched(FilteredProfile::Machine& machine, uint32_t stream, uint64_t tick);
-  void mark_waiting(uint32_t stream, const Chain& chain, uint64_t tick, uint64_t flow = 0);
+  void switched(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain, uint64_t tick);
+  bool follow(FilteredProfile::Machine& machine, Chain& chain, Lane* to, bool resumes,
+              uint64_t tick, uint64_t flow);
+  void make_again(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain, uint64_t tick,
+                  uint64_t flow);
+  void arrived(const Coroutine& co, Lane* lane, uint64_t tick) const;
+  void suspend(Lane& lane, uint64_t tick, uint64_t flow);
+  void mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t flow = 0);
+  void mark_changed(Chain& chain, std::array<size_t, 3> places, uint64_t tick, uint64_t flow);
+  void calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uint64_t flow = 0);
   uint32_t number_of(uint32_t function);
 
   CallWriter& writer_;
@@ -124,6 +159,8 @@ class CallLog : public CallObserver {
   std::unordered_map<uint32_t, Chain> chains_;  // By stream.
   std::vector<uint32_t> numbers_;               // By function of the file: of define(), 0: none.
   std::vector<uint64_t> own_;                   // By number: ticks of self time written so far.
+  // By number of the process, 0: not known.
+  std::unordered_map<uint32_t, std::shared_ptr<const std::string>> commands_;
   uint64_t tracks_count_ = 0, flows_ = 0;
   uint32_t functions_count_ = 0;
 };

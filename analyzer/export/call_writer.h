@@ -21,7 +21,7 @@ struct Track {
   int32_t pid = 0;
   uint32_t tid = 0;
   uint32_t stream = 0, coroutine = 0;  // In its file.
-  std::string process;                 // Command line.
+  std::shared_ptr<const std::string> process;  // Command line, its beginning; not null.
   std::string name;                    // "coroutine 7".
 };
 

@@ -115,7 +115,7 @@ void ChartWriter::track(const Track& track) {
   Lane& lane = lanes_[track.number];
   lane.what = track;
   lane.file = file_;
-  lane.track.name = track.name;
+  lane.track.name = std::exchange(lane.what.name, {});
   by_coroutine_[key_of(track.stream, track.coroutine)] = track.number;
 }
 
@@ -261,7 +261,7 @@ void ChartWriter::name_threads(const std::vector<Lane*>& lanes) const {
   for (Lane* l : lanes) {
     std::string& name = l->track.thread;
     name = "thread " + std::to_string(l->what.tid);
-    if (many) name += ", process " + std::to_string(l->what.pid) + ": " + l->what.process;
+    if (many) name += ", process " + std::to_string(l->what.pid) + ": " + *l->what.process;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analyzer/export/call_writer.h"
+#include "analyzer/render/format.h"
 #include "analyzer/render/json.h"
 
 namespace luatrace {
@@ -17,9 +18,9 @@ class ChromeWriter : public CallWriter {
     out_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   }
   void define(uint32_t, const FrameName& name) override {
-    std::string text = "\"name\":" + json_string(name.name) + ",\"cat\":\"call\"";
+    std::string text = "\"name\":" + json_string(cut_bytes(name.name, kLongest)) + ",\"cat\":\"call\"";
     if (!name.file.empty())
-      text += ",\"args\":{\"file\":" + json_string(name.file) +
+      text += ",\"args\":{\"file\":" + json_string(cut_bytes(name.file, kLongest)) +
               (name.line ? ",\"line\":" + std::to_string(name.line) : "") + '}';
     names_.push_back(text);
   }
@@ -37,6 +38,7 @@ class ChromeWriter : public CallWriter {
   void finish() override { out_ << "\n]}\n"; }
 
  private:
+  static constexpr size_t kLongest = 500;  // Names, which each event repeats.
   static constexpr const char* kFlow = ",\"name\":\"control\",\"cat\":\"coroutine\",\"id\":";
   std::ostream& event(char phase, const Track& track, uint64_t ns);
   std::string text_of(const Slice& slice) const;
@@ -69,8 +71,8 @@ std::string ChromeWriter::text_of(const Slice& slice) const {
 }
 
 void ChromeWriter::track(const Track& track) {
-  if (process_ != track.process)
-    metadata("process_name", track) << "\"name\":" << json_string(process_ = track.process) << "}}";
+  if (process_ != *track.process)
+    metadata("process_name", track) << "\"name\":" << json_string(process_ = *track.process) << "}}";
   std::string name = "thread " + std::to_string(track.tid) + ", " + track.name;
   metadata("thread_name", track) << "\"name\":" << json_string(name) << "}}";
   metadata("thread_sort_index", track) << "\"sort_index\":" << track.number << "}}";

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analyzer/export/call_writer.h"
+#include "analyzer/render/format.h"
 
 namespace luatrace {
 namespace {
@@ -25,7 +26,7 @@ class LuaProfilerWriter : public CallWriter {
             "total_time\n";
   }
   void define(uint32_t, const FrameName& name) override {
-    names_.push_back(tsv_cell(name.file) + '\t' + tsv_cell(name.name) + '\t' +
+    names_.push_back(cut_bytes(tsv_cell(name.file), kLongest) + '\t' + cut_bytes(tsv_cell(name.name), kLongest) + '\t' +
                      std::to_string(name.line) + "\t-1\t");
   }
   void track(const Track&) override {}
@@ -35,6 +36,7 @@ class LuaProfilerWriter : public CallWriter {
   void end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) override;
 
  private:
+  static constexpr size_t kLongest = 500;  // Names, which each line repeats.
   std::ostream& out_;
   std::vector<std::string> names_{""};
   std::unordered_map<uint64_t, std::vector<Slice>> open_;  // By track.

@@ -130,7 +130,7 @@ uint64_t PerfettoWriter::process(const Track& track) {
   if (!processes_.insert(track.pid).second) return uuid;
   ProtoMessage process, message;
   process.integer(1, static_cast<uint32_t>(track.pid));
-  process.text(6, track.process);
+  process.text(6, *track.process);
   message.integer(descriptor::kUuid, uuid);
   message.message(descriptor::kProcess, process);
   put_descriptor(message);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analyzer/aggregate/report_function.h"
+#include "analyzer/aggregate/stack_limit.h"
 #include "analyzer/export/gzip.h"
 #include "analyzer/export/names.h"
 #include "analyzer/export/proto.h"
@@ -122,7 +123,13 @@ void PprofWriter::write(const std::vector<FrameName>& names) {
 }  // namespace
 
 void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {
-  PprofWriter(out, report).write(frame_names(report, options));
+  constexpr uint64_t kLocation = 8;  // More than its bytes: finding it takes longer.
+  const auto limit =
+      stack_limit(report, std::vector<uint64_t>(report.functions.size(), kLocation));
+  if (!limit) return PprofWriter(out, report).write(frame_names(report, options));
+  Report cut = report;
+  cut_stacks(cut, *limit);
+  PprofWriter(out, cut).write(frame_names(cut, options));
 }
 
 }  // namespace luatrace

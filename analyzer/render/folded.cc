@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "analyzer/aggregate/stack_limit.h"
 #include "analyzer/decode/escape.h"
 #include "analyzer/render/format.h"
 
@@ -50,17 +51,29 @@ class ChainText {
   std::string text_;
 };
 
-}  // namespace
+// Names are repeated for each node that has the call in its stack.
+constexpr size_t kLongestName = 500;
 
-void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns) {
-  std::vector<std::string> names;
-  for (const auto& f : report.functions) names.push_back(frame_name(f));
-  write_folded(out, report, unit_ns, std::move(names));
+std::string in_stack(std::string name) {
+  std::replace(name.begin(), name.end(), ';', ':');
+  return cut_bytes(name, kLongestName);
 }
 
-void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
-                  std::vector<std::string> names) {
-  for (auto& name : names) std::replace(name.begin(), name.end(), ';', ':');
+std::vector<std::string> frame_names(const Report& report) {
+  std::vector<std::string> names;
+  for (const auto& f : report.functions) names.push_back(in_stack(frame_name(f)));
+  return names;
+}
+
+// What each takes in a stack, with what stands between two.
+std::vector<uint64_t> sizes(const std::vector<std::string>& names) {
+  std::vector<uint64_t> out;
+  for (const auto& name : names) out.push_back(name.size() + 1);
+  return out;
+}
+
+void write_nodes(std::ostream& out, const Report& report, uint64_t unit_ns,
+                 const std::vector<std::string>& names) {
   ChainText chain(names);
   auto parent = [&](uint32_t node) { return report.tree[node].parent; };
   auto function = [&](uint32_t node) { return report.tree[node].function; };
@@ -70,9 +83,32 @@ void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
   }
 }
 
+}  // namespace
+
+void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns) {
+  write_folded(out, report, unit_ns, frame_names(report));
+}
+
+void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
+                  std::vector<std::string> names) {
+  for (auto& name : names) name = in_stack(name);
+  const auto limit = stack_limit(report, sizes(names));
+  if (!limit) return write_nodes(out, report, unit_ns, names);
+  Report cut = report;
+  cut_stacks(cut, *limit);
+  for (size_t i = names.size(); i < cut.functions.size(); i++)
+    names.push_back(frame_name(cut.functions[i]));
+  write_nodes(out, cut, unit_ns, names);
+}
+
+std::optional<uint32_t> folded_limit(const Report& report) {
+  return stack_limit(report, sizes(frame_names(report)));
+}
+
 void write_folded_diff(std::ostream& out, const Diff& diff, uint64_t unit_ns) {
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < diff.before.size(); i++) names.push_back(frame_name(diff.any(i)));
+  for (uint32_t i = 0; i < diff.before.size(); i++)
+    names.push_back(in_stack(frame_name(diff.any(i))));
   ChainText chain(names);
   auto parent = [&](uint32_t node) { return diff.nodes[node].parent; };
   auto function = [&](uint32_t node) { return diff.nodes[node].function; };

@@ -82,6 +82,12 @@ size_t text_width(std::string_view text) {
   return columns;
 }
 
+std::string cut_bytes(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) most--;
+  return text.substr(0, most) + "...";
+}
+
 // The end says more than the middle: file and line of a place.
 std::string cut_text(const std::string& text, size_t most) {
   if (text_width(text) <= most) return text;

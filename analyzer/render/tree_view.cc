@@ -17,6 +17,9 @@ namespace {
 
 // Callers that are followed outwards. A recursion n deep would make a tree of n * n / 2 nodes.
 constexpr uint32_t kMostCallers = 256;
+// Nor are they followed so far if the function has more nodes than this many steps are enough for:
+// so many in any case, and so many for each node of the tree.
+constexpr uint64_t kStepsFree = 1 << 19, kStepsPerNode = 4;
 
 struct TreeNode {
   uint32_t parent = 0, function = 0;
@@ -198,6 +201,23 @@ Table tree_view(const Report& report, const ViewOptions& options) {
   return make_table(report, tree, options, "tree", "");
 }
 
+// How far callers of the chosen functions can be followed.
+static uint32_t callers_followed(const CallTree& tree, const std::vector<bool>& chosen) {
+  std::vector<uint32_t> depth(tree.size());
+  std::vector<uint64_t> steps(kMostCallers + 2);  // By depth, up to the last, which has the rest.
+  for (uint32_t i = 1; i < tree.size(); i++) {
+    depth[i] = depth[tree[i].parent] + 1;
+    if (chosen[tree[i].function]) steps[std::min(depth[i], kMostCallers + 1)]++;
+  }
+  for (uint32_t d = kMostCallers + 1; d-- > 1;) steps[d] += steps[d + 1];
+  uint64_t left = kStepsFree + kStepsPerNode * tree.size();
+  for (uint32_t d = 1; d <= kMostCallers + 1; d++) {
+    if (steps[d] > left) return std::max(d - 1, 2u) - 1;
+    left -= steps[d];
+  }
+  return kMostCallers;
+}
+
 Table callers_view(const Report& report, const ViewOptions& options, const std::string& fn) {
   auto chosen = chosen_functions(report, fn);
   const CallTree& tree = report.tree;
@@ -206,11 +226,12 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
   CallTree turned;
   std::vector<uint64_t> totals(1);
   bool cut = false;
+  const uint32_t most = callers_followed(tree, chosen);
   for (uint32_t i = 1; i < tree.size(); i++) {
     if (!chosen[tree[i].function]) continue;
     uint32_t at = 0, n = 0;
     for (uint32_t up = i; up; up = tree[up].parent) {
-      if (n++ > kMostCallers) {
+      if (n++ > most) {
         cut = true;
         break;
       }
@@ -223,7 +244,7 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
   }
   Table t = make_table(report, from_call_tree(report, turned, totals), options, "callers", fn);
   if (cut)
-    t.notes.push_back("callers more than " + std::to_string(kMostCallers) +
+    t.notes.push_back("callers more than " + std::to_string(most) +
                       " calls further out are left out");
   return t;
 }

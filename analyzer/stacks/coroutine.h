@@ -47,6 +47,8 @@ struct OuterLink {
   uint32_t id = LT_ID_NONE;
 };
 
+// A trace may have a million of them at one time: so there is room for one call at first.
+//
 // Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
 // valid; frames[0].node is the place of the call tree below which the stack hangs.
 struct Coroutine {
@@ -76,7 +78,7 @@ struct Coroutine {
   OuterLink outer_watched, outer_taker, outer_owner;  // who is further out then,
   bool stale = false;  // and whether its observer does not know where calls are now.
 
-  Coroutine() : frames(16, Frame{kNotSeen, 0, LT_ID_NONE}) {}
+  Coroutine() : frames(2, Frame{kNotSeen, 0, LT_ID_NONE}) {}
 };
 
 }  // namespace luatrace

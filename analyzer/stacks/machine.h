@@ -118,10 +118,13 @@ class StackMachine {
     Coroutine* by = co.resumed ? find(co.resumer) : nullptr;
     return by && by->serial == co.resumer_serial ? by : nullptr;
   }
+  // Changes when a coroutine's resumer may have become another one in any other way than by its own
+  // resume or suspension.
+  uint64_t links() const { return links_; }
   // `f` for this coroutine, the one that resumed it, and so on outwards. Not for each event: this
   // is work of the kind that is limited (kWorkPerWord), if less of it than the machine's own: who
   // looks at each resume of some hundred coroutines inside each other must not end it.
-  static constexpr uint32_t kWorkOfLook = 2;
+  static constexpr uint32_t kWorkOfLook = 64;
   template <class F>
   void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfLook);
 
@@ -233,7 +236,7 @@ class StackMachine {
   uint64_t traced_ = 0, gap_ = 0, first_ = 0;
   uint64_t serials_ = 0;
   IdSet seen_;  // Coroutines, by their ids, which the VM gives once.
-  uint64_t work_ = kWorkAtFirst, used_ = 0;
+  uint64_t work_ = kWorkAtFirst, used_ = 0, links_ = 0;
   bool began_once_ = false;
   std::set<uint32_t> threads_;
 };

@@ -288,6 +288,7 @@ void StackMachine<Sink>::each_in_chain(Coroutine& co, F f, uint32_t work_of_link
 template <class Sink>
 void StackMachine<Sink>::sever(Coroutine& co) {
   trust_.unbalanced++;
+  links_++;
   for (Coroutine* at = &co; at && at->resumed;) {
     at->resumed = false;
     at->chain = 1;

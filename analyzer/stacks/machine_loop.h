@@ -180,6 +180,7 @@ void StackMachine<Sink>::take_time(const Record& r) {
   if (!r.full_clock(tick)) tick = unwrap(latest(), lt_time(r.word));
   if (tick < latest() || tick > block_end_) {
     if (recording_ || tick > block_end_) trust_.clock_anomalies++;
+    links_++;  // The sink does not hear of the time between this record and the one before.
     return;
   }
   if (r.kind == LT_EXT && r.sub == LTX_START) stop();  // The time before it is not traced.
@@ -223,6 +224,7 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   for (Coroutine* co : all) cut(*co, counter, gap ? Gone::kLost : Gone::kCut);
   // Not clear(): that takes as long as there ever were coroutines.
   decltype(coroutines_)().swap(coroutines_);
+  links_++;
   pending_ = held_ = 0;
   gap_seen_ = torn_ = gap;
   cur_ = get(0);

@@ -62,7 +62,7 @@ class ParallelStreams : private TraceSink {
     crew_.put(worker(info.number).seat, info);
   }
   void on_function(const FunctionInfo& info) override { crew_.put(worker(info.stream).seat, info); }
-  void on_map(const MapInfo& info) override { facts_.maps.push_back(info); }
+  void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_end(const EndInfo& info) override { facts_.end = info; }
   void on_events(const EventBlock& block) override {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/decode/map_table.h"
 #include "analyzer/stacks/machine.h"
 
 namespace luatrace {
@@ -29,7 +30,7 @@ struct TraceFacts {
   std::map<uint32_t, ProcessInfo> processes;
   std::map<uint32_t, StreamInfo> streams;
   std::vector<StreamSums> sums;
-  std::vector<MapInfo> maps;
+  MapTable maps;
   std::string notes;
   std::optional<EndInfo> end;
 
@@ -61,7 +62,7 @@ class Streams : public TraceSink {
     machine(info.number).ids().set_process(info.process);
   }
   void on_function(const FunctionInfo& info) override { machine(info.stream).ids().define(info); }
-  void on_map(const MapInfo& info) override { facts_.maps.push_back(info); }
+  void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_end(const EndInfo& info) override { facts_.end = info; }
   void on_events(const EventBlock& block) override {

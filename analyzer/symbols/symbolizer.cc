@@ -20,10 +20,10 @@ std::string place_name(const MapInfo& map, uint64_t offset, bool usable) {
   return name + '+' + hex(offset);
 }
 
-const MapInfo* find_map(const std::vector<MapInfo>& maps, const MapInfo& own, uint64_t address) {
-  for (auto map = maps.rbegin(); map != maps.rend(); ++map)
-    if (map->process == own.process && address >= map->start && address < map->end) return &*map;
-  return address >= own.start && address < own.end ? &own : nullptr;
+// What is mapped at the address, or else `own` if it is around it.
+const MapInfo* find_map(const MapTable& maps, const MapInfo& own, uint64_t address) {
+  const MapInfo* const map = maps.find(own.process, address);
+  return map || address < own.start || address >= own.end ? map : &own;
 }
 
 }  // namespace
@@ -47,8 +47,7 @@ ElfModule& Symbolizer::module(const MapInfo& map) {
   return *slot;
 }
 
-Symbolizer::Result Symbolizer::find(const std::vector<MapInfo>& maps, const MapInfo& own,
-                                    uint64_t address) {
+Symbolizer::Result Symbolizer::find(const MapTable& maps, const MapInfo& own, uint64_t address) {
   const MapInfo* map = find_map(maps, own, address);
   if (!map) return {};
   const uint64_t offset = address - map->start + map->offset;
@@ -60,8 +59,7 @@ Symbolizer::Result Symbolizer::find(const std::vector<MapInfo>& maps, const MapI
   return {name, path_of(*map)};
 }
 
-NativeCode Symbolizer::describe(const std::vector<MapInfo>& maps, const MapInfo& own,
-                                uint64_t address) {
+NativeCode Symbolizer::describe(const MapTable& maps, const MapInfo& own, uint64_t address) {
   NativeCode code;
   const MapInfo* map = find_map(maps, own, address);
   if (!map) return code;

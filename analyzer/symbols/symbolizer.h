@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/decode/model.h"
+#include "analyzer/decode/map_table.h"
 #include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/native_code.h"
 
@@ -39,9 +39,9 @@ class Symbolizer {
   };
   // `maps` of the process; of overlapping ones the last counts, and `own`, if it is around the
   // address, where none is.
-  Result find(const std::vector<MapInfo>& maps, const MapInfo& own, uint64_t address);
+  Result find(const MapTable& maps, const MapInfo& own, uint64_t address);
   // What else is known of the function at an address.
-  NativeCode describe(const std::vector<MapInfo>& maps, const MapInfo& own, uint64_t address);
+  NativeCode describe(const MapTable& maps, const MapInfo& own, uint64_t address);
 
  private:
   ElfModule& module(const MapInfo& map);

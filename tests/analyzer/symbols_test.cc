@@ -37,8 +37,8 @@ std::string own_build_id() {
 }
 
 // The executable mappings of this process, as a recorder would write them down.
-std::vector<MapInfo> own_maps(const std::string& build_id) {
-  std::vector<MapInfo> maps;
+MapTable own_maps(const std::string& build_id) {
+  MapTable maps;
   std::ifstream in("/proc/self/maps");
   char self[4096] = {};
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return maps;
@@ -48,7 +48,7 @@ std::vector<MapInfo> own_maps(const std::string& build_id) {
     fields >> range >> rights >> offset >> device >> inode >> path;
     if (rights.find('x') == std::string::npos || path != self) continue;
     size_t dash = range.find('-');
-    maps.push_back({1, std::stoull(range.substr(0, dash), nullptr, 16),
+    maps.add({1, std::stoull(range.substr(0, dash), nullptr, 16),
                     std::stoull(range.substr(dash + 1), nullptr, 16),
                     std::stoull(offset, nullptr, 16), build_id, path});
   }
@@ -57,7 +57,7 @@ std::vector<MapInfo> own_maps(const std::string& build_id) {
 
 class Symbols : public testing::Test {
  protected:
-  std::string name(const std::vector<MapInfo>& maps, void* address, uint32_t process = 1) {
+  std::string name(const MapTable& maps, void* address, uint32_t process = 1) {
     MapInfo none;
     none.process = process;
     return symbolizer_.find(maps, none, reinterpret_cast<uint64_t>(address)).name;
@@ -85,7 +85,7 @@ TEST_F(Symbols, AnotherBuildGivesAnOffsetAndOneWarning) {
 }
 
 TEST_F(Symbols, MissingFileAndUnmappedAddress) {
-  std::vector<MapInfo> maps = {{1, 0x1000, 0x2000, 0x500, "", "/nowhere/libx\x1b.so"}};
+  MapTable maps = {{1, 0x1000, 0x2000, 0x500, "", "/nowhere/libx\x1b.so"}};
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x1234)), "libx\x1b.so+0x734");
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_EQ(warnings_[0].find('\x1b'), std::string::npos);
@@ -94,7 +94,7 @@ TEST_F(Symbols, MissingFileAndUnmappedAddress) {
 }
 
 TEST_F(Symbols, DoesNotOpenDevicesOrDirectories) {
-  std::vector<MapInfo> maps = {{1, 0x1000, 0x2000, 0, "", "/dev/zero"},
+  MapTable maps = {{1, 0x1000, 0x2000, 0, "", "/dev/zero"},
                                {1, 0x3000, 0x4000, 0, "", "/tmp"}};
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x1000)), "zero+0x0");
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x3000)), "tmp+0x0");
