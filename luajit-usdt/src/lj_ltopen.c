@@ -151,6 +151,18 @@ void lj_ltring_unlisted(LTState *lt)
   list_unlock();
 }
 
+static int64_t now_ns(void)
+{
+  struct timespec ts;
+  clock_gettime(CLOCK_MONOTONIC, &ts);
+  return (int64_t)ts.tv_sec*1000000000 + ts.tv_nsec;
+}
+
+static int64_t now_ms(void)
+{
+  return now_ns()/1000000;
+}
+
 /* -- Descriptors ---------------------------------------------------------- */
 
 /* The recorder has the ring, or nobody shall. The program may have closed the
@@ -163,14 +175,19 @@ void lj_ltring_closefd(LTState *lt)
 }
 
 /* Close what a recorder that attached has taken, of all states: some may not run
-** for long. */
-static void close_taken(void)
+** for long. Returns whether there are others, which it may take. */
+static int close_taken(void)
 {
   LTState *lt;
+  int open = 0;
   list_lock();
-  for (lt = lt_first(); lt; lt = lt->next)
-    if (lt->fd >= 0 && lt->ring && ld_acq(&lt->ring->taken)) lj_ltring_closefd(lt);
+  for (lt = lt_first(); lt; lt = lt->next) {
+    if (lt->fd < 0 || !lt->ring) continue;
+    if (ld_acq(&lt->ring->taken)) lj_ltring_closefd(lt);
+    else open = 1;
+  }
   list_unlock();
+  return open;
 }
 
 /* May another descriptor be made? If there are only few it is waited, once in a
@@ -179,16 +196,17 @@ static int fd_spare(uint32_t token)
 {
   static uint32_t vain;
   struct timespec ts = { 0, 500000 };
-  int i;
-  for (i = 0; i < TAKE_TRIES; i++) {
+  int64_t end = now_ms() + TAKE_TRIES/2;
+  while (!lj_ltctl_fdsleft()) {
+    int open = close_taken();
     if (lj_ltctl_fdsleft()) return 1;
-    close_taken();
-    if (lj_ltctl_fdsleft()) return 1;
-    if (luajit_usdt_control.socket[0] || ld_acq(&vain) == token) break;
+    if (!open || ld_acq(&vain) == token || now_ms() > end) {
+      if (open) st_rel(&vain, token);
+      return 0;
+    }
     nanosleep(&ts, NULL);
   }
-  st_rel(&vain, token);
-  return 0;
+  return 1;
 }
 
 /* -- Open and close ------------------------------------------------------- */
@@ -209,18 +227,6 @@ char *lj_ltring_aligned(size_t size, int prot)
 /* Again if a signal interrupts it: a program with a timer would go unrecorded. */
 #define uninterrupted(n, call) \
   do (n) = (call); while ((n) < 0 && errno == EINTR)
-
-static int64_t now_ns(void)
-{
-  struct timespec ts;
-  clock_gettime(CLOCK_MONOTONIC, &ts);
-  return (int64_t)ts.tv_sec*1000000000 + ts.tv_nsec;
-}
-
-static int64_t now_ms(void)
-{
-  return now_ns()/1000000;
-}
 
 /* Wait for the recorder's byte, at most HELLO_MS. Returns it, or 0. */
 static char hear_answer(int s)
@@ -289,6 +295,8 @@ static int send_hello(int s, int fd)
   return n > 0;
 }
 
+static uint32_t forgotten;  /* The recorder that had started us does not want us. */
+
 /* Hand the ring over and wait for the recorder's word. Returns LT_HELLO_*. Unless it
 ** wants us, its socket is forgotten: no later state and no child asks again. */
 static char say_hello(int fd)
@@ -299,8 +307,10 @@ static char say_hello(int fd)
     if (send_hello(s, fd)) answer = hear_answer(s);
     close(s);
   }
-  if (answer != LT_HELLO_RECORD && answer != LT_HELLO_PROBES)
+  if (answer != LT_HELLO_RECORD && answer != LT_HELLO_PROBES) {
+    forgotten = 1;
     memset(luajit_usdt_control.socket, 0, sizeof(luajit_usdt_control.socket));
+  }
   return answer;
 }
 
@@ -513,7 +523,7 @@ int lj_ltring_open(lua_State *L)
   struct lt_ring *r;
   int fd, young;
   lt->token = ld_acq(&c->ring);
-  if (!c->socket[0] && !c->owner) return 0;  /* Forgotten: see say_hello(). */
+  if (forgotten && !c->socket[0] && !c->owner) return 0;
   if (!c->socket[0] && lj_ltring_orphaned(lt, c->alive)) {
     lj_ltring_abandon(lt);
     return 0;
