@@ -213,7 +213,8 @@ struct lt_ring {
   uint32_t nblocks;
   uint32_t meta_size;		/* Bytes, a power of two. */
   uint64_t meta_ofs;		/* Bytes. */
-  int32_t pid;			/* As the target sees itself (its namespace). */
+  int32_t pid;			/* As the target sees itself (its namespace). Another
+				** process's: not to be taken (a fork's copy). */
   int32_t tid;			/* Thread that made the ring. */
   int32_t parent_pid;		/* After fork: the parent's pid, else 0. */
   uint32_t stream_flags;	/* LTF_* */
@@ -315,8 +316,9 @@ enum { LT_NAME_HINT, LT_NAME_DEFINED };
 #define LT_FUNC_STR_MAX		1023u
 
 /* Hello: what the VM sends over the recorder's SOCK_SEQPACKET socket, with
-** the ring's memfd as SCM_RIGHTS. The recorder answers one byte. The path of the
-** socket is in LUATRACE_SOCKET. */
+** the ring's memfd as SCM_RIGHTS (without: it could not make one). The recorder
+** answers one byte; unless that is RECORD or PROBES, the VM never asks again. The
+** path of the socket is in LUATRACE_SOCKET. */
 #define LT_HELLO_MAGIC		0x314f4c4c4854554cull	/* "LUTHLLO1" */
 struct lt_hello {
   uint64_t magic;
@@ -349,8 +351,9 @@ enum {
 ** library or program (name LT_NOTE_NAME, type LT_NOTE_TYPE, in an allocated
 ** section, so that it survives strip), through it the control structure, and
 ** writes its settings there; `ring` last. Each Lua state notices at its next
-** poll, makes a ring, and leaves the memfd open (LTState.fd): the recorder
-** follows the list of states and opens it through /proc/PID/fd.
+** poll, makes a ring, and leaves the memfd open (LTState.fd) until `taken` is
+** set: the recorder follows the list of states and opens it through
+** /proc/PID/map_files or /proc/PID/fd.
 **
 ** Who owns the control structure: the recorder whose random number is `owner`.
 ** It renews `alive` at least every second, here and in every ring; others keep
