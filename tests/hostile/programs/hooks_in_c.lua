@@ -1,5 +1,5 @@
--- Hooks that yield in front of any instruction, or raise errors there. Each function counts its own
--- calls: "CALLS number line" at the end.
+-- SPDX-License-Identifier: MIT
+-- Hooks that yield or fail anywhere. Each function counts its own calls: "CALLS number line LINE".
 local hooks = require("hooks_module")
 local calls = {}
 for line = 1, 60 do calls[line] = 0 end

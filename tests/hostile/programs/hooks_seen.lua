@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What a program's own debug hooks see: one line for each piece of code and kind of hook.
 local pieces = {
   calls = function()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Calls, compiled and not, and coroutines; naps, so that many of these leave the machine alone.
 local ffi = require("ffi")
 ffi.cdef "int usleep(unsigned);"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Forks a child; both go on for good.
 local ffi = require("ffi")
 ffi.cdef "int fork(void); int usleep(unsigned);"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Interpreted, allocates nothing, calls nothing: only what comes through the dispatch table is seen.
 jit.off()
 local n = 0

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A profiler's callback runs like a handler of VM events: it resumes a coroutine and runs what is
 -- compiled.
 local profile = require("jit.profile")

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Handlers of VM events that do what a handler can: resume coroutines, run compiled code, fail,
 -- yield, flush, compile. A coroutine must go on where it was, and the program must not notice.
 local kinds = {"bc", "trace", "record", "texit", "errfin"}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A program's own debug hooks see what they see untraced, whenever tracing is switched. Interpreted:
 -- compiled code has no hooks, and when it is compiled depends on the storm.
 jit.off()
