@@ -19,7 +19,7 @@ struct ReportFunction {
   std::string kind;
   std::string chunk;  // As LuaJIT has it; of C functions the library's path, if known.
   uint32_t line = 0;
-  uint32_t code = 0;  // Of a Lua function without lines: LT_LINE_CODE and a hash of its code.
+  uint32_t code = 0;       // Of a Lua function without lines: LT_LINE_CODE and a hash of its code.
   std::string name;        // "" if nobody knows one.
   bool hint = false;       // The name is only what a call of it called it.
   bool coroutine = false;  // A group that stands for coroutines: no other is the same.

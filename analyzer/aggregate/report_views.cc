@@ -39,8 +39,7 @@ class Views {
   bool goes_before(uint32_t a, uint32_t b) const {
     const ReportFunction &f = report_.functions[a], &g = report_.functions[b];
     const std::string left = display_name(f), right = display_name(g);
-    return std::tie(left, f.chunk, f.line, f.code) <
-           std::tie(right, g.chunk, g.line, g.code);
+    return std::tie(left, f.chunk, f.line, f.code) < std::tie(right, g.chunk, g.line, g.code);
   }
 
   Report& report_;

@@ -57,8 +57,8 @@ struct StreamInfo {
 struct FunctionInfo {
   uint32_t stream = 0;
   uint32_t id = 0;
-  uint16_t type = 0;  // LT_FUNC_*; 0: no description was delivered.
-  bool hint = false;  // The name comes from the call, not from the definition.
+  uint16_t type = 0;       // LT_FUNC_*; 0: no description was delivered.
+  bool hint = false;       // The name comes from the call, not from the definition.
   uint32_t firstline = 0;  // See lt_func: LT_LINE_CODE and more are no line.
   uint32_t lastline = 0;
   uint32_t ffid = 0;

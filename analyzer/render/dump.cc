@@ -129,8 +129,7 @@ void DumpSink::on_function(const FunctionInfo& f) {
        << " line=" << f.firstline << " last=" << f.lastline << " addr=" << hex(f.addr)
        << " ffid=" << f.ffid << " hint=" << f.hint;
   if (f.fileofs) out_ << " fileofs=" << hex(f.fileofs);
-  out_ << " chunk=" << quote(f.chunk)
-       << " name=" << quote(f.name) << '\n';
+  out_ << " chunk=" << quote(f.chunk) << " name=" << quote(f.name) << '\n';
 }
 
 void DumpSink::on_map(const MapInfo& m) {

@@ -37,8 +37,8 @@ constexpr uint16_t kGroupType = 0x100;   // Stands for a group.
 constexpr uint16_t kPrunedType = 0x101;  // kPrunedFunction.
 
 struct Function {
-  uint16_t type = 0;  // LT_FUNC_*, 0: undescribed.
-  bool hint = false;  // The name comes from a call, not from the definition.
+  uint16_t type = 0;       // LT_FUNC_*, 0: undescribed.
+  bool hint = false;       // The name comes from a call, not from the definition.
   uint32_t firstline = 0;  // LT_LINE_CODE and more: no line, but a hash of the code.
   uint32_t lastline = 0;
   uint32_t fileofs = 0;  // See FunctionInfo.

@@ -2,10 +2,10 @@
 // Names of C functions: from an address, through the trace's map of mappings, to a symbol of the
 // ELF file or its debug information (libdw).
 //
-// Invariant: a name is given only if the file's build-id is the one that was recorded (if one was). Otherwise
-// the result is FILE+0xOFFSET, with the build-id if one was recorded (FILE[BUILDID]+0xOFFSET: so
-// one can look for it, and two builds of a library are not taken for one), and a warning says why,
-// once per file.
+// Invariant: a name is given only if the file's build-id is the one that was recorded (if one was).
+// Otherwise the result is FILE+0xOFFSET, with the build-id if one was recorded
+// (FILE[BUILDID]+0xOFFSET: so one can look for it, and two builds of a library are not taken for
+// one), and a warning says why, once per file.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kWords = 4096;        // handed to EventBlocks at a time
 constexpr uint64_t kFar = 1ull << 38;  // a reader could mistake a longer pause (see EventBlocks)
-constexpr uint32_t kBottom = 4;            // slot offset of a coroutine's outermost call, or less
+constexpr uint32_t kBottom = 4;        // slot offset of a coroutine's outermost call, or less
 constexpr uint32_t kMaxReport = 1u << 16;  // calls in a report; LuaJIT's stacks have fewer slots
 
 }  // namespace
@@ -98,7 +98,8 @@ void HitStream::begin(uint64_t time) {
   if (begun_ && !stopped_) return;
   begun_ = true;
   stopped_ = false;
-  put_ext(time, LTX_START, attached_ && whole() ? LT_START_ATTACHED : 0, std::max<uint64_t>(time, 1), lt_pack(1, flags_));
+  put_ext(time, LTX_START, attached_ && whole() ? LT_START_ATTACHED : 0,
+          std::max<uint64_t>(time, 1), lt_pack(1, flags_));
 }
 
 // What was known of its stack is known no more after a hole.

@@ -120,8 +120,8 @@ class HitStream {
   uint64_t lost_ = 0;
   bool begun_ = false, stopped_ = false;
   // The state was there before us. The VM reports a coroutine's stack when that first runs; what it
-  // said while the probes were being attached to went to probes that nobody was at yet. So there may
-  // be coroutines whose stacks are not known, though nothing was lost.
+  // said while the probes were being attached to went to probes that nobody was at yet. So there
+  // may be coroutines whose stacks are not known, though nothing was lost.
   bool attached_ = true;
   // A report of a stack that is being gathered: `left_` calls are still to come.
   uint32_t left_ = 0;
