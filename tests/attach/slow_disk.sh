@@ -23,7 +23,10 @@ stuck() {
   filled=$(awk '/bytes/ { print $1 }' "$scratch/dd.err")
   [ "$filled" -gt 0 ] || fail "the pipe cannot be filled: $(cat "$scratch/dd.err")"
 }
-runs_still() { kill -0 "$recorder" 2>/dev/null && [ "$(awk '{ print $3 }' "/proc/$recorder/stat")" != Z ]; }
+runs_still() {
+  local state
+  state=$(awk '{ print $3 }' "/proc/$recorder/stat" 2>/dev/null) && [ "$state" != Z ]
+}
 let_go_while_stuck() {
   within 20 "the process to be let go of ($1)" quiet
   runs_still || fail "$1: the recorder did not wait for the disk: $(cat "$scratch/record.err")"
@@ -32,7 +35,7 @@ interrupted() {
   local i
   for ((i = 0; i < 100; i++)); do
     runs_still || break
-    kill -INT "$recorder"
+    kill -INT "$recorder" 2>/dev/null || true  # it may have ended this moment
     sleep 0.1
   done
   finish 130
@@ -50,7 +53,6 @@ record --via "$way" -p "$target"
 recording
 kill -INT "$recorder"
 let_go_while_stuck "a signal"
-kill -INT "$recorder"
 interrupted
 
 # It answers again: everything that was held is there, and what was not is a loss.
