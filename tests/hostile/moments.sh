@@ -6,7 +6,7 @@
 # Usage: moments.sh BUILD
 source "$(dirname "$0")/../attach/lib.sh"
 liar=$build/tests/hostile/hostile_target
-spin='while true do os.clock() end'
+spin='io.write("on\n") io.flush() while true do os.clock() end'
 
 # stop: ^C, and its end
 stop() {
@@ -17,8 +17,9 @@ stop() {
 state_is() { [ "$(awk '/^State/ { print $2 }' "/proc/$target/status")" = "$1" ]; }
 
 # Stopped by a signal. When it goes on it lets go.
+: >"$scratch/target.out"
 begin "$bin/luajit" -e "$spin"
-runs $target "$bin/luajit"
+within 10 "the program" grep -q on "$scratch/target.out"
 kill -STOP $target
 within 10 "the process to stop" state_is T
 record -p $target
@@ -31,8 +32,9 @@ let_go $target "stopped by a signal"
 kill -9 $target
 
 # Held by a tracer.
+: >"$scratch/target.out"
 begin "$bin/luajit" -e "$spin"
-runs $target "$bin/luajit"
+within 10 "the program" grep -q on "$scratch/target.out"
 "$liar" trace $target >"$scratch/tracer" 2>&1 &
 tracer=$!
 started+=($tracer)
@@ -47,10 +49,10 @@ let_go $target "held by a tracer"
 kill -9 $target
 
 # A zombie: its parent does not ask.
-bash -c 'true & echo $! >"$1"; exec sleep 60' bash "$scratch/zombie" &
+bash -c 'sleep 0.5 & echo $! >"$1"; exec sleep 60' bash "$scratch/zombie" &
 started+=($!)
-is_zombie() { target=$(cat "$scratch/zombie") && state_is Z; }
-within 10 "a zombie" is_zombie 2>/dev/null
+is_zombie() { [ -s "$scratch/zombie" ] && target=$(cat "$scratch/zombie") && state_is Z; }
+within 10 "a zombie" is_zombie
 record -p "$target"
 finish 120
 
