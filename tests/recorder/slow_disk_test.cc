@@ -75,7 +75,7 @@ TEST_F(SlowDisk, ASignalIsObeyed) {
 // Also while events come as fast as they can, into a ring that is full. What is with the disk by
 // then are whole blocks, and perhaps the beginning of one.
 TEST_F(SlowDisk, TwoSignalsEndIt) {
-  auto p = begin({}, {"ignore_int", "ring=4,drop", "events=2000000000"});
+  auto p = begin({}, {"ring=4,drop", "events=2000000000"});  // the first one ends it
   wait_until([&] { return printed("accepted\n"); });
   pipe_.read_for(2000, 1u << 20);
   EXPECT_EQ(128 + SIGINT, interrupt(*p)) << err();
