@@ -41,8 +41,7 @@ ElfModule& Symbolizer::module(const MapInfo& map) {
   return *slot;
 }
 
-Symbolizer::Result Symbolizer::find(const MapTable& maps, uint32_t process,
-                                    uint64_t address) {
+Symbolizer::Result Symbolizer::find(const MapTable& maps, uint32_t process, uint64_t address) {
   const MapInfo* map = maps.find(process, address);
   if (!map) return {};
   const uint64_t offset = address - map->start + map->offset;
@@ -54,8 +53,7 @@ Symbolizer::Result Symbolizer::find(const MapTable& maps, uint32_t process,
   return {name, path_of(*map)};
 }
 
-NativeCode Symbolizer::describe(const MapTable& maps, uint32_t process,
-                                uint64_t address) {
+NativeCode Symbolizer::describe(const MapTable& maps, uint32_t process, uint64_t address) {
   NativeCode code;
   const MapInfo* map = maps.find(process, address);
   if (!map) return code;
