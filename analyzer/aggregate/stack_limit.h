@@ -20,8 +20,8 @@ constexpr uint64_t kStackBytesFree = 32 << 20, kStackBytesPerNode = 4096;
 // How deep the stacks of `report` may be; none: as they are. size: what one call of each function
 // takes in a stack, in bytes.
 std::optional<uint32_t> stack_limit(const Report& report, const std::vector<uint64_t>& size);
-// Calls below that depth (1: of the outermost) become one function, [calls deeper than N], called by
-// those that are as deep.
+// Calls below that depth (1: of the outermost) become one function, [calls deeper than N], called
+// by those that are as deep.
 void cut_stacks(Report& report, uint32_t depth);
 
 }  // namespace luatrace

@@ -20,9 +20,9 @@ struct Track {
   uint64_t number = 0;  // From 1, in all files together.
   int32_t pid = 0;
   uint32_t tid = 0;
-  uint32_t stream = 0, coroutine = 0;  // In its file.
+  uint32_t stream = 0, coroutine = 0;          // In its file.
   std::shared_ptr<const std::string> process;  // Command line, its beginning; not null.
-  std::string name;                    // "coroutine 7".
+  std::string name;                            // "coroutine 7".
 };
 
 struct Slice {

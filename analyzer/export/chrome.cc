@@ -18,7 +18,8 @@ class ChromeWriter : public CallWriter {
     out_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   }
   void define(uint32_t, const FrameName& name) override {
-    std::string text = "\"name\":" + json_string(cut_bytes(name.name, kLongest)) + ",\"cat\":\"call\"";
+    std::string text =
+        "\"name\":" + json_string(cut_bytes(name.name, kLongest)) + ",\"cat\":\"call\"";
     if (!name.file.empty())
       text += ",\"args\":{\"file\":" + json_string(cut_bytes(name.file, kLongest)) +
               (name.line ? ",\"line\":" + std::to_string(name.line) : "") + '}';
@@ -72,7 +73,8 @@ std::string ChromeWriter::text_of(const Slice& slice) const {
 
 void ChromeWriter::track(const Track& track) {
   if (process_ != *track.process)
-    metadata("process_name", track) << "\"name\":" << json_string(process_ = *track.process) << "}}";
+    metadata("process_name", track)
+        << "\"name\":" << json_string(process_ = *track.process) << "}}";
   std::string name = "thread " + std::to_string(track.tid) + ", " + track.name;
   metadata("thread_name", track) << "\"name\":" << json_string(name) << "}}";
   metadata("thread_sort_index", track) << "\"sort_index\":" << track.number << "}}";

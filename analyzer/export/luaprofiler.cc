@@ -26,8 +26,9 @@ class LuaProfilerWriter : public CallWriter {
             "total_time\n";
   }
   void define(uint32_t, const FrameName& name) override {
-    names_.push_back(cut_bytes(tsv_cell(name.file), kLongest) + '\t' + cut_bytes(tsv_cell(name.name), kLongest) + '\t' +
-                     std::to_string(name.line) + "\t-1\t");
+    names_.push_back(cut_bytes(tsv_cell(name.file), kLongest) + '\t' +
+                     cut_bytes(tsv_cell(name.name), kLongest) + '\t' + std::to_string(name.line) +
+                     "\t-1\t");
   }
   void track(const Track&) override {}
   void begin(const Track& track, const Slice& slice, uint64_t) override {

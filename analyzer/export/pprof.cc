@@ -124,8 +124,7 @@ void PprofWriter::write(const std::vector<FrameName>& names) {
 
 void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {
   constexpr uint64_t kLocation = 8;  // More than its bytes: finding it takes longer.
-  const auto limit =
-      stack_limit(report, std::vector<uint64_t>(report.functions.size(), kLocation));
+  const auto limit = stack_limit(report, std::vector<uint64_t>(report.functions.size(), kLocation));
   if (!limit) return PprofWriter(out, report).write(frame_names(report, options));
   Report cut = report;
   cut_stacks(cut, *limit);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/render/calls.h"
 
+#include <algorithm>
 #include <array>
 #include <ostream>
 #include <sstream>
 
 #include "analyzer/decode/escape.h"
 #include "analyzer/decode/text_names.h"
+#include "analyzer/render/format.h"
 
 namespace luatrace {
 namespace {
@@ -43,17 +45,17 @@ void CallsSink::note(const Note& n) {
 }
 
 std::string call_name(const Function& f, const std::string& symbol) {
+  constexpr size_t kLongest = 500;  // It is said for each event.
   if (f.type == LT_FUNC_LUA) {
-    std::string chunk = f.chunk;
-    if (chunk.starts_with('@') || chunk.starts_with('=')) {
-      bool file = chunk.starts_with('@');
-      chunk.erase(0, 1);
-      if (file) chunk.erase(0, chunk.rfind('/') + 1);
-    }
-    return printable(chunk) + ':' + line_text(f.firstline);
+    std::string_view chunk = f.chunk;
+    const bool file = chunk.starts_with('@');
+    if (file || chunk.starts_with('=')) chunk.remove_prefix(1);
+    if (file) chunk.remove_prefix(chunk.size() - std::min(chunk.size(), kLongest));
+    if (file) chunk.remove_prefix(chunk.rfind('/') + 1);
+    return printable(cut_bytes(chunk, kLongest)) + ':' + line_text(f.firstline);
   }
   if (f.type == 0) return "?:" + std::to_string(f.id);
-  if (!f.name.empty()) return "C:" + printable(f.name);
+  if (!f.name.empty()) return "C:" + printable(cut_bytes(f.name, kLongest));
   if (!symbol.empty()) return "C:" + printable(symbol);
   std::ostringstream hex;
   hex << "C:0x" << std::hex << f.addr;

@@ -82,10 +82,10 @@ size_t text_width(std::string_view text) {
   return columns;
 }
 
-std::string cut_bytes(const std::string& text, size_t most) {
-  if (text.size() <= most) return text;
+std::string cut_bytes(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) most--;
-  return text.substr(0, most) + "...";
+  return std::string(text.substr(0, most)) + "...";
 }
 
 // The end says more than the middle: file and line of a place.

@@ -19,7 +19,7 @@ std::string counted(uint64_t n, const std::string& one);
 // Columns of a terminal; the text is valid UTF-8.
 size_t text_width(std::string_view text);
 // At most so many bytes and "...": for what is repeated often, since names may be long.
-std::string cut_bytes(const std::string& text, size_t most);
+std::string cut_bytes(std::string_view text, size_t most);
 // At most so many characters: of a longer text its beginning, "..." and its end.
 std::string cut_text(const std::string& text, size_t most);
 // The same of "  work  (app/co.lua:3)", of which the name is the last to go.

@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kMostCallers = 256;
 // Nor are they followed so far if the function has more nodes than this many steps are enough for:
 // so many in any case, and so many for each node of the tree.
-constexpr uint64_t kStepsFree = 1 << 19, kStepsPerNode = 4;
+constexpr uint64_t kStepsFree = 1 << 17, kStepsPerNode = 4;
 
 struct TreeNode {
   uint32_t parent = 0, function = 0;

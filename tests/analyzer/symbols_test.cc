@@ -49,8 +49,8 @@ MapTable own_maps(const std::string& build_id) {
     if (rights.find('x') == std::string::npos || path != self) continue;
     size_t dash = range.find('-');
     maps.add({1, std::stoull(range.substr(0, dash), nullptr, 16),
-                    std::stoull(range.substr(dash + 1), nullptr, 16),
-                    std::stoull(offset, nullptr, 16), build_id, path});
+              std::stoull(range.substr(dash + 1), nullptr, 16), std::stoull(offset, nullptr, 16),
+              build_id, path});
   }
   return maps;
 }
@@ -94,8 +94,7 @@ TEST_F(Symbols, MissingFileAndUnmappedAddress) {
 }
 
 TEST_F(Symbols, DoesNotOpenDevicesOrDirectories) {
-  MapTable maps = {{1, 0x1000, 0x2000, 0, "", "/dev/zero"},
-                               {1, 0x3000, 0x4000, 0, "", "/tmp"}};
+  MapTable maps = {{1, 0x1000, 0x2000, 0, "", "/dev/zero"}, {1, 0x3000, 0x4000, 0, "", "/tmp"}};
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x1000)), "zero+0x0");
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x3000)), "tmp+0x0");
 }
