@@ -1,5 +1,5 @@
 /*
-** Tracing of calls: x64 machine code of one event, and which guards need none.
+** Tracing of calls: x64 machine code of one event.
 ** Included by lj_asm.c.
 ** SPDX-License-Identifier: MIT
 **
@@ -40,16 +40,4 @@ static void asm_ltword(ASMState *as, IRIns *ir)
   emit_shifti(as, XOg_SHL|REX_64, RID_EDX, 32);
   *--as->mcp = 0x31;  /* rdtsc */
   *--as->mcp = 0x0f;
-}
-
-/* Is this the guard of an idle root trace (lj_ltrace_recguard)? A trace that
-** allocates does not need it: its GC checks poll, and without a collector it
-** cannot run for long. */
-static int asm_ltguard(ASMState *as, IRIns *ir)
-{
-  IRIns *irl;
-  if (ir->o != IR_EQ || irref_isk(ir->op1)) return 0;
-  irl = IR(ir->op1);
-  return irl->o == IR_XLOAD && IR(irl->op1)->o == IR_KPTR &&
-	 ir_kptr(IR(irl->op1)) == (void *)&luajit_usdt_control;
 }

@@ -14,6 +14,13 @@
 
 #ifdef LUAJIT_USE_SDT
 
+#include <errno.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "lj_bc.h"
 #include "lj_err.h"
 #include "lj_ff.h"
@@ -28,6 +35,63 @@
 #include "lj_vm.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
+
+/* -- The C stack ---------------------------------------------------------- */
+
+/* Needs _GNU_SOURCE; where threads are a library of their own it may be absent. */
+extern int pthread_getattr_np(pthread_t t, pthread_attr_t *a) __attribute__((weak));
+
+#define STACK_DEEP	64u	/* Calls in each other that need no look at it. */
+#define STACK_SPARE	65536u	/* What is left of it at most: a sixteenth. */
+
+static void thread_stack(char **low, size_t *size)
+{
+  pthread_attr_t a;
+  void *p;
+  if (!pthread_getattr_np || pthread_getattr_np(pthread_self(), &a)) return;
+  if (!pthread_attr_getstack(&a, &p, size)) *low = (char *)p;
+  pthread_attr_destroy(&a);
+}
+
+/* That of the first thread grows up to its limit; above it is only the name of the
+** program. */
+static void process_stack(char **low, size_t *size)
+{
+  struct rlimit r;
+  char *top = (char *)(uintptr_t)getauxval(AT_EXECFN);
+  if (!top || getrlimit(RLIMIT_STACK, &r) || r.rlim_cur > (uintptr_t)top) return;
+  *size = (size_t)r.rlim_cur;
+  *low = top - *size;
+}
+
+static LJ_NOINLINE void look_at_stack(LTState *lt)
+{
+  char *low = NULL;
+  size_t size = 0;
+  int err = errno;
+  if (syscall(SYS_gettid) == getpid())
+    process_stack(&low, &size);
+  else
+    thread_stack(&low, &size);
+  lt->stackthread = lj_ltring_thread();
+  lt->stacklow = low;
+  lt->stacksafe = low + (low ? size/16 < STACK_SPARE ? size/16 : STACK_SPARE : 0);
+  errno = err;
+}
+
+#define stack_between(lt, p)	((p) >= (lt)->stacklow && (p) < (lt)->stacksafe)
+
+/* Is the C stack nearly used up? What we put there for each of so many calls might be
+** what is too much. On a stack of the program's own, or without a limit: no. */
+static int stack_low(LTState *lt, uint32_t depth)
+{
+  char *p = (char *)__builtin_frame_address(0);
+  if (depth < STACK_DEEP) return 0;
+  if (LJ_LIKELY(lt->stackthread == lj_ltring_thread()) && !stack_between(lt, p))
+    return 0;
+  look_at_stack(lt);  /* Again: limits change. */
+  return stack_between(lt, p);
+}
 
 /* -- Coroutines ----------------------------------------------------------- */
 
@@ -55,7 +119,7 @@ void lj_ltrace_collect(global_State *g, lua_State *co)
   LTState *lt = G2LT(g);
   uint32_t i;
   for (i = 0; i < lt->nresumer; i++)
-    if (lt->resumer[i] == co) lt->resumer[i] = NULL;
+    if (lt->resumer[i].by == co) lt->resumer[i].by = NULL;
   if (lt->L == co) lt->L = NULL;
   if (lt->left == co) lt->left = NULL;
   if (lt->on && co->lt_id) {
@@ -112,13 +176,12 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
 			 int status)
 {
   lua_State *by;
-  if (!known && L->lt_epoch != lt->epoch &&
-      !(lt_ringon(lt) && lt_wordsknow(lt, L))) {
+  if (!known && !lt_known(lt, L)) {
     lt->L = NULL;
     return;
   }
   lt_check_current(lt, L, 0);
-  by = known ? lt->resumer[idx] : NULL;
+  by = known ? lt->resumer[idx].by : NULL;
   if (by && by->lt_epoch != lt->epoch) by = NULL;  /* Has to report first. */
   event_suspend(lt, L, by, status);
   if (status != LUA_YIELD) lj_ltcall_drop(lt, L, 0);
@@ -139,31 +202,38 @@ static void event_after_hook(lua_State *L)
   }
 }
 
-/* lua_resume: run L from base, with events around it. */
-int lj_ltrace_resume(lua_State *L, TValue *base)
+/* L is about to be resumed from base. Returns base, which may have moved. */
+static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  uint32_t idx = lt->nresumer, run, ncall;
-  int status, told;
+  uint32_t idx = lt->nresumer;
   if (lj_ltrace_pending(g)) {
     ptrdiff_t ofs = savestack(L, base);
     lj_ltrace_switch(L, PC_NOREPORT);
     base = restorestack(L, ofs);
   }
-  run = lt->run;
-  ncall = lt->ncall;
-  told = lt->on && !lt_mute(g) &&
-	 lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1,
-			sizeof(lua_State *));
-  if (told) {
+  if (lt->on && !lt_mute(g) &&
+      lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1,
+		     sizeof(LTResume))) {
     if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
     if (lt->L == L) back_from(lt, L);
-    lt->resumer[lt->nresumer++] = lt->L;
+    lt->resumer[idx].by = lt->L;
+    lt->resumer[idx].run = lt->run;
+    lt->resumer[idx].ncall = lt->ncall;
+    lt->nresumer++;
     event_resume(lt, L);
     event_after_hook(L);
   }
-  status = lj_vm_resume(L, base, 0, 0);
+  return base;
+}
+
+/* L is back from the resume that began with lt->nresumer at idx. Returns status. */
+static LJ_NOINLINE int resume_ends(lua_State *L, uint32_t idx, int status)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  int told = lt->nresumer > idx;
   lt->nresumer = idx;
   if (LJ_LIKELY(!lt->on)) return status;
   if (lt_mute(g)) {  /* Its stack has changed unseen. */
@@ -171,9 +241,19 @@ int lj_ltrace_resume(lua_State *L, TValue *base)
     if (lt->L == L) lt->L = NULL;
     return status;
   }
-  if (told && lt->ncall > ncall) lt->ncall = ncall;
-  resume_ended(lt, L, idx, told && lt->run == run, status);
+  if (told && lt->ncall > lt->resumer[idx].ncall)
+    lt->ncall = lt->resumer[idx].ncall;
+  resume_ended(lt, L, idx, told && lt->run == lt->resumer[idx].run, status);
   return status;
+}
+
+/* lua_resume: run L from base, with events around it. What it keeps is on the C
+** stack once for each level of coroutines: two registers (see coresume). */
+int lj_ltrace_resume(lua_State *L, TValue *base)
+{
+  uint32_t idx = L2LT(L)->nresumer;
+  base = resume_begins(L, base);
+  return resume_ends(L, idx, lj_vm_resume(L, base, 0, 0));
 }
 
 LJ_FUNCA_NORET void LJ_FASTCALL lj_ffh_coroutine_wrap_err(lua_State *L,
@@ -193,36 +273,56 @@ static int growco(lua_State *co, MSize n)
 	 lj_vm_cpcall(co, NULL, &n, cpgrow);
 }
 
-/* coroutine.resume and coroutine.wrap in C, to the letter like the assembler
-** versions (vm_x64.dasc, coroutine_resume_wrap, and ffh_resume in lib_base.c). */
-static int coresume(lua_State *L, int wrap)
+/* The coroutine that the function on top of L resumes. */
+#define coroutine_of(L, wrap) \
+  ((wrap) ? threadV(lj_lib_upvalue((L), 1)) : threadV((L)->base))
+
+/* Why it cannot be resumed, or 0. */
+static int cannot_resume(lua_State *L, lua_State *co)
+{
+  if (co->cframe) return LJ_ERR_CORUN;
+  if (co->status > LUA_YIELD || (co->status == LUA_OK && co->top == co->base))
+    return LJ_ERR_CODEAD;
+  return stack_low(L2LT(L), L2LT(L)->nresumer) ? LJ_ERR_STKOV : 0;
+}
+
+/* The first half of coresume: up to where the coroutine runs. Returns its base, or
+** NULL if it cannot be resumed and the two results that say so are there. */
+static LJ_NOINLINE TValue *coresume_begins(lua_State *L, int wrap)
 {
   lua_State *co;
-  TValue *args = L->base + !wrap;
-  ptrdiff_t nargs, nres, i;
-  int status;
+  TValue *args = L->base + !wrap, *base;
+  ptrdiff_t nargs, i;
+  int why;
   setcframe_pc(cframe_raw(L->cframe), frame_pc(L->base-1));
   if (!wrap && !(L->top > L->base && tvisthread(L->base)))
     lj_err_arg(L, 1, LJ_ERR_NOCORO);
-  co = wrap ? threadV(lj_lib_upvalue(L, 1)) : threadV(L->base);
-  if (co->cframe != NULL || co->status > LUA_YIELD ||
-      (co->status == LUA_OK && co->top == co->base)) {
-    ErrMsg em = co->cframe ? LJ_ERR_CORUN : LJ_ERR_CODEAD;
-    if (wrap) lj_err_caller(L, em);
+  co = coroutine_of(L, wrap);
+  if ((why = cannot_resume(L, co))) {
+    if (wrap) lj_err_caller(L, (ErrMsg)why);
     setboolV(L->base, 0);
-    setstrV(L, L->base+1, lj_err_str(L, em));
+    setstrV(L, L->base+1, lj_err_str(L, (ErrMsg)why));
     L->top = L->base+2;
-    return 2;
+    return NULL;
   }
   nargs = L->top - args;
-  if (growco(co, (MSize)nargs+1) != LUA_OK) {
+  if (growco(co, (MSize)nargs+1+LJ_FR2) != LUA_OK) {
     cTValue *msg = --co->top;
     lj_err_callermsg(L, strVdata(msg));
   }
-  for (i = 0; i < nargs; i++) copyTV(co, co->top+i, args+i);
-  co->top += nargs;
+  base = co->top;
+  if (LJ_FR2 && co->status == LUA_OK) setnilV(base++);  /* Above the function. */
+  for (i = 0; i < nargs; i++) copyTV(co, base+i, args+i);
+  co->top = base + nargs;
   L->top = args;  /* Keep the resumed thread in the stack for the GC. */
-  status = lua_resume(co, (int)nargs);
+  return resume_begins(co, base);
+}
+
+/* The second half: from where it does not run any more. Returns how many results. */
+static LJ_NOINLINE int coresume_ends(lua_State *L, int wrap, int status)
+{
+  lua_State *co = coroutine_of(L, wrap);
+  ptrdiff_t nres, i;
   setgcref(G(L)->cur_L, obj2gco(L));
   if (status > LUA_YIELD) {
     if (wrap) lj_ffh_coroutine_wrap_err(L, co);
@@ -239,6 +339,23 @@ static int coresume(lua_State *L, int wrap)
   L->top += nres;
   co->top = co->base;  /* Clear coroutine stack. */
   return (int)nres + !wrap;
+}
+
+/* coroutine.resume and coroutine.wrap in C, to the letter like the assembler
+** versions (vm_x64.dasc, coroutine_resume_wrap, and ffh_resume in lib_base.c).
+** Those take 80 bytes of the C stack for each level of coroutines that resume each
+** other; this one, which keeps two registers and calls what it needs before and
+** after, 112. */
+static LJ_NOINLINE int coresume(lua_State *L, int wrap)
+{
+  uint32_t idx = L2LT(L)->nresumer*2 + (uint32_t)wrap;
+  TValue *base = coresume_begins(L, wrap);
+  int status;
+  if (!base) return 2;
+  status = lj_vm_resume(coroutine_of(L, wrap), base, 0, 0);
+  wrap = (int)(idx & 1);
+  resume_ends(coroutine_of(L, wrap), idx >> 1, status);
+  return coresume_ends(L, wrap, status);
 }
 
 /* -- C functions ---------------------------------------------------------- */
@@ -273,53 +390,79 @@ static int forward(lua_State *L, GCfunc *fn, lua_CFunction f)
   return f(L);
 }
 
-static void c_event(lua_State *L, GCfunc *fn, uint32_t id, ptrdiff_t ofs,
-		    uint32_t kind, int line)
+static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
 {
   LTState *lt = L2LT(L);
+  uint32_t id = c->id;
   lt_check_current(lt, L, kind == LT_ENTRY);
-  if (lt_probeon(lt)) lj_ltrace_probec(L, fn, (uint32_t)ofs, id, kind, line);
+  if (lt_probeon(lt))
+    lj_ltrace_probec(L, c->fn, (uint32_t)c->ofs, id, kind, c->line);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
-/* g->wrapf while tracing: all C functions that are sent to BC_FUNCCW. */
-int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
+#define NOCALL		(~(uint32_t)0)
+
+/* The C function on top of L is about to be called: announce it. Returns its index in
+** lt->call, or NOCALL if it has no events. */
+static LJ_NOINLINE uint32_t c_begins(lua_State *L)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   GCfunc *fn = curr_func(L);
-  ptrdiff_t ofs = lt_stackofs(L, L->base);
-  uint32_t id, idx, run;
-  int n, line = -1;
-  if (lj_ltrace_iscoro(fn))
-    return coresume(L, fn->c.ffid == FF_coroutine_wrap_aux);
+  LTCall call;
   if (lj_ltrace_pending(g)) lj_ltrace_switch(L, mref(fn->c.pc, BCIns));
   if (!lj_ltrace_wantc(g, fn) ||
       !lj_ltfunc_grow((void **)&lt->call, &lt->sizecall, lt->ncall+1, sizeof(LTCall)))
-    return forward(L, fn, f);
-  id = lj_ltrace_cfuncid(L, fn, L->base-1);
-  if (id == LT_ID_UNKNOWN) return forward(L, fn, f);  /* No memory. */
-  if (lt_probeon(lt)) line = lj_ltrace_callline(L, L->base-1);
-  c_event(L, fn, id, ofs, LT_ENTRY, line);
-  run = lt->run;
-  idx = lt->ncall++;
-  lt->call[idx].L = L;
-  lt->call[idx].ofs = ofs;
-  lt->call[idx].run = run;
-  /* Never returns, so no frame of ours: each C frame between error and pcall
-  ** costs the unwinder more than the event. */
-  if (fn->c.ffid == FF_error) return forward(L, fn, f);
-  n = forward(L, fn, f);
+    return NOCALL;
+  call.id = lj_ltrace_cfuncid(L, fn, L->base-1);
+  if (call.id == LT_ID_UNKNOWN) return NOCALL;  /* No memory. */
+  if (stack_low(lt, lt->ncall)) lj_err_msg(L, LJ_ERR_STKOV);
+  call.L = L;
+  call.ofs = lt_stackofs(L, L->base);
+  call.fn = fn;
+  call.line = lt_probeon(lt) ? lj_ltrace_callline(L, L->base-1) : -1;
+  c_event(L, &call, LT_ENTRY);
+  call.run = lt->run;
+  lt->call[lt->ncall] = call;
+  return lt->ncall++;
+}
+
+/* It returned n. After lj_meta_tailcall its frame is no frame of a call any more, nor
+** is there one of the callee yet: that is no place to report the stack. */
+static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  int tail;
   lt->ncall = idx;
-  if (lj_ltrace_pending(g)) {
+  if (!lt->on || lt->run != run) return n;
+  tail = lt_stackofs(L, L->base) != lt->call[idx].ofs;
+  if (tail) {
+    if (!lt_known(lt, L)) return n;
+  } else if (lj_ltrace_pending(g)) {
     lt->ncall = idx+1;
     lj_ltrace_switch(L, NULL);
     lt->ncall = idx;
+    if (!lt->on || lt->run != run) return n;
   }
-  if (lt->on && lt->run == run)
-    c_event(L, fn, id, ofs,
-	    lt_stackofs(L, L->base) != ofs ? LT_TAIL : LT_RETURN, line);
+  c_event(L, &lt->call[idx], tail ? LT_TAIL : LT_RETURN);
   return n;
+}
+
+/* g->wrapf while tracing: all C functions that are sent to BC_FUNCCW. What it keeps
+** is on the C stack once for each call of C in C: three registers. */
+int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
+{
+  GCfunc *fn = curr_func(L);
+  uint32_t idx, run;
+  if (lj_ltrace_iscoro(fn))
+    return coresume(L, fn->c.ffid == FF_coroutine_wrap_aux);
+  idx = c_begins(L);
+  /* error never returns, so no frame of ours: each C frame between error and pcall
+  ** costs the unwinder more than the event. */
+  if (idx == NOCALL || fn->c.ffid == FF_error) return forward(L, fn, f);
+  run = L2LT(L)->run;
+  return c_ends(L, idx, run, forward(L, fn, f));
 }
 
 #endif

@@ -508,6 +508,15 @@ void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
   }
 }
 
+#if LJ_HASFFI
+/* Operators of cdata and accesses to C libraries are no calls: compiled code may make
+** none of them, or go to the metamethod at once. */
+#define isoperator(ffid) \
+  ((ffid) >= FF_ffi_meta___index && (ffid) <= FF_ffi_clib___newindex)
+#else
+#define isoperator(ffid)	0
+#endif
+
 /* Does this C function have events? */
 int lj_ltrace_wantc(global_State *g, GCfunc *fn)
 {
@@ -515,7 +524,7 @@ int lj_ltrace_wantc(global_State *g, GCfunc *fn)
   uint32_t ffid = fn->c.ffid;
   if (!lt->on || lt->cfuncs == LTC_NONE || lt_mute(g)) return 0;
   if (ffid == FF_C) return 1;
-  if (lt->cfuncs == LTC_USER) return 0;
+  if (lt->cfuncs == LTC_USER || isoperator(ffid)) return 0;
   if (bc_op(*mref(fn->c.pc, BCIns)) >= BC__MAX) return 0;  /* Assembler. */
 #if LJ_HASJIT
   if (lt->cfuncs == LTC_DEFAULT) return !lj_ffrecord_has(fn);

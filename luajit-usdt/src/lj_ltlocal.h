@@ -68,6 +68,10 @@ static LJ_AINLINE uint32_t lt_coid(LTState *lt, lua_State *L)
 /* Does the reader of event words know the stack of L? */
 #define lt_wordsknow(lt, L)	((L)->lt_epoch >= (lt)->wordepoch)
 
+/* Does anybody who listens know the stack of L? */
+#define lt_known(lt, L) \
+  ((L)->lt_epoch == (lt)->epoch || (lt_ringon(lt) && lt_wordsknow((lt), (L))))
+
 /* From here on no stack is known. words: to the reader of event words, either. */
 static LJ_AINLINE void lt_newepoch(LTState *lt, int words)
 {

@@ -40,6 +40,9 @@ uint32_t lj_ltrace_frameid(lua_State *L, cTValue *frame, int describe)
   LTState *lt = L2LT(L);
   GCfunc *fn = frame_func(frame);
   if (fn->c.gct != ~LJ_TFUNC || frame_isvarg(frame)) return 0;
+  if (frame_iscont(frame) && frame_iscont_fficb(frame) &&
+      (lt_callback(frame+1) & LT_CBIDLE))
+    return 0;
   if (isluafunc(fn)) {
     GCproto *pt = funcproto(fn);
     if (pt->lt_rec == lt->rec << 1) return pt->lt_id;

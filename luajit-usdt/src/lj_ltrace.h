@@ -52,8 +52,18 @@ LUA_API LTControl luajit_usdt_control;
 typedef struct LTCall {
   lua_State *L;
   ptrdiff_t ofs;	/* Slot offset of its base in the stack of L. */
+  GCfunc *fn;		/* Valid until it ends. */
   uint32_t run;		/* LTState.run when it was announced. */
+  uint32_t id;
+  int32_t line;		/* Of the call, if probes are on. */
 } LTCall;
+
+/* A resume that was announced and will end. */
+typedef struct LTResume {
+  lua_State *by;	/* Was current before; NULL: not known, or collected. */
+  uint32_t run;		/* LTState.run when it was announced. */
+  uint32_t ncall;	/* LTState.ncall then. */
+} LTResume;
 
 /* What is kept of a function while it lives: of C functions, and of prototypes
 ** that have a name, or no lines. */
@@ -107,7 +117,7 @@ typedef struct LTState {
   LTCall *call;		/* Announced C calls, innermost last. */
   uint32_t ncall, sizecall;
   lua_State *left;	/* Was current before nobody was seen to resume L. */
-  lua_State **resumer;	/* Coroutines that resumed the current one, innermost last. */
+  LTResume *resumer;	/* Resumes of the current coroutine, innermost last. */
   uint32_t nresumer, sizeresumer;
   lua_CFunction wrapf;	/* The user's g->wrapf while ours is in its place. */
   uint32_t coop;	/* Opcode of coroutine.resume, then that of wrap_aux. */
@@ -120,12 +130,15 @@ typedef struct LTState {
   uint32_t nguard;	/* Recorder: IR instructions of the guard. */
   uint32_t polled;	/* Recorder: the trace looks at the control word already. */
   uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
+  int32_t pendofs;	/* Recorder: offset of its frame. */
   uint32_t lostframes;	/* Frames of compiled code were not restored. */
   uint32_t forked;	/* In a child that has no ring of its own yet. */
   uint32_t serial;	/* Number of the state in the process, from 1. */
   uint32_t born;	/* Value of the control word's ring when it was made. */
   uint32_t token;	/* Value of the control word's ring at the last opening. */
   uint32_t byprobe;	/* The recorder has attached to the probes instead. */
+  uintptr_t stackthread;  /* Thread whose C stack the next two are about. */
+  char *stacklow, *stacksafe;  /* Its end; how far calls may come near to it. */
   /* Ring. Others can write to its memory: what a store depends on is here, and of
   ** the header only what the recorder owns is read. */
   struct lt_ring *ring;
@@ -212,6 +225,8 @@ LJ_FUNC int lj_ltrace_wrap(lua_State *L, lua_CFunction f);
 
 struct jit_State;
 LJ_FUNC void lj_ltrace_recguard(struct jit_State *J);
+LJ_FUNC void lj_ltrace_recstop(struct jit_State *J, uint32_t linktype,
+			       uint32_t lnk);
 LJ_FUNC void lj_ltrace_recentry(struct jit_State *J);
 LJ_FUNC void lj_ltrace_rectail(struct jit_State *J);
 LJ_FUNC int32_t lj_ltrace_recretofs(struct jit_State *J);
@@ -351,6 +366,17 @@ LJ_LTPROBE void lj_ltprobe_forked(void);
 #define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
 /* lua_resume(): with events around it. */
 #define LT_RESUME(L, base, z1, z2)	lj_ltrace_resume((L), (base))
+/* Callbacks of the FFI: in the frame of one, a bit beside the type of its result says
+** that it has not begun, or has ended. What happens then (a step of the collector, a
+** finalizer, an error of a conversion) happens outside of it. */
+#define LT_CBIDLE	0x10000u
+#if LJ_FR2
+#define lt_callback(base)	((base)-3)->u64
+#else
+#define lt_callback(base)	((base)-2)->u32.hi
+#endif
+#define LT_CALLBACK_IDLE(L)	lt_callback((L)->base) |= LT_CBIDLE;
+#define LT_CALLBACK_BEGINS(L)	lt_callback((L)->base) ^= LT_CBIDLE;
 /* The user's wrapper of C functions: moved away while tracing. */
 #define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
 /* HOOK_VMEVENT was set or cleared. */
@@ -366,6 +392,8 @@ LJ_LTPROBE void lj_ltprobe_forked(void);
 #define LT_NGUARD(J)		0
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
 #define LT_WRAPF(g)		((g)->wrapf)
+#define LT_CALLBACK_IDLE(L)
+#define LT_CALLBACK_BEGINS(L)
 #define LT_MUTE(g)
 
 #endif

@@ -85,26 +85,30 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 
 #define PEND_POLL	LT_ID_NONE	/* LTState.pendff: look whether something changed. */
 
-/* A call by FFI was recorded, and nobody is attached: a loop that makes no other
-** calls would come by no poll. Once in a trace: a guard has a snapshot of its own, of
-** which a trace may have 500. Behind the call, so that no exit makes it twice.
-** Not if somebody is there that we do not record for: the guard would always fail. */
-static void recpoll(jit_State *J)
+/*
+** Who looks at the control word while nobody is attached: every cycle of compiled
+** code that can go on for ever passes a guard in each round, so that a state
+** answers within a round, whatever it allocates or calls.
+**   A root trace but a function's: at its head, in the loop (recguard).
+**   A function's root trace: only calls come to its head. As long as they nest, the
+**   stack ends them; so there is a guard where they do not: before a tail call to a
+**   compiled function (recstop), and where a side trace returns to a frame below its
+**   own (recret). At the head it would be executed by every call.
+*/
+
+/* Leave the trace if the control word is not what the state has acted upon. The
+** comparison with 0 takes no register: asm_fusexref makes it one with memory. */
+static void guard_word(jit_State *J)
 {
-#if LJ_64
-  TRef tr;
-  if (J2LT(J)->polled || !J->needsnap || lj_ltrace_word()) return;
-  J2LT(J)->polled = 1;
-  J->needsnap = 0;
-  if (J->pt) lj_snap_purge(J);
-  lj_snap_add(J);
-  J->mergesnap = 1;
-  tr = emitir(IRT(IR_XLOAD, IRT_U64), lj_ir_kptr(J, &luajit_usdt_control),
-	      IRXLOAD_VOLATILE);
-  emitir(IRTG(IR_EQ, IRT_U64), tr, lj_ir_kint64(J, 0));
-#else
-  UNUSED(J);
-#endif
+  LTState *lt = J2LT(J);
+  IRType t = LJ_64 ? IRT_U64 : IRT_INT;
+  TRef seen, word = emitir(IRT(IR_XLOAD, t), lj_ir_kptr(J, &luajit_usdt_control),
+			   IRXLOAD_VOLATILE);
+  if (lt->seen)
+    seen = emitir(IRT(IR_XLOAD, t), lj_ir_kptr(J, &lt->seen), IRXLOAD_VOLATILE);
+  else
+    seen = LJ_64 ? lj_ir_kint64(J, 0) : lj_ir_kint(J, 0);
+  emitir(IRTG(IR_EQ, t), word, seen);
 }
 
 /* A call by FFI was recorded, and events are. The call may have been fork(): the
@@ -122,31 +126,34 @@ static void recforked(jit_State *J)
   emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
 }
 
-/* Start of a root trace: leave it when tracing is switched. Nobody attached: a
-** function's trace has no guard, it would be executed by every recursive call
-** (4 % of the instructions of ackermann); a loop's is executed once, and a
-** recursion comes by other polls. */
+/* A guard of the word in the middle of a trace, once: a guard has a snapshot of its own, of which
+** a trace may have 500. */
+static void recpoll(jit_State *J)
+{
+  J2LT(J)->polled = 1;
+  J->needsnap = 0;
+  if (bc_op(*J->pc) < BC_FUNCF) lj_snap_purge(J);
+  lj_snap_add(J);
+  J->mergesnap = 1;
+  guard_word(J);
+}
+
+/* Start of a trace. While tracing is on: leave it when it is switched, or events
+** would be those of another coroutine. */
 void lj_ltrace_recguard(jit_State *J)
 {
   global_State *g = J2G(J);
   LTState *lt = J2LT(J);
   IRRef nins = J->cur.nins;
+  int isfunc = bc_op(J->cur.startins) == BC_FUNCF;
   lt->pendff = 0;
   lt->polled = 0;
   if (J->parent) return;  /* Only root traces. */
-  if (!lt->on && bc_op(J->cur.startins) == BC_FUNCF) {
-    /* No guard. */
-  } else if (!lt->on) {
-#if LJ_64
-    TRef tr = emitir(IRT(IR_XLOAD, IRT_U64),
-		     lj_ir_kptr(J, &luajit_usdt_control), IRXLOAD_READONLY);
-    emitir(IRTG(IR_EQ, IRT_U64), tr, lj_ir_kint64(J, 0));
-#else  /* Without the semaphore of blocks. */
-    TRef tr = emitir(IRT(IR_XLOAD, IRT_INT),
-		     lj_ir_kptr(J, &luajit_usdt_control), IRXLOAD_READONLY);
-    emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
-#endif
-  } else {
+  if (!isfunc) {
+    lt->polled = 1;
+    guard_word(J);
+  }
+  if (lt->on) {
     TRef tr = emitir(IRT(IR_XLOAD, IRT_INT), lj_ir_kptr(J, (void *)&lt->stop),
 		     IRXLOAD_VOLATILE);
     emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
@@ -159,6 +166,25 @@ void lj_ltrace_recguard(jit_State *J)
     }
   }
   lt->nguard = J->cur.nins - nins;
+}
+
+/* The trace ends in a link to the root trace lnk, or is done otherwise (0). */
+void lj_ltrace_recstop(jit_State *J, uint32_t linktype, uint32_t lnk)
+{
+  BCIns start;
+  if (!recoff(J) || J2LT(J)->polled || J->framedepth + J->retdepth != 0 ||
+      (linktype != LJ_TRLINK_ROOT && linktype != LJ_TRLINK_TAILREC))
+    return;
+  start = lnk == J->cur.traceno ? J->cur.startins : traceref(J, lnk)->startins;
+  if (bc_op(start) == BC_FUNCF) recpoll(J);
+}
+
+/* Something has returned: to a frame below that of the trace? Then poll when the
+** results are in their place, which is at the next bytecode. */
+static void recreturned(jit_State *J)
+{
+  if (J->parent && J->retdepth && !J2LT(J)->polled && J->needsnap)
+    J2LT(J)->pendff = PEND_POLL;
 }
 
 /* Entry to the Lua function J->pt, its frame is set up. */
@@ -200,7 +226,11 @@ void lj_ltrace_recret(jit_State *J, GCproto *pt, int32_t ofs, int32_t retdepth)
   cTValue *frame = J->L->base-1;
   int32_t line;
   uint32_t id;
-  if (recoff(J) || J->state != LJ_TRACE_RECORD) return;
+  if (J->state != LJ_TRACE_RECORD) return;
+  if (recoff(J)) {
+    recreturned(J);
+    return;
+  }
   id = recproto(J, pt);
   if (!id) return;
   if (frame_isvarg(frame)) frame = frame_prevd(frame);
@@ -216,30 +246,42 @@ void lj_ltrace_recret(jit_State *J, GCproto *pt, int32_t ofs, int32_t retdepth)
 }
 
 /* The events of a library function that was recorded inline. */
-static void recffevents(jit_State *J, uint32_t id, GCfunc *fn)
+static void recffevents(jit_State *J, uint32_t id, GCfunc *fn, int32_t ofs)
 {
-  int32_t ofs = baseofs(J);
   recevent(J, LT_ENTRY, id, obj2gco(fn), ofs, -1);
   recevent(J, LT_RETURN, id, obj2gco(fn), ofs, -1);
+}
+
+/* Slot offset of the frame on top, from which lj_record_ret has returned already. */
+static int32_t returnedofs(jit_State *J)
+{
+  cTValue *frame = J->L->base-1;
+  int32_t ofs = baseofs(J);
+  for (; frame_ispcall(frame); frame = frame_prevd(frame))
+    ofs += (int32_t)frame_delta(frame);
+  return ofs + (frame_islua(frame) ?
+		1+LJ_FR2 + (int32_t)bc_a(frame_pc(frame)[-1]) :
+		(int32_t)frame_delta(frame));
 }
 
 /* A fast function was recorded inline: entry and return, back to back. */
 void lj_ltrace_recff(jit_State *J, GCfunc *fn)
 {
   uint32_t id;
+  if (J->state != LJ_TRACE_RECORD) return;
+  if (recoff(J)) recreturned(J);
 #if LJ_HASFFI
-  if (fn->c.ffid == FF_ffi_meta___call) J2LT(J)->pendff = PEND_POLL;
+  else if (fn->c.ffid == FF_ffi_meta___call) J2LT(J)->pendff = PEND_POLL;
 #endif
-  if (recoff(J) || J->state != LJ_TRACE_RECORD ||
-      !lj_ltrace_wantc(J2G(J), fn))
-    return;
+  if (!lj_ltrace_wantc(J2G(J), fn)) return;
   id = lj_ltrace_cfuncid(J->L, fn, NULL);
   if (!id) return;
   if (J->postproc == LJ_POST_FIXGUARD || J->postproc == LJ_POST_FIXGUARDSNAP) {
     J2LT(J)->pendff = id;  /* Not before its guard. */
+    J2LT(J)->pendofs = returnedofs(J);
     setgcref(J2LT(J)->pendfn, obj2gco(fn));
   } else {
-    recffevents(J, id, fn);
+    recffevents(J, id, fn, returnedofs(J));
   }
 }
 
@@ -253,7 +295,8 @@ void lj_ltrace_recpend(jit_State *J)
     else recforked(J);
     return;
   }
-  if (!recoff(J)) recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)));
+  if (!recoff(J))
+    recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)), J2LT(J)->pendofs);
 }
 
 /* -- Helpers called by compiled code -------------------------------------- */

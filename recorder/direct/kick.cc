@@ -78,8 +78,8 @@ const char* silence_text(Silence s) {
              "makes "
              "no garbage and calls nothing: when it is seen running)";
     case Silence::kCompiled:
-      return "it is in compiled code that makes no call of C, allocates nothing and does not leave "
-             "its trace; it answers when it does";
+      return "it is in a C function that compiled code has called by FFI and that takes long, or "
+             "it waits for a CPU; it answers when that call returns";
     case Silence::kForeign:
       return "it sleeps in a C function that compiled code has called by FFI, and answers when "
              "that "
