@@ -233,7 +233,6 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
 template <class Sink>
 void StackMachine<Sink>::stop() {
   if (!recording_) return;
-  if (reports()) end_report(true);
   cut(trust_.open_end, false);
   traced_ += now_ - begun_;
   recording_ = false;
