@@ -421,7 +421,7 @@ FilteredProfile::Whose FilteredProfile::whose_time(Coroutine& co) {
 void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
   const uint32_t node = place(co, co.top).out;
   if (shown(node).function == kUnknownFunction)
-    Profile::spend(node, ticks);
+    spend_at(co, ticks);
   else
     gap_ += ticks;
 }

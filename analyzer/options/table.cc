@@ -148,7 +148,7 @@ constexpr OptionSpec kOptions[] = {
      "that. Sums stay what they are. A node takes about 200 bytes of memory, with filters 300."},
     {kOther, "progress", 0, nullptr, false, false, "tell how far the reading is, also if that is no terminal",
      "A line every second on standard error. On a terminal it is always told, in one line, unless there is --quiet."},
-    {kOther, "strict", 0, nullptr, false, false, "exit status 3 if anything was lost, damaged or inferred", nullptr},
+    {kOther, "strict", 0, nullptr, false, false, "exit status 3 if anything was lost or damaged", nullptr},
     {kOther, "color", 0, "WHEN", false, false, "auto (default), always or never",
      "auto: on a terminal, unless the environment has NO_COLOR.", "auto always never"},
     {kOther, "quiet", 'q', nullptr, false, false, "no summary, no progress", "Views that were asked for are shown all the same, and so is --diff, unless it is for --fail-if or a file that is written."},

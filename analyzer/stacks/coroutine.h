@@ -64,6 +64,7 @@ struct Coroutine {
   // Whose time it is while no call is open here: nobody's, what nobody knows, or that of a call of
   // those that resumed it.
   enum class Outside : uint8_t { kIdle, kUnknown, kCall } outside = Outside::kIdle;
+  bool adrift = false;   // A missing block hides who resumed it.
   bool resumed = false;  // By the coroutine `resumer`, and not suspended since.
   uint32_t resumer = 0;
   uint64_t resumer_serial = 0;

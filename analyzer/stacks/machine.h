@@ -202,7 +202,7 @@ class StackMachine {
   }
   // The time of the last record: during a report of a stack it is later than now_.
   uint64_t latest() const { return std::max(now_, held_); }
-  bool reports() const { return pending_ || (torn_ && held_ > now_); }
+  bool reports() const { return pending_ || (torn_ && held_ != 0); }
   uint64_t clock(const Coroutine& co) const {
     return (co.running ? now_ : co.since) - co.suspended;
   }

@@ -45,7 +45,7 @@ void StackMachine<Sink>::handle(const Record& r) {
     // What was lost may be the rest of the report; a recording may end anywhere.
     const bool cut = r.kind == LT_EXT && (r.sub == LTX_LOSS || r.sub == LTX_STOP);
     if (pending_ && !cut) end_report(false);
-    if (r.kind != LT_EXT || r.sub != LTX_SWITCH) torn_ = false;
+    if (r.kind != LT_EXT || (r.sub != LTX_SWITCH && r.sub != LTX_LOSS)) torn_ = false;
   }
   switch (r.kind) {
     case LT_ENTRY:
@@ -320,7 +320,7 @@ template <class Sink>
 void StackMachine<Sink>::hang(Coroutine& co) {
   Coroutine* by = resumer_of(co);
   co.outside = co.hidden ? Coroutine::Outside::kUnknown
-               : !by     ? Coroutine::Outside::kIdle
+               : !by     ? co.adrift ? Coroutine::Outside::kUnknown : Coroutine::Outside::kIdle
                : by->top ? Coroutine::Outside::kCall
                          : by->outside;
   uint32_t base;
@@ -328,7 +328,7 @@ void StackMachine<Sink>::hang(Coroutine& co) {
     base = sink_.base(co, by);
   else
     base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
-  if (co.hidden) base = sink_.enter(base, kUnknownFunction);
+  if (co.hidden || (co.adrift && !by)) base = sink_.enter(base, kUnknownFunction);
   if (co.frames[0].node == base) return report_hung(co, false);
   if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
     trust_.unbalanced++;
@@ -402,6 +402,7 @@ void StackMachine<Sink>::resume(uint32_t id) {
     return switch_to(*co);
   }
   co->resumed = true;
+  co->adrift = false;
   co->resumer = cur_->id;
   co->resumer_serial = cur_->serial;
   co->chain = cur_->chain + 1;

@@ -152,7 +152,9 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
 template <class Sink>
 void StackMachine<Sink>::resync(const EventBlock& block) {
   if (block.coroutine == 0) return;
-  switch_to(*get(block.coroutine));
+  Coroutine* co = get(block.coroutine);
+  co->adrift = true;
+  switch_to(*co);
   if (cur_->hidden) set_hidden(*cur_, block.depth);
 }
 
@@ -233,7 +235,6 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
 template <class Sink>
 void StackMachine<Sink>::stop() {
   if (!recording_) return;
-  if (reports()) end_report(true);
   cut(trust_.open_end, false);
   traced_ += now_ - begun_;
   recording_ = false;

