@@ -196,7 +196,8 @@ static uint32_t hash_constants(uint32_t h, GCproto *pt)
       h = hash_num(hash_num(h, gco2pt(o)->sizebc), gco2pt(o)->sizekgc);
     }
   }
-  return hash_bytes(h, proto_knumtv(pt, 0), pt->sizekn*sizeof(TValue));
+  return pt->sizekn ? hash_bytes(h, proto_knumtv(pt, 0),
+				 pt->sizekn*sizeof(TValue)) : h;
 }
 
 /* The same for the same code, in any process. */

@@ -161,7 +161,7 @@ mv cells.debug "debug/.build-id/${id:0:2}/${id:2}.debug"
 view trace.bin --limit 0 --debug-dir debug
 tree | grep -A 2 "^1 encode" >behind
 same "debug file" "$in_encode" "$(cat behind)"
-same "read from" "\"debug/.build-id/${id:0:2}/${id:2}.debug\"" "$(jq '.symbols[]|select(.name == "encode").read_from' out)"
+same "read from" "\"$PWD/debug/.build-id/${id:0:2}/${id:2}.debug\"" "$(jq '.symbols[]|select(.name == "encode").read_from' out)"
 
 # A saved profile has no addresses.
 "$analyze" -q --save-profile profile trace.bin 2>/dev/null
