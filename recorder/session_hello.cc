@@ -15,7 +15,7 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kRateNs =
     20 * kMillisecond;  // the first estimate of the clock's rate needs that
 
-constexpr int kMostTitles = 8;  // of a process, while it is recorded
+constexpr int kMostTitles = 8;      // of a process, while it is recorded
 constexpr size_t kMaxRings = 4096;  // that are drained at a time
 
 constexpr const char* kFileEnded = "its file has ended";

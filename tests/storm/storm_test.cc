@@ -84,8 +84,8 @@ std::string CaseName(const testing::TestParamInfo<Param>& info) {
   const auto& [program, variant, options, ways] = info.param;
   const char* const option_names[] = {"default", "nojit", "eager"};
   const char* const way_names[] = {"probes", "ring", "blocks", "all"};
-  return program.substr(program.find('/') + 1) + (variant.empty() ? "_" : "_assert_") + option_names[options] + "_" +
-         way_names[static_cast<int>(ways)];
+  return program.substr(program.find('/') + 1) + (variant.empty() ? "_" : "_assert_") +
+         option_names[options] + "_" + way_names[static_cast<int>(ways)];
 }
 
 INSTANTIATE_TEST_SUITE_P(
