@@ -15,8 +15,9 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // a process that has just begun, or exec'ed
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
 constexpr uint64_t kSilence = 2000 * kMillisecond;  // then it is said that nobody is there
-constexpr size_t kMostNamed = 10;                   // processes in a message
-constexpr size_t kMostLooked = 4096;                // processes, before one way is chosen for all
+constexpr int kTries = 3;  // of a process that becomes another program while it is looked at
+constexpr size_t kMostNamed = 10;     // processes in a message
+constexpr size_t kMostLooked = 4096;  // processes, before one way is chosen for all
 
 std::string process_text(pid_t pid) {
   const std::string exe = read_process(pid).exe;
@@ -120,6 +121,8 @@ bool Session::attach_to(Watched& w) {
   Attached a = kernel
                    ? Attached{Refusal::kNoLuaJIT, "is a thread of the kernel: it runs no program"}
                    : backend_->attach(w.pid);
+  for (int i = 1; i < kTries && a.refusal == Refusal::kNoProcess && !process_is_ending(w.pid); i++)
+    a = backend_->attach(w.pid);
   // Whatever could not be done with one that was ending: that is why.
   if (!a && !kernel && process_is_ending(w.pid)) a = {Refusal::kNoProcess, "has just ended"};
   std::string why;
