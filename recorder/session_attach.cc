@@ -114,15 +114,24 @@ void Session::watch(pid_t pid, bool asked) {
   attach_to(watched_.back());
 }
 
+// What is found in the midst of an exec() is of neither program: then it is tried again.
+Attached Session::attach_steadily(pid_t pid) {
+  for (int i = 0; i < kTries; i++) {
+    const std::string before = read_process(pid).image;
+    const Attached a = backend_->attach(pid);
+    if (a || (a.refusal != Refusal::kNoProcess && read_process(pid).image == before)) return a;
+    if (process_is_ending(pid)) return a;
+  }
+  return {Refusal::kNoProcess, "becomes another program all the time"};
+}
+
 // True if it is recorded now.
 bool Session::attach_to(Watched& w) {
   const uint64_t now = monotonic_ns();
   const bool kernel = is_kernel_thread(w.pid);
   Attached a = kernel
                    ? Attached{Refusal::kNoLuaJIT, "is a thread of the kernel: it runs no program"}
-                   : backend_->attach(w.pid);
-  for (int i = 1; i < kTries && a.refusal == Refusal::kNoProcess && !process_is_ending(w.pid); i++)
-    a = backend_->attach(w.pid);
+                   : attach_steadily(w.pid);
   // Whatever could not be done with one that was ending: that is why.
   if (!a && !kernel && process_is_ending(w.pid)) a = {Refusal::kNoProcess, "has just ended"};
   std::string why;
