@@ -118,9 +118,12 @@ void Session::watch(pid_t pid, bool asked) {
 Attached Session::attach_steadily(pid_t pid) {
   for (int i = 0; i < kTries; i++) {
     const std::string before = read_process(pid).image;
+    const std::string aux = read_proc(pid, "auxv", 8);  // zero until the new program is complete
     const Attached a = backend_->attach(pid);
-    if (a || (a.refusal != Refusal::kNoProcess && read_process(pid).image == before)) return a;
-    if (process_is_ending(pid)) return a;
+    const bool begins = a.refusal == Refusal::kNoLuaJIT && !aux.empty() && aux[0] == 0;
+    const bool same = !begins && read_process(pid).image == before;
+    if (a || (a.refusal != Refusal::kNoProcess && same) || process_is_ending(pid)) return a;
+    if (begins) usleep(1000);
   }
   return {Refusal::kNoProcess, "becomes another program all the time"};
 }
