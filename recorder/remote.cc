@@ -108,6 +108,9 @@ AccessFacts access_facts(pid_t pid) {
 
 std::string explain_access(const AccessFacts& f, int error) {
   if (error == ESRCH) return "does not exist any more";
+  if (error == EFAULT)
+    return "has become another program meanwhile, or has unloaded its LuaJIT: what was found in "
+           "its memory is not there any more";
   if (f.yama == 3)
     return "may not be attached to: the setting kernel.yama.ptrace_scope = 3 forbids it to "
            "everybody until the next boot";

@@ -117,6 +117,7 @@ class Session : private BackendHost {
   bool take_bpf_instead();
   std::vector<pid_t> asked_for() const;
   int attach_pause() const;
+  Attached attach_steadily(pid_t pid);
   bool attach_to(Watched& w);
   void watch(pid_t pid, bool asked);
   void tend();

@@ -15,8 +15,9 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // a process that has just begun, or exec'ed
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
 constexpr uint64_t kSilence = 2000 * kMillisecond;  // then it is said that nobody is there
-constexpr size_t kMostNamed = 10;                   // processes in a message
-constexpr size_t kMostLooked = 4096;                // processes, before one way is chosen for all
+constexpr int kTries = 3;  // of a process that becomes another program while it is looked at
+constexpr size_t kMostNamed = 10;     // processes in a message
+constexpr size_t kMostLooked = 4096;  // processes, before one way is chosen for all
 
 std::string process_text(pid_t pid) {
   const std::string exe = read_process(pid).exe;
@@ -113,13 +114,27 @@ void Session::watch(pid_t pid, bool asked) {
   attach_to(watched_.back());
 }
 
+// What is found in the midst of an exec() is of neither program: then it is tried again.
+Attached Session::attach_steadily(pid_t pid) {
+  for (int i = 0; i < kTries; i++) {
+    const std::string before = read_process(pid).image;
+    const std::string aux = read_proc(pid, "auxv", 8);  // zero until the new program is complete
+    const Attached a = backend_->attach(pid);
+    const bool begins = a.refusal == Refusal::kNoLuaJIT && !aux.empty() && aux[0] == 0;
+    const bool same = !begins && read_process(pid).image == before;
+    if (a || (a.refusal != Refusal::kNoProcess && same) || process_is_ending(pid)) return a;
+    if (begins) usleep(1000);
+  }
+  return {Refusal::kNoProcess, "becomes another program all the time"};
+}
+
 // True if it is recorded now.
 bool Session::attach_to(Watched& w) {
   const uint64_t now = monotonic_ns();
   const bool kernel = is_kernel_thread(w.pid);
   Attached a = kernel
                    ? Attached{Refusal::kNoLuaJIT, "is a thread of the kernel: it runs no program"}
-                   : backend_->attach(w.pid);
+                   : attach_steadily(w.pid);
   // Whatever could not be done with one that was ending: that is why.
   if (!a && !kernel && process_is_ending(w.pid)) a = {Refusal::kNoProcess, "has just ended"};
   std::string why;

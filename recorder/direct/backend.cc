@@ -31,7 +31,8 @@ constexpr uint64_t kSlowestKickNs = 256 * kMillisecond;
 constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // a kick that was not seen is repeated
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kSilenceNs = 2000 * kMillisecond;
-constexpr uint64_t kRingsNs = 20 * kMillisecond;  // for new rings of a process, in one look
+constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a process, in one look
+constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all, when the recording ends
 
 constexpr size_t kMaxRemarks = 100;
 constexpr const char* kUnreadable =
@@ -63,6 +64,7 @@ struct Live {
   size_t ring_turn = 0;             // the state whose ring is looked for first
   size_t states = 0, answered = 0;  // at the last look
   size_t ringless = 0;              // of them that answered, but could not make a ring: the most
+  bool untried = false;             // at the last look: there was no time to look for all rings
   bool unopened = false;            // at the last look: there was a ring that could not be opened
   std::string silence;              // why those who have not answered did not
 };
@@ -102,6 +104,7 @@ class DirectBackend : public Backend {
   bool find_owner(uint64_t inode, pid_t except) const;
   bool take_ring(Live& live, const Target& target, const State& s);
   bool take_rings(Live& live, const Target& target, const std::vector<State>& states);
+  void take_last_rings();
   void kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
                    uint64_t now);
   void complain(Live& live, uint64_t now);
@@ -297,7 +300,7 @@ bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) 
 }
 
 // Those of all states, as far as the time for one look goes; the next look goes on from there. True
-// if there may be more.
+// if there may be more, and some were new.
 bool DirectBackend::take_rings(Live& live, const Target& target, const std::vector<State>& states) {
   const uint64_t limit = monotonic_ns() + kRingsNs;
   bool any = false;
@@ -306,6 +309,7 @@ bool DirectBackend::take_rings(Live& live, const Target& target, const std::vect
     any = take_ring(live, target, states[turn]) || any;
     if (monotonic_ns() < limit || i + 1 == states.size()) continue;
     live.ring_turn = turn + 1;
+    live.untried = true;
     return any;
   }
   return false;
@@ -340,7 +344,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
   size_t ringless = 0;
-  if (!stopping_) live.unopened = false;
+  if (!stopping_) live.unopened = live.untried = false;
   if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
     std::vector<State> states, silent;
@@ -392,11 +396,22 @@ int DirectBackend::tend(uint64_t now) {
   return waiting ? 1 : static_cast<int>(std::clamp<uint64_t>(spent * 20, 5, 100));
 }
 
+// Many states may have made their rings since the last look, and a state that is released closes
+// its ring: one look at each process, then others at those that have more.
+void DirectBackend::take_last_rings() {
+  const uint64_t limit = monotonic_ns() + kLastRingsNs;
+  for (auto& live : live_) {
+    live.kick_ns = UINT64_MAX;  // stopping threads may take time: not before all are released
+    if (!live.lost) look(live, monotonic_ns());
+  }
+  for (auto& live : live_)
+    while (!live.lost && live.untried && monotonic_ns() < limit) look(live, monotonic_ns());
+}
+
 void DirectBackend::stop() {
+  take_last_rings();
   const uint64_t now = monotonic_ns();
   for (auto& live : live_) {
-    live.kick_ns = UINT64_MAX;        // stopping threads may take time: not before all are released
-    if (!live.lost) look(live, now);  // a ring that was made this moment
     for (auto& t : live.targets) t.release();
     if (live.answered == 0 && live.states > 0) live.silence = silence_of(live);
     live.kick_ns = now + kFirstKickNs;
@@ -428,6 +443,10 @@ std::vector<std::string> DirectBackend::remarks() {
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
     say_ringless(live);
+    if (live.untried)
+      remarks_.push_back(who +
+                         "the recording ended before all its rings could be looked for: Lua "
+                         "states that began shortly before may not be recorded");
     if (live.taken.empty() && live.unopened)
       remarks_.push_back(who +
                          "its ring could not be opened: it is its parent's (it was made past the "

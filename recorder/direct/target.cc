@@ -59,6 +59,13 @@ ClaimLock::~ClaimLock() {
   if (fd_ >= 0) close(fd_);
 }
 
+// What was found there is gone (EFAULT): so is the program that had it.
+Attached Target::no_access(int error, bool other_way) const {
+  const bool gone = error == ESRCH || error == EFAULT;
+  return {gone ? Refusal::kNoProcess : Refusal::kNoRight, explain_no_access(memory_.pid(), error),
+          other_way && !gone};
+}
+
 // Does a recorder look at any ring of this process?
 bool Target::somebody_drains(const lt_control& c) const {
   if (c.owner == 0 && socket_is_gone(memory_.pid(), c)) return false;
@@ -114,18 +121,14 @@ int Target::write_settings(const Settings& s, uint32_t generation) {
 
 Attached Target::look(const Settings& settings) const {
   lt_control c;
-  if (const int e = memory_.read(image_.control, c))
-    return {Refusal::kNoRight, explain_no_access(memory_.pid(), e), true};
+  if (const int e = memory_.read(image_.control, c)) return no_access(e, true);
   return check(c, settings);
 }
 
 Attached Target::claim(const Settings& settings,
                        const std::function<void(const Target&)>& prepared) {
   lt_control c;
-  const auto no = [&](int error) -> Attached {
-    const auto refusal = error == ESRCH ? Refusal::kNoProcess : Refusal::kNoRight;
-    return {refusal, explain_no_access(memory_.pid(), error)};
-  };
+  const auto no = [this](int error) { return no_access(error, false); };
   const ClaimLock lock(memory_.pid());
   if (const int e = memory_.read(image_.control, c)) return no(e);
   if (const Attached a = check(c, settings); !a) return a;
@@ -148,7 +151,8 @@ Attached Target::claim(const Settings& settings,
   prepared(*this);
   const uint16_t off = 0, on = token_;
   const uint64_t ring = image_.control + offsetof(lt_control, ring);
-  if (c.ring != 0 && memory_.write(ring, off) != 0) return no(errno);
+  if (c.ring != 0)
+    if (const int e = memory_.write(ring, off)) return no(e);
   if (const int e = write_settings(settings, generation)) return no(e);
   if (const int e = memory_.write(ring, on)) return no(e);
   return {};

@@ -85,6 +85,8 @@ class Target {
 
  private:
   Attached check(const lt_control& c, const Settings& settings) const;
+  // Its memory could not be used, for that reason (an errno); another way may be able to.
+  Attached no_access(int error, bool other_way) const;
   bool somebody_drains(const lt_control& c) const;
   bool may_release() const;
   int write_settings(const Settings& settings, uint32_t generation);

@@ -38,6 +38,8 @@ for way in $ways; do
   started+=($recorder)
   within 20 "the file of $busy to be full ($way)" said 'max-size 1,048,576 was reached'
   within 20 "$busy to be let go of ($way)" quiet $busy
+  # It sleeps most of the time, and may answer late; a file without a stream would be removed.
+  within 20 "the first event of $target ($way)" said "process $target: first event"
   ! quiet $target || fail "$way: the other process is not recorded any more"
   kill -INT $recorder
   finish 0

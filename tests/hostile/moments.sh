@@ -10,7 +10,7 @@ spin='io.write("on\n") io.flush() while true do os.clock() end'
 
 # stop: ^C, and its end
 stop() {
-  kill -INT $recorder
+  kill -INT $recorder 2>/dev/null || true # it may have ended by itself: its status tells
   gone() { ! kill -0 $recorder 2>/dev/null; }
   within 20 "the recorder to end after ^C ($1)" gone
 }

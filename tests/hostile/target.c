@@ -9,7 +9,8 @@
 **   unsealed      a ring that can be made smaller
 **   hugetlb       a ring in huge pages, of which there may be none when they are touched
 **   nowhere       a state at an address where nothing is
-**   node FILE     a ring's descriptor that is FILE, which may be of any kind
+**   node FILE     a ring whose descriptor is FILE, which may be of any kind
+**   map FILE      the same, and FILE is mapped where the ring would be
 **   swap FILE     the same number is a ring and FILE in turn
 **   notes DIR     a state, and 1,000 mappings of an ELF file with 2,000 segments of notes
 **   sections DIR  a state, and a sparse ELF file that claims 20,000,000 sections, mapped as code
@@ -162,7 +163,9 @@ static void *take_turns(void *unused)
   return unused;
 }
 
-static int special(const char *file, int turns)
+enum special { NODE, MAP, SWAP };
+
+static int special(const char *file, enum special how)
 {
   pthread_t thread;
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -172,7 +175,12 @@ static int special(const char *file, int turns)
   if (node_fd < 0 || dup2(node_fd, RING_NUMBER) < 0) die(file);
   if (watch < 0 || inotify_add_watch(watch, file, IN_OPEN) < 0) die("inotify");
   states[0].fd = RING_NUMBER;
-  if (turns && pthread_create(&thread, NULL, take_turns, NULL) != 0) die("thread");
+  if (how == MAP) {
+    void *p = mmap(NULL, 1u << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE, node_fd, 0);
+    if (p == MAP_FAILED) die("mmap");
+    states[0].ring = (uint64_t)p;
+  }
+  if (how == SWAP && pthread_create(&thread, NULL, take_turns, NULL) != 0) die("thread");
   return live(watch);
 }
 
@@ -288,8 +296,9 @@ int main(int argc, char **argv)
   const int kept = F_SEAL_SHRINK | F_SEAL_GROW;
   if (strcmp(what, "peak") == 0 && argc > 2) return peak(argv + 2);
   if (strcmp(what, "trace") == 0) return keep(atoi(with));
-  if (strcmp(what, "node") == 0) return special(with, 0);
-  if (strcmp(what, "swap") == 0) return special(with, 1);
+  if (strcmp(what, "node") == 0) return special(with, NODE);
+  if (strcmp(what, "map") == 0) return special(with, MAP);
+  if (strcmp(what, "swap") == 0) return special(with, SWAP);
   make_states(strcmp(what, "loop") == 0 ? 2 : strcmp(what, "many") == 0 ? 65536 : 1);
   if (strcmp(what, "notes") == 0) return many_notes(with);
   if (strcmp(what, "sections") == 0) return many_sections(with);

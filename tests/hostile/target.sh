@@ -86,6 +86,17 @@ within 20 "the recorder, with a FIFO under the library's name" gone
 ended 0
 grep -q 'It used .*/libluajit-none.so, which has no tracepoints' "$scratch/target.err" || fail "not said what it used"
 
+# A ring whose descriptor is something else: who may open what is mapped does that, anybody else takes nothing. The
+# something is not opened.
+mkfifo -m 666 "$scratch/dir/fifo"
+by_number=(124 'no event came')
+for mapped in /proc/self/map_files/*; do
+  if (: <"$mapped") 2>/dev/null; then by_number=(0 'announced a Lua state'); fi
+  break
+done
+try "a ring by the number of a FIFO" "${by_number[@]}" node "$scratch/dir/fifo"
+try "a ring and a FIFO in turn" 0 'announced a Lua state' swap "$scratch/dir/fifo"
+
 # The same with other rights: root on another user's program, and a user on his own.
 if [ "$(id -u)" = 0 ]; then
   chmod 711 "$scratch" && chown 65534 "$scratch/dir"
@@ -98,23 +109,28 @@ if [ "$(id -u)" = 0 ]; then
     tell "$what a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" "${user[@]}" "$liar" big
     tell "$what a list with a loop" 124 'their list is damaged' "${user[@]}" "$liar" loop
   done
+  tell "another user's, recorded by himself: a ring by the number of a FIFO" 124 'no event came' \
+    "${user[@]}" "$liar" node "$scratch/dir/fifo"
   as=() output=$scratch
 fi
 
-# Special files in the place of a ring, by name and by number. Their names are as a memfd's would be: in the root of a
+# Special files under a ring's number, or mapped in its place, whose names are as a memfd's would be: in the root of a
 # container of their own.
-mkfifo "$scratch/dir/fifo"
-try "a FIFO as a ring" 124 'no event came' node "$scratch/dir/fifo"
-try "a ring and a FIFO in turn" 0 'announced a Lua state' swap "$scratch/dir/fifo"
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   in_container='mount -t tmpfs none "$1" && cd "$1" && mkdir old && cp "$2" target && name="memfd:luatrace-ring (deleted)" &&
-    mknod "$name" "$3" $4 $5 && pivot_root . old && exec /target node "/$name"'
-  for node in "c 10 229" "c 1 3" "p"; do # /dev/fuse, /dev/null, a FIFO
-    what="'$node' called as a ring"
-    lie unshare -m bash -c "$in_container" bash "$scratch/dir" "$liar" $node
+    mknod "$name" $4 && pivot_root . old && exec /target $3 "/$name"'
+  for node in "node c 10 229" "node c 1 3" "node p" "map c 1 5"; do # /dev/fuse, /dev/null, a FIFO; /dev/zero
+    read -r how device <<<"$node"
+    what="'$device' called as a ring ($how)"
+    lie unshare -m bash -c "$in_container" bash "$scratch/dir" "$liar" "$how" "$device"
     same "its name" "$(readlink "/proc/$target/fd/50")" '/memfd:luatrace-ring (deleted)'
+    [ "$how" = node ] || grep -q ' /memfd:luatrace-ring (deleted)$' "/proc/$target/maps" || fail "$what: not mapped by that name"
     attached
-    ends_with 124 40000 'no event came'
+    if [ "$how" = map ]; then
+      ends_with 124 40000 'no event came'
+    else
+      ends_with "${by_number[0]}" 40000 "${by_number[1]}"
+    fi
     over
   done
 else
