@@ -30,9 +30,11 @@ void StackMachine<Sink>::block(const EventBlock& block) {
   }
 }
 
-// Entries, and returns from the call on top. Leaves every other record to slow().
+// Entries, and returns from the call on top. Leaves every other record to slow(), also what has a
+// time that cannot be: before the last record, or after the end of the block.
 template <class Sink>
 const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end) {
+  if (now_ > block_end_) return p;
   if constexpr (requires { sink_.looks_ahead(); }) {
     if (sink_.looks_ahead()) {
       const Frame* base = cur_->frames.data();
@@ -55,6 +57,7 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end,
   const uint64_t* const from = p;
   const uint64_t* turn = p;  // Where to ask `ahead` again.
   uint64_t now = now_;
+  uint64_t left = std::min(block_end_ - now, kTimeHalf - 1);
   uint32_t node = top->node;
   for (; p != end; ++p) {
     if constexpr (kAhead)
@@ -62,10 +65,11 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end,
     const uint64_t w = *p;
     const uint64_t delta = ((w >> LT_TIME_SHIFT) - now) & kTimeMask;
     const uint32_t kind = lt_kind(w), id = lt_payload(w);
-    if (delta >= kTimeHalf || id == LT_PAYLOAD_BIG) break;
+    if (delta > left || id == LT_PAYLOAD_BIG) break;
     if (kind == LT_ENTRY) {
       if (top == limit) break;
       now += delta;
+      left -= delta;
       sink_.spend(node, delta);
       const uint32_t function = ids_(id);
       if constexpr (kAhead)
@@ -78,6 +82,7 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end,
     } else if (kind == LT_RETURN) {
       if (top->id != id) break;
       now += delta;
+      left -= delta;
       sink_.spend(node, delta);
       if (top->start != kNotSeen) sink_.ended(ids_(id), now - suspended - top->start);
       note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));

@@ -9,6 +9,7 @@
 #include "analyzer/decode/image.h"
 #include "analyzer/decode/text_reader.h"
 #include "model.h"
+#include "parts.h"
 #include "support.h"
 #include "trace/crc32c.h"
 
@@ -169,6 +170,20 @@ TEST(BadInput, HostileRecordsWithGoodChecksums) {
     EXPECT_FALSE(a.unreadable);
     dump(good());
   }
+}
+
+// Nothing of a block is later than its end, also not calls that begin and end as they should: the
+// clock stands still there.
+TEST(BadInput, NoCallIsLaterThanTheEndOfItsBlock) {
+  Parts parts = parts_of(to_binary(
+      trace_text("0 start\n0 entry 1\n10 entry 2\n20 return 2\n30 return 1\n30 stop close")));
+  for (auto& [block, payload] : parts.blocks)
+    if (block.type == LT_BLOCK_EVENTS) block.end_tick = 15;
+  const auto a = analyse(join(parts));
+  EXPECT_EQ(a.trust().clock_anomalies, 3u);
+  EXPECT_EQ(a.report.traced_ns, 10u);
+  EXPECT_EQ(a.function("f1").self_ns, 10u);
+  EXPECT_EQ(a.function("f2").self_ns, 0u);
 }
 
 TEST(BadInput, RefusedWithAReason) {
