@@ -162,10 +162,10 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
 }
 
 /* L is to be resumed and yet is current: C code put something on its stack, and
-** a finalizer ran there. The one that resumes it goes on first. */
+** a finalizer ran there. The one that resumes it goes on first: one that runs. */
 static void back_from(LTState *lt, lua_State *L)
 {
-  lua_State *by = lt->left ? lt->left : mainthread(G(L));
+  lua_State *by = lt->left && lt->left->cframe ? lt->left : mainthread(G(L));
   if (by != L) lj_ltrace_change(by, 0);
 }
 
@@ -202,8 +202,9 @@ static void event_after_hook(lua_State *L)
   }
 }
 
-/* L is about to be resumed from base. Returns base, which may have moved. */
-static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base)
+/* L is about to be resumed from base, by a coroutine that is current then, or by C
+** code that does not say where it runs (NULL). Returns base, which may have moved. */
+static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *by)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
@@ -216,8 +217,12 @@ static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base)
   if (lt->on && !lt_mute(g) &&
       lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1,
 		     sizeof(LTResume))) {
-    if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
-    if (lt->L == L) back_from(lt, L);
+    if (by) {  /* It may have come back from a resume that nobody announced. */
+      if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltrace_change(by, 0);
+    } else {
+      if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
+      if (lt->L == L) back_from(lt, L);
+    }
     lt->resumer[idx].by = lt->L;
     lt->resumer[idx].run = lt->run;
     lt->resumer[idx].ncall = lt->ncall;
@@ -252,7 +257,7 @@ static LJ_NOINLINE int resume_ends(lua_State *L, uint32_t idx, int status)
 int lj_ltrace_resume(lua_State *L, TValue *base)
 {
   uint32_t idx = L2LT(L)->nresumer;
-  base = resume_begins(L, base);
+  base = resume_begins(L, base, NULL);
   return resume_ends(L, idx, lj_vm_resume(L, base, 0, 0));
 }
 
@@ -315,7 +320,7 @@ static LJ_NOINLINE TValue *coresume_begins(lua_State *L, int wrap)
   for (i = 0; i < nargs; i++) copyTV(co, base+i, args+i);
   co->top = base + nargs;
   L->top = args;  /* Keep the resumed thread in the stack for the GC. */
-  return resume_begins(co, base);
+  return resume_begins(co, base, L);
 }
 
 /* The second half: from where it does not run any more. Returns how many results. */
