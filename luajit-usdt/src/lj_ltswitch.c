@@ -272,10 +272,8 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   if (was && lt->on == was &&
       (forked || more || changed || (uint16_t)word > (uint16_t)lt->seen))
     again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE, more);
-#if LJ_HASJIT
   if (!lt->on && word && !lt->seen)
-    lj_trace_flushall(L);  /* Not for us: their guards would always fail. */
-#endif
+    flush_traces(L);  /* Not for us: their guards would always fail. */
   lt->seen = word;
   if (kicked) lj_ltrace_restore(g);
   errno = olderr;
