@@ -28,7 +28,7 @@ for ((turn = 0; turn < turns; turn++)); do
   file=$scratch/storm.$turn.bin
   options=(--via "$via" --ring-size 1M -p "$target")
   [ $((RANDOM % 3)) != 0 ] || options+=(--children)
-  pause=0.$(printf %03d $((RANDOM % 250)))
+  pause=0.$(printf %03d $((1 + RANDOM % 250)))  # 0 is for ever
   case $((RANDOM % 4)) in
     0) "$bin/luatrace-record" -o "$file" "${options[@]}" -d "$pause" 2>>"$scratch/storm.err" || true ;;
     1) timeout -s INT "$pause" "$bin/luatrace-record" -o "$file" "${options[@]}" 2>>"$scratch/storm.err" || true ;;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <random>
 
 #include "analyzer/export/chart.h"
@@ -242,6 +243,7 @@ TEST(Chart, FilesOfOtherTimesAreAligned) {
   auto file = [](ChartWriter& writer, uint64_t number, uint64_t begin) {
     Track track;
     track.number = number;
+    track.process = std::make_shared<std::string>("program");
     writer.track(track);
     writer.begin(track, {Slice::kCall, 1, 0, 0}, begin);
     writer.end(track, begin + 100, 100, 100);
