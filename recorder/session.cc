@@ -371,7 +371,6 @@ int Session::leave_at_once() {
   for (const uint64_t limit = monotonic_ns() + kLeaveLimit; !ending_->done;) {
     if (monotonic_ns() > limit) {
       say("left while writing: the end of the trace is missing");
-      listener_.reset();
       _exit(status);
     }
     usleep(1000);
@@ -385,7 +384,6 @@ int Session::leave(int status) {
   if (queue_ == nullptr || queue_->idle()) return status;
   drainer_.reset();
   backend_.reset();
-  listener_.reset();
   _exit(status);
 }
 

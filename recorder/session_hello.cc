@@ -94,14 +94,15 @@ std::shared_ptr<Output> Session::output_for(pid_t pid, std::string& why) {
   auto& output = by_pid_[pid];
   if (output != nullptr) return output;
   const std::string name = expand_pid(options_.output, pid);
-  const int fd = TraceWriter::open_file(name, &why);
-  if (fd < 0) {
+  const OpenedOutput opened = luatrace::open_output(name);
+  if (opened.fd < 0) {
+    why = name + ": cannot open for writing: " + opened.why;
     failed_ = true;
     by_pid_.erase(pid);
     return nullptr;
   }
-  output =
-      std::make_shared<Output>(queue(), fd, name, clock_, options_.max_size, options_.compression);
+  output = std::make_shared<Output>(queue(), opened.fd, name, clock_, options_.max_size,
+                                    options_.compression);
   output->begin(note());
   drainer_->call([this, o = output] { outputs_.push_back(o); });
   return output;

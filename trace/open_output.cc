@@ -16,28 +16,12 @@
 #include <cstring>
 #include <utility>
 
+#include "trace/descriptor.h"
+
 namespace luatrace {
 namespace {
 
 constexpr int kMaxLinks = 40, kMaxTries = 8;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 bool is_trusted(uid_t uid) {
   return uid == 0 || uid == geteuid();

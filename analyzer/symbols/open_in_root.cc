@@ -17,29 +17,14 @@
 #include <utility>
 #include <vector>
 
+#include "trace/descriptor.h"
+
 namespace luatrace {
 namespace {
 
 constexpr size_t kMostLinks = 40;  // As the kernel.
 constexpr size_t kMostFolders = 64;
 constexpr size_t kLongestPath = 4 * PATH_MAX;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class Walk {
  public:
