@@ -123,7 +123,6 @@ class BpfTest : public runs::RecorderTest {
   // A recorder that is attached. Its messages: err(name).
   std::unique_ptr<runs::Process> attach(const std::vector<pid_t>& pids, const std::string& name,
                                         const Words& options = {}) {
-    std::filesystem::remove(path(name + ".err"));  // of an earlier recorder
     auto r = std::make_unique<runs::Process>(attach_words(pids, path(name), options),
                                              path(name + ".out"), path(name + ".err"));
     wait_until([&] {

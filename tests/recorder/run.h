@@ -36,13 +36,17 @@ class Process {
     std::vector<char*> argv;
     for (const auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
     argv.push_back(nullptr);
+    // Before the fork, so that what the process before this one wrote is gone when we return.
+    const int o = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int e = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     pid_ = fork();
-    if (pid_ != 0) return;
-    const int o = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    const int e = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (dup2(o, 1) < 0 || dup2(e, 2) < 0) _exit(98);
-    execv(argv[0], argv.data());
-    _exit(99);
+    if (pid_ == 0) {
+      if (dup2(o, 1) < 0 || dup2(e, 2) < 0) _exit(98);
+      execv(argv[0], argv.data());
+      _exit(99);
+    }
+    close(o);
+    close(e);
   }
   ~Process() {
     if (!waited_) send(SIGKILL), wait_ms(5000);
@@ -105,8 +109,9 @@ class RecorderTest : public ::testing::Test {
     return run(recorder(options, fake(script)));
   }
   void wait_until(const std::function<bool()>& good) {
-    for (int i = 0; i < 20000 && !good(); i++) sleep_ms(1);
-    ASSERT_TRUE(good());
+    bool met = good();
+    for (int i = 0; i < 20000 && !met; i++, met = good()) sleep_ms(1);
+    ASSERT_TRUE(met);
   }
 
   std::string log_text(const std::string& name) const { return mini::slurp(path(name)); }
