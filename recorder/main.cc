@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "recorder/options.h"
+#include "recorder/os/text.h"
 #include "recorder/session.h"
-#include "recorder/text.h"
 
 // Else a file or pipe of ours would get such a number, and be taken for standard output.
 static void open_standard_files() {

@@ -10,8 +10,8 @@
 #include "cli/command_line.h"
 #include "cli/duration.h"
 #include "luatrace_format.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 #include "trace/packing.h"
 
 namespace luatrace {

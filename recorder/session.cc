@@ -19,9 +19,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "recorder/command.h"
-#include "recorder/direct/stopped.h"
-#include "recorder/text.h"
+#include "recorder/os/command.h"
+#include "recorder/os/stopped.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

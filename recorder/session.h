@@ -18,18 +18,18 @@
 #include <string>
 #include <vector>
 
-#include "recorder/backend.h"
-#include "recorder/births.h"
-#include "recorder/clock.h"
-#include "recorder/diagnose.h"
-#include "recorder/drainer.h"
-#include "recorder/listener.h"
-#include "recorder/maps.h"
+#include "recorder/backend/backend.h"
+#include "recorder/command/diagnose.h"
+#include "recorder/command/listener.h"
+#include "recorder/drain/drainer.h"
+#include "recorder/drain/output.h"
+#include "recorder/drain/write_queue.h"
 #include "recorder/options.h"
-#include "recorder/output.h"
-#include "recorder/process.h"
-#include "recorder/signals.h"
-#include "recorder/write_queue.h"
+#include "recorder/os/births.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/process.h"
+#include "recorder/os/signals.h"
 #include "trace/open_output.h"
 
 namespace luatrace {

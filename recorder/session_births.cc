@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "recorder/os/text.h"
 #include "recorder/session.h"
-#include "recorder/text.h"
 
 namespace luatrace {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "recorder/os/text.h"
 #include "recorder/session.h"
-#include "recorder/text.h"
 #include "trace/records.h"
 
 namespace luatrace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "recorder/os/text.h"
 #include "recorder/session.h"
-#include "recorder/text.h"
 
 namespace luatrace {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // BlockSink: where the blocks of a trace go: a file (FileSink), a spool (SpoolSink), or a queue
-// that another thread writes (recorder/write_queue.h).
+// that another thread writes (recorder/drain/write_queue.h).
 // Invariant: a sink is given whole blocks only, with a note about each, so that it can cut a file
 // at the end of a block and say what was not written.
 #pragma once

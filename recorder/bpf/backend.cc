@@ -10,12 +10,12 @@
 #include <set>
 #include <utility>
 
-#include "recorder/backend.h"
+#include "recorder/backend/backend.h"
 #include "recorder/bpf/privileges.h"
 #include "recorder/bpf/source.h"
 #include "recorder/bpf/wake.h"
-#include "recorder/clock.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace bpf {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "recorder/clock.h"
+#include "recorder/os/clock.h"
 #include "trace/records.h"
 
 namespace luatrace::bpf {

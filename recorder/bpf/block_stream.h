@@ -20,7 +20,7 @@
 
 #include "recorder/bpf/filter.h"
 #include "recorder/bpf/word_filter.h"
-#include "recorder/output.h"
+#include "recorder/drain/output.h"
 #include "trace/depth_filter.h"
 #include "trace/event_blocks.h"
 

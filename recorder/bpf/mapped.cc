@@ -8,9 +8,9 @@
 #include <array>
 #include <set>
 
-#include "recorder/maps.h"
-#include "recorder/process.h"
-#include "recorder/remote.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/process.h"
+#include "recorder/os/remote.h"
 
 namespace luatrace::bpf {
 namespace {

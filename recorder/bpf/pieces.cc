@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "recorder/bpf/source.h"
-#include "recorder/direct/kick.h"
-#include "recorder/remote.h"
-#include "recorder/text.h"
+#include "recorder/os/remote.h"
+#include "recorder/os/text.h"
+#include "recorder/vm/kick.h"
 #include "trace/word_scanner.h"
 
 namespace luatrace::bpf {

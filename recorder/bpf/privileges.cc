@@ -12,10 +12,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "recorder/lua_image.h"
-#include "recorder/process.h"
-#include "recorder/remote.h"
-#include "recorder/text.h"
+#include "recorder/os/process.h"
+#include "recorder/os/remote.h"
+#include "recorder/os/text.h"
+#include "recorder/vm/lua_image.h"
 
 namespace luatrace::bpf {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "luatrace_format.h"
-#include "recorder/elf_file.h"
+#include "recorder/os/elf_file.h"
 
 namespace luatrace::bpf {
 namespace {

@@ -18,7 +18,7 @@
 #include <cstring>
 
 #include "calls.skel.h"
-#include "recorder/text.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::bpf {
 namespace {

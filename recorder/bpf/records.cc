@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "recorder/bpf/source.h"
-#include "recorder/clock.h"
+#include "recorder/os/clock.h"
 
 namespace luatrace::bpf {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <cerrno>
 
-#include "recorder/maps.h"
-#include "recorder/process.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/process.h"
 
 #if defined(__x86_64__)
 // A leaf without a red zone: nothing of it lies below the stack pointer.

@@ -9,9 +9,9 @@
 
 #include "recorder/bpf/privileges.h"
 #include "recorder/bpf/self_test.h"
-#include "recorder/clock.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::bpf {
 namespace {

@@ -29,8 +29,8 @@
 #include "recorder/bpf/mapped.h"
 #include "recorder/bpf/program.h"
 #include "recorder/bpf/strings.h"
-#include "recorder/clock.h"
-#include "recorder/output.h"
+#include "recorder/drain/output.h"
+#include "recorder/os/clock.h"
 #include "trace/hits/hit_writer.h"
 
 namespace luatrace::bpf {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "recorder/process.h"
+#include "recorder/os/process.h"
 
 namespace luatrace::bpf {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "recorder/maps.h"
+#include "recorder/os/maps.h"
 
 namespace luatrace::bpf {
 

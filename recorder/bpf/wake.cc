@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "recorder/clock.h"
-#include "recorder/lua_image.h"
+#include "recorder/os/clock.h"
+#include "recorder/vm/lua_image.h"
 
 namespace luatrace::bpf {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Waker: makes the Lua states of a process look at the semaphore that the kernel has raised, and
 // says why one does not.
-// Why: an interpreted loop that neither allocates nor calls C never looks; see direct/kick.h.
+// Why: an interpreted loop that neither allocates nor calls C never looks; see vm/kick.h.
 #pragma once
 
 #include <sys/types.h>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "recorder/direct/kick.h"
-#include "recorder/direct/target.h"
+#include "recorder/vm/kick.h"
+#include "recorder/vm/target.h"
 
 namespace luatrace::bpf {
 

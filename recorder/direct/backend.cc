@@ -10,14 +10,14 @@
 #include <random>
 #include <set>
 
-#include "recorder/clock.h"
 #include "recorder/direct/guardian.h"
-#include "recorder/direct/kick.h"
 #include "recorder/direct/open_ring.h"
 #include "recorder/direct/seccomp.h"
-#include "recorder/direct/target.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
+#include "recorder/vm/kick.h"
+#include "recorder/vm/target.h"
 
 namespace luatrace {
 namespace direct {

@@ -13,7 +13,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "recorder/direct/kick.h"
+#include "recorder/vm/kick.h"
 
 namespace luatrace::direct {
 namespace {

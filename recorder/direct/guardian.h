@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "recorder/direct/target.h"
+#include "recorder/vm/target.h"
 
 namespace luatrace::direct {
 

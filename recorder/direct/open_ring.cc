@@ -13,9 +13,9 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "recorder/maps.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::direct {
 namespace {

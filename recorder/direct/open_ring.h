@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "recorder/direct/target.h"
-#include "recorder/ring_memory.h"
+#include "recorder/drain/ring_memory.h"
+#include "recorder/vm/target.h"
 
 namespace luatrace::direct {
 

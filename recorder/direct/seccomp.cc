@@ -19,10 +19,10 @@
 #include <cstring>
 
 #include "luatrace_format.h"
-#include "recorder/clock.h"
-#include "recorder/direct/stopped.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
+#include "recorder/os/stopped.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::direct {
 namespace {

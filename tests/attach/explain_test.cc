@@ -5,8 +5,8 @@
 
 #include <cerrno>
 
-#include "recorder/process.h"
-#include "recorder/remote.h"
+#include "recorder/os/process.h"
+#include "recorder/os/remote.h"
 
 namespace {
 

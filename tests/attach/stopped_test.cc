@@ -13,8 +13,8 @@
 #include <atomic>
 #include <string>
 
-#include "recorder/clock.h"
-#include "recorder/direct/stopped.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/stopped.h"
 
 namespace {
 

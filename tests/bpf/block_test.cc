@@ -3,7 +3,7 @@
 // or the recorder ends; who comes late is told everything anew; who else records is kept off.
 #include <sys/utsname.h>
 
-#include "recorder/direct/target.h"
+#include "recorder/vm/target.h"
 #include "tests/bpf/support.h"
 
 namespace {

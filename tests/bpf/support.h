@@ -10,8 +10,8 @@
 #include <memory>
 #include <sstream>
 
-#include "recorder/lua_image.h"
-#include "recorder/remote.h"
+#include "recorder/os/remote.h"
+#include "recorder/vm/lua_image.h"
 #include "tests/recorder/run.h"
 
 namespace bpftest {

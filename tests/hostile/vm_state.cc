@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "recorder/direct/target.h"
-#include "recorder/lua_image.h"
+#include "recorder/vm/lua_image.h"
+#include "recorder/vm/target.h"
 
 using namespace luatrace;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The reader of ELF heads and notes on files that are damaged or claim too much: it ends, reads no
 // more than its limits, and hands out nothing outside of what it was given.
-#include "recorder/elf_file.h"
+#include "recorder/os/elf_file.h"
 
 #include <gtest/gtest.h>
 

@@ -11,14 +11,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "recorder/births.h"
-#include "recorder/clock.h"
-#include "recorder/command.h"
-#include "recorder/drainer.h"
-#include "recorder/maps.h"
+#include "recorder/drain/drainer.h"
 #include "recorder/options.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/births.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/command.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The queue before the disk: nobody waits for the disk but the queue's thread; what there was no
 // time for is left out, counted, and told to the file.
-#include "recorder/write_queue.h"
+#include "recorder/drain/write_queue.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "recorder/clock.h"
-#include "recorder/signals.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/signals.h"
 #include "tests/recorder/stuck_pipe.h"
 #include "tests/trace/mini_reader.h"
 #include "trace/trace_writer.h"

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "recorder/drainer.h"
+#include "recorder/drain/drainer.h"
+#include "recorder/drain/output.h"
+#include "recorder/drain/ring_memory.h"
 #include "recorder/options.h"
-#include "recorder/output.h"
-#include "recorder/ring_memory.h"
 
 namespace luatrace {
 

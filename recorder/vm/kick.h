@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "recorder/direct/stopped.h"
-#include "recorder/direct/target.h"
+#include "recorder/os/stopped.h"
+#include "recorder/vm/target.h"
 
 namespace luatrace::direct {
 

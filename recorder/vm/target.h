@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "recorder/backend.h"
-#include "recorder/lua_image.h"
-#include "recorder/remote.h"
+#include "recorder/backend/backend.h"
+#include "recorder/os/remote.h"
+#include "recorder/vm/lua_image.h"
 
 namespace luatrace::direct {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Kick; see kick.h.
-#include "recorder/direct/kick.h"
+#include "recorder/vm/kick.h"
 
 #include <cerrno>
 
-#include "recorder/direct/stopped.h"
-#include "recorder/text.h"
+#include "recorder/os/stopped.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::direct {
 namespace {

@@ -2,7 +2,7 @@
 // LuaJITs in a process; see lua_image.h. The head of an ELF file (its program headers) lies in its
 // first mapping; they tell where its notes are. Our note gives addresses relative to its own
 // members, so the load address is all that has to be found out.
-#include "recorder/lua_image.h"
+#include "recorder/vm/lua_image.h"
 
 #include <unistd.h>
 
@@ -13,10 +13,10 @@
 #include <set>
 #include <string_view>
 
-#include "recorder/clock.h"
-#include "recorder/elf_file.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/elf_file.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

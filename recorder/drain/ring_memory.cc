@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RingMemory; see ring_memory.h.
-#include "recorder/ring_memory.h"
+#include "recorder/drain/ring_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "recorder/text.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Output; see output.h.
-#include "recorder/output.h"
+#include "recorder/drain/output.h"
 
 #include <sys/stat.h>
 
 #include <random>
 
-#include "recorder/text.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

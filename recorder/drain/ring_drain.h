@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "recorder/output.h"
-#include "recorder/ring_memory.h"
+#include "recorder/drain/output.h"
+#include "recorder/drain/ring_memory.h"
 #include "trace/depth_filter.h"
 #include "trace/event_blocks.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "luatrace_format.h"
-#include "recorder/maps.h"
-#include "recorder/remote.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/remote.h"
 
 namespace luatrace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Signals; see signals.h.
-#include "recorder/signals.h"
+#include "recorder/os/signals.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,9 +12,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "recorder/clock.h"
-#include "recorder/command.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/command.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Starting the command; see command.h.
-#include "recorder/command.h"
+#include "recorder/os/command.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include <stdexcept>
 
 #include "luatrace_format.h"
-#include "recorder/text.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

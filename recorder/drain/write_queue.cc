@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // WriteQueue; see write_queue.h.
-#include "recorder/write_queue.h"
+#include "recorder/drain/write_queue.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "recorder/clock.h"
+#include "recorder/os/clock.h"
 
 namespace luatrace {
 namespace {

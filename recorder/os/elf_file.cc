@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ELF, as far as a recorder needs it; see elf_file.h. libelf is not used: it makes a structure of
 // its own for each section that a file claims to have before anything of it was looked at.
-#include "recorder/elf_file.h"
+#include "recorder/os/elf_file.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Facts about processes; see process.h.
-#include "recorder/process.h"
+#include "recorder/os/process.h"
 
 #include <dirent.h>
 #include <fcntl.h>

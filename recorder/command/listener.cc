@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Listener; see listener.h.
-#include "recorder/listener.h"
+#include "recorder/command/listener.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -19,9 +19,9 @@
 #include <random>
 #include <stdexcept>
 
-#include "recorder/clock.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Small texts; see text.h.
-#include "recorder/text.h"
+#include "recorder/os/text.h"
 
 #include <limits.h>
 #include <poll.h>

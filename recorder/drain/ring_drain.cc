@@ -2,12 +2,12 @@
 // RingDrain; see ring_drain.h. Reading the block that the target is just filling makes its cache
 // lines travel between two cores, which slows the target: so that is done only when no block has
 // become full for a while.
-#include "recorder/ring_drain.h"
+#include "recorder/drain/ring_drain.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "recorder/text.h"
+#include "recorder/os/text.h"
 #include "trace/records.h"
 
 namespace luatrace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // RemoteMemory; see remote.h. process_vm_writev cannot write what the process itself cannot: the
 // dispatch tables and the control structure are ordinary data, so it suffices.
-#include "recorder/remote.h"
+#include "recorder/os/remote.h"
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -17,8 +17,8 @@
 #include <sstream>
 #include <vector>
 
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

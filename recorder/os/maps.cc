@@ -2,7 +2,7 @@
 // Memory maps and build-ids; see maps.h. The file is opened the way the process sees it: through
 // /proc/PID/map_files, which is the mapped file itself, deleted or not, or through /proc/PID/root,
 // which needs less privilege; then it must be the same file still.
-#include "recorder/maps.h"
+#include "recorder/os/maps.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -16,8 +16,8 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "recorder/elf_file.h"
-#include "recorder/process.h"
+#include "recorder/os/elf_file.h"
+#include "recorder/os/process.h"
 #include "trace/records.h"
 
 namespace luatrace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "recorder/clock.h"
-#include "recorder/write_queue.h"
+#include "recorder/drain/write_queue.h"
+#include "recorder/os/clock.h"
 #include "trace/open_output.h"
 #include "trace/trace_writer.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // StoppedThreads; see stopped.h.
-#include "recorder/direct/stopped.h"
+#include "recorder/os/stopped.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -13,9 +13,9 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "recorder/clock.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::direct {
 namespace {

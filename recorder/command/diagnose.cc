@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Diagnosis; see diagnose.h. A LuaJIT of ours contains the name of the environment variable that it
 // reads: that tells it from others even when it is stripped or linked into a program.
-#include "recorder/diagnose.h"
+#include "recorder/command/diagnose.h"
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -11,9 +11,9 @@
 #include <cstring>
 
 #include "luatrace_format.h"
-#include "recorder/maps.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

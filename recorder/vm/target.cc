@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Target; see target.h and struct lt_control.
-#include "recorder/direct/target.h"
+#include "recorder/vm/target.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "recorder/clock.h"
-#include "recorder/process.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::direct {
 namespace {

@@ -4,12 +4,12 @@
 // to the third part of the time in which the fastest target could fill the smallest ring (and never
 // more than 5 ms). Longer pauses would cost events at the start of a burst and save next to
 // nothing.
-#include "recorder/drainer.h"
+#include "recorder/drain/drainer.h"
 
 #include <algorithm>
 
-#include "recorder/clock.h"
-#include "recorder/text.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/text.h"
 
 namespace luatrace {
 namespace {

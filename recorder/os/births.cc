@@ -2,7 +2,7 @@
 // Births; see births.h. The connector is for everybody since Linux 6.6, for root before, and only
 // outside of containers (in the first namespaces of processes, users and networks). The kernel puts
 // the message into our socket while it makes the process: so messages are in order.
-#include "recorder/births.h"
+#include "recorder/os/births.h"
 
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
@@ -15,8 +15,8 @@
 #include <cstring>
 #include <utility>
 
-#include "recorder/clock.h"
-#include "recorder/process.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
 
 namespace luatrace {
 namespace {
