@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "recorder/bpf/backend.h"
+#include "recorder/direct/backend.h"
 #include "recorder/os/text.h"
 #include "recorder/session.h"
 

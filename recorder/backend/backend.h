@@ -16,27 +16,9 @@
 #include "recorder/drain/drainer.h"
 #include "recorder/drain/output.h"
 #include "recorder/drain/ring_memory.h"
-#include "recorder/options.h"
+#include "recorder/vm/attached.h"
 
 namespace luatrace {
-
-// Why a process is not recorded. The numbers are exit statuses, see docs/recording.md.
-enum class Refusal {
-  kNone = 0,
-  kNoProcess = 120,
-  kNoRight = 121,
-  kNoLuaJIT = 122,  // none with tracepoints
-  kBusy = 123,      // another recorder is there
-  kNoEvents = 124,  // attached, but nothing came (said at the end, not by attach())
-  kOther = 125
-};
-
-struct Attached {
-  Refusal refusal = Refusal::kNone;
-  std::string why;         // the rest of a sentence about the process
-  bool other_way = false;  // what forbids it does not forbid every way of attaching
-  explicit operator bool() const { return refusal == Refusal::kNone; }
-};
 
 // What the session does for a backend.
 class BackendHost {
@@ -88,9 +70,5 @@ class Backend {
   // The clock of its events: LT_CLOCK_*.
   virtual uint32_t clock() const = 0;
 };
-
-std::unique_ptr<Backend> make_direct_backend(const Options& options, BackendHost& host);
-// Nothing if this program was built without it.
-std::unique_ptr<Backend> make_bpf_backend(const Options& options, BackendHost& host);
 
 }  // namespace luatrace

@@ -4,13 +4,14 @@
 //
 // The session's thread attaches and asks; everything that touches the Source happens in jobs of the
 // drainer, one after the other.
+#include "recorder/bpf/backend.h"
+
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
-#include "recorder/backend/backend.h"
 #include "recorder/bpf/privileges.h"
 #include "recorder/bpf/source.h"
 #include "recorder/bpf/wake.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // --via direct: the VM writes into a ring of its own, as if we had started it; we only switch it
 // on, open the ring, and switch it off.
+#include "recorder/direct/backend.h"
+
 #include <unistd.h>
 
 #include <algorithm>

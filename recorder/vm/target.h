@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "recorder/backend/backend.h"
 #include "recorder/os/remote.h"
+#include "recorder/vm/attached.h"
 #include "recorder/vm/lua_image.h"
 
 namespace luatrace::direct {

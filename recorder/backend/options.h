@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What the user asked for, as the command line has it (recorder/options.cc fills it in).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace luatrace {
+
+struct Options {
+  std::string output;  // "-": standard output
+  std::vector<std::string> include, exclude;
+  std::string c_functions;  // empty: not said
+  uint64_t ring_size = 0;   // bytes, 0: not said
+  bool block = false;
+  int compression = 0;            // level, 0: none
+  uint64_t max_size = 0;          // bytes, 0: no limit
+  uint32_t max_depth = 0;         // 0: no limit
+  double seconds = 0;             // 0: no limit
+  std::vector<std::string> pids;  // -p, as given; then there is no command
+  bool children = false;
+  std::string via = "auto";       // auto, direct, bpf
+  std::string seccomp = "check";  // check, ignore
+  std::string bpf_site = "auto";  // auto, narrow, wide
+  std::string bpf_link = "auto";  // auto, multi, each
+  bool verbose = false;
+  bool quiet = false;
+  std::vector<std::string> command;
+  std::string self;  // argv[0]
+
+  bool attach() const { return !pids.empty(); }
+  bool file_per_process() const { return output.find("%p") != std::string::npos; }
+};
+
+}  // namespace luatrace

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// What came of attaching to a process, and the exit status that says so.
+#pragma once
+
+#include <string>
+
+namespace luatrace {
+
+// Why a process is not recorded. The numbers are exit statuses, see docs/recording.md.
+enum class Refusal {
+  kNone = 0,
+  kNoProcess = 120,
+  kNoRight = 121,
+  kNoLuaJIT = 122,  // none with tracepoints
+  kBusy = 123,      // another recorder is there
+  kNoEvents = 124,  // attached, but nothing came (said at the end, not by attach())
+  kOther = 125
+};
+
+struct Attached {
+  Refusal refusal = Refusal::kNone;
+  std::string why;         // the rest of a sentence about the process
+  bool other_way = false;  // what forbids it does not forbid every way of attaching
+  explicit operator bool() const { return refusal == Refusal::kNone; }
+};
+
+}  // namespace luatrace
