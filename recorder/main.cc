@@ -18,7 +18,7 @@ static void open_standard_files() {
 }
 
 int main(int argc, char** argv) {
-  using namespace luatrace;
+  using namespace luatrace::record;
   open_standard_files();
   try {
     bool done = false;
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     if (done && std::cout.flush()) return 0;
     if (done) throw std::runtime_error("standard output: cannot write");
     return Session(std::move(options)).run();
-  } catch (const UsageError& e) {
+  } catch (const luatrace::UsageError& e) {
     say(e.what());
     say("try 'luatrace-record --help'");
   } catch (const std::exception& e) {

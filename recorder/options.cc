@@ -14,7 +14,7 @@
 #include "recorder/os/text.h"
 #include "trace/packing.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kMinRing = uint64_t{LT_RING_MIN_BLOCKS} * LT_RING_BLOCK_SIZE;
@@ -137,4 +137,4 @@ Options parse_options(int argc, char** argv, bool* done) {
   return o;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -5,7 +5,7 @@
 #include "cli/usage_error.h"
 #include "recorder/backend/options.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 // Reads the command line. --help and --version print to standard output and set done; then the
 // options are not filled in. Throws UsageError.
@@ -13,4 +13,4 @@ Options parse_options(int argc, char** argv, bool* done);
 
 const char* version_text();
 
-}  // namespace luatrace
+}  // namespace luatrace::record

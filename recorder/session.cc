@@ -23,7 +23,7 @@
 #include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
@@ -241,7 +241,7 @@ void Session::reap_children() {
   int status = 0;
   pid_t pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-    if (direct::let_go_late(pid, status) || pid != command_) continue;
+    if (let_go_late(pid, status) || pid != command_) continue;
     wait_status_ = status;
     command_ended_ = true;
     orphans_said_ns_ = monotonic_ns() + kSecond;
@@ -387,4 +387,4 @@ int Session::leave(int status) {
   _exit(status);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

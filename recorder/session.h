@@ -32,7 +32,7 @@
 #include "recorder/os/signals.h"
 #include "trace/open_output.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 class Session : private BackendHost {
  public:
@@ -217,4 +217,4 @@ class Session : private BackendHost {
   bool failed_ = false;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

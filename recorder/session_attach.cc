@@ -10,7 +10,7 @@
 #include "recorder/os/text.h"
 #include "recorder/session.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
@@ -338,4 +338,4 @@ void Session::say_attached_end() {
   say("nothing was recorded: no event came");
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

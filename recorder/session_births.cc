@@ -10,7 +10,7 @@
 #include "recorder/os/text.h"
 #include "recorder/session.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 // Its parent has ended: now it has one that has nothing to do with it.
@@ -90,4 +90,4 @@ void Session::say_births() {
       text + "; to record them, say -p");
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -8,7 +8,7 @@
 #include "recorder/session.h"
 #include "trace/records.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
@@ -259,4 +259,4 @@ void Session::update_titles() {
     if (!t.gone) update_title(t, true);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

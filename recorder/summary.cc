@@ -8,7 +8,7 @@
 #include "recorder/os/text.h"
 #include "recorder/session.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 std::string counted(uint64_t n, const char* one, const char* many) {
@@ -109,4 +109,4 @@ void Session::summarize() {
   if (any && trace_stdout_ < 0 && !options_.quiet) say("next: " + next_command());
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

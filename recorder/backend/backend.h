@@ -18,7 +18,7 @@
 #include "recorder/drain/ring_memory.h"
 #include "recorder/vm/attached.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 // What the session does for a backend.
 class BackendHost {
@@ -71,4 +71,4 @@ class Backend {
   virtual uint32_t clock() const = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

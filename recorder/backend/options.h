@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::record {
 
 struct Options {
   std::string output;  // "-": standard output
@@ -33,4 +33,4 @@ struct Options {
   bool file_per_process() const { return output.find("%p") != std::string::npos; }
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

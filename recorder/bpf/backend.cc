@@ -18,7 +18,7 @@
 #include "recorder/os/clock.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace bpf {
 namespace {
 
@@ -286,4 +286,4 @@ std::unique_ptr<Backend> make_bpf_backend(const Options& options, BackendHost& h
   return std::make_unique<bpf::BpfBackend>(options, host);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -7,9 +7,9 @@
 #include "recorder/backend/backend.h"
 #include "recorder/backend/options.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 // Where this program was built without BPF, its begin() says so. The options must live longer.
 std::unique_ptr<Backend> make_bpf_backend(const Options& options, BackendHost& host);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

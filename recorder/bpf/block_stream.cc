@@ -9,7 +9,7 @@
 #include "recorder/os/clock.h"
 #include "trace/records.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint32_t kMostIds = 1u << 23;
@@ -247,4 +247,4 @@ void BlockStream::finish() {
   if (damaged_) t.damaged++;
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -24,7 +24,7 @@
 #include "trace/depth_filter.h"
 #include "trace/event_blocks.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 class BlockStream {
  public:
@@ -81,4 +81,4 @@ class BlockStream {
   std::vector<uint64_t> clean_, kept_, shallow_;
 };
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

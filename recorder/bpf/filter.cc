@@ -9,7 +9,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 // The chunk's name as it is, without its first character, and the file's name alone.
@@ -66,4 +66,4 @@ void Filter::flush(const Give& give) {
   reports_.clear();
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

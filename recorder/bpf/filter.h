@@ -14,7 +14,7 @@
 
 #include "trace/hits/hit.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 struct FilterRules {
   std::vector<std::string> include, exclude;  // globs on chunk names
@@ -55,4 +55,4 @@ class Filter {
   std::unordered_map<uint64_t, Report> reports_;  // by coroutine
 };
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -12,7 +12,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/remote.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
@@ -81,4 +81,4 @@ MappedLua MappedFiles::look(pid_t pid) {
   return found;
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

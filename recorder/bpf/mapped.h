@@ -15,7 +15,7 @@
 
 #include "recorder/bpf/probed_file.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 // A file with probes, held open: a path to it that the kernel can resolve stays good though the
 // container ends or the file is deleted.
@@ -62,4 +62,4 @@ class MappedFiles {
   std::map<std::pair<uint64_t, uint64_t>, Known> known_;  // by device and inode
 };
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -8,7 +8,7 @@ struct bpf_link {};
 struct luatrace_bpf {};
 struct ring_buffer {};
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 Program::Program() = default;
 Program::~Program() = default;
@@ -42,4 +42,4 @@ uint64_t Program::nowhere() const {
   return 0;
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

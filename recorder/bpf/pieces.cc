@@ -16,7 +16,7 @@
 #include "recorder/vm/kick.h"
 #include "trace/word_scanner.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
@@ -235,7 +235,7 @@ void Source::settle() {
     waiting = false;
     drain_all();
     for (const auto& [pid, a] : by_pid_)
-      waiting = waiting || (!a->stated.empty() && direct::has_running_thread(pid));
+      waiting = waiting || (!a->stated.empty() && has_running_thread(pid));
   }
   read_rests();  // of those who ran meanwhile and sleep again
 }
@@ -258,4 +258,4 @@ void Source::end_streams(Attached& a, bool gone) {
   a.stated.clear();
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -17,7 +17,7 @@
 #include "recorder/os/text.h"
 #include "recorder/vm/lua_image.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr int kSysAdmin = 21, kPerfmon = 38, kBpf = 39;
@@ -105,4 +105,4 @@ Refused nothing_to_attach(pid_t pid, const MappedLua& lua) {
   return {Refused::kNoLua, explain_no_lua(pid, search)};
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -11,7 +11,7 @@
 #include "recorder/bpf/program.h"
 #include "recorder/bpf/source.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 // The failure, then what this process or this kernel lacks, as far as that can be seen.
 Refused explain(const Failure& failure);
@@ -23,4 +23,4 @@ std::vector<std::string> missing_for_bpf();
 // Why there is nothing to attach to in a process.
 Refused nothing_to_attach(pid_t pid, const MappedLua& lua);
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

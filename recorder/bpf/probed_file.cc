@@ -13,7 +13,7 @@
 #include "luatrace_format.h"
 #include "recorder/os/elf_file.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr const char* kProvider = "luajit";
@@ -277,4 +277,4 @@ Probed read_probed_file(int fd, ProbedFile& file, std::string& why) {
   return head ? read_elf(fd, *head, file, why) : Probed::kNo;
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

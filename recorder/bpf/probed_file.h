@@ -12,7 +12,7 @@
 
 #include "recorder/bpf/wire.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 struct ProbeSite {
   uint64_t offset = 0;  // of the one-byte nop, in the file; 0: this LuaJIT has no such probe
@@ -48,4 +48,4 @@ const std::array<const char*, LTB_NPROBES>& probe_names();
 // Parses the argument text of a note ("8@%rax -4@$-1"). False: something that wire.h cannot say.
 bool parse_site_args(std::string_view text, std::array<ltb_arg, LTB_NARGS>& args);
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -20,7 +20,7 @@
 #include "calls.skel.h"
 #include "recorder/os/text.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kInitialPidNamespace = 0xeffffffc;  // its inode
@@ -360,4 +360,4 @@ uint64_t Program::nowhere() const {
   return skeleton_ != nullptr ? skeleton_->bss->nowhere : 0;
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

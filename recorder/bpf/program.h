@@ -21,7 +21,7 @@ struct bpf_link;
 struct luatrace_bpf;
 struct ring_buffer;
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 // Which nop of a site is replaced. Wide only where the kernel makes a call of it (self_test.h).
 enum class Width { kNarrow, kWide };
@@ -115,4 +115,4 @@ class Program {
   uint64_t taken_ = 0;
 };
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

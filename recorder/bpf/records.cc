@@ -9,7 +9,7 @@
 #include "recorder/bpf/source.h"
 #include "recorder/os/clock.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 // By LTB_*.
@@ -207,4 +207,4 @@ void Source::take_exec(Attached& a, const ltb_hit& h) {
   execs_.push_back(a.pid);
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -32,7 +32,7 @@ extern "C" __attribute__((noinline)) void luatrace_bpf_site() {
 }
 #endif
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kHits = 5;
@@ -101,4 +101,4 @@ SelfTest run_self_test(Program& program) {
   return result;
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -10,7 +10,7 @@
 
 #include "recorder/bpf/program.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 struct SelfTest {
   Failure failure;              // or nothing
@@ -21,4 +21,4 @@ struct SelfTest {
 // On a loaded program to which nothing is attached yet.
 SelfTest run_self_test(Program& program);
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -13,7 +13,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kDrainNs = 20'000'000;     // of one drain()
@@ -297,4 +297,4 @@ void Source::finish() {
   for (const auto& sink : sinks_) end_sink(*sink);
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

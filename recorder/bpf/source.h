@@ -33,7 +33,7 @@
 #include "recorder/os/clock.h"
 #include "trace/hits/hit_writer.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 struct Settings {
   uint64_t ring_bytes = 64u << 20;      // of each ring buffer
@@ -229,4 +229,4 @@ class Source {
   bool finished_ = false;
 };
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

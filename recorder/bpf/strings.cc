@@ -11,7 +11,7 @@
 
 #include "recorder/os/process.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 ProcessStrings::ProcessStrings(ProcessStrings&& other) noexcept
     : pid_(other.pid_),
@@ -65,4 +65,4 @@ std::optional<std::string> ProcessStrings::read(uint64_t address, size_t most) {
   return text;
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -12,7 +12,7 @@
 
 #include "recorder/os/maps.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 class ProcessStrings {
  public:
@@ -37,4 +37,4 @@ class ProcessStrings {
   std::vector<Mapping> mappings_;  // of files, as they were when it was first asked
 };
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

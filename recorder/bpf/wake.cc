@@ -10,7 +10,7 @@
 #include "recorder/os/clock.h"
 #include "recorder/vm/lua_image.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
@@ -18,7 +18,7 @@ constexpr uint64_t kFirst = 2 * kMillisecond;
 constexpr uint64_t kSlowest = 1000 * kMillisecond;
 
 // It has seen a tracer: of single events, or of blocks.
-bool told(const direct::State& s) {
+bool told(const vm::State& s) {
   return (s.seen & 0xffff) != 0 || (s.seen >> 32 & 0xffff) != 0;
 }
 
@@ -29,25 +29,25 @@ Waker::Waker(pid_t pid) : pid_(pid), due_ns_(monotonic_ns() + kFirst), pause_ns_
 }
 
 // States that still tell of their calls although the semaphore says that nobody listens.
-std::vector<direct::State> Waker::stale(const direct::Target& target) const {
-  std::vector<direct::State> states;
+std::vector<vm::State> Waker::stale(const vm::Target& target) const {
+  std::vector<vm::State> states;
   uint16_t semaphore = 1;
   if (target.memory().read(target.image().control, semaphore) != 0 || semaphore != 0) return {};
   if (!target.read_states(states)) return {};
-  std::erase_if(states, [](const direct::State& s) { return !told(s); });
+  std::erase_if(states, [](const vm::State& s) { return !told(s); });
   return states;
 }
 
 bool Waker::prepare() {
   bool any = false, able = true;
   on_.clear();
-  for (const direct::Target& target : targets_) {
+  for (const vm::Target& target : targets_) {
     uint32_t word = 0;
     auto& states = on_.emplace_back();
     able = able && target.read_states(states) &&
            target.memory().read(target.image().control, word) == 0 && word >> 16 == 0 &&
            (target.image().note.flags & LTN_RETELL) != 0;
-    std::erase_if(states, [](const direct::State& s) { return !told(s); });
+    std::erase_if(states, [](const vm::State& s) { return !told(s); });
     any = any || !states.empty();
   }
   if (any && able) return true;
@@ -57,19 +57,19 @@ bool Waker::prepare() {
 }
 
 void Waker::ask() {
-  for (size_t i = 0; i < on_.size(); i++) direct::retell(targets_[i], on_[i]);
+  for (size_t i = 0; i < on_.size(); i++) vm::retell(targets_[i], on_[i]);
   on_.clear();
 }
 
 bool Waker::has_ring() const {
   constexpr uint32_t kRing = 1;  // LTON_RING
-  for (const direct::Target& target : targets_) {
+  for (const vm::Target& target : targets_) {
     lt_control c;
-    std::vector<direct::State> states;
+    std::vector<vm::State> states;
     if (target.memory().read(target.image().control, c) != 0) continue;
     if (c.ring != 0 && c.socket[0] == 0) return true;
     if (!target.read_states(states)) continue;
-    for (const direct::State& s : states)
+    for (const vm::State& s : states)
       if ((s.on & kRing) != 0) return true;
   }
   return false;
@@ -77,7 +77,7 @@ bool Waker::has_ring() const {
 
 uint32_t Waker::block_tracers() const {
   uint32_t sum = 0;
-  for (const direct::Target& target : targets_) {
+  for (const vm::Target& target : targets_) {
     uint16_t n = 0;
     if (target.memory().read(target.image().control + offsetof(lt_control, block), n) == 0)
       sum += n;
@@ -86,9 +86,9 @@ uint32_t Waker::block_tracers() const {
 }
 
 void Waker::ask_all() const {
-  for (const direct::Target& target : targets_) {
-    std::vector<direct::State> states;
-    if (target.read_states(states)) direct::retell(target, states);
+  for (const vm::Target& target : targets_) {
+    std::vector<vm::State> states;
+    if (target.read_states(states)) vm::retell(target, states);
   }
 }
 
@@ -96,10 +96,10 @@ void Waker::settle() const {
   const uint64_t limit = monotonic_ns() + 200 * kMillisecond;
   for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(2000)) {
     waiting = false;
-    for (const direct::Target& target : targets_) {
+    for (const vm::Target& target : targets_) {
       const auto states = stale(target);
-      if (states.empty() || !direct::has_running_thread(pid_)) continue;
-      direct::kick(target, states);
+      if (states.empty() || !has_running_thread(pid_)) continue;
+      vm::kick(target, states);
       waiting = true;
     }
     if (!waiting) break;
@@ -108,7 +108,7 @@ void Waker::settle() const {
 
 void Waker::want_all_c() {
   const uint32_t all = LTC_ALL;
-  for (const direct::Target& target : targets_) {
+  for (const vm::Target& target : targets_) {
     lt_control c;
     if (target.memory().read(target.image().control, c) != 0 || c.ring != 0) continue;
     asked_c_ =
@@ -118,7 +118,7 @@ void Waker::want_all_c() {
 
 void Waker::restore_c() {
   const uint32_t usual = LTC_DEFAULT;
-  for (const direct::Target& target : targets_) {
+  for (const vm::Target& target : targets_) {
     lt_control c;
     if (!asked_c_ || target.memory().read(target.image().control, c) != 0) continue;
     if (c.ring == 0 && c.cfuncs == LTC_ALL)
@@ -127,7 +127,7 @@ void Waker::restore_c() {
 }
 
 // It has acted upon a control word that says that a tracer is attached.
-bool Waker::answered(const direct::Target&, const direct::State& state) const {
+bool Waker::answered(const vm::Target&, const vm::State& state) const {
   return told(state);
 }
 
@@ -136,31 +136,31 @@ void Waker::tend(uint64_t now) {
   pause_ns_ = std::min(2 * pause_ns_, kSlowest);
   due_ns_ = now + pause_ns_;
   bool silent_ones = false;
-  for (const direct::Target& target : targets_) {
-    std::vector<direct::State> states, silent;
+  for (const vm::Target& target : targets_) {
+    std::vector<vm::State> states, silent;
     if (!target.read_states(states)) continue;
-    for (const direct::State& s : states)
+    for (const vm::State& s : states)
       if (!answered(target, s)) silent.push_back(s);
     if (silent.empty()) continue;
     silent_ones = true;
-    if (direct::has_running_thread(pid_)) direct::kick(target, silent);
+    if (has_running_thread(pid_)) vm::kick(target, silent);
   }
   done_ = !silent_ones;  // states that are opened later look when they are opened
 }
 
 std::string Waker::silence() const {
   size_t all = 0;
-  for (const direct::Target& target : targets_) {
-    std::vector<direct::State> states;
+  for (const vm::Target& target : targets_) {
+    std::vector<vm::State> states;
     if (!target.read_states(states)) return "attached, but its memory cannot be read any more";
     all += states.size();
-    for (const direct::State& s : states)
+    for (const vm::State& s : states)
       if (!answered(target, s))
         return std::string("no Lua state has answered yet: ") +
-               direct::silence_text(direct::why_silent(target, s));
+               vm::silence_text(vm::why_silent(target, s));
   }
   if (all == 0) return "attached, but it has no Lua state (yet)";
   return "attached, but it has called no function yet";
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -13,7 +13,7 @@
 #include "recorder/vm/kick.h"
 #include "recorder/vm/target.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 class Waker {
  public:
@@ -45,15 +45,15 @@ class Waker {
 
  private:
   void settle() const;
-  std::vector<direct::State> stale(const direct::Target& target) const;
-  bool answered(const direct::Target& target, const direct::State& state) const;
+  std::vector<vm::State> stale(const vm::Target& target) const;
+  bool answered(const vm::Target& target, const vm::State& state) const;
 
   pid_t pid_;
-  std::vector<direct::Target> targets_;
+  std::vector<vm::Target> targets_;
   uint64_t due_ns_, pause_ns_;
   bool done_ = false;
   bool asked_c_ = false;
-  std::vector<std::vector<direct::State>> on_;  // for each target: states that were on before
+  std::vector<std::vector<vm::State>> on_;  // for each target: states that were on before
 };
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

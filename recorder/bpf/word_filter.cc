@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 namespace {
 
 uint32_t id_of(std::span<const uint64_t> r) {
@@ -125,4 +125,4 @@ void WordFilter::pass(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   if (wanted(id)) append(out, r);
 }
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -14,7 +14,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace::bpf {
+namespace luatrace::record::bpf {
 
 class WordFilter {
  public:
@@ -51,4 +51,4 @@ class WordFilter {
   uint64_t kept_ = 0;
 };
 
-}  // namespace luatrace::bpf
+}  // namespace luatrace::record::bpf

@@ -15,7 +15,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxRead = 64 << 20, kMaxLibraries = 16;
@@ -107,4 +107,4 @@ std::string own_library_dir() {
   return "";
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -10,7 +10,7 @@
 
 #include "recorder/os/maps.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 class Diagnosis {
  public:
@@ -28,4 +28,4 @@ class Diagnosis {
 // The directory with our libluajit beside this program (../lib), or empty.
 std::string own_library_dir();
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -23,7 +23,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kPatienceNs = 2'000'000'000;
@@ -302,4 +302,4 @@ bool Listener::answer(Hello& hello, char answer) {
   return heard;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

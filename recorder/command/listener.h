@@ -20,7 +20,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 // A valid greeting. Its owner closes both descriptors.
 struct Hello {
@@ -76,4 +76,4 @@ class Listener {
   uint64_t outsiders_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

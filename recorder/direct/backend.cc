@@ -21,7 +21,7 @@
 #include "recorder/vm/kick.h"
 #include "recorder/vm/target.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace direct {
 namespace {
 
@@ -56,7 +56,7 @@ uint32_t class_number(const std::string& name) {
 struct Live {
   pid_t pid = 0;
   uint64_t begin_ns = 0, begin_tick = 0;  // of attaching
-  std::vector<Target> targets;
+  std::vector<vm::Target> targets;
   std::vector<int> guarded;                       // numbers of the guardian
   std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
   std::set<uint64_t> rings;                       // their inodes
@@ -104,15 +104,15 @@ class DirectBackend : public Backend {
   static std::string silence_of(const Live& live);
   std::string silent_ends() const;
   bool find_owner(uint64_t inode, pid_t except) const;
-  bool take_ring(Live& live, const Target& target, const State& s);
-  bool take_rings(Live& live, const Target& target, const std::vector<State>& states);
+  bool take_ring(Live& live, const vm::Target& target, const vm::State& s);
+  bool take_rings(Live& live, const vm::Target& target, const std::vector<vm::State>& states);
   void take_last_rings();
-  void kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
+  void kick_silent(Live& live, const vm::Target& target, const std::vector<vm::State>& silent,
                    uint64_t now);
   void complain(Live& live, uint64_t now);
 
   BackendHost& host_;
-  Settings settings_;
+  vm::Settings settings_;
   lt_clock_info start_;
   Guardian guardian_;
   std::list<Live> live_;
@@ -194,7 +194,7 @@ Attached DirectBackend::look(pid_t pid) {
   LuaSearch search = find_lua(pid);
   if (const Attached a = examine(pid, search); !a) return a;
   for (auto& image : search.ours)
-    if (const Attached a = Target(pid, std::move(image)).look(settings_); !a) return a;
+    if (const Attached a = vm::Target(pid, std::move(image)).look(settings_); !a) return a;
   return {};
 }
 
@@ -206,9 +206,9 @@ Attached DirectBackend::attach(pid_t pid) {
   LuaSearch search = find_lua(pid);
   if (const Attached a = examine(pid, search); !a) return a;
   for (auto& image : search.ours) {
-    Target target(pid, std::move(image));
-    const Attached a =
-        target.claim(settings_, [&](const Target& t) { live.guarded.push_back(guardian_.add(t)); });
+    vm::Target target(pid, std::move(image));
+    const Attached a = target.claim(
+        settings_, [&](const vm::Target& t) { live.guarded.push_back(guardian_.add(t)); });
     if (!a) {
       target.release();
       let_go(live);
@@ -231,7 +231,7 @@ Attached DirectBackend::attach(pid_t pid) {
 bool DirectBackend::inherited(pid_t pid) {
   bool ours = false;
   for (const auto& [control, mark] : marks_)
-    ours = ours || Target(pid, mark.image, settings_.owner, mark.token).is_ours();
+    ours = ours || vm::Target(pid, mark.image, settings_.owner, mark.token).is_ours();
   return ours && std::none_of(live_.begin(), live_.end(), [pid](const Live& live) {
            return live.pid == pid || shares_memory(live.pid, pid);
          });
@@ -277,7 +277,7 @@ bool DirectBackend::find_owner(uint64_t inode, pid_t except) const {
 }
 
 // True if there was a new one, usable or not.
-bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
+bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::State& s) {
   if (s.ring == 0 || s.token != target.token()) return false;
   const uint64_t state = (target.image().control << 20) ^ s.serial;
   if (live.taken.contains({state, s.rec})) return false;
@@ -303,7 +303,8 @@ bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) 
 
 // Those of all states, as far as the time for one look goes; the next look goes on from there. True
 // if there may be more, and some were new.
-bool DirectBackend::take_rings(Live& live, const Target& target, const std::vector<State>& states) {
+bool DirectBackend::take_rings(Live& live, const vm::Target& target,
+                               const std::vector<vm::State>& states) {
   const uint64_t limit = monotonic_ns() + kRingsNs;
   bool any = false;
   for (size_t i = 0; i < states.size(); i++) {
@@ -317,8 +318,8 @@ bool DirectBackend::take_rings(Live& live, const Target& target, const std::vect
   return false;
 }
 
-void DirectBackend::kick_silent(Live& live, const Target& target, const std::vector<State>& silent,
-                                uint64_t now) {
+void DirectBackend::kick_silent(Live& live, const vm::Target& target,
+                                const std::vector<vm::State>& silent, uint64_t now) {
   if (silent.empty() || now < live.kick_ns) return;
   const bool kicked = (silent[0].stop & LT_STOP_KICK) != 0;
   live.kick_pause_ns = kicked ? kAgainNs : std::min(live.kick_pause_ns * 2, kSlowestKickNs);
@@ -334,7 +335,7 @@ void DirectBackend::kick_silent(Live& live, const Target& target, const std::vec
 // Why the first state that has not answered did not.
 std::string DirectBackend::silence_of(const Live& live) {
   for (const auto& target : live.targets) {
-    std::vector<State> states;
+    std::vector<vm::State> states;
     target.read_states(states);
     if (!states.empty()) return silence_text(why_silent(target, states[0]));
   }
@@ -349,7 +350,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
   if (!stopping_) live.unopened = live.untried = false;
   if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
-    std::vector<State> states, silent;
+    std::vector<vm::State> states, silent;
     live.unreadable = !target.read_states(states);
     if (live.unreadable) continue;
     if (!stopping_ && take_rings(live, target, states)) waiting = true;
@@ -467,4 +468,4 @@ std::unique_ptr<Backend> make_direct_backend(const Options& options, BackendHost
   return std::make_unique<direct::DirectBackend>(options, host);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

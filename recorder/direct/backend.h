@@ -7,8 +7,8 @@
 #include "recorder/backend/backend.h"
 #include "recorder/backend/options.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 std::unique_ptr<Backend> make_direct_backend(const Options& options, BackendHost& host);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -15,7 +15,7 @@
 
 #include "recorder/vm/kick.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::direct {
 namespace {
 
 constexpr size_t kEntries = 4096;
@@ -28,7 +28,7 @@ struct Guardian::Entry {
   uint64_t owner, control, poll;
   uint8_t token;
   lt_note note;
-  Before before;
+  vm::Before before;
 };
 
 Guardian::Guardian() {
@@ -59,7 +59,7 @@ Guardian::~Guardian() {
   if (entries_ != nullptr) munmap(entries_, kEntries * sizeof(Entry));
 }
 
-int Guardian::add(const Target& target) {
+int Guardian::add(const vm::Target& target) {
   for (size_t i = 0; entries_ != nullptr && i < kEntries; i++) {
     Entry& e = entries_[i];
     if (e.used.load(std::memory_order_relaxed) != 0) continue;
@@ -94,7 +94,7 @@ void Guardian::watch(int pipe) {
   ssize_t n;
   while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR) {
   }
-  std::vector<Target> targets;
+  std::vector<vm::Target> targets;
   for (size_t i = 0; n == 0 && i < kEntries; i++) {
     const Entry& e = entries_[i];
     if (e.used.load(std::memory_order_acquire) == 0) continue;
@@ -108,16 +108,16 @@ void Guardian::watch(int pipe) {
   _exit(0);
 }
 
-void release_and_wait(Target& target, int limit_ms) {
+void release_and_wait(vm::Target& target, int limit_ms) {
   target.release();
   for (int pause = 2, spent = 0; spent < limit_ms; spent += pause, pause *= 2) {
     usleep(static_cast<useconds_t>(pause) * 1000);
-    std::vector<State> states;
+    std::vector<vm::State> states;
     if (!target.read_states(states)) return;
-    std::erase_if(states, [](const State& s) { return s.ring == 0; });
+    std::erase_if(states, [](const vm::State& s) { return s.ring == 0; });
     if (states.empty() || !has_running_thread(target.memory().pid())) return;
     kick(target, states);
   }
 }
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::direct

@@ -13,7 +13,7 @@
 
 #include "recorder/vm/target.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::direct {
 
 class Guardian {
  public:
@@ -23,7 +23,7 @@ class Guardian {
   Guardian& operator=(const Guardian&) = delete;
 
   // A target that is about to be claimed. Returns a number for remove(); -1: it is not watched.
-  int add(const Target& target);
+  int add(const vm::Target& target);
   void remove(int number);
 
  private:
@@ -37,6 +37,6 @@ class Guardian {
 
 // Lets go of a target for good: off, then until its states that run have closed their rings, but no
 // longer than `limit_ms`.
-void release_and_wait(Target& target, int limit_ms);
+void release_and_wait(vm::Target& target, int limit_ms);
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::direct

@@ -17,7 +17,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::direct {
 namespace {
 
 constexpr size_t kMaxMaps = 8u << 20;  // bytes of /proc/PID/maps
@@ -52,7 +52,7 @@ int open_same(const std::string& path, const Mapping& m) {
   return fd;
 }
 
-int open_memory(pid_t pid, const State& s, const Mapping& m) {
+int open_memory(pid_t pid, const vm::State& s, const Mapping& m) {
   const std::string proc = "/proc/" + std::to_string(pid);
   char range[64];
   std::snprintf(range, sizeof range, "/map_files/%" PRIx64 "-%" PRIx64, m.start, m.end);
@@ -62,10 +62,10 @@ int open_memory(pid_t pid, const State& s, const Mapping& m) {
 
 // A child has its parent's ring until it has noticed that it is one; and the state may have closed
 // its ring, or another may be where it was.
-bool is_of(const RingMemory& ring, const Target& target, const State& s) {
+bool is_of(const RingMemory& ring, const vm::Target& target, const vm::State& s) {
   const pid_t pid = target.memory().pid();
   const auto g = static_cast<uint64_t>(static_cast<int64_t>(target.image().note.g));
-  State now;
+  vm::State now;
   return ring.info().pid == pid_inside(pid) && ring.info().state_addr == s.address + g &&
          ring.info().recording == s.rec && target.read_state(s.address, now) &&
          now.ring == s.ring && now.rec == s.rec && now.serial == s.serial && now.token == s.token;
@@ -73,7 +73,8 @@ bool is_of(const RingMemory& ring, const Target& target, const State& s) {
 
 }  // namespace
 
-std::unique_ptr<RingMemory> open_ring(const Target& target, const State& s, std::string& why) {
+std::unique_ptr<RingMemory> open_ring(const vm::Target& target, const vm::State& s,
+                                      std::string& why) {
   const pid_t pid = target.memory().pid();
   Mapping m;
   if (!find_mapping(pid, s.ring, m)) return nullptr;
@@ -87,4 +88,4 @@ std::unique_ptr<RingMemory> open_ring(const Target& target, const State& s, std:
   return ring;
 }
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::direct

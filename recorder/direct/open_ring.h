@@ -10,10 +10,11 @@
 #include "recorder/drain/ring_memory.h"
 #include "recorder/vm/target.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::direct {
 
 // s: as read from target a moment ago. Nothing: there is no such ring (any more, or yet); or it is
 // not usable, then why says so.
-std::unique_ptr<RingMemory> open_ring(const Target& target, const State& s, std::string& why);
+std::unique_ptr<RingMemory> open_ring(const vm::Target& target, const vm::State& s,
+                                      std::string& why);
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::direct

@@ -24,7 +24,7 @@
 #include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::direct {
 namespace {
 
 #if defined(__x86_64__)
@@ -323,4 +323,4 @@ RingCalls may_make_ring(pid_t pid) {
                      : "reading it takes the capability CAP_SYS_ADMIN, outside of containers");
 }
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::direct

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace luatrace::direct {
+namespace luatrace::record::direct {
 
 struct RingCalls {
   enum Verdict { kAllowed, kForbidden, kUnknown } verdict = kAllowed;
@@ -27,4 +27,4 @@ RingCalls may_make_ring(pid_t pid);
 // of a ring; each a program of classic BPF over struct seccomp_data.
 RingCalls judge_filters(std::span<const std::vector<sock_filter>> filters);
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::direct

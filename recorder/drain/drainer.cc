@@ -11,7 +11,7 @@
 #include "recorder/os/clock.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kShortest = 100'000, kLongest = 5'000'000;  // ns
@@ -133,4 +133,4 @@ void Drainer::run() {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

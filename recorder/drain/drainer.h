@@ -17,7 +17,7 @@
 
 #include "recorder/drain/ring_drain.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 // A ring and whose it is.
 struct OwnedRing {
@@ -63,4 +63,4 @@ class Drainer {
   std::thread thread_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -8,7 +8,7 @@
 
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 // What must fit at the very end: CLOCK and END blocks.
@@ -139,4 +139,4 @@ void Output::finish(uint32_t reason, int exit_status) {
   writer_->close();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

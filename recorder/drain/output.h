@@ -16,7 +16,7 @@
 #include "trace/open_output.h"
 #include "trace/trace_writer.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 struct OutputTotals {           // of all streams that are complete
   uint64_t lost = 0;            // events
@@ -104,4 +104,4 @@ class Output {
   OutputTotals totals_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -10,7 +10,7 @@
 #include "recorder/os/text.h"
 #include "trace/records.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kPartialNs = 50'000'000;  // leave a block that is being filled alone so long
@@ -228,4 +228,4 @@ void RingDrain::add_totals() {
   if (!damage_.empty() || skipped_) t.damaged++;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

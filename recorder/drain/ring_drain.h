@@ -18,7 +18,7 @@
 #include "trace/depth_filter.h"
 #include "trace/event_blocks.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 class RingDrain {
  public:
@@ -85,4 +85,4 @@ class RingDrain {
   std::string damage_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

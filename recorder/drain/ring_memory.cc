@@ -15,7 +15,7 @@
 
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kUsual = 8u << 20;  // bytes of blocks, see lt_control.ring_size
@@ -115,4 +115,4 @@ std::span<uint64_t> RingMemory::block(uint64_t n) const {
   return {reinterpret_cast<uint64_t*>(p), block_words()};
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -16,7 +16,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 class RingMemory {
  public:
@@ -79,4 +79,4 @@ bool is_memfd(int fd);
 // What is wrong with a ring of that geometry in a file of that size; empty if nothing.
 std::string check_ring(const lt_ring& r, uint64_t file_size);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

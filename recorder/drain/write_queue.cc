@@ -8,7 +8,7 @@
 
 #include "recorder/os/clock.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr size_t kSpares = 8;           // chunks whose memory is kept
@@ -224,4 +224,4 @@ void WriteQueue::run() {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

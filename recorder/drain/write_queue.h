@@ -20,7 +20,7 @@
 
 #include "trace/block_sink.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 class WriteQueue {
  public:
@@ -76,4 +76,4 @@ class WriteQueue {
   std::thread thread_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

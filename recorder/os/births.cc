@@ -18,7 +18,7 @@
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kLookPause = 50'000'000;  // ns
@@ -128,4 +128,4 @@ std::vector<pid_t> Births::newcomers(uint64_t now, bool urgent) {
   return found;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::record {
 
 struct LifeEvent {
   enum Kind { kFork, kExec } kind;
@@ -43,4 +43,4 @@ class Births {
   uint64_t look_due_ns_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -13,7 +13,7 @@
 #include <x86intrin.h>
 #endif
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 // ns per tick as a fixed-point number: 40 bits behind the point are exact to 1 ns in 10 minutes.
@@ -98,4 +98,4 @@ uint32_t rate_khz(const ClockRate& rate) {
   return static_cast<uint32_t>(ns_to_ticks(rate, 1000000));
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

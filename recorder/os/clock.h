@@ -7,7 +7,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 // LT_CLOCK_TSC where the TSC runs at a constant rate on all CPUs and the kernel trusts it, too.
 uint32_t default_clock();
@@ -31,4 +31,4 @@ double ticks_to_ns(const ClockRate& rate, uint64_t ticks);
 uint64_t ns_to_ticks(const ClockRate& rate, uint64_t ns);
 uint32_t rate_khz(const ClockRate& rate);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

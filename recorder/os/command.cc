@@ -15,7 +15,7 @@
 #include "luatrace_format.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 struct Pipe {
@@ -113,4 +113,4 @@ int shell_status(int wait_status) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 125;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::record {
 
 // Blocks the signals that the session reads from a descriptor, ignores those that a failing write
 // would raise, and does not ignore the end of children. start_command() gives the command what was
@@ -33,4 +33,4 @@ Started start_command(const std::vector<std::string>& words,
 // A wait() status as a shell gives it.
 int shell_status(int wait_status);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

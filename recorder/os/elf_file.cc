@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 size_t aligned(size_t n, size_t align) {
@@ -77,4 +77,4 @@ std::vector<std::byte> read_build_id(int fd) {
   return id;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

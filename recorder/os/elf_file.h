@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::record {
 
 constexpr size_t kMaxSegments = 256;  // more: not an ELF file for us
 constexpr size_t kMaxNoteParts = 32;  // segments or sections of notes of a file that are read
@@ -50,4 +50,4 @@ bool each_note(std::string_view bytes, uint64_t align,
 // The build-id of a file; empty if it has none of at most 32 bytes.
 std::vector<std::byte> read_build_id(int fd);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

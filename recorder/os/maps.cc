@@ -20,7 +20,7 @@
 #include "recorder/os/process.h"
 #include "trace/records.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxMappings = 65536;
@@ -177,4 +177,4 @@ uint32_t MapsWatcher::update(pid_t pid, BuildIds& ids, std::vector<std::byte>& o
   return count;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

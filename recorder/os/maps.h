@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::record {
 
 struct Mapping {
   uint64_t start = 0, end = 0, offset = 0;
@@ -60,4 +60,4 @@ class MapsWatcher {
   bool more_ = false;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -20,7 +20,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr int kMaxAncestors = 4096, kWalks = 3;
@@ -259,4 +259,4 @@ bool process_is_ending(pid_t pid) {
   return !program || process_is_gone(pid);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::record {
 
 struct ProcessFacts {
   pid_t parent = 0;
@@ -74,4 +74,4 @@ bool process_is_gone(pid_t pid);
 // The same, or on its way there: it runs no program any more.
 bool process_is_ending(pid_t pid);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -20,7 +20,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kCapSysPtrace = 1ull << 19;
@@ -157,4 +157,4 @@ std::string set_id_reason(pid_t pid) {
   return "";
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-namespace luatrace {
+namespace luatrace::record {
 
 class RemoteMemory {
  public:
@@ -57,4 +57,4 @@ std::string explain_access(const AccessFacts& facts, int error);
 // not to be traced, whoever asks. Empty, or how that was seen.
 std::string set_id_reason(pid_t pid);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

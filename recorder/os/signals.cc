@@ -16,7 +16,7 @@
 #include "recorder/os/command.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kLeaveNs = uint64_t{Signals::kLeaveMs} * 1'000'000;
@@ -101,4 +101,4 @@ void Signals::listen() {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

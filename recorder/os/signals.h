@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::record {
 
 struct HeardSignal {
   int number;
@@ -50,4 +50,4 @@ class Signals {
   std::thread thread_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

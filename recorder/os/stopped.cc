@@ -17,7 +17,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace::direct {
+namespace luatrace::record {
 namespace {
 
 // ns, for threads to stop. One that waits for a CPU stops when it gets it: alone it may take its
@@ -188,4 +188,4 @@ void StoppedThreads::let_go(Thread t) {
   } while (!t.stopped && monotonic_ns() < limit);
 }
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record

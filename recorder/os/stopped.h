@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace luatrace::direct {
+namespace luatrace::record {
 
 std::vector<pid_t> threads_of(pid_t pid);
 
@@ -62,4 +62,4 @@ class StoppedThreads {
   std::vector<Thread> threads_;
 };
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record

@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 bool is_control(char c) {
@@ -142,4 +142,4 @@ void say(std::string_view text) {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::record {
 
 // "64K", "8M", "1G" or plain bytes. Nothing if it is not such a number or does not fit.
 std::optional<uint64_t> parse_size(std::string_view text);
@@ -41,4 +41,4 @@ std::string errno_text(int err);
 // One line on standard error, "luatrace-record: TEXT".
 void say(std::string_view text);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

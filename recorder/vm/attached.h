@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace luatrace {
+namespace luatrace::record {
 
 // Why a process is not recorded. The numbers are exit statuses, see docs/recording.md.
 enum class Refusal {
@@ -24,4 +24,4 @@ struct Attached {
   explicit operator bool() const { return refusal == Refusal::kNone; }
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -7,7 +7,7 @@
 #include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::vm {
 namespace {
 
 constexpr size_t kMaxKicked = 1024;  // states at once: their process stands still meanwhile
@@ -117,4 +117,4 @@ std::string kick_asleep(const Target& target, const std::vector<State>& states) 
   return stopped.stop_all(pid, why) ? kick_states(target, states) : why;
 }
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::vm

@@ -14,7 +14,7 @@
 #include "recorder/os/stopped.h"
 #include "recorder/vm/target.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::vm {
 
 // Why a state does not answer, as far as can be seen.
 enum class Silence {
@@ -40,4 +40,4 @@ std::string kick_asleep(const Target& target, const std::vector<State>& states);
 // Sets LT_STOP_RETELL of those states: they act upon it at their next poll. No thread is stopped.
 bool retell(const Target& target, const std::vector<State>& states);
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::vm

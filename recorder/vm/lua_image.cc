@@ -18,7 +18,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxImages = 4096;           // ELF heads of a process that are read
@@ -226,4 +226,4 @@ std::string explain_no_lua(pid_t pid, const LuaSearch& search) {
   return text + " put a LuaJIT with tracepoints in its place and start the program again";
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::record

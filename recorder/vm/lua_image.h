@@ -15,7 +15,7 @@
 #include "recorder/os/maps.h"
 #include "recorder/os/remote.h"
 
-namespace luatrace {
+namespace luatrace::record {
 
 // A LuaJIT with a note that we understand. Addresses are those of the process.
 struct LuaImage {
@@ -42,4 +42,4 @@ std::vector<OtherLua> find_other_lua(pid_t pid);
 // Why a process that can be read cannot be recorded: the rest of a sentence about it.
 std::string explain_no_lua(pid_t pid, const LuaSearch& search);
 
-}  // namespace luatrace
+}  // namespace luatrace::record

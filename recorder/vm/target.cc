@@ -16,7 +16,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::vm {
 namespace {
 
 constexpr size_t kMaxStates = 65536;
@@ -234,4 +234,4 @@ bool Target::read_states(std::vector<State>& states) const {
   return true;
 }
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::vm

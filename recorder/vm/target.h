@@ -16,7 +16,7 @@
 #include "recorder/vm/attached.h"
 #include "recorder/vm/lua_image.h"
 
-namespace luatrace::direct {
+namespace luatrace::record::vm {
 
 struct Settings {
   std::string include, exclude;
@@ -113,4 +113,4 @@ class ClaimLock {
   int fd_;
 };
 
-}  // namespace luatrace::direct
+}  // namespace luatrace::record::vm

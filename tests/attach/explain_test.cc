@@ -10,8 +10,8 @@
 
 namespace {
 
-using luatrace::AccessFacts;
-using luatrace::explain_access;
+using luatrace::record::AccessFacts;
+using luatrace::record::explain_access;
 
 bool has(const std::string& text, const char* part) {
   return text.find(part) != text.npos;
@@ -49,21 +49,21 @@ TEST(Explain, Root) {
 }
 
 TEST(Explain, OurselvesAreEasy) {
-  const AccessFacts f = luatrace::access_facts(getpid());
+  const AccessFacts f = luatrace::record::access_facts(getpid());
   EXPECT_FALSE(f.other_ids);
   EXPECT_TRUE(f.same_user_ns);
   EXPECT_TRUE(f.dumpable);
   EXPECT_FALSE(f.more_capabilities);
-  EXPECT_EQ("", luatrace::set_id_reason(getpid()));
+  EXPECT_EQ("", luatrace::record::set_id_reason(getpid()));
 }
 
 TEST(FindProcess, Numbers) {
   std::string why;
   const std::string me = std::to_string(getpid());
-  EXPECT_EQ(getpid(), luatrace::find_process(me, why));
+  EXPECT_EQ(getpid(), luatrace::record::find_process(me, why));
   for (const char* bad : {"", "0", "-1", "1x", "@1", "1@", "1@x", "99999999999999"}) {
     why.clear();
-    EXPECT_EQ(0, luatrace::find_process(bad, why)) << bad;
+    EXPECT_EQ(0, luatrace::record::find_process(bad, why)) << bad;
     EXPECT_FALSE(why.empty()) << bad;
   }
 }

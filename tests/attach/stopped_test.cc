@@ -18,7 +18,7 @@
 
 namespace {
 
-using luatrace::direct::StoppedThreads;
+using luatrace::record::StoppedThreads;
 
 // In memory that the processes of a test share.
 struct Shared {
@@ -35,7 +35,8 @@ struct Shared {
 };
 
 void pause_for(uint64_t ns) {
-  for (const uint64_t until = luatrace::monotonic_ns() + ns; luatrace::monotonic_ns() < until;) {
+  for (const uint64_t until = luatrace::record::monotonic_ns() + ns;
+       luatrace::record::monotonic_ns() < until;) {
   }
 }
 
@@ -96,14 +97,14 @@ TEST(Stopped, AllThreadsOfAProcessThatIsKilledMeanwhile) {
     spin(s);
   }
   while (s->ready < 2) usleep(1000);
-  const uint64_t before = luatrace::monotonic_ns();
+  const uint64_t before = luatrace::record::monotonic_ns();
   {
     std::string why;
     StoppedThreads threads;
     EXPECT_TRUE(threads.stop_running(pid, why)) << why;
     kill(pid, SIGKILL);
   }
-  EXPECT_LT(luatrace::monotonic_ns() - before, kSoon);
+  EXPECT_LT(luatrace::record::monotonic_ns() - before, kSoon);
   int status = 0;
   EXPECT_EQ(pid, waitpid(pid, &status, 0));
   EXPECT_TRUE(WIFSIGNALED(status));
@@ -130,9 +131,9 @@ TEST(Stopped, AThreadThatLeavesOthersBehind) {
       syscall(SYS_exit, 0);  // of this thread
     }
     while (s->ready < 2) usleep(50);
-    const uint64_t before = luatrace::monotonic_ns();
+    const uint64_t before = luatrace::record::monotonic_ns();
     stop_one_that_ends(*s, pid, i);
-    EXPECT_LT(luatrace::monotonic_ns() - before, kSoon);
+    EXPECT_LT(luatrace::record::monotonic_ns() - before, kSoon);
     kill(pid, SIGKILL);
     int status = 0;
     EXPECT_EQ(pid, waitpid(pid, &status, 0));

@@ -29,9 +29,9 @@ class Block : public BpfTest {
   // Memory for event words, of all its states.
   static size_t rings(pid_t pid) {
     size_t n = 0;
-    for (auto& image : luatrace::find_lua(pid).ours) {
-      std::vector<luatrace::direct::State> states;
-      luatrace::direct::Target(pid, std::move(image)).read_states(states);
+    for (auto& image : luatrace::record::find_lua(pid).ours) {
+      std::vector<luatrace::record::vm::State> states;
+      luatrace::record::vm::Target(pid, std::move(image)).read_states(states);
       for (const auto& s : states) n += s.ring != 0;
     }
     return n;

@@ -66,11 +66,11 @@ class Program {
   // none to be found.
   int semaphore() const { return semaphore_of(pid_); }
   static int semaphore_of(pid_t pid) {
-    const auto found = luatrace::find_lua(pid);
+    const auto found = luatrace::record::find_lua(pid);
     lt_control c;
     if (found.ours.empty()) return -1;
     const uint64_t at = found.ours[0].control;
-    return luatrace::RemoteMemory(pid).read(at, c) == 0 ? c.semaphore + c.block : -1;
+    return luatrace::record::RemoteMemory(pid).read(at, c) == 0 ? c.semaphore + c.block : -1;
   }
 
  private:

@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace luatrace::bpf;
+using namespace luatrace::record::bpf;
 
 TEST(SiteArgs, AsTheNotesHaveThem) {
   std::array<ltb_arg, LTB_NARGS> a;
@@ -100,7 +100,7 @@ TEST(ProbedFiles, Damaged) {
 
 struct Blocks : testing::Test {
   Blocks()
-      : output(std::make_shared<luatrace::Output>(
+      : output(std::make_shared<luatrace::record::Output>(
             queue, static_cast<int>(memfd_create("trace", MFD_CLOEXEC)), "trace",
             LT_CLOCK_MONOTONIC, 0)) {}
   static uint64_t call(uint64_t time, uint32_t id) { return lt_word(time, id, LT_ENTRY); }
@@ -114,8 +114,8 @@ struct Blocks : testing::Test {
     return BlockStream(output, 1, start, number, rules, 0);
   }
   FilterRules rules;
-  luatrace::WriteQueue queue;
-  std::shared_ptr<luatrace::Output> output;
+  luatrace::record::WriteQueue queue;
+  std::shared_ptr<luatrace::record::Output> output;
 };
 
 TEST_F(Blocks, PiecesTwiceAndPiecesMissing) {

@@ -10,7 +10,7 @@
 #include "recorder/vm/lua_image.h"
 #include "recorder/vm/target.h"
 
-using namespace luatrace;
+using namespace luatrace::record;
 
 namespace {
 
@@ -30,9 +30,9 @@ int main(int argc, char** argv) {
   const pid_t pid = argc > 1 ? std::atoi(argv[1]) : 0;
   const LuaSearch search = find_lua(pid);
   if (search.ours.size() != 1) return std::puts("no LuaJIT of ours"), 1;
-  const direct::Target target(pid, search.ours[0]);
+  const vm::Target target(pid, search.ours[0]);
   lt_control c;
-  std::vector<direct::State> states;
+  std::vector<vm::State> states;
   if (target.memory().read(target.image().control, c) != 0 || !target.read_states(states))
     return std::puts("not readable"), 1;
   size_t on = 0, slots = 0;

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 void append_note(std::string& bytes, const std::string& owner, uint32_t type,
@@ -101,4 +101,4 @@ TEST(ElfFile, HeadsThatClaimTooMuch) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::record

@@ -20,7 +20,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 TEST(Text, Sizes) {
@@ -183,4 +183,4 @@ TEST(Births, OnlyTheKernelIsBelieved) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::record

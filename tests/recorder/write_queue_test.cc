@@ -14,7 +14,7 @@
 #include "tests/trace/mini_reader.h"
 #include "trace/trace_writer.h"
 
-namespace luatrace {
+namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
@@ -172,4 +172,4 @@ TEST(Signals, TheSecondEndsTheProcess) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::record
