@@ -81,7 +81,7 @@ class BpfBackend : public Backend {
         clock_(settings_of(options).clock),
         source_(std::make_shared<Source>(settings_of(options))) {}
 
-  std::string begin() override;
+  Attached begin() override;
   std::string able() override;
   Attached look(pid_t pid) override;
   Attached attach(pid_t pid) override;
@@ -100,6 +100,7 @@ class BpfBackend : public Backend {
     uint64_t asked_ns = 0;
     bool began = false, complained = false;  // an event has come; it was said that none did
   };
+  std::string unsupported() const;
   void look();
   void news(uint64_t now);
   void complain(pid_t pid, Live& live, uint64_t now);
@@ -121,15 +122,21 @@ class BpfBackend : public Backend {
   bool shared_ = false, warned_ = false;
 };
 
-std::string BpfBackend::begin() {
+// Why the options or the build forbid it; empty: they do not.
+std::string BpfBackend::unsupported() const {
   if (!Program::not_built().empty())
     return "--via bpf: this luatrace-record was built without it: " + Program::not_built();
   if (options_.block) return "--via bpf: there is no --block; --via direct has it";
   return "";
 }
 
+Attached BpfBackend::begin() {
+  std::string why = unsupported();
+  return {why.empty() ? Refusal::kNone : Refusal::kOther, std::move(why)};
+}
+
 std::string BpfBackend::able() {
-  if (const std::string why = begin(); !why.empty()) return why;
+  if (std::string why = unsupported(); !why.empty()) return why;
   Failure failure;
   host_.drainer().call([&] { failure = source_->able(); });
   return failure ? "--via bpf: " + explain(failure).why : "";

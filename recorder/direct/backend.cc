@@ -82,7 +82,7 @@ class DirectBackend : public Backend {
  public:
   DirectBackend(const Options& options, BackendHost& host);
 
-  std::string begin() override;
+  Attached begin() override;
   Attached look(pid_t pid) override;
   Attached attach(pid_t pid) override;
   bool inherited(pid_t pid) override;
@@ -104,6 +104,7 @@ class DirectBackend : public Backend {
   static std::string silence_of(const Live& live);
   std::string silent_ends() const;
   bool find_owner(uint64_t inode, pid_t except) const;
+  std::string add_ring(pid_t pid, std::unique_ptr<RingMemory> ring);
   bool take_ring(Live& live, const vm::Target& target, const vm::State& s);
   bool take_rings(Live& live, const vm::Target& target, const std::vector<vm::State>& states);
   void take_last_rings();
@@ -139,15 +140,16 @@ DirectBackend::DirectBackend(const Options& options, BackendHost& host)
 }
 
 // The VM counts in ticks: it must know their rate to notice our end.
-std::string DirectBackend::begin() {
+Attached DirectBackend::begin() {
   const lt_control* const none = nullptr;
   for (const auto* text : {&settings_.include, &settings_.exclude})
-    if (text->size() >= sizeof none->include) return "the patterns are longer than 1,023 bytes";
+    if (text->size() >= sizeof none->include)
+      return {Refusal::kOther, "the patterns are longer than 1,023 bytes"};
   const uint64_t age = monotonic_ns() - start_.mono_ns;
   if (age < kCalibrationNs) usleep(static_cast<useconds_t>((kCalibrationNs - age) / 1000));
   const ClockRate rate = rate_between(clock(), start_, sample_clocks(clock()));
   settings_.tick_khz = rate_khz(rate);
-  return "";
+  return {};
 }
 
 Live* DirectBackend::find(pid_t pid) {
@@ -276,6 +278,16 @@ bool DirectBackend::find_owner(uint64_t inode, pid_t except) const {
   });
 }
 
+// Empty, or why it is not drained: the rest of a sentence about the process.
+std::string DirectBackend::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring) {
+  const Peer peer{pid, ring->info().pid, read_process(pid).uid, -1};
+  const RingAnswer answer = host_.add_ring(peer, std::move(ring));
+  if (answer.kind == RingAnswer::kTaken) return "";
+  return (answer.kind == RingAnswer::kRefused ? "a Lua state is not recorded: "
+                                              : "is not recorded: ") +
+         answer.why;
+}
+
 // True if there was a new one, usable or not.
 bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::State& s) {
   if (s.ring == 0 || s.token != target.token()) return false;
@@ -289,7 +301,7 @@ bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::St
   if (ring != nullptr) {
     live.rings.insert(ring->inode());
     const uint64_t start = ring->info().start_tick;
-    why = host_.add_ring(live.pid, std::move(ring));
+    why = add_ring(live.pid, std::move(ring));
     if (why.empty() && live.taken.size() == 1 && start > live.begin_tick) {
       const auto rate = rate_between(clock(), start_, sample_clocks(clock()));
       host_.first_event(live.pid,

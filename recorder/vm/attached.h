@@ -14,7 +14,9 @@ enum class Refusal {
   kNoLuaJIT = 122,  // none with tracepoints
   kBusy = 123,      // another recorder is there
   kNoEvents = 124,  // attached, but nothing came (said at the end, not by attach())
-  kOther = 125
+  kOther = 125,
+  kNotExecuted = 126,  // the command
+  kNotFound = 127      // the command
 };
 
 struct Attached {

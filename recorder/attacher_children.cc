@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Session: descendants that are born during the recording (--children), also those whose parent has
-// ended before we could look (daemons). Where the kernel tells of births, all are known. Else forks
-// are told by what they have copied from a recorded process; of others it is said that they may be
-// missing.
+// Attacher: descendants that are born during the recording (--children), also those whose parent
+// has ended before we could look (daemons). Where the kernel tells of births, all are known. Else
+// forks are told by what they have copied from a recorded process; of others it is said that they
+// may be missing.
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "recorder/attacher.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
 #include "recorder/os/text.h"
-#include "recorder/session.h"
 
 namespace luatrace::record {
 namespace {
@@ -22,56 +24,65 @@ bool is_orphan(pid_t pid) {
 }  // namespace
 
 // last: all that we know of have ended; what they have left behind?
-void Session::follow_births(bool last) {
+void Attacher::follow_births(bool last) {
   if (births_ == nullptr) return;
   if (births_->told()) return take_births();
   for (const pid_t pid : births_->newcomers(monotonic_ns(), last))
-    if (goes_on()) meet_stranger(pid);
+    if (goes_on_()) meet_stranger(pid);
 }
 
-void Session::take_births() {
+int Attacher::descriptor() const {
+  return births_ != nullptr && births_->told() ? births_->descriptor() : -1;
+}
+
+void Attacher::take_births() {
   std::vector<LifeEvent> events;
   std::vector<pid_t> fresh;
   const bool complete = births_->take(events);
   for (const auto& e : events) {
-    if (e.kind == LifeEvent::kFork && !family_.contains(e.parent)) {
-      family_.erase(e.pid);  // the number of one that has ended
+    const auto is_descendant = [&](pid_t pid) {
+      const Process* const p = processes_.find(pid);
+      return p != nullptr && p->descendant;
+    };
+    if (e.kind == LifeEvent::kFork && !is_descendant(e.parent)) {
+      if (is_descendant(e.pid)) processes_.known(e.pid).descendant = false;  // one that has ended
       continue;
     }
-    if (e.kind == LifeEvent::kFork) family_.insert(e.pid);
-    if (family_.contains(e.pid)) fresh.push_back(e.pid);
+    if (e.kind == LifeEvent::kFork) processes_.known(e.pid).descendant = true;
+    if (is_descendant(e.pid)) fresh.push_back(e.pid);
     if (e.kind == LifeEvent::kFork && process_is_gone(e.pid) &&
-        std::none_of(traced_.begin(), traced_.end(), [&](const auto& t) { return t.pid == e.pid; }))
+        processes_.known(e.pid).image.number == 0)
       ended_unseen_++;
   }
   for (const pid_t pid : fresh)
-    if (goes_on()) meet(pid);
+    if (goes_on_()) meet(pid);
   if (complete) return;
   births_missing_ = true;
   for (const pid_t pid : all_processes())
-    if (goes_on()) meet_stranger(pid);
+    if (goes_on_()) meet_stranger(pid);
 }
 
 // A descendant that was just born, or has become another program.
-void Session::meet(pid_t pid) {
+void Attacher::meet(pid_t pid) {
   if (process_is_gone(pid)) return;
-  for (auto& w : watched_)
-    if (w.pid == pid && !w.gone) return void(w.retry_ns = w.attached ? w.retry_ns : 0);
+  if (is_followed(pid)) {
+    Process& p = processes_.known(pid);
+    if (!p.attached()) p.retry_ns = 0;
+    return;
+  }
   if (!shares_memory(pid, read_process(pid).parent)) watch(pid, false);
 }
 
 // Nobody tells whose child it is.
-void Session::meet_stranger(pid_t pid) {
-  const auto is = [](pid_t p) { return [p](const Watched& w) { return w.pid == p && !w.gone; }; };
-  if (std::any_of(watched_.begin(), watched_.end(), is(pid)) || process_is_gone(pid)) return;
+void Attacher::meet_stranger(pid_t pid) {
+  if (is_followed(pid) || process_is_gone(pid)) return;
   if (backend_->inherited(pid)) return watch(pid, false);
   const pid_t parent = read_process(pid).parent;
-  if (programs_.contains(program_of(pid)) &&
-      std::none_of(watched_.begin(), watched_.end(), is(parent)) && is_orphan(pid))
-    strangers_.insert(pid);
+  if (programs_.contains(program_of(pid)) && !is_followed(parent) && is_orphan(pid))
+    processes_.known(pid).suspect = true;
 }
 
-void Session::say_births() {
+void Attacher::say_births() {
   if (births_missing_)
     say("the kernel could not tell of all processes that began meanwhile: descendants whose "
         "parents "
@@ -80,10 +91,12 @@ void Session::say_births() {
     say(grouped(ended_unseen_) + (ended_unseen_ == 1 ? " descendant" : " descendants") +
         " had ended before it was seen what program that was: if it was one with a LuaJIT, its "
         "events are missing");
-  for (const auto& t : traced_) strangers_.erase(t.pid);
-  if (strangers_.empty()) return;
-  const size_t n = strangers_.size();
-  const std::string text = pids_text({strangers_.begin(), strangers_.end()});
+  std::vector<pid_t> suspects;
+  for (const auto& [pid, p] : processes_.all())
+    if (p.suspect && p.image.number == 0) suspects.push_back(pid);
+  if (suspects.empty()) return;
+  const size_t n = suspects.size();
+  const std::string text = pids_text(suspects);
   say(grouped(n) + (n == 1 ? " process" : " processes") +
       " of the same program began meanwhile without a parent of their own. They may be descendants "
       "(daemons), but that cannot be told here, so they were not recorded: " +

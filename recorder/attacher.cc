@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// Attacher; see attacher.h. The file is emptied only when at least one process could be attached
+// to.
+#include "recorder/attacher.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
+
+namespace luatrace::record {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // a process that has just begun, or exec'ed
+constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
+constexpr uint64_t kSilence = 2000 * kMillisecond;  // then it is said that nobody is there
+constexpr int kTries = 3;  // of a process that becomes another program while it is looked at
+constexpr size_t kMostNamed = 10;     // processes in a message
+constexpr size_t kMostLooked = 4096;  // processes, before one way is chosen for all
+
+using Attaching = Process::Attaching;
+
+}  // namespace
+
+std::string process_text(pid_t pid) {
+  const std::string exe = read_process(pid).exe;
+  const std::string name = printable(exe.substr(exe.rfind('/') + 1));
+  return "process " + std::to_string(pid) + (name.empty() ? "" : " (" + name + ")");
+}
+
+Attacher::Attacher(const Options& options, Processes& processes, Outputs& outputs,
+                   std::function<bool()> goes_on)
+    : options_(options), processes_(processes), outputs_(outputs), goes_on_(std::move(goes_on)) {}
+
+// -- Starting --
+
+// The processes that -p names, with --children their descendants, as far as they are there.
+std::vector<pid_t> Attacher::asked_for() const {
+  std::vector<pid_t> all;
+  std::string missing;
+  for (const auto& spec : options_.pids)
+    if (const pid_t pid = find_process(spec, missing); pid > 0) all.push_back(pid);
+  for (size_t i = 0; options_.children && i < all.size() && all.size() < kMostLooked; i++)
+    for (const pid_t child : children_of(all[i])) all.push_back(child);
+  return all;
+}
+
+bool Attacher::start() {
+  if (options_.children) births_ = std::make_unique<Births>();  // before we look who is there
+  for (const auto& spec : options_.pids) {
+    if (!goes_on_()) break;
+    std::string missing;
+    const pid_t pid = find_process(spec, missing);
+    if (pid > 0) {
+      watch(pid, true);
+      continue;
+    }
+    say("-p " + printable(spec) + ": " + missing);
+    if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoProcess;
+  }
+  if (options_.children) follow_children();
+  const auto& all = processes_.followed();
+  return std::any_of(all.begin(), all.end(), [&](const Process* p) {
+    return p->attached() || (options_.children && p->counts());
+  });
+}
+
+void Attacher::watch(pid_t pid, bool asked, int peer) {
+  if (is_followed(pid)) return;
+  Process& p = processes_.follow(pid, peer);
+  p.descendant = true;
+  p.asked = asked;
+  p.attaching = Attaching::kWaiting;
+  p.pause_ns = kFirstRetry;
+  attach_to(p);
+}
+
+bool Attacher::is_followed(pid_t pid) {
+  const Process* const p = processes_.find(pid);
+  return p != nullptr && p->followed;
+}
+
+// It may be known: another Lua state, or another LuaJIT, of it.
+std::string Attacher::attach_announced(const Peer& peer) {
+  Process* p = processes_.find(peer.pid);
+  if (p != nullptr && p->followed && p->attached()) {
+    const Attached a = backend_->attach(peer.pid);
+    return a ? "" : " " + a.why;
+  }
+  if (p != nullptr && p->followed)
+    attach_to(*p);
+  else
+    watch(peer.pid, false, peer.socket);
+  p = processes_.find(peer.pid);
+  if (p->attaching == Attaching::kRefused) outputs_.set_failed();  // said by attach_to()
+  return p->attached() ? "" : " is not recorded";
+}
+
+// What is found in the midst of an exec() is of neither program: then it is tried again.
+Attached Attacher::attach_steadily(pid_t pid) {
+  for (int i = 0; i < kTries; i++) {
+    const std::string before = read_process(pid).image;
+    const std::string aux = read_proc(pid, "auxv", 8);  // zero until the new program is complete
+    const Attached a = backend_->attach(pid);
+    const bool begins = a.refusal == Refusal::kNoLuaJIT && !aux.empty() && aux[0] == 0;
+    const bool same = !begins && read_process(pid).image == before;
+    if (a || (a.refusal != Refusal::kNoProcess && same) || process_is_ending(pid)) return a;
+    if (begins) usleep(1000);
+  }
+  return {Refusal::kNoProcess, "becomes another program all the time"};
+}
+
+// True if it is recorded now.
+bool Attacher::attach_to(Process& p) {
+  const uint64_t now = monotonic_ns();
+  const bool kernel = is_kernel_thread(p.pid);
+  Attached a = kernel
+                   ? Attached{Refusal::kNoLuaJIT, "is a thread of the kernel: it runs no program"}
+                   : attach_steadily(p.pid);
+  // Whatever could not be done with one that was ending: that is why.
+  if (!a && !kernel && process_is_ending(p.pid)) a = {Refusal::kNoProcess, "has just ended"};
+  p.retry_ns = now + p.pause_ns;
+  p.pause_ns = std::min(p.pause_ns * 2, kSlowestRetry);
+  if (a) return set_attached(p), true;
+  const bool may_come = a.refusal == Refusal::kNoLuaJIT || a.refusal == Refusal::kNoProcess;
+  // A parent without LuaJIT may have children with one; children may become something else.
+  if (may_come && (!p.asked || options_.children || p.was_attached)) {
+    if (a.refusal == Refusal::kNoLuaJIT) set_obstacle(p, process_text(p.pid) + " " + a.why);
+    return processes_.detail(process_text(p.pid) + " " + a.why), false;
+  }
+  if (p.refusal != a.why) processes_.report(process_text(p.pid) + " " + a.why);
+  p.refusal = a.why;
+  if (p.asked && refusal_ == Refusal::kNone) refusal_ = a.refusal;
+  p.attaching = Attaching::kRefused;
+  return false;
+}
+
+void Attacher::set_attached(Process& p) {
+  p.attaching = Attaching::kAttached;
+  p.was_attached = true;
+  p.pause_ns = kFirstRetry;
+  p.obstacle.clear();
+  programs_.insert(program_of(p.pid));
+  if (first_ns_ == 0) first_ns_ = monotonic_ns();
+  processes_.detail(process_text(p.pid) + " is being recorded");
+  std::string why;
+  if (processes_.process_number(p.pid, why) == 0)
+    processes_.report(process_text(p.pid) + " is not recorded: " + why);
+}
+
+// Why it is not recorded, for the last message.
+void Attacher::set_obstacle(Process& p, const std::string& why) {
+  if (p.obstacle.empty() && ++explained_ > kMostLooked) return;
+  p.obstacle = why;
+}
+
+size_t Attacher::obstacles() const {
+  const auto& all = processes_.all();
+  return static_cast<size_t>(std::count_if(
+      all.begin(), all.end(), [](const auto& entry) { return !entry.second.obstacle.empty(); }));
+}
+
+// -- While it runs --
+
+// Those that have become another program, or may be ready now; then children.
+void Attacher::check(uint64_t now) {
+  const auto& all = processes_.followed();  // grows while we go
+  for (size_t i = 0; i < all.size(); i++) {
+    Process& p = *all[i];
+    if (p.attached() && !backend_->holds(p.pid)) {
+      forget(p, Attaching::kWaiting);
+      p.retry_ns = now + kFirstRetry;  // it may just be ending
+      processes_.detail(process_text(p.pid) +
+                        " is ending, has become another program, or is recorded by another");
+    }
+    if (may_retry(p) && now >= p.retry_ns && goes_on_()) attach_to(p);
+  }
+  if (options_.children) follow_children();
+}
+
+// Children that were refused may become another program.
+bool Attacher::may_retry(const Process& p) const {
+  return p.attaching == Attaching::kWaiting ||
+         (p.attaching == Attaching::kRefused && options_.children && !p.asked);
+}
+
+void Attacher::forget(Process& p, Attaching attaching) {
+  p.attaching = attaching;
+  backend_->forget(p.pid);
+  processes_.end_image(p);
+}
+
+void Attacher::end(Process& p) {
+  backend_->forget(p.pid);
+  if (p.asked && p.attaching != Attaching::kRefused)
+    processes_.detail("process " + std::to_string(p.pid) + " has ended");
+}
+
+// Full disk, or --max-size: there is nothing to go on for, or (with a file for each process) for
+// some of them.
+bool Attacher::check_outputs() {
+  std::set<const Output*> dead;
+  if (programs_.empty()) return false;
+  processes_.drainer().call([&] {
+    for (const auto& o : outputs_.all())
+      if (o->dead()) dead.insert(o.get());
+  });
+  if (dead.empty()) return false;
+  if (dead.size() == outputs_.all().size()) return true;
+  for (Process* const p : processes_.followed())
+    if (p->attached() && dead.contains(p->output.get())) forget(*p, Attaching::kFull);
+  return false;
+}
+
+// Also children of those that have no LuaJIT themselves.
+void Attacher::follow_children() {
+  const auto& all = processes_.followed();  // grows while we go
+  for (size_t i = 0; i < all.size(); i++) {
+    if (all[i]->attaching == Attaching::kRefused) continue;
+    for (const pid_t child : children_of(all[i]->pid))
+      if (goes_on_()) watch(child, false);
+  }
+}
+
+// -- The end --
+
+// Nobody shall wait in vain without knowing it.
+void Attacher::say_waiting(uint64_t now, uint64_t begin_ns) {
+  if (said_waiting_ || !options_.attach() || !programs_.empty() || now < begin_ns + kSilence)
+    return;
+  said_waiting_ = true;
+  const size_t n = obstacles();
+  say("no LuaJIT with tracepoints so far in " + grouped(n) + (n == 1 ? " process" : " processes") +
+      "; waiting for one (^C: end, and why)");
+}
+
+// --children, and none of them has what it takes.
+void Attacher::say_none_attached() const {
+  size_t n = 0;
+  say("nothing was recorded, no file was written: of " + grouped(obstacles()) +
+      " processes that were looked at none has a LuaJIT with tracepoints");
+  for (const auto& [pid, p] : processes_.all())
+    if (!p.obstacle.empty() && n++ < kMostNamed)
+      say(p.obstacle.substr(0, p.obstacle.find(" (to look for yourself")));
+  if (n > kMostNamed) say("and " + grouped(n - kMostNamed) + " more");
+}
+
+void Attacher::say_end() {
+  say_births();
+  if (!options_.attach()) return;
+  if (programs_.empty() && refusal_ == Refusal::kNone) {
+    refusal_ = Refusal::kNoLuaJIT;
+    return say_none_attached();
+  }
+  if (processes_.rings() > 0) return;
+  for (const auto& o : outputs_.all())
+    if (o->totals().streams > 0) return;
+  if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoEvents;
+  say("nothing was recorded: no event came");
+}
+
+}  // namespace luatrace::record

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// CommandBackend: starts a command and records it and what it starts: by the rings that its Lua
+// states announce at our socket, or (--via bpf) by attaching to each process that announces one.
+// Invariants: a Lua state waits for our answer before it runs anything; it gets none any more once
+// stop() was called. The command is ended when it was waited for, everything is ended when all
+// children are: what the command leaves behind becomes our child.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recorder/backend/backend.h"
+#include "recorder/backend/options.h"
+#include "recorder/command/diagnose.h"
+#include "recorder/command/listener.h"
+
+namespace luatrace::record {
+
+// The file that the command's trace goes to.
+struct CommandFile {
+  // Opens it for a command with that pid, before it runs. Empty, or why that cannot be.
+  std::function<std::string(pid_t)> open;
+  // What the command gets as its standard output; -1: ours.
+  std::function<int()> stdout_fd;
+};
+
+class CommandBackend : public Backend {
+ public:
+  // Forks: before any thread is made. Options and host must live longer.
+  CommandBackend(const Options& options, BackendHost& host, CommandFile file);
+
+  // Attaches to processes instead of draining their rings: attach is asked for each that announces
+  // a Lua state, and returns why it is not recorded (the rest of a sentence) or an empty text.
+  void attach_by(std::unique_ptr<Backend> backend, std::function<std::string(const Peer&)> attach);
+
+  Attached begin() override;
+  Attached look(pid_t pid) override { return attacher_ ? attacher_->look(pid) : Attached{}; }
+  Attached attach(pid_t pid) override { return attacher_ ? attacher_->attach(pid) : Attached{}; }
+  bool holds(pid_t pid) override { return attacher_ == nullptr || attacher_->holds(pid); }
+  void forget(pid_t pid) override;
+  int tend(uint64_t now) override;
+  void stop() override;
+  bool stopped() override { return attacher_ == nullptr || attacher_->stopped(); }
+  std::vector<std::string> remarks() override;
+  bool ended() const override { return command_ended_ && !has_children_; }
+  pid_t command() const override { return command_ended_ ? 0 : command_; }
+  int wait_status() const override { return wait_status_; }
+  void add_descriptors(std::vector<pollfd>& fds) const override;
+  void accept() override;
+  void on_children(const std::vector<std::pair<pid_t, int>>& ended, bool more) override;
+  std::vector<std::string> diagnosis(uint32_t reason) override;
+  uint32_t clock() const override;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> environment() const;
+  Attached start();
+  std::string handle_hello(Hello& hello);
+  void report_orphans(uint64_t now);
+
+  const Options& options_;
+  BackendHost& host_;
+  CommandFile file_;
+  std::unique_ptr<Listener> listener_;  // until stop()
+  std::unique_ptr<Backend> attacher_;   // nothing: by rings
+  std::function<std::string(const Peer&)> attach_;
+  Diagnosis diagnosis_;
+  pid_t command_ = -1;
+  int wait_status_ = -1;
+  bool command_ended_ = false;
+  bool has_children_ = true;  // the command, or processes that it left behind
+  uint64_t begin_ns_ = 0;
+  uint64_t orphans_ns_ = 0;              // when to say that there are some
+  uint64_t recorded_ = 0, refused_ = 0;  // announcements
+  uint64_t outsiders_ = 0;               // connections of processes that are not the command's
+};
+
+}  // namespace luatrace::record

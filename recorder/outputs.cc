@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Outputs; see outputs.h.
+#include "recorder/outputs.h"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "recorder/options.h"
+#include "recorder/os/text.h"
+
+namespace luatrace::record {
+namespace {
+
+// Values are one line each.
+std::string note_line(const std::string& key, std::string value) {
+  for (size_t at = 0; (at = value.find('\n', at)) != value.npos; at += 2)
+    value.replace(at, 1, "\\n");
+  return key + "=" + value + "\n";
+}
+
+std::string date_text() {
+  char text[32];
+  const time_t now = time(nullptr);
+  tm utc{};
+  gmtime_r(&now, &utc);
+  strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace
+
+Outputs::~Outputs() {
+  if (opened_fd_ >= 0) close(opened_fd_);
+}
+
+bool Outputs::open(pid_t pid) {
+  if (options_.output == "-") {
+    opened_name_ = "standard output";
+    if (isatty(STDOUT_FILENO)) {
+      error_ = "-o -: standard output is a terminal; redirect it or name a file";
+      return false;
+    }
+    opened_fd_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    trace_stdout_ = opened_fd_;
+  } else {
+    opened_name_ = expand_pid(options_.output, pid);
+    opened_ = luatrace::open_output(opened_name_);
+    opened_fd_ = opened_.fd;
+  }
+  if (opened_fd_ >= 0) return true;
+  error_ = opened_name_ +
+           ": cannot open for writing: " + (opened_.why.empty() ? errno_text(errno) : opened_.why);
+  return false;
+}
+
+std::string Outputs::note() const {
+  utsname host{};
+  uname(&host);
+  std::string text = note_line("recorder", std::string("luatrace-record ") + version_text());
+  text += note_line("kernel", std::string(host.sysname) + " " + host.release + " " + host.machine);
+  text += note_line("cpus", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+  text += note_line("date", date_text());
+  if (options_.attach()) {
+    text += note_line("attached", shell_line(options_.pids));
+    text += note_line("children", options_.children ? "1" : "0");
+    text += note_line("via", options_.via);
+  } else {
+    text += note_line("command", shell_line(options_.command));
+    if (options_.via == "bpf") text += note_line("via", options_.via);
+  }
+  if (!options_.include.empty()) text += note_line("include", shell_line(options_.include));
+  if (!options_.exclude.empty()) text += note_line("exclude", shell_line(options_.exclude));
+  if (!options_.c_functions.empty()) text += note_line("c-functions", options_.c_functions);
+  if (options_.ring_size) text += note_line("ring-size", std::to_string(options_.ring_size));
+  if (options_.block) text += note_line("block", "1");
+  if (options_.compression) text += note_line("compress", std::to_string(options_.compression));
+  if (options_.max_size) text += note_line("max-size", std::to_string(options_.max_size));
+  if (options_.max_depth) text += note_line("max-depth", std::to_string(options_.max_depth));
+  if (options_.seconds > 0) text += note_line("duration", std::to_string(options_.seconds));
+  return text;
+}
+
+// A thread, like the drainer: after everything that forks.
+WriteQueue& Outputs::queue() {
+  if (queue_ == nullptr) queue_ = std::make_unique<WriteQueue>();
+  return *queue_;
+}
+
+std::shared_ptr<Output> Outputs::begin() {
+  if (opened_fd_ < 0) return nullptr;
+  auto output =
+      std::make_shared<Output>(queue(), std::exchange(opened_fd_, -1), opened_name_, clock_,
+                               options_.max_size, options_.compression, options_.output != "-");
+  output->begin(note());
+  all_.push_back(output);
+  return output;
+}
+
+std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
+  const std::string name = expand_pid(options_.output, pid);
+  const OpenedOutput opened = luatrace::open_output(name);
+  if (opened.fd < 0) {
+    why = name + ": cannot open for writing: " + opened.why;
+    failed_ = true;
+    return nullptr;
+  }
+  auto output = std::make_shared<Output>(queue(), opened.fd, name, clock_, options_.max_size,
+                                         options_.compression);
+  output->begin(note());
+  return output;
+}
+
+void Outputs::remove_unused() const {
+  if (opened_fd_ >= 0 && opened_.created) remove_output(opened_name_, opened_);
+}
+
+}  // namespace luatrace::record

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Outputs: the trace files of a recording: one, or one for each process (%p in its name).
+// Invariants: a file is opened before anything runs in vain, but emptied only when there is
+// something to record, so that a mistyped command does not cost an older trace. What was opened for
+// nothing is removed, if we have created it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "recorder/backend/options.h"
+#include "recorder/drain/output.h"
+#include "recorder/drain/write_queue.h"
+#include "trace/open_output.h"
+
+namespace luatrace::record {
+
+class Outputs {
+ public:
+  // The options must live longer.
+  explicit Outputs(const Options& options) : options_(options) {}
+  ~Outputs();
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
+
+  // Opens the file (with a file for each process: that of this process), without changing it. False
+  // and error() if that cannot be.
+  bool open(pid_t pid);
+  const std::string& error() const { return error_; }
+  // -o -: a copy of our standard output, which the trace goes to; else -1.
+  int trace_stdout() const { return trace_stdout_; }
+  // Makes an output of the file that was opened, if it was not done yet. Returns it, or nothing.
+  std::shared_ptr<Output> begin();
+  // With a file for each process: that of one more process. Nothing, and why.
+  std::shared_ptr<Output> add(pid_t pid, std::string& why);
+  // Removes the file that was opened and is not needed.
+  void remove_unused() const;
+
+  // The clock of the files, LT_CLOCK_*; before the first begin().
+  void set_clock(uint32_t clock) { clock_ = clock; }
+  uint32_t clock() const { return clock_; }
+  // Changes only while begin() or add() runs. Its elements are the drainer's.
+  std::vector<std::shared_ptr<Output>>& all() { return all_; }
+  // Is there something wrong with one of them?
+  bool failed() const { return failed_; }
+  void set_failed() { failed_ = true; }
+
+  WriteQueue& queue();
+  bool queue_idle() const { return queue_ == nullptr || queue_->idle(); }
+  bool queue_was_full() const { return queue_ != nullptr && queue_->was_full(); }
+
+ private:
+  std::string note() const;
+
+  const Options& options_;
+  std::unique_ptr<WriteQueue> queue_;
+  std::vector<std::shared_ptr<Output>> all_;
+  uint32_t clock_ = default_clock();
+  int opened_fd_ = -1;   // until begin()
+  OpenedOutput opened_;  // the same, unless it is standard output
+  std::string opened_name_, error_;
+  int trace_stdout_ = -1;
+  bool failed_ = false;
+};
+
+}  // namespace luatrace::record

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// Processes; see processes.h.
+#include "recorder/processes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
+#include "trace/records.h"
+
+namespace luatrace::record {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kRateNs =
+    20 * kMillisecond;  // the first estimate of the clock's rate needs that
+
+constexpr int kMostTitles = 8;      // of a process, while it is recorded
+constexpr size_t kMaxRings = 4096;  // that are drained at a time
+
+constexpr const char* kFileEnded = "its file has ended";
+
+bool has_ended(const Process& p) {
+  pollfd d{p.pidfd, POLLIN, 0};
+  return p.pidfd >= 0 ? poll(&d, 1, 0) > 0 : process_is_gone(p.pid);
+}
+
+}  // namespace
+
+Processes::~Processes() {
+  drainer_.reset();  // jobs that wait are run: they must not use drainer_
+  for (const Process* p : followed_)
+    if (p->pidfd >= 0) close(p->pidfd);
+}
+
+// A thread: made when it is needed, after everything that forks.
+Drainer& Processes::drainer() {
+  if (drainer_ == nullptr) drainer_ = std::make_unique<Drainer>();
+  return *drainer_;
+}
+
+// -- The records --
+
+Process* Processes::find(pid_t pid) {
+  const auto it = all_.find(pid);
+  return it == all_.end() ? nullptr : &it->second;
+}
+
+Process& Processes::known(pid_t pid) {
+  Process& p = all_[pid];
+  p.pid = pid;
+  return p;
+}
+
+// What is left of one that had the same number goes, but for the file of that name.
+Process& Processes::follow(pid_t pid, int peer) {
+  Process& p = known(pid);
+  if (p.followed) return p;
+  const bool descendant = p.descendant;
+  auto output = std::move(p.output);
+  p = {};
+  p.pid = pid;
+  p.descendant = descendant;
+  p.output = std::move(output);
+  p.pidfd = open_pidfd(pid, peer);
+  p.followed = true;
+  followed_.push_back(&p);
+  return p;
+}
+
+bool Processes::any_counts() const {
+  return std::any_of(followed_.begin(), followed_.end(), [](const auto* p) { return p->counts(); });
+}
+
+void Processes::add_descriptors(std::vector<pollfd>& fds) const {
+  for (const Process* p : followed_)
+    if (p->pidfd >= 0) fds.push_back({p->pidfd, POLLIN, 0});
+}
+
+void Processes::take_ended(const std::function<void(Process&)>& ended) {
+  for (size_t i = 0; i < followed_.size(); i++) {
+    Process& p = *followed_[i];
+    if (!has_ended(p)) continue;
+    p.followed = false;
+    if (p.pidfd >= 0) close(std::exchange(p.pidfd, -1));
+    ended(p);
+    end_image(p);
+  }
+  std::erase_if(followed_, [](const Process* p) { return !p->followed; });
+}
+
+// Its rings get nothing more.
+void Processes::end_image(Process& p) {
+  if (std::exchange(p.image.ended, true)) return;
+  p.image.maps = {};
+  drainer().post([drainer = &drainer(), key = p.image.key] { drainer->complete(key); });
+}
+
+// -- What a backend asks for --
+
+std::shared_ptr<Output> Processes::output_of(pid_t pid, std::string& why) {
+  if (!options_.file_per_process()) {
+    if (outputs_.all().empty()) outputs_.begin();
+    return outputs_.all()[0];
+  }
+  auto& output = known(pid).output;
+  if (output == nullptr) output = outputs_.begin();  // the command's was opened before it ran
+  if (output != nullptr) return output;
+  output = outputs_.add(pid, why);
+  if (output != nullptr) drainer().call([&] { outputs_.all().push_back(output); });
+  return output;
+}
+
+uint32_t Processes::process_number(pid_t pid, std::string& why) {
+  const ProcessFacts facts = read_process(pid);
+  Process* const p = process_for({pid, facts.ns_pid, facts.uid, -1}, outputs_.clock(), why);
+  if (p == nullptr) return 0;
+  update_maps(*p, monotonic_ns());  // now: it may have ended when its events come
+  return p->image.number;
+}
+
+RingAnswer Processes::add_ring(const Peer& peer, std::unique_ptr<RingMemory> ring) {
+  std::string why = refuse_ring(*ring);
+  if (!why.empty()) {
+    if (peer.socket < 0) ring->set_detach();  // else it waits for our answer
+    return {RingAnswer::kRefused, why};
+  }
+  Process* const p = process_for(peer, ring->info().clock, why);
+  if (p == nullptr || !drain_ring(*p, std::move(ring), why)) return {RingAnswer::kNotTaken, why};
+  return {RingAnswer::kTaken, ""};
+}
+
+void Processes::has_c_functions(pid_t pid) {
+  if (Process* const p = find(pid); p != nullptr && !p->image.ended) *p->image.maps_wanted = true;
+}
+
+void Processes::first_event(pid_t pid, uint64_t after_ns) {
+  if (!options_.quiet)
+    say("process " + std::to_string(pid) + ": first event " +
+        time_text(static_cast<double>(after_ns)) + " after attaching");
+}
+
+void Processes::detail(const std::string& text) {
+  if (options_.verbose) say(text);
+}
+
+// Why a file takes nothing more was said when it ended.
+void Processes::report(const std::string& text) {
+  if (!text.ends_with(kFileEnded) || options_.verbose) say(text);
+}
+
+// Why a ring is not taken that is one; empty: it is.
+std::string Processes::refuse_ring(const RingMemory& ring) const {
+  const uint64_t max = max_ring_size(options_.ring_size);
+  if (ring.size() > max)
+    return "its ring has " + bytes_text(ring.size()) + " where " + bytes_text(max) +
+           " would do (--ring-size)";
+  if (drainer_ != nullptr && drainer_->active() >= kMaxRings)
+    return "there are more than " + grouped(kMaxRings) + " Lua states at a time";
+  return "";
+}
+
+// -- Images --
+
+uint32_t Processes::number_of_parent(pid_t parent, const Output& output) {
+  const Process* const p = find(parent);
+  return p != nullptr && p->image.output.get() == &output ? p->image.number : 0;
+}
+
+// Its PROCESS block, in an output that may take nothing more: 0, and why.
+uint32_t Processes::write_process(const ProcessFacts& facts, const Peer& peer, Output& output,
+                                  uint32_t clock, lt_process_info& info, std::string& why) {
+  bool accepted = false;
+  uint32_t number = 0;
+  info.pid = peer.pid;
+  info.ns_pid = peer.ns_pid;
+  info.uid = static_cast<int32_t>(peer.uid);
+  info.parent = static_cast<int32_t>(number_of_parent(facts.parent, output));
+  drainer().call([&] {
+    accepted = output.accept_clock(clock);
+    if (output.dead()) output.announce_early_end();
+    if (!accepted || output.dead()) return;
+    number = output.next_process();
+    info.start_tick = read_tick(clock);
+    if (output.fits(sizeof info + facts.exe.size() + facts.cmdline.size() + 128))
+      output.writer().write_process(number, info, facts.exe, facts.cmdline);
+  });
+  if (number == 0) why = accepted ? kFileEnded : "its clock is not the file's";
+  return number;
+}
+
+// A process of which something is to be recorded: known, or new, or known by its pid but another
+// program since.
+Process* Processes::process_for(const Peer& peer, uint32_t clock, std::string& why) {
+  const ProcessFacts facts = read_process(peer.pid);
+  if (Process* const p = find(peer.pid); p != nullptr && !p->image.ended) {
+    if (p->followed && p->image.id == facts.image) return p;
+    end_image(*p);
+  }
+  const auto output = output_of(peer.pid, why);
+  if (output == nullptr) return nullptr;
+  lt_process_info info{};
+  const uint32_t number = write_process(facts, peer, *output, clock, info, why);
+  if (number == 0) return nullptr;
+  Process& p = follow(peer.pid, peer.socket);
+  p.image = {};
+  p.image.key = next_key_++;
+  p.image.number = number;
+  p.image.id = facts.image;
+  p.image.info = info;
+  p.image.exe = facts.exe;
+  p.image.title = facts.cmdline;
+  p.image.output = output;
+  p.image.maps_pause_ns = kMillisecond;
+  p.image.maps_wanted = std::make_shared<std::atomic<bool>>(false);
+  p.image.ended = false;
+  return &p;
+}
+
+bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::string& why) {
+  update_maps(p, monotonic_ns());
+  const uint64_t age = monotonic_ns() - start_.mono_ns;
+  if (age < kRateNs) usleep(static_cast<useconds_t>((kRateNs - age) / 1000));
+  bool added = false, ended = false;
+  drainer().call([&] {
+    Output& output = *p.image.output;
+    const bool fits = output.accept_clock(ring->info().clock) && output.fits(4096);
+    ended = output.dead();
+    if (!fits) return;
+    const uint32_t stream = output.add_stream(stream_info(ring->info(), p.image.number));
+    ring->set_tick_khz(rate_khz(output.rate_so_far()));
+    ring->set_alive(read_tick(ring->info().clock));
+    ring->set_taken();
+    auto drain =
+        std::make_unique<RingDrain>(std::move(ring), p.image.output, stream, options_.max_depth);
+    drainer().add({std::move(drain), p.image.key, p.image.maps_wanted});
+    added = true;
+  });
+  if (!added) why = ended ? kFileEnded : "its clock is another one than the file's";
+  if (!added) {  // its state waits for us, or fills it in vain
+    if (ring != nullptr) ring->set_detach(), ring->set_taken();
+    return false;
+  }
+  rings_++;
+  detail("process " + std::to_string(p.pid) + " announced a Lua state");
+  return true;
+}
+
+// -- Mappings and titles --
+
+void Processes::update() {
+  const uint64_t now = monotonic_ns();
+  for (Process* const p : followed_) {
+    Image& image = p->image;
+    if (image.ended) continue;
+    if (image.maps_wanted->exchange(false))
+      image.maps_pause_ns = kMillisecond, image.maps_due_ns = now;
+    if (now >= image.maps_due_ns) update_maps(*p, now);
+  }
+}
+
+// At first often, because programs load their libraries early; later once a second.
+void Processes::update_maps(Process& p, uint64_t now) {
+  Image& image = p.image;
+  std::vector<std::byte> records;
+  const uint32_t count = image.maps.update(p.pid, build_ids_, records);
+  image.maps_pause_ns = std::min(image.maps_pause_ns * 2, 1000 * kMillisecond);
+  image.maps_due_ns = now + (image.maps.more() ? kMillisecond : image.maps_pause_ns);
+  update_title(p, false);
+  if (count == 0) return;
+  drainer().post(
+      [output = image.output, number = image.number, count, records = std::move(records)] {
+        if (output->crowded()) return;  // a process may map without end while the disk stands still
+        if (records.size() <= LT_PAYLOAD_MAX && output->fits(records.size() + 128))
+          output->writer().write_maps(number, count, records);
+      });
+}
+
+// A process says by its title what it is, often after its first event: a worker was forked as a
+// copy of its master. The file has the last one; a process that changes it all the time is written
+// down a few times only, and at the end.
+void Processes::update_title(Process& p, bool last) {
+  Image& image = p.image;
+  if (image.titles >= kMostTitles && !last) return;
+  const std::string title = read_title(p.pid, image.id);
+  if (title.empty() || title == image.title) return;
+  image.title = title;
+  image.titles++;
+  drainer().post(
+      [output = image.output, number = image.number, info = image.info, exe = image.exe, title] {
+        if (!output->dead() && output->fits(sizeof info + exe.size() + title.size() + 128))
+          output->writer().write_process(number, info, exe, title);
+      });
+}
+
+void Processes::update_titles() {
+  for (Process* const p : followed_)
+    if (!p->image.ended) update_title(*p, true);
+}
+
+}  // namespace luatrace::record

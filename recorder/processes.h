@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Processes: one record for each process that we have to do with, by its pid, and what is written
+// of it: its PROCESS block, its rings, its mappings, its titles. This is what a backend asks for
+// (BackendHost).
+// Invariants: used by the session's thread; the outputs are touched in jobs of the drainer only. A
+// record stays when its process has ended (its children name it as their parent) until its number
+// is that of another process.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "recorder/backend/backend.h"
+#include "recorder/backend/options.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/process.h"
+#include "recorder/outputs.h"
+
+namespace luatrace::record {
+
+// One image of one process, as it is recorded: an exec makes a new one.
+struct Image {
+  uint64_t key = 0;     // names it to the drainer
+  uint32_t number = 0;  // in its output; 0: nothing is recorded of this process
+  std::string id;       // ProcessFacts::image
+  lt_process_info info{};
+  std::string exe, title;  // as they are in the file
+  int titles = 0;          // how often the title was written since
+  std::shared_ptr<Output> output;
+  MapsWatcher maps;
+  uint64_t maps_due_ns = 0, maps_pause_ns = 0;
+  std::shared_ptr<std::atomic<bool>> maps_wanted;
+  bool ended = true;
+};
+
+struct Process {
+  // Is it attached to (attacher.h)? kAnnounced: it says itself what there is to record, or nothing
+  // is. kRefused: it cannot be, and the recording does not go on for it.
+  enum class Attaching { kAnnounced, kWaiting, kAttached, kFull, kRefused };
+
+  pid_t pid = 0;
+  int pidfd = -1;             // while it is followed, where the kernel has it
+  bool followed = false;      // its end is noticed; it has not ended yet
+  bool asked = false;         // by -p
+  bool descendant = false;    // of one that was asked for
+  bool suspect = false;       // may be one, but that cannot be told
+  bool was_attached = false;  // at some time
+  Attaching attaching = Attaching::kAnnounced;
+  uint64_t retry_ns = 0, pause_ns = 0;  // when to try again to attach, and how long after that
+  std::string obstacle;                 // why it is not recorded: a sentence; and
+  std::string refusal;                  // what was said of it
+  std::shared_ptr<Output> output;       // its own, with a file for each process
+  Image image;
+
+  bool attached() const { return attaching == Attaching::kAttached; }
+  // Does the recording go on for it?
+  bool counts() const { return followed && attaching != Attaching::kRefused; }
+};
+
+class Processes : public BackendHost {
+ public:
+  // Both must live longer.
+  Processes(const Options& options, Outputs& outputs)
+      : options_(options), outputs_(outputs), start_(sample_clocks(outputs.clock())) {}
+  ~Processes() override;
+
+  // The record of a process, if there is one.
+  Process* find(pid_t pid);
+  // The same, made if need be.
+  Process& known(pid_t pid);
+  // The same, and from now on its end is noticed. peer: a connected socket of that process, or -1.
+  Process& follow(pid_t pid, int peer);
+  // Those that are followed, some of which may have ended meanwhile; calls of follow() may append
+  // some while one goes through them by index.
+  const std::vector<Process*>& followed() const { return followed_; }
+  const std::map<pid_t, Process>& all() const { return all_; }
+  bool any_counts() const;
+
+  // Descriptors that become readable when a process ends.
+  void add_descriptors(std::vector<pollfd>& fds) const;
+  // Processes that are no longer there: calls `ended` for each, then they are not followed.
+  void take_ended(const std::function<void(Process&)>& ended);
+  // Nothing more comes of its image (of the process as it is now).
+  void end_image(Process& p);
+
+  // Now and then: new mappings, and titles.
+  void update();
+  // The last titles: the recording ends.
+  void update_titles();
+
+  // Lua states whose ring is drained, so far.
+  uint64_t rings() const { return rings_; }
+  void end_drainer() { drainer_.reset(); }  // runs the jobs that wait
+
+  // BackendHost
+  Drainer& drainer() override;
+  std::shared_ptr<Output> output_of(pid_t pid, std::string& why) override;
+  uint32_t process_number(pid_t pid, std::string& why) override;
+  void has_c_functions(pid_t pid) override;
+  RingAnswer add_ring(const Peer& peer, std::unique_ptr<RingMemory> ring) override;
+  void first_event(pid_t pid, uint64_t after_ns) override;
+  void detail(const std::string& text) override;
+  void report(const std::string& text) override;
+
+ private:
+  std::string refuse_ring(const RingMemory& ring) const;
+  Process* process_for(const Peer& peer, uint32_t clock, std::string& why);
+  uint32_t write_process(const ProcessFacts& facts, const Peer& peer, Output& output,
+                         uint32_t clock, lt_process_info& info, std::string& why);
+  uint32_t number_of_parent(pid_t parent, const Output& output);
+  bool drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::string& why);
+  void update_maps(Process& p, uint64_t now);
+  void update_title(Process& p, bool last);
+
+  const Options& options_;
+  Outputs& outputs_;
+  lt_clock_info start_;
+  std::unique_ptr<Drainer> drainer_;
+  std::map<pid_t, Process> all_;
+  std::vector<Process*> followed_;
+  uint64_t next_key_ = 1, rings_ = 0;
+  BuildIds build_ids_;
+};
+
+}  // namespace luatrace::record

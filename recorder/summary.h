@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The last messages: what is in each file, what was lost, and the next command. The outputs are
+// closed by then.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recorder/backend/options.h"
+#include "recorder/outputs.h"
+
+namespace luatrace::record {
+
+// diagnosis: lines that say why nothing was recorded. Removes files that hold nothing where there
+// are several; marks the outputs as failed if one is incomplete.
+void summarize(const Options& options, Outputs& outputs, const std::vector<std::string>& diagnosis);
+
+}  // namespace luatrace::record
