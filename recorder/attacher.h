@@ -18,7 +18,7 @@
 
 #include "recorder/backend/backend.h"
 #include "recorder/backend/options.h"
-#include "recorder/os/births.h"
+#include "recorder/os/process_monitor.h"
 #include "recorder/processes.h"
 
 namespace luatrace::record {

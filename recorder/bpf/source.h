@@ -187,7 +187,7 @@ class Source {
   void take_function(Attached& a, const ltb_func& f);
   void take_loss(Attached& a, const ltb_loss& loss);
   void take_exec(Attached& a, const ltb_hit& hit);
-  // Blocks (pieces.cc).
+  // Blocks (chunks.cc).
   Grain grain_for(const MappedLua& lua, bool single, Refused& refused) const;
   void take_piece(Attached& a, const ltb_block& piece);
   void start_stream(Attached& a, const ltb_block& piece);

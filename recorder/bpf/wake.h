@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Waker: makes the Lua states of a process look at the semaphore that the kernel has raised, and
 // says why one does not.
-// Why: an interpreted loop that neither allocates nor calls C never looks; see vm/kick.h.
+// Why: an interpreted loop that neither allocates nor calls C never looks; see vm/force_poll.h.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "recorder/vm/kick.h"
+#include "recorder/vm/force_poll.h"
 #include "recorder/vm/target.h"
 
 namespace luatrace::record::bpf {

@@ -104,7 +104,7 @@ struct ltb_block { /* LTB_BLOCK. hit.state: whose */
 #define LTB_BLOCK_MAX 65536 /* bytes of one piece */
 #define LTB_UNCOUNTED (~0u) /* ltb_block.count: the reader has to count */
 
-/* Of struct lt_ring (luatrace_format.h; checked in pieces.cc): what an outside
+/* Of struct lt_ring (luatrace_format.h; checked in chunks.cc): what an outside
 ** reader of words that were not handed over needs. */
 #define LTB_RING_META_OFS 32
 #define LTB_RING_STATE 56

@@ -18,7 +18,7 @@
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
-#include "recorder/vm/kick.h"
+#include "recorder/vm/force_poll.h"
 #include "recorder/vm/target.h"
 
 namespace luatrace::record {

@@ -13,7 +13,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "recorder/vm/kick.h"
+#include "recorder/vm/force_poll.h"
 
 namespace luatrace::record::direct {
 namespace {

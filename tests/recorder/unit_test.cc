@@ -13,11 +13,11 @@
 
 #include "recorder/drain/drainer.h"
 #include "recorder/options.h"
-#include "recorder/os/births.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"
+#include "recorder/os/process_monitor.h"
 #include "recorder/os/text.h"
 
 namespace luatrace::record {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Births; see births.h. The connector is for everybody since Linux 6.6, for root before, and only
-// outside of containers (in the first namespaces of processes, users and networks). The kernel puts
-// the message into our socket while it makes the process: so messages are in order.
-#include "recorder/os/births.h"
+// Births; see process_monitor.h. The connector is for everybody since Linux 6.6, for root before,
+// and only outside of containers (in the first namespaces of processes, users and networks). The
+// kernel puts the message into our socket while it makes the process: so messages are in order.
+#include "recorder/os/process_monitor.h"
 
 #include <linux/cn_proc.h>
 #include <linux/connector.h>

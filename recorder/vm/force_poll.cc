@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kick; see kick.h.
-#include "recorder/vm/kick.h"
+// Kick; see force_poll.h.
+#include "recorder/vm/force_poll.h"
 
 #include <cerrno>
 

@@ -13,7 +13,7 @@
 #include "recorder/bpf/source.h"
 #include "recorder/os/remote.h"
 #include "recorder/os/text.h"
-#include "recorder/vm/kick.h"
+#include "recorder/vm/force_poll.h"
 #include "trace/word_scanner.h"
 
 namespace luatrace::record::bpf {
