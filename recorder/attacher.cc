@@ -17,10 +17,10 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // a process that has just begun, or exec'ed
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
-constexpr uint64_t kSilence = 2000 * kMillisecond;  // then it is said that nobody is there
-constexpr int kTries = 3;  // of a process that becomes another program while it is looked at
-constexpr size_t kMostNamed = 10;     // processes in a message
-constexpr size_t kMostLooked = 4096;  // processes, before one way is chosen for all
+constexpr uint64_t kResponseLimit = 2000 * kMillisecond;  // then it is said that nobody is there
+constexpr int kTries = 3;         // of a process that becomes another program while it is looked at
+constexpr size_t kMaxNamed = 10;  // processes in a message
+constexpr size_t kMaxLooked = 4096;  // processes, before one way is chosen for all
 
 using Attaching = Process::Attaching;
 
@@ -44,13 +44,14 @@ std::vector<pid_t> Attacher::asked_for() const {
   std::string missing;
   for (const auto& spec : options_.pids)
     if (const pid_t pid = find_process(spec, missing); pid > 0) all.push_back(pid);
-  for (size_t i = 0; options_.children && i < all.size() && all.size() < kMostLooked; i++)
+  for (size_t i = 0; options_.children && i < all.size() && all.size() < kMaxLooked; i++)
     for (const pid_t child : children_of(all[i])) all.push_back(child);
   return all;
 }
 
 bool Attacher::start() {
-  if (options_.children) births_ = std::make_unique<Births>();  // before we look who is there
+  if (options_.children)
+    monitor_ = std::make_unique<ProcessMonitor>();  // before we look who is there
   for (const auto& spec : options_.pids) {
     if (!goes_on_()) break;
     std::string missing;
@@ -154,7 +155,7 @@ void Attacher::set_attached(Process& p) {
 
 // Why it is not recorded, for the last message.
 void Attacher::set_obstacle(Process& p, const std::string& why) {
-  if (p.obstacle.empty() && ++explained_ > kMostLooked) return;
+  if (p.obstacle.empty() && ++explained_ > kMaxLooked) return;
   p.obstacle = why;
 }
 
@@ -230,7 +231,7 @@ void Attacher::follow_children() {
 
 // Nobody shall wait in vain without knowing it.
 void Attacher::say_waiting(uint64_t now, uint64_t begin_ns) {
-  if (said_waiting_ || !options_.attach() || !programs_.empty() || now < begin_ns + kSilence)
+  if (said_waiting_ || !options_.attach() || !programs_.empty() || now < begin_ns + kResponseLimit)
     return;
   said_waiting_ = true;
   const size_t n = obstacles();
@@ -244,13 +245,13 @@ void Attacher::say_none_attached() const {
   say("nothing was recorded, no file was written: of " + grouped(obstacles()) +
       " processes that were looked at none has a LuaJIT with tracepoints");
   for (const auto& [pid, p] : processes_.all())
-    if (!p.obstacle.empty() && n++ < kMostNamed)
+    if (!p.obstacle.empty() && n++ < kMaxNamed)
       say(p.obstacle.substr(0, p.obstacle.find(" (to look for yourself")));
-  if (n > kMostNamed) say("and " + grouped(n - kMostNamed) + " more");
+  if (n > kMaxNamed) say("and " + grouped(n - kMaxNamed) + " more");
 }
 
 void Attacher::say_end() {
-  say_births();
+  warn_missed_processes();
   if (!options_.attach()) return;
   if (programs_.empty() && refusal_ == Refusal::kNone) {
     refusal_ = Refusal::kNoLuaJIT;

@@ -43,7 +43,7 @@ class Attacher {
 
   // Now and then. births: what has begun meanwhile; last: all that we know of have ended; what have
   // they left behind?
-  void follow_births(bool last = false);
+  void follow_new_processes(bool last = false);
   void check(uint64_t now);
   // A descriptor that becomes readable when processes begin; -1: none.
   int descriptor() const;
@@ -71,11 +71,11 @@ class Attacher {
   bool may_retry(const Process& p) const;
   void forget(Process& p, Process::Attaching attaching);
   void follow_children();
-  void take_births();
-  void meet(pid_t pid);
-  void meet_stranger(pid_t pid);
+  void take_process_events();
+  void on_process(pid_t pid);
+  void consider_unrelated(pid_t pid);
   bool is_followed(pid_t pid);
-  void say_births();
+  void warn_missed_processes();
   void say_none_attached() const;
 
   const Options& options_;
@@ -83,9 +83,9 @@ class Attacher {
   Outputs& outputs_;
   std::function<bool()> goes_on_;
   Backend* backend_ = nullptr;
-  std::unique_ptr<Births> births_;                    // --children
+  std::unique_ptr<ProcessMonitor> monitor_;           // --children
   std::set<std::pair<uint64_t, uint64_t>> programs_;  // that were attached to, see program_of()
-  bool births_missing_ = false;
+  bool events_missed_ = false;
   uint64_t ended_unseen_ = 0;  // descendants that were gone when we heard of their birth
   size_t explained_ = 0;       // processes of which it is kept why they are not recorded
   bool said_waiting_ = false;

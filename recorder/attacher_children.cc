@@ -24,46 +24,46 @@ bool is_orphan(pid_t pid) {
 }  // namespace
 
 // last: all that we know of have ended; what they have left behind?
-void Attacher::follow_births(bool last) {
-  if (births_ == nullptr) return;
-  if (births_->told()) return take_births();
-  for (const pid_t pid : births_->newcomers(monotonic_ns(), last))
-    if (goes_on_()) meet_stranger(pid);
+void Attacher::follow_new_processes(bool last) {
+  if (monitor_ == nullptr) return;
+  if (monitor_->has_kernel_events()) return take_process_events();
+  for (const pid_t pid : monitor_->new_processes(monotonic_ns(), last))
+    if (goes_on_()) consider_unrelated(pid);
 }
 
 int Attacher::descriptor() const {
-  return births_ != nullptr && births_->told() ? births_->descriptor() : -1;
+  return monitor_ != nullptr && monitor_->has_kernel_events() ? monitor_->descriptor() : -1;
 }
 
-void Attacher::take_births() {
-  std::vector<LifeEvent> events;
+void Attacher::take_process_events() {
+  std::vector<ProcessEvent> events;
   std::vector<pid_t> fresh;
-  const bool complete = births_->take(events);
+  const bool complete = monitor_->take(events);
   for (const auto& e : events) {
     const auto is_descendant = [&](pid_t pid) {
       const Process* const p = processes_.find(pid);
       return p != nullptr && p->descendant;
     };
-    if (e.kind == LifeEvent::kFork && !is_descendant(e.parent)) {
+    if (e.kind == ProcessEvent::kFork && !is_descendant(e.parent)) {
       if (is_descendant(e.pid)) processes_.known(e.pid).descendant = false;  // one that has ended
       continue;
     }
-    if (e.kind == LifeEvent::kFork) processes_.known(e.pid).descendant = true;
+    if (e.kind == ProcessEvent::kFork) processes_.known(e.pid).descendant = true;
     if (is_descendant(e.pid)) fresh.push_back(e.pid);
-    if (e.kind == LifeEvent::kFork && process_is_gone(e.pid) &&
+    if (e.kind == ProcessEvent::kFork && process_is_gone(e.pid) &&
         processes_.known(e.pid).image.number == 0)
       ended_unseen_++;
   }
   for (const pid_t pid : fresh)
-    if (goes_on_()) meet(pid);
+    if (goes_on_()) on_process(pid);
   if (complete) return;
-  births_missing_ = true;
+  events_missed_ = true;
   for (const pid_t pid : all_processes())
-    if (goes_on_()) meet_stranger(pid);
+    if (goes_on_()) consider_unrelated(pid);
 }
 
 // A descendant that was just born, or has become another program.
-void Attacher::meet(pid_t pid) {
+void Attacher::on_process(pid_t pid) {
   if (process_is_gone(pid)) return;
   if (is_followed(pid)) {
     Process& p = processes_.known(pid);
@@ -74,7 +74,7 @@ void Attacher::meet(pid_t pid) {
 }
 
 // Nobody tells whose child it is.
-void Attacher::meet_stranger(pid_t pid) {
+void Attacher::consider_unrelated(pid_t pid) {
   if (is_followed(pid) || process_is_gone(pid)) return;
   if (backend_->inherited(pid)) return watch(pid, false);
   const pid_t parent = read_process(pid).parent;
@@ -82,8 +82,8 @@ void Attacher::meet_stranger(pid_t pid) {
     processes_.known(pid).suspect = true;
 }
 
-void Attacher::say_births() {
-  if (births_missing_)
+void Attacher::warn_missed_processes() {
+  if (events_missed_)
     say("the kernel could not tell of all processes that began meanwhile: descendants whose "
         "parents "
         "have ended may be missing");

@@ -59,9 +59,9 @@ uint32_t depth_option(const std::string& text) {
 }
 
 double seconds_option(const std::string& text) {
-  constexpr double kSecond = 1e9, kMost = 1e9;
+  constexpr double kSecond = 1e9, kMaxSeconds = 1e9;
   const double seconds = static_cast<double>(duration_ns(text, kSecond).value_or(0)) / kSecond;
-  if (!(seconds > 0) || seconds > kMost)
+  if (!(seconds > 0) || seconds > kMaxSeconds)
     throw UsageError("-d: '" + text + "' is not a number of seconds (nor like 500ms, 10m, 1h)");
   return seconds;
 }

@@ -18,7 +18,7 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kRateNs =
     20 * kMillisecond;  // the first estimate of the clock's rate needs that
 
-constexpr int kMostTitles = 8;      // of a process, while it is recorded
+constexpr int kMaxTitles = 8;       // of a process, while it is recorded
 constexpr size_t kMaxRings = 4096;  // that are drained at a time
 
 constexpr const char* kFileEnded = "its file has ended";
@@ -284,7 +284,7 @@ void Processes::update_maps(Process& p, uint64_t now) {
 // down a few times only, and at the end.
 void Processes::update_title(Process& p, bool last) {
   Image& image = p.image;
-  if (image.titles >= kMostTitles && !last) return;
+  if (image.titles >= kMaxTitles && !last) return;
   const std::string title = read_title(p.pid, image.id);
   if (title.empty() || title == image.title) return;
   image.title = title;

@@ -145,11 +145,11 @@ void Session::loop() {
     processes_.take_ended([this](Process& p) {
       if (phase_ == Phase::kRecording) attacher_.end(p);
     });
-    tend();
+    poll_backend();
     run_timers();
     if (phase_ == Phase::kRecording && all_ended()) {
       backend_->accept();  // a child that was born last may be waiting at the door
-      attacher_.follow_births(true);
+      attacher_.follow_new_processes(true);
       if (all_ended()) finish();
     }
   }
@@ -169,7 +169,7 @@ void Session::wait_for_events() {
   if (phase_ == Phase::kStopping || (phase_ == Phase::kWriting && now - writing_ns_ < kSecond / 20))
     pause = 1;
   if (phase_ == Phase::kRecording)
-    pause = now >= tend_due_ns_ ? 1 : std::min(pause, (tend_due_ns_ - now) / kMillisecond + 1);
+    pause = now >= poll_due_ns_ ? 1 : std::min(pause, (poll_due_ns_ - now) / kMillisecond + 1);
   poll(fds.data(), fds.size(), static_cast<int>(pause));
 }
 
@@ -182,7 +182,7 @@ void Session::reap_children() {
   int status = 0;
   pid_t pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-    if (!let_go_late(pid, status)) ended.emplace_back(pid, status);
+    if (!detach_deferred(pid, status)) ended.emplace_back(pid, status);
   backend_->on_children(ended, pid == 0);
 }
 
@@ -227,11 +227,11 @@ bool Session::goes_on() {
 }
 
 // What has begun since, what is attached to, what it has to say.
-void Session::tend() {
+void Session::poll_backend() {
   if (phase_ != Phase::kRecording) return;
   const uint64_t now = monotonic_ns();
-  attacher_.follow_births();
-  if (now < tend_due_ns_) return;
+  attacher_.follow_new_processes();
+  if (now < poll_due_ns_) return;
   attacher_.check(now);
   if (phase_ != Phase::kRecording) return;
   if (now >= outputs_due_ns_) {
@@ -239,7 +239,7 @@ void Session::tend() {
     if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
   }
   attacher_.say_waiting(now, begin_ns_);
-  tend_due_ns_ = now + static_cast<uint64_t>(backend_->tend(now)) * kMillisecond;
+  poll_due_ns_ = now + static_cast<uint64_t>(backend_->poll(now)) * kMillisecond;
 }
 
 void Session::run_timers() {

@@ -53,7 +53,7 @@ class Session {
   bool time_is_up(uint64_t now) const;
   bool goes_on();
   void run_timers();
-  void tend();
+  void poll_backend();
   bool all_ended() const;
 
   void finish();
@@ -71,7 +71,7 @@ class Session {
   Phase phase_ = Phase::kRecording;
   uint32_t reason_ = LTQ_EXIT;
   uint64_t begin_ns_ = 0, stop_ns_ = 0;
-  uint64_t clock_due_ns_ = 0, tend_due_ns_ = 0, outputs_due_ns_ = 0;
+  uint64_t clock_due_ns_ = 0, poll_due_ns_ = 0, outputs_due_ns_ = 0;
   int signals_ = 0, last_signal_ = 0;
   std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   std::atomic<bool> hurried_ = false;  // a second signal has come

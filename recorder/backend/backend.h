@@ -79,7 +79,7 @@ class Backend {
   // The process has ended or become another program: its last events, then nothing.
   virtual void forget(pid_t pid) = 0;
   // Called every few milliseconds. Returns in how many it wants to be called again, at the latest.
-  virtual int tend(uint64_t now_ns) = 0;
+  virtual int poll(uint64_t now_ns) = 0;
   // The recording ends: asks all processes to stop, does not wait.
   virtual void stop() = 0;
   // After stop(): is everything quiet? Called until it is true, or for a second.

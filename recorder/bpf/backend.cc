@@ -25,8 +25,8 @@ namespace {
 constexpr int kPauseMs = 5;            // between looks: 64 MB are full after 0.3 s at the earliest
 constexpr uint64_t kBusy = 65536;      // records in one look: more is to be expected at once
 constexpr uint64_t kRing = 64u << 20;  // bytes
-constexpr uint64_t kAskPause = 100'000'000;   // ns between requests to begin anew
-constexpr uint64_t kSilence = 2'000'000'000;  // ns without an event that are worth a word
+constexpr uint64_t kAskPause = 100'000'000;         // ns between requests to begin anew
+constexpr uint64_t kResponseLimit = 2'000'000'000;  // ns without an event that are worth a word
 
 Refusal refusal_of(Refused::Kind kind) {
   switch (kind) {
@@ -49,13 +49,13 @@ Refusal refusal_of(Refused::Kind kind) {
 Settings settings_of(const Options& o) {
   Settings s;
   s.ring_bytes = o.ring_size != 0 ? o.ring_size : kRing;
-  if (o.bpf_site == "block") s.grain = Grain::kBlock;
+  if (o.bpf_site == "block") s.granularity = Granularity::kBlock;
   if (o.bpf_site == "wide" || o.bpf_site == "narrow")
-    s.grain = Grain::kEvent;
+    s.granularity = Granularity::kEvent;
   else
     s.clock = default_clock();
-  if (o.bpf_site == "narrow") s.width = Width::kNarrow;
-  if (o.bpf_site == "wide") s.width = Width::kWide;
+  if (o.bpf_site == "narrow") s.nop = NopKind::kNarrow;
+  if (o.bpf_site == "wide") s.nop = NopKind::kWide;
   if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
   if (o.bpf_link == "multi") s.mechanism = Mechanism::kMulti;
   s.filter = {o.include, o.exclude, o.c_functions};
@@ -63,11 +63,11 @@ Settings settings_of(const Options& o) {
   return s;
 }
 
-std::string means_text(const Means& m) {
+std::string mode_text(const AttachMode& m) {
   const char* const link = m.mechanism == Mechanism::kMulti ? ", one link" : ", perf events";
-  if (m.grain == Grain::kBlock) return std::string("blocks of events") + link;
-  std::string text = m.width == Width::kWide ? "wide sites" : "narrow sites";
-  if (m.width == Width::kNarrow) text += m.why_narrow;
+  if (m.granularity == Granularity::kBlock) return std::string("blocks of events") + link;
+  std::string text = m.nop == NopKind::kWide ? "wide sites" : "narrow sites";
+  if (m.nop == NopKind::kNarrow) text += m.why_narrow;
   return text + (m.mechanism == Mechanism::kMulti ? ", one link" : ", a perf event for each");
 }
 
@@ -87,7 +87,7 @@ class BpfBackend : public Backend {
   Attached attach(pid_t pid) override;
   bool holds(pid_t pid) override { return live_.contains(pid); }
   void forget(pid_t pid) override;
-  int tend(uint64_t now) override;
+  int poll(uint64_t now) override;
   void stop() override;
   bool stopped() override { return stopped_; }
   std::vector<std::string> remarks() override;
@@ -98,12 +98,12 @@ class BpfBackend : public Backend {
     Waker waker;
     uint64_t attached_ns;
     uint64_t asked_ns = 0;
-    bool began = false, complained = false;  // an event has come; it was said that none did
+    bool began = false, warned_no_response = false;  // an event has come; it was said that none did
   };
   std::string unsupported() const;
   void look();
   void news(uint64_t now);
-  void complain(pid_t pid, Live& live, uint64_t now);
+  void warn_no_response(pid_t pid, Live& live, uint64_t now);
 
   const Options& options_;
   BackendHost& host_;
@@ -116,7 +116,7 @@ class BpfBackend : public Backend {
   std::mutex mutex_;
   std::vector<pid_t> execs_;
   std::map<pid_t, uint64_t> first_;  // ns after attaching
-  std::set<pid_t> strangers_;        // should begin anew for us
+  std::set<pid_t> unsynced_;         // should begin anew for us
   std::set<pid_t> with_c_;           // C functions of theirs are new
   SourceTotals totals_;
   bool shared_ = false, warned_ = false;
@@ -153,7 +153,7 @@ Attached BpfBackend::look(pid_t pid) {
 
 Attached BpfBackend::attach(pid_t pid) {
   Refused refused;
-  Means means;
+  AttachMode mode;
   const std::string set_id = set_id_reason(pid);
   if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
   Waker waker(pid);
@@ -164,11 +164,11 @@ Attached BpfBackend::attach(pid_t pid) {
   const uint32_t tracers = waker.block_tracers();
   host_.drainer().call([&] {
     refused = source_->add(pid, retold, single);
-    means = source_->means();
+    mode = source_->mode();
   });
-  if (retold && means.grain == Grain::kEvent) waker.ask();
+  if (retold && mode.granularity == Granularity::kEvent) waker.ask();
   // Its states may not see that we are here: another recorder is there, or has just left.
-  if (!again && !refused && means.grain == Grain::kBlock && (tracers != 0 || retold))
+  if (!again && !refused && mode.granularity == Granularity::kBlock && (tracers != 0 || retold))
     waker.ask_all();
   if (refused) return {refusal_of(refused.kind), refused.why};
   if (again) return live_.at(pid).waker = std::move(waker), Attached{};
@@ -181,8 +181,8 @@ Attached BpfBackend::attach(pid_t pid) {
   }
   host_.drainer().call([&] { source_->begin(pid, output, number); });
   live_.insert_or_assign(pid, Live{std::move(waker), monotonic_ns()});
-  host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + means_text(means));
-  if (means.risky && !std::exchange(warned_, true))
+  host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + mode_text(mode));
+  if (mode.risky && !std::exchange(warned_, true))
     say("--bpf-site wide: with this kernel, and this version of its LuaJIT, a child that the "
         "process forks dies of SIGSEGV when it runs Lua");
   return {};
@@ -202,7 +202,7 @@ void BpfBackend::look() {
   const std::lock_guard lock(mutex_);
   for (const pid_t pid : source_->take_execs()) execs_.push_back(pid);
   for (const auto& [pid, ns] : source_->take_firsts()) first_[pid] = ns;
-  for (const pid_t pid : source_->take_strangers()) strangers_.insert(pid);
+  for (const pid_t pid : source_->take_unsynced()) unsynced_.insert(pid);
   with_c_.merge(source_->take_with_c());
   records_ = n;
   looking_ = false;
@@ -211,12 +211,12 @@ void BpfBackend::look() {
 void BpfBackend::news(uint64_t now) {
   std::vector<pid_t> execs;
   std::map<pid_t, uint64_t> first;
-  std::set<pid_t> strangers, with_c;
+  std::set<pid_t> unsynced, with_c;
   {
     const std::lock_guard lock(mutex_);
     execs.swap(execs_);
     first.swap(first_);
-    strangers.swap(strangers_);
+    unsynced.swap(unsynced_);
     with_c.swap(with_c_);
   }
   for (const auto& [pid, ns] : first) {
@@ -234,23 +234,23 @@ void BpfBackend::news(uint64_t now) {
     if (it != live_.end()) it->second.waker = Waker(pid);
   }
   for (auto& [pid, live] : live_) {
-    live.waker.tend(now);
-    if (strangers.contains(pid) && now > live.asked_ns + kAskPause) {
+    live.waker.poll(now);
+    if (unsynced.contains(pid) && now > live.asked_ns + kAskPause) {
       live.asked_ns = now;
       live.waker.ask_all();
     }
-    complain(pid, live, now);
+    warn_no_response(pid, live, now);
   }
 }
 
 // Once, if nothing has come for a while.
-void BpfBackend::complain(pid_t pid, Live& live, uint64_t now) {
-  if (live.began || live.complained || now < live.attached_ns + kSilence) return;
-  live.complained = true;
-  say("process " + std::to_string(pid) + ": " + live.waker.silence());
+void BpfBackend::warn_no_response(pid_t pid, Live& live, uint64_t now) {
+  if (live.began || live.warned_no_response || now < live.attached_ns + kResponseLimit) return;
+  live.warned_no_response = true;
+  say("process " + std::to_string(pid) + ": " + live.waker.no_response_text());
 }
 
-int BpfBackend::tend(uint64_t now) {
+int BpfBackend::poll(uint64_t now) {
   news(now);
   if (!looking_.exchange(true)) host_.drainer().post([this] { look(); });
   return records_ > kBusy ? 1 : kPauseMs;
@@ -262,7 +262,7 @@ void BpfBackend::stop() {
     source_->finish();
     const std::lock_guard lock(mutex_);
     totals_ = source_->totals();
-    shared_ = source_->means().shared;
+    shared_ = source_->mode().shared;
     stopped_ = true;
   });
 }

@@ -12,7 +12,7 @@
 namespace luatrace::record::bpf {
 namespace {
 
-constexpr uint32_t kMostIds = 1u << 23;
+constexpr uint32_t kMaxIds = 1u << 23;
 
 uint32_t sub_of(uint64_t word) {
   return lt_kind(word) == LT_EXT ? lt_ext_sub(lt_payload(word)) : 0;
@@ -61,7 +61,7 @@ void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std
     std::memcpy(&f, &records[at], sizeof f);
     const auto record = records.subspan(at, f.size);
     at += f.size;
-    if (f.id >= kMostIds || !described_.insert(f.id).second) continue;
+    if (f.id >= kMaxIds || !described_.insert(f.id).second) continue;
     fresh.insert(fresh.end(), record.begin(), record.end());
     n++;
     if (f.type == LT_FUNC_C) c_functions_ = true;

@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kIdle = 200 * kMillisecond;      // without a piece: then it is looked for
 constexpr uint64_t kPatience = 150 * kMillisecond;  // with states that run, at the end
-constexpr uint64_t kMostWords = LT_RING_BLOCK_SIZE / 8;
+constexpr uint64_t kMaxWords = LT_RING_BLOCK_SIZE / 8;
 static_assert(offsetof(lt_ring, meta_ofs) == LTB_RING_META_OFS);
 static_assert(offsetof(lt_ring, state_addr) == LTB_RING_STATE);
 static_assert(offsetof(lt_ring, head) == LTB_RING_CHANGING);
@@ -67,24 +67,24 @@ uint64_t Source::now() const {
 }
 
 // Blocks if all its LuaJITs hand them over; their words have the time stamp counter's time.
-Grain Source::grain_for(const MappedLua& lua, bool single, Refused& refused) const {
+Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& refused) const {
   const bool able = std::all_of(lua.files.begin(), lua.files.end(),
                                 [](const auto& f) { return f->probed().has_blocks(); });
   const bool same_clock = settings_.clock == LT_CLOCK_TSC;
-  if (settings_.grain == Grain::kBlock && !able)
+  if (settings_.granularity == Granularity::kBlock && !able)
     refused = {Refused::kOther,
                "has a LuaJIT that does not hand over its events in blocks: use "
                "--bpf-site auto, wide or narrow"};
-  else if (settings_.grain == Grain::kBlock && !same_clock)
+  else if (settings_.granularity == Granularity::kBlock && !same_clock)
     refused = {Refused::kOther,
                "cannot be recorded in blocks: its LuaJIT and this recorder use other "
                "clocks; use --bpf-site auto, wide or narrow"};
-  else if (settings_.grain == Grain::kBlock && single)
+  else if (settings_.granularity == Granularity::kBlock && single)
     refused = {Refused::kBusy,
                "is being recorded directly, and does not hand over blocks "
                "meanwhile: use --bpf-site auto, wide or narrow"};
-  if (settings_.grain) return *settings_.grain;
-  return able && same_clock && !single ? Grain::kBlock : Grain::kEvent;
+  if (settings_.granularity) return *settings_.granularity;
+  return able && same_clock && !single ? Granularity::kBlock : Granularity::kEvent;
 }
 
 // -- Pieces --
@@ -107,13 +107,13 @@ void Source::start_stream(Attached& a, const ltb_block& b) {
                                            settings_.filter, settings_.max_depth);
 }
 
-void Source::take_piece(Attached& a, const ltb_block& b) {
+void Source::take_chunk(Attached& a, const ltb_block& b) {
   if (a.sink->ended || !has_room(*a.sink) || b.number > kNonsense) return;
   if (b.piece == LT_PIECE_START) return start_stream(a, b);
   const auto it = a.stated.find(b.hit.state);
   if (it == a.stated.end()) {  // it was on before we came, and will begin anew for us
     totals_.early += b.piece == LT_PIECE_EVENTS ? b.count : 0;
-    strangers_.push_back(a.pid);
+    unsynced_.push_back(a.pid);
     return;
   }
   Stated& s = it->second;
@@ -127,7 +127,7 @@ void Source::take_piece(Attached& a, const ltb_block& b) {
     const uint64_t n = b.count == LTB_UNCOUNTED ? count_events(words_of(b)) : b.count;
     const uint64_t lost = s.stream->lost();
     totals_.hits += s.stream->events(b.number, n, words_of(b));
-    if (s.stream->lost() > lost) strangers_.push_back(a.pid);
+    if (s.stream->lost() > lost) unsynced_.push_back(a.pid);
   }
   if (b.piece == LT_PIECE_END) {
     s.stream->end(b.number, b.count, b.address);
@@ -163,7 +163,7 @@ std::optional<Source::Rest> Source::read_rest(const Attached& a, const Stated& s
       (before.flags & LT_RING_PROBE) == 0 || memory.read(before.wp, end) != 0)
     return std::nullopt;
   const uint64_t n = (end - before.told) / 8;
-  if (end < before.told || n > kMostWords) return std::nullopt;
+  if (end < before.told || n > kMaxWords) return std::nullopt;
   r.words.resize(n);
   if (n > 0 && memory.read(before.told, r.words.data(), 8 * n) != 0) return std::nullopt;
   // Descriptions are there before the words that use them, so they are read after.

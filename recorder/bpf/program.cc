@@ -154,14 +154,14 @@ Failure Program::make_rings(uint64_t bytes, uint32_t rings) {
 
 // The semaphore goes with one site, state__close, which comes last. Its narrow place has the
 // semaphore for every tool; elsewhere other tools have theirs at the narrow places (share).
-std::vector<Program::Site> Program::sites_of(const ProbedFile& file, Width width,
+std::vector<Program::Site> Program::sites_of(const ProbedFile& file, NopKind nop,
                                              bool share) const {
   std::vector<Site> sites;
   for (size_t i = 0; i < LTB_NPROBES; i++) {
     const ProbeSite& s = file.sites[i];
     if (s.offset == 0 || i == LTB_CLOSE || i == LTB_BLOCK || i == LTB_SWITCH) continue;
     if (!with_c_ && i == LTB_CRETURN) continue;
-    const bool wide = width == Width::kWide && s.wide;
+    const bool wide = nop == NopKind::kWide && s.wide;
     sites.push_back({i, s.offset + (wide ? 1 : 0), share && !wide ? file.semaphore : 0});
   }
   sites.push_back({LTB_CLOSE, file.sites[LTB_CLOSE].offset, file.semaphore});
@@ -169,14 +169,14 @@ std::vector<Program::Site> Program::sites_of(const ProbedFile& file, Width width
 }
 
 // The kernel refuses (EINVAL) a semaphore that differs from that of another tool at the same place.
-Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, Width width, bool* shared) {
+Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, NopKind nop, bool* shared) {
   const uint32_t key = static_cast<uint32_t>(pid);
   __atomic_fetch_add(&skeleton_->bss->epochs[slot], 1, __ATOMIC_RELAXED);  // another had the slot
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.slots), &key, &slot, BPF_ANY);
-  auto sites = sites_of(file.probed(), width, false);
+  auto sites = sites_of(file.probed(), nop, false);
   Failure f = attach_sites(file.path(), file.name(), sites, pid, slot);
   if (!f || f.error != EINVAL) return f;
-  sites = sites_of(file.probed(), width, true);
+  sites = sites_of(file.probed(), nop, true);
   const Failure again = attach_sites(file.path(), file.name(), sites, pid, slot);
   if (!again) *shared = true;
   return again;

@@ -18,7 +18,7 @@ constexpr std::array<HitKind, LTB_NPROBES> kKinds = {
     HitKind::kUnwind, HitKind::kCreate, HitKind::kResume, HitKind::kYield, HitKind::kEnd,
     HitKind::kOpen,   HitKind::kClose,  HitKind::kStack};  // LTB_BLOCK, LTB_SWITCH: none
 
-constexpr size_t kMostHeld = 64u << 20;  // bytes
+constexpr size_t kMaxHeld = 64u << 20;  // bytes
 
 Hit common(const ltb_hit& h, uint64_t time, uint32_t image, uint32_t kind) {
   Hit hit;
@@ -45,7 +45,7 @@ void Source::take(std::span<const std::byte> record) {
   const auto* bytes = reinterpret_cast<const std::byte*>(&size);
   a->held.insert(a->held.end(), bytes, bytes + sizeof size);
   a->held.insert(a->held.end(), record.begin(), record.end());
-  if (a->held.size() > kMostHeld) give_held(*a);
+  if (a->held.size() > kMaxHeld) give_held(*a);
 }
 
 // The new image has its number, or nobody had one for it: then it counts as the old one.
@@ -71,7 +71,7 @@ bool Source::too_early(Attached& a, const ltb_hit& hit, uint32_t kind) {
 
 void Source::use(Attached& a, const ltb_hit& hit) {
   const uint32_t kind = ltb_kind(hit.where);
-  if (kind == LTB_BLOCK) return take_piece(a, reinterpret_cast<const ltb_block&>(hit));
+  if (kind == LTB_BLOCK) return take_chunk(a, reinterpret_cast<const ltb_block&>(hit));
   totals_.hits += kind < LTB_NPROBES ? 1 : 0;
   if (too_early(a, hit, kind)) return void(totals_.early++);
   if (a.sink->ended || (++a.sink->unchecked > kCheckPause && !has_room(*a.sink))) return;
@@ -170,7 +170,7 @@ void Source::take_loss(Attached& a, const ltb_loss& loss) {
   const uint64_t told = loss.hit.time != 0 ? loss.hit.time : monotonic_ns();
   const uint64_t until = std::min(told, stop_ns_);
   const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
-  if (a.grain == Grain::kBlock) return lose_tail(a, loss);
+  if (a.granularity == Granularity::kBlock) return lose_tail(a, loss);
   totals_.lost += loss.count;
   a.sink->gaps++;
   a.sink->lost_ticks += at(until) - at(since);
@@ -180,7 +180,7 @@ void Source::take_loss(Attached& a, const ltb_loss& loss) {
 void Source::give_exit(Attached& a, uint64_t time) {
   if (a.sink == nullptr || a.sink->ended) return;
   a.filter.flush([&](const Hit& kept) { a.sink->hits->hit(kept); });
-  if (a.grain == Grain::kBlock) return;
+  if (a.granularity == Granularity::kBlock) return;
   Hit hit;
   hit.time = at(time);
   hit.pid = a.image;

@@ -105,9 +105,9 @@ Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& pro
     const SelfTest test = run_self_test(*p);
     failure = test.failure;
     if (failure) continue;
-    means_.mechanism = m;
-    means_.wide = test.wide;
-    means_.kills_children = test.kills_children;
+    mode_.mechanism = m;
+    mode_.wide = test.wide;
+    mode_.kills_children = test.kills_children;
     settings_.mechanism = m;
     program = std::move(p);
     return {};
@@ -139,17 +139,17 @@ std::optional<uint32_t> Source::free_slot() const {
 // The wide site where it is cheaper, a forked child survives it (because the kernel or this LuaJIT
 // sees to it), and the process has the nop there: one that was forked under a wide recording has a
 // call, which the kernel would take for the nop when it puts back what was there.
-Width Source::width_for(const LuaFile& file, pid_t pid) {
-  const bool safe = !means_.kills_children || file.probed().fork_safe;
-  const Width wanted =
-      settings_.width.value_or(means_.wide && safe ? Width::kWide : Width::kNarrow);
-  means_.width = wanted == Width::kWide && has_wide_nops(file, pid) ? wanted : Width::kNarrow;
-  means_.why_narrow = "";
-  if (means_.wide && !safe) means_.why_narrow = " (with wide ones forked children might die)";
-  if (wanted == Width::kWide && means_.width != wanted)
-    means_.why_narrow = " (its wide ones are in use, or cannot be looked at)";
-  means_.risky = means_.width == Width::kWide && means_.kills_children && !safe;
-  return means_.width;
+NopKind Source::nop_for(const LuaFile& file, pid_t pid) {
+  const bool safe = !mode_.kills_children || file.probed().fork_safe;
+  const NopKind wanted =
+      settings_.nop.value_or(mode_.wide && safe ? NopKind::kWide : NopKind::kNarrow);
+  mode_.nop = wanted == NopKind::kWide && has_wide_nops(file, pid) ? wanted : NopKind::kNarrow;
+  mode_.why_narrow = "";
+  if (mode_.wide && !safe) mode_.why_narrow = " (with wide ones forked children might die)";
+  if (wanted == NopKind::kWide && mode_.nop != wanted)
+    mode_.why_narrow = " (its wide ones are in use, or cannot be looked at)";
+  mode_.risky = mode_.nop == NopKind::kWide && mode_.kills_children && !safe;
+  return mode_.nop;
 }
 
 Failure Source::attach_files(Attached& a, const MappedLua& lua) {
@@ -158,10 +158,10 @@ Failure Source::attach_files(Attached& a, const MappedLua& lua) {
     Program* program = nullptr;
     Failure f = load(file->probed(), &program);
     if (a.files.empty()) a.added_ns = monotonic_ns();
-    if (!f && a.grain == Grain::kBlock)
+    if (!f && a.granularity == Granularity::kBlock)
       f = program->attach_blocks(*file, a.pid, a.slot);
     else if (!f)
-      f = program->attach(*file, a.pid, a.slot, width_for(*file, a.pid), &means_.shared);
+      f = program->attach(*file, a.pid, a.slot, nop_for(*file, a.pid), &mode_.shared);
     if (f) return f;
     a.files.push_back(file);
   }
@@ -175,19 +175,20 @@ Refused Source::add(pid_t pid, bool retold, bool single) {
   if (has(pid)) return explain(attach_files(*by_pid_.at(pid), lua));
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
   Refused unable;
-  const Grain grain = grain_for(lua, single, unable);
+  const Granularity granularity = granularity_for(lua, single, unable);
   if (unable) return unable;
   const auto slot = free_slot();
   if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
-  auto a = std::make_unique<Attached>(Attached{.pid = pid,
-                                               .slot = *slot,
-                                               .sink = nullptr,
-                                               .image = next_image_++,
-                                               .strings = ProcessStrings(pid),
-                                               .filter = Filter(settings_.filter),
-                                               .retold = retold && grain == Grain::kEvent,
-                                               .grain = grain});
-  means_.grain = grain;
+  auto a =
+      std::make_unique<Attached>(Attached{.pid = pid,
+                                          .slot = *slot,
+                                          .sink = nullptr,
+                                          .image = next_image_++,
+                                          .strings = ProcessStrings(pid),
+                                          .filter = Filter(settings_.filter),
+                                          .retold = retold && granularity == Granularity::kEvent,
+                                          .granularity = granularity});
+  mode_.granularity = granularity;
   a->strings.restart();
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);

@@ -36,23 +36,23 @@
 namespace luatrace::record::bpf {
 
 struct Settings {
-  uint64_t ring_bytes = 64u << 20;      // of each ring buffer
-  uint32_t rings = 1;                   // processes are spread over them
-  std::optional<Grain> grain;           // nothing: blocks, where the LuaJIT has them
-  std::optional<Width> width;           // nothing: as the self test says
-  uint32_t clock = LT_CLOCK_MONOTONIC;  // of the files
-  std::optional<Mechanism> mechanism;   // nothing: the best that works
+  uint64_t ring_bytes = 64u << 20;         // of each ring buffer
+  uint32_t rings = 1;                      // processes are spread over them
+  std::optional<Granularity> granularity;  // nothing: blocks, where the LuaJIT has them
+  std::optional<NopKind> nop;              // nothing: as the self test says
+  uint32_t clock = LT_CLOCK_MONOTONIC;     // of the files
+  std::optional<Mechanism> mechanism;      // nothing: the best that works
   FilterRules filter;
   uint32_t max_depth = 0;  // 0: no limit
 };
 
 // How the sites are attached, for messages and the NOTE block.
-struct Means {
+struct AttachMode {
   Mechanism mechanism = Mechanism::kEach;
-  bool wide = false;            // the kernel makes a call of the wide nop
-  bool kills_children = false;  // and that kills forked children: see self_test.h
-  Grain grain = Grain::kEvent;  // what was taken last, and
-  Width width = Width::kNarrow;
+  bool wide = false;                              // the kernel makes a call of the wide nop
+  bool kills_children = false;                    // and that kills forked children: see self_test.h
+  Granularity granularity = Granularity::kEvent;  // what was taken last, and
+  NopKind nop = NopKind::kNarrow;
   const char* why_narrow = "";  // if wide ones would be cheaper
   bool risky = false;   // and forked children of that process die: its LuaJIT does not know of it
   bool shared = false;  // another tool has sites at the same places: the beginning is not clean
@@ -108,10 +108,10 @@ class Source {
 
   // Processes whose blocks we cannot make sense of, because we came late or something was lost:
   // they should be asked to begin anew.
-  std::vector<pid_t> take_strangers() { return std::exchange(strangers_, {}); }
+  std::vector<pid_t> take_unsynced() { return std::exchange(unsynced_, {}); }
 
   bool has(pid_t pid) const { return by_pid_.contains(pid); }
-  const Means& means() const { return means_; }
+  const AttachMode& mode() const { return mode_; }
   const SourceTotals& totals() const { return totals_; }
 
  private:
@@ -157,7 +157,7 @@ class Source {
     Filter filter;
     bool retold = false;
     bool leaving = false, gone = false;  // removed; and the process had ended by then
-    Grain grain = Grain::kEvent;
+    Granularity granularity = Granularity::kEvent;
     std::map<uint64_t, Stated> stated = {};  // by address of the state
     std::unordered_set<uint64_t> told = {};  // states that have reported
   };
@@ -165,7 +165,7 @@ class Source {
   Failure load(const ProbedFile& layout, Program** program);
   Failure load_one(const ProbedFile& layout, std::unique_ptr<Program>& program);
   Failure attach_files(Attached& a, const MappedLua& lua);
-  Width width_for(const LuaFile& file, pid_t pid);
+  NopKind nop_for(const LuaFile& file, pid_t pid);
   std::optional<uint32_t> free_slot() const;
   Sink& sink_of(const std::shared_ptr<Output>& output);
   bool ready() const;
@@ -188,8 +188,8 @@ class Source {
   void take_loss(Attached& a, const ltb_loss& loss);
   void take_exec(Attached& a, const ltb_hit& hit);
   // Blocks (chunks.cc).
-  Grain grain_for(const MappedLua& lua, bool single, Refused& refused) const;
-  void take_piece(Attached& a, const ltb_block& piece);
+  Granularity granularity_for(const MappedLua& lua, bool single, Refused& refused) const;
+  void take_chunk(Attached& a, const ltb_block& piece);
   void start_stream(Attached& a, const ltb_block& piece);
   std::optional<Rest> read_rest(const Attached& a, const Stated& s) const;
   static void take_rest(Stated& s, const Rest& rest);
@@ -214,7 +214,7 @@ class Source {
   std::unordered_map<uint32_t, uint32_t> numbers_;  // of images in their files, 0: not known yet
   std::vector<pid_t> execs_;
   std::vector<std::pair<pid_t, uint64_t>> firsts_;
-  std::vector<pid_t> strangers_;
+  std::vector<pid_t> unsynced_;
   std::set<pid_t> with_c_;
   uint32_t next_image_ = 1;
   lt_clock_info start_;
@@ -224,7 +224,7 @@ class Source {
   uint64_t look_due_ns_ = 0;
   size_t leaving_ = 0;      // processes
   bool left_some_ = false;  // at the last drain(), because the outputs were not ready, or for time
-  Means means_;
+  AttachMode mode_;
   SourceTotals totals_;
   bool finished_ = false;
 };

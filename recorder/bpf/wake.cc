@@ -99,7 +99,7 @@ void Waker::settle() const {
     for (const vm::Target& target : targets_) {
       const auto states = stale(target);
       if (states.empty() || !has_running_thread(pid_)) continue;
-      vm::kick(target, states);
+      vm::force_poll(target, states);
       waiting = true;
     }
     if (!waiting) break;
@@ -131,7 +131,7 @@ bool Waker::answered(const vm::Target&, const vm::State& state) const {
   return told(state);
 }
 
-void Waker::tend(uint64_t now) {
+void Waker::poll(uint64_t now) {
   if (done_ || now < due_ns_) return;
   pause_ns_ = std::min(2 * pause_ns_, kSlowest);
   due_ns_ = now + pause_ns_;
@@ -143,12 +143,12 @@ void Waker::tend(uint64_t now) {
       if (!answered(target, s)) silent.push_back(s);
     if (silent.empty()) continue;
     silent_ones = true;
-    if (has_running_thread(pid_)) vm::kick(target, silent);
+    if (has_running_thread(pid_)) vm::force_poll(target, silent);
   }
   done_ = !silent_ones;  // states that are opened later look when they are opened
 }
 
-std::string Waker::silence() const {
+std::string Waker::no_response_text() const {
   size_t all = 0;
   for (const vm::Target& target : targets_) {
     std::vector<vm::State> states;
@@ -157,7 +157,7 @@ std::string Waker::silence() const {
     for (const vm::State& s : states)
       if (!answered(target, s))
         return std::string("no Lua state has answered yet: ") +
-               vm::silence_text(vm::why_silent(target, s));
+               vm::reason_text(vm::no_response_reason(target, s));
   }
   if (all == 0) return "attached, but it has no Lua state (yet)";
   return "attached, but it has called no function yet";

@@ -38,10 +38,10 @@ class Waker {
   // a recorder has made settings of its own.
   void want_all_c();
   void restore_c();
-  // Now and then: kicks states that have not answered.
-  void tend(uint64_t now_ns);
+  // Now and then: forces states that have not answered.
+  void poll(uint64_t now_ns);
   // Why no event has come, as far as can be seen: the rest of a sentence about the process.
-  std::string silence() const;
+  std::string no_response_text() const;
 
  private:
   void settle() const;

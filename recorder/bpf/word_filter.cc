@@ -19,7 +19,7 @@ void append(std::vector<uint64_t>& out, std::span<const uint64_t> r) {
 }  // namespace
 
 WordFilter::Coroutine& WordFilter::here() {
-  if (coroutines_.size() > kMost) coroutines_.clear();
+  if (coroutines_.size() > kMaxEntries) coroutines_.clear();
   return coroutines_.try_emplace(current_, Coroutine{whole_, 0, {}}).first->second;
 }
 
@@ -59,7 +59,7 @@ void WordFilter::end_report(std::vector<uint64_t>& out) {
 void WordFilter::frame(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   const uint32_t id = id_of(r);
   Coroutine& co = here();
-  if (co.calls.size() < kMost) co.calls.push_back(id);
+  if (co.calls.size() < kMaxEntries) co.calls.push_back(id);
   if (wanted(id) && report_.empty()) append(out, r);  // of no report: not ours to judge
   if (wanted(id) && !report_.empty()) append(report_, r), kept_++;
   if (left_ > 0 && --left_ == 0) end_report(out);
@@ -120,7 +120,7 @@ void WordFilter::pass(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
     return append(out, r);
   }
   Coroutine& co = here();
-  if (kind == LT_ENTRY && co.calls.size() < kMost) co.calls.push_back(id);
+  if (kind == LT_ENTRY && co.calls.size() < kMaxEntries) co.calls.push_back(id);
   if (kind != LT_ENTRY && !co.calls.empty()) co.calls.pop_back();
   if (wanted(id)) append(out, r);
 }

@@ -30,7 +30,7 @@ class WordFilter {
     uint32_t resumer = 0;
     std::vector<uint32_t> calls;
   };
-  static constexpr size_t kMost = 1u << 20;  // coroutines; calls of each
+  static constexpr size_t kMaxEntries = 1u << 20;  // coroutines; calls of each
 
   bool wanted(uint32_t function) const { return !unwanted_.contains(function); }
   Coroutine& here();

@@ -152,11 +152,11 @@ void CommandBackend::forget(pid_t pid) {
 }
 
 // At first often: a short command must be seen while it runs, if only to say what it is.
-int CommandBackend::tend(uint64_t now) {
+int CommandBackend::poll(uint64_t now) {
   report_orphans(now);
   const bool young = recorded_ == 0 && now - begin_ns_ < kSecond / 20;
   const int pause = young ? 1 : kPauseMs;
-  return attacher_ != nullptr ? std::min(pause, attacher_->tend(now)) : pause;
+  return attacher_ != nullptr ? std::min(pause, attacher_->poll(now)) : pause;
 }
 
 // -- The end --

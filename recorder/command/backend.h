@@ -42,7 +42,7 @@ class CommandBackend : public Backend {
   Attached attach(pid_t pid) override { return attacher_ ? attacher_->attach(pid) : Attached{}; }
   bool holds(pid_t pid) override { return attacher_ == nullptr || attacher_->holds(pid); }
   void forget(pid_t pid) override;
-  int tend(uint64_t now) override;
+  int poll(uint64_t now) override;
   void stop() override;
   bool stopped() override { return attacher_ == nullptr || attacher_->stopped(); }
   std::vector<std::string> remarks() override;

@@ -28,11 +28,11 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kCalibrationNs = 20 * kMillisecond;
 constexpr uint64_t kRenewNs = 250 * kMillisecond;
-constexpr uint64_t kFirstKickNs = 2 * kMillisecond;
-constexpr uint64_t kSlowestKickNs = 256 * kMillisecond;
-constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // a kick that was not seen is repeated
+constexpr uint64_t kFirstForceNs = 2 * kMillisecond;
+constexpr uint64_t kSlowestForceNs = 256 * kMillisecond;
+constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // one that was not seen is repeated
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
-constexpr uint64_t kSilenceNs = 2000 * kMillisecond;
+constexpr uint64_t kResponseLimitNs = 2000 * kMillisecond;
 constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a process, in one look
 constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all, when the recording ends
 
@@ -60,15 +60,15 @@ struct Live {
   std::vector<int> guarded;                       // numbers of the guardian
   std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
   std::set<uint64_t> rings;                       // their inodes
-  uint64_t renew_ns = 0, kick_ns = 0, kick_pause_ns = kFirstKickNs;
-  bool inherited = false, lost = false, said_silent = false, kick_failed = false;
+  uint64_t renew_ns = 0, force_ns = 0, force_pause_ns = kFirstForceNs;
+  bool inherited = false, lost = false, warned_no_response = false, force_failed = false;
   bool unreadable = false;          // its list of states, at the last look
   size_t ring_turn = 0;             // the state whose ring is looked for first
   size_t states = 0, answered = 0;  // at the last look
   size_t ringless = 0;              // of them that answered, but could not make a ring: the most
   bool untried = false;             // at the last look: there was no time to look for all rings
   bool unopened = false;            // at the last look: there was a ring that could not be opened
-  std::string silence;              // why those who have not answered did not
+  std::string no_response;          // why those who have not answered did not
 };
 
 }  // namespace
@@ -88,7 +88,7 @@ class DirectBackend : public Backend {
   bool inherited(pid_t pid) override;
   bool holds(pid_t pid) override;
   void forget(pid_t pid) override;
-  int tend(uint64_t now) override;
+  int poll(uint64_t now) override;
   void stop() override;
   bool stopped() override;
   std::vector<std::string> remarks() override;
@@ -98,19 +98,19 @@ class DirectBackend : public Backend {
   Live* find(pid_t pid);
   Attached examine(pid_t pid, const LuaSearch& search);
   RingCalls ring_calls(pid_t pid);
-  void let_go(Live& live);
+  void detach(Live& live);
   void say_ringless(const Live& live);
   bool look(Live& live, uint64_t now);
-  static std::string silence_of(const Live& live);
-  std::string silent_ends() const;
+  static std::string no_response_text(const Live& live);
+  std::string unanswered_ends() const;
   bool find_owner(uint64_t inode, pid_t except) const;
   std::string add_ring(pid_t pid, std::unique_ptr<RingMemory> ring);
   bool take_ring(Live& live, const vm::Target& target, const vm::State& s);
   bool take_rings(Live& live, const vm::Target& target, const std::vector<vm::State>& states);
   void take_last_rings();
-  void kick_silent(Live& live, const vm::Target& target, const std::vector<vm::State>& silent,
-                   uint64_t now);
-  void complain(Live& live, uint64_t now);
+  void force_unanswered(Live& live, const vm::Target& target, const std::vector<vm::State>& silent,
+                        uint64_t now);
+  void warn_no_response(Live& live, uint64_t now);
 
   BackendHost& host_;
   vm::Settings settings_;
@@ -121,7 +121,7 @@ class DirectBackend : public Backend {
   std::map<pid_t, std::pair<uint64_t, RingCalls>> calls_;  // when asked, and the answer
   std::map<uint64_t, Mark> marks_;  // by address: what forks of any process of ours have in them
   std::vector<std::string> remarks_;
-  std::vector<pid_t> ended_silent_;  // had Lua states, and none has answered
+  std::vector<pid_t> ended_unanswered_;  // had Lua states, and none has answered
   bool stopping_ = false;
 };
 
@@ -213,7 +213,7 @@ Attached DirectBackend::attach(pid_t pid) {
         settings_, [&](const vm::Target& t) { live.guarded.push_back(guardian_.add(t)); });
     if (!a) {
       target.release();
-      let_go(live);
+      detach(live);
       return a;
     }
     host_.detail("process " + std::to_string(pid) + ": tracepoints in " +
@@ -222,9 +222,9 @@ Attached DirectBackend::attach(pid_t pid) {
     marks_.insert_or_assign(target.image().control, Mark{target.image(), target.token()});
     live.targets.push_back(std::move(target));
   }
-  live.renew_ns = live.kick_ns = monotonic_ns();
+  live.renew_ns = live.force_ns = monotonic_ns();
   live.renew_ns += kRenewNs;
-  live.kick_ns += kFirstKickNs;
+  live.force_ns += kFirstForceNs;
   live_.push_back(std::move(live));
   return {};
 }
@@ -244,7 +244,7 @@ bool DirectBackend::holds(pid_t pid) {
   return live != nullptr && !live->lost;
 }
 
-void DirectBackend::let_go(Live& live) {
+void DirectBackend::detach(Live& live) {
   for (auto& t : live.targets) t.release();
   for (const int n : live.guarded) guardian_.remove(n);
   live.guarded.clear();
@@ -263,9 +263,9 @@ void DirectBackend::say_ringless(const Live& live) {
 void DirectBackend::forget(pid_t pid) {
   if (Live* const live = find(pid)) {
     if (live->taken.empty() && live->ringless == 0 && live->states > 0 && process_is_ending(pid))
-      ended_silent_.push_back(pid);
+      ended_unanswered_.push_back(pid);
     say_ringless(*live);
-    let_go(*live);
+    detach(*live);
   }
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
 }
@@ -330,26 +330,26 @@ bool DirectBackend::take_rings(Live& live, const vm::Target& target,
   return false;
 }
 
-void DirectBackend::kick_silent(Live& live, const vm::Target& target,
-                                const std::vector<vm::State>& silent, uint64_t now) {
-  if (silent.empty() || now < live.kick_ns) return;
-  const bool kicked = (silent[0].stop & LT_STOP_KICK) != 0;
-  live.kick_pause_ns = kicked ? kAgainNs : std::min(live.kick_pause_ns * 2, kSlowestKickNs);
-  live.kick_ns = now + live.kick_pause_ns;
+void DirectBackend::force_unanswered(Live& live, const vm::Target& target,
+                                     const std::vector<vm::State>& silent, uint64_t now) {
+  if (silent.empty() || now < live.force_ns) return;
+  const bool forced = (silent[0].stop & LT_STOP_KICK) != 0;
+  live.force_pause_ns = forced ? kAgainNs : std::min(live.force_pause_ns * 2, kSlowestForceNs);
+  live.force_ns = now + live.force_pause_ns;
   const bool asleep = !has_running_thread(live.pid);
-  if (asleep && kicked) return;
-  const std::string why = asleep ? kick_asleep(target, silent) : kick(target, silent);
-  if (why.empty() || live.kick_failed) return;
-  live.kick_failed = true;
+  if (asleep && forced) return;
+  const std::string why = asleep ? force_poll_asleep(target, silent) : force_poll(target, silent);
+  if (why.empty() || live.force_failed) return;
+  live.force_failed = true;
   host_.detail("process " + std::to_string(live.pid) + ": " + why);
 }
 
 // Why the first state that has not answered did not.
-std::string DirectBackend::silence_of(const Live& live) {
+std::string DirectBackend::no_response_text(const Live& live) {
   for (const auto& target : live.targets) {
     std::vector<vm::State> states;
     target.read_states(states);
-    if (!states.empty()) return silence_text(why_silent(target, states[0]));
+    if (!states.empty()) return reason_text(no_response_reason(target, states[0]));
   }
   return "";
 }
@@ -360,7 +360,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
   live.states = live.answered = 0;
   size_t ringless = 0;
   if (!stopping_) live.unopened = live.untried = false;
-  if (!stopping_) live.silence.clear();
+  if (!stopping_) live.no_response.clear();
   for (auto& target : live.targets) {
     std::vector<vm::State> states, silent;
     live.unreadable = !target.read_states(states);
@@ -375,27 +375,28 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     live.states += states.size();
     if (silent.empty()) continue;
     waiting = true;
-    kick_silent(live, target, silent, now);
-    if (now > live.begin_ns + kSilenceNs && !stopping_)
-      live.silence = silence_text(why_silent(target, silent[0]));
+    force_unanswered(live, target, silent, now);
+    if (now > live.begin_ns + kResponseLimitNs && !stopping_)
+      live.no_response = reason_text(no_response_reason(target, silent[0]));
   }
   live.ringless = std::max(live.ringless, ringless);
   return waiting;
 }
 
 // Once, if nothing has come for a while.
-void DirectBackend::complain(Live& live, uint64_t now) {
-  if (live.said_silent || live.answered > 0 || now < live.begin_ns + kSilenceNs) return;
-  live.said_silent = true;
+void DirectBackend::warn_no_response(Live& live, uint64_t now) {
+  if (live.warned_no_response || live.answered > 0 || now < live.begin_ns + kResponseLimitNs)
+    return;
+  live.warned_no_response = true;
   const std::string who = "process " + std::to_string(live.pid) + ": ";
   if (live.states == 0)
     say(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua state (yet)"));
   else
     say(who + "no Lua state has answered for " +
-        time_text(static_cast<double>(now - live.begin_ns)) + ": " + live.silence);
+        time_text(static_cast<double>(now - live.begin_ns)) + ": " + live.no_response);
 }
 
-int DirectBackend::tend(uint64_t now) {
+int DirectBackend::poll(uint64_t now) {
   bool waiting = false;
   for (auto& live : live_) {
     if (live.lost) continue;
@@ -405,7 +406,7 @@ int DirectBackend::tend(uint64_t now) {
     if (live.lost) continue;
     const bool young = now - live.begin_ns < 100 * kMillisecond;
     if (look(live, now) && young) waiting = true;
-    complain(live, now);
+    warn_no_response(live, now);
   }
   const uint64_t spent = (monotonic_ns() - now) / kMillisecond;
   return waiting ? 1 : static_cast<int>(std::clamp<uint64_t>(spent * 20, 5, 100));
@@ -416,7 +417,7 @@ int DirectBackend::tend(uint64_t now) {
 void DirectBackend::take_last_rings() {
   const uint64_t limit = monotonic_ns() + kLastRingsNs;
   for (auto& live : live_) {
-    live.kick_ns = UINT64_MAX;  // stopping threads may take time: not before all are released
+    live.force_ns = UINT64_MAX;  // stopping threads may take time: not before all are released
     if (!live.lost) look(live, monotonic_ns());
   }
   for (auto& live : live_)
@@ -428,9 +429,9 @@ void DirectBackend::stop() {
   const uint64_t now = monotonic_ns();
   for (auto& live : live_) {
     for (auto& t : live.targets) t.release();
-    if (live.answered == 0 && live.states > 0) live.silence = silence_of(live);
-    live.kick_ns = now + kFirstKickNs;
-    live.kick_pause_ns = kFirstKickNs;
+    if (live.answered == 0 && live.states > 0) live.no_response = no_response_text(live);
+    live.force_ns = now + kFirstForceNs;
+    live.force_pause_ns = kFirstForceNs;
   }
   stopping_ = true;
 }
@@ -445,16 +446,16 @@ bool DirectBackend::stopped() {
 
 // A state that wakes up makes its ring when it next polls; what was killed before we had opened
 // that took it along.
-std::string DirectBackend::silent_ends() const {
-  if (ended_silent_.empty()) return "";
-  const size_t n = ended_silent_.size();
-  return (n == 1 ? "process " : grouped(n) + " processes (") + pids_text(ended_silent_) +
+std::string DirectBackend::unanswered_ends() const {
+  if (ended_unanswered_.empty()) return "";
+  const size_t n = ended_unanswered_.size();
+  return (n == 1 ? "process " : grouped(n) + " processes (") + pids_text(ended_unanswered_) +
          (n == 1 ? " has" : ") have") +
          " ended without an event: no Lua state ran until then, or only for some milliseconds";
 }
 
 std::vector<std::string> DirectBackend::remarks() {
-  if (const std::string text = silent_ends(); !text.empty()) remarks_.push_back(text);
+  if (const std::string text = unanswered_ends(); !text.empty()) remarks_.push_back(text);
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
     say_ringless(live);
@@ -466,10 +467,11 @@ std::vector<std::string> DirectBackend::remarks() {
       remarks_.push_back(who +
                          "its ring could not be opened: it is its parent's (it was made past the "
                          "C library's fork()), or the program has closed its descriptor");
-    else if (live.taken.empty() && live.ringless == 0 && !live.said_silent)
-      remarks_.push_back(who + (live.unreadable    ? kUnreadable
-                                : live.states == 0 ? "it has no Lua state"
-                                                   : "no Lua state has answered: " + live.silence));
+    else if (live.taken.empty() && live.ringless == 0 && !live.warned_no_response)
+      remarks_.push_back(who + (live.unreadable ? kUnreadable
+                                : live.states == 0
+                                    ? "it has no Lua state"
+                                    : "no Lua state has answered: " + live.no_response));
   }
   return std::move(remarks_);
 }

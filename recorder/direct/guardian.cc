@@ -116,7 +116,7 @@ void release_and_wait(vm::Target& target, int limit_ms) {
     if (!target.read_states(states)) return;
     std::erase_if(states, [](const vm::State& s) { return s.ring == 0; });
     if (states.empty() || !has_running_thread(target.memory().pid())) return;
-    kick(target, states);
+    force_poll(target, states);
   }
 }
 

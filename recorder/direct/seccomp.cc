@@ -35,7 +35,7 @@ constexpr uint32_t kArch = AUDIT_ARCH_AARCH64;
 constexpr uint32_t kArch = 0;  // filters cannot be judged
 #endif
 constexpr uint64_t kSysAdmin = 1ull << 21;
-constexpr size_t kMostFilters = 64, kMostThreads = 256;
+constexpr size_t kMaxFilters = 64, kMaxThreads = 256;
 constexpr uint64_t kReadLimit = 3'000'000'000;  // ns, for the filters of all threads
 constexpr uint64_t kRing = 9u << 20;            // bytes, about
 constexpr int kPopulateWrite = 23;              // MADV_POPULATE_WRITE
@@ -219,7 +219,7 @@ bool can_read_filters() {
 
 // Of a thread that is stopped. Empty, or why not.
 std::string get_filters(pid_t tid, std::vector<std::vector<sock_filter>>& all) {
-  for (size_t i = 0; i < kMostFilters; i++) {
+  for (size_t i = 0; i < kMaxFilters; i++) {
     auto* const index = reinterpret_cast<void*>(i);
     const long n = ptrace(static_cast<__ptrace_request>(PTRACE_SECCOMP_GET_FILTER), tid, index, 0);
     if (n < 0 && errno == ENOENT) return "";
@@ -230,7 +230,7 @@ std::string get_filters(pid_t tid, std::vector<std::vector<sock_filter>>& all) {
       return errno_text(errno);
     all.push_back(std::move(program));
   }
-  return "it has more than " + std::to_string(kMostFilters);
+  return "it has more than " + std::to_string(kMaxFilters);
 }
 
 RingCalls unknown(const std::string& why) {
@@ -300,7 +300,7 @@ RingCalls judge_filters(std::span<const std::vector<sock_filter>> filters) {
 RingCalls may_make_ring(pid_t pid) {
   const auto threads = filtered_threads(pid);
   if (threads.empty()) return {};
-  if (threads.size() > kMostThreads) return unknown("it has too many threads");
+  if (threads.size() > kMaxThreads) return unknown("it has too many threads");
   const bool readable = can_read_filters();
   const uint64_t limit = monotonic_ns() + kReadLimit;
   for (const Filtered& t : threads) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Births; see process_monitor.h. The connector is for everybody since Linux 6.6, for root before,
-// and only outside of containers (in the first namespaces of processes, users and networks). The
-// kernel puts the message into our socket while it makes the process: so messages are in order.
+// ProcessMonitor; see process_monitor.h. The connector is for everybody since Linux 6.6, for root
+// before, and only outside of containers (in the first namespaces of processes, users and
+// networks). The kernel puts the message into our socket while it makes the process: so messages
+// are in order.
 #include "recorder/os/process_monitor.h"
 
 #include <linux/cn_proc.h>
@@ -63,29 +64,30 @@ bool parse(const char* bytes, size_t size, proc_event& e) {
   return true;
 }
 
-void append(const proc_event& e, std::vector<LifeEvent>& events) {
+void append(const proc_event& e, std::vector<ProcessEvent>& events) {
   const auto& fork = e.event_data.fork;
   const auto& exec = e.event_data.exec;
   const auto what = static_cast<uint32_t>(e.what);
   if (what == kFork && fork.child_pid == fork.child_tgid)  // else a thread
-    events.push_back({LifeEvent::kFork, fork.child_tgid, fork.parent_tgid});
-  if (what == kExec) events.push_back({LifeEvent::kExec, exec.process_tgid, 0});
+    events.push_back({ProcessEvent::kFork, fork.child_tgid, fork.parent_tgid});
+  if (what == kExec) events.push_back({ProcessEvent::kExec, exec.process_tgid, 0});
 }
 
 }  // namespace
 
-Births::Births() : socket_(socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR)) {
+ProcessMonitor::ProcessMonitor()
+    : socket_(socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR)) {
   if (socket_ >= 0 && !listen()) close(std::exchange(socket_, -1));
-  if (!told())
+  if (!has_kernel_events())
     for (const pid_t pid : all_processes()) known_.insert(pid);
 }
 
-Births::~Births() {
+ProcessMonitor::~ProcessMonitor() {
   if (socket_ >= 0) close(socket_);
 }
 
 // The kernel answers at once, or is silent if it will never tell us anything.
-bool Births::listen() {
+bool ProcessMonitor::listen() {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = CN_IDX_PROC;
@@ -104,10 +106,10 @@ bool Births::listen() {
   }
 }
 
-bool Births::take(std::vector<LifeEvent>& events) {
+bool ProcessMonitor::take(std::vector<ProcessEvent>& events) {
   bool complete = true;
   char bytes[512];
-  while (told()) {
+  while (has_kernel_events()) {
     proc_event e;
     const ssize_t n = hear(socket_, bytes, sizeof bytes);
     if (n < 0 && errno == ENOBUFS) complete = false;
@@ -117,7 +119,7 @@ bool Births::take(std::vector<LifeEvent>& events) {
   return complete;
 }
 
-std::vector<pid_t> Births::newcomers(uint64_t now, bool urgent) {
+std::vector<pid_t> ProcessMonitor::new_processes(uint64_t now, bool urgent) {
   std::vector<pid_t> found;
   if (now < look_due_ns_ && !urgent) return found;
   const auto all = all_processes();

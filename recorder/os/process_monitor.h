@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Births: processes that begin while we record, told by the kernel (its process events connector)
-// where it may tell us, else found by looking at all processes.
-// Invariants: with told(), every fork and exec since the constructor is in take(), in an order in
-// which no child comes before its parent, or take() says that some are missing. Without it,
-// newcomers() names every process once that lives at two of our looks or is there at one.
+// ProcessMonitor: processes that begin while we record, told by the kernel (its process events
+// connector) where it may tell us, else found by looking at all processes. Invariants: with
+// has_kernel_events(), every fork and exec since the constructor is in take(), in an order in which
+// no child comes before its parent, or take() says that some are missing. Without it,
+// new_processes() names every process once that lives at two of our looks or is there at one.
 #pragma once
 
 #include <sys/types.h>
@@ -14,26 +14,26 @@
 
 namespace luatrace::record {
 
-struct LifeEvent {
+struct ProcessEvent {
   enum Kind { kFork, kExec } kind;
   pid_t pid;
   pid_t parent;  // kFork
 };
 
-class Births {
+class ProcessMonitor {
  public:
-  Births();
-  ~Births();
-  Births(const Births&) = delete;
-  Births& operator=(const Births&) = delete;
+  ProcessMonitor();
+  ~ProcessMonitor();
+  ProcessMonitor(const ProcessMonitor&) = delete;
+  ProcessMonitor& operator=(const ProcessMonitor&) = delete;
 
-  bool told() const { return socket_ >= 0; }
+  bool has_kernel_events() const { return socket_ >= 0; }
   int descriptor() const { return socket_; }  // readable when there is news; -1: none
   // Appends what has happened since the last call. False: some of it is missing.
-  bool take(std::vector<LifeEvent>& events);
+  bool take(std::vector<ProcessEvent>& events);
   // Processes that were not there at the last call, by a look at all of /proc; nothing if the last
   // one was a moment ago (50 ms, or 50 times what a look takes) and it is not urgent.
-  std::vector<pid_t> newcomers(uint64_t now_ns, bool urgent);
+  std::vector<pid_t> new_processes(uint64_t now_ns, bool urgent);
 
  private:
   bool listen();

@@ -24,7 +24,8 @@ namespace {
 // time, several would hold one another up.
 constexpr uint64_t kStopLimit = 50'000'000, kStopLimitAlone = 1'000'000'000;
 constexpr uint64_t kMomentLimit = 20'000'000;
-constexpr uint64_t kLetGoLimit = 2'000'000'000;  // for one that did not; then see let_go_late()
+constexpr uint64_t kDetachLimit =
+    2'000'000'000;  // for one that did not; then see detach_deferred()
 
 // A stop is not seen by these, whatever their arguments: the kernel begins them again. (Others end
 // with EINTR, some only with a time limit of their socket.)
@@ -60,7 +61,7 @@ int signal_of_stop(int status) {
 }
 
 // signal: to be delivered, or 0. False if it is not stopped (any more).
-bool detach(pid_t tid, int signal) {
+bool detach_thread(pid_t tid, int signal) {
   return ptrace(PTRACE_DETACH, tid, nullptr, reinterpret_cast<void*>(long{signal})) == 0;
 }
 
@@ -96,15 +97,15 @@ bool stop_is_unseen(pid_t pid) {
   });
 }
 
-bool let_go_late(pid_t tid, int wait_status) {
+bool detach_deferred(pid_t tid, int wait_status) {
   if (!WIFSTOPPED(wait_status)) return false;
-  detach(tid, signal_of_stop(wait_status >> 8));
+  detach_thread(tid, signal_of_stop(wait_status >> 8));
   return true;
 }
 
 StoppedThreads::~StoppedThreads() {
   // The first thread of a process that was killed meanwhile ends when all others are let go.
-  std::for_each(threads_.rbegin(), threads_.rend(), let_go);
+  std::for_each(threads_.rbegin(), threads_.rend(), detach);
 }
 
 // True also if it has ended.
@@ -178,13 +179,13 @@ bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
 
 // Only a thread that is stopped can be let go; one that we left would stop as soon as it gets a
 // CPU, and stay so. So it is waited for, also on a busy machine, and after that its stop is looked
-// out for (let_go_late()). One that was killed meanwhile is not stopped any more.
-void StoppedThreads::let_go(Thread t) {
-  const uint64_t limit = monotonic_ns() + kLetGoLimit;
+// out for (detach_deferred()). One that was killed meanwhile is not stopped any more.
+void StoppedThreads::detach(Thread t) {
+  const uint64_t limit = monotonic_ns() + kDetachLimit;
   do {
     if (!t.stopped) wait_for(t, limit);
     if (!t.stopped) return;
-    t.stopped = detach(t.tid, t.signal);
+    t.stopped = detach_thread(t.tid, t.signal);
   } while (!t.stopped && monotonic_ns() < limit);
 }
 

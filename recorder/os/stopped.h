@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads of another process, and stopping them for a moment (ptrace).
 // Invariants: whatever happens, a thread that was stopped is let go before the destructor returns,
-// which takes 2 s at most (one that stops later: let_go_late(), or the end of this process);
+// which takes 2 s at most (one that stops later: detach_deferred(), or the end of this process);
 // that a child of ours has ended meanwhile is still to be learnt by waiting for it. Of a process
 // with several threads that has ended meanwhile a zombie may be left, which waitpid(-1) takes away.
 #pragma once
@@ -28,7 +28,7 @@ bool stop_is_unseen(pid_t pid);
 
 // For whoever waits for any process: is this news that one has stopped? It got no CPU for so long
 // that StoppedThreads has left it; it is let go now. wait_status: as waitpid(2) has it.
-bool let_go_late(pid_t tid, int wait_status);
+bool detach_deferred(pid_t tid, int wait_status);
 
 class StoppedThreads {
  public:
@@ -57,7 +57,7 @@ class StoppedThreads {
   bool seize(pid_t tid, std::string& why);
   bool wait_for_all(std::string& why);
   static bool wait_for(Thread& t, uint64_t limit);
-  static void let_go(Thread t);
+  static void detach(Thread t);
 
   std::vector<Thread> threads_;
 };

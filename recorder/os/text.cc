@@ -98,11 +98,11 @@ std::string printable(std::string_view text) {
 }
 
 std::string pids_text(const std::vector<int>& pids) {
-  constexpr size_t kMostNamed = 10;
+  constexpr size_t kMaxNamed = 10;
   std::string text;
-  for (size_t i = 0; i < pids.size() && i < kMostNamed; i++)
+  for (size_t i = 0; i < pids.size() && i < kMaxNamed; i++)
     text += (text.empty() ? "" : ", ") + std::to_string(pids[i]);
-  return pids.size() > kMostNamed ? text + ", ..." : text;
+  return pids.size() > kMaxNamed ? text + ", ..." : text;
 }
 
 std::string expand_pid(const std::string& name, int pid) {

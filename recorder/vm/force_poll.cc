@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kick; see force_poll.h.
+// force_poll; see force_poll.h.
 #include "recorder/vm/force_poll.h"
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 namespace luatrace::record::vm {
 namespace {
 
-constexpr size_t kMaxKicked = 1024;  // states at once: their process stands still meanwhile
+constexpr size_t kMaxForced = 1024;  // states at once: their process stands still meanwhile
 constexpr uint8_t kHookVmevent = 0x20, kHookGc = 0x40;  // lj_obj.h
 
 bool flag_state(const Target& target, const State& s, uint32_t what) {
@@ -24,7 +24,7 @@ bool flag_state(const Target& target, const State& s, uint32_t what) {
 
 // The flag last: the VM restores the table when it sees that, and a thread that was asleep when the
 // others were stopped may wake up between the two.
-bool kick_state(const Target& target, const State& s) {
+bool force_state(const Target& target, const State& s) {
   const lt_note& n = target.image().note;
   const std::vector<uint64_t> slots(n.nslots, target.image().poll);
   const uint64_t table = s.address + static_cast<uint64_t>(static_cast<int64_t>(n.dispatch));
@@ -32,21 +32,21 @@ bool kick_state(const Target& target, const State& s) {
          flag_state(target, s, LT_STOP_KICK);
 }
 
-// Those that were not kicked yet come first: the others have had their turn.
-std::string kick_states(const Target& target, const std::vector<State>& states) {
-  size_t left = kMaxKicked;
+// Those that were not forced yet come first: the others have had their turn.
+std::string force_states(const Target& target, const std::vector<State>& states) {
+  size_t left = kMaxForced;
   for (const bool again : {false, true})
     for (const auto& s : states) {
       if (((s.stop & LT_STOP_KICK) != 0) != again || left == 0) continue;
       left--;
-      if (!kick_state(target, s)) return "its dispatch tables cannot be written";
+      if (!force_state(target, s)) return "its dispatch tables cannot be written";
     }
   return "";
 }
 
 }  // namespace
 
-Silence why_silent(const Target& target, const State& state) {
+NoResponseReason no_response_reason(const Target& target, const State& state) {
   const lt_note& n = target.image().note;
   const pid_t pid = target.memory().pid();
   bool running = false, stopped = false;
@@ -55,7 +55,7 @@ Silence why_silent(const Target& target, const State& state) {
     running = running || s == 'R';
     stopped = stopped || s == 'T' || s == 't';
   }
-  if (stopped) return Silence::kStopped;
+  if (stopped) return NoResponseReason::kStopped;
   const auto part = [&](int32_t offset) {
     return state.address + static_cast<uint64_t>(static_cast<int64_t>(offset));
   };
@@ -65,32 +65,32 @@ Silence why_silent(const Target& target, const State& state) {
   target.memory().read(part(n.g + n.g_jit_base), jit_base);
   target.memory().read(part(n.g + n.g_hookmask), hooks);
   if (n.jit_state >= 0) target.memory().read(part(n.jit + n.jit_state), jit);
-  if (jit_base != 0) return running ? Silence::kCompiled : Silence::kForeign;
-  if ((hooks & (kHookGc | kHookVmevent)) != 0) return Silence::kHandler;
-  if (!running) return Silence::kSleeps;
-  return jit != 0 ? Silence::kRecording : Silence::kRuns;
+  if (jit_base != 0) return running ? NoResponseReason::kCompiled : NoResponseReason::kForeign;
+  if ((hooks & (kHookGc | kHookVmevent)) != 0) return NoResponseReason::kHandler;
+  if (!running) return NoResponseReason::kSleeps;
+  return jit != 0 ? NoResponseReason::kRecording : NoResponseReason::kRuns;
 }
 
-const char* silence_text(Silence s) {
+const char* reason_text(NoResponseReason s) {
   switch (s) {
-    case Silence::kSleeps:
+    case NoResponseReason::kSleeps:
       return "it sleeps, and answers when it runs Lua code next (if that is interpreted, short, "
              "makes "
              "no garbage and calls nothing: when it is seen running)";
-    case Silence::kCompiled:
+    case NoResponseReason::kCompiled:
       return "it is in a C function that compiled code has called by FFI and that takes long, or "
              "it waits for a CPU; it answers when that call returns";
-    case Silence::kForeign:
+    case NoResponseReason::kForeign:
       return "it sleeps in a C function that compiled code has called by FFI, and answers when "
              "that "
              "returns";
-    case Silence::kRecording:
+    case NoResponseReason::kRecording:
       return "its compiler is at work";
-    case Silence::kHandler:
+    case NoResponseReason::kHandler:
       return "it is inside of a finalizer or of a handler of the VM's events";
-    case Silence::kStopped:
+    case NoResponseReason::kStopped:
       return "the process is stopped, by a signal or a debugger";
-    case Silence::kRuns:
+    case NoResponseReason::kRuns:
       return "the process runs something else, or waits for a CPU";
   }
   return "";
@@ -102,19 +102,19 @@ bool retell(const Target& target, const std::vector<State>& states) {
   return good;
 }
 
-std::string kick(const Target& target, const std::vector<State>& states) {
+std::string force_poll(const Target& target, const std::vector<State>& states) {
   StoppedThreads stopped;
   std::string why;
   if (!stopped.stop_running(target.memory().pid(), why)) return why;
-  return kick_states(target, states);
+  return force_states(target, states);
 }
 
-std::string kick_asleep(const Target& target, const std::vector<State>& states) {
+std::string force_poll_asleep(const Target& target, const std::vector<State>& states) {
   StoppedThreads stopped;
   std::string why;
   const pid_t pid = target.memory().pid();
   if (!stop_is_unseen(pid)) return "";
-  return stopped.stop_all(pid, why) ? kick_states(target, states) : why;
+  return stopped.stop_all(pid, why) ? force_states(target, states) : why;
 }
 
 }  // namespace luatrace::record::vm

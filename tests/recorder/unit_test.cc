@@ -160,12 +160,12 @@ bool send_birth(const sockaddr_nl& to, pid_t child, pid_t parent) {
 }
 
 // The kernel tells of births, and nobody else.
-TEST(Births, OnlyTheKernelIsBelieved) {
-  Births births;
-  if (!births.told()) GTEST_SKIP() << "the kernel does not tell of births here";
+TEST(ProcessMonitor, OnlyTheKernelIsBelieved) {
+  ProcessMonitor monitor;
+  if (!monitor.has_kernel_events()) GTEST_SKIP() << "the kernel does not tell of births here";
   sockaddr_nl us{};
   socklen_t length = sizeof us;
-  ASSERT_EQ(0, getsockname(births.descriptor(), reinterpret_cast<sockaddr*>(&us), &length));
+  ASSERT_EQ(0, getsockname(monitor.descriptor(), reinterpret_cast<sockaddr*>(&us), &length));
   us.nl_groups = 0;
   constexpr pid_t kNobody = 399999999;
   if (!send_birth(us, kNobody, getpid())) GTEST_SKIP() << "nobody but root can send that";
@@ -173,8 +173,8 @@ TEST(Births, OnlyTheKernelIsBelieved) {
   if (child == 0) _exit(0);
   waitpid(child, nullptr, 0);
   bool seen = false;
-  std::vector<LifeEvent> events;
-  EXPECT_TRUE(births.take(events));
+  std::vector<ProcessEvent> events;
+  EXPECT_TRUE(monitor.take(events));
   for (const auto& e : events) {
     EXPECT_NE(kNobody, e.pid);
     seen = seen || (e.pid == child && e.parent == getpid());
