@@ -200,10 +200,11 @@ void BpfBackend::forget(pid_t pid) {
 void BpfBackend::look() {
   const uint64_t n = source_->drain();
   const std::lock_guard lock(mutex_);
-  for (const pid_t pid : source_->take_execs()) execs_.push_back(pid);
-  for (const auto& [pid, ns] : source_->take_firsts()) first_[pid] = ns;
-  for (const pid_t pid : source_->take_unsynced()) unsynced_.insert(pid);
-  with_c_.merge(source_->take_with_c());
+  News news = source_->take_news();
+  execs_.insert(execs_.end(), news.execs.begin(), news.execs.end());
+  for (const auto& [pid, ns] : news.firsts) first_[pid] = ns;
+  unsynced_.insert(news.unsynced.begin(), news.unsynced.end());
+  with_c_.merge(news.with_c);
   records_ = n;
   looking_ = false;
 }

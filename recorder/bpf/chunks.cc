@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Source: processes that hand over their events in blocks. What a state has not handed over yet is
-// fetched from its memory where that is allowed: when nothing comes of it, and at the end. A state
-// that notices the end hands it over itself, because its site is left last.
-#include <unistd.h>
+// Blocks; see chunks.h. A state that notices the end hands over the last of it itself, because its
+// site is left last.
+#include "recorder/bpf/chunks.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstring>
-#include <thread>
 
-#include "recorder/bpf/source.h"
 #include "recorder/os/remote.h"
-#include "recorder/os/text.h"
-#include "recorder/vm/force_poll.h"
 #include "trace/word_scanner.h"
 
 namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kIdle = 200 * kMillisecond;      // without a piece: then it is looked for
-constexpr uint64_t kPatience = 150 * kMillisecond;  // with states that run, at the end
+constexpr uint64_t kIdle = 200 * kMillisecond;  // without a chunk: then it is looked for
 constexpr uint64_t kMaxWords = LT_RING_BLOCK_SIZE / 8;
 static_assert(offsetof(lt_ring, meta_ofs) == LTB_RING_META_OFS);
 static_assert(offsetof(lt_ring, state_addr) == LTB_RING_STATE);
@@ -54,66 +47,33 @@ uint64_t count_events(std::span<const uint64_t> words) {
 
 }  // namespace
 
-uint64_t Source::at(uint64_t ns) const {
-  if (settings_.clock == LT_CLOCK_MONOTONIC) return ns;
-  if (!rate_) rate_ = rate_between(settings_.clock, start_, sample_clocks(settings_.clock));
-  const int64_t apart = static_cast<int64_t>(ns - start_.mono_ns);
-  if (apart < 0) return start_.tick - ns_to_ticks(*rate_, static_cast<uint64_t>(-apart));
-  return start_.tick + ns_to_ticks(*rate_, static_cast<uint64_t>(apart));
-}
-
-uint64_t Source::now() const {
-  return stop_ns_ == UINT64_MAX ? read_tick(settings_.clock) : at(stop_ns_);
-}
-
-// Blocks if all its LuaJITs hand them over; their words have the time stamp counter's time.
-Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& refused) const {
-  const bool able = std::all_of(lua.files.begin(), lua.files.end(),
-                                [](const auto& f) { return f->probed().has_blocks(); });
-  const bool same_clock = settings_.clock == LT_CLOCK_TSC;
-  if (settings_.granularity == Granularity::kBlock && !able)
-    refused = {Refused::kOther,
-               "has a LuaJIT that does not hand over its events in blocks: use "
-               "--bpf-site auto, wide or narrow"};
-  else if (settings_.granularity == Granularity::kBlock && !same_clock)
-    refused = {Refused::kOther,
-               "cannot be recorded in blocks: its LuaJIT and this recorder use other "
-               "clocks; use --bpf-site auto, wide or narrow"};
-  else if (settings_.granularity == Granularity::kBlock && single)
-    refused = {Refused::kBusy,
-               "is being recorded directly, and does not hand over blocks "
-               "meanwhile: use --bpf-site auto, wide or narrow"};
-  if (settings_.granularity) return *settings_.granularity;
-  return able && same_clock && !single ? Granularity::kBlock : Granularity::kEvent;
-}
-
-// -- Pieces --
+// -- Chunks --
 
 // A stream begins; or one goes on, and says so to a tracer that came later.
-void Source::start_stream(Attached& a, const ltb_block& b) {
+void Blocks::start_stream(AttachedProcess& a, const ltb_block& b) {
   lt_ring start{};
   std::memcpy(&start, b.bytes, std::min<size_t>(b.size, sizeof start));
   start.luajit[sizeof start.luajit - 1] = 0;
   if (start.magic != LT_RING_MAGIC || start.version != LT_RING_VERSION ||
-      start.clock != settings_.clock)
+      start.clock != r_.settings.clock)
     return;
   Stated& s = a.stated[b.hit.state];
   s.address = b.address;
   s.last_ns = b.hit.time;
   const bool goes_on = s.stream != nullptr && (b.number > 0 || s.stream->next() == 0);
   if (goes_on) return;
-  if (s.stream != nullptr) finish_stream(a, s);
-  s.stream = std::make_unique<BlockStream>(a.sink->output, numbers_[a.image], start, b.number,
-                                           settings_.filter, settings_.max_depth);
+  if (s.stream != nullptr) finish_stream(s);
+  s.stream = std::make_unique<BlockStream>(a.sink->output, r_.numbers[a.image], start, b.number,
+                                           r_.settings.filter, r_.settings.max_depth);
 }
 
-void Source::take_chunk(Attached& a, const ltb_block& b) {
-  if (a.sink->ended || !has_room(*a.sink) || b.number > kNonsense) return;
+void Blocks::take(AttachedProcess& a, const ltb_block& b) {
+  if (b.number > kNonsense) return;
   if (b.piece == LT_PIECE_START) return start_stream(a, b);
   const auto it = a.stated.find(b.hit.state);
   if (it == a.stated.end()) {  // it was on before we came, and will begin anew for us
-    totals_.early += b.piece == LT_PIECE_EVENTS ? b.count : 0;
-    unsynced_.push_back(a.pid);
+    r_.totals.early += b.piece == LT_PIECE_EVENTS ? b.count : 0;
+    r_.news.unsynced.push_back(a.pid);
     return;
   }
   Stated& s = it->second;
@@ -121,44 +81,44 @@ void Source::take_chunk(Attached& a, const ltb_block& b) {
   s.looked = false;
   if (b.piece == LT_PIECE_FUNCS) {
     s.stream->functions(b.number, b.count, bytes_of(b));
-    if (s.stream->saw_c_functions()) with_c_.insert(a.pid);
+    if (s.stream->saw_c_functions()) r_.news.with_c.insert(a.pid);
   }
   if (b.piece == LT_PIECE_EVENTS) {
     const uint64_t n = b.count == LTB_UNCOUNTED ? count_events(words_of(b)) : b.count;
     const uint64_t lost = s.stream->lost();
-    totals_.hits += s.stream->events(b.number, n, words_of(b));
-    if (s.stream->lost() > lost) unsynced_.push_back(a.pid);
+    r_.totals.hits += s.stream->events(b.number, n, words_of(b));
+    if (s.stream->lost() > lost) r_.news.unsynced.push_back(a.pid);
   }
   if (b.piece == LT_PIECE_END) {
     s.stream->end(b.number, b.count, b.address);
     if (b.count == LT_PIECE_EXIT) return;
-    finish_stream(a, s);
+    finish_stream(s);
     a.stated.erase(it);
   }
 }
 
-void Source::finish_stream(Attached&, Stated& s) {
-  totals_.lost += s.stream->lost();
+void Blocks::finish_stream(Stated& s) {
+  r_.totals.lost += s.stream->lost();
   s.stream->finish();
 }
 
-// The numbers of later pieces have told of some of them.
-void Source::lose_tail(Attached& a, const ltb_loss& loss) {
+// The numbers of later chunks have told of some of them.
+void Blocks::lose_tail(AttachedProcess& a, const ltb_loss& loss) {
   const auto it = a.stated.find(loss.hit.state);
   if (it == a.stated.end()) return;
   BlockStream& stream = *it->second.stream;
-  if (loss.count > stream.lost()) stream.lose(loss.count - stream.lost(), now(), 0);
+  if (loss.count > stream.lost()) stream.lose(loss.count - stream.lost(), r_.now(), 0);
 }
 
 // -- What was not handed over --
 
 // Nothing if that memory may not be read, or the state handed it over meanwhile.
-std::optional<Source::Rest> Source::read_rest(const Attached& a, const Stated& s) const {
+std::optional<Blocks::Rest> Blocks::read_rest(const AttachedProcess& a, const Stated& s) const {
   const RemoteMemory memory(a.pid);
   lt_ring before, after;
   uint64_t end = 0;
   Rest r;
-  r.tick = read_tick(settings_.clock);
+  r.tick = read_tick(r_.settings.clock);
   if (memory.read(s.address, before) != 0 || before.magic != LT_RING_MAGIC ||
       (before.flags & LT_RING_PROBE) == 0 || memory.read(before.wp, end) != 0)
     return std::nullopt;
@@ -182,14 +142,14 @@ std::optional<Source::Rest> Source::read_rest(const Attached& a, const Stated& s
   return r;
 }
 
-void Source::take_rest(Stated& s, const Rest& rest) {
+void Blocks::take_rest(Stated& s, const Rest& rest) {
   if (rest.number > s.stream->next()) return;  // what is before it is on its way
   s.stream->functions(rest.funcs_number, rest.funcs, rest.functions);
   s.stream->events(rest.number, rest.count, rest.words);
 }
 
-void Source::look_at_idle(uint64_t now) {
-  for (const auto& [pid, a] : by_pid_) {
+void Blocks::look_at_idle(uint64_t now) {
+  for (const auto& [pid, a] : r_.by_pid) {
     if (a->sink == nullptr || a->sink->ended || a->leaving) continue;
     for (auto& [g, s] : a->stated) {
       if (s.looked || s.last_ns + kIdle > now) continue;
@@ -198,7 +158,7 @@ void Source::look_at_idle(uint64_t now) {
       if (!rest) continue;
       const uint64_t next = s.stream->next();
       take_rest(s, *rest);
-      totals_.hits += s.stream->next() - next;
+      r_.totals.hits += s.stream->next() - next;
     }
   }
 }
@@ -206,9 +166,9 @@ void Source::look_at_idle(uint64_t now) {
 // -- The end --
 
 // What each state has not handed over by now. False: there is no state.
-bool Source::read_rests() {
+bool Blocks::read_rests() {
   bool any = false;
-  for (const auto& [pid, a] : by_pid_)
+  for (const auto& [pid, a] : r_.by_pid)
     for (const auto& [g, s] : a->stated) {
       any = true;
       if (auto rest = read_rest(*a, s)) rests_[{a->slot, g}] = std::move(*rest);
@@ -216,44 +176,20 @@ bool Source::read_rests() {
   return any;
 }
 
-// Before the sites are left: lowers the semaphores, and waits for those who notice. Of those who
-// sleep the rest is fetched before: it does not change.
-void Source::settle() {
-  drain();
-  if (!read_rests()) return;
-  // The kernel takes its time (up to a second on a busy machine), in which events come.
-  std::atomic<bool> low = false;
-  std::thread lowering([&] {
-    for (const auto& p : programs_) p->lower();
-    low = true;
-  });
-  while (!low)
-    if (drain() == 0) usleep(500);
-  lowering.join();
-  const uint64_t limit = monotonic_ns() + kPatience;
-  for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(500)) {
-    waiting = false;
-    drain_all();
-    for (const auto& [pid, a] : by_pid_)
-      waiting = waiting || (!a->stated.empty() && has_running_thread(pid));
-  }
-  read_rests();  // of those who ran meanwhile and sleep again
-}
-
 // gone: the process has ended, or is another program.
-void Source::end_streams(Attached& a, bool gone) {
+void Blocks::end_streams(AttachedProcess& a, bool gone) {
   for (auto& [g, s] : a.stated) {
     const auto it = rests_.find({a.slot, g});
     const uint64_t next = s.stream->next();
     const bool known = it != rests_.end() && it->second.number <= next;
     if (a.sink->ended) continue;
     if (known && !gone) take_rest(s, it->second);
-    totals_.hits += s.stream->next() - next;
+    r_.totals.hits += s.stream->next() - next;
     // A state whose rest was read has not run since, or its own end would be here.
-    const uint64_t tick = known && !gone ? it->second.tick : now();
+    const uint64_t tick = known && !gone ? it->second.tick : r_.now();
     if (!s.stream->ended() && (gone || !known)) s.stream->lose(1, tick, 1);  // at least
     if (!gone) s.stream->end(s.stream->next(), LTE_DETACH, tick);
-    finish_stream(a, s);
+    finish_stream(s);
   }
   a.stated.clear();
 }

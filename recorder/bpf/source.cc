@@ -1,106 +1,51 @@
 // SPDX-License-Identifier: MIT
-// Source: attaching, draining, ending; what a record means is in records.cc. See source.h.
+// Source; see source.h. What a record means is in records.cc and chunks.cc.
 #include "recorder/bpf/source.h"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstring>
+#include <thread>
 
 #include "recorder/bpf/privileges.h"
 #include "recorder/bpf/self_test.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
+#include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 
 namespace luatrace::record::bpf {
 namespace {
 
-constexpr uint64_t kDrainNs = 20'000'000;     // of one drain()
-constexpr uint64_t kClockPause = 64;          // records between looks at the clock
-constexpr uint32_t kSlots = LTB_SLOTS - 2;    // the others are the self test's
-constexpr uint64_t kLookPause = 100'000'000;  // ns between looks after the outputs
-
-HitOptions hit_options(const Settings& settings,
-                       std::function<uint32_t(uint32_t, uint64_t)> on_process,
-                       std::function<uint32_t()> new_stream) {
-  HitOptions o;
-  o.max_depth = settings.max_depth;
-  o.filtered = settings.filter.any();
-  o.in_order = true;
-  o.on_process = std::move(on_process);
-  o.new_stream = std::move(new_stream);
-  return o;
-}
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kPatience = 150 * kMillisecond;  // with states that run, at the end
+constexpr size_t kMaxHeld = 64u << 20;              // bytes
+constexpr uint64_t kDrainNs = 20'000'000;           // of one drain()
+constexpr uint64_t kClockPause = 64;                // records between looks at the clock
+constexpr uint32_t kSlots = LTB_SLOTS - 2;          // the others are the self test's
+constexpr uint64_t kLookPause = 100'000'000;        // ns between looks after the outputs
 
 }  // namespace
 
 Source::Source(Settings settings)
-    : settings_(settings), by_slot_(LTB_SLOTS), start_(sample_clocks(settings.clock)) {}
+    : r_(std::move(settings)), sinks_(r_), events_(r_), blocks_(r_), by_slot_(LTB_SLOTS) {}
 
 Source::~Source() = default;
-
-// -- Outputs --
-
-Source::Sink& Source::sink_of(const std::shared_ptr<Output>& output) {
-  for (const auto& s : sinks_)
-    if (s->output == output) return *s;
-  auto sink = std::make_unique<Sink>();
-  sink->output = output;
-  sink->hits = std::make_unique<HitWriter>(
-      output->writer(), hit_options(
-                            settings_, [this](uint32_t image, uint64_t) { return numbers_[image]; },
-                            [o = output.get()] { return o->next_stream(); }));
-  return *sinks_.emplace_back(std::move(sink));
-}
-
-// Everything to the kernel, so that not much is missing if this process is killed.
-void Source::flush(Sink& sink) {
-  if (sink.ended) return;
-  sink.hits->flush();
-  for (const auto& [pid, a] : by_pid_)
-    for (const auto& [g, s] : a->stated)
-      if (a->sink == &sink) s.stream->flush();
-  sink.output->writer().flush();
-  has_room(sink);
-}
-
-// An output that has reached its limit, or cannot be written, gets its last words at once.
-bool Source::has_room(Sink& sink) {
-  constexpr uint64_t kStream = LT_RING_BLOCK_SIZE + 1024;  // words that are not written yet
-  sink.unchecked = 0;
-  const uint64_t streams = sink.output->totals().streams + 1;
-  if (sink.output->fits(streams * kStream + kCheckPause * 24)) return true;
-  end_sink(sink);
-  sink.output->announce_early_end();
-  return false;
-}
-
-void Source::end_sink(Sink& sink) {
-  if (std::exchange(sink.ended, true)) return;
-  for (const auto& [pid, a] : by_pid_)
-    if (a->sink == &sink)
-      for (auto& [g, s] : a->stated) s.stream->finish();
-  sink.hits->finish();
-  const HitCounters& c = sink.hits->counters();
-  OutputTotals& t = sink.output->totals();
-  t.lost += c.lost + c.late + c.odd + c.dropped;
-  t.lost_otherwise += c.late + c.odd + c.dropped;
-  t.gaps += sink.gaps + c.late + c.odd + c.dropped;
-  t.lost_ticks += sink.lost_ticks;
-}
 
 // -- Attaching --
 
 // The first loaded program shows what works here; the others do as it does.
 Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& program) {
   std::vector<Mechanism> ways = {Mechanism::kMulti, Mechanism::kEach};
-  if (settings_.mechanism) ways = {*settings_.mechanism};
+  if (r_.settings.mechanism) ways = {*r_.settings.mechanism};
   Failure failure;
   for (const Mechanism m : ways) {
     auto p = std::make_unique<Program>();
-    if (settings_.filter.c_functions == "none") p->leave_out_c();
-    failure = p->load(layout, m, settings_.ring_bytes, settings_.rings);
+    if (r_.settings.filter.c_functions == "none") p->leave_out_c();
+    failure = p->load(layout, m, r_.settings.ring_bytes, r_.settings.rings);
     if (failure) continue;
     const SelfTest test = run_self_test(*p);
     failure = test.failure;
@@ -108,7 +53,7 @@ Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& pro
     mode_.mechanism = m;
     mode_.wide = test.wide;
     mode_.kills_children = test.kills_children;
-    settings_.mechanism = m;
+    r_.settings.mechanism = m;
     program = std::move(p);
     return {};
   }
@@ -142,7 +87,7 @@ std::optional<uint32_t> Source::free_slot() const {
 NopKind Source::nop_for(const LuaFile& file, pid_t pid) {
   const bool safe = !mode_.kills_children || file.probed().fork_safe;
   const NopKind wanted =
-      settings_.nop.value_or(mode_.wide && safe ? NopKind::kWide : NopKind::kNarrow);
+      r_.settings.nop.value_or(mode_.wide && safe ? NopKind::kWide : NopKind::kNarrow);
   mode_.nop = wanted == NopKind::kWide && has_wide_nops(file, pid) ? wanted : NopKind::kNarrow;
   mode_.why_narrow = "";
   if (mode_.wide && !safe) mode_.why_narrow = " (with wide ones forked children might die)";
@@ -152,7 +97,7 @@ NopKind Source::nop_for(const LuaFile& file, pid_t pid) {
   return mode_.nop;
 }
 
-Failure Source::attach_files(Attached& a, const MappedLua& lua) {
+Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
   for (const auto& file : lua.files) {
     if (std::find(a.files.begin(), a.files.end(), file) != a.files.end()) continue;
     Program* program = nullptr;
@@ -170,60 +115,76 @@ Failure Source::attach_files(Attached& a, const MappedLua& lua) {
 
 Refused Source::add(pid_t pid, bool retold, bool single) {
   const MappedLua lua = mapped_.look(pid);
-  if (has(pid) && by_pid_.at(pid)->leaving)
+  if (has(pid) && r_.by_pid.at(pid)->leaving)
     return {Refused::kGone, "has the number of one that has just ended"};
-  if (has(pid)) return explain(attach_files(*by_pid_.at(pid), lua));
+  if (has(pid)) return explain(attach_files(*r_.by_pid.at(pid), lua));
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
   Refused unable;
   const Granularity granularity = granularity_for(lua, single, unable);
   if (unable) return unable;
   const auto slot = free_slot();
   if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
-  auto a =
-      std::make_unique<Attached>(Attached{.pid = pid,
-                                          .slot = *slot,
-                                          .sink = nullptr,
-                                          .image = next_image_++,
-                                          .strings = ProcessStrings(pid),
-                                          .filter = Filter(settings_.filter),
-                                          .retold = retold && granularity == Granularity::kEvent,
-                                          .granularity = granularity});
+  auto a = std::make_unique<AttachedProcess>(
+      AttachedProcess{.pid = pid,
+                      .slot = *slot,
+                      .sink = nullptr,
+                      .image = next_image_++,
+                      .strings = ProcessStrings(pid),
+                      .filter = Filter(r_.settings.filter),
+                      .retold = retold && granularity == Granularity::kEvent,
+                      .granularity = granularity});
   mode_.granularity = granularity;
   a->strings.restart();
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);
-  if (!failure) return by_pid_.emplace(pid, std::move(a)), Refused{};
+  if (!failure) return r_.by_pid.emplace(pid, std::move(a)), Refused{};
   for (const auto& p : programs_) p->detach(*slot);
   by_slot_[*slot] = nullptr;
   return explain(failure);
 }
 
 void Source::begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number) {
-  by_pid_.at(pid)->sink = &sink_of(output);
+  r_.by_pid.at(pid)->sink = &sinks_.of(output);
   renumber(pid, number);
 }
 
 void Source::renumber(pid_t pid, uint32_t number) {
-  const auto it = by_pid_.find(pid);
-  if (it == by_pid_.end()) return;
-  numbers_[it->second->image] = number;
+  const auto it = r_.by_pid.find(pid);
+  if (it == r_.by_pid.end()) return;
+  r_.numbers[it->second->image] = number;
   give_held(*it->second);
+}
+
+// Blocks if all its LuaJITs hand them over; their words have the time stamp counter's time.
+Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& refused) const {
+  const bool able = std::all_of(lua.files.begin(), lua.files.end(),
+                                [](const auto& f) { return f->probed().has_blocks(); });
+  const bool same_clock = r_.settings.clock == LT_CLOCK_TSC;
+  if (r_.settings.granularity == Granularity::kBlock && !able)
+    refused = {Refused::kOther,
+               "has a LuaJIT that does not hand over its events in blocks: use "
+               "--bpf-site auto, wide or narrow"};
+  else if (r_.settings.granularity == Granularity::kBlock && !same_clock)
+    refused = {Refused::kOther,
+               "cannot be recorded in blocks: its LuaJIT and this recorder use other "
+               "clocks; use --bpf-site auto, wide or narrow"};
+  else if (r_.settings.granularity == Granularity::kBlock && single)
+    refused = {Refused::kBusy,
+               "is being recorded directly, and does not hand over blocks "
+               "meanwhile: use --bpf-site auto, wide or narrow"};
+  if (r_.settings.granularity) return *r_.settings.granularity;
+  return able && same_clock && !single ? Granularity::kBlock : Granularity::kEvent;
 }
 
 // -- Draining --
 
-bool Source::ready() const {
-  return std::all_of(sinks_.begin(), sinks_.end(),
-                     [](const auto& s) { return s->ended || s->output->ready(); });
-}
-
 uint64_t Source::drain() {
   uint64_t records = 0;
   const uint64_t until = monotonic_ns() + kDrainNs;
-  left_some_ = !ready();
+  left_some_ = !sinks_.ready();
   const Program::Take take_one = [&](auto record) {
     take(record);
-    left_some_ = !ready() || (++records % kClockPause == 0 && monotonic_ns() >= until);
+    left_some_ = !sinks_.ready() || (++records % kClockPause == 0 && monotonic_ns() >= until);
     return !left_some_;
   };
   for (const auto& p : programs_)
@@ -232,27 +193,27 @@ uint64_t Source::drain() {
   const uint64_t now = monotonic_ns();
   if (now < look_due_ns_) return records;
   look_due_ns_ = now + kLookPause;
-  look_at_idle(now);
-  for (const auto& sink : sinks_) flush(*sink);
+  blocks_.look_at_idle(now);
+  sinks_.flush();
   return records;
 }
 
 // What is there now, that is no more than a buffer holds: others may go on, and never leave it
 // empty. False: the outputs do not take it.
 bool Source::drain_all() {
-  const uint64_t most = settings_.ring_bytes / sizeof(ltb_hit);
+  const uint64_t most = r_.settings.ring_bytes / sizeof(ltb_hit);
   for (uint64_t records = 0; records <= most;) {
     records += drain();
     if (!left_some_) return true;
-    if (!ready()) return false;
+    if (!sinks_.ready()) return false;
   }
   return true;
 }
 
 void Source::remove(pid_t pid) {
-  const auto it = by_pid_.find(pid);
-  if (it == by_pid_.end() || it->second->leaving) return;
-  Attached& a = *it->second;
+  const auto it = r_.by_pid.find(pid);
+  if (it == r_.by_pid.end() || it->second->leaving) return;
+  AttachedProcess& a = *it->second;
   for (const auto& p : programs_) p->detach(a.slot);
   a.leaving = true;
   a.gone = process_is_gone(pid);
@@ -262,40 +223,145 @@ void Source::remove(pid_t pid) {
 
 // Everything of theirs has been taken from the ring buffers.
 void Source::end_leaving() {
-  for (auto it = by_pid_.begin(); it != by_pid_.end();) {
+  for (auto it = r_.by_pid.begin(); it != r_.by_pid.end();) {
     if (it->second->leaving) end(*it->second);
-    it = it->second->leaving ? by_pid_.erase(it) : std::next(it);
+    it = it->second->leaving ? r_.by_pid.erase(it) : std::next(it);
   }
   leaving_ = 0;
 }
 
-void Source::end(Attached& a) {
+void Source::end(AttachedProcess& a) {
   give_held(a);
   for (const auto& p : programs_)
     p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });
-  end_streams(a, a.gone);
-  if (a.gone) give_exit(a, std::min(monotonic_ns(), stop_ns_));
+  blocks_.end_streams(a, a.gone);
+  if (a.gone) events_.exit(a, std::min(monotonic_ns(), r_.stop_ns));
   by_slot_[a.slot] = nullptr;
+}
+
+// Before the sites are left: lowers the semaphores, and waits for those who notice. Of those who
+// sleep the rest is fetched before: it does not change.
+void Source::settle() {
+  drain();
+  if (!blocks_.read_rests()) return;
+  // The kernel takes its time (up to a second on a busy machine), in which events come.
+  std::atomic<bool> low = false;
+  std::thread lowering([&] {
+    for (const auto& p : programs_) p->lower();
+    low = true;
+  });
+  while (!low)
+    if (drain() == 0) usleep(500);
+  lowering.join();
+  const uint64_t limit = monotonic_ns() + kPatience;
+  for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(500)) {
+    waiting = false;
+    drain_all();
+    for (const auto& [pid, a] : r_.by_pid)
+      waiting = waiting || (!a->stated.empty() && has_running_thread(pid));
+  }
+  blocks_.read_rests();  // of those who ran meanwhile and sleep again
 }
 
 void Source::finish() {
   if (finished_) return;
   finished_ = true;
   settle();
-  stop_ns_ = monotonic_ns();
+  r_.stop_ns = monotonic_ns();
   for (const auto& p : programs_) p->detach_all();
-  for (const auto& sink : sinks_) sink->output->wait_for_room();
-  while (!by_pid_.empty()) {
-    remove(by_pid_.begin()->first);
+  sinks_.wait_for_room();
+  while (!r_.by_pid.empty()) {
+    remove(r_.by_pid.begin()->first);
     if (drain_all()) end_leaving();  // of one that was removed before
   }
   uint64_t nowhere = 0;
   for (const auto& p : programs_) nowhere += p->nowhere();
-  if (nowhere > 0 && !sinks_.empty()) {
-    sinks_[0]->hits->lost({0, 0, 0, nowhere, at(stop_ns_), at(stop_ns_)});
-    totals_.lost += nowhere;
+  sinks_.lose(nowhere);
+  sinks_.end_all();
+}
+
+// -- Records --
+
+void Source::take(std::span<const std::byte> record) {
+  const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
+  AttachedProcess* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
+  const uint32_t kind = ltb_kind(hit.where);
+  if (a == nullptr || (hit.time > r_.stop_ns && kind != LTB_LOSS && kind != LTB_BLOCK)) return;
+  if (!std::exchange(a->began, true))
+    r_.news.firsts.emplace_back(a->pid,
+                                std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
+  if (!a->waits) return use(*a, hit);
+  const auto size = static_cast<uint64_t>(record.size());
+  const auto* bytes = reinterpret_cast<const std::byte*>(&size);
+  a->held.insert(a->held.end(), bytes, bytes + sizeof size);
+  a->held.insert(a->held.end(), record.begin(), record.end());
+  if (a->held.size() > kMaxHeld) give_held(*a);
+}
+
+// The new image has its number, or nobody had one for it: then it counts as the old one.
+void Source::give_held(AttachedProcess& a) {
+  if (a.sink == nullptr || !std::exchange(a.waits, false)) return;
+  const std::vector<std::byte> held = std::exchange(a.held, {});
+  for (size_t at = 0; at < held.size();) {
+    uint64_t size;
+    std::memcpy(&size, held.data() + at, sizeof size);
+    use(a, *reinterpret_cast<const ltb_hit*>(held.data() + at + sizeof size));
+    at += sizeof size + size;
   }
-  for (const auto& sink : sinks_) end_sink(*sink);
+}
+
+// A state that was on before we came tells of calls whose beginning we have not seen, until it
+// reports its stack.
+bool Source::too_early(AttachedProcess& a, const ltb_hit& hit, uint32_t kind) {
+  if (!a.retold || kind >= LTB_NPROBES || a.told.contains(hit.state)) return false;
+  if (kind != LTB_STACK && kind != LTB_OPEN) return true;
+  a.told.insert(hit.state);
+  return false;
+}
+
+void Source::use(AttachedProcess& a, const ltb_hit& hit) {
+  const uint32_t kind = ltb_kind(hit.where);
+  if (kind == LTB_BLOCK) {
+    if (!a.sink->ended && sinks_.has_room(*a.sink))
+      blocks_.take(a, reinterpret_cast<const ltb_block&>(hit));
+    return;
+  }
+  r_.totals.hits += kind < LTB_NPROBES ? 1 : 0;
+  if (too_early(a, hit, kind)) return void(r_.totals.early++);
+  if (!sinks_.may_take(*a.sink)) return;
+  if (kind == LTB_LOSS)
+    take_loss(a, reinterpret_cast<const ltb_loss&>(hit));
+  else if (kind == LTB_EXEC)
+    take_exec(a, hit);
+  else
+    events_.take(a, hit, kind);
+}
+
+void Source::take_loss(AttachedProcess& a, const ltb_loss& loss) {
+  if (a.sink == nullptr || a.sink->ended) return;
+  if (loss.since > r_.stop_ns) return;  // while we detached: the recording was over
+  if (a.granularity == Granularity::kBlock)
+    blocks_.lose_tail(a, loss);
+  else
+    events_.lose(a, loss);
+}
+
+// The same process, another program: nothing that was known of it holds. Its LuaJIT may be another
+// file; sites in the same file are there already.
+void Source::take_exec(AttachedProcess& a, const ltb_hit& h) {
+  events_.exit(a, h.time);
+  blocks_.end_streams(a, true);
+  const uint32_t number = r_.numbers[a.image];
+  a.image = next_image_++;
+  r_.numbers[a.image] = number;
+  a.waits = true;
+  a.states.clear();
+  a.last_number = 0;
+  a.filter = Filter(r_.settings.filter);
+  a.retold = false;
+  a.strings.restart();
+  attach_files(a, mapped_.look(a.pid));
+  r_.news.execs.push_back(a.pid);
 }
 
 }  // namespace luatrace::record::bpf

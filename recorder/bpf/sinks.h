@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Sinks: the outputs of `--via bpf`, and their limits.
+// Invariant: an output that has reached its limit, or cannot be written, gets its last words at
+// once and takes nothing more.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "recorder/bpf/attached.h"
+
+namespace luatrace::record::bpf {
+
+class Sinks {
+ public:
+  // The recording must live longer.
+  explicit Sinks(Recording& recording) : r_(recording) {}
+
+  Sink& of(const std::shared_ptr<Output>& output);
+  // Do all of them take events now?
+  bool ready() const;
+  // Hands everything to the kernel, so that not much is missing if this process is killed.
+  void flush();
+  bool has_room(Sink& sink);
+  // The same, asked for each hit and answered now and then.
+  bool may_take(Sink& sink);
+  void wait_for_room() const;
+  // Hits that were lost, of no state that could be found.
+  void lose(uint64_t hits);
+  void end_all();
+
+ private:
+  void end(Sink& sink);
+
+  Recording& r_;
+  std::vector<std::unique_ptr<Sink>> sinks_;
+};
+
+}  // namespace luatrace::record::bpf
