@@ -37,9 +37,9 @@ constexpr OptionSpec kOptions[] = {
      "auto direct bpf"},
     {kAttach, "seccomp", 0, "WHAT", false, false, "with --via direct, of a process with a seccomp filter: check, or ignore it",
      "check: if the filter forbids what making a ring takes, or cannot be read, the process is refused (auto: --via bpf).", "check ignore"},
-    {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: what is probed: block, wide, narrow, or auto",
-     "block: blocks of events, which the LuaJIT gathers. wide, narrow: each event; which nop of a probe is replaced. auto: "
-     "blocks where the LuaJIT has them.", "auto block wide narrow"},
+    {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: what is probed: block, single, or auto",
+     "block: blocks of events, which the LuaJIT gathers. single: each event. auto: blocks where the LuaJIT has them.",
+     "auto block single"},
     {kAttach, "bpf-link", 0, "KIND", false, false,
      "with --via bpf: multi (one link for all probes), each (perf events), or auto", nullptr, "auto multi each"},
 

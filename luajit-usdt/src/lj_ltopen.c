@@ -105,7 +105,6 @@ static void fork_child(void)
 {
   LTControl *c = &luajit_usdt_control;
   LTState *lt;
-  lj_ltprobe_forked();
   if (!c->socket[0] && !c->children) c->ring = 0;
   for (lt = lt_first(); lt; lt = lt->next) {
     int losing = lt->block == lt->scratch;

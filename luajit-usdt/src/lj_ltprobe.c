@@ -3,10 +3,11 @@
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: each probe has exactly one site, in a function of its own, so its
-** arguments are in registers. This file must be compiled with -mno-red-zone:
-** a site is a one-byte nop (where the note points, good for every tool)
-** followed by a five-byte nop that newer kernels turn into a call, which
-** overwrites what lies below the stack pointer.
+** arguments are in registers. A site is a one-byte nop, where the note points,
+** followed by a ten-byte nop, as libbpf's usdt.h has them: newer kernels may put a
+** sequence there that is cheaper than a breakpoint, spares the red zone and works in
+** a forked child. A five-byte nop does neither on Linux 6.18. This file is compiled
+** with -mno-red-zone, so that nothing depends on that.
 */
 
 #define lj_ltprobe_c
@@ -15,9 +16,6 @@
 #include "lj_obj.h"
 
 #ifdef LUAJIT_USE_SDT
-
-#include <string.h>
-#include <sys/mman.h>
 
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
@@ -30,7 +28,9 @@
 
 #if LJ_TARGET_X64
 #undef _SDT_NOP
-#define _SDT_NOP	nop; .byte 0x0f; .byte 0x1f; .byte 0x44; .byte 0; .byte 0
+/* nopw %cs:0x0(%rax,%rax,1) */
+#define _SDT_NOP	nop; .byte 0x66; .byte 0x2e; .byte 0x0f; .byte 0x1f; \
+			.byte 0x84; .4byte 0; .byte 0
 #endif
 
 /* One semaphore for all probes of single events: the first member of
@@ -156,73 +156,5 @@ __attribute__((used)) PROBEFUNC lj_ltprobe_blockswitch(void)
   __asm__ volatile(".skip 32, 0x90");
 #endif
 }
-
-/* -- Wide sites in a forked child ------------------------------------------ */
-
-#if LJ_TARGET_X64 && !LJ_TARGET_OSX
-
-/* A kernel that turns the five-byte nop of a site into a call (Linux 6.18) lets
-** a forked child have the call, but not the page that is called: it would die at
-** its first event. So the child gets such a page, full of return instructions.
-** Without it nothing is changed. Runs in the child of fork() only: nothing but
-** system calls, one thread. */
-
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE	0x100000
-#endif
-#define PAGE	4096u
-
-/* Where the wide nop of a probe's function goes to, or NULL if it is a nop: the
-** one-byte nop (or a breakpoint in its place), then a call. */
-static char *called_by(void (*f)(void))
-{
-  const unsigned char *p = (const unsigned char *)(void *)f;
-  int i;
-  for (i = 0; i < 12; i++)
-    if ((p[i] == 0x90 || p[i] == 0xcc) && p[i+1] == 0xe8) {
-      int32_t ofs;
-      memcpy(&ofs, p+i+2, sizeof(ofs));
-      return (char *)(uintptr_t)p + i+6 + ofs;
-    }
-  return NULL;
-}
-
-static void map_returns(char *to)
-{
-  char *page = (char *)((uintptr_t)to & ~(uintptr_t)(PAGE-1));
-  char *p = (char *)mmap(page, PAGE, PROT_READ|PROT_WRITE, MAP_PRIVATE|
-			 MAP_ANONYMOUS|MAP_FIXED_NOREPLACE, -1, 0);
-  if (p == (char *)MAP_FAILED) return;  /* It is there: a kernel that copies it. */
-  if (p != page) {  /* A kernel that does not know the flag. */
-    munmap(p, PAGE);
-    return;
-  }
-  memset(p, 0xc3, PAGE);  /* ret */
-  mprotect(p, PAGE, PROT_READ|PROT_EXEC);
-}
-
-#define SITE(name)	(void (*)(void))lj_ltprobe_##name
-
-void lj_ltprobe_forked(void)
-{
-  static void (*const sites[])(void) = {
-    SITE(entry), SITE(return), SITE(tailcall), SITE(centry), SITE(creturn),
-    SITE(unwind), SITE(create), SITE(resume), SITE(yield), SITE(end),
-    SITE(stack), SITE(open), SITE(close), SITE(block)
-  };
-  uint32_t i;
-  for (i = 0; i < sizeof(sites)/sizeof(sites[0]); i++) {
-    char *to = called_by(sites[i]);
-    if (to) map_returns(to);
-  }
-}
-
-#else
-
-void lj_ltprobe_forked(void)
-{
-}
-
-#endif
 
 #endif

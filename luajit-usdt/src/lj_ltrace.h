@@ -360,7 +360,6 @@ LJ_LTPROBE void lj_ltprobe_close(void *g, void *L);
 LJ_LTPROBE void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind,
 				 uint64_t number, uint32_t count, uint32_t rec);
 LJ_LTPROBE void lj_ltprobe_blockswitch(void);
-LJ_LTPROBE void lj_ltprobe_forked(void);
 
 /* IR instructions of the guard at the head of a root trace. */
 #define LT_NGUARD(J)	(J2GG(J)->lt.nguard)

@@ -443,8 +443,7 @@ struct lt_note {
 #define LTN_JIT			0x01u	/* Built with the compiler. */
 #define LTN_GC64		0x02u
 #define LTN_FR2			0x04u	/* Two slots per frame. */
-#define LTN_FORKSAFE		0x08u	/* A forked child survives wide sites that its kernel
-				** made calls of (lj_ltprobe.c). */
+/* 0x08 is of older LuaJITs, whose sites had five-byte nops. */
 #define LTN_RETELL		0x10u	/* Knows LT_STOP_RETELL. */
 #define LTN_BLOCKS		0x20u	/* Has the probe that hands over blocks. */
 

@@ -22,7 +22,7 @@ struct Options {
   bool children = false;
   std::string via = "auto";       // auto, direct, bpf
   std::string seccomp = "check";  // check, ignore
-  std::string bpf_site = "auto";  // auto, narrow, wide
+  std::string bpf_site = "auto";  // auto, block, single
   std::string bpf_link = "auto";  // auto, multi, each
   bool verbose = false;
   bool quiet = false;

@@ -32,7 +32,6 @@ struct Settings {
   uint64_t ring_bytes = 64u << 20;         // of each ring buffer
   uint32_t rings = 1;                      // processes are spread over them
   std::optional<Granularity> granularity;  // nothing: blocks, where the LuaJIT has them
-  std::optional<NopKind> nop;              // nothing: as the self test says
   uint32_t clock = LT_CLOCK_MONOTONIC;     // of the files
   std::optional<Mechanism> mechanism;      // nothing: the best that works
   FilterRules filter;

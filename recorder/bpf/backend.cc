@@ -50,12 +50,10 @@ Settings settings_of(const Options& o) {
   Settings s;
   s.ring_bytes = o.ring_size != 0 ? o.ring_size : kRing;
   if (o.bpf_site == "block") s.granularity = Granularity::kBlock;
-  if (o.bpf_site == "wide" || o.bpf_site == "narrow")
+  if (o.bpf_site == "single")
     s.granularity = Granularity::kEvent;
   else
     s.clock = default_clock();
-  if (o.bpf_site == "narrow") s.nop = NopKind::kNarrow;
-  if (o.bpf_site == "wide") s.nop = NopKind::kWide;
   if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
   if (o.bpf_link == "multi") s.mechanism = Mechanism::kMulti;
   s.filter = {o.include, o.exclude, o.c_functions};
@@ -65,10 +63,8 @@ Settings settings_of(const Options& o) {
 
 std::string mode_text(const AttachMode& m) {
   const char* const link = m.mechanism == Mechanism::kMulti ? ", one link" : ", perf events";
-  if (m.granularity == Granularity::kBlock) return std::string("blocks of events") + link;
-  std::string text = m.nop == NopKind::kWide ? "wide sites" : "narrow sites";
-  if (m.nop == NopKind::kNarrow) text += m.why_narrow;
-  return text + (m.mechanism == Mechanism::kMulti ? ", one link" : ", a perf event for each");
+  return std::string(m.granularity == Granularity::kBlock ? "blocks of events" : "single events") +
+         link;
 }
 
 }  // namespace
@@ -119,7 +115,7 @@ class BpfBackend : public Backend {
   std::set<pid_t> unsynced_;         // should begin anew for us
   std::set<pid_t> with_c_;           // C functions of theirs are new
   SourceTotals totals_;
-  bool shared_ = false, warned_ = false;
+  bool shared_ = false;
 };
 
 // Why the options or the build forbid it; empty: they do not.
@@ -182,9 +178,6 @@ Attached BpfBackend::attach(pid_t pid) {
   host_.drainer().call([&] { source_->begin(pid, output, number); });
   live_.insert_or_assign(pid, Live{std::move(waker), monotonic_ns()});
   host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + mode_text(mode));
-  if (mode.risky && !std::exchange(warned_, true))
-    say("--bpf-site wide: with this kernel, and this version of its LuaJIT, a child that the "
-        "process forks dies of SIGSEGV when it runs Lua");
   return {};
 }
 

@@ -5,12 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <set>
 
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"
-#include "recorder/os/remote.h"
 
 namespace luatrace::record::bpf {
 namespace {
@@ -21,23 +19,6 @@ constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
 
 LuaFile::~LuaFile() {
   close(fd_);
-}
-
-bool has_wide_nops(const LuaFile& file, pid_t pid) {
-  constexpr std::array<uint8_t, 5> kWide = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-  const RemoteMemory memory(pid);
-  size_t seen = 0;
-  for (const Mapping& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
-    if (!m.executable || m.inode != file.inode()) continue;
-    for (const ProbeSite& s : file.probed().sites) {
-      if (!s.wide || s.offset < m.offset || s.offset - m.offset >= m.end - m.start) continue;
-      std::array<uint8_t, 5> code{};
-      if (memory.read(m.start + (s.offset - m.offset) + 1, code) != 0 || code != kWide)
-        return false;
-      seen++;
-    }
-  }
-  return seen > 0;
 }
 
 const MappedFiles::Known& MappedFiles::read(int fd, const std::string& name, uint64_t device,

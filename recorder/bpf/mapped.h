@@ -39,9 +39,6 @@ class LuaFile {
   uint64_t inode_;
 };
 
-// Do all sites of the file have their wide nop in the memory of that process, or something else?
-bool has_wide_nops(const LuaFile& file, pid_t pid);
-
 struct MappedLua {
   std::vector<std::shared_ptr<LuaFile>> files;
   std::vector<std::string> problems;  // of files that look like ours but cannot be used

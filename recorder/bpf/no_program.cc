@@ -21,7 +21,7 @@ Failure Program::load(const ProbedFile&, Mechanism, uint64_t, uint32_t) {
   return {ENOSYS, "this luatrace-record was built without BPF: " + not_built()};
 }
 
-Failure Program::attach(const LuaFile&, pid_t, uint32_t, NopKind, bool*) {
+Failure Program::attach(const LuaFile&, pid_t, uint32_t, bool*) {
   return {ENOSYS, "no BPF"};
 }
 

@@ -150,9 +150,8 @@ bool read_at(int fd, uint64_t offset, void* to, size_t size) {
 // Fills in one site. False: the note cannot be used.
 bool take_note(int fd, const Places& places, const Note& note, ProbeSite& site, std::string& why) {
   const auto offset = places.offset_of(note.location);
-  unsigned char code[6] = {};
-  constexpr unsigned char kWide[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-  if (!offset || !read_at(fd, *offset, code, sizeof code) || code[0] != 0x90)
+  unsigned char code = 0;
+  if (!offset || !read_at(fd, *offset, &code, sizeof code) || code != 0x90)
     why = "there is no nop at its place";
   else if (!parse_site_args(note.args, site.args))
     why = "its arguments (" + note.args + ") are not ones that this recorder can read";
@@ -160,7 +159,6 @@ bool take_note(int fd, const Places& places, const Note& note, ProbeSite& site, 
     why = "it has several sites";
   else
     site.offset = *offset;
-  site.wide = std::memcmp(code + 1, kWide, sizeof kWide) == 0;
   if (!why.empty()) why = "probe " + note.probe + ": " + why;
   return why.empty();
 }
@@ -184,7 +182,6 @@ bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& fi
   file.semaphore = *offset;
   file.glref_offset = static_cast<uint32_t>(notes.about->L_glref);
   file.glref_size = (notes.about->flags & LTN_GC64) != 0 ? 8 : 4;
-  file.fork_safe = (notes.about->flags & LTN_FORKSAFE) != 0;
   return true;
 }
 

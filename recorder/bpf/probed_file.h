@@ -16,7 +16,6 @@ namespace luatrace::record::bpf {
 
 struct ProbeSite {
   uint64_t offset = 0;  // of the one-byte nop, in the file; 0: this LuaJIT has no such probe
-  bool wide = false;    // a five-byte nop follows it
   std::array<ltb_arg, LTB_NARGS> args{};
 };
 
@@ -25,7 +24,6 @@ struct ProbedFile {
   uint64_t semaphore = 0;                     // offset in the file of luajit_usdt_control
   uint64_t block_semaphore = 0;               // of the probe that hands over blocks
   uint32_t glref_offset = 0, glref_size = 0;  // of the pointer to the state in a lua_State
-  bool fork_safe = false;                     // see LTN_FORKSAFE
 
   // Has it the probe that hands over blocks?
   bool has_blocks() const;

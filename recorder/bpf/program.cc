@@ -152,31 +152,29 @@ Failure Program::make_rings(uint64_t bytes, uint32_t rings) {
   return {};
 }
 
-// The semaphore goes with one site, state__close, which comes last. Its narrow place has the
-// semaphore for every tool; elsewhere other tools have theirs at the narrow places (share).
-std::vector<Program::Site> Program::sites_of(const ProbedFile& file, NopKind nop,
-                                             bool share) const {
+// The semaphore goes with one site, state__close, which comes last; with all of them where other
+// tools have it there (share).
+std::vector<Program::Site> Program::sites_of(const ProbedFile& file, bool share) const {
   std::vector<Site> sites;
   for (size_t i = 0; i < LTB_NPROBES; i++) {
     const ProbeSite& s = file.sites[i];
     if (s.offset == 0 || i == LTB_CLOSE || i == LTB_BLOCK || i == LTB_SWITCH) continue;
     if (!with_c_ && i == LTB_CRETURN) continue;
-    const bool wide = nop == NopKind::kWide && s.wide;
-    sites.push_back({i, s.offset + (wide ? 1 : 0), share && !wide ? file.semaphore : 0});
+    sites.push_back({i, s.offset, share ? file.semaphore : 0});
   }
   sites.push_back({LTB_CLOSE, file.sites[LTB_CLOSE].offset, file.semaphore});
   return sites;
 }
 
 // The kernel refuses (EINVAL) a semaphore that differs from that of another tool at the same place.
-Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, NopKind nop, bool* shared) {
+Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, bool* shared) {
   const uint32_t key = static_cast<uint32_t>(pid);
   __atomic_fetch_add(&skeleton_->bss->epochs[slot], 1, __ATOMIC_RELAXED);  // another had the slot
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.slots), &key, &slot, BPF_ANY);
-  auto sites = sites_of(file.probed(), nop, false);
+  auto sites = sites_of(file.probed(), false);
   Failure f = attach_sites(file.path(), file.name(), sites, pid, slot);
   if (!f || f.error != EINVAL) return f;
-  sites = sites_of(file.probed(), nop, true);
+  sites = sites_of(file.probed(), true);
   const Failure again = attach_sites(file.path(), file.name(), sites, pid, slot);
   if (!again) *shared = true;
   return again;
@@ -187,16 +185,18 @@ namespace {
 // Nops behind the site of LTB_SWITCH that are as good as it. One of them: the semaphore counts
 // places, and if another recorder took the same one the VM would not see that somebody came.
 uint64_t switch_place(const LuaFile& file) {
-  constexpr uint64_t kBehind = 6, kNops = 32;
+  constexpr uint64_t kLongest = 11, kShortest = 6, kNops = 32;  // nop and nop10; older: nop5
   const uint64_t offset = file.probed().sites[LTB_SWITCH].offset;
-  std::array<uint8_t, kNops> code{};
+  std::array<uint8_t, kLongest + kNops> code{};
   const int fd = open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return offset;
-  const ssize_t n = pread(fd, code.data(), kNops, static_cast<off_t>(offset + kBehind));
+  const ssize_t n = pread(fd, code.data(), code.size(), static_cast<off_t>(offset));
   close(fd);
-  const auto nops = std::find_if(code.begin(), code.end(), [](uint8_t c) { return c != 0x90; });
-  if (n != static_cast<ssize_t>(kNops) || nops != code.end()) return offset;
-  return offset + kBehind + static_cast<uint64_t>(getpid()) % kNops;
+  const uint64_t site = code[1] == 0x66 ? kLongest : kShortest;
+  const auto* nops = code.data() + site;
+  const bool all = std::all_of(nops, nops + kNops, [](uint8_t c) { return c == 0x90; });
+  if (n != static_cast<ssize_t>(code.size()) || !all) return offset;
+  return offset + site + static_cast<uint64_t>(getpid()) % kNops;
 }
 
 }  // namespace

@@ -23,9 +23,6 @@ struct ring_buffer;
 
 namespace luatrace::record::bpf {
 
-// Which nop of a site is replaced. Wide only where the kernel makes a call of it (self_test.h).
-enum class NopKind { kNarrow, kWide };
-
 // What a process is asked for: a hit for each event, or for each block of events.
 enum class Granularity { kEvent, kBlock };
 
@@ -56,7 +53,7 @@ class Program {
   void leave_out_c() { with_c_ = false; }
   // Attaches the probes of the file in that process. *shared is set if another tool's sites there
   // made the clean order of the semaphore impossible.
-  Failure attach(const LuaFile& file, pid_t pid, uint32_t slot, NopKind nop, bool* shared);
+  Failure attach(const LuaFile& file, pid_t pid, uint32_t slot, bool* shared);
   // The same for blocks of events.
   Failure attach_blocks(const LuaFile& file, pid_t pid, uint32_t slot);
   // Lowers the semaphores, but leaves the sites: what is flushed because of that still arrives.
@@ -93,7 +90,7 @@ class Program {
     size_t kind;  // LTB_*
     uint64_t offset, semaphore;
   };
-  std::vector<Site> sites_of(const ProbedFile& file, NopKind nop, bool share) const;
+  std::vector<Site> sites_of(const ProbedFile& file, bool share) const;
   Failure attach_sites(const std::string& path, const std::string& name,
                        std::span<const Site> sites, pid_t pid, uint32_t slot);
   Failure attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid,

@@ -25,7 +25,7 @@ constexpr uint64_t kPatience = 150 * kMillisecond;  // with states that run, at 
 constexpr size_t kMaxHeld = 64u << 20;              // bytes
 constexpr uint64_t kDrainNs = 20'000'000;           // of one drain()
 constexpr uint64_t kClockPause = 64;                // records between looks at the clock
-constexpr uint32_t kSlots = LTB_SLOTS - 2;          // the others are the self test's
+constexpr uint32_t kSlots = LTB_SLOTS - 1;          // the last is the self test's
 constexpr uint64_t kLookPause = 100'000'000;        // ns between looks after the outputs
 
 }  // namespace
@@ -47,12 +47,9 @@ Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& pro
     if (r_.settings.filter.c_functions == "none") p->leave_out_c();
     failure = p->load(layout, m, r_.settings.ring_bytes, r_.settings.rings);
     if (failure) continue;
-    const SelfTest test = run_self_test(*p);
-    failure = test.failure;
+    failure = run_self_test(*p);
     if (failure) continue;
     mode_.mechanism = m;
-    mode_.wide = test.wide;
-    mode_.kills_children = test.kills_children;
     r_.settings.mechanism = m;
     program = std::move(p);
     return {};
@@ -81,22 +78,6 @@ std::optional<uint32_t> Source::free_slot() const {
   return std::nullopt;
 }
 
-// The wide site where it is cheaper, a forked child survives it (because the kernel or this LuaJIT
-// sees to it), and the process has the nop there: one that was forked under a wide recording has a
-// call, which the kernel would take for the nop when it puts back what was there.
-NopKind Source::nop_for(const LuaFile& file, pid_t pid) {
-  const bool safe = !mode_.kills_children || file.probed().fork_safe;
-  const NopKind wanted =
-      r_.settings.nop.value_or(mode_.wide && safe ? NopKind::kWide : NopKind::kNarrow);
-  mode_.nop = wanted == NopKind::kWide && has_wide_nops(file, pid) ? wanted : NopKind::kNarrow;
-  mode_.why_narrow = "";
-  if (mode_.wide && !safe) mode_.why_narrow = " (with wide ones forked children might die)";
-  if (wanted == NopKind::kWide && mode_.nop != wanted)
-    mode_.why_narrow = " (its wide ones are in use, or cannot be looked at)";
-  mode_.risky = mode_.nop == NopKind::kWide && mode_.kills_children && !safe;
-  return mode_.nop;
-}
-
 Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
   for (const auto& file : lua.files) {
     if (std::find(a.files.begin(), a.files.end(), file) != a.files.end()) continue;
@@ -106,7 +87,7 @@ Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
     if (!f && a.granularity == Granularity::kBlock)
       f = program->attach_blocks(*file, a.pid, a.slot);
     else if (!f)
-      f = program->attach(*file, a.pid, a.slot, nop_for(*file, a.pid), &mode_.shared);
+      f = program->attach(*file, a.pid, a.slot, &mode_.shared);
     if (f) return f;
     a.files.push_back(file);
   }
@@ -163,15 +144,15 @@ Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& 
   if (r_.settings.granularity == Granularity::kBlock && !able)
     refused = {Refused::kOther,
                "has a LuaJIT that does not hand over its events in blocks: use "
-               "--bpf-site auto, wide or narrow"};
+               "--bpf-site auto or single"};
   else if (r_.settings.granularity == Granularity::kBlock && !same_clock)
     refused = {Refused::kOther,
                "cannot be recorded in blocks: its LuaJIT and this recorder use other "
-               "clocks; use --bpf-site auto, wide or narrow"};
+               "clocks; use --bpf-site auto or single"};
   else if (r_.settings.granularity == Granularity::kBlock && single)
     refused = {Refused::kBusy,
                "is being recorded directly, and does not hand over blocks "
-               "meanwhile: use --bpf-site auto, wide or narrow"};
+               "meanwhile: use --bpf-site auto or single"};
   if (r_.settings.granularity) return *r_.settings.granularity;
   return able && same_clock && !single ? Granularity::kBlock : Granularity::kEvent;
 }

@@ -32,12 +32,7 @@ namespace luatrace::record::bpf {
 // How the sites are attached, for messages and the NOTE block.
 struct AttachMode {
   Mechanism mechanism = Mechanism::kEach;
-  bool wide = false;                              // the kernel makes a call of the wide nop
-  bool kills_children = false;                    // and that kills forked children: see self_test.h
   Granularity granularity = Granularity::kEvent;  // what was taken last, and
-  NopKind nop = NopKind::kNarrow;
-  const char* why_narrow = "";  // if wide ones would be cheaper
-  bool risky = false;   // and forked children of that process die: its LuaJIT does not know of it
   bool shared = false;  // another tool has sites at the same places: the beginning is not clean
 };
 
@@ -85,7 +80,6 @@ class Source {
   Failure load(const ProbedFile& layout, Program** program);
   Failure load_one(const ProbedFile& layout, std::unique_ptr<Program>& program);
   Failure attach_files(AttachedProcess& a, const MappedLua& lua);
-  NopKind nop_for(const LuaFile& file, pid_t pid);
   Granularity granularity_for(const MappedLua& lua, bool single, Refused& refused) const;
   std::optional<uint32_t> free_slot() const;
   bool drain_all();

@@ -45,7 +45,7 @@ record --via $via -p $target
 recording
 for i in 1 2; do
   : >"$scratch/second.err"
-  "$bin/luatrace-record" --via bpf --bpf-site narrow -o "$scratch/second.bin" -p $target 2>"$scratch/second.err" &
+  "$bin/luatrace-record" --via bpf --bpf-site single -o "$scratch/second.bin" -p $target 2>"$scratch/second.err" &
   second=$!
   started+=($second)
   within 20 "the second recorder" grep -q 'first event' "$scratch/second.err"

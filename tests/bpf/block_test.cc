@@ -175,7 +175,7 @@ TEST_F(Block, UnderADirectRecorder) {
 TEST_F(Block, AndSingleEvents) {
   auto p = start(host(script("coroutines")));
   auto a = attach({p->pid()}, "a", {"--bpf-site", "block"}),
-       b = attach({p->pid()}, "b", {"--bpf-site", "wide"});
+       b = attach({p->pid()}, "b", {"--bpf-site", "single"});
   p->go();
   EXPECT_EQ(0, p->wait());
   EXPECT_EQ(0, a->wait_ms(60000)) << messages("a");
@@ -200,7 +200,7 @@ TEST_F(Block, ALibraryWithoutIt) {
   p->go();
   EXPECT_EQ(0, p->wait());
   EXPECT_EQ(0, a->wait_ms(60000)) << messages("a");
-  EXPECT_NE(messages("a").find(" sites"), std::string::npos) << messages("a");
+  EXPECT_NE(messages("a").find("single events"), std::string::npos) << messages("a");
   EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
   EXPECT_EQ(0u, trust("a", "anomalies"));
 }

@@ -85,7 +85,7 @@ TEST_F(Command, ForkedChildren) {
       "  ffi.C.waitpid(child, nil, 0) for i = 1, 50 do f() end "
       "end grow(3)";
   const std::string name = write_script(code);
-  for (const char* site : {"narrow", "block", "wide"}) {
+  for (const char* site : {"block", "single"}) {
     ASSERT_EQ(0, record_command("bpf", {"--via", "bpf", "--bpf-site", site}, {LUAJIT, name}))
         << err();
     // In each process but the last child: before and after.

@@ -94,7 +94,7 @@ TEST_F(Ending, OneOfTwoRecordersIsKilled) {
 
 TEST_F(Ending, DirectAndBpfAtOnce) {
   auto p = start(host(script("coroutines")));
-  auto a = attach({p->pid()}, "a", {"--bpf-site", "wide"}),
+  auto a = attach({p->pid()}, "a", {"--bpf-site", "single"}),
        b = attach({p->pid()}, "b", {"--via", "direct"});
   p->go();
   EXPECT_EQ(0, p->wait());
@@ -138,27 +138,19 @@ TEST_F(Ending, AForkedChildIsLeftClean) {
   kill(child, SIGKILL);
 }
 
-// -- The wide site --
-
-// What lies below the stack pointer is overwritten there; see tests/canary.
+// A program that depends on what lies below its stack pointer; see tests/canary.
 TEST_F(Ending, TheCanarySurvives) {
   for (const char* jit : {"on", "off"}) {
     auto plain = start(host(CANARY, {"-j", jit}));
     plain->go();
     ASSERT_EQ(0, plain->wait());
-    for (const char* site : {"wide", "narrow"}) {
-      record(host(CANARY, {"-j", jit}), site, {"--bpf-site", site, "--ring-size", "256M"});
-      EXPECT_EQ(plain->output(), output_) << site << " " << jit;
-      EXPECT_NE(messages(site).find(std::string(site) + " sites"), std::string::npos);
-    }
-    const auto [wide, wide_lost] = hits("wide");
-    const auto [narrow, narrow_lost] = hits("narrow");
-    EXPECT_GE(narrow + narrow_lost, 2u * 1000001);
-    EXPECT_EQ(narrow + narrow_lost, wide + wide_lost);
+    record(host(CANARY, {"-j", jit}), "single", {"--bpf-site", "single", "--ring-size", "256M"});
+    EXPECT_EQ(plain->output(), output_) << jit;
+    const auto [came, lost] = hits("single");
+    EXPECT_GE(came + lost, 2u * 1000001);
   }
 }
 
-// Where the wide site would be the end of a forked child, it is not used unasked.
 TEST_F(Ending, AForkedChildLives) {
   const std::string code =
       "local ffi = require('ffi') ffi.cdef('int fork(void); int waitpid(int, int*, int);') "
@@ -170,7 +162,7 @@ TEST_F(Ending, AForkedChildLives) {
   EXPECT_NE(output_.find("status 0\n"), std::string::npos) << output_;
 }
 
-// The kernel's call goes through a system call of its own: a seccomp filter must not see it.
+// A seccomp filter of the process does not see what the kernel does at a site.
 TEST_F(Ending, UnderSeccomp) {
   record(host(script("calls"), {"-k"}), "bpf");
   EXPECT_EQ(4001u, counts("bpf")["calls.lua:3"]);
@@ -222,7 +214,7 @@ TEST_F(Ending, NothingToRecord) {
   EXPECT_NE(err().find("LuaJIT"), std::string::npos) << err();
   sleeper.send(SIGKILL);
   EXPECT_EQ(125, run(attach_words({getpid()}, path("a"), {"--bpf-site", "small"})));
-  EXPECT_NE(err().find("narrow"), std::string::npos) << err();
+  EXPECT_NE(err().find("single"), std::string::npos) << err();
   EXPECT_EQ(125, run(attach_words({getpid()}, path("a"), {"--block"})));
   EXPECT_NE(err().find("--via direct"), std::string::npos) << err();
 }

@@ -23,7 +23,7 @@ TEST_P(Filters, OfAnAttachedProcess) {
   Words direct = GetParam();
   direct.insert(direct.begin(), {"--via", "direct"});
   record(host(script("chunks")), "direct", direct);
-  for (const char* site : {"block", "wide"}) {
+  for (const char* site : {"block", "single"}) {
     Words bpf = GetParam();
     bpf.insert(bpf.begin(), {"--bpf-site", site});
     record(host(script("chunks")), site, bpf);

@@ -12,7 +12,7 @@ const char* const kManyCalls = "local function f(x) return x end for i = 1, 6000
 // No hit of the second recording is unaccounted for: it came or it was lost, and the file says so.
 class Loss : public BpfTest, public testing::WithParamInterface<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Sites, Loss, testing::Values("block", "wide"));
+INSTANTIATE_TEST_SUITE_P(Sites, Loss, testing::Values("block", "single"));
 
 TEST_P(Loss, IsCountedExactly) {
   const auto program = host(write_script(kManyCalls), {"-j", "off"});
@@ -57,7 +57,7 @@ TEST_F(BpfTest, NamesThatAreNotInMemory) {
       "local f = loadstring('local function inner() return 1 end return inner', name)() "
       "name = nil evict() f() io.read()";
   auto p = start(host(write_script(code), {"-e", "-j", "off"}));
-  auto r = attach({p->pid()}, "bpf", {"--bpf-site", "narrow"});
+  auto r = attach({p->pid()}, "bpf", {"--bpf-site", "single"});
   p->go();
   const auto function_is_there = [&] {
     const mini::File file = mini::read(path("bpf"));  // what is found is a part of it

@@ -47,15 +47,16 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 INSTANTIATE_TEST_SUITE_P(
     All, Same,
     testing::Values(
-        Case{"calls", "on", "auto", "auto"}, Case{"calls", "off", "narrow", "auto"},
-        Case{"calls", "off", "block", "each"}, Case{"calls", "on", "wide", "auto"},
-        Case{"coroutines", "on", "block", "each"}, Case{"errors", "on", "wide", "auto"},
-        Case{"coroutines", "off", "wide", "auto"}, Case{"errors", "off", "narrow", "auto"},
-        Case{"cfunctions", "on", "wide", "auto"}, Case{"cfunctions", "off", "narrow", "auto"},
-        Case{"calls", "on", "wide", "each"}, Case{"coroutines", "on", "auto", "auto"},
-        Case{"coroutines", "off", "auto", "auto"}, Case{"coroutines", "on", "narrow", "each"},
-        Case{"errors", "on", "auto", "auto"}, Case{"errors", "off", "auto", "auto"},
-        Case{"cfunctions", "on", "auto", "auto"}, Case{"cfunctions", "off", "auto", "auto"}),
+        Case{"calls", "on", "auto", "auto"}, Case{"calls", "on", "single", "auto"},
+        Case{"calls", "off", "auto", "auto"}, Case{"calls", "off", "single", "auto"},
+        Case{"coroutines", "on", "auto", "auto"}, Case{"coroutines", "on", "single", "auto"},
+        Case{"coroutines", "off", "auto", "auto"}, Case{"coroutines", "off", "single", "auto"},
+        Case{"errors", "on", "auto", "auto"}, Case{"errors", "on", "single", "auto"},
+        Case{"errors", "off", "auto", "auto"}, Case{"errors", "off", "single", "auto"},
+        Case{"cfunctions", "on", "auto", "auto"}, Case{"cfunctions", "on", "single", "auto"},
+        Case{"cfunctions", "off", "auto", "auto"}, Case{"cfunctions", "off", "single", "auto"},
+        Case{"calls", "off", "block", "each"}, Case{"coroutines", "on", "block", "each"},
+        Case{"calls", "on", "single", "each"}, Case{"coroutines", "on", "single", "each"}),
     name_of);
 
 // Counted by hand; see programs/calls.lua.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The kernel turns the five-byte nop of a probe site into a call once it was hit, and that call
-// overwrites -8, -16 and -24(%rsp). A program of a million traced calls must neither notice nor
-// lose one. The tracer is a counting perf event on the uprobe: no BPF is needed, root is.
+// Tracers at both nops of a probe site. What newer kernels put in the place of the second one must
+// neither overwrite what a program has below its stack pointer (a million traced calls, none lost)
+// nor be missing in a forked child. The tracer is a counting perf event on the uprobe: no BPF is
+// needed, root is.
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -66,7 +67,8 @@ struct Outcome {
 };
 
 // Runs the program, held back until the event is there. into: bytes behind the site's start.
-Outcome RunTraced(const Site& site, int into, const char* option) {
+Outcome RunTraced(const Site& site, int into, const char* option,
+                  const char* program = CANARY_PROGRAM) {
   Outcome outcome;
   int out[2], go[2];
   if (pipe(out) != 0 || pipe(go) != 0) return outcome;
@@ -76,7 +78,7 @@ Outcome RunTraced(const Site& site, int into, const char* option) {
     close(go[1]);
     if (read(go[0], &c, 1) != 1) _exit(1);
     dup2(out[1], 1);
-    execl(kLuajit.c_str(), "luajit", option, CANARY_PROGRAM, nullptr);
+    execl(kLuajit.c_str(), "luajit", option, program, nullptr);
     _exit(127);
   }
   close(out[1]);
@@ -102,16 +104,33 @@ TEST_P(Canary, NothingIsOverwrittenOrLost) {
   ASSERT_NE(entry.semaphore, 0u);
   const Outcome plain = RunTraced(entry, -1, GetParam());
   ASSERT_EQ(plain.status, 0);
-  const Outcome narrow = RunTraced(entry, 0, GetParam());
-  if (narrow.error == EACCES || narrow.error == EPERM || narrow.error == ENOENT)
-    GTEST_SKIP() << "SKIPPED: no uprobes here: " << strerror(narrow.error);
-  const Outcome wide = RunTraced(entry, 1, GetParam());
-  ASSERT_EQ(wide.error, 0) << strerror(wide.error);
-  EXPECT_EQ(narrow.hits, kCalls);
-  EXPECT_EQ(wide.hits, kCalls);
-  EXPECT_EQ(narrow.output, plain.output);
-  EXPECT_EQ(wide.output, plain.output);
-  EXPECT_EQ(wide.status, 0);
+  const Outcome first = RunTraced(entry, 0, GetParam());
+  if (first.error == EACCES || first.error == EPERM || first.error == ENOENT)
+    GTEST_SKIP() << "SKIPPED: no uprobes here: " << strerror(first.error);
+  const Outcome second = RunTraced(entry, 1, GetParam());
+  ASSERT_EQ(second.error, 0) << strerror(second.error);
+  EXPECT_EQ(first.hits, kCalls);
+  EXPECT_TRUE(second.hits == 0 || second.hits == kCalls)
+      << second.hits;  // kernels that do not know it: 0
+  EXPECT_EQ(first.output, plain.output);
+  EXPECT_EQ(second.output, plain.output);
+  EXPECT_EQ(second.status, 0);
+}
+
+// Linux 6.18 makes a call of a five-byte nop, and gives a forked child the call without the page
+// that is called: it dies of SIGSEGV. Our sites have a ten-byte nop.
+TEST_P(Canary, AForkedChildLives) {
+  const Site entry = FindSite(kLuajit, "function__entry");
+  ASSERT_NE(entry.location, 0u);
+  for (const int into : {0, 1}) {
+    const Outcome o = RunTraced(entry, into, GetParam(), FORKED_PROGRAM);
+    if (o.error == EACCES || o.error == EPERM || o.error == ENOENT)
+      GTEST_SKIP() << "SKIPPED: no uprobes here: " << strerror(o.error);
+    ASSERT_EQ(o.error, 0) << strerror(o.error);
+    EXPECT_EQ(o.output, "status 0\n") << into;
+    EXPECT_EQ(o.status, 0);
+    EXPECT_TRUE(o.hits >= 2000 || (into == 1 && o.hits == 0)) << o.hits;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Jit, Canary, testing::Values("-jon", "-joff"));
