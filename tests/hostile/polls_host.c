@@ -166,7 +166,6 @@ void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind, uint64_t 
   UNUSED(p), UNUSED(size), UNUSED(g), UNUSED(kind), UNUSED(number), UNUSED(count), UNUSED(rec);
 }
 void lj_ltprobe_blockswitch(void) {}
-void lj_ltprobe_forked(void) {}
 
 static void *allocate(void *ud, void *p, size_t old, size_t size) {
   UNUSED(ud), UNUSED(old);
