@@ -274,10 +274,15 @@ bool DirectBackend::find_owner(uint64_t inode, pid_t except) const {
   });
 }
 
+// Which state of the process is it, in any of its recordings?
+uint64_t number_of(const Target& target, const State& s) {
+  return (target.image().control << 20) ^ s.serial;
+}
+
 // True if there was a new one, usable or not.
 bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
   if (s.ring == 0 || s.token != target.token()) return false;
-  const uint64_t state = (target.image().control << 20) ^ s.serial;
+  const uint64_t state = number_of(target, s);
   if (live.taken.contains({state, s.rec})) return false;
   std::string why;
   auto ring = open_ring(target, s, why);
@@ -297,6 +302,14 @@ bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) 
   if (!why.empty() && remarks_.size() < kMaxRemarks)
     remarks_.push_back("process " + std::to_string(live.pid) + ": " + why);
   return true;
+}
+
+// Has it answered without a ring? One that had its ring and is being closed has none any more.
+bool is_ringless(const Live& live, const Target& target, const State& s) {
+  if (s.ring != 0 || s.token != target.token() || !target.has_answered(s)) return false;
+  const uint64_t state = number_of(target, s);
+  const auto first = live.taken.lower_bound({state, 0});
+  return first == live.taken.end() || first->first != state;
 }
 
 // Those of all states, as far as the time for one look goes; the next look goes on from there. True
@@ -354,7 +367,7 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     for (const auto& s : states) {
       const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
       live.answered += quiet ? 1 : 0;
-      if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) ringless++;
+      if (!stopping_ && is_ringless(live, target, s)) ringless++;
       if (!quiet) silent.push_back(s);
     }
     live.states += states.size();
