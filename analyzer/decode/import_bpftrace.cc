@@ -281,9 +281,10 @@ bool BpftraceReader::number_line(std::string_view text) {
   return true;
 }
 
-// Was the thread busy when bpftrace left, and are its last hits not in the file?
+// Was the thread busy when bpftrace left, and are its last hits not in the file, though no buffer
+// was too small?
 bool BpftraceReader::is_unread(const Thread& t) const {
-  return t.late_hits && t.late_beat == beat_ && t.last_time + kUnread >= latest_ &&
+  return !reported_ && t.late_hits && t.late_beat == beat_ && t.last_time + kUnread >= latest_ &&
          static_cast<int32_t>(t.seq - t.late_hits - t.last_seq) > 0;
 }
 
@@ -294,13 +295,13 @@ void BpftraceReader::end() {
   bool busy = false;
   for (const auto& [tid, t] : threads_) {
     busy = busy || (t.late_hits && t.late_beat == beat_);
-    if (reported_ || !is_unread(t)) continue;
+    if (!is_unread(t)) continue;
     end = std::min(end, t.last_time);
     unread += t.seq - t.late_hits - t.last_seq;
   }
   for (const auto& [tid, t] : threads_) {
     const uint32_t late = t.late_beat == beat_ ? t.late_hits : 0;
-    if (t.seq) out_.total(tid, t.seq, !reported_ && is_unread(t) ? t.seq - t.last_seq : late);
+    if (t.seq) out_.total(tid, t.seq, is_unread(t) ? t.seq - t.last_seq : late);
   }
   out_.note("not-read-at-the-end", unread);
   if (beat_ && busy && !reported_)

@@ -151,7 +151,8 @@ bool HitWriter::Impl::count(const Hit& hit, HitThread& thread, std::span<const H
   }
   if (ahead > 0 && thread.seq != 0 && thread.time >= holes) {
     end = taken;
-    return behind_end(hit), false;
+    totals.erase(hit.tid);
+    return false;
   }
   thread.wraps += hit.seq < thread.seq;
   thread.seq = hit.seq;
