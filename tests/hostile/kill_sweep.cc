@@ -28,6 +28,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "recorder/clock.h"
@@ -44,7 +45,8 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr unsigned kHangSeconds = 120;  // of one recorder
 constexpr size_t kSample = 24;          // one of so many of the calls that touch nothing
 constexpr int kNoEvent = 124;           // status: the program has had no processor in that time
-constexpr size_t kUsualEvery = 12;      // kills between two recordings as usual
+constexpr useconds_t kDuringUs = 300;
+constexpr size_t kUsualEvery = 12;  // kills between two recordings as usual
 
 // Calls that change something outside of the recorder's own memory, or its place among processes.
 const std::set<long> kTouching = {SYS_process_vm_writev,
@@ -82,6 +84,12 @@ const std::set<long> kTouching = {SYS_process_vm_writev,
                                   SYS_setsid,
                                   SYS_memfd_create,
                                   SYS_exit_group};
+
+// Those of them after which the kernel is at work for milliseconds: links of probes are made and
+// ended, by this process or by its guard.
+const std::set<Call> kLong = {
+    {SYS_bpf, true},   {SYS_close, true},   {SYS_perf_event_open, true},
+    {SYS_ioctl, true}, {SYS_sendto, false}, {SYS_process_vm_writev, false}};
 
 bool touches(const Call& call) {
   return call.writes || kTouching.contains(call.number);
@@ -197,14 +205,29 @@ class Program {
 
 // -- The sweep --
 
+enum class When { kBefore, kDuring, kAfter };
+
 struct Moment {
   Call call;
   size_t turn;  // 1: the first such call
-  bool after;
+  When when;
   std::string text() const {
-    return (after ? "after " : "before ") + name_of(call) + " " + std::to_string(turn);
+    const char* const words[] = {"before ", "in ", "after "};
+    return words[static_cast<int>(when)] + name_of(call) + " " + std::to_string(turn);
   }
 };
+
+// During a call: its thread is in the kernel when the signal comes, if it takes that long.
+void kill_at(const Moment& moment, pid_t pid) {
+  if (moment.when != When::kDuring) {
+    kill(pid, SIGKILL);
+    return;
+  }
+  std::thread([pid] {
+    usleep(kDuringUs);
+    kill(pid, SIGKILL);
+  }).detach();
+}
 
 // Counts calls; true when the moment has come, once.
 class Watch {
@@ -213,7 +236,7 @@ class Watch {
   bool is_now(const Call& call, bool after) {
     if (met_ || call != moment_.call) return false;
     if (!after) turns_++;
-    return met_ = turns_ == moment_.turn && after == moment_.after;
+    return met_ = turns_ == moment_.turn && after == (moment_.when == When::kAfter);
   }
   bool met() const { return met_; }
 
@@ -238,17 +261,13 @@ class Sweep {
     return ended_orderly(e) ? "" : read_file(log());
   }
 
-  void recorders() {
-    const auto moments = choose(profile(Follow::kProgram, false), true);
-    for (const Moment& m : moments) {
-      Watch watch(m);
-      const Ended e = run(Follow::kProgram, [&](const Stop& s) {
-        if (watch.is_now(s.call, s.after)) kill(s.program, SIGKILL);
-      });
-      expect_end(m.text(), e, watch.met());
-      healed("a recorder killed " + m.text(), e, false);
-    }
-    report("recorders", moments.size());
+  void recorders() { kill_recorders(choose(profile(Follow::kProgram, false), true)); }
+
+  // Only while the kernel makes or ends links of probes.
+  void links() {
+    auto moments = choose(profile(Follow::kProgram, false), false);
+    std::erase_if(moments, [](const Moment& m) { return m.when != When::kDuring; });
+    kill_recorders(moments);
   }
 
   // The guard dies while the recorder records: the recorder goes on and takes everything back.
@@ -269,7 +288,7 @@ class Sweep {
   // The recorder dies with everything switched on, then its guard on the way back: the program
   // notices by itself.
   void both() {
-    const Moment first{{SYS_process_vm_writev}, 3, false};
+    const Moment first{{SYS_process_vm_writev}, 3, When::kBefore};
     std::vector<Call> calls;
     {
       Watch recorder(first);
@@ -294,7 +313,7 @@ class Sweep {
 
   // Somebody stops the guard: the recorder ends in time all the same, and takes it along.
   void stopped_guard() {
-    Watch watch({{SYS_process_vm_writev}, 3, false});
+    Watch watch({{SYS_process_vm_writev}, 3, When::kBefore});
     const Ended e = run(Follow::kProgram, [&](const Stop& s) {
       if (watch.is_now(s.call, s.after)) kill(s.child, SIGSTOP);
     });
@@ -327,6 +346,18 @@ class Sweep {
     return e;
   }
 
+  void kill_recorders(const std::vector<Moment>& moments) {
+    for (const Moment& m : moments) {
+      Watch watch(m);
+      const Ended e = run(Follow::kProgram, [&](const Stop& s) {
+        if (watch.is_now(s.call, s.after)) kill_at(m, s.program);
+      });
+      expect_end(m.text(), e, watch.met());
+      healed("a recorder killed " + m.text(), e, false);
+    }
+    report("recorders", moments.size());
+  }
+
   // All calls of a recording, or of its child's.
   std::vector<Call> profile(Follow follow, bool child) {
     std::vector<Call> calls;
@@ -344,8 +375,9 @@ class Sweep {
     for (size_t i = 0; i < calls.size(); i++) {
       const size_t turn = ++turns[calls[i]];
       if (!all_ && !touches(calls[i]) && (!sample || i % kSample != 0)) continue;
-      for (const bool after : {false, true})
-        if (!after || calls[i].number != SYS_exit_group) moments.push_back({calls[i], turn, after});
+      moments.push_back({calls[i], turn, When::kBefore});
+      if (calls[i].number != SYS_exit_group) moments.push_back({calls[i], turn, When::kAfter});
+      if (kLong.contains(calls[i])) moments.push_back({calls[i], turn, When::kDuring});
     }
     return moments;
   }
@@ -370,7 +402,7 @@ class Sweep {
   }
 
   void healed(const std::string& when, const Ended& e, bool forgotten) {
-    const uint64_t begin = monotonic_ns(), limit = begin + 150 * kSecond;
+    const uint64_t begin = monotonic_ns(), limit = begin + 20 * kSecond;
     std::string wrong = child_left(e) + program_.disturbed(forgotten);
     for (; !wrong.empty() && monotonic_ns() < limit; usleep(1000))
       wrong = child_left(e) + program_.disturbed(forgotten);
@@ -378,7 +410,10 @@ class Sweep {
          usleep(200))
       if (monotonic_ns() > limit) wrong = "it stands still";
     slowest_ns_ = std::max(slowest_ns_, monotonic_ns() - begin);
-    if (monotonic_ns() - begin > kSecond) std::printf("%s took %.1f s\n", when.c_str(), static_cast<double>(monotonic_ns() - begin)/1e9), std::fflush(stdout);
+    if (monotonic_ns() - begin > kSecond)
+      std::printf("%s took %.1f s\n", when.c_str(),
+                  static_cast<double>(monotonic_ns() - begin) / 1e9),
+          std::fflush(stdout);
     if (!wrong.empty()) fail("after " + when + ": " + wrong);
     if (++checked_ % kUsualEvery == 0) as_usual(when);
   }
@@ -429,6 +464,7 @@ int main(int argc, char** argv) {
     return via == "bpf" && geteuid() != 0 ? 77 : 1;
   }
   if (what == "recorder") sweep.recorders();
+  if (what == "links") sweep.links();
   if (what == "guard") sweep.stopped_guard(), sweep.guards(), sweep.both();
   return 0;
 }

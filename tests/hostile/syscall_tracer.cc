@@ -2,8 +2,8 @@
 // Showing system calls; see syscall_tracer.h.
 #include "tests/hostile/syscall_tracer.h"
 
-#include <elf.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,6 +16,7 @@
 #include <fstream>
 #include <map>
 #include <stdexcept>
+#include <string_view>
 
 namespace hostile {
 namespace {
@@ -37,10 +38,38 @@ pid_t process_of(pid_t tid) {
   return 0;
 }
 
-Call call_of(const __ptrace_syscall_info& info) {
+bool is_link(pid_t tid, uint64_t fd) {
+  char target[64] = "";
+  const std::string path = "/proc/" + std::to_string(tid) + "/fd/" + std::to_string(fd);
+  if (readlink(path.c_str(), target, sizeof target - 1) < 0) return false;
+  const std::string_view t = target;
+  return t.find("bpf_link") != t.npos || t.find("bpf-link") != t.npos ||
+         t.find("perf_event") != t.npos;
+}
+
+Call call_of(pid_t tid, const __ptrace_syscall_info& info) {
   Call call{static_cast<long>(info.entry.nr), false};
-  if (call.number == SYS_openat) call.writes = (info.entry.args[2] & (O_WRONLY | O_RDWR)) != 0;
-  if (call.number == SYS_mmap) call.writes = (info.entry.args[3] & MAP_SHARED) != 0;
+  const auto& args = info.entry.args;
+  switch (call.number) {
+    case SYS_openat:
+      call.writes = (args[2] & (O_WRONLY | O_RDWR)) != 0;
+      break;
+    case SYS_mmap:
+      call.writes = (args[3] & MAP_SHARED) != 0;
+      break;
+    case SYS_bpf:
+      call.writes = args[0] == BPF_LINK_CREATE;
+      break;
+    case SYS_close:
+      call.writes = is_link(tid, args[0]);
+      break;
+    case SYS_perf_event_open:
+      call.writes = true;
+      break;
+    case SYS_ioctl:
+      call.writes = is_link(tid, args[0]);
+      break;
+  }
   return call;
 }
 
@@ -129,7 +158,7 @@ class Tracer {
   void at_call(pid_t tid, Thread& t) {
     __ptrace_syscall_info info{};
     if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, word(sizeof info), &info) <= 0) return;
-    if (info.op == PTRACE_SYSCALL_INFO_ENTRY) t.call = call_of(info);
+    if (info.op == PTRACE_SYSCALL_INFO_ENTRY) t.call = call_of(tid, info);
     if (info.op != PTRACE_SYSCALL_INFO_ENTRY && info.op != PTRACE_SYSCALL_INFO_EXIT) return;
     on_call_({program_, child_, t.in_child, info.op == PTRACE_SYSCALL_INFO_EXIT, t.call});
   }

@@ -17,7 +17,9 @@ namespace hostile {
 // A system call, as far as a test tells them apart.
 struct Call {
   long number = -1;
-  bool writes = false;  // open() that may write, mmap() of shared memory
+  // Changes something outside: open() that may write, mmap() of shared memory; making or closing a
+  // link to probes.
+  bool writes = false;
   auto operator<=>(const Call&) const = default;
 };
 std::string name_of(const Call& call);
