@@ -23,6 +23,15 @@ constexpr size_t kMaxRings = 4096;  // that are drained at a time
 
 constexpr const char* kFileEnded = "its file has ended";
 
+// What is written last of a process counts.
+void write_again(Drainer& drainer, const Image& image) {
+  drainer.post([output = image.output, number = image.number, info = image.info, exe = image.exe,
+                title = image.title] {
+    if (!output->dead() && output->fits(sizeof info + exe.size() + title.size() + 128))
+      output->writer().write_process(number, info, exe, title);
+  });
+}
+
 bool has_ended(const Process& p) {
   pollfd d{p.pidfd, POLLIN, 0};
   return p.pidfd >= 0 ? poll(&d, 1, 0) > 0 : process_is_gone(p.pid);
@@ -217,7 +226,20 @@ Process* Processes::process_for(const Peer& peer, uint32_t clock, std::string& w
   p.image.maps_pause_ns = kMillisecond;
   p.image.maps_wanted = std::make_shared<std::atomic<bool>>(false);
   p.image.ended = false;
+  adopt_children(p);
   return &p;
+}
+
+// Children may be known before their parent, which runs Lua later: the workers of an nginx that is
+// a daemon.
+void Processes::adopt_children(const Process& parent) {
+  for (Process* const p : followed_) {
+    Image& image = p->image;
+    if (image.ended || image.info.parent != 0 || image.output != parent.image.output) continue;
+    if (p == &parent || read_process(p->pid).parent != parent.pid) continue;
+    image.info.parent = static_cast<int32_t>(parent.image.number);
+    write_again(drainer(), image);
+  }
 }
 
 bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::string& why) {
@@ -289,11 +311,7 @@ void Processes::update_title(Process& p, bool last) {
   if (title.empty() || title == image.title) return;
   image.title = title;
   image.titles++;
-  drainer().post(
-      [output = image.output, number = image.number, info = image.info, exe = image.exe, title] {
-        if (!output->dead() && output->fits(sizeof info + exe.size() + title.size() + 128))
-          output->writer().write_process(number, info, exe, title);
-      });
+  write_again(drainer(), image);
 }
 
 void Processes::update_titles() {

@@ -117,6 +117,7 @@ class Processes : public BackendHost {
   uint32_t write_process(const ProcessFacts& facts, const Peer& peer, Output& output,
                          uint32_t clock, lt_process_info& info, std::string& why);
   uint32_t number_of_parent(pid_t parent, const Output& output);
+  void adopt_children(const Process& parent);
   bool drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::string& why);
   void update_maps(Process& p, uint64_t now);
   void update_title(Process& p, bool last);

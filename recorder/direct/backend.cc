@@ -37,6 +37,7 @@ constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a pro
 constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all, when the recording ends
 
 constexpr size_t kMaxRemarks = 100;
+constexpr size_t kMaxWithoutRing = 65536;
 constexpr const char* kUnreadable =
     "its Lua states cannot be found: their list is damaged (or changes all the time)";
 
@@ -65,11 +66,32 @@ struct Live {
   bool unreadable = false;          // its list of states, at the last look
   size_t ring_turn = 0;             // the state whose ring is looked for first
   size_t states = 0, answered = 0;  // at the last look
-  size_t ringless = 0;              // of them that answered, but could not make a ring: the most
+  std::set<uint64_t> without_ring;  // states that answered and had none when they were looked at
   bool untried = false;             // at the last look: there was no time to look for all rings
   bool unopened = false;            // at the last look: there was a ring that could not be opened
   std::string no_response;          // why those who have not answered did not
 };
+
+// Which state of the process is it, in any of its recordings?
+uint64_t number_of(const vm::Target& target, const vm::State& s) {
+  return (target.image().control << 20) ^ s.serial;
+}
+
+// It has answered, it is asked for nothing more (as a forked child is, until it next runs Lua), and
+// has no ring.
+bool has_no_ring(const vm::Target& target, const vm::State& s) {
+  return target.has_answered(s) && s.stop == 0 && s.ring == 0 && s.token == target.token();
+}
+
+// How many could not make a ring. One that is being closed has none any more, one that is being
+// opened has none yet: both had one or will have one.
+size_t count_ringless(const Live& live) {
+  return static_cast<size_t>(
+      std::count_if(live.without_ring.begin(), live.without_ring.end(), [&live](uint64_t state) {
+        const auto taken = live.taken.lower_bound({state, 0});
+        return taken == live.taken.end() || taken->first != state;
+      }));
+}
 
 }  // namespace
 
@@ -251,9 +273,10 @@ void DirectBackend::detach(Live& live) {
 }
 
 void DirectBackend::say_ringless(const Live& live) {
-  if (live.ringless == 0) return;
-  remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(live.ringless) +
-                     (live.ringless == 1 ? " Lua state is" : " Lua states are") +
+  const size_t ringless = count_ringless(live);
+  if (ringless == 0) return;
+  remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(ringless) +
+                     (ringless == 1 ? " Lua state is" : " Lua states are") +
                      " not recorded: it has no memory or no file descriptor left for a ring (some "
                      "descriptors are kept free for the program), its limit of file sizes (ulimit "
                      "-f) is below that of the ring "
@@ -262,7 +285,8 @@ void DirectBackend::say_ringless(const Live& live) {
 
 void DirectBackend::forget(pid_t pid) {
   if (Live* const live = find(pid)) {
-    if (live->taken.empty() && live->ringless == 0 && live->states > 0 && process_is_ending(pid))
+    if (live->taken.empty() && live->without_ring.empty() && live->states > 0 &&
+        process_is_ending(pid))
       ended_unanswered_.push_back(pid);
     say_ringless(*live);
     detach(*live);
@@ -291,7 +315,7 @@ std::string DirectBackend::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring)
 // True if there was a new one, usable or not.
 bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::State& s) {
   if (s.ring == 0 || s.token != target.token()) return false;
-  const uint64_t state = (target.image().control << 20) ^ s.serial;
+  const uint64_t state = number_of(target, s);
   if (live.taken.contains({state, s.rec})) return false;
   std::string why;
   auto ring = open_ring(target, s, why);
@@ -358,7 +382,6 @@ std::string DirectBackend::no_response_text(const Live& live) {
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
-  size_t ringless = 0;
   if (!stopping_) live.unopened = live.untried = false;
   if (!stopping_) live.no_response.clear();
   for (auto& target : live.targets) {
@@ -369,7 +392,8 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     for (const auto& s : states) {
       const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
       live.answered += quiet ? 1 : 0;
-      if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) ringless++;
+      if (!stopping_ && has_no_ring(target, s) && live.without_ring.size() < kMaxWithoutRing)
+        live.without_ring.insert(number_of(target, s));
       if (!quiet) silent.push_back(s);
     }
     live.states += states.size();
@@ -379,7 +403,6 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     if (now > live.begin_ns + kResponseLimitNs && !stopping_)
       live.no_response = reason_text(no_response_reason(target, silent[0]));
   }
-  live.ringless = std::max(live.ringless, ringless);
   return waiting;
 }
 
@@ -467,7 +490,7 @@ std::vector<std::string> DirectBackend::remarks() {
       remarks_.push_back(who +
                          "its ring could not be opened: it is its parent's (it was made past the "
                          "C library's fork()), or the program has closed its descriptor");
-    else if (live.taken.empty() && live.ringless == 0 && !live.warned_no_response)
+    else if (live.taken.empty() && live.without_ring.empty() && !live.warned_no_response)
       remarks_.push_back(who + (live.unreadable ? kUnreadable
                                 : live.states == 0
                                     ? "it has no Lua state"
