@@ -56,6 +56,7 @@ class Analysis {
   bool views_follow_calls() const;
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
+  bool needs_preview(const Input& input) const;
   void look_ahead(const std::string& path, Input& input);
   template <class Read>
   void read(TraceFacts& facts, Input& input, Read read);
@@ -102,16 +103,6 @@ bool Analysis::looks_at_names() const {
   return options_.filter.looks_at_functions() || !options_.views.slow.empty() || calls_;
 }
 
-// A pipe, or a file that is standard input, is read once.
-[[noreturn]] void refuse_range(const Input& input) {
-  const bool is_file = input.size() != 0;
-  throw Unreadable(printable(input.name()) + ": --time-range needs a file" +
-                   (is_file ? " that is given by its name" : ", not a pipe") +
-                   ": for times since the first event, or in per cent, the trace is read twice. " +
-                   (is_file ? "Name the file" : "Write it to a file") +
-                   ", or give the time of day (2026-11-21T10:00:00~, @1700000000~)");
-}
-
 // By its name, or as standard input.
 bool is_empty_file(const std::string& path) {
   struct stat s {};
@@ -119,23 +110,26 @@ bool is_empty_file(const std::string& path) {
   return error == 0 && S_ISREG(s.st_mode) && s.st_size == 0;
 }
 
-// The first of two readings, if something must be known that stands behind the first event.
+// Whether something must be known of the trace that stands behind its first event. Of a pipe its
+// names are taken as they come, unless it must be kept anyway.
+bool Analysis::needs_preview(const Input& input) const {
+  const FilterOptions& f = options_.filter;
+  auto is_relative = [](const TimePoint& p) {
+    return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
+  };
+  if (is_relative(f.from) || is_relative(f.to) || needs_verdicts(f)) return true;
+  return input.size() != 0 && looks_at_names();
+}
+
+// The first of two readings, or as much of it as is needed.
 void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
-  const FilterOptions& f = options_.filter;
-  if (!f.has_range() && !looks_at_names()) return;
   if (is_empty_file(path)) return;  // Read says so.
-  if (path == "-" || input.size() == 0) {
-    auto needs_file = [](const TimePoint& p) {
-      return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
-    };
-    if (!f.has_range()) return;
-    if (needs_file(f.from) || needs_file(f.to) || !preview_->header_only(input))
-      refuse_range(input);
+  if (!needs_preview(input) && (!options_.filter.has_range() || preview_->header_only(input)))
     return;
-  }
-  Input again(path);
-  preview_->read(again);
+  input.keep();
+  preview_->read(input);
+  input.rewind();
 }
 
 // `read` reads the trace, and tells how far it is.
@@ -220,6 +214,12 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   plan.to = preview_->tick(options_.filter.to, UINT64_MAX);
   plan.slow = FunctionPatterns(v.slow);
   if (preview_->complete) plan.known = &preview_->functions;
+  CallVerdicts verdicts;
+  if (needs_verdicts(options_.filter)) {
+    verdicts = find_verdicts(plan, finder_, input, jobs());
+    input.rewind();
+    plan.verdicts = &verdicts;
+  }
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(nodes_of(options_));

@@ -93,38 +93,12 @@ SlowNode& SlowCalls::at(uint32_t watch, const CallTree& tree, uint32_t root, uin
   return w.nodes[local(w, tree, node)];
 }
 
-void SlowCalls::take(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
-                     uint64_t ticks) {
-  SlowNode& sums = at(watch, tree, root, node);
-  sums.self -= std::min(sums.self, ticks);
-}
-
 void SlowCalls::add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
                     SlowNode what) {
   SlowNode& sums = at(watch, tree, root, node);
   sums.self += what.self;
   sums.calls += what.calls;
   sums.suspended += what.suspended;
-}
-
-// Without leaves of which nothing is left.
-static std::vector<SlowNode> without_empty(const std::vector<SlowNode>& nodes) {
-  std::vector<char> keeps(nodes.size());
-  keeps[0] = true;
-  for (size_t i = nodes.size(); i-- > 1;) {
-    const SlowNode& n = nodes[i];
-    keeps[i] |= n.calls || n.self || n.suspended;
-    keeps[n.parent] |= keeps[i];
-  }
-  std::vector<SlowNode> out;
-  std::vector<uint32_t> place(nodes.size());
-  for (size_t i = 0; i < nodes.size(); i++) {
-    if (!keeps[i]) continue;
-    place[i] = static_cast<uint32_t>(out.size());
-    out.push_back(nodes[i]);
-    out.back().parent = place[nodes[i].parent];
-  }
-  return out;
 }
 
 void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock) {
@@ -134,7 +108,7 @@ void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock&
   call.wall = end - w.begin;
   if (clock.ns(length(call)) < least_ns_) return;
   call.serial = found_++;
-  call.nodes = without_empty(w.nodes);
+  call.nodes = w.nodes;
   keep(std::move(call));
 }
 
@@ -305,34 +279,15 @@ uint64_t& Timeline::at(Lane& lane, uint64_t slice) {
   return lane.ticks[slice - lane.first];
 }
 
-template <class F>
-void Timeline::each_piece(uint64_t from, uint64_t to, F f) {
-  if (from >= to) return;
-  reach(from, to);
-  while (from < to) {
-    const uint64_t left = width() - (from & (width() - 1));  // Of the slice.
-    const uint64_t end = to - from > left ? from + left : to;
-    f(from, end - from);
-    from = end;
-  }
-}
-
 void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
   if (from >= to) return;
   reach(from, to);
-  // Not as pieces: a trace can be made of recordings that all cover the same slices.
   Lane& lane = this->lane(key);
   const uint64_t begin = slice(from), last = slice(to - 1);
   if (begin == last) return static_cast<void>(at(lane, begin) += to - from);
   at(lane, last) += to - (last << shift_);
   at(lane, begin) += width() - (from & (width() - 1));
   for (uint64_t s = begin + 1; s < last; s++) lane.ticks[s - lane.first] += width();
-}
-
-void Timeline::add(uint64_t key, TimePiece piece) {
-  reach(piece.at, piece.at + 1);
-  Lane& lane = this->lane(key);
-  at(lane, slice(piece.at)) += piece.ticks;
 }
 
 void Timeline::add(const Timeline& other) {
@@ -345,57 +300,6 @@ void Timeline::add(const Timeline& other) {
     for (size_t i = 0; i < lane.ticks.size(); i++)
       at(mine, slice((lane.first + i) << other.shift_)) += lane.ticks[i];
   }
-}
-
-void Timeline::keep(std::vector<TimePiece>& pieces, uint32_t thread, uint64_t from, uint64_t to) {
-  each_piece(from, to, [&](uint64_t at, uint64_t ticks) { keep(pieces, {at, ticks, thread}); });
-}
-
-// Pieces of one slice and thread become one: at once if they follow each other, as they nearly
-// always do.
-void Timeline::keep(std::vector<TimePiece>& pieces, TimePiece piece) {
-  if (!pieces.empty() && slice(pieces.back().at) == slice(piece.at) &&
-      pieces.back().thread == piece.thread) {
-    pieces.back().ticks += piece.ticks;
-    return;
-  }
-  // Joined where there is no more room, and with room for as many again after that: so a piece
-  // costs the same however many threads there are.
-  if (pieces.size() >= kMaxPieces && pieces.size() == pieces.capacity()) {
-    join(pieces, true);
-    if (pieces.size() >= kMaxPieces) join(pieces, false);  // A slice for each thread must do.
-    pieces.reserve(std::max(kMaxPieces, 2 * pieces.size()));
-  }
-  pieces.push_back(piece);
-}
-
-// The fewer are added to the more: a piece that goes down through many calls is moved only when it
-// meets at least as many others.
-void Timeline::keep_all(std::vector<TimePiece>& pieces, std::vector<TimePiece>& more) {
-  if (pieces.size() < more.size()) pieces.swap(more);
-  for (const TimePiece& piece : more) keep(pieces, piece);
-  forget(more);
-}
-
-void Timeline::forget(std::vector<TimePiece>& pieces) {
-  constexpr size_t kFew = 16;  // Not worth an allocation for the next call.
-  if (pieces.capacity() > kFew) std::vector<TimePiece>().swap(pieces);
-  pieces.clear();
-}
-
-// Those of each thread, or of each thread and slice, become one.
-void Timeline::join(std::vector<TimePiece>& pieces, bool slices) const {
-  std::vector<TimePiece> all;
-  all.swap(pieces);
-  std::sort(all.begin(), all.end(), [](const TimePiece& a, const TimePiece& b) {
-    return std::tie(a.thread, a.at) < std::tie(b.thread, b.at);
-  });
-  for (const TimePiece& p : all)
-    if (!pieces.empty() && pieces.back().thread == p.thread &&
-        (!slices || slice(pieces.back().at) == slice(p.at)))
-      pieces.back().ticks += p.ticks;
-    else
-      pieces.push_back(p);
 }
 
 }  // namespace luatrace

@@ -23,8 +23,8 @@ Placement::Placement(const FilterPlan& plan, FunctionTable& functions, const Sym
   places_.push_back(root);
 }
 
-uint32_t Placement::enter(uint32_t raw, uint32_t function) {
-  uint32_t node = raw_.enter(raw, function);
+uint32_t Placement::enter(uint32_t raw, uint32_t function, bool dropped) {
+  uint32_t node = raw_.enter(raw, dropped ? function | kDropped : function);
   if (node == places_.size()) places_.push_back(place(node));
   return node;
 }
@@ -51,7 +51,7 @@ uint32_t Placement::group(const std::string& name, bool coroutine) {
 }
 
 Place Placement::place(uint32_t raw) {
-  const uint32_t function = raw_[raw].function;
+  const uint32_t function = function_of(raw);
   const Place& above = places_[raw_[raw].parent];
   Place p = above;
   p.function = 0;
@@ -89,7 +89,8 @@ bool Placement::asks_for_functions() const {
 }
 
 void Placement::place_function(Place& p, uint32_t raw) {
-  const uint32_t function = raw_[raw].function;
+  const uint32_t function = function_of(raw);
+  const bool dropped = is_dropped(raw);
   const Place& above = places_[raw_[raw].parent];
   const Rules& r = rules(function);
   const bool enters = !p.in && r.only;
@@ -97,31 +98,31 @@ void Placement::place_function(Place& p, uint32_t raw) {
   p.out_of |= r.without;
   p.target = r.callers && p.in && !p.out_of && !above.reached;
   p.reached |= p.target;
-  if (enters) p.depth = 0;
+  if (enters) p.depth = 0, p.within = false;
   const bool folded = above.reached || (options_.depth && p.depth >= options_.depth);
   bool hidden = r.hidden || folded || !p.in || p.out_of;
   if (groups_files()) {
     // A call inside its own group is no call of the group; what is in none counts to its caller.
     if (!hidden && (above.group == 0 || (r.group != 0 && r.group != above.group)))
-      p.group = r.group ? r.group : group("[other]");
+      p.function = r.group ? r.group : group("[other]");
     else
       hidden = true;
-    p.function = p.group;
+    if (!hidden && !dropped) p.group = p.function;
   } else {
     p.function = function;
   }
-  p.shown = !hidden;
+  p.shown = !hidden && !dropped;
+  p.depth += !hidden;
+  p.within |= p.shown;
   if (p.shown) {
     const bool in_coroutine = groups_files() && is_group(function_of(raw_[raw].parent));
     p.out = p.fold = out_.enter(in_coroutine ? above.fold : above.out, p.function);
-    p.depth++;
     p.own = true;
-    p.blank = false;
   } else {
     p.out = p.fold;
-    p.blank = p.depth == 0;
   }
-  p.takes = p.in && !p.out_of && !p.blank && (callers_.empty() || p.reached);
+  p.takes = p.in && !p.out_of && p.within && (callers_.empty() || p.reached);
+  p.takes &= above.takes || !dropped;
 }
 
 bool Placement::wrong_kind(const ReportFunction& f) const {

@@ -4,7 +4,9 @@
 // The stack machines walk a call tree of everything (the raw tree). Each of its nodes has a Place:
 // the node of the shown tree that gets its time, and whether it is a call of its own there. All of
 // -F -N -C -H -D, --function, --kind and --group-by depend on the chain of calls alone, so they
-// cost something only when a chain occurs for the first time.
+// cost something only when a chain occurs for the first time. What depends on the single call (-t,
+// and whether it led to a function of -C) is decided before (verdicts.h): a call that is to be left
+// out has a node of its own, `dropped`, whose time is its caller's.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include "analyzer/aggregate/filter.h"
 #include "analyzer/aggregate/pattern.h"
 #include "analyzer/aggregate/profile.h"
+#include "analyzer/aggregate/verdicts.h"
 #include "analyzer/stacks/functions.h"
 
 namespace luatrace {
@@ -33,7 +36,7 @@ struct Place {
   bool reached = false;   // Behind a function of -C.
   bool target = false;    // This call is the one that -C looks for.
   bool own = false;       // `out` is a call (or group) of this very coroutine.
-  bool blank = false;     // Calls are open, but all of them are hidden.
+  bool within = false;    // A call is shown here, or further out behind a function of -F.
   bool unknown = false;   // Callers that nobody knows, or what they resumed has no call of its own.
 };
 
@@ -47,6 +50,7 @@ struct FilterPlan {
   // said when it was first called: in a file of several streams that is a question of who was
   // first.
   const FunctionTable* known = nullptr;
+  const CallVerdicts* verdicts = nullptr;  // Which calls are dropped; null: none.
 };
 
 class Placement {
@@ -57,10 +61,11 @@ class Placement {
   // Nodes of the raw tree come from there; the shown one cannot have many more.
   void limit(NodeBudget* budget) { raw_.limit(budget); }
 
-  // The child of a node of the raw tree.
-  uint32_t enter(uint32_t raw, uint32_t function);
+  // The child of a node of the raw tree; for a call that is dropped another one.
+  uint32_t enter(uint32_t raw, uint32_t function, bool dropped = false);
   const Place& operator[](uint32_t raw) const { return places_[raw]; }
-  uint32_t function_of(uint32_t raw) const { return raw_[raw].function; }
+  uint32_t function_of(uint32_t raw) const { return raw_[raw].function & ~kDropped; }
+  bool is_dropped(uint32_t raw) const { return raw_[raw].function & kDropped; }
   bool looks_for_callers() const { return !callers_.empty(); }
   // What patterns are matched with.
   ReportFunction described(uint32_t function) const;
@@ -70,6 +75,7 @@ class Placement {
   bool is_group(uint32_t function) const { return function < groups_.size() && groups_[function]; }
 
  private:
+  static constexpr uint32_t kDropped = 1u << 31;  // In the function of a node of the raw tree.
   // What the options say about a function, wherever it is called.
   struct Rules {
     bool known = false, only = false, without = false, callers = false, hidden = false;

@@ -11,14 +11,20 @@
 // that is not running has `since` set and its suspended time is told when it ends or wakes.
 //
 // A Sink has (nodes are places of its call tree, 0 is the root):
-//   uint32_t enter(uint32_t node, uint32_t function)  the child of a node
+//   uint32_t enter(uint32_t node, uint32_t function)  a call begins or is reported: its node, a
+//        child of `node`. Once for each ENTRY and FRAME of the stream, in their order
+//   uint32_t enter_base(uint32_t node, uint32_t function)  what a coroutine's calls are children of
+//   uint32_t enter_again(uint32_t node, uint32_t old, uint32_t function)  the call of node `old` is
+//        a child of `node` from now on
 //   void call(uint32_t node)                          a call begins there
 //   void spend(uint32_t node, uint64_t ticks)         time with this innermost call
-//   void ended(uint32_t function, uint64_t running)   a call ends, seen from beginning to end
+//   void ended(uint32_t node, uint32_t function, uint64_t running)  a call ends, seen from
+//        beginning to end
 //   void suspended(uint32_t node, uint64_t ticks)     its coroutine was suspended in this call
 //   static constexpr bool kNotes                      if true also: void note(const Note&)
 // and may have
 //   bool looks_ahead(), CallTree& look_up()           is the tree too large for the caches? itself
+//   void cut(uint32_t node, uint64_t running)         a call ends unseen; kNotSeen: so it began
 //   static constexpr bool kFrames                     if true it follows single calls instead
 // A sink that follows single calls costs more: every record goes through slow(). It has, instead
 // of call, spend, ended and suspended (a call is the coroutine and the index of its frame, `top`):
@@ -28,7 +34,6 @@
 //        since its beginning (kNotSeen: not seen); whole: beginning and end were seen
 //   void spend(Machine&, uint64_t from, uint64_t to)    time of the current coroutine
 //   void suspended(Coroutine&, uint64_t from, uint64_t to, bool resumed)  resumed: it runs again
-//   void moves(Coroutine&)                              its calls are going to hang elsewhere
 //   void hung(Coroutine&, bool moved, uint64_t now)     it hangs where it has to for now
 //   void gap(uint64_t from, uint64_t to)
 //   void begins(uint64_t tick)                          a recording begins

@@ -130,19 +130,24 @@ void StackMachine<Sink>::end_top(Coroutine& co) {
   if constexpr (Sink::kFrames) {
     sink_.closed(co, now_, seen ? clock(co) - f.start : kNotSeen, seen);
   } else if (seen) {
-    sink_.ended(ids_(f.id), clock(co) - f.start);
+    sink_.ended(f.node, ids_(f.id), clock(co) - f.start);
   }
   co.top--;
 }
 
-// For sinks that follow single calls: those above `depth` end here, however they did.
+// For sinks that ask for it: those above `depth` end here, however they did.
 template <class Sink>
 void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth) {
-  if constexpr (Sink::kFrames)
-    for (; co.top > depth; co.top--) {
-      const uint64_t start = co.frames[co.top].start;
-      sink_.closed(co, now_, start == kNotSeen ? kNotSeen : clock(co) - start, false);
-    }
+  for (; co.top > depth; co.top--) {
+    const Frame& f = co.frames[co.top];
+    const uint64_t running = f.start == kNotSeen ? kNotSeen : clock(co) - f.start;
+    if constexpr (Sink::kFrames)
+      sink_.closed(co, now_, running, false);
+    else if constexpr (requires { sink_.cut(f.node, running); })
+      sink_.cut(f.node, running);
+    else
+      return;
+  }
 }
 
 // The calls above `depth` must have ended unseen.
@@ -327,17 +332,18 @@ void StackMachine<Sink>::hang(Coroutine& co) {
   if constexpr (Sink::kFrames)
     base = sink_.base(co, by);
   else
-    base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
-  if (co.hidden || (co.adrift && !by)) base = sink_.enter(base, kUnknownFunction);
+    base = by ? sink_.enter_base(by->frames[by->top].node, kCoroutineFunction) : 0;
+  if (co.hidden || (co.adrift && !by)) base = sink_.enter_base(base, kUnknownFunction);
   if (co.frames[0].node == base) return report_hung(co, false);
   if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
     trust_.unbalanced++;
     return report_hung(co, false);
   }
-  if constexpr (Sink::kFrames) sink_.moves(co);
   co.frames[0].node = base;
-  for (uint32_t i = 1; i <= co.top; i++)
-    co.frames[i].node = sink_.enter(co.frames[i - 1].node, ids_(co.frames[i].id));
+  for (uint32_t i = 1; i <= co.top; i++) {
+    Frame& f = co.frames[i];
+    f.node = sink_.enter_again(co.frames[i - 1].node, f.node, ids_(f.id));
+  }
   report_hung(co, true);
 }
 
