@@ -56,7 +56,7 @@ class Analysis {
   bool views_follow_calls() const;
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
-  bool needs_preview(const Input& input) const;
+  bool needs_preview() const;
   void look_ahead(const std::string& path, Input& input);
   template <class Read>
   void read(TraceFacts& facts, Input& input, Read read);
@@ -110,23 +110,20 @@ bool is_empty_file(const std::string& path) {
   return error == 0 && S_ISREG(s.st_mode) && s.st_size == 0;
 }
 
-// Whether something must be known of the trace that stands behind its first event. Of a pipe its
-// names are taken as they come, unless it must be kept anyway.
-bool Analysis::needs_preview(const Input& input) const {
-  const FilterOptions& f = options_.filter;
+// Whether something must be known of the trace that comes after its first event.
+bool Analysis::needs_preview() const {
   auto is_relative = [](const TimePoint& p) {
     return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
   };
-  if (is_relative(f.from) || is_relative(f.to) || needs_verdicts(f)) return true;
-  return input.size() != 0 && looks_at_names();
+  const FilterOptions& f = options_.filter;
+  return is_relative(f.from) || is_relative(f.to) || needs_verdicts(f) || looks_at_names();
 }
 
-// The first of two readings, or as much of it as is needed.
+// The first of several readings, or as much of it as is needed.
 void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
   if (is_empty_file(path)) return;  // Read says so.
-  if (!needs_preview(input) && (!options_.filter.has_range() || preview_->header_only(input)))
-    return;
+  if (!needs_preview() && (!options_.filter.has_range() || preview_->header_only(input))) return;
   input.keep();
   preview_->read(input);
   input.rewind();
@@ -234,10 +231,8 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
     sink->calls = tee.observer();
     return sink;
   };
-  // Single calls are written in the order of the file. And who asks for names while others add to
-  // them must know them from before.
-  const bool alone = tee.observer() || (looks_at_names() && !preview_->complete);
-  auto sum = run<FilteredProfile>(facts, input, diag, alone ? 1 : jobs(), make);
+  // Single calls are written in the order of the file.
+  auto sum = run<FilteredProfile>(facts, input, diag, tee.observer() ? 1 : jobs(), make);
   tell_limit(input.name(), budget);
   session_.unmet.file(facts, *sum, finder_);
   if (calls_) calls_->end_file();
