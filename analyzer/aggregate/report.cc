@@ -121,6 +121,7 @@ void Merger::unify(std::vector<Entry>& list) {
                      [&](const Entry& a, const Entry& b) { return same[a.index] < same[b.index]; });
   if (!unifies) return;
   unified_.add(profile_, &same);
+  unified_.close();
   tree_of_ = &unified_;
 }
 
@@ -347,6 +348,7 @@ void add_yielded_nodes(Report& report) {
   f.kind = "yielded";
   f.name = "[yielded]";
   const uint32_t yielded = report.function(f);
+  report.tree.make_index();
   const size_t n = report.tree.size();
   for (uint32_t i = 1; i < n; i++) {
     if (report.node_yielded_ns[i] == 0) continue;
