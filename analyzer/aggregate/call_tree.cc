@@ -2,7 +2,6 @@
 #include "analyzer/aggregate/call_tree.h"
 
 #include <algorithm>
-#include <algorithm>
 #include <bit>
 #include <stdexcept>
 #include <utility>

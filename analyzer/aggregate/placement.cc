@@ -88,13 +88,11 @@ uint32_t Placement::plain_fold(uint32_t node) const {
   return it == folds_.end() ? node : it->second;
 }
 
+// What others than enter_plain() ask for.
 Place Placement::plain_place(uint32_t node) const {
   const uint32_t function = raw_[node].function;
   Place p;
   p.out = node;
-  p.fold = plain_fold(node);
-  p.in = true;
-  p.unknown = p.fold != node;
   p.own = node && function != kCoroutineFunction;
   p.shown = function >= kFirstFunction && !is_group(function);
   if (p.shown) p.function = function;

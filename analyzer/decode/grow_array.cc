@@ -25,7 +25,8 @@ void* reserve(size_t size) {
   void* found = mmap(nullptr, size + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (found == MAP_FAILED) throw std::bad_alloc();
   auto* at = static_cast<char*>(found);
-  const size_t before = whole_pages(reinterpret_cast<uintptr_t>(at)) - reinterpret_cast<uintptr_t>(at);
+  const size_t before =
+      whole_pages(reinterpret_cast<uintptr_t>(at)) - reinterpret_cast<uintptr_t>(at);
   if (before) munmap(at, before);
   if (before < kPage) munmap(at + before + size, kPage - before);
   return at + before;

@@ -103,7 +103,7 @@ class CallLog : public CallObserver {
     uint32_t other = 0;  // kResumed: whom.
     State state = State::kOwn;
     bool has_early = false;  // One of `open` may be `early`.
-    uint64_t woke = 0;   // When it last ceased to be suspended.
+    uint64_t woke = 0;       // When it last ceased to be suspended.
     // As of the last moment within the range: ticks it had been suspended, and since when it is.
     uint64_t suspended = 0, left = UINT64_MAX;
     GrowArray<Frame> open;  // At most the innermost is a marker.

@@ -115,7 +115,8 @@ void SliceFolder::fold(uint64_t shortest) {
   // What calls that are still open hide stays theirs.
   GrowArray<Level> all;
   for (size_t i = 0, j = 0; i < levels.size() || j < levels_.size();) {
-    const bool older = j == levels_.size() || (i < levels.size() && levels[i].depth <= levels_[j].depth);
+    const bool older =
+        j == levels_.size() || (i < levels.size() && levels[i].depth <= levels_[j].depth);
     const Level& l = older ? levels[i++] : levels_[j++];
     if (!l.calls && !l.self_ns) continue;
     if (all.empty() || all.back().depth != l.depth) all.push_back({l.depth, kNone, 0, 0});
@@ -274,8 +275,7 @@ FlameTrack ChartWriter::describe(const Lane& lane, bool many_threads) const {
   track.name = track_name(lane.what, lane.of_state);
   track.thread = "thread " + std::to_string(lane.what.tid);
   if (many_threads)
-    track.thread +=
-        ", process " + std::to_string(lane.what.pid) + ": " + *processes_[lane.process];
+    track.thread += ", process " + std::to_string(lane.what.pid) + ": " + *processes_[lane.process];
   track.begin_ns = lane.begin_ns;
   track.end_ns = lane.end_ns;
   track.suspended_ns = lane.suspended_ns;

@@ -104,7 +104,7 @@ class ChartWriter : public CallWriter {
   uint64_t calls_ = 0, self_ns_ = 0, dropped_ = 0;
   size_t kept_ = 0;  // Slices in all folders, about.
   uint32_t file_ = 0;
-  uint64_t first_ns_ = UINT64_MAX;                       // Of all files.
+  uint64_t first_ns_ = UINT64_MAX;  // Of all files.
   std::map<uint64_t, Lane> lanes_;  // By number of the track.
   std::vector<std::shared_ptr<const std::string>> processes_;
 };

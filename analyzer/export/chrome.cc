@@ -83,7 +83,8 @@ void ChromeWriter::track(const Track& track, const TrackNames& names) {
   if (process_ != *names.process)
     metadata("process_name", track)
         << "\"name\":" << json_string(process_ = *names.process) << "}}";
-  std::string name = "thread " + std::to_string(track.tid) + ", " + track_name(track, names.of_state);
+  std::string name =
+      "thread " + std::to_string(track.tid) + ", " + track_name(track, names.of_state);
   metadata("thread_name", track) << "\"name\":" << json_string(name) << "}}";
   metadata("thread_sort_index", track) << "\"sort_index\":" << track.number << "}}";
 }

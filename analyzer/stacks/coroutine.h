@@ -75,13 +75,13 @@ struct Coroutine {
   uint64_t resumer_serial = 0;
   uint32_t chain = 1;  // Length of the chain of resumers, with this one.
   GrowArray<Frame> frames;
-  GrowArray<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls,
+  GrowArray<FrameNotes> notes;       // Beside the frames; only for sinks that follow single calls,
   std::vector<PendingTime> pending;  // and the same if they judge calls by their length.
   uint32_t watched = 0;              // Such a sink's own: number of a call that it watches here,
   uint32_t record = 0;               // of what it notes about this coroutine,
-  uint32_t wakes = 0;             // how often it woke,
-  uint32_t epoch = 1;             // and how often it woke or its calls moved,
-  uint32_t led = 0;               // since which of these the calls further out know that they lead,
+  uint32_t wakes = 0;                // how often it woke,
+  uint32_t epoch = 1;                // and how often it woke or its calls moved,
+  uint32_t led = 0;  // since which of these the calls further out know that they lead,
   OuterLink outer_watched, outer_taker, outer_owner;  // who is further out then,
   bool stale = false;  // and whether its observer does not know where calls are now.
 
