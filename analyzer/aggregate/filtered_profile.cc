@@ -12,6 +12,7 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
       facts_(facts),
       placement_(plan, functions, symbols, *this),
       defers_(plan.options->least_ns || !plan.options->callers.empty()),
+      charges_(defers_ || !placement_.is_plain()),
       met_(plan.options->coroutines.size()) {
   stream(0);
 }
@@ -19,6 +20,12 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
 void FilteredProfile::finish() {
   HistogramProfile::finish();
   if (coroutines) coroutines->finish();
+}
+
+void FilteredProfile::close() {
+  Profile::close();
+  placement_.close();
+  std::vector<Shown>().swap(shown_);
 }
 
 void FilteredProfile::add(const FilteredProfile& other) {
@@ -166,10 +173,14 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 // -- Calls --
 
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
-  FrameNotes& f = co.notes[co.top];
-  f.when.clear();
-  f = {0, view_->tid, 0, 0, 0, false, false, std::move(f.when)};
-  const Place& p = place(co, co.top);
+  FrameNotes& f = co.notes[co.top] = {0, view_->tid, false, false};
+  if (options_.least_ns) {
+    co.pending.resize(co.frames.size());
+    PendingTime& pending = co.pending[co.top];
+    pending.when.clear();
+    pending = {0, 0, 0, 0, std::move(pending.when), 0, 0};
+  }
+  const Place p = place(co, co.top);
   f.node = co.frames[co.top].node;
   f.counted = begins && in_range(now) && wanted(co);
   if (p.target) mark_leading(co);
@@ -179,17 +190,21 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   }
   if (f.counted) {
     if (p.shown && !defers_) count(co, p);
-    f.charges++;
-    if (co.top > 1)
-      co.notes[co.top - 1].charges++;
-    else if (place(co, 0).takes)
-      charged(place(co, 0).out, 1);
+    charge(co, co.top);
+    charge(co, co.top - 1);
   }
   if (slow && p.shown && co.watched == 0 && f.counted && is_watched(p.function)) watch(co, now);
   if (!calls || !p.shown) return;
   if (!wanted(co)) return static_cast<void>(co.stale = true);
   calls->opened(co, view_->number, view_->tid, p.function, now);
   tell_decided(co, now);
+}
+
+// The cost of recording a call lies in this one's time.
+void FilteredProfile::charge(Coroutine& co, uint32_t index) {
+  if (!charges_) return;
+  if (index && options_.least_ns) return static_cast<void>(co.pending[index].charges++);
+  if (const Place p = place(co, index); p.takes) charged(p.out, 1);
 }
 
 // Tells how many of the open calls, from the outermost on, are sure to be shown. Those further out
@@ -237,8 +252,8 @@ void FilteredProfile::mark_leading(Coroutine& co) {
 }
 
 void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
-  FrameNotes& f = co.notes[co.top];
-  const Place& p = placement_[f.node];  // A call is counted where it began, so its times are, too.
+  const FrameNotes& f = co.notes[co.top];
+  const Place p = placement_[f.node];  // A call is counted where it began, so its times are, too.
   const bool seen = running != kNotSeen && f.counted;
   const bool brief =
       options_.least_ns && running != kNotSeen && facts_.clock.ns(running) < options_.least_ns;
@@ -269,24 +284,24 @@ FilteredProfile::OpenCall FilteredProfile::caller(Coroutine& co) {
 
 // What the call on top has pending becomes its caller's.
 void FilteredProfile::hand_down(Coroutine& co) {
-  FrameNotes& f = co.notes[co.top];
+  PendingTime& f = co.pending[co.top];
   const OpenCall call = caller(co);
   if (watched_) hand_watches(co, call);
   if (call.co) {
-    FrameNotes* to = &call.co->notes[call.index];
-    to->pending += f.pending;
+    PendingTime* to = &call.co->pending[call.index];
+    to->ticks += f.ticks;
     to->charges += f.charges;
     if (co.top > 1) to->waited += f.waited;  // Wall time is of one coroutine.
     slicer().keep_all(to->when, f.when);
   } else {
     filter_pending(f);
   }
-  f.pending = f.waited = f.charges = 0;
+  f.ticks = f.waited = f.charges = 0;
   Timeline::forget(f.when);
 }
 
 uint64_t& FilteredProfile::told_outside(Coroutine& co, uint32_t index) {
-  FrameNotes& f = co.notes[index];
+  PendingTime& f = co.pending[index];
   if (f.wakes != co.wakes) f.told_outside = 0;
   f.wakes = co.wakes;
   return f.told_outside;
@@ -295,7 +310,7 @@ uint64_t& FilteredProfile::told_outside(Coroutine& co, uint32_t index) {
 // What watched calls know of the time of the call on top becomes its caller's there, too. Those
 // that another coroutine was in when it ran before keep what they know.
 void FilteredProfile::hand_watches(Coroutine& co, OpenCall to) {
-  FrameNotes& f = co.notes[co.top];
+  PendingTime& f = co.pending[co.top];
   const uint64_t outside = told_outside(co, co.top), inside = f.told_inside;
   const uint32_t node = place(co, co.top).out;
   auto hand = [&](Coroutine& c, uint64_t ticks) {
@@ -308,13 +323,13 @@ void FilteredProfile::hand_watches(Coroutine& co, OpenCall to) {
   each_outer_watched(co, [&](Coroutine& c) { hand(c, outside); });
   f.told_inside = f.told_outside = 0;
   if (!to.co) return;
-  to.co->notes[to.index].told_inside += to.co == &co ? inside : outside;
+  to.co->pending[to.index].told_inside += to.co == &co ? inside : outside;
   told_outside(*to.co, to.index) += outside;
 }
 
 // Nobody has the frame's time.
-void FilteredProfile::filter_pending(FrameNotes& f) {
-  filtered_ += f.pending;
+void FilteredProfile::filter_pending(PendingTime& f) {
+  filtered_ += f.ticks;
   if (!threads) return;
   for (const TimePiece& piece : f.when) {
     ThreadSums& sums = thread_sums(piece.thread);
@@ -325,10 +340,11 @@ void FilteredProfile::filter_pending(FrameNotes& f) {
 
 // The frame's time goes where the call is shown.
 void FilteredProfile::commit(Coroutine& co, uint32_t index) {
-  FrameNotes& f = co.notes[index];
-  if (!f.pending && !f.charges && !f.waited) return;
-  const Place& p = place(co, index);
-  if (f.pending) Profile::spend(p.out, f.pending);
+  if (!options_.least_ns) return;
+  PendingTime& f = co.pending[index];
+  if (!f.ticks && !f.charges && !f.waited) return;
+  const Place p = place(co, index);
+  if (f.ticks) Profile::spend(p.out, f.ticks);
   f.told_inside = f.told_outside = 0;
   if (f.charges && p.takes) charged(p.out, f.charges);
   if (f.waited) {
@@ -337,7 +353,7 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
       slow->add(co.watched, tree(), place(co, slow->depth(co.watched)).out, p.out,
                 {0, 0, 0, 0, f.waited});
   }
-  f.pending = f.waited = f.charges = 0;
+  f.ticks = f.waited = f.charges = 0;
   if (f.when.empty()) return;
   const Shown to = shown(p.out);
   if (timeline && to.function >= kFirstFunction)
@@ -349,6 +365,7 @@ void FilteredProfile::commit(Coroutine& co, uint32_t index) {
 }
 
 void FilteredProfile::moves(Coroutine& co) {
+  if (!options_.least_ns) return;
   for (uint32_t i = 1; i <= co.top; i++) commit(co, i);
 }
 
@@ -366,7 +383,7 @@ void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
   if (leading && now > plan_.from) calls->decided(co, view_->number, leading);
   std::vector<CallObserver::Open> open;
   for (uint32_t i = 1; i <= co.top; i++)
-    if (const Place& p = place(co, i); p.shown) open.push_back({i, p.function});
+    if (const Place p = place(co, i); p.shown) open.push_back({i, p.function});
   calls->moved(co, view_->number, view_->tid, now, open);
   tell_decided(co, now);
 }
@@ -428,13 +445,13 @@ void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
   if (co.top && options_.least_ns) {
-    co.notes[co.top].pending += ticks;
+    co.pending[co.top].ticks += ticks;
     if (!watched_) return;
-    co.notes[co.top].told_inside += ticks;
+    co.pending[co.top].told_inside += ticks;
     told_outside(co, co.top) += ticks;
     return tell_watches(co, place(co, co.top).out, {0, 0, 0, ticks, 0});
   }
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   Profile::spend(p.out, ticks);
   if (watched_) tell_watches(co, p.out, {0, 0, 0, ticks, 0});
 }
@@ -471,7 +488,7 @@ void FilteredProfile::show(Coroutine& co, Whose whose, uint64_t from, uint64_t t
   if (whose != Whose::kCall) return;
   const Shown s = shown(place(co, co.top).out);
   if (co.top && options_.least_ns)  // Pending, as spend_at() has it.
-    return slicer().keep(co.notes[co.top].when, view_->tid, from, to);
+    return slicer().keep(co.pending[co.top].when, view_->tid, from, to);
   if (!timeline) return;
   timeline->add(Timeline::key(0, view_->tid), from, to);
   timeline->add(Timeline::key(1, s.lane), from, to);
@@ -501,10 +518,10 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
     }
   }
   if (!co.top || from == to) return;
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   if (!p.takes) return;
   if (options_.least_ns) {
-    co.notes[co.top].waited += to - from;
+    co.pending[co.top].waited += to - from;
     return;
   }
   Profile::suspended(p.out, to - from);
@@ -577,7 +594,7 @@ void FilteredProfile::give_up(Coroutine& co) {
 }
 
 void FilteredProfile::watch(Coroutine& co, uint64_t now) {
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   size_t nested = 0;
   each_outer_watched(co, [&](Coroutine&) { nested++; });
   if (nested == kMostNested) return slow->leave_out();

@@ -6,8 +6,8 @@
 // idle, unknown (gap), filtered. So self + idle + unknown + filtered = traced, whatever is asked.
 //
 // Which calls are shown by their chain is Placement's business. What depends on the single call is
-// decided here, when it ends: its length (-t), and whether it led to a function of -C. Until then
-// its time is `pending` in its frame; a call that is too short hands it to the frame below.
+// decided here, when it ends: its length (-t), and whether it led to a function of -C. With -t its
+// time is pending in its frame until then; a call that is too short hands it to the frame below.
 #pragma once
 
 #include <optional>
@@ -71,6 +71,8 @@ class FilteredProfile : public HistogramProfile {
   void limit(NodeBudget* budget) { placement_.limit(budget); }
   // All streams have been read.
   void finish();
+  // See Profile::close().
+  void close();
 
   // Adds what another one found out about other streams of the file, and its observers to these.
   void add(const FilteredProfile& other);
@@ -110,7 +112,7 @@ class FilteredProfile : public HistogramProfile {
   bool wanted(const Coroutine& co) const;
   bool thread_wanted(uint32_t tid) const;
   bool has_owner(Coroutine& co, uint32_t index);
-  const Place& place(const Coroutine& co, uint32_t index) const {
+  Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];
   }
   void commit(Coroutine& co, uint32_t index);
@@ -132,7 +134,8 @@ class FilteredProfile : public HistogramProfile {
   void spend_at(Coroutine& co, uint64_t ticks);
   void mark_leading(Coroutine& co);
   void count(Coroutine& co, const Place& p);
-  void filter_pending(FrameNotes& f);
+  void charge(Coroutine& co, uint32_t index);
+  void filter_pending(PendingTime& f);
   // Slices for time of which it is not known yet whose it is.
   Timeline& slicer() { return timeline ? *timeline : own_slices_; }
   void tell_decided(const Coroutine& co, uint64_t now);
@@ -163,7 +166,8 @@ class FilteredProfile : public HistogramProfile {
   const FilterOptions& options_;
   const TraceFacts& facts_;
   Placement placement_;
-  const bool defers_;  // Calls are counted when they end.
+  const bool defers_;   // Calls are counted when they end.
+  const bool charges_;  // Charges are not just what a tree of all calls has.
   std::unordered_map<uint32_t, StreamView, RandomHash> views_;
   StreamView* view_ = nullptr;
   std::vector<Shown> shown_;         // By node, as far as asked for.

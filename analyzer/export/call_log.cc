@@ -41,13 +41,10 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   track.tid = tid;
   track.stream = stream;
   track.coroutine = coroutine;
-  track.name = "coroutine " + std::to_string(coroutine);
-  if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
   const uint32_t process = facts_.process_of(stream);
   if (auto p = facts_.processes.find(process); p != facts_.processes.end())
     track.pid = p->second.pid;
-  track.process = command(process);
-  writer_.track(track);
+  writer_.track(track, {command(process), facts_.streams.size() > 1});
   return lane;
 }
 
@@ -73,8 +70,13 @@ void CallLog::write(Lane& lane, const Entry& e) {
   const Clock& clock = facts_.clock;
   const uint64_t ns = clock.start_mono_ns + clock.ns(e.tick - std::min(e.tick, clock.start_tick));
   switch (e.what) {
-    case Entry::kBegin:
-      return writer_.begin(lane.track, e.slice, ns);
+    case Entry::kBegin: {
+      Slice slice = e.slice;
+      const bool resumed = slice.kind == Slice::kResumed;
+      const Lane* other = resumed ? find(lane.track.stream, slice.coroutine) : nullptr;
+      if (other) slice.track = other->track.number;
+      return writer_.begin(lane.track, slice, ns);
+    }
     case Entry::kEnd: {
       const uint64_t own = own_ns(e.slice.function, e.self);  // May be rounded up.
       return writer_.end(lane.track, ns, std::max(clock.ns(e.running), own), own);
@@ -113,7 +115,7 @@ void CallLog::settle(Lane& lane, Frame& frame, bool shown) {
   if (!frame.undecided) return;
   frame.undecided = false;
   lane.undecided--;
-  Entry& begin = lane.queue[frame.place - lane.written];
+  Entry& begin = lane.queue[static_cast<uint32_t>(frame.place - lane.written)];
   begin.waiting = false;
   begin.dropped = !shown;
   flush(lane);
@@ -122,7 +124,7 @@ void CallLog::settle(Lane& lane, Frame& frame, bool shown) {
 // A slice begins. One that begins before the range is undecided: it may end before it, too.
 void CallLog::push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick) {
   if (tick < from_) frame.undecided = true;
-  frame.place = lane.written + lane.queue.size();
+  frame.place = lane.written + static_cast<uint32_t>(lane.queue.size());
   lane.undecided += frame.undecided;
   lane.has_early |= frame.early;
   lane.open.push_back(frame);
@@ -131,7 +133,7 @@ void CallLog::push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick) {
 
 void CallLog::pop(Lane& lane) {
   lane.open.pop_back();
-  lane.settled = std::min(lane.settled, lane.open.size());
+  lane.settled = static_cast<uint32_t>(std::min<size_t>(lane.settled, lane.open.size()));
 }
 
 // -- Calls --
@@ -142,7 +144,7 @@ void CallLog::begin_call(Lane& lane, const Coroutine& co, Open call, uint64_t no
   frame.depth = call.depth;
   frame.function = call.function;
   frame.running_begin = running_clock(lane, co, now);
-  frame.undecided = true;
+  frame.undecided = waits_;
   frame.early = now < from_;
   Slice slice;
   slice.function = number_of(call.function);
@@ -184,7 +186,7 @@ void CallLog::decided(const Coroutine& co, uint32_t stream, uint32_t depth) {
   if (!l || !l->undecided) return;
   enter_range(*l, co);
   // What is decided are the outermost calls, and a marker now and then.
-  for (size_t& at = l->settled; at < l->open.size(); at++) {
+  for (uint32_t& at = l->settled; at < l->open.size(); at++) {
     Frame& f = l->open[at];
     if (f.undecided && (f.marker || f.depth > depth)) return;
     settle(*l, f, true);

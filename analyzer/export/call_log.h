@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analyzer/aggregate/filtered_profile.h"
+#include "analyzer/decode/grow_array.h"
 #include "analyzer/export/call_writer.h"
 #include "analyzer/export/running_chain.h"
 
@@ -32,6 +33,7 @@ class CallLog : public CallObserver {
         facts_(facts),
         from_(plan.from),
         to_(plan.to),
+        waits_(plan.options->least_ns || !plan.options->callers.empty() || plan.from),
         own_stacks_(plan.options->mode != CoroutineMode::kLinked ||
                     plan.options->group == GroupBy::kCoroutine),
         namer_(std::move(namer)) {}
@@ -67,10 +69,10 @@ class CallLog : public CallObserver {
     uint64_t running = 0, self = 0;
   };
   struct Frame {
+    uint64_t running_begin = 0, self = 0;
     uint32_t depth = 0;  // In its coroutine; of a slice that is no call that of the call below.
     uint32_t function = 0;
-    uint64_t place = 0;  // Number of its kBegin in the queue, ever.
-    uint64_t running_begin = 0, self = 0;
+    uint32_t place = 0;  // Number of its kBegin in the queue, ever; modulo 2^32.
     bool undecided = false;
     bool early = false;   // It began before the range; running_begin is not known yet.
     bool marker = false;  // No call, but a slice that says why the coroutine does nothing itself.
@@ -98,17 +100,17 @@ class CallLog : public CallObserver {
   };
   struct Lane {
     Track track;
-    State state = State::kOwn;
     uint32_t other = 0;  // kResumed: whom.
-    uint64_t woke = 0;   // When it last ceased to be suspended.
+    State state = State::kOwn;
+    bool has_early = false;  // One of `open` may be `early`.
+    uint64_t woke = 0;       // When it last ceased to be suspended.
     // As of the last moment within the range: ticks it had been suspended, and since when it is.
     uint64_t suspended = 0, left = UINT64_MAX;
-    std::vector<Frame> open;  // At most the innermost is a marker.
+    GrowArray<Frame> open;  // At most the innermost is a marker.
     Queue queue;
-    uint64_t written = 0;  // Entries that have left the queue, ever.
-    size_t undecided = 0;
-    size_t settled = 0;      // The outermost so many of `open` are decided.
-    bool has_early = false;  // One of `open` may be `early`.
+    uint32_t written = 0;  // Entries that have left the queue, ever; modulo 2^32.
+    uint32_t undecided = 0;
+    uint32_t settled = 0;  // The outermost so many of `open` are decided.
     bool has_calls() const { return open.size() > (open.empty() || !open.back().marker ? 0 : 1); }
   };
   struct Chain : RunningChain<Lane> {
@@ -153,6 +155,7 @@ class CallLog : public CallObserver {
   CallWriter& writer_;
   const TraceFacts& facts_;
   uint64_t from_, to_;
+  const bool waits_;  // There may be calls of which it is not known at once that they are shown.
   const bool own_stacks_;
   Namer namer_;
   std::unordered_map<uint64_t, Lane> lanes_;

@@ -130,7 +130,8 @@ class StackMachine {
   void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfLook);
 
  private:
-  static constexpr uint32_t kMaxSearch = 65536;  // Frames; LuaJIT's stacks have fewer slots.
+  static constexpr size_t kDoubledFrames = 65536;  // Longer stacks grow by a quarter.
+  static constexpr uint32_t kMaxSearch = 65536;    // Frames; LuaJIT's stacks have fewer slots.
 
   // Some records need as many steps as the stack is deep or the chain of resumers long. A trace
   // made for it could have nothing but those. So each word brings some steps with it, many more

@@ -106,7 +106,8 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
 
 template <class Sink>
 void StackMachine<Sink>::push(Coroutine& co, uint64_t start, uint32_t id) {
-  if (co.top + 1 == co.frames.size()) co.frames.resize(2 * co.frames.size());
+  if (const size_t size = co.frames.size(); co.top + 1 == size)
+    co.frames.resize(size + (size < kDoubledFrames ? size : size / 4));
   uint32_t node = sink_.enter(co.frames[co.top].node, ids_(id));
   co.frames[++co.top] = {start, node, id};
   if constexpr (Sink::kFrames) {
