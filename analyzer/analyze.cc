@@ -182,6 +182,7 @@ std::unique_ptr<Sink> Analysis::sums(TraceFacts& facts, Input& input, Diagnostic
     return sink;
   });
   sum->limit(nullptr);
+  sum->close();
   tell_limit(input.name(), budget);
   return sum;
 }
@@ -237,6 +238,7 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   session_.unmet.file(facts, *sum, finder_);
   if (calls_) calls_->end_file();
   if (chart_) chart_->end_file();
+  sum->close();
   add_to_report(report, {path, facts, *sum, &sum->histograms(), sum.get(), diag.trust, bytes_},
                 finder_);
 }
@@ -366,6 +368,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   if (calls && !calls->error().empty()) cannot_write(session, exports.output, calls->error());
   if (chart) take_chart(session, *chart, report);
   if (report.grouped) sum_up_groups(report);
+  report.tree.drop_index();
   return report;
 }
 

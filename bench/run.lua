@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: MIT
 -- Runs a benchmark program several times in one process and tells how long each run took:
---   luajit run.lua PROGRAM SIZE REPETITIONS [PROFILER]
+--   luajit run.lua PROGRAM SIZE REPETITIONS LAYOUT [PROFILER]
 -- Each repetition loads the program anew and begins without compiled code:
 -- traces are specialised to closures, so a second run of the same chunk would
 -- be another program (fib: three times slower). It writes a line
 -- "elapsed CPU_SECONDS" to stderr; what the program prints is left alone.
 -- With PROFILER (a module with start and stop), each repetition runs under it
 -- and the number of calls it saw is written as "calls N".
-local program, size, repetitions, profiler = arg[1], arg[2], tonumber(arg[3]), arg[4]
+local program, size, repetitions = arg[1], arg[2], tonumber(arg[3])
+local layout, profiler = tonumber(arg[4]), arg[5]
 local clock = os.clock
 local profile = profiler and require(profiler)
 
@@ -17,7 +18,10 @@ local function timed(chunk)
   return clock() - start
 end
 
-for _ = 1, repetitions do
+local ballast = {}
+for i = 1, repetitions do
+  collectgarbage()
+  ballast[i] = ("x"):rep(16 * (37 * layout + i) % 1024 + 16)
   local chunk = assert(loadfile(program))
   jit.flush()
   collectgarbage()

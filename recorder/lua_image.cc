@@ -16,6 +16,7 @@
 #include "recorder/clock.h"
 #include "recorder/elf_file.h"
 #include "recorder/process.h"
+#include "recorder/run_apart.h"
 #include "recorder/text.h"
 
 namespace luatrace {
@@ -36,8 +37,14 @@ struct Look {
   size_t bytes_left = kMaxAllNotes;
 };
 
+// m: the mapping that begins the file. Whether the rest answers, too, is asked of its file system.
+bool answers(const Look& look, const Mapping& m, uint64_t address, size_t size) {
+  return memory_answers(look.memory.pid(), m, address, size);
+}
+
 // The address of our note's text, and the text; 0: there is none.
-uint64_t find_note(Look& look, const ElfHead& head, uint64_t bias, std::string& text) {
+uint64_t find_note(Look& look, const Mapping& m, const ElfHead& head, uint64_t bias,
+                   std::string& text) {
   size_t parts = 0, left = kMaxNoteBytes;
   uint64_t address = 0;
   for (const Elf64_Phdr& p : head.segments) {
@@ -46,7 +53,9 @@ uint64_t find_note(Look& look, const ElfHead& head, uint64_t bias, std::string& 
     left -= p.p_filesz;
     look.bytes_left -= p.p_filesz;
     std::string bytes(p.p_filesz, 0);
-    if (look.memory.read(bias + p.p_vaddr, bytes.data(), bytes.size()) != 0) continue;
+    if (!answers(look, m, bias + p.p_vaddr, bytes.size()) ||
+        look.memory.read(bias + p.p_vaddr, bytes.data(), bytes.size()) != 0)
+      continue;
     each_note(bytes, p.p_align, [&](const ElfNote& n) {
       if (n.type != LT_NOTE_TYPE || n.owner != LT_NOTE_NAME) return true;
       text = n.text;
@@ -110,6 +119,7 @@ std::string check_note(const lt_note& n, const std::string& path) {
 void look_at(Look& look, const Mapping& m) {
   const auto head = read_elf_head([&](uint64_t at, void* to, size_t size) {
     if (at > m.end - m.start || size > m.end - m.start - at) return false;
+    if (!answers(look, m, m.start + at, size)) return false;
     const int error = look.memory.read(m.start + at, to, size);
     if (error == EPERM || error == ESRCH) look.search.error = error;
     return error == 0;
@@ -117,7 +127,7 @@ void look_at(Look& look, const Mapping& m) {
   const auto bias = head ? load_bias(*head, m) : std::nullopt;
   if (!bias) return;
   std::string text;
-  const uint64_t here = find_note(look, *head, *bias, text);
+  const uint64_t here = find_note(look, m, *head, *bias, text);
   if (here == 0 || !is_loaded(look, *head, m, *bias)) return;
   LuaImage image;
   image.path = m.path;
@@ -198,7 +208,7 @@ std::vector<OtherLua> find_other_lua(pid_t pid) {
   std::set<std::string> seen;
   const uint64_t limit = monotonic_ns() + kMaxReadNs;
   for (const auto& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
-    if (!m.executable || m.inode == 0 || monotonic_ns() > limit) continue;
+    if (!m.executable || m.inode == 0 || monotonic_ns() > limit || may_not_answer(pid, m)) continue;
     if (!seen.insert(m.device + ":" + std::to_string(m.inode)).second) continue;
     const int fd = open_mapping(pid, m);
     if (fd < 0) continue;

@@ -12,12 +12,14 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 
 #include "recorder/elf_file.h"
 #include "recorder/process.h"
+#include "recorder/run_apart.h"
 #include "trace/records.h"
 
 namespace luatrace {
@@ -25,6 +27,7 @@ namespace {
 
 constexpr size_t kMaxMappings = 65536;
 constexpr size_t kMaxSeenBytes = 16u << 20;  // of mappings that were reported
+constexpr size_t kMaxBuildId = 32;           // see read_build_id()
 constexpr uint32_t kMaxAtOnce = 256;         // that are reported at a time
 
 // The kernel writes a newline in a path as \012, and nothing else that way.
@@ -139,14 +142,33 @@ std::vector<Mapping> parse_maps(std::string_view text) {
   return all;
 }
 
+namespace {
+
+size_t read_id(pid_t pid, const Mapping& m, std::span<std::byte> to) {
+  const int fd = open_mapping(pid, m);
+  const auto id = fd < 0 ? std::vector<std::byte>() : read_build_id(fd);
+  return static_cast<size_t>(std::copy(id.begin(), id.end(), to.begin()) - to.begin());
+}
+
+}  // namespace
+
 std::vector<std::byte> BuildIds::of(pid_t pid, const Mapping& m) {
   const std::string key = m.device + ":" + std::to_string(m.inode) + ":" + m.path;
   const auto it = known_.find(key);
   if (it != known_.end()) return it->second;
-  const int fd = open_mapping(pid, m);
-  if (fd < 0) return {};
-  auto id = read_build_id(fd);
-  close(fd);
+  std::vector<std::byte> id;
+  if (may_not_answer(pid, m)) {
+    if (is_given_up(m)) return {};
+    id.resize(kMaxBuildId);
+    const ssize_t n = run_apart([&](auto to) { return read_id(pid, m, to); }, id);
+    if (n < 0) return give_up(m), std::vector<std::byte>();
+    id.resize(static_cast<size_t>(n));
+  } else {
+    const int fd = open_mapping(pid, m);
+    if (fd < 0) return {};
+    id = read_build_id(fd);
+    close(fd);
+  }
   if (known_.size() >= kMaxMappings) known_.clear();
   return known_.emplace(key, std::move(id)).first->second;
 }

@@ -158,6 +158,8 @@ class Session : private BackendHost {
   bool drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::string& why);
   void set_ended(Traced& t);
   uint32_t number_of_parent(pid_t parent, const Output& output) const;
+  void adopt_children(const Traced& parent);
+  void write_again(const Traced& t);
   void check_ends();
   void update_maps();
   void update_maps(Traced& t, uint64_t now);

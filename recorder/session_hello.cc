@@ -160,7 +160,28 @@ Session::Traced* Session::traced_for(const Newcomer& who, uint32_t clock, std::s
                      kMillisecond,
                      std::make_shared<std::atomic<bool>>(false),
                      false});
+  adopt_children(traced_.back());
   return &traced_.back();
+}
+
+// Children may be known before their parent, which runs Lua later: the workers of an nginx that is
+// a daemon.
+void Session::adopt_children(const Traced& parent) {
+  for (auto& t : traced_) {
+    if (t.gone || t.info.parent != 0 || t.output != parent.output) continue;
+    if (&t == &parent || read_process(t.pid).parent != parent.pid) continue;
+    t.info.parent = static_cast<int32_t>(parent.number);
+    write_again(t);
+  }
+}
+
+// What is written last of a process counts.
+void Session::write_again(const Traced& t) {
+  drainer_->post(
+      [output = t.output, number = t.number, info = t.info, exe = t.exe, title = t.title] {
+        if (!output->dead() && output->fits(sizeof info + exe.size() + title.size() + 128))
+          output->writer().write_process(number, info, exe, title);
+      });
 }
 
 bool Session::drain_ring(Traced& t, std::unique_ptr<RingMemory> ring, std::string& why) {
@@ -247,10 +268,7 @@ void Session::update_title(Traced& t, bool last) {
   if (title.empty() || title == t.title) return;
   t.title = title;
   t.titles++;
-  drainer_->post([output = t.output, number = t.number, info = t.info, exe = t.exe, title] {
-    if (!output->dead() && output->fits(sizeof info + exe.size() + title.size() + 128))
-      output->writer().write_process(number, info, exe, title);
-  });
+  write_again(t);
 }
 
 // The recording ends.

@@ -11,6 +11,7 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
       options_(*plan.options),
       facts_(facts),
       placement_(plan, functions, symbols, *this),
+      charges_(needs_verdicts(*plan.options) || !placement_.is_plain()),
       met_(plan.options->coroutines.size()) {
   stream(0);
 }
@@ -18,6 +19,12 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
 void FilteredProfile::finish() {
   HistogramProfile::finish();
   if (coroutines) coroutines->finish();
+}
+
+void FilteredProfile::close() {
+  Profile::close();
+  placement_.close();
+  std::vector<Shown>().swap(shown_);
 }
 
 void FilteredProfile::add(const FilteredProfile& other) {
@@ -168,7 +175,7 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   FrameNotes& f = co.notes[co.top];
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   f.node = co.frames[co.top].node;
   f.counted = begins && in_range(now) && wanted(co);
   if (decides_) decide_opened(co, p);
@@ -189,8 +196,8 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
 
 // A call's cost of recording is partly in its own time, partly in its caller's.
 void FilteredProfile::charge(const Coroutine& co, uint32_t index) {
-  const Place& p = place(co, index);
-  if (p.takes) charged(p.out, 1);
+  if (!charges_) return;
+  if (const Place p = place(co, index); p.takes) charged(p.out, 1);
 }
 
 void FilteredProfile::count(Coroutine& co, const Place& p) {
@@ -271,7 +278,7 @@ void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
   co.stale = false;
   std::vector<CallObserver::Open> open;
   for (uint32_t i = 1; i <= co.top; i++)
-    if (const Place& p = place(co, i); p.shown) open.push_back({i, p.function});
+    if (const Place p = place(co, i); p.shown) open.push_back({i, p.function});
   calls->moved(co, view_->number, view_->tid, now, open);
 }
 
@@ -331,7 +338,7 @@ void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
 }
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   Profile::spend(p.out, ticks);
   if (watched_) tell_watches(co, p.out, {0, 0, 0, ticks, 0});
 }
@@ -395,7 +402,7 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
     }
   }
   if (!co.top || from == to) return;
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   if (!p.takes) return;
   Profile::suspended(p.out, to - from);
   if (co.watched)
@@ -467,7 +474,7 @@ void FilteredProfile::give_up(Coroutine& co) {
 }
 
 void FilteredProfile::watch(Coroutine& co, uint64_t now) {
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   size_t nested = 0;
   each_outer_watched(co, [&](Coroutine&) { nested++; });
   if (nested == kMostNested) return slow->leave_out();

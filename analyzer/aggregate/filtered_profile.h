@@ -69,6 +69,8 @@ class FilteredProfile : public HistogramProfile {
   void decide(CallVerdicts& verdicts);
   // All streams have been read.
   void finish();
+  // See Profile::close().
+  void close();
 
   // Adds what another one found out about other streams of the file, and its observers to these.
   void add(const FilteredProfile& other);
@@ -116,7 +118,7 @@ class FilteredProfile : public HistogramProfile {
   bool wanted(const Coroutine& co) const;
   bool thread_wanted(uint32_t tid) const;
   bool has_owner(Coroutine& co, uint32_t index);
-  const Place& place(const Coroutine& co, uint32_t index) const {
+  Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];
   }
   bool is_resumed(const Coroutine& co) const;
@@ -154,12 +156,13 @@ class FilteredProfile : public HistogramProfile {
 
   // Calls that are watched while one in the innermost of their coroutines runs: each is told of all
   // that happens there.
-  static constexpr size_t kMostNested = 64;
+  static constexpr size_t kMostNested = 32;
 
   const FilterPlan& plan_;
   const FilterOptions& options_;
   const TraceFacts& facts_;
   Placement placement_;
+  const bool charges_;               // Charges are not just what a tree of all calls has.
   CallVerdicts* decides_ = nullptr;  // See decide().
   std::unordered_map<uint32_t, StreamView, RandomHash> views_;
   StreamView* view_ = nullptr;

@@ -44,9 +44,23 @@ uint32_t SlowCalls::watch(uint32_t depth, uint32_t function, uint64_t begin) {
   w.begin = begin;
   w.root = 0;
   w.nodes.assign(1, {0, function, 0, 0, 0});
-  w.children.clear();
-  w.known.clear();
+  known_++;
   return number;
+}
+
+void SlowCalls::clear_known(Watch& w) {
+  known_ -= w.known.size();
+  w.known.clear();
+}
+
+void SlowCalls::drop(uint32_t watch) {
+  constexpr size_t kFew = 64;  // Their memory is used again.
+  Watch& w = watches_[watch];
+  clear_known(w);
+  known_ -= w.nodes.size();
+  if (w.nodes.size() > kFew) w = {};
+  w.children.clear();
+  free_.push_back(watch);
 }
 
 // Chains longer than this below a watched call are not told apart: a trace could make each of its
@@ -57,6 +71,10 @@ constexpr size_t kMostDepth = 2048;
 // of coroutines, if they are not linked) hangs below the call with all of its chain that the call's
 // own does not have. A parent's number is smaller than its children's.
 uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
+  if (known_ >= kMostKnown) {
+    auto it = w.known.find(node);
+    return it == w.known.end() ? 0 : it->second;
+  }
   std::vector<uint32_t> chain;
   uint32_t at = node, here = 0, above = w.root;
   while (at != above) {
@@ -70,7 +88,7 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
       break;
     }
     chain.push_back(at);
-    if (chain.size() > kMostDepth) return w.known[node] = 0;
+    if (chain.size() > kMostDepth) return known_++, w.known[node] = 0;
     at = tree[at].parent;
   }
   for (auto up = chain.rbegin(); up != chain.rend(); ++up) {
@@ -78,17 +96,17 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
     if (function != kCoroutineFunction) {
       auto next = static_cast<uint32_t>(w.nodes.size());
       auto [child, is_new] = w.children.try_emplace(uint64_t{here} << 32 | function, next);
-      if (is_new) w.nodes.push_back({here, function, 0, 0, 0});
+      if (is_new) w.nodes.push_back({here, function, 0, 0, 0}), known_++;
       here = child->second;
     }
-    w.known[*up] = here;
+    known_ += w.known.emplace(*up, here).second;
   }
   return here;
 }
 
 SlowNode& SlowCalls::at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node) {
   Watch& w = watches_[watch];
-  if (w.root != root) w.known.clear();
+  if (w.root != root) clear_known(w);
   w.root = root;
   return w.nodes[local(w, tree, node)];
 }
@@ -102,14 +120,15 @@ void SlowCalls::add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_
 }
 
 void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock) {
-  Watch& w = watches_[watch];
-  free_.push_back(watch);
+  const Watch& w = watches_[watch];
   call.begin = w.begin;
   call.wall = end - w.begin;
-  if (clock.ns(length(call)) < least_ns_) return;
-  call.serial = found_++;
-  call.nodes = w.nodes;
-  keep(std::move(call));
+  if (clock.ns(length(call)) >= least_ns_) {
+    call.serial = found_++;
+    call.nodes = w.nodes;
+    keep(std::move(call));
+  }
+  drop(watch);
 }
 
 void SlowCalls::keep(SlowCall call) {

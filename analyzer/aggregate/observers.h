@@ -49,8 +49,8 @@ class SlowCalls {
   void add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node, SlowNode what);
   // The call ended; `call` says where and when. Kept if it took long enough.
   void finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock);
-  void drop(uint32_t watch) { free_.push_back(watch); }  // It ended unseen.
-  void leave_out() { left_out_++; }                      // A call that is not watched (any more).
+  void drop(uint32_t watch);         // It ended unseen.
+  void leave_out() { left_out_++; }  // A call that is not watched (any more).
   // Adds what another one has kept of other streams.
   void add(const SlowCalls& other);
 
@@ -67,6 +67,10 @@ class SlowCalls {
     std::unordered_map<uint64_t, uint32_t, RandomHash> children;
     std::unordered_map<uint32_t, uint32_t> known;  // From nodes of the call tree, at this root.
   };
+  // Nodes that all watched calls together may know of: a trace could have many that are watched
+  // with many in each. What is more counts to the call itself.
+  static constexpr size_t kMostKnown = 1 << 19;
+  void clear_known(Watch& w);
   uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
   SlowNode& at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node);
   uint64_t length(const SlowCall& call) const { return by_wall_ ? call.wall : call.running; }
@@ -79,6 +83,7 @@ class SlowCalls {
   std::vector<uint32_t> free_;
   std::vector<SlowCall> kept_;  // A heap, the shortest first; of equal ones the last.
   uint64_t found_ = 0, left_out_ = 0;
+  size_t known_ = 0;  // Nodes in `known` of all watches, and in `nodes`.
 };
 
 // -- Coroutines --

@@ -7,6 +7,9 @@
 // cost something only when a chain occurs for the first time. What depends on the single call (-t,
 // and whether it led to a function of -C) is decided before (verdicts.h): a call that is to be left
 // out has a node of its own, `dropped`, whose time is its caller's.
+//
+// If nothing that was asked for hides or renames a call, the raw tree is the shown tree itself: no
+// second one is made, and a node's Place follows from its function.
 #pragma once
 
 #include <cstdint>
@@ -61,11 +64,16 @@ class Placement {
   // Nodes of the raw tree come from there; the shown one cannot have many more.
   void limit(NodeBudget* budget) { raw_.limit(budget); }
 
+  // Gives back what it knows of nodes: nothing is asked any more.
+  void close();
+
   // The child of a node of the raw tree; for a call that is dropped another one.
   uint32_t enter(uint32_t raw, uint32_t function, bool dropped = false);
-  const Place& operator[](uint32_t raw) const { return places_[raw]; }
+  Place operator[](uint32_t raw) const { return is_plain_ ? plain_place(raw) : places_[raw]; }
   uint32_t function_of(uint32_t raw) const { return raw_[raw].function & ~kDropped; }
   bool is_dropped(uint32_t raw) const { return raw_[raw].function & kDropped; }
+  // Every call is shown, as a call of its own function.
+  bool is_plain() const { return is_plain_; }
   bool looks_for_callers() const { return !callers_.empty(); }
   // What patterns are matched with.
   ReportFunction described(uint32_t function) const;
@@ -81,6 +89,9 @@ class Placement {
     bool known = false, only = false, without = false, callers = false, hidden = false;
     uint32_t group = 0;  // 0: none.
   };
+  uint32_t enter_plain(uint32_t node, uint32_t function);
+  uint32_t plain_fold(uint32_t node) const;
+  Place plain_place(uint32_t node) const;
   Place place(uint32_t raw);
   bool asks_for_functions() const;
   void place_function(Place& p, uint32_t raw);
@@ -96,8 +107,12 @@ class Placement {
   Profile& out_;
   FunctionPatterns only_, without_, callers_, hide_, functions_;
   std::optional<GroupPattern> group_pattern_;
-  CallTree raw_;
-  std::vector<Place> places_;
+  const bool is_plain_;  // The raw tree is that of `out`.
+  CallTree own_;         // The raw tree if it is not.
+  CallTree& raw_;
+  std::vector<Place> places_;  // By node, unless is_plain_.
+  // is_plain_: Place::fold of the nodes of coroutines that callers resumed whom nobody knows.
+  std::unordered_map<uint32_t, uint32_t> folds_;
   std::vector<Rules> rules_;                                  // By function.
   std::vector<bool> groups_;                                  // By function: made by group(), ...
   std::unordered_map<std::string, uint32_t> group_named_[2];  // ... under which name; [1]: of

@@ -50,6 +50,9 @@ class Profile {
   // for which (of the call tree only), null: each for itself.
   void add(const Profile& other, const std::vector<uint32_t>* same = nullptr);
 
+  // All has been read: gives back what only reading needs.
+  void close() { tree_.drop_index(); }
+
   const CallTree& tree() const { return tree_; }
   virtual CallStats stats(uint32_t function) const {
     return function < stats_.size() ? stats_[function] : CallStats{};

@@ -113,6 +113,11 @@ void Importer::set_ended(uint64_t leaving) {
   leaving_ = leaving;
 }
 
+void Importer::set_cut(uint64_t leaving, uint64_t holes) {
+  set_ended(leaving);
+  holes_ = holes;
+}
+
 void Importer::set_counted(uint64_t hits, uint64_t time) {
   counted_ = hits;
   counted_at_ = time;
@@ -176,7 +181,7 @@ void Importer::finish(uint64_t offset) {
     const bool alive = leaving_ && (p.last > leaving_ || alive_.contains(p.last_tid));
     if (!p.ended && p.last && !alive) end_process(pid, p.last);
   }
-  if (leaving_) hits_->end_at(leaving_);
+  if (leaving_) holes_ == UINT64_MAX ? hits_->end_at(leaving_) : hits_->cut_at(leaving_, holes_);
   hits_->settle();
   compare(offset);
   hits_->finish();

@@ -55,6 +55,8 @@ class Importer {
   // The end of the source was there: nothing is cut. After `leaving` the tracer was leaving the
   // probes one by one (0: it does not say).
   void set_ended(uint64_t leaving);
+  // The same, and what it had not read when it left is missing: see HitWriter::cut_at().
+  void set_cut(uint64_t leaving, uint64_t holes);
   // How many hits the source itself counted in all, up to when.
   void set_counted(uint64_t hits, uint64_t time);
   // The rest, and the end block. Throws Unreadable.
@@ -92,6 +94,7 @@ class Importer {
   std::string note_;
   uint64_t dropped_ = 0;  // from before a report
   uint64_t leaving_ = 0;
+  uint64_t holes_ = UINT64_MAX;         // see set_cut()
   std::unordered_set<uint32_t> alive_;  // threads that had hits after that
   bool ended_ = false;
 };

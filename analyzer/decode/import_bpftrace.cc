@@ -25,6 +25,8 @@ constexpr size_t kMaxLine = 4096;
 constexpr size_t kPart = 63;  // str(p, 64): a part of this length goes on in the next one
 constexpr size_t kMaxParts = 17;
 constexpr uint64_t kBeat = 6'000'000;  // ns: as long is a beat good for
+// ns: so far apart can be what bpftrace read last of one processor and of another
+constexpr uint64_t kUnread = 1'000'000'000;
 
 // Blank-separated numbers, one after the other.
 class Fields {
@@ -92,10 +94,16 @@ class BpftraceReader {
   struct Thread {
     uint32_t seq = 0, late_hits = 0;
     uint64_t late_beat = 0;
+    uint32_t last_seq = 0;  // of the lines that are there
+    uint64_t last_time = 0;
   };
+  bool is_unread(const Thread& t) const;
+  void saw(const Hit& h);
   std::map<uint32_t, Thread> threads_;
   uint64_t beat_ = 0;      // the last one
+  uint64_t latest_ = 0;    // of all hits
   uint64_t reported_ = 0;  // messages that bpftrace says it lost
+  std::map<uint32_t, Thread>::iterator last_thread_ = threads_.end();
 };
 
 // -- Hits --
@@ -133,8 +141,19 @@ bool BpftraceReader::hit(std::string_view text, HitKind kind) {
     h.value = static_cast<int32_t>(f.next32());
   }
   if (!f.done()) return false;
+  saw(h);
   out_.hit(h, input_.offset());
   return true;
+}
+
+void BpftraceReader::saw(const Hit& h) {
+  if (last_thread_ == threads_.end() || last_thread_->first != h.tid)
+    last_thread_ = threads_.try_emplace(h.tid).first;
+  Thread& t = last_thread_->second;
+  if (h.time < t.last_time) return;
+  t.last_time = h.time;
+  t.last_seq = h.seq;
+  latest_ = std::max(latest_, h.time);
 }
 
 // -- Functions --
@@ -262,11 +281,33 @@ bool BpftraceReader::number_line(std::string_view text) {
   return true;
 }
 
-// What the maps say about the end.
+// Was the thread busy when bpftrace left, and are its last hits not in the file, though no buffer
+// was too small?
+bool BpftraceReader::is_unread(const Thread& t) const {
+  return !reported_ && t.late_hits && t.late_beat == beat_ && t.last_time + kUnread >= latest_ &&
+         static_cast<int32_t>(t.seq - t.late_hits - t.last_seq) > 0;
+}
+
+// What the maps say about the end. bpftrace reads no more when it is told to end: what is in its
+// buffers then is gone, which it does not call a loss. The trace is over where that begins.
 void BpftraceReader::end() {
-  for (const auto& [tid, t] : threads_)
-    if (t.seq) out_.total(tid, t.seq, t.late_beat == beat_ ? t.late_hits : 0);
-  if (beat_) out_.set_ended(beat_ + kBeat);
+  uint64_t end = beat_ + kBeat, unread = 0;
+  bool busy = false;
+  for (const auto& [tid, t] : threads_) {
+    busy = busy || (t.late_hits && t.late_beat == beat_);
+    if (!is_unread(t)) continue;
+    end = std::min(end, t.last_time);
+    unread += t.seq - t.late_hits - t.last_seq;
+  }
+  for (const auto& [tid, t] : threads_) {
+    const uint32_t late = t.late_beat == beat_ ? t.late_hits : 0;
+    if (t.seq) out_.total(tid, t.seq, is_unread(t) ? t.seq - t.last_seq : late);
+  }
+  out_.note("not-read-at-the-end", unread);
+  if (beat_ && busy && !reported_)
+    out_.set_cut(end, latest_ - std::min(kUnread, latest_));
+  else if (beat_)
+    out_.set_ended(beat_ + kBeat);
 }
 
 bool BpftraceReader::plain(std::string_view text) {

@@ -41,13 +41,10 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   track.tid = tid;
   track.stream = stream;
   track.coroutine = coroutine;
-  track.name = "coroutine " + std::to_string(coroutine);
-  if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
   const uint32_t process = facts_.process_of(stream);
   if (auto p = facts_.processes.find(process); p != facts_.processes.end())
     track.pid = p->second.pid;
-  track.process = command(process);
-  writer_.track(track);
+  writer_.track(track, {command(process), facts_.streams.size() > 1});
   return lane;
 }
 
@@ -88,19 +85,29 @@ void CallLog::arrive(Lane& lane, uint64_t flow, uint64_t tick) {
   writer_.arrive(lane.track, flow, ns(tick));
 }
 
-// What is open at a moment behind the beginning of the range is shown from there on.
+// The outermost slice that is not written yet begins.
+void CallLog::write_begin(Lane& lane, uint64_t tick) {
+  const Frame& frame = lane.open[lane.written++];
+  Slice slice;
+  if (frame.marker)
+    slice = lane.marker;
+  else
+    slice.function = number_of(frame.function);
+  const bool resumed = slice.kind == Slice::kResumed;
+  const Lane* other = resumed ? find(lane.track.stream, slice.coroutine) : nullptr;
+  if (other) slice.track = other->track.number;
+  writer_.begin(lane.track, slice, ns(clip(tick)));
+}
+
+// What is open at a moment after the beginning of the range is shown from there on.
 void CallLog::write_open(Lane& lane, uint64_t tick) {
-  if (tick <= from_) return;
-  for (; lane.written < lane.open.size(); lane.written++)
-    writer_.begin(lane.track, lane.open[lane.written].slice, ns(from_));
+  while (tick > from_ && lane.written < lane.open.size()) write_begin(lane, from_);
 }
 
 void CallLog::push(Lane& lane, Frame frame, uint64_t tick) {
   write_open(lane, tick);
   lane.open.push_back(frame);
-  if (tick <= from_) return;
-  writer_.begin(lane.track, frame.slice, ns(clip(tick)));
-  lane.written++;
+  if (tick > from_) write_begin(lane, tick);
 }
 
 // The innermost slice ends. Of a call: its running time.
@@ -110,7 +117,7 @@ void CallLog::end(Lane& lane, uint64_t tick, uint64_t running) {
   lane.open.pop_back();
   if (lane.written <= lane.open.size()) return;  // It was not in the range.
   lane.written--;
-  const uint64_t own = frame.marker ? 0 : own_ns(frame.slice.function, frame.self);
+  const uint64_t own = frame.marker ? 0 : own_ns(number_of(frame.function), frame.self);
   writer_.end(lane.track, ns(clip(tick)), std::max(facts_.clock.ns(running), own), own);
 }
 
@@ -123,7 +130,6 @@ void CallLog::begin_call(Lane& lane, const Coroutine& co, Open call, uint64_t no
   frame.depth = call.depth;
   frame.function = call.function;
   frame.running_begin = running_clock(lane, co, now);
-  frame.slice.function = number_of(call.function);
   lane.early |= now <= from_;
   push(lane, frame, now);
 }
@@ -216,14 +222,14 @@ void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, 
   lane.state = state;
   lane.other = other;
   if (state == State::kOwn || lane.open.empty() || tick >= to_) return;
-  Frame frame;
-  Slice& slice = frame.slice;
+  Slice& slice = lane.marker = {};
   slice.kind = state == State::kResumed     ? Slice::kResumed
                : state == State::kSuspended ? Slice::kSuspended
                : state == State::kFiltered  ? Slice::kFiltered
                                             : Slice::kUnknown;
   slice.coroutine = other;
   slice.flow = flow;
+  Frame frame;
   frame.marker = true;
   push(lane, frame, tick);
 }

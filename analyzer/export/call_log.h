@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/aggregate/filtered_profile.h"
+#include "analyzer/decode/grow_array.h"
 #include "analyzer/export/call_writer.h"
 #include "analyzer/export/running_chain.h"
 
@@ -54,21 +55,22 @@ class CallLog : public CallObserver {
  private:
   enum class State : uint8_t { kOwn, kResumed, kSuspended, kFiltered, kUnknown };
   struct Frame {
+    uint64_t running_begin = 0, self = 0;
     uint32_t depth = 0;  // In its coroutine; of a slice that is no call that of the call below.
     uint32_t function = 0;
-    uint64_t running_begin = 0, self = 0;
-    Slice slice;
     bool marker = false;  // No call, but a slice that says why the coroutine does nothing itself.
   };
   struct Lane {
     Track track;
-    State state = State::kOwn;
     uint32_t other = 0;  // kResumed: whom.
-    uint64_t woke = 0;   // When it last ceased to be suspended.
+    State state = State::kOwn;
+    uint64_t woke = 0;  // When it last ceased to be suspended.
     // As of the last moment within the range: ticks it had been suspended, and since when it is.
     uint64_t suspended = 0, left = UINT64_MAX;
-    std::vector<Frame> open;  // At most the innermost is a marker.
-    size_t written = 0;  // The outermost so many of `open`; the others begin before the range, ...
+    GrowArray<Frame> open;  // At most the innermost is a marker, ...
+    Slice marker;           // ... this one.
+    // The outermost so many of `open` are written; the others begin before the range, ...
+    uint32_t written = 0;
     bool early = false;  // ... and running_begin of calls among `open` is not known yet.
     bool has_calls() const { return open.size() > (open.empty() || !open.back().marker ? 0 : 1); }
   };
@@ -87,6 +89,7 @@ class CallLog : public CallObserver {
   uint64_t own_ns(uint32_t number, uint64_t ticks);
   uint64_t ns(uint64_t tick) const;
   void arrive(Lane& lane, uint64_t flow, uint64_t tick);
+  void write_begin(Lane& lane, uint64_t tick);
   void write_open(Lane& lane, uint64_t tick);
   void enter_range(Lane& lane, const Coroutine& co);
   void begin_call(Lane& lane, const Coroutine& co, Open call, uint64_t now);

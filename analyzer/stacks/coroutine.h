@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/decode/grow_array.h"
 #include "luatrace_format.h"
 
 namespace luatrace {
@@ -54,12 +55,12 @@ struct Coroutine {
   uint32_t resumer = 0;
   uint64_t resumer_serial = 0;
   uint32_t chain = 1;  // Length of the chain of resumers, with this one.
-  std::vector<Frame> frames;
-  std::vector<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls.
-  uint32_t watched = 0;           // Such a sink's own: number of a call that it watches here,
-  uint32_t record = 0;            // of what it notes about this coroutine,
-  uint32_t epoch = 1;             // how often it woke or its calls moved,
-  uint32_t led = 0;               // since which of these the calls further out know that they lead,
+  GrowArray<Frame> frames;
+  GrowArray<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls.
+  uint32_t watched = 0;         // Such a sink's own: number of a call that it watches here,
+  uint32_t record = 0;          // of what it notes about this coroutine,
+  uint32_t epoch = 1;           // how often it woke or its calls moved,
+  uint32_t led = 0;             // since which of these the calls further out know that they lead,
   OuterLink outer_watched, outer_owner;  // who is further out then,
   bool stale = false;  // and whether its observer does not know where calls are now.
 

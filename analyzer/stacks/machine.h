@@ -45,6 +45,7 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/model.h"
@@ -134,13 +135,15 @@ class StackMachine {
   void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfLook);
 
  private:
-  static constexpr uint32_t kMaxSearch = 65536;  // Frames; LuaJIT's stacks have fewer slots.
+  static constexpr size_t kDoubledFrames = 65536;  // Longer stacks grow by a quarter.
+  static constexpr uint32_t kMaxSearch = 65536;    // Frames; LuaJIT's stacks have fewer slots.
 
   // Some records need as many steps as the stack is deep or the chain of resumers long. A trace
   // made for it could have nothing but those. So each word brings some steps with it, many more
   // than any program needs; when they are used up, such records are done by halves, and counted.
   static constexpr uint64_t kWorkPerWord = 1024, kWorkAtFirst = 65536;
-  static constexpr uint32_t kWorkOfLink = 16, kWorkOfMove = 32;  // The first is one comparison.
+  // The first is one comparison, the others look for a node of the call tree.
+  static constexpr uint32_t kWorkOfLink = 16, kWorkOfWaking = 48, kWorkOfMove = 32;
   static constexpr uint32_t kLeastSearch = 256;
   bool afford(uint64_t steps) {
     used_ += std::min(steps, work_);
@@ -225,6 +228,7 @@ class StackMachine {
   bool attached_ = false;  // So may any that is not reported: LT_START_ATTACHED.
   bool recording_ = false;
   Coroutine* cur_ = nullptr;
+  std::vector<Coroutine*> woken_;  // By set_current(), which alone uses it.
   uint64_t now_ = 0;
   uint64_t begun_ = 0;      // Of this recording.
   uint64_t block_end_ = 0;  // No clock of this block can be later.

@@ -43,7 +43,7 @@ def time_one(setup, jit, program):
     three = variants(setup, jit)
     three["again"] = three["upstream"]
     samples = interleave(three, program, setup.size(program), setup.rounds(ROUNDS),
-                         setup.args.seconds)
+                         setup.args.seconds, equally=True)
     upstream = samples["upstream"]
     return samples["patched"].over(upstream), samples["again"].over(upstream)
 

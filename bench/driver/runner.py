@@ -29,9 +29,10 @@ class Variant:
     recorder: tuple = ()
     profiler: str = ""
 
-    def command(self, program, size, repetitions):
+    def command(self, program, size, repetitions, layout=0):
+        """layout: a number that says where the program's code is (bench/run.lua)."""
         return [*map(str, self.recorder), str(self.luajit), "-jon" if self.jit else "-joff",
-                str(BENCH / "run.lua"), str(program.path), str(size), str(repetitions),
+                str(BENCH / "run.lua"), str(program.path), str(size), str(repetitions), str(layout),
                 *([self.profiler] if self.profiler else [])]
 
 
@@ -50,9 +51,9 @@ def environment(scratch=None):
     return env
 
 
-def run(variant, program, size, repetitions, scratch=None, timeout=300):
+def run(variant, program, size, repetitions, scratch=None, timeout=300, layout=0):
     """Runs a program; raises Missing if it fails or prints different things."""
-    command = variant.command(program, size, repetitions)
+    command = variant.command(program, size, repetitions, layout)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout,
                               env=environment(scratch))
@@ -77,16 +78,19 @@ def repetitions_for(variant, program, size, seconds, scratch=None):
     return max(1, min(MAX_REPETITIONS, round(seconds / first)))
 
 
-def interleave(variants, program, size, rounds, seconds, scratch=None):
-    """{name: Variant} -> {name: Samples}; every variant must print the same."""
+def interleave(variants, program, size, rounds, seconds, scratch=None, equally=False):
+    """{name: Variant} -> {name: Samples}; every variant must print the same.
+    equally: all with as many repetitions: the best of more is better."""
     repetitions = {name: repetitions_for(v, program, size, seconds, scratch)
                    for name, v in variants.items()}
+    if equally:
+        repetitions = dict.fromkeys(variants, max(repetitions.values()))
     samples = {name: Samples() for name in variants}
     outputs = set()
     order = list(variants)
     for turn in range(rounds):
         for name in order[turn % len(order):] + order[: turn % len(order)]:
-            done = run(variants[name], program, size, repetitions[name], scratch)
+            done = run(variants[name], program, size, repetitions[name], scratch, layout=turn)
             samples[name].rounds.append(done.elapsed)
             samples[name].lost += done.lost
             outputs.add(done.output)

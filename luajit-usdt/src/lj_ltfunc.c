@@ -181,21 +181,35 @@ static BCIns original_ins(global_State *g, BCIns ins)
   return ins;
 }
 
-static uint32_t hash_constants(uint32_t h, GCproto *pt)
+static uint32_t hash_proto(global_State *g, uint32_t h, GCproto *pt, int depth);
+
+/* depth: so deep are functions that are defined inside looked into. */
+static uint32_t hash_constant(global_State *g, uint32_t h, GCobj *o, int depth)
+{
+  uint32_t num_;
+  h = hash_num(h, o->gch.gct);
+  if (o->gch.gct == ~LJ_TSTR) {
+    GCstr *s = gco2str(o);
+    h = hash_num(hash_bytes(h, strdata(s), s->len < MAXSTR ? s->len : MAXSTR),
+		 s->len);
+  } else if (o->gch.gct == ~LJ_TTAB) {
+    h = hash_num(hash_num(h, gco2tab(o)->asize), gco2tab(o)->hmask);
+  } else if (o->gch.gct == ~LJ_TPROTO) {
+    h = hash_num(hash_num(h, gco2pt(o)->sizebc), gco2pt(o)->sizekgc);
+    if (depth > 0) h = hash_proto(g, h, gco2pt(o), depth-1);
+  }
+  return h;
+}
+
+static uint32_t hash_proto(global_State *g, uint32_t h, GCproto *pt, int depth)
 {
   uint32_t num_;
   MSize i;
-  for (i = 0; i < pt->sizekgc; i++) {
-    GCobj *o = proto_kgc(pt, ~(ptrdiff_t)i);
-    h = hash_num(h, o->gch.gct);
-    if (o->gch.gct == ~LJ_TSTR) {
-      GCstr *s = gco2str(o);
-      h = hash_num(hash_bytes(h, strdata(s), s->len < MAXSTR ? s->len : MAXSTR),
-		   s->len);
-    } else if (o->gch.gct == ~LJ_TPROTO) {
-      h = hash_num(hash_num(h, gco2pt(o)->sizebc), gco2pt(o)->sizekgc);
-    }
-  }
+  h = hash_num(h, (pt->numparams << 8) | (pt->flags & PROTO_VARARG));
+  for (i = 1; i < pt->sizebc; i++)
+    h = hash_num(h, original_ins(g, proto_bc(pt)[i]));
+  for (i = 0; i < pt->sizekgc; i++)
+    h = hash_constant(g, h, proto_kgc(pt, ~(ptrdiff_t)i), depth);
   return pt->sizekn ? hash_bytes(h, proto_knumtv(pt, 0),
 				 pt->sizekn*sizeof(TValue)) : h;
 }
@@ -203,12 +217,7 @@ static uint32_t hash_constants(uint32_t h, GCproto *pt)
 /* The same for the same code, in any process. */
 static uint32_t hash_code(global_State *g, GCproto *pt)
 {
-  uint32_t num_, h = 0x811c9dc5u;
-  MSize i;
-  h = hash_num(h, (pt->numparams << 8) | (pt->flags & PROTO_VARARG));
-  for (i = 1; i < pt->sizebc; i++)
-    h = hash_num(h, original_ins(g, proto_bc(pt)[i]));
-  return hash_constants(h, pt);
+  return hash_proto(g, 0x811c9dc5u, pt, 2);
 }
 
 /* Line of the definition, as tracers know it: of a function that was stripped of

@@ -11,11 +11,29 @@
 #include "recorder/maps.h"
 #include "recorder/process.h"
 #include "recorder/remote.h"
+#include "recorder/run_apart.h"
 
 namespace luatrace::bpf {
 namespace {
 
 constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
+
+// Can what a recorder reads of it be read at all?
+bool file_answers(pid_t pid, const Mapping& m) {
+  if (!may_not_answer(pid, m)) return true;
+  if (is_given_up(m)) return false;
+  std::byte byte;
+  const auto look = [&](std::span<std::byte>) {
+    ProbedFile probed;
+    std::string why;
+    const int fd = open_mapping(pid, m);
+    if (fd >= 0) read_probed_file(fd, probed, why);
+    return size_t{0};
+  };
+  if (run_apart(look, {&byte, 1}) >= 0) return true;
+  give_up(m);
+  return false;
+}
 
 }  // namespace
 
@@ -67,6 +85,7 @@ MappedLua MappedFiles::look(pid_t pid) {
         !seen.emplace(m.device, m.inode).second)
       continue;
     if (seen.size() > kMaxFiles || found.files.size() + found.problems.size() == kMaxFound) break;
+    if (!file_answers(pid, m)) continue;
     const int fd = open_mapping(pid, m);
     struct stat st {};
     if (fd < 0) continue;

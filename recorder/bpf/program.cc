@@ -45,13 +45,13 @@ Failure failed(const std::string& what, int error) {
 
 constexpr bpf_attach_type kUprobeMulti = static_cast<bpf_attach_type>(48);
 
-// union bpf_attr of BPF_LINK_CREATE for it; the system's <linux/bpf.h> may be older than the
-// kernel.
-struct LinkCreate {
-  uint32_t program, target, attach_type, flags;
-  uint64_t path, offsets, semaphores, cookies;
-  uint32_t count, multi_flags, pid, pad;
-};
+std::vector<int> program_fds(luatrace_bpf* s) {
+  std::vector<int> all;
+  bpf_program* p;
+  bpf_object__for_each_program(p, s->obj) if (bpf_program__fd(p) >= 0)
+      all.push_back(bpf_program__fd(p));
+  return all;
+}
 
 // The program of a kind of site, by itself.
 bpf_program* program_of(luatrace_bpf* s, size_t kind) {
@@ -125,6 +125,8 @@ Failure Program::load(const ProbedFile& layout, Mechanism mechanism, uint64_t ri
   choose_programs(skeleton_, mechanism);
   if (const int err = luatrace_bpf__load(skeleton_)) return failed("load the BPF program", -err);
   if (Failure f = make_rings(ring_bytes, rings)) return f;
+  if (const int err = keeper_.start(program_fds(skeleton_)))
+    return failed("start a process that holds the probes", err);
   // Not there in some kernels: then an exec is noticed by the addresses alone.
   skeleton_->links.process_exec = bpf_program__attach(skeleton_->progs.process_exec);
   // What states have not handed over when their process ends: Linux 6.16, 6.10 and newer.
@@ -242,34 +244,22 @@ Failure Program::attach_sites(const std::string& path, const std::string& name,
 
 Failure Program::attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid,
                               uint32_t slot) {
-  std::vector<uint64_t> offsets, semaphores, cookies;
-  for (const Site& s : sites) {
-    offsets.push_back(s.offset);
-    semaphores.push_back(s.semaphore);
-    cookies.push_back(ltb_cookie(slot, s.kind));
-  }
-  LinkCreate c{};
-  c.program = static_cast<uint32_t>(bpf_program__fd(skeleton_->progs.any_probe));
-  c.attach_type = kUprobeMulti;
-  c.path = reinterpret_cast<uint64_t>(path.c_str());
-  c.offsets = reinterpret_cast<uint64_t>(offsets.data());
-  c.semaphores = reinterpret_cast<uint64_t>(semaphores.data());
-  c.cookies = reinterpret_cast<uint64_t>(cookies.data());
-  c.count = static_cast<uint32_t>(sites.size());
-  c.pid = static_cast<uint32_t>(pid);
-  const auto fd = static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &c, sizeof c));
-  if (fd < 0) return {errno, "link"};
-  links_.push_back({slot, true, nullptr, fd});
+  std::vector<LinkKeeper::Site> all;
+  const int program = bpf_program__fd(skeleton_->progs.any_probe);
+  for (const Site& s : sites)
+    all.push_back({program, s.offset, s.semaphore, ltb_cookie(slot, s.kind)});
+  const int link = keeper_.attach_multi(path, all, pid);
+  if (link < 0) return {-link, "link"};
+  links_.push_back({slot, true, link});
   return {};
 }
 
 Failure Program::attach_each(const std::string& path, const Site& site, pid_t pid, uint32_t slot) {
-  LIBBPF_OPTS(bpf_uprobe_opts, options, .ref_ctr_offset = site.semaphore,
-              .bpf_cookie = ltb_cookie(slot, site.kind));
-  bpf_link* link = bpf_program__attach_uprobe_opts(program_of(skeleton_, site.kind), pid,
-                                                   path.c_str(), site.offset, &options);
-  if (link == nullptr) return {errno, "link"};
-  links_.push_back({slot, site.kind == LTB_CLOSE, link, -1});
+  const int program = bpf_program__fd(program_of(skeleton_, site.kind));
+  const int link = keeper_.attach_each(
+      path, {program, site.offset, site.semaphore, ltb_cookie(slot, site.kind)}, pid);
+  if (link < 0) return {-link, "link"};
+  links_.push_back({slot, site.kind == LTB_CLOSE, link});
   return {};
 }
 
@@ -285,10 +275,7 @@ void Program::detach_if(const std::function<bool(const Link&)>& wanted) {
   for (const bool is_switch : {true, false})
     std::erase_if(links_, [&](const Link& l) {
       if (l.is_switch != is_switch || !wanted(l)) return false;
-      if (l.link != nullptr)
-        bpf_link__destroy(l.link);
-      else
-        close(l.fd);
+      keeper_.close_link(l.number);
       return true;
     });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Program: one loaded copy of the BPF program, its ring buffers, and where it is attached.
-// Invariants: whatever way this process ends, the kernel detaches everything (all is held by
-// descriptors); the semaphore of a LuaJIT is raised last and lowered first, so that events begin
-// when every site is there to tell of them.
+// Invariants: whatever way this process ends, everything is detached (link_keeper.h); the semaphore
+// of a LuaJIT is raised last and lowered first, so that events begin when every site is there to
+// tell of them.
 #pragma once
 
 #include <sys/types.h>
@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "recorder/bpf/link_keeper.h"
 #include "recorder/bpf/mapped.h"
 #include "recorder/bpf/wire.h"
 
-struct bpf_link;
 struct luatrace_bpf;
 struct ring_buffer;
 
@@ -86,8 +86,7 @@ class Program {
   struct Link {
     uint32_t slot;
     bool is_switch;  // holds the semaphore
-    bpf_link* link;  // or, if null:
-    int fd;
+    int number;      // the keeper's
   };
   struct Site {
     size_t kind;  // LTB_*
@@ -107,6 +106,7 @@ class Program {
   luatrace_bpf* skeleton_ = nullptr;
   ring_buffer* reader_ = nullptr;
   std::vector<int> ring_fds_;
+  LinkKeeper keeper_;
   std::vector<Link> links_;
   ProbedFile layout_;
   Mechanism mechanism_ = Mechanism::kEach;

@@ -35,6 +35,7 @@ constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a pro
 constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all, when the recording ends
 
 constexpr size_t kMaxRemarks = 100;
+constexpr size_t kMaxWithoutRing = 65536;
 constexpr const char* kUnreadable =
     "its Lua states cannot be found: their list is damaged (or changes all the time)";
 
@@ -63,11 +64,32 @@ struct Live {
   bool unreadable = false;          // its list of states, at the last look
   size_t ring_turn = 0;             // the state whose ring is looked for first
   size_t states = 0, answered = 0;  // at the last look
-  size_t ringless = 0;              // of them that answered, but could not make a ring: the most
+  std::set<uint64_t> without_ring;  // states that answered and had none when they were looked at
   bool untried = false;             // at the last look: there was no time to look for all rings
   bool unopened = false;            // at the last look: there was a ring that could not be opened
   std::string silence;              // why those who have not answered did not
 };
+
+// Which state of the process is it, in any of its recordings?
+uint64_t number_of(const Target& target, const State& s) {
+  return (target.image().control << 20) ^ s.serial;
+}
+
+// It has answered, it is asked for nothing more (as a forked child is, until it next runs Lua), and
+// has no ring.
+bool has_no_ring(const Target& target, const State& s) {
+  return target.has_answered(s) && s.stop == 0 && s.ring == 0 && s.token == target.token();
+}
+
+// How many could not make a ring. One that is being closed has none any more, one that is being
+// opened has none yet: both had one or will have one.
+size_t count_ringless(const Live& live) {
+  return static_cast<size_t>(
+      std::count_if(live.without_ring.begin(), live.without_ring.end(), [&live](uint64_t state) {
+        const auto taken = live.taken.lower_bound({state, 0});
+        return taken == live.taken.end() || taken->first != state;
+      }));
+}
 
 }  // namespace
 
@@ -247,9 +269,10 @@ void DirectBackend::let_go(Live& live) {
 }
 
 void DirectBackend::say_ringless(const Live& live) {
-  if (live.ringless == 0) return;
-  remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(live.ringless) +
-                     (live.ringless == 1 ? " Lua state is" : " Lua states are") +
+  const size_t ringless = count_ringless(live);
+  if (ringless == 0) return;
+  remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(ringless) +
+                     (ringless == 1 ? " Lua state is" : " Lua states are") +
                      " not recorded: it has no memory or no file descriptor left for a ring (some "
                      "descriptors are kept free for the program), its limit of file sizes (ulimit "
                      "-f) is below that of the ring "
@@ -258,7 +281,8 @@ void DirectBackend::say_ringless(const Live& live) {
 
 void DirectBackend::forget(pid_t pid) {
   if (Live* const live = find(pid)) {
-    if (live->taken.empty() && live->ringless == 0 && live->states > 0 && process_is_ending(pid))
+    if (live->taken.empty() && live->without_ring.empty() && live->states > 0 &&
+        process_is_ending(pid))
       ended_silent_.push_back(pid);
     say_ringless(*live);
     let_go(*live);
@@ -277,7 +301,7 @@ bool DirectBackend::find_owner(uint64_t inode, pid_t except) const {
 // True if there was a new one, usable or not.
 bool DirectBackend::take_ring(Live& live, const Target& target, const State& s) {
   if (s.ring == 0 || s.token != target.token()) return false;
-  const uint64_t state = (target.image().control << 20) ^ s.serial;
+  const uint64_t state = number_of(target, s);
   if (live.taken.contains({state, s.rec})) return false;
   std::string why;
   auto ring = open_ring(target, s, why);
@@ -343,7 +367,6 @@ std::string DirectBackend::silence_of(const Live& live) {
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
-  size_t ringless = 0;
   if (!stopping_) live.unopened = live.untried = false;
   if (!stopping_) live.silence.clear();
   for (auto& target : live.targets) {
@@ -354,7 +377,8 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     for (const auto& s : states) {
       const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
       live.answered += quiet ? 1 : 0;
-      if (!stopping_ && quiet && s.ring == 0 && s.token == target.token()) ringless++;
+      if (!stopping_ && has_no_ring(target, s) && live.without_ring.size() < kMaxWithoutRing)
+        live.without_ring.insert(number_of(target, s));
       if (!quiet) silent.push_back(s);
     }
     live.states += states.size();
@@ -364,7 +388,6 @@ bool DirectBackend::look(Live& live, uint64_t now) {
     if (now > live.begin_ns + kSilenceNs && !stopping_)
       live.silence = silence_text(why_silent(target, silent[0]));
   }
-  live.ringless = std::max(live.ringless, ringless);
   return waiting;
 }
 
@@ -451,7 +474,7 @@ std::vector<std::string> DirectBackend::remarks() {
       remarks_.push_back(who +
                          "its ring could not be opened: it is its parent's (it was made past the "
                          "C library's fork()), or the program has closed its descriptor");
-    else if (live.taken.empty() && live.ringless == 0 && !live.said_silent)
+    else if (live.taken.empty() && live.without_ring.empty() && !live.said_silent)
       remarks_.push_back(who + (live.unreadable    ? kUnreadable
                                 : live.states == 0 ? "it has no Lua state"
                                                    : "no Lua state has answered: " + live.silence));

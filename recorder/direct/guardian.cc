@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,11 +15,13 @@
 #include <cerrno>
 
 #include "recorder/direct/kick.h"
+#include "recorder/process.h"
 
 namespace luatrace::direct {
 namespace {
 
 constexpr size_t kEntries = 4096;
+constexpr int kEndTries = 5000;  // of 0.1 ms, for its end
 
 }  // namespace
 
@@ -48,14 +51,18 @@ Guardian::Guardian() {
   }
   close(ends[0]);
   pipe_ = ends[1];
+  if (pid_ > 0) pidfd_ = open_pidfd(pid_, -1);
 }
 
+// It may have been killed, and its number be another's by now; it may be stopped, and hear nothing
+// but SIGKILL.
 Guardian::~Guardian() {
-  if (pipe_ >= 0) {
-    send(pipe_, "q", 1, MSG_NOSIGNAL);  // it may have been killed
-    close(pipe_);
-  }
-  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+  if (pipe_ >= 0) send(pipe_, "q", 1, MSG_NOSIGNAL);
+  if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGKILL, nullptr, 0);
+  for (const int fd : {pipe_, pidfd_})
+    if (fd >= 0) close(fd);
+  for (int i = 0; pid_ > 0 && i < kEndTries && waitpid(pid_, nullptr, WNOHANG) == 0; i++)
+    usleep(100);
   if (entries_ != nullptr) munmap(entries_, kEntries * sizeof(Entry));
 }
 

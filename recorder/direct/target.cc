@@ -153,6 +153,10 @@ Attached Target::claim(const Settings& settings,
   const uint64_t ring = image_.control + offsetof(lt_control, ring);
   if (c.ring != 0)
     if (const int e = memory_.write(ring, off)) return no(e);
+  // The owner first: a write that we are killed in may be half done, and who takes it back must see
+  // that it was ours.
+  if (const int e = memory_.write(image_.control + offsetof(lt_control, owner), owner_))
+    return no(e);
   if (const int e = write_settings(settings, generation)) return no(e);
   if (const int e = memory_.write(ring, on)) return no(e);
   return {};

@@ -108,3 +108,35 @@ finish 0
 same "calls of leaf" "$(json "$scratch/trace.bin" | jq '.functions[] | select(.name == "leaf") | .calls')" 30000
 same "processes of a shell" "$(json "$scratch/trace.bin" | jq '.trace.files[0].processes | length')" 1
 no_anomalies "$scratch/trace.bin"
+
+# A state has no ring before its child process has run Lua, and after it was closed: that is no
+# failure, and nothing is said of one. (Freeing this heap takes longer than the recorder's next look.)
+if [ "$via" = direct ]; then
+  cat >"$scratch/sleeper.lua" <<'END'
+local ffi = require("ffi")
+ffi.cdef("int fork(void); int kill(int, int); int wait(int *); unsigned sleep(unsigned);")
+local heap = {}
+for i = 1, 1000000 do heap[i] = {i} end
+return function()
+  local child = ffi.C.fork()
+  if child == 0 then ffi.C.sleep(60) end
+  io.open(arg[1] .. "/forked", "w"):close()
+  while not io.open(arg[1] .. "/seen") do ffi.C.usleep(1000) end
+  ffi.C.kill(child, 9)
+  ffi.C.wait(nil)
+end
+END
+  gate "$bin/luajit" "$here/gate.lua" "$scratch" "$scratch/sleeper.lua"
+  touch "$scratch/end"
+  ready
+  record -p $target --children
+  recording
+  open_gate
+  within 20 "the child" said 'process [0-9]*: tracepoints in .*' # its parent's is the first of two
+  within 20 "the child" eval '[ "$(grep -c ": tracepoints in " "$scratch/record.err")" = 2 ]'
+  sleep 0.3 # the recorder looks at it some ten times
+  touch "$scratch/seen"
+  ended
+  finish 0
+  ! said 'not recorded' || fail "a state without a ring: $(grep 'not recorded' "$scratch/record.err")"
+fi

@@ -4,10 +4,12 @@ import math
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "driver"))
 
+import runner  # noqa: E402
 from setup import Missing, Program, programs  # noqa: E402
 from table import Samples, Table, geomean, quartile_spread  # noqa: E402
 
@@ -67,6 +69,21 @@ class Programs(unittest.TestCase):
     def test_a_program_without_sizes_is_refused(self):
         with self.assertRaises(Missing):
             Program.read(ROOT / "bench" / "run.lua")
+
+
+class Interleave(unittest.TestCase):
+    def test_variants_to_be_compared_run_equally_often_and_with_code_elsewhere_in_each_round(self):
+        took = {"slow": 0.02, "fast": 0.01}
+        runs = []
+
+        def run(variant, program, size, repetitions, scratch=None, timeout=0, layout=0):
+            runs.append((repetitions, layout))
+            return runner.Run([took[variant]] * repetitions, [], "", 0)
+
+        with mock.patch.object(runner, "run", run):
+            samples = runner.interleave({"slow": "slow", "fast": "fast"}, None, 0, 3, 0.05, equally=True)
+        self.assertEqual([len(r) for s in samples.values() for r in s.rounds], [5] * 6)
+        self.assertEqual(runs[2:], [(5, turn) for turn in range(3) for _ in took])
 
 
 if __name__ == "__main__":

@@ -125,6 +125,31 @@ same "raised by an index" "$(count raised '@program.lua, 2, index')" 5
 same "caught" "$(count caught '@program.lua, 4, catcher')" 11
 same "killed" "$(count killed 'C, 0, error')" 2
 
+# Many coroutines that are suspended nearly all of the time: none of that is time of a function, not
+# even when bpftrace leaves the probes one by one.
+cat >"$scratch/many.lua" <<'LUA'
+local function wait() coroutine.yield() end
+local function work() wait() return 1 end
+local all = {}
+for i = 1, 100 do all[i] = coroutine.wrap(function() while true do work() end end) end
+repeat
+  for i = 1, 100 do all[i]() end
+  local f = io.open(arg[1])
+until f
+LUA
+(cd "$scratch" && exec "$luajit" many.lua "$scratch/stop") &
+server=$!
+trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+began=$(date +%s%N)
+attach $server "$probes/lua-top.bt"
+sleep 1
+leave
+work=$(count total_us '@many.lua, 2, work') elapsed=$((($(date +%s%N) - began) / 1000))
+[ "$work" -gt 0 ] && [ "$work" -le "$elapsed" ] || fail "work: $work us in total, in $elapsed us"
+touch "$scratch/stop"
+wait $server || fail "the program ended with $?"
+rm "$scratch/stop"
+
 # -- Attached --
 "$luajit" "$here/programs/server.lua" "$scratch/stop" >"$scratch/printed" &
 server=$!

@@ -13,6 +13,19 @@ local dumped = string.dump(assert(loadstring(source, "@lib.lua")), true)
 assert(loadstring(dumped, "@lib.luac"))()
 assert(loadstring(dumped, "@lib.luac"))()  -- the same again: other prototypes, the same functions
 
+-- Functions that differ in what they define inside only; and two that do not differ at all, which are one.
+local factories = [[
+local function counts(f, n) for i = 1, n do f() end end
+local function one() return function() return "one" end end
+local function two() return function() return "two" end end
+counts(one, 31) counts(two, 32)
+local same = {}
+function same.first() return nil, nil end
+function same.second() return nil, nil end
+counts(same.first, 33) counts(same.second, 34)
+]]
+assert(loadstring(string.dump(assert(loadstring(factories, "@factories.lua")), true), "@factories.luac"))()
+
 local body = "local x = ... return x"
 local function calls(name, n)
   local f = assert(loadstring(body, name))

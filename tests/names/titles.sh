@@ -12,6 +12,12 @@ processes() { "$build/bin/luatrace-analyze" --json "$scratch/t.bin" | jq -c '[.t
 same "processes" "$(processes)" '[["wwwwww"]]'
 same "streams" "$("$build/bin/luatrace-analyze" --json "$scratch/t.bin" | jq '.trace.files[0].streams | length')" 2
 
+# The title program was deleted by its run.
+"$cc" -I"$include" "$here/title.c" -o "$scratch/title" -L"$build/lib" -lluajit-5.1
+"$build/bin/luatrace-record" -q -o "$scratch/t.bin" -- "$scratch/title" daemon
+same "parents, in the order in which they ran Lua" "$("$build/bin/luatrace-analyze" --json "$scratch/t.bin" |
+  jq -c '[.trace.files[0].processes[].parent]')" "[0,3,0]"
+
 cat >"$scratch/exec.lua" <<'END'
 local ffi = require "ffi"
 ffi.cdef "int execv(const char *, const char *const *);"

@@ -36,7 +36,7 @@ struct HitWriter::Impl {
   void add(const Hit& hit);
   void drain(uint64_t until);
   void take(const Hit& hit, std::span<const Hit> behind);
-  bool behind_end(const Hit& hit) const;
+  bool behind_end(const Hit& hit);
   void late(const Hit& hit);
   bool believed(const Hit& hit, const HitThread& thread, std::span<const Hit> behind) const;
   bool count(const Hit& hit, HitThread& thread, std::span<const Hit> behind);
@@ -54,7 +54,9 @@ struct HitWriter::Impl {
   std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their states
   std::unordered_map<uint32_t, uint32_t> totals;
   bool early_totals = false;
-  uint64_t end = UINT64_MAX;  // see end_at()
+  uint64_t end = UINT64_MAX;    // see end_at()
+  uint64_t holes = UINT64_MAX;  // see cut_at()
+  uint64_t taken = 0;           // time of the youngest hit that was
   uint32_t last_tid = 0, last_pid = 0;
   uint64_t youngest = 0;  // of hits that the sorter did not see
   HitThread* last_thread = nullptr;
@@ -147,6 +149,11 @@ bool HitWriter::Impl::count(const Hit& hit, HitThread& thread, std::span<const H
     shared.counters.misnumbered++;
     return false;
   }
+  if (ahead > 0 && thread.seq != 0 && thread.time >= holes) {
+    end = taken;
+    totals.erase(hit.tid);
+    return false;
+  }
   thread.wraps += hit.seq < thread.seq;
   thread.seq = hit.seq;
   thread.missing += static_cast<uint32_t>(ahead);
@@ -163,8 +170,9 @@ void HitWriter::Impl::let_go(HitThread& thread, uint64_t state) {
 }
 
 // Did the tracer see this one while it was leaving?
-bool HitWriter::Impl::behind_end(const Hit& hit) const {
+bool HitWriter::Impl::behind_end(const Hit& hit) {
   if (hit.time <= end) return false;
+  if (holes != UINT64_MAX) return totals.erase(hit.tid), true;
   const auto total = totals.find(hit.tid);
   if (hit.seq == 0 || total == totals.end()) return true;
   return static_cast<int32_t>(hit.seq - total->second) > 0;
@@ -189,7 +197,7 @@ void HitWriter::Impl::take(const Hit& hit, std::span<const Hit> behind) {
   }
   t->pid = hit.pid;
   p->event(hit, *t);
-  t->time = hit.time;
+  t->time = taken = hit.time;
 }
 
 // -- Losses --
@@ -272,6 +280,11 @@ uint64_t HitWriter::numbered(bool with_totals) const {
 
 void HitWriter::end_at(uint64_t time) {
   impl_->end = time;
+}
+
+void HitWriter::cut_at(uint64_t time, uint64_t holes) {
+  impl_->end = time;
+  impl_->holes = holes;
 }
 
 void HitWriter::advance(uint64_t time) {

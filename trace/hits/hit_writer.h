@@ -109,6 +109,11 @@ class HitWriter {
   // What is later than this, and behind the total() of its thread, is not to be believed: the
   // tracer was leaving its probes. It is left out. Before finish(), while it is in the window.
   void end_at(uint64_t time);
+  // The tracer threw away what it had not read yet when it left. Nothing later than `time` is
+  // taken; nor what comes after the first hole in the numbers of a thread whose last hit before it
+  // is not older than `holes`. What is left out so is no loss: the trace is over. As end_at(), and
+  // instead.
+  void cut_at(uint64_t time, uint64_t holes);
 
   // All hits up to this time have been given. For live sources, now and then.
   void advance(uint64_t time);

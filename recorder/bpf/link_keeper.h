@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// LinkKeeper: a process of ours that makes, holds and closes the links to probes.
+// The kernel cannot put a breakpoint back, nor lower a semaphore, in a process that is being killed
+// (it gives up its work on other memory): a recorder killed while it attached or detached left both
+// in the program for good. So this is done by a process that nobody kills, which closes everything
+// when the recorder is gone. Invariants: it does nothing but what it is asked for, and ends with
+// the recorder; only system calls in it, for it is forked where there are threads; it is no child
+// that waitpid(-1) tells of.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace luatrace::bpf {
+
+class LinkKeeper {
+ public:
+  struct Site {
+    int program;  // descriptor of the BPF program
+    uint64_t offset, semaphore, cookie;
+  };
+  static constexpr size_t kMaxSites = 16;
+
+  LinkKeeper() = default;
+  ~LinkKeeper();  // closes all links, and waits for that up to 5 s
+  LinkKeeper(const LinkKeeper&) = delete;
+  LinkKeeper& operator=(const LinkKeeper&) = delete;
+
+  // programs: descriptors of all the BPF programs that will be used. 0, or errno.
+  int start(const std::vector<int>& programs);
+  // Attaches one program (that of the first site) to all these sites of a file in a process, by one
+  // link (Linux 6.6). path: absolute; below /proc/self it means this process. Returns the number of
+  // the link, or -errno.
+  int attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid);
+  // The same for one site, by a perf event.
+  int attach_each(const std::string& path, const Site& site, pid_t pid);
+  // Returns when the kernel has detached it.
+  void close_link(int number);
+
+ private:
+  struct Request;
+  [[noreturn]] static void serve(int socket);
+  int ask(const Request& request);
+  int attach(Request& request, const std::string& path, std::span<const Site> sites, pid_t pid);
+
+  int socket_ = -1, pidfd_ = -1;
+  pid_t pid_ = -1;
+};
+
+}  // namespace luatrace::bpf
