@@ -29,6 +29,11 @@
 #define LT2G(lt) \
   (&((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))->g)
 
+/* Some upstreams ask for more (quirks). */
+#ifndef lt_dispatch_update
+#define lt_dispatch_update(g)	lj_dispatch_update((g))
+#endif
+
 /* Is the memory for event words private, handed over by a probe? */
 #define lt_private(lt)	((lt)->ring && ((lt)->ringflags & LT_RING_PROBE))
 

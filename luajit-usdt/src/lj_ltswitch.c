@@ -120,14 +120,14 @@ static void set_on(lua_State *L, uint32_t on)
   lt->on = on;
   flush_traces(L);
   g->dispatchmode |= 0x80;  /* A bit nobody has: forces the update. */
-  lj_dispatch_update(g);
+  lt_dispatch_update(g);
 }
 
 /* A recorder has patched the dispatch table to make us poll. */
 void lj_ltrace_restore(global_State *g)
 {
   g->dispatchmode |= 0x88;  /* As if tracing had been on: sets up everything. */
-  lj_dispatch_update(g);
+  lt_dispatch_update(g);
 }
 
 /* Does pc point to the header of the function on top, which has not begun? */
