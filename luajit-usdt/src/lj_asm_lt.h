@@ -12,6 +12,8 @@
 ** else: lj_ltrace_slow saves all registers (see lj_ltring.c).
 */
 
+#if LJ_LTINLINE
+
 #define RSET_LTWORD	(RID2RSET(RID_EAX)|RID2RSET(RID_EDX)|RID2RSET(RID_ECX))
 
 LJ_ASMF void lj_ltrace_slow(void);
@@ -41,3 +43,39 @@ static void asm_ltword(ASMState *as, IRIns *ir)
   *--as->mcp = 0x31;  /* rdtsc */
   *--as->mcp = 0x0f;
 }
+
+/* asm_call(): the event word is not a call. */
+#define LT_ASM_CALL(as, ir) \
+  if ((ir)->op2 == IRCALL_lj_ltrace_jitword) { \
+    asm_ltword((as), (ir)); \
+    return; \
+  }
+/* asm_setup_regsp(): registers that it takes. */
+#define LT_ASM_SETUP(as, ir, inloop) \
+  if ((ir)->op2 == IRCALL_lj_ltrace_jitword) { \
+    (ir)->prev = REGSP_INIT; \
+    if ((inloop)) (as)->modset |= RSET_LTWORD; \
+    continue; \
+  }
+
+#else
+
+#define LT_ASM_CALL(as, ir)
+#define LT_ASM_SETUP(as, ir, inloop)
+
+#endif
+
+/* asm_fusexref(): the control word, if compiled code can reach it. */
+#if defined(LUAJIT_USE_SDT) && LJ_TARGET_X64 && LJ_GC64
+#define LT_ASM_FUSE(as, ir) \
+  if (ir_kptr((ir)) == (void *)&luajit_usdt_control) { \
+    intptr_t ofs_ = mcpofs((as), ir_kptr((ir))); \
+    if (checki32(ofs_+64)) { \
+      (as)->mrm.ofs = (int32_t)ofs_; \
+      (as)->mrm.base = RID_RIP; \
+      return; \
+    } \
+  }
+#else
+#define LT_ASM_FUSE(as, ir)
+#endif

@@ -232,8 +232,12 @@ LJ_FUNC void lj_ltrace_rectail(struct jit_State *J);
 LJ_FUNC int32_t lj_ltrace_recretofs(struct jit_State *J);
 LJ_FUNC void lj_ltrace_recret(struct jit_State *J, GCproto *pt, int32_t ofs,
 			      int32_t retdepth);
+LJ_FUNC int lj_ltrace_recjit(struct jit_State *J, uint32_t lnk);
+LJ_FUNC int lj_ltrace_exitret(struct jit_State *J, lua_State *L, const BCIns *pc,
+			      const BCIns *retpc);
+LJ_FUNC int lj_ffrecord_has(GCfunc *fn);  /* In lj_ffrecord.c. */
 LJ_FUNC void lj_ltrace_recff(struct jit_State *J, GCfunc *fn);
-LJ_FUNC void lj_ltrace_recpend(struct jit_State *J);
+LJ_FUNC void lj_ltrace_recnext(struct jit_State *J);
 LJ_FUNC void LJ_FASTCALL lj_ltrace_jitword(lua_State *L, int32_t word);
 LJ_FUNC void lj_ltrace_jitevent(lua_State *L, GCobj *what, int32_t info,
 				int32_t line);
@@ -362,13 +366,36 @@ LJ_LTPROBE void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind
 LJ_LTPROBE void lj_ltprobe_blockswitch(void);
 LJ_LTPROBE void lj_ltprobe_forked(void);
 
-/* IR instructions of the guard at the head of a root trace. */
-#define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
-/* lua_resume(): with events around it. */
+/* -- What the patches put into upstream's files ---------------------------- */
+
+/* A function whose arguments are not all there without the switch, or a place
+** where a statement of ours stands among declarations, has a macro. */
+#define LJ_HASLT		1
+#define LT_FR2			LJ_FR2
+
+/* lj_parse.c, lj_bcread.c, lj_state.c: nothing is known of it. */
+#define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
+#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0;
+/* lib_base.c: opcodes of the two assembler functions that resume coroutines. */
+#define LT_LIBCORO(L, init)	L2LT(L)->coop = BC__MAX + (init)[1]+1;
+/* lj_api.c, lua_resume(): with events around it. */
 #define LT_RESUME(L, base, z1, z2)	lj_ltrace_resume((L), (base))
-/* Callbacks of the FFI: in the frame of one, a bit beside the type of its result says
-** that it has not begun, or has ended. What happens then (a step of the collector, a
-** finalizer, an error of a conversion) happens outside of it. */
+/* lj_dispatch.c: the event of a call. pc is odd for hot calls, which come again. */
+#define LT_CALL(L, g, pc) \
+  if (lj_ltrace_on(g) && !((uintptr_t)(pc) & 1)) { \
+    ASMFunction target_ = lj_ltrace_call((L), (pc)); \
+    if (target_) return target_; \
+  }
+/* lj_dispatch.c: the user's wrapper of C functions, moved away while tracing. */
+#define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
+/* lj_err.c: the frames above newbase are removed. */
+#define LT_UNWIND(L, newbase) \
+  if (lj_ltrace_on(G(L))) lj_ltrace_unwind((L), (newbase));
+/* lj_state.c, lj_trace.c: an error comes before the stack is complete. */
+#define LT_LOSTFRAMES(L)	L2LT(L)->lostframes = 1;
+/* lj_ccallback.c: in the frame of a callback of the FFI, a bit beside the type of
+** its result says that it has not begun, or has ended. What happens then (a step of
+** the collector, a finalizer, an error of a conversion) happens outside of it. */
 #define LT_CBIDLE	0x10000u
 #if LJ_FR2
 #define lt_callback(base)	((base)-3)->u64
@@ -377,24 +404,67 @@ LJ_LTPROBE void lj_ltprobe_forked(void);
 #endif
 #define LT_CALLBACK_IDLE(L)	lt_callback((L)->base) |= LT_CBIDLE;
 #define LT_CALLBACK_BEGINS(L)	lt_callback((L)->base) ^= LT_CBIDLE;
-/* The user's wrapper of C functions: moved away while tracing. */
-#define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
-/* HOOK_VMEVENT was set or cleared. */
+/* lj_vmevent.c, lj_profile.c: HOOK_VMEVENT was set or cleared. */
 #define LT_MUTE(g)	lj_ltrace_mute((g));
+/* lj_record.c: IR instructions of the guard at the head of a root trace. */
+#define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
+/* lj_record.c: the next bytecode. */
+#define lj_ltrace_recpend(J) \
+  { if (J2GG(J)->lt.pendff) lj_ltrace_recnext((J)); }
+/* lj_record.c: RET*, with its event. */
+#define LT_RECRET(J, call) { \
+    GCproto *pt_ = (J)->pt; \
+    int32_t ofs_ = lj_ltrace_recretofs((J)), retdepth_ = (J)->retdepth; \
+    call; \
+    lj_ltrace_recret((J), pt_, ofs_, retdepth_); \
+  }
+/* lj_ircall.h: what compiled code calls. */
+#define IRCALLCOND_SDT(x)	x
+#define IRCALLDEF_SDT(_) \
+  _(SDT,	lj_ltrace_jitword,	2,  FS, NIL, CCI_L) \
+  _(SDT,	lj_ltrace_jitevent,	4,   S, NIL, CCI_L)
 
 #else
 
+#define LJ_HASLT		0
+#define LJ_LTINLINE		0
+#define LT_FR2			0
 #define lj_ltrace_pending(g)	0
 #define lj_ltrace_poll(L)	{}
 #define lj_ltrace_on(g)		0
+#define lj_ltrace_newstate(L)	((void)0)
+#define lj_ltrace_closestate(L)	((void)0)
+#define lj_ltrace_freestate(g)	((void)0)
 #define lj_ltrace_freeproto(g, pt)	((void)0)
-#define LJ_LTINLINE		0
-#define LT_NGUARD(J)		0
+#define lj_ltrace_create(L, co)	((void)0)
+#define lj_ltrace_collect(g, co)	((void)0)
+#define lj_ltrace_dispatch(g, disp, all, plain)	((void)0)
+#define lj_ltrace_ins(L, pc, oldpc)	0
+#define lj_ltrace_end(L, pc)	((void)0)
+#define lj_ltrace_wantw(g, fn)	0
+#define lj_ltrace_exit(L, pc)	0
+#define lj_ltrace_exitret(J, L, pc, retpc)	0
+#define lj_ltrace_recstop(J, linktype, lnk)	((void)0)
+#define lj_ltrace_recentry(J)	((void)0)
+#define lj_ltrace_rectail(J)	((void)0)
+#define lj_ltrace_recjit(J, lnk)	0
+#define lj_ltrace_recguard(J)	((void)0)
+#define lj_ltrace_recff(J, fn)	((void)0)
+#define lj_ltrace_recpend(J)	((void)0)
+#define LT_NEWPROTO(pt)
+#define LT_NEWTHREAD(L)
+#define LT_LIBCORO(L, init)
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
+#define LT_CALL(L, g, pc)
 #define LT_WRAPF(g)		((g)->wrapf)
+#define LT_UNWIND(L, newbase)
+#define LT_LOSTFRAMES(L)	{}
 #define LT_CALLBACK_IDLE(L)
 #define LT_CALLBACK_BEGINS(L)
 #define LT_MUTE(g)
+#define LT_NGUARD(J)		0
+#define LT_RECRET(J, call)	call;
+#define IRCALLDEF_SDT(_)
 
 #endif
 

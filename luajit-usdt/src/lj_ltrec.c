@@ -21,6 +21,7 @@
 #include "lj_ir.h"
 #include "lj_jit.h"
 #include "lj_ircall.h"
+#include "lj_record.h"
 #include "lj_iropt.h"
 #include "lj_snap.h"
 #include "lj_trace.h"
@@ -201,6 +202,20 @@ void lj_ltrace_recentry(jit_State *J)
   recevent(J, LT_ENTRY, id, obj2gco(pt), ofs, recline(J));
 }
 
+/* A function that is compiled is called, and the trace links to it. Behind its entry
+** event: an exit must not enter the function again. Returns 0 if tracing is off. */
+int lj_ltrace_recjit(jit_State *J, uint32_t lnk)
+{
+  int self = J->pc == J->startpc && J->framedepth + J->retdepth == 0;
+  if (recoff(J)) return 0;
+  J->pc++;
+  if (self)
+    lj_record_stop(J, LJ_TRLINK_TAILREC, J->cur.traceno);
+  else
+    lj_record_stop(J, LJ_TRLINK_ROOT, lnk);
+  return 1;
+}
+
 /* CALLT/CALLMT was recorded: the frame now belongs to the callee. */
 void lj_ltrace_rectail(jit_State *J)
 {
@@ -286,7 +301,7 @@ void lj_ltrace_recff(jit_State *J, GCfunc *fn)
 }
 
 /* Next bytecode: the guard has been emitted. */
-void lj_ltrace_recpend(jit_State *J)
+void lj_ltrace_recnext(jit_State *J)
 {
   uint32_t id = J2LT(J)->pendff;
   J2LT(J)->pendff = 0;

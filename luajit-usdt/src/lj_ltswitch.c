@@ -310,6 +310,17 @@ int lj_ltrace_exit(lua_State *L, const BCIns *pc)
   return 0;
 }
 
+#if LJ_HASJIT
+/* A trace that begins with RET* or ITERN was left: the static dispatch that follows
+** tells nothing of a return. Returns 1 if the trace is gone, because it was switched. */
+int lj_ltrace_exitret(jit_State *J, lua_State *L, const BCIns *pc, const BCIns *retpc)
+{
+  if (lj_ltrace_on(G(L)) && J->state != LJ_TRACE_RECORD && bc_isret(bc_op(*retpc)))
+    lj_ltrace_return(L);
+  return bc_op(*pc) != BC_JLOOP;
+}
+#endif
+
 /* HOOK_VMEVENT was set or cleared. What runs inside of a handler of VM events, or
 ** of a profiler's callback, has no events: compiled code has them inside, so it is
 ** left as soon as it is entered. To leave it, and to call a function that is hot,
