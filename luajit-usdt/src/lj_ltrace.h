@@ -29,7 +29,7 @@ typedef struct lt_control LTControl;
 LUA_API LTControl luajit_usdt_control;
 
 /* The members that tracers change, in one load. */
-#define lj_ltrace_word()	(*(volatile uint64_t *)&luajit_usdt_control)
+#define lj_ltctl_word()	(*(volatile uint64_t *)&luajit_usdt_control)
 
 /* -- State ---------------------------------------------------------------- */
 
@@ -95,7 +95,7 @@ typedef struct LTState {
   lua_State *L;		/* Current coroutine, NULL if not known. */
   volatile uint32_t stop;  /* LTSTOP_*: makes compiled code exit. */
   uint32_t on;		/* LTON_* */
-  uint64_t seen;	/* Value of lj_ltrace_word() this state acted upon. */
+  uint64_t seen;	/* Value of lj_ltctl_word() this state acted upon. */
   uint32_t rec;		/* Number of the recording: all functions have to be
 			** described again when it increases. */
   uint32_t run;		/* Increases when tracing begins: what was announced before
@@ -179,7 +179,7 @@ typedef struct LTState {
 
 /* Something has changed: a state that may switch now calls lj_ltswitch_now. */
 #define lj_ltrace_pending(g) \
-  LJ_UNLIKELY(lj_ltrace_word() != G2LT(g)->seen || G2LT(g)->stop)
+  LJ_UNLIKELY(lj_ltctl_word() != G2LT(g)->seen || G2LT(g)->stop)
 #define lj_ltrace_poll(L) \
   { if (lj_ltrace_pending(G(L))) lj_ltswitch_now((L), NULL); }
 #define lj_ltrace_on(g)		(G2LT(g)->on)

@@ -332,7 +332,7 @@ void lj_ltrec_jitevent(lua_State *L, GCobj *what, int32_t info, int32_t line)
   LTState *lt = G2LT(g);
   ptrdiff_t ofs = (tvref(g->jit_base) - tvref(L->stack)) + (info >> INFO_SHIFT);
   /* Compiled code looks at lt->stop only; a ring's tick would do this. */
-  if (LJ_UNLIKELY(lj_ltrace_word() != lt->seen)) lt->stop |= LTSTOP_LOOK;
+  if (LJ_UNLIKELY(lj_ltctl_word() != lt->seen)) lt->stop |= LTSTOP_LOOK;
   lj_ltstack_jitevent(L, what, (uint32_t)info & 15, (uint32_t)ofs, line);
 }
 

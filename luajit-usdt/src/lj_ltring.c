@@ -140,7 +140,7 @@ static void check_recorder(LTState *lt)
   struct lt_ring *r = lt->ring;
   if (!r) return;
   if (lt_private(lt)) {  /* Compiled code looks at lt->stop only. */
-    if (lj_ltrace_word() != lt->seen) lt->stop |= LTSTOP_LOOK;
+    if (lj_ltctl_word() != lt->seen) lt->stop |= LTSTOP_LOOK;
     return;
   }
   if (ld_acq(&r->detach))

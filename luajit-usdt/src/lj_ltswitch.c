@@ -179,7 +179,7 @@ static uint64_t follow_word(lua_State *L, uint64_t word, const BCIns *pc)
   LTState *lt = L2LT(L);
   switch_mode(L, wanted(lt), pc);
   if (!lt->refused) return word;
-  word = lj_ltrace_word();
+  word = lj_ltctl_word();
   if (wanted(lt) != lt->on) switch_mode(L, wanted(lt), pc);
   return word;
 }
@@ -202,7 +202,7 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   forked = !lt_ringon(lt) && (lt->stop & LTSTOP_RESYNC);
   lt->stop &= ~(LTSTOP_KICK|LTSTOP_RETELL|LTSTOP_LOOK);
   if (!lt_ringon(lt)) lt->stop = 0;
-  word = lj_ltrace_word();
+  word = lj_ltctl_word();
   /* Not wanted any more, or by somebody else. */
   if ((lt->on & LTON_RING) && ((lt->stop & LTSTOP_OFF) ||
 			       luajit_usdt_control.ring != lt->token))
