@@ -48,6 +48,8 @@ int lj_ltblock_words(LTState *lt)
   struct lt_ring *r = lt->ring;
   uint64_t *from = (uint64_t *)(uintptr_t)r->told;
   uint32_t n = (uint32_t)(lt->wp - from), events = n - lt->extra;
+  lj_assertX(from <= lt->wp && n <= LT_RING_BLOCK_SIZE/8 && lt->extra <= n,
+	     "bad piece of a block");
   lj_ltblock_funcs(lt);
   if (!events) return 0;  /* Nothing but the head of a piece. */
   lj_ltprobe_block(from, n*8, LT2G(lt), LT_PIECE_EVENTS, r->told_events,

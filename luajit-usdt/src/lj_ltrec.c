@@ -50,6 +50,7 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 	       lj_ir_kint(J, (int32_t)((id << LT_KIND_BITS) | kind)));
   } else {
     int32_t info = (int32_t)((uint32_t)ofs << INFO_SHIFT) | (int32_t)kind;
+    lj_assertJ(info >> INFO_SHIFT == ofs, "slot offset %d out of range", ofs);
     lj_ir_call(J, IRCALL_lj_ltrec_jitevent,
 	       lj_ir_kgc(J, what, what->gch.gct == ~LJ_TFUNC ? IRT_FUNC :
 			 IRT_PROTO),

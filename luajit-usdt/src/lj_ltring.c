@@ -177,6 +177,7 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
   uint64_t now = lj_ltctl_clock();
   int losing = lt->block == lt->scratch;
   int err = errno;
+  lj_assertX(lt->wp == lt->block + BLOCKWORDS, "end of no block");
   if (losing) {
     lj_ltring_count(lt);
   } else {
@@ -310,6 +311,7 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
 {
   for (;;) {
     size_t left = BLOCKWORDS - (size_t)(lt->wp - lt->block);
+    lj_assertX(left > 0 && left <= BLOCKWORDS, "event words outside of their block");
     if (left >= n) return lt->wp;
     lt->extra += (uint32_t)left;
     while (left--)

@@ -124,6 +124,7 @@ void lj_ltstack_report(lua_State *L, int reason, int skiptop)
       lj_ltring_big(lt, LT_FRAME, v[i].id);
   }
   free(v);
+  lj_assertL(lt->L == L && lt_known(lt, L), "reported stack not known");
 }
 
 /* L runs although it is not the current coroutine, or on another thread. */

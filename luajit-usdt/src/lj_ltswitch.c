@@ -60,6 +60,8 @@ static void set_on(lua_State *L, uint32_t on)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
+  lj_assertL(!tvref(g->jit_base) && lt_jitidle(g) &&
+	     !(g->hookmask & (HOOK_GC|HOOK_VMEVENT)), "switched at a bad place");
   if (lt->on && !on) {
     g->wrapf = lt->wrapf;
   } else if (on && !lt->on) {
