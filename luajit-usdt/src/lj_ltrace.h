@@ -116,7 +116,7 @@ typedef struct LTState {
   char *cwd;		/* Of the process when recording began, or NULL. */
   LTCall *call;		/* Announced C calls, innermost last. */
   uint32_t ncall, sizecall;
-  lua_State *lender;	/* Its name is with the coroutine of finalizers, or NULL. */
+  lua_State *lender;	/* The coroutine of finalizers has its id, or NULL. */
   lua_State *left;	/* Was current before nobody was seen to resume L. */
   LTResume *resumer;	/* Resumes of the current coroutine, innermost last. */
   uint32_t nresumer, sizeresumer;

@@ -142,8 +142,8 @@ LJ_NOINLINE void lj_ltstack_change(lua_State *L, int skiptop)
 
 #ifdef vmthread
 /* Finalizers run in VL, a coroutine of the VM's own, while L waits for them. To a
-** reader they are calls of L, as in every older LuaJIT: while they run VL goes by the
-** name of L. */
+** reader they are calls of L, as in every older LuaJIT: while they run VL has the
+** id of L. */
 void lj_ltstack_lend(lua_State *L, lua_State *VL)
 {
   LTState *lt = L2LT(L);

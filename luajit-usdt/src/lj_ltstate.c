@@ -2,9 +2,9 @@
 ** Tracing of calls: all states of the process, and forks.
 ** SPDX-License-Identifier: MIT
 **
-** For a recorder that attaches, and for a child of fork(), which has the states but
-** neither their recorder nor, in time, memory of its own.
-** 
+** A recorder that attaches finds the states here, and so does the child of a fork(),
+** which has them but no memory yet that its recorder can read.
+**
 ** Invariant: a child never writes into its parent's ring: it counts what it loses until
 ** it has its own. Who holds the lock of the list makes no call into Lua.
 */

@@ -1,12 +1,12 @@
 /*
-** Tracing of calls: streams of blocks, from their begin to their end.
+** Tracing of calls: streams of blocks, from their start to their end.
 ** SPDX-License-Identifier: MIT
 **
-** The memory in which event words are collected for the probe luajit:block is made
-** here, and given back; what happens between is in lj_ltblock.c.
-** 
-** Invariant: a tracer is told of the begin of a stream before its first word, and of its
-** end after its last one, also if the program ends without lua_close().
+** The memory in which event words are collected for the probe luajit:block is mapped
+** and unmapped here; what is done with it in between is in lj_ltblock.c.
+**
+** Invariant: the start of a stream is flushed before its first word, and its end after
+** the last one, also if the program exits without lua_close().
 */
 
 #define lj_ltstream_c
