@@ -33,7 +33,7 @@
 /* -- Events of the interpreter -------------------------------------------- */
 
 /* A Lua function is about to run (its frame is there). pc is behind FUNC*. */
-void lj_ltrace_entry(lua_State *L, GCproto *pt)
+static void enter_lua(lua_State *L, GCproto *pt)
 {
   global_State *g = G(L);
   if (lj_ltrace_pending(g)) {
@@ -44,7 +44,7 @@ void lj_ltrace_entry(lua_State *L, GCproto *pt)
 }
 
 /* The current Lua function returns. */
-void lj_ltrace_return(lua_State *L)
+static void leave_lua(lua_State *L)
 {
   global_State *g = G(L);
   if (lj_ltrace_pending(g)) {
@@ -68,7 +68,7 @@ void lj_ltrace_end(lua_State *L, const BCIns *pc)
   BCIns ins = pc[-1];
   BCOp op = bc_op(ins);
   if (op == BC_RETM || op == BC_RET || op == BC_RET0 || op == BC_RET1) {
-    lj_ltrace_return(L);
+    leave_lua(L);
   } else if (op == BC_CALLT || op == BC_CALLMT) {
     global_State *g = G(L);
     GCfunc *fn;
@@ -178,7 +178,7 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
   const BCIns *oldpc = lt->oldpc;
   BCOp op;
   lt->oldpc = LT_NOPC;
-  if (isluafunc(fn)) lj_ltrace_entry(L, funcproto(fn));
+  if (isluafunc(fn)) enter_lua(L, funcproto(fn));
   if (call_wanted(g, oldpc)) return NULL;
   op = bc_op(pc[-1]);  /* Not before: switching unpatches JFUNCF. */
   if (isluafunc(fn)) {
@@ -271,7 +271,7 @@ int lj_ltrace_exit(lua_State *L, const BCIns *pc)
 int lj_ltrace_exitret(jit_State *J, lua_State *L, const BCIns *pc, const BCIns *retpc)
 {
   if (lj_ltrace_on(G(L)) && J->state != LJ_TRACE_RECORD && bc_isret(bc_op(*retpc)))
-    lj_ltrace_return(L);
+    leave_lua(L);
   return bc_op(*pc) != BC_JLOOP;
 }
 #endif
