@@ -56,6 +56,7 @@ class Analysis {
   bool views_follow_calls() const;
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
+  bool needs_preview() const;
   void look_ahead(const std::string& path, Input& input);
   template <class Read>
   void read(TraceFacts& facts, Input& input, Read read);
@@ -102,16 +103,6 @@ bool Analysis::looks_at_names() const {
   return options_.filter.looks_at_functions() || !options_.views.slow.empty() || calls_;
 }
 
-// A pipe, or a file that is standard input, is read once.
-[[noreturn]] void refuse_range(const Input& input) {
-  const bool is_file = input.size() != 0;
-  throw Unreadable(printable(input.name()) + ": --time-range needs a file" +
-                   (is_file ? " that is given by its name" : ", not a pipe") +
-                   ": for times since the first event, or in per cent, the trace is read twice. " +
-                   (is_file ? "Name the file" : "Write it to a file") +
-                   ", or give the time of day (2026-11-21T10:00:00~, @1700000000~)");
-}
-
 // By its name, or as standard input.
 bool is_empty_file(const std::string& path) {
   struct stat s {};
@@ -119,23 +110,23 @@ bool is_empty_file(const std::string& path) {
   return error == 0 && S_ISREG(s.st_mode) && s.st_size == 0;
 }
 
-// The first of two readings, if something must be known that stands behind the first event.
+// Whether something must be known of the trace that comes after its first event.
+bool Analysis::needs_preview() const {
+  auto is_relative = [](const TimePoint& p) {
+    return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
+  };
+  const FilterOptions& f = options_.filter;
+  return is_relative(f.from) || is_relative(f.to) || needs_verdicts(f) || looks_at_names();
+}
+
+// The first of several readings, or as much of it as is needed.
 void Analysis::look_ahead(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
-  const FilterOptions& f = options_.filter;
-  if (!f.has_range() && !looks_at_names()) return;
   if (is_empty_file(path)) return;  // Read says so.
-  if (path == "-" || input.size() == 0) {
-    auto needs_file = [](const TimePoint& p) {
-      return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
-    };
-    if (!f.has_range()) return;
-    if (needs_file(f.from) || needs_file(f.to) || !preview_->header_only(input))
-      refuse_range(input);
-    return;
-  }
-  Input again(path);
-  preview_->read(again);
+  if (!needs_preview() && (!options_.filter.has_range() || preview_->header_only(input))) return;
+  input.keep();
+  preview_->read(input);
+  input.rewind();
 }
 
 // `read` reads the trace, and tells how far it is.
@@ -191,6 +182,7 @@ std::unique_ptr<Sink> Analysis::sums(TraceFacts& facts, Input& input, Diagnostic
     return sink;
   });
   sum->limit(nullptr);
+  sum->close();
   tell_limit(input.name(), budget);
   return sum;
 }
@@ -220,6 +212,12 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   plan.to = preview_->tick(options_.filter.to, UINT64_MAX);
   plan.slow = FunctionPatterns(v.slow);
   if (preview_->complete) plan.known = &preview_->functions;
+  CallVerdicts verdicts;
+  if (needs_verdicts(options_.filter)) {
+    verdicts = find_verdicts(plan, finder_, input, jobs());
+    input.rewind();
+    plan.verdicts = &verdicts;
+  }
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(nodes_of(options_));
@@ -234,14 +232,13 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
     sink->calls = tee.observer();
     return sink;
   };
-  // Single calls are written in the order of the file. And who asks for names while others add to
-  // them must know them from before.
-  const bool alone = tee.observer() || (looks_at_names() && !preview_->complete);
-  auto sum = run<FilteredProfile>(facts, input, diag, alone ? 1 : jobs(), make);
+  // Single calls are written in the order of the file.
+  auto sum = run<FilteredProfile>(facts, input, diag, tee.observer() ? 1 : jobs(), make);
   tell_limit(input.name(), budget);
   session_.unmet.file(facts, *sum, finder_);
   if (calls_) calls_->end_file();
   if (chart_) chart_->end_file();
+  sum->close();
   add_to_report(report, {path, facts, *sum, &sum->histograms(), sum.get(), diag.trust, bytes_},
                 finder_);
 }
@@ -371,6 +368,7 @@ Report analyze_files(Session& session, const std::vector<std::string>& files) {
   if (calls && !calls->error().empty()) cannot_write(session, exports.output, calls->error());
   if (chart) take_chart(session, *chart, report);
   if (report.grouped) sum_up_groups(report);
+  report.tree.drop_index();
   return report;
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/aggregate/call_tree.h"
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "analyzer/decode/random_hash.h"
 #include "analyzer/stacks/functions.h"
@@ -11,6 +14,7 @@ namespace luatrace {
 namespace {
 
 constexpr size_t kFirstSlots = 64;
+constexpr uint64_t kRootHash = 0x9e3779b97f4a7c15u;
 
 uint32_t shift_for(size_t slots) {
   return 64 - static_cast<uint32_t>(std::countr_zero(slots));
@@ -20,7 +24,7 @@ uint32_t shift_for(size_t slots) {
 
 CallTree::CallTree()
     : nodes_(1),
-      hashes_(1, 0x9e3779b97f4a7c15u),
+      hashes_(1, kRootHash),
       slots_(kFirstSlots),
       shift_(shift_for(kFirstSlots)),
       factor_(random_factor()) {}
@@ -56,16 +60,42 @@ uint32_t CallTree::pruned(uint32_t node) {
   return pruned(0);
 }
 
+// In its own memory: a slot that is in the way of one in its new place is the next to be moved.
 void CallTree::grow() {
-  HugeVector<Slot> old(slots_.size() * 2);
-  old.swap(slots_);
+  const size_t before = slots_.size();
+  slots_.resize(2 * before);
   shift_--;
   const size_t mask = slots_.size() - 1;
-  for (const Slot& slot : old) {
-    if (slot.key == 0) continue;
-    size_t at = place_of(uint64_t{slot.hash} << 32);
+  std::vector<bool> settled(slots_.size());
+  for (size_t i = 0; i < before; i++) {
+    if (settled[i]) continue;
+    for (Slot moving = std::exchange(slots_[i], {}); moving.key != 0;) {
+      size_t at = place_of(uint64_t{moving.hash} << 32);
+      while (settled[at]) at = (at + 1) & mask;
+      settled[at] = true;
+      std::swap(moving, slots_[at]);
+    }
+  }
+}
+
+void CallTree::drop_index() {
+  hashes_ = {};
+  slots_ = {};
+}
+
+void CallTree::make_index() {
+  if (!slots_.empty()) return;
+  slots_.resize(std::max(kFirstSlots, std::bit_ceil(2 * nodes_.size())));
+  shift_ = shift_for(slots_.size());
+  hashes_.resize(nodes_.size());
+  hashes_[0] = kRootHash;
+  const size_t mask = slots_.size() - 1;
+  for (uint32_t i = 1; i < nodes_.size(); i++) {
+    const CallNode& n = nodes_[i];
+    hashes_[i] = child_hash(hashes_[n.parent], n.function);
+    size_t at = place_of(hashes_[i]);
     while (slots_[at].key != 0) at = (at + 1) & mask;
-    slots_[at] = slot;
+    slots_[at] = {key_of(n.parent, n.function), i, static_cast<uint32_t>(hashes_[i] >> 32)};
   }
 }
 

@@ -20,7 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "analyzer/aggregate/huge_pages.h"
+#include "analyzer/decode/grow_array.h"
 
 namespace luatrace {
 
@@ -95,6 +95,9 @@ class CallTree {
   void fetch_node(uint64_t hash) const {
     __builtin_prefetch(&nodes_[slots_[place_of(hash)].child], 1);
   }
+  // Gives back what only enter() and hashes need. Nothing may be entered until make_index().
+  void drop_index();
+  void make_index();
   // Whether the second level cache cannot hold it, so that fetching is worth its while.
   bool is_large() const { return nodes_.size() > 16384; }
 
@@ -118,9 +121,9 @@ class CallTree {
   uint32_t pruned(uint32_t node);
   void grow();
 
-  HugeVector<CallNode> nodes_;
-  HugeVector<uint64_t> hashes_;  // By node.
-  HugeVector<Slot> slots_;       // Open addressing, at most half full.
+  GrowArray<CallNode> nodes_;
+  GrowArray<uint64_t> hashes_;  // By node.
+  GrowArray<Slot> slots_;       // Open addressing, at most half full.
   uint32_t shift_;
   uint64_t factor_;
   NodeBudget* budget_ = nullptr;

@@ -11,7 +11,7 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
       options_(*plan.options),
       facts_(facts),
       placement_(plan, functions, symbols, *this),
-      defers_(plan.options->least_ns || !plan.options->callers.empty()),
+      charges_(needs_verdicts(*plan.options) || !placement_.is_plain()),
       met_(plan.options->coroutines.size()) {
   stream(0);
 }
@@ -19,6 +19,12 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
 void FilteredProfile::finish() {
   HistogramProfile::finish();
   if (coroutines) coroutines->finish();
+}
+
+void FilteredProfile::close() {
+  Profile::close();
+  placement_.close();
+  std::vector<Shown>().swap(shown_);
 }
 
 void FilteredProfile::add(const FilteredProfile& other) {
@@ -43,6 +49,7 @@ void FilteredProfile::stream(uint32_t number) {
   view_ = &it->second;
   if (!fresh) return;
   view_->number = number;
+  if (plan_.verdicts) view_->verdicts = plan_.verdicts->find(number);
   const auto& states = options_.states;
   view_->state_wanted =
       states.empty() || std::find(states.begin(), states.end(), number) != states.end();
@@ -128,7 +135,7 @@ uint32_t FilteredProfile::group_root() {
     name = "state " + std::to_string(view_->number) + name_of_stream(view_->number);
   else
     return 0;
-  return enter(0, placement_.group(name));
+  return enter_base(0, placement_.group(name));
 }
 
 uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
@@ -137,14 +144,15 @@ uint32_t FilteredProfile::base(const Coroutine& co, const Coroutine* by) {
   // After a gap it may not be known which one it is. A group of its own is only needed where there
   // is no other.
   if (separate && (co.id || options_.group == GroupBy::kCoroutine))
-    return enter(group_root(), placement_.group("coroutine " + std::to_string(view_->number) + ':' +
-                                                    (co.id ? std::to_string(co.id) : "?") +
-                                                    name_of_stream(view_->number),
-                                                true));
+    return enter_base(
+        group_root(),
+        placement_.group("coroutine " + std::to_string(view_->number) + ':' +
+                             (co.id ? std::to_string(co.id) : "?") + name_of_stream(view_->number),
+                         true));
   if (!by) return group_root();
   if (options_.mode == CoroutineMode::kMerged)
-    return enter(group_root(), placement_.group("[coroutines]", true));
-  return enter(by->frames[by->top].node, kCoroutineFunction);
+    return enter_base(group_root(), placement_.group("[coroutines]", true));
+  return enter_base(by->frames[by->top].node, kCoroutineFunction);
 }
 
 void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
@@ -167,208 +175,111 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   FrameNotes& f = co.notes[co.top];
-  f.when.clear();
-  f = {0, view_->tid, 0, 0, 0, false, false, std::move(f.when)};
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   f.node = co.frames[co.top].node;
   f.counted = begins && in_range(now) && wanted(co);
-  if (p.target) mark_leading(co);
+  if (decides_) decide_opened(co, p);
   if (coroutines && co.top == 1 && co.id && wanted(co) && in_range(now)) {
     CoroutineLife& life = coroutines->of(co, view_->number, now);
     if (!life.body) life.body = placement_.function_of(co.frames[1].node);
   }
   if (f.counted) {
-    if (p.shown && !defers_) count(co, p);
-    f.charges++;
-    if (co.top > 1)
-      co.notes[co.top - 1].charges++;
-    else if (place(co, 0).takes)
-      charged(place(co, 0).out, 1);
+    if (p.shown) count(co, p);
+    charge(co, co.top);
+    charge(co, co.top - 1);
   }
   if (slow && p.shown && co.watched == 0 && f.counted && is_watched(p.function)) watch(co, now);
   if (!calls || !p.shown) return;
   if (!wanted(co)) return static_cast<void>(co.stale = true);
   calls->opened(co, view_->number, view_->tid, p.function, now);
-  tell_decided(co, now);
 }
 
-// Tells how many of the open calls, from the outermost on, are sure to be shown. Those further out
-// are older and have led to whatever these have led to: so the innermost such call can be found by
-// halves.
-void FilteredProfile::tell_decided(const Coroutine& co, uint64_t now) {
-  if (!calls->waits(co, view_->number)) return;
-  const uint64_t clock = now - co.suspended;
-  auto decided = [&](uint32_t i) {
-    const uint64_t start = co.frames[i].start;
-    const bool old = start == kNotSeen || !options_.least_ns ||
-                     facts_.clock.ns(clock - start) >= options_.least_ns;
-    const bool within = co.notes[i].counted || now > plan_.from;
-    const bool leads = !placement_.looks_for_callers() || co.notes[i].leads;
-    return old && within && leads;
-  };
-  uint32_t first = 0, behind = co.top + 1;  // `first` is decided (0: none), `behind` is not.
-  while (behind - first > 1) {
-    const uint32_t middle = first + (behind - first) / 2;
-    (decided(middle) ? first : behind) = middle;
-  }
-  if (first) calls->decided(co, view_->number, first);
+// A call's cost of recording is partly in its own time, partly in its caller's.
+void FilteredProfile::charge(const Coroutine& co, uint32_t index) {
+  if (!charges_) return;
+  if (const Place p = place(co, index); p.takes) charged(p.out, 1);
 }
 
 void FilteredProfile::count(Coroutine& co, const Place& p) {
   call(p.out);
-  if (threads) thread_sums(co.notes[co.top].thread).calls++;
+  if (threads) thread_sums(view_->tid).calls++;
   if (watched_) tell_watches(co, p.out, {0, 0, 1, 0, 0});
 }
 
-// Every open call of the running stacks has led to this one.
-void FilteredProfile::mark_leading(Coroutine& co) {
-  auto mark = [](Coroutine& c) {
-    for (uint32_t i = c.top; i > 0 && !c.notes[i].leads; i--) c.notes[i].leads = true;
+void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
+  const FrameNotes& f = co.notes[co.top];
+  const Place& p = placement_[f.node];  // A call is counted where it began, so its times are, too.
+  const bool seen = p.shown && running != kNotSeen && f.counted;
+  if (decides_) decide_closed(f, running);
+  if (calls) calls->closed(co, view_->number, now);
+  if (seen && whole && now <= plan_.to) ended(0, p.function, running);
+  if (co.watched) unwatch(co, now, running, seen && whole);
+}
+
+// -- Which calls will be dropped --
+
+void FilteredProfile::decide(CallVerdicts& verdicts) {
+  decides_ = &verdicts;
+}
+
+// Which calls led to others is not known yet: until then none has.
+void FilteredProfile::decide_opened(Coroutine& co, const Place& p) {
+  co.notes[co.top].number = view_->calls++;
+  if (!placement_.looks_for_callers()) return;
+  decided().drop(co.notes[co.top].number, true);
+  if (p.target) mark_leading(co, co.top);
+}
+
+void FilteredProfile::decide_closed(const FrameNotes& f, uint64_t running) {
+  if (running != kNotSeen && facts_.clock.ns(running) < options_.least_ns)
+    decided().drop(f.number, true);
+}
+
+// Time passes inside a call of -C: calls of coroutines that resumed its own since it was made have
+// led to it, too. Calls from it on inwards are `reached`.
+void FilteredProfile::decide_time(Coroutine& co) {
+  if (!placement_.looks_for_callers() || co.led == co.epoch) return;
+  uint32_t links = 0;  // Of a broken trace they might be a circle.
+  for (Coroutine* c = &co; c && links <= Machine::kMaxChain; links++) {
+    if (!place(*c, c->top).reached) return;
+    uint32_t before = 0, reached = c->top;
+    while (reached - before > 1) {
+      const uint32_t middle = before + (reached - before) / 2;
+      (place(*c, middle).reached ? reached : before) = middle;
+    }
+    if (place(*c, reached).target) return mark_leading(*c, reached);
+    c = view_->machine->resumer_of(*c);
+  }
+}
+
+// Every open call of the running stacks has led to the one at `index`.
+void FilteredProfile::mark_leading(Coroutine& co, uint32_t index) {
+  StreamVerdicts& verdicts = decided();
+  auto mark = [&](Coroutine& c, uint32_t from) {
+    for (uint32_t i = from; i > 0 && verdicts.drops(c.notes[i].number); i--)
+      verdicts.drop(c.notes[i].number, false);
   };
-  mark(co);
-  if (!view_->machine || &view_->machine->current() != &co) return;
+  mark(co, index);
   // `led`: those further out than it were told since it woke; they have no new calls.
-  for (Coroutine* c = &co; c->led != c->epoch;) {
+  for (Coroutine* c = &co; view_->machine && c->led != c->epoch;) {
     c->led = c->epoch;
     c = view_->machine->resumer_of(*c);
     if (!c) return;
-    mark(*c);
+    mark(*c, c->top);
   }
 }
 
-void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
-  FrameNotes& f = co.notes[co.top];
-  const Place& p = placement_[f.node];  // A call is counted where it began, so its times are, too.
-  const bool seen = running != kNotSeen && f.counted;
-  const bool brief =
-      options_.least_ns && running != kNotSeen && facts_.clock.ns(running) < options_.least_ns;
-  if (brief) hand_down(co);
-  const bool leads = !placement_.looks_for_callers() || f.leads;
-  const bool shown = p.shown && !brief && leads;
-  if (shown && seen && defers_) count(co, p);
-  commit(co, co.top);
-  if (calls) {  // Of which it is the part where the coroutine hangs now.
-    calls->closed(co, view_->number, now, place(co, co.top).shown && !brief && leads);
-  }
-  if (shown && seen && whole && now <= plan_.to) ended(p.function, running);
-  if (co.watched) unwatch(co, now, running, shown && seen && whole);
-}
-
-// The call below the one on top, or if there is none the one that resumed this coroutine, as far as
-// the coroutine hangs there.
-FilteredProfile::OpenCall FilteredProfile::caller(Coroutine& co) {
-  if (co.top > 1 && !place(co, co.top - 1).takes) return {};
-  if (!has_owner(co, co.top - 1)) return {};
-  if (co.top > 1) return {&co, co.top - 1};
-  const uint32_t base = co.frames[0].node;
-  if (placement_.function_of(base) != kCoroutineFunction) return {};
-  Coroutine* taker = outer(co, &Coroutine::outer_taker,
-                           [this](const Coroutine& c) { return c.top && place(c, c.top).takes; });
-  return taker ? OpenCall{taker, taker->top} : OpenCall{};
-}
-
-// What the call on top has pending becomes its caller's.
-void FilteredProfile::hand_down(Coroutine& co) {
-  FrameNotes& f = co.notes[co.top];
-  const OpenCall call = caller(co);
-  if (watched_) hand_watches(co, call);
-  if (call.co) {
-    FrameNotes* to = &call.co->notes[call.index];
-    to->pending += f.pending;
-    to->charges += f.charges;
-    if (co.top > 1) to->waited += f.waited;  // Wall time is of one coroutine.
-    slicer().keep_all(to->when, f.when);
-  } else {
-    filter_pending(f);
-  }
-  f.pending = f.waited = f.charges = 0;
-  Timeline::forget(f.when);
-}
-
-uint64_t& FilteredProfile::told_outside(Coroutine& co, uint32_t index) {
-  FrameNotes& f = co.notes[index];
-  if (f.wakes != co.wakes) f.told_outside = 0;
-  f.wakes = co.wakes;
-  return f.told_outside;
-}
-
-// What watched calls know of the time of the call on top becomes its caller's there, too. Those
-// that another coroutine was in when it ran before keep what they know.
-void FilteredProfile::hand_watches(Coroutine& co, OpenCall to) {
-  FrameNotes& f = co.notes[co.top];
-  const uint64_t outside = told_outside(co, co.top), inside = f.told_inside;
-  const uint32_t node = place(co, co.top).out;
-  auto hand = [&](Coroutine& c, uint64_t ticks) {
-    if (!c.watched || !ticks) return;
-    const uint32_t root = place(c, slow->depth(c.watched)).out;
-    slow->take(c.watched, tree(), root, node, ticks);
-    if (to.co) slow->add(c.watched, tree(), root, place(*to.co, to.index).out, {0, 0, 0, ticks, 0});
-  };
-  hand(co, inside);
-  each_outer_watched(co, [&](Coroutine& c) { hand(c, outside); });
-  f.told_inside = f.told_outside = 0;
-  if (!to.co) return;
-  to.co->notes[to.index].told_inside += to.co == &co ? inside : outside;
-  told_outside(*to.co, to.index) += outside;
-}
-
-// Nobody has the frame's time.
-void FilteredProfile::filter_pending(FrameNotes& f) {
-  filtered_ += f.pending;
-  if (!threads) return;
-  for (const TimePiece& piece : f.when) {
-    ThreadSums& sums = thread_sums(piece.thread);
-    sums.self -= piece.ticks;
-    sums.filtered += piece.ticks;
-  }
-}
-
-// The frame's time goes where the call is shown.
-void FilteredProfile::commit(Coroutine& co, uint32_t index) {
-  FrameNotes& f = co.notes[index];
-  if (!f.pending && !f.charges && !f.waited) return;
-  const Place& p = place(co, index);
-  if (f.pending) Profile::spend(p.out, f.pending);
-  f.told_inside = f.told_outside = 0;
-  if (f.charges && p.takes) charged(p.out, f.charges);
-  if (f.waited) {
-    Profile::suspended(p.out, f.waited);
-    if (co.watched && index >= slow->depth(co.watched))
-      slow->add(co.watched, tree(), place(co, slow->depth(co.watched)).out, p.out,
-                {0, 0, 0, 0, f.waited});
-  }
-  f.pending = f.waited = f.charges = 0;
-  if (f.when.empty()) return;
-  const Shown to = shown(p.out);
-  if (timeline && to.function >= kFirstFunction)
-    for (const TimePiece& piece : f.when) {
-      timeline->add(Timeline::key(0, piece.thread), piece);
-      timeline->add(Timeline::key(1, to.lane), piece);
-    }
-  Timeline::forget(f.when);
-}
-
-void FilteredProfile::moves(Coroutine& co) {
-  for (uint32_t i = 1; i <= co.top; i++) commit(co, i);
-}
-
-// Elsewhere other calls may be shown. Time so far was given to those that were (moves()), so these
-// are decided now, for what they have been.
+// Elsewhere other calls may be shown.
 void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
   co.epoch += moved;
   if (!calls) return;
   co.stale |= moved;
   if (!co.stale || !wanted(co)) return;
   co.stale = false;
-  uint32_t leading = co.top;
-  if (placement_.looks_for_callers())
-    while (leading && !co.notes[leading].leads) leading--;
-  if (leading && now > plan_.from) calls->decided(co, view_->number, leading);
   std::vector<CallObserver::Open> open;
   for (uint32_t i = 1; i <= co.top; i++)
-    if (const Place& p = place(co, i); p.shown) open.push_back({i, p.function});
+    if (const Place p = place(co, i); p.shown) open.push_back({i, p.function});
   calls->moved(co, view_->number, view_->tid, now, open);
-  tell_decided(co, now);
 }
 
 // -- Time --
@@ -376,6 +287,7 @@ void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
 void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
   view_->machine = &machine;
   Coroutine& co = machine.current();
+  if (decides_ && from < to) decide_time(co);
   const Whose whose = whose_time(co);
   if (calls) {
     using Owner = CallObserver::Owner;
@@ -383,7 +295,6 @@ void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
                  whose == Whose::kUnknown ? Owner::kUnknown
                  : whose == Whose::kCall  ? Owner::kCall
                                           : Owner::kFiltered);
-    tell_decided(co, to);
   }
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
@@ -427,14 +338,7 @@ void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
 }
 
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
-  if (co.top && options_.least_ns) {
-    co.notes[co.top].pending += ticks;
-    if (!watched_) return;
-    co.notes[co.top].told_inside += ticks;
-    told_outside(co, co.top) += ticks;
-    return tell_watches(co, place(co, co.top).out, {0, 0, 0, ticks, 0});
-  }
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   Profile::spend(p.out, ticks);
   if (watched_) tell_watches(co, p.out, {0, 0, 0, ticks, 0});
 }
@@ -470,8 +374,6 @@ void FilteredProfile::show(Coroutine& co, Whose whose, uint64_t from, uint64_t t
   }
   if (whose != Whose::kCall) return;
   const Shown s = shown(place(co, co.top).out);
-  if (co.top && options_.least_ns)  // Pending, as spend_at() has it.
-    return slicer().keep(co.notes[co.top].when, view_->tid, from, to);
   if (!timeline) return;
   timeline->add(Timeline::key(0, view_->tid), from, to);
   timeline->add(Timeline::key(1, s.lane), from, to);
@@ -485,7 +387,6 @@ bool FilteredProfile::is_resumed(const Coroutine& co) const {
 }
 
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
-  co.wakes++;
   co.epoch++;
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
@@ -501,12 +402,8 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
     }
   }
   if (!co.top || from == to) return;
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   if (!p.takes) return;
-  if (options_.least_ns) {
-    co.notes[co.top].waited += to - from;
-    return;
-  }
   Profile::suspended(p.out, to - from);
   if (co.watched)
     slow->add(co.watched, tree(), place(co, slow->depth(co.watched)).out, p.out,
@@ -577,14 +474,13 @@ void FilteredProfile::give_up(Coroutine& co) {
 }
 
 void FilteredProfile::watch(Coroutine& co, uint64_t now) {
-  const Place& p = place(co, co.top);
+  const Place p = place(co, co.top);
   size_t nested = 0;
   each_outer_watched(co, [&](Coroutine&) { nested++; });
   if (nested == kMostNested) return slow->leave_out();
   co.watched = slow->watch(co.top, p.function, now);
   watched_++;
-  // Its own call, unless it is counted at its end.
-  if (!defers_) slow->add(co.watched, tree(), p.out, p.out, {0, 0, 1, 0, 0});
+  slow->add(co.watched, tree(), p.out, p.out, {0, 0, 1, 0, 0});
 }
 
 // counts: the call was seen from beginning to end, and is shown.

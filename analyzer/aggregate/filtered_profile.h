@@ -5,9 +5,9 @@
 // Invariant: every tick within the range of time goes to exactly one of: self time of a shown call,
 // idle, unknown (gap), filtered. So self + idle + unknown + filtered = traced, whatever is asked.
 //
-// Which calls are shown by their chain is Placement's business. What depends on the single call is
-// decided here, when it ends: its length (-t), and whether it led to a function of -C. Until then
-// its time is `pending` in its frame; a call that is too short hands it to the frame below.
+// Which calls are shown by their chain is Placement's business. What depends on the single call,
+// its length (-t) and whether it led to a function of -C, is known when it begins: from a reading
+// of the trace before this one (verdicts.h).
 #pragma once
 
 #include <optional>
@@ -28,21 +28,17 @@ class CallObserver {
   // The innermost call that is shown; something that is not; nobody knows what.
   enum class Owner : uint8_t { kCall, kFiltered, kUnknown };
   virtual ~CallObserver() = default;
-  // A call that may be shown begins, or was reported open: the one on top of the coroutine.
+  // A call that is shown begins, or was reported open: the one on top of the coroutine.
   virtual void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
                       uint64_t now) = 0;
-  // The call on top ends. shown: it is, or would have been told of by opened().
-  virtual void closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) = 0;
-  // The open calls up to this depth will be shown, whatever comes.
-  virtual void decided(const Coroutine& co, uint32_t stream, uint32_t depth) = 0;
+  // The call on top ends, shown or not.
+  virtual void closed(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
   // The open calls may be shown otherwise from now on: as `open`, the outermost first.
   struct Open {
     uint32_t depth, function;
   };
   virtual void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
                      const std::vector<Open>& open) = 0;
-  // Is one of its calls undecided?
-  virtual bool waits(const Coroutine& co, uint32_t stream) const = 0;
   // Time of the machine's current coroutine, and whose it is.
   virtual void spend(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
                      uint64_t to, Owner owner) = 0;
@@ -69,8 +65,12 @@ class FilteredProfile : public HistogramProfile {
 
   // Nodes of the call tree come from there; null: there may be any number.
   void limit(NodeBudget* budget) { placement_.limit(budget); }
+  // Notes in `verdicts` which calls are to be dropped, instead of asking the plan's.
+  void decide(CallVerdicts& verdicts);
   // All streams have been read.
   void finish();
+  // See Profile::close().
+  void close();
 
   // Adds what another one found out about other streams of the file, and its observers to these.
   void add(const FilteredProfile& other);
@@ -84,7 +84,14 @@ class FilteredProfile : public HistogramProfile {
   bool has_met(size_t n) const { return met_[n]; }
 
   // What the machines call; see stacks/machine.h.
-  uint32_t enter(uint32_t raw, uint32_t function) { return placement_.enter(raw, function); }
+  uint32_t enter(uint32_t raw, uint32_t function) {
+    return placement_.enter(raw, function,
+                            view_->verdicts && view_->verdicts->drops(view_->calls++));
+  }
+  uint32_t enter_base(uint32_t raw, uint32_t function) { return placement_.enter(raw, function); }
+  uint32_t enter_again(uint32_t raw, uint32_t old, uint32_t function) {
+    return placement_.enter(raw, function, placement_.is_dropped(old));
+  }
   void stream(uint32_t number);
   void begins(uint64_t tick);
   void on_thread(uint32_t tid);
@@ -94,7 +101,6 @@ class FilteredProfile : public HistogramProfile {
   void closed(Coroutine& co, uint64_t now, uint64_t running, bool whole);
   void spend(Machine& machine, uint64_t from, uint64_t to);
   void suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed);
-  void moves(Coroutine& co);
   void hung(Coroutine& co, bool moved, uint64_t now);
   void gap(uint64_t from, uint64_t to);
   void gone(Coroutine& co, uint64_t now, Gone how);
@@ -105,37 +111,30 @@ class FilteredProfile : public HistogramProfile {
     uint32_t tid = 0;
     bool state_wanted = true, thread_wanted = true;
     Machine* machine = nullptr;  // Known once it has spent time.
+    const StreamVerdicts* verdicts = nullptr;
+    uint64_t calls = 0;  // That have begun or were reported.
   };
   bool in_range(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
   bool wanted(const Coroutine& co) const;
   bool thread_wanted(uint32_t tid) const;
   bool has_owner(Coroutine& co, uint32_t index);
-  const Place& place(const Coroutine& co, uint32_t index) const {
+  Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];
   }
-  void commit(Coroutine& co, uint32_t index);
   bool is_resumed(const Coroutine& co) const;
-  // A call that is open; none: `co` is null.
-  struct OpenCall {
-    Coroutine* co = nullptr;
-    uint32_t index = 0;
-  };
   template <class Is>
   Coroutine* outer(Coroutine& co, OuterLink Coroutine::*link, Is is);
   Coroutine* outer_watched(Coroutine& co);
   template <class F>
   void each_outer_watched(Coroutine& co, F f);
-  OpenCall caller(Coroutine& co);
-  uint64_t& told_outside(Coroutine& co, uint32_t index);
-  void hand_watches(Coroutine& co, OpenCall to);
-  void hand_down(Coroutine& co);
   void spend_at(Coroutine& co, uint64_t ticks);
-  void mark_leading(Coroutine& co);
+  StreamVerdicts& decided() { return (*decides_)[view_->number]; }
+  void decide_opened(Coroutine& co, const Place& p);
+  void decide_closed(const FrameNotes& f, uint64_t running);
+  void decide_time(Coroutine& co);
+  void mark_leading(Coroutine& co, uint32_t index);
   void count(Coroutine& co, const Place& p);
-  void filter_pending(FrameNotes& f);
-  // Slices for time of which it is not known yet whose it is.
-  Timeline& slicer() { return timeline ? *timeline : own_slices_; }
-  void tell_decided(const Coroutine& co, uint64_t now);
+  void charge(const Coroutine& co, uint32_t index);
   void watch(Coroutine& co, uint64_t now);
   void give_up(Coroutine& co);
   void unwatch(Coroutine& co, uint64_t now, uint64_t running, bool counts);
@@ -157,19 +156,19 @@ class FilteredProfile : public HistogramProfile {
 
   // Calls that are watched while one in the innermost of their coroutines runs: each is told of all
   // that happens there.
-  static constexpr size_t kMostNested = 64;
+  static constexpr size_t kMostNested = 32;
 
   const FilterPlan& plan_;
   const FilterOptions& options_;
   const TraceFacts& facts_;
   Placement placement_;
-  const bool defers_;  // Calls are counted when they end.
+  const bool charges_;               // Charges are not just what a tree of all calls has.
+  CallVerdicts* decides_ = nullptr;  // See decide().
   std::unordered_map<uint32_t, StreamView, RandomHash> views_;
   StreamView* view_ = nullptr;
   std::vector<Shown> shown_;         // By node, as far as asked for.
   std::vector<uint8_t> slow_known_;  // By function: 1 not watched, 2 watched.
   size_t watched_ = 0;               // Calls that are being watched.
-  Timeline own_slices_;              // See slicer().
   mutable std::vector<char> met_;    // By filter of coroutines.
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
 };

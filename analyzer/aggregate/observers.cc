@@ -44,9 +44,23 @@ uint32_t SlowCalls::watch(uint32_t depth, uint32_t function, uint64_t begin) {
   w.begin = begin;
   w.root = 0;
   w.nodes.assign(1, {0, function, 0, 0, 0});
-  w.children.clear();
-  w.known.clear();
+  known_++;
   return number;
+}
+
+void SlowCalls::clear_known(Watch& w) {
+  known_ -= w.known.size();
+  w.known.clear();
+}
+
+void SlowCalls::drop(uint32_t watch) {
+  constexpr size_t kFew = 64;  // Their memory is used again.
+  Watch& w = watches_[watch];
+  clear_known(w);
+  known_ -= w.nodes.size();
+  if (w.nodes.size() > kFew) w = {};
+  w.children.clear();
+  free_.push_back(watch);
 }
 
 // Chains longer than this below a watched call are not told apart: a trace could make each of its
@@ -57,6 +71,10 @@ constexpr size_t kMostDepth = 2048;
 // of coroutines, if they are not linked) hangs below the call with all of its chain that the call's
 // own does not have. A parent's number is smaller than its children's.
 uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
+  if (known_ >= kMostKnown) {
+    auto it = w.known.find(node);
+    return it == w.known.end() ? 0 : it->second;
+  }
   std::vector<uint32_t> chain;
   uint32_t at = node, here = 0, above = w.root;
   while (at != above) {
@@ -70,7 +88,7 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
       break;
     }
     chain.push_back(at);
-    if (chain.size() > kMostDepth) return w.known[node] = 0;
+    if (chain.size() > kMostDepth) return known_++, w.known[node] = 0;
     at = tree[at].parent;
   }
   for (auto up = chain.rbegin(); up != chain.rend(); ++up) {
@@ -78,25 +96,19 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
     if (function != kCoroutineFunction) {
       auto next = static_cast<uint32_t>(w.nodes.size());
       auto [child, is_new] = w.children.try_emplace(uint64_t{here} << 32 | function, next);
-      if (is_new) w.nodes.push_back({here, function, 0, 0, 0});
+      if (is_new) w.nodes.push_back({here, function, 0, 0, 0}), known_++;
       here = child->second;
     }
-    w.known[*up] = here;
+    known_ += w.known.emplace(*up, here).second;
   }
   return here;
 }
 
 SlowNode& SlowCalls::at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node) {
   Watch& w = watches_[watch];
-  if (w.root != root) w.known.clear();
+  if (w.root != root) clear_known(w);
   w.root = root;
   return w.nodes[local(w, tree, node)];
-}
-
-void SlowCalls::take(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
-                     uint64_t ticks) {
-  SlowNode& sums = at(watch, tree, root, node);
-  sums.self -= std::min(sums.self, ticks);
 }
 
 void SlowCalls::add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
@@ -107,35 +119,16 @@ void SlowCalls::add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_
   sums.suspended += what.suspended;
 }
 
-// Without leaves of which nothing is left.
-static std::vector<SlowNode> without_empty(const std::vector<SlowNode>& nodes) {
-  std::vector<char> keeps(nodes.size());
-  keeps[0] = true;
-  for (size_t i = nodes.size(); i-- > 1;) {
-    const SlowNode& n = nodes[i];
-    keeps[i] |= n.calls || n.self || n.suspended;
-    keeps[n.parent] |= keeps[i];
-  }
-  std::vector<SlowNode> out;
-  std::vector<uint32_t> place(nodes.size());
-  for (size_t i = 0; i < nodes.size(); i++) {
-    if (!keeps[i]) continue;
-    place[i] = static_cast<uint32_t>(out.size());
-    out.push_back(nodes[i]);
-    out.back().parent = place[nodes[i].parent];
-  }
-  return out;
-}
-
 void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock) {
-  Watch& w = watches_[watch];
-  free_.push_back(watch);
+  const Watch& w = watches_[watch];
   call.begin = w.begin;
   call.wall = end - w.begin;
-  if (clock.ns(length(call)) < least_ns_) return;
-  call.serial = found_++;
-  call.nodes = without_empty(w.nodes);
-  keep(std::move(call));
+  if (clock.ns(length(call)) >= least_ns_) {
+    call.serial = found_++;
+    call.nodes = w.nodes;
+    keep(std::move(call));
+  }
+  drop(watch);
 }
 
 void SlowCalls::keep(SlowCall call) {
@@ -305,34 +298,15 @@ uint64_t& Timeline::at(Lane& lane, uint64_t slice) {
   return lane.ticks[slice - lane.first];
 }
 
-template <class F>
-void Timeline::each_piece(uint64_t from, uint64_t to, F f) {
-  if (from >= to) return;
-  reach(from, to);
-  while (from < to) {
-    const uint64_t left = width() - (from & (width() - 1));  // Of the slice.
-    const uint64_t end = to - from > left ? from + left : to;
-    f(from, end - from);
-    from = end;
-  }
-}
-
 void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
   if (from >= to) return;
   reach(from, to);
-  // Not as pieces: a trace can be made of recordings that all cover the same slices.
   Lane& lane = this->lane(key);
   const uint64_t begin = slice(from), last = slice(to - 1);
   if (begin == last) return static_cast<void>(at(lane, begin) += to - from);
   at(lane, last) += to - (last << shift_);
   at(lane, begin) += width() - (from & (width() - 1));
   for (uint64_t s = begin + 1; s < last; s++) lane.ticks[s - lane.first] += width();
-}
-
-void Timeline::add(uint64_t key, TimePiece piece) {
-  reach(piece.at, piece.at + 1);
-  Lane& lane = this->lane(key);
-  at(lane, slice(piece.at)) += piece.ticks;
 }
 
 void Timeline::add(const Timeline& other) {
@@ -345,57 +319,6 @@ void Timeline::add(const Timeline& other) {
     for (size_t i = 0; i < lane.ticks.size(); i++)
       at(mine, slice((lane.first + i) << other.shift_)) += lane.ticks[i];
   }
-}
-
-void Timeline::keep(std::vector<TimePiece>& pieces, uint32_t thread, uint64_t from, uint64_t to) {
-  each_piece(from, to, [&](uint64_t at, uint64_t ticks) { keep(pieces, {at, ticks, thread}); });
-}
-
-// Pieces of one slice and thread become one: at once if they follow each other, as they nearly
-// always do.
-void Timeline::keep(std::vector<TimePiece>& pieces, TimePiece piece) {
-  if (!pieces.empty() && slice(pieces.back().at) == slice(piece.at) &&
-      pieces.back().thread == piece.thread) {
-    pieces.back().ticks += piece.ticks;
-    return;
-  }
-  // Joined where there is no more room, and with room for as many again after that: so a piece
-  // costs the same however many threads there are.
-  if (pieces.size() >= kMaxPieces && pieces.size() == pieces.capacity()) {
-    join(pieces, true);
-    if (pieces.size() >= kMaxPieces) join(pieces, false);  // A slice for each thread must do.
-    pieces.reserve(std::max(kMaxPieces, 2 * pieces.size()));
-  }
-  pieces.push_back(piece);
-}
-
-// The fewer are added to the more: a piece that goes down through many calls is moved only when it
-// meets at least as many others.
-void Timeline::keep_all(std::vector<TimePiece>& pieces, std::vector<TimePiece>& more) {
-  if (pieces.size() < more.size()) pieces.swap(more);
-  for (const TimePiece& piece : more) keep(pieces, piece);
-  forget(more);
-}
-
-void Timeline::forget(std::vector<TimePiece>& pieces) {
-  constexpr size_t kFew = 16;  // Not worth an allocation for the next call.
-  if (pieces.capacity() > kFew) std::vector<TimePiece>().swap(pieces);
-  pieces.clear();
-}
-
-// Those of each thread, or of each thread and slice, become one.
-void Timeline::join(std::vector<TimePiece>& pieces, bool slices) const {
-  std::vector<TimePiece> all;
-  all.swap(pieces);
-  std::sort(all.begin(), all.end(), [](const TimePiece& a, const TimePiece& b) {
-    return std::tie(a.thread, a.at) < std::tie(b.thread, b.at);
-  });
-  for (const TimePiece& p : all)
-    if (!pieces.empty() && pieces.back().thread == p.thread &&
-        (!slices || slice(pieces.back().at) == slice(p.at)))
-      pieces.back().ticks += p.ticks;
-    else
-      pieces.push_back(p);
 }
 
 }  // namespace luatrace

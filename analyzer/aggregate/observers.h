@@ -47,12 +47,10 @@ class SlowCalls {
   uint32_t depth(uint32_t watch) const { return watches_[watch].depth; }
   // What happened at `node` of `tree`, while the watched call hangs at `root`.
   void add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node, SlowNode what);
-  // So much self time at `node` is somebody else's.
-  void take(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node, uint64_t ticks);
   // The call ended; `call` says where and when. Kept if it took long enough.
   void finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock);
-  void drop(uint32_t watch) { free_.push_back(watch); }  // It ended unseen.
-  void leave_out() { left_out_++; }                      // A call that is not watched (any more).
+  void drop(uint32_t watch);         // It ended unseen.
+  void leave_out() { left_out_++; }  // A call that is not watched (any more).
   // Adds what another one has kept of other streams.
   void add(const SlowCalls& other);
 
@@ -69,6 +67,10 @@ class SlowCalls {
     std::unordered_map<uint64_t, uint32_t, RandomHash> children;
     std::unordered_map<uint32_t, uint32_t> known;  // From nodes of the call tree, at this root.
   };
+  // Nodes that all watched calls together may know of: a trace could have many that are watched
+  // with many in each. What is more counts to the call itself.
+  static constexpr size_t kMostKnown = 1 << 19;
+  void clear_known(Watch& w);
   uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
   SlowNode& at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node);
   uint64_t length(const SlowCall& call) const { return by_wall_ ? call.wall : call.running; }
@@ -81,6 +83,7 @@ class SlowCalls {
   std::vector<uint32_t> free_;
   std::vector<SlowCall> kept_;  // A heap, the shortest first; of equal ones the last.
   uint64_t found_ = 0, left_out_ = 0;
+  size_t known_ = 0;  // Nodes in `known` of all watches, and in `nodes`.
 };
 
 // -- Coroutines --
@@ -163,14 +166,6 @@ class Timeline {
 
   // Ticks from..to belong to lane `key`.
   void add(uint64_t key, uint64_t from, uint64_t to);
-  // The same in two steps, for whoever does not know the lane yet. Pieces stay pieces.
-  void keep(std::vector<TimePiece>& pieces, uint32_t thread, uint64_t from, uint64_t to);
-  void keep(std::vector<TimePiece>& pieces, TimePiece piece);
-  // All of `more` goes to `pieces`; it is empty then.
-  void keep_all(std::vector<TimePiece>& pieces, std::vector<TimePiece>& more);
-  // Makes `pieces` empty, and gives the room of many back.
-  static void forget(std::vector<TimePiece>& pieces);
-  void add(uint64_t key, TimePiece piece);
   // Adds another one's time to the same lanes.
   void add(const Timeline& other);
   const std::map<uint64_t, Lane>& lanes() const { return lanes_; }
@@ -179,17 +174,12 @@ class Timeline {
   static uint64_t key(uint32_t kind, uint32_t number) { return uint64_t{kind} << 32 | number; }
 
  private:
-  static constexpr size_t kMaxPieces = 4 * kSlices;
-  void join(std::vector<TimePiece>& pieces, bool slices) const;
   void widen();
   void reach(uint64_t from, uint64_t to);
   void fit();
   Lane& lane(uint64_t key);
   uint64_t slice(uint64_t tick) const { return tick >> shift_; }
   uint64_t& at(Lane& lane, uint64_t slice);
-  // `f` with each piece of from..to.
-  template <class F>
-  void each_piece(uint64_t from, uint64_t to, F f);
 
   bool begun_ = false;
   uint64_t first_ = 0, last_ = 0;  // Slices.

@@ -4,6 +4,14 @@
 #include <algorithm>
 
 namespace luatrace {
+namespace {
+
+// Every call is shown, as a call of its own function.
+bool shows_all(const FilterOptions& o) {
+  return !o.looks_at_functions() && o.depth == 0 && o.group < GroupBy::kFile;
+}
+
+}  // namespace
 
 Placement::Placement(const FilterPlan& plan, FunctionTable& functions, const SymbolFinder& symbols,
                      Profile& out)
@@ -16,15 +24,24 @@ Placement::Placement(const FilterPlan& plan, FunctionTable& functions, const Sym
       without_(options_.without),
       callers_(options_.callers),
       hide_(options_.hide),
-      functions_(options_.functions) {
+      functions_(options_.functions),
+      is_plain_(!plan.verdicts && shows_all(options_)),
+      raw_(is_plain_ ? out.look_up() : own_) {
   if (options_.group == GroupBy::kPattern) group_pattern_.emplace(options_.group_pattern);
   Place root;
   root.in = only_.empty();
   places_.push_back(root);
 }
 
-uint32_t Placement::enter(uint32_t raw, uint32_t function) {
-  uint32_t node = raw_.enter(raw, function);
+void Placement::close() {
+  own_ = {};
+  std::vector<Place>().swap(places_);
+  folds_.clear();
+}
+
+uint32_t Placement::enter(uint32_t raw, uint32_t function, bool dropped) {
+  if (is_plain_) return enter_plain(raw, function);
+  uint32_t node = raw_.enter(raw, dropped ? function | kDropped : function);
   if (node == places_.size()) places_.push_back(place(node));
   return node;
 }
@@ -50,8 +67,40 @@ uint32_t Placement::group(const std::string& name, bool coroutine) {
   return function;
 }
 
+// What place() says, where each node is its own `out`. So what would have its `out` elsewhere, as
+// unknown callers have, is made there at once.
+uint32_t Placement::enter_plain(uint32_t node, uint32_t function) {
+  if (function >= kFirstFunction) [[likely]]
+    return raw_.enter(node, function);
+  const uint32_t fold = plain_fold(node);
+  if (function == kUnknownFunction || fold == node) return raw_.enter(fold, function);
+  const uint32_t elsewhere = raw_.enter(fold, function);
+  const uint32_t child = raw_.enter(node, function);
+  if (raw_[child].function == function) folds_[child] = elsewhere;
+  return child;
+}
+
+uint32_t Placement::plain_fold(uint32_t node) const {
+  const uint32_t function = raw_[node].function;
+  if (function == kUnknownFunction) return raw_[node].parent;
+  if (function != kCoroutineFunction || folds_.empty()) return node;
+  auto it = folds_.find(node);
+  return it == folds_.end() ? node : it->second;
+}
+
+// What others than enter_plain() ask for.
+Place Placement::plain_place(uint32_t node) const {
+  const uint32_t function = raw_[node].function;
+  Place p;
+  p.out = node;
+  p.own = node && function != kCoroutineFunction;
+  p.shown = function >= kFirstFunction && !is_group(function);
+  if (p.shown) p.function = function;
+  return p;
+}
+
 Place Placement::place(uint32_t raw) {
-  const uint32_t function = raw_[raw].function;
+  const uint32_t function = function_of(raw);
   const Place& above = places_[raw_[raw].parent];
   Place p = above;
   p.function = 0;
@@ -89,7 +138,8 @@ bool Placement::asks_for_functions() const {
 }
 
 void Placement::place_function(Place& p, uint32_t raw) {
-  const uint32_t function = raw_[raw].function;
+  const uint32_t function = function_of(raw);
+  const bool dropped = is_dropped(raw);
   const Place& above = places_[raw_[raw].parent];
   const Rules& r = rules(function);
   const bool enters = !p.in && r.only;
@@ -97,31 +147,31 @@ void Placement::place_function(Place& p, uint32_t raw) {
   p.out_of |= r.without;
   p.target = r.callers && p.in && !p.out_of && !above.reached;
   p.reached |= p.target;
-  if (enters) p.depth = 0;
+  if (enters) p.depth = 0, p.within = false;
   const bool folded = above.reached || (options_.depth && p.depth >= options_.depth);
   bool hidden = r.hidden || folded || !p.in || p.out_of;
   if (groups_files()) {
     // A call inside its own group is no call of the group; what is in none counts to its caller.
     if (!hidden && (above.group == 0 || (r.group != 0 && r.group != above.group)))
-      p.group = r.group ? r.group : group("[other]");
+      p.function = r.group ? r.group : group("[other]");
     else
       hidden = true;
-    p.function = p.group;
+    if (!hidden && !dropped) p.group = p.function;
   } else {
     p.function = function;
   }
-  p.shown = !hidden;
+  p.shown = !hidden && !dropped;
+  p.depth += !hidden;
+  p.within |= p.shown;
   if (p.shown) {
     const bool in_coroutine = groups_files() && is_group(function_of(raw_[raw].parent));
     p.out = p.fold = out_.enter(in_coroutine ? above.fold : above.out, p.function);
-    p.depth++;
     p.own = true;
-    p.blank = false;
   } else {
     p.out = p.fold;
-    p.blank = p.depth == 0;
   }
-  p.takes = p.in && !p.out_of && !p.blank && (callers_.empty() || p.reached);
+  p.takes = p.in && !p.out_of && p.within && (callers_.empty() || p.reached);
+  p.takes &= above.takes || !dropped;
 }
 
 bool Placement::wrong_kind(const ReportFunction& f) const {

@@ -4,7 +4,12 @@
 // The stack machines walk a call tree of everything (the raw tree). Each of its nodes has a Place:
 // the node of the shown tree that gets its time, and whether it is a call of its own there. All of
 // -F -N -C -H -D, --function, --kind and --group-by depend on the chain of calls alone, so they
-// cost something only when a chain occurs for the first time.
+// cost something only when a chain occurs for the first time. What depends on the single call (-t,
+// and whether it led to a function of -C) is decided before (verdicts.h): a call that is to be left
+// out has a node of its own, `dropped`, whose time is its caller's.
+//
+// If nothing that was asked for hides or renames a call, the raw tree is the shown tree itself: no
+// second one is made, and a node's Place follows from its function.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +21,7 @@
 #include "analyzer/aggregate/filter.h"
 #include "analyzer/aggregate/pattern.h"
 #include "analyzer/aggregate/profile.h"
+#include "analyzer/aggregate/verdicts.h"
 #include "analyzer/stacks/functions.h"
 
 namespace luatrace {
@@ -33,7 +39,7 @@ struct Place {
   bool reached = false;   // Behind a function of -C.
   bool target = false;    // This call is the one that -C looks for.
   bool own = false;       // `out` is a call (or group) of this very coroutine.
-  bool blank = false;     // Calls are open, but all of them are hidden.
+  bool within = false;    // A call is shown here, or further out behind a function of -F.
   bool unknown = false;   // Callers that nobody knows, or what they resumed has no call of its own.
 };
 
@@ -47,6 +53,7 @@ struct FilterPlan {
   // said when it was first called: in a file of several streams that is a question of who was
   // first.
   const FunctionTable* known = nullptr;
+  const CallVerdicts* verdicts = nullptr;  // Which calls are dropped; null: none.
 };
 
 class Placement {
@@ -57,10 +64,16 @@ class Placement {
   // Nodes of the raw tree come from there; the shown one cannot have many more.
   void limit(NodeBudget* budget) { raw_.limit(budget); }
 
-  // The child of a node of the raw tree.
-  uint32_t enter(uint32_t raw, uint32_t function);
-  const Place& operator[](uint32_t raw) const { return places_[raw]; }
-  uint32_t function_of(uint32_t raw) const { return raw_[raw].function; }
+  // Gives back what it knows of nodes: nothing is asked any more.
+  void close();
+
+  // The child of a node of the raw tree; for a call that is dropped another one.
+  uint32_t enter(uint32_t raw, uint32_t function, bool dropped = false);
+  Place operator[](uint32_t raw) const { return is_plain_ ? plain_place(raw) : places_[raw]; }
+  uint32_t function_of(uint32_t raw) const { return raw_[raw].function & ~kDropped; }
+  bool is_dropped(uint32_t raw) const { return raw_[raw].function & kDropped; }
+  // Every call is shown, as a call of its own function.
+  bool is_plain() const { return is_plain_; }
   bool looks_for_callers() const { return !callers_.empty(); }
   // What patterns are matched with.
   ReportFunction described(uint32_t function) const;
@@ -70,11 +83,15 @@ class Placement {
   bool is_group(uint32_t function) const { return function < groups_.size() && groups_[function]; }
 
  private:
+  static constexpr uint32_t kDropped = 1u << 31;  // In the function of a node of the raw tree.
   // What the options say about a function, wherever it is called.
   struct Rules {
     bool known = false, only = false, without = false, callers = false, hidden = false;
     uint32_t group = 0;  // 0: none.
   };
+  uint32_t enter_plain(uint32_t node, uint32_t function);
+  uint32_t plain_fold(uint32_t node) const;
+  Place plain_place(uint32_t node) const;
   Place place(uint32_t raw);
   bool asks_for_functions() const;
   void place_function(Place& p, uint32_t raw);
@@ -90,8 +107,12 @@ class Placement {
   Profile& out_;
   FunctionPatterns only_, without_, callers_, hide_, functions_;
   std::optional<GroupPattern> group_pattern_;
-  CallTree raw_;
-  std::vector<Place> places_;
+  const bool is_plain_;  // The raw tree is that of `out`.
+  CallTree own_;         // The raw tree if it is not.
+  CallTree& raw_;
+  std::vector<Place> places_;  // By node, unless is_plain_.
+  // is_plain_: Place::fold of the nodes of coroutines that callers resumed whom nobody knows.
+  std::unordered_map<uint32_t, uint32_t> folds_;
   std::vector<Rules> rules_;                                  // By function.
   std::vector<bool> groups_;                                  // By function: made by group(), ...
   std::unordered_map<std::string, uint32_t> group_named_[2];  // ... under which name; [1]: of

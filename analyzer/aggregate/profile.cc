@@ -5,6 +5,7 @@ namespace luatrace {
 
 // Parents come before their children, so each node's place is known when its children ask for it.
 void Profile::add(const Profile& other, const std::vector<uint32_t>* same) {
+  tree_.limit(nullptr);  // Its nodes and the other's were counted when they were made.
   std::vector<uint32_t> place(other.tree_.size());
   for (uint32_t i = 0; i < other.tree_.size(); i++) {
     const CallNode& from = other.tree_[i];

@@ -21,6 +21,10 @@ class Profile {
   [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function) {
     return tree_.enter(node, function);
   }
+  uint32_t enter_base(uint32_t node, uint32_t function) { return tree_.enter(node, function); }
+  uint32_t enter_again(uint32_t node, uint32_t, uint32_t function) {
+    return tree_.enter(node, function);
+  }
   // See stacks/look_ahead.h.
   bool looks_ahead() const { return tree_.is_large(); }
   CallTree& look_up() { return tree_; }
@@ -28,7 +32,7 @@ class Profile {
   void limit(NodeBudget* budget) { tree_.limit(budget); }
   void call(uint32_t node) { tree_[node].calls++; }
   void spend(uint32_t node, uint64_t ticks) { tree_[node].self += ticks; }
-  [[gnu::always_inline]] void ended(uint32_t function, uint64_t running) {
+  [[gnu::always_inline]] void ended(uint32_t, uint32_t function, uint64_t running) {
     if (function >= stats_.size()) [[unlikely]]
       stats_.resize(2 * size_t{function} + 64);
     CallStats& s = stats_[function];
@@ -45,6 +49,9 @@ class Profile {
   // Adds what another one found out, with the same table of functions. same: which function to take
   // for which (of the call tree only), null: each for itself.
   void add(const Profile& other, const std::vector<uint32_t>* same = nullptr);
+
+  // All has been read: gives back what only reading needs.
+  void close() { tree_.drop_index(); }
 
   const CallTree& tree() const { return tree_; }
   virtual CallStats stats(uint32_t function) const {
@@ -72,7 +79,7 @@ class Profile {
 // The same with a histogram for each function. finish() must come before anything is asked.
 class HistogramProfile : public Profile {
  public:
-  [[gnu::always_inline]] void ended(uint32_t function, uint64_t running) {
+  [[gnu::always_inline]] void ended(uint32_t, uint32_t function, uint64_t running) {
     histograms_.add_later(function, running);
   }
   void set_clock(const Clock& clock) { histograms_.set_clock(clock); }

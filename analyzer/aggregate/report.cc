@@ -121,6 +121,7 @@ void Merger::unify(std::vector<Entry>& list) {
                      [&](const Entry& a, const Entry& b) { return same[a.index] < same[b.index]; });
   if (!unifies) return;
   unified_.add(profile_, &same);
+  unified_.close();
   tree_of_ = &unified_;
 }
 
@@ -196,10 +197,11 @@ double cost_of(const TraceFacts& facts) {
 void Merger::tree() {
   const CallTree& from = tree_of_->tree();
   std::vector<uint32_t> place(from.size());
-  std::vector<uint64_t> below(from.size());
-  for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
-  if (file_.filtered && tree_of_ != &profile_) empty_ = empty_nodes(*tree_of_);
   const double cost_ps = cost_of(file_.facts);
+  std::vector<uint64_t> below(cost_ps > 0 ? from.size() : 0);  // By node: calls of its children.
+  if (cost_ps > 0)
+    for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
+  if (file_.filtered && tree_of_ != &profile_) empty_ = empty_nodes(*tree_of_);
   // Whose time it is, and how much of theirs was given to nodes: so that the nodes' nanoseconds,
   // rounded one by one, sum up to the functions'.
   std::vector<uint32_t> owner(from.size());
@@ -224,7 +226,8 @@ void Merger::tree() {
     report_.node_yielded_ns.resize(report_.tree.size());
     report_.node_yielded_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
     // A call has two events: half of each lies in its own time, half in its caller's.
-    report_.node_cost_ps[place[i]] += whole(cost_ps * static_cast<double>(charges(i, below)));
+    if (cost_ps > 0)
+      report_.node_cost_ps[place[i]] += whole(cost_ps * static_cast<double>(charges(i, below)));
   }
 }
 
@@ -347,6 +350,7 @@ void add_yielded_nodes(Report& report) {
   f.kind = "yielded";
   f.name = "[yielded]";
   const uint32_t yielded = report.function(f);
+  report.tree.make_index();
   const size_t n = report.tree.size();
   for (uint32_t i = 1; i < n; i++) {
     if (report.node_yielded_ns[i] == 0) continue;

@@ -43,7 +43,10 @@ Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : p
 // The size of the file, and a buffer that fits it.
 void Input::measure() {
   struct stat st;
-  if (fstat(fd_, &st) == 0 && S_ISREG(st.st_mode)) size_ = static_cast<uint64_t>(st.st_size);
+  if (fstat(fd_, &st) == 0 && S_ISREG(st.st_mode)) {
+    size_ = static_cast<uint64_t>(st.st_size);
+    start_ = lseek(fd_, 0, SEEK_CUR);
+  }
   // A small file needs no more than its size (and a byte, to see its end), should it not grow.
   take_free_buffer(size_ ? std::min<uint64_t>(kBufferSize, size_ + 4096) : kBufferSize);
 }
@@ -56,15 +59,44 @@ Input::Input(std::string name, std::vector<uint8_t> bytes)
   size_ = buffer_->size();
 }
 
-Input::Input(std::string name, Spool spool)
-    : name_(std::move(name)), fd_(spool.take_file()), owned_(fd_ >= 0) {
-  if (owned_) {
-    measure();
-  } else {
-    eof_ = true;
-    buffer_ = std::make_shared<Buffer>(spool.take_memory());
-    size_ = end_ = buffer_->size();
+Input::Input(std::string name, Spool spool) : name_(std::move(name)) {
+  take(std::move(spool));
+}
+
+// Its bytes are what is read from now on.
+void Input::take(Spool spool) {
+  if (owned_) close(fd_);
+  fd_ = spool.take_file();
+  owned_ = fd_ >= 0;
+  begin_ = end_ = 0;
+  eof_ = !owned_;
+  if (owned_) return measure();
+  buffer_ = std::make_shared<Buffer>(spool.take_memory());
+  size_ = end_ = buffer_->size();
+}
+
+void Input::keep() {
+  if (fd_ < 0 || start_ >= 0) return;
+  Spool spool;
+  while (need(1)) {
+    iovec all{buffer_->data() + begin_, available()};
+    const ssize_t n = spool.append(&all, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      fail(name_, std::string("cannot be kept to be read a second time: ") + strerror(errno));
+    begin_ += static_cast<size_t>(n);
   }
+  take(std::move(spool));
+}
+
+void Input::rewind() {
+  begin_ = 0;
+  offset_ = 0;
+  if (fd_ < 0) return;
+  end_ = 0;
+  eof_ = false;
+  if (lseek(fd_, start_, SEEK_SET) < 0)
+    fail(name_, std::string("cannot be read a second time: ") + strerror(errno));
 }
 
 Input::~Input() {

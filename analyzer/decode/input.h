@@ -40,6 +40,12 @@ class Input {
   // While a copy of this lives, so does what is in the window now, also in other threads.
   std::shared_ptr<const void> hold() const { return buffer_; }
 
+  // Makes it one that can be read again. What cannot be (a pipe) is read to its end and kept in a
+  // temporary file; so it is to be called before anything is consumed. Throws Unreadable.
+  void keep();
+  // To the beginning; it can be read again: a file, or memory, or it was kept.
+  void rewind();
+
   uint64_t offset() const { return offset_; }  // Of data() in the file.
   uint64_t size() const { return size_; }      // Of a regular file, else 0.
   const std::string& name() const { return name_; }
@@ -49,8 +55,10 @@ class Input {
   int fd_ = -1;
   bool owned_ = false;
   bool eof_ = false;
+  int64_t start_ = -1;  // Offset in the file that fd_ began with; -1: it cannot be set.
   using Buffer = std::vector<uint8_t>;
   void measure();
+  void take(Spool spool);
   void take_free_buffer(size_t size);
 
   std::shared_ptr<Buffer> buffer_;

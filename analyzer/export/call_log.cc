@@ -41,13 +41,10 @@ CallLog::Lane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) 
   track.tid = tid;
   track.stream = stream;
   track.coroutine = coroutine;
-  track.name = "coroutine " + std::to_string(coroutine);
-  if (facts_.streams.size() > 1) track.name = "state " + std::to_string(stream) + ", " + track.name;
   const uint32_t process = facts_.process_of(stream);
   if (auto p = facts_.processes.find(process); p != facts_.processes.end())
     track.pid = p->second.pid;
-  track.process = command(process);
-  writer_.track(track);
+  writer_.track(track, {command(process), facts_.streams.size() > 1});
   return lane;
 }
 
@@ -67,21 +64,11 @@ uint32_t CallLog::number_of(uint32_t function) {
   return number;
 }
 
-// -- The queue --
+// -- Slices --
 
-void CallLog::write(Lane& lane, const Entry& e) {
+uint64_t CallLog::ns(uint64_t tick) const {
   const Clock& clock = facts_.clock;
-  const uint64_t ns = clock.start_mono_ns + clock.ns(e.tick - std::min(e.tick, clock.start_tick));
-  switch (e.what) {
-    case Entry::kBegin:
-      return writer_.begin(lane.track, e.slice, ns);
-    case Entry::kEnd: {
-      const uint64_t own = own_ns(e.slice.function, e.self);  // May be rounded up.
-      return writer_.end(lane.track, ns, std::max(clock.ns(e.running), own), own);
-    }
-    case Entry::kArrive:
-      return writer_.arrive(lane.track, e.slice.flow, ns);
-  }
+  return clock.start_mono_ns + clock.ns(tick - std::min(tick, clock.start_tick));
 }
 
 // Self time of a call, rounded so that that of all calls of its function together is exact.
@@ -93,60 +80,58 @@ uint64_t CallLog::own_ns(uint32_t number, uint64_t ticks) {
   return after < before ? clock.ns(ticks) : clock.ns(after) - clock.ns(before);
 }
 
-void CallLog::put(Lane& lane, Entry entry) {
-  if (!entry.waiting && lane.queue.empty()) {
-    lane.written++;
-    return write(lane, entry);
-  }
-  lane.queue.push_back(entry);
+void CallLog::arrive(Lane& lane, uint64_t flow, uint64_t tick) {
+  write_open(lane, tick);
+  writer_.arrive(lane.track, flow, ns(tick));
 }
 
-void CallLog::flush(Lane& lane) {
-  while (!lane.queue.empty() && !lane.queue.front().waiting) {
-    if (!lane.queue.front().dropped) write(lane, lane.queue.front());
-    lane.queue.pop_front();
-    lane.written++;
-  }
+// The outermost slice that is not written yet begins.
+void CallLog::write_begin(Lane& lane, uint64_t tick) {
+  const Frame& frame = lane.open[lane.written++];
+  Slice slice;
+  if (frame.marker)
+    slice = lane.marker;
+  else
+    slice.function = number_of(frame.function);
+  const bool resumed = slice.kind == Slice::kResumed;
+  const Lane* other = resumed ? find(lane.track.stream, slice.coroutine) : nullptr;
+  if (other) slice.track = other->track.number;
+  writer_.begin(lane.track, slice, ns(clip(tick)));
 }
 
-void CallLog::settle(Lane& lane, Frame& frame, bool shown) {
-  if (!frame.undecided) return;
-  frame.undecided = false;
-  lane.undecided--;
-  Entry& begin = lane.queue[frame.place - lane.written];
-  begin.waiting = false;
-  begin.dropped = !shown;
-  flush(lane);
+// What is open at a moment after the beginning of the range is shown from there on.
+void CallLog::write_open(Lane& lane, uint64_t tick) {
+  while (tick > from_ && lane.written < lane.open.size()) write_begin(lane, from_);
 }
 
-// A slice begins. One that begins before the range is undecided: it may end before it, too.
-void CallLog::push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick) {
-  if (tick < from_) frame.undecided = true;
-  frame.place = lane.written + lane.queue.size();
-  lane.undecided += frame.undecided;
-  lane.has_early |= frame.early;
+void CallLog::push(Lane& lane, Frame frame, uint64_t tick) {
+  write_open(lane, tick);
   lane.open.push_back(frame);
-  put(lane, {Entry::kBegin, frame.undecided, false, slice, clip(tick), 0, 0});
+  if (tick > from_) write_begin(lane, tick);
 }
 
-void CallLog::pop(Lane& lane) {
+// The innermost slice ends. Of a call: its running time.
+void CallLog::end(Lane& lane, uint64_t tick, uint64_t running) {
+  write_open(lane, tick);
+  const Frame frame = lane.open.back();
   lane.open.pop_back();
-  lane.settled = std::min(lane.settled, lane.open.size());
+  if (lane.written <= lane.open.size()) return;  // It was not in the range.
+  lane.written--;
+  const uint64_t own = frame.marker ? 0 : own_ns(number_of(frame.function), frame.self);
+  writer_.end(lane.track, ns(clip(tick)), std::max(facts_.clock.ns(running), own), own);
 }
 
 // -- Calls --
 
 void CallLog::begin_call(Lane& lane, const Coroutine& co, Open call, uint64_t now) {
   lane.suspended = co.suspended;
+  if (now > from_) enter_range(lane, co);
   Frame frame;
   frame.depth = call.depth;
   frame.function = call.function;
   frame.running_begin = running_clock(lane, co, now);
-  frame.undecided = true;
-  frame.early = now < from_;
-  Slice slice;
-  slice.function = number_of(call.function);
-  push(lane, frame, slice, now);
+  lane.early |= now <= from_;
+  push(lane, frame, now);
 }
 
 void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
@@ -163,64 +148,31 @@ void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_
   const bool resumed = chain.size() > 1 && chain.current().coroutine == co.id;
   const Lane* by = resumed ? chain[chain.last() - 1].lane : nullptr;
   const bool waits = by && by->has_calls() && !own_stacks_;  // Else it did since it resumed.
-  const uint64_t flow = waits && now >= from_ ? ++flows_ : 0;
+  const uint64_t flow = waits && now > from_ ? ++flows_ : 0;
   calls_changed(chain, co.id, now, flow);
-  if (flow) put(l, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, now, 0, 0});
+  if (flow) arrive(l, flow, now);
 }
 
 // The coroutine runs within the range for the first time: from here on its calls are timed.
 void CallLog::enter_range(Lane& lane, const Coroutine& co) {
-  if (!lane.has_early) return;
-  lane.has_early = false;
+  if (!std::exchange(lane.early, false)) return;
   const uint64_t at = std::max(from_, lane.woke);
-  for (Frame& f : lane.open) {
-    if (f.early) f.running_begin = at > co.suspended ? at - co.suspended : 0;
-    f.early = false;
-  }
+  for (Frame& f : lane.open) f.running_begin = at > co.suspended ? at - co.suspended : 0;
 }
 
-void CallLog::decided(const Coroutine& co, uint32_t stream, uint32_t depth) {
-  Lane* l = find(stream, co.id);
-  if (!l || !l->undecided) return;
-  enter_range(*l, co);
-  // What is decided are the outermost calls, and a marker now and then.
-  for (size_t& at = l->settled; at < l->open.size(); at++) {
-    Frame& f = l->open[at];
-    if (f.undecided && (f.marker || f.depth > depth)) return;
-    settle(*l, f, true);
-  }
-}
-
-bool CallLog::waits(const Coroutine& co, uint32_t stream) const {
-  auto it = lanes_.find(key(stream, co.id));
-  return it != lanes_.end() && it->second.undecided;
-}
-
-void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) {
+void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now) {
   Lane* l = find(stream, co.id);
   if (!l) return;
   end_marker(*l, now);
   if (l->open.empty() || l->open.back().depth != co.top) return;
-  end_call(*l, co, now, shown);
+  end_call(*l, co, now);
   if (l->open.empty()) calls_changed(chains_[stream], co.id, now);
 }
 
-// The innermost call ends. What was its own if it is not shown is its caller's.
-void CallLog::end_call(Lane& lane, const Coroutine& co, uint64_t now, bool shown) {
+void CallLog::end_call(Lane& lane, const Coroutine& co, uint64_t now) {
   if (now > from_) enter_range(lane, co);
-  const Frame frame = lane.open.back();
-  if (!frame.undecided || now <= from_) shown = !frame.undecided;
-  settle(lane, lane.open.back(), shown);
-  pop(lane);
-  if (!shown) {
-    if (!lane.open.empty()) lane.open.back().self += frame.self;
-    return;
-  }
-  const uint64_t end = running_clock(lane, co, now);
-  const uint64_t running = end > frame.running_begin ? end - frame.running_begin : 0;
-  Slice slice;
-  slice.function = number_of(frame.function);
-  put(lane, {Entry::kEnd, false, false, slice, clip(now), running, frame.self});
+  const uint64_t end_clock = running_clock(lane, co, now), begin = lane.open.back().running_begin;
+  end(lane, now, end_clock > begin ? end_clock - begin : 0);
 }
 
 // What is shown as it was goes on. The rest ends, as far as it was shown, and begins as it is now.
@@ -230,13 +182,13 @@ void CallLog::moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t
   Lane& l = lane(stream, co.id, tid);
   const size_t calls = l.open.size() - (l.open.empty() || !l.open.back().marker ? 0 : 1);
   size_t same = 0;
-  while (same < std::min(calls, open.size()) && !l.open[same].undecided &&
-         l.open[same].depth == open[same].depth && l.open[same].function == open[same].function)
+  while (same < std::min(calls, open.size()) && l.open[same].depth == open[same].depth &&
+         l.open[same].function == open[same].function)
     same++;
   if (same == calls && same == open.size()) return;
   wake(l, now);
   end_marker(l, now);
-  while (l.open.size() > same) end_call(l, co, now, false);
+  while (l.open.size() > same) end_call(l, co, now);
   for (; same < open.size(); same++) begin_call(l, co, open[same], now);
   calls_changed(chains_[stream], co.id, now);
 }
@@ -245,19 +197,13 @@ void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
   Lane* l = find(stream, co.id);
   if (!l) return;
   end_marker(*l, now);
-  while (!l->open.empty()) {
-    settle(*l, l->open.back(), now > from_);
-    pop(*l);
-    put(*l, {Entry::kEnd, false, false, {}, clip(now), 0, 0});
-  }
-  flush(*l);
+  while (!l->open.empty()) end(*l, now, 0);
   writer_.leave(l->track);
   chains_[stream].set_lane(co.id, nullptr);
   lanes_.erase(key(stream, co.id));
 }
 
 void CallLog::finish() {
-  for (auto& [number, lane] : lanes_) flush(lane);
   lanes_.clear();
   chains_.clear();
 }
@@ -267,11 +213,7 @@ void CallLog::finish() {
 void CallLog::end_marker(Lane& lane, uint64_t tick) {
   lane.state = State::kOwn;
   if (lane.open.empty() || !lane.open.back().marker) return;
-  const bool undecided = lane.open.back().undecided;
-  const bool shown = !undecided || tick > from_;
-  settle(lane, lane.open.back(), shown);
-  pop(lane);
-  if (shown) put(lane, {Entry::kEnd, false, false, {}, clip(tick), 0, 0});
+  end(lane, tick, 0);
 }
 
 void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, uint64_t flow) {
@@ -280,7 +222,7 @@ void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, 
   lane.state = state;
   lane.other = other;
   if (state == State::kOwn || lane.open.empty() || tick >= to_) return;
-  Slice slice;
+  Slice& slice = lane.marker = {};
   slice.kind = state == State::kResumed     ? Slice::kResumed
                : state == State::kSuspended ? Slice::kSuspended
                : state == State::kFiltered  ? Slice::kFiltered
@@ -289,7 +231,7 @@ void CallLog::set_state(Lane& lane, State state, uint32_t other, uint64_t tick, 
   slice.flow = flow;
   Frame frame;
   frame.marker = true;
-  push(lane, frame, slice, tick);
+  push(lane, frame, tick);
 }
 
 // A coroutine waits for the one it has resumed as soon as that one, or one that this has resumed,
@@ -380,7 +322,7 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain
   const Coroutine* by = machine.resumer_of(co);
   const bool resumes = by && by->id == last;
   const bool arrow = from && to && from->has_calls() && (!resumes || to->has_calls()) &&
-                     tick >= from_ && tick < to_;
+                     tick > from_ && tick < to_;
   const uint64_t flow = arrow ? ++flows_ : 0;
   const size_t caller = chain.empty() ? Chain::kNone : chain.caller();
   const bool follows = follow(machine, chain, to, resumes, tick, flow);
@@ -393,7 +335,7 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain
   } else {
     for (size_t i = chain.last(); i-- > 0;) mark_waiting(chain, i, tick, arrives);
   }
-  if (arrow) put(*to, {Entry::kArrive, false, false, {Slice::kCall, 0, 0, flow}, tick, 0, 0});
+  if (arrow) arrive(*to, flow, tick);
 }
 
 void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
@@ -402,6 +344,8 @@ void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t
   Chain& chain = chains_[stream];
   if (chain.empty() || chain.current().coroutine != machine.current().id)
     switched(machine, stream, chain, from);
+  if (Lane* current = chain.current().lane; current && to > from_)
+    enter_range(*current, machine.current());
   // Without a call of its own a coroutine's time is that of the call that resumed it.
   const size_t place = own_stacks_ ? chain.last() : chain.caller();
   Lane* l = place == Chain::kNone ? nullptr : chain[place].lane;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // From what FilteredProfile sees of single calls to slices on tracks (call_writer.h).
 //
-// Whether a call is shown may be known only later: with --time-filter when it has run long enough,
-// with --caller-filter when it has led somewhere, with --time-range when it reaches into the range.
-// So each track has a queue: what came after the beginning of an undecided call waits there. It is
-// as long as what happens within the least time asked for; with --caller-filter it may grow until
-// the first hit.
+// A slice that begins before --time-range may end before it, too: it is written when something
+// happens on its track within the range.
 //
 // Invariant: the slices of a track are written in the order of time, each with its end, the inner
 // ones first; every one that is begun is ended.
@@ -16,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/aggregate/filtered_profile.h"
+#include "analyzer/decode/grow_array.h"
 #include "analyzer/export/call_writer.h"
 #include "analyzer/export/running_chain.h"
 
@@ -38,11 +36,9 @@ class CallLog : public CallObserver {
 
   void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
               uint64_t now) override;
-  void closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) override;
-  void decided(const Coroutine& co, uint32_t stream, uint32_t depth) override;
+  void closed(const Coroutine& co, uint32_t stream, uint64_t now) override;
   void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
              const std::vector<Open>& open) override;
-  bool waits(const Coroutine& co, uint32_t stream) const override;
   void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
              Owner owner) override;
   void gone(const Coroutine& co, uint32_t stream, uint64_t now) override;
@@ -58,57 +54,24 @@ class CallLog : public CallObserver {
 
  private:
   enum class State : uint8_t { kOwn, kResumed, kSuspended, kFiltered, kUnknown };
-  struct Entry {
-    enum What : uint8_t { kBegin, kEnd, kArrive } what;
-    bool waiting = false;  // An undecided call begins.
-    bool dropped = false;
-    Slice slice;
-    uint64_t tick = 0;
-    uint64_t running = 0, self = 0;
-  };
   struct Frame {
+    uint64_t running_begin = 0, self = 0;
     uint32_t depth = 0;  // In its coroutine; of a slice that is no call that of the call below.
     uint32_t function = 0;
-    uint64_t place = 0;  // Number of its kBegin in the queue, ever.
-    uint64_t running_begin = 0, self = 0;
-    bool undecided = false;
-    bool early = false;   // It began before the range; running_begin is not known yet.
     bool marker = false;  // No call, but a slice that says why the coroutine does nothing itself.
-  };
-  // First in, first out. Takes no memory while it is empty, as most are at most times.
-  class Queue {
-   public:
-    bool empty() const { return first_ == entries_.size(); }
-    size_t size() const { return entries_.size() - first_; }
-    Entry& front() { return entries_[first_]; }
-    Entry& operator[](size_t i) { return entries_[first_ + i]; }
-    void push_back(const Entry& e) { entries_.push_back(e); }
-    void pop_front() {
-      first_++;
-      if (empty() && entries_.capacity() > kKept) return *this = {}, void();
-      if (!empty() && first_ < entries_.size() / 2) return;  // Else no more is moved than has gone.
-      entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(first_));
-      first_ = 0;
-    }
-
-   private:
-    static constexpr size_t kKept = 16;
-    std::vector<Entry> entries_;
-    size_t first_ = 0;
   };
   struct Lane {
     Track track;
-    State state = State::kOwn;
     uint32_t other = 0;  // kResumed: whom.
-    uint64_t woke = 0;   // When it last ceased to be suspended.
+    State state = State::kOwn;
+    uint64_t woke = 0;  // When it last ceased to be suspended.
     // As of the last moment within the range: ticks it had been suspended, and since when it is.
     uint64_t suspended = 0, left = UINT64_MAX;
-    std::vector<Frame> open;  // At most the innermost is a marker.
-    Queue queue;
-    uint64_t written = 0;  // Entries that have left the queue, ever.
-    size_t undecided = 0;
-    size_t settled = 0;      // The outermost so many of `open` are decided.
-    bool has_early = false;  // One of `open` may be `early`.
+    GrowArray<Frame> open;  // At most the innermost is a marker, ...
+    Slice marker;           // ... this one.
+    // The outermost so many of `open` are written; the others begin before the range, ...
+    uint32_t written = 0;
+    bool early = false;  // ... and running_begin of calls among `open` is not known yet.
     bool has_calls() const { return open.size() > (open.empty() || !open.back().marker ? 0 : 1); }
   };
   struct Chain : RunningChain<Lane> {
@@ -124,16 +87,16 @@ class CallLog : public CallObserver {
   uint64_t running_clock(const Lane& lane, const Coroutine& co, uint64_t now) const;
   uint64_t clip(uint64_t tick) const { return std::clamp(tick, from_, to_); }
   uint64_t own_ns(uint32_t number, uint64_t ticks);
-  void put(Lane& lane, Entry entry);
-  void flush(Lane& lane);
-  void write(Lane& lane, const Entry& entry);
+  uint64_t ns(uint64_t tick) const;
+  void arrive(Lane& lane, uint64_t flow, uint64_t tick);
+  void write_begin(Lane& lane, uint64_t tick);
+  void write_open(Lane& lane, uint64_t tick);
   void enter_range(Lane& lane, const Coroutine& co);
-  void settle(Lane& lane, Frame& frame, bool shown);
   void begin_call(Lane& lane, const Coroutine& co, Open call, uint64_t now);
-  void end_call(Lane& lane, const Coroutine& co, uint64_t now, bool shown);
-  void push(Lane& lane, Frame frame, const Slice& slice, uint64_t tick);
+  void end_call(Lane& lane, const Coroutine& co, uint64_t now);
+  void push(Lane& lane, Frame frame, uint64_t tick);
+  void end(Lane& lane, uint64_t tick, uint64_t running);
   void end_marker(Lane& lane, uint64_t tick);
-  void pop(Lane& lane);
   static void wake(Lane& lane, uint64_t tick) {
     if (lane.state == State::kSuspended) lane.woke = tick;
   }

@@ -18,20 +18,12 @@ class CallTee : public CallObserver {
               uint64_t now) override {
     for (auto* o : all_) o->opened(co, stream, tid, function, now);
   }
-  void closed(const Coroutine& co, uint32_t stream, uint64_t now, bool shown) override {
-    for (auto* o : all_) o->closed(co, stream, now, shown);
-  }
-  void decided(const Coroutine& co, uint32_t stream, uint32_t depth) override {
-    for (auto* o : all_) o->decided(co, stream, depth);
+  void closed(const Coroutine& co, uint32_t stream, uint64_t now) override {
+    for (auto* o : all_) o->closed(co, stream, now);
   }
   void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
              const std::vector<Open>& open) override {
     for (auto* o : all_) o->moved(co, stream, tid, now, open);
-  }
-  bool waits(const Coroutine& co, uint32_t stream) const override {
-    for (auto* o : all_)
-      if (o->waits(co, stream)) return true;
-    return false;
   }
   void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
              Owner owner) override {

@@ -31,22 +31,32 @@ FlameSlice::Kind kind_of(Slice::Kind kind) {
   }
 }
 
-uint64_t key_of(uint32_t stream, uint32_t coroutine) {
-  return uint64_t{stream} << 32 | coroutine;
-}
-
 }  // namespace
 
 // -- What is too short --
 
+// A slice ends after those in it, so there is hardly ever more than one level deeper than one that
+// is asked for.
 SliceFolder::Level& SliceFolder::level(uint32_t depth) {
-  if (depth >= levels_.size()) levels_.resize(depth + 1);
-  return levels_[depth];
+  size_t at = levels_.size();
+  while (at > 0 && levels_[at - 1].depth >= depth) at--;
+  if (at < levels_.size() && levels_[at].depth == depth) return levels_[at];
+  levels_.push_back({});
+  std::move_backward(levels_.begin() + at, levels_.end() - 1, levels_.end());
+  levels_[at] = {depth, kNone, 0, 0};
+  return levels_[at];
+}
+
+// It is not known from now on, nor are deeper ones.
+SliceFolder::Level SliceFolder::take_level(uint32_t depth) {
+  Level found;
+  for (; !levels_.empty() && levels_.back().depth >= depth; levels_.pop_back())
+    if (levels_.back().depth == depth) found = levels_.back();
+  return found;
 }
 
 // The block of this depth does not go on. One that is too short is taken back.
-void SliceFolder::end_block(uint32_t depth, uint64_t shortest) {
-  Level& l = level(depth);
+void SliceFolder::end_block(Level& l, uint64_t shortest) {
   if (l.block == kNone) return;
   FlameSlice& block = slices_[l.block];
   if (block.length_ns < shortest) {
@@ -59,29 +69,28 @@ void SliceFolder::end_block(uint32_t depth, uint64_t shortest) {
 }
 
 void SliceFolder::add_block(const FlameSlice& block, uint64_t shortest) {
-  const size_t at = level(block.depth).block;
-  if (at != kNone && block.begin_ns <= end_of(slices_[at]) + kWidestGap * shortest) {
-    FlameSlice& to = slices_[at];
+  Level& l = level(block.depth);
+  if (l.block != kNone && block.begin_ns <= end_of(slices_[l.block]) + kWidestGap * shortest) {
+    FlameSlice& to = slices_[l.block];
     to.length_ns = end_of(block) - to.begin_ns;
     to.calls += block.calls;
     to.self_ns += block.self_ns;
     to.suspended_ns += block.suspended_ns;
     return;
   }
-  end_block(block.depth, shortest);
-  level(block.depth).block = slices_.size();
+  end_block(l, shortest);
+  l.block = static_cast<uint32_t>(slices_.size());
   slices_.push_back(block);
 }
 
 void SliceFolder::add(FlameSlice slice, uint64_t shortest) {
-  end_block(slice.depth + 1, shortest);
-  const Level inside = level(slice.depth + 1);
-  levels_[slice.depth + 1] = {};
+  Level inside = take_level(slice.depth + 1);
+  end_block(inside, shortest);
   const bool is_call = slice.kind == FlameSlice::kCall;
   if (slice.kind == FlameSlice::kShort) return add_block(slice, shortest);
   if (slice.length_ns >= shortest) {
     if (is_call) slice.calls += inside.calls;
-    end_block(slice.depth, shortest);
+    end_block(level(slice.depth), shortest);
     return slices_.push_back(slice);
   }
   FlameSlice block = slice;
@@ -94,57 +103,66 @@ void SliceFolder::add(FlameSlice slice, uint64_t shortest) {
 }
 
 void SliceFolder::fold(uint64_t shortest) {
-  const std::vector<FlameSlice> slices = std::move(slices_);
-  const std::vector<Level> levels = std::move(levels_);
-  slices_.clear();
-  levels_.clear();
+  const GrowArray<FlameSlice> slices = std::exchange(slices_, {});
+  const GrowArray<Level> levels = std::exchange(levels_, {});
   for (const FlameSlice& slice : slices)
     if (slice.length_ns) add(slice, shortest);
-  for (uint32_t depth = 0; depth < levels_.size(); depth++) end_block(depth, shortest);
-  std::erase_if(slices_, [](const FlameSlice& slice) { return slice.length_ns == 0; });
+  for (Level& l : levels_) end_block(l, shortest);
+  const auto kept = std::remove_if(slices_.begin(), slices_.end(),
+                                   [](const FlameSlice& slice) { return slice.length_ns == 0; });
+  slices_.resize(static_cast<size_t>(kept - slices_.begin()));
+  if (slices_.empty()) slices_ = {};
   // What calls that are still open hide stays theirs.
-  for (uint32_t depth = 0; depth < levels.size(); depth++) {
-    level(depth).calls += levels[depth].calls;
-    level(depth).self_ns += levels[depth].self_ns;
+  GrowArray<Level> all;
+  for (size_t i = 0, j = 0; i < levels.size() || j < levels_.size();) {
+    const bool older =
+        j == levels_.size() || (i < levels.size() && levels[i].depth <= levels_[j].depth);
+    const Level& l = older ? levels[i++] : levels_[j++];
+    if (!l.calls && !l.self_ns) continue;
+    if (all.empty() || all.back().depth != l.depth) all.push_back({l.depth, kNone, 0, 0});
+    all.back().calls += l.calls;
+    all.back().self_ns += l.self_ns;
   }
+  levels_ = std::move(all);
 }
 
 // -- What comes --
 
-void ChartWriter::track(const Track& track) {
+void ChartWriter::track(const Track& track, const TrackNames& names) {
   Lane& lane = lanes_[track.number];
   lane.what = track;
   lane.file = file_;
-  lane.track.name = std::exchange(lane.what.name, {});
-  by_coroutine_[key_of(track.stream, track.coroutine)] = track.number;
+  lane.of_state = names.of_state;
+  if (processes_.empty() || processes_.back() != names.process) processes_.push_back(names.process);
+  lane.process = static_cast<uint32_t>(processes_.size()) - 1;
 }
 
 void ChartWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
   Lane& l = lane(track);
-  if (!l.begun) l.track.begin_ns = ns;
+  if (!l.begun) l.begin_ns = ns;
   l.begun = true;
-  FlameSlice& open = l.open.emplace_back();
-  open.kind = kind_of(slice.kind);
-  open.what = slice.function;
-  open.begin_ns = ns;
-  open.depth = static_cast<uint32_t>(l.open.size()) - 1;
-  if (slice.kind != Slice::kResumed) return;
-  auto it = by_coroutine_.find(key_of(track.stream, slice.coroutine));
-  if (it == by_coroutine_.end()) return;
-  open.what = static_cast<uint32_t>(it->second);
-  Lane& other = lanes_.at(it->second);
-  other.resumer = track.number;
-  other.track.resumes++;
+  Open open{ns, slice.function, kind_of(slice.kind)};
+  if (slice.kind == Slice::kResumed) open.what = static_cast<uint32_t>(slice.track);
+  l.open.push_back(open);
+  auto other = slice.track ? lanes_.find(slice.track) : lanes_.end();
+  if (other == lanes_.end()) return;
+  other->second.resumer = track.number;
+  other->second.resumes++;
 }
 
 void ChartWriter::end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) {
   Lane& l = lane(track);
-  FlameSlice slice = l.open.back();
+  const Open open = l.open.back();
   l.open.pop_back();
+  FlameSlice slice;
+  slice.kind = open.kind;
+  slice.depth = static_cast<uint32_t>(l.open.size());
+  slice.what = open.what;
+  slice.begin_ns = open.begin_ns;
   slice.length_ns = ns - slice.begin_ns;
-  l.track.end_ns = ns;
-  if (slice.kind == FlameSlice::kSuspended) l.track.suspended_ns += slice.length_ns;
-  if (slice.kind == FlameSlice::kResumed) l.track.waiting_ns += slice.length_ns;
+  l.end_ns = ns;
+  if (slice.kind == FlameSlice::kSuspended) l.suspended_ns += slice.length_ns;
+  if (slice.kind == FlameSlice::kResumed) l.waiting_ns += slice.length_ns;
   if (slice.kind == FlameSlice::kCall) {
     slice.self_ns = self_ns;
     slice.suspended_ns = slice.length_ns - std::min(slice.length_ns, running_ns);
@@ -159,7 +177,6 @@ void ChartWriter::end(const Track& track, uint64_t ns, uint64_t running_ns, uint
 
 void ChartWriter::leave(const Track& track) {
   Lane& l = lane(track);
-  by_coroutine_.erase(key_of(track.stream, track.coroutine));
   l.left = true;
   if (l.folder.size()) return;
   lanes_.erase(track.number);
@@ -169,7 +186,6 @@ void ChartWriter::leave(const Track& track) {
 void ChartWriter::end_file(uint64_t first_ns) {
   first_ns_ = std::min(first_ns_, first_ns);
   for (auto& [number, lane] : lanes_) lane.left = true;
-  by_coroutine_.clear();
   file_++;
 }
 
@@ -209,7 +225,7 @@ std::vector<ChartWriter::Lane*> ChartWriter::lanes_to_show() {
   for (auto& [number, lane] : lanes_)
     if (lane.begun && lane.folder.size()) lanes.push_back(&lane);
   dropped_ += lanes_.size() - lanes.size();
-  auto life = [](const Lane* l) { return l->track.end_ns - l->track.begin_ns; };
+  auto life = [](const Lane* l) { return l->end_ns - l->begin_ns; };
   std::stable_sort(lanes.begin(), lanes.end(),
                    [&](const Lane* a, const Lane* b) { return life(a) > life(b); });
   if (limit_ && lanes.size() > kMostTracks) {
@@ -218,7 +234,7 @@ std::vector<ChartWriter::Lane*> ChartWriter::lanes_to_show() {
   }
   std::stable_sort(lanes.begin(), lanes.end(), [](const Lane* a, const Lane* b) {
     auto key = [](const Lane* l) {
-      return std::tuple(l->file, l->what.pid, l->what.tid, l->track.begin_ns, l->what.number);
+      return std::tuple(l->file, l->what.pid, l->what.tid, l->begin_ns, l->what.number);
     };
     return key(a) < key(b);
   });
@@ -235,7 +251,7 @@ void ChartWriter::align_files(const std::vector<Lane*>& lanes, FlameChart& chart
     }
   };
   std::map<uint32_t, Range> files;
-  for (const Lane* l : lanes) files[l->file].add(l->track.begin_ns, l->track.end_ns);
+  for (const Lane* l : lanes) files[l->file].add(l->begin_ns, l->end_ns);
   Range all;
   uint64_t sum = 0;
   for (const auto& [file, range] : files) {
@@ -254,15 +270,18 @@ void ChartWriter::align_files(const std::vector<Lane*>& lanes, FlameChart& chart
   }
 }
 
-void ChartWriter::name_threads(const std::vector<Lane*>& lanes) const {
-  bool many = false;
-  for (const Lane* l : lanes)
-    many |= l->what.pid != lanes[0]->what.pid || l->file != lanes[0]->file;
-  for (Lane* l : lanes) {
-    std::string& name = l->track.thread;
-    name = "thread " + std::to_string(l->what.tid);
-    if (many) name += ", process " + std::to_string(l->what.pid) + ": " + *l->what.process;
-  }
+FlameTrack ChartWriter::describe(const Lane& lane, bool many_threads) const {
+  FlameTrack track;
+  track.name = track_name(lane.what, lane.of_state);
+  track.thread = "thread " + std::to_string(lane.what.tid);
+  if (many_threads)
+    track.thread += ", process " + std::to_string(lane.what.pid) + ": " + *processes_[lane.process];
+  track.begin_ns = lane.begin_ns;
+  track.end_ns = lane.end_ns;
+  track.suspended_ns = lane.suspended_ns;
+  track.waiting_ns = lane.waiting_ns;
+  track.resumes = lane.resumes;
+  return track;
 }
 
 FlameChart ChartWriter::take() {
@@ -272,7 +291,9 @@ FlameChart ChartWriter::take() {
   for (const auto& [number, lane] : lanes_) kept_ += lane.folder.size();
   if (limit_ && kept_ > limit_) prune();
   std::vector<Lane*> lanes = lanes_to_show();
-  name_threads(lanes);
+  const bool many = std::any_of(lanes.begin(), lanes.end(), [&](const Lane* l) {
+    return l->what.pid != lanes[0]->what.pid || l->file != lanes[0]->file;
+  });
   std::unordered_map<uint64_t, uint32_t> places;  // By number of the track: place + 1.
   for (const Lane* l : lanes) places.emplace(l->what.number, places.size() + 1);
   auto place = [&](uint64_t number) {
@@ -282,7 +303,7 @@ FlameChart ChartWriter::take() {
   chart.hidden_calls = calls_;
   chart.hidden_ns = self_ns_;
   for (Lane* l : lanes) {
-    FlameTrack track = std::move(l->track);
+    FlameTrack track = describe(*l, many);
     track.resumer = place(l->resumer);
     for (FlameSlice slice : l->folder.slices()) {
       if (slice.kind == FlameSlice::kResumed) slice.what = place(slice.what);
@@ -294,7 +315,6 @@ FlameChart ChartWriter::take() {
                      [](const FlameSlice& a, const FlameSlice& b) {
                        return std::pair(a.begin_ns, a.depth) < std::pair(b.begin_ns, b.depth);
                      });
-    l->track.begin_ns = track.begin_ns, l->track.end_ns = track.end_ns;
     chart.tracks.push_back(std::move(track));
   }
   if (first_ns_ != UINT64_MAX) chart.zero_ns = first_ns_;

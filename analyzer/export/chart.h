@@ -13,12 +13,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
-#include <unordered_map>
+#include <string>
 #include <vector>
 
 #include "analyzer/aggregate/filtered_profile.h"
 #include "analyzer/aggregate/report.h"
+#include "analyzer/decode/grow_array.h"
 #include "analyzer/export/call_log.h"
 #include "analyzer/page/flame_page.h"
 
@@ -33,21 +35,23 @@ class SliceFolder {
   void fold(uint64_t shortest);
   size_t size() const { return slices_.size(); }
   // In the order in which they ended; of length 0: taken back.
-  const std::vector<FlameSlice>& slices() const { return slices_; }
+  const GrowArray<FlameSlice>& slices() const { return slices_; }
 
  private:
-  static constexpr size_t kNone = SIZE_MAX;
+  static constexpr uint32_t kNone = UINT32_MAX;
   // What is known of the slices of one depth since the last one that is less deep.
   struct Level {
+    uint32_t depth = 0;
+    uint32_t block = kNone;           // Place of the block of short calls that may go on.
     uint64_t calls = 0, self_ns = 0;  // Of calls that are not drawn.
-    size_t block = kNone;             // Place of the block of short calls that may go on.
   };
   Level& level(uint32_t depth);
-  void end_block(uint32_t depth, uint64_t shortest);
+  Level take_level(uint32_t depth);
+  void end_block(Level& l, uint64_t shortest);
   void add_block(const FlameSlice& block, uint64_t shortest);
 
-  std::vector<FlameSlice> slices_;
-  std::vector<Level> levels_;
+  GrowArray<FlameSlice> slices_;
+  GrowArray<Level> levels_;  // Those with anything in them, by depth.
 };
 
 class ChartWriter : public CallWriter {
@@ -56,7 +60,7 @@ class ChartWriter : public CallWriter {
   explicit ChartWriter(size_t limit) : limit_(limit) {}
 
   void define(uint32_t, const FrameName&) override {}
-  void track(const Track& track) override;
+  void track(const Track& track, const TrackNames& names) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
   void end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) override;
   void leave(const Track& track) override;
@@ -69,13 +73,22 @@ class ChartWriter : public CallWriter {
   FlameChart take();
 
  private:
+  // A call or stretch of time that has not ended; its depth is its index.
+  struct Open {
+    uint64_t begin_ns = 0;
+    uint32_t what = 0;  // As FlameSlice has it, but of kResumed the number of a track.
+    FlameSlice::Kind kind = FlameSlice::kCall;
+  };
+  // There may be a million of them at one time: what follows from the rest is not in it.
   struct Lane {
     Track what;
     uint32_t file = 0;
+    uint32_t process = 0;  // Index in processes_.
     uint64_t resumer = 0;  // Number of its track.
-    bool begun = false, left = false;
-    FlameTrack track;  // Without `slices` and `resumer` until take().
-    std::vector<FlameSlice> open;
+    uint64_t begin_ns = 0, end_ns = 0, suspended_ns = 0, waiting_ns = 0;
+    uint32_t resumes = 0;
+    bool begun = false, left = false, of_state = false;
+    GrowArray<Open> open;
     SliceFolder folder;
   };
   Lane& lane(const Track& track) { return lanes_.at(track.number); }
@@ -84,16 +97,16 @@ class ChartWriter : public CallWriter {
   uint64_t next_shortest() const;
   std::vector<Lane*> lanes_to_show();
   void align_files(const std::vector<Lane*>& lanes, FlameChart& chart) const;
-  void name_threads(const std::vector<Lane*>& lanes) const;
+  FlameTrack describe(const Lane& lane, bool many_threads) const;
 
   const size_t limit_;
   uint64_t shortest_ = 1;
   uint64_t calls_ = 0, self_ns_ = 0, dropped_ = 0;
   size_t kept_ = 0;  // Slices in all folders, about.
   uint32_t file_ = 0;
-  uint64_t first_ns_ = UINT64_MAX;                       // Of all files.
-  std::map<uint64_t, Lane> lanes_;                       // By number of the track.
-  std::unordered_map<uint64_t, uint64_t> by_coroutine_;  // stream << 32 | coroutine: number.
+  uint64_t first_ns_ = UINT64_MAX;  // Of all files.
+  std::map<uint64_t, Lane> lanes_;  // By number of the track.
+  std::vector<std::shared_ptr<const std::string>> processes_;
 };
 
 // The chart while files are read, like CallExport.

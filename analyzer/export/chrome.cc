@@ -5,6 +5,7 @@
 #include <ostream>
 #include <unordered_map>
 
+#include "analyzer/decode/grow_array.h"
 #include "analyzer/export/call_writer.h"
 #include "analyzer/render/format.h"
 #include "analyzer/render/json.h"
@@ -25,10 +26,10 @@ class ChromeWriter : public CallWriter {
               (name.line ? ",\"line\":" + std::to_string(name.line) : "") + '}';
     names_.push_back(text);
   }
-  void track(const Track& track) override;
+  void track(const Track& track, const TrackNames& names) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
   void end(const Track& track, uint64_t ns, uint64_t, uint64_t) override {
-    std::vector<Slice>& open = open_[track.number];
+    auto& open = open_[track.number];
     event('E', track, ns) << ',' << text_of(open.back()) << '}';
     open.pop_back();
     if (open.empty()) open_.erase(track.number);
@@ -42,7 +43,14 @@ class ChromeWriter : public CallWriter {
   static constexpr size_t kLongest = 500;  // Names, which each event repeats.
   static constexpr const char* kFlow = ",\"name\":\"control\",\"cat\":\"coroutine\",\"id\":";
   std::ostream& event(char phase, const Track& track, uint64_t ns);
-  std::string text_of(const Slice& slice) const;
+  struct Open {
+    Slice::Kind kind;
+    uint32_t what;  // Function or coroutine.
+  };
+  static Open open_of(const Slice& slice) {
+    return {slice.kind, slice.kind == Slice::kCall ? slice.function : slice.coroutine};
+  }
+  std::string text_of(const Open& slice) const;
   std::ostream& metadata(const char* what, const Track& track) {
     return next() << "{\"ph\":\"M\",\"name\":\"" << what << "\",\"pid\":" << track.pid
                   << ",\"tid\":" << track.number << ",\"args\":{";
@@ -56,7 +64,7 @@ class ChromeWriter : public CallWriter {
   std::ostream& out_;
   bool first_ = true;
   std::vector<std::string> names_{""};
-  std::unordered_map<uint64_t, std::vector<Slice>> open_;  // By track.
+  std::unordered_map<uint64_t, GrowArray<Open>> open_;  // By track.
   std::string process_;
 };
 
@@ -66,32 +74,39 @@ std::ostream& ChromeWriter::event(char phase, const Track& track, uint64_t ns) {
 }
 
 // Of the beginning and, because speedscope looks for it there, of the end.
-std::string ChromeWriter::text_of(const Slice& slice) const {
-  if (slice.kind == Slice::kCall) return names_[slice.function];
-  return "\"name\":\"" + marker_name(slice) + "\",\"cat\":\"coroutine\"";
+std::string ChromeWriter::text_of(const Open& slice) const {
+  if (slice.kind == Slice::kCall) return names_[slice.what];
+  return "\"name\":\"" + marker_name(slice.kind, slice.what) + "\",\"cat\":\"coroutine\"";
 }
 
-void ChromeWriter::track(const Track& track) {
-  if (process_ != *track.process)
+void ChromeWriter::track(const Track& track, const TrackNames& names) {
+  if (process_ != *names.process)
     metadata("process_name", track)
-        << "\"name\":" << json_string(process_ = *track.process) << "}}";
-  std::string name = "thread " + std::to_string(track.tid) + ", " + track.name;
+        << "\"name\":" << json_string(process_ = *names.process) << "}}";
+  std::string name =
+      "thread " + std::to_string(track.tid) + ", " + track_name(track, names.of_state);
   metadata("thread_name", track) << "\"name\":" << json_string(name) << "}}";
   metadata("thread_sort_index", track) << "\"sort_index\":" << track.number << "}}";
 }
 
 void ChromeWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
-  event('B', track, ns) << ',' << text_of(slice) << '}';
-  open_[track.number].push_back(slice);
+  const Open open = open_of(slice);
+  event('B', track, ns) << ',' << text_of(open) << '}';
+  open_[track.number].push_back(open);
   if (slice.flow) event('s', track, ns) << kFlow << slice.flow << '}';
 }
 
 }  // namespace
 
-std::string marker_name(const Slice& slice) {
-  switch (slice.kind) {
+std::string track_name(const Track& track, bool of_state) {
+  const std::string name = "coroutine " + std::to_string(track.coroutine);
+  return of_state ? "state " + std::to_string(track.stream) + ", " + name : name;
+}
+
+std::string marker_name(Slice::Kind kind, uint32_t coroutine) {
+  switch (kind) {
     case Slice::kResumed:
-      return "[coroutine " + std::to_string(slice.coroutine) + ']';
+      return "[coroutine " + std::to_string(coroutine) + ']';
     case Slice::kSuspended:
       return "[yielded]";
     case Slice::kUnknown:

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <unordered_map>
 
+#include "analyzer/decode/grow_array.h"
 #include "analyzer/export/call_writer.h"
 #include "analyzer/render/format.h"
 
@@ -30,9 +31,9 @@ class LuaProfilerWriter : public CallWriter {
                      cut_bytes(tsv_cell(name.name), kLongest) + '\t' + std::to_string(name.line) +
                      "\t-1\t");
   }
-  void track(const Track&) override {}
+  void track(const Track&, const TrackNames&) override {}
   void begin(const Track& track, const Slice& slice, uint64_t) override {
-    open_[track.number].push_back(slice);
+    open_[track.number].push_back(slice.kind == Slice::kCall ? slice.function : 0);
   }
   void end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) override;
 
@@ -40,15 +41,16 @@ class LuaProfilerWriter : public CallWriter {
   static constexpr size_t kLongest = 500;  // Names, which each line repeats.
   std::ostream& out_;
   std::vector<std::string> names_{""};
-  std::unordered_map<uint64_t, std::vector<Slice>> open_;  // By track.
+  // By track: functions, 0 for slices that are no calls.
+  std::unordered_map<uint64_t, GrowArray<uint32_t>> open_;
 };
 
 void LuaProfilerWriter::end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) {
-  std::vector<Slice>& open = open_[track.number];
-  const Slice slice = open.back();
+  auto& open = open_[track.number];
+  const uint32_t function = open.back();
   open.pop_back();
-  if (slice.kind == Slice::kCall)
-    out_ << open.size() + 1 << '\t' << names_[slice.function] << seconds(self_ns) << '\t'
+  if (function)
+    out_ << open.size() + 1 << '\t' << names_[function] << seconds(self_ns) << '\t'
          << seconds(running_ns) << '\n';
   if (open.empty()) open_.erase(track.number);
 }

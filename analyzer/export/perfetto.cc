@@ -56,7 +56,7 @@ class PerfettoWriter : public CallWriter {
  public:
   explicit PerfettoWriter(std::ostream& out) : out_(out) {}
   void define(uint32_t function, const FrameName& name) override;
-  void track(const Track& track) override;
+  void track(const Track& track, const TrackNames& names) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
   void end(const Track& track, uint64_t ns, uint64_t, uint64_t) override {
     put(track_event(track, event::kEnd), ns);
@@ -69,8 +69,8 @@ class PerfettoWriter : public CallWriter {
   void put(const ProtoMessage& track_event, uint64_t ns);
   void put_descriptor(const ProtoMessage& track);
   ProtoMessage track_event(const Track& track, uint64_t type);
-  uint64_t process(const Track& track);
-  uint64_t thread(const Track& track);
+  uint64_t process(const Track& track, const std::string& command);
+  uint64_t thread(const Track& track, const std::string& command);
 
   std::ostream& out_;
   bool started_ = false;
@@ -125,20 +125,20 @@ void PerfettoWriter::put_descriptor(const ProtoMessage& track) {
   write(packet);
 }
 
-uint64_t PerfettoWriter::process(const Track& track) {
+uint64_t PerfettoWriter::process(const Track& track, const std::string& command) {
   const uint64_t uuid = kProcessUuids + static_cast<uint32_t>(track.pid);
   if (!processes_.insert(track.pid).second) return uuid;
   ProtoMessage process, message;
   process.integer(1, static_cast<uint32_t>(track.pid));
-  process.text(6, *track.process);
+  process.text(6, command);
   message.integer(descriptor::kUuid, uuid);
   message.message(descriptor::kProcess, process);
   put_descriptor(message);
   return uuid;
 }
 
-uint64_t PerfettoWriter::thread(const Track& track) {
-  const uint64_t parent = process(track);
+uint64_t PerfettoWriter::thread(const Track& track, const std::string& command) {
+  const uint64_t parent = process(track, command);
   auto [it, fresh] =
       threads_.emplace(std::pair{track.pid, track.tid}, kThreadUuids + threads_.size());
   if (!fresh) return it->second;
@@ -153,13 +153,13 @@ uint64_t PerfettoWriter::thread(const Track& track) {
   return it->second;
 }
 
-void PerfettoWriter::track(const Track& track) {
+void PerfettoWriter::track(const Track& track, const TrackNames& names) {
   start();
   ProtoMessage message;
-  const uint64_t parent = thread(track);
+  const uint64_t parent = thread(track, *names.process);
   message.integer(descriptor::kUuid, track.number);
   message.integer(descriptor::kParent, parent);
-  message.text(descriptor::kName, track.name);
+  message.text(descriptor::kName, track_name(track, names.of_state));
   put_descriptor(message);
 }
 
@@ -187,7 +187,7 @@ void PerfettoWriter::begin(const Track& track, const Slice& slice, uint64_t ns) 
     message.integer(event::kLocationIid, slice.function);
   } else {
     message.integer(event::kCategoryIid, kCoroutineCategory);
-    message.text(event::kName, marker_name(slice));
+    message.text(event::kName, marker_name(slice.kind, slice.coroutine));
   }
   if (slice.flow) message.fixed64(event::kFlow, slice.flow);
   put(message, ns);

@@ -26,9 +26,11 @@ class CallsSink {
   void note(const Note& n);
 
   uint32_t enter(uint32_t, uint32_t) { return 0; }
+  uint32_t enter_base(uint32_t, uint32_t) { return 0; }
+  uint32_t enter_again(uint32_t, uint32_t, uint32_t) { return 0; }
   void call(uint32_t) {}
   void spend(uint32_t, uint64_t) {}
-  void ended(uint32_t, uint64_t) {}
+  void ended(uint32_t, uint32_t, uint64_t) {}
   void suspended(uint32_t, uint64_t) {}
 
  private:

@@ -77,10 +77,12 @@ void write_flame(std::ostream& out, const Report& r, const FlameSource& source) 
   FlameInput input = page_of(r, source);
   for (const auto& f : r.functions) add_function(input, f);
   std::vector<uint64_t> inclusive = inclusive_ns(r.tree);
+  input.nodes.reserve(r.tree.size());
   for (uint32_t i = 0; i < r.tree.size(); i++) {
     const CallNode& n = r.tree[i];
     input.nodes.push_back({n.parent, n.function, n.calls, inclusive[i], i ? n.self : 0});
   }
+  std::vector<uint64_t>().swap(inclusive);
   write_page(out, input, source);
 }
 
@@ -91,6 +93,7 @@ void write_flame_diff(std::ostream& out, const Diff& diff, const Report& after,
   input.scale = diff.scale;
   for (const auto& file : before.files) input.subtitle.push_back("compared with " + file.path);
   for (uint32_t i = 0; i < diff.before.size(); i++) add_function(input, diff.any(i));
+  input.nodes.reserve(diff.nodes.size());
   for (const DiffNode& n : diff.nodes) {
     const bool root = &n == diff.nodes.data();
     input.nodes.push_back({n.parent, n.function, n.after.calls, n.after.total_ns,

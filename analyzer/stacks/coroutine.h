@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/decode/grow_array.h"
 #include "luatrace_format.h"
 
 namespace luatrace {
@@ -18,26 +19,11 @@ struct Frame {
   uint32_t id;     // Function id in the stream.
 };
 
-// Ticks of a thread within one slice of a timeline, of which `at` is one.
-struct TimePiece {
-  uint64_t at = 0, ticks = 0;
-  uint32_t thread = 0;
-};
-
 // What a sink that follows single calls (kFrames) keeps about one open call.
 struct FrameNotes {
-  uint32_t node = 0;            // Where it hung when it began, ...
-  uint32_t thread = 0;          // ... and on which thread that was.
-  uint64_t pending = 0;         // Own ticks of which it is not decided yet whose they are, ...
-  uint64_t waited = 0;          // ... the same of ticks that it was suspended in, ...
-  uint32_t charges = 0;         // ... and of calls whose cost of recording is in them.
-  bool counted = false;         // It began where the filters look.
-  bool leads = false;           // A call that the callers' filter asks for was made in it.
-  std::vector<TimePiece> when;  // Of `pending`, if somebody shows it.
-  // Of `pending`: what watched calls know of it already, that of this coroutine and those of the
-  // coroutines that resumed it; these only since it woke for the `wakes`-th time.
-  uint64_t told_inside = 0, told_outside = 0;
-  uint32_t wakes = 0;
+  uint32_t node = 0;     // Of the call tree, when the call began.
+  uint32_t number = 0;   // Of the call in its stream, from 0.
+  bool counted = false;  // It began where the filters look.
 };
 
 // What a sink remembers about those that resumed a coroutine: the nearest for which something
@@ -69,14 +55,13 @@ struct Coroutine {
   uint32_t resumer = 0;
   uint64_t resumer_serial = 0;
   uint32_t chain = 1;  // Length of the chain of resumers, with this one.
-  std::vector<Frame> frames;
-  std::vector<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls.
-  uint32_t watched = 0;           // Such a sink's own: number of a call that it watches here,
-  uint32_t record = 0;            // of what it notes about this coroutine,
-  uint32_t wakes = 0;             // how often it woke,
-  uint32_t epoch = 1;             // and how often it woke or its calls moved,
-  uint32_t led = 0;               // since which of these the calls further out know that they lead,
-  OuterLink outer_watched, outer_taker, outer_owner;  // who is further out then,
+  GrowArray<Frame> frames;
+  GrowArray<FrameNotes> notes;  // Beside the frames; only for sinks that follow single calls.
+  uint32_t watched = 0;         // Such a sink's own: number of a call that it watches here,
+  uint32_t record = 0;          // of what it notes about this coroutine,
+  uint32_t epoch = 1;           // how often it woke or its calls moved,
+  uint32_t led = 0;             // since which of these the calls further out know that they lead,
+  OuterLink outer_watched, outer_owner;  // who is further out then,
   bool stale = false;  // and whether its observer does not know where calls are now.
 
   Coroutine() : frames(2, Frame{kNotSeen, 0, LT_ID_NONE}) {}

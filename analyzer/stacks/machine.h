@@ -11,14 +11,20 @@
 // that is not running has `since` set and its suspended time is told when it ends or wakes.
 //
 // A Sink has (nodes are places of its call tree, 0 is the root):
-//   uint32_t enter(uint32_t node, uint32_t function)  the child of a node
+//   uint32_t enter(uint32_t node, uint32_t function)  a call begins or is reported: its node, a
+//        child of `node`. Once for each ENTRY and FRAME of the stream, in their order
+//   uint32_t enter_base(uint32_t node, uint32_t function)  what a coroutine's calls are children of
+//   uint32_t enter_again(uint32_t node, uint32_t old, uint32_t function)  the call of node `old` is
+//        a child of `node` from now on
 //   void call(uint32_t node)                          a call begins there
 //   void spend(uint32_t node, uint64_t ticks)         time with this innermost call
-//   void ended(uint32_t function, uint64_t running)   a call ends, seen from beginning to end
+//   void ended(uint32_t node, uint32_t function, uint64_t running)  a call ends, seen from
+//        beginning to end
 //   void suspended(uint32_t node, uint64_t ticks)     its coroutine was suspended in this call
 //   static constexpr bool kNotes                      if true also: void note(const Note&)
 // and may have
 //   bool looks_ahead(), CallTree& look_up()           is the tree too large for the caches? itself
+//   void cut(uint32_t node, uint64_t running)         a call ends unseen; kNotSeen: so it began
 //   static constexpr bool kFrames                     if true it follows single calls instead
 // A sink that follows single calls costs more: every record goes through slow(). It has, instead
 // of call, spend, ended and suspended (a call is the coroutine and the index of its frame, `top`):
@@ -28,7 +34,6 @@
 //        since its beginning (kNotSeen: not seen); whole: beginning and end were seen
 //   void spend(Machine&, uint64_t from, uint64_t to)    time of the current coroutine
 //   void suspended(Coroutine&, uint64_t from, uint64_t to, bool resumed)  resumed: it runs again
-//   void moves(Coroutine&)                              its calls are going to hang elsewhere
 //   void hung(Coroutine&, bool moved, uint64_t now)     it hangs where it has to for now
 //   void gap(uint64_t from, uint64_t to)
 //   void begins(uint64_t tick)                          a recording begins
@@ -40,6 +45,7 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/model.h"
@@ -129,13 +135,15 @@ class StackMachine {
   void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfLook);
 
  private:
-  static constexpr uint32_t kMaxSearch = 65536;  // Frames; LuaJIT's stacks have fewer slots.
+  static constexpr size_t kDoubledFrames = 65536;  // Longer stacks grow by a quarter.
+  static constexpr uint32_t kMaxSearch = 65536;    // Frames; LuaJIT's stacks have fewer slots.
 
   // Some records need as many steps as the stack is deep or the chain of resumers long. A trace
   // made for it could have nothing but those. So each word brings some steps with it, many more
   // than any program needs; when they are used up, such records are done by halves, and counted.
   static constexpr uint64_t kWorkPerWord = 1024, kWorkAtFirst = 65536;
-  static constexpr uint32_t kWorkOfLink = 16, kWorkOfMove = 32;  // The first is one comparison.
+  // The first is one comparison, the others look for a node of the call tree.
+  static constexpr uint32_t kWorkOfLink = 16, kWorkOfWaking = 48, kWorkOfMove = 32;
   static constexpr uint32_t kLeastSearch = 256;
   bool afford(uint64_t steps) {
     used_ += std::min(steps, work_);
@@ -220,6 +228,7 @@ class StackMachine {
   bool attached_ = false;  // So may any that is not reported: LT_START_ATTACHED.
   bool recording_ = false;
   Coroutine* cur_ = nullptr;
+  std::vector<Coroutine*> woken_;  // By set_current(), which alone uses it.
   uint64_t now_ = 0;
   uint64_t begun_ = 0;      // Of this recording.
   uint64_t block_end_ = 0;  // No clock of this block can be later.

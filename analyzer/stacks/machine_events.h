@@ -106,7 +106,8 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
 
 template <class Sink>
 void StackMachine<Sink>::push(Coroutine& co, uint64_t start, uint32_t id) {
-  if (co.top + 1 == co.frames.size()) co.frames.resize(2 * co.frames.size());
+  if (const size_t size = co.frames.size(); co.top + 1 == size)
+    co.frames.resize(size + (size < kDoubledFrames ? size : size / 4));
   uint32_t node = sink_.enter(co.frames[co.top].node, ids_(id));
   co.frames[++co.top] = {start, node, id};
   if constexpr (Sink::kFrames) {
@@ -130,19 +131,24 @@ void StackMachine<Sink>::end_top(Coroutine& co) {
   if constexpr (Sink::kFrames) {
     sink_.closed(co, now_, seen ? clock(co) - f.start : kNotSeen, seen);
   } else if (seen) {
-    sink_.ended(ids_(f.id), clock(co) - f.start);
+    sink_.ended(f.node, ids_(f.id), clock(co) - f.start);
   }
   co.top--;
 }
 
-// For sinks that follow single calls: those above `depth` end here, however they did.
+// For sinks that ask for it: those above `depth` end here, however they did.
 template <class Sink>
 void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth) {
-  if constexpr (Sink::kFrames)
-    for (; co.top > depth; co.top--) {
-      const uint64_t start = co.frames[co.top].start;
-      sink_.closed(co, now_, start == kNotSeen ? kNotSeen : clock(co) - start, false);
-    }
+  for (; co.top > depth; co.top--) {
+    const Frame& f = co.frames[co.top];
+    const uint64_t running = f.start == kNotSeen ? kNotSeen : clock(co) - f.start;
+    if constexpr (Sink::kFrames)
+      sink_.closed(co, now_, running, false);
+    else if constexpr (requires { sink_.cut(f.node, running); })
+      sink_.cut(f.node, running);
+    else
+      return;
+  }
 }
 
 // The calls above `depth` must have ended unseen.
@@ -327,17 +333,18 @@ void StackMachine<Sink>::hang(Coroutine& co) {
   if constexpr (Sink::kFrames)
     base = sink_.base(co, by);
   else
-    base = by ? sink_.enter(by->frames[by->top].node, kCoroutineFunction) : 0;
-  if (co.hidden || (co.adrift && !by)) base = sink_.enter(base, kUnknownFunction);
+    base = by ? sink_.enter_base(by->frames[by->top].node, kCoroutineFunction) : 0;
+  if (co.hidden || (co.adrift && !by)) base = sink_.enter_base(base, kUnknownFunction);
   if (co.frames[0].node == base) return report_hung(co, false);
   if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
     trust_.unbalanced++;
     return report_hung(co, false);
   }
-  if constexpr (Sink::kFrames) sink_.moves(co);
   co.frames[0].node = base;
-  for (uint32_t i = 1; i <= co.top; i++)
-    co.frames[i].node = sink_.enter(co.frames[i - 1].node, ids_(co.frames[i].id));
+  for (uint32_t i = 1; i <= co.top; i++) {
+    Frame& f = co.frames[i];
+    f.node = sink_.enter_again(co.frames[i - 1].node, f.node, ids_(f.id));
+  }
   report_hung(co, true);
 }
 
@@ -359,17 +366,19 @@ void StackMachine<Sink>::thread(uint32_t tid) {
   }
 }
 
-// Makes `co` current: it and its resumers run, nobody else's state changes.
+// Makes `co` current: it and its resumers run, nobody else's state changes. Those that wake hang
+// where their resumer's calls are now, outermost first: it may have had other ones since.
 template <class Sink>
 void StackMachine<Sink>::set_current(Coroutine* co) {
   cur_ = co;
+  woken_.clear();
   // Where one runs, those that resumed it do: a program with n nested coroutines is not n^2 work.
-  uint32_t n = 0;
-  for (Coroutine* at = co; at && !at->running; n++) {
+  for (Coroutine* at = co; at && !at->running; at = resumer_of(*at)) {
     wake(*at);
-    at = resumer_of(*at);
+    woken_.push_back(at);
   }
-  if (n > 1 && !afford(kWorkOfLink * n)) sever(*co);
+  if (woken_.size() > 1 && !afford(kWorkOfWaking * woken_.size())) sever(*co);
+  while (woken_.size() > 1) hang(*woken_.back()), woken_.pop_back();
   hang(*co);
 }
 
@@ -452,16 +461,16 @@ void StackMachine<Sink>::stack(uint32_t id, uint64_t calls, uint32_t reason) {
 
 template <class Sink>
 void StackMachine<Sink>::loss(const Record& r) {
-  uint64_t until = std::max(latest(), unwrap(latest(), lt_time(r.word)));
+  const uint64_t said = std::max(latest(), unwrap(latest(), lt_time(r.word)));
+  const uint64_t until = std::min(said, std::max(latest(), block_end_));
   // Since when is known already if the block opens with it; and of a report that is not complete
   // nothing is known since its beginning.
   uint64_t since = opens_with_loss_ || reports() ? now_ : r.words[1];
   opens_with_loss_ = false;
-  if (since < now_ || since > until || until > block_end_) {
-    // The first lost event may be as old as the last one seen, but not older.
-    trust_.clock_anomalies += since > until || now_ - since >= kTimeHalf || until > block_end_;
-    since = std::clamp(since, now_, until);
-  }
+  // The first lost event may be as old as the last one seen, but not older.
+  trust_.clock_anomalies +=
+      since > until || (since < now_ && now_ - since >= kTimeHalf) || said > until;
+  since = std::clamp(since, now_, until);
   spend_until(since);
   uint64_t lost = r.words[0] - 1;
   trust_.lost += lost;

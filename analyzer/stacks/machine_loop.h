@@ -84,7 +84,7 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end,
       now += delta;
       left -= delta;
       sink_.spend(node, delta);
-      if (top->start != kNotSeen) sink_.ended(ids_(id), now - suspended - top->start);
+      if (top->start != kNotSeen) sink_.ended(node, ids_(id), now - suspended - top->start);
       note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));
       --top;
       node = top->node;

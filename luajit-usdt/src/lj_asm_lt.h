@@ -6,15 +6,17 @@
 ** An event:
 **   rdtsc; shl rdx, 32; or rax, rdx; shl rax, 24; or rax, word
 **   mov p, [lt->wp]; mov [p], rax; add p, 8; mov [lt->wp], p
-**   test p, blocksize-1; jnz >1; call lj_ltrace_slow; 1:
+**   test p, blocksize-1; jnz >1; call lj_ltring_slow; 1:
 **
 ** Invariant: clobbers rax, rdx, one more register and the flags, and nothing
-** else: lj_ltrace_slow saves all registers (see lj_ltring.c).
+** else: lj_ltring_slow saves all registers (see lj_ltring.c).
 */
+
+#if LJ_LTINLINE
 
 #define RSET_LTWORD	(RID2RSET(RID_EAX)|RID2RSET(RID_EDX)|RID2RSET(RID_ECX))
 
-LJ_ASMF void lj_ltrace_slow(void);
+LJ_ASMF void lj_ltring_slow(void);
 
 static void asm_ltword(ASMState *as, IRIns *ir)
 {
@@ -26,7 +28,7 @@ static void asm_ltword(ASMState *as, IRIns *ir)
   ra_evictset(as, RSET_LTWORD);
   checkmclim(as);
   l_end = emit_label(as);
-  emit_call(as, lj_ltrace_slow);
+  emit_call(as, lj_ltring_slow);
   emit_sjcc(as, CC_NZ, l_end);
   emit_i32(as, LT_RING_BLOCK_SIZE-1);
   emit_rr(as, XO_GROUP3, XOg_TEST, p);
@@ -41,3 +43,39 @@ static void asm_ltword(ASMState *as, IRIns *ir)
   *--as->mcp = 0x31;  /* rdtsc */
   *--as->mcp = 0x0f;
 }
+
+/* asm_call(): the event word is not a call. */
+#define LT_ASM_CALL(as, ir) \
+  if ((ir)->op2 == IRCALL_lj_ltrec_jitword) { \
+    asm_ltword((as), (ir)); \
+    return; \
+  }
+/* asm_setup_regsp(): registers that it takes. */
+#define LT_ASM_SETUP(as, ir, inloop) \
+  if ((ir)->op2 == IRCALL_lj_ltrec_jitword) { \
+    (ir)->prev = REGSP_INIT; \
+    if ((inloop)) (as)->modset |= RSET_LTWORD; \
+    continue; \
+  }
+
+#else
+
+#define LT_ASM_CALL(as, ir)
+#define LT_ASM_SETUP(as, ir, inloop)
+
+#endif
+
+/* asm_fusexref(): the control word, if compiled code can reach it. */
+#if defined(LUAJIT_USE_SDT) && LJ_TARGET_X64 && LJ_GC64
+#define LT_ASM_FUSE(as, ir) \
+  if (ir_kptr((ir)) == (void *)&luajit_usdt_control) { \
+    intptr_t ofs_ = mcpofs((as), ir_kptr((ir))); \
+    if (checki32(ofs_+64)) { \
+      (as)->mrm.ofs = (int32_t)ofs_; \
+      (as)->mrm.base = RID_RIP; \
+      return; \
+    } \
+  }
+#else
+#define LT_ASM_FUSE(as, ir)
+#endif

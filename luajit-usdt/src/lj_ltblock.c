@@ -27,10 +27,6 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
-#define NBLOCKS		2u	/* While one is written, the other can still be read. */
-#define METASIZE	65536u
-#define MAPSIZE		((size_t)(1+NBLOCKS)*LT_RING_BLOCK_SIZE + METASIZE)
-
 /* -- Handing over --------------------------------------------------------- */
 
 /* The descriptions. They go first. */
@@ -47,11 +43,13 @@ void lj_ltblock_funcs(LTState *lt)
 }
 
 /* The words up to lt->wp. Returns 0 if there are none. */
-static int hand_words(LTState *lt)
+int lj_ltblock_words(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   uint64_t *from = (uint64_t *)(uintptr_t)r->told;
   uint32_t n = (uint32_t)(lt->wp - from), events = n - lt->extra;
+  lj_assertX(from <= lt->wp && n <= LT_RING_BLOCK_SIZE/8 && lt->extra <= n,
+	     "bad piece of a block");
   lj_ltblock_funcs(lt);
   if (!events) return 0;  /* Nothing but the head of a piece. */
   lj_ltprobe_block(from, n*8, LT2G(lt), LT_PIECE_EVENTS, r->told_events,
@@ -69,95 +67,29 @@ void lj_ltblock_begin(LTState *lt)
   st_rel(&r->told, (uint64_t)(uintptr_t)lt->wp);
 }
 
+/* Store the record that a block, or a piece of one, begins with. */
+void lj_ltblock_head(LTState *lt)
+{
+  uint64_t *w = lt->wp;
+  uint64_t now = lj_ltctl_clock();
+  /* The head word last: it makes the record visible. */
+  w[1] = now;
+  w[2] = lt->L ? lt->L->lt_id : LT_ID_NONE;
+  w[3] = lt_pack(lt->tid, lt->rec);
+  st_rel(&w[0], lt_word(now, lt_ext(LTX_BLOCK, 3, 0), LT_EXT));
+  lt->wp = w+4;
+  lt->extra += 4;
+}
+
 /* Hand over what there is. Unless the block is full, the next piece begins with
 ** a head of its own. */
 void lj_ltblock_hand(LTState *lt)
 {
-  if (!hand_words(lt) || !((uintptr_t)lt->wp & (LT_RING_BLOCK_SIZE-1))) return;
+  if (!lj_ltblock_words(lt) || !((uintptr_t)lt->wp & (LT_RING_BLOCK_SIZE-1))) return;
   lj_ltblock_begin(lt);
   if (LT_RING_BLOCK_SIZE - ((uintptr_t)lt->wp & (LT_RING_BLOCK_SIZE-1)) > 4*8)
-    lj_ltring_head(lt);
+    lj_ltblock_head(lt);
 }
 
-/* -- Open and close ------------------------------------------------------- */
-
-static void hand_start(LTState *lt)
-{
-  struct lt_ring *r = lt->ring;
-  lj_ltprobe_block(r, (uint32_t)sizeof(*r), LT2G(lt), LT_PIECE_START,
-		   r->told_events, 0, r->recording);
-}
-
-/* Get memory for the state of L and say that a stream begins. Returns 0 without
-** memory. */
-int lj_ltblock_open(lua_State *L)
-{
-  LTState *lt = L2LT(L);
-  struct lt_ring *r;
-  uint64_t lost;
-  if (!lj_ltring_spare(lt)) return 0;
-  lost = lj_ltring_forked(lt);
-  lj_ltring_scratch(lt);
-  r = (struct lt_ring *)lj_ltring_aligned(MAPSIZE, PROT_READ|PROT_WRITE);
-  if (!r) return 0;
-  lj_ltring_init(L, r, LT_RING_PROBE, NBLOCKS, METASIZE);
-  r->wp = (uint64_t)(uintptr_t)&lt->wp;
-  lt->forked = 0;
-  lt->ring = r;
-  lt->mapsize = MAPSIZE;
-  lt->warm = NBLOCKS;
-  lt->thread = lj_ltring_thread();
-  hand_start(lt);
-  lj_ltring_begin(lt, lost);
-  return 1;
-}
-
-/* A tracer has come later, or has missed something: it is told of the stream
-** anew. The caller sees to it that functions are described again, and reports the
-** stack. */
-void lj_ltblock_again(LTState *lt)
-{
-  if (lt->block == lt->scratch) return;
-  lj_ltblock_hand(lt);
-  lt->ring->recording = lt->rec;
-  hand_start(lt);
-}
-
-/* Say that the stream ends. */
-static void hand_end(LTState *lt, int reason)
-{
-  struct lt_ring *r = lt->ring;
-  lj_ltprobe_block((void *)(uintptr_t)lj_ltring_clock(), 0, LT2G(lt),
-		   LT_PIECE_END, r->told_events, (uint32_t)reason,
-		   r->recording);
-}
-
-/* The stream ends: LTE_*. */
-void lj_ltblock_close(LTState *lt, int reason)
-{
-  struct lt_ring *r = lt->ring;
-  if (r) {
-    if (lt->block != lt->scratch) hand_words(lt);
-    hand_end(lt, reason);
-  }
-  lj_ltring_drop(lt);
-  if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);
-  lt->scratch = lt->block = lt->wp = NULL;
-}
-
-/* exit() without lua_close(): what there is. Another thread may run Lua still. */
-static __attribute__((destructor)) void hand_rest(void)
-{
-  uintptr_t self = lj_ltring_thread();
-  LTState *lt;
-  if (!luajit_usdt_control.block) return;
-  lj_ltring_list(1);
-  for (lt = (LTState *)(uintptr_t)luajit_usdt_control.states; lt; lt = lt->next)
-    if (lt->thread == self && lt_private(lt) && lt->block != lt->scratch) {
-      lj_ltblock_hand(lt);
-      hand_end(lt, LT_PIECE_EXIT);
-    }
-  lj_ltring_list(0);
-}
 
 #endif

@@ -95,14 +95,7 @@ static int stack_low(LTState *lt, uint32_t depth)
 
 /* -- Coroutines ----------------------------------------------------------- */
 
-/* coroutine.resume or a function made by coroutine.wrap? */
-int lj_ltrace_iscoro(GCfunc *fn)
-{
-  return fn->c.ffid == FF_coroutine_resume ||
-	 fn->c.ffid == FF_coroutine_wrap_aux;
-}
-
-void lj_ltrace_create(lua_State *L, lua_State *co)
+void lj_ltcall_create(lua_State *L, lua_State *co)
 {
   LTState *lt = L2LT(L);
   if (!lt->on || lt_mute(G(L))) return;
@@ -114,7 +107,7 @@ void lj_ltrace_create(lua_State *L, lua_State *co)
 }
 
 /* co is freed (or reset for another use). */
-void lj_ltrace_collect(global_State *g, lua_State *co)
+void lj_ltcall_collect(global_State *g, lua_State *co)
 {
   LTState *lt = G2LT(g);
   uint32_t i;
@@ -139,9 +132,9 @@ static void event_resume(LTState *lt, lua_State *co)
     lj_ltring_need(lt, 4);
   }
   lt->L = co;
-  if (lt_ringon(lt)) lt_ring_store(lt, lj_ltring_clock(), id, LT_RESUME);
+  if (lt_ringon(lt)) lt_ring_store(lt, lj_ltctl_clock(), id, LT_RESUME);
   if (fresh) co->lt_epoch = lt->epoch;
-  if (co->lt_epoch != lt->epoch) lj_ltrace_report(co, LTR_RESUMED, 0);
+  if (co->lt_epoch != lt->epoch) lj_ltstack_report(co, LTR_RESUMED, 0);
 }
 
 static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
@@ -155,7 +148,7 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
   }
   lt->L = resumer;
   if (lt_ringon(lt)) {
-    uint64_t now = lj_ltring_clock();
+    uint64_t now = lj_ltctl_clock();
     lj_ltring_put(lt, now, status == LUA_YIELD ? LTS_YIELD :
 		  status == LUA_OK ? LTS_DONE : LTS_ERROR, LT_SUSPEND);
   }
@@ -166,7 +159,7 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
 static void back_from(LTState *lt, lua_State *L)
 {
   lua_State *by = lt->left && lt->left->cframe ? lt->left : mainthread(G(L));
-  if (by != L) lj_ltrace_change(by, 0);
+  if (by != L) lj_ltstack_change(by, 0);
 }
 
 /* L is back from a resume. known: this recording was told of the resume, which
@@ -184,7 +177,7 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
   by = known ? lt->resumer[idx].by : NULL;
   if (by && by->lt_epoch != lt->epoch) by = NULL;  /* Has to report first. */
   event_suspend(lt, L, by, status);
-  if (status != LUA_YIELD) lj_ltcall_drop(lt, L, 0);
+  if (status != LUA_YIELD) lj_ltstack_dropcalls(lt, L, 0);
 }
 
 /* A hook suspended L in front of an instruction: that is executed next, without
@@ -211,14 +204,14 @@ static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *
   uint32_t idx = lt->nresumer;
   if (lj_ltrace_pending(g)) {
     ptrdiff_t ofs = savestack(L, base);
-    lj_ltrace_switch(L, PC_NOREPORT);
+    lj_ltswitch_now(L, PC_NOREPORT);
     base = restorestack(L, ofs);
   }
   if (lt->on && !lt_mute(g) &&
       lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1,
 		     sizeof(LTResume))) {
     if (by) {  /* It may have come back from a resume that nobody announced. */
-      if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltrace_change(by, 0);
+      if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltstack_change(by, 0);
     } else {
       if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
       if (lt->L == L) back_from(lt, L);
@@ -254,7 +247,7 @@ static LJ_NOINLINE int resume_ends(lua_State *L, uint32_t idx, int status)
 
 /* lua_resume: run L from base, with events around it. What it keeps is on the C
 ** stack once for each level of coroutines: two registers (see coresume). */
-int lj_ltrace_resume(lua_State *L, TValue *base)
+int lj_ltcall_resume(lua_State *L, TValue *base)
 {
   uint32_t idx = L2LT(L)->nresumer;
   base = resume_begins(L, base, NULL);
@@ -365,25 +358,6 @@ static LJ_NOINLINE int coresume(lua_State *L, int wrap)
 
 /* -- C functions ---------------------------------------------------------- */
 
-/* The announced call of a C function at a slot offset, or NULL. */
-LTCall *lj_ltcall_find(LTState *lt, lua_State *L, ptrdiff_t ofs)
-{
-  uint32_t i = lt->ncall;
-  while (i-- > 0)
-    if (lt->call[i].L == L && lt->call[i].ofs == ofs &&
-	lt->call[i].run == lt->run)
-      return &lt->call[i];
-  return NULL;
-}
-
-/* Forget C calls of L at or above a slot offset. */
-void lj_ltcall_drop(LTState *lt, lua_State *L, ptrdiff_t ofs)
-{
-  while (lt->ncall > 0 && lt->call[lt->ncall-1].L == L &&
-	 lt->call[lt->ncall-1].ofs >= ofs)
-    lt->ncall--;
-}
-
 typedef int (*LTWrapFunc)(lua_State *L, lua_CFunction f);
 
 /* Call the function as it would be called without tracing. */
@@ -401,7 +375,7 @@ static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
   uint32_t id = c->id;
   lt_check_current(lt, L, kind == LT_ENTRY);
   if (lt_probeon(lt))
-    lj_ltrace_probec(L, c->fn, (uint32_t)c->ofs, id, kind, c->line);
+    lj_ltstack_probec(L, c->fn, (uint32_t)c->ofs, id, kind, c->line);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
@@ -415,17 +389,17 @@ static LJ_NOINLINE uint32_t c_begins(lua_State *L)
   LTState *lt = G2LT(g);
   GCfunc *fn = curr_func(L);
   LTCall call;
-  if (lj_ltrace_pending(g)) lj_ltrace_switch(L, mref(fn->c.pc, BCIns));
-  if (!lj_ltrace_wantc(g, fn) ||
+  if (lj_ltrace_pending(g)) lj_ltswitch_now(L, mref(fn->c.pc, BCIns));
+  if (!lj_ltfunc_wantc(g, fn) ||
       !lj_ltfunc_grow((void **)&lt->call, &lt->sizecall, lt->ncall+1, sizeof(LTCall)))
     return NOCALL;
-  call.id = lj_ltrace_cfuncid(L, fn, L->base-1);
+  call.id = lj_ltfunc_cfuncid(L, fn, L->base-1);
   if (call.id == LT_ID_UNKNOWN) return NOCALL;  /* No memory. */
   if (stack_low(lt, lt->ncall)) lj_err_msg(L, LJ_ERR_STKOV);
   call.L = L;
   call.ofs = lt_stackofs(L, L->base);
   call.fn = fn;
-  call.line = lt_probeon(lt) ? lj_ltrace_callline(L, L->base-1) : -1;
+  call.line = lt_probeon(lt) ? lj_ltstack_callline(L, L->base-1) : -1;
   c_event(L, &call, LT_ENTRY);
   call.run = lt->run;
   lt->call[lt->ncall] = call;
@@ -446,7 +420,7 @@ static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
     if (!lt_known(lt, L)) return n;
   } else if (lj_ltrace_pending(g)) {
     lt->ncall = idx+1;
-    lj_ltrace_switch(L, NULL);
+    lj_ltswitch_now(L, NULL);
     lt->ncall = idx;
     if (!lt->on || lt->run != run) return n;
   }
@@ -456,11 +430,11 @@ static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
 
 /* g->wrapf while tracing: all C functions that are sent to BC_FUNCCW. What it keeps
 ** is on the C stack once for each call of C in C: three registers. */
-int lj_ltrace_wrap(lua_State *L, lua_CFunction f)
+int lj_ltcall_wrap(lua_State *L, lua_CFunction f)
 {
   GCfunc *fn = curr_func(L);
   uint32_t idx, run;
-  if (lj_ltrace_iscoro(fn))
+  if (lj_ltfunc_iscoro(fn))
     return coresume(L, fn->c.ffid == FF_coroutine_wrap_aux);
   idx = c_begins(L);
   /* error never returns, so no frame of ours: each C frame between error and pcall

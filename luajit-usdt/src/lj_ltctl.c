@@ -1,6 +1,7 @@
 /*
 ** Tracing of calls: the process-wide control word, the note that tells where
-** it is, the settings, and what we take of the process's file descriptors.
+** it is, the settings, the clock, and what we take of the process's file
+** descriptors.
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: luajit_usdt_control is the only thing that a tracer writes from
@@ -14,12 +15,14 @@
 
 #ifdef LUAJIT_USE_SDT
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lj_dispatch.h"
@@ -119,7 +122,7 @@ extern LTControl lj_ltcontrol
 		   def(N_TEXT) end "  .popsection\n" : : def(N_ARG) [z] "i" (0))
 
 /* Never called: only inside a function can the assembler be given constants. */
-static __attribute__((used, noinline, noclone)) void lj_ltrace_note(void)
+static __attribute__((used, noinline, noclone)) void lj_ltctl_note(void)
 {
   __asm__ volatile(
     "  .pushsection .note.luatrace, \"a\", %%note\n"
@@ -149,7 +152,7 @@ static void env_string(const char *name, char *to, size_t size)
 }
 
 /* Take the recorder's settings from the environment, once per process. */
-void lj_ltring_env(void)
+void lj_ltctl_env(void)
 {
   LTControl *c = &luajit_usdt_control;
   const char *s;
@@ -187,7 +190,7 @@ static int match_list(const char *list, const char *chunk)
 
 /* Is a chunk of this name wanted? Patterns see the name with and without its
 ** first character, and its last path component. */
-int lj_ltring_match(const char *chunk)
+int lj_ltctl_match(const char *chunk)
 {
   const LTControl *c = &luajit_usdt_control;
   if (c->include[0] && !match_list(c->include, chunk)) return 0;
@@ -245,5 +248,25 @@ int lj_ltctl_fdup(int low)
     close(low);
   return fd;
 }
+
+/* The recorder has the ring, or nobody shall. The program may have closed the
+** descriptor, and use its number for a file of its own. */
+void lj_ltctl_closefd(LTState *lt)
+{
+  int err = errno, fd = __atomic_exchange_n(&lt->fd, -1, __ATOMIC_ACQ_REL);
+  if (lj_ltctl_samefile(fd, lt->dev, lt->ino)) close(fd);
+  errno = err;
+}
+
+/* -- Clock ---------------------------------------------------------------- */
+
+#if !LJ_TARGET_X86ORX64
+uint64_t lj_ltctl_clock(void)
+{
+  struct timespec ts;
+  clock_gettime(CLOCK_MONOTONIC, &ts);
+  return (uint64_t)ts.tv_sec*1000000000u + (uint64_t)ts.tv_nsec;
+}
+#endif
 
 #endif

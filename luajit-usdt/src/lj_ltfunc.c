@@ -142,7 +142,7 @@ void lj_ltfunc_free(LTState *lt)
 }
 
 /* A prototype is freed. */
-void lj_ltrace_freeproto(global_State *g, GCproto *pt)
+void lj_ltfunc_freeproto(global_State *g, GCproto *pt)
 {
   LTState *lt = G2LT(g);
   LTFunc *f = lt->nfunc ? lj_ltfunc_find(lt, pt) : NULL;
@@ -348,7 +348,7 @@ static void describe_proto(LTState *lt, GCproto *pt)
 static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
 {
   LTState *lt = L2LT(L);
-  if (!lj_ltring_match(strdata(proto_chunkname(pt)))) {
+  if (!lj_ltctl_match(strdata(proto_chunkname(pt)))) {
     pt->lt_rec = (lt->rec << 1) | 1;
     return 0;
   }
@@ -362,7 +362,7 @@ static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
 
 /* Id of a prototype, or 0 if it is excluded. frame is that of a call of it,
 ** or NULL. */
-uint32_t lj_ltrace_protoid(lua_State *L, GCproto *pt, cTValue *frame)
+uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame)
 {
   LTState *lt = L2LT(L);
   uint32_t d = pt->lt_rec - (lt->rec << 1);
@@ -483,7 +483,7 @@ static void describe_cfunc(LTState *lt, GCfunc *fn, LTFunc *f)
 }
 
 /* Id of a C function. frame is that of a call of it, or NULL. */
-uint32_t lj_ltrace_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
+uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
 {
   LTState *lt = L2LT(L);
   void *addr = (void *)(uintptr_t)fn->c.f;
@@ -528,7 +528,7 @@ void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
 #endif
 
 /* Does this C function have events? */
-int lj_ltrace_wantc(global_State *g, GCfunc *fn)
+int lj_ltfunc_wantc(global_State *g, GCfunc *fn)
 {
   LTState *lt = G2LT(g);
   uint32_t ffid = fn->c.ffid;
@@ -542,10 +542,17 @@ int lj_ltrace_wantc(global_State *g, GCfunc *fn)
   return 1;
 }
 
-/* Must this function be called through lj_ltrace_wrap? */
-int lj_ltrace_wantw(global_State *g, GCfunc *fn)
+/* coroutine.resume or a function made by coroutine.wrap? */
+int lj_ltfunc_iscoro(GCfunc *fn)
 {
-  return !isluafunc(fn) && (lj_ltrace_iscoro(fn) || lj_ltrace_wantc(g, fn));
+  return fn->c.ffid == FF_coroutine_resume ||
+	 fn->c.ffid == FF_coroutine_wrap_aux;
+}
+
+/* Must this function be called through lj_ltcall_wrap? */
+int lj_ltfunc_wantw(global_State *g, GCfunc *fn)
+{
+  return !isluafunc(fn) && (lj_ltfunc_iscoro(fn) || lj_ltfunc_wantc(g, fn));
 }
 
 #endif

@@ -2,6 +2,28 @@
 ** Tracing of calls: what the files of the VM's side share (lj_lt*.c).
 ** SPDX-License-Identifier: MIT
 **
+** Who may call whom: a file calls those that stand before it, and none after it.
+**
+**   lj_ltprobe   the probe sites
+**   lj_ltctl     control word, settings, descriptors, clock
+**   lj_ltblock   pieces of event words that a probe hands over
+**   lj_ltring    event words and descriptions in a ring
+**   lj_ltfunc    ids and names of functions
+**   lj_ltstate   the list of all states; forks
+**   lj_ltopen    rings are made, given to a recorder, closed
+**   lj_ltstream  the same for what is handed over by a probe
+**   lj_ltstack   frames, the current coroutine, both ways out of an event
+**   lj_ltswitch  on and off
+**   lj_ltvm      the interpreter's fast way
+**   lj_ltrace    what is an event
+**   lj_ltcall    coroutines and C functions
+**   lj_ltrec     events of compiled code
+**
+** Upstream's files call what lj_ltrace.h declares, through the patches. A
+** function may be given to the VM by its address by any file: lj_ltcall_wrap,
+** and the targets in lj_ltvm. tests/dropin/layers.sh checks this order, and
+** that the name of a function begins with that of its file.
+**
 ** Everything that an event needs is inline: in a build that is not amalgamated
 ** a call per event would be paid for the sake of tidiness.
 */
@@ -29,6 +51,11 @@
 #define LT2G(lt) \
   (&((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))->g)
 
+/* Some upstreams ask for more (quirks). */
+#ifndef lt_dispatch_update
+#define lt_dispatch_update(g)	lj_dispatch_update((g))
+#endif
+
 /* Is the memory for event words private, handed over by a probe? */
 #define lt_private(lt)	((lt)->ring && ((lt)->ringflags & LT_RING_PROBE))
 
@@ -38,8 +65,93 @@
 #define WARMBLOCKS	4u  /* Blocks of a ring that get their pages at a time. */
 #define LT_NOTAIL	(~(uint64_t)0)
 
-/* For lj_ltrace_switch: the caller reports the stack. */
+/* For lj_ltswitch_now: the caller reports the stack. */
 #define PC_NOREPORT	((const BCIns *)(intptr_t)-1)
+
+/* -- Functions, in the order of the files --------------------------------- */
+
+LJ_FUNC int lj_ltctl_fdsleft(void);
+LJ_FUNC int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino);
+LJ_FUNC int lj_ltctl_fdup(int low);
+LJ_FUNC void lj_ltctl_closefd(LTState *lt);
+LJ_FUNC void lj_ltctl_env(void);
+LJ_FUNC int lj_ltctl_match(const char *chunk);
+
+LJ_FUNC void lj_ltblock_begin(LTState *lt);
+LJ_FUNC void lj_ltblock_head(LTState *lt);
+LJ_FUNC void lj_ltblock_funcs(LTState *lt);
+LJ_FUNC int lj_ltblock_words(LTState *lt);
+LJ_FUNC void lj_ltblock_hand(LTState *lt);
+
+LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
+LJ_FUNC void lj_ltring_warm(char *p, size_t size);
+LJ_FUNC void lj_ltring_enter(LTState *lt);
+LJ_FUNC void lj_ltring_begin(LTState *lt, uint64_t lost);
+LJ_FUNC void lj_ltring_scratch(LTState *lt);
+LJ_FUNC void lj_ltring_count(LTState *lt);
+LJ_FUNC void lj_ltring_tick(LTState *lt, uint64_t now);
+LJ_FUNC void lj_ltring_note(LTState *lt);
+LJ_FUNC int lj_ltring_room(LTState *lt);
+LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
+LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
+			   uint64_t a, uint64_t b);
+LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
+LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
+			   const char *chunk, const char *name);
+LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
+LJ_FUNC void lj_ltring_abandon(LTState *lt);
+
+LJ_FUNC int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need,
+			   size_t elem);
+LJ_FUNC LTFunc *lj_ltfunc_find(LTState *lt, void *addr);
+LJ_FUNC uint32_t lj_ltfunc_line(LTState *lt, GCproto *pt);
+LJ_FUNC void lj_ltfunc_begin(LTState *lt);
+LJ_FUNC void lj_ltfunc_free(LTState *lt);
+LJ_FUNC uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame);
+LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
+LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
+LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
+LJ_FUNC int lj_ltfunc_iscoro(GCfunc *fn);
+
+LJ_FUNC void lj_ltstate_lock(int lock);
+LJ_FUNC void lj_ltstate_add(LTState *lt);
+LJ_FUNC void lj_ltstate_remove(LTState *lt);
+
+LJ_FUNC char *lj_ltopen_aligned(size_t size, int prot);
+LJ_FUNC void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
+			    uint32_t nblocks, uint32_t metasize);
+LJ_FUNC int lj_ltopen_spare(LTState *lt);
+LJ_FUNC uint64_t lj_ltopen_forked(LTState *lt);
+LJ_FUNC void lj_ltopen_drop(LTState *lt);
+LJ_FUNC int lj_ltopen_ring(lua_State *L);
+LJ_FUNC void lj_ltopen_close(global_State *g, int reason);
+
+LJ_FUNC int lj_ltstream_open(lua_State *L);
+LJ_FUNC void lj_ltstream_again(LTState *lt);
+LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
+
+LJ_FUNC LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs);
+LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
+LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
+LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
+LJ_FUNC void lj_ltstack_report(lua_State *L, int reason, int skiptop);
+LJ_FUNC void lj_ltstack_change(lua_State *L, int skiptop);
+LJ_FUNC void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ofs,
+			       uint32_t id, uint32_t kind, int line);
+LJ_FUNC void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind);
+#if LJ_HASJIT
+/* Line given to lj_ltrec_jitevent: the frame is in memory, look it up. */
+#define LT_LINE_LOOK	(-2)
+
+LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
+				 uint32_t ofs, int32_t line);
+#endif
+
+LJ_FUNC void lj_ltswitch_restore(global_State *g);
+
+/* -- All states of the process, while lj_ltstate_lock(1) holds ------------ */
+
+#define lt_first()	((LTState *)(uintptr_t)luajit_usdt_control.states)
 
 /* -- Frames --------------------------------------------------------------- */
 
@@ -53,8 +165,11 @@ static LJ_AINLINE cTValue *lt_frame_lower(cTValue *frame)
   return frame_isvarg(frame) ? (cTValue *)frame_prevd(frame) : frame;
 }
 
-LJ_FUNC uint32_t lj_ltrace_frameid(lua_State *L, cTValue *frame, int describe);
-LJ_FUNC int lj_ltrace_callline(lua_State *L, cTValue *frame);
+/* Does pc point to the header of the function on top, which has not begun? */
+static LJ_AINLINE int lt_before_entry(const BCIns *pc)
+{
+  return pc != NULL && pc != PC_NOREPORT && bc_op(*pc) >= BC_FUNCF;
+}
 
 /* -- Current coroutine ---------------------------------------------------- */
 
@@ -79,22 +194,19 @@ static LJ_AINLINE void lt_newepoch(LTState *lt, int words)
   if (words) lt->wordepoch = lt->epoch;
 }
 
-LJ_FUNC void lj_ltrace_report(lua_State *L, int reason, int skiptop);
-LJ_FUNC void lj_ltrace_change(lua_State *L, int skiptop);
-
 #define lt_check_current(lt, L, skiptop) \
   if (LJ_UNLIKELY((lt)->L != (L) || (lt)->thread != lj_ltring_thread())) \
-    lj_ltrace_change((L), (skiptop))
+    lj_ltstack_change((L), (skiptop))
 
 /* -- Events --------------------------------------------------------------- */
 
 /* What has to be done once in a while, before an event. */
 static LJ_AINLINE uint64_t lt_ring_tick(LTState *lt)
 {
-  uint64_t now = lj_ltring_clock();
+  uint64_t now = lj_ltctl_clock();
   if (LJ_UNLIKELY(now >= lt->deadline)) {
     lj_ltring_tick(lt, now);
-    now = lj_ltring_clock();
+    now = lj_ltctl_clock();
   }
   return now;
 }
@@ -113,20 +225,5 @@ static LJ_AINLINE void lt_ring_event(LTState *lt, uint32_t id, uint32_t kind)
 {
   lt_ring_store(lt, lt_ring_tick(lt), id, kind);
 }
-
-LJ_FUNC void lj_ltrace_probec(lua_State *L, GCfunc *fn, uint32_t ofs,
-			      uint32_t id, uint32_t kind, int line);
-
-/* -- Functions and announced C calls -------------------------------------- */
-
-LJ_FUNC int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need,
-			   size_t elem);
-LJ_FUNC LTFunc *lj_ltfunc_find(LTState *lt, void *addr);
-LJ_FUNC uint32_t lj_ltfunc_line(LTState *lt, GCproto *pt);
-LJ_FUNC void lj_ltfunc_begin(LTState *lt);
-LJ_FUNC void lj_ltfunc_free(LTState *lt);
-LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
-LJ_FUNC LTCall *lj_ltcall_find(LTState *lt, lua_State *L, ptrdiff_t ofs);
-LJ_FUNC void lj_ltcall_drop(LTState *lt, lua_State *L, ptrdiff_t ofs);
 
 #endif

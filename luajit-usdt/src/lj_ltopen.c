@@ -1,10 +1,8 @@
 /*
-** Tracing of calls: rings are made, handed over, closed; forks.
+** Tracing of calls: rings are made, given to a recorder, closed.
 ** SPDX-License-Identifier: MIT
 **
-** Invariants: a ring belongs to one Lua state of one process. A child never
-** writes into its parent's: it counts what it loses until it has its own.
-** Descriptors of ours leave the program its low numbers and a reserve, are open
+** Invariants: a ring belongs to one Lua state of one process. Descriptors of ours leave the program its low numbers and a reserve, are open
 ** only until the recorder has the ring, and are closed only if they still are ours.
 ** A ring is sent to root or to our own user, and to nobody after a refusal.
 */
@@ -19,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,96 +56,7 @@
 #define HELLO_MS	5000	/* Patience with the recorder's answer. */
 #define TAKE_TRIES	400	/* Of half a millisecond: patience with a recorder that attached. */
 
-/* -- All states of the process (for fork, and for recorders that attach) --- */
-
-#define lt_first()	((LTState *)(uintptr_t)luajit_usdt_control.states)
-
-static volatile char lt_lock;
-
-void lj_ltring_list(int lock)
-{
-  if (lock)
-    while (__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE)) usleep(10);
-  else
-    __atomic_clear(&lt_lock, __ATOMIC_RELEASE);
-}
-
-static void list_lock(void)
-{
-  lj_ltring_list(1);
-}
-
-static void list_unlock(void)
-{
-  lj_ltring_list(0);
-}
-
-/* The probes of a child: a tracer that is attached to the file sees it, too, and
-** knows nothing of its stack. A recorder that answered LT_HELLO_PROBES attaches to
-** each process: it is asked anew. */
-static void fork_probes(LTState *lt)
-{
-  if (lt->byprobe) {
-    lt->refused = lt->byprobe = 0;
-    lt->stop |= LTSTOP_LOOK;
-  }
-  if ((lt->on & LTON_PROBE)) {
-    lt->epoch++;
-    lt->L = NULL;
-    lt->stop |= LTSTOP_RESYNC;
-    lj_trace_abort(LT2G(lt));
-  }
-}
-
-/* The child must not write into the parent's ring. */
-static void fork_child(void)
-{
-  LTControl *c = &luajit_usdt_control;
-  LTState *lt;
-  if (!c->socket[0] && !c->children) c->ring = 0;
-  for (lt = lt_first(); lt; lt = lt->next) {
-    int losing = lt->block == lt->scratch;
-    if (!lt->ring || lt_private(lt)) fork_probes(lt);
-    if (!lt->ring) continue;
-    munmap(lt->ring, lt->mapsize);
-    lt->ring = NULL;
-    lj_ltring_closefd(lt);
-    if (!losing) lj_ltring_scratch(lt);
-    lt->lost = 0;
-    lt->lostsince = lj_ltring_clock();
-    lt->forked = 1;
-    lt->stop |= LTSTOP_RESYNC;
-    lj_trace_abort(LT2G(lt));  /* Its ring would wait for the end of a recording. */
-  }
-  list_unlock();
-}
-
-void lj_ltring_listed(LTState *lt)
-{
-  static int registered;
-  list_lock();
-  if (!registered) {
-    registered = 1;
-    pthread_atfork(list_lock, list_unlock, fork_child);
-  }
-  lt->born = luajit_usdt_control.ring;
-  lt->serial = (uint32_t)++luajit_usdt_control.opened;
-  lt->next = lt_first();
-  if (lt->next) lt->next->prev = lt;
-  st_rel(&luajit_usdt_control.states, (uint64_t)(uintptr_t)lt);
-  list_unlock();
-}
-
-void lj_ltring_unlisted(LTState *lt)
-{
-  list_lock();
-  if (lt->prev) lt->prev->next = lt->next;
-  else if (lt_first() == lt)
-    luajit_usdt_control.states = (uint64_t)(uintptr_t)lt->next;
-  if (lt->next) lt->next->prev = lt->prev;
-  lt->next = lt->prev = NULL;
-  list_unlock();
-}
+/* -- Time ----------------------------------------------------------------- */
 
 static int64_t now_ns(void)
 {
@@ -164,28 +72,19 @@ static int64_t now_ms(void)
 
 /* -- Descriptors ---------------------------------------------------------- */
 
-/* The recorder has the ring, or nobody shall. The program may have closed the
-** descriptor, and use its number for a file of its own. */
-void lj_ltring_closefd(LTState *lt)
-{
-  int err = errno, fd = __atomic_exchange_n(&lt->fd, -1, __ATOMIC_ACQ_REL);
-  if (lj_ltctl_samefile(fd, lt->dev, lt->ino)) close(fd);
-  errno = err;
-}
-
 /* Close what a recorder that attached has taken, of all states: some may not run
 ** for long. Returns whether there are others, which it may take. */
 static int close_taken(void)
 {
   LTState *lt;
   int open = 0;
-  list_lock();
+  lj_ltstate_lock(1);
   for (lt = lt_first(); lt; lt = lt->next) {
     if (lt->fd < 0 || !lt->ring) continue;
-    if (ld_acq(&lt->ring->taken)) lj_ltring_closefd(lt);
+    if (ld_acq(&lt->ring->taken)) lj_ltctl_closefd(lt);
     else open = 1;
   }
-  list_unlock();
+  lj_ltstate_lock(0);
   return open;
 }
 
@@ -211,7 +110,7 @@ static int fd_spare(uint32_t token)
 /* -- Open and close ------------------------------------------------------- */
 
 /* Reserve size bytes at an address that is a multiple of the block size. */
-char *lj_ltring_aligned(size_t size, int prot)
+char *lj_ltopen_aligned(size_t size, int prot)
 {
   const size_t a = LT_RING_BLOCK_SIZE;
   char *p = (char *)mmap(NULL, size+a, prot, MAP_PRIVATE|MAP_ANONYMOUS|
@@ -330,19 +229,19 @@ static void say_ringless(void)
 
 /* What goes through the list of states in another thread (a fork, exit()) must not
 ** look into memory that is gone. */
-void lj_ltring_drop(LTState *lt)
+void lj_ltopen_drop(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  lj_ltring_list(1);
+  lj_ltstate_lock(1);
   lt->ring = NULL;
-  lj_ltring_list(0);
+  lj_ltstate_lock(0);
   if (r) munmap(r, lt->mapsize);
 }
 
 static void ring_unmap(LTState *lt)
 {
-  lj_ltring_drop(lt);
-  lj_ltring_closefd(lt);
+  lj_ltopen_drop(lt);
+  lj_ltctl_closefd(lt);
 }
 
 /* A file of that size would end the program by SIGXFSZ. */
@@ -382,7 +281,7 @@ static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
   if (over_limit(size) || !fd_spare(lt->token)) return NULL;
   *fd = ring_file(lt, size);
   if (*fd < 0) return NULL;
-  p = lj_ltring_aligned(size, PROT_NONE);
+  p = lj_ltopen_aligned(size, PROT_NONE);
   if (p && mmap(p, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED,
 		*fd, 0) == MAP_FAILED) {
     munmap(p, size);
@@ -409,7 +308,7 @@ static uint64_t measure(LTState *lt)
     int64_t t0 = now_ns(), t1;
     lt->wp = lt->scratch;
     for (j = 0; j < 1000; j++)
-      lj_ltring_put(lt, lj_ltring_clock(), 0, LT_ENTRY);
+      lj_ltring_put(lt, lj_ltctl_clock(), 0, LT_ENTRY);
     t1 = now_ns() - t0;
     if (t1 < best) best = t1;
   }
@@ -447,11 +346,11 @@ static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
   lt->endreason = LTE_DETACH;
   lt->startflags = stream_flags(G(L));
   lt->tid = (int32_t)syscall(SYS_gettid);
-  lt->start = lj_ltring_clock();
+  lt->start = lj_ltctl_clock();
 }
 
 /* A ring, or private memory, that is all zeros: what it is, for its reader. */
-void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t flags,
+void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
 		    uint32_t nblocks, uint32_t metasize)
 {
   LTState *lt = L2LT(L);
@@ -484,7 +383,7 @@ static void wait_taken(LTState *lt, int *left)
   struct timespec ts = { 0, 500000 };
   for (; *left > 0 && lt->fd >= 0; --*left) {
     if (ld_acq(&lt->ring->taken)) {
-      lj_ltring_closefd(lt);
+      lj_ltctl_closefd(lt);
       break;
     }
     if (lj_ltring_orphaned(lt, luajit_usdt_control.alive)) break;
@@ -494,16 +393,16 @@ static void wait_taken(LTState *lt, int *left)
 }
 
 /* Have a scratch block. Returns 0 without memory. */
-int lj_ltring_spare(LTState *lt)
+int lj_ltopen_spare(LTState *lt)
 {
   if (!lt->scratch)
-    lt->scratch = (uint64_t *)lj_ltring_aligned(LT_RING_BLOCK_SIZE,
+    lt->scratch = (uint64_t *)lj_ltopen_aligned(LT_RING_BLOCK_SIZE,
 						PROT_READ|PROT_WRITE);
   return lt->scratch != NULL;
 }
 
 /* Number of events of a forked child before it has memory of its own. */
-uint64_t lj_ltring_forked(LTState *lt)
+uint64_t lj_ltopen_forked(LTState *lt)
 {
   if (!lt->forked || !lt->wp) return 0;
   lj_ltring_count(lt);
@@ -511,7 +410,7 @@ uint64_t lj_ltring_forked(LTState *lt)
 }
 
 /* Open a ring for the state of L. Returns 0 if there is no recording. */
-int lj_ltring_open(lua_State *L)
+int lj_ltopen_ring(lua_State *L)
 {
   LTState *lt = L2LT(L);
   LTControl *c = &luajit_usdt_control;
@@ -527,8 +426,8 @@ int lj_ltring_open(lua_State *L)
     lj_ltring_abandon(lt);
     return 0;
   }
-  if (!lj_ltring_spare(lt)) return 0;
-  lost = lj_ltring_forked(lt);
+  if (!lj_ltopen_spare(lt)) return 0;
+  lost = lj_ltopen_forked(lt);
   lj_ltring_scratch(lt);
   cost = measure(lt);
   r = ring_map(lt, nblocks, &fd);
@@ -537,7 +436,7 @@ int lj_ltring_open(lua_State *L)
     return 0;
   }
   r->event_cost_ps = cost;  /* Who takes the ring reads it at once. */
-  lj_ltring_init(L, r, c->ring_block ? LT_RING_BLOCK : 0, nblocks, RINGMETA);
+  lj_ltopen_init(L, r, c->ring_block ? LT_RING_BLOCK : 0, nblocks, RINGMETA);
   young = lt->forked || lt->born == lt->token;  /* Born during this recording. */
   lt->forked = 0;
   lt->ring = r;
@@ -550,7 +449,7 @@ int lj_ltring_open(lua_State *L)
       ring_unmap(lt);
       return 0;
     }
-    lj_ltring_closefd(lt);
+    lj_ltctl_closefd(lt);
   } else if (young) {
     int left = TAKE_TRIES;
     wait_taken(lt, &left);
@@ -567,14 +466,14 @@ static __attribute__((destructor)) void leave_rings(void)
   int left = TAKE_TRIES;  /* For all of them together. */
   LTState *lt;
   if (!luajit_usdt_control.ring) return;
-  list_lock();
+  lj_ltstate_lock(1);
   for (lt = lt_first(); lt; lt = lt->next)
     if (lt->thread == self && lt->ring && !lt_private(lt)) wait_taken(lt, &left);
-  list_unlock();
+  lj_ltstate_lock(0);
 }
 
 /* End the recording: say why, leave the ring to the recorder. */
-void lj_ltring_close(global_State *g, int reason)
+void lj_ltopen_close(global_State *g, int reason)
 {
   LTState *lt = G2LT(g);
   struct lt_ring *r = lt->ring;

@@ -29,7 +29,7 @@ typedef struct lt_control LTControl;
 LUA_API LTControl luajit_usdt_control;
 
 /* The members that tracers change, in one load. */
-#define lj_ltrace_word()	(*(volatile uint64_t *)&luajit_usdt_control)
+#define lj_ltctl_word()	(*(volatile uint64_t *)&luajit_usdt_control)
 
 /* -- State ---------------------------------------------------------------- */
 
@@ -95,7 +95,7 @@ typedef struct LTState {
   lua_State *L;		/* Current coroutine, NULL if not known. */
   volatile uint32_t stop;  /* LTSTOP_*: makes compiled code exit. */
   uint32_t on;		/* LTON_* */
-  uint64_t seen;	/* Value of lj_ltrace_word() this state acted upon. */
+  uint64_t seen;	/* Value of lj_ltctl_word() this state acted upon. */
   uint32_t rec;		/* Number of the recording: all functions have to be
 			** described again when it increases. */
   uint32_t run;		/* Increases when tracing begins: what was announced before
@@ -116,6 +116,7 @@ typedef struct LTState {
   char *cwd;		/* Of the process when recording began, or NULL. */
   LTCall *call;		/* Announced C calls, innermost last. */
   uint32_t ncall, sizecall;
+  lua_State *lender;	/* The coroutine of finalizers has its id, or NULL. */
   lua_State *left;	/* Was current before nobody was seen to resume L. */
   LTResume *resumer;	/* Resumes of the current coroutine, innermost last. */
   uint32_t nresumer, sizeresumer;
@@ -156,7 +157,7 @@ typedef struct LTState {
   uint64_t start;	/* Clock when it began. */
   uint32_t startflags;	/* LTF_* */
   uint32_t warm;	/* Blocks that have pages behind them. */
-  int fd;		/* memfd, -1 if closed: see lj_ltring_closefd. */
+  int fd;		/* memfd, -1 if closed: see lj_ltctl_closefd. */
   uint64_t dev, ino;	/* What it must refer to. */
   uint64_t *block;	/* Start of the current block. */
   uint64_t *scratch;	/* Private block: here go events that find no room. */
@@ -176,41 +177,41 @@ typedef struct LTState {
 
 /* -- Cheap checks --------------------------------------------------------- */
 
-/* Something has changed: a state that may switch now calls lj_ltrace_switch. */
+/* Something has changed: a state that may switch now calls lj_ltswitch_now. */
 #define lj_ltrace_pending(g) \
-  LJ_UNLIKELY(lj_ltrace_word() != G2LT(g)->seen || G2LT(g)->stop)
+  LJ_UNLIKELY(lj_ltctl_word() != G2LT(g)->seen || G2LT(g)->stop)
 #define lj_ltrace_poll(L) \
-  { if (lj_ltrace_pending(G(L))) lj_ltrace_switch((L), NULL); }
+  { if (lj_ltrace_pending(G(L))) lj_ltswitch_now((L), NULL); }
 #define lj_ltrace_on(g)		(G2LT(g)->on)
 
-/* -- Functions (see the lj_lt*.c) ----------------------------------------- */
+/* -- What upstream's files call ------------------------------------------- */
 
-LJ_FUNC void lj_ltrace_newstate(lua_State *L);
-LJ_FUNC void lj_ltrace_closestate(lua_State *L);
-LJ_FUNC void lj_ltrace_freestate(global_State *g);
-LJ_FUNC int lj_ltrace_switch(lua_State *L, const BCIns *pc);
-LJ_FUNC void lj_ltrace_restore(global_State *g);
-LJ_FUNC void lj_ltrace_mute(global_State *g);
+LJ_FUNC void lj_ltfunc_freeproto(global_State *g, GCproto *pt);
+LJ_FUNC int lj_ltfunc_wantw(global_State *g, GCfunc *fn);
+
+#ifdef vmthread
+LJ_FUNC void lj_ltstack_lend(lua_State *L, lua_State *VL);
+LJ_FUNC void lj_ltstack_back(lua_State *L, lua_State *VL);
+#endif
+
+LJ_FUNC int lj_ltswitch_now(lua_State *L, const BCIns *pc);
+LJ_FUNC void lj_ltswitch_mute(global_State *g);
+LJ_FUNC void lj_ltswitch_newstate(lua_State *L);
+LJ_FUNC void lj_ltswitch_closestate(lua_State *L);
+LJ_FUNC void lj_ltswitch_freestate(global_State *g);
+
 LJ_FUNC void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all,
 				int plain);
-
-LJ_FUNC void lj_ltrace_entry(lua_State *L, GCproto *pt);
 LJ_FUNC ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc);
 LJ_FUNC int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc);
 LJ_FUNC void lj_ltrace_end(lua_State *L, const BCIns *pc);
-LJ_FUNC void lj_ltrace_return(lua_State *L);
 LJ_FUNC int lj_ltrace_exit(lua_State *L, const BCIns *pc);
-LJ_FUNC uint32_t lj_ltrace_protoid(lua_State *L, GCproto *pt, cTValue *frame);
-LJ_FUNC uint32_t lj_ltrace_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
 LJ_FUNC void lj_ltrace_unwind(lua_State *L, TValue *base);
-LJ_FUNC int lj_ltrace_resume(lua_State *L, TValue *base);
-LJ_FUNC void lj_ltrace_create(lua_State *L, lua_State *co);
-LJ_FUNC void lj_ltrace_collect(global_State *g, lua_State *co);
-LJ_FUNC void lj_ltrace_freeproto(global_State *g, GCproto *pt);
-LJ_FUNC int lj_ltrace_wantc(global_State *g, GCfunc *fn);
-LJ_FUNC int lj_ltrace_wantw(global_State *g, GCfunc *fn);
-LJ_FUNC int lj_ltrace_iscoro(GCfunc *fn);
-LJ_FUNC int lj_ltrace_wrap(lua_State *L, lua_CFunction f);
+
+LJ_FUNC int lj_ltcall_resume(lua_State *L, TValue *base);
+LJ_FUNC void lj_ltcall_create(lua_State *L, lua_State *co);
+LJ_FUNC void lj_ltcall_collect(global_State *g, lua_State *co);
+LJ_FUNC int lj_ltcall_wrap(lua_State *L, lua_CFunction f);
 
 #if LJ_HASJIT
 /* Emit events inline in compiled code (lj_asm_lt.h). */
@@ -220,87 +221,45 @@ LJ_FUNC int lj_ltrace_wrap(lua_State *L, lua_CFunction f);
 #define LJ_LTINLINE		0
 #endif
 
-/* Line given to lj_ltrace_jitevent: the frame is in memory, look it up. */
-#define LT_LINE_LOOK	(-2)
-
 struct jit_State;
-LJ_FUNC void lj_ltrace_recguard(struct jit_State *J);
-LJ_FUNC void lj_ltrace_recstop(struct jit_State *J, uint32_t linktype,
+LJ_FUNC void lj_ltrec_guard(struct jit_State *J);
+LJ_FUNC void lj_ltrec_stop(struct jit_State *J, uint32_t linktype,
 			       uint32_t lnk);
-LJ_FUNC void lj_ltrace_recentry(struct jit_State *J);
-LJ_FUNC void lj_ltrace_rectail(struct jit_State *J);
-LJ_FUNC int32_t lj_ltrace_recretofs(struct jit_State *J);
-LJ_FUNC void lj_ltrace_recret(struct jit_State *J, GCproto *pt, int32_t ofs,
+LJ_FUNC void lj_ltrec_entry(struct jit_State *J);
+LJ_FUNC void lj_ltrec_tail(struct jit_State *J);
+LJ_FUNC int32_t lj_ltrec_retofs(struct jit_State *J);
+LJ_FUNC void lj_ltrec_ret(struct jit_State *J, GCproto *pt, int32_t ofs,
 			      int32_t retdepth);
-LJ_FUNC void lj_ltrace_recff(struct jit_State *J, GCfunc *fn);
-LJ_FUNC void lj_ltrace_recpend(struct jit_State *J);
-LJ_FUNC void LJ_FASTCALL lj_ltrace_jitword(lua_State *L, int32_t word);
-LJ_FUNC void lj_ltrace_jitevent(lua_State *L, GCobj *what, int32_t info,
+LJ_FUNC int lj_ltrec_jit(struct jit_State *J, uint32_t lnk);
+LJ_FUNC int lj_ltrace_exitret(struct jit_State *J, lua_State *L, const BCIns *pc,
+			      const BCIns *retpc);
+LJ_FUNC int lj_ffrecord_has(GCfunc *fn);  /* In lj_ffrecord.c. */
+LJ_FUNC void lj_ltrec_ff(struct jit_State *J, GCfunc *fn);
+LJ_FUNC void lj_ltrec_next(struct jit_State *J);
+LJ_FUNC void LJ_FASTCALL lj_ltrec_jitword(lua_State *L, int32_t word);
+LJ_FUNC void lj_ltrec_jitevent(lua_State *L, GCobj *what, int32_t info,
 				int32_t line);
-LJ_FUNC void lj_ltrace_jitout(lua_State *L, GCobj *what, uint32_t kind,
-			      uint32_t ofs, int32_t line);
 #endif
 
 #if LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
 #define LJ_LTVMFAST		1
-LJ_ASMF void lj_ltrace_vmfunc(void);
-LJ_ASMF void lj_ltrace_vmhook(void);
-LJ_ASMF void lj_ltrace_vmback(void);
-LJ_ASMF void lj_ltrace_vmret(void);
+LJ_ASMF void lj_ltvm_func(void);
+LJ_ASMF void lj_ltvm_hook(void);
+LJ_ASMF void lj_ltvm_back(void);
+LJ_ASMF void lj_ltvm_ret(void);
 extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 #else
 #define LJ_LTVMFAST		0
 #endif
 
-/* -- The ring (lj_ltring.c, lj_ltopen.c, lj_ltctl.c, lj_ltblock.c) --------- */
+/* -- Clock, thread, event words ------------------------------------------- */
 
-LJ_FUNC int lj_ltring_open(lua_State *L);
-LJ_FUNC void lj_ltring_close(global_State *g, int reason);
-LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
-LJ_FUNC void lj_ltring_warm(char *p, size_t size);
-LJ_FUNC void lj_ltring_enter(LTState *lt);
-LJ_FUNC void lj_ltring_begin(LTState *lt, uint64_t lost);
-LJ_FUNC void lj_ltring_closefd(LTState *lt);
-LJ_FUNC void lj_ltring_scratch(LTState *lt);
-LJ_FUNC void lj_ltring_count(LTState *lt);
 LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
-LJ_FUNC void lj_ltring_tick(LTState *lt, uint64_t now);
-LJ_FUNC void lj_ltring_note(LTState *lt);
-LJ_FUNC int lj_ltring_room(LTState *lt);
-LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
-LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
-			   uint64_t a, uint64_t b);
-LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
-LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
-			   const char *chunk, const char *name);
-LJ_FUNC int lj_ltring_match(const char *chunk);
-LJ_FUNC void lj_ltring_listed(LTState *lt);
-LJ_FUNC void lj_ltring_drop(LTState *lt);
-LJ_FUNC void lj_ltring_unlisted(LTState *lt);
-LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
-LJ_FUNC void lj_ltring_abandon(LTState *lt);
-LJ_FUNC void lj_ltring_env(void);
-LJ_FUNC int lj_ltctl_fdsleft(void);
-LJ_FUNC int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino);
-LJ_FUNC int lj_ltctl_fdup(int low);
-LJ_FUNC void lj_ltring_init(lua_State *L, struct lt_ring *r, uint32_t flags,
-			    uint32_t nblocks, uint32_t metasize);
-LJ_FUNC char *lj_ltring_aligned(size_t size, int prot);
-LJ_FUNC int lj_ltring_spare(LTState *lt);
-LJ_FUNC uint64_t lj_ltring_forked(LTState *lt);
-LJ_FUNC void lj_ltring_head(LTState *lt);
-LJ_FUNC void lj_ltring_list(int lock);
-LJ_FUNC int lj_ltblock_open(lua_State *L);
-LJ_FUNC void lj_ltblock_close(LTState *lt, int reason);
-LJ_FUNC void lj_ltblock_hand(LTState *lt);
-LJ_FUNC void lj_ltblock_again(LTState *lt);
-LJ_FUNC void lj_ltblock_begin(LTState *lt);
-LJ_FUNC void lj_ltblock_funcs(LTState *lt);
 
 /* Clock: the TSC where it is invariant (and everywhere on x64: a recorder
 ** that finds it is not refuses), else CLOCK_MONOTONIC. */
 #if LJ_TARGET_X86ORX64
-static LJ_AINLINE uint64_t lj_ltring_clock(void)
+static LJ_AINLINE uint64_t lj_ltctl_clock(void)
 {
   uint32_t lo, hi;
   __asm__ volatile("rdtsc" : "=a" (lo), "=d" (hi));
@@ -308,7 +267,7 @@ static LJ_AINLINE uint64_t lj_ltring_clock(void)
 }
 #define LJ_LT_CLOCK	LT_CLOCK_TSC
 #else
-LJ_FUNC uint64_t lj_ltring_clock(void);
+LJ_FUNC uint64_t lj_ltctl_clock(void);
 #define LJ_LT_CLOCK	LT_CLOCK_MONOTONIC
 #endif
 
@@ -361,13 +320,40 @@ LJ_LTPROBE void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind
 				 uint64_t number, uint32_t count, uint32_t rec);
 LJ_LTPROBE void lj_ltprobe_blockswitch(void);
 
-/* IR instructions of the guard at the head of a root trace. */
-#define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
-/* lua_resume(): with events around it. */
-#define LT_RESUME(L, base, z1, z2)	lj_ltrace_resume((L), (base))
-/* Callbacks of the FFI: in the frame of one, a bit beside the type of its result says
-** that it has not begun, or has ended. What happens then (a step of the collector, a
-** finalizer, an error of a conversion) happens outside of it. */
+/* -- What the patches put into upstream's files ---------------------------- */
+
+/* A function whose arguments are not all there without the switch, or a place
+** where a statement of ours stands among declarations, has a macro. */
+#define LJ_HASLT		1
+#define LT_FR2			LJ_FR2
+
+/* lj_parse.c, lj_bcread.c, lj_state.c: nothing is known of it. */
+#define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
+#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0;
+/* lib_base.c: opcodes of the two assembler functions that resume coroutines. */
+#define LT_LIBCORO(L, init)	L2LT(L)->coop = BC__MAX + (init)[1]+1;
+/* lj_api.c, lua_resume(): with events around it. */
+#define LT_RESUME(L, base, z1, z2)	lj_ltcall_resume((L), (base))
+/* lj_dispatch.c: the event of a call. pc is odd for hot calls, which come again. */
+#define LT_CALL(L, g, pc) \
+  if (lj_ltrace_on(g) && !((uintptr_t)(pc) & 1)) { \
+    ASMFunction target_ = lj_ltrace_call((L), (pc)); \
+    if (target_) return target_; \
+  }
+/* lj_dispatch.c: the user's wrapper of C functions, moved away while tracing. */
+#define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
+/* lj_err.c: the frames above newbase are removed. */
+#define LT_UNWIND(L, newbase) \
+  if (lj_ltrace_on(G(L))) lj_ltrace_unwind((L), (newbase));
+/* lj_state.c, lj_trace.c: an error comes before the stack is complete. */
+#define LT_LOSTFRAMES(L)	L2LT(L)->lostframes = 1;
+/* lj_gc.c, where VM events and finalizers run in a coroutine VL of their own. */
+#define LT_FINALIZER(L, VL) \
+  if (lj_ltrace_on(G(L))) lj_ltstack_lend((L), (VL));
+#define LT_FINALIZED(L, VL)	lj_ltstack_back((L), (VL));
+/* lj_ccallback.c: in the frame of a callback of the FFI, a bit beside the type of
+** its result says that it has not begun, or has ended. What happens then (a step of
+** the collector, a finalizer, an error of a conversion) happens outside of it. */
 #define LT_CBIDLE	0x10000u
 #if LJ_FR2
 #define lt_callback(base)	((base)-3)->u64
@@ -376,24 +362,69 @@ LJ_LTPROBE void lj_ltprobe_blockswitch(void);
 #endif
 #define LT_CALLBACK_IDLE(L)	lt_callback((L)->base) |= LT_CBIDLE;
 #define LT_CALLBACK_BEGINS(L)	lt_callback((L)->base) ^= LT_CBIDLE;
-/* The user's wrapper of C functions: moved away while tracing. */
-#define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
-/* HOOK_VMEVENT was set or cleared. */
-#define LT_MUTE(g)	lj_ltrace_mute((g));
+/* lj_vmevent.c, lj_profile.c: HOOK_VMEVENT was set or cleared. */
+#define LT_MUTE(g)	lj_ltswitch_mute((g));
+/* lj_record.c: IR instructions of the guard at the head of a root trace. */
+#define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
+/* lj_record.c: the next bytecode. */
+#define lj_ltrec_pend(J) \
+  { if (J2GG(J)->lt.pendff) lj_ltrec_next((J)); }
+/* lj_record.c: RET*, with its event. */
+#define LT_RECRET(J, call) { \
+    GCproto *pt_ = (J)->pt; \
+    int32_t ofs_ = lj_ltrec_retofs((J)), retdepth_ = (J)->retdepth; \
+    call; \
+    lj_ltrec_ret((J), pt_, ofs_, retdepth_); \
+  }
+/* lj_ircall.h: what compiled code calls. */
+#define IRCALLCOND_SDT(x)	x
+#define IRCALLDEF_SDT(_) \
+  _(SDT,	lj_ltrec_jitword,	2,  FS, NIL, CCI_L) \
+  _(SDT,	lj_ltrec_jitevent,	4,   S, NIL, CCI_L)
 
 #else
 
+#define LJ_HASLT		0
+#define LJ_LTINLINE		0
+#define LT_FR2			0
 #define lj_ltrace_pending(g)	0
 #define lj_ltrace_poll(L)	{}
 #define lj_ltrace_on(g)		0
-#define lj_ltrace_freeproto(g, pt)	((void)0)
-#define LJ_LTINLINE		0
-#define LT_NGUARD(J)		0
+#define lj_ltswitch_newstate(L)	((void)0)
+#define lj_ltswitch_closestate(L)	((void)0)
+#define lj_ltswitch_freestate(g)	((void)0)
+#define lj_ltfunc_freeproto(g, pt)	((void)0)
+#define lj_ltcall_create(L, co)	((void)0)
+#define lj_ltcall_collect(g, co)	((void)0)
+#define lj_ltrace_dispatch(g, disp, all, plain)	((void)0)
+#define lj_ltrace_ins(L, pc, oldpc)	0
+#define lj_ltrace_end(L, pc)	((void)0)
+#define lj_ltfunc_wantw(g, fn)	0
+#define lj_ltrace_exit(L, pc)	0
+#define lj_ltrace_exitret(J, L, pc, retpc)	0
+#define lj_ltrec_stop(J, linktype, lnk)	((void)0)
+#define lj_ltrec_entry(J)	((void)0)
+#define lj_ltrec_tail(J)	((void)0)
+#define lj_ltrec_jit(J, lnk)	0
+#define lj_ltrec_guard(J)	((void)0)
+#define lj_ltrec_ff(J, fn)	((void)0)
+#define lj_ltrec_pend(J)	((void)0)
+#define LT_NEWPROTO(pt)
+#define LT_NEWTHREAD(L)
+#define LT_LIBCORO(L, init)
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
+#define LT_CALL(L, g, pc)
 #define LT_WRAPF(g)		((g)->wrapf)
+#define LT_UNWIND(L, newbase)
+#define LT_LOSTFRAMES(L)	{}
+#define LT_FINALIZER(L, VL)
+#define LT_FINALIZED(L, VL)
 #define LT_CALLBACK_IDLE(L)
 #define LT_CALLBACK_BEGINS(L)
 #define LT_MUTE(g)
+#define LT_NGUARD(J)		0
+#define LT_RECRET(J, call)	call;
+#define IRCALLDEF_SDT(_)
 
 #endif
 

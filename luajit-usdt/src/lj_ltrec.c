@@ -21,19 +21,21 @@
 #include "lj_ir.h"
 #include "lj_jit.h"
 #include "lj_ircall.h"
+#include "lj_record.h"
 #include "lj_iropt.h"
 #include "lj_snap.h"
 #include "lj_trace.h"
 #include "lj_dispatch.h"
 #include "lj_ffrecord.h"
 #include "lj_ltrace.h"
+#include "lj_ltlocal.h"
 
 /* Some local macros to save typing. Undef'd at the end. */
 #define emitir(ot, a, b)	(lj_ir_set(J, (ot), (a), (b)), lj_opt_fold(J))
 
 #define J2LT(J)			(&J2GG(J)->lt)
 
-/* Argument info of lj_ltrace_jitevent: kind in the low bits, the slot offset
+/* Argument info of lj_ltrec_jitevent: kind in the low bits, the slot offset
 ** relative to the BASE of the trace above. */
 #define INFO_SHIFT		4
 
@@ -44,11 +46,12 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 {
   LTState *lt = J2LT(J);
   if (!(lt->on & LTON_PROBE) && id < LT_PAYLOAD_BIG) {
-    lj_ir_call(J, IRCALL_lj_ltrace_jitword,
+    lj_ir_call(J, IRCALL_lj_ltrec_jitword,
 	       lj_ir_kint(J, (int32_t)((id << LT_KIND_BITS) | kind)));
   } else {
     int32_t info = (int32_t)((uint32_t)ofs << INFO_SHIFT) | (int32_t)kind;
-    lj_ir_call(J, IRCALL_lj_ltrace_jitevent,
+    lj_assertJ(info >> INFO_SHIFT == ofs, "slot offset %d out of range", ofs);
+    lj_ir_call(J, IRCALL_lj_ltrec_jitevent,
 	       lj_ir_kgc(J, what, what->gch.gct == ~LJ_TFUNC ? IRT_FUNC :
 			 IRT_PROTO),
 	       lj_ir_kint(J, info), lj_ir_kint(J, line));
@@ -76,7 +79,7 @@ static int32_t recline(jit_State *J)
 
 static uint32_t recproto(jit_State *J, GCproto *pt)
 {
-  return lj_ltrace_protoid(J->L, pt, J->L->base-1);
+  return lj_ltfunc_protoid(J->L, pt, J->L->base-1);
 }
 
 /* -- Hooks of the recorder ------------------------------------------------ */
@@ -140,7 +143,7 @@ static void recpoll(jit_State *J)
 
 /* Start of a trace. While tracing is on: leave it when it is switched, or events
 ** would be those of another coroutine. */
-void lj_ltrace_recguard(jit_State *J)
+void lj_ltrec_guard(jit_State *J)
 {
   global_State *g = J2G(J);
   LTState *lt = J2LT(J);
@@ -169,7 +172,7 @@ void lj_ltrace_recguard(jit_State *J)
 }
 
 /* The trace ends in a link to the root trace lnk, or is done otherwise (0). */
-void lj_ltrace_recstop(jit_State *J, uint32_t linktype, uint32_t lnk)
+void lj_ltrec_stop(jit_State *J, uint32_t linktype, uint32_t lnk)
 {
   BCIns start;
   if (!recoff(J) || J2LT(J)->polled || J->framedepth + J->retdepth != 0 ||
@@ -188,7 +191,7 @@ static void recreturned(jit_State *J)
 }
 
 /* Entry to the Lua function J->pt, its frame is set up. */
-void lj_ltrace_recentry(jit_State *J)
+void lj_ltrec_entry(jit_State *J)
 {
   GCproto *pt = J->pt;
   int32_t ofs = baseofs(J);
@@ -201,8 +204,22 @@ void lj_ltrace_recentry(jit_State *J)
   recevent(J, LT_ENTRY, id, obj2gco(pt), ofs, recline(J));
 }
 
+/* A function that is compiled is called, and the trace links to it. Behind its entry
+** event: an exit must not enter the function again. Returns 0 if tracing is off. */
+int lj_ltrec_jit(jit_State *J, uint32_t lnk)
+{
+  int self = J->pc == J->startpc && J->framedepth + J->retdepth == 0;
+  if (recoff(J)) return 0;
+  J->pc++;
+  if (self)
+    lj_record_stop(J, LJ_TRLINK_TAILREC, J->cur.traceno);
+  else
+    lj_record_stop(J, LJ_TRLINK_ROOT, lnk);
+  return 1;
+}
+
 /* CALLT/CALLMT was recorded: the frame now belongs to the callee. */
-void lj_ltrace_rectail(jit_State *J)
+void lj_ltrec_tail(jit_State *J)
 {
   uint32_t id;
   if (recoff(J)) return;
@@ -212,7 +229,7 @@ void lj_ltrace_rectail(jit_State *J)
 }
 
 /* Before RET* is recorded: slot offset of the frame that ends. */
-int32_t lj_ltrace_recretofs(jit_State *J)
+int32_t lj_ltrec_retofs(jit_State *J)
 {
   cTValue *frame = J->L->base-1;
   int32_t ofs = baseofs(J);
@@ -221,7 +238,7 @@ int32_t lj_ltrace_recretofs(jit_State *J)
 }
 
 /* RET* of pt was recorded. */
-void lj_ltrace_recret(jit_State *J, GCproto *pt, int32_t ofs, int32_t retdepth)
+void lj_ltrec_ret(jit_State *J, GCproto *pt, int32_t ofs, int32_t retdepth)
 {
   cTValue *frame = J->L->base-1;
   int32_t line;
@@ -265,7 +282,7 @@ static int32_t returnedofs(jit_State *J)
 }
 
 /* A fast function was recorded inline: entry and return, back to back. */
-void lj_ltrace_recff(jit_State *J, GCfunc *fn)
+void lj_ltrec_ff(jit_State *J, GCfunc *fn)
 {
   uint32_t id;
   if (J->state != LJ_TRACE_RECORD) return;
@@ -273,8 +290,8 @@ void lj_ltrace_recff(jit_State *J, GCfunc *fn)
 #if LJ_HASFFI
   else if (fn->c.ffid == FF_ffi_meta___call) J2LT(J)->pendff = PEND_POLL;
 #endif
-  if (!lj_ltrace_wantc(J2G(J), fn)) return;
-  id = lj_ltrace_cfuncid(J->L, fn, NULL);
+  if (!lj_ltfunc_wantc(J2G(J), fn)) return;
+  id = lj_ltfunc_cfuncid(J->L, fn, NULL);
   if (!id) return;
   if (J->postproc == LJ_POST_FIXGUARD || J->postproc == LJ_POST_FIXGUARDSNAP) {
     J2LT(J)->pendff = id;  /* Not before its guard. */
@@ -286,7 +303,7 @@ void lj_ltrace_recff(jit_State *J, GCfunc *fn)
 }
 
 /* Next bytecode: the guard has been emitted. */
-void lj_ltrace_recpend(jit_State *J)
+void lj_ltrec_next(jit_State *J)
 {
   uint32_t id = J2LT(J)->pendff;
   J2LT(J)->pendff = 0;
@@ -302,22 +319,22 @@ void lj_ltrace_recpend(jit_State *J)
 /* -- Helpers called by compiled code -------------------------------------- */
 
 /* One event word, where it is not emitted inline. */
-void LJ_FASTCALL lj_ltrace_jitword(lua_State *L, int32_t word)
+void LJ_FASTCALL lj_ltrec_jitword(lua_State *L, int32_t word)
 {
   LTState *lt = L2LT(L);
-  lj_ltring_put(lt, lj_ltring_clock(), (uint32_t)word >> LT_KIND_BITS,
+  lj_ltring_put(lt, lj_ltctl_clock(), (uint32_t)word >> LT_KIND_BITS,
 		(uint32_t)word & ((1u << LT_KIND_BITS)-1));
 }
 
 /* Any event: probe and/or ring. */
-void lj_ltrace_jitevent(lua_State *L, GCobj *what, int32_t info, int32_t line)
+void lj_ltrec_jitevent(lua_State *L, GCobj *what, int32_t info, int32_t line)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   ptrdiff_t ofs = (tvref(g->jit_base) - tvref(L->stack)) + (info >> INFO_SHIFT);
   /* Compiled code looks at lt->stop only; a ring's tick would do this. */
-  if (LJ_UNLIKELY(lj_ltrace_word() != lt->seen)) lt->stop |= LTSTOP_LOOK;
-  lj_ltrace_jitout(L, what, (uint32_t)info & 15, (uint32_t)ofs, line);
+  if (LJ_UNLIKELY(lj_ltctl_word() != lt->seen)) lt->stop |= LTSTOP_LOOK;
+  lj_ltstack_jitevent(L, what, (uint32_t)info & 15, (uint32_t)ofs, line);
 }
 
 #undef emitir

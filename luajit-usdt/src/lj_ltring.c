@@ -37,17 +37,6 @@
 #define MADV_POPULATE_WRITE	23
 #endif
 
-/* -- Clock ---------------------------------------------------------------- */
-
-#if !LJ_TARGET_X86ORX64
-uint64_t lj_ltring_clock(void)
-{
-  struct timespec ts;
-  clock_gettime(CLOCK_MONOTONIC, &ts);
-  return (uint64_t)ts.tv_sec*1000000000u + (uint64_t)ts.tv_nsec;
-}
-#endif
-
 /* Ticks per second; before the recorder has told, a guess on the high side. So, too,
 ** if that is no rate of a clock. */
 uint64_t lj_ltring_hz(LTState *lt)
@@ -107,20 +96,6 @@ static void warm_ahead(LTState *lt)
   lt->warm += n;
 }
 
-/* Store the record that a block, or a piece of one, begins with. */
-void lj_ltring_head(LTState *lt)
-{
-  uint64_t *w = lt->wp;
-  uint64_t now = lj_ltring_clock();
-  /* The head word last: it makes the record visible. */
-  w[1] = now;
-  w[2] = lt->L ? lt->L->lt_id : LT_ID_NONE;
-  w[3] = lt_pack(lt->tid, lt->rec);
-  st_rel(&w[0], lt_word(now, lt_ext(LTX_BLOCK, 3, 0), LT_EXT));
-  lt->wp = w+4;
-  lt->extra += 4;
-}
-
 /* Enter the block number head. */
 void lj_ltring_enter(LTState *lt)
 {
@@ -128,7 +103,7 @@ void lj_ltring_enter(LTState *lt)
   lt->block = lt->data + (size_t)(lt->head % lt->nblocks)*BLOCKWORDS;
   lt->wp = lt->block;
   if (lt_private(lt)) lj_ltblock_begin(lt);
-  lj_ltring_head(lt);
+  lj_ltblock_head(lt);
 }
 
 void lj_ltring_scratch(LTState *lt)
@@ -147,7 +122,7 @@ void lj_ltring_count(LTState *lt)
 /* Was this the last sign of life of a recorder that is gone? */
 int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 {
-  uint64_t now = lj_ltring_clock();
+  uint64_t now = lj_ltctl_clock();
   return alive && now > alive && now - alive > LT_ORPHAN_SECONDS*lj_ltring_hz(lt);
 }
 
@@ -165,7 +140,7 @@ static void check_recorder(LTState *lt)
   struct lt_ring *r = lt->ring;
   if (!r) return;
   if (lt_private(lt)) {  /* Compiled code looks at lt->stop only. */
-    if (lj_ltrace_word() != lt->seen) lt->stop |= LTSTOP_LOOK;
+    if (lj_ltctl_word() != lt->seen) lt->stop |= LTSTOP_LOOK;
     return;
   }
   if (ld_acq(&r->detach))
@@ -174,7 +149,7 @@ static void check_recorder(LTState *lt)
     lt->endreason = LTE_ORPHAN;
     lt->stop |= LTSTOP_OFF;
   }
-  if (lt->fd >= 0 && ld_acq(&r->taken)) lj_ltring_closefd(lt);
+  if (lt->fd >= 0 && ld_acq(&r->taken)) lj_ltctl_closefd(lt);
   if (luajit_usdt_control.ring != lt->token)
     lt->stop |= LTSTOP_OFF;
 }
@@ -199,9 +174,10 @@ static void wait_free(LTState *lt)
 void LJ_FASTCALL lj_ltring_full(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  uint64_t now = lj_ltring_clock();
+  uint64_t now = lj_ltctl_clock();
   int losing = lt->block == lt->scratch;
   int err = errno;
+  lj_assertX(lt->wp == lt->block + BLOCKWORDS, "end of no block");
   if (losing) {
     lj_ltring_count(lt);
   } else {
@@ -232,10 +208,10 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
 ** is DISPATCH: saves all registers, needs no stack alignment. */
 __asm__(
   ".text\n"
-  ".hidden lj_ltrace_slow\n"
-  ".globl lj_ltrace_slow\n"
-  ".type lj_ltrace_slow, @function\n"
-  "lj_ltrace_slow:\n"
+  ".hidden lj_ltring_slow\n"
+  ".globl lj_ltring_slow\n"
+  ".type lj_ltring_slow, @function\n"
+  "lj_ltring_slow:\n"
   "  pushq %rbp\n  movq %rsp, %rbp\n"
   "  pushq %rax\n  pushq %rcx\n  pushq %rdx\n  pushq %rsi\n"
   "  pushq %rdi\n  pushq %r8\n  pushq %r9\n  pushq %r10\n"
@@ -265,7 +241,7 @@ __asm__(
   "  popq %rdi\n  popq %rsi\n  popq %rdx\n  popq %rcx\n"
   "  popq %rax\n  popq %rbp\n"
   "  ret\n"
-  ".size lj_ltrace_slow, .-lj_ltrace_slow\n"
+  ".size lj_ltring_slow, .-lj_ltring_slow\n"
 );
 
 LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
@@ -306,7 +282,7 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
   lt->lost = 0;
   lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* Of a fork: all is told again. */
   lj_ltring_enter(lt);
-  next_look(lt, lj_ltring_clock());
+  next_look(lt, lj_ltctl_clock());
   lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
@@ -335,6 +311,7 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
 {
   for (;;) {
     size_t left = BLOCKWORDS - (size_t)(lt->wp - lt->block);
+    lj_assertX(left > 0 && left <= BLOCKWORDS, "event words outside of their block");
     if (left >= n) return lt->wp;
     lt->extra += (uint32_t)left;
     while (left--)
@@ -348,7 +325,7 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
 ** begins behind it the new one. */
 void lj_ltring_need(LTState *lt, uint32_t n)
 {
-  reserve(lt, n, lj_ltring_clock());
+  reserve(lt, n, lj_ltctl_clock());
 }
 
 /* Commit n words at w: words 1.. are there, the first one makes them visible. */
@@ -365,8 +342,8 @@ static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
 void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 		   uint64_t a, uint64_t b)
 {
-  uint64_t *w = reserve(lt, n+1, lj_ltring_clock());
-  uint64_t now = lj_ltring_clock();  /* Not before that of a new block. */
+  uint64_t *w = reserve(lt, n+1, lj_ltctl_clock());
+  uint64_t now = lj_ltctl_clock();  /* Not before that of a new block. */
   if (n > 0) w[1] = a ? a : now;  /* LTX_TIME: the time of the word itself. */
   if (n > 1) w[2] = b;
   commit(lt, w, n+1, lt_word(now, lt_ext(sub, n, arg), LT_EXT));
@@ -375,8 +352,8 @@ void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 /* Store an event whose payload does not fit into one word. */
 void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload)
 {
-  uint64_t *w = reserve(lt, 2, lj_ltring_clock());
-  uint64_t now = lj_ltring_clock();
+  uint64_t *w = reserve(lt, 2, lj_ltctl_clock());
+  uint64_t now = lj_ltctl_clock();
   w[1] = payload;
   commit(lt, w, 2, lt_word(now, LT_PAYLOAD_BIG, kind));
 }

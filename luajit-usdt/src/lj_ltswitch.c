@@ -1,5 +1,5 @@
 /*
-** Tracing of calls: switching it on and off, errors, states.
+** Tracing of calls: switching it on and off, states.
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: a state switches only where its stack can be walked and no trace is
@@ -26,54 +26,6 @@
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
-
-/* -- Errors --------------------------------------------------------------- */
-
-#define MAXBELOW	32u  /* Frames to look at below those that are removed. */
-
-/* Number of announced calls of L from a frame down to another. */
-static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop)
-{
-  uint32_t n = 0;
-  for (; frame > stop && !lt_frame_isbottom(L, frame); frame = frame_prev(frame))
-    if (lj_ltrace_frameid(L, frame, 0)) n++;
-  return n;
-}
-
-/* Id of the announced call at or below a frame. An error must not cost more than
-** the frames it removes: only a few others are looked at. */
-static uint32_t next_call(lua_State *L, cTValue *frame)
-{
-  uint32_t i, id;
-  for (i = 0; i < MAXBELOW; i++, frame = frame_prev(frame)) {
-    if (lt_frame_isbottom(L, frame)) return LT_ID_NONE;
-    if ((id = lj_ltrace_frameid(L, frame, 0))) return id;
-  }
-  return LT_ID_UNKNOWN;
-}
-
-/* The frames of L above newbase are removed by an error. */
-void lj_ltrace_unwind(lua_State *L, TValue *newbase)
-{
-  global_State *g = G(L);
-  LTState *lt = G2LT(g);
-  uint32_t n, id;
-  if ((L->base <= newbase && !lt->lostframes) || lt_mute(g)) return;
-  lt_check_current(lt, L, 0);
-  n = count_calls(L, L->base-1, newbase-1);
-  lj_ltcall_drop(lt, L, lt_stackofs(L, newbase)+1);
-  if (!n && !lt->lostframes) return;
-  if (lt_probeon(lt)) lj_ltprobe_unwind(L, (uint32_t)lt_stackofs(L, newbase));
-  if (!lt_ringon(lt)) return;
-  id = next_call(L, newbase-1);
-  if (lt->lostframes) {
-    n = count_calls(L, newbase-1, tvref(L->stack));
-    lj_ltring_ext(lt, LTX_UNWIND, 1, 1, lt_pack(n+1, id), 0);
-    lt->lostframes = 0;
-  } else {
-    lj_ltring_ext(lt, LTX_UNWIND, 0, 1, lt_pack(n, id), 0);
-  }
-}
 
 /* -- Switching ------------------------------------------------------------ */
 
@@ -108,11 +60,13 @@ static void set_on(lua_State *L, uint32_t on)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
+  lj_assertL(!tvref(g->jit_base) && lt_jitidle(g) &&
+	     !(g->hookmask & (HOOK_GC|HOOK_VMEVENT)), "switched at a bad place");
   if (lt->on && !on) {
     g->wrapf = lt->wrapf;
   } else if (on && !lt->on) {
     lt->wrapf = g->wrapf;
-    g->wrapf = (lua_CFunction)(void *)lj_ltrace_wrap;
+    g->wrapf = (lua_CFunction)(void *)lj_ltcall_wrap;
     lt->ncall = 0;
     lt->run++;
     if ((on & LTON_WORDS)) lj_ltfunc_begin(lt);
@@ -120,20 +74,14 @@ static void set_on(lua_State *L, uint32_t on)
   lt->on = on;
   flush_traces(L);
   g->dispatchmode |= 0x80;  /* A bit nobody has: forces the update. */
-  lj_dispatch_update(g);
+  lt_dispatch_update(g);
 }
 
 /* A recorder has patched the dispatch table to make us poll. */
-void lj_ltrace_restore(global_State *g)
+void lj_ltswitch_restore(global_State *g)
 {
   g->dispatchmode |= 0x88;  /* As if tracing had been on: sets up everything. */
-  lj_dispatch_update(g);
-}
-
-/* Does pc point to the header of the function on top, which has not begun? */
-static int before_entry(const BCIns *pc)
-{
-  return pc != NULL && pc != PC_NOREPORT && bc_op(*pc) >= BC_FUNCF;
+  lt_dispatch_update(g);
 }
 
 /* All functions have to be described again. */
@@ -151,10 +99,10 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
   uint32_t was = lt->on;
   if ((was & ~on & LTON_RING)) {
     if ((lt->stop & LTSTOP_OFF)) lt->refused = lt->token;
-    lj_ltring_close(g, LTE_DETACH);
+    lj_ltopen_close(g, LTE_DETACH);
     lt->stop = 0;
   }
-  if ((was & ~on & LTON_BLOCK)) lj_ltblock_close(lt, LTE_DETACH);
+  if ((was & ~on & LTON_BLOCK)) lj_ltstream_close(lt, LTE_DETACH);
   if ((on & ~was) == LTON_PROBE && (was & on & LTON_WORDS)) {
     lt_newepoch(lt, 0);  /* Who reads the words knows all this. */
     if (pc == PC_NOREPORT) lt->L = NULL;
@@ -163,11 +111,11 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     lt_newepoch(lt, 1);
     lt->cfuncs = luajit_usdt_control.cfuncs;
     lt->L = NULL;
-    if ((on & ~was & LTON_RING) && !lj_ltring_open(L)) {
+    if ((on & ~was & LTON_RING) && !lj_ltopen_ring(L)) {
       lt->refused = lt->token;
       on &= ~(uint32_t)LTON_RING;
     }
-    if ((on & ~was & LTON_BLOCK) && !lj_ltblock_open(L))
+    if ((on & ~was & LTON_BLOCK) && !lj_ltstream_open(L))
       on &= ~(uint32_t)LTON_BLOCK;
     if (on == was) {  /* Refused: nothing was described. */
       lt->rec--;
@@ -177,7 +125,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
   if (on == was) return;
   set_on(L, on);
   if ((on & ~was) && pc != PC_NOREPORT)
-    lj_ltrace_report(L, LTR_ACTIVATE, before_entry(pc));
+    lj_ltstack_report(L, LTR_ACTIVATE, lt_before_entry(pc));
 }
 
 /* After a loss, or in a forked child: tell the stack anew. */
@@ -191,7 +139,7 @@ static void resync(lua_State *L, const BCIns *pc)
     new_recording(lt);
     lt->refused = 0;
     lt->L = NULL;
-    if ((lt->on & LTON_BLOCK) ? !lj_ltblock_open(L) : !lj_ltring_open(L)) {
+    if ((lt->on & LTON_BLOCK) ? !lj_ltstream_open(L) : !lj_ltopen_ring(L)) {
       lt->stop = LTSTOP_OFF;
       switch_mode(L, wanted(lt) & ~(lt->on & LTON_BLOCK), pc);
       return;
@@ -202,7 +150,7 @@ static void resync(lua_State *L, const BCIns *pc)
   }
   lt_newepoch(lt, 1);
   lt->L = NULL;
-  if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
+  if (pc != PC_NOREPORT) lj_ltstack_report(L, reason, lt_before_entry(pc));
 }
 
 /* One more probe has a tracer. It attaches to one after the other, and the first
@@ -217,12 +165,12 @@ static void again(lua_State *L, const BCIns *pc, int reason, int blocks)
   if (!blocks && !(lt->on & LTON_PROBE)) return;
   if (blocks) {
     new_recording(lt);  /* As their code runs: */
-    lj_ltblock_again(lt);
+    lj_ltstream_again(lt);
     flush_traces(L);  /* compiled code does not look. */
   }
   lt_newepoch(lt, blocks || !lt_ringon(lt));
   if (blocks || !lt_ringon(lt) || pc == PC_NOREPORT) lt->L = NULL;
-  if (pc != PC_NOREPORT) lj_ltrace_report(L, reason, before_entry(pc));
+  if (pc != PC_NOREPORT) lj_ltstack_report(L, reason, lt_before_entry(pc));
 }
 
 /* As the control word wants it. A recorder that takes no ring may have attached
@@ -233,7 +181,7 @@ static uint64_t follow_word(lua_State *L, uint64_t word, const BCIns *pc)
   LTState *lt = L2LT(L);
   switch_mode(L, wanted(lt), pc);
   if (!lt->refused) return word;
-  word = lj_ltrace_word();
+  word = lj_ltctl_word();
   if (wanted(lt) != lt->on) switch_mode(L, wanted(lt), pc);
   return word;
 }
@@ -242,7 +190,7 @@ static uint64_t follow_word(lua_State *L, uint64_t word, const BCIns *pc)
 ** not on a trace, not while recording one, not inside of a finalizer or a
 ** handler of VM events. pc: where the interpreter continues, if that may be at
 ** a function header, else NULL. Returns 1 if something was done. */
-int lj_ltrace_switch(lua_State *L, const BCIns *pc)
+int lj_ltswitch_now(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
@@ -256,7 +204,7 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   forked = !lt_ringon(lt) && (lt->stop & LTSTOP_RESYNC);
   lt->stop &= ~(LTSTOP_KICK|LTSTOP_RETELL|LTSTOP_LOOK);
   if (!lt_ringon(lt)) lt->stop = 0;
-  word = lj_ltrace_word();
+  word = lj_ltctl_word();
   /* Not wanted any more, or by somebody else. */
   if ((lt->on & LTON_RING) && ((lt->stop & LTSTOP_OFF) ||
 			       luajit_usdt_control.ring != lt->token))
@@ -275,46 +223,16 @@ int lj_ltrace_switch(lua_State *L, const BCIns *pc)
   if (!lt->on && word && !lt->seen)
     flush_traces(L);  /* Not for us: their guards would always fail. */
   lt->seen = word;
-  if (kicked) lj_ltrace_restore(g);
+  if (kicked) lj_ltswitch_restore(g);
   errno = olderr;
   return 1;
-}
-
-#if LJ_HASJIT
-/* A trace that begins with RET* or ITERN was left at its beginning, and that will
-** be so until what runs now is over: its instruction would enter it for ever. */
-static void go_past(jit_State *J, const BCIns *pc)
-{
-  if (bc_op(*pc) == BC_JLOOP) {
-    BCOp op = bc_op(traceref(J, bc_d(*pc))->startins);
-    if (bc_isret(op) || op == BC_ITERN) lj_trace_flush(J, bc_d(*pc));
-  }
-}
-#else
-#define go_past(J, pc)	((void)0)
-#endif
-
-/* A trace was left and the stack restored. Returns 1 if the exit was ours. */
-int lj_ltrace_exit(lua_State *L, const BCIns *pc)
-{
-  global_State *g = G(L);
-  LTState *lt = G2LT(g);
-  if (lj_ltrace_pending(g)) {
-    if (!lj_ltrace_switch(L, pc)) go_past(G2J(g), pc);
-    return 1;
-  }
-  if (lt->on && lt->L != L && !lt_mute(g)) {
-    lj_ltrace_change(L, before_entry(pc));
-    return 1;
-  }
-  return 0;
 }
 
 /* HOOK_VMEVENT was set or cleared. What runs inside of a handler of VM events, or
 ** of a profiler's callback, has no events: compiled code has them inside, so it is
 ** left as soon as it is entered. To leave it, and to call a function that is hot,
 ** overwrites what the compiler knows of the trace that the handler interrupts. */
-void lj_ltrace_mute(global_State *g)
+void lj_ltswitch_mute(global_State *g)
 {
   LTState *lt = G2LT(g);
 #if LJ_HASJIT
@@ -337,34 +255,34 @@ void lj_ltrace_mute(global_State *g)
 
 /* -- States --------------------------------------------------------------- */
 
-void lj_ltrace_newstate(lua_State *L)
+void lj_ltswitch_newstate(lua_State *L)
 {
   LTState *lt = L2LT(L);
   lt->fd = -1;
   lt->oldpc = LT_NOPC;
   lt->epoch = 1;
   lt_coid(lt, L);
-  lj_ltring_env();
-  lj_ltring_listed(lt);
+  lj_ltctl_env();
+  lj_ltstate_add(lt);
   if (luajit_usdt_control.semaphore) lj_ltprobe_open(G(L), L);
 }
 
 /* Before anything of the state is freed. */
-void lj_ltrace_closestate(lua_State *L)
+void lj_ltswitch_closestate(lua_State *L)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   if (luajit_usdt_control.semaphore) lj_ltprobe_close(g, L);
   if ((lt->on & LTON_BLOCK))
-    lj_ltblock_close(lt, LTE_CLOSE);
+    lj_ltstream_close(lt, LTE_CLOSE);
   else if (lt_ringon(lt) && (lt->ring || lt->scratch))
-    lj_ltring_close(g, LTE_CLOSE);
-  lj_ltring_unlisted(lt);
+    lj_ltopen_close(g, LTE_CLOSE);
+  lj_ltstate_remove(lt);
   lt->on = 0;
   lt->nresumer = lt->ncall = 0;
 }
 
-void lj_ltrace_freestate(global_State *g)
+void lj_ltswitch_freestate(global_State *g)
 {
   LTState *lt = G2LT(g);
   lj_ltfunc_free(lt);

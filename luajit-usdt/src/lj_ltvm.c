@@ -4,14 +4,14 @@
 **
 ** Two targets for the dispatch table, used while event words go to a ring and
 ** nothing else (no hook, no recording of a trace, no probe) wants calls and
-** returns: lj_ltrace_vmfunc for FUNCF, lj_ltrace_vmret for RET*. Each stores one
+** returns: lj_ltvm_func for FUNCF, lj_ltvm_ret for RET*. Each stores one
 ** word and goes on to the static instruction.
-** A third one, lj_ltrace_vmhook, is lj_vm_callhook for calls that only tracing
+** A third one, lj_ltvm_hook, is lj_vm_callhook for calls that only tracing
 ** wants: that clears SAVE_PC, with which line hooks compare the next instruction.
-** So it is kept here and set again by lj_ltrace_vmback, which lj_ltrace_call gives
+** So it is kept here and set again by lj_ltvm_back, which lj_ltrace_call gives
 ** lj_vm_callhook as the target.
 **
-** Invariant: whatever is not the plain case goes to lj_ltrace_vmhook or
+** Invariant: whatever is not the plain case goes to lj_ltvm_hook or
 ** lj_vm_record with all registers as they were, before anything was stored.
 ** Registers as in vm_x64.dasc: BASE rdx, PC rbx, DISPATCH r14, RA rcx, RD rax,
 ** OP rbp; rdi, rsi, r8-r11 are free between two instructions.
@@ -62,7 +62,7 @@
   "  addq $8, %%rsi\n" \
   "  movq %%rsi, %c[wp](%%r14)\n" \
   "  testw %%si, %%si\n  jnz 1f\n" \
-  "  call lj_ltrace_slow\n"
+  "  call lj_ltring_slow\n"
 
 #ifdef __clang__  /* Makes no clones and does not know the word. */
 #define LT_NOCLONE
@@ -71,13 +71,13 @@
 #endif
 
 /* Never called: carries the targets, whose offsets only the compiler knows. */
-static __attribute__((used, noinline LT_NOCLONE)) void lj_ltrace_vmcode(void)
+static __attribute__((used, noinline LT_NOCLONE)) void lj_ltvm_code(void)
 {
   __asm__ volatile(
     "  jmp 8f\n"
     "  .p2align 4\n"
-    "  .hidden lj_ltrace_vmfunc\n  .globl lj_ltrace_vmfunc\n"
-    "lj_ltrace_vmfunc:\n"
+    "  .hidden lj_ltvm_func\n  .globl lj_ltvm_func\n"
+    "lj_ltvm_func:\n"
     CHECKS
     "  movl %c[ptrec]-4(%%rbx), %%r10d\n"
     CHECKREC
@@ -89,21 +89,21 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltrace_vmcode(void)
     "  movzbl -4(%%rbx), %%ebp\n"
     "  jmp *%c[target](%%r14,%%rbp,8)\n"
     "9:\n  movq %%r8, %%rax\n  movq %%r9, %%rdx\n"
-    "  .hidden lj_ltrace_vmhook\n  .globl lj_ltrace_vmhook\n"
-    "lj_ltrace_vmhook:\n"
+    "  .hidden lj_ltvm_hook\n  .globl lj_ltvm_hook\n"
+    "lj_ltvm_hook:\n"
     "  movq %c[ofsPC](%%rsp), %%rdi\n"
     "  movq %%rdi, %c[oldpc](%%r14)\n"
     "  jmp lj_vm_callhook\n"
     "  .p2align 4\n"
-    "  .hidden lj_ltrace_vmback\n  .globl lj_ltrace_vmback\n"
-    "lj_ltrace_vmback:\n"
+    "  .hidden lj_ltvm_back\n  .globl lj_ltvm_back\n"
+    "lj_ltvm_back:\n"
     "  movq %c[oldpc](%%r14), %%rdi\n"
     "  movq $-1, %c[oldpc](%%r14)\n"
     "  movq %%rdi, %c[ofsPC](%%rsp)\n"
     "  jmp *%c[onward](%%r14)\n"
     "  .p2align 4\n"
-    "  .hidden lj_ltrace_vmret\n  .globl lj_ltrace_vmret\n"
-    "lj_ltrace_vmret:\n"
+    "  .hidden lj_ltvm_ret\n  .globl lj_ltvm_ret\n"
+    "lj_ltvm_ret:\n"
     CHECKS
     "  movq -16(%%rdx), %%rsi\n"
     "  shlq $17, %%rsi\n  shrq $17, %%rsi\n"

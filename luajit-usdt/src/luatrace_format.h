@@ -364,7 +364,7 @@ enum {
 #define LT_CONTROL_VERSION	3u
 
 struct lt_control {
-  /* What a tracer changes at any time. One word: see lj_ltrace_word. */
+  /* What a tracer changes at any time. One word: see lj_ltctl_word. */
   uint16_t semaphore;		/* Number of tracers attached to the USDT probes of
 				** single events. */
   uint16_t ring;		/* Nonzero: record event words into a ring. Below 256:

@@ -186,6 +186,43 @@ TEST(BadInput, NoCallIsLaterThanTheEndOfItsBlock) {
   EXPECT_EQ(a.function("f2").self_ns, 0u);
 }
 
+// Nor is a loss: a block that says it ends at 15 has no hole until 50, and what the next one has is
+// not too late because of it.
+TEST(BadInput, NoLossIsLaterThanTheEndOfItsBlock) {
+  Parts parts = parts_of(to_binary(trace_text(R"(
+    block 1 seq=0 base=0
+    0 start
+    0 entry 1
+    50 loss 3 since=10
+    block 1 seq=1 base=20
+    20 stack 0 loss n=1
+    20 frame 2
+    40 return 2
+    60 stop close)")));
+  for (auto& [block, payload] : parts.blocks)
+    if (block.type == LT_BLOCK_EVENTS && block.seq == 0) block.end_tick = 15;
+  const auto a = analyse(join(parts));
+  EXPECT_EQ(a.trust().clock_anomalies, 1u);
+  EXPECT_EQ(a.trust().lost, 3u);
+  EXPECT_EQ(a.function("f1").self_ns, 10u);
+  EXPECT_EQ(a.function("f2").self_ns, 20u);
+  EXPECT_EQ(a.report.gap_ns, 10u);  // Until the stack is reported.
+  EXPECT_EQ(a.report.traced_ns, 60u);
+}
+
+// A loss that began later than its block ends, or before all that was seen.
+TEST(BadInput, ALossBeginsWithinItsBlock) {
+  for (const char* since : {"500", "0", "18446744073709551615"}) {
+    Parts parts = parts_of(to_binary(
+        trace_text("0 start\n0 entry 1\n10 thread 1\n50 loss 3 since=" + std::string(since))));
+    for (auto& [block, payload] : parts.blocks)
+      if (block.type == LT_BLOCK_EVENTS) block.end_tick = 15;
+    const auto a = analyse(join(parts));
+    EXPECT_EQ(a.trust().clock_anomalies, 1u) << since;
+    EXPECT_EQ(a.report.traced_ns, 15u) << since;
+  }
+}
+
 TEST(BadInput, RefusedWithAReason) {
   auto refused = [](std::vector<uint8_t> bytes, const std::string& reason) {
     auto a = analyse(bytes);

@@ -56,11 +56,17 @@ grep -qx "main chunk (co.lua:0);work (co.lua:3) 40000000" "$dir/folded" || fail 
   fail "standard input"
 cmp -s "$dir/a" "$dir/b" || fail "file and pipe differ"
 
-# What reads the trace twice refuses a pipe; the time of day does not.
+# What reads the trace more than once says of a pipe what it says of a file; also of a text.
 pipe() { cat "$dir/good.bin" | "$analyze" "$@" - >"$dir/out" 2>&1; }
-for range in 10%~ 1ms~2ms; do
-  pipe -r "$range" && fail "-r $range from a pipe"
-  grep -q "needs a file, not a pipe" "$dir/out" || fail "-r $range: $(head -c 300 "$dir/out")"
+"$analyze" --dump "$dir/good.bin" >"$dir/good.txt" || fail "--dump"
+for option in "-r 10%~" "-r 1ms~2ms" "-t 15ms" "-C work" "-F work" "-t 15ms -C work -r 5%~"; do
+  # shellcheck disable=SC2086
+  "$analyze" --folded -D 9 $option "$dir/good.bin" >"$dir/a" 2>&1 || fail "$option: $(cat "$dir/a")"
+  for form in bin txt; do
+    # shellcheck disable=SC2086
+    cat "$dir/good.$form" | "$analyze" --folded -D 9 $option - >"$dir/b" 2>&1 || fail "$option from a pipe: $(cat "$dir/b")"
+    cmp -s "$dir/a" "$dir/b" || fail "$option: the pipe of $form says: $(cat "$dir/b"), the file: $(cat "$dir/a")"
+  done
 done
 pipe -r @1~ || grep -q "at what time of day" "$dir/out" || fail "-r @1~ from a pipe: $(head -c 300 "$dir/out")"
 

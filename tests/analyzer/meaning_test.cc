@@ -414,6 +414,34 @@ TEST(Meaning, FunctionsAreMergedByIdentity) {
   EXPECT_EQ(a.function("string.gsub").calls, 1u);
 }
 
+// Control goes to the outermost coroutine, which ends its call and makes another one, and from
+// there straight to the innermost: what ran in that from then on ran below the other call.
+TEST(Meaning, SwitchIntoAChainWhoseOutermostHasMovedOn) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    0 resume 2
+    0 entry 2
+    0 resume 3
+    0 entry 3
+    10 switch 1
+    10 return 1
+    10 entry 4
+    20 switch 3
+    30 return 3
+    30 suspend done
+    40 return 2
+    40 suspend done
+    50 return 4
+    50 stop close)"));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(times(a, "f1"), (Times{1, 10, 10, 0}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 40, 30, 10}));
+  EXPECT_EQ(times(a, "f3"), (Times{1, 30, 20, 20}));
+  EXPECT_EQ(times(a, "f4"), (Times{1, 40, 40, 20}));
+}
+
 TEST(Meaning, CallsDump) {
   EXPECT_EQ(dump_calls(trace_text(R"(
     func 1:30 ff name="string.gsub"

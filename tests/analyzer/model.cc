@@ -234,7 +234,8 @@ void Model::count() {
 // A Lua state as it really is, and what of it gets recorded.
 class Program {
  public:
-  explicit Program(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+  Program(uint64_t seed, bool calls_resumers)
+      : state_(seed * 0x9e3779b97f4a7c15u + 1), calls_resumers_(calls_resumers) {}
 
   std::vector<Event> run(size_t length) {
     coroutines_[1] = {};
@@ -243,6 +244,7 @@ class Program {
     events_.clear();
     recording_ = true;
     reported_.clear();
+    linked_.clear();
     emit(Do::kStart);
     emit(Do::kBlock, chain_.back());
     report(chain_.back(), false);
@@ -299,6 +301,7 @@ class Program {
     emit(Do::kLoss, static_cast<uint32_t>(n));
     events_.back().since = since;
     reported_.clear();
+    linked_.clear();
     report(chain_.back(), true);
   }
 
@@ -308,15 +311,20 @@ class Program {
   void coroutine();
   void resume(uint32_t id);
   void suspend(Do how);
+  void host_calls(uint32_t suspended);
+  void host_returns();
   uint32_t a_suspended();
 
   uint64_t state_, now_ = 1000, lost_ = 0;
+  const bool calls_resumers_;
   bool recording_ = false;
   std::map<uint32_t, Co> coroutines_;
   std::vector<uint32_t> chain_;                  // Running: main first.
   std::vector<std::vector<uint32_t>> switched_;  // Chains that a switch put aside.
+  size_t outer_ = 1;  // Of chain_: those that may not be suspended now. The host called the last.
   uint32_t next_ = 2;
-  std::set<uint32_t> reported_;
+  std::set<uint32_t> reported_;  // Whose stack the recording knows, ...
+  std::set<uint32_t> linked_;    // ... and of whom who resumed it.
   std::vector<Event> events_;
 };
 
@@ -348,13 +356,14 @@ void Program::leave() {
 
 void Program::resume(uint32_t id) {
   emit(Do::kResume, id);
+  if (recording_) linked_.insert(id);
   coroutines_[id].suspended = false;
   chain_.push_back(id);
   look();
 }
 
 void Program::suspend(Do how) {
-  if (chain_.size() < 2) return;
+  if (chain_.size() <= outer_) return;
   auto id = chain_.back();
   if (how == Do::kDone)
     while (!coroutines_[id].stack.empty()) {
@@ -367,6 +376,34 @@ void Program::suspend(Do how) {
     coroutines_[id].suspended = true;
   else
     coroutines_.erase(id);
+  if (!linked_.erase(id) && reported_.count(chain_.back())) emit(Do::kSwitch, chain_.back());
+  look();
+}
+
+// A C function calls a function in a suspended coroutine, or in one of those that resumed its own
+// (what a library does that keeps the lua_State it was opened in) ...
+void Program::host_calls(uint32_t suspended) {
+  const bool outwards = calls_resumers_ && chain_.size() > 1 && random(2);
+  if (!outwards && (!suspended || chain_.size() > 4)) return;
+  switched_.push_back(chain_);
+  if (outwards)
+    chain_.resize(outer_ = 1 + random(chain_.size() - 1));
+  else
+    chain_ = {suspended};
+  coroutines_[chain_.back()].suspended = false;
+  emit(Do::kSwitch, chain_.back());
+  look();
+}
+
+// ... and comes back from there.
+void Program::host_returns() {
+  if (chain_.size() != outer_) return;
+  coroutines_[chain_.back()].suspended =
+      std::find(switched_[0].begin(), switched_[0].end(), chain_.back()) == switched_[0].end();
+  chain_ = switched_.back();
+  switched_.pop_back();
+  outer_ = 1;
+  emit(Do::kSwitch, chain_.back());
   look();
 }
 
@@ -395,19 +432,7 @@ void Program::coroutine() {
       coroutines_.erase(id);
       return;
     case 5:
-      if (id && chain_.size() < 5 && switched_.empty()) {
-        switched_.push_back(chain_);  // The host calls into a suspended thread ...
-        chain_ = {id};
-        coroutines_[id].suspended = false;
-        emit(Do::kSwitch, id);
-        return look();
-      }
-      if (switched_.empty() || chain_.size() != 1) return;
-      coroutines_[chain_[0]].suspended = true;  // ... and comes back.
-      chain_ = switched_.back();
-      switched_.pop_back();
-      emit(Do::kSwitch, chain_.back());
-      return look();
+      return switched_.empty() ? host_calls(id) : host_returns();
     default:
       if (random(2)) return suspend(Do::kYield);
       if (id && chain_.size() < 5) resume(id);
@@ -432,8 +457,8 @@ void Program::step() {
 
 }  // namespace
 
-std::vector<Event> generate(uint64_t seed, size_t length) {
-  return Program(seed).run(length);
+std::vector<Event> generate(uint64_t seed, size_t length, bool calls_resumers) {
+  return Program(seed, calls_resumers).run(length);
 }
 Result evaluate(const std::vector<Event>& events) {
   return Model().run(events);

@@ -75,7 +75,8 @@ struct Result {
   uint64_t coroutines = 0;  // Of which anything was seen.
 };
 
-std::vector<Event> generate(uint64_t seed, size_t length);
+// calls_resumers: C functions also call functions in coroutines that resumed their own.
+std::vector<Event> generate(uint64_t seed, size_t length, bool calls_resumers = true);
 std::string to_text(const std::vector<Event>& events);  // Lines for trace_text().
 Result evaluate(const std::vector<Event>& events);
 

@@ -98,10 +98,12 @@ void expect_less(const Analysed& whole, const Analysed& part) {
   EXPECT_LE(part.report.idle_ns, whole.report.idle_ns);
 }
 
+// Without C functions that call into a coroutine which resumed their own: after a hole that may be
+// the resumer without a name, and the machine takes it for another one (docs/security.md).
 TEST(Resync, WhateverBlockIsMissing) {
   uint64_t holes = 0, recovered = 0;
   for (uint64_t seed = 1; seed <= 250; seed++) {
-    const auto text = model::to_text(model::generate(seed, 20 + seed % 200));
+    const auto text = model::to_text(model::generate(seed, 20 + seed % 200, false));
     const auto trace = in_small_blocks(trace_text(text), seed);
     const Analysed whole = analyse(trace);
     ASSERT_EQ(whole.trust().anomalies(), whole.trust().lost) << "seed " << seed;

@@ -24,6 +24,9 @@ Report analyse_timeline(const std::string& text, uint64_t least_ns) {
   FilterPlan plan;
   plan.options = &options;
   SymbolFinder symbols = [](const Function&) { return Symbol{}; };
+  CallVerdicts verdicts = find_verdicts(plan, symbols, input, 1);
+  input.rewind();
+  plan.verdicts = &verdicts;
   FilteredProfile profile(plan, facts, symbols);
   Timeline timeline;
   profile.timeline = &timeline;

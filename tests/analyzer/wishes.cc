@@ -187,7 +187,11 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
   Input first("test.bin", bytes), input("test.bin", bytes);
   Preview preview;
   preview.read(first);
-  FilterPlan plan{&wish.filter, wish.from, wish.to, FunctionPatterns({"*"}), &preview.functions};
+  FilterPlan plan{&wish.filter,       wish.from, wish.to, FunctionPatterns({"*"}),
+                  &preview.functions, nullptr};
+  CallVerdicts verdicts = find_verdicts(plan, no_symbols, input, std::max<size_t>(workers, 1));
+  input.rewind();
+  plan.verdicts = &verdicts;
   std::deque<Watching> watching;
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, no_symbols);

@@ -31,9 +31,11 @@ facts='print(jit.version, jit.version_num, package.path, package.cpath)'
 ask() { env -u LUA_PATH -u LUA_CPATH -u LUA_INIT "$1/luajit" -e "$facts"; }
 same "version and paths" "$(ask "$ours")" "$(ask "$theirs")"
 
-# What `luajit -v` of Debian's own binary packages says.
+# What `luajit -v` of Debian's own binary packages says; LuaJIT's own v2.1 is in none, its version
+# is the time of the commit.
 case $flavour in
   openresty-20250117) version="LuaJIT 2.1.1737090214" libdir=luajit-2.1 ;;
+  luajit-20260819) version="LuaJIT 2.1.1787165859" libdir=luajit-2.1 ;;
   luajit2-20230119 | luajit-20220320) version="LuaJIT 2.1.0-beta3" libdir=luajit-2.1.0-beta3 ;;
   *) version= ;;
 esac

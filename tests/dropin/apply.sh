@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The apply script: what it takes, what it refuses, and that a refused tree is
-# exactly as before. Works on toy trees and toy patches.
+# The apply script: what it takes, what it refuses and with which status, and
+# that a refused tree is exactly as before. Works on toy trees and toy patches.
 source "$(dirname "$0")/../lib.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 apply=$root/luajit-usdt/scripts/apply
@@ -11,6 +11,7 @@ apply=$root/luajit-usdt/scripts/apply
 toy_tree() {
   local header=luajit.h
   [ "$2" != 2.1.ROLLING ] || header=luajit_rolling.h
+  rm -rf "$1"
   mkdir -p "$1/src"
   touch "$1/Makefile" "$1/src/Makefile" "$1/src/vm_x86.dasc" "$1/src/lj_arch.h"
   printf 'one\ntwo\nthree\n' >"$1/src/lj_record.c"
@@ -20,7 +21,7 @@ toy_tree() {
 }
 
 export LUATRACE_PATCHES=$scratch/patches LUATRACE_SOURCES=$scratch/sources
-mkdir "$LUATRACE_PATCHES" "$LUATRACE_SOURCES"
+mkdir -p "$LUATRACE_PATCHES/quirks" "$LUATRACE_SOURCES"
 echo '/* ours */' >"$LUATRACE_SOURCES/lj_toy.c"
 cat >"$LUATRACE_PATCHES/01-record.patch" <<'END'
 --- a/src/lj_record.c
@@ -49,52 +50,110 @@ cat >"$LUATRACE_PATCHES/02-both.patch" <<'END'
  six
 END
 printf '# a comment\n01-record.patch\n\n02-both.patch -p1 # why\n' >"$LUATRACE_PATCHES/series"
+# One line for each flavour, after the common series.
+for flavour in openresty-20250117 luajit2-20230119 luajit-20220320; do
+  cat >"$LUATRACE_PATCHES/quirks/$flavour.patch" <<END
+--- a/src/lj_dispatch.c
++++ b/src/lj_dispatch.c
+@@ -3,1 +3,2 @@
+-six
++six
++$flavour
+END
+done
 
-# untouched DIRECTORY PATTERN: refused, and no byte or file changed.
+# untouched STATUS PATTERN DIRECTORY [COMMAND...]: refused so, and no byte or file changed.
 untouched() {
-  cp -a "$1" "$scratch/before"
-  refuses "$2" "$apply" "$1"
-  diff -r "$scratch/before" "$1" || fail "a refused tree was changed"
+  local want=$1 pattern=$2 tree=$3 status=0
+  shift 3
+  [ $# -gt 0 ] || set -- "$apply" "$tree"
+  cp -a "$tree" "$scratch/before"
+  "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+  same "statuses of '$pattern'" "$status" "$want"
+  grep -qE -e "$pattern" "$scratch/err" || fail "does not say '$pattern' but: $(cat "$scratch/err")"
+  diff -r "$scratch/before" "$tree" || fail "a refused tree was changed"
   rm -rf "$scratch/before"
 }
 
 toy_tree "$scratch/good" 2.1.ROLLING openresty
+chmod 640 "$scratch/good/src/lj_record.c"
+"$apply" --check "$scratch/good" >/dev/null
+same "file after --check" "$(sed -n 2p "$scratch/good/src/lj_record.c")" two
 "$apply" "$scratch/good" >/dev/null
 same "first file" "$(sed -n 2p "$scratch/good/src/lj_record.c")" "two and a half"
-same "second file" "$(sed -n 2p "$scratch/good/src/lj_dispatch.c")" FIVE
+same "rights" "$(stat -c %a "$scratch/good/src/lj_record.c")" 640
+same "second file" "$(tr '\n' ' ' <"$scratch/good/src/lj_dispatch.c")" "four FIVE six openresty-20250117 "
 cmp "$scratch/good/src/lj_toy.c" "$LUATRACE_SOURCES/lj_toy.c"
-untouched "$scratch/good" "already applied"
+same "files" "$(ls "$scratch/good/src" | wc -l)" 7
 
 for pair in "2.1.ROLLING openresty=openresty-20250117" "2.1.0-beta3 openresty=luajit2-20230119" \
-  "2.1.0-beta3=luajit-20220320" "2.1.ROLLING=luajit-rolling"; do
-  rm -rf "$scratch/detect"
+  "2.1.0-beta3=luajit-20220320" "2.1.ROLLING=luajit-20260819"; do
   # shellcheck disable=SC2086 # two words: version and branch
   toy_tree "$scratch/detect" ${pair%%=*}
   same flavours "$("$apply" --detect "$scratch/detect")" "${pair#*=}"
 done
 
-# A hunk of the last patch does not fit: the first patch must not stay either.
+# Already patched, a patched tree of another version of ours, a part of the patches.
+untouched 3 "already applied \(src/lj_toy.c" "$scratch/good"
+rm "$scratch/good/src/lj_toy.c"
+echo 'XCFLAGS+= -DLUAJIT_USE_SDT' >"$scratch/good/src/Makefile"
+untouched 3 "other tracepoints \(src/Makefile names them" "$scratch/good"
+toy_tree "$scratch/part" 2.1.ROLLING openresty
+echo '  lj_ltrace_poll(L)' >"$scratch/part/src/lj_gc.c"
+untouched 3 "a part of it.*src/lj_gc.c names them" "$scratch/part"
+toy_tree "$scratch/part" 2.1.ROLLING openresty
+printf 'one\nTWO\nthree\n' >"$scratch/part/src/lj_record.c"
+untouched 4 "01-record.patch: src/lj_record.c: hunk 1, near line 1 \(two\): fits nowhere" "$scratch/part"
+
+# A hunk of the last patch does not fit: the first patch must not stay either. --check names all.
 toy_tree "$scratch/moved" 2.1.ROLLING openresty
-printf 'four\nother\nsix\n' >"$scratch/moved/src/lj_dispatch.c"
-untouched "$scratch/moved" "02-both.patch does not fit this tree"
+printf 'four\nother\n6\n' >"$scratch/moved/src/lj_dispatch.c"
+untouched 4 "02-both.patch: src/lj_dispatch.c: hunk 1, near line 1 \(five\): fits nowhere" "$scratch/moved"
+grep -q "quirks/openresty-20250117.patch: src/lj_dispatch.c: hunk 1" "$scratch/err" || fail "only the first hunk that does not fit is named"
+untouched 4 "hunk 1, near line 1 \(five\)" "$scratch/moved" "$apply" --check "$scratch/moved"
 
-# A flavour's own series comes before the common one.
-echo 01-record.patch >"$LUATRACE_PATCHES/series.luajit-20220320"
-toy_tree "$scratch/old" 2.1.0-beta3
-"$apply" "$scratch/old" >/dev/null
-same "file of the old flavour" "$(sed -n 2p "$scratch/old/src/lj_record.c")" TWO
+# Two places for one hunk: patch would take the nearer one.
+toy_tree "$scratch/twice" 2.1.ROLLING openresty
+printf 'one\ntwo\nthree\none\ntwo\nthree\n' >"$scratch/twice/src/lj_record.c"
+untouched 4 "01-record.patch: src/lj_record.c: hunk 1, near line 1 \(two\): fits in 2 places" "$scratch/twice"
+# Moved by some lines: fits. Context that differs: no fuzz.
+toy_tree "$scratch/down" 2.1.ROLLING openresty
+printf 'zero\nzero\none\ntwo\nthree\n' >"$scratch/down/src/lj_record.c"
+"$apply" "$scratch/down" >/dev/null
+same "moved" "$(sed -n 4p "$scratch/down/src/lj_record.c")" "two and a half"
 
+# Not ours: no LuaJIT, other versions, a version without patches.
 toy_tree "$scratch/v20" 2.0.5
-untouched "$scratch/v20" "LuaJIT '2.0.5' is not supported; known:"
-mkdir "$scratch/empty"
-untouched "$scratch/empty" "not a LuaJIT source tree"
-refuses "not a directory" "$apply" "$scratch/nowhere"
-refuses "usage" "$apply"
-
-toy_tree "$scratch/foreign" 2.1.ROLLING openresty
-echo 'XCFLAGS+= -DLUAJIT_USE_SDT' >"$scratch/foreign/src/Makefile"
-untouched "$scratch/foreign" "already applied, or it has other tracepoints"
-
-echo gone.patch >"$LUATRACE_PATCHES/series.luajit-rolling"
+untouched 2 "LuaJIT '2.0.5' is not supported; known:" "$scratch/v20"
 toy_tree "$scratch/rolling" 2.1.ROLLING
-untouched "$scratch/rolling" "gone.patch: named in the series but missing"
+untouched 2 "there are no patches for luajit-20260819" "$scratch/rolling"
+untouched 2 "there are no patches for luajit-20260819" "$scratch/rolling" "$apply" --check "$scratch/rolling"
+untouched 2 "there are no patches for none" "$scratch/v20" "$apply" --check "$scratch/v20" none
+"$apply" --check "$scratch/v20" luajit-20220320 >/dev/null || fail "--check of a flavour's patches in any tree"
+mkdir "$scratch/empty"
+untouched 2 "not a LuaJIT source tree" "$scratch/empty"
+refuses "not a directory" "$apply" "$scratch/nowhere"
+for wrong in "" "--nonsense $scratch/down" "$scratch/down luajit-20220320" "--detect"; do
+  # shellcheck disable=SC2086 # words
+  untouched 1 usage "$scratch/down" "$apply" $wrong
+done
+echo gone.patch >>"$LUATRACE_PATCHES/series"
+toy_tree "$scratch/old" 2.1.0-beta3
+untouched 1 "gone.patch: named in the series but missing" "$scratch/old"
+sed -i '$d' "$LUATRACE_PATCHES/series"
+
+# Trees that cannot be written: the folder, and one file of it beside which nothing can be laid.
+as_user=()
+if [ "$(id -u)" = 0 ]; then
+  command -v setpriv >/dev/null || skip "setpriv is missing: as root every tree can be written"
+  as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  chmod 755 "$scratch"
+fi
+mkdir -p "$scratch/own/scripts"
+cp "$apply" "$root/luajit-usdt/scripts/hunks.awk" "$scratch/own/scripts/"
+toy_tree "$scratch/readonly" 2.1.ROLLING openresty
+chmod -R a-w "$scratch/readonly"
+untouched 5 "not writable" "$scratch/readonly" "${as_user[@]}" "$scratch/own/scripts/apply" "$scratch/readonly"
+chmod -R a+w "$scratch/readonly"
+mkdir "$scratch/readonly/src/lj_toy.c.luatrace-new" # stands for a full disk: the copy fails half way
+untouched 5 "cannot be written" "$scratch/readonly"

@@ -128,8 +128,11 @@ void filtered(Input& input, Diagnostics& diag, uint64_t choice) {
   plan.options = &options;
   if (choice & 8) plan.from = choice >> 40 & 127, plan.to = plan.from + (choice >> 50 & 127);
   plan.slow = FunctionPatterns({"f2"});
-  TraceFacts facts;
   const SymbolFinder symbols = no_symbol;
+  const CallVerdicts verdicts = find_verdicts(plan, symbols, input, 1);
+  input.rewind();
+  plan.verdicts = &verdicts;
+  TraceFacts facts;
   FilteredProfile profile(plan, facts, symbols);
   SlowCalls slow(0, choice & 16, 5);
   CoroutineLog coroutines(CoroutineLog::By::kSuspended, 5);

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 """linear_test.py COUNTED HOSTILE_TRACES [-v] [SHAPE...]: what luatrace-analyze costs grows with its input.
 
-Each output is made of each shape of hostile-traces at two sizes, one four times the other, and the
-work is counted (work_counter.cc): steps of the program and bytes on its heap, not seconds. What an
-empty trace costs is taken off. It fails if four times the input costs more than 1.3 x 4 times as
+Each output is made of each shape of hostile-traces (some of those that can matter to them, those of
+importers of import_shapes.py) at two sizes, one four times the other, and the work is counted
+(work_counter.cc): steps of the program and bytes on its heap, not seconds. What an empty trace
+costs is taken off. It fails if four times the input costs more than 1.3 x 4 times as
 much, or more than a step or byte of the input may cost at all. -v prints the table of the worst.
 """
 import os
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True  # In the source tree.
+import import_shapes  # noqa: E402
 
 SMALL, TIMES, GROWTH = 1000, 4, 1.3
 # Tables of the heap that begin larger than the smaller input fills them; the same for steps.
@@ -39,9 +43,37 @@ OUTPUTS = {
     "pprof": ["--format", "pprof", "-o", "/dev/null"],
     "dump": ["--dump"],
     "dump=calls": ["--dump=calls"],
-    "diff": ["--diff", "TRACE", "--tree", "--page=/dev/null"],
+    "diff": ["TRACE", "--diff", "TRACE", "--tree", "--page=/dev/null"],
     "save-profile": ["--save-profile", "SAVED"],
     "saved profile": ["SAVED", "--report", "--tree", "--page=/dev/null"],
+    "saved profile and trace, merged": ["SAVED", "TRACE", "--tree", "--save-profile=/dev/null"],
+    "diff, JSON": ["TRACE", "--diff", "TRACE", "--normalize", "--report", "--json=/dev/null"],
+    "views, JSON": ["TRACE", "--json=/dev/null", "--report", "--tree", "--callers", "*", "--slow", "f*", "--coroutines",
+                    "--threads", "--timeline"],
+    "--compensate": ["TRACE", "--compensate", "--report", "--tree", "--json=/dev/null"],
+    "--symbols": ["TRACE", "--symbols", "--limit", "0", "--json=/dev/null"],
+    "--info": ["TRACE", "--info", "--json=/dev/null"],
+    "--jobs 4": ["TRACE", "--jobs", "4", "--report", "--tree"],
+    "compressed": ["PACKED", "--report", "--tree"],
+    "text": ["TEXT", "--report"],
+    "text to binary": ["TEXT", "--convert=/dev/null"],
+    "bpftrace": ["TRACE", "--report"],
+    "stap": ["TRACE", "--report"],
+}
+# Not all shapes, but those that can matter to what the output has or reads.
+SHAPES = {
+    "saved profile and trace, merged": "undescribed long_names_deep equal_functions deep_distinct wide_in_turns".split(),
+    "diff, JSON": "undescribed long_names_deep equal_functions many_chunks deep_distinct".split(),
+    "views, JSON": "undescribed long_names chain_and_switches chain_and_threads chain_ends deep_and_moved".split(),
+    "--compensate": "deep_recursion unmatched_returns all_pairs deep_distinct undescribed".split(),
+    "--symbols": "maps maps_nested maps_of_holes map_files processes many_functions".split(),
+    "--info": "notes processes streams streams_undescribed maps small_blocks recordings".split(),
+    "--jobs 4": "streams streams_undescribed processes chain_and_switches".split(),
+    "compressed": "small_blocks unmatched_returns long_names streams".split(),
+    "text": "described_late long_names_deep maps streams notes marks undescribed_far losses".split(),
+    "text to binary": "described_late long_names_deep small_blocks streams".split(),
+    "bpftrace": list(import_shapes.SHAPES),
+    "stap": list(import_shapes.SHAPES),
 }
 # Those write whole stacks: any tree gets 32 MB, in pprof 4 M locations (analyzer/aggregate/stack_limit.h).
 WHOLE_STACKS = ["folded", "pprof"]
@@ -55,23 +87,38 @@ class Counter:
         self.analyze, self.make, self.directory = analyze, make, directory
         self.traces = {}
 
-    def trace(self, shape, n):
-        path = f"{self.directory}/{shape}.{n}"
+    def trace(self, shape, n, output, form="TRACE"):
+        """Path and size of a trace in the form that the output reads: of a packed one the size it had."""
+        tracer = output if output in ("bpftrace", "stap") else ""
+        path = f"{self.directory}/{tracer}{shape}.{n}.{form}"
         if path not in self.traces:
-            subprocess.run([self.make, shape, str(n), path], check=True)
-            self.traces[path] = os.path.getsize(path)
-        return path, self.traces[path]
+            if tracer:
+                import_shapes.write(tracer, shape, n, path)
+            elif form == "TEXT":
+                with open(path, "w") as text:
+                    subprocess.run([self.analyze, "--dump", self.trace(shape, n, output)[0]], check=True, stdout=text)
+            else:
+                environment = {**os.environ, "HOSTILE_COMPRESS": "1"} if form == "PACKED" else None
+                subprocess.run([self.make, shape, str(n), path], check=True, env=environment)
+            size = self.trace(shape, n, output)[1] if form == "PACKED" else os.path.getsize(path)
+            self.traces[path] = path, size
+        return self.traces[path]
 
     def cost(self, shape, n, output):
         """Steps and bytes that the output takes, and the size of the trace."""
-        path, size = self.trace(shape, n)
-        words = [word.replace("SAVED", path + ".saved").replace("TRACE", path) for word in OUTPUTS[output]]
-        if OUTPUTS[output][0] != "SAVED":
-            words.insert(0, path)
+        words = OUTPUTS[output]
+        if words[0] not in ("SAVED", "TRACE", "PACKED", "TEXT"):
+            words = ["TRACE", *words]
+        path, size = self.trace(shape, n, output, words[0] if words[0] != "SAVED" else "TRACE")
+        files = {"SAVED": path + ".saved", "TRACE": path, "PACKED": path, "TEXT": path}
+        words = [files.get(word, word) for word in words]
+        if "--jobs" not in words:
+            words += ["--jobs", "1"]
         counts = self.directory + "/counts"
-        done = subprocess.run([self.analyze, "--jobs", "1", "--width", "200", *words], stdout=subprocess.DEVNULL,
+        done = subprocess.run([self.analyze, "--width", "200", *words], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, env={**os.environ, "LUATRACE_WORK": counts}, text=True)
-        if done.returncode not in (0, 1):  # 1: no such function in this shape.
+        # 1: no such function in this shape.
+        if done.returncode and not (done.returncode == 1 and ": no function " in done.stderr):
             sys.exit(f"{shape}, {output}: status {done.returncode}: {done.stderr[-500:]}")
         with open(counts) as file:
             steps, heap = map(int, file.read().split())
@@ -82,17 +129,16 @@ class Counter:
 def main():
     words = [word for word in sys.argv[1:] if word != "-v"]
     outputs = os.environ.get("OUTPUTS", ";".join(OUTPUTS)).split(";")
-    analyze, make, *shapes = words
+    analyze, make, *chosen = words
     every = subprocess.run([make], check=True, capture_output=True, text=True).stdout.split()
-    shapes = shapes or every
     bad, worst = [], {}
     with tempfile.TemporaryDirectory() as directory:
         counter = Counter(analyze, make, directory)
         for output in outputs:
             empty = None
-            for shape in shapes:
+            for shape in chosen or SHAPES.get(output, every):
                 small = SMALL * (4 if output in WHOLE_STACKS else 1) * LIMITED.get(shape, 1)
-                if output == "saved profile":
+                if OUTPUTS[output][0] == "SAVED":
                     for n in (0, small, TIMES * small):
                         counter.cost(shape if n else "deep", n, "save-profile")
                 if empty is None:
@@ -119,7 +165,7 @@ def main():
                 print("| " + " | ".join(line) + " |", flush=True)
     if bad:
         sys.exit(f"{len(bad)} of them grow or cost too much")
-    print(f"{len(shapes)} shapes, {len(outputs)} outputs: linear")
+    print(f"{len(every)} shapes, {len(outputs)} outputs: linear")
 
 
 main()

@@ -5,19 +5,23 @@
 // The program's own code, with all that is inlined into it, is compiled with
 // -fsanitize-coverage=trace-pc: a call of __sanitizer_cov_trace_pc in each basic block. What the C
 // library does for it in proportion to a length (copying, filling, comparing) is counted by that
-// length, kBytesPerStep bytes being one step. Memory is what operator new has given and not got
-// back, at its most.
+// length, kBytesPerStep bytes being one step. Memory is what the heap has given and not got back,
+// and what was mapped without a file (analyzer/decode/grow_array.h), at its most.
 //
 // At the end a line "STEPS PEAK_BYTES" is written to the file that LUATRACE_WORK names.
 #include <malloc.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 
 namespace {
 
@@ -34,18 +38,42 @@ void count_bytes(size_t n) {
   count(1 + n / kBytesPerStep);
 }
 
-void* counted(void* memory) {
-  if (!memory) throw std::bad_alloc();
-  const uint64_t now = live.fetch_add(malloc_usable_size(memory)) + malloc_usable_size(memory);
+void add_live(uint64_t n) {
+  const uint64_t now = live.fetch_add(n) + n;
   uint64_t before = peak.load();
   while (before < now && !peak.compare_exchange_weak(before, now)) {
   }
+}
+
+void* counted(void* memory) {
+  if (memory) add_live(malloc_usable_size(memory));
   return memory;
 }
 
-void release(void* memory) {
-  if (memory) live.fetch_sub(malloc_usable_size(memory));
-  free(memory);
+void* as_pointer(long result) {
+  return reinterpret_cast<void*>(result);
+}
+
+// What was mapped without a file, and is not given back yet. Only whole ones are told apart.
+struct Region {
+  void* at;
+  size_t size;
+};
+Region regions[1024];
+std::atomic_flag regions_busy = ATOMIC_FLAG_INIT;
+
+// Instead of `old` (null: none) there is `now` from here on (null: nothing).
+void change_region(void* old, Region now) {
+  while (regions_busy.test_and_set()) {
+  }
+  for (Region& r : regions) {
+    if (r.at != old) continue;
+    if (old) live.fetch_sub(r.size);
+    if (now.at) add_live(now.size);
+    r = now;
+    break;
+  }
+  regions_busy.clear();
 }
 
 struct Report {
@@ -103,22 +131,53 @@ extern "C" int memcmp(const void* a, const void* b, size_t n) noexcept {
   return i == n ? 0 : x[i] - y[i];
 }
 
-void* operator new(size_t n) {
-  return counted(malloc(n));
+// Those of the C library, of which operator new takes its memory, too.
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void __libc_free(void*);
+
+void* malloc(size_t n) noexcept {
+  return counted(__libc_malloc(n));
 }
-void* operator new(size_t n, std::align_val_t align) {
-  const auto a = static_cast<size_t>(align);
-  return counted(aligned_alloc(a, (n + a - 1) / a * a));
+void* calloc(size_t n, size_t size) noexcept {
+  return counted(__libc_calloc(n, size));
 }
-void operator delete(void* memory) noexcept {
-  release(memory);
+void* realloc(void* memory, size_t n) noexcept {
+  if (memory) live.fetch_sub(malloc_usable_size(memory));
+  return counted(__libc_realloc(memory, n));
 }
-void operator delete(void* memory, size_t) noexcept {
-  release(memory);
+void* aligned_alloc(size_t align, size_t n) noexcept {
+  return counted(__libc_memalign(align, n));
 }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  release(memory);
+int posix_memalign(void** memory, size_t align, size_t n) noexcept {
+  *memory = aligned_alloc(align, n);
+  return *memory ? 0 : ENOMEM;
 }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  release(memory);
+void free(void* memory) noexcept {
+  if (memory) live.fetch_sub(malloc_usable_size(memory));
+  __libc_free(memory);
+}
+
+void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
+  void* const got = as_pointer(syscall(SYS_mmap, at, size, protection, flags, fd, offset));
+  if (got != MAP_FAILED && (flags & MAP_ANONYMOUS) && (protection & PROT_WRITE))
+    change_region(nullptr, {got, size});
+  return got;
+}
+int munmap(void* at, size_t size) noexcept {
+  change_region(at, {nullptr, 0});
+  return static_cast<int>(syscall(SYS_munmap, at, size));
+}
+void* mremap(void* old, size_t old_size, size_t size, int flags, ...) noexcept {
+  va_list list;
+  va_start(list, flags);
+  void* const to = flags & MREMAP_FIXED ? va_arg(list, void*) : nullptr;
+  va_end(list);
+  void* const got = as_pointer(syscall(SYS_mremap, old, old_size, size, flags, to));
+  if (got != MAP_FAILED) change_region(old, {got, size});
+  return got;
+}
 }

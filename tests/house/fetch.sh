@@ -64,3 +64,28 @@ refuses "no apt-get on this machine; put luajit_.*into $scratch/downloads" fetch
 name=$(awk '$1 == "openresty-20250117" { print $4 }' "$root/luajit-usdt/flavours.conf")
 echo "not a tarball" >"$scratch/downloads/$name"
 refuses "no apt-get on this machine" fetch
+
+# A git flavour: the commit is made into a tarball; a copy that is put there will do; a wrong one,
+# or a repository that cannot be reached, will not.
+if command -v git >/dev/null; then
+  mkdir -p "$scratch/own/scripts" "$scratch/upstream/src"
+  cp "$scripts/fetch" "$scratch/own/scripts/"
+  git -C "$scratch/upstream" init -q
+  git -C "$scratch/upstream" config uploadpack.allowAnySHA1InWant true
+  echo 'int x;' >"$scratch/upstream/src/x.c"
+  git -C "$scratch/upstream" add src
+  git -C "$scratch/upstream" -c user.name=x -c user.email=x@example commit -q -m x
+  commit=$(git -C "$scratch/upstream" rev-parse HEAD)
+  git -C "$scratch/upstream" -c tar.umask=0002 archive --format=tar --prefix="LuaJIT-${commit:0:8}/" HEAD >"$scratch/x.tar"
+  flavour() { echo "toy git=$scratch/$1 $commit toy.tar $(sha256sum "$scratch/$2" | cut -d' ' -f1)" >"$scratch/own/flavours.conf"; }
+  flavour upstream x.tar
+  same "tarball of a commit" "$("$scratch/own/scripts/fetch" toy "$scratch/git" 2>"$scratch/err" || cat "$scratch/err")" "$scratch/git/toy.tar"
+  cmp "$scratch/x.tar" "$scratch/git/toy.tar"
+  flavour nowhere x.tar
+  same "second time" "$("$scratch/own/scripts/fetch" toy "$scratch/git")" "$scratch/git/toy.tar"
+  refuses "could not get commit $commit of $scratch/nowhere; check the network, or put toy.tar" "$scratch/own/scripts/fetch" toy "$scratch/git2"
+  xz -c "$scratch/x.tar" >"$scratch/git2/toy.tar.xz"
+  same "compressed copy" "$("$scratch/own/scripts/fetch" toy "$scratch/git2")" "$scratch/git2/toy.tar"
+  flavour nowhere err
+  refuses "toy.tar.xz has the wrong contents: not used" "$scratch/own/scripts/fetch" toy "$scratch/git2"
+fi

@@ -15,6 +15,8 @@ using namespace luatrace;
 
 namespace {
 
+const TrackNames kNames{std::make_shared<std::string>("program"), false};
+
 struct Sums {
   uint64_t calls = 0, self_ns = 0, longest = 0;
   std::vector<uint64_t> lengths;                     // Of calls.
@@ -31,13 +33,12 @@ class Program {
       Track track;
       track.number = number;
       track.coroutine = static_cast<uint32_t>(number);
-      track.name = "coroutine " + std::to_string(number);
-      writer_.track(track);
+      writer_.track(track, kNames);
       const uint64_t begin = now_;
       begin_call(track);
       for (int i = 0; i < steps; i++) step(track);
       while (!open_.empty()) end_call(track);
-      sums.lives[track.name] = now_ - begin;
+      sums.lives[track_name(track, false)] = now_ - begin;
       if (number % 2) writer_.leave(track);
     }
   }
@@ -79,7 +80,7 @@ class Program {
     now_ += ns;
     writer_.end(track, now_, 0, 0);
     open_.back().suspended += ns;
-    sums.suspended[track.name] += ns;
+    sums.suspended[track_name(track, false)] += ns;
   }
   void step(const Track& track) {
     pass(wait());
@@ -195,7 +196,7 @@ TEST(Chart, ShortCallsInARowAreOneBlock) {
   ChartWriter writer(20);
   Track track;
   track.number = 1;
-  writer.track(track);
+  writer.track(track, kNames);
   writer.begin(track, {Slice::kCall, 1, 0, 0}, 0);
   for (uint64_t i = 0; i < 1000; i++) {
     writer.begin(track, {Slice::kCall, 1, 0, 0}, 1000 + 10 * i);
@@ -219,12 +220,12 @@ TEST(Chart, WhoResumedWhom) {
   Track one, two;
   one.number = 1, one.coroutine = 4;
   two.number = 2, two.coroutine = 7;
-  writer.track(one);
+  writer.track(one, kNames);
   writer.begin(one, {Slice::kCall, 1, 0, 0}, 0);
-  writer.track(two);
+  writer.track(two, kNames);
   writer.begin(two, {Slice::kCall, 1, 0, 0}, 10);
   for (uint64_t at : {10, 50}) {
-    writer.begin(one, {Slice::kResumed, 0, 7, 0}, at);
+    writer.begin(one, {Slice::kResumed, 0, 7, 0, two.number}, at);
     writer.end(one, at + 20, 0, 0);
   }
   writer.end(two, 70, 60, 60);
@@ -243,8 +244,7 @@ TEST(Chart, FilesOfOtherTimesAreAligned) {
   auto file = [](ChartWriter& writer, uint64_t number, uint64_t begin) {
     Track track;
     track.number = number;
-    track.process = std::make_shared<std::string>("program");
-    writer.track(track);
+    writer.track(track, kNames);
     writer.begin(track, {Slice::kCall, 1, 0, 0}, begin);
     writer.end(track, begin + 100, 100, 100);
     writer.end_file(0);

@@ -34,6 +34,7 @@ class Filter {
   }
   std::vector<size_t> of_coroutine(std::vector<size_t> chain, int coroutine) const;
   std::vector<size_t> chain_of(size_t call) const;
+  void lead(const Stretch& s);
   void stretch(const Stretch& s);
   void run_in(const Verdict& v, uint64_t length);
   void call(size_t i);
@@ -121,7 +122,7 @@ void Filter::stretch(const Stretch& s) {
 void Filter::run_in(const Verdict& v, uint64_t length) {
   std::set<uint32_t> seen;
   for (size_t i : v.shown)
-    if (seen.insert(m_.calls[i].function).second)
+    if (!brief(i) && (o_.callers.empty() || leads_[i]) && seen.insert(m_.calls[i].function).second)
       out_.functions[m_.calls[i].function].running += length;
 }
 
@@ -139,12 +140,22 @@ void Filter::call(size_t i) {
   n.complete++;
 }
 
+// Whoever resumes a coroutine in which a call of -C is open has led to it, too.
+void Filter::lead(const Stretch& s) {
+  std::vector<size_t> chain = of_coroutine(s.running, s.coroutine);
+  while (!chain.empty() && !judge(chain).target) chain.erase(chain.begin());
+  if (chain.empty()) return;
+  auto target = std::find(s.running.begin(), s.running.end(), chain[0]);
+  for (; target != s.running.end(); ++target) leads_[*target] = true;
+}
+
 Filtered Filter::run() {
   for (size_t i = 0; i < m_.calls.size(); i++) {
     if (!judge(chain_of(i)).target) continue;
     leads_[i] = true;
     for (size_t outer : m_.calls[i].outer) leads_[outer] = true;
   }
+  for (const Stretch& s : m_.stretches) lead(s);
   for (const Stretch& s : m_.stretches) stretch(s);
   for (size_t i = 0; i < m_.calls.size(); i++) call(i);
   return out_;

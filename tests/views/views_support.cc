@@ -14,8 +14,11 @@ Report analyse_filtered(const std::string& text, const FilterOptions& options, u
   plan.from = from;
   plan.to = to;
   plan.slow = FunctionPatterns(slow);
-  TraceFacts facts;
   SymbolFinder symbols = [](const Function&) { return Symbol{}; };
+  CallVerdicts verdicts = find_verdicts(plan, symbols, input, 1);
+  input.rewind();
+  plan.verdicts = &verdicts;
+  TraceFacts facts;
   FilteredProfile profile(plan, facts, symbols);
   SlowCalls calls(0, false, 5);
   CoroutineLog coroutines(CoroutineLog::By::kSuspended, 0);

@@ -162,7 +162,7 @@ shows "1,10000000,10000000,$poll" --report $f --function poll --function check
 same "--function" '["check","poll"]' "$(value '[.functions[].name]|sort' --function poll --function check)"
 same "filters combine" 10000000 "$(value .trace.self_ns -F handle -N auth --coroutine 3 -C check)"
 same "with folded stacks" "cache (plugins/cache/init.lua:7) 26000000" "$("$analyze" --folded -F cache -N check "$trace")"
-refuses "needs a file" "$analyze" -r 10%~ - <"$trace"
+same "a file as standard input" "$("$analyze" --folded -r 10%~ "$trace")" "$("$analyze" --folded -r 10%~ - <"$trace")"
 
 # Groups: one grammar for patterns, whatever they are for.
 for pattern in 'plugins/([^/]+)/' '/plugins/([^/]+)//' '*plugins/*/*' 'plugins/*/init.lua'; do
@@ -498,16 +498,16 @@ for mode in separate merged; do
 done
 
 # A call of a coroutine that began before the slow call, or goes on after it: of its time the slow
-# call has what ran in it, whatever -t has to wait for.
+# call has what ran in it; the call itself is one of those that it made if it began in it.
 slow_of() {
   { sed '/^0 1 entry 1/q' "$scratch/own.txt"; echo '20 1 resume 2'; cat; printf '110 1 return 1\n110 1 stop close\nend exit=0\n'; } |
     sed '/^func 1:2/a func 1:3 lua line=1 chunk="@z.lua" name="f3"' | "$analyze" -q --json --slow f3 -t 20ns - | jq -c '[.slow[]|[.name,.calls,.self_ns]]'
 }
-same "a call that began before" '[["f3",1,20],["f2",1,10]]' \
+same "a call that began before" '[["f3",1,20],["f2",0,10]]' \
   "$(printf '%s\n' '20 1 entry 2' '60 1 suspend yield' '70 1 entry 3' '75 1 resume 2' '85 1 return 2' '85 1 suspend done' '100 1 return 3' | slow_of)"
 same "a short one that began before" '[["f3",1,30]]' \
   "$(printf '%s\n' '20 1 entry 2' '25 1 suspend yield' '70 1 entry 3' '75 1 resume 2' '85 1 return 2' '85 1 suspend done' '100 1 return 3' | slow_of)"
-same "a call that goes on" '[["f3",1,20],["f2",0,35]]' \
+same "a call that goes on" '[["f3",1,20],["f2",1,35]]' \
   "$(printf '%s\n' '20 1 suspend yield' '20 1 entry 3' '25 1 resume 2' '25 1 entry 2' '60 1 suspend yield' '75 1 return 3' '80 1 resume 2' '85 1 return 2' '85 1 suspend done' | slow_of)"
 
 # Short calls within each other that went through many threads: their pieces of time are not kept

@@ -15,7 +15,7 @@ end
 for i = 1, 70 do
   call(bad, i)
   call(table.concat, { {} })
-  call(unpack, 1)
+  call(table.maxn, 1)
   call(error, "x")
   call(worse)
 end

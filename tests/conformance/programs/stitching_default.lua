@@ -10,6 +10,6 @@ local sum = 0
 for i = 1, 200 do
   local x = before(i)
   local m = ("k" .. x):match("%d+")
-  sum = sum + middle(i) + #m + select("#", unpack({ 1, 2, i }))
+  sum = sum + middle(i) + #m + table.maxn({ 1, 2, i })
 end
 io.write(sum, "\n")

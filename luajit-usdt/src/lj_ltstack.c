@@ -1,0 +1,262 @@
+/*
+** Tracing of calls: frames, the current coroutine, and the two ways out.
+** SPDX-License-Identifier: MIT
+**
+** Invariant: frames on a Lua stack are counted by the same rule everywhere
+** (lj_ltstack_frameid): a Lua function counts if its prototype was described in this
+** recording and is not excluded, a C function if it was called by lj_ltcall_wrap since
+** tracing began (LTState.run). A stack that the reader does not know is reported before
+** any event of its coroutine.
+*/
+
+#define lj_ltstack_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include <stdlib.h>
+
+#include "lj_bc.h"
+#include "lj_debug.h"
+#include "lj_frame.h"
+#if LJ_HASJIT
+#include "lj_jit.h"
+#endif
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+#include "lj_ltlocal.h"
+
+/* -- Announced calls of C functions --------------------------------------- */
+
+/* The announced call of a C function at a slot offset, or NULL. */
+LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs)
+{
+  uint32_t i = lt->ncall;
+  while (i-- > 0)
+    if (lt->call[i].L == L && lt->call[i].ofs == ofs &&
+	lt->call[i].run == lt->run)
+      return &lt->call[i];
+  return NULL;
+}
+
+/* Forget C calls of L at or above a slot offset. */
+void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs)
+{
+  while (lt->ncall > 0 && lt->call[lt->ncall-1].L == L &&
+	 lt->call[lt->ncall-1].ofs >= ofs)
+    lt->ncall--;
+}
+
+
+/* -- Frames --------------------------------------------------------------- */
+
+/* Id of the announced call in a frame, or 0 if it has no events. */
+uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
+{
+  LTState *lt = L2LT(L);
+  GCfunc *fn = frame_func(frame);
+  if (fn->c.gct != ~LJ_TFUNC || frame_isvarg(frame)) return 0;
+  if (frame_iscont(frame) && frame_iscont_fficb(frame) &&
+      (lt_callback(frame+1) & LT_CBIDLE))
+    return 0;
+  if (isluafunc(fn)) {
+    GCproto *pt = funcproto(fn);
+    if (pt->lt_rec == lt->rec << 1) return pt->lt_id;
+    return describe ? lj_ltfunc_protoid(L, pt, frame) : 0;
+  }
+  if (lj_ltstack_findcall(lt, L, lt_stackofs(L, frame+1)))
+    return lj_ltfunc_cfuncid(L, fn, NULL);
+  return 0;
+}
+
+
+/* -- Current coroutine and thread ----------------------------------------- */
+
+/* Fire the entry probe for a call that was already running. */
+static void probe_running(lua_State *L, cTValue *frame, uint32_t id);
+
+/* L becomes the current coroutine, if it is not; words know its stack. */
+static void become_current(LTState *lt, lua_State *L)
+{
+  int other = lt->L != L;
+  if (other && lt_ringon(lt)) lj_ltring_need(lt, 2);
+  lt->L = L;
+  if (other && lt_ringon(lt))
+    lj_ltring_ext(lt, LTX_SWITCH, 0, 1, lt_coid(lt, L), 0);
+}
+
+/* Report the stack of L, which becomes the current coroutine. */
+void lj_ltstack_report(lua_State *L, int reason, int skiptop)
+{
+  LTState *lt = L2LT(L);
+  cTValue *frame;
+  uint32_t n = 0, size = 0, i;
+  struct { uint32_t id; int32_t ofs; } *v = NULL;
+  int words = lt_ringon(lt) && !lt_wordsknow(lt, L);
+  if (words) {
+    lj_ltring_need(lt, 3);
+    lt->L = L;
+  } else {
+    become_current(lt, L);
+  }
+  L->lt_epoch = lt->epoch;
+  for (frame = L->base-1; !lt_frame_isbottom(L, frame); frame = frame_prev(frame)) {
+    uint32_t id;
+    if (skiptop) { skiptop = 0; continue; }
+    id = lj_ltstack_frameid(L, frame, 1);
+    if (!id) continue;
+    if (!lj_ltfunc_grow((void **)&v, &size, n+1, sizeof(*v))) break;
+    v[n].id = id;
+    v[n++].ofs = (int32_t)lt_stackofs(L, frame);
+  }
+  if (words)
+    lj_ltring_ext(lt, LTX_STACK, (uint32_t)reason, 2, lt_coid(lt, L), n+1);
+  if (lt_probeon(lt))
+    lj_ltprobe_stack(L, lt_coid(lt, L), n, reason, G(L));
+  for (i = n; i-- > 0; ) {
+    if (lt_probeon(lt)) probe_running(L, tvref(L->stack)+v[i].ofs, v[i].id);
+    if (!words) continue;
+    if (v[i].id < LT_PAYLOAD_BIG)
+      lj_ltring_put(lt, lj_ltctl_clock(), v[i].id, LT_FRAME)
+    else
+      lj_ltring_big(lt, LT_FRAME, v[i].id);
+  }
+  free(v);
+  lj_assertL(lt->L == L && lt_known(lt, L), "reported stack not known");
+}
+
+/* L runs although it is not the current coroutine, or on another thread. */
+LJ_NOINLINE void lj_ltstack_change(lua_State *L, int skiptop)
+{
+  LTState *lt = L2LT(L);
+  if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
+  if (lt->L == L) return;
+  lt->left = lt->L;
+  if (L->lt_epoch != lt->epoch)
+    lj_ltstack_report(L, LTR_RESUMED, skiptop);
+  else
+    become_current(lt, L);
+}
+
+#ifdef vmthread
+/* Finalizers run in VL, a coroutine of the VM's own, while L waits for them. To a
+** reader they are calls of L, as in every older LuaJIT: while they run VL has the
+** id of L. */
+void lj_ltstack_lend(lua_State *L, lua_State *VL)
+{
+  LTState *lt = L2LT(L);
+  lj_assertL(VL == vmthread(G(L)), "bad coroutine of finalizers");
+  if (lt->lender || lt_mute(G(L))) return;  /* In a finalizer that collects. */
+  lt_check_current(lt, L, 0);
+  VL->lt_id = lt_coid(lt, L);
+  VL->lt_epoch = L->lt_epoch;
+  lt->lender = L;
+  lt->L = VL;
+}
+
+/* They have run. */
+void lj_ltstack_back(lua_State *L, lua_State *VL)
+{
+  LTState *lt = L2LT(L);
+  if (lt->lender != L) return;
+  lt->lender = NULL;
+  if (lt->L == VL) lt->L = L;
+  VL->lt_id = VL->lt_epoch = 0;
+}
+#endif
+
+/* -- Events out of the VM ------------------------------------------------- */
+
+/* Line of the call that made this frame, or -1. */
+int lj_ltstack_callline(lua_State *L, cTValue *frame)
+{
+  cTValue *pframe;
+  GCfunc *fn;
+  frame = lt_frame_lower(frame);
+  if (lt_frame_isbottom(L, frame) || !frame_islua(frame)) return -1;
+  pframe = frame_prevl(frame);
+  fn = frame_func(pframe);
+  if (!isluafunc(fn)) return -1;
+  return (int)lj_debug_line(funcproto(fn),
+			    proto_bcpos(funcproto(fn), frame_pc(frame))-1);
+}
+
+/* Fire the probe of a Lua function. frame is the lower one. */
+static void probe_lua(lua_State *L, GCproto *pt, uint32_t ofs, uint32_t id,
+		      uint32_t kind, int line)
+{
+  const char *chunk = strdata(proto_chunkname(pt));
+  LTFunc *f = lj_ltfunc_find(L2LT(L), pt);
+  int first = f ? (int)f->rec : (int)lj_ltfunc_line(L2LT(L), pt);
+  const char *name = f ? f->name : NULL;
+  if (!name) name = first ? lj_ltfunc_noname("?") : lj_ltfunc_noname("main");
+  if (kind == LT_RETURN)
+    lj_ltprobe_return(chunk, name, first, L, id, ofs, line);
+  else if (kind == LT_TAIL)
+    lj_ltprobe_tailcall(chunk, name, first, L, id, ofs, line);
+  else
+    lj_ltprobe_entry(chunk, name, first, L, id, ofs, line);
+}
+
+void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ofs, uint32_t id,
+		    uint32_t kind, int line)
+{
+  void *addr = (void *)(uintptr_t)fn->c.f;
+  LTFunc *f = lj_ltfunc_find(L2LT(L), addr);
+  const char *name = f ? f->name : NULL;
+  if (!name) name = lj_ltfunc_noname("?");
+  if (kind == LT_ENTRY)
+    lj_ltprobe_centry(name, addr, fn->c.ffid, L, id, ofs, line);
+  else
+    lj_ltprobe_creturn(name, addr, fn->c.ffid, L, id, ofs, line);
+}
+
+static void probe_running(lua_State *L, cTValue *frame, uint32_t id)
+{
+  GCfunc *fn = frame_func(frame);
+  uint32_t ofs = (uint32_t)lt_stackofs(L, lt_frame_lower(frame)+1);
+  if (isluafunc(fn))
+    probe_lua(L, funcproto(fn), ofs, id, LT_ENTRY, lj_ltstack_callline(L, frame));
+  else
+    lj_ltstack_probec(L, fn, ofs, id, LT_ENTRY, -1);
+}
+
+/* A call of a Lua function begins or ends: all ways but inlined compiled code. */
+void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind)
+{
+  LTState *lt = L2LT(L);
+  cTValue *frame = L->base-1;
+  uint32_t id;
+  lt_check_current(lt, L, kind == LT_ENTRY);
+  id = lj_ltfunc_protoid(L, pt, frame);
+  if (!id) return;
+  if (lt_probeon(lt)) {
+    uint32_t ofs = (uint32_t)lt_stackofs(L, lt_frame_lower(frame)+1);
+    probe_lua(L, pt, ofs, id, kind, lj_ltstack_callline(L, frame));
+  }
+  if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
+}
+
+#if LJ_HASJIT
+/* An event of compiled code that is not inlined. ofs: slot offset of the
+** (lower) frame. Must not look at frames, but for LT_LINE_LOOK. */
+void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind, uint32_t ofs,
+		      int32_t line)
+{
+  LTState *lt = L2LT(L);
+  uint32_t id;
+  if (line == LT_LINE_LOOK) line = lj_ltstack_callline(L, tvref(L->stack)+ofs-1);
+  if (what->gch.gct == ~LJ_TFUNC) {
+    id = lj_ltfunc_cfuncid(L, gco2func(what), NULL);
+    if (lt_probeon(lt)) lj_ltstack_probec(L, gco2func(what), ofs, id, kind, line);
+  } else {
+    id = gco2pt(what)->lt_id;
+    if (lt_probeon(lt)) probe_lua(L, gco2pt(what), ofs, id, kind, line);
+  }
+  if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
+}
+#endif
+
+#endif

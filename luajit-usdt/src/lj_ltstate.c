@@ -1,0 +1,120 @@
+/*
+** Tracing of calls: all states of the process, and forks.
+** SPDX-License-Identifier: MIT
+**
+** A recorder that attaches finds the states here, and so does the child of a fork(),
+** which has them but no memory yet that its recorder can read.
+**
+** Invariant: a child never writes into its parent's ring: it counts what it loses until
+** it has its own. Who holds the lock of the list makes no call into Lua.
+*/
+
+#define lj_ltstate_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if LJ_HASJIT
+#include "lj_jit.h"
+#endif
+#include "lj_trace.h"
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+#include "lj_ltlocal.h"
+
+/* -- All states of the process (for fork, and for recorders that attach) --- */
+
+static volatile char lt_lock;
+
+void lj_ltstate_lock(int lock)
+{
+  if (lock)
+    while (__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE)) usleep(10);
+  else
+    __atomic_clear(&lt_lock, __ATOMIC_RELEASE);
+}
+
+static void list_lock(void)
+{
+  lj_ltstate_lock(1);
+}
+
+static void list_unlock(void)
+{
+  lj_ltstate_lock(0);
+}
+
+/* The probes of a child: a tracer that is attached to the file sees it, too, and
+** knows nothing of its stack. A recorder that answered LT_HELLO_PROBES attaches to
+** each process: it is asked anew. */
+static void fork_probes(LTState *lt)
+{
+  if (lt->byprobe) {
+    lt->refused = lt->byprobe = 0;
+    lt->stop |= LTSTOP_LOOK;
+  }
+  if ((lt->on & LTON_PROBE)) {
+    lt->epoch++;
+    lt->L = NULL;
+    lt->stop |= LTSTOP_RESYNC;
+    lj_trace_abort(LT2G(lt));
+  }
+}
+
+/* The child must not write into the parent's ring. */
+static void fork_child(void)
+{
+  LTControl *c = &luajit_usdt_control;
+  LTState *lt;
+  if (!c->socket[0] && !c->children) c->ring = 0;
+  for (lt = lt_first(); lt; lt = lt->next) {
+    int losing = lt->block == lt->scratch;
+    if (!lt->ring || lt_private(lt)) fork_probes(lt);
+    if (!lt->ring) continue;
+    munmap(lt->ring, lt->mapsize);
+    lt->ring = NULL;
+    lj_ltctl_closefd(lt);
+    if (!losing) lj_ltring_scratch(lt);
+    lt->lost = 0;
+    lt->lostsince = lj_ltctl_clock();
+    lt->forked = 1;
+    lt->stop |= LTSTOP_RESYNC;
+    lj_trace_abort(LT2G(lt));  /* Its ring would wait for the end of a recording. */
+  }
+  list_unlock();
+}
+
+void lj_ltstate_add(LTState *lt)
+{
+  static int registered;
+  list_lock();
+  if (!registered) {
+    registered = 1;
+    pthread_atfork(list_lock, list_unlock, fork_child);
+  }
+  lt->born = luajit_usdt_control.ring;
+  lt->serial = (uint32_t)++luajit_usdt_control.opened;
+  lt->next = lt_first();
+  if (lt->next) lt->next->prev = lt;
+  st_rel(&luajit_usdt_control.states, (uint64_t)(uintptr_t)lt);
+  list_unlock();
+}
+
+void lj_ltstate_remove(LTState *lt)
+{
+  list_lock();
+  if (lt->prev) lt->prev->next = lt->next;
+  else if (lt_first() == lt)
+    luajit_usdt_control.states = (uint64_t)(uintptr_t)lt->next;
+  if (lt->next) lt->next->prev = lt->prev;
+  lt->next = lt->prev = NULL;
+  list_unlock();
+}
+
+#endif

@@ -1,0 +1,111 @@
+/*
+** Tracing of calls: streams of blocks, from their start to their end.
+** SPDX-License-Identifier: MIT
+**
+** The memory in which event words are collected for the probe luajit:block is mapped
+** and unmapped here; what is done with it in between is in lj_ltblock.c.
+**
+** Invariant: the start of a stream is flushed before its first word, and its end after
+** the last one, also if the program exits without lua_close().
+*/
+
+#define lj_ltstream_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include <sys/mman.h>
+
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+#include "lj_ltlocal.h"
+
+#define NBLOCKS		2u	/* While one is written, the other can still be read. */
+#define METASIZE	65536u
+#define MAPSIZE		((size_t)(1+NBLOCKS)*LT_RING_BLOCK_SIZE + METASIZE)
+
+
+/* -- Open and close ------------------------------------------------------- */
+
+static void hand_start(LTState *lt)
+{
+  struct lt_ring *r = lt->ring;
+  lj_ltprobe_block(r, (uint32_t)sizeof(*r), LT2G(lt), LT_PIECE_START,
+		   r->told_events, 0, r->recording);
+}
+
+/* Get memory for the state of L and say that a stream begins. Returns 0 without
+** memory. */
+int lj_ltstream_open(lua_State *L)
+{
+  LTState *lt = L2LT(L);
+  struct lt_ring *r;
+  uint64_t lost;
+  if (!lj_ltopen_spare(lt)) return 0;
+  lost = lj_ltopen_forked(lt);
+  lj_ltring_scratch(lt);
+  r = (struct lt_ring *)lj_ltopen_aligned(MAPSIZE, PROT_READ|PROT_WRITE);
+  if (!r) return 0;
+  lj_ltopen_init(L, r, LT_RING_PROBE, NBLOCKS, METASIZE);
+  r->wp = (uint64_t)(uintptr_t)&lt->wp;
+  lt->forked = 0;
+  lt->ring = r;
+  lt->mapsize = MAPSIZE;
+  lt->warm = NBLOCKS;
+  lt->thread = lj_ltring_thread();
+  hand_start(lt);
+  lj_ltring_begin(lt, lost);
+  return 1;
+}
+
+/* A tracer has come later, or has missed something: it is told of the stream
+** anew. The caller sees to it that functions are described again, and reports the
+** stack. */
+void lj_ltstream_again(LTState *lt)
+{
+  if (lt->block == lt->scratch) return;
+  lj_ltblock_hand(lt);
+  lt->ring->recording = lt->rec;
+  hand_start(lt);
+}
+
+/* Say that the stream ends. */
+static void hand_end(LTState *lt, int reason)
+{
+  struct lt_ring *r = lt->ring;
+  lj_ltprobe_block((void *)(uintptr_t)lj_ltctl_clock(), 0, LT2G(lt),
+		   LT_PIECE_END, r->told_events, (uint32_t)reason,
+		   r->recording);
+}
+
+/* The stream ends: LTE_*. */
+void lj_ltstream_close(LTState *lt, int reason)
+{
+  struct lt_ring *r = lt->ring;
+  if (r) {
+    if (lt->block != lt->scratch) lj_ltblock_words(lt);
+    hand_end(lt, reason);
+  }
+  lj_ltopen_drop(lt);
+  if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);
+  lt->scratch = lt->block = lt->wp = NULL;
+}
+
+/* exit() without lua_close(): what there is. Another thread may run Lua still. */
+static __attribute__((destructor)) void hand_rest(void)
+{
+  uintptr_t self = lj_ltring_thread();
+  LTState *lt;
+  if (!luajit_usdt_control.block) return;
+  lj_ltstate_lock(1);
+  for (lt = lt_first(); lt; lt = lt->next)
+    if (lt->thread == self && lt_private(lt) && lt->block != lt->scratch) {
+      lj_ltblock_hand(lt);
+      hand_end(lt, LT_PIECE_EXIT);
+    }
+  lj_ltstate_lock(0);
+}
+
+#endif

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""memory_test.py ANALYZE HOSTILE_TRACES [-v]: luatrace-analyze takes at most 100 MB and 20 times its input.
+
+linear_test.py shows how memory grows, with small traces. Here the traces of hostile-traces that take
+most of it are so large that tables of a fixed size do not count, and what is looked at is the memory
+that the process had at its most, as the system accounts it.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+FREE_BYTES, MOST_BYTES = 100_000_000, 20
+EVENTS = 1_000_000
+PAGE = ["--page=/dev/null"]
+RUNS = {
+    "deep": [PAGE, ["--report"], ["--folded=/dev/null"], ["--format", "chrome", "-o", "/dev/null"]],
+    "comb": [PAGE],
+    "coroutines_suspended": [PAGE, ["--report"], ["--format", "perfetto", "-o", "/dev/null"]],
+    "deep_and_moved": [PAGE],
+    "chain_and_switches": [["--slow", "f2", "--coroutines", "--threads", "--timeline"]],
+}
+
+
+def peak(analyze, path, words):
+    """Bytes of memory that it has at its most."""
+    with subprocess.Popen([analyze, "--jobs", "1", path, *words], stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{path}, {' '.join(words)}: status {process.returncode}")
+    return usage.ru_maxrss * 1024
+
+
+def main():
+    analyze, make = [word for word in sys.argv[1:] if word != "-v"]
+    bad = 0
+    with tempfile.TemporaryDirectory() as directory:
+        for shape, outputs in RUNS.items():
+            path = f"{directory}/{shape}"
+            subprocess.run([make, shape, str(EVENTS), path], check=True)
+            size = os.path.getsize(path)
+            for words in outputs:
+                took, most = peak(analyze, path, words), FREE_BYTES + MOST_BYTES * size
+                bad += took > most
+                if took > most or "-v" in sys.argv:
+                    print(f"{shape} ({size:,} bytes), {' '.join(words)}: {took:,} bytes, "
+                          f"{'more than' if took > most else 'of'} {most:,}", flush=True)
+            os.remove(path)
+    if bad:
+        sys.exit(f"{bad} of them take too much memory")
+    print("memory: at most 100 MB and 20 times the input")
+
+
+main()
