@@ -9,7 +9,8 @@
 // kernel has done it. Then the program must go on and compute what it computed untraced, and soon
 // nothing of us may be in it or run beside it. Now and then a recording as usual follows, and must
 // be in order. guard: its guard is killed instead, or stopped, or both are killed one after the
-// other. Not `all`: every call that touches the program or the system, and a sample of the others.
+// other. Not `all`: every call that touches the program or the system, and a sample of the others;
+// beside a loop, which takes a processor for itself, only calls that reach into the program.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -84,6 +85,9 @@ const std::set<long> kTouching = {SYS_process_vm_writev,
                                   SYS_setsid,
                                   SYS_memfd_create,
                                   SYS_exit_group};
+
+// Those of them that reach into the program's memory, or stop it.
+const std::set<long> kReaching = {SYS_process_vm_writev, SYS_ptrace, SYS_kill, SYS_tgkill};
 
 // Those of them after which the kernel is at work for milliseconds: links of probes are made and
 // ended, by this process or by its guard.
@@ -252,7 +256,7 @@ class Sweep {
   Sweep(std::string build, std::string via, const std::string& kind, bool all)
       : build_(std::move(build)),
         via_(std::move(via)),
-
+        loops_(kind == "loop"),
         all_(all),
         program_(build_ + "/bin/luajit", PROGRAMS "/kill_sweep.lua", kind, scratch + "/told") {}
 
@@ -263,13 +267,6 @@ class Sweep {
   }
 
   void recorders() { kill_recorders(choose(profile(Follow::kProgram, false), true)); }
-
-  // Only while the kernel makes or ends links of probes.
-  void links() {
-    auto moments = choose(profile(Follow::kProgram, false), false);
-    std::erase_if(moments, [](const Moment& m) { return m.when != When::kDuring; });
-    kill_recorders(moments);
-  }
 
   // The guard dies while the recorder records: the recorder goes on and takes everything back.
   void guards() {
@@ -372,7 +369,9 @@ class Sweep {
 
   // Through BPF one recording takes the kernel a second: fewer of them.
   bool is_wanted(const Call& call, size_t i, bool sample) const {
-    if (all_ || kLong.contains(call)) return true;
+    if (all_) return true;
+    if (loops_) return kReaching.contains(call.number);
+    if (kLong.contains(call)) return true;
     const size_t one_of = via_ == "bpf" ? kSample / 2 : 1;
     return touches(call) ? i % one_of == 0 : sample && i % (kSample * one_of) == 0;
   }
@@ -445,7 +444,7 @@ class Sweep {
   }
 
   std::string build_, via_;
-  bool all_;
+  bool loops_, all_;
   Program program_;
   size_t killed_ = 0, checked_ = 0;
 };
@@ -467,7 +466,6 @@ int main(int argc, char** argv) {
     return via == "bpf" && geteuid() != 0 ? 77 : 1;
   }
   if (what == "recorder") sweep.recorders();
-  if (what == "links") sweep.links();
   if (what == "guard") sweep.stopped_guard(), sweep.guards(), sweep.both();
   return 0;
 }
