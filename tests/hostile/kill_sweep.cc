@@ -10,8 +10,7 @@
 // nothing of us may be in it or run beside it. Now and then a recording as usual follows, and must
 // be in order. guard: its guard is killed instead, or stopped, or both are killed one after the
 // other. Not `all`: every call that touches the program or the system, and a sample of the others;
-// and the claim and the settings, which cost the program nothing, are not looked at
-// (hostile.kills.*.guard does).
+// beside a loop, which takes a processor for itself, only calls that reach into the program.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -86,6 +85,9 @@ const std::set<long> kTouching = {SYS_process_vm_writev,
                                   SYS_setsid,
                                   SYS_memfd_create,
                                   SYS_exit_group};
+
+// Those of them that reach into the program's memory, or stop it.
+const std::set<long> kReaching = {SYS_process_vm_writev, SYS_ptrace, SYS_kill, SYS_tgkill};
 
 // Those of them after which the kernel is at work for milliseconds: links of probes are made and
 // ended, by this process or by its guard.
@@ -254,36 +256,29 @@ class Sweep {
   Sweep(std::string build, std::string via, const std::string& kind, bool all)
       : build_(std::move(build)),
         via_(std::move(via)),
-
+        loops_(kind == "loop"),
         all_(all),
         program_(build_ + "/bin/luajit", PROGRAMS "/kill_sweep.lua", kind, scratch + "/told") {}
 
   // Is this way of recording possible here? Empty, or why not.
   std::string able() {
-    const Ended e = trace_calls(recorder(0.02), log(), Follow::kProgram, [](const Stop&) {});
-    return ended_orderly(e) ? "" : read_file(log());
+    const int status = trace_calls(recorder(0.02), log(), Follow::kProgram, [](const Stop&) {});
+    return ended_orderly(status) ? "" : read_file(log());
   }
 
   void recorders() { kill_recorders(choose(profile(Follow::kProgram, false), true)); }
-
-  // Only while the kernel makes or ends links of probes.
-  void links() {
-    auto moments = choose(profile(Follow::kProgram, false), false);
-    std::erase_if(moments, [](const Moment& m) { return m.when != When::kDuring; });
-    kill_recorders(moments);
-  }
 
   // The guard dies while the recorder records: the recorder goes on and takes everything back.
   void guards() {
     const auto moments = choose(profile(Follow::kChildren, true), false);
     for (const Moment& m : moments) {
       Watch watch(m);
-      const Ended e = run(Follow::kChildren, [&](const Stop& s) {
+      const int status = run(Follow::kChildren, [&](const Stop& s) {
         if (s.in_child && watch.is_now(s.call, s.after)) kill(s.child, SIGKILL);
       });
       killed_ += watch.met() ? 1 : 0;
-      expect_end("guard " + m.text(), e, false);
-      healed("a guard killed " + m.text(), e, false);
+      expect_end("guard " + m.text(), status, false);
+      healed("a guard killed " + m.text(), false);
     }
     report("guards", moments.size());
   }
@@ -295,21 +290,21 @@ class Sweep {
     std::vector<Call> calls;
     {
       Watch recorder(first);
-      const Ended e = run(Follow::kChildren, [&](const Stop& s) {
+      run(Follow::kChildren, [&](const Stop& s) {
         if (!s.in_child && recorder.is_now(s.call, s.after)) kill(s.program, SIGKILL);
         if (s.in_child && recorder.met() && !s.after) calls.push_back(s.call);
       });
-      healed("a recorder killed " + first.text(), e, false);
+      healed("a recorder killed " + first.text(), false);
     }
     const auto moments = choose(calls, false);
     for (const Moment& m : moments) {
       Watch recorder(first), guard(m);
-      const Ended e = run(Follow::kChildren, [&](const Stop& s) {
+      run(Follow::kChildren, [&](const Stop& s) {
         if (!s.in_child && recorder.is_now(s.call, s.after)) kill(s.program, SIGKILL);
         if (s.in_child && recorder.met() && guard.is_now(s.call, s.after)) kill(s.child, SIGKILL);
       });
       killed_ += guard.met() ? 1 : 0;
-      healed("recorder and guard killed, the guard " + m.text(), e, true);
+      healed("recorder and guard killed, the guard " + m.text(), true);
     }
     report("recorders with their guards", moments.size());
   }
@@ -317,12 +312,12 @@ class Sweep {
   // Somebody stops the guard: the recorder ends in time all the same, and takes it along.
   void stopped_guard() {
     Watch watch({{SYS_process_vm_writev}, 3, When::kBefore});
-    const Ended e = run(Follow::kProgram, [&](const Stop& s) {
+    const int status = run(Follow::kProgram, [&](const Stop& s) {
       if (watch.is_now(s.call, s.after)) kill(s.child, SIGSTOP);
     });
     if (!watch.met()) fail("no guard was stopped");
-    expect_end("its guard was stopped", e, false);
-    healed("a guard stopped", e, false);
+    expect_end("its guard was stopped", status, false);
+    healed("a guard stopped", false);
   }
 
  private:
@@ -341,22 +336,22 @@ class Sweep {
             "-p",
             std::to_string(program_.pid())};
   }
-  Ended run(Follow follow, const std::function<void(const Stop&)>& on_call) {
+  int run(Follow follow, const std::function<void(const Stop&)>& on_call) {
     std::filesystem::remove(log());
     alarm(kHangSeconds);
-    Ended e = trace_calls(recorder(0.02), log(), follow, on_call);
+    const int status = trace_calls(recorder(0.02), log(), follow, on_call);
     alarm(0);
-    return e;
+    return status;
   }
 
   void kill_recorders(const std::vector<Moment>& moments) {
     for (const Moment& m : moments) {
       Watch watch(m);
-      const Ended e = run(Follow::kProgram, [&](const Stop& s) {
+      const int status = run(Follow::kProgram, [&](const Stop& s) {
         if (watch.is_now(s.call, s.after)) kill_at(m, s.program);
       });
-      expect_end(m.text(), e, watch.met());
-      healed("a recorder killed " + m.text(), e, !all_);
+      expect_end(m.text(), status, watch.met());
+      healed("a recorder killed " + m.text(), false);
     }
     report("recorders", moments.size());
   }
@@ -364,17 +359,19 @@ class Sweep {
   // All calls of a recording, or of its child's.
   std::vector<Call> profile(Follow follow, bool child) {
     std::vector<Call> calls;
-    const Ended e = run(follow, [&](const Stop& s) {
+    const int status = run(follow, [&](const Stop& s) {
       if (!s.after && s.in_child == child) calls.push_back(s.call);
     });
-    expect_end("nothing was killed", e, false);
-    healed("a recording as usual", e, false);
+    expect_end("nothing was killed", status, false);
+    healed("a recording as usual", false);
     return calls;
   }
 
   // Through BPF one recording takes the kernel a second: fewer of them.
   bool is_wanted(const Call& call, size_t i, bool sample) const {
-    if (all_ || kLong.contains(call)) return true;
+    if (all_) return true;
+    if (loops_) return kReaching.contains(call.number);
+    if (kLong.contains(call)) return true;
     const size_t one_of = via_ == "bpf" ? kSample / 2 : 1;
     return touches(call) ? i % one_of == 0 : sample && i % (kSample * one_of) == 0;
   }
@@ -392,30 +389,31 @@ class Sweep {
     return moments;
   }
 
-  void expect_end(const std::string& when, const Ended& e, bool killed) {
-    const bool by_us = WIFSIGNALED(e.status) && WTERMSIG(e.status) == SIGKILL;
-    const bool orderly = ended_orderly(e);
+  void expect_end(const std::string& when, int status, bool killed) {
+    const bool by_us = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    const bool orderly = ended_orderly(status);
     if (killed ? !by_us && !orderly : !orderly)
-      fail(when + ": the recorder ended with " + std::to_string(e.status) + ":\n" +
-           read_file(log()));
+      fail(when + ": the recorder ended with " + std::to_string(status) + ":\n" + read_file(log()));
     killed_ += killed && by_us ? 1 : 0;
   }
 
-  static bool ended_orderly(const Ended& e) {
-    return WIFEXITED(e.status) && (WEXITSTATUS(e.status) == 0 || WEXITSTATUS(e.status) == kNoEvent);
+  static bool ended_orderly(int status) {
+    return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kNoEvent);
   }
   // What the recorder has forked ends by itself; it has become our child.
-  static std::string child_left(const Ended& e) {
-    for (const pid_t child : e.children)
-      if (waitpid(child, nullptr, WNOHANG) == 0) return "a child of the recorder runs";
-    return "";
+  std::string beside() const {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    const std::string pid = std::to_string(getpid());
+    const std::string children = read_file("/proc/self/task/" + pid + "/children");
+    return children == std::to_string(program_.pid()) + " " ? "" : "children run: " + children;
   }
 
-  void healed(const std::string& when, const Ended& e, bool forgotten) {
+  void healed(const std::string& when, bool forgotten) {
     const uint64_t limit = monotonic_ns() + 20 * kSecond;
-    std::string wrong = child_left(e) + program_.disturbed(forgotten);
+    std::string wrong = beside() + program_.disturbed(forgotten);
     for (; !wrong.empty() && monotonic_ns() < limit; usleep(1000))
-      wrong = child_left(e) + program_.disturbed(forgotten);
+      wrong = beside() + program_.disturbed(forgotten);
     for (const double rounds = program_.rounds(); wrong.empty() && program_.rounds() < rounds + 2;
          usleep(200))
       if (monotonic_ns() > limit) wrong = "it stands still";
@@ -424,15 +422,15 @@ class Sweep {
   }
 
   void as_usual(const std::string& when) {
-    Ended e;
+    int status = 0;
     for (double seconds = 0.03; seconds < 3; seconds *= 4) {
       std::filesystem::remove(log());
       alarm(kHangSeconds);
-      e = trace_calls(recorder(seconds), log(), Follow::kProgram, [](const Stop&) {});
+      status = trace_calls(recorder(seconds), log(), Follow::kProgram, [](const Stop&) {});
       alarm(0);
-      if (!WIFEXITED(e.status) || WEXITSTATUS(e.status) != kNoEvent) break;
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != kNoEvent) break;
     }
-    expect_end("the next one after " + when, e, false);
+    expect_end("the next one after " + when, status, false);
     const std::string query = build_ + "/bin/luatrace-analyze --json " + trace() +
                               " | jq -e '.trust.anomalies == 0 and .trust.lost == 0 and "
                               "(.functions | length) > 0' >/dev/null";
@@ -446,7 +444,7 @@ class Sweep {
   }
 
   std::string build_, via_;
-  bool all_;
+  bool loops_, all_;
   Program program_;
   size_t killed_ = 0, checked_ = 0;
 };
@@ -468,7 +466,6 @@ int main(int argc, char** argv) {
     return via == "bpf" && geteuid() != 0 ? 77 : 1;
   }
   if (what == "recorder") sweep.recorders();
-  if (what == "links") sweep.links();
   if (what == "guard") sweep.stopped_guard(), sweep.guards(), sweep.both();
   return 0;
 }

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 
@@ -78,18 +79,15 @@ class Tracer {
   Tracer(Follow follow, const std::function<void(const Stop&)>& on_call)
       : follow_(follow), on_call_(on_call) {}
 
-  Ended run(const std::vector<std::string>& words, const std::string& log) {
+  int run(const std::vector<std::string>& words, const std::string& log) {
     start(words, log);
     while (!threads_.empty()) {
       int status = 0;
       const pid_t tid = waitpid(-1, &status, __WALL);
       if (tid < 0) throw std::runtime_error("nothing to wait for");
-      if (WIFSTOPPED(status))
-        stopped(tid, status);
-      else
-        ended(tid, status);
+      changed(tid, status);
     }
-    return ended_;
+    return status_;
   }
 
  private:
@@ -122,15 +120,24 @@ class Tracer {
     close(ends[1]);
   }
 
+  void changed(pid_t tid, int status) {
+    if (WIFSTOPPED(status))
+      stopped(tid, status);
+    else
+      ended(tid, status);
+  }
+
   void ended(pid_t tid, int status) {
     threads_.erase(tid);
-    if (tid == program_) ended_.status = status;
+    if (tid == program_) status_ = status;
   }
 
   void stopped(pid_t tid, int status) {
     const int event = status >> 16, signal = WSTOPSIG(status);
     Thread& t = threads_[tid];
     if (!t.known && !meet(tid, t)) return;
+    if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE)
+      meet_child_of(tid);
     if (signal == kSyscallStop) {
       at_call(tid, t);
       go_on(tid, 0);
@@ -141,12 +148,24 @@ class Tracer {
     }
   }
 
+  // A child stops before its first instruction, when it gets a processor: its parent waits for
+  // that. Otherwise the parent may be killed before, nobody waits for the child any more, and it
+  // stays stopped.
+  void meet_child_of(pid_t tid) {
+    unsigned long message = 0;
+    if (ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &message) != 0) return;
+    const auto child = static_cast<pid_t>(message);
+    if (process_of(child) != child || met_.contains(child)) return;
+    int status = 0;
+    if (waitpid(child, &status, __WALL) == child) changed(child, status);
+  }
+
   // A new thread, or a new process. False: it is not followed, or gone.
   bool meet(pid_t tid, Thread& t) {
     t.known = true;
     const pid_t process = process_of(tid);
     if (process == program_) return true;
-    if (process == tid) ended_.children.push_back(tid);
+    if (process == tid) met_.insert(tid);
     if (process == tid && child_ == 0) child_ = tid;
     t.in_child = true;
     if (follow_ == Follow::kChildren) return true;
@@ -170,7 +189,8 @@ class Tracer {
   const std::function<void(const Stop&)>& on_call_;
   pid_t program_ = 0, child_ = 0;
   std::map<pid_t, Thread> threads_;
-  Ended ended_;
+  std::set<pid_t> met_;  // its children
+  int status_ = 0;
 };
 
 }  // namespace
@@ -234,8 +254,8 @@ std::string name_of(const Call& call) {
          (call.writes ? " (to write)" : "");
 }
 
-Ended trace_calls(const std::vector<std::string>& words, const std::string& log, Follow follow,
-                  const std::function<void(const Stop&)>& on_call) {
+int trace_calls(const std::vector<std::string>& words, const std::string& log, Follow follow,
+                const std::function<void(const Stop&)>& on_call) {
   return Tracer(follow, on_call).run(words, log);
 }
 

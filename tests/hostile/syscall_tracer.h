@@ -2,7 +2,8 @@
 // Runs a program and shows each system call of its threads before and after the kernel does it
 // (ptrace), so that a test can kill the program, or a child of it, at that very moment.
 // Invariants: what is traced does not outlive the test (PTRACE_O_EXITKILL); children that are not
-// followed run untraced from their first instruction.
+// followed run untraced from their first instruction, and have begun to when the call that forks
+// them is shown as done.
 #pragma once
 
 #include <sys/types.h>
@@ -31,16 +32,12 @@ struct Stop {
   Call call;
 };
 
-struct Ended {
-  int status = 0;               // of the program, as waitpid(2) has it
-  std::vector<pid_t> children;  // that it has forked; those that were not followed may run still
-};
-
 enum class Follow { kProgram, kChildren };
 
-// Returns when all that is traced has ended. Its output goes to the file `log`. on_call may send
-// signals to the processes of the stop.
-Ended trace_calls(const std::vector<std::string>& words, const std::string& log, Follow follow,
-                  const std::function<void(const Stop&)>& on_call);
+// Returns the program's status, as waitpid(2) has it, when all that is traced has ended; children
+// that are not followed may run still. Its output goes to the file `log`. on_call may send signals
+// to the processes of the stop.
+int trace_calls(const std::vector<std::string>& words, const std::string& log, Follow follow,
+                const std::function<void(const Stop&)>& on_call);
 
 }  // namespace hostile
