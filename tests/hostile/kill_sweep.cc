@@ -38,7 +38,7 @@
 #include "tests/hostile/syscall_tracer.h"
 
 using namespace hostile;
-using luatrace::monotonic_ns;
+using luatrace::record::monotonic_ns;
 
 namespace {
 
@@ -166,7 +166,7 @@ class Program {
     if (left.states == 0) return "it has no Lua state";
     if (left.on != 0) return "a Lua state is on";
     if (left.patched != 0) return "patched slots: " + std::to_string(left.patched);
-    const std::string maps = luatrace::read_proc(pid_, "maps");
+    const std::string maps = luatrace::record::read_proc(pid_, "maps");
     if (maps.find("luatrace-ring") != maps.npos) return "it has a ring";
     if (descriptors() != descriptors_) return "its descriptors are others";
     if (const std::string why = changed_code(); !why.empty()) return why;
@@ -179,7 +179,7 @@ class Program {
     std::error_code e;
     for (const auto& f :
          std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd", e))
-      all.insert(f.path().filename().string() + luatrace::read_link(f.path()));
+      all.insert(f.path().filename().string() + luatrace::record::read_link(f.path()));
     return all;
   }
   std::string changed_code() const {
@@ -194,7 +194,7 @@ class Program {
     return text;
   }
   std::string stopped() const {
-    const std::string status = luatrace::read_proc(pid_, "status");
+    const std::string status = luatrace::record::read_proc(pid_, "status");
     const size_t state = status.find("\nState:\t"), tracer = status.find("\nTracerPid:\t");
     if (state == status.npos || tracer == status.npos) return "it has no status";
     if (std::strchr("RSD", status[state + 8]) == nullptr)

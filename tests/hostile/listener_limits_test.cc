@@ -17,7 +17,7 @@
 
 namespace {
 
-using luatrace::Listener;
+using luatrace::record::Listener;
 
 constexpr uid_t kNobody = 65534, kOther = 65533;
 constexpr int kOfUser = 64, kOfAll = 256;
