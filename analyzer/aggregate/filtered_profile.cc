@@ -238,18 +238,23 @@ void FilteredProfile::decide_closed(const FrameNotes& f, uint64_t running) {
 // Time passes inside a call of -C: calls of coroutines that resumed its own since it was made have
 // led to it, too. Calls from it on inwards are `reached`.
 void FilteredProfile::decide_time(Coroutine& co) {
-  if (!placement_.looks_for_callers() || co.led == co.epoch) return;
+  if (!placement_.looks_for_callers() || co.led == co.epoch || !place(co, co.top).reached) return;
   uint32_t links = 0;  // Of a broken trace they might be a circle.
-  for (Coroutine* c = &co; c && links <= Machine::kMaxChain; links++) {
-    if (!place(*c, c->top).reached) return;
-    uint32_t before = 0, reached = c->top;
-    while (reached - before > 1) {
-      const uint32_t middle = before + (reached - before) / 2;
-      (place(*c, middle).reached ? reached : before) = middle;
-    }
-    if (place(*c, reached).target) return mark_leading(*c, reached);
+  for (Coroutine* c = &co; c && c->led != c->epoch && links <= Machine::kMaxChain; links++) {
+    if (const uint32_t index = target_in(*c)) return mark_leading(*c, index);
+    c->led = c->epoch;  // Those further out are told now.
     c = view_->machine->resumer_of(*c);
   }
+}
+
+// The index of the call of -C that is open in the coroutine, 0 if there is none.
+uint32_t FilteredProfile::target_in(const Coroutine& co) const {
+  uint32_t before = 0, reached = co.top;
+  while (reached - before > 1) {
+    const uint32_t middle = before + (reached - before) / 2;
+    (place(co, middle).reached ? reached : before) = middle;
+  }
+  return reached && place(co, reached).target ? reached : 0;
 }
 
 // Every open call of the running stacks has led to the one at `index`.

@@ -132,6 +132,7 @@ class FilteredProfile : public HistogramProfile {
   void decide_opened(Coroutine& co, const Place& p);
   void decide_closed(const FrameNotes& f, uint64_t running);
   void decide_time(Coroutine& co);
+  uint32_t target_in(const Coroutine& co) const;
   void mark_leading(Coroutine& co, uint32_t index);
   void count(Coroutine& co, const Place& p);
   void charge(const Coroutine& co, uint32_t index);
