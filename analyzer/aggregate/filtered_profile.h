@@ -157,7 +157,7 @@ class FilteredProfile : public HistogramProfile {
 
   // Calls that are watched while one in the innermost of their coroutines runs: each is told of all
   // that happens there.
-  static constexpr size_t kMostNested = 32;
+  static constexpr size_t kMostNested = 64;
 
   const FilterPlan& plan_;
   const FilterOptions& options_;

@@ -44,7 +44,7 @@ void* map(size_t size) {
 }
 
 void* remap(void* memory, size_t old_size, size_t size) {
-  if (mremap(memory, old_size, size, 0) != MAP_FAILED) return memory;  // There is room behind it.
+  if (mremap(memory, old_size, size, 0) != MAP_FAILED) return memory;  // There is space after it.
   void* at = reserve(size);
   if (mremap(memory, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED) return at;
   munmap(at, size);

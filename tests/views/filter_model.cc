@@ -140,7 +140,7 @@ void Filter::call(size_t i) {
   n.complete++;
 }
 
-// Whoever resumes a coroutine in which a call of -C is open has led to it, too.
+// A call that resumes a coroutine in which a call of -C is open has led to it, too.
 void Filter::lead(const Stretch& s) {
   std::vector<size_t> chain = of_coroutine(s.running, s.coroutine);
   while (!chain.empty() && !judge(chain).target) chain.erase(chain.begin());
