@@ -175,6 +175,7 @@ class StackMachine {
   void end_report(bool complete);
   void unwind(uint32_t count, uint32_t id);
   void unwind_to(uint32_t keep, uint32_t id);
+  void unwind_unknown_to(uint32_t keep, uint32_t id);
   void resume(uint32_t id);
   void suspend(uint32_t status);
   void switch_to(Coroutine& to);
@@ -190,10 +191,11 @@ class StackMachine {
   void cut(Coroutine& co, uint64_t& counter, Gone how);
   void set_current(Coroutine* co);
   void set_hidden(Coroutine& co, uint32_t calls);
-  uint32_t find_frame(const Coroutine& co, uint32_t id);
+  uint32_t find_frame(const Coroutine& co, uint32_t id, uint32_t from);
   void sever(Coroutine& co);
   void push(Coroutine& co, uint64_t start, uint32_t id);
   void end_top(Coroutine& co);
+  void end_by_error(Coroutine& co, uint32_t depth);
   void drop_to(Coroutine& co, uint32_t depth);
   void hang(Coroutine& co);
   // resumed: it runs again; else its time of being suspended only ends.

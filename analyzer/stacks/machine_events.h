@@ -159,21 +159,21 @@ void StackMachine<Sink>::drop_to(Coroutine& co, uint32_t depth) {
   co.top = depth;
 }
 
-// Depth of the innermost open call of this function, 0 if there is none.
+// Depth of the innermost open call of this function at or below `from`, 0 if there is none.
 template <class Sink>
-uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id) {
+uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id, uint32_t from) {
   const uint32_t most = work_ ? kMaxSearch : kLeastSearch;
-  const uint32_t stop = co.top > most ? co.top - most : 0;
-  uint32_t at = co.top;
+  const uint32_t stop = from > most ? from - most : 0;
+  uint32_t at = from;
   while (at > stop && co.frames[at].id != id) at--;
-  afford(co.top - at);
+  afford(from - at);
   return at > stop ? at : 0;
 }
 
 template <class Sink>
 void StackMachine<Sink>::leave(uint32_t id, Note::Kind kind) {
   Coroutine& co = *cur_;
-  uint32_t at = find_frame(co, id);
+  uint32_t at = find_frame(co, id, co.top);
   if (at == 0) {
     const bool inferred = co.hidden && co.top == 0;
     ++(inferred ? trust_.inferred : trust_.unbalanced);
@@ -211,6 +211,16 @@ void StackMachine<Sink>::set_hidden(Coroutine& co, uint32_t calls) {
   if (changes) hang(co);
 }
 
+// The calls above `depth` end by an error.
+template <class Sink>
+void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
+  trust_.unwound += co.top - depth;
+  while (co.top > depth) {
+    note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
+    end_top(co);
+  }
+}
+
 template <class Sink>
 void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
   Coroutine& co = *cur_;
@@ -218,27 +228,38 @@ void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
   const uint32_t inferred = std::min(more, co.hidden);
   trust_.inferred += inferred;
   trust_.unbalanced += more > inferred;
-  trust_.unwound += known;
-  for (uint32_t n = known; n > 0; n--) {
-    note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
-    end_top(co);
-  }
+  end_by_error(co, co.top - known);
   if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - inferred);
   if (co.frames[co.top].id == id) return;  // The sentinel has LT_ID_NONE.
   if (id == LT_ID_UNKNOWN) return;         // The VM did not look so far down.
-  const uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id);
+  const uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id, co.top);
   if (at || id == LT_ID_NONE)
     drop_to(co, at);
   else if (co.top || !co.hidden)
     trust_.unbalanced++;
 }
 
-// All calls but the `keep` lowest. Where the depth is not known only the id tells how many.
+// All calls but the `keep` lowest.
 template <class Sink>
 void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
+  if (cur_->hidden == LT_DEPTH_UNKNOWN) return unwind_unknown_to(keep, id);
   const uint64_t depth = uint64_t{cur_->hidden} + cur_->top;
-  const bool known = cur_->hidden != LT_DEPTH_UNKNOWN;
-  unwind(known && depth > keep ? static_cast<uint32_t>(depth - keep) : 0, id);
+  unwind(depth > keep ? static_cast<uint32_t>(depth - keep) : 0, id);
+}
+
+// Where the depth is not known only the id tells which of the calls that are here stay: none if it
+// is that of none, since it is a hidden one's then. Of a recursion the innermost that called
+// another: the call on top has failed, unless what failed has no events. After that the depth is
+// known.
+template <class Sink>
+void StackMachine<Sink>::unwind_unknown_to(uint32_t keep, uint32_t id) {
+  Coroutine& co = *cur_;
+  uint32_t at = co.top ? find_frame(co, id, co.top - 1) : 0;
+  if (at == 0 && co.frames[co.top].id == id) at = co.top;
+  if (at > keep) at = 0;
+  end_by_error(co, at);
+  co.adrift = true;  // Still nobody knows who resumed it.
+  set_hidden(co, keep - at);
 }
 
 // -- Coroutines --
@@ -423,13 +444,7 @@ void StackMachine<Sink>::resume(uint32_t id) {
 template <class Sink>
 void StackMachine<Sink>::suspend(uint32_t status) {
   Coroutine& co = *cur_;
-  if (status == LTS_ERROR) {
-    trust_.unwound += co.top;
-    while (co.top) {
-      note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
-      end_top(co);
-    }
-  }
+  if (status == LTS_ERROR) end_by_error(co, 0);
   if (status == LTS_DONE) drop_to(co, 0);
   if (status > LTS_ERROR) trust_.bad_records++;
   note(Note::kSuspend, co.top, status);

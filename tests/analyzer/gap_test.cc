@@ -250,6 +250,79 @@ TEST(Loss, StacksReportedAfterItAreNotOfTheStart) {
   EXPECT_EQ(a.trust().anomalies(), 3u);
 }
 
+// A stack overflow says how many calls stay, not how many go.
+TEST(Loss, AnUnwindToADepthEndsWhatStandsAboveUnknownCalls) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    10 entry 2
+    30 loss 5 since=10
+    30 switch 1
+    40 entry 3
+    50 entry 3
+    60 unwindto 2 top=2
+    70 return 2
+    80 return 1
+    90 stop close)"));
+  EXPECT_EQ(a.trust().anomalies(), 5u);  // The lost events.
+  EXPECT_EQ(a.trust().unbalanced, 0u);
+  EXPECT_EQ(a.trust().truncated, 0u);
+  EXPECT_EQ(a.trust().unwound, 2u);
+  EXPECT_EQ(a.trust().inferred, 2u);
+  EXPECT_EQ(times(a, "f3"), (Times{2, 20, 20}));
+  EXPECT_EQ(a.report.gap_ns, 20u + 10u + 30u);
+  EXPECT_EQ(a.report.idle_ns, 0u);
+}
+
+// Of a recursion the function that stays says nothing; but the call on top is the one that failed.
+TEST(Loss, AnUnwindToADepthInsideARecursion) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    10 entry 2
+    20 entry 2
+    30 loss 1 since=20
+    30 switch 1
+    40 entry 2
+    50 entry 2
+    60 unwindto 4 top=2
+    70 return 2
+    80 return 2
+    81 return 2
+    82 unwindto 1 top=1
+    85 return 1
+    90 stop close)"));
+  EXPECT_EQ(a.trust().anomalies(), 1u);
+  EXPECT_EQ(a.trust().unbalanced, 0u);
+  EXPECT_EQ(a.trust().truncated, 0u);
+  EXPECT_EQ(a.trust().unwound, 1u);
+  EXPECT_EQ(a.trust().inferred, 3u);
+  EXPECT_EQ(times(a, "f2"), (Times{2 + 2, 10 + 30, 10 + 30}));
+}
+
+// What overflows may be a function without events: then nobody goes whom we know.
+TEST(Loss, AnUnwindToTheCallOnTopEndsNone) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    30 loss 1 since=20
+    30 switch 1
+    40 entry 2
+    50 entry 3
+    60 unwindto 3 top=3
+    70 return 3
+    80 return 2
+    85 return 1
+    90 stop close)"));
+  EXPECT_EQ(a.trust().anomalies(), 1u);
+  EXPECT_EQ(a.trust().unwound, 0u);
+  EXPECT_EQ(a.trust().inferred, 1u);
+  EXPECT_EQ(times(a, "f3"), (Times{1, 20, 20}));
+}
+
 // -- Missing blocks --
 
 // The header of the first block after the hole says what is current, and how many calls are open
