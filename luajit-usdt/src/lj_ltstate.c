@@ -52,7 +52,7 @@ static void list_unlock(void)
 
 /* The probes of a child: a tracer that is attached to the file sees it, too, and
 ** knows nothing of its stack. A recorder that answered LT_HELLO_PROBES attaches to
-** each process: it is asked anew. */
+** each process: it is asked again. */
 static void fork_probes(LTState *lt)
 {
   if (lt->byprobe) {

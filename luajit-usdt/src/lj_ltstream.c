@@ -61,7 +61,7 @@ int lj_ltstream_open(lua_State *L)
 }
 
 /* A tracer has come later, or has missed something: it is told of the stream
-** anew. The caller sees to it that functions are described again, and reports the
+** again. The caller sees to it that functions are described again, and reports the
 ** stack. */
 void lj_ltstream_again(LTState *lt)
 {

@@ -233,7 +233,7 @@ struct lt_ring {
   uint32_t stop_reason;		/* LTE_*, once closed. */
   uint64_t lost_since;		/* Clock of the first event of a loss that is still
 				** going on, 0 if none. */
-  uint64_t meta_lost;		/* Descriptions that found no room. */
+  uint64_t meta_lost;		/* Descriptions that found no space. */
   /* LT_RING_PROBE only. */
   uint64_t told;		/* Address of the first word not yet handed over. */
   uint64_t told_events;		/* Events handed over, ever. */

@@ -40,7 +40,7 @@ struct Settings {
 
 struct SourceTotals {
   uint64_t hits = 0;          // of probes of events, or events in blocks, that came
-  uint64_t lost = 0;          // that found no room
+  uint64_t lost = 0;          // that found no space
   uint64_t unread_names = 0;  // strings that could not be read from anywhere
   uint64_t early = 0;         // hits before the first report of their state: no losses
   uint64_t late_names = 0;    // that the BPF program could not read, but we could
@@ -73,7 +73,7 @@ struct Sink {
   std::shared_ptr<Output> output;
   std::unique_ptr<HitWriter> hits;
   uint64_t gaps = 0, lost_ticks = 0;
-  uint64_t unchecked = 0;  // hits since it was asked whether there is room
+  uint64_t unchecked = 0;  // hits since it was asked whether there is space
   bool ended = false;      // takes nothing more
 };
 // A Lua state that hands over blocks.

@@ -25,7 +25,7 @@ namespace {
 constexpr int kPauseMs = 5;            // between looks: 64 MB are full after 0.3 s at the earliest
 constexpr uint64_t kBusy = 65536;      // records in one look: more is to be expected at once
 constexpr uint64_t kRing = 64u << 20;  // bytes
-constexpr uint64_t kAskPause = 100'000'000;         // ns between requests to begin anew
+constexpr uint64_t kAskPause = 100'000'000;         // ns between requests to begin again
 constexpr uint64_t kResponseLimit = 2'000'000'000;  // ns without an event that are worth a word
 
 Refusal refusal_of(Refused::Kind kind) {
@@ -112,7 +112,7 @@ class BpfBackend : public Backend {
   std::mutex mutex_;
   std::vector<pid_t> execs_;
   std::map<pid_t, uint64_t> first_;  // ns after attaching
-  std::set<pid_t> unsynced_;         // should begin anew for us
+  std::set<pid_t> unsynced_;         // should begin again for us
   std::set<pid_t> with_c_;           // C functions of theirs are new
   SourceTotals totals_;
   bool shared_ = false;

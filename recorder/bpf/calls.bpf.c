@@ -153,7 +153,7 @@ static __always_inline void fill(struct ltb_hit *h, __u32 slot, __u32 kind, __u6
   h->where = ltb_where(slot, kind, 0);
 }
 
-/* Hits (events, of a piece) that found no room. */
+/* Hits (events, of a piece) that found no space. */
 static __noinline int lose_some(__u64 state, __u32 slot, __u32 n) {
   struct ltb_loss_key key = {.state = state, .slot = slot};
   struct ltb_loss_count none = {}, *c;

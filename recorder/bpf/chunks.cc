@@ -71,7 +71,7 @@ void Blocks::take(AttachedProcess& a, const ltb_block& b) {
   if (b.number > kNonsense) return;
   if (b.piece == LT_PIECE_START) return start_stream(a, b);
   const auto it = a.stated.find(b.hit.state);
-  if (it == a.stated.end()) {  // it was on before we came, and will begin anew for us
+  if (it == a.stated.end()) {  // it was on before we came, and will begin again for us
     r_.totals.early += b.piece == LT_PIECE_EVENTS ? b.count : 0;
     r_.news.unsynced.push_back(a.pid);
     return;

@@ -20,7 +20,7 @@ class Blocks {
   // The recording must live longer.
   explicit Blocks(Recording& recording) : r_(recording) {}
 
-  // A chunk of a process whose output has room for it.
+  // A chunk of a process whose output has space for it.
   void take(AttachedProcess& a, const ltb_block& chunk);
   // The kernel has lost some of that state.
   void lose_tail(AttachedProcess& a, const ltb_loss& loss);

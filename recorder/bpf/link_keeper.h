@@ -5,7 +5,7 @@
 // in the program for good. So this is done by a process that nobody kills, which closes everything
 // when the recorder is gone. Invariants: it does nothing but what it is asked for, and ends with
 // the recorder; only system calls in it, for it is forked where there are threads; it is no child
-// that waitpid(-1) tells of.
+// that waitpid(-1) reports.
 #pragma once
 
 #include <sys/types.h>

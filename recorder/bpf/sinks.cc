@@ -9,7 +9,7 @@
 namespace luatrace::record::bpf {
 namespace {
 
-constexpr uint64_t kCheckPause = 2048;  // hits between questions for room
+constexpr uint64_t kCheckPause = 2048;  // hits between checks for space
 
 HitOptions hit_options(const Settings& settings,
                        std::function<uint32_t(uint32_t, uint64_t)> on_process,

@@ -291,7 +291,7 @@ void Source::give_held(AttachedProcess& a) {
   }
 }
 
-// A state that was on before we came tells of calls whose beginning we have not seen, until it
+// A state that was on before we came reports calls whose beginning we have not seen, until it
 // reports its stack.
 bool Source::too_early(AttachedProcess& a, const ltb_hit& hit, uint32_t kind) {
   if (!a.retold || kind >= LTB_NPROBES || a.told.contains(hit.state)) return false;

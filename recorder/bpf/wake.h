@@ -28,7 +28,7 @@ class Waker {
   bool has_ring() const;
   // Tracers of blocks, as the semaphores say; 0 also if they cannot be read.
   uint32_t block_tracers() const;
-  // Asks all states to begin anew for a tracer of blocks that they cannot have noticed, or that
+  // Asks all states to begin again for a tracer of blocks that they cannot have noticed, or that
   // has missed something.
   void ask_all() const;
   //   After attaching: asks them.

@@ -34,7 +34,7 @@ enum {
   LTB_NPROBES = 15,
   /* Records that no probe makes. */
   LTB_FUNC = 16, /* struct ltb_func: what an id means */
-  LTB_LOSS = 17, /* struct ltb_loss: hits of one state found no room */
+  LTB_LOSS = 17, /* struct ltb_loss: hits of one state found no space */
   LTB_EXEC = 18, /* the process has become another program */
   LTB_TEST = 19  /* the self test was hit */
 };

@@ -23,7 +23,7 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t lost_otherwise = 0;  // of these, not for want of room
   uint64_t gaps = 0;            // losses
   uint64_t lost_ticks = 0;      // sum of their time spans
-  uint64_t lost_functions = 0;  // descriptions that found no room
+  uint64_t lost_functions = 0;  // descriptions that found no space
   uint64_t damaged = 0;         // streams that had to be given up or in which words were skipped
   uint64_t unwritten = 0;       // events that were read, but could not be written in time
   uint64_t backwards = 0;       // steps back of the clock

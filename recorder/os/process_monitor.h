@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ProcessMonitor: processes that begin while we record, told by the kernel (its process events
+// ProcessMonitor: processes that begin while we record, reported by the kernel (its process events
 // connector) where it may tell us, else found by looking at all processes. Invariants: with
 // has_kernel_events(), every fork and exec since the constructor is in take(), in an order in which
 // no child comes before its parent, or take() says that some are missing. Without it,

@@ -72,7 +72,7 @@ ssize_t run_apart(const std::function<size_t(std::span<std::byte>)>& job,
                   std::span<std::byte> out) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-  // Not fork(): a child that tells of its end by SIGCHLD looks like one of the command's.
+  // Not fork(): a child whose end raises SIGCHLD looks like one of the command's.
   const auto pid = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
   if (pid == 0) work(job, ends[1]);
   close(ends[1]);
