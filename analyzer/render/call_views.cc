@@ -202,9 +202,12 @@ std::vector<Table> coroutine_views(const Report& report, const ViewOptions& opti
                    {"body", "body", true},
                    {"created_in", "created in", true}};
   prefer_places(lives);
-  for (const ReportCoroutine& c : sorted_lives(report, options))
-    lives.rows.push_back(life_row(report, c));
-  if (options.limit && lives.rows.size() > options.limit) lives.rows.resize(options.limit);
+  auto list = sorted_lives(report, options);
+  const size_t count = list.size();
+  lives.rows.add(count, [&report, list = std::move(list)](size_t i) {
+    return life_row(report, list[i]);
+  });
+  if (options.limit) lives.rows.limit(options.limit);
   uint64_t all = 0;  // The log keeps no more than were asked for.
   for (const auto& p : report.birth_places) all += p.count;
   if (lives.rows.size() < all)

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <numeric>
+#include <utility>
 
 #include "analyzer/decode/whole.h"
 #include "analyzer/render/format.h"
@@ -45,7 +48,7 @@ void add_names(Table& t) {
   add_function_columns(t, "function");
 }
 
-void add_name_cells(std::vector<Cell>& row, const ReportFunction& f, const char* status,
+void add_name_cells(Row& row, const ReportFunction& f, const char* status,
                     const std::string& indent) {
   row.push_back(Cell::of_text(status));
   add_function_cells(row, f, indent);
@@ -99,9 +102,23 @@ void add_field_column(Table& t, const std::string& field, const std::string& key
   column.of = field;
 }
 
-}  // namespace
+using SharedDiff = std::shared_ptr<const Diff>;
 
-Table diff_view(const Diff& d, const ViewOptions& options) {
+Row diff_row(const Diff& d, const std::vector<Field>& fields, uint32_t i) {
+  Row row;
+  for (const Field& field : fields) {
+    Values v = values_of(d, field, i);
+    row.push_back(value_cell(field, v.before));
+    row.push_back(value_cell(field, v.after));
+    row.push_back(delta_cell(field, v.delta()));
+    row.push_back(change_cell(v.before.value_or(0), v.after.value_or(0)));
+  }
+  add_name_cells(row, d.any(i), status(d.was[i], d.is[i]), "");
+  return row;
+}
+
+Table diff_view(const SharedDiff& shared, const ViewOptions& options) {
+  const Diff& d = *shared;
   auto fields = options.fields.empty() ? parse_fields("self,total,calls") : options.fields;
   Table t;
   t.name = "diff";
@@ -117,24 +134,20 @@ Table diff_view(const Diff& d, const ViewOptions& options) {
   const bool shown = std::any_of(fields.begin(), fields.end(), is_key);
   add_names(t);
   prefer_delta(t, (shown ? key : fields[0]).name);
-  for (uint32_t i : sorted(d, options)) {
-    auto& row = t.rows.emplace_back();
-    for (const Field& field : fields) {
-      Values v = values_of(d, field, i);
-      row.push_back(value_cell(field, v.before));
-      row.push_back(value_cell(field, v.after));
-      row.push_back(delta_cell(field, v.delta()));
-      row.push_back(change_cell(v.before.value_or(0), v.after.value_or(0)));
-    }
-    add_name_cells(row, d.any(i), status(d.was[i], d.is[i]), "");
-    t.colors.push_back(color_of(values_of(d, key, i).delta()));
-  }
+  auto order = sorted(d, options);
+  for (uint32_t i : order) t.colors.push_back(color_of(values_of(d, key, i).delta()));
+  const size_t count = order.size();
+  t.rows.add(count, [shared, fields = std::move(fields), order = std::move(order)](size_t n) {
+    return diff_row(*shared, fields, order[n]);
+  });
   limit_rows(t, options.limit);
   say_scale(t, d);
   return t;
 }
 
-namespace {
+double total_delta(const DiffNode& n) {
+  return static_cast<double>(n.after.total_ns) - static_cast<double>(n.before.total_ns);
+}
 
 // The union of both trees, children by the size of their difference; of a large tree those nodes
 // where it is greatest, and what leads to them. Differences of calls below a node may cancel out,
@@ -142,32 +155,35 @@ namespace {
 class DiffTree {
  public:
   DiffTree(const Diff& diff, size_t rows);
-  void fill(Table& table);
+  // The nodes shown, depth first, and their depths; how many branches are not.
+  std::vector<std::pair<uint32_t, uint32_t>> rows();
+  size_t hidden() const { return hidden_; }
 
  private:
-  double delta(uint32_t i) const {
-    return static_cast<double>(d_.nodes[i].after.total_ns) -
-           static_cast<double>(d_.nodes[i].before.total_ns);
-  }
   void sort(std::vector<uint32_t>& nodes) const;
   void choose(std::vector<uint32_t> order, size_t rows);
   void push(uint32_t node, uint32_t depth);
-  void row(Table& table, uint32_t node, uint32_t depth) const;
 
   const Diff& d_;
-  std::vector<std::vector<uint32_t>> children_;
+  std::vector<uint32_t> child_, sibling_;
   std::vector<bool> shown_;
   std::vector<std::pair<uint32_t, uint32_t>> stack_;  // Node and depth.
+  size_t hidden_ = 0;
 };
 
 DiffTree::DiffTree(const Diff& diff, size_t rows)
-    : d_(diff), children_(diff.nodes.size()), shown_(diff.nodes.size(), rows == 0) {
-  std::vector<uint32_t> order;
-  for (uint32_t i = 1; i < d_.nodes.size(); i++) {
-    order.push_back(i);
-    children_[d_.nodes[i].parent].push_back(i);
+    : d_(diff),
+      child_(diff.nodes.size()),
+      sibling_(diff.nodes.size()),
+      shown_(diff.nodes.size(), rows == 0) {
+  for (auto i = static_cast<uint32_t>(d_.nodes.size()); i-- > 1;) {
+    sibling_[i] = child_[d_.nodes[i].parent];
+    child_[d_.nodes[i].parent] = i;
   }
-  if (rows) choose(std::move(order), rows);
+  if (!rows) return;
+  std::vector<uint32_t> order(d_.nodes.size() - 1);
+  std::iota(order.begin(), order.end(), 1);
+  choose(std::move(order), rows);
 }
 
 // From the outermost call to the node with the greatest difference, then to the next, as long as
@@ -184,20 +200,37 @@ void DiffTree::choose(std::vector<uint32_t> order, size_t rows) {
 // Greatest difference first.
 void DiffTree::sort(std::vector<uint32_t>& nodes) const {
   std::stable_sort(nodes.begin(), nodes.end(), [this](uint32_t a, uint32_t b) {
-    return std::fabs(delta(a)) > std::fabs(delta(b));
+    return std::fabs(total_delta(d_.nodes[a])) > std::fabs(total_delta(d_.nodes[b]));
   });
 }
 
 void DiffTree::push(uint32_t node, uint32_t depth) {
-  sort(children_[node]);
-  for (auto at = children_[node].rbegin(); at != children_[node].rend(); ++at)
-    stack_.emplace_back(*at, depth);
+  std::vector<uint32_t> children;
+  for (uint32_t at = child_[node]; at; at = sibling_[at]) children.push_back(at);
+  sort(children);
+  for (auto at = children.rbegin(); at != children.rend(); ++at) stack_.emplace_back(*at, depth);
 }
 
-void DiffTree::row(Table& t, uint32_t i, uint32_t depth) const {
-  const DiffNode& n = d_.nodes[i];
+std::vector<std::pair<uint32_t, uint32_t>> DiffTree::rows() {
+  std::vector<std::pair<uint32_t, uint32_t>> rows;
+  push(0, 1);
+  while (!stack_.empty()) {
+    const auto [node, depth] = stack_.back();
+    stack_.pop_back();
+    if (!shown_[node]) {
+      hidden_++;
+      continue;
+    }
+    rows.emplace_back(node, depth);
+    push(node, depth + 1);
+  }
+  return rows;
+}
+
+Row diff_tree_row(const Diff& d, uint32_t i, uint32_t depth) {
+  const DiffNode& n = d.nodes[i];
   const double self = static_cast<double>(n.after.self_ns) - static_cast<double>(n.before.self_ns);
-  auto& row = t.rows.emplace_back();
+  Row row;
   for (uint64_t number : {i, n.parent, depth}) row.push_back(Cell::of_count(number));
   const bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
   // Nothing, in place of 0, if it was (or is) not there while it is (was).
@@ -205,34 +238,17 @@ void DiffTree::row(Table& t, uint32_t i, uint32_t depth) const {
   const bool had = was || !is, has = is || !was;
   for (const Cell& cell :
        {of(had, Cell::of_time(n.before.total_ns)), of(has, Cell::of_time(n.after.total_ns)),
-        Cell::of_delta(delta(i)), of(had, Cell::of_time(n.before.self_ns)),
+        Cell::of_delta(total_delta(n)), of(had, Cell::of_time(n.before.self_ns)),
         of(has, Cell::of_time(n.after.self_ns)), Cell::of_delta(self),
         of(had, Cell::of_count(n.before.calls)), of(has, Cell::of_count(n.after.calls))})
     row.push_back(cell);
-  add_name_cells(row, d_.any(n.function), was == is ? "" : status(was, is),
+  add_name_cells(row, d.any(n.function), was == is ? "" : status(was, is),
                  std::string(2 * std::min<size_t>(depth - 1, 30), ' '));
-  t.colors.push_back(color_of(delta(i)));
+  return row;
 }
 
-void DiffTree::fill(Table& t) {
-  size_t hidden = 0;
-  push(0, 1);
-  while (!stack_.empty()) {
-    const auto [node, depth] = stack_.back();
-    stack_.pop_back();
-    if (!shown_[node]) {
-      hidden++;
-      continue;
-    }
-    row(t, node, depth);
-    push(node, depth + 1);
-  }
-  if (hidden) t.notes.push_back(format_count(hidden) + " more branches: --limit 0 shows all");
-}
-
-}  // namespace
-
-Table diff_tree_view(const Diff& d, const ViewOptions& options) {
+Table diff_tree_view(const SharedDiff& shared, const ViewOptions& options) {
+  const Diff& d = *shared;
   Table t;
   t.name = "diff_tree";
   t.columns = {{"node", "", false, Column::kDataOnly},
@@ -247,14 +263,24 @@ Table diff_tree_view(const Diff& d, const ViewOptions& options) {
   add_field_column(t, "calls", "calls", "are");
   add_names(t);
   prefer_delta(t, "total");
-  DiffTree(d, options.tree_limit()).fill(t);
+  DiffTree tree(d, options.tree_limit());
+  auto rows = tree.rows();
+  for (const auto& [node, depth] : rows) t.colors.push_back(color_of(total_delta(d.nodes[node])));
+  const size_t count = rows.size();
+  t.rows.add(count, [shared, rows = std::move(rows)](size_t i) {
+    return diff_tree_row(*shared, rows[i].first, rows[i].second);
+  });
+  if (tree.hidden())
+    t.notes.push_back(format_count(tree.hidden()) + " more branches: --limit 0 shows all");
   say_scale(t, d);
   return t;
 }
 
+}  // namespace
+
 std::vector<Table> make_diff_views(const Report& before, const Report& after,
                                    const ViewOptions& o) {
-  Diff diff = make_diff(before, after, o.normalize);
+  const auto diff = std::make_shared<const Diff>(make_diff(before, after, o.normalize));
   std::vector<Table> out;
   if (o.report || !o.tree) out.push_back(diff_view(diff, o));
   if (o.tree) out.push_back(diff_tree_view(diff, o));

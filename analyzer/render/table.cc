@@ -65,7 +65,7 @@ std::vector<Table> joined(const std::vector<Table>& tables) {
       continue;
     }
     if (same->columns.empty()) same->columns = t.columns;
-    same->rows.insert(same->rows.end(), t.rows.begin(), t.rows.end());
+    same->rows.append(t.rows);
   }
   return out;
 }
@@ -115,23 +115,26 @@ void write_csv(std::ostream& out, const std::vector<Table>& tables) {
       while (c < columns.size() && !(columns[c] && columns[c]->key == key)) c++;
       places.push_back(c < columns.size() ? c : SIZE_MAX);
     }
-    for (const auto& row : table.rows)
+    table.rows.each([&](const Row& row) {
       line([&](const std::string&, size_t k) {
         if (k == 0 && tables.size() > 1) return table.name;
         return places[k] == SIZE_MAX ? "" : csv_cell(row[places[k]]);
       });
+    });
   }
 }
 
 void write_json(std::ostream& out, const Table& table, const std::string& indent) {
   auto columns = columns_without(table, Column::kTextOnly);
   out << '[';
-  for (size_t r = 0; r < table.rows.size(); r++) {
-    out << (r ? "," : "") << indent << '{';
+  bool any = false;
+  table.rows.each([&](const Row& row) {
+    out << (any ? "," : "") << indent << '{';
+    any = true;
     bool first = true;
     for (size_t c = 0; c < columns.size(); c++) {
       if (!columns[c]) continue;
-      const Cell& cell = table.rows[r][c];
+      const Cell& cell = row[c];
       out << (first ? "" : ", ") << '"' << columns[c]->key << "\": ";
       first = false;
       if (cell.kind == Cell::kEmpty)
@@ -140,7 +143,7 @@ void write_json(std::ostream& out, const Table& table, const std::string& indent
         out << (cell.kind == Cell::kText ? json_string(cell.text) : data_number(cell));
     }
     out << '}';
-  }
+  });
   out << ']';
 }
 

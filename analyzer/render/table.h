@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/render/rows.h"
+
 namespace luatrace {
 
 struct Cell {
@@ -41,7 +43,7 @@ struct Table {
   std::string name;     // Member of the JSON object: "report".
   std::string heading;  // Line above it in text; may be empty. Untrusted.
   std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;
+  Rows rows;
   std::vector<std::string> notes;  // Lines below it in text.
   std::vector<int> colors;  // By row: 0 none, else the number of an ANSI colour. May be short.
   bool drawn = false;       // In text `drawing` stands for the rows.
@@ -57,7 +59,7 @@ struct TextStyle {
 // The columns of a table, null in place of those that are for `use` only.
 std::vector<const Column*> columns_without(const Table& table, Column::Use use);
 
-// Tables with the same name put together, for CSV and JSON.
+// Tables with the same name put together, for CSV and JSON; they share their rows.
 std::vector<Table> joined(const std::vector<Table>& tables);
 
 void write_text(std::ostream& out, const Table& table, const TextStyle& style);

@@ -17,8 +17,27 @@ namespace {
 
 constexpr size_t kNarrowestBar = 5, kWidest = 60, kBetween = 2;
 
-bool is_left(const Column* column) {
-  return column->left;
+// A column that is shown.
+struct Shown {
+  const Column* column;
+  size_t cell;  // Of a row.
+  std::string title;
+  size_t width = 0;
+  size_t longest = 0, deepest = 0;  // Of its texts, and how far one of them is indented.
+  bool indent_less = false;         // Half as much.
+
+  bool left() const { return column->left; }
+  size_t narrowest() const { return column->bar ? kNarrowestBar : column->least; }
+  void measure(const std::string& text);
+};
+
+size_t indent(const std::string& text) {
+  return std::min(text.find_first_not_of(' '), text.size());
+}
+
+void Shown::measure(const std::string& text) {
+  longest = std::max(longest, text_width(text));
+  deepest = std::max(deepest, indent(text));
 }
 
 class TextTable {
@@ -27,7 +46,7 @@ class TextTable {
   void write(std::ostream& out) const;
 
  private:
-  using Line = std::vector<std::string>;
+  void measure();
   bool fit(size_t width);
   bool leave_out_one();
   bool leave_out_last(int spare);
@@ -35,83 +54,69 @@ class TextTable {
   bool is_alone(size_t column) const;
   std::string title(size_t column) const;
   void squeeze(size_t width);
-  size_t narrowest(size_t c) const { return columns_[c]->bar ? kNarrowestBar : columns_[c]->least; }
-  std::string fitted(const std::string& text, size_t column) const;
-  std::string shorter(const std::string& text, size_t column) const;
+  std::string fitted(std::string text, const Shown& column) const;
   void narrow_inner();
-  void indent_less(size_t column);
-  void print(std::ostream& out, const Line& line, int color) const;
+  void print(std::ostream& out, const std::vector<std::string>& line, int color) const;
 
   const Table& table_;
   const TextStyle& style_;
-  std::vector<const Column*> columns_;
-  std::vector<size_t> widths_;
-  std::vector<Line> lines_;  // The first are the titles.
-  size_t subject_ = 0;       // The column that says what a row is about: its name.
-  Line left_out_;            // Titles of columns for which there is no room.
+  std::vector<Shown> columns_;
+  size_t subject_ = 0;                 // The column that says what a row is about: its name.
+  std::vector<std::string> left_out_;  // Titles of columns for which there is no room.
 };
 
 TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table), style_(style) {
   const auto columns = columns_without(table, Column::kDataOnly);
-  Line& titles = lines_.emplace_back();
-  for (const Column* c : columns) {
+  for (size_t cell = 0; cell < columns.size(); cell++) {
+    const Column* c = columns[cell];
     if (!c) continue;
-    const bool first = std::none_of(columns_.begin(), columns_.end(), is_left);
+    const bool first =
+        std::none_of(columns_.begin(), columns_.end(), [](const Shown& s) { return s.left(); });
     if (c->key == "function" || c->key == "body" || (c->left && first)) subject_ = columns_.size();
-    columns_.push_back(c);
-    titles.push_back(title(columns_.size() - 1));
+    columns_.push_back({c, cell, ""});
   }
-  for (const auto& row : table.rows) {
-    Line& line = lines_.emplace_back();
-    for (size_t c = 0; c < columns.size(); c++)
-      if (columns[c]) line.push_back(cell_text(row[c]));
-  }
-  widths_.resize(columns_.size());
-  for (const Line& line : lines_)
-    for (size_t c = 0; c < line.size(); c++) widths_[c] = std::max(widths_[c], text_width(line[c]));
+  measure();
   if (table.wraps) return;
   style.width ? squeeze(style.width) : narrow_inner();
-  for (size_t c = 0; c < columns_.size(); c++) indent_less(c);
+  // Of a tree that is too deep for its column all levels are indented half as much.
+  constexpr size_t kRoom = 10;  // For a name.
+  for (Shown& c : columns_)
+    c.indent_less = c.longest > c.width && c.deepest + kRoom > c.width;
+}
+
+// Reads all rows once: they are not kept as text.
+void TextTable::measure() {
+  for (size_t c = 0; c < columns_.size(); c++) columns_[c].measure(columns_[c].title = title(c));
+  table_.rows.each([this](const Row& row) {
+    for (Shown& c : columns_) c.measure(cell_text(row[c.cell]));
+  });
+  for (Shown& c : columns_) c.width = c.longest;
 }
 
 // Of columns that are about one thing the first says what about.
 std::string TextTable::title(size_t c) const {
-  const Column& column = *columns_[c];
-  const bool said = column.of.empty() || (c && columns_[c - 1]->of == column.of);
+  const Column& column = *columns_[c].column;
+  const bool said = column.of.empty() || (c && columns_[c - 1].column->of == column.of);
   return said ? column.title : column.of + ' ' + column.title;
-}
-
-// Of a tree that is too deep for its column all levels are indented half as much.
-void TextTable::indent_less(size_t c) {
-  constexpr size_t kRoom = 10;  // For a name.
-  size_t deepest = 0, longest = 0;
-  auto indent = [c](const Line& line) {
-    return std::min(line[c].find_first_not_of(' '), line[c].size());
-  };
-  for (const Line& line : lines_) {
-    deepest = std::max(deepest, indent(line));
-    longest = std::max(longest, text_width(line[c]));
-  }
-  if (longest <= widths_[c] || deepest + kRoom <= widths_[c]) return;
-  for (Line& line : lines_) line[c].erase(0, indent(line) / 2);
 }
 
 // Takes from the widest text column again and again, until all fit or none has anything to give.
 bool TextTable::fit(size_t width) {
   while (true) {
-    size_t all = 0, widest = widths_.size();
-    for (size_t c = 0; c < widths_.size(); c++) {
-      all += widths_[c] + (c ? kBetween : 0);
-      if (!is_left(columns_[c]) || widths_[c] <= narrowest(c)) continue;
-      if (widest == widths_.size() || widths_[c] >= widths_[widest]) widest = c;
+    size_t all = 0;
+    Shown* widest = nullptr;
+    for (Shown& c : columns_) {
+      all += c.width + (&c == &columns_[0] ? 0 : kBetween);
+      if (!c.left() || c.width <= c.narrowest()) continue;
+      if (!widest || c.width >= widest->width) widest = &c;
     }
     if (all <= width) return true;
-    if (widest == widths_.size()) return false;
-    size_t next = narrowest(widest);  // No further than to the second widest.
-    for (size_t c = 0; c < widths_.size(); c++)
-      if (is_left(columns_[c]) && c != widest && widths_[c] > narrowest(c))
-        next = std::max(next, std::min(widths_[c], widths_[widest] - 1));
-    widths_[widest] -= std::min(all - width, widths_[widest] - next);
+    if (!widest) return false;
+    size_t next = widest->narrowest();  // No further than to the second widest.
+    for (const Shown& c : columns_)
+      if (c.left() && &c != widest && c.width > c.narrowest())
+        next = std::max(next, std::min(c.width, widest->width - 1));
+    widest->width -= std::min(all - width, widest->width - next);
   }
 }
 
@@ -123,11 +128,12 @@ bool TextTable::leave_out_one() {
 }
 
 bool TextTable::leave_out_last(int spare) {
-  const auto texts = std::count_if(columns_.begin(), columns_.end(), is_left);
+  const auto texts =
+      std::count_if(columns_.begin(), columns_.end(), [](const Shown& s) { return s.left(); });
   const size_t numbers = columns_.size() - static_cast<size_t>(texts);
   for (size_t c = columns_.size(); c-- > 0;) {
-    if (columns_[c]->spare != spare) continue;
-    if (c == subject_ || (!columns_[c]->left && numbers == 1)) continue;
+    if (columns_[c].column->spare != spare) continue;
+    if (c == subject_ || (!columns_[c].left() && numbers == 1)) continue;
     leave_out(c);
     if (c && numbers > 2 && is_alone(c - 1)) leave_out(c - 1);
     return true;
@@ -137,62 +143,61 @@ bool TextTable::leave_out_last(int spare) {
 
 // The last one of several about the same thing, which says little without the others.
 bool TextTable::is_alone(size_t c) const {
-  const Column& column = *columns_[c];
-  auto same = [&](const Column* other) { return other->of == column.of; };
+  const Column& column = *columns_[c].column;
+  auto same = [&](const Shown& other) { return other.column->of == column.of; };
   return !column.of.empty() && column.spare &&
          std::count_if(columns_.begin(), columns_.end(), same) == 1;
 }
 
 void TextTable::leave_out(size_t c) {
-  const Column& column = *columns_[c];
+  const Column& column = *columns_[c].column;
   const std::string full = (column.of.empty() ? "" : column.of + ' ') + column.title;
   left_out_.insert(left_out_.begin(), full.empty() ? column.key : full);
-  const auto at = static_cast<std::ptrdiff_t>(c);
-  for (Line& line : lines_) line.erase(line.begin() + at);
-  widths_.erase(widths_.begin() + at);
-  columns_.erase(columns_.begin() + at);
+  columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(c));
   if (c < subject_) subject_--;
   if (c == columns_.size()) return;
-  lines_[0][c] = title(c);
-  widths_[c] = std::max(widths_[c], text_width(lines_[0][c]));
+  Shown& next = columns_[c];
+  next.measure(next.title = title(c));
+  next.width = std::max(next.width, text_width(next.title));
 }
 
 void TextTable::squeeze(size_t width) {
-  auto natural = widths_;
+  auto natural = columns_;
   while (!fit(width)) {
-    widths_ = natural;
+    columns_ = natural;
     if (!leave_out_one()) return void(fit(width));
-    natural = widths_;
+    natural = columns_;
   }
 }
 
 void TextTable::narrow_inner() {
-  for (size_t c = 0; c + 1 < widths_.size(); c++)
-    if (is_left(columns_[c])) widths_[c] = std::min(widths_[c], kWidest);
-}
-
-std::string TextTable::fitted(const std::string& text, size_t c) const {
-  if (columns_[c]->bar) return shorter(text, c);
-  return columns_[c]->left ? cut_name(text, widths_[c]) : text;
+  for (Shown& c : columns_)
+    if (&c != &columns_.back() && c.left()) c.width = std::min(c.width, kWidest);
 }
 
 // A bar, in proportion to the longest.
-std::string TextTable::shorter(const std::string& text, size_t c) const {
-  size_t all = text_width(text), longest = 0;
-  for (const Line& line : lines_) longest = std::max(longest, text_width(line[c]));
-  if (all == 0 || widths_[c] >= longest) return text;
-  const size_t wanted = std::max<size_t>(1, (all * widths_[c] + longest / 2) / longest);
+std::string shorter(const std::string& text, const Shown& c) {
+  const size_t all = text_width(text);
+  if (all == 0 || c.width >= c.longest) return text;
+  const size_t wanted = std::max<size_t>(1, (all * c.width + c.longest / 2) / c.longest);
   return text.substr(0, text.size() / all * wanted);
 }
 
-void TextTable::print(std::ostream& out, const Line& line, int color) const {
+std::string TextTable::fitted(std::string text, const Shown& c) const {
+  if (c.column->bar) return shorter(text, c);
+  if (c.indent_less) text.erase(0, indent(text) / 2);
+  return c.left() ? cut_name(text, c.width) : text;
+}
+
+void TextTable::print(std::ostream& out, const std::vector<std::string>& line, int color) const {
   std::string all;
   size_t at = 0;
-  for (size_t c = 0; c < line.size(); at += widths_[c++] + kBetween) {
-    const bool wraps = table_.wraps && c + 1 == line.size();
-    const std::string text = wraps ? wrapped(line[c], style_.width, at, at) : fitted(line[c], c);
-    const std::string blank(widths_[c] - std::min(widths_[c], text_width(text)), ' ');
-    all += columns_[c]->left ? text + blank : blank + text;
+  for (size_t i = 0; i < line.size(); at += columns_[i++].width + kBetween) {
+    const Shown& c = columns_[i];
+    const bool wraps = table_.wraps && i + 1 == line.size();
+    const std::string text = wraps ? wrapped(line[i], style_.width, at, at) : fitted(line[i], c);
+    const std::string blank(c.width - std::min(c.width, text_width(text)), ' ');
+    all += c.left() ? text + blank : blank + text;
     all += std::string(kBetween, ' ');
   }
   all.resize(all.find_last_not_of(' ') + 1);
@@ -203,13 +208,17 @@ void TextTable::print(std::ostream& out, const Line& line, int color) const {
 
 void TextTable::write(std::ostream& out) const {
   constexpr int kBold = 1;
-  const Line& titles = lines_[0];
-  const bool untitled =
-      std::all_of(titles.begin(), titles.end(), [](const std::string& t) { return t.empty(); });
-  for (size_t i = untitled; i < lines_.size(); i++) {
-    const bool colored = i > 0 && i <= table_.colors.size();
-    print(out, lines_[i], i == 0 ? kBold : colored ? table_.colors[i - 1] : 0);
-  }
+  std::vector<std::string> line;
+  for (const Shown& c : columns_) line.push_back(c.title);
+  if (std::any_of(line.begin(), line.end(), [](const std::string& t) { return !t.empty(); }))
+    print(out, line, kBold);
+  size_t i = 0;
+  table_.rows.each([&](const Row& row) {
+    line.clear();
+    for (const Shown& c : columns_) line.push_back(cell_text(row[c.cell]));
+    print(out, line, i < table_.colors.size() ? table_.colors[i] : 0);
+    i++;
+  });
   if (left_out_.empty()) return;
   std::string note = "(no room for";
   for (const std::string& title : left_out_)

@@ -5,7 +5,11 @@
 // Of a large tree the nodes with the greatest times are shown; a parent's time is never less than
 // its child's, so what is shown hangs together.
 #include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/aggregate/canonical_order.h"
 #include "analyzer/aggregate/compensate.h"
@@ -24,16 +28,16 @@ constexpr uint64_t kStepsFree = 1 << 17, kStepsPerNode = 4;
 struct TreeNode {
   uint32_t parent = 0, function = 0;
   uint64_t calls = 0, self = 0, total = 0, yielded = 0;
-  Corrected corrected;
 };
 
 // Node 0 is the root and is not shown. Parents before children.
 struct ViewTree {
   std::vector<TreeNode> nodes{1};
-  uint64_t whole = 0;  // 100 %
+  std::vector<Corrected> corrected{};  // By node, if that was asked for.
+  uint64_t whole = 0;                  // 100 %
   bool yielded = false;
-  bool compensated = false;
 
+  uint64_t weight(uint32_t i) const { return nodes[i].total + nodes[i].yielded; }
   void sum_up() {
     for (size_t i = nodes.size(); i-- > 1;) {
       nodes[i].total += nodes[i].self;
@@ -42,115 +46,131 @@ struct ViewTree {
   }
 };
 
-class TreeTable {
- public:
-  TreeTable(const Report& report, const ViewTree& tree, size_t rows)
-      : report_(report), tree_(tree), children_(tree.nodes.size()), shown_(choose(rows)) {
-    for (uint32_t i = 1; i < tree.nodes.size(); i++) children_[tree.nodes[i].parent].push_back(i);
-  }
-
-  // Adds rows to a table that has the columns of columns(), behind those of `first`.
-  void fill(Table& table, const std::vector<Cell>& first = {});
-  void columns(Table& table) const;
-
- private:
-  std::vector<bool> choose(size_t rows) const;
-  void row(Table& table, const std::vector<Cell>& first, uint32_t node, uint32_t depth) const;
-  uint64_t weight(uint32_t i) const { return tree_.nodes[i].total + tree_.nodes[i].yielded; }
-
-  const Report& report_;
-  const ViewTree& tree_;
-  std::vector<std::vector<uint32_t>> children_;
-  std::vector<bool> shown_;
-};
-
-std::vector<bool> TreeTable::choose(size_t rows) const {
-  const size_t n = tree_.nodes.size();
+// The nodes of a tree that are shown: `rows` of the greatest and what leads to them, 0: all.
+std::vector<bool> choose(const ViewTree& tree, size_t rows) {
+  const size_t n = tree.nodes.size();
   std::vector<bool> shown(n, true);
   if (rows == 0 || n - 1 <= rows) return shown;
-  std::vector<uint32_t> order;
-  for (uint32_t i = 1; i < n; i++) order.push_back(i);
+  std::vector<uint32_t> order(n - 1);
+  std::iota(order.begin(), order.end(), 1);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return tree_.nodes[a].total > tree_.nodes[b].total;
+    return tree.nodes[a].total > tree.nodes[b].total;
   });
   shown.assign(n, false);
   for (size_t i = 0; i < rows; i++)
-    for (uint32_t at = order[i]; at && !shown[at]; at = tree_.nodes[at].parent) shown[at] = true;
+    for (uint32_t at = order[i]; at && !shown[at]; at = tree.nodes[at].parent) shown[at] = true;
   return shown;
 }
 
-void TreeTable::columns(Table& t) const {
+// The order of a tree's rows: depth first, greatest first; of equal ones the first.
+class RowOrder {
+ public:
+  struct Place {
+    uint32_t node, depth;
+  };
+
+  RowOrder(const ViewTree& tree, size_t rows);
+  std::vector<Place> places;
+  size_t hidden = 0;  // Branches.
+
+ private:
+  void push(const ViewTree& tree, uint32_t node, uint32_t depth);
+
+  std::vector<uint32_t> child_, sibling_;
+  std::vector<Place> stack_;
+};
+
+RowOrder::RowOrder(const ViewTree& tree, size_t rows)
+    : child_(tree.nodes.size()), sibling_(tree.nodes.size()) {
+  for (auto i = static_cast<uint32_t>(tree.nodes.size()); i-- > 1;) {
+    sibling_[i] = child_[tree.nodes[i].parent];
+    child_[tree.nodes[i].parent] = i;
+  }
+  const std::vector<bool> shown = choose(tree, rows);
+  push(tree, 0, 1);
+  while (!stack_.empty()) {
+    const Place at = stack_.back();
+    stack_.pop_back();
+    if (!shown[at.node]) {
+      hidden++;
+      continue;
+    }
+    places.push_back(at);
+    push(tree, at.node, at.depth + 1);
+  }
+}
+
+void RowOrder::push(const ViewTree& tree, uint32_t node, uint32_t depth) {
+  const size_t begin = stack_.size();
+  for (uint32_t at = child_[node]; at; at = sibling_[at]) stack_.push_back({at, depth});
+  std::sort(stack_.begin() + static_cast<std::ptrdiff_t>(begin), stack_.end(),
+            [&](const Place& a, const Place& b) {
+              const uint64_t x = tree.weight(a.node), y = tree.weight(b.node);
+              return x != y ? x < y : a.node > b.node;
+            });
+}
+
+void add_tree_columns(Table& t, const ViewTree& tree) {
   t.columns.push_back({"node", "node", false, Column::kDataOnly});
   t.columns.push_back({"parent", "parent", false, Column::kDataOnly});
   t.columns.push_back({"depth", "depth", false, Column::kDataOnly});
   t.columns.push_back({"calls", "calls"});
   t.columns.push_back({"total_ns", "total"});
   t.columns.push_back({"self_ns", "self"});
-  if (tree_.compensated) add_corrected_columns(t);
-  if (tree_.yielded) t.columns.push_back({"yielded_ns", "[yielded]"});
+  if (!tree.corrected.empty()) add_corrected_columns(t);
+  if (tree.yielded) t.columns.push_back({"yielded_ns", "[yielded]"});
   t.columns.push_back({"total_share", "total %"});
   add_function_columns(t, "function");
-  if (tree_.compensated) prefer_corrected(t, "total");
+  if (!tree.corrected.empty()) prefer_corrected(t, "total");
 }
 
-void TreeTable::row(Table& t, const std::vector<Cell>& first, uint32_t i, uint32_t depth) const {
-  const TreeNode& n = tree_.nodes[i];
-  const ReportFunction& f = report_.functions[n.function];
-  auto& row = t.rows.emplace_back(first);
-  row.push_back(Cell::of_count(i));
+// Adds the node's cells to a row.
+void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::Place at) {
+  const TreeNode& n = tree.nodes[at.node];
+  row.push_back(Cell::of_count(at.node));
   row.push_back(Cell::of_count(n.parent));
-  row.push_back(Cell::of_count(depth));
+  row.push_back(Cell::of_count(at.depth));
   row.push_back(Cell::of_count(n.calls));
   row.push_back(Cell::of_time(n.total));
   row.push_back(Cell::of_time(n.self));
-  if (tree_.compensated) add_corrected_cells(row, n.corrected);
-  if (tree_.yielded) row.push_back(Cell::of_time(n.yielded));
+  if (!tree.corrected.empty()) add_corrected_cells(row, tree.corrected[at.node]);
+  if (tree.yielded) row.push_back(Cell::of_time(n.yielded));
   double share =
-      tree_.whole ? 100 * static_cast<double>(n.total) / static_cast<double>(tree_.whole) : 0;
+      tree.whole ? 100 * static_cast<double>(n.total) / static_cast<double>(tree.whole) : 0;
   row.push_back(Cell::of_percent(share));
   // Deep recursion does not push names out of the window.
-  std::string indent(2 * std::min<size_t>(depth - 1, 30), ' ');
-  if (depth > 31) indent += "[" + std::to_string(depth) + "] ";
-  add_function_cells(row, f, indent);
+  std::string indent(2 * std::min<size_t>(at.depth - 1, 30), ' ');
+  if (at.depth > 31) indent += "[" + std::to_string(at.depth) + "] ";
+  add_function_cells(row, report.functions[n.function], indent);
 }
 
-// Depth first, greatest first; of equal ones the first.
-void TreeTable::fill(Table& table, const std::vector<Cell>& first) {
-  for (auto& list : children_)
-    std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-      return weight(a) != weight(b) ? weight(a) < weight(b) : a > b;
-    });
-  std::vector<std::pair<uint32_t, uint32_t>> stack;  // Node and depth.
-  for (uint32_t child : children_[0]) stack.emplace_back(child, 1);
-  size_t hidden = 0;
-  while (!stack.empty()) {
-    auto [node, depth] = stack.back();
-    stack.pop_back();
-    if (!shown_[node]) {
-      hidden++;
-      continue;
-    }
-    row(table, first, node, depth);
-    for (uint32_t child : children_[node]) stack.emplace_back(child, depth + 1);
-  }
-  if (hidden)
-    table.notes.push_back(format_count(hidden) + " smaller branches: --limit 0 shows all");
-  if (tree_.compensated) explain_corrected(table);
+// Adds columns and rows, after those of `first`, which every row has. `rows`: up to so many; 0: all.
+void add_tree(Table& t, const Report& report, ViewTree&& shown, size_t rows, const Row& first) {
+  const auto tree = std::make_shared<const ViewTree>(std::move(shown));
+  add_tree_columns(t, *tree);
+  RowOrder order(*tree, rows);
+  if (order.hidden)
+    t.notes.push_back(format_count(order.hidden) + " smaller branches: --limit 0 shows all");
+  if (!tree->corrected.empty()) explain_corrected(t);
+  const size_t count = order.places.size();
+  t.rows.add(count, [&report, tree, first, places = std::move(order.places)](size_t i) {
+    Row row = first;
+    add_node(row, report, *tree, places[i]);
+    return row;
+  });
 }
 
-Table make_table(const Report& report, const ViewTree& tree, const ViewOptions& options,
+Table make_table(const Report& report, ViewTree&& tree, const ViewOptions& options,
                  const std::string& name, const std::string& of) {
   Table t;
   t.name = name;
-  std::vector<Cell> first;
+  Row first;
   if (!of.empty()) {
     t.heading = (name == "callers" ? "callers of " : "callees of ") + of;
     t.columns.push_back({"of", "of", true, Column::kDataOnly});
     first.push_back(Cell::of_text(of));
   }
-  TreeTable table(report, tree, options.tree_limit());
-  table.columns(t);
-  table.fill(t, first);
+  add_tree(t, report, std::move(tree), options.tree_limit(), first);
   return t;
 }
 
@@ -175,7 +195,7 @@ ViewTree from_call_tree(const Report& report, const CallTree& sums,
     const uint32_t i = order[n];
     place[i] = n;
     out.nodes[n] = {
-        place[sums[i].parent], sums[i].function, sums[i].calls, sums[i].self, totals[i], 0, {}};
+        place[sums[i].parent], sums[i].function, sums[i].calls, sums[i].self, totals[i], 0};
   }
   return out;
 }
@@ -191,14 +211,14 @@ Table tree_view(const Report& report, const ViewOptions& options) {
   const auto order = canonical_order(report.tree, name_ranks(report.functions));
   ViewTree tree = from_call_tree(report, report.tree, inclusive_ns(report.tree), order);
   tree.yielded = options.yielded;
-  tree.compensated = options.compensate;
-  Compensation corrected;
-  if (options.compensate) corrected = compensate(report);
-  for (uint32_t n = 1; n < order.size(); n++) {
-    if (options.yielded) tree.nodes[n].yielded = report.node_yielded_ns[order[n]];
-    if (options.compensate) tree.nodes[n].corrected = corrected.nodes[order[n]];
+  if (options.yielded)
+    for (uint32_t n = 1; n < order.size(); n++)
+      tree.nodes[n].yielded = report.node_yielded_ns[order[n]];
+  if (options.compensate) {
+    const Compensation all = compensate(report);
+    for (uint32_t node : order) tree.corrected.push_back(all.nodes[node]);
   }
-  return make_table(report, tree, options, "tree", "");
+  return make_table(report, std::move(tree), options, "tree", "");
 }
 
 // How far callers of the chosen functions can be followed.
@@ -261,8 +281,8 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
     merged[place[i]].calls += tree[i].calls;
     merged[place[i]].self += tree[i].self;
   }
-  auto view = from_call_tree(report, merged, inclusive_ns(merged));
-  return make_table(report, view, options, "callees", fn);
+  return make_table(report, from_call_tree(report, merged, inclusive_ns(merged)), options, "callees",
+                    fn);
 }
 
 namespace {
@@ -295,7 +315,7 @@ std::string slow_heading(const Report& report, const ReportSlowCall& call) {
 }
 
 // What every row of the call's tree says about the call; its columns are put into the table.
-std::vector<Cell> slow_columns(Table& t, const Report& report, const ReportSlowCall& call,
+Row slow_columns(Table& t, const Report& report, const ReportSlowCall& call,
                                size_t number) {
   const std::pair<const char*, Cell> about[] = {
       {"call", Cell::of_count(number)},
@@ -306,7 +326,7 @@ std::vector<Cell> slow_columns(Table& t, const Report& report, const ReportSlowC
       {"state", Cell::of_count(call.state)},
       {"coroutine", Cell::of_count(call.coroutine)},
       {"thread", Cell::of_count(call.thread)}};
-  std::vector<Cell> cells;
+  Row cells;
   for (const auto& [key, cell] : about) {
     t.columns.push_back({key, key, true, Column::kDataOnly});
     cells.push_back(cell);
@@ -319,7 +339,7 @@ ViewTree slow_tree(const ReportSlowCall& call) {
   for (const SlowNode& n : call.nodes) {
     // The call itself is node 1, below the root.
     uint32_t parent = tree.nodes.size() == 1 ? 0 : n.parent + 1;
-    tree.nodes.push_back({parent, n.function, n.calls, n.self, 0, n.suspended, {}});
+    tree.nodes.push_back({parent, n.function, n.calls, n.self, 0, n.suspended});
   }
   tree.sum_up();
   tree.whole = tree.nodes[1].total;
@@ -336,10 +356,7 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
     t.name = "slow";
     t.heading = slow_heading(report, *call);
     const auto first = slow_columns(t, report, *call, out.size() + 1);
-    const ViewTree tree = slow_tree(*call);
-    TreeTable table(report, tree, options.limit ? kSlowRows : 0);
-    table.columns(t);
-    table.fill(t, first);
+    add_tree(t, report, slow_tree(*call), options.limit ? kSlowRows : 0, first);
     out.push_back(std::move(t));
   }
   Table last;

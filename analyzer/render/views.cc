@@ -2,6 +2,7 @@
 #include "analyzer/render/views.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/aggregate/close_names.h"
 #include "analyzer/aggregate/compensate.h"
@@ -63,7 +64,7 @@ void add_function_columns(Table& t, const char* title) {
     t.columns.push_back({key, key, true, Column::kDataOnly});
 }
 
-void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
+void add_function_cells(Row& row, const ReportFunction& f,
                         const std::string& indent) {
   row.push_back(Cell::of_text(indent + marked_name(f)));
   row.push_back(Cell::of_text(distinct_name(f)));
@@ -79,7 +80,7 @@ void add_corrected_columns(Table& t) {
   t.columns.push_back({"rough", ""});
 }
 
-void add_corrected_cells(std::vector<Cell>& row, const Corrected& c) {
+void add_corrected_cells(Row& row, const Corrected& c) {
   row.push_back(Cell::of_time(c.total_ns));
   row.push_back(Cell::of_time(c.self_ns));
   row.push_back(Cell::of_text(c.rough ? "!" : ""));
@@ -102,7 +103,7 @@ void explain_corrected(Table& t) {
 void limit_rows(Table& table, size_t limit) {
   if (limit == 0 || table.rows.size() <= limit) return;
   size_t more = table.rows.size() - limit;
-  table.rows.resize(limit);
+  table.rows.limit(limit);
   table.notes.push_back(format_count(more) + " more: --limit 0 shows all");
 }
 
@@ -136,15 +137,19 @@ Table report_view(const Report& report, const ViewOptions& options) {
   if (options.compensate) add_corrected_columns(t);
   add_function_columns(t, report.grouped ? "group" : "function");
   if (options.compensate && options.fields.empty()) prefer_corrected(t, options.sort);
-  Compensation corrected;
-  if (options.compensate) corrected = compensate(report);
-  for (uint32_t i : sorted_functions(report, options.sort)) {
-    const ReportFunction& f = report.functions[i];
-    auto& row = t.rows.emplace_back();
+  std::vector<Corrected> corrected;
+  if (options.compensate) corrected = compensate(report).functions;
+  auto order = sorted_functions(report, options.sort);
+  const size_t count = order.size();
+  t.rows.add(count, [&report, fields = std::move(fields), corrected = std::move(corrected),
+                     order = std::move(order)](size_t n) {
+    const ReportFunction& f = report.functions[order[n]];
+    Row row;
     for (const Field& field : fields) row.push_back(cell_of(field, f, report));
-    if (options.compensate) add_corrected_cells(row, corrected.functions[i]);
+    if (!corrected.empty()) add_corrected_cells(row, corrected[order[n]]);
     add_function_cells(row, f);
-  }
+    return row;
+  });
   limit_rows(t, options.limit);
   if (options.compensate) explain_corrected(t);
   return t;

@@ -40,7 +40,8 @@ struct ViewOptions {
 };
 
 // Tables of every view that was asked for, in a fixed order. Throws UsageError if a function that
-// was named does not occur.
+// was named does not occur. The rows of tables are made from the report: it has to live, unchanged,
+// as long as they do.
 std::vector<Table> make_views(const Report& report, const ViewOptions& options);
 
 Table report_view(const Report& report, const ViewOptions& options);
@@ -70,11 +71,11 @@ std::string no_function(const Report& report, const std::string& pattern);
 // The columns that say which function a row is about, and their cells. In text a name that only a
 // call told has a '?' behind it; in data the column `hint` is 1.
 void add_function_columns(Table& table, const char* title);
-void add_function_cells(std::vector<Cell>& row, const ReportFunction& f,
+void add_function_cells(Row& row, const ReportFunction& f,
                         const std::string& indent = "");
 // The columns of --compensate, and their cells.
 void add_corrected_columns(Table& table);
-void add_corrected_cells(std::vector<Cell>& row, const Corrected& c);
+void add_corrected_cells(Row& row, const Corrected& c);
 // Where there is no room for all columns these stay longest, self' with its mark before total';
 // then those that they correct, and that by which rows are sorted.
 void prefer_corrected(Table& table, const std::string& sort);
