@@ -204,9 +204,8 @@ std::vector<Table> coroutine_views(const Report& report, const ViewOptions& opti
   prefer_places(lives);
   auto list = sorted_lives(report, options);
   const size_t count = list.size();
-  lives.rows.add(count, [&report, list = std::move(list)](size_t i) {
-    return life_row(report, list[i]);
-  });
+  lives.rows.add(count,
+                 [&report, list = std::move(list)](size_t i) { return life_row(report, list[i]); });
   if (options.limit) lives.rows.limit(options.limit);
   uint64_t all = 0;  // The log keeps no more than were asked for.
   for (const auto& p : report.birth_places) all += p.count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rows of a table: kept, or made each time that they are read.
-// Invariant: a table with a row for each function or node of a large report takes next to no memory;
-// what its rows are made from has to live as long as they do.
+// Invariant: a table with a row for each function or node of a large report takes next to no
+// memory; what its rows are made from has to live as long as they do.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Rows {
  private:
   struct Part {
     size_t count;
-    Maker make;                               // Null: the rows are `kept`.
+    Maker make;  // Null: the rows are `kept`.
     std::shared_ptr<std::vector<Row>> kept{};
   };
   std::vector<Part> parts_;

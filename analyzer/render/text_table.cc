@@ -80,8 +80,7 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   style.width ? squeeze(style.width) : narrow_inner();
   // Of a tree that is too deep for its column all levels are indented half as much.
   constexpr size_t kRoom = 10;  // For a name.
-  for (Shown& c : columns_)
-    c.indent_less = c.longest > c.width && c.deepest + kRoom > c.width;
+  for (Shown& c : columns_) c.indent_less = c.longest > c.width && c.deepest + kRoom > c.width;
 }
 
 // Reads all rows once: they are not kept as text.

@@ -144,7 +144,8 @@ void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::Pl
   add_function_cells(row, report.functions[n.function], indent);
 }
 
-// Adds columns and rows, after those of `first`, which every row has. `rows`: up to so many; 0: all.
+// Adds columns and rows, after those of `first`, which every row has. `rows`: up to so many; 0:
+// all.
 void add_tree(Table& t, const Report& report, ViewTree&& shown, size_t rows, const Row& first) {
   const auto tree = std::make_shared<const ViewTree>(std::move(shown));
   add_tree_columns(t, *tree);
@@ -194,8 +195,8 @@ ViewTree from_call_tree(const Report& report, const CallTree& sums,
   for (uint32_t n = 1; n < order.size(); n++) {
     const uint32_t i = order[n];
     place[i] = n;
-    out.nodes[n] = {
-        place[sums[i].parent], sums[i].function, sums[i].calls, sums[i].self, totals[i], 0};
+    out.nodes[n] = {place[sums[i].parent], sums[i].function, sums[i].calls,
+                    sums[i].self,          totals[i],        0};
   }
   return out;
 }
@@ -281,8 +282,8 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
     merged[place[i]].calls += tree[i].calls;
     merged[place[i]].self += tree[i].self;
   }
-  return make_table(report, from_call_tree(report, merged, inclusive_ns(merged)), options, "callees",
-                    fn);
+  return make_table(report, from_call_tree(report, merged, inclusive_ns(merged)), options,
+                    "callees", fn);
 }
 
 namespace {
@@ -315,8 +316,7 @@ std::string slow_heading(const Report& report, const ReportSlowCall& call) {
 }
 
 // What every row of the call's tree says about the call; its columns are put into the table.
-Row slow_columns(Table& t, const Report& report, const ReportSlowCall& call,
-                               size_t number) {
+Row slow_columns(Table& t, const Report& report, const ReportSlowCall& call, size_t number) {
   const std::pair<const char*, Cell> about[] = {
       {"call", Cell::of_count(number)},
       {"file", Cell::of_text(report.files[call.file].path)},

@@ -64,8 +64,7 @@ void add_function_columns(Table& t, const char* title) {
     t.columns.push_back({key, key, true, Column::kDataOnly});
 }
 
-void add_function_cells(Row& row, const ReportFunction& f,
-                        const std::string& indent) {
+void add_function_cells(Row& row, const ReportFunction& f, const std::string& indent) {
   row.push_back(Cell::of_text(indent + marked_name(f)));
   row.push_back(Cell::of_text(distinct_name(f)));
   row.push_back(Cell::of_text(f.chunk));

@@ -71,8 +71,7 @@ std::string no_function(const Report& report, const std::string& pattern);
 // The columns that say which function a row is about, and their cells. In text a name that only a
 // call told has a '?' behind it; in data the column `hint` is 1.
 void add_function_columns(Table& table, const char* title);
-void add_function_cells(Row& row, const ReportFunction& f,
-                        const std::string& indent = "");
+void add_function_cells(Row& row, const ReportFunction& f, const std::string& indent = "");
 // The columns of --compensate, and their cells.
 void add_corrected_columns(Table& table);
 void add_corrected_cells(Row& row, const Corrected& c);

@@ -67,9 +67,9 @@ struct Live {
   size_t ring_turn = 0;             // the state whose ring is looked for first
   size_t states = 0, answered = 0;  // at the last look
   std::set<uint64_t> without_ring;  // states that answered and had none when they were looked at
-  bool untried = false;             // at the last look: there was no time to look for all rings
-  bool unopened = false;            // at the last look: there was a ring that could not be opened
-  std::string no_response;          // why those who have not answered did not
+  size_t untried = 0;       // states whose rings there was no time to open, at the last look
+  bool unopened = false;    // at the last look: there was a ring that could not be opened
+  std::string no_response;  // why those who have not answered did not
 };
 
 // Which state of the process is it, in any of its recordings?
@@ -81,6 +81,12 @@ uint64_t number_of(const vm::Target& target, const vm::State& s) {
 // has no ring.
 bool has_no_ring(const vm::Target& target, const vm::State& s) {
   return target.has_answered(s) && s.stop == 0 && s.ring == 0 && s.token == target.token();
+}
+
+// It has a ring that was not looked at yet.
+bool has_new_ring(const Live& live, const vm::Target& target, const vm::State& s) {
+  return s.ring != 0 && s.token == target.token() &&
+         !live.taken.contains({number_of(target, s), s.rec});
 }
 
 // How many could not make a ring. One that is being closed has none any more, one that is being
@@ -314,9 +320,8 @@ std::string DirectBackend::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring)
 
 // True if there was a new one, usable or not.
 bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::State& s) {
-  if (s.ring == 0 || s.token != target.token()) return false;
+  if (!has_new_ring(live, target, s)) return false;
   const uint64_t state = number_of(target, s);
-  if (live.taken.contains({state, s.rec})) return false;
   std::string why;
   auto ring = open_ring(target, s, why);
   if (ring != nullptr && find_owner(ring->inode(), live.pid)) ring = nullptr;
@@ -338,7 +343,7 @@ bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::St
 }
 
 // Those of all states, as far as the time for one look goes; the next look goes on from there. True
-// if there may be more, and some were new.
+// if there are more, and some were new.
 bool DirectBackend::take_rings(Live& live, const vm::Target& target,
                                const std::vector<vm::State>& states) {
   const uint64_t limit = monotonic_ns() + kRingsNs;
@@ -346,10 +351,14 @@ bool DirectBackend::take_rings(Live& live, const vm::Target& target,
   for (size_t i = 0; i < states.size(); i++) {
     const size_t turn = (live.ring_turn + i) % states.size();
     any = take_ring(live, target, states[turn]) || any;
-    if (monotonic_ns() < limit || i + 1 == states.size()) continue;
+    if (monotonic_ns() < limit) continue;
     live.ring_turn = turn + 1;
-    live.untried = true;
-    return any;
+    const auto left =
+        static_cast<size_t>(std::count_if(states.begin(), states.end(), [&](const auto& s) {
+          return has_new_ring(live, target, s);
+        }));
+    live.untried += left;
+    return any && left > 0;
   }
   return false;
 }
@@ -382,7 +391,8 @@ std::string DirectBackend::no_response_text(const Live& live) {
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
-  if (!stopping_) live.unopened = live.untried = false;
+  if (!stopping_) live.unopened = false;
+  if (!stopping_) live.untried = 0;
   if (!stopping_) live.no_response.clear();
   for (auto& target : live.targets) {
     std::vector<vm::State> states, silent;
@@ -444,7 +454,7 @@ void DirectBackend::take_last_rings() {
     if (!live.lost) look(live, monotonic_ns());
   }
   for (auto& live : live_)
-    while (!live.lost && live.untried && monotonic_ns() < limit) look(live, monotonic_ns());
+    while (!live.lost && live.untried > 0 && monotonic_ns() < limit) look(live, monotonic_ns());
 }
 
 void DirectBackend::stop() {
@@ -482,10 +492,10 @@ std::vector<std::string> DirectBackend::remarks() {
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
     say_ringless(live);
-    if (live.untried)
-      remarks_.push_back(who +
-                         "the recording ended before all its rings could be looked for: Lua "
-                         "states that began shortly before may not be recorded");
+    if (live.untried > 0)
+      remarks_.push_back(who + grouped(live.untried) +
+                         (live.untried == 1 ? " Lua state is" : " Lua states are") +
+                         " not recorded: the recording ended before their rings could be opened");
     if (live.taken.empty() && live.unopened)
       remarks_.push_back(who +
                          "its ring could not be opened: it is its parent's (it was made past the "

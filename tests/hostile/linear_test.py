@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""linear_test.py COUNTED HOSTILE_TRACES [-v] [SHAPE...]: what luatrace-analyze costs grows with its input.
+"""linear_test.py COUNTED HOSTILE_TRACES [-v] [--part I/N] [SHAPE...]: what luatrace-analyze costs grows with its input.
 
 Each output is made of each shape of hostile-traces (some of those that can matter to them, those of
 importers of import_shapes.py) at two sizes, one four times the other, and the work is counted
 (work_counter.cc): steps of the program and bytes on its heap, not seconds. What an empty trace
 costs is taken off. It fails if four times the input costs more than 1.3 x 4 times as
 much, or more than a step or byte of the input may cost at all. -v prints the table of the worst.
+--part takes every Nth output, from the Ith of 1..N; the environment's OUTPUTS those that it names.
 """
+import argparse
 import os
 import subprocess
 import sys
@@ -127,9 +129,16 @@ class Counter:
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "-v"]
-    outputs = os.environ.get("OUTPUTS", ";".join(OUTPUTS)).split(";")
-    analyze, make, *chosen = words
+    parser = argparse.ArgumentParser()
+    parser.add_argument("analyze")
+    parser.add_argument("make")
+    parser.add_argument("-v", dest="verbose", action="store_true")
+    parser.add_argument("--part", default="1/1")
+    parser.add_argument("shapes", nargs="*")
+    words = parser.parse_args()
+    analyze, make, chosen = words.analyze, words.make, words.shapes
+    first, step = map(int, words.part.split("/"))
+    outputs = os.environ.get("OUTPUTS", ";".join(OUTPUTS)).split(";")[first - 1::step]
     every = subprocess.run([make], check=True, capture_output=True, text=True).stdout.split()
     bad, worst = [], {}
     with tempfile.TemporaryDirectory() as directory:
@@ -157,7 +166,7 @@ def main():
                         bad.append(f"{shape}, {output}: {high[i] / high[2]:.0f} {what} for each byte of the input")
                         print(bad[-1], flush=True)
                     worst.setdefault(output, {})[what, shape] = high[i] / high[2]
-            if "-v" in sys.argv:
+            if words.verbose:
                 line = [output]
                 for what in ("steps", "bytes of heap"):
                     ratio, shape = max((ratio, shape) for (kind, shape), ratio in worst[output].items() if kind == what)

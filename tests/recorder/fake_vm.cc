@@ -11,6 +11,7 @@
 //   trickle=N       N entries, 1 ms apart          sleep=MS
 //   torn            the first word of a record of four
 //   close           closes the ring                hole  a zero word amid a full block
+//   room            waits until the ring has room  pause, continue   the recorder (SIGSTOP)
 //   head=N metahead=N badfunc                      impossible values in shared memory
 //   until_detach=MS trickles until the recorder asks to stop; prints "detached"
 //   bad=KIND        a hello that must be refused; prints "refused" or "accepted"
@@ -448,6 +449,9 @@ struct Runner {
       state.reserve(4), state.fast = true,
                         state.put(lt_word(__rdtsc(), lt_ext(LTX_BLOCK, 3, 0), LT_EXT));
     if (key == "close") state.close_ring(LTE_CLOSE);
+    while (key == "room" && !state.room() && !state.orphaned()) usleep(20);
+    if (key == "pause") State::stop_recorder();
+    if (key == "continue") kill(getppid(), SIGCONT);
     if (key == "hole") state.hole();
     if (key == "head") std::atomic_ref(state.ring->head).store(n);
     if (key == "metahead") std::atomic_ref(state.ring->meta_head).store(n);

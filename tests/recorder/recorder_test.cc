@@ -193,13 +193,32 @@ TEST_F(RecorderTest, ASlowProgramMakesFewBlocks) {
 }
 
 TEST_F(RecorderTest, LossIsCountedAndSaid) {
-  ASSERT_EQ(0, record({"log=" + path("log"), "ring=2,drop", "events=5000000", "close", "lost"}))
+  ASSERT_EQ(
+      0, record({"log=" + path("log"), "ring=2,drop", "events=5000000", "room", "close", "lost"}))
       << err();
   const auto f = file();
   EXPECT_TRUE(log() == f.words(1));
   const auto end = f.blocks.back().as<lt_end_info>();
   ASSERT_GT(end.lost, 0u);
   EXPECT_NE(std::string::npos, out().find("lost " + std::to_string(end.lost) + "\n")) << out();
+  EXPECT_NE(std::string::npos, err().find("LOST: ")) << err();
+}
+
+// Whoever writes events had no room any more to tell of it.
+TEST_F(RecorderTest, ALossThatLastsToTheEnd) {
+  ASSERT_EQ(0, record({"log=" + path("log"), "ring=2,drop", "pause", "events=20000", "close",
+                       "lost", "continue"}))
+      << err();
+  const auto f = file();
+  const auto end = f.blocks.back().as<lt_end_info>();
+  EXPECT_EQ("accepted\nlost " + std::to_string(end.lost) + "\n", out());
+  auto words = f.words(1);
+  ASSERT_GT(words.size(), 3u);
+  const std::vector<uint64_t> last(words.end() - 3, words.end());
+  EXPECT_EQ(lt_ext(LTX_LOSS, 2, 0), lt_payload(last[0]));
+  EXPECT_EQ(end.lost + 1, last[1]);
+  words.resize(words.size() - 3);
+  EXPECT_TRUE(log() == words);
   EXPECT_NE(std::string::npos, err().find("LOST: ")) << err();
 }
 
