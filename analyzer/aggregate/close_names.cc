@@ -112,7 +112,7 @@ void CloseNames::offer(const std::string& name) {
 }
 
 void CloseNames::offer(const ReportFunction& f) {
-  if (f.kind == "root" || f.kind == "gap" || f.kind == "pruned") return;
+  if (f.kind == FunctionKind::kRoot || f.kind == FunctionKind::kGap || f.kind == FunctionKind::kPruned) return;
   const std::string place = display_place(f);
   offer(display_name(f));
   offer(place);

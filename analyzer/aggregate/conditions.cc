@@ -386,7 +386,7 @@ bool Evaluator::functions(const ConditionNode& n) {
 bool any_fits(const FunctionPattern& pattern, const Report& report) {
   const bool groups = only_groups(report);
   auto fits = [&](const ReportFunction& f) {
-    return (!groups || f.kind == "group") && pattern.matches(f);
+    return (!groups || f.kind == FunctionKind::kGroup) && pattern.matches(f);
   };
   return std::any_of(report.functions.begin() + 1, report.functions.end(), fits) ||
          std::any_of(report.hidden.begin(), report.hidden.end(), fits);
@@ -417,7 +417,7 @@ bool any_comparison(const ConditionNode& n, Is is) {
 
 bool only_groups(const Report& report) {
   auto is_function = [](const ReportFunction& f) {
-    return f.kind == "lua" || f.kind == "c" || f.kind == "ff" || f.kind == "unknown";
+    return f.kind == FunctionKind::kLua || f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin || f.kind == FunctionKind::kUnknown;
   };
   return report.grouped &&
          std::none_of(report.functions.begin(), report.functions.end(), is_function);

@@ -31,7 +31,7 @@ struct Diff {
   double scale = 1;                // What times of `before` were multiplied with.
 
   const ReportFunction& any(uint32_t i) const {
-    return is[i] || before[i].kind.empty() ? after[i] : before[i];
+    return is[i] || before[i].kind == FunctionKind::kNone ? after[i] : before[i];
   }
 };
 

@@ -119,7 +119,7 @@ Choice choice_of(const FilterOptions& f) {
   words.add("-H", f.hide, same);
   words.add("--function", f.functions, same);
   words.add("--kind", f.kinds,
-            [](const std::string& kind) { return kind == "ff" ? "builtin" : kind; });
+kind_word);
   if (f.depth) words.add("-D " + number(f.depth));
   if (f.least_ns) words.add("-t " + time_text(f.least_ns));
   if (f.has_range()) words.add("-r " + point_text(f.from) + '~' + point_text(f.to));

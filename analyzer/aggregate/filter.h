@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/aggregate/function_kind.h"
+
 namespace luatrace {
 
 // One end of a range of time.
@@ -44,7 +46,7 @@ struct FilterOptions {
   std::vector<std::string> callers;  // -C
   std::vector<std::string> hide;     // -H
   std::vector<std::string> functions;
-  std::vector<std::string> kinds;  // "lua", "c", "ff"
+  std::vector<FunctionKind> kinds;
   uint32_t depth = 0;              // 0: any.
   uint64_t least_ns = 0;
   TimePoint from, to;

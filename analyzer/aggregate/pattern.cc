@@ -144,7 +144,7 @@ bool FunctionPattern::matches(const ReportFunction& f) const {
   std::string name = display_name(f), place = display_place(f);
   if (regex_) return regex_->find(place.empty() ? name : name + " (" + place + ')').has_value();
   if (matches_name(f, name) || (!place.empty() && matches_text(place))) return true;
-  if (!f.name.empty() && f.kind == "lua" && matches_name(f, f.name)) return true;
+  if (!f.name.empty() && f.kind == FunctionKind::kLua && matches_name(f, f.name)) return true;
   return inner_parts(place, [&](std::string_view part) { return matches_text(part); });
 }
 

@@ -59,9 +59,7 @@ bool Placement::is_builtin(uint32_t function) const {
 }
 
 uint32_t Placement::group(const std::string& name, bool coroutine) {
-  auto [it, fresh] = group_named_[coroutine].try_emplace(name);
-  if (!fresh) return it->second;  // Others need not wait for a look into the common table.
-  const uint32_t function = it->second = table_.add_group(name, coroutine);
+  const uint32_t function = table_.add_group(name, coroutine);
   if (function >= groups_.size()) groups_.resize(function + 1);
   groups_[function] = true;
   return function;
@@ -197,8 +195,8 @@ const Placement::Rules& Placement::rules(uint32_t function) {
 uint32_t Placement::group_of(const ReportFunction& f) {
   std::string place = file_name(f);
   if (options_.group == GroupBy::kFile) {
-    if (f.kind == "ff") place = "[builtin]";
-    if (f.kind == "lua" && place.size() == f.chunk.size()) place = "[string]";
+    if (f.kind == FunctionKind::kBuiltin) place = "[builtin]";
+    if (f.kind == FunctionKind::kLua && place.size() == f.chunk.size()) place = "[string]";
     return group(place.empty() ? "[C]" : place);
   }
   if (options_.group != GroupBy::kPattern) return 0;

@@ -113,10 +113,8 @@ class Placement {
   std::vector<Place> places_;  // By node, unless is_plain_.
   // is_plain_: Place::fold of the nodes of coroutines that callers resumed whom nobody knows.
   std::unordered_map<uint32_t, uint32_t> folds_;
-  std::vector<Rules> rules_;                                  // By function.
-  std::vector<bool> groups_;                                  // By function: made by group(), ...
-  std::unordered_map<std::string, uint32_t> group_named_[2];  // ... under which name; [1]: of
-                                                              // coroutines.
+  std::vector<Rules> rules_;  // By function.
+  std::vector<bool> groups_;  // By function: made by group().
 };
 
 }  // namespace luatrace

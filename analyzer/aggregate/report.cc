@@ -44,16 +44,19 @@ class Merger {
  private:
   struct Entry {
     uint32_t index;
-    ReportFunction described;
-    std::string key;  // Equal for what is one function in the report.
+    std::string key;  // identity(): equal for what is one function in the report.
   };
   bool has_order() const { return file_.facts.sums.size() > 1; }
   void mark_shown();
   bool is_empty(uint32_t function, const FunctionTicks& ticks) const;
-  void unify(std::vector<Entry>& list);
+  ReportFunction described(uint32_t function) const {
+    return describe(file_.facts.functions[function], symbols_);
+  }
+  void sort(std::vector<Entry>& list) const;
+  void unify(std::vector<Entry> list);
   void hide(const Function& function);
   void add_ticks(ReportFunction& f, const FunctionTicks& ticks);
-  void add_calls(ReportFunction& f, std::span<const Entry> entries);
+  void add_calls(ReportFunction& f, std::span<const uint32_t> entries);
   uint64_t charges(uint32_t node, const std::vector<uint64_t>& below) const;
 
   Report& report_;
@@ -65,6 +68,8 @@ class Merger {
   const SymbolFinder& symbols_;
   std::vector<uint32_t> map_;   // From function of the file to function of the report.
   std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
+  std::vector<uint32_t> same_;  // By function of the file: the first of those that are one with it.
+  std::vector<uint32_t> list_;  // Functions that are part of the report, what is one side by side.
   std::vector<bool> empty_;     // By node, with filters: nothing is left at or below it.
   std::vector<bool> shown_;     // By function of the file: it has nodes that are not empty.
 };
@@ -78,11 +83,11 @@ void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
 }
 
 // Of the functions of these entries, which are one.
-void Merger::add_calls(ReportFunction& f, std::span<const Entry> entries) {
+void Merger::add_calls(ReportFunction& f, std::span<const uint32_t> entries) {
   CallStats stats;
-  for (const Entry& e : entries) {
-    stats += profile_.stats(e.index);
-    if (file_.histograms) f.times.add(file_.histograms->of(e.index));
+  for (const uint32_t function : entries) {
+    stats += profile_.stats(function);
+    if (file_.histograms) f.times.add(file_.histograms->of(function));
   }
   if (stats.complete == 0) return;
   uint64_t least = clock_.ns(stats.min);
@@ -99,28 +104,43 @@ bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
   return !shown && !t.calls && !t.wall && !profile_.stats(function).complete;
 }
 
-// What is one stands side by side from here on.
-void Merger::unify(std::vector<Entry>& list) {
-  for (Entry& e : list) e.key = identity(e.described);
+// By identity; those that are one by their names, the better first.
+void Merger::sort(std::vector<Entry>& list) const {
   std::sort(list.begin(), list.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.key, a.described.hint, a.described.name, a.index) <
-           std::tie(b.key, b.described.hint, b.described.name, b.index);
+    return std::tie(a.key, a.index) < std::tie(b.key, b.index);
   });
-  std::vector<uint32_t> same(map_.size());
-  std::iota(same.begin(), same.end(), 0);
-  rank_ = same;
+  for (auto begin = list.begin(); begin != list.end();) {
+    const auto end =
+        std::find_if(begin, list.end(), [&](const Entry& e) { return e.key != begin->key; });
+    std::vector<std::tuple<bool, std::string, uint32_t>> same;
+    for (auto e = begin; e != end && end - begin > 1; ++e) {
+      ReportFunction f = described(e->index);
+      same.emplace_back(f.hint, std::move(f.name), e->index);
+    }
+    std::sort(same.begin(), same.end());
+    for (const auto& [hint, name, index] : same) (begin++)->index = index;
+    begin = end;
+  }
+}
+
+void Merger::unify(std::vector<Entry> list) {
+  sort(list);
+  same_.resize(map_.size());
+  std::iota(same_.begin(), same_.end(), 0);
+  rank_ = same_;
   bool unifies = false;
   for (size_t n = 0; n < list.size(); n++) {
     const bool is_same = n && list[n].key == list[n - 1].key;
-    same[list[n].index] = is_same ? same[list[n - 1].index] : list[n].index;
+    same_[list[n].index] = is_same ? same_[list[n - 1].index] : list[n].index;
     rank_[list[n].index] = kFirstFunction + static_cast<uint32_t>(n);
     unifies |= is_same;
+    list_.push_back(list[n].index);
   }
   if (!has_order())
-    std::stable_sort(list.begin(), list.end(),
-                     [&](const Entry& a, const Entry& b) { return same[a.index] < same[b.index]; });
+    std::stable_sort(list_.begin(), list_.end(),
+                     [&](uint32_t a, uint32_t b) { return same_[a] < same_[b]; });
   if (!unifies) return;
-  unified_.add(profile_, &same);
+  unified_.add(profile_, &same_);
   unified_.close();
   tree_of_ = &unified_;
 }
@@ -163,16 +183,20 @@ void Merger::functions() {
     if (is_empty(i, ticks[i]))
       hide(table[i]);
     else
-      list.push_back({i, describe(table[i], symbols_), ""});
-  unify(list);
+      list.push_back({i, identity(described(i))});
+  unify(std::move(list));
   if (tree_of_ != &profile_) ticks = function_ticks(*tree_of_, table.size());
-  for (size_t n = 0; n < list.size();) {
+  // As many as there are, rather than twice that; many small files still double it.
+  auto& functions = report_.functions;
+  if (functions.size() + list_.size() > 2 * functions.capacity())
+    functions.reserve(functions.size() + list_.size());
+  for (size_t n = 0; n < list_.size();) {
     size_t end = n + 1;
-    while (end < list.size() && list[end].key == list[n].key) end++;
-    const uint32_t index = report_.function(list[n].described);
-    for (size_t i = n; i < end; i++) map_[list[i].index] = report_.function(list[i].described);
-    add_ticks(report_.functions[index], ticks[list[n].index]);
-    add_calls(report_.functions[index], std::span(list).subspan(n, end - n));
+    while (end < list_.size() && same_[list_[end]] == same_[list_[n]]) end++;
+    for (size_t i = n; i < end; i++) map_[list_[i]] = report_.function(described(list_[i]));
+    const uint32_t index = map_[list_[n]];
+    add_ticks(report_.functions[index], ticks[list_[n]]);
+    add_calls(report_.functions[index], std::span(list_).subspan(n, end - n));
     n = end;
   }
   report_.idle_ns += clock_.ns(ticks[kNoFunction].self);
@@ -287,25 +311,27 @@ uint64_t first_tick(const TraceFacts& facts) {
 }
 
 Report::Report() : functions(2), node_cost_ps(1), node_yielded_ns(1) {
-  functions[0].kind = "root";
-  functions[1].kind = "gap";
+  functions[0].kind = FunctionKind::kRoot;
+  functions[1].kind = FunctionKind::kGap;
   functions[1].name = "[unknown callers]";
 }
 
 uint32_t Report::function(const ReportFunction& described) {
-  auto next = static_cast<uint32_t>(functions.size());
-  auto [it, fresh] = index_.emplace(identity(described), next);
-  if (fresh) {
-    ReportFunction f;
+  const std::string key = identity(described);
+  const uint64_t hash = std::hash<std::string>()(key);
+  auto [at, end] = index_.equal_range(hash);
+  while (at != end && identity(functions[at->second]) != key) ++at;
+  if (at == end) {
+    at = index_.emplace(hash, static_cast<uint32_t>(functions.size()));
+    ReportFunction& f = functions.emplace_back();
     f.kind = described.kind;
     f.coroutine = described.coroutine;
     f.chunk = described.chunk;
     f.line = described.line;
     f.code = described.code;
-    functions.push_back(f);
   }
-  take_name(functions[it->second], described.name, described.hint);
-  return it->second;
+  take_name(functions[at->second], described.name, described.hint);
+  return at->second;
 }
 
 void add_to_report(Report& report, const FileResult& result, const SymbolFinder& symbols) {
@@ -330,9 +356,9 @@ void sum_up_groups(Report& report) {
     ReportFunction& group = report.functions[tree[root[i]].function];
     ReportFunction& f = report.functions[tree[i].function];
     // A coroutine above groups of files is none of them.
-    if (group.coroutine && f.kind == "group" && !f.coroutine && !group.self_ns)
+    if (group.coroutine && f.kind == FunctionKind::kGroup && !f.coroutine && !group.self_ns)
       group.in_group = true;
-    if (group.kind != "group" || root[i] == i || (f.kind == "group" && !f.coroutine)) continue;
+    if (group.kind != FunctionKind::kGroup || root[i] == i || (f.kind == FunctionKind::kGroup && !f.coroutine)) continue;
     f.in_group = f.coroutine;
     group.inner_calls += tree[i].calls;
     group.inner_self_ns += tree[i].self;
@@ -347,7 +373,7 @@ void sum_up_groups(Report& report) {
 
 void add_yielded_nodes(Report& report) {
   ReportFunction f;
-  f.kind = "yielded";
+  f.kind = FunctionKind::kYielded;
   f.name = "[yielded]";
   const uint32_t yielded = report.function(f);
   report.tree.make_index();

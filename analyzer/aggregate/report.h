@@ -17,6 +17,7 @@
 #include "analyzer/aggregate/report_function.h"
 #include "analyzer/decode/diagnostics.h"
 #include "analyzer/decode/model.h"
+#include "analyzer/decode/random_hash.h"
 #include "analyzer/stacks/streams.h"
 
 namespace luatrace {
@@ -115,7 +116,8 @@ struct Report {
   uint32_t function(const ReportFunction& described);
 
  private:
-  std::unordered_map<std::string, uint32_t> index_;
+  // By a hash of identity(); a function's identity does not change.
+  std::unordered_multimap<uint64_t, uint32_t, RandomHash> index_;
 };
 
 // One analysed file.

@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kMainChunk = "main chunk";
 
 bool is_main(const ReportFunction& f) {
-  return f.kind == "lua" && f.line == 0 && f.code == 0;
+  return f.kind == FunctionKind::kLua && f.line == 0 && f.code == 0;
 }
 
 std::string short_chunk(const std::string& chunk) {
@@ -36,9 +36,11 @@ void add_figures(ReportFunction& to, const ReportFunction& from) {
 }
 
 std::string identity(const ReportFunction& f) {
-  std::string key =
-      f.kind + (f.coroutine ? " coroutine" : "") + '\0' + f.chunk + '\0' + line_text(f);
-  return f.kind == "lua" ? key : key + '\0' + f.name;
+  std::string key = kind_name(f.kind);
+  if (f.coroutine) key += " coroutine";
+  ((key += '\0') += f.chunk) += '\0';
+  key += line_text(f);
+  return f.kind == FunctionKind::kLua ? key : key + '\0' + f.name;
 }
 
 ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
@@ -51,26 +53,26 @@ ReportFunction describe(const Function& f, const SymbolFinder& symbols) {
   out.coroutine = f.coroutine;
   switch (f.type) {
     case LT_FUNC_LUA:
-      out.kind = "lua";
+      out.kind = FunctionKind::kLua;
       if (is_main(out)) {  // Called like what was called: by whoever loaded it.
         out.name = kMainChunk;
         out.hint = false;
       }
       return out;
     case kGroupType:
-      out.kind = "group";
+      out.kind = FunctionKind::kGroup;
       return out;
     case kPrunedType:
-      out.kind = "pruned";
+      out.kind = FunctionKind::kPruned;
       return out;
     case LT_FUNC_FF:
-      out.kind = "ff";
+      out.kind = FunctionKind::kBuiltin;
       break;
     case LT_FUNC_C:
-      out.kind = std::string("c");
+      out.kind = FunctionKind::kC;
       break;
     default:
-      out.kind = "unknown";
+      out.kind = FunctionKind::kUnknown;
       out.name = std::to_string(f.id).insert(0, "function #");
       return out;
   }
@@ -103,16 +105,16 @@ std::string line_text(const ReportFunction& f) {
 
 std::string display_place(const ReportFunction& f) {
   if (f.chunk.empty()) return "";
-  if (f.kind == "lua") return short_chunk(f.chunk) + ':' + line_text(f);
+  if (f.kind == FunctionKind::kLua) return short_chunk(f.chunk) + ':' + line_text(f);
   return f.chunk;
 }
 
 std::string display_name(const ReportFunction& f) {
   if (is_main(f)) return kMainChunk;
   if (!f.name.empty()) return f.name;
-  if (f.kind == "root") return "all";
+  if (f.kind == FunctionKind::kRoot) return "all";
   std::string place = display_place(f);
-  return place.empty() ? "?" : place.substr(f.kind == "lua" ? place.rfind('/') + 1 : 0);
+  return place.empty() ? "?" : place.substr(f.kind == FunctionKind::kLua ? place.rfind('/') + 1 : 0);
 }
 
 std::string distinct_name(const ReportFunction& f) {

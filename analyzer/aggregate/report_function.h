@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "analyzer/aggregate/function_kind.h"
 #include "analyzer/aggregate/histogram.h"
 #include "analyzer/stacks/functions.h"
 #include "cli/usage_error.h"
@@ -14,9 +15,7 @@
 namespace luatrace {
 
 struct ReportFunction {
-  // "lua", "c", "ff", "unknown" (no description), "group", "pruned", "yielded", "root",
-  // "gap".
-  std::string kind;
+  FunctionKind kind = FunctionKind::kNone;
   std::string chunk;  // As LuaJIT has it; of C functions the library's path, if known.
   uint32_t line = 0;
   uint32_t code = 0;       // Of a Lua function without lines: LT_LINE_CODE and a hash of its code.

@@ -21,8 +21,10 @@ enum Section : uint64_t {
   kNodes = 5,
   kHints = 6
 };
-constexpr const char* kKinds[] = {"root",    "gap",   "lua",    "c",    "ff",
-                                  "unknown", "group", "pruned", "group"};
+constexpr FunctionKind kKinds[] = {
+    FunctionKind::kRoot,    FunctionKind::kGap,    FunctionKind::kLua,
+    FunctionKind::kC,       FunctionKind::kBuiltin, FunctionKind::kUnknown,
+    FunctionKind::kGroup,   FunctionKind::kPruned,  FunctionKind::kGroup};
 constexpr uint64_t kCoroutineGroup = 8;  // The second of that name.
 constexpr size_t kHeaderSize = 32;
 
@@ -274,7 +276,7 @@ void Reader::function(ByteReader& in) {
   f.chunk = in.text();
   f.name = in.text();
   const auto line = static_cast<uint32_t>(in.number());
-  (f.kind == "lua" && line & LT_LINE_CODE ? f.code : f.line) = line;
+  (f.kind == FunctionKind::kLua && line & LT_LINE_CODE ? f.code : f.line) = line;
   each_figure(f, [&](uint64_t& n) { n = in.number(); });
   uint64_t low = in.number();
   f.times.squares = Square{in.number()} << 64 | low;

@@ -41,7 +41,7 @@ std::optional<uint32_t> stack_limit(const Report& report, const std::vector<uint
 
 void cut_stacks(Report& report, uint32_t depth) {
   ReportFunction deeper;
-  deeper.kind = "pruned";
+  deeper.kind = FunctionKind::kPruned;
   deeper.name = "[calls deeper than " + std::to_string(depth) + ']';
   const uint32_t function = report.function(deeper);
   const CallTree from = std::exchange(report.tree, {});

@@ -108,9 +108,9 @@ std::vector<std::string> Unmet::remarks() const {
 }
 
 void Unmet::kinds(std::vector<std::string>& out) const {
-  for (const std::string& kind : options_.kinds)
+  for (const FunctionKind kind : options_.kinds)
     if (!kinds_.contains(kind))
-      out.push_back("--kind " + (kind == "ff" ? "builtin" : kind) +
+      out.push_back("--kind " + kind_word(kind) +
                     ": the trace has no functions of this kind");
 }
 

@@ -43,7 +43,7 @@ class Unmet {
   CloseNames group_names_;
   bool group_met_ = false, any_file_ = false;
   std::set<uint32_t> threads_, states_;
-  std::set<std::string> kinds_;
+  std::set<FunctionKind> kinds_;
   std::vector<bool> coroutines_;  // By filter: met.
   uint64_t traced_ = 0;
   bool shown_ = false;        // A call, or a part of one.

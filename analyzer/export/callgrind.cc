@@ -87,8 +87,8 @@ struct Position {
 
 Position position_of(const ReportFunction& f, const FrameName& name) {
   const std::string known = name.file.empty() ? "???" : name.file;
-  if (f.kind == "ff") return {"Lua", "???", 0};
-  if (f.kind != "lua") return {known, "???", 0};
+  if (f.kind == FunctionKind::kBuiltin) return {"Lua", "???", 0};
+  if (f.kind != FunctionKind::kLua) return {known, "???", 0};
   return {"Lua", known, std::max(name.line, 1u)};  // A main chunk begins in the first line.
 }
 

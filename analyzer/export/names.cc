@@ -13,7 +13,7 @@ namespace {
 // display_place() without the line.
 std::string file_of(const ReportFunction& f, const std::string& root) {
   std::string file = display_place(f);
-  if (f.kind == "lua" && !file.empty()) file.erase(file.rfind(':'));
+  if (f.kind == FunctionKind::kLua && !file.empty()) file.erase(file.rfind(':'));
   if (!root.empty() && file.starts_with(root)) {
     size_t skip = root.size();
     if (file[skip] == '/')
@@ -26,9 +26,9 @@ std::string file_of(const ReportFunction& f, const std::string& root) {
 }
 
 std::string tagged(const ReportFunction& f, const FrameName& n, const char* lua) {
-  if (f.kind == "lua") return lua + n.file + ':' + line_text(f);
-  if (f.kind == "ff") return "builtin#" + n.name;
-  if (f.kind == "c") return "C:" + n.name;
+  if (f.kind == FunctionKind::kLua) return lua + n.file + ':' + line_text(f);
+  if (f.kind == FunctionKind::kBuiltin) return "builtin#" + n.name;
+  if (f.kind == FunctionKind::kC) return "C:" + n.name;
   return n.name;
 }
 
@@ -37,10 +37,10 @@ std::string tagged(const ReportFunction& f, const FrameName& n, const char* lua)
 FrameName frame_name(const ReportFunction& f, const ExportOptions& options) {
   FrameName n;
   n.file = file_of(f, options.source_root);
-  n.line = f.kind == "lua" ? f.line : 0;
+  n.line = f.kind == FunctionKind::kLua ? f.line : 0;
   n.name = printable(distinct_name(f));
-  const std::string line = ':' + (f.kind == "lua" ? line_text(f) : "0");
-  const std::string place = f.kind == "lua" ? n.file + line : n.file;
+  const std::string line = ':' + (f.kind == FunctionKind::kLua ? line_text(f) : "0");
+  const std::string place = f.kind == FunctionKind::kLua ? n.file + line : n.file;
   switch (options.style) {
     case FrameStyle::kOurs:
       n.label = place.empty() || place == n.name ? n.name : n.name + " (" + place + ')';

@@ -24,7 +24,7 @@ std::vector<uint32_t> sorted(const Report& report, Key key) {
 }
 
 bool is_native(const ReportFunction& f) {
-  return f.kind == "c" || f.kind == "ff";
+  return f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin;
 }
 
 // By function: time during which a C function that it has called was open, each moment once.
@@ -60,7 +60,7 @@ void write_functions_csv(std::ostream& out, const Report& report, const ExportOp
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
-    out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << f.kind << ','
+    out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << kind_name(f.kind) << ','
         << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.running_ns << ','
         << f.self_ns << ',' << f.min_ns << ',' << f.max_ns << ',' << f.average_ns() << ',' << f.hint
         << '\n';
@@ -89,7 +89,7 @@ void write_xmake(std::ostream& out, const Report& report, const ExportOptions& o
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
     const ReportFunction& f = report.functions[i];
     FrameName n = frame_name(f, options);
-    if (options.style == FrameStyle::kOurs && f.kind == "lua" && f.line != 0 && f.name.empty())
+    if (options.style == FrameStyle::kOurs && f.kind == FunctionKind::kLua && f.line != 0 && f.name.empty())
       n.name = "anonymous";
     const double seconds = static_cast<double>(f.running_ns) / 1e9;
     const double all = static_cast<double>(report.traced_ns);

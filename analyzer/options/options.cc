@@ -128,7 +128,10 @@ FilterOptions read_filter(const Given& given) {
   f.functions = given.list("function");
   for (const auto* list : {&f.only, &f.without, &f.callers, &f.hide, &f.functions})
     FunctionPatterns{*list};  // Complains about what is none.
-  for (const auto& kind : given.list("kind")) f.kinds.push_back(kind == "builtin" ? "ff" : kind);
+  for (const auto& kind : given.list("kind")) 
+    f.kinds.push_back(kind == "lua" ? FunctionKind::kLua
+                      : kind == "c" ? FunctionKind::kC
+                                    : FunctionKind::kBuiltin);
   if (auto depth = given.last("depth")) {
     f.depth = Given::number<uint32_t>("depth", *depth);
     if (f.depth == 0) throw UsageError("--depth: at least 1");

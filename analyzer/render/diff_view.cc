@@ -70,7 +70,7 @@ std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
   const Field key = find_field(options.sort).value_or(Field{});
   std::vector<uint32_t> list;
   for (uint32_t i : d.by_name) {
-    bool group = d.any(i).kind == "group" && !d.any(i).in_group;
+    bool group = d.any(i).kind == FunctionKind::kGroup && !d.any(i).in_group;
     bool row = i == 1 ? d.before[i].self_ns || d.after[i].self_ns : group || !d.after_sums.grouped;
     if (row && (d.was[i] || d.is[i])) list.push_back(i);
   }

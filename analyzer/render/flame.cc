@@ -51,7 +51,7 @@ FlameTimes times_of(const ReportFunction& f) {
 
 void add_function(FlameInput& input, const ReportFunction& f) {
   input.functions.push_back(
-      {distinct_name(f), f.chunk, f.line, f.kind, times_of(f), shows_hint(f)});
+      {distinct_name(f), f.chunk, f.line, kind_name(f.kind), times_of(f), shows_hint(f)});
 }
 
 // Title, chart and what else a page has whatever its nodes are.

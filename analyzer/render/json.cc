@@ -94,7 +94,7 @@ void write_function(std::ostream& out, const ReportFunction& f, const Corrected*
   o.number("line", f.line);
   if (f.code) o.text("code", line_text(f));
   o.text("name", f.name);
-  o.text("kind", f.kind);
+  o.text("kind", kind_name(f.kind));
   o.boolean("hint", f.hint);
   o.number("calls", f.calls);
   o.number("wall_ns", f.wall_ns);

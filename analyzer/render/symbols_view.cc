@@ -133,7 +133,7 @@ void SymbolRows::add_inlined(const NativeCode& code) {
 // `base`: the row of the function, which is the parent 0.
 void SymbolRows::add_inlined(const InlinedFunction& f, const NativeCode& code, uint64_t base) {
   ReportFunction described;
-  described.kind = "inlined";
+  described.kind = FunctionKind::kInlined;
   described.name = f.name ? *f.name : "?";
   described.chunk = code.module;
   std::vector<Cell> row = {Cell::of_count(table_.rows.size() + 1),

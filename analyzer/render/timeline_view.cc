@@ -109,7 +109,7 @@ Table timeline_of(const Report& report, const ReportTimeline& timeline,
     const bool hint = !lane->thread && shows_hint(report.functions[lane->function]);
     t.drawing += draw_lane(timeline, *lane, hint ? name + '?' : name, layout);
     add_slices(t, timeline, *lane, file, name,
-               lane->thread ? "thread" : report.functions[lane->function].kind);
+               lane->thread ? "thread" : kind_name(report.functions[lane->function].kind));
   }
   if (lanes.size() < timeline.lanes.size())
     t.notes.push_back(format_count(timeline.lanes.size() - lanes.size()) +

@@ -69,7 +69,7 @@ void add_function_cells(Row& row, const ReportFunction& f, const std::string& in
   row.push_back(Cell::of_text(distinct_name(f)));
   row.push_back(Cell::of_text(f.chunk));
   row.push_back(Cell::of_count(f.line));
-  row.push_back(Cell::of_text(f.kind));
+  row.push_back(Cell::of_text(kind_name(f.kind)));
   row.push_back(Cell::of_count(shows_hint(f)));
 }
 

@@ -45,6 +45,11 @@ std::string identity(const Info& info, uint32_t process) {
   return key + 'a' + std::to_string(process) + ':' + std::to_string(info.addr);
 }
 
+std::string identity(const Function& f) {
+  if (f.type == kGroupType) return (f.coroutine ? "G" : "g") + f.name;
+  return identity(f, f.process);
+}
+
 Function make(const FunctionInfo& info, uint32_t process) {
   return {info.type, info.hint, info.firstline, info.lastline, info.fileofs, process,
           info.addr, info.id,   info.chunk,     info.name,     info.stream,  false};
@@ -87,14 +92,29 @@ uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
   return index;
 }
 
+// 0: none.
+uint32_t FunctionTable::find_identity(const std::string& key) const {
+  const auto [begin, end] = by_identity_.equal_range(std::hash<std::string>()(key));
+  for (auto it = begin; it != end; ++it)
+    if (identity(functions_[it->second]) == key) return it->second;
+  return 0;
+}
+
+// The function of that identity; else the next one, which the caller has to add. True: it is new.
+std::pair<uint32_t, bool> FunctionTable::find_or_add(const std::string& key) {
+  if (const uint32_t found = find_identity(key)) return {found, false};
+  const auto next = static_cast<uint32_t>(functions_.size());
+  by_identity_.emplace(std::hash<std::string>()(key), next);
+  return {next, true};
+}
+
 uint32_t FunctionTable::add_locked(const FunctionInfo& info, uint32_t process) {
-  auto next = static_cast<uint32_t>(functions_.size());
-  auto [it, fresh] = by_identity_.emplace(identity(info, process), next);
+  const auto [index, fresh] = find_or_add(identity(info, process));
   if (fresh)
     functions_.push_back(make(info, process));
   else
-    take_better(functions_[it->second], info, process);
-  return it->second;
+    take_better(functions_[index], info, process);
+  return index;
 }
 
 uint32_t FunctionTable::add_undescribed(uint32_t stream, uint32_t id, uint32_t process) {
@@ -109,15 +129,13 @@ uint32_t FunctionTable::add_undescribed(uint32_t stream, uint32_t id, uint32_t p
 
 uint32_t FunctionTable::add_group(const std::string& name, bool coroutine) {
   std::lock_guard lock(mutex_);
-  auto next = static_cast<uint32_t>(functions_.size());
-  auto [it, fresh] = by_identity_.emplace((coroutine ? "G" : "g") + name, next);
-  if (!fresh) return it->second;
   Function f;
   f.type = kGroupType;
   f.coroutine = coroutine;
   f.name = name;
-  functions_.push_back(f);
-  return next;
+  const auto [index, fresh] = find_or_add(identity(f));
+  if (fresh) functions_.push_back(std::move(f));
+  return index;
 }
 
 uint32_t FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
@@ -126,7 +144,7 @@ uint32_t FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint3
   if (index == 0) return add_locked(info, process);
   Function& known = functions_[index];
   if (known.type == 0) return known = make(info, process), index;
-  if (identity(known, known.process) != identity(info, process)) return add_locked(info, process);
+  if (identity(known) != identity(info, process)) return add_locked(info, process);
   take_better(known, info, process);
   return index;
 }
@@ -146,8 +164,8 @@ const Function* FunctionTable::find(const Function& other) const {
     auto it = by_id_.find(id_key(other.stream, other.id));
     return it == by_id_.end() ? nullptr : &functions_[it->second];
   }
-  auto it = by_identity_.find(identity(other, other.process));
-  return it == by_identity_.end() ? nullptr : &functions_[it->second];
+  const uint32_t found = find_identity(identity(other));
+  return found ? &functions_[found] : nullptr;
 }
 
 void IdMap::define(const FunctionInfo& info) {

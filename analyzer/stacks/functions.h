@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/decode/diagnostics.h"
@@ -94,11 +95,14 @@ class FunctionTable {
   size_t size() const { return functions_.size(); }
 
  private:
+  uint32_t find_identity(const std::string& key) const;
+  std::pair<uint32_t, bool> find_or_add(const std::string& key);
   uint32_t add_locked(const FunctionInfo& info, uint32_t process);
 
   mutable std::mutex mutex_;
   std::vector<Function> functions_;
-  std::unordered_map<std::string, uint32_t> by_identity_;
+  // By a hash of the identity.
+  std::unordered_multimap<uint64_t, uint32_t, RandomHash> by_identity_;
   // By stream << 32 | id: what was added first.
   std::unordered_map<uint64_t, uint32_t, RandomHash> by_id_;
 };

@@ -104,10 +104,10 @@ void check(uint64_t seed) {
     for (const auto& f : r.functions) {
       ASSERT_LE(f.self_ns, f.running_ns) << seed << ' ' << f.name;
       if (f.name != "[pruned]") continue;
-      EXPECT_EQ(f.kind, "pruned");
+      EXPECT_EQ(f.kind, FunctionKind::kPruned);
       EXPECT_GT(f.calls, 0u);
     }
-    const bool has = r.functions.back().kind == "pruned" || all.nodes > part.nodes;
+    const bool has = r.functions.back().kind == FunctionKind::kPruned || all.nodes > part.nodes;
     EXPECT_EQ(has, all.nodes > limit) << "seed " << seed << ", limit " << limit;
   }
 }

@@ -50,7 +50,7 @@ void expect_lanes_are_self_times(const Report& report, const std::string& what) 
   for (const auto& lane : report.timelines[0].lanes)
     if (!lane.thread) lanes[report.functions[lane.function].name] = sum(lane.slices);
   for (const auto& f : report.functions) {
-    if (f.kind != "lua") continue;
+    if (f.kind != FunctionKind::kLua) continue;
     ASSERT_EQ(lanes.count(f.name) ? lanes[f.name] : 0, f.self_ns) << what << ", " << f.name;
   }
 }

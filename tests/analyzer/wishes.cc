@@ -134,7 +134,7 @@ Wish random_wish(uint64_t seed, uint32_t which) {
   FilterOptions& f = w.filter;
   for (auto* list : {&f.only, &f.without, &f.callers, &f.hide, &f.functions})
     if (is_on()) *list = {kNames[pick(7)]};
-  if (is_on()) f.kinds = {pick(2) ? "lua" : "c"};
+  if (is_on()) f.kinds = {pick(2) ? FunctionKind::kLua : FunctionKind::kC};
   if (is_on()) f.depth = 1 + static_cast<uint32_t>(pick(4));
   if (is_on()) f.least_ns = 1 + pick(200);
   if (is_on()) f.threads = {71, 70 + static_cast<uint32_t>(pick(9))};
@@ -169,7 +169,7 @@ std::string describe(const Wish& w) {
   list("-C", f.callers);
   list("-H", f.hide);
   list("--function", f.functions);
-  list("--kind", f.kinds);
+  for (const FunctionKind kind : f.kinds) out << " --kind " << kind_word(kind);
   list("--thread", f.threads);
   list("--state", f.states);
   for (const CoroutineId& c : f.coroutines) out << " --coroutine " << c.id;

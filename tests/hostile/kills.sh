@@ -83,7 +83,8 @@ case $program in
   *) together "$@" ;;
 esac
 killed=$(cat "$scratch"/*.status | grep -cx 137) || true
-others=$(cat "$scratch"/*.status | grep -cvx -e 137 -e 0) || true
-same "recorders that ended neither orderly nor by our kill" "$others" 0
+for n in $(grep -Lx -e 137 -e 0 "$scratch"/*.status); do
+  fail "ended neither orderly nor by our kill: $(basename "$n") $(cat "$n"): $(cat "${n%.status}.err")"
+done
 [ "$killed" -ge 6 ] || fail "only $killed recorders were killed"
 echo "$killed recorders were killed, each before another write"

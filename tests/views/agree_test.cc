@@ -104,7 +104,7 @@ void expect_lanes(const Report& r, bool by_root, const std::string& what) {
   ASSERT_EQ(rows, r.self_ns) << what;
   for (uint32_t i = 2; i < r.functions.size(); i++) {
     const ReportFunction& f = r.functions[i];
-    if (by_root && (f.kind != "group" || f.in_group)) continue;
+    if (by_root && (f.kind != FunctionKind::kGroup || f.in_group)) continue;
     ASSERT_EQ(functions[i], f.self_ns + f.inner_self_ns) << what << ", " << f.name;
   }
   // Of threads there is a lane for each number, with what --threads says.
@@ -149,7 +149,7 @@ void expect_relatives(const Report& r, const std::string& what) {
   ViewOptions options;
   options.limit = 0, options.limit_given = true;
   for (const ReportFunction& f : r.functions) {
-    if (f.kind != "lua") continue;
+    if (f.kind != FunctionKind::kLua) continue;
     const std::string fn = display_place(f);
     for (const Table& t : {callers_view(r, options, fn), callees_view(r, options, fn)})
       t.rows.each([&](const Row& row) {
@@ -251,7 +251,7 @@ std::string figures(const Report& r) {
   std::set<std::string> lines;
   for (const ReportFunction& f : r.functions) {
     std::ostringstream line;
-    line << f.kind << ' ' << f.name << ' ' << f.chunk << ' ' << f.line << " calls " << f.calls
+    line << kind_name(f.kind) << ' ' << f.name << ' ' << f.chunk << ' ' << f.line << " calls " << f.calls
          << " self " << f.self_ns << " running " << f.running_ns << " wall " << f.wall_ns
          << " complete " << f.complete << " min " << f.min_ns << " max " << f.max_ns << " sum "
          << f.sum_ns;

@@ -95,7 +95,7 @@ std::string differences(const Report& r, const model::Filtered& m) {
              std::to_string(want) + '\n';
   };
   uint64_t groups = 0;  // Time of coroutines without a call of their own.
-  for (const auto& f : r.functions) groups += f.kind == "group" ? f.self_ns : 0;
+  for (const auto& f : r.functions) groups += f.kind == FunctionKind::kGroup ? f.self_ns : 0;
   sum("idle", r.idle_ns, m.idle);
   sum("gap", r.gap_ns, m.gap);
   sum("filtered", r.filtered_ns + groups, m.filtered);
@@ -155,7 +155,7 @@ TEST(Filter, BothSinksAgree) {
     ASSERT_EQ(slow.traced_ns, fast.traced_ns) << seed;
     ASSERT_EQ(slow.duration_ns, fast.duration_ns) << seed;
     for (const auto& f : fast.functions) {
-      if (f.kind != "lua" || !f.wall_ns) continue;
+      if (f.kind != FunctionKind::kLua || !f.wall_ns) continue;
       auto it = std::find_if(slow.functions.begin(), slow.functions.end(),
                              [&](auto& g) { return g.name == f.name; });
       ASSERT_NE(it, slow.functions.end()) << seed;

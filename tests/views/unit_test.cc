@@ -19,7 +19,7 @@ namespace {
 
 ReportFunction lua(const std::string& name, const std::string& chunk, uint32_t line) {
   ReportFunction f;
-  f.kind = "lua";
+  f.kind = FunctionKind::kLua;
   f.name = name;
   f.chunk = chunk;
   f.line = line;
