@@ -58,8 +58,8 @@ constexpr const char* kNotes[] = {
     "writes a file of its own. FILE may be - (standard output, if that is no terminal; what the\n"
     "command prints then goes to standard error).\n",
     "What COMMAND leaves running, a daemon say, is recorded until it ends or a signal comes.\n"
-    "SIGINT, SIGTERM, SIGHUP: the first ends the recording, a second one luatrace-record. With -p\n"
-    "the recording goes on until the processes end, -d, or ^C.\n",
+    "SIGINT, SIGTERM, SIGHUP (not under nohup): the first ends the recording, a second one\n"
+    "luatrace-record. With -p the recording goes on until the processes end, -d, or ^C.\n",
     ("GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with the same\n"
      "without the first character, and with the file's name alone; * matches / too.\n"),
     "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).\n"};

@@ -132,7 +132,7 @@ typedef struct LTState {
   uint32_t polled;	/* Recorder: the trace looks at the control word already. */
   uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
   int32_t pendofs;	/* Recorder: offset of its frame. */
-  uint32_t lostframes;	/* Frames of compiled code were not restored. */
+  uint32_t lostframes;	/* An error came before the frames on top were all there. */
   uint32_t forked;	/* In a child that has no ring of its own yet. */
   uint32_t serial;	/* Number of the state in the process, from 1. */
   uint32_t born;	/* Value of the control word's ring when it was made. */

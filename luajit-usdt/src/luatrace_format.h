@@ -80,7 +80,7 @@ enum {
   LTX_UNWIND = 3,	/* An error removes calls of the current coroutine.
 			** arg 0: word lt_pack(n, id): the n (>0) topmost calls.
 			** arg 1: word lt_pack(d+1, id): all but the d lowest (when
-			** the VM lost count: a stack overflow in compiled code).
+			** the VM lost count: a stack overflow, an error in a trace's exit).
 			** Then the function on top has this id (LT_ID_NONE: no call
 			** is left; LT_ID_UNKNOWN: not looked for). */
   LTX_CREATE = 4,	/* Word: id. Coroutine created by the current one, inside

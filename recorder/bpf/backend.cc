@@ -106,6 +106,7 @@ class BpfBackend : public Backend {
   const uint32_t clock_;            // of the files
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
+  bool said_unguarded_ = false;
   std::atomic<bool> looking_ = false, stopped_ = false;
   std::atomic<uint64_t> records_ = 0;  // in the last look
   // From the jobs to the session's thread.
@@ -114,6 +115,7 @@ class BpfBackend : public Backend {
   std::map<pid_t, uint64_t> first_;  // ns after attaching
   std::set<pid_t> unsynced_;         // should begin again for us
   std::set<pid_t> with_c_;           // C functions of theirs are new
+  bool unguarded_ = false;
   SourceTotals totals_;
   bool shared_ = false;
 };
@@ -198,6 +200,7 @@ void BpfBackend::look() {
   for (const auto& [pid, ns] : news.firsts) first_[pid] = ns;
   unsynced_.insert(news.unsynced.begin(), news.unsynced.end());
   with_c_.merge(news.with_c);
+  unguarded_ = unguarded_ || news.unguarded;
   records_ = n;
   looking_ = false;
 }
@@ -206,8 +209,10 @@ void BpfBackend::news(uint64_t now) {
   std::vector<pid_t> execs;
   std::map<pid_t, uint64_t> first;
   std::set<pid_t> unsynced, with_c;
+  bool unguarded = false;
   {
     const std::lock_guard lock(mutex_);
+    unguarded = std::exchange(unguarded_, false);
     execs.swap(execs_);
     first.swap(first_);
     unsynced.swap(unsynced_);
@@ -220,6 +225,9 @@ void BpfBackend::news(uint64_t now) {
     host_.first_event(pid, ns);
   }
   for (const pid_t pid : with_c) host_.has_c_functions(pid);
+  if (unguarded && !std::exchange(said_unguarded_, true))
+    say("luatrace-guard, which holds the probes, was killed: nothing is recorded any more, and the "
+        "kernel may leave breakpoints in the programs until they end");
   for (const pid_t pid : execs) {
     std::string why;
     const uint32_t number = host_.process_number(pid, why);

@@ -7,10 +7,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,14 +17,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "recorder/os/helper.h"
 #include "recorder/os/process.h"
 
 namespace luatrace::record::bpf {
 namespace {
 
 constexpr int kAnswerMs = 2000, kTries = 5;  // for an answer, until it is continued; in all
-constexpr int kEndTries = 5000;              // of a millisecond
-constexpr int kMaxLinks = 16384;
+constexpr int kEndMs = 5000;
 constexpr uint32_t kUprobeMulti = 48, kPerfEvent = 41;  // attach types
 constexpr int kLinkCreate = 28;                         // BPF_LINK_CREATE
 constexpr uint32_t kRefCountShift = 32;                 // of the uprobe's config
@@ -47,7 +46,7 @@ enum class Op : uint32_t { kMulti, kEach, kClose };
 struct Link {
   int link = -1, event = -1;
 };
-Link links[kMaxLinks];
+Link links[LinkKeeper::kMaxLinks];
 
 int create_link(const void* attr, size_t size) {
   const auto fd = static_cast<int>(syscall(SYS_bpf, kLinkCreate, attr, size));
@@ -62,15 +61,12 @@ uint32_t uprobe_type() {
   return n > 0 ? static_cast<uint32_t>(std::atoi(text)) : 0;
 }
 
-void close_all_but(std::vector<int> kept) {
-  std::sort(kept.begin(), kept.end());
-  unsigned from = 3;
-  for (const int fd : kept) {
-    const auto at = static_cast<unsigned>(fd);
-    if (at > from) syscall(SYS_close_range, from, at - 1, 0);
-    from = std::max(from, at + 1);
-  }
-  syscall(SYS_close_range, from, ~0U, 0);
+// A link takes up to two, and whoever started us has mostly 1,024.
+void allow_all_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void end_link(Link& l) {
@@ -80,17 +76,17 @@ void end_link(Link& l) {
   l = {};
 }
 
-int free_number() {
-  for (int i = 0; i < kMaxLinks; i++)
-    if (links[i].link < 0) return i;
-  return -EMFILE;
-}
-
 }  // namespace
 
+struct LinkKeeper::Answer {
+  uint64_t request;  // its sequence
+  int error;         // -errno, or 0
+};
+
 struct LinkKeeper::Request {
+  uint64_t sequence;
   Op op;
-  int number;     // kClose
+  int number;     // of the link
   uint32_t type;  // kEach: of the perf event
   pid_t pid;
   size_t count;
@@ -137,16 +133,16 @@ struct LinkKeeper::Request {
     return l.link;
   }
 
-  // In the keeper: the answer, as of attach_multi().
+  // In the keeper: -errno, or 0.
   int serve() const {
-    if (op == Op::kClose) return end_link(links[number]), 0;
-    const int free = free_number();
-    if (free < 0) return free;
-    Link l;
+    Link& l = links[number];
+    end_link(l);
+    if (op == Op::kClose) return 0;
     const int error = op == Op::kMulti ? make_multi(l) : make_each(l);
-    if (error < 0) return l.link = -1, end_link(l), error;
-    links[free] = l;
-    return free;
+    if (error >= 0) return 0;
+    l.link = -1;
+    end_link(l);
+    return error;
   }
 };
 
@@ -155,8 +151,7 @@ LinkKeeper::~LinkKeeper() {
   close(socket_);
   if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGCONT, nullptr, 0);
   if (pidfd_ >= 0) close(pidfd_);
-  for (int i = 0; i < kEndTries && waitpid(pid_, nullptr, WNOHANG | __WCLONE) == 0; i++)
-    usleep(1000);
+  reap_helper(pid_, kEndMs);
 }
 
 int LinkKeeper::start(const std::vector<int>& programs) {
@@ -164,50 +159,67 @@ int LinkKeeper::start(const std::vector<int>& programs) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno;
   std::vector<int> kept = programs;
   kept.push_back(ends[0]);
-  pid_ = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
+  pid_ = start_helper("luatrace-guard", kept, [&] { serve(ends[0]); });
   const int error = errno;
-  if (pid_ == 0) {
-    close_all_but(kept);
-    serve(ends[0]);
-  }
   close(ends[0]);
+  if (pid_ < 0) return close(ends[1]), error;
   socket_ = ends[1];
-  if (pid_ > 0) return pidfd_ = open_pidfd(pid_, -1), 0;
-  close(ends[1]);
-  return error;
+  pidfd_ = open_pidfd(pid_, -1);
+  return 0;
+}
+
+bool LinkKeeper::has_ended() const {
+  pollfd p{pidfd_, POLLIN, 0};
+  return pidfd_ >= 0 && ::poll(&p, 1, 0) > 0;
 }
 
 // In the keeper. Closing them is all that is left to do at the end: semaphores were made last.
 void LinkKeeper::serve(int socket) {
-  setsid();  // what the terminal sends is not for us
-  prctl(PR_SET_NAME, "luatrace-guard");
-  for (int s = 1; s < NSIG; s++)
-    if (s != SIGKILL && s != SIGCONT) signal(s, SIG_IGN);
-  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd < 3 && nothing >= 0; fd++) dup2(nothing, fd);
+  allow_all_descriptors();
   static Request request;
   for (;;) {
     const ssize_t n = recv(socket, &request, sizeof request, 0);
     if (n < 0 && errno == EINTR) continue;
     if (n != sizeof request) break;
-    const int answer = request.serve();
+    const Answer answer{request.sequence, request.serve()};
     send(socket, &answer, sizeof answer, MSG_NOSIGNAL);
   }
-  for (int i = kMaxLinks; i-- > 0;) end_link(links[i]);
-  _exit(0);
+  for (size_t i = kMaxLinks; i-- > 0;) end_link(links[i]);
 }
 
-// One that somebody has stopped is continued.
-int LinkKeeper::ask(const Request& request) {
-  if (socket_ < 0 || send(socket_, &request, sizeof request, MSG_NOSIGNAL) < 0) return -EPIPE;
+bool LinkKeeper::tell(Request& request) {
+  request.sequence = ++sequence_;
+  return socket_ >= 0 && send(socket_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+}
+
+// One that somebody has stopped is continued. What it says later to what was asked before is no
+// answer to this.
+int LinkKeeper::ask(Request& request) {
+  if (!tell(request)) return -EPIPE;
   for (int i = 0; i < kTries; i++) {
     pollfd p{socket_, POLLIN, 0};
-    int answer = 0;
-    if (poll(&p, 1, kAnswerMs) > 0)
-      return recv(socket_, &answer, sizeof answer, 0) == sizeof answer ? answer : -EPIPE;
+    while (poll(&p, 1, kAnswerMs) > 0) {
+      Answer answer{};
+      if (recv(socket_, &answer, sizeof answer, 0) != sizeof answer) return -EPIPE;
+      if (answer.request == request.sequence) return answer.error;
+    }
     if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGCONT, nullptr, 0);
   }
   return -ETIMEDOUT;
+}
+
+int LinkKeeper::make(Request& request) {
+  const auto free = std::find(used_.begin(), used_.end(), false);
+  if (free == used_.end() && used_.size() == kMaxLinks) return -EMFILE;
+  const auto number = static_cast<size_t>(free - used_.begin());
+  if (free == used_.end()) used_.push_back(false);
+  request.number = static_cast<int>(number);
+  const int error = ask(request);
+  if (error == 0) return used_[number] = true, request.number;
+  if (error != -ETIMEDOUT) return error;
+  request.op = Op::kClose;  // it may be made yet
+  used_[number] = !tell(request);
+  return error;
 }
 
 int LinkKeeper::attach(Request& request, const std::string& path, std::span<const Site> sites,
@@ -222,7 +234,7 @@ int LinkKeeper::attach(Request& request, const std::string& path, std::span<cons
   std::copy(sites.begin(), sites.end(), request.sites);
   request.count = sites.size();
   request.pid = pid;
-  return ask(request);
+  return make(request);
 }
 
 int LinkKeeper::attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid) {
@@ -244,6 +256,7 @@ void LinkKeeper::close_link(int number) {
   request.op = Op::kClose;
   request.number = number;
   ask(request);
+  used_[static_cast<size_t>(number)] = false;
 }
 
 }  // namespace luatrace::record::bpf

@@ -24,7 +24,7 @@ class LinkKeeper {
     int program;  // descriptor of the BPF program
     uint64_t offset, semaphore, cookie;
   };
-  static constexpr size_t kMaxSites = 16;
+  static constexpr size_t kMaxSites = 16, kMaxLinks = 16384;
 
   LinkKeeper() = default;
   ~LinkKeeper();  // closes all links, and waits for that up to 5 s
@@ -41,15 +41,22 @@ class LinkKeeper {
   int attach_each(const std::string& path, const Site& site, pid_t pid);
   // Returns when the kernel has detached it.
   void close_link(int number);
+  // Somebody has killed it: nothing is attached any more.
+  bool has_ended() const;
 
  private:
   struct Request;
-  [[noreturn]] static void serve(int socket);
-  int ask(const Request& request);
+  struct Answer;
+  static void serve(int socket);
+  bool tell(Request& request);
+  int ask(Request& request);
+  int make(Request& request);
   int attach(Request& request, const std::string& path, std::span<const Site> sites, pid_t pid);
 
   int socket_ = -1, pidfd_ = -1;
   pid_t pid_ = -1;
+  uint64_t sequence_ = 0;   // of the last request
+  std::vector<bool> used_;  // numbers of links
 };
 
 }  // namespace luatrace::record::bpf

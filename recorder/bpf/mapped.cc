@@ -19,8 +19,6 @@ constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
 // Can what a recorder reads of it be read at all?
 bool file_answers(pid_t pid, const Mapping& m) {
   if (!may_not_answer(pid, m)) return true;
-  if (is_given_up(m)) return false;
-  std::byte byte;
   const auto look = [&](std::span<std::byte>) {
     ProbedFile probed;
     std::string why;
@@ -28,9 +26,7 @@ bool file_answers(pid_t pid, const Mapping& m) {
     if (fd >= 0) read_probed_file(fd, probed, why);
     return size_t{0};
   };
-  if (run_apart(look, {&byte, 1}) >= 0) return true;
-  give_up(m);
-  return false;
+  return run_apart(m, look, {}) >= 0;
 }
 
 }  // namespace

@@ -74,6 +74,8 @@ class Program {
   using TakeLoss = std::function<void(const ltb_loss&)>;
   void leftover_losses(uint32_t slot, const TakeLoss& take);
   uint64_t nowhere() const;  // hits lost that no state could be found for
+  // Was the process that holds the probes killed?
+  bool unguarded() const { return keeper_.has_ended(); }
 
   bool same_layout(const ProbedFile& file) const { return layout_.same_layout(file); }
   // What was missing when this was compiled, so that every load() fails; empty: nothing.

@@ -174,6 +174,7 @@ uint64_t Source::drain() {
   const uint64_t now = monotonic_ns();
   if (now < look_due_ns_) return records;
   look_due_ns_ = now + kLookPause;
+  for (const auto& p : programs_) r_.news.unguarded = r_.news.unguarded || p->unguarded();
   blocks_.look_at_idle(now);
   sinks_.flush();
   return records;

@@ -67,22 +67,39 @@ void WordFilter::frame(std::span<const uint64_t> r, std::vector<uint64_t>& out) 
 
 // -- Everything else --
 
+// How many of the calls that we have seen begin stay when `depth` of all of them do. Where there
+// are others below, the function on top tells, as it does the analyzer (docs/semantics.md, Gaps):
+// of a recursion the innermost but the call on top, which has failed.
+uint64_t WordFilter::kept_calls(const Coroutine& co, uint64_t depth, uint32_t top) {
+  const uint64_t all = co.calls.size();
+  if (co.known) return std::min(depth, all);
+  for (uint64_t keep = all > 0 ? all - 1 : 0; keep > 0; keep--)
+    if (co.calls[keep - 1] == top) return keep <= depth ? keep : 0;
+  return all > 0 && all <= depth && co.calls.back() == top ? all : 0;
+}
+
+// Of calls that have begun before what was lost nobody knows which are wanted, so only those are
+// counted that have begun since, and nothing is said of how many there are below.
 void WordFilter::unwind(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   Coroutine& co = here();
   const bool to_depth = lt_ext_arg(lt_payload(r[0])) == 1;
   const uint64_t n = lt_lo(r[1]), depth = co.calls.size();
-  if (!co.known || (to_depth && n == 0)) return append(out, r);
-  const uint64_t keep = to_depth ? std::min(n - 1, depth) : depth - std::min(n, depth);
+  const uint32_t on_top = lt_hi(r[1]);
+  if (to_depth && n == 0) return append(out, r);
+  const uint64_t keep = to_depth ? kept_calls(co, n - 1, on_top) : depth - std::min(n, depth);
   const auto kept_here = [&](uint32_t id) { return wanted(id); };
   const auto first = co.calls.begin(), cut = first + static_cast<ptrdiff_t>(keep);
   const auto gone = static_cast<uint64_t>(std::count_if(cut, co.calls.end(), kept_here));
   const auto left = static_cast<uint64_t>(std::count_if(first, cut, kept_here));
   co.calls.resize(keep);
-  if (gone == 0 && !to_depth) return;
+  if (on_top == LT_ID_NONE && keep == 0) co.known = true;
+  const bool say_depth = to_depth && co.known;
+  if (gone == 0 && !say_depth) return;
   const auto top = std::find_if(co.calls.rbegin(), co.calls.rend(), kept_here);
-  const uint32_t id = top == co.calls.rend() ? LT_ID_NONE : *top;
-  out.push_back(r[0]);
-  out.push_back(lt_pack(to_depth ? left + 1 : gone, id));
+  const uint32_t none = co.known ? LT_ID_NONE : LT_ID_UNKNOWN;
+  out.push_back(r[0] >> LT_TIME_SHIFT << LT_TIME_SHIFT |
+                lt_word(0, lt_ext(LTX_UNWIND, 1, say_depth), LT_EXT));
+  out.push_back(lt_pack(say_depth ? left + 1 : gone, top == co.calls.rend() ? none : *top));
 }
 
 void WordFilter::extension(std::span<const uint64_t> r, std::vector<uint64_t>& out) {

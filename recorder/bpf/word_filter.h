@@ -38,6 +38,7 @@ class WordFilter {
   void report(std::span<const uint64_t> record);
   void frame(std::span<const uint64_t> record, std::vector<uint64_t>& out);
   void end_report(std::vector<uint64_t>& out);
+  static uint64_t kept_calls(const Coroutine& co, uint64_t depth, uint32_t top);
   void unwind(std::span<const uint64_t> record, std::vector<uint64_t>& out);
   void suspend(uint32_t status);
 

@@ -73,6 +73,7 @@ Attached CommandBackend::start() {
     why = file_.open(pid);
     return why.empty();
   };
+  inherited_ = waited_children();
   const Started s = start_command(options_.command, environment(), file_.stdout_fd(), prepare);
   command_ = s.pid;
   if (command_ > 0) return {};
@@ -128,15 +129,22 @@ std::string CommandBackend::handle_hello(Hello& hello) {
 
 // -- While it runs --
 
-// The command, and what it left behind: start_command() made us the parent of orphans.
+// The command, and what it left behind: start_command() made us the parent of orphans. (A shell
+// that became this program by exec may have left us children: nobody waits for those.)
 void CommandBackend::on_children(const std::vector<std::pair<pid_t, int>>& ended, bool more) {
   for (const auto& [pid, status] : ended) {
+    std::erase(inherited_, pid);
     if (pid != command_) continue;
     wait_status_ = status;
     command_ended_ = true;
     orphans_ns_ = monotonic_ns() + kSecond;
   }
   has_children_ = more;
+  if (!more || !command_ended_ || inherited_.empty()) return;
+  const std::vector<pid_t> children = waited_children();
+  has_children_ = std::any_of(children.begin(), children.end(), [this](pid_t child) {
+    return std::find(inherited_.begin(), inherited_.end(), child) == inherited_.end();
+  });
 }
 
 // Nobody shall wonder why this program does not end.

@@ -68,6 +68,7 @@ class CommandBackend : public Backend {
   std::unique_ptr<Backend> attacher_;   // nothing: by rings
   std::function<std::string(const Peer&)> attach_;
   Diagnosis diagnosis_;
+  std::vector<pid_t> inherited_;  // children from before the command
   pid_t command_ = -1;
   int wait_status_ = -1;
   bool command_ended_ = false;

@@ -3,12 +3,9 @@
 #include "recorder/command/listener.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,8 +15,10 @@
 #include <cstring>
 #include <random>
 #include <stdexcept>
+#include <utility>
 
 #include "recorder/os/clock.h"
+#include "recorder/os/helper.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
@@ -30,6 +29,7 @@ constexpr uint64_t kPatienceNs = 2'000'000'000;
 constexpr int kBacklog = 4096;
 constexpr int kAtOnce = 64,
               kMaxRounds = 64;  // connections accepted before they are read; how often
+constexpr const char* kTooFew = "luatrace-record has too few file descriptors left (ulimit -n)";
 constexpr size_t kMaxSilent = 256, kMaxSilentOfUser = 64;
 
 bool is_writable_by_others(const struct stat& st) {
@@ -126,6 +126,8 @@ int read_hello(int fd, Hello& hello, std::string& why) {
   else if (hello.text.version != LT_RING_VERSION)
     why = "it speaks version " + std::to_string(hello.text.version) + ", this recorder version " +
           std::to_string(LT_RING_VERSION);
+  else if (hello.ring_fd < 0 && (m.msg_flags & MSG_CTRUNC) != 0)
+    why = kTooFew;
   else if (hello.ring_fd < 0)
     why =
         "it sent no memory: it has too few file descriptors or too little memory left for a ring, "
@@ -155,13 +157,15 @@ Listener::Listener()
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   directory_fd_ = open(directory_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  start_sweeper();
-  if (fd_ < 0 || bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+  if (directory_fd_ >= 0) start_sweeper();
+  if (directory_fd_ < 0 || fd_ < 0 ||
+      bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       (geteuid() == 0 && chmod(path_.c_str(), 0666) != 0) || listen(fd_, kBacklog) != 0) {
     const std::string why = errno_text(errno);
     remove();
     throw std::runtime_error(path_ + ": cannot listen: " + why);
   }
+  reserve();
 }
 
 Listener::~Listener() {
@@ -169,6 +173,7 @@ Listener::~Listener() {
   close(fd_);
   remove();
   if (directory_fd_ >= 0) close(directory_fd_);
+  release();
   if (sweeper_ >= 0) close(sweeper_);
 }
 
@@ -178,28 +183,17 @@ void Listener::remove() const {
   rmdir(directory_.c_str());  // of an empty directory, never of what a link points to
 }
 
-// A process that waits for the end of this one, however it comes. Not our child: nobody waits for
-// it, and it must not look like something that the command left behind. Only system calls in it.
+// A process that waits for the end of this one, however it comes.
 void Listener::start_sweeper() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
-  const pid_t between = fork();
-  if (between == 0) {
-    if (fork() != 0) _exit(0);
-    setsid();  // what the terminal sends is not for us
-    prctl(PR_SET_NAME, "luatrace-sweep");
-    for (int s = 1; s < NSIG; s++)
-      if (s != SIGKILL) signal(s, SIG_IGN);
-    for (int fd = 0; fd < 1024; fd++)
-      if (fd != ends[0] && fd != directory_fd_) close(fd);
+  start_helper("luatrace-sweep", {ends[0], directory_fd_}, [&] {
     char byte;
     while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
     }
     remove();
-    _exit(0);
-  }
+  });
   close(ends[0]);
-  if (between > 0) waitpid(between, nullptr, 0);
   sweeper_ = ends[1];
 }
 
@@ -221,21 +215,46 @@ bool Listener::is_ours(pid_t pid) {
   return at->second;
 }
 
-// Returns whether there may be more. One of another process costs nothing but this.
+// Without a descriptor for it a connection would wait, and wake us, until it gives up; without one
+// to read /proc with, nobody would be ours.
+void Listener::reserve() {
+  for (int& fd : reserved_)
+    if (fd < 0) fd = fcntl(directory_fd_, F_DUPFD_CLOEXEC, 0);
+}
+
+void Listener::release() {
+  for (int& fd : reserved_)
+    if (fd >= 0) close(std::exchange(fd, -1));
+}
+
+// One of another process costs nothing but this. is_last: there is no descriptor to keep it.
+void Listener::consider(Connection c, bool is_last, std::vector<std::string>& refusals) {
+  std::string why;
+  release();
+  if (!peer_of(c.fd, c.peer, why)) {
+    refuse(c, why, refusals);
+  } else if (!is_ours(c.peer.pid)) {
+    if (!process_is_gone(c.peer.pid)) outsiders_++;  // else it waits for no answer
+    close(c.fd);
+  } else if (is_last) {
+    refuse(c, kTooFew, refusals);
+  } else {
+    connections_.push_back(c);
+  }
+  reserve();
+}
+
+// Returns whether there may be more.
 bool Listener::accept_some(std::vector<std::string>& refusals) {
   for (int i = 0; i < kAtOnce; i++) {
-    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return false;
-    std::string why;
-    Connection c{fd, {}, monotonic_ns() + kPatienceNs};
-    if (!peer_of(fd, c.peer, why)) {
-      refuse(c, why, refusals);
-    } else if (!is_ours(c.peer.pid)) {
-      if (!process_is_gone(c.peer.pid)) outsiders_++;  // else it waits for no answer
-      close(fd);
-    } else {
-      connections_.push_back(c);
+    int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const bool is_last = fd < 0 && (errno == EMFILE || errno == ENFILE);
+    if (is_last) {
+      release();
+      fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     }
+    if (fd < 0) return reserve(), false;
+    consider({fd, {}, monotonic_ns() + kPatienceNs}, is_last, refusals);
   }
   return true;
 }

@@ -59,6 +59,9 @@ class Listener {
   };
 
   bool is_ours(pid_t pid);
+  void reserve();
+  void release();
+  void consider(Connection c, bool is_last, std::vector<std::string>& refusals);
   bool accept_some(std::vector<std::string>& refusals);
   void read_all(std::vector<Hello>& hellos, std::vector<std::string>& refusals);
   void drop_silent(std::vector<std::string>& refusals);
@@ -70,7 +73,8 @@ class Listener {
   std::string directory_, name_, path_;
   int directory_fd_ = -1;  // the same directory, whatever its path means later
   int fd_ = -1;
-  int sweeper_ = -1;  // a pipe to the process that removes both if this one is killed
+  int reserved_[2] = {-1, -1};  // descriptors for when there are no others
+  int sweeper_ = -1;            // a pipe to the process that removes both if this one is killed
   std::vector<Connection> connections_;  // silent so far, oldest first
   std::map<pid_t, bool> known_;          // during one receive(): descendants or not
   uint64_t outsiders_ = 0;

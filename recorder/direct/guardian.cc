@@ -2,18 +2,16 @@
 // Guardian; see guardian.h.
 #include "recorder/direct/guardian.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
+#include "recorder/os/helper.h"
 #include "recorder/os/process.h"
 #include "recorder/vm/force_poll.h"
 
@@ -21,7 +19,7 @@ namespace luatrace::record::direct {
 namespace {
 
 constexpr size_t kEntries = 4096;
-constexpr int kEndTries = 5000;  // of 0.1 ms, for its end
+constexpr int kEndMs = 500;  // for its end
 
 }  // namespace
 
@@ -44,11 +42,7 @@ Guardian::Guardian() {
     return;
   }
   entries_ = static_cast<Entry*>(p);  // zeros: nothing is used
-  pid_ = fork();
-  if (pid_ == 0) {
-    close(ends[1]);
-    watch(ends[0]);
-  }
+  pid_ = start_helper("luatrace-guard", {ends[0]}, [&] { watch(ends[0]); });
   close(ends[0]);
   pipe_ = ends[1];
   if (pid_ > 0) pidfd_ = open_pidfd(pid_, -1);
@@ -61,8 +55,7 @@ Guardian::~Guardian() {
   if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGKILL, nullptr, 0);
   for (const int fd : {pipe_, pidfd_})
     if (fd >= 0) close(fd);
-  for (int i = 0; pid_ > 0 && i < kEndTries && waitpid(pid_, nullptr, WNOHANG) == 0; i++)
-    usleep(100);
+  reap_helper(pid_, kEndMs);
   if (entries_ != nullptr) munmap(entries_, kEntries * sizeof(Entry));
 }
 
@@ -88,15 +81,7 @@ void Guardian::remove(int number) {
 }
 
 // In the guardian. Ends when the recorder does.
-void Guardian::watch(int pipe) {
-  setsid();  // what the terminal sends is not for us
-  prctl(PR_SET_NAME, "luatrace-guard");
-  for (int s = 1; s < NSIG; s++)
-    if (s != SIGKILL && s != SIGCHLD) signal(s, SIG_IGN);
-  const int nothing = open("/dev/null", O_RDWR);
-  for (int fd = 0; fd < 3 && nothing >= 0; fd++) dup2(nothing, fd);
-  for (int fd = 3; fd < 1024; fd++)  // the trace, for one, must not be held open
-    if (fd != pipe) close(fd);
+void Guardian::watch(int pipe) const {
   char byte;
   ssize_t n;
   while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR) {
@@ -112,7 +97,6 @@ void Guardian::watch(int pipe) {
     targets.emplace_back(e.pid, image, e.owner, e.token, e.before).release();
   }
   for (auto& target : targets) release_and_wait(target, 200);
-  _exit(0);
 }
 
 void release_and_wait(vm::Target& target, int limit_ms) {

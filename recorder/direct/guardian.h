@@ -28,7 +28,7 @@ class Guardian {
 
  private:
   struct Entry;
-  [[noreturn]] void watch(int pipe);
+  void watch(int pipe) const;
 
   Entry* entries_ = nullptr;  // shared with the guardian
   int pipe_ = -1, pidfd_ = -1;

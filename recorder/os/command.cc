@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "luatrace_format.h"
+#include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
 namespace luatrace::record {
@@ -106,6 +107,15 @@ Started start_command(const std::vector<std::string>& words,
   waitpid(pid, nullptr, 0);
   started.pid = -1;
   return started;
+}
+
+std::vector<pid_t> waited_children() {
+  std::vector<pid_t> children = children_of(getpid());
+  std::erase_if(children, [](pid_t child) {
+    siginfo_t news{};
+    return waitid(P_PID, static_cast<id_t>(child), &news, WEXITED | WNOHANG | WNOWAIT) != 0;
+  });
+  return children;
 }
 
 int shell_status(int wait_status) {

@@ -30,6 +30,9 @@ Started start_command(const std::vector<std::string>& words,
                       const std::vector<std::pair<std::string, std::string>>& environment,
                       int stdout_fd, const std::function<bool(pid_t)>& prepare);
 
+// Children of this process that waitpid(-1) tells of.
+std::vector<pid_t> waited_children();
+
 // A wait() status as a shell gives it.
 int shell_status(int wait_status);
 

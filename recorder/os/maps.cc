@@ -158,10 +158,10 @@ std::vector<std::byte> BuildIds::of(pid_t pid, const Mapping& m) {
   if (it != known_.end()) return it->second;
   std::vector<std::byte> id;
   if (may_not_answer(pid, m)) {
-    if (is_given_up(m)) return {};
     id.resize(kMaxBuildId);
-    const ssize_t n = run_apart([&](auto to) { return read_id(pid, m, to); }, id);
-    if (n < 0) return give_up(m), std::vector<std::byte>();
+    const ssize_t n = run_apart(
+        m, [&](auto to) { return read_id(pid, m, to); }, id);
+    if (n < 0) return {};
     id.resize(static_cast<size_t>(n));
   } else {
     const int fd = open_mapping(pid, m);

@@ -5,18 +5,18 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <mutex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "recorder/os/helper.h"
 #include "recorder/os/process.h"
 #include "recorder/os/remote.h"
 
@@ -24,6 +24,8 @@ namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxBytes = 4096;   // of an answer: one write to a pipe
+constexpr int kApartMs = 200;        // for an answer
+constexpr int kEndMs = 5;            // for the end of who has answered, or was killed
 constexpr size_t kMaxGivenUp = 256;  // file systems; then none that may not answer is asked
 constexpr size_t kPage = 4096;
 constexpr uint64_t kPresent = 1ull << 63;  // in /proc/PID/pagemap
@@ -43,14 +45,21 @@ bool is_on_no_disk(const Mapping& m) {
   return m.device.starts_with("00:");
 }
 
-[[noreturn]] void work(const std::function<size_t(std::span<std::byte>)>& job, int to) {
-  if (to > 3) syscall(SYS_close_range, 3, to - 1, 0);
-  syscall(SYS_close_range, to + 1, ~0U, 0);
-  std::array<std::byte, kMaxBytes> bytes;
-  const size_t n = job(bytes);
+// In the helper. A byte, then what the job has to say.
+void work(const std::function<size_t(std::span<std::byte>)>& job, int to) {
   std::array<std::byte, 1 + kMaxBytes> answer{};
-  std::copy_n(bytes.begin(), n, answer.begin() + 1);
-  _exit(write(to, answer.data(), n + 1) > 0 ? 0 : 1);
+  const size_t n = job(std::span(answer).subspan(1));
+  if (write(to, answer.data(), n + 1) < 0) _exit(1);
+}
+
+bool is_given_up(const Mapping& m) {
+  const std::lock_guard lock(mutex);
+  return given_up.size() >= kMaxGivenUp || given_up.contains(m.device);
+}
+
+void give_up(const Mapping& m) {
+  const std::lock_guard lock(mutex);
+  given_up.insert(m.device);
 }
 
 bool is_present(pid_t pid, uint64_t address, size_t size) {
@@ -68,22 +77,21 @@ bool is_present(pid_t pid, uint64_t address, size_t size) {
 
 }  // namespace
 
-ssize_t run_apart(const std::function<size_t(std::span<std::byte>)>& job,
+// What cannot be asked now (too few descriptors, too many processes) may answer another time.
+ssize_t run_apart(const Mapping& m, const std::function<size_t(std::span<std::byte>)>& job,
                   std::span<std::byte> out) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-  // Not fork(): a child whose end raises SIGCHLD looks like one of the command's.
-  const auto pid = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-  if (pid == 0) work(job, ends[1]);
+  if (is_given_up(m) || pipe2(ends, O_CLOEXEC) != 0) return -1;
+  const pid_t pid = start_helper("luatrace-look", {ends[1]}, [&] { work(job, ends[1]); });
   close(ends[1]);
   std::array<std::byte, 1 + kMaxBytes> answer;
   pollfd p{ends[0], POLLIN, 0};
-  ssize_t n = 0;
-  if (pid > 0 && poll(&p, 1, kApartMs) > 0) n = read(ends[0], answer.data(), answer.size());
+  const int heard = pid > 0 ? poll(&p, 1, kApartMs) : -1;
+  const ssize_t n = heard > 0 ? read(ends[0], answer.data(), answer.size()) : 0;
   close(ends[0]);
+  if (heard == 0) give_up(m);
   if (pid > 0 && n <= 0) kill(pid, SIGKILL);
-  for (int i = 0; pid > 0 && i < 50 && waitpid(pid, nullptr, WNOHANG | __WCLONE) == 0; i++)
-    usleep(100);
+  reap_helper(pid, kEndMs);
   if (n <= 0) return -1;
   const size_t size = std::min(static_cast<size_t>(n) - 1, out.size());
   std::copy_n(answer.begin() + 1, size, out.begin());
@@ -103,20 +111,8 @@ bool may_not_answer(pid_t pid, const Mapping& m) {
   return false;
 }
 
-bool is_given_up(const Mapping& m) {
-  const std::lock_guard lock(mutex);
-  return given_up.size() >= kMaxGivenUp || given_up.contains(m.device);
-}
-
-void give_up(const Mapping& m) {
-  const std::lock_guard lock(mutex);
-  given_up.insert(m.device);
-}
-
 bool memory_answers(pid_t pid, const Mapping& m, uint64_t address, size_t size) {
   if (!is_on_no_disk(m) || is_present(pid, address, size) || !may_not_answer(pid, m)) return true;
-  if (is_given_up(m)) return false;
-  std::byte byte;
   const auto touch = [&](std::span<std::byte>) {
     const RemoteMemory memory(pid);
     char c;
@@ -124,9 +120,7 @@ bool memory_answers(pid_t pid, const Mapping& m, uint64_t address, size_t size) 
     memory.read(address + size - 1, c);
     return size_t{0};
   };
-  if (run_apart(touch, {&byte, 1}) >= 0) return true;
-  give_up(m);
-  return false;
+  return run_apart(m, touch, {}) >= 0;
 }
 
 }  // namespace luatrace::record

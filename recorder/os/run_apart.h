@@ -15,19 +15,15 @@
 
 namespace luatrace::record {
 
-constexpr int kApartMs = 200;  // for an answer
-
-// Runs the job in a forked process that has no descriptors of ours; what the job puts into its
-// span, up to 4,096 bytes, comes back in `out`. Returns how many, or -1: it has not ended within
-// kApartMs. It is killed then, and left to the kernel; waitpid(-1) does not tell of it.
-ssize_t run_apart(const std::function<size_t(std::span<std::byte>)>& job, std::span<std::byte> out);
+// Runs the job, which asks the file system of that mapping, in a process that has no descriptors of
+// ours; what the job puts into its span, up to 4,096 bytes, comes back in `out`. Returns how many,
+// or -1: it has not answered within 0.2 s (then it is killed and left to the kernel, and its file
+// system given up), or could not be asked.
+ssize_t run_apart(const Mapping& m, const std::function<size_t(std::span<std::byte>)>& job,
+                  std::span<std::byte> out);
 
 // Is that file of the process on a file system that may not answer? By its table of mounts.
 bool may_not_answer(pid_t pid, const Mapping& m);
-
-// Has that file system been given up? And: it is given up.
-bool is_given_up(const Mapping& m);
-void give_up(const Mapping& m);
 
 // Would reading that memory of the process, a part of the mapping, come to an end? Asks where the
 // pages are not there already.

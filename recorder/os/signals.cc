@@ -20,7 +20,15 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kLeaveNs = uint64_t{Signals::kLeaveMs} * 1'000'000;
-const std::vector<int> kEnding = {SIGINT, SIGTERM, SIGHUP};
+
+// SIGHUP is left to whoever has it ignored: nohup means us, too. (SIGINT is not: a shell script has
+// it ignored for all that it starts with "&".)
+std::vector<int> ending_signals() {
+  struct sigaction now {};
+  sigaction(SIGHUP, nullptr, &now);
+  if (now.sa_handler == SIG_IGN) return {SIGINT, SIGTERM};
+  return {SIGINT, SIGTERM, SIGHUP};
+}
 
 int open_signals(const std::vector<int>& numbers) {
   sigset_t mask;
@@ -45,10 +53,11 @@ void raise_event(int fd) {
 }  // namespace
 
 Signals::Signals() {
-  std::vector<int> all = kEnding;
+  const std::vector<int> ending = ending_signals();
+  std::vector<int> all = ending;
   all.push_back(SIGCHLD);
   take_over_signals(all);
-  signal_fd_ = open_signals(kEnding);
+  signal_fd_ = open_signals(ending);
   child_fd_ = open_signals({SIGCHLD});
   heard_fd_ = open_event();
   stop_fd_ = open_event();

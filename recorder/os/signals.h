@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Signals: what asks the recorder to end (SIGINT, SIGTERM, SIGHUP), heard at any moment.
-// Invariant: after the second signal this process ends within kLeaveMs, whatever its other threads
-// wait for. What it was attached to is then let go of by the kernel (BPF), by the guardian, and by
-// the sweeper: as after kill -9.
+// Signals: what asks the recorder to end (SIGINT, SIGTERM, and SIGHUP unless it is ignored, as
+// nohup has it), heard at any moment. Invariant: after the second signal this process ends within
+// kLeaveMs, whatever its other threads wait for. What it was attached to is then let go of by the
+// kernel (BPF), by the guardian, and by the sweeper: as after kill -9.
 //
 // A thread of its own reads them: the session's may be in the middle of something that takes time
 // (attaching to many processes, a file system that does not answer).

@@ -66,6 +66,42 @@ TEST_F(Ending, ByKill9) {
   }
 }
 
+// The helper that holds the probes; 0: there is none.
+pid_t guard_of(pid_t recorder) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    if (std::atoi(entry.path().filename().c_str()) == 0) continue;
+    const std::string stat = mini::slurp(entry.path().string() + "/stat");
+    if (stat.find("(luatrace-guard) ") == std::string::npos) continue;
+    if (std::atoi(stat.c_str() + stat.rfind(')') + 4) == recorder) return std::atoi(stat.c_str());
+  }
+  return 0;
+}
+
+TEST_F(Ending, ItIsSaidThatTheGuardWasKilled) {
+  auto p = busy();
+  auto r = attach({p->pid()}, "bpf");
+  const pid_t guard = guard_of(r->pid());
+  ASSERT_GT(guard, 0);
+  kill(guard, SIGKILL);
+  wait_until([&] { return messages("bpf").find("luatrace-guard") != std::string::npos; });
+  r->send(SIGINT);
+  EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");
+  EXPECT_TRUE(mini::read(path("bpf")).ended());
+}
+
+// What is asked of it waits until it is continued, and each answer is that to its question.
+TEST_F(Ending, AGuardThatIsStoppedIsContinued) {
+  auto p = busy(), other = busy();
+  auto r = attach({p->pid(), other->pid()}, "bpf");
+  const pid_t guard = guard_of(r->pid());
+  ASSERT_GT(guard, 0);
+  kill(guard, SIGSTOP);
+  r->send(SIGINT);
+  EXPECT_EQ(0, r->wait_ms(60000)) << messages("bpf");
+  EXPECT_EQ(0, p->semaphore());
+  EXPECT_EQ(0, other->semaphore());
+}
+
 // The kernel counts a place once, however many look at it; recorders of blocks mostly take
 // different places.
 TEST_F(Ending, TwoRecordersAtOnce) {

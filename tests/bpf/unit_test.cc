@@ -196,6 +196,52 @@ TEST(Words, OfFunctionsThatAreNotWanted) {
   EXPECT_EQ((std::vector<uint64_t>{word(4, LT_ENTRY), ext(LTX_UNWIND, 1, 0), lt_pack(2, 1)}), out);
 }
 
+// After a loss nobody knows what lies below: an error ends exactly the calls that are there of
+// those that have begun since.
+TEST(Words, OfAnErrorAfterALoss) {
+  const auto ext = [](uint32_t sub, uint32_t n, uint32_t arg) {
+    return lt_word(1, lt_ext(sub, n, arg), LT_EXT);
+  };
+  const auto after = [&](std::vector<uint32_t> calls, uint32_t arg, uint64_t unwound) {
+    WordFilter filter;
+    filter.unwanted(2);
+    filter.lost();
+    std::vector<uint64_t> out;
+    for (const uint32_t id : calls) {
+      const uint64_t entry = lt_word(1, id, LT_ENTRY);
+      filter.pass({&entry, 1}, out);
+    }
+    out.clear();
+    const std::vector<uint64_t> unwind = {ext(LTX_UNWIND, 1, arg), unwound};
+    filter.pass(unwind, out);
+    const uint64_t next = lt_word(1, 9, LT_ENTRY);  // what stays is on top of the same calls
+    filter.pass({&next, 1}, out);
+    const std::vector<uint64_t> two = {ext(LTX_UNWIND, 1, 0), lt_pack(2, LT_ID_UNKNOWN)};
+    filter.pass(two, out);
+    return out;
+  };
+  const auto events = [&](std::vector<uint64_t> words, std::vector<uint64_t> end) {
+    words.push_back(lt_word(1, 9, LT_ENTRY));
+    words.push_back(ext(LTX_UNWIND, 1, 0));
+    words.insert(words.end(), end.begin(), end.end());
+    return words;
+  };
+  const uint64_t by_count = ext(LTX_UNWIND, 1, 0), to_depth = ext(LTX_UNWIND, 1, 1);
+  // Only 2 goes, which is not there.
+  EXPECT_EQ(events({}, {lt_pack(2, 3)}), after({3, 1, 2}, 0, lt_pack(1, 1)));
+  // 1 and 2 of those that we know, and two that we do not.
+  EXPECT_EQ(events({by_count, lt_pack(1, LT_ID_UNKNOWN)}, {lt_pack(1, LT_ID_UNKNOWN)}),
+            after({1, 2}, 0, lt_pack(4, 7)));
+  // All but eight calls: which ones, the function on top tells.
+  EXPECT_EQ(events({by_count, lt_pack(1, 3)}, {lt_pack(2, LT_ID_UNKNOWN)}),
+            after({3, 2, 1}, 1, lt_pack(9, 3)));
+  EXPECT_EQ(events({by_count, lt_pack(2, LT_ID_UNKNOWN)}, {lt_pack(1, LT_ID_UNKNOWN)}),
+            after({3, 2, 1}, 1, lt_pack(9, 7)));
+  // No call is left: that is known.
+  EXPECT_EQ(events({to_depth, lt_pack(1, LT_ID_NONE)}, {lt_pack(1, LT_ID_NONE)}),
+            after({3, 2, 1}, 1, lt_pack(1, LT_ID_NONE)));
+}
+
 TEST(Strings, OfAProcess) {
   ProcessStrings strings(getpid());
   strings.restart();

@@ -3,12 +3,14 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -101,6 +103,81 @@ TEST(ListenerLimits, AllTogetherKeepTwoHundredAndFiftySix) {
   std::vector<std::string> refusals;
   EXPECT_TRUE(listener.receive(refusals).empty());
   EXPECT_EQ(size_t{kOfAll}, kept(listener));
+}
+
+// While it lives this process gets so many more descriptors.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t more) {
+    getrlimit(RLIMIT_NOFILE, &old_);
+    const int next = dup(0);  // the lowest that is free; those behind it are, too
+    close(next);
+    const rlimit few{static_cast<rlim_t>(next) + more, old_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &old_); }
+
+ private:
+  rlimit old_{};
+};
+
+// They would wait for five seconds, and wake us all the time.
+TEST(ListenerLimits, WithoutADescriptorConnectionsAreSentAway) {
+  Listener listener;
+  const Silent ours(listener.path(), 0, 3);
+  ASSERT_TRUE(ours.connected());
+  std::vector<std::string> refusals;
+  {
+    const FewDescriptors none(0);
+    for (int i = 0; i < 10; i++) EXPECT_TRUE(listener.receive(refusals).empty());
+  }
+  ASSERT_EQ(3u, refusals.size());
+  for (const auto& r : refusals) EXPECT_NE(r.npos, r.find("luatrace-record has too few")) << r;
+  EXPECT_EQ(0u, kept(listener));
+}
+
+// Connects, says hello with a descriptor, and waits to be killed.
+[[noreturn]] void say_hello(const std::string& path, int ready) {
+  const int s = connect_to(path);
+  lt_hello hello{};
+  hello.magic = LT_HELLO_MAGIC;
+  hello.version = LT_RING_VERSION;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof s)] = {};
+  iovec part{&hello, sizeof hello};
+  msghdr m{};
+  m.msg_iov = &part;
+  m.msg_iovlen = 1;
+  m.msg_control = control;
+  m.msg_controllen = sizeof control;
+  cmsghdr* const c = CMSG_FIRSTHDR(&m);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof s);
+  std::memcpy(CMSG_DATA(c), &s, sizeof s);
+  if (sendmsg(s, &m, 0) != sizeof hello || write(ready, "x", 1) != 1) _exit(1);
+  for (;;) pause();
+}
+
+// It is not the program that has too few.
+TEST(ListenerLimits, WithoutADescriptorForItsRingAProgramIsRefused) {
+  Listener listener;
+  int ready[2];
+  ASSERT_EQ(0, pipe(ready));
+  const pid_t child = fork();
+  if (child == 0) say_hello(listener.path(), ready[1]);
+  char byte;
+  ASSERT_EQ(1, read(ready[0], &byte, 1));
+  std::vector<std::string> refusals;
+  {
+    const FewDescriptors one(1);
+    EXPECT_TRUE(listener.receive(refusals).empty());
+  }
+  ASSERT_EQ(1u, refusals.size());
+  EXPECT_NE(std::string::npos, refusals[0].find("luatrace-record has too few")) << refusals[0];
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
 }
 
 }  // namespace

@@ -28,6 +28,51 @@ TEST_F(EndingTest, StatusIsTheCommands) {
   }
 }
 
+// Neither helpers of ours nor children that we had before the command are what it left behind, also
+// where all orphans are given to us.
+TEST_F(EndingTest, OnlyTheCommandsChildrenAreWaitedFor) {
+  const Words plain = recorder({"-o", trace()}, fake({"ring=2", "events=10"}));
+  std::string line = "exec";
+  for (const auto& w : plain) line += " '" + w + "'";
+  const Words ways[] = {
+      {"/bin/sh", "-c", "sleep 1000 & echo $!; " + line},
+      {"/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c", line},
+      {"/usr/bin/python3", "-c",
+       "import ctypes, os\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"  // PR_SET_CHILD_SUBREAPER
+       "os.execv('/bin/sh', ['sh', '-c', \"\"\"" +
+           line + "\"\"\"])"}};
+  for (const Words& way : ways) {
+    if (way[0].ends_with("unshare") && geteuid() != 0) continue;
+    Process p(way, path("out"), path("err"));
+    EXPECT_EQ(0, p.wait_ms(20000)) << way[0] << ": " << err();
+    EXPECT_FALSE(said("left running")) << way[0];
+    if (const pid_t inherited = std::atoi(out().c_str()); inherited > 0) kill(inherited, SIGKILL);
+  }
+}
+
+TEST_F(EndingTest, AHangupEndsARecordingUnlessItIsIgnored) {
+  for (const bool ignored : {false, true}) {
+    Words words = {"/bin/sh", "-c", ignored ? "trap '' HUP; exec \"$@\"" : "exec \"$@\"", "sh"};
+    const Words plain =
+        recorder({"-o", trace()}, {"/bin/sh", "-c", "echo up; read x <" + path("fifo")});
+    words.insert(words.end(), plain.begin(), plain.end());
+    unlink(path("fifo").c_str());
+    ASSERT_EQ(0, mkfifo(path("fifo").c_str(), 0600));
+    Process p(words, path("out"), path("err"));
+    wait_until([&] { return out() == "up\n"; });
+    p.send(SIGHUP);
+    if (!ignored) {
+      EXPECT_EQ(128 + SIGHUP, p.wait_ms(20000)) << err();
+      continue;
+    }
+    const int fifo = open(path("fifo").c_str(), O_WRONLY);  // returns when the command reads
+    EXPECT_EQ(2, write(fifo, "x\n", 2));
+    close(fifo);
+    EXPECT_EQ(0, p.wait_ms(20000)) << err();
+    EXPECT_EQ(uint32_t{LTQ_EXIT}, reason());
+  }
+}
+
 TEST_F(EndingTest, ADeathInTheMiddleOfARecord) {
   EXPECT_EQ(128 + SIGKILL, record({"log=" + path("log"), "ring=2", "events=100", "torn", "kill"}));
   EXPECT_TRUE(log() == file().words(1));
