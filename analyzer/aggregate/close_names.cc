@@ -112,7 +112,9 @@ void CloseNames::offer(const std::string& name) {
 }
 
 void CloseNames::offer(const ReportFunction& f) {
-  if (f.kind == FunctionKind::kRoot || f.kind == FunctionKind::kGap || f.kind == FunctionKind::kPruned) return;
+  if (f.kind == FunctionKind::kRoot || f.kind == FunctionKind::kGap ||
+      f.kind == FunctionKind::kPruned)
+    return;
   const std::string place = display_place(f);
   offer(display_name(f));
   offer(place);

@@ -417,7 +417,8 @@ bool any_comparison(const ConditionNode& n, Is is) {
 
 bool only_groups(const Report& report) {
   auto is_function = [](const ReportFunction& f) {
-    return f.kind == FunctionKind::kLua || f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin || f.kind == FunctionKind::kUnknown;
+    return f.kind == FunctionKind::kLua || f.kind == FunctionKind::kC ||
+           f.kind == FunctionKind::kBuiltin || f.kind == FunctionKind::kUnknown;
   };
   return report.grouped &&
          std::none_of(report.functions.begin(), report.functions.end(), is_function);

@@ -78,7 +78,8 @@ std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort)
   std::vector<uint32_t> list;
   for (uint32_t i : by_name(r.functions, 1)) {
     const ReportFunction& f = r.functions[i];
-    if (i == 1 ? f.self_ns == 0 : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group)) continue;
+    if (i == 1 ? f.self_ns == 0 : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group))
+      continue;
     list.push_back(i);
   }
   if (sort == "name") return list;

@@ -118,8 +118,7 @@ Choice choice_of(const FilterOptions& f) {
   words.add("-C", f.callers, same);
   words.add("-H", f.hide, same);
   words.add("--function", f.functions, same);
-  words.add("--kind", f.kinds,
-kind_word);
+  words.add("--kind", f.kinds, kind_word);
   if (f.depth) words.add("-D " + number(f.depth));
   if (f.least_ns) words.add("-t " + time_text(f.least_ns));
   if (f.has_range()) words.add("-r " + point_text(f.from) + '~' + point_text(f.to));

@@ -47,7 +47,7 @@ struct FilterOptions {
   std::vector<std::string> hide;     // -H
   std::vector<std::string> functions;
   std::vector<FunctionKind> kinds;
-  uint32_t depth = 0;              // 0: any.
+  uint32_t depth = 0;  // 0: any.
   uint64_t least_ns = 0;
   TimePoint from, to;
   std::vector<uint32_t> threads, states;

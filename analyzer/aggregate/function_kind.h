@@ -13,7 +13,7 @@ enum class FunctionKind : uint8_t {
   kNone,  // No function.
   kC,
   kBuiltin,
-  kGap,      // Unknown callers.
+  kGap,  // Unknown callers.
   kGroup,
   kInlined,  // By the compiler, into a C function.
   kLua,

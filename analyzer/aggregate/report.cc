@@ -358,7 +358,9 @@ void sum_up_groups(Report& report) {
     // A coroutine above groups of files is none of them.
     if (group.coroutine && f.kind == FunctionKind::kGroup && !f.coroutine && !group.self_ns)
       group.in_group = true;
-    if (group.kind != FunctionKind::kGroup || root[i] == i || (f.kind == FunctionKind::kGroup && !f.coroutine)) continue;
+    if (group.kind != FunctionKind::kGroup || root[i] == i ||
+        (f.kind == FunctionKind::kGroup && !f.coroutine))
+      continue;
     f.in_group = f.coroutine;
     group.inner_calls += tree[i].calls;
     group.inner_self_ns += tree[i].self;

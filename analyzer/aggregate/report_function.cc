@@ -114,7 +114,8 @@ std::string display_name(const ReportFunction& f) {
   if (!f.name.empty()) return f.name;
   if (f.kind == FunctionKind::kRoot) return "all";
   std::string place = display_place(f);
-  return place.empty() ? "?" : place.substr(f.kind == FunctionKind::kLua ? place.rfind('/') + 1 : 0);
+  return place.empty() ? "?"
+                       : place.substr(f.kind == FunctionKind::kLua ? place.rfind('/') + 1 : 0);
 }
 
 std::string distinct_name(const ReportFunction& f) {

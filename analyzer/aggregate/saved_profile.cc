@@ -22,9 +22,9 @@ enum Section : uint64_t {
   kHints = 6
 };
 constexpr FunctionKind kKinds[] = {
-    FunctionKind::kRoot,    FunctionKind::kGap,    FunctionKind::kLua,
-    FunctionKind::kC,       FunctionKind::kBuiltin, FunctionKind::kUnknown,
-    FunctionKind::kGroup,   FunctionKind::kPruned,  FunctionKind::kGroup};
+    FunctionKind::kRoot,  FunctionKind::kGap,     FunctionKind::kLua,
+    FunctionKind::kC,     FunctionKind::kBuiltin, FunctionKind::kUnknown,
+    FunctionKind::kGroup, FunctionKind::kPruned,  FunctionKind::kGroup};
 constexpr uint64_t kCoroutineGroup = 8;  // The second of that name.
 constexpr size_t kHeaderSize = 32;
 

@@ -110,8 +110,7 @@ std::vector<std::string> Unmet::remarks() const {
 void Unmet::kinds(std::vector<std::string>& out) const {
   for (const FunctionKind kind : options_.kinds)
     if (!kinds_.contains(kind))
-      out.push_back("--kind " + kind_word(kind) +
-                    ": the trace has no functions of this kind");
+      out.push_back("--kind " + kind_word(kind) + ": the trace has no functions of this kind");
 }
 
 void Unmet::coroutines(std::vector<std::string>& out) const {

@@ -60,8 +60,8 @@ void write_functions_csv(std::ostream& out, const Report& report, const ExportOp
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
-    out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << kind_name(f.kind) << ','
-        << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.running_ns << ','
+    out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << kind_name(f.kind)
+        << ',' << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.running_ns << ','
         << f.self_ns << ',' << f.min_ns << ',' << f.max_ns << ',' << f.average_ns() << ',' << f.hint
         << '\n';
   }
@@ -89,7 +89,8 @@ void write_xmake(std::ostream& out, const Report& report, const ExportOptions& o
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
     const ReportFunction& f = report.functions[i];
     FrameName n = frame_name(f, options);
-    if (options.style == FrameStyle::kOurs && f.kind == FunctionKind::kLua && f.line != 0 && f.name.empty())
+    if (options.style == FrameStyle::kOurs && f.kind == FunctionKind::kLua && f.line != 0 &&
+        f.name.empty())
       n.name = "anonymous";
     const double seconds = static_cast<double>(f.running_ns) / 1e9;
     const double all = static_cast<double>(report.traced_ns);

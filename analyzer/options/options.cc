@@ -128,7 +128,7 @@ FilterOptions read_filter(const Given& given) {
   f.functions = given.list("function");
   for (const auto* list : {&f.only, &f.without, &f.callers, &f.hide, &f.functions})
     FunctionPatterns{*list};  // Complains about what is none.
-  for (const auto& kind : given.list("kind")) 
+  for (const auto& kind : given.list("kind"))
     f.kinds.push_back(kind == "lua" ? FunctionKind::kLua
                       : kind == "c" ? FunctionKind::kC
                                     : FunctionKind::kBuiltin);

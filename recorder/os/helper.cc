@@ -3,6 +3,7 @@
 #include "recorder/os/helper.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@ namespace luatrace::record {
 namespace {
 
 constexpr useconds_t kPauseUs = 100;
+constexpr int kStartMs = 1000;  // for a helper to begin
 
 std::mutex mutex;
 std::vector<pid_t> late;  // helpers that had not ended when we stopped waiting
@@ -48,6 +50,15 @@ void leave_the_recorder(const char* name, const std::vector<int>& kept) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // the lowest number is this one
 }
 
+// Until the helper has closed its side, however busy the machine: who kills the recorder's process
+// group right now must not kill its guard.
+void wait_for_end_of(int pipe) {
+  if (pipe < 0) return;
+  pollfd p{pipe, POLLIN, 0};
+  while (poll(&p, 1, kStartMs) < 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace
 
 // Not fork(), whose child waitpid(-1) tells of when it ends.
@@ -57,11 +68,18 @@ pid_t start_helper(const char* name, std::vector<int> kept, const std::function<
     const std::lock_guard lock(mutex);
     std::erase_if(late, has_ended);
   }
+  int left[2] = {-1, -1};  // no descriptors to spare: it is not waited for
+  if (pipe2(left, O_CLOEXEC) != 0) left[0] = left[1] = -1;
   const auto pid = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-  if (pid != 0) return pid;
-  leave_the_recorder(name, kept);
-  body();
-  _exit(0);
+  if (pid == 0) {
+    leave_the_recorder(name, kept);  // closes the pipe
+    body();
+    _exit(0);
+  }
+  if (left[1] >= 0) close(left[1]);
+  if (pid > 0) wait_for_end_of(left[0]);
+  if (left[0] >= 0) close(left[0]);
+  return pid;
 }
 
 void reap_helper(pid_t pid, int limit_ms) {

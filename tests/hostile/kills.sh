@@ -83,7 +83,8 @@ case $program in
   *) together "$@" ;;
 esac
 killed=$(cat "$scratch"/*.status | grep -cx 137) || true
-for n in $(grep -Lx -e 137 -e 0 "$scratch"/*.status); do
+# 124: no event came, as on a machine where the program had no processor for 0.1 s.
+for n in $(grep -Lx -e 137 -e 0 -e 124 "$scratch"/*.status); do
   fail "ended neither orderly nor by our kill: $(basename "$n") $(cat "$n"): $(cat "${n%.status}.err")"
 done
 [ "$killed" -ge 6 ] || fail "only $killed recorders were killed"

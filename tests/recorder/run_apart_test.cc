@@ -2,6 +2,7 @@
 // Helper processes, and asking a file system that may not answer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -80,6 +81,17 @@ TEST(Helper, IsNoChildThatWaitTellsOf) {
   close(ends[1]);
   reap_helper(pid, 10000);
   EXPECT_EQ(-1, waitpid(pid, nullptr, WNOHANG | __WCLONE)) << "it was waited for";
+}
+
+// So what kills our process group leaves it alone, from the first moment.
+TEST(Helper, IsInAProcessGroupOfItsOwn) {
+  for (int i = 0; i < 50; i++) {
+    const pid_t pid = start_helper("luatrace-test", {}, [] { usleep(100'000); });
+    ASSERT_GT(pid, 0);
+    EXPECT_EQ(pid, getpgid(pid));
+    kill(pid, SIGKILL);
+    reap_helper(pid, 10000);
+  }
 }
 
 // One that ends too late for that is waited for with the next.

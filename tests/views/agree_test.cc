@@ -251,8 +251,8 @@ std::string figures(const Report& r) {
   std::set<std::string> lines;
   for (const ReportFunction& f : r.functions) {
     std::ostringstream line;
-    line << kind_name(f.kind) << ' ' << f.name << ' ' << f.chunk << ' ' << f.line << " calls " << f.calls
-         << " self " << f.self_ns << " running " << f.running_ns << " wall " << f.wall_ns
+    line << kind_name(f.kind) << ' ' << f.name << ' ' << f.chunk << ' ' << f.line << " calls "
+         << f.calls << " self " << f.self_ns << " running " << f.running_ns << " wall " << f.wall_ns
          << " complete " << f.complete << " min " << f.min_ns << " max " << f.max_ns << " sum "
          << f.sum_ns;
     lines.insert(line.str());
