@@ -13,8 +13,8 @@
 #include <iostream>
 
 #include "analyzer/decode/escape.h"
-#include "analyzer/output.h"
 #include "analyzer/passes.h"
+#include "trace/output_file.h"
 
 using namespace luatrace;
 

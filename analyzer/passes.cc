@@ -19,7 +19,6 @@
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/export/formats.h"
 #include "analyzer/options/conflicts.h"
-#include "analyzer/output.h"
 #include "analyzer/render/calls.h"
 #include "analyzer/render/dump.h"
 #include "analyzer/render/flame.h"
@@ -29,6 +28,7 @@
 #include "analyzer/symbols/symbolizer.h"
 #include "analyzer/terminal_line.h"
 #include "cli/command_line.h"
+#include "trace/output_file.h"
 
 namespace luatrace {
 namespace {

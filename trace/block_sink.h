@@ -21,7 +21,6 @@ struct BlockNote {
   uint32_t stream = 0;
   uint16_t type = 0;              // LT_BLOCK_*
   uint64_t events = 0, lost = 0;  // records, and events whose loss they tell (EVENTS)
-  uint64_t payload = 0;           // uncompressed
   uint64_t tick = 0, end_tick = 0;
 };
 

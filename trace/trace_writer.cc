@@ -26,6 +26,24 @@ bool is_of_events(const lt_block& b) {
   return b.type == LT_BLOCK_EVENTS || b.type == LT_BLOCK_FUNCS;
 }
 
+void seal(lt_file_header& header) {
+  header.magic = LT_FILE_MAGIC;
+  header.version = LT_FILE_VERSION;
+  header.header_size = sizeof header;
+  header.crc = crc32c(&header, offsetof(lt_file_header, crc));
+}
+
+// The events of a block that is not written.
+void add_events(std::map<uint32_t, Discarded>& discarded, const BlockNote& note) {
+  if (note.type != LT_BLOCK_EVENTS || note.events == 0) return;
+  const auto [it, first] = discarded.try_emplace(note.stream);
+  Discarded& d = it->second;
+  if (first) d.since = note.tick;
+  d.until = std::max(d.until, note.end_tick);
+  d.events += note.events;
+  d.lost += note.lost;
+}
+
 template <class T>
 std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
@@ -43,7 +61,7 @@ lt_file_header make_file_header() {
   return h;
 }
 
-int TraceWriter::open_file(const std::string& path, std::string* error) {
+int open_trace(const std::string& path, std::string* error) {
   const OpenedOutput output = open_output(path);
   if (output.fd >= 0) empty_output(output);
   if (output.fd < 0) *error = path + ": cannot open for writing: " + output.why;
@@ -67,15 +85,8 @@ TraceWriter::~TraceWriter() {
   close();
 }
 
-void TraceWriter::seal_header() {
-  header_.magic = LT_FILE_MAGIC;
-  header_.version = LT_FILE_VERSION;
-  header_.header_size = sizeof header_;
-  header_.crc = crc32c(&header_, offsetof(lt_file_header, crc));
-}
-
 void TraceWriter::put_header() {
-  seal_header();
+  seal(header_);
   BlockNote note;
   note.size = sizeof header_;
   chunk_.notes.push_back(note);
@@ -101,19 +112,7 @@ void TraceWriter::take_back(const BlockNote& note) {
   blocks_--;
   if (note.type != LT_BLOCK_EVENTS) return;
   events_ -= note.events;
-  event_bytes_ -= note.payload;
   seq_[note.stream]--;
-}
-
-void TraceWriter::discard(const BlockNote& note) {
-  if (note.type != LT_BLOCK_EVENTS) return;
-  if (note.events == 0) return;
-  const auto [it, first] = discarded_.try_emplace(note.stream);
-  Discarded& d = it->second;
-  if (first) d.since = note.tick;
-  d.until = std::max(d.until, note.end_tick);
-  d.events += note.events;
-  d.lost += note.lost;
 }
 
 void TraceWriter::discard() {
@@ -122,7 +121,7 @@ void TraceWriter::discard() {
   chunk_.take_out_events(notes);
   for (const BlockNote& note : notes) {
     take_back(note);
-    discard(note);
+    add_events(discarded_, note);
   }
 }
 
@@ -174,13 +173,14 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, Bl
   if (payload.size() > LT_PAYLOAD_MAX) return fail("write a block of that size", EMSGSIZE);
   note.stream = b.stream;
   note.type = b.type;
-  if (discarding_ && is_of_events(b)) return discard(note), true;
+  if (discarding_ && is_of_events(b)) return add_events(discarded_, note), true;
   if (packer_ && (b.flags & LT_BLOCK_F_ZSTD) == 0)
     if (const auto packed = packer_->pack(b, payload); !packed.empty()) payload = packed;
   const size_t pad = padding(payload.size());
   note.size = sizeof b + payload.size() + pad;
   if (chunk_.bytes.size() + note.size > kChunkSize && !flush()) return false;
-  if (discarding_ && is_of_events(b)) return discard(note), true;  // since this moment
+  if (discarding_ && is_of_events(b))
+    return add_events(discarded_, note), true;  // since this moment
   b.sync = LT_SYNC;
   b.payload_size = static_cast<uint32_t>(payload.size());
   if ((b.flags & LT_BLOCK_F_ZSTD) == 0) b.raw_size = b.payload_size;
@@ -190,7 +190,6 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, Bl
   b.header_crc = crc32c(&b, offsetof(lt_block, header_crc));
   blocks_++;
   events_ += note.events;
-  event_bytes_ += note.payload;
   chunk_.notes.push_back(note);
   static constexpr uint64_t kZero = 0;
   put(&b, sizeof b);
@@ -212,7 +211,6 @@ bool TraceWriter::write_events(const EventBlockInfo& info, std::span<const uint6
   BlockNote note;
   note.events = info.count;
   note.lost = info.lost;
-  note.payload = words.size_bytes();
   note.tick = info.base_tick;
   note.end_tick = info.end_tick;
   return write_block(b, std::as_bytes(words), note);
@@ -277,14 +275,14 @@ bool TraceWriter::write_end(lt_end_info info) {
 bool TraceWriter::set_clock_rate(uint64_t tick_mult, uint32_t tick_shift) {
   header_.tick_mult = tick_mult;
   header_.tick_shift = tick_shift;
-  seal_header();
+  seal(header_);
   return seekable() && flush() ? sink_->rewrite(header_) : ok();
 }
 
 bool TraceWriter::restart(const lt_file_header& header) {
   if (!ok() || !sink_->restart()) return false;
   chunk_.clear();
-  bytes_ = events_ = event_bytes_ = blocks_ = 0;
+  bytes_ = events_ = blocks_ = 0;
   seq_.clear();
   header_ = header;
   put_header();

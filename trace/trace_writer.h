@@ -47,6 +47,9 @@ struct Discarded {
   uint64_t since = 0, until = 0;  // full clock
 };
 
+// Opens (creates, empties) the file as open_output.h has it. On failure -1, and why in *error.
+int open_trace(const std::string& path, std::string* error);
+
 class TraceWriter {
  public:
   // Writes to fd and closes it in the end; name is for messages. The checksum, magic, version and
@@ -60,9 +63,6 @@ class TraceWriter {
   ~TraceWriter();  // close()s, ignoring errors
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
-
-  // Opens (creates, empties) the file as open_output.h has it. On failure -1, and why in *error.
-  static int open_file(const std::string& path, std::string* error);
 
   // From now on payloads are compressed where that makes them smaller (level as zstd has it, from
   // kMinCompression to kMaxCompression). The header must require LT_FEATURE_ZSTD.
@@ -110,20 +110,14 @@ class TraceWriter {
   void forget_unwritten();
   const std::string& name() const { return name_; }
   bool seekable() const { return sink_->seekable(); }
-  const lt_file_header& header() const { return header_; }
   uint64_t bytes() const { return bytes_; }  // header and blocks, also those still to be written
   uint64_t events() const { return events_; }
-  uint64_t blocks() const { return blocks_; }
-  uint64_t event_bytes() const { return event_bytes_; }  // payload of EVENTS, uncompressed
-  size_t streams() const { return seq_.size(); }
 
  private:
   bool write_block(lt_block block, std::span<const std::byte> payload, BlockNote note);
   void put(const void* data, size_t size);
   bool fail(const char* what, int err);
-  void seal_header();
   void put_header();
-  void discard(const BlockNote& note);
   void take_back(const BlockNote& note);
 
   std::unique_ptr<BlockSink> sink_;
@@ -136,7 +130,6 @@ class TraceWriter {
   std::map<uint32_t, Discarded> discarded_;  // by stream
   uint64_t bytes_ = 0;
   uint64_t events_ = 0;
-  uint64_t event_bytes_ = 0;
   uint64_t blocks_ = 0;
   std::unordered_map<uint32_t, uint32_t> seq_;  // streams announced, next number of each
 };

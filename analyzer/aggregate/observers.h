@@ -16,6 +16,8 @@
 #include "analyzer/aggregate/call_tree.h"
 #include "analyzer/stacks/coroutine.h"
 #include "analyzer/stacks/machine.h"
+#include "analyzer/stacks/machine_events.h"
+#include "analyzer/stacks/machine_loop.h"
 
 namespace luatrace {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analyzer/export/call_log.h"
-#include "analyzer/output.h"
+#include "trace/output_file.h"
 
 namespace luatrace {
 

@@ -4,7 +4,8 @@
 // It keeps the stack of every coroutine, follows which one is current and who resumed whom, and
 // tells its Sink where time is spent and which calls begin and end. docs/semantics.md is the
 // contract. Two loops: fast() handles entries and matching returns of the current coroutine with
-// everything in registers; slow() handles one record of any kind, and is the full definition.
+// everything in registers; slow() handles one record of any kind, and is the full definition. Their
+// code is in machine_loop.h and machine_events.h, which whoever makes a machine includes as well.
 //
 // Invariants: cur_ is never null; every tick between the start and the end of a recording is given
 // to the Sink exactly once (spend), except those of gaps, which are summed in gap(); a coroutine
@@ -253,6 +254,3 @@ class StackMachine {
 };
 
 }  // namespace luatrace
-
-#include "analyzer/stacks/machine_events.h"
-#include "analyzer/stacks/machine_loop.h"

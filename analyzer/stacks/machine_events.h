@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// StackMachine: what each kind of record does. Included by machine.h only.
+// StackMachine: what each kind of record does.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// StackMachine: blocks, time, and the two loops. Included by machine.h only.
+// StackMachine: blocks, time, and the two loops.
 #pragma once
 
 #include <algorithm>

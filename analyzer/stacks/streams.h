@@ -9,6 +9,8 @@
 
 #include "analyzer/decode/map_table.h"
 #include "analyzer/stacks/machine.h"
+#include "analyzer/stacks/machine_events.h"
+#include "analyzer/stacks/machine_loop.h"
 
 namespace luatrace {
 

@@ -210,7 +210,7 @@ int run(int argc, char** argv) {
   if (vm.count("help")) return std::cout << "luatrace-synth -o FILE [options]\n" << options, 0;
   po::notify(vm);
   std::string error, path = vm["output"].as<std::string>();
-  int fd = TraceWriter::open_file(path, &error);
+  int fd = open_trace(path, &error);
   if (fd < 0) return std::cerr << "luatrace-synth: " << error << '\n', 2;
   lt_file_header header = make_file_header();
   if (vm.count("compress")) header.required |= LT_FEATURE_ZSTD;

@@ -122,12 +122,11 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltvm_code(void)
 	[oldpc] "i" (LTOFS(oldpc)), [onward] "i" (LTOFS(onward)), [ltL] "i" (LTOFS(L)),
 	[seen] "i" (LTOFS(seen)), [stop] "i" (LTOFS(stop)),
 	[rec2] "i" (LTOFS(rec2)), [deadline] "i" (LTOFS(deadline)),
-	[wp] "i" (LTOFS(wp)), [vmev] "i" (HOOK_VMEVENT),
+	[wp] "i" (LTOFS(wp)), [vmev] "i" (HOOK_VMEVENT), [big] "i" (LT_PAYLOAD_BIG),
 	[hookmask] "i" (GG_DISP2G + (int)offsetof(global_State, hookmask)),
 	[ptrec] "i" (PTOFS(lt_rec)), [ptid] "i" (PTOFS(lt_id)),
 	[maxstack] "i" ((int)offsetof(lua_State, maxstack)),
 	[funcpc] "i" ((int)offsetof(GCfuncL, pc)),
-	[big] "i" (LT_PAYLOAD_BIG),
 	[target] "i" (LTOFS(target) - 8*(int)BC_FUNCF),
 	[disp2static] "i" (GG_DISP2STATIC)
     : "memory");

@@ -139,6 +139,7 @@ class Model {
     if (forget) coroutines_.erase(gone);
   }
 
+  size_t close_all(int id, bool seen);
   void step(const Event& e);
   void count();
 
@@ -152,6 +153,13 @@ class Model {
   uint64_t now_ = 0, began_ = 0;
 };
 
+// How many there were.
+size_t Model::close_all(int id, bool seen) {
+  const size_t calls = co(id).open.size();
+  while (!co(id).open.empty()) close(co(id), seen);
+  return calls;
+}
+
 void Model::step(const Event& e) {
   int arg = static_cast<int>(e.arg);
   switch (e.what) {
@@ -161,9 +169,6 @@ void Model::step(const Event& e) {
       break;
     case Do::kStop:
       stop();
-      break;
-    case Do::kBlock:
-      current_ = arg;
       break;
     case Do::kEntry:
       open(e.arg, true);
@@ -184,29 +189,25 @@ void Model::step(const Event& e) {
       current_ = arg;
       break;
     case Do::kYield:
-      leave_coroutine(false);
-      break;
     case Do::kDone:
-      leave_coroutine(true);
+      leave_coroutine(e.what == Do::kDone);
       break;
     case Do::kError:
-      result_.unwound += co(current_).open.size();
-      while (!co(current_).open.empty()) close(co(current_), true);
+      result_.unwound += close_all(current_, true);
       leave_coroutine(true);
       break;
     case Do::kCollect:
       if (!coroutines_.count(arg)) break;
-      result_.abandoned += co(arg).open.size();
-      while (!co(arg).open.empty()) close(co(arg), true);
+      result_.abandoned += close_all(arg, true);
       coroutines_.erase(arg);
       break;
+    case Do::kBlock:
     case Do::kSwitch:
       current_ = arg;
       break;
     case Do::kStack:
       current_ = arg;
-      result_.truncated += co(arg).open.size();
-      while (!co(arg).open.empty()) close(co(arg), false);
+      result_.truncated += close_all(arg, false);
       co(arg).known = true;
       break;
     case Do::kFrame:

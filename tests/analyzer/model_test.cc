@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <random>
 
 #include "model.h"
@@ -60,66 +61,44 @@ TEST(Model, AgreesOnRandomStreams) {
 }
 
 // Anything goes: ids that do not exist, ends without beginnings, resumes of oneself.
+// Records of every kind; %N is a number below N, @ the time, or a moment before.
+const char* const kForms[] = {"entry %11",  "entry %11",       "entry %11",
+                              "entry %11",  "return %11",      "return %11",
+                              "tail %11",   "frame %11",       "resume %5",
+                              "suspend %5", "create %5",       "unwind %4 top=%11",
+                              "collect %5", "switch %5",       "stack %5 %6 n=%4",
+                              "thread 9",   "loss %9 since=@", "ringblock co=%5 tid=7 rec=1"};
+
+std::string fill(const char* form, uint64_t tick, std::mt19937_64& random) {
+  std::string out;
+  while (*form != '\0') {
+    char* behind = nullptr;
+    if (*form == '%')
+      out += std::to_string(random() % std::strtoull(form + 1, &behind, 10));
+    else if (*form == '@')
+      out += std::to_string(tick - random() % 10);
+    else
+      out += *form;
+    form = behind != nullptr ? behind : form + 1;
+  }
+  return out;
+}
+
 std::string nonsense(uint64_t seed, size_t length) {
   std::mt19937_64 random(seed);
-  auto pick = [&](uint64_t n) { return std::to_string(random() % n); };
   uint64_t tick = 1000;
   std::string out = random() % 2 ? "1000 start\n" : "";
   for (size_t i = 0; i < length; i++) {
     tick += random() % 20;
     if (random() % 50 == 0) tick -= std::min<uint64_t>(tick, random() % 30);
-    std::string line = std::to_string(tick) + ' ';
-    switch (random() % 18) {
-      case 0:
-      case 1:
-      case 2:
-      case 3:
-        line += "entry " + pick(11);
-        break;
-      case 4:
-      case 5:
-        line += "return " + pick(11);
-        break;
-      case 6:
-        line += "tail " + pick(11);
-        break;
-      case 7:
-        line += "frame " + pick(11);
-        break;
-      case 8:
-        line += "resume " + pick(5);
-        break;
-      case 9:
-        line += "suspend " + pick(5);
-        break;
-      case 10:
-        line += "unwind " + pick(4) + " top=" + pick(11);
-        break;
-      case 11:
-        line += "create " + pick(5);
-        break;
-      case 12:
-        line += "collect " + pick(5);
-        break;
-      case 13:
-        line += "switch " + pick(5);
-        break;
-      case 14:
-        line += "stack " + pick(5) + " " + pick(6) + " n=" + pick(4);
-        break;
-      case 15:
-        line += "loss " + pick(9) + " since=" + std::to_string(tick - random() % 10);
-        break;
-      case 16:
-        line += random() % 4 ? "thread 9" : random() % 2 ? "stop close" : "start";
-        break;
-      case 17:
-        line += "ringblock co=" + pick(5) + " tid=7 rec=1";
-        break;
-    }
-    out += line + '\n';
+    const bool ends = random() % 72 == 0;
+    out += std::to_string(tick) + ' ' +
+           (ends ? random() % 2 ? "stop close" : "start"
+                 : fill(kForms[random() % std::size(kForms)], tick, random)) +
+           '\n';
     if (random() % 100 == 0)
-      out += "block 1 seq=" + pick(9) + " base=" + std::to_string(tick) + " co=" + pick(4) + '\n';
+      out += fill("block 1 seq=%9 base=", tick, random) + std::to_string(tick) +
+             fill(" co=%4\n", tick, random);
   }
   return out;
 }

@@ -5,6 +5,8 @@
 
 #include "analyzer/aggregate/profile.h"
 #include "analyzer/stacks/machine.h"
+#include "analyzer/stacks/machine_events.h"
+#include "analyzer/stacks/machine_loop.h"
 
 namespace luatrace {
 namespace {

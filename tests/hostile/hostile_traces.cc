@@ -628,7 +628,7 @@ int run(int argc, char** argv) {
   if (argc != 4 || shape == shapes().end())
     return std::cerr << "usage: hostile-traces [SHAPE N FILE]\n", 2;
   std::string error;
-  const int fd = TraceWriter::open_file(argv[3], &error);
+  const int fd = open_trace(argv[3], &error);
   if (fd < 0) return std::cerr << "hostile-traces: " << error << '\n', 2;
   lt_file_header header = make_file_header();
   const bool compress = getenv("HOSTILE_COMPRESS");

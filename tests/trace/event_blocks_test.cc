@@ -20,7 +20,7 @@ class EventBlocksTest : public ::testing::Test {
  protected:
   EventBlocksTest() : path_(::testing::TempDir() + "blocks." + std::to_string(getpid())) {
     std::string error;
-    const int fd = TraceWriter::open_file(path_, &error);
+    const int fd = open_trace(path_, &error);
     writer_ = std::make_unique<TraceWriter>(fd, path_, make_file_header());
     writer_->write_stream(1, lt_stream_info{});
   }

@@ -50,7 +50,7 @@ std::string example_bytes() {
   h.start_real_ns = 1700000000000005000;
   h.trace_id = 0x1122334455667788;
   std::string error;
-  TraceWriter w(TraceWriter::open_file(path, &error), path, h);
+  TraceWriter w(open_trace(path, &error), path, h);
   write_example(w);
   EXPECT_TRUE(w.close()) << w.error();
   const std::string bytes = mini::slurp(path);

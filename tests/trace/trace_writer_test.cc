@@ -23,7 +23,7 @@ class WriterTest : public ::testing::Test {
 
   int open_it() {
     std::string error;
-    const int fd = TraceWriter::open_file(path_, &error);
+    const int fd = open_trace(path_, &error);
     EXPECT_GE(fd, 0) << error;
     return fd;
   }
@@ -139,9 +139,9 @@ TEST_F(WriterTest, PipeIsNotRewritten) {
 
 TEST_F(WriterTest, MessagesNameFileAndReason) {
   std::string error;
-  EXPECT_EQ(-1, TraceWriter::open_file("/", &error));
+  EXPECT_EQ(-1, open_trace("/", &error));
   EXPECT_EQ("/: cannot open for writing: Is a directory", error);
-  EXPECT_EQ(-1, TraceWriter::open_file(path_ + "/x/y", &error));
+  EXPECT_EQ(-1, open_trace(path_ + "/x/y", &error));
   EXPECT_EQ(path_ + "/x/y: cannot open for writing: No such file or directory", error);
   TraceWriter full(open("/dev/full", O_WRONLY), "/dev/full", make_file_header());
   EXPECT_FALSE(full.flush());

@@ -246,7 +246,8 @@ for expression in 'lost == 1' 'lost!=0' 'lost>=1' 'events <=1'; do
 done
 
 # Only one place writes to standard error (see terminal_line.h).
-if found=$(grep -rlE 'std::(cerr|clog)|stderr' --include=*.cc --exclude-dir=tools "$source/analyzer" | grep -v terminal_line.cc); then
+if found=$(cd "$source" && scripts/files | grep '^analyzer/.*\.cc$' | grep -vE '/tools/|/terminal_line.cc$' |
+  xargs grep -lE 'std::(cerr|clog)|stderr'); then
   fail "standard error beside TerminalLine: $found"
 fi
 exit 0

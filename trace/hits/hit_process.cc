@@ -142,20 +142,20 @@ void HitProcess::describe(uint64_t key, HitFunction function) {
   if (d.known) return;
   d.function = std::move(function);
   d.known = true;
-  for (const auto& [stream, id] : d.users) stream->describe(id, d.function);
+  for (const auto& [stream, id] : d.users) stream->words().describe(id, d.function);
   d.users = {};
 }
 
 // Its id in the stream.
 uint32_t HitProcess::function(HitStream& stream, uint64_t key) {
-  const uint32_t known = stream.id_of(key);
+  const uint32_t known = stream.words().id_of(key);
   if (known) return known;
   if (functions_.size() >= HitWriter::kMaxFunctions && !functions_.contains(key))
     return LT_ID_UNKNOWN;
-  const uint32_t id = stream.new_id(key);
+  const uint32_t id = stream.words().new_id(key);
   Description& d = functions_[key];
   if (d.known)
-    stream.describe(id, d.function);
+    stream.words().describe(id, d.function);
   else
     d.users.emplace_back(&stream, id);
   return id;
@@ -288,7 +288,7 @@ void HitProcess::close(const Hit& hit, HitThread& thread) {
   if (!stream) return;  // Nothing was ever seen of it.
   use(*stream, hit, thread);
   stream->stop(hit.time, LTE_CLOSE);
-  stream->flush();
+  stream->words().flush();
 }
 
 // -- All states --
@@ -302,12 +302,12 @@ void HitProcess::loss(uint64_t state, uint64_t count, uint64_t since, uint64_t t
 void HitProcess::finish(uint64_t time, uint32_t reason) {
   for (const auto& stream : streams_) {
     stream->stop(time, reason);
-    stream->flush();
+    stream->words().flush();
   }
 }
 
 void HitProcess::flush() {
-  for (const auto& stream : streams_) stream->flush();
+  for (const auto& stream : streams_) stream->words().flush();
 }
 
 uint64_t HitProcess::lost() const {

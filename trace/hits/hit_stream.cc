@@ -5,33 +5,23 @@
 #include <algorithm>
 #include <utility>
 
-#include "trace/records.h"
-
 namespace luatrace {
 namespace {
 
-constexpr size_t kWords = 4096;        // handed to EventBlocks at a time
-constexpr uint64_t kFar = 1ull << 38;  // a reader could mistake a longer pause (see EventBlocks)
-constexpr uint32_t kBottom = 4;        // slot offset of a coroutine's outermost call, or less
+constexpr uint32_t kBottom = 4;            // slot offset of a coroutine's outermost call, or less
 constexpr uint32_t kMaxReport = 1u << 16;  // calls in a report; LuaJIT's stacks have fewer slots
 
 }  // namespace
 
 HitStream::HitStream(TraceWriter& writer, HitCounters& counters, uint32_t number,
                      const lt_stream_info& info, const HitOptions& options)
-    : writer_(writer),
-      counters_(counters),
+    : counters_(counters),
       number_(number),
       state_(info.state_addr),
       tid_(static_cast<uint32_t>(info.tid)),
       flags_(info.flags),
       filtered_(options.filtered),
-      blocks_(writer, number, info.start_tick),
-      last_(info.start_tick) {
-  if (options.max_depth != 0) filter_.emplace(options.max_depth, info.start_tick);
-  words_.reserve(kWords + 8);
-  writer_.write_stream(number, info);
-}
+      words_(writer, number, info, options.max_depth) {}
 
 HitCoroutine HitStream::make_coroutine(uint32_t vm_id, bool empty) {
   HitCoroutine co;
@@ -42,64 +32,14 @@ HitCoroutine HitStream::make_coroutine(uint32_t vm_id, bool empty) {
   return co;
 }
 
-// -- Words --
-
-void HitStream::hand_over() {
-  if (nfuncs_ > 0) writer_.write_funcs(number_, nfuncs_, funcs_);
-  funcs_.clear();
-  nfuncs_ = 0;
-  if (filter_ && !words_.empty()) {
-    kept_.clear();
-    filter_->run(words_, kept_);
-    if (!kept_.empty()) blocks_.append(kept_, words_time_);
-  } else if (!words_.empty()) {
-    blocks_.append(words_, words_time_);
-  }
-  words_.clear();
-}
-
-void HitStream::flush() {
-  hand_over();
-  blocks_.flush();
-}
-
-// Makes room for a record at this time.
-void HitStream::room(uint64_t time) {
-  if (!words_.empty() && (words_.size() >= kWords || time - last_ >= kFar)) hand_over();
-  if (words_.empty()) words_time_ = time;
-  last_ = time;
-}
-
-void HitStream::put(uint64_t time, uint32_t payload, uint32_t kind) {
-  room(time);
-  words_.push_back(lt_word(time, payload, kind));
-}
-
-void HitStream::put_id(uint64_t time, uint32_t id, uint32_t kind) {
-  put(time, std::min(id, uint32_t{LT_PAYLOAD_BIG}), kind);
-  if (id >= LT_PAYLOAD_BIG) words_.push_back(id);
-}
-
-void HitStream::put_ext(uint64_t time, uint32_t sub, uint32_t arg, uint64_t first) {
-  put(time, lt_ext(sub, 1, arg), LT_EXT);
-  words_.push_back(first);
-}
-
-void HitStream::put_ext(uint64_t time, uint32_t sub, uint32_t arg, uint64_t first,
-                        uint64_t second) {
-  put(time, lt_ext(sub, 2, arg), LT_EXT);
-  words_.push_back(first);
-  words_.push_back(second);
-}
-
 // -- State --
 
 void HitStream::begin(uint64_t time) {
   if (begun_ && !stopped_) return;
   begun_ = true;
   stopped_ = false;
-  put_ext(time, LTX_START, attached_ && whole() ? LT_START_ATTACHED : 0,
-          std::max<uint64_t>(time, 1), lt_pack(1, flags_));
+  words_.put_ext(time, LTX_START, attached_ && whole() ? LT_START_ATTACHED : 0,
+                 std::max<uint64_t>(time, 1), lt_pack(1, flags_));
 }
 
 // What was known of its stack is known no more after a hole.
@@ -118,7 +58,7 @@ void HitStream::activate(HitCoroutine& co, uint64_t time) {
   refresh(co);
   if (current_ == co.number) return;
   current_ = co.number;
-  put_ext(time, LTX_SWITCH, 0, co.number);
+  words_.put_ext(time, LTX_SWITCH, 0, co.number);
 }
 
 void HitStream::thread(uint32_t tid, uint64_t time) {
@@ -126,14 +66,14 @@ void HitStream::thread(uint32_t tid, uint64_t time) {
   tid_ = tid;
   if (left_ > 0) end_report(time);
   begin(time);
-  put_ext(time, LTX_THREAD, 0, tid);
+  words_.put_ext(time, LTX_THREAD, 0, tid);
 }
 
 void HitStream::loss(uint64_t count, uint64_t since, uint64_t time) {
   begin(time);
   left_ = 0;
-  since = std::clamp(since, std::min(last_, time), time);
-  put_ext(time, LTX_LOSS, 1, count + 1, std::max<uint64_t>(since, 1));
+  since = std::clamp(since, std::min(words_.last(), time), time);
+  words_.put_ext(time, LTX_LOSS, 1, count + 1, std::max<uint64_t>(since, 1));
   lost_ += count;
   epoch_++;
   current_ = 0;
@@ -142,7 +82,7 @@ void HitStream::loss(uint64_t count, uint64_t since, uint64_t time) {
 // A hit that cannot be if all were seen.
 void HitStream::odd(uint64_t time) {
   counters_.odd++;
-  loss(1, last_, time);
+  loss(1, words_.last(), time);
 }
 
 // -- Calls --
@@ -161,10 +101,10 @@ void HitStream::entry(HitCoroutine& co, const Hit& hit, uint32_t id) {
   }
   if (co.calls.size() >= HitWriter::kMaxDepth) {
     counters_.dropped++;
-    loss(1, last_, hit.time);
+    loss(1, words_.last(), hit.time);
     return;
   }
-  put_id(hit.time, id, LT_ENTRY);
+  words_.put_id(hit.time, id, LT_ENTRY);
   co.calls.push_back({hit.frame, id});
 }
 
@@ -172,7 +112,7 @@ void HitStream::entry(HitCoroutine& co, const Hit& hit, uint32_t id) {
 void HitStream::find_bottom(HitCoroutine& co, const Hit& hit) {
   if (co.complete || !whole() || !co.calls.empty() || hit.frame > kBottom) return;
   co.complete = co.reported = true;
-  put_ext(hit.time, LTX_STACK, LTR_RESUMED, co.number, 1);
+  words_.put_ext(hit.time, LTX_STACK, LTR_RESUMED, co.number, 1);
 }
 
 void HitStream::leave(HitCoroutine& co, const Hit& hit, uint32_t id) {
@@ -184,7 +124,7 @@ void HitStream::leave(HitCoroutine& co, const Hit& hit, uint32_t id) {
     odd(hit.time);
     activate(co, hit.time);
   }
-  put_id(hit.time, id, hit.kind == HitKind::kTail ? LT_TAIL : LT_RETURN);
+  words_.put_id(hit.time, id, hit.kind == HitKind::kTail ? LT_TAIL : LT_RETURN);
   if (top) co.calls.pop_back();
 }
 
@@ -197,7 +137,8 @@ void HitStream::unwind(HitCoroutine& co, const Hit& hit) {
   }
   if (n == 0 && co.complete && !filtered_) return odd(hit.time);
   if (n == 0) return;  // Only calls from before a hole, or that were filtered out.
-  put_ext(hit.time, LTX_UNWIND, 0, lt_pack(n, co.calls.empty() ? LT_ID_NONE : co.calls.back().id));
+  words_.put_ext(hit.time, LTX_UNWIND, 0,
+                 lt_pack(n, co.calls.empty() ? LT_ID_NONE : co.calls.back().id));
 }
 
 // -- Coroutines --
@@ -206,7 +147,7 @@ void HitStream::create(HitCoroutine* by, HitCoroutine& co, uint64_t time) {
   begin(time);
   if (left_ > 0) end_report(time);
   if (by) activate(*by, time);
-  put_ext(time, LTX_CREATE, 0, co.number);
+  words_.put_ext(time, LTX_CREATE, 0, co.number);
 }
 
 void HitStream::resume(HitCoroutine* by, HitCoroutine& co, uint64_t time) {
@@ -217,12 +158,12 @@ void HitStream::resume(HitCoroutine* by, HitCoroutine& co, uint64_t time) {
   co.resumed = true;
   co.resumer = current_;
   current_ = co.number;
-  put_id(time, co.number, LT_RESUME);
+  words_.put_id(time, co.number, LT_RESUME);
 }
 
 void HitStream::suspend(HitCoroutine& co, uint64_t time, uint32_t status) {
   activate(co, time);
-  put(time, status, LT_SUSPEND);
+  words_.put(time, status, LT_SUSPEND);
   if (status != LTS_YIELD) {
     co.calls.clear();
     co.complete = true;
@@ -234,7 +175,7 @@ void HitStream::suspend(HitCoroutine& co, uint64_t time, uint32_t status) {
 void HitStream::collect(HitCoroutine& co, uint64_t time) {
   begin(time);
   if (left_ > 0) end_report(time);
-  put_ext(time, LTX_COLLECT, 0, co.number);
+  words_.put_ext(time, LTX_COLLECT, 0, co.number);
   if (current_ == co.number) current_ = 0;
 }
 
@@ -261,8 +202,8 @@ void HitStream::write_report(HitCoroutine& co) {
   const bool first = co.calls.empty() && !std::exchange(co.reported, true);
   if (co.calls == known_ && !first) return activate(co, report_time_);
   current_ = co.number;
-  put_ext(report_time_, LTX_STACK, report_reason_, co.number, uint64_t{co.calls.size()} + 1);
-  for (const HitCall& call : co.calls) put_id(report_time_, call.id, LT_FRAME);
+  words_.put_ext(report_time_, LTX_STACK, report_reason_, co.number, uint64_t{co.calls.size()} + 1);
+  for (const HitCall& call : co.calls) words_.put_id(report_time_, call.id, LT_FRAME);
 }
 
 // Something else came before the report was complete.
@@ -274,37 +215,10 @@ void HitStream::end_report(uint64_t time) {
 void HitStream::stop(uint64_t time, uint32_t reason) {
   if (!begun_ || stopped_) return;
   if (left_ > 0) end_report(time);
-  put(time, lt_ext(LTX_STOP, 0, reason), LT_EXT);
+  words_.put(time, lt_ext(LTX_STOP, 0, reason), LT_EXT);
   stopped_ = true;
   current_ = 0;
   epoch_++;
-}
-
-// -- Functions --
-
-uint32_t HitStream::id_of(uint64_t key) const {
-  const auto it = ids_.find(key);
-  return it == ids_.end() ? 0 : it->second;
-}
-
-uint32_t HitStream::new_id(uint64_t key) {
-  return ids_[key] = next_id_++;
-}
-
-void HitStream::describe(uint32_t id, const HitFunction& f) {
-  lt_func r{};
-  const bool lua = f.type == LT_FUNC_LUA;
-  const bool named = f.name != "?" && !(lua && f.line == 0 && f.name == "main");
-  const std::string name = named ? f.name : "";
-  r.type = f.type;
-  r.flags = f.type != LT_FUNC_FF && !name.empty() && !f.defined ? LT_FUNC_HINT : 0;
-  r.id = id;
-  r.firstline = lua ? f.line : 0;
-  r.ffid = f.ffid;
-  r.addr = f.addr;
-  append_func(funcs_, r, f.chunk, name);
-  nfuncs_++;
-  if (funcs_.size() > LT_PAYLOAD_MAX / 16) hand_over();
 }
 
 }  // namespace luatrace

@@ -11,13 +11,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "trace/depth_filter.h"
-#include "trace/event_blocks.h"
+#include "trace/hits/hit_words.h"
 #include "trace/hits/hit_writer.h"
 
 namespace luatrace {
@@ -74,22 +70,11 @@ class HitStream {
   void loss(uint64_t count, uint64_t since, uint64_t time);
   void stop(uint64_t time, uint32_t reason);
 
-  // Ids of functions. 0: this key has none yet.
-  uint32_t id_of(uint64_t key) const;
-  uint32_t new_id(uint64_t key);
-  void describe(uint32_t id, const HitFunction& function);
-
-  // Hands all words to the TraceWriter.
-  void flush();
+  // For the ids of functions, and to flush.
+  HitWords& words() { return words_; }
   uint64_t lost() const { return lost_; }
 
  private:
-  void put(uint64_t time, uint32_t payload, uint32_t kind);
-  void put_id(uint64_t time, uint32_t id, uint32_t kind);
-  void put_ext(uint64_t time, uint32_t sub, uint32_t arg, uint64_t first);
-  void put_ext(uint64_t time, uint32_t sub, uint32_t arg, uint64_t first, uint64_t second);
-  void room(uint64_t time);
-  void hand_over();
   void begin(uint64_t time);
   void activate(HitCoroutine& co, uint64_t time);
   void refresh(HitCoroutine& co);
@@ -97,26 +82,16 @@ class HitStream {
   void write_report(HitCoroutine& co);
   void find_bottom(HitCoroutine& co, const Hit& hit);
 
-  TraceWriter& writer_;
   HitCounters& counters_;
   uint32_t number_;
   uint64_t state_;
   uint32_t tid_;
   uint32_t flags_;
   bool filtered_;
-  EventBlocks blocks_;
-  std::optional<DepthFilter> filter_;
-  std::vector<uint64_t> words_;   // Not yet in blocks_.
-  std::vector<uint64_t> kept_;    // What the filter left of them.
-  uint64_t words_time_ = 0;       // Full clock of the first of them.
-  std::vector<std::byte> funcs_;  // Descriptions not yet written.
-  uint32_t nfuncs_ = 0;
-  std::unordered_map<uint64_t, uint32_t> ids_;
-  uint32_t next_id_ = 1;
+  HitWords words_;
   uint32_t next_coroutine_ = 1;
   uint32_t current_ = 0;  // Number of the coroutine that runs, 0: not known.
   uint32_t epoch_ = 1;
-  uint64_t last_ = 0;  // Time of the last word.
   uint64_t lost_ = 0;
   bool begun_ = false, stopped_ = false;
   // The state was there before us. The VM reports a coroutine's stack when that first runs; what it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analyzer/output.h"
+#include "trace/output_file.h"
 
 #include <unistd.h>
 

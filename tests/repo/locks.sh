@@ -11,7 +11,7 @@ jq -r '.tests[] | select(.command) | [.name, .command[0], (.command[1:] | join("
   "$scratch/tests.json" >"$scratch/tests"
 scripts=0
 while IFS=$'\t' read -r name program arguments locks; do
-  [[ $program == */tests/*.sh && $name != house.* ]] || continue
+  [[ $program == */tests/*.sh && $name != repo.* ]] || continue
   case " $arguments " in
     *" direct "*) continue ;;
     *" bpf "* | *" bpftrace "*) ;;

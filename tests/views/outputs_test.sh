@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What luatrace-analyze writes, as far as no row of views.table can say it: terminals, several files,
+# memory. Each case_NAME is a test of its own.
+#   outputs_test.sh LUATRACE-ANALYZE DATA NAME
+. "$(dirname "$0")/../lib.sh"
+analyze=$1 data=$2 trace=$2/requests.txt
+cd "$scratch"
+
+# Several tables are one in CSV: each line has a value, or nothing, for each key of the first one.
+case_tables() {
+  "$analyze" --csv --report --coroutines --threads --info "$trace" >csv
+  python3 - csv <<'PY'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1]), restkey="more"))
+assert all("more" not in row and None not in row.values() for row in rows)
+views = [row["view"] for row in rows]
+assert list(dict.fromkeys(views)) == ["info", "report", "coroutine_births", "coroutines", "threads"], views
+assert sum(int(row["self_ns"]) for row in rows if row["view"] == "report") == 100000000
+assert [row["tid"] for row in rows if row["view"] == "threads"] == ["10"]
+assert [row["tid"] for row in rows if row["view"] == "report"][0] == ""
+PY
+}
+
+# Saved beside another output it is the same profile; the order of merging is no matter.
+case_profiles() {
+  "$analyze" -q --save-profile one.prof "$trace" && "$analyze" --json --save-profile same.prof "$trace" >json
+  cmp one.prof same.prof || fail "two profiles of one trace differ"
+  "$analyze" -q --save-profile sum1 one.prof "$trace" && "$analyze" -q --save-profile sum2 "$trace" one.prof
+  cmp sum1 sum2 || fail "the order of merging matters"
+}
+
+case_unwritten() {
+  "$analyze" --page=/dev/full "$trace" >out 2>err && fail "a page on a full disk"
+  ! grep "flame graph:" out || fail "says that it wrote the page"
+  "$analyze" --json=closed.json "$trace" >&- 2>err && fail "good without a standard output"
+  jq -e . closed.json >json || fail "the summary is in the file"
+}
+
+# Colour only where it is wanted; no wider than the terminal.
+case_terminal() {
+  export TERM=xterm
+  on_terminal() { script -qec "$1" /dev/null </dev/null; }
+  on_terminal "$analyze --format pprof $trace; echo status \$?" >out
+  grep "is nothing to read on a terminal: say -o FILE" out && grep "status 1" out || fail "pprof on a terminal: $(head -c 300 out)"
+  local report="$analyze --report $trace 2>err" colour=$'\033'
+  $analyze --color=always --report "$trace" | grep "$colour" || fail "--color=always"
+  ! $analyze --report "$trace" | grep "$colour" || fail "colour in a pipe"
+  on_terminal "$report" | grep "$colour" || fail "no colour on a terminal"
+  ! NO_COLOR=1 on_terminal "$report" | grep "$colour" || fail "NO_COLOR"
+  ! TERM=dumb on_terminal "$report" | grep "$colour" || fail "TERM=dumb"
+  on_terminal "stty cols 90; $report" | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' | grep -v '^trust' |
+    awk 'length > 90 && /lua/ && !/\.\.\.$/ { bad = 1 } END { exit bad }' || fail "wider than the terminal"
+}
+
+# A call of a coroutine that began before the slow call, or goes on after it: of its time the slow
+# call has what ran in it; the call itself is one of those that it made if it began in it.
+case_slow() {
+  slow_of() { # WHAT EXPECTED RECORD...
+    { sed '/^0 1 entry 1/q' "$data/own.txt"; echo '20 1 resume 2'; printf '%s\n' "${@:3}" '110 1 return 1' '110 1 stop close' 'end exit=0'; } |
+      sed '/^func 1:2/a func 1:3 lua line=1 chunk="@z.lua" name="f3"' >slow.txt
+    same "$1" "$2" "$("$analyze" -q --json --slow f3 -t 20ns slow.txt | jq -c '[.slow[]|[.name,.calls,.self_ns]]')"
+  }
+  slow_of "a call that began before" '[["f3",1,20],["f2",0,10]]' \
+    '20 1 entry 2' '60 1 suspend yield' '70 1 entry 3' '75 1 resume 2' '85 1 return 2' '85 1 suspend done' '100 1 return 3'
+  slow_of "a short one that began before" '[["f3",1,30]]' \
+    '20 1 entry 2' '25 1 suspend yield' '70 1 entry 3' '75 1 resume 2' '85 1 return 2' '85 1 suspend done' '100 1 return 3'
+  slow_of "a call that goes on" '[["f3",1,20],["f2",1,35]]' '20 1 suspend yield' '20 1 entry 3' '25 1 resume 2' '25 1 entry 2' \
+    '60 1 suspend yield' '75 1 return 3' '80 1 resume 2' '85 1 return 2' '85 1 suspend done'
+}
+
+# Short calls within each other that went through many threads: their pieces of time are not kept
+# once for each of them.
+case_memory() {
+  python3 - deep.txt "$analyze" <<'PY'
+import resource, subprocess, sys
+deep = range(3000)
+head = ('#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7\nstream 1 process=1 tid=7 recording=1\n'
+        'func 1:1 lua line=1 chunk="@x.lua" name="f1"\n0 1 start\n0 1 ringblock co=1 tid=7 rec=1\n')
+with open(sys.argv[1], "w") as out:
+    out.write(head + "".join(f"{i} 1 entry 1\n" for i in deep) +
+              "".join(f"{3000 + i} 1 thread {100 + i}\n" for i in deep) + "6000 1 return 1\n" * 3000 + "end exit=0\n")
+def megabytes(view, *more):  # The greatest so far, of those that were waited for.
+    subprocess.run([sys.argv[2], "-q", *more, view, sys.argv[1]], check=True, stdout=-3, stderr=-3)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+for view in "--threads", "--timeline":
+    plain, short = megabytes(view), megabytes(view, "-t", "1s")
+    assert short < plain + 64, (view, plain, short)
+PY
+}
+
+"case_$3"

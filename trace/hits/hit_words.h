@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// HitWords: the words of one stream and the descriptions of its functions, gathered on their way to
+// the TraceWriter.
+//
+// Invariant: a function is described in the file before the first word that names it, if it was
+// described before that word was put.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/depth_filter.h"
+#include "trace/event_blocks.h"
+#include "trace/hits/hit_writer.h"
+
+namespace luatrace {
+
+class HitWords {
+ public:
+  // Writes the STREAM block. Calls deeper than max_depth are left out; 0: none.
+  HitWords(TraceWriter& writer, uint32_t stream, const lt_stream_info& info, uint32_t max_depth);
+
+  // A record, in the order of time.
+  void put(uint64_t time, uint32_t payload, uint32_t kind);
+  void put_id(uint64_t time, uint32_t id, uint32_t kind);
+  void put_ext(uint64_t time, uint32_t sub, uint32_t arg, uint64_t first);
+  void put_ext(uint64_t time, uint32_t sub, uint32_t arg, uint64_t first, uint64_t second);
+  uint64_t last() const { return last_; }  // Time of the last one; at first, of the stream's start.
+
+  // Ids of functions. 0: this key has none yet.
+  uint32_t id_of(uint64_t key) const;
+  uint32_t new_id(uint64_t key);
+  void describe(uint32_t id, const HitFunction& function);
+
+  // Hands everything to the TraceWriter.
+  void flush();
+
+ private:
+  void room(uint64_t time);
+  void hand_over();
+
+  TraceWriter& writer_;
+  uint32_t stream_;
+  EventBlocks blocks_;
+  std::optional<DepthFilter> filter_;
+  std::vector<uint64_t> words_;   // Not yet in blocks_.
+  std::vector<uint64_t> kept_;    // What the filter left of them.
+  uint64_t words_time_ = 0;       // Full clock of the first of them.
+  std::vector<std::byte> funcs_;  // Descriptions not yet written.
+  uint32_t nfuncs_ = 0;
+  std::unordered_map<uint64_t, uint32_t> ids_;
+  uint32_t next_id_ = 1;
+  uint64_t last_ = 0;
+};
+
+}  // namespace luatrace
