@@ -68,7 +68,7 @@ Limited analyse_limited(const std::string& text, uint64_t nodes) {
   const FilteredProfile* filtered = nullptr;
   if constexpr (std::is_same_v<Sink, FilteredProfile>) filtered = sink.get();
   add_to_report(out.report,
-                {"test.txt", facts, *sink, &sink->histograms(), filtered, diag.trust, 1}, symbols);
+                {"test.txt", facts, *sink, &sums.histograms(), filtered, diag.trust, 1}, symbols);
   out.nodes = sink->tree().size();
   return out;
 }
