@@ -58,7 +58,8 @@ void FilteredProfile::begins(uint64_t tick) {
 }
 
 void FilteredProfile::on_thread(uint32_t tid) {
-  if (threads && tid != scope_.tid()) (*threads)[{facts_.process_of(scope_.number()), tid}].switches++;
+  if (threads && tid != scope_.tid())
+    (*threads)[{facts_.process_of(scope_.number()), tid}].switches++;
   scope_.on_thread(tid);
 }
 

@@ -16,8 +16,7 @@ Coroutine* find_outer(Machine* machine, Coroutine& co, OuterLink Coroutine::*lin
   if (!machine || !co.running) return nullptr;
   const auto next = [&](Coroutine& c) {
     OuterLink& known = c.*link;
-    if (known.epoch == c.epoch)
-      return known.id == LT_ID_NONE ? nullptr : machine->find(known.id);
+    if (known.epoch == c.epoch) return known.id == LT_ID_NONE ? nullptr : machine->find(known.id);
     known = {c.epoch, LT_ID_NONE};
     return machine->resumer_of(c);
   };

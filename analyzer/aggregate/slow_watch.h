@@ -16,8 +16,8 @@ namespace luatrace {
 
 class SlowWatch {
  public:
-  // `calls`: where calls are kept, which may be said later; null: nowhere, none is watched. `shown`:
-  // the tree that `placement` places calls in.
+  // `calls`: where calls are kept, which may be said later; null: nowhere, none is watched.
+  // `shown`: the tree that `placement` places calls in.
   SlowWatch(SlowCalls* const& calls, const FilterPlan& plan, const Placement& placement,
             const CallTree& shown)
       : calls_(calls), plan_(plan), placement_(placement), shown_(shown) {}

@@ -234,8 +234,7 @@ std::unique_ptr<Sink> ParallelStreams<Sink>::sum() {
 template <class Sink, class Make>
 std::unique_ptr<Sink> read_streams(Input& input, TraceFacts& facts, Diagnostics& diagnostics,
                                    size_t jobs, Make make, const Progress& progress = {}) {
-  if (jobs > 1)
-    return ParallelStreams<Sink>(facts, diagnostics, jobs, make).read(input, progress);
+  if (jobs > 1) return ParallelStreams<Sink>(facts, diagnostics, jobs, make).read(input, progress);
   InFileOrder order(diagnostics);  // Compressed blocks are undone later than the next are read.
   std::unique_ptr<Sink> sink = make(facts);
   Streams<Sink> streams(facts, *sink, diagnostics);

@@ -82,9 +82,10 @@ struct Watching {
 Report report_of(const TraceFacts& facts, const FilteredProfile& profile, const Diagnostics& diag,
                  const Wish& wish) {
   Report report;
-  add_to_report(report,
-                {"test.bin", facts, profile, &profile.histograms(), &profile, diag.trust, 1},
-                no_symbols);
+  add_to_report(
+      report,
+      {"test.bin", facts, profile.sums(), &profile.sums().histograms(), &profile, diag.trust, 1},
+      no_symbols);
   report.grouped = wish.filter.group != GroupBy::kNone;
   if (report.grouped) sum_up_groups(report);
   return report;
@@ -195,6 +196,7 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
   std::deque<Watching> watching;
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, no_symbols);
+    if (wish.sums_only) return sink;
     Watching& w = watching.emplace_back(wish);
     sink->slow = &w.slow;
     sink->coroutines = &w.coroutines;

@@ -26,7 +26,8 @@ struct Wish {
   uint64_t from = 0, to = UINT64_MAX;  // Ticks.
   uint64_t least_ns = 0;               // --over
   bool wall = false;
-  size_t most = 0;  // Slow calls and coroutines.
+  size_t most = 0;         // Slow calls and coroutines.
+  bool sums_only = false;  // Nothing follows single calls.
 };
 
 // The filters of which there can be several, as bits: -F -N -C -H --function --kind -D -t --thread
