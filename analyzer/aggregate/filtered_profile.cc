@@ -110,7 +110,7 @@ void FilteredProfile::count(Coroutine& co, const Place& p) {
   look_up()[co.frames[co.top].node].calls++;
   if (!p.shown) return;
   if (threads) thread_sums(scope_.tid()).calls++;
-  watch_.tell(stream_->machine, co, p.out, {0, 0, 1, 0, 0});
+  if (watch_.is_watching()) watch_.tell(stream_->machine, co, p.out, {0, 0, 1, 0, 0});
 }
 
 void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
@@ -146,7 +146,6 @@ void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
 // A run is as a whole where the filters look, or not: so not if the range of time begins or ends in
 // it, or some of its calls have owners in other coroutines.
 bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
-  if (follows_calls()) return false;
   stream_->machine = &machine;
   const uint64_t now = machine.now();
   run_.in_range = now >= plan_.from && until <= plan_.to;
@@ -222,7 +221,8 @@ void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
 void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
   const uint32_t raw = co.frames[co.top].node;
   look_up()[raw].self += ticks;
-  watch_.tell(stream_->machine, co, placement_[raw].out, {0, 0, 0, ticks, 0});
+  if (watch_.is_watching())
+    watch_.tell(stream_->machine, co, placement_[raw].out, {0, 0, 0, ticks, 0});
 }
 
 ThreadSums& FilteredProfile::thread_sums(uint32_t tid) {

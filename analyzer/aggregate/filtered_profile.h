@@ -116,6 +116,8 @@ class FilteredProfile {
   void gap(uint64_t from, uint64_t to);
   void gone(Coroutine& co, uint64_t now, Gone how);
 
+  // Not if something is asked for that sums do not tell.
+  bool takes_runs() const { return !slow && !timeline && !threads && !calls; }
   bool begin_run(Machine& machine, uint64_t until);
   void spend(uint32_t raw, uint64_t ticks) { look_up()[raw].self += ticks & run_.spends; }
   void run_opened(Coroutine& co, uint32_t index) {
@@ -141,8 +143,6 @@ class FilteredProfile {
     bool counts = false;  // Calls count, ...
     uint64_t spends = 0;  // ... and so do these bits of their times: all or none.
   };
-  // Something is asked for that sums do not tell.
-  bool follows_calls() const { return slow || timeline || threads || calls; }
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];

@@ -46,6 +46,7 @@ class LeadingCalls {
   void created(Coroutine&, Coroutine&, uint64_t) {}
   void gone(Coroutine&, uint64_t, Gone) {}
 
+  bool takes_runs() const { return true; }
   bool begin_run(Machine& machine, uint64_t);
   void spend(uint32_t, uint64_t) {}
   void run_opened(Coroutine& co, uint32_t index) { begin(co, index); }

@@ -22,10 +22,11 @@ class SlowWatch {
             const CallTree& shown)
       : calls_(calls), plan_(plan), placement_(placement), shown_(shown) {}
 
+  bool is_watching() const { return watched_ != 0; }
   // A call on top of the coroutine has begun, and is shown. It is watched if it is asked for.
   template <class Machine>
   void begin(Machine* machine, Coroutine& co, uint64_t now);
-  // What happened in the coroutine at `node` of the shown tree.
+  // What happened in the coroutine at `node` of the shown tree, if a call is watched.
   template <class Machine>
   void tell(Machine* machine, Coroutine& co, uint32_t node, SlowNode what);
   // The coroutine was suspended there: only its own call is told.
@@ -88,7 +89,6 @@ void SlowWatch::begin(Machine* machine, Coroutine& co, uint64_t now) {
 
 template <class Machine>
 void SlowWatch::tell(Machine* machine, Coroutine& co, uint32_t node, SlowNode what) {
-  if (!watched_) return;
   auto tell_one = [&](Coroutine& c) {
     if (c.watched) calls_->add(c.watched, shown_, root(c), node, what);
   };

@@ -43,6 +43,7 @@
 //   void gone(Coroutine&, uint64_t now, Gone how)       it will not be heard of again
 // Told that way a call costs three times as much. So it may take runs, in which a coroutine's calls
 // begin and end and nothing else happens, the outermost excepted, as the sink of sums does:
+//   bool takes_runs()                                   does it ever? Asked once a block
 //   bool begin_run(Machine&, uint64_t until)            does it take one, that ends not later?
 //   void spend(uint32_t node, uint64_t ticks)           time with this innermost call
 //   void run_opened(Coroutine&, uint32_t index)         as opened(), but `top` is not up to date

@@ -17,8 +17,10 @@ void StackMachine<Sink>::block(const EventBlock& block) {
   start_block(block);
   const uint64_t* p = block.words.data();
   const uint64_t* end = p + block.words.size();
+  bool takes_runs = true;
+  if constexpr (Sink::kFrames) takes_runs = sink_.takes_runs();
   while (p != end) {
-    if (recording_ && pending_ == 0 && !torn_) p = fast(p, end);
+    if (takes_runs && recording_ && pending_ == 0 && !torn_) p = fast(p, end);
     if (p != end) p = slow(p, end);
   }
   trust_.events += records_;
