@@ -154,21 +154,14 @@ void Analysis::tell_limit(const std::string& path, const NodeBudget& budget) con
              " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
 }
 
-// By several threads, if they may. `make`: as ParallelStreams wants it.
+// `make`: as ParallelStreams wants it.
 template <class Sink, class Make>
 std::unique_ptr<Sink> Analysis::run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
                                     Make make) {
-  if (jobs > 1) {
-    ParallelStreams<Sink> streams(facts, diag, jobs, make);
-    std::unique_ptr<Sink> sink;
-    read(facts, input, [&](const Progress& progress) { sink = streams.read(input, progress); });
-    return sink;
-  }
-  InFileOrder order(diag);  // Compressed blocks are undone later than the next ones are read.
-  std::unique_ptr<Sink> sink = make(facts);
-  Streams<Sink> streams(facts, *sink, diag);
-  read(facts, input, [&](const Progress& progress) { read_trace(input, diag, streams, progress); });
-  streams.finish();
+  std::unique_ptr<Sink> sink;
+  read(facts, input, [&](const Progress& progress) {
+    sink = read_streams<Sink>(input, facts, diag, jobs, make, progress);
+  });
   return sink;
 }
 
@@ -239,7 +232,8 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   if (calls_) calls_->end_file();
   if (chart_) chart_->end_file();
   sum->close();
-  add_to_report(report, {path, facts, *sum, &sum->histograms(), sum.get(), diag.trust, bytes_},
+  const HistogramProfile& sums = sum->sums();
+  add_to_report(report, {path, facts, sums, &sums.histograms(), sum.get(), diag.trust, bytes_},
                 finder_);
 }
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The Sink that follows single calls: applies every filter and grouping, and feeds the views that
-// need more than sums. Slower than Profile, so only used if one of them was asked for.
+// The Sink that applies every filter and grouping, and feeds the views that need more than sums.
+// If none of those is asked for it adds up in runs (stacks/machine.h), as fast as Profile does.
 //
 // Invariant: every tick within the range of time goes to exactly one of: self time of a shown call,
 // idle, unknown (gap), filtered. So self + idle + unknown + filtered = traced, whatever is asked.
 //
-// Which calls are shown by their chain is Placement's business. What depends on the single call,
-// its length (-t) and whether it led to a function of -C, is known when it begins: from a reading
-// of the trace before this one (verdicts.h).
+// Which calls are shown by their chain is Placement's business, where to look is Scope's. What
+// depends on the single call, its length (-t) and whether it led to a function of -C, is known when
+// it begins: from a reading of the trace before this one (verdicts.h).
 #pragma once
 
-#include <optional>
 #include <unordered_map>
 
 #include "analyzer/aggregate/observers.h"
 #include "analyzer/aggregate/placement.h"
+#include "analyzer/aggregate/scope.h"
+#include "analyzer/aggregate/slow_watch.h"
 #include "analyzer/stacks/streams.h"
 
 namespace luatrace {
@@ -45,7 +46,7 @@ class CallObserver {
   virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
 };
 
-class FilteredProfile : public HistogramProfile {
+class FilteredProfile {
  public:
   static constexpr bool kNotes = false;
   static constexpr bool kFrames = true;
@@ -57,6 +58,8 @@ class FilteredProfile : public HistogramProfile {
   // With functions that others add to, too.
   FilteredProfile(const FilterPlan& plan, const TraceFacts& facts, FunctionTable& functions,
                   const SymbolFinder& symbols);
+  FilteredProfile(const FilteredProfile&) = delete;
+  FilteredProfile& operator=(const FilteredProfile&) = delete;
   SlowCalls* slow = nullptr;
   CoroutineLog* coroutines = nullptr;
   Timeline* timeline = nullptr;
@@ -65,8 +68,6 @@ class FilteredProfile : public HistogramProfile {
 
   // Nodes of the call tree come from there; null: there may be any number.
   void limit(NodeBudget* budget) { placement_.limit(budget); }
-  // Notes in `verdicts` which calls are to be dropped, instead of asking the plan's.
-  void decide(CallVerdicts& verdicts);
   // All streams have been read.
   void finish();
   // See Profile::close().
@@ -75,27 +76,37 @@ class FilteredProfile : public HistogramProfile {
   // Adds what another one found out about other streams of the file, and its observers to these.
   void add(const FilteredProfile& other);
 
+  // After finish().
+  const HistogramProfile& sums() const { return sums_; }
   uint64_t traced() const { return traced_; }
   uint64_t filtered() const { return filtered_; }
   uint64_t gap() const { return gap_; }
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return last_; }
   // Whether anything ran in the coroutine of the options' n-th filter of coroutines.
-  bool has_met(size_t n) const { return met_[n]; }
+  bool has_met(size_t n) const { return scope_.has_met(n); }
 
   // What the machines call; see stacks/machine.h.
-  uint32_t enter(uint32_t raw, uint32_t function) {
+  void set_clock(const Clock& clock) { sums_.set_clock(clock); }
+  [[gnu::always_inline]] uint32_t enter(uint32_t raw, uint32_t function) {
     return placement_.enter(raw, function,
-                            view_->verdicts && view_->verdicts->drops(view_->calls++));
+                            stream_->verdicts && stream_->verdicts->drops(stream_->calls++));
+  }
+  uint32_t enter(uint32_t raw, uint32_t function, uint64_t hash) {
+    return placement_.enter(raw, function, hash);
   }
   uint32_t enter_base(uint32_t raw, uint32_t function) { return placement_.enter(raw, function); }
   uint32_t enter_again(uint32_t raw, uint32_t old, uint32_t function) {
     return placement_.enter(raw, function, placement_.is_dropped(old));
   }
+  bool looks_ahead() { return !stream_->verdicts && look_up().is_large(); }
+  CallTree& look_up() { return placement_.raw(); }
   void stream(uint32_t number);
   void begins(uint64_t tick);
   void on_thread(uint32_t tid);
-  uint32_t base(const Coroutine& co, const Coroutine* by);
+  uint32_t base(const Coroutine& co, const Coroutine* by) {
+    return scope_.base(placement_, co, by);
+  }
   void created(Coroutine& by, Coroutine& co, uint64_t now);
   void opened(Coroutine& co, uint64_t now, bool begins);
   void closed(Coroutine& co, uint64_t now, uint64_t running, bool whole);
@@ -105,44 +116,40 @@ class FilteredProfile : public HistogramProfile {
   void gap(uint64_t from, uint64_t to);
   void gone(Coroutine& co, uint64_t now, Gone how);
 
+  // Not if something is asked for that sums do not tell.
+  bool takes_runs() const { return !slow && !timeline && !threads && !calls; }
+  bool begin_run(Machine& machine, uint64_t until);
+  void spend(uint32_t raw, uint64_t ticks) { look_up()[raw].self += ticks & run_.spends; }
+  void run_opened(Coroutine& co, uint32_t index) {
+    const uint32_t raw = co.frames[index].node;
+    look_up()[raw].calls += run_.counts;
+    co.notes[index] = {raw, 0, run_.counts};
+  }
+  void run_closed(const FrameNotes& f, uint64_t running) {
+    if (!f.counted || !run_.in_range) return;
+    if (const uint32_t function = placement_.shown_as(f.node)) sums_.ended(0, function, running);
+  }
+  void end_run(uint64_t from, uint64_t to);
+
  private:
-  struct StreamView {
-    uint32_t number = 0;
-    uint32_t tid = 0;
-    bool state_wanted = true, thread_wanted = true;
+  struct Stream {
     Machine* machine = nullptr;  // Known once it has spent time.
     const StreamVerdicts* verdicts = nullptr;
-    uint64_t calls = 0;  // That have begun or were reported.
+    uint64_t calls = 0;  // That have begun or were reported; counted if there are verdicts.
   };
-  bool in_range(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
-  bool wanted(const Coroutine& co) const;
-  bool thread_wanted(uint32_t tid) const;
+  // What holds for all of a run.
+  struct Run {
+    bool in_range = false;
+    bool counts = false;  // Calls count, ...
+    uint64_t spends = 0;  // ... and so do these bits of their times: all or none.
+  };
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];
   }
   bool is_resumed(const Coroutine& co) const;
-  template <class Is>
-  Coroutine* outer(Coroutine& co, OuterLink Coroutine::*link, Is is);
-  Coroutine* outer_watched(Coroutine& co);
-  template <class F>
-  void each_outer_watched(Coroutine& co, F f);
   void spend_at(Coroutine& co, uint64_t ticks);
-  StreamVerdicts& decided() { return (*decides_)[view_->number]; }
-  void decide_opened(Coroutine& co, const Place& p);
-  void decide_closed(const FrameNotes& f, uint64_t running);
-  void decide_time(Coroutine& co);
-  uint32_t target_in(const Coroutine& co) const;
-  void mark_leading(Coroutine& co, uint32_t index);
   void count(Coroutine& co, const Place& p);
-  void charge(const Coroutine& co, uint32_t index);
-  void watch(Coroutine& co, uint64_t now);
-  void give_up(Coroutine& co);
-  void unwatch(Coroutine& co, uint64_t now, uint64_t running, bool counts);
-  void tell_watches(Coroutine& co, uint32_t node, SlowNode what);
-  bool is_watched(uint32_t function);
-  uint32_t group_root();
-  std::string name_of_stream(uint32_t stream) const;
   enum class Whose : uint8_t { kCall, kIdle, kUnknown, kFiltered };
   Whose whose_time(Coroutine& co);
   void spend_unknown(Coroutine& co, uint64_t ticks);
@@ -155,22 +162,17 @@ class FilteredProfile : public HistogramProfile {
   Shown shown(uint32_t node);
   ThreadSums& thread_sums(uint32_t tid);
 
-  // Calls that are watched while one in the innermost of their coroutines runs: each is told of all
-  // that happens there.
-  static constexpr size_t kMostNested = 64;
-
   const FilterPlan& plan_;
   const FilterOptions& options_;
   const TraceFacts& facts_;
+  HistogramProfile sums_;  // Its tree is the shown one.
   Placement placement_;
-  const bool charges_;               // Charges are not just what a tree of all calls has.
-  CallVerdicts* decides_ = nullptr;  // See decide().
-  std::unordered_map<uint32_t, StreamView, RandomHash> views_;
-  StreamView* view_ = nullptr;
-  std::vector<Shown> shown_;         // By node, as far as asked for.
-  std::vector<uint8_t> slow_known_;  // By function: 1 not watched, 2 watched.
-  size_t watched_ = 0;               // Calls that are being watched.
-  mutable std::vector<char> met_;    // By filter of coroutines.
+  Scope scope_;
+  SlowWatch watch_;
+  std::unordered_map<uint32_t, Stream, RandomHash> streams_;
+  Stream* stream_ = nullptr;
+  Run run_;
+  std::vector<Shown> shown_;  // By node, as far as asked for.
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
 };
 

@@ -14,22 +14,19 @@ bool shows_all(const FilterOptions& o) {
 }  // namespace
 
 Placement::Placement(const FilterPlan& plan, FunctionTable& functions, const SymbolFinder& symbols,
-                     Profile& out)
+                     CallTree& out)
     : options_(*plan.options),
       known_(plan.known),
       table_(functions),
-      symbols_(symbols),
       out_(out),
-      only_(options_.only),
-      without_(options_.without),
-      callers_(options_.callers),
+      path_(plan, functions, symbols),
       hide_(options_.hide),
       functions_(options_.functions),
       is_plain_(!plan.verdicts && shows_all(options_)),
-      raw_(is_plain_ ? out.look_up() : own_) {
+      raw_(is_plain_ ? out : own_) {
   if (options_.group == GroupBy::kPattern) group_pattern_.emplace(options_.group_pattern);
   Place root;
-  root.in = only_.empty();
+  root.path = path_.root();
   places_.push_back(root);
 }
 
@@ -39,16 +36,19 @@ void Placement::close() {
   folds_.clear();
 }
 
-uint32_t Placement::enter(uint32_t raw, uint32_t function, bool dropped) {
-  if (is_plain_) return enter_plain(raw, function);
-  uint32_t node = raw_.enter(raw, dropped ? function | kDropped : function);
-  if (node == places_.size()) places_.push_back(place(node));
-  return node;
-}
-
-ReportFunction Placement::described(uint32_t function) const {
-  const Function so_far = table_.copy(function);
-  return describe(best_known(so_far, known_), symbols_);
+// A call's cost of recording is partly in its own time, partly in its caller's.
+uint64_t Placement::settle(Profile& to) {
+  uint64_t nobodys = 0;
+  for (uint32_t i = 0; i < raw_.size() && !is_plain_; i++) {
+    CallNode& n = raw_[i];
+    const Place &p = places_[i], &above = places_[n.parent];
+    (p.takes ? out_[p.out].self : nobodys) += n.self;
+    if (p.shown) out_[p.out].calls += n.calls;
+    if (n.calls && p.takes) to.charged(p.out, n.calls);
+    if (n.calls && above.takes) to.charged(above.out, n.calls);
+    n.self = n.calls = 0;
+  }
+  return nobodys;
 }
 
 bool Placement::is_builtin(uint32_t function) const {
@@ -67,9 +67,7 @@ uint32_t Placement::group(const std::string& name, bool coroutine) {
 
 // What place() says, where each node is its own `out`. So what would have its `out` elsewhere, as
 // unknown callers have, is made there at once.
-uint32_t Placement::enter_plain(uint32_t node, uint32_t function) {
-  if (function >= kFirstFunction) [[likely]]
-    return raw_.enter(node, function);
+uint32_t Placement::enter_plain_base(uint32_t node, uint32_t function) {
   const uint32_t fold = plain_fold(node);
   if (function == kUnknownFunction || fold == node) return raw_.enter(fold, function);
   const uint32_t elsewhere = raw_.enter(fold, function);
@@ -102,9 +100,10 @@ Place Placement::place(uint32_t raw) {
   const Place& above = places_[raw_[raw].parent];
   Place p = above;
   p.function = 0;
-  p.shown = p.target = p.unknown = false;
+  p.shown = p.unknown = false;
   p.own = above.own || function == kUnknownFunction;
-  const bool folded = above.reached || (options_.depth && above.depth >= options_.depth);
+  const bool reached = above.path & CallPath::kReached;
+  const bool folded = reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {
     p.own = false;
     if (!options_.coroutines.empty()) p.group = 0;  // That of the resumer may be left out.
@@ -132,7 +131,8 @@ Place Placement::place(uint32_t raw) {
 // Then what a coroutine does outside of any call, its own time where it is not part of its
 // resumer's, is filtered out: it is of no function.
 bool Placement::asks_for_functions() const {
-  return !only_.empty() || !callers_.empty() || !functions_.empty() || !options_.kinds.empty();
+  return !options_.only.empty() || !options_.callers.empty() || !functions_.empty() ||
+         !options_.kinds.empty();
 }
 
 void Placement::place_function(Place& p, uint32_t raw) {
@@ -140,14 +140,12 @@ void Placement::place_function(Place& p, uint32_t raw) {
   const bool dropped = is_dropped(raw);
   const Place& above = places_[raw_[raw].parent];
   const Rules& r = rules(function);
-  const bool enters = !p.in && r.only;
-  p.in |= r.only;
-  p.out_of |= r.without;
-  p.target = r.callers && p.in && !p.out_of && !above.reached;
-  p.reached |= p.target;
-  if (enters) p.depth = 0, p.within = false;
-  const bool folded = above.reached || (options_.depth && p.depth >= options_.depth);
-  bool hidden = r.hidden || folded || !p.in || p.out_of;
+  p.path = path_.enter(above.path, function);
+  const bool inside = p.path & CallPath::kInside, excluded = p.path & CallPath::kExcluded;
+  if (inside && !(above.path & CallPath::kInside)) p.depth = 0, p.within = false;
+  const bool reached = above.path & CallPath::kReached;
+  const bool folded = reached || (options_.depth && p.depth >= options_.depth);
+  bool hidden = r.hidden || folded || !inside || excluded;
   if (groups_files()) {
     // A call inside its own group is no call of the group; what is in none counts to its caller.
     if (!hidden && (above.group == 0 || (r.group != 0 && r.group != above.group)))
@@ -168,7 +166,8 @@ void Placement::place_function(Place& p, uint32_t raw) {
   } else {
     p.out = p.fold;
   }
-  p.takes = p.in && !p.out_of && p.within && (callers_.empty() || p.reached);
+  p.takes = inside && !excluded && p.within &&
+            (options_.callers.empty() || (p.path & CallPath::kReached));
   p.takes &= above.takes || !dropped;
 }
 
@@ -182,11 +181,9 @@ const Placement::Rules& Placement::rules(uint32_t function) {
   if (rules_[function].known) return rules_[function];
   Rules r;
   r.known = true;
-  if (!options_.looks_at_functions()) return rules_[function] = r;
-  ReportFunction f = described(function);
-  r.only = only_.matches(f);
-  r.without = without_.matches(f);
-  r.callers = callers_.matches(f);
+  if (hide_.empty() && functions_.empty() && options_.kinds.empty() && !groups_files())
+    return rules_[function] = r;
+  const ReportFunction f = described(function);
   r.hidden = hide_.matches(f) || wrong_kind(f) || (!functions_.empty() && !functions_.matches(f));
   r.group = group_of(f);
   return rules_[function] = r;

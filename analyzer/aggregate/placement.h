@@ -4,7 +4,9 @@
 // The stack machines walk a call tree of everything (the raw tree). Each of its nodes has a Place:
 // the node of the shown tree that gets its time, and whether it is a call of its own there. All of
 // -F -N -C -H -D, --function, --kind and --group-by depend on the chain of calls alone, so they
-// cost something only when a chain occurs for the first time. What depends on the single call (-t,
+// cost something only when a chain occurs for the first time. Calls and times are added up in the
+// raw tree, so a call costs no more than without filters, and brought to the shown tree when all
+// has been read (settle()). What depends on the single call (-t,
 // and whether it led to a function of -C) is decided before (verdicts.h): a call that is to be left
 // out has a node of its own, `dropped`, whose time is its caller's.
 //
@@ -18,11 +20,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/aggregate/filter.h"
-#include "analyzer/aggregate/pattern.h"
+#include "analyzer/aggregate/call_path.h"
+#include "analyzer/aggregate/filter_plan.h"
 #include "analyzer/aggregate/profile.h"
-#include "analyzer/aggregate/verdicts.h"
-#include "analyzer/stacks/functions.h"
 
 namespace luatrace {
 
@@ -34,49 +34,49 @@ struct Place {
   uint32_t depth = 0;     // Shown calls so far.
   bool shown = false;     // A call there is a call of `out`.
   bool takes = true;      // Time there is time of `out`; else it is filtered out.
-  bool in = false;        // Behind a function of -F.
-  bool out_of = false;    // Behind a function of -N.
-  bool reached = false;   // Behind a function of -C.
-  bool target = false;    // This call is the one that -C looks for.
+  uint32_t path = 0;      // See CallPath.
   bool own = false;       // `out` is a call (or group) of this very coroutine.
   bool within = false;    // A call is shown here, or further out behind a function of -F.
   bool unknown = false;   // Callers that nobody knows, or what they resumed has no call of its own.
 };
 
-// The options, made ready for one file.
-struct FilterPlan {
-  const FilterOptions* options = nullptr;
-  uint64_t from = 0, to = UINT64_MAX;  // Ticks.
-  FunctionPatterns slow;               // Calls to be watched.
-  // What all of the file says about its functions, if that is known: filters judge a function by
-  // it, also one that was called before its description came. Without it they judge by what was
-  // said when it was first called: in a file of several streams that is a question of who was
-  // first.
-  const FunctionTable* known = nullptr;
-  const CallVerdicts* verdicts = nullptr;  // Which calls are dropped; null: none.
-};
-
 class Placement {
  public:
-  // Others may add to `functions`, too. Calls are placed in the tree of `out`.
+  // Others may add to `functions`, too. `out`: the shown tree.
   Placement(const FilterPlan& plan, FunctionTable& functions, const SymbolFinder& symbols,
-            Profile& out);
+            CallTree& out);
   // Nodes of the raw tree come from there; the shown one cannot have many more.
   void limit(NodeBudget* budget) { raw_.limit(budget); }
 
+  // Adds calls and times of the raw tree to the shown one, whose profile is `to`. Returns the time
+  // that is nobody's there. Then they are gone from the raw tree, unless it is the shown one.
+  uint64_t settle(Profile& to);
   // Gives back what it knows of nodes: nothing is asked any more.
   void close();
 
   // The child of a node of the raw tree; for a call that is dropped another one.
-  uint32_t enter(uint32_t raw, uint32_t function, bool dropped = false);
+  uint32_t enter(uint32_t raw, uint32_t function, bool dropped = false) {
+    if (is_plain_) return enter_plain(raw, function);
+    return placed(raw_.enter(raw, dropped ? function | kDropped : function));
+  }
+  // Of a call that is not dropped, the hash of whose chain in the raw tree is known.
+  uint32_t enter(uint32_t raw, uint32_t function, uint64_t hash) {
+    return placed(raw_.enter(raw, function, hash));
+  }
+  CallTree& raw() { return raw_; }
   Place operator[](uint32_t raw) const { return is_plain_ ? plain_place(raw) : places_[raw]; }
   uint32_t function_of(uint32_t raw) const { return raw_[raw].function & ~kDropped; }
   bool is_dropped(uint32_t raw) const { return raw_[raw].function & kDropped; }
+  // As what function the call at `raw` is shown; 0: it is not.
+  uint32_t shown_as(uint32_t raw) const {
+    if (is_plain_) return raw_[raw].function;
+    const Place& p = places_[raw];
+    return p.shown ? p.function : 0;
+  }
   // Every call is shown, as a call of its own function.
   bool is_plain() const { return is_plain_; }
-  bool looks_for_callers() const { return !callers_.empty(); }
   // What patterns are matched with.
-  ReportFunction described(uint32_t function) const;
+  ReportFunction described(uint32_t function) const { return path_.described(function); }
   // The function that stands for a group, of coroutines or of something else; whether it is one.
   uint32_t group(const std::string& name, bool coroutine = false);
   bool is_builtin(uint32_t function) const;
@@ -86,10 +86,20 @@ class Placement {
   static constexpr uint32_t kDropped = 1u << 31;  // In the function of a node of the raw tree.
   // What the options say about a function, wherever it is called.
   struct Rules {
-    bool known = false, only = false, without = false, callers = false, hidden = false;
+    bool known = false, hidden = false;
     uint32_t group = 0;  // 0: none.
   };
-  uint32_t enter_plain(uint32_t node, uint32_t function);
+  uint32_t placed(uint32_t raw) {
+    if (raw == places_.size() && !is_plain_) [[unlikely]]
+      places_.push_back(place(raw));
+    return raw;
+  }
+  uint32_t enter_plain(uint32_t node, uint32_t function) {
+    if (function >= kFirstFunction) [[likely]]
+      return raw_.enter(node, function);
+    return enter_plain_base(node, function);
+  }
+  uint32_t enter_plain_base(uint32_t node, uint32_t function);
   uint32_t plain_fold(uint32_t node) const;
   Place plain_place(uint32_t node) const;
   Place place(uint32_t raw);
@@ -103,9 +113,9 @@ class Placement {
   const FilterOptions& options_;
   const FunctionTable* const known_;
   FunctionTable& table_;
-  const SymbolFinder& symbols_;
-  Profile& out_;
-  FunctionPatterns only_, without_, callers_, hide_, functions_;
+  CallTree& out_;
+  CallPath path_;
+  FunctionPatterns hide_, functions_;
   std::optional<GroupPattern> group_pattern_;
   const bool is_plain_;  // The raw tree is that of `out`.
   CallTree own_;         // The raw tree if it is not.

@@ -21,6 +21,9 @@ class Profile {
   [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function) {
     return tree_.enter(node, function);
   }
+  [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function, uint64_t hash) {
+    return tree_.enter(node, function, hash);
+  }
   uint32_t enter_base(uint32_t node, uint32_t function) { return tree_.enter(node, function); }
   uint32_t enter_again(uint32_t node, uint32_t, uint32_t function) {
     return tree_.enter(node, function);

@@ -82,7 +82,7 @@ void Unmet::file(const TraceFacts& facts, const FilteredProfile& profile,
   for (size_t i = 0; i < coroutines_.size(); i++)
     if (profile.has_met(i)) coroutines_[i] = true;
   traced_ += profile.traced();
-  const CallTree& tree = profile.tree();
+  const CallTree& tree = profile.sums().tree();
   for (uint32_t i = 1; i < tree.size() && !shown_; i++) shown_ = tree[i].calls || tree[i].self;
 }
 

@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/aggregate/verdicts.h"
 
-#include <deque>
 #include <memory>
 
-#include "analyzer/aggregate/filtered_profile.h"
+#include "analyzer/aggregate/leading_calls.h"
 #include "analyzer/decode/trace_reader.h"
 #include "analyzer/stacks/parallel_streams.h"
 
 namespace luatrace {
-namespace {
 
-// `make`: as ParallelStreams wants it.
-template <class Sink, class Make>
-std::unique_ptr<Sink> read_all(Input& input, TraceFacts& facts, size_t jobs, Make make) {
-  Diagnostics silent(input.name(), [](const std::string&) {});
-  if (jobs > 1) return ParallelStreams<Sink>(facts, silent, jobs, make).read(input);
-  std::unique_ptr<Sink> sink = make(facts);
-  Streams<Sink> streams(facts, *sink, silent);
-  read_trace(input, silent, streams);
-  streams.finish();
-  return sink;
-}
-
-}  // namespace
-
-void BriefCalls::throw_too_many() {
+void throw_too_many_calls() {
   throw Unreadable(
-      "-t is for traces of up to 4,294,967,295 calls in each Lua state: cut this one "
-      "(--time-range), or leave -t out");
+      "-t and -C are for traces of up to 4,294,967,295 calls in each Lua state: cut this one "
+      "(--time-range), or leave them out");
 }
 
 bool needs_verdicts(const FilterOptions& options) {
@@ -37,24 +21,18 @@ bool needs_verdicts(const FilterOptions& options) {
 
 CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, Input& input,
                            size_t jobs) {
+  Diagnostics silent(input.name(), [](const std::string&) {});
   TraceFacts facts;
   if (plan.options->callers.empty()) {
-    auto make = [&](const TraceFacts&) {
+    auto brief = [&](const TraceFacts&) {
       return std::make_unique<BriefCalls>(plan.options->least_ns);
     };
-    return std::move(read_all<BriefCalls>(input, facts, jobs, make)->verdicts);
+    return std::move(read_streams<BriefCalls>(input, facts, silent, jobs, brief)->verdicts);
   }
-  FilterPlan undecided = plan;
-  undecided.verdicts = nullptr;
-  std::deque<CallVerdicts> parts;  // Of each worker.
-  read_all<FilteredProfile>(input, facts, jobs, [&](const TraceFacts& mine) {
-    auto sink = std::make_unique<FilteredProfile>(undecided, mine, facts.functions, symbols);
-    sink->decide(parts.emplace_back());
-    return sink;
-  });
-  CallVerdicts all;
-  for (CallVerdicts& part : parts) all.add(std::move(part));
-  return all;
+  auto leading = [&](const TraceFacts&) {
+    return std::make_unique<LeadingCalls>(plan, facts.functions, symbols);
+  };
+  return std::move(read_streams<LeadingCalls>(input, facts, silent, jobs, leading)->verdicts);
 }
 
 }  // namespace luatrace

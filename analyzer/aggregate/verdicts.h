@@ -22,6 +22,9 @@ namespace luatrace {
 struct FilterOptions;
 struct FilterPlan;
 
+// Of a number of calls that verdicts do not have room for.
+[[noreturn]] void throw_too_many_calls();
+
 // Of one stream. A bit a call, up to the last one that is dropped.
 class StreamVerdicts {
  public:
@@ -73,7 +76,7 @@ class BriefCalls {
   void add(BriefCalls& other) { verdicts.add(std::move(other.verdicts)); }
 
   uint32_t enter(uint32_t, uint32_t) {
-    if (*calls_ == UINT32_MAX) throw_too_many();
+    if (*calls_ == UINT32_MAX) throw_too_many_calls();
     return (*calls_)++;
   }
   uint32_t enter_base(uint32_t, uint32_t) { return 0; }
@@ -87,8 +90,6 @@ class BriefCalls {
   }
 
  private:
-  [[noreturn]] static void throw_too_many();
-
   const uint64_t least_ns_;
   Clock clock_;
   std::map<uint32_t, uint32_t> counts_;  // By stream: its calls so far.

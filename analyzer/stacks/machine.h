@@ -24,11 +24,12 @@
 //   void suspended(uint32_t node, uint64_t ticks)     its coroutine was suspended in this call
 //   static constexpr bool kNotes                      if true also: void note(const Note&)
 // and may have
-//   bool looks_ahead(), CallTree& look_up()           is the tree too large for the caches? itself
+//   bool looks_ahead(), CallTree& look_up()           is the tree too large for the caches? itself;
+//        and enter(node, function, hash): the hash of the call's chain is known
 //   void cut(uint32_t node, uint64_t running)         a call ends unseen; kNotSeen: so it began
 //   static constexpr bool kFrames                     if true it follows single calls instead
-// A sink that follows single calls costs more: every record goes through slow(). It has, instead
-// of call, spend, ended and suspended (a call is the coroutine and the index of its frame, `top`):
+// A sink that follows single calls has, instead of call, spend, ended and suspended (a call is the
+// coroutine and the index of its frame, `top`):
 //   uint32_t base(const Coroutine&, const Coroutine* resumer)  the place below which it hangs
 //   void opened(Coroutine&, uint64_t now, bool begins)  the call on top has begun, or was reported
 //   void closed(Coroutine&, uint64_t now, uint64_t running, bool whole)  it ends; running time
@@ -41,6 +42,14 @@
 //   void on_thread(uint32_t tid)
 //   void created(Coroutine& by, Coroutine&, uint64_t now)
 //   void gone(Coroutine&, uint64_t now, Gone how)       it will not be heard of again
+// Told that way a call costs three times as much. So it may take runs, in which a coroutine's calls
+// begin and end and nothing else happens, the outermost excepted, as the sink of sums does:
+//   bool takes_runs()                                   does it ever? Asked once a block
+//   bool begin_run(Machine&, uint64_t until)            does it take one, that ends not later?
+//   void spend(uint32_t node, uint64_t ticks)           time with this innermost call
+//   void run_opened(Coroutine&, uint32_t index)         as opened(), but `top` is not up to date
+//   void run_closed(const FrameNotes&, uint64_t running)  as closed(); beginning and end were seen
+//   void end_run(uint64_t from, uint64_t to)            it was so long
 #pragma once
 
 #include <memory>
@@ -154,8 +163,9 @@ class StackMachine {
   }
 
   const uint64_t* fast(const uint64_t* p, const uint64_t* end);
+  const uint64_t* fast_run(const uint64_t* p, const uint64_t* end);
   template <bool kAhead, class Ahead>
-  const uint64_t* fast(const uint64_t* p, const uint64_t* end, Ahead ahead);
+  const uint64_t* fast_run(const uint64_t* p, const uint64_t* end, Ahead ahead);
   const uint64_t* slow(const uint64_t* p, const uint64_t* end);
   uint64_t hole_before(const EventBlock& block, uint64_t base);
   void start_block(const EventBlock& block);

@@ -17,9 +17,10 @@ void StackMachine<Sink>::block(const EventBlock& block) {
   start_block(block);
   const uint64_t* p = block.words.data();
   const uint64_t* end = p + block.words.size();
+  bool takes_runs = true;
+  if constexpr (Sink::kFrames) takes_runs = sink_.takes_runs();
   while (p != end) {
-    if constexpr (!Sink::kFrames)
-      if (recording_ && pending_ == 0 && !torn_) p = fast(p, end);
+    if (takes_runs && recording_ && pending_ == 0 && !torn_) p = fast(p, end);
     if (p != end) p = slow(p, end);
   }
   trust_.events += records_;
@@ -31,24 +32,37 @@ void StackMachine<Sink>::block(const EventBlock& block) {
 }
 
 // Entries, and returns from the call on top. Leaves every other record to slow(), also what has a
-// time that cannot be: before the last record, or after the end of the block.
+// time that cannot be: before the last record, or after the end of the block; and for sinks that
+// follow single calls what happens while no call is open.
 template <class Sink>
 const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end) {
   if (now_ > block_end_) return p;
+  if constexpr (Sink::kFrames) {
+    if (cur_->top == 0 || !sink_.begin_run(*this, block_end_)) return p;
+    const uint64_t from = now_;
+    p = fast_run(p, end);
+    sink_.end_run(from, now_);
+    return p;
+  }
+  return fast_run(p, end);
+}
+
+template <class Sink>
+const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* end) {
   if constexpr (requires { sink_.looks_ahead(); }) {
     if (sink_.looks_ahead()) {
       const Frame* base = cur_->frames.data();
       LookAhead ahead(sink_.look_up(), ids_, base, base + cur_->top, base + cur_->frames.size() - 1,
                       p, end);
-      return fast<true>(p, end, &ahead);
+      return fast_run<true>(p, end, &ahead);
     }
   }
-  return fast<false>(p, end, nullptr);
+  return fast_run<false>(p, end, nullptr);
 }
 
 template <class Sink>
 template <bool kAhead, class Ahead>
-const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end, Ahead ahead) {
+const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* end, Ahead ahead) {
   Coroutine& co = *cur_;
   Frame* const base = co.frames.data();
   Frame* const limit = base + co.frames.size() - 1;
@@ -73,21 +87,35 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end,
       sink_.spend(node, delta);
       const uint32_t function = ids_(id);
       if constexpr (kAhead)
-        node = sink_.look_up().enter(node, function, ahead->hash(p));
+        node = sink_.enter(node, function, ahead->hash(p));
       else
         node = sink_.enter(node, function);
-      sink_.call(node);
       *++top = {now - suspended, node, id};
+      if constexpr (Sink::kFrames)
+        sink_.run_opened(co, static_cast<uint32_t>(top - base));
+      else
+        sink_.call(node);
       note(Note::kEntry, static_cast<uint32_t>(top - base), function);
     } else if (kind == LT_RETURN) {
       if (top->id != id) break;
       now += delta;
       left -= delta;
       sink_.spend(node, delta);
-      if (top->start != kNotSeen) sink_.ended(node, ids_(id), now - suspended - top->start);
+      if (top->start != kNotSeen) {
+        const uint64_t running = now - suspended - top->start;
+        if constexpr (Sink::kFrames)
+          sink_.run_closed(co.notes[static_cast<size_t>(top - base)], running);
+        else
+          sink_.ended(node, ids_(id), running);
+      }
       note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));
       --top;
       node = top->node;
+      if constexpr (Sink::kFrames)
+        if (top == base) {
+          ++p;
+          break;
+        }
     } else {
       break;
     }

@@ -229,4 +229,18 @@ std::unique_ptr<Sink> ParallelStreams<Sink>::sum() {
   return sum;
 }
 
+// Reads all of the input, by at most `jobs` threads (1 or more). `make`: as ParallelStreams wants
+// it. Throws what read_trace() does, and what a sink did.
+template <class Sink, class Make>
+std::unique_ptr<Sink> read_streams(Input& input, TraceFacts& facts, Diagnostics& diagnostics,
+                                   size_t jobs, Make make, const Progress& progress = {}) {
+  if (jobs > 1) return ParallelStreams<Sink>(facts, diagnostics, jobs, make).read(input, progress);
+  InFileOrder order(diagnostics);  // Compressed blocks are undone later than the next are read.
+  std::unique_ptr<Sink> sink = make(facts);
+  Streams<Sink> streams(facts, *sink, diagnostics);
+  read_trace(input, diagnostics, streams, progress);
+  streams.finish();
+  return sink;
+}
+
 }  // namespace luatrace

@@ -65,11 +65,15 @@ Limited analyse_limited(const std::string& text, uint64_t nodes) {
   read_trace(input, diag, streams);
   streams.finish();
   Limited out;
-  const FilteredProfile* filtered = nullptr;
-  if constexpr (std::is_same_v<Sink, FilteredProfile>) filtered = sink.get();
-  add_to_report(out.report,
-                {"test.txt", facts, *sink, &sink->histograms(), filtered, diag.trust, 1}, symbols);
-  out.nodes = sink->tree().size();
+  auto report = [&](const HistogramProfile& sums, const FilteredProfile* filtered) {
+    add_to_report(out.report,
+                  {"test.txt", facts, sums, &sums.histograms(), filtered, diag.trust, 1}, symbols);
+    out.nodes = sums.tree().size();
+  };
+  if constexpr (std::is_same_v<Sink, FilteredProfile>)
+    report(sink->sums(), sink.get());
+  else
+    report(*sink, nullptr);
   return out;
 }
 

@@ -163,6 +163,7 @@ TEST(ParallelStreams, TheSameFromPackedTraces) {
 // What goes wrong in a worker comes out in finish(), and nobody waits for it for ever.
 TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
   struct Failing : HistogramProfile {
+    using HistogramProfile::enter;
     uint32_t enter(uint32_t, uint32_t) { throw std::length_error("full"); }
     void add(const Failing&) {}
   };

@@ -34,9 +34,10 @@ Report analyse_timeline(const std::string& text, uint64_t least_ns) {
   read_trace(input, diag, streams);
   streams.finish();
   Report report;
-  add_to_report(report,
-                {"test.txt", facts, profile, &profile.histograms(), &profile, diag.trust, 1},
-                symbols);
+  add_to_report(
+      report,
+      {"test.txt", facts, profile.sums(), &profile.sums().histograms(), &profile, diag.trust, 1},
+      symbols);
   return report;
 }
 

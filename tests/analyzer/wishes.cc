@@ -79,12 +79,21 @@ struct Watching {
   ThreadLog threads;
 };
 
+struct Deaf : CallObserver {
+  void opened(const Coroutine&, uint32_t, uint32_t, uint32_t, uint64_t) override {}
+  void closed(const Coroutine&, uint32_t, uint64_t) override {}
+  void moved(const Coroutine&, uint32_t, uint32_t, uint64_t, const std::vector<Open>&) override {}
+  void spend(FilteredProfile::Machine&, uint32_t, uint64_t, uint64_t, Owner) override {}
+  void gone(const Coroutine&, uint32_t, uint64_t) override {}
+};
+
 Report report_of(const TraceFacts& facts, const FilteredProfile& profile, const Diagnostics& diag,
                  const Wish& wish) {
   Report report;
-  add_to_report(report,
-                {"test.bin", facts, profile, &profile.histograms(), &profile, diag.trust, 1},
-                no_symbols);
+  add_to_report(
+      report,
+      {"test.bin", facts, profile.sums(), &profile.sums().histograms(), &profile, diag.trust, 1},
+      no_symbols);
   report.grouped = wish.filter.group != GroupBy::kNone;
   if (report.grouped) sum_up_groups(report);
   return report;
@@ -192,9 +201,12 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
   CallVerdicts verdicts = find_verdicts(plan, no_symbols, input, std::max<size_t>(workers, 1));
   input.rewind();
   plan.verdicts = &verdicts;
+  Deaf deaf;
   std::deque<Watching> watching;
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, no_symbols);
+    if (wish.told == Wish::Told::kCalls) sink->calls = &deaf;
+    if (wish.told != Wish::Told::kViews) return sink;
     Watching& w = watching.emplace_back(wish);
     sink->slow = &w.slow;
     sink->coroutines = &w.coroutines;

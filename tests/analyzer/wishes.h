@@ -27,6 +27,8 @@ struct Wish {
   uint64_t least_ns = 0;               // --over
   bool wall = false;
   size_t most = 0;  // Slow calls and coroutines.
+  // Who is told of single calls: all views, an observer that makes nothing of it, or nobody.
+  enum class Told { kViews, kCalls, kNothing } told = Told::kViews;
 };
 
 // The filters of which there can be several, as bits: -F -N -C -H --function --kind -D -t --thread

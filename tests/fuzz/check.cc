@@ -145,7 +145,8 @@ void filtered(Input& input, Diagnostics& diag, uint64_t choice) {
   run(input, diag, facts, profile);
   Report report;
   add_to_report(report,
-                {"f", facts, profile, &profile.histograms(), &profile, diag.trust, input.size()},
+                {"f", facts, profile.sums(), &profile.sums().histograms(), &profile, diag.trust,
+                 input.size()},
                 symbols);
   look_at(report, facts, choice);
 }

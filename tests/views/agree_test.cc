@@ -267,6 +267,19 @@ std::string figures(const Report& r) {
   return out.str();
 }
 
+// What an observer is told of single calls makes no difference to what they add up to.
+TEST(Agree, RunsAddUpToWhatSingleCallsDo) {
+  for (uint64_t seed = 1; seed <= seeds(1) * 2000; seed++) {
+    const auto bytes = seed % 2 ? to_binary(random_trace(seed)) : damaged_trace(seed);
+    Wish wish = random_wish(seed);
+    const size_t workers = seed % 7 == 0 ? 3 : 0;
+    wish.told = Wish::Told::kCalls;
+    const std::string calls = figures(report_of(bytes, wish, workers));
+    wish.told = Wish::Told::kNothing;
+    ASSERT_EQ(figures(report_of(bytes, wish, workers)), calls) << "seed " << seed << describe(wish);
+  }
+}
+
 // Wherever a file ends: up to the last moment that is in it, it says what the whole file says.
 TEST(Agree, ACutChangesOnlyWhatIsBehindIt) {
   uint64_t compared = 0;

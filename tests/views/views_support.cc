@@ -5,8 +5,12 @@
 
 namespace luatrace {
 
-Report analyse_filtered(const std::string& text, const FilterOptions& options, uint64_t from,
-                        uint64_t to, const std::vector<std::string>& slow) {
+namespace {
+
+// `watch`: given the sink before it reads.
+template <class Watch>
+Report analyse_by(const std::string& text, const FilterOptions& options, uint64_t from, uint64_t to,
+                  const std::vector<std::string>& slow, Watch watch) {
   Diagnostics diag("test.txt", [](const std::string&) {});
   Input input("test.txt", std::vector<uint8_t>(text.begin(), text.end()));
   FilterPlan plan;
@@ -20,23 +24,37 @@ Report analyse_filtered(const std::string& text, const FilterOptions& options, u
   plan.verdicts = &verdicts;
   TraceFacts facts;
   FilteredProfile profile(plan, facts, symbols);
-  SlowCalls calls(0, false, 5);
-  CoroutineLog coroutines(CoroutineLog::By::kSuspended, 0);
-  Timeline timeline;
-  ThreadLog threads;
-  if (!slow.empty()) profile.slow = &calls;
-  profile.coroutines = &coroutines;
-  profile.timeline = &timeline;
-  profile.threads = &threads;
+  watch(profile);
   Streams<FilteredProfile> streams(facts, profile, diag);
   read_trace(input, diag, streams);
   streams.finish();
   Report report;
-  add_to_report(
-      report,
-      {"test.txt", facts, profile, &profile.histograms(), &profile, diag.trust, text.size()},
-      symbols);
+  add_to_report(report,
+                {"test.txt", facts, profile.sums(), &profile.sums().histograms(), &profile,
+                 diag.trust, text.size()},
+                symbols);
   return report;
+}
+
+}  // namespace
+
+Report analyse_filtered(const std::string& text, const FilterOptions& options, uint64_t from,
+                        uint64_t to, const std::vector<std::string>& slow) {
+  SlowCalls calls(0, false, 5);
+  CoroutineLog coroutines(CoroutineLog::By::kSuspended, 0);
+  Timeline timeline;
+  ThreadLog threads;
+  return analyse_by(text, options, from, to, slow, [&](FilteredProfile& profile) {
+    if (!slow.empty()) profile.slow = &calls;
+    profile.coroutines = &coroutines;
+    profile.timeline = &timeline;
+    profile.threads = &threads;
+  });
+}
+
+Report sum_filtered(const std::string& text, const FilterOptions& options, uint64_t from,
+                    uint64_t to) {
+  return analyse_by(text, options, from, to, {}, [](FilteredProfile&) {});
 }
 
 }  // namespace luatrace
