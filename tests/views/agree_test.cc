@@ -269,7 +269,7 @@ std::string figures(const Report& r) {
 
 // What an observer is told of single calls makes no difference to what they add up to.
 TEST(Agree, RunsAddUpToWhatSingleCallsDo) {
-  for (uint64_t seed = 1; seed <= seeds(1) * 2000; seed++) {
+  for (uint64_t seed = 1; seed <= seeds(1) * 600; seed++) {
     const auto bytes = seed % 2 ? to_binary(random_trace(seed)) : damaged_trace(seed);
     Wish wish = random_wish(seed);
     const size_t workers = seed % 7 == 0 ? 3 : 0;
