@@ -73,7 +73,8 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
   uint64_t now = now_;
   uint64_t left = std::min(block_end_ - now, kTimeHalf - 1);
   uint32_t node = top->node;
-  for (; p != end; ++p) {
+  bool ends = false;
+  for (; p != end && !ends; ++p) {
     if constexpr (kAhead)
       if (p == turn && (turn = ahead->advance(p)) == p) break;
     const uint64_t w = *p;
@@ -111,11 +112,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
       note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));
       --top;
       node = top->node;
-      if constexpr (Sink::kFrames)
-        if (top == base) {
-          ++p;
-          break;
-        }
+      ends = Sink::kFrames && top == base;
     } else {
       break;
     }

@@ -13,10 +13,12 @@ import tempfile
 FREE_BYTES, MOST_BYTES = 100_000_000, 20
 EVENTS = 1_000_000
 PAGE = ["--page=/dev/null"]
+TREE = ["--tree", "--limit", "0"]
 RUNS = {
     "deep": [PAGE, ["--report"], ["--folded=/dev/null"], ["--format", "chrome", "-o", "/dev/null"]],
-    "comb": [PAGE],
-    "coroutines_suspended": [PAGE, ["--report"], ["--format", "perfetto", "-o", "/dev/null"]],
+    "comb": [PAGE, TREE, [*TREE, "--csv=/dev/null"]],
+    "deep_distinct": [PAGE, ["--report", *TREE]],
+    "coroutines_suspended": [PAGE, ["--report"], ["--report", "--group-by", "coroutine"], ["--format", "perfetto", "-o", "/dev/null"]],
     "deep_and_moved": [PAGE],
     "chain_and_switches": [["--slow", "f2", "--coroutines", "--threads", "--timeline"]],
 }
