@@ -8,6 +8,7 @@
 //   symbols     addresses of C functions -> names
 //   render      views as tables, CSV and JSON, folded stacks, text, the flame graph page
 #include <fcntl.h>
+#include <malloc.h>
 
 #include <exception>
 #include <iostream>
@@ -79,6 +80,9 @@ static int run(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
+  // Else the bound rises to 32 MB as large tables are freed, and later ones stay in the heap: what
+  // is freed there is not given back.
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
   keep_standard_files();
   std::ios::sync_with_stdio(false);
   StandardOutput standard_output;
