@@ -100,17 +100,26 @@ static char *newname(const char *name, int how)
 
 #define freename(f)	((f)->name ? free((f)->name - 1) : (void)0)
 
-/* Keep a function that has an id from now on. NULL without memory. how: LT_NAME_* */
-static LTFunc *newfunc(LTState *lt, void *addr, const char *name, int how)
+/* Keep a function and its id. NULL without memory. how: LT_NAME_* */
+static LTFunc *keepfunc(LTState *lt, void *addr, uint32_t id, const char *name,
+			int how)
 {
   LTFunc *f;
   if (!func_room(lt)) return NULL;
   f = func_place(lt, addr);
   f->addr = addr;
   f->name = name ? newname(name, how) : NULL;
-  f->id = ++lt->lastfunc;
+  f->id = id;
   f->rec = 0;
   lt->nfunc++;
+  return f;
+}
+
+/* The same of a function that has no id yet. */
+static LTFunc *newfunc(LTState *lt, void *addr, const char *name, int how)
+{
+  LTFunc *f = keepfunc(lt, addr, lt->lastfunc+1, name, how);
+  if (f) lt->lastfunc++;
   return f;
 }
 
@@ -282,22 +291,6 @@ static const char *defname(GCproto *pt, const BCIns *ins)
   return name && *name ? name : NULL;
 }
 
-/* Give their ids to the functions that are defined in pt and have a name there,
-** before any of them is called: a caller may call them otherwise. */
-static void define_inner(LTState *lt, GCproto *pt)
-{
-  const BCIns *ins = proto_bc(pt), *end = ins + pt->sizebc;
-  if (!(pt->flags & PROTO_CHILD)) return;
-  for (ins++; ins+1 < end; ins++) {
-    GCproto *inner;
-    const char *name;
-    if (bc_op(*ins) != BC_FNEW) continue;
-    inner = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(*ins)));
-    if (inner->lt_id || !(name = defname(pt, ins))) continue;
-    inner->lt_id = newid(lt, inner, name, LT_NAME_DEFINED);
-  }
-}
-
 /* Hash of the whole name of a chunk, which may be megabytes of code. */
 static uint32_t hash_chunk(LTState *lt, GCstr *s)
 {
@@ -342,6 +335,44 @@ static void describe_proto(LTState *lt, GCproto *pt)
   what.addr = (uint64_t)(uintptr_t)pt;
   lj_ltring_func(lt, &what, chunk_text(lt, proto_chunkname(pt), buf),
 		 f ? f->name : NULL);
+}
+
+/* Give the name of its definition to a prototype that got its id from a call: it
+** ran before the function around its definition was seen, as after attaching. */
+static void name_known(LTState *lt, GCproto *pt, const char *name)
+{
+  LTFunc *f = lj_ltfunc_find(lt, pt);
+  if (f) {
+    char *better = newname(name, LT_NAME_DEFINED);
+    if (!better) return;
+    freename(f);
+    f->name = better;
+  } else {
+    if (!(f = keepfunc(lt, pt, pt->lt_id, name, LT_NAME_DEFINED))) return;
+    f->rec = tracerline(lt, pt);
+  }
+  if (lt_ringon(lt) && pt->lt_rec == lt->rec << 1) describe_proto(lt, pt);
+}
+
+/* Give their names, and ids, to the functions that are defined in pt and have a name
+** there, whatever their callers call them. */
+static void define_inner(LTState *lt, GCproto *pt)
+{
+  const BCIns *ins = proto_bc(pt), *end = ins + pt->sizebc;
+  if (!(pt->flags & PROTO_CHILD)) return;
+  for (ins++; ins+1 < end; ins++) {
+    GCproto *inner;
+    const char *name;
+    LTFunc *f;
+    if (bc_op(*ins) != BC_FNEW) continue;
+    inner = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(*ins)));
+    f = inner->lt_id ? lj_ltfunc_find(lt, inner) : NULL;
+    if ((f && lj_ltfunc_defined(f)) || !(name = defname(pt, ins))) continue;
+    if (inner->lt_id)
+      name_known(lt, inner, name);
+    else
+      inner->lt_id = newid(lt, inner, name, LT_NAME_DEFINED);
+  }
 }
 
 /* Make a prototype known to this recording. */
