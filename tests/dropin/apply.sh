@@ -97,10 +97,10 @@ done
 untouched 3 "already applied \(src/lj_toy.c" "$scratch/good"
 rm "$scratch/good/src/lj_toy.c"
 echo 'XCFLAGS+= -DLUAJIT_USE_SDT' >"$scratch/good/src/Makefile"
-untouched 3 "other tracepoints \(src/Makefile names them" "$scratch/good"
+untouched 3 "other tracepoints \(see src/Makefile" "$scratch/good"
 toy_tree "$scratch/part" 2.1.ROLLING openresty
 echo '  lj_ltrace_poll(L)' >"$scratch/part/src/lj_gc.c"
-untouched 3 "a part of it.*src/lj_gc.c names them" "$scratch/part"
+untouched 3 "at least in part.*see src/lj_gc.c" "$scratch/part"
 toy_tree "$scratch/part" 2.1.ROLLING openresty
 printf 'one\nTWO\nthree\n' >"$scratch/part/src/lj_record.c"
 untouched 4 "01-record.patch: src/lj_record.c: hunk 1, near line 1 \(two\): does not apply" "$scratch/part"
