@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A large trace on a small machine: makes a trace with luatrace-synth, analyses it with no more
-than so much memory, and says how long that took and how much memory it needed. The trace is
-removed afterwards.
+"""A large trace on a small machine: makes a trace with luatrace-synth, analyzes it within a
+memory limit, and prints how long that took and how much memory it needed. The trace is removed
+afterwards.
 
-    bench/big_trace.py                        # 20 GB, 2 GB of memory: takes minutes, and the disk
+    bench/big_trace.py                        # 20 GB with 2 GB of memory: takes minutes, and disk space
     bench/big_trace.py --size 200M --limit 300M --nodes 20000
 
-The limit is that of a memory control group of its own (version 2 or 1: as root), in which the page
-cache counts, too, or without the right to make one RLIMIT_AS: it counts addresses, so there is half
-a GB more for what threads only reserve. Exit status 1 if the analysis fails, or its sums are not those of the trace; 2 if there is no room."""
+The limit is that of a memory control group of its own (version 2 or 1; needs root), in which the
+page cache counts, too. Without permission for that it is RLIMIT_AS, which counts addresses: half
+a GB is added for what threads only reserve. Exit status 1 if the analysis fails or its sums are
+not those of the trace, 2 if there is not enough disk space."""
 import argparse
 import json
 import os
@@ -64,7 +65,7 @@ class Group:
         return int(file.read_text()) if file.exists() else None
 
     def close(self):
-        for _ in range(50):  # A process that has ended may be in it for a moment.
+        for _ in range(50):  # An ended process may still be listed for a moment.
             try:
                 return self.path.rmdir()
             except OSError:
@@ -73,7 +74,7 @@ class Group:
 
 
 def limited(command, limit):
-    """Runs it; (status, seconds, greatest resident set in bytes, that of the group, what limits)."""
+    """Runs it; (status, seconds, peak resident set in bytes, that of the group, kind of limit)."""
     try:
         group, how = Group(limit), "control group"
         enter = group.enter
@@ -109,13 +110,13 @@ def check(report, events):
 
 def parse(argv):
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    p.add_argument("--size", type=amount, default=amount("20G"), help="of the trace (default 20G)")
-    p.add_argument("--limit", type=amount, default=amount("2G"), help="memory (default 2G)")
-    p.add_argument("--nodes", type=int, default=1_000_000, help="of the call tree (default 1000000)")
-    p.add_argument("--streams", type=int, default=2, help="Lua states (default 2)")
-    p.add_argument("--dir", type=Path, default=Path("/var/tmp"), help="where the trace goes")
+    p.add_argument("--size", type=amount, default=amount("20G"), help="size of the trace (default 20G)")
+    p.add_argument("--limit", type=amount, default=amount("2G"), help="memory limit (default 2G)")
+    p.add_argument("--nodes", type=int, default=1_000_000, help="nodes of the call tree (default 1000000)")
+    p.add_argument("--streams", type=int, default=2, help="Lua VMs (default 2)")
+    p.add_argument("--dir", type=Path, default=Path("/var/tmp"), help="folder for the trace")
     p.add_argument("--build", type=Path, default=ROOT / "build", help="build folder")
-    p.add_argument("options", nargs="*", help="of luatrace-analyze, after --")
+    p.add_argument("options", nargs="*", help="options of luatrace-analyze, after --")
     return p.parse_args(argv)
 
 
@@ -123,7 +124,7 @@ def main(argv):
     args = parse(argv)
     free = shutil.disk_usage(args.dir).free
     if free < args.size * 1.05 + 10**9:
-        print(f"big_trace: {args.dir} has {free / 1e9:.1f} GB free, too few", file=sys.stderr)
+        print(f"big_trace: {args.dir} has {free / 1e9:.1f} GB free, which is not enough", file=sys.stderr)
         return 2
     trace = args.dir / f"luatrace-big-{os.getpid()}.bin"
     result = trace.with_suffix(".json")
@@ -148,7 +149,7 @@ def main(argv):
           f"streams, {report['trace']['nodes']:,} nodes ({100 * pruned:.1f} % of the time pruned): "
           f"{seconds:.1f} s, {size / seconds / 1e6:.0f} MB/s, "
           f"{report['trust']['events'] / seconds / 1e6:.1f} M events/s; limit "
-          f"{args.limit / 1e6:.0f} MB ({how}), resident at most {rss / 1e6:.0f} MB{group}")
+          f"{args.limit / 1e6:.0f} MB ({how}), peak resident set {rss / 1e6:.0f} MB{group}")
     return 0
 
 

@@ -1,8 +1,8 @@
 /*
-** Takes the chance out of LuaJIT's start: getrandom() through syscall() gives
-** always the same bytes, so string hashes, code addresses and the points where
+** Makes LuaJIT's start deterministic: getrandom() through syscall() always
+** returns the same bytes, so string hashes, code addresses and the points where
 ** traces begin are the same in each run and instruction counts can be compared.
-** Loaded by LD_PRELOAD for counting only, never where time is measured.
+** Loaded with LD_PRELOAD for counting only, never for timing.
 ** SPDX-License-Identifier: MIT
 */
 #define _GNU_SOURCE

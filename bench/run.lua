@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Runs a benchmark program several times in one process and tells how long each run took:
+-- Runs a benchmark program several times in one process and reports how long each run took:
 --   luajit run.lua PROGRAM SIZE REPETITIONS LAYOUT [PROFILER]
--- Each repetition loads the program anew and begins without compiled code:
+-- Each repetition loads the program again and begins without compiled code:
 -- traces are specialised to closures, so a second run of the same chunk would
 -- be another program (fib: three times slower). It writes a line
--- "elapsed CPU_SECONDS" to stderr; what the program prints is left alone.
+-- "elapsed CPU_SECONDS" to stderr; the program's own output is unchanged.
 -- With PROFILER (a module with start and stop), each repetition runs under it
 -- and the number of calls it saw is written as "calls N".
 local program, size, repetitions = arg[1], arg[2], tonumber(arg[3])

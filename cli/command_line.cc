@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Boost.Program_options does the parsing; what it cannot do is done here: values that may be
-// missing, options that end at a command, choices.
+// Boost.Program_options does the parsing. Three things that it cannot do are done here: optional
+// values, options that end where a command begins, and values from a list of choices.
 #include "cli/command_line.h"
 
 #include <strings.h>
@@ -15,21 +15,21 @@ namespace po = boost::program_options;
 namespace luatrace {
 namespace {
 
-using Words = CommandLine::Words;
+using Tokens = CommandLine::Tokens;
 
-constexpr const char* kOperands = "operands";  // No option's name: it is of the parser only.
+constexpr const char* kOperands = "operands";  // For the parser only; no option has this name.
 
-po::options_description described(const Program& program) {
+po::options_description option_descriptions(const Program& program) {
   po::options_description d;
   for (const OptionSpec& o : program.options) {
     std::string name = o.name;
     if (o.letter) (name += ',') += o.letter;
     if (o.value)
-      d.add_options()(name.c_str(), po::value<Words>()->composing(), o.help);
+      d.add_options()(name.c_str(), po::value<Tokens>()->composing(), o.help);
     else
       d.add_options()(name.c_str(), o.help);
   }
-  d.add_options()(kOperands, po::value<Words>());
+  d.add_options()(kOperands, po::value<Tokens>());
   return d;
 }
 
@@ -45,95 +45,101 @@ const OptionSpec* find_letter(const Program& program, char letter) {
   return nullptr;
 }
 
-// Is the value of this word's option in the next word? Of "-vo" the first letter that takes a value
-// takes the rest of the word, or the next one.
-bool wants_next(const Program& program, std::string_view word) {
-  if (word.starts_with("--")) {
-    const OptionSpec* o = find_option(program, word.substr(2));  // "output=x" is none.
+// Is the value of this option the next token? In "-vo" the first letter that takes a value takes
+// the rest of the token or, if nothing is left, the next one.
+bool takes_next_token(const Program& program, std::string_view token) {
+  if (token.starts_with("--")) {
+    const OptionSpec* o = find_option(program, token.substr(2));  // "output=x" is not found.
     return o && o->value && !o->optional;
   }
-  for (size_t i = 1; i < word.size(); i++) {
-    const OptionSpec* o = find_letter(program, word[i]);
-    if (o && o->value) return i + 1 == word.size() && !o->optional;
+  for (size_t i = 1; i < token.size(); i++) {
+    const OptionSpec* o = find_letter(program, token[i]);
+    if (o && o->value) return i + 1 == token.size() && !o->optional;
   }
   return false;
 }
 
-// How many of the words are options and their values: all but the command and its arguments.
-size_t find_command(const Program& program, const Words& words) {
-  for (size_t i = 0; i < words.size(); i++) {
-    if (words[i] == "--" || words[i].size() < 2 || words[i][0] != '-') return i;
-    if (wants_next(program, words[i])) i++;
+// The number of tokens that are options and their values; the command and its arguments follow.
+size_t find_command(const Program& program, const Tokens& tokens) {
+  for (size_t i = 0; i < tokens.size(); i++) {
+    if (tokens[i] == "--" || tokens[i].size() < 2 || tokens[i][0] != '-') return i;
+    if (takes_next_token(program, tokens[i])) i++;
   }
-  return words.size();
+  return tokens.size();
 }
 
-// Options whose value is optional take it after '=' only, never from the next word.
-Words with_missing(const Program& program, const Words& words) {
-  Words out;
+// An option with an optional value takes it only after '=', never from the next token.
+Tokens mark_missing_values(const Program& program, const Tokens& tokens) {
+  Tokens out;
   bool options = true;
-  for (std::string word : words) {
-    const OptionSpec* o = word.starts_with("--") ? find_option(program, word.substr(2)) : nullptr;
-    if (options && o && o->optional) word += '=' + CommandLine::kMissing;
-    if (options && word.starts_with("--") && word.size() > 3 && word.ends_with('=') &&
-        find_option(program, std::string_view(word).substr(2, word.size() - 3)))
-      throw UsageError(word + " needs a value behind the '='");
-    if (word == "--") options = false;
-    out.push_back(word);
+  for (std::string token : tokens) {
+    const OptionSpec* o = token.starts_with("--") ? find_option(program, token.substr(2)) : nullptr;
+    if (options && o && o->optional) token += '=' + CommandLine::kMissing;
+    if (options && token.starts_with("--") && token.size() > 3 && token.ends_with('=') &&
+        find_option(program, std::string_view(token).substr(2, token.size() - 3)))
+      throw UsageError(token + " needs a value after the '='");
+    if (token == "--") options = false;
+    out.push_back(token);
   }
   return out;
 }
 
-// For what is none: the options that begin so, since abbreviations are not guessed, or as it does.
-std::string similar(const Program& program, std::string_view word) {
+// Suggestions for an unknown option: the options that begin with it (abbreviations are not
+// accepted), or those that share its first letters.
+std::string suggestions(const Program& program, std::string_view token) {
   const std::string_view name =
-      word.substr(0, word.find('=')).substr(word.starts_with("--") ? 2 : 0);
-  constexpr size_t kAlike = 4, kMost = 3;
+      token.substr(0, token.find('=')).substr(token.starts_with("--") ? 2 : 0);
+  constexpr size_t kPrefix = 4, kMaxSuggestions = 3;
   std::string out;
   size_t n = 0;
-  for (size_t letters : {name.size(), std::min(name.size(), kAlike)}) {
+  for (size_t letters : {name.size(), std::min(name.size(), kPrefix)}) {
     if (n || letters < 2) break;
     for (const OptionSpec& o : program.options) {
-      if (!std::string_view(o.name).starts_with(name.substr(0, letters)) || n == kMost) continue;
+      if (!std::string_view(o.name).starts_with(name.substr(0, letters)) || n == kMaxSuggestions)
+        continue;
       out += (n++ ? ", --" : "; did you mean --") + std::string(o.name);
     }
   }
   return n ? out + '?' : out;
 }
 
-po::variables_map parsed(const Program& program, const Words& words) {
+po::variables_map parse(const Program& program, const Tokens& tokens) {
   using namespace po::command_line_style;
   po::positional_options_description positional;
   positional.add(kOperands, -1);
-  const auto description = described(program);
+  const auto description = option_descriptions(program);
   po::variables_map vm;
   try {
-    po::store(po::command_line_parser(with_missing(program, words))
+    po::store(po::command_line_parser(mark_missing_values(program, tokens))
                   .options(description)
                   .positional(positional)
                   .style((unix_style | allow_long) & ~allow_guessing)
                   .run(),
               vm);
   } catch (const po::unknown_option& e) {
-    throw UsageError(e.what() + similar(program, e.get_option_name()));
+    throw UsageError(e.what() + suggestions(program, e.get_option_name()));
   } catch (const po::error& e) {
     throw UsageError(e.what());
   }
   return vm;
 }
 
-// As the table has it, if it is one of its words but for capitals.
-std::string as_word(const OptionSpec& o, const std::string& value) {
-  if (!o.words || o.other_words) return value;
-  std::istringstream words(o.words);
-  for (std::string word; words >> word;)
-    if (strcasecmp(word.c_str(), value.c_str()) == 0) return word;
+// The choice that equals `value` except for upper and lower case, if there is one.
+std::string canonical_choice(const OptionSpec& o, const std::string& value) {
+  if (!o.choices || o.open_choices) return value;
+  std::istringstream choices(o.choices);
+  for (std::string choice; choices >> choice;)
+    if (strcasecmp(choice.c_str(), value.c_str()) == 0) return choice;
   return value;
 }
 
-std::string with_commas(std::string_view words) {
+// "a b c" as "a, b or c".
+std::string choices_text(std::string_view choices) {
   std::string out;
-  for (char c : words) out += c == ' ' ? std::string(", ") : std::string(1, c);
+  for (size_t i = 0; i < choices.size(); i++) {
+    const bool last = choices.find(' ', i + 1) == choices.npos;
+    out += choices[i] != ' ' ? std::string(1, choices[i]) : last ? " or " : ", ";
+  }
   return out;
 }
 
@@ -143,34 +149,34 @@ const std::string CommandLine::kMissing = "\x01";
 
 CommandLine::CommandLine(const Program& program, int argc, const char* const* argv)
     : program_(program) {
-  Words words(argv + std::min(argc, 1), argv + argc);
+  Tokens tokens(argv + std::min(argc, 1), argv + argc);
   if (program.operands == Operands::kCommand) {
-    const auto at = words.begin() + static_cast<long>(find_command(program, words));
-    const bool dashes = at != words.end() && *at == "--";
-    operands_.assign(at + dashes, words.end());
-    words.erase(at, words.end());
+    const auto at = tokens.begin() + static_cast<long>(find_command(program, tokens));
+    const bool dashes = at != tokens.end() && *at == "--";
+    operands_.assign(at + dashes, tokens.end());
+    tokens.erase(at, tokens.end());
   }
-  const po::variables_map vm = parsed(program, words);
+  const po::variables_map vm = parse(program, tokens);
   for (const OptionSpec& o : program.options) {
-    Words values;
-    if (vm.count(o.name)) values = o.value ? vm[o.name].as<Words>() : Words{kMissing};
-    for (std::string& value : values) value = as_word(o, value);
+    Tokens values;
+    if (vm.count(o.name)) values = o.value ? vm[o.name].as<Tokens>() : Tokens{kMissing};
+    for (std::string& value : values) value = canonical_choice(o, value);
     check(o, values);
     values_.push_back(std::move(values));
   }
-  if (vm.count(kOperands)) operands_ = vm[kOperands].as<Words>();
+  if (vm.count(kOperands)) operands_ = vm[kOperands].as<Tokens>();
 }
 
-void CommandLine::check(const OptionSpec& o, const Words& values) const {
+void CommandLine::check(const OptionSpec& o, const Tokens& values) const {
   const std::string name = std::string("--") + o.name;
   if (!o.many && values.size() > 1) throw UsageError(name + " may be given only once");
   if (!o.value) return;
-  const std::string words = o.words ? std::string(" ") + o.words + ' ' : "";
+  const std::string choices = o.choices ? std::string(" ") + o.choices + ' ' : "";
   for (const std::string& value : values) {
     if (value.empty() && !o.optional) throw UsageError(name + " needs a value");
-    if (words.empty() || o.other_words || value == kMissing) continue;
-    if (words.find(' ' + value + ' ') == words.npos || value.find(' ') != value.npos)
-      throw UsageError(name + ": '" + value + "' is none of " + with_commas(o.words));
+    if (choices.empty() || o.open_choices || value == kMissing) continue;
+    if (choices.find(' ' + value + ' ') == choices.npos || value.find(' ') != value.npos)
+      throw UsageError(name + ": invalid value '" + value + "'; choose " + choices_text(o.choices));
   }
 }
 
@@ -180,12 +186,12 @@ size_t CommandLine::index(const char* name) const {
   return i;
 }
 
-const Words& CommandLine::list(const char* name) const {
+const Tokens& CommandLine::list(const char* name) const {
   return values_[index(name)];
 }
 
 std::optional<std::string> CommandLine::last(const char* name) const {
-  const Words& values = list(name);
+  const Tokens& values = list(name);
   return values.empty() ? std::nullopt : std::optional(values.back());
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A command line, read by a program's table: which options were given, with which values.
+// A command line, parsed by a program's table: the options given and their values.
 //
-// Invariant: an option without `many` has at most one value, one with `words` (and not
-// `other_words`) only such, and none an empty one, unless its value may be missing.
+// Invariant: an option without `many` has at most one value. An option with `choices` (and without
+// `open_choices`) has only values from that list. No value is empty unless it is optional.
 #pragma once
 
 #include <charconv>
@@ -17,35 +17,36 @@ namespace luatrace {
 
 class CommandLine {
  public:
-  using Words = std::vector<std::string>;
+  using Tokens = std::vector<std::string>;
 
-  // Names must be given in full. For Operands::kCommand options end at the first word that is none
-  // (or behind "--"); the rest is operands(), as it stands. Throws UsageError.
+  // Options must be spelled out. For Operands::kCommand, options end at the first token that is not
+  // an option (or after "--"); operands() is the rest, unchanged. Throws UsageError.
   CommandLine(const Program& program, int argc, const char* const* argv);
 
   bool has(const char* name) const { return !list(name).empty(); }
-  // In the order given; kMissing for a value that is missing, and for an option without value.
-  const Words& list(const char* name) const;
+  // In the order given. kMissing stands for a missing optional value, and for an option without a
+  // value.
+  const Tokens& list(const char* name) const;
   std::optional<std::string> last(const char* name) const;
-  // The same; `fallback` for a value that is missing.
+  // The same, with `fallback` for a missing optional value.
   std::optional<std::string> last(const char* name, const std::string& fallback) const;
-  const Words& operands() const { return operands_; }
+  const Tokens& operands() const { return operands_; }
 
   template <class T>
   std::vector<T> numbers(const char* name) const {
     std::vector<T> out;
-    for (const auto& word : list(name)) out.push_back(number<T>(name, word));
+    for (const auto& text : list(name)) out.push_back(number<T>(name, text));
     return out;
   }
   template <class T>
-  static T number(const char* name, const std::string& word) {
+  static T number(const char* name, const std::string& text) {
     T value{};
-    const char* end = word.data() + word.size();
-    auto [rest, error] = std::from_chars(word.data(), end, value);
+    const char* end = text.data() + text.size();
+    auto [rest, error] = std::from_chars(text.data(), end, value);
     if (error == std::errc::result_out_of_range)
-      throw UsageError(std::string("--") + name + ": '" + word + "' is too great");
+      throw UsageError(std::string("--") + name + ": '" + text + "' is out of range");
     if (error != std::errc() || rest != end)
-      throw UsageError(std::string("--") + name + ": '" + word + "' is no number");
+      throw UsageError(std::string("--") + name + ": '" + text + "' is not a number");
     return value;
   }
 
@@ -53,11 +54,11 @@ class CommandLine {
 
  private:
   size_t index(const char* name) const;
-  void check(const OptionSpec& option, const Words& values) const;
+  void check(const OptionSpec& option, const Tokens& values) const;
 
   const Program& program_;
-  std::vector<Words> values_;  // By option.
-  Words operands_;
+  std::vector<Tokens> values_;  // Indexed by option.
+  Tokens operands_;
 };
 
 }  // namespace luatrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// luatrace-manual PROGRAM man|bash|zsh VERSION FILE: writes what is made from a program's table of
-// options. Used while building; not installed.
+// luatrace-manual PROGRAM man|bash|zsh VERSION FILE: generates FILE from a program's option table.
+// Used during the build; not installed.
 #include <fstream>
 #include <iostream>
 

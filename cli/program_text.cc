@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program's table as text for people (--help, troff) and for shells (bash, zsh).
+// Prints a program's table for people (--help, troff) and for shells (bash, zsh).
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ std::string both_forms(const OptionSpec& o) {
   return (o.letter ? std::string("-") + o.letter + ", " : std::string()) + long_form(o);
 }
 
-// Text that troff does not take for commands.
+// Escapes what troff would take for a command.
 std::string troff(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -50,7 +50,7 @@ std::string joined(std::string_view text) {
   return out;
 }
 
-// For the inside of '...' in a shell, where [ ] : would mean something to zsh's _arguments.
+// Escapes text for '...' in a shell, where zsh's _arguments treats [ ] and : specially.
 std::string zsh_text(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -66,16 +66,16 @@ std::string zsh_text(std::string_view text) {
 
 std::string zsh_value(const OptionSpec& o) {
   std::string out = std::string(":") + zsh_text(o.value) + ':';
-  if (o.words && o.list) return out + "_values -s , " + o.value + ' ' + o.words;
-  if (o.words) return out + '(' + o.words + ')';
+  if (o.choices && o.list) return out + "_values -s , " + o.value + ' ' + o.choices;
+  if (o.choices) return out + '(' + o.choices + ')';
   if (o.complete == Complete::kFile) return out + "_files";
   if (o.complete == Complete::kDirectory) return out + "_directories";
   if (o.complete == Complete::kProcess) return out + "_pids";
   return out;
 }
 
-// The command by which bash completes $cur. Names of files are best left to readline, which knows
-// about blanks and quotes; but it is asked only where somebody types.
+// The command by which bash completes $cur. readline completes file names best, because it knows
+// about blanks and quotes, but it is available only in an interactive shell.
 constexpr const char* kBashFiles =
     "compopt -o default 2>/dev/null || mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")";
 constexpr const char* kBashDirectories =
@@ -85,20 +85,20 @@ std::string bash_words(std::string_view words) {
   return "mapfile -t COMPREPLY < <(compgen -W " + std::string(words) + " -- \"$cur\")";
 }
 
-// "": nothing.
+// Empty if there is nothing to complete.
 std::string bash_value(const OptionSpec& o) {
-  if (o.words && o.list)
+  if (o.choices && o.list)
     return "mapfile -t COMPREPLY < <(p=${cur%\"${cur##*,}\"}; compgen -P \"$p\" -W '" +
-           std::string(o.words) + "' -- \"${cur##*,}\"); compopt -o nospace 2>/dev/null";
-  if (o.words) return bash_words(std::string("'") + o.words + '\'');
+           std::string(o.choices) + "' -- \"${cur##*,}\"); compopt -o nospace 2>/dev/null";
+  if (o.choices) return bash_words(std::string("'") + o.choices + '\'');
   if (o.complete == Complete::kFile) return kBashFiles;
   if (o.complete == Complete::kDirectory) return kBashDirectories;
   if (o.complete == Complete::kProcess) return bash_words("\"$(cd /proc && echo [0-9]*)\"");
   return "";
 }
 
-// The words of `text` from column `at` on, in lines of at most `width` characters (a longer word
-// has its own); all but the first begin at `indent`. 0: as it stands.
+// Prints `text`, starting at column `at`, in lines of up to `width` characters (a longer word gets
+// a line of its own). Later lines are indented by `indent`. Width 0: no wrapping.
 void wrap(std::ostream& out, std::string_view text, size_t at, size_t indent, size_t width) {
   if (width == 0) return void(out << text);
   std::istringstream words{std::string(text)};
@@ -142,12 +142,12 @@ void man_option(std::ostream& out, const OptionSpec& o) {
     out << (o.optional ? "[=" : " ") << "\\fI" << troff(o.value) << "\\fR"
         << (o.optional ? "]" : "");
   out << '\n' << troff(o.help) << ".\n";
-  if (o.words) out << "Values: " << troff(o.words) << ".\n";
+  if (o.choices) out << "Values: " << troff(o.choices) << ".\n";
   if (o.many) out << "May be given more than once.\n";
   if (o.more) out << troff(o.more) << '\n';
 }
 
-// Where the options end and the command begins, in `at`; what is behind is the command's.
+// Sets `at` to the index of the command; what follows it is completed as the command's arguments.
 void bash_command(std::ostream& out, const Program& program) {
   out << "  local at\n  for ((at = 1; at < COMP_CWORD; at++)); do\n"
          "    case ${COMP_WORDS[at]} in\n      ";
@@ -193,7 +193,7 @@ void zsh_option(std::ostream& out, const OptionSpec& o) {
 
 size_t terminal_columns(int fd) {
   if (!isatty(fd)) return 0;
-  if (const char* given = getenv("COLUMNS")) {  // Shells keep theirs to themselves: it was meant.
+  if (const char* given = getenv("COLUMNS")) {  // Shells do not export it: the user did.
     size_t columns = 0;
     const char* end = given + strlen(given);
     auto [rest, error] = std::from_chars(given, end, columns);

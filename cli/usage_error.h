@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was wrong with the command line, as a message for the user.
+// An error in the command line, with a message for the user.
 #pragma once
 
 #include <stdexcept>

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- A job for the JSON library beside this file: what ./scripts/demo records.
+-- Work for the JSON library in jsonlib.lua; ./scripts/demo records it.
 --
 --   luajit examples/json.lua [ROUNDS]      default 600: some seconds
 --
--- Each round invents a document, encodes it, decodes it with the recursive
+-- Each round generates a document, encodes it, decodes it with the recursive
 -- parser and with the streaming one, and compares, queries, validates, sorts
 -- and prints it; broken documents must be refused.
 --
 -- Invariant: the printed checksum depends on ROUNDS alone: not on the JIT
 -- compiler, the LuaJIT version, the order of pairs() or the machine.
 
--- The library is found beside this program, from wherever it is started.
+-- The library is next to this program, wherever that is started from.
 local here = arg and arg[0] and arg[0]:match("^(.*/)") or "./"
 package.path = here .. "?.lua;" .. package.path
 local json = require("jsonlib")
@@ -76,7 +76,7 @@ local function invent_document(random)
   return document
 end
 
--- -- The job ------------------------------------------------------------------
+-- -- The work -----------------------------------------------------------------
 
 local line_schema = check.fields({
   sku = check.is("string"),
@@ -98,7 +98,7 @@ local prices_of = json.path("$.orders[*].lines[*].price")
 local names_of = json.path("$.categories..name")
 local first_sku = json.path("$.orders[0].lines[0].sku")
 
--- An iterator over text in pieces of pseudo-random length.
+-- An iterator over text in chunks of pseudo-random length.
 local function pieces(text, random)
   return coroutine.wrap(function()
     local at = 1
@@ -117,7 +117,7 @@ local function decode_stream(text, random)
   return result()
 end
 
--- Text damaged at one place must be refused, or still be a document: whatever
+-- Text damaged in one place must be refused or still be a document; whatever
 -- happens, it must not be an error of the library itself.
 local function count_refused(text, random)
   local refused = 0
@@ -143,7 +143,7 @@ local function best_sellers(document)
   return ranking:map(function(sku, rank) return { rank = rank, sku = sku, amount = total[sku] } end)
 end
 
--- A sum of everything a round has produced; order matters.
+-- A checksum of everything that a round has produced; order matters.
 local function checksum(text, sum)
   for i = 1, #text, 8 do
     local a, b, c, d = byte(text, i, i + 3)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A JSON library: encoder, recursive and streaming parser, path queries, schemas.
--- examples/json.lua, which ./scripts/demo records, gives it work to do.
+-- ./scripts/demo records it at work, in examples/json.lua.
 --
 -- It is ordinary Lua on purpose: closures, coroutines, pcall/error, metatables,
 -- tail calls, varargs, callbacks from C (sort, gsub) and library functions, each
@@ -19,7 +19,7 @@ local json = {}
 
 -- -- Values -------------------------------------------------------------------
 
--- JSON's null: nil cannot be kept in a table.
+-- JSON's null: nil cannot be stored in a table.
 json.null = setmetatable({}, { __tostring = function() return "null" end })
 
 local Array = { __name = "array" }
@@ -153,7 +153,7 @@ function json.encode(value)
   return concat(out)
 end
 
--- Indented text, written through `write`, a line or a piece of one at a time.
+-- Indented text, written through `write`, up to a line at a time.
 function json.pretty(value, write, indent)
   indent = indent or 0
   local kind = kind_of(value)
@@ -344,8 +344,8 @@ end
 
 -- -- Streaming parser ---------------------------------------------------------
 
--- Tokens of a text that arrives in pieces. Runs inside a coroutine: when a token
--- may go on in the next piece, it yields "more" and is resumed with that piece.
+-- Tokens of a text that arrives in chunks. Runs inside a coroutine: when a token
+-- may continue in the next chunk, it yields "more" and is resumed with that chunk.
 local function stream_tokens(piece)
   local buffer = piece
 
@@ -401,7 +401,7 @@ local function stream_body(piece)
   return "end"
 end
 
--- Calls handler(type, value) for each token of the pieces that `source` gives.
+-- Calls handler(type, value) for each token of the chunks that `source` returns.
 function json.stream(source, handler)
   local body = coroutine.create(stream_body)
   local feed = source()
@@ -454,7 +454,7 @@ end
 
 -- -- Path queries -------------------------------------------------------------
 
--- Each step takes a value and calls emit for each value it leads to.
+-- Each step takes a value and calls emit for each value that it selects.
 local function step_key(key)
   return function(value, emit)
     if kind_of(value) == "object" and value[key] ~= nil then return emit(value[key]) end
@@ -498,7 +498,7 @@ local function parse_step(text, at)
 end
 
 -- Compiles "$.orders[*].lines..price" to a function(document) that returns an
--- array of what it leads to. Steps are chained from the last to the first.
+-- array of the selected values. Steps are chained from the last to the first.
 function json.path(text)
   local steps, at = {}, 2
   while at <= #text do steps[#steps + 1], at = parse_step(text, at) end

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A server in one process: requests are coroutines, a scheduler runs them, two
--- plugins do the work. The program of docs/cookbook.md.
+-- plugins do the work. The example of docs/cookbook.md.
 --
 --   luajit examples/server.lua [REQUESTS] [slow]     default 300
 --
--- With `slow` the cache searches its keys one by one instead of by a table, which
--- is what the cookbook's questions are about.
+-- With `slow` the cache searches its keys one by one instead of in a table, which
+-- is the problem that the cookbook finds.
 --
 -- Invariant: the printed checksum depends on REQUESTS alone.
 local requests, slow = tonumber(arg and arg[1]) or 300, arg and arg[2] == "slow"
@@ -55,7 +55,7 @@ local function handle(request)
   return #page + auth.digest(page)
 end
 
--- What a coroutine begins with has no name in a trace; what it calls has.
+-- A coroutine's outermost function has no name in a trace; those it calls have.
 local function serve(request)
   local sent = handle(request)
   return sent

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# Reads ctest's JUnit file; prints each skipped test with its reason, then alone
-# on the last line "N passed, N failed, N skipped". Status 1 if any failed.
+# Reads ctest's JUnit file; prints each skipped test with its reason, then, as the last line, "N
+# passed, N failed, N skipped". Status 1 if any failed.
 #
-# ctest says "notrun" both for a test that chose to be skipped and for one whose
-# program does not exist: the latter failed.
+# ctest says "notrun" both for a test that skipped itself and for one whose program does not exist:
+# the latter counts as failed.
 
 function attribute(name,    value) {
   value = $0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sinks that are written at once; see block_sink.h.
+// Sinks that write immediately; see block_sink.h.
 #include "trace/block_sink.h"
 
 #include <fcntl.h>
@@ -65,8 +65,8 @@ bool FileSink::fail(const char* what, int err) {
   return false;
 }
 
-// After a write that was cut. A half block would be read as "cut here", which is true but needless
-// where it can be avoided.
+// Cuts the file after a write that was cut short. A reader takes half a block for the end of a cut
+// file, which is right but can be avoided here.
 void FileSink::cut(Chunk& chunk, uint64_t done) {
   uint64_t good = 0;
   for (const BlockNote& note : chunk.notes) {
@@ -93,7 +93,7 @@ bool FileSink::write(Chunk& chunk) {
     written_ += done;
   } else {
     written_ += done;
-    fail("write", err);  // says where it was
+    fail("write", err);  // before the write: its offset is in the message
     written_ -= done;
     cut(chunk, done);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// BlockSink: where the blocks of a trace go: a file (FileSink), a spool (SpoolSink), or a queue
-// that another thread writes (recorder/drain/write_queue.h).
-// Invariant: a sink is given whole blocks only, with a note about each, so that it can cut a file
-// at the end of a block and say what was not written.
+// BlockSink: a destination for the blocks of a trace: a file (FileSink), a spool (SpoolSink), or a
+// queue that another thread writes (recorder/drain/write_queue.h).
+// Invariant: a sink receives whole blocks, each with a note, so that it can cut a file at the end
+// of a block and say what was not written.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@
 
 namespace luatrace {
 
-// What the accounts must know about a block that is not written after all.
+// What has to be known about a block that is not written in the end.
 struct BlockNote {
-  uint64_t size = 0;  // bytes in the file; also of the file's header, which comes with type 0
+  uint64_t size = 0;  // bytes in the file; the file's header counts as a block of type 0
   uint32_t stream = 0;
   uint16_t type = 0;              // LT_BLOCK_*
-  uint64_t events = 0, lost = 0;  // records, and events whose loss they tell (EVENTS)
+  uint64_t events = 0, lost = 0;  // EVENTS: records, and lost events that they report
   uint64_t tick = 0, end_tick = 0;
 };
 
-// Blocks that lie back to back, and a note for each.
+// Consecutive blocks, and a note for each.
 struct Chunk {
   std::vector<std::byte> bytes;
   std::vector<BlockNote> notes;
 
   bool empty() const { return bytes.empty(); }
   void clear();
-  // Takes out the events and the descriptions of functions, which are of use only together; their
-  // notes are appended to `out`. Returns the bytes that went.
+  // Removes the events and the function descriptions, which are useful only together, and appends
+  // their notes to `out`. Returns the number of bytes removed.
   uint64_t take_out_events(std::vector<BlockNote>& out);
 };
 
@@ -40,34 +40,34 @@ class BlockSink {
  public:
   virtual ~BlockSink() = default;
 
-  // Can the header be rewritten, and everything be begun again?
+  // Can the header be rewritten, and the file be started again?
   virtual bool seekable() const = 0;
-  // Takes the chunk's content; the chunk is empty afterwards. False: it failed, or is late().
+  // Takes the chunk's content and leaves the chunk empty. False: it failed, or is late().
   virtual bool write(Chunk& chunk) = 0;
-  // Writes the file's header over the first one.
+  // Overwrites the file's header.
   virtual bool rewrite(const lt_file_header& header) = 0;
-  // Forgets everything that was written.
+  // Discards everything that was written.
   virtual bool restart() = 0;
-  // Everything is written after it, or error() says why not. A queue may still be at it.
+  // Afterwards everything is written, or error() says why not. A queue may still be writing.
   virtual bool close() = 0;
 
-  // False after the first error; error() says what could not be done ("cannot write at offset N:
-  // reason"). Then nothing more is written.
+  // False after the first error, which error() describes ("cannot write at offset N: reason").
+  // Nothing is written after an error.
   virtual bool ok() const = 0;
   virtual std::string error() const = 0;
-  // Bytes that are there for good (after an error: of whole blocks, where that can be had).
+  // Bytes that stay in the file (after an error: of whole blocks only, if the file can be cut).
   virtual uint64_t written() const = 0;
 
-  // There was no time left for the last write(), which took nothing. Not an error.
+  // The last write() took nothing, because time has run out. This is not an error.
   virtual bool late() const { return false; }
-  // From now on nothing is late: what comes is little, and the last of it.
+  // From now on nothing is late: only little data follows.
   virtual void take_all() {}
-  // Events and descriptions of functions that were taken by write() and can still be left out are
-  // left out; their notes, oldest first. After an error: notes of all that was not written.
+  // Drops the events and function descriptions that write() took and that can still be left out.
+  // Returns their notes, oldest first. After an error: notes of everything that was not written.
   virtual std::vector<BlockNote> withdraw() { return {}; }
 };
 
-// What is done with a descriptor; each call may take as long as the disk wants.
+// Writes to a descriptor; each call may take as long as the disk takes.
 class FileSink final : public BlockSink {
  public:
   // Closes fd in the end.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// CRC-32C. The hardware path runs three independent streams, because the crc32 instruction takes
-// three cycles but a new one can start in each; the three results are joined by shifting the first
-// ones over the length of the rest (a table made once). The table path is "slicing by eight".
+// CRC-32C. The hardware path runs three independent streams: the crc32 instruction takes three
+// cycles, but one can start in each cycle. The results are combined by shifting the first ones over
+// the length of the rest (with a table made once). The table path is "slicing by eight".
 #include "trace/crc32c.h"
 
 #include <array>
@@ -39,16 +39,17 @@ uint64_t load64(const unsigned char* p) {
 
 #if defined(__x86_64__)
 
-// Bytes of each of the three streams.
+// Bytes in each of the three streams.
 constexpr size_t kLane = 4096;
 
-// What kLane zero bytes make of a checksum, for each of its four bytes. That of a sum (XOR) is the
-// sum of those, so only the 32 bits are computed: every program that checks blocks waits for it.
+// How kLane zero bytes change a checksum, for each of its four bytes. The CRC is linear: only the
+// 32 single bits are computed and the rest are XORed from them, because every program that checks
+// blocks waits for this table.
 std::array<Table, 4> make_shift() {
   std::array<Table, 4> t{};
   for (size_t byte = 0; byte < 4; byte++)
     for (uint32_t i = 1; i < 256; i++) {
-      const uint32_t less = i & (i - 1);  // Without the lowest bit.
+      const uint32_t less = i & (i - 1);  // i without its lowest bit
       if (less) {
         t[byte][i] = t[byte][less] ^ t[byte][i ^ less];
         continue;

@@ -8,10 +8,10 @@
 
 namespace luatrace {
 
-// Checksum of size bytes at data. To go on with a longer text, give the result so far as crc.
+// Checksum of `size` bytes at `data`. `crc` is the checksum of the bytes before them, if any.
 uint32_t crc32c(const void* data, size_t size, uint32_t crc = 0);
 
-// The two paths behind crc32c(), for tests and benchmarks.
+// The two implementations of crc32c(), for tests and benchmarks.
 uint32_t crc32c_table(const void* data, size_t size, uint32_t crc = 0);
 // Only where crc32c_has_hardware() says so.
 uint32_t crc32c_hardware(const void* data, size_t size, uint32_t crc = 0);

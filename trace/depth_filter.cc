@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// DepthFilter; see depth_filter.h. Runs of entries and returns are taken by run_plain() without a
-// branch that depends on what is kept; everything else goes record by record.
+// DepthFilter; see depth_filter.h. run_plain() takes runs of entries and returns without branches
+// that depend on the depth; everything else goes record by record.
 #include "trace/depth_filter.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kChunk = 256;  // words for which room is made at a time
+constexpr size_t kChunk = 256;  // words by which the output grows
 
 bool is_ext(uint64_t w, uint32_t sub) {
   return lt_kind(w) == LT_EXT && lt_ext_sub(lt_payload(w)) == sub;
@@ -16,13 +16,13 @@ bool is_ext(uint64_t w, uint32_t sub) {
 
 }  // namespace
 
-// Of the n calls that an error removes, some may not be in the file. If the call that is on top
-// then is itself too deep, none of them is.
+// An error removes n calls, some of which may not be in the file. If the call that is then on top
+// is itself too deep, none of them is.
 void DepthFilter::unwind(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   const uint32_t depth = scanner_.depth(), n = lt_lo(r[1]);
   const uint32_t hidden = depth > max_ ? depth - max_ : 0;
   const bool to_depth = lt_ext_arg(lt_payload(r[0])) == 1;
-  if (to_depth && n > max_) return;  // n - 1 calls stay: only hidden ones go
+  if (to_depth && n > max_) return;  // n - 1 calls stay: only hidden ones are removed
   if (to_depth || depth == LT_DEPTH_UNKNOWN || hidden == 0 || n > depth) {
     out.insert(out.end(), r.begin(), r.end());
   } else if (n > hidden) {
@@ -44,7 +44,7 @@ void DepthFilter::record(std::span<const uint64_t> r, std::vector<uint64_t>& out
   out.back() = std::min<uint64_t>(r.back(), uint64_t{max_} + 1);
 }
 
-// Entries, returns and tail calls of one word, as long as the depth is known.
+// Takes entries, returns and tail calls of one word, as long as the depth is known.
 size_t DepthFilter::run_plain(std::span<const uint64_t> words, std::vector<uint64_t>& out) {
   constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
   uint32_t depth = scanner_.depth();
@@ -64,7 +64,7 @@ size_t DepthFilter::run_plain(std::span<const uint64_t> words, std::vector<uint6
     depth += 2 * entry - 1;
   }
   out.resize(static_cast<size_t>(to - out.data()));
-  // A jump in time is not the filter's business: the scanner goes on when asked again.
+  // The filter ignores jumps in time: the scanner continues when called again.
   for (size_t at = 0; at < n;) at += scanner_.scan(words.subspan(at, n - at)).words;
   return n;
 }

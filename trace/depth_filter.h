@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// DepthFilter (--max-depth): leaves out the calls of a stream that are deeper than N, their entry
-// and their end alike.
-// Invariant: what comes out is again a well-formed stream, in which no coroutine is ever deeper
-// than N; where a depth is not known (after a loss) everything is kept.
+// DepthFilter (--max-depth): removes the calls of a stream that are deeper than N, their entries as
+// well as their returns.
+// Invariant: the output is again a well-formed stream, in which no coroutine is deeper than N.
+// Where the depth is not known (after a loss), everything is kept.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class DepthFilter {
  public:
   DepthFilter(uint32_t max_depth, uint64_t start_tick) : max_(max_depth), scanner_(start_tick) {}
 
-  // Takes whole records from the run, appends to out what is to be kept, and returns the number of
+  // Takes whole records from the run and appends those to keep to `out`. Returns the number of
   // words taken.
   size_t run(std::span<const uint64_t> words, std::vector<uint64_t>& out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file descriptor that is closed by whatever holds it last.
+// A file descriptor that its last owner closes.
 #pragma once
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// EventBlocks. The words are copied before they are looked at: the source is memory that an
-// untrusted process may change meanwhile, and what is written must be what was checked.
+// EventBlocks. The words are copied before they are examined: an untrusted process may change the
+// source at any time, and what is written must be what was checked.
 #include "trace/event_blocks.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void EventBlocks::mark_gap() {
   scanner_.forget();
 }
 
-// A block's header tells the state before its first record, and that record's time.
+// A block's header holds the state before its first record, and that record's time.
 void EventBlocks::begin_block(std::span<const uint64_t> words, uint64_t not_before) {
   info_.count = 0;
   info_.base_tick = info_.end_tick = scanner_.tick_of(words, not_before);
@@ -40,7 +40,7 @@ void EventBlocks::flush() {
 size_t EventBlocks::append(std::span<const uint64_t> words, uint64_t not_before) {
   size_t taken = 0;
   while (taken < words.size()) {
-    // A run that would fit into a block is not torn: the rest of a ring block makes one block.
+    // A run that fits into a block is not split: the rest of a ring block makes one block.
     const size_t want = std::min(words.size() - taken, kMaxWords);
     if (used_ + want > kMaxWords) flush();
     if (used_ + want > buffer_.size()) buffer_.resize(used_ + want);

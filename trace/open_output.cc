@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // See open_output.h. The path is walked one name at a time from a descriptor of the directory
-// (O_PATH: nothing is opened), so that what was looked at is what is used; the kernel never follows
-// a link by itself. Links in /proc lead to open files, not to names: there the kernel follows, if
-// the link is trusted.
+// (O_PATH: nothing is opened), so that the file checked is the file used; the kernel never follows
+// a link itself. Links in /proc lead to open files, not to names: there the kernel follows the
+// link, if it is trusted.
 #include "trace/open_output.h"
 
 #include <fcntl.h>
@@ -27,15 +27,15 @@ bool is_trusted(uid_t uid) {
   return uid == 0 || uid == geteuid();
 }
 
-// May another user put a name there? (Our own group is taken for ours alone: many systems give each
-// user one, and let it write.)
+// May another user create a name there? (Our own group counts as ours alone: many systems give each
+// user a group and let it write.)
 bool others_may_add(const struct stat& directory) {
   const mode_t others = directory.st_gid == getegid() ? S_IWOTH : S_IWGRP | S_IWOTH;
   return !is_trusted(directory.st_uid) || (directory.st_mode & others) != 0;
 }
 
-// And put it in the place of one of ours?
-bool others_may_exchange(const struct stat& directory) {
+// And replace one of our names?
+bool others_may_replace(const struct stat& directory) {
   return others_may_add(directory) &&
          (!is_trusted(directory.st_uid) || (directory.st_mode & S_ISVTX) == 0);
 }
@@ -47,31 +47,31 @@ std::string user_text(uid_t uid) {
 // Empty, or why that link is not followed.
 std::string distrust_link(const std::string& name, const struct stat& link,
                           const struct stat& directory) {
-  if (is_trusted(link.st_uid) && !others_may_exchange(directory) &&
+  if (is_trusted(link.st_uid) && !others_may_replace(directory) &&
       (link.st_nlink == 1 || !others_may_add(directory)))
     return "";
   return "'" + name + "' is a symbolic link of " + user_text(link.st_uid) + " in a directory of " +
          user_text(directory.st_uid) +
-         ", which another user could have made: name what it leads to";
+         ", so another user could have created it; give the path of its target";
 }
 
-// Empty, or why that file is not written to.
+// Empty, or why that file is not written.
 std::string distrust_file(const struct stat& file, const struct stat& directory) {
   if (S_ISCHR(file.st_mode) || S_ISBLK(file.st_mode) || !others_may_add(directory)) return "";
   if (file.st_uid != geteuid())
     return "it belongs to " + user_text(file.st_uid) +
-           ", in a directory where others may make files: remove it, or name another";
+           ", in a directory where others may create files; remove it or choose another name";
   if (file.st_nlink > 1)
-    return "it has other names (hard links), in a directory where others may make files: remove "
-           "it, or name another";
+    return "it has other names (hard links), in a directory where others may create files; remove "
+           "it or choose another name";
   return "";
 }
 
-// Where a path leads: the directory, the last name, and what that is, if it is there.
+// Where a path leads: the directory, the last name, and what that is, if it exists.
 struct Place {
   Descriptor directory, file;
   std::string name;
-  std::string why;  // if it leads nowhere
+  std::string why;  // why it leads nowhere
   struct stat directory_stat {
   }, file_stat{};
   bool through_proc = false;  // the last name is a link that only the kernel can follow
@@ -98,7 +98,7 @@ class Walk {
   bool arrived_ = false;
 };
 
-// At the root, or where we are.
+// Starts at the root or in the working directory.
 bool Walk::start() {
   const bool absolute = rest_.starts_with('/');
   place_.directory = Descriptor(open(absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -164,7 +164,7 @@ Place Walk::run() {
   return std::move(place_);
 }
 
-// What is there is opened by its descriptor, so that it cannot be exchanged meanwhile.
+// An existing file is opened by its descriptor, so that it cannot be replaced in between.
 int open_existing(const Place& place) {
   const std::string path = "/proc/self/fd/" + std::to_string(place.file.get());
   return open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
@@ -193,7 +193,7 @@ OpenedOutput open_output(const std::string& path) {
     if (out.why.empty()) out = opened(place);
     if (out.fd >= 0 || !out.why.empty()) break;
     out.why = std::strerror(errno);
-    if (errno != EEXIST) break;  // else somebody has just made it
+    if (errno != EEXIST) break;  // else another process has just created it
     if (i + 1 < kMaxTries) out.why.clear();
   }
   struct stat st {};

@@ -19,7 +19,7 @@ OutputBuffer::OutputBuffer(int fd) : fd_(fd), bytes_(kBufferBytes) {
   setp(bytes_.data(), bytes_.data() + bytes_.size());
 }
 
-// Writes all that is in the buffer. After an error nothing is written any more.
+// Writes out the buffer. After an error nothing more is written.
 bool OutputBuffer::empty() {
   for (const char* at = pbase(); at < pptr() && error_ == 0;) {
     const ssize_t n = write(fd_, at, static_cast<size_t>(pptr() - at));

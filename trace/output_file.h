@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that are written, standard output too. A std::ofstream forgets why a write failed as soon
-// as the next call has succeeded; this remembers the first error, so that a full disk is called so.
+// Output files, including standard output. A std::ofstream forgets why a write failed as soon as
+// the next call succeeds; these remember the first error, so that a full disk is reported as one.
 #pragma once
 
 #include <memory>
@@ -32,12 +32,12 @@ class OutputBuffer : public std::streambuf {
   std::vector<char> bytes_;
 };
 
-// A file that is created, or emptied; see trace/open_output.h for which may be.
+// A file that is created or emptied; trace/open_output.h says which files are accepted.
 class OutputFile : public std::ostream {
  public:
   explicit OutputFile(const std::string& path);
   ~OutputFile() override;
-  // Writes what is left and closes. Empty if all of it was written, else why not.
+  // Writes the rest and closes. Empty if everything was written, else the reason.
   std::string finish();
 
  private:
@@ -48,7 +48,7 @@ class OutputFile : public std::ostream {
   OutputBuffer buffer_;
 };
 
-// While it lives, std::cout writes through a buffer that remembers.
+// During its lifetime std::cout writes through a buffer that remembers errors.
 class StandardOutput {
  public:
   StandardOutput();
@@ -61,10 +61,10 @@ class StandardOutput {
   std::streambuf* before_;
 };
 
-// Why writing to it failed: an errno; 0 if it did not, or nobody knows.
+// The errno of a failed write; 0 if none failed or the reason is unknown.
 int write_error(const std::ostream& out);
 
-// As strerror(3) has it; empty for 0.
+// As in strerror(3); empty for 0.
 std::string error_text(int error);
 
 }  // namespace luatrace

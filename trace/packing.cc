@@ -10,11 +10,11 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kLeast = 256;  // Smaller payloads cost more in headers than they save.
+constexpr size_t kMinSize = 256;  // Smaller payloads save less than their headers cost.
 constexpr uint64_t kLow = (uint64_t{1} << LT_TIME_SHIFT) - 1;
 
-// Times to differences. Subtracting words whose low bits are 0 wraps at 2^40 of the time by itself.
-void difference(std::span<const std::byte> from, uint64_t base, std::vector<uint64_t>& to) {
+// Times to differences. The words' low bits are 0, so subtraction wraps the time at 2^40 by itself.
+void delta_encode(std::span<const std::byte> from, uint64_t base, std::vector<uint64_t>& to) {
   to.resize(from.size() / 8);
   std::memcpy(to.data(), from.data(), from.size());
   uint64_t before = base << LT_TIME_SHIFT;
@@ -25,8 +25,8 @@ void difference(std::span<const std::byte> from, uint64_t base, std::vector<uint
   }
 }
 
-// And back.
-void sum(std::span<uint64_t> words, uint64_t base) {
+// The inverse.
+void delta_decode(std::span<uint64_t> words, uint64_t base) {
   uint64_t time = base << LT_TIME_SHIFT;
   for (uint64_t& word : words) {
     time += word & ~kLow;
@@ -49,10 +49,10 @@ Packer::Packer(Packer&&) noexcept = default;
 
 std::span<const std::byte> Packer::pack(lt_block& block, std::span<const std::byte> payload) {
   const size_t size = payload.size();
-  if (size < kLeast || size > LT_PACKED_MAX) return {};
+  if (size < kMinSize || size > LT_PACKED_MAX) return {};
   if (block.type == LT_BLOCK_EVENTS) {
     if (size % 8) return {};
-    difference(payload, block.base_tick, words_);
+    delta_encode(payload, block.base_tick, words_);
     payload = std::as_bytes(std::span(words_));
   }
   packed_.resize(ZSTD_compressBound(size));
@@ -65,8 +65,8 @@ std::span<const std::byte> Packer::pack(lt_block& block, std::span<const std::by
 }
 
 struct Unpacker::Context {
-  // It has 160 KB, and many traces are small: it is made when there is something to unpack, and
-  // each thread keeps one for the next trace.
+  // It takes 160 KB, and many traces are small: it is allocated when there is something to unpack,
+  // and each thread keeps one for the next trace.
   static thread_local std::unique_ptr<Context> spare;
   ZSTD_DCtx* zstd = ZSTD_createDCtx();
   ~Context() { ZSTD_freeDCtx(zstd); }
@@ -89,8 +89,8 @@ Unpacker::Context& Unpacker::context() {
 const char* Unpacker::unpack(const lt_block& block, std::span<const uint8_t> payload,
                              std::vector<uint64_t>& out) {
   const size_t size = block.raw_size;
-  if (size == 0 || size > LT_PACKED_MAX) return "its size makes no sense";
-  if (block.type == LT_BLOCK_EVENTS && size % 8) return "its size is no number of words";
+  if (size == 0 || size > LT_PACKED_MAX) return "invalid size";
+  if (block.type == LT_BLOCK_EVENTS && size % 8) return "its size is not a multiple of 8";
   if (ZSTD_findFrameCompressedSize(payload.data(), payload.size()) != payload.size())
     return "not one zstd frame";
   if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != size)
@@ -100,7 +100,7 @@ const char* Unpacker::unpack(const lt_block& block, std::span<const uint8_t> pay
       ZSTD_decompressDCtx(context().zstd, out.data(), size, payload.data(), payload.size());
   if (ZSTD_isError(n)) return ZSTD_getErrorName(n);
   if (n != size) return "the frame holds less than it says";
-  if (block.type == LT_BLOCK_EVENTS) sum(out, block.base_tick);
+  if (block.type == LT_BLOCK_EVENTS) delta_decode(out, block.base_tick);
   return nullptr;
 }
 

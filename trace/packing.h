@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Compressed payloads (LT_BLOCK_F_ZSTD): how they are made and how they are undone.
+// Compressed payloads (LT_BLOCK_F_ZSTD): how they are made and decompressed.
 //
 // A payload is one zstd frame. In EVENTS blocks the time of each word (its upper 40 bits) is first
-// replaced by its difference to the word before, of the first word to base_tick: times of a stream
-// differ little from one to the next, and the compressor finds the same few words again and again.
-// It is done to every word alike, continuation words too, so that undoing needs no understanding.
+// replaced by the difference from the word before, and that of the first word by its difference
+// from base_tick: the differences of a stream repeat, so the compressor finds the same few words
+// again and again. All words are treated alike, continuation words too, so that decompression need
+// not understand them.
 //
-// Invariant: unpack() allocates at most LT_PACKED_MAX bytes whatever the payload says, and what it
-// gives has exactly the size that the header promises.
+// Invariant: unpack() allocates at most LT_PACKED_MAX bytes whatever the payload says, and its
+// output has exactly the size that the header promises.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@
 
 namespace luatrace {
 
-constexpr int kMinCompression = 1, kMaxCompression = 19;  // Levels of zstd that are of use here.
+constexpr int kMinCompression = 1, kMaxCompression = 19;  // Useful levels of zstd.
 
 class Packer {
  public:
@@ -28,9 +29,9 @@ class Packer {
   ~Packer();
   Packer(Packer&&) noexcept;
 
-  // The payload for the file and, in `block`, raw_size and LT_BLOCK_F_ZSTD. Empty, with `block` as
-  // it was, if it is not worth it (too small, no smaller) or not allowed (longer than
-  // LT_PACKED_MAX, words that are cut). Valid until the next call.
+  // The payload for the file; sets raw_size and LT_BLOCK_F_ZSTD in `block`. Empty, with `block`
+  // unchanged, if compression does not pay (too small, not smaller) or is not allowed (longer than
+  // LT_PACKED_MAX, not whole words). Valid until the next call.
   std::span<const std::byte> pack(lt_block& block, std::span<const std::byte> payload);
 
  private:
@@ -46,8 +47,8 @@ class Unpacker {
   Unpacker();
   ~Unpacker();
 
-  // Undoes pack() into `out`, which has room for raw_size bytes afterwards (its last word may be
-  // partly unused). Returns nullptr, or why it cannot be done.
+  // Decompresses into `out`, which then has raw_size bytes (its last word may be partly unused).
+  // Returns nullptr, or why it is not possible.
   const char* unpack(const lt_block& block, std::span<const uint8_t> payload,
                      std::vector<uint64_t>& out);
 

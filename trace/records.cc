@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Building and checking of lt_func and lt_map records; see records.h.
+// Builds and checks lt_func and lt_map records; see records.h.
 #include "trace/records.h"
 
 #include <algorithm>

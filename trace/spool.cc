@@ -13,7 +13,7 @@
 namespace luatrace {
 namespace {
 
-// A file that nobody sees: it is gone with its last descriptor.
+// An unnamed file, which disappears with its last descriptor.
 int open_temporary() {
   const char* dir = getenv("TMPDIR");
   const int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -40,7 +40,7 @@ Spool::~Spool() {
   if (fd_ >= 0) close(fd_);
 }
 
-// Moves what there is to a file.
+// Moves the bytes from memory to a file.
 bool Spool::spill() {
   const int fd = open_temporary();
   if (fd < 0) return false;
@@ -68,7 +68,7 @@ ssize_t Spool::append(const iovec* parts, int count) {
 }
 
 int Spool::take_file() {
-  if (fd_ >= 0) lseek(fd_, 0, SEEK_SET);  // A file of ours: cannot fail.
+  if (fd_ >= 0) lseek(fd_, 0, SEEK_SET);  // Cannot fail on a regular file.
   return std::exchange(fd_, -1);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Spool: bytes that are written front to back and then read once. They are in memory as long as
-// they are few, then in a temporary file that nobody sees: what is small costs no system call, what
-// is large no memory.
+// Spool: bytes that are written sequentially and then read once. Few bytes stay in memory, more go
+// to an unnamed temporary file: a small spool costs no system call, a large one no memory.
 //
-// Invariant: the bytes are all in one place, in memory or (from the first one on) in the file.
+// Invariant: the bytes are all in memory, or all in the file.
 #pragma once
 
 #include <sys/types.h>
@@ -19,20 +18,20 @@ class Spool {
  public:
   static constexpr size_t kMemory = 8u << 20;
 
-  // memory: from so many bytes on they go to a file.
+  // memory: beyond so many bytes they go to a file.
   explicit Spool(size_t memory = kMemory) : memory_(memory) {}
   ~Spool();
   Spool(Spool&& other) noexcept;
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  // As writev(2): how many bytes were taken; -1: none, errno says why. The file is made in $TMPDIR
-  // or /tmp, or, if that cannot be, in memory that may be swapped (memfd_create).
+  // Like writev(2): the number of bytes taken; -1: none, see errno. The file is created in $TMPDIR
+  // or /tmp or, if that is impossible, in memory that may be swapped (memfd_create).
   ssize_t append(const iovec* parts, int count);
 
-  // What was written, if it is in memory (else empty); once.
+  // The bytes, if they are in memory (else empty). Once.
   std::vector<uint8_t> take_memory() { return std::move(bytes_); }
-  // The file, read from its beginning, for the caller to close; -1: all is in memory. Once.
+  // The file, positioned at its beginning, for the caller to close; -1: all is in memory. Once.
   int take_file();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter. Blocks are gathered in a chunk, which goes to the sink when it is full or flushed.
+// TraceWriter. Blocks are collected in a chunk, which goes to the sink when it is full or flushed.
 #include "trace/trace_writer.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ void seal(lt_file_header& header) {
   header.crc = crc32c(&header, offsetof(lt_file_header, crc));
 }
 
-// The events of a block that is not written.
+// Adds the events of a block that is not written.
 void add_events(std::map<uint32_t, Discarded>& discarded, const BlockNote& note) {
   if (note.type != LT_BLOCK_EVENTS || note.events == 0) return;
   const auto [it, first] = discarded.try_emplace(note.stream);
@@ -103,9 +103,10 @@ bool TraceWriter::fail(const char* what, int err) {
   return false;
 }
 
-// -- What is not written --
+// -- Blocks that are not written --
 
-// It counts no more. The blocks that go are the last of their streams, so the numbers stay whole.
+// Takes the block out of the counts. Such blocks are the last of their streams, so the numbering
+// stays without gaps.
 void TraceWriter::take_back(const BlockNote& note) {
   bytes_ -= note.size;
   if (note.type == 0) return;
@@ -180,7 +181,7 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, Bl
   note.size = sizeof b + payload.size() + pad;
   if (chunk_.bytes.size() + note.size > kChunkSize && !flush()) return false;
   if (discarding_ && is_of_events(b))
-    return add_events(discarded_, note), true;  // since this moment
+    return add_events(discarded_, note), true;  // discarding() since just now
   b.sync = LT_SYNC;
   b.payload_size = static_cast<uint32_t>(payload.size());
   if ((b.flags & LT_BLOCK_F_ZSTD) == 0) b.raw_size = b.payload_size;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter: makes the blocks of a trace file (part 3 of luatrace_format.h) and gives them to a
+// TraceWriter: builds the blocks of a trace file (part 3 of luatrace_format.h) and passes them to a
 // sink.
-// Invariants: what has reached the sink is a header and whole blocks, except for the last block
-// when a write was cut; after the first error nothing more is written, and a regular file is cut
-// back to its last whole block; every event that was given to write_events() is in the file, in
-// unwritten() after an error, or in discarded(). Not thread-safe.
+// Invariants: what has reached the sink is a header and whole blocks, except for the last block if
+// a write was cut short; after the first error nothing more is written, and a regular file is cut
+// back to its last whole block; every event passed to write_events() is in the file, in unwritten()
+// after an error, or in discarded(). Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@
 
 namespace luatrace {
 
-// A header with the fields filled that have only one sensible value. The clock is up to the caller:
+// A header with all fields that have only one sensible value. The clock is up to the caller: it is
 // LT_CLOCK_MONOTONIC with one tick per nanosecond unless changed.
 lt_file_header make_file_header();
 
@@ -37,43 +37,44 @@ struct EventBlockInfo {
   uint32_t coroutine = 0;
   uint32_t depth = LT_DEPTH_UNKNOWN;
   uint16_t flags = 0;  // LT_BLOCK_F_*
-  uint64_t lost = 0;   // events whose loss the records tell; not written
+  uint64_t lost = 0;   // lost events that the records report; not written
 };
 
-// Events of a stream that were not written for want of time.
+// Events of a stream that were not written for lack of time.
 struct Discarded {
   uint64_t events = 0;            // records
-  uint64_t lost = 0;              // events whose loss these records told
+  uint64_t lost = 0;              // lost events that these records reported
   uint64_t since = 0, until = 0;  // full clock
 };
 
-// Opens (creates, empties) the file as open_output.h has it. On failure -1, and why in *error.
+// Opens (creates, empties) the file by the rules of open_output.h. On failure -1, and the reason in
+// *error.
 int open_trace(const std::string& path, std::string* error);
 
 class TraceWriter {
  public:
-  // Writes to fd and closes it in the end; name is for messages. The checksum, magic, version and
-  // size of the header are filled in here. A descriptor that is no regular file, or is not at its
-  // beginning, or is open for appending, counts as not seekable.
+  // Writes to fd and closes it in the end; `name` is for messages. Fills in checksum, magic,
+  // version and size of the header. A descriptor that is not a regular file, not at its beginning,
+  // or open for appending, counts as not seekable.
   TraceWriter(int fd, std::string name, const lt_file_header& header);
-  // Writes to the spool, which must live longer and is not seekable. It has everything after a
-  // close() that says true.
+  // Writes to the spool, which must outlive this object and is not seekable. It has everything once
+  // close() returns true.
   TraceWriter(Spool& spool, std::string name, const lt_file_header& header);
   TraceWriter(std::unique_ptr<BlockSink> sink, std::string name, const lt_file_header& header);
   ~TraceWriter();  // close()s, ignoring errors
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
-  // From now on payloads are compressed where that makes them smaller (level as zstd has it, from
+  // From now on payloads are compressed if that makes them smaller (levels of zstd from
   // kMinCompression to kMaxCompression). The header must require LT_FEATURE_ZSTD.
   void compress(int level) { packer_.emplace(level); }
 
-  // One block. sync, sizes and checksums are filled in; seq is counted per stream for EVENTS.
-  // The payload must not be longer than LT_PAYLOAD_MAX. False: error() says why.
+  // One block. Fills in sync, sizes and checksums; seq is counted per stream for EVENTS. The
+  // payload must not be longer than LT_PAYLOAD_MAX. False: error() says why.
   bool write_block(lt_block block, std::span<const std::byte> payload);
 
-  // Blocks of each type, by write_block(). FUNCS and MAPS take records that are already in the
-  // layout of the format (see records.h), back to back.
+  // Blocks of each type, by write_block(). FUNCS and MAPS take consecutive records in the layout of
+  // the format (see records.h).
   bool write_events(const EventBlockInfo& info, std::span<const uint64_t> words);
   bool write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
   bool write_stream(uint32_t stream, const lt_stream_info& info);
@@ -85,32 +86,32 @@ class TraceWriter {
   // Fills in events, blocks and streams from what was written.
   bool write_end(lt_end_info info);
 
-  // Hands everything to the sink: of a file to the kernel; after it, a death of this process loses
-  // nothing.
+  // Passes everything to the sink: if that is a file, to the kernel, so that a crash of this
+  // process loses nothing.
   bool flush();
 
-  // There is no time left: events and functions that the sink has not begun to write are left out,
-  // and all that come after; discarded() counts the events. What else the file needs goes on.
+  // Time has run out: events and functions that the sink has not begun to write are left out, and
+  // so are all later ones; discarded() counts the events. Other blocks are still written.
   void discard();
   bool discarding() const { return discarding_; }
   const std::map<uint32_t, Discarded>& discarded() const { return discarded_; }
-  // Tells the file of them: one LTX_LOSS for each stream, and its end. Once, at the end.
+  // Records them in the file: one LTX_LOSS for each stream, and the stream's end. Once, at the end.
   void write_discarded();
 
-  // Sets the clock's rate and rewrites the header if the output is seekable.
+  // Sets the clock's rate, and rewrites the header if the output is seekable.
   bool set_clock_rate(uint64_t tick_mult, uint32_t tick_shift);
-  // Begins again with another header, forgetting all blocks. Only if seekable; else false.
+  // Starts again with another header, discarding all blocks. False if not seekable.
   bool restart(const lt_file_header& header);
-  // Flushes and closes. False: error() says why (of the first error that ever happened).
+  // Flushes and closes. False: error() gives the reason (of the first error).
   bool close();
 
   bool ok() const { return error_.empty() && sink_->ok(); }
   std::string error() const;  // "FILE: cannot write ...: reason"
-  // After an error: what is counted below but is not in the file is taken out of the counts.
+  // After an error: takes out of the counts below what is not in the file.
   void forget_unwritten();
   const std::string& name() const { return name_; }
   bool seekable() const { return sink_->seekable(); }
-  uint64_t bytes() const { return bytes_; }  // header and blocks, also those still to be written
+  uint64_t bytes() const { return bytes_; }  // header and blocks, including those not yet written
   uint64_t events() const { return events_; }
 
  private:
@@ -123,15 +124,15 @@ class TraceWriter {
   std::unique_ptr<BlockSink> sink_;
   std::optional<Packer> packer_;
   std::string name_;
-  std::string error_;  // of our own making, not the sink's
+  std::string error_;  // the writer's own, not the sink's
   lt_file_header header_;
-  Chunk chunk_;  // not yet given to the sink
+  Chunk chunk_;  // not yet passed to the sink
   bool discarding_ = false;
   std::map<uint32_t, Discarded> discarded_;  // by stream
   uint64_t bytes_ = 0;
   uint64_t events_ = 0;
   uint64_t blocks_ = 0;
-  std::unordered_map<uint32_t, uint32_t> seq_;  // streams announced, next number of each
+  std::unordered_map<uint32_t, uint32_t> seq_;  // next sequence number of each stream
 };
 
 }  // namespace luatrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// WordScanner. Nearly all words are entries and returns whose id fits: scan_plain() takes runs of
-// them with three well-predicted branches a word; everything else goes through record().
+// WordScanner. Nearly all words are entries and returns whose id fits into the word: scan_plain()
+// takes runs of them with three well-predicted branches per word; everything else goes through
+// record().
 #include "trace/word_scanner.h"
 
 #include <algorithm>
@@ -9,12 +10,12 @@ namespace luatrace {
 namespace {
 
 constexpr uint32_t kDense = 1u << 16;
-constexpr size_t kSparseMax = 1u << 20;  // then all is forgotten: bounds an endless list of ids
+constexpr size_t kSparseMax = 1u << 20;  // beyond it everything is forgotten, which bounds memory
 constexpr uint64_t kLowMask = (uint64_t{1} << LT_TIME_BITS) - 1;
 constexpr uint64_t kHalf = uint64_t{1} << (LT_TIME_BITS - 1);
 
-// Full clock of a record `low` that follows one at `last`; may be before it by less than half a
-// turn.
+// Full clock of a record with the low bits `low` that follows one at `last`; it may be earlier by
+// less than half a turn.
 uint64_t unwrap_next(uint64_t last, uint64_t low) {
   const uint64_t ahead = (low - last) & kLowMask;
   if (ahead < kHalf) return last + ahead;
@@ -22,7 +23,7 @@ uint64_t unwrap_next(uint64_t last, uint64_t low) {
   return last >= back ? last - back : last + ahead;
 }
 
-// The full clock that a record carries in a continuation word, or 0.
+// The full clock in a record's continuation word, or 0.
 uint64_t carried_clock(const uint64_t* w) {
   if (lt_kind(w[0]) != LT_EXT) return 0;
   const uint32_t p = lt_payload(w[0]);
@@ -97,14 +98,14 @@ void WordScanner::suspend(uint32_t status) {
   if (status != LTS_YIELD) forget(id);
 }
 
-// Removes n calls. One that was never opened means that the depth was wrong before.
+// Removes n calls. If there are not so many, the depth was wrong.
 void WordScanner::unwind(uint32_t n) {
   Coroutine& c = here();
   if (n > c.depth) c.epoch = epoch_ - 1;
   c.depth -= std::min(n, c.depth);
 }
 
-// What LTX_BLOCK said is true of the end of the loss; but it need not have come before.
+// What LTX_BLOCK said is true of the end of the loss, but LTX_BLOCK need not have come before it.
 void WordScanner::loss(const uint64_t* w) {
   forget();
   if (lt_ext_nwords(lt_payload(w[0])) < 2) return;
@@ -174,7 +175,7 @@ void WordScanner::record(const uint64_t* w) {
   }
 }
 
-// Takes entries, returns and tail calls of one word whose time does not go backwards.
+// Takes one-word entries, returns and tail calls whose time does not go backwards.
 size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
   constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
   static_assert((LT_ENTRY & 2) == 0 && (LT_RETURN & 2) != 0 && (LT_TAIL & 2) != 0);
@@ -192,7 +193,7 @@ size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
     // time < last gives a large difference, too
     if ((kPlain >> kind & 1) == 0 || (w & kBig) == kBig || time - last >= kHalf) break;
     last = time;
-    // +1 for LT_ENTRY, else -1; as arithmetic, because a branch here is a coin tossed.
+    // +1 for LT_ENTRY, else -1; as arithmetic, because a branch here would be unpredictable.
     depth += 1 - static_cast<int64_t>(kind & 2);
     lowest = depth < lowest ? depth : lowest;
   }
@@ -231,7 +232,7 @@ WordScanner::Result WordScanner::scan(std::span<const uint64_t> words, uint64_t 
     const uint64_t tick = tick_of(rest, r.words == 0 ? not_before : 0);
     const uint64_t apart = tick > tick_ ? tick - tick_ : tick_ - tick;
     if (apart >= kHalf) {
-      tick_ = tick;  // so that the next call goes on from here
+      tick_ = tick;  // the next call continues from here
       return r.stop = Stop::kTimeJump, r;
     }
     if (tick < tick_) clock_backwards_++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// WordScanner: walks the event words of one stream, in order, run by run, and knows at each point
-// the full clock, the current coroutine and its depth: what the header of an EVENTS block says.
+// WordScanner: walks the event words of one stream in order, run by run, and knows at each point
+// the full clock, the current coroutine and its depth, which the header of an EVENTS block needs.
 // Invariants: it takes whole records only; it never reads outside the run; and whatever the words
 // are (they come from an untrusted process), it neither throws nor grows without bound.
 #pragma once
@@ -15,48 +15,48 @@
 
 namespace luatrace {
 
-// The full clock whose low 40 bits are `low` and which is the first one not before
-// reference - 2^38: right if the word is at most that much older than the reference (a writer that
-// was held up between reading its clock and storing) and at most 2^39 ticks younger.
+// The first full clock not before reference - 2^38 whose low 40 bits are `low`: right if the word
+// is older than the reference by at most that much (a writer may be delayed between reading its
+// clock and storing) and younger by at most 2^39 ticks.
 uint64_t unwrap_after(uint64_t reference, uint64_t low);
 
 class WordScanner {
  public:
   enum class Stop {
     kEnd,         // all words taken
-    kZero,        // a word that was not yet written
-    kIncomplete,  // a record whose continuation words are not all there
-    kTimeJump     // the next record is 2^39 ticks or more away from the last one: a reader could
-                  // not tell, so a new block must begin here. tick() is already the next record's;
-                  // scan() again goes on.
+    kZero,        // a word that is not written yet
+    kIncomplete,  // a record without all of its continuation words
+    kTimeJump     // the next record is 2^39 ticks or more from the last one, which would be
+                  // ambiguous to a reader: a new block must begin here. tick() is already the
+                  // next record's; scan() again continues.
   };
   struct Result {
     size_t words;     // taken
     uint64_t events;  // records taken
     Stop stop;
-    uint64_t tick;  // full clock of the last record taken (of the one before, if there is none)
+    uint64_t tick;  // full clock of the last record taken, in this call or an earlier one
   };
 
   // start_tick: full clock at the beginning of the stream.
   explicit WordScanner(uint64_t start_tick) : tick_(start_tick) {}
 
-  // Takes whole records from the run. not_before: full clock at a moment when the first word of
-  // the run did not exist yet (0: unknown); it tells how often the 40-bit time has wrapped since.
+  // Takes whole records from the run. not_before: full clock at a moment when the first word of the
+  // run did not exist yet (0: unknown); it shows how often the 40-bit time has wrapped since.
   Result scan(std::span<const uint64_t> words, uint64_t not_before = 0);
 
   // After the words taken so far. tick() is the full clock of the last record.
   uint64_t tick() const { return tick_; }
   uint32_t coroutine() const { return current_; }
-  // Open calls of the current coroutine, LT_DEPTH_UNKNOWN if that cannot be known.
+  // Open calls of the current coroutine, or LT_DEPTH_UNKNOWN.
   uint32_t depth() const { return known(here()) ? here().depth : LT_DEPTH_UNKNOWN; }
-  // Something is missing between the words taken so far and those that come.
+  // Something is missing between the words taken so far and the next ones.
   void forget();
-  // The full clock that the record beginning at words[0] has (words must not be empty).
+  // The full clock of the record that begins at words[0] (words must not be empty).
   uint64_t tick_of(std::span<const uint64_t> words, uint64_t not_before) const;
 
   // Counted so far.
-  uint64_t lost_events() const { return lost_events_; }        // as LTX_LOSS records say
-  uint64_t lost_otherwise() const { return lost_otherwise_; }  // of these, not by a full ring
+  uint64_t lost_events() const { return lost_events_; }        // according to LTX_LOSS records
+  uint64_t lost_otherwise() const { return lost_otherwise_; }  // those not lost to a full ring
   uint64_t lost_ticks() const { return lost_ticks_; }          // sum of their time spans
   uint64_t losses() const { return losses_; }
   uint64_t clock_backwards() const { return clock_backwards_; }
@@ -64,9 +64,9 @@ class WordScanner {
  private:
   struct Coroutine {
     uint32_t depth = 0;
-    uint32_t epoch = 0;    // the depth holds only while this is the scanner's epoch
-    uint32_t resumer = 0;  // 0: nobody was seen to resume it, or it was suspended since
-    uint32_t resumed = 0;  // ... in this epoch of the scanner
+    uint32_t epoch = 0;    // the depth is valid only in this epoch of the scanner
+    uint32_t resumer = 0;  // 0: unknown, or suspended since
+    uint32_t resumed = 0;  // the resumer is valid only in this epoch
   };
 
   size_t scan_plain(std::span<const uint64_t> words);
@@ -86,7 +86,7 @@ class WordScanner {
 
   uint64_t tick_;
   uint32_t current_ = 0;          // 0: not known
-  uint32_t epoch_ = 0;            // counts losses: what was known before one is unknown after it
+  uint32_t epoch_ = 0;            // number of losses: each makes what was known before invalid
   std::vector<Coroutine> dense_;  // ids below kDense
   std::unordered_map<uint32_t, Coroutine> sparse_;  // the others
   uint64_t lost_events_ = 0;
@@ -96,7 +96,7 @@ class WordScanner {
   uint64_t clock_backwards_ = 0;
 };
 
-// Words of the record that begins with this word, its own included. 0 for a word that is 0.
+// Words of the record that begins with this word, including it; 0 for a word that is 0.
 size_t record_words(uint64_t word);
 
 }  // namespace luatrace

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """scripts/bench: measures ratios in one run and prints a table per section.
-Start reading here; one module per section, `runner` runs, `table` prints."""
+Start reading here: one module per section, `runner` runs programs, `table` prints."""
 import argparse
 import os
 import shlex
@@ -34,13 +34,13 @@ def parse(argv):
                    "(default: LUATRACE_BENCH_EVENTS or 20000000)")
     p.add_argument("--jobs", type=int, help="parallel instruction counts (default: all cores)")
     p.add_argument("--no-count", action="store_true", help="no instruction counts")
-    p.add_argument("--tiny", action="store_true", help="smallest sizes: does it work at all?")
-    p.add_argument("--trace-file", default="/dev/null", help="where timed recordings go")
-    p.add_argument("--tmp", default="/dev/shm", help="folder for traces that are read again")
+    p.add_argument("--tiny", action="store_true", help="smallest sizes, to check that it works")
+    p.add_argument("--trace-file", default="/dev/null", help="output of timed recordings")
+    p.add_argument("--tmp", default="/dev/shm", help="folder for traces that are read afterwards")
     args = p.parse_args(argv)
     unknown = [s for s in args.sections if s not in SECTIONS]
     if unknown:
-        p.error(f"unknown section {unknown[0]!r}: know {', '.join(SECTIONS)}")
+        p.error(f"unknown section {unknown[0]!r}; choose from {', '.join(SECTIONS)}")
     return defaults(args)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Section analysis: events per second of luatrace-analyze on synthetic traces
-with call trees of three sizes; what histograms cost, threads bring, and
-compressed traces are; and bytes per event of real traces."""
+"""Section analysis: events per second of luatrace-analyze on synthetic traces with call trees of
+three sizes; the cost of histograms, the gain from threads, the cost of compressed traces; and bytes
+per event of real traces."""
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from setup import Missing
 from slowdown import WORKLOADS
 from table import Table
 
-NODES = {1_000: 80, 100_000: 25, 1_000_000: 15}  # call-tree nodes: aim in M events/s
+NODES = {1_000: 80, 100_000: 25, 1_000_000: 15}  # call-tree nodes: target in M events/s
 HISTOGRAMS = ["--report", "--fields", "calls,self,p50,p99"]
 
 
 def turns(setup, commands, by="cpu"):
-    """{name: command} -> {name: run that took least}; all by turns, round by round."""
+    """{name: command} -> {name: fastest run}; all commands in turn, round by round."""
     best = {}
     for _ in range(setup.rounds()):
         for name, command in commands.items():
@@ -28,7 +28,7 @@ def turns(setup, commands, by="cpu"):
 
 @contextmanager
 def synthetic(setup, nodes, *options, events=None):
-    """Path of a synthetic trace, which is gone afterwards."""
+    """Path of a synthetic trace, which is removed afterwards."""
     path = Path(setup.args.tmp) / "luatrace-bench-synth.bin"
     try:
         measure([setup.product("luatrace-synth"), "--events", events or setup.args.events,
@@ -55,7 +55,7 @@ def trees(setup, table, nodes, aim):
 def speed(setup):
     table = Table("Analysis: millions of events per second",
                   "per thread: 80 with 1,000 call-tree nodes, 25 with 100,000, 15 with 1,000,000; "
-                  "histograms at most +10 %",
+                  "histograms up to +10 %",
                   ["call tree", "aim", "per CPU second", "cost", "peak MiB", "events"])
     for nodes, aim in NODES.items():
         try:
@@ -78,11 +78,12 @@ SHARED = (("2 streams, 1,000 nodes", 1000, ["--streams", 2], []),
 
 
 def threads(setup):
-    """Wall time: with so many threads, streams, and compression. What the machine itself allows is
-    that of two processes at once, each for all of the work: two processors are seldom twice one."""
+    """Wall time with so many threads, streams, and compression. The machine's own limit is the
+    speed of two processes at once, each doing all of the work: two processors are seldom twice as
+    fast as one."""
     table = Table("Analysis by several threads, and of compressed traces",
                   "2 threads: at least 1.6 times as fast, or 0.8 of what 2 processes at once do; "
-                  "at most 2.5 bytes per event when compressed",
+                  "up to 2.5 bytes per event when compressed",
                   ["input", "1 job: M events per second", "2 jobs", "÷ 1 job", "CPU ÷ 1 job",
                    "2 processes ÷ 1", "of that", "bytes/event"])
     for name, nodes, synth, options in SHARED:

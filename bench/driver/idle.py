@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Section idle: what the patch costs while nobody traces. The patched build
-against the same upstream unpatched, in time and in instructions. In each round
-upstream runs twice: the ratio between these two ("same") is what the machine
-adds by itself, a patched ratio means nothing below that."""
+"""Section idle: what the patch costs while nobody traces. The patched build is compared with the
+same upstream unpatched, in time and in instructions. In each round upstream runs twice: the ratio
+between these two ("same") is the machine's own noise, below which a patched ratio means
+nothing."""
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +10,7 @@ from runner import Variant, instructions, interleave
 from setup import BENCH, Program
 from table import Table, geomean
 
-ROUNDS = 25  # Differences of a percent need many.
+ROUNDS = 25  # Differences of one percent need many rounds.
 EMPTY = Program("empty", BENCH / "events" / "empty.lua", 0, 0)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Section analysis, its peers: what uftrace and flamegraph.pl do with a recording,
-beside luatrace-analyze with as many events of a call tree of the same size. A C
-program of 1,111 call-tree nodes is recorded by uftrace; ours is synthetic. `uftrace
-dump --flame-graph` is the stackcollapse that belongs to it."""
+"""Section analysis, its peers: what uftrace and flamegraph.pl do with a recording, compared with
+luatrace-analyze on as many events of a call tree of the same size. uftrace records a C program with
+1,111 call-tree nodes; our trace is synthetic. `uftrace dump --flame-graph` is uftrace's own
+stackcollapse."""
 import re
 import shlex
 import shutil
@@ -26,7 +26,7 @@ def flamegraph():
 
 
 def works(setup, ours, data):
-    """Name of the work: (the peer's command, ours)."""
+    """Name of the task: (the peer's command, ours)."""
     uftrace = tool("uftrace", "uftrace")
     analyze = f"{shlex.quote(str(setup.product('luatrace-analyze')))} --jobs 1"
 
@@ -55,7 +55,7 @@ def events_of(uftrace, data):
 
 
 def section(setup):
-    table = Table("Analysis beside uftrace and flamegraph.pl, equal work",
+    table = Table("Analysis compared with uftrace and flamegraph.pl, same task",
                   "less time than the peer",
                   ["work", "peer", "peer: CPU s", "ours: CPU s", "peer ÷ ours", "events"])
     try:
@@ -69,7 +69,7 @@ def fill(setup, table):
     uftrace = tool("uftrace", "uftrace")
     calls = setup.compiled("peers/calls.c", "-pg")
     data = Path(setup.args.tmp) / "luatrace-bench-uftrace"
-    wanted = min(setup.args.events, 5_000_000)  # As text they are half a gigabyte.
+    wanted = min(setup.args.events, 5_000_000)  # Half a gigabyte as text.
     try:
         subprocess.run([uftrace, "record", "-d", data, "--no-libcall", calls,
                         str(wanted)], check=True, capture_output=True,

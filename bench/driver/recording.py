@@ -22,8 +22,8 @@ class Recording:
 
 
 def trace_of(setup, program, size, jit, repetitions):
-    """Records into a temporary file and asks luatrace-analyze what is in it.
-    The program waits rather than lose events: they are to be counted."""
+    """Records into a temporary file and asks luatrace-analyze for its contents. The program
+    waits rather than lose events, which are to be counted."""
     path = Path(setup.args.tmp) / f"luatrace-bench-{program.name}.bin"
     try:
         record = (setup.product("luatrace-record"), "--block", "-o", path, "--")
@@ -39,6 +39,6 @@ def trace_of(setup, program, size, jit, repetitions):
 
 
 def events_per_repetition(setup, program, size, jit):
-    """Events of one repetition, by difference: the start of the process drops out."""
+    """Events of one repetition, by difference, so that the start of the process does not count."""
     one, two = (trace_of(setup, program, size, jit, n) for n in (1, 2))
     return (two.events + two.lost) - (one.events + one.lost)

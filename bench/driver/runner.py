@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Runs benchmark programs and takes their figures: CPU seconds that they tell
-themselves (process start not included), or instructions counted by cachegrind.
-
-Variants to be compared are run by turns, round by round, so that what else the
-machine does hits all of them alike."""
+"""Runs benchmark programs and collects their figures: CPU seconds that they report themselves
+(without process start), or instructions counted by cachegrind. Variants to compare run in turn,
+round by round, so that other load affects all of them alike."""
 import os
 import re
 import subprocess
@@ -30,7 +28,7 @@ class Variant:
     profiler: str = ""
 
     def command(self, program, size, repetitions, layout=0):
-        """layout: a number that says where the program's code is (bench/run.lua)."""
+        """layout: a number that determines where the program's code is (bench/run.lua)."""
         return [*map(str, self.recorder), str(self.luajit), "-jon" if self.jit else "-joff",
                 str(BENCH / "run.lua"), str(program.path), str(size), str(repetitions), str(layout),
                 *([self.profiler] if self.profiler else [])]
@@ -41,7 +39,7 @@ class Run:
     elapsed: list  # CPU seconds of each repetition
     calls: list  # calls seen by the profiler in each repetition
     output: str  # what one repetition printed
-    lost: int  # events that luatrace-record says it lost
+    lost: int  # lost events reported by luatrace-record
 
 
 def environment(scratch=None):
@@ -80,7 +78,7 @@ def repetitions_for(variant, program, size, seconds, scratch=None):
 
 def interleave(variants, program, size, rounds, seconds, scratch=None, equally=False):
     """{name: Variant} -> {name: Samples}; every variant must print the same.
-    equally: all with as many repetitions: the best of more is better."""
+    equally: all with the same number of repetitions, since the best of more is better."""
     repetitions = {name: repetitions_for(v, program, size, seconds, scratch)
                    for name, v in variants.items()}
     if equally:
@@ -102,7 +100,7 @@ def interleave(variants, program, size, rounds, seconds, scratch=None, equally=F
 def instructions(variant, program, size, preload):
     """Instructions of one repetition including start and compilation."""
     valgrind = tool("valgrind", "valgrind")
-    # Hash tables keyed by address: the layout has to be the same in each run.
+    # Hash tables are keyed by address: the layout has to be the same in each run.
     command = [tool("setarch", "util-linux"), "-R", valgrind, "--tool=cachegrind",
                "--cache-sim=no", "--cachegrind-out-file=/dev/null",
                *variant.command(program, size, 1)]
@@ -125,7 +123,7 @@ class Cost:
 
 
 def at_once(command, copies):
-    """Runs so many of one command beside each other; seconds until the last of them has ended."""
+    """Runs `copies` copies of a command at once; seconds until the last one has ended."""
     start = time.monotonic()
     children = [subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL) for _ in range(copies)]
@@ -135,7 +133,7 @@ def at_once(command, copies):
 
 
 def measure(command, discard=False):
-    """Runs any command once; raises Missing if it fails. discard: its output goes nowhere."""
+    """Runs any command once; raises Missing if it fails. discard: its output is discarded."""
     start = time.monotonic()
     child = subprocess.Popen(list(map(str, command)),
                              stdout=subprocess.DEVNULL if discard else subprocess.PIPE,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Where things are: the builds, the programs, the tools, and small C helpers
-that are compiled when first needed into BUILD/bench."""
+"""Paths of the builds, the programs, the tools, and small C helpers that are compiled on first
+use into BUILD/bench."""
 import os
 import platform
 import re
@@ -18,7 +18,7 @@ class Missing(Exception):
 
 
 def tool(name, package):
-    """Path of an installed program; package is Debian's name for it."""
+    """Path of an installed program; package is its Debian package."""
     path = shutil.which(name)
     if not path:
         raise Missing(f"{name} is not installed (apt-get install {package})")
@@ -27,7 +27,7 @@ def tool(name, package):
 
 @dataclass(frozen=True)
 class Program:
-    """A benchmark program and its two sizes, as its `-- bench:` line says."""
+    """A benchmark program and its two sizes, from its `-- bench:` line."""
 
     name: str
     path: Path
@@ -47,7 +47,7 @@ def programs(folder="programs"):
 
 
 class Setup:
-    """What the command line asked for, resolved against the build folder."""
+    """The command line's settings, resolved against the build folder."""
 
     def __init__(self, args):
         self.args = args
@@ -59,16 +59,16 @@ class Setup:
         return program.small if self.args.tiny else program.size
 
     def rounds(self, default=5):
-        """Rounds of a section: as asked for, else its own number."""
+        """Rounds of a section: as requested, else its default."""
         return self.args.rounds or (1 if self.args.tiny else default)
 
     def programs(self):
-        """The classic programs that --only leaves."""
+        """The classic programs selected by --only."""
         wanted = set(self.args.only.split(",")) if self.args.only else None
         chosen = [p for p in programs() if wanted is None or p.name in wanted]
         if not chosen or (wanted and len(chosen) != len(wanted)):
             names = ", ".join(p.name for p in programs())
-            raise Missing(f"--only {self.args.only}: the programs are {names}")
+            raise Missing(f"--only {self.args.only}: choose from {names}")
         return chosen
 
     def luajit(self, variant):
@@ -90,7 +90,7 @@ class Setup:
         lines = conf.read_text().splitlines() if conf.exists() else []
         names = [line.split()[0] for line in lines if line[:1].isalpha()]
         if not names:
-            raise Missing(f"{conf} names no flavour; say --flavour")
+            raise Missing(f"{conf} names no flavour; give --flavour")
         return names[0]
 
     def product(self, name):
@@ -100,7 +100,7 @@ class Setup:
         return path
 
     def compiled(self, source, *flags, suffix=""):
-        """Compiles bench/SOURCE if it is newer than its result; returns that."""
+        """Compiles bench/SOURCE if it is newer than the executable, whose path is returned."""
         src = BENCH / source
         out = self.scratch / (src.stem + suffix)
         if not out.exists() or out.stat().st_mtime < src.stat().st_mtime:
@@ -121,7 +121,7 @@ class Setup:
 
 
 def machine():
-    """One line: processor, cores, kernel, load at this moment."""
+    """One line: processor, cores, kernel, current load."""
     cpu = "unknown processor"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Section slowdown: traced ÷ untraced, beside two profilers that do the same
-job on debug hooks, one in C and one in Lua."""
+"""Section slowdown: traced ÷ untraced, compared with two profilers that do the same on debug
+hooks, one in C and one in Lua."""
 from recording import recorder
 from runner import Variant, interleave, run
 from setup import Missing

@@ -3,7 +3,7 @@
 
 Ratios are always between minima of interleaved repetitions: noise only ever
 adds time. The spread beside a ratio is half the distance between the quartiles
-of the ratios of single rounds: it tells how far to trust the ratio.
+of the ratios of single rounds; it shows how far to trust the ratio.
 """
 import math
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class Table:
         self.rows.append([str(c) for c in cells])
 
     def tell_loss(self, lost):
-        """A lost event is cheaper than a kept one: say so if there were any."""
+        """A lost event is cheaper than a recorded one, so losses are noted."""
         if lost:
             self.notes.append(f"timed recordings lost {lost:,} events")
 

@@ -1,3 +1,3 @@
 -- SPDX-License-Identifier: MIT
--- Nothing: what starting a process costs.
+-- Empty: the cost of starting a process.
 -- bench: size=0 small=0

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Event cost: a loop that calls one method; compiled, nothing is left but its events.
+-- Event cost: a loop that calls one method; compiled, only its events are left.
 -- bench: size=2000000 small=2000
 local n = tonumber((...)) or 2000000
 

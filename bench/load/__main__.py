@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""scripts/load: attaches to an nginx under load and detaches, in each way that
-there is; prints what it cost and stops if a trace of it stays. Start reading
-here; `sections` says what is looked at, `server` and `recorders` do it."""
+"""scripts/load: attaches to an nginx under load and detaches, by each method; prints what it
+cost and stops if any effect remains. Start reading here; `sections` defines the checks, `server`
+and `recorders` carry them out."""
 import argparse
 import pathlib
 import sys
@@ -14,23 +14,23 @@ from server import ROOT, Missing, Wrong
 def parse(argv):
     p = argparse.ArgumentParser(prog="scripts/load", description=__doc__.split("\n", 1)[0])
     p.add_argument("sections", nargs="*", metavar="section", help=f"{', '.join(SECTIONS)} (default: all)")
-    p.add_argument("--via", default=",".join(KINDS), help="ways, comma-separated (default: %(default)s)")
+    p.add_argument("--via", default=",".join(KINDS), help="methods, comma-separated (default: %(default)s)")
     p.add_argument("--cycles", type=int, help="attach/detach cycles (default: 1000; bpftrace 100)")
-    p.add_argument("--kills", type=int, default=10, help="recorders to be killed (default: %(default)s)")
+    p.add_argument("--kills", type=int, default=10, help="recorders to kill (default: %(default)s)")
     p.add_argument("--rounds", type=int, default=7, help="rounds of section speed (default: %(default)s)")
     p.add_argument("--window", type=float, default=2.0, help="seconds of one measurement (default: %(default)s)")
-    p.add_argument("--settle", type=float, default=0.5, help="seconds before it (default: %(default)s)")
-    p.add_argument("--attached", type=float, default=0.05, help="seconds of one cycle (default: %(default)s)")
+    p.add_argument("--settle", type=float, default=0.5, help="seconds before a measurement (default: %(default)s)")
+    p.add_argument("--attached", type=float, default=0.05, help="seconds attached in one cycle (default: %(default)s)")
     p.add_argument("--checks", type=int, default=20, help="speed measurements in section cycles (default: %(default)s)")
-    p.add_argument("--path", default="/page", help="what is asked for: /page or /render (default: %(default)s)")
-    p.add_argument("--short", action="store_true", help="the form that the tests use: no figure is judged")
+    p.add_argument("--path", default="/page", help="requested path: /page or /render (default: %(default)s)")
+    p.add_argument("--short", action="store_true", help="the form used by tests, which checks no figures")
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build folder")
     args = p.parse_args(argv)
     args.sections = args.sections or list(SECTIONS)
     for kind, known, given in (("section", SECTIONS, args.sections), ("way", KINDS, args.via.split(","))):
         unknown = [name for name in given if name not in known]
         if unknown:
-            p.error(f"unknown {kind} {unknown[0]!r}: know {', '.join(known)}")
+            p.error(f"unknown {kind} {unknown[0]!r}; choose from {', '.join(known)}")
     args.build = args.build.resolve()
     args.strict = not args.short
     if args.short:

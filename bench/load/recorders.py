@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The three ways to trace a running process. Each is started for a process id,
-is known to be attached when the target's switches say so, and ends on SIGINT."""
+"""The three ways to trace a running process. Each is started for a process id, counts as
+attached when the target's switches say so, and ends on SIGINT."""
 import os
 import re
 import shutil
@@ -32,7 +32,7 @@ class Recorder:
                 raise Wrong(f"{self.via}: ended with status {self.process.returncode}: {self.said()}")
             return self.is_attached(self.server.switches())
         wait_until(attached, f"{self.via} to attach", self.seconds_to_attach)
-        # A worker that the machine does not let run cannot answer.
+        # A worker that gets no processor cannot answer.
         if self.says_first_event:
             wait_until(lambda: "first event" in self.said() or attached() is None, f"{self.via}: the first event", 60)
 
@@ -62,7 +62,7 @@ class Recorder:
         self.errors.close()
 
     def events(self):
-        """What the recorder said that it recorded."""
+        """What the recorder reported as recorded."""
         found = re.search(r"([\d,]+) events", self.said())
         return int(found[1].replace(",", "")) if found else 0
 
@@ -96,7 +96,7 @@ class Bpftrace(Recorder):
         return ["bpftrace", "-p", str(pid), "-o", output, script]
 
     def events(self):
-        """A line or more per event: at least that something is there."""
+        """One or more lines per event; shows at least that there are some."""
         return os.stat(self.output).st_size if os.path.isfile(self.output) else 1
 
 
@@ -108,7 +108,7 @@ def check_usable(via, build):
     if via == "bpftrace" and not shutil.which("bpftrace"):
         raise Missing("bpftrace is not installed (apt-get install bpftrace)")
     if via != "direct" and os.getuid() != 0:
-        raise Missing("probes of the kernel need root")
+        raise Missing("kernel probes need root")
     if via != "bpftrace":
         recorder = build / "bin/luatrace-record"
         if not recorder.exists():

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/load looks at. Each section takes (args, via), starts a server of
-its own and returns a dictionary of figures; what must not be raises Wrong.
-
-Speeds are given twice: requests per second, which is what users feel and which
-includes that wrk and the recorder want the same processors, and requests per
-second of the worker's own processor time, which other load on the machine
-disturbs little."""
+"""The checks of scripts/load. Each section takes (args, via), starts a server of its own and
+returns a dictionary of figures; a failed check raises Wrong. Speeds are given twice: requests per
+second, which is what users notice and which is affected by wrk and the recorder using the same
+processors, and requests per second of the worker's own processor time, which other load on the
+machine hardly affects."""
 import contextlib
 import pathlib
 import statistics
@@ -54,7 +52,7 @@ def speed(args, via):
     """Traced ÷ untraced: rounds of off, on, off; each `on` is divided by the mean of its neighbours."""
     wall, cpu, after = [], [], []
     with target(args, 3600) as (server, load):
-        load.window(args.window)  # warm: everything is compiled
+        load.window(args.window)  # warm up: everything is compiled
         off = load.window(args.window)
         for _ in range(args.rounds):
             with recording(args, via, server) as recorder:
@@ -85,7 +83,7 @@ class Flat:
         del self.last[:-self.warm]
 
     def growth(self):
-        """(KB, mappings, open files) by which the median of the last cycles is above the first ones'."""
+        """(KB, mappings, open files) by which the median of the last cycles exceeds that of the first."""
         def middle(rows):
             return [statistics.median(column) for column in zip(*rows)]
         return [b - a for a, b in zip(middle(self.first), middle(self.last or self.first))]
@@ -101,8 +99,9 @@ def one_cycle(args, via, server):
 
 
 class Control:
-    """A second server, which is never traced. The speed of the first one is taken as its ratio to
-    this one's in the same seconds, so that neither other load nor a warmer machine shows in it."""
+    """A second server, which is never traced. The speed of the first one is taken as its ratio
+    to this one's in the same seconds, so that neither other load nor a hotter machine affects
+    it."""
 
     def __init__(self, args, load, scratch):
         self.args, self.load = args, load
@@ -125,13 +124,13 @@ class Control:
     def compare(self):
         """Speed now ÷ speed at the first call."""
         if self.first is None:
-            self.ratio()  # warm: everything is compiled
+            self.ratio()  # warm up: everything is compiled
             self.first = statistics.median(self.ratio() for _ in range(5 if self.args.strict else 1))
         return self.ratio() / self.first
 
 
 def cycles(args, via):
-    """Attach, record a moment, detach; again and again; between batches: is it as fast as before?"""
+    """Attach, record a moment, detach; again and again; between batches, check that it is as fast as before."""
     count = args.cycles or (100 if via == "bpftrace" else 1000)
     ratios, empty = [], 0
     with tempfile.TemporaryDirectory(prefix="luatrace-control.") as scratch, target(args, 7200) as (server, load):
@@ -182,7 +181,7 @@ def killed(args, via):
 
 
 def two(args, via):
-    """Two recorders at once: both record, or the second is refused with a message; then all is off."""
+    """Two recorders at once: both record, or the second is refused with a message; then everything is off."""
     with target(args, 3600) as (server, load):
         load.window(args.window)
         with recording(args, via, server) as first:

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The target: Debian's nginx with the application of tests/nginx, and wrk.
-
-Nothing is installed: the packages are unpacked below the build folder and nginx
-takes our library by LD_LIBRARY_PATH. Everything that is started is ended by its
-process id."""
+"""The target: Debian's nginx with the application of tests/nginx, and wrk. Nothing is installed:
+the packages are unpacked below the build folder and nginx gets our library by LD_LIBRARY_PATH.
+Every process that is started is ended by its process id."""
 import json
 import os
 import pathlib
@@ -21,11 +19,11 @@ NGINX_TESTS = ROOT / "tests/nginx"
 
 
 class Missing(Exception):
-    """What this machine lacks."""
+    """Something that this machine lacks."""
 
 
 class Wrong(Exception):
-    """What must not be."""
+    """A failed check."""
 
 
 def wait_until(condition, what, seconds=10.0):
@@ -62,7 +60,7 @@ class Server:
         conf = subprocess.run([NGINX_TESTS / "configure", "--port", str(self.port), "--run", scratch, "--app",
                                NGINX_TESTS / "app", "--root", root, "--workers", str(workers)],
                               check=True, capture_output=True, text=True).stdout
-        # Workers of their master's user: they must be able to read the scratch folder.
+        # Workers run as their master's user: they must be able to read the scratch folder.
         (scratch / "nginx.conf").write_text(("user root;\n" if os.getuid() == 0 else "") + conf)
         libraries = [build / "lib", root / "usr/lib/x86_64-linux-gnu", root / "lib/x86_64-linux-gnu"]
         self.process = subprocess.Popen(
@@ -97,7 +95,7 @@ class Server:
         return [int(pid) for pid in children.split()]
 
     def cpu_seconds(self):
-        """What the worker has used of the processor."""
+        """Processor time that the worker has used."""
         return int(pathlib.Path(f"/proc/{self.pid}/schedstat").read_text().split()[0]) / 1e9
 
     def memory(self):
@@ -114,7 +112,7 @@ class Server:
         return events + blocks, ring
 
     def problems(self):
-        """Lines of nginx's log that say that something went wrong."""
+        """Lines of nginx's log that report a problem."""
         lines = (self.scratch / "nginx.log").read_text().splitlines()
         return [line for line in lines if re.search(r"\[(error|crit|alert|emerg)\]", line)]
 
@@ -145,8 +143,8 @@ class Load:
         return time.monotonic(), self.server.cpu_seconds(), self.server.stats()["requests"]
 
     def since(self, before):
-        """(requests per second, requests per second of the worker's processor time) since `before`; on a
-        machine with much to do that can be longer ago than was meant."""
+        """(requests per second, requests per second of the worker's processor time) since
+        `before`, which on a busy machine can be longer ago than intended."""
         while True:
             clock, cpu, requests = (b - a for a, b in zip(before, self.look()))
             if requests > 0 and cpu > 0:
@@ -161,7 +159,7 @@ class Load:
         return self.since(before)
 
     def stop(self):
-        """(requests, failed, errors) of all its time."""
+        """(requests, failed, errors) since its start."""
         self.process.send_signal(signal.SIGINT)
         out = self.process.communicate(timeout=30)[0]
         line = re.search(r"requests=(\d+) failed=(\d+) errors=(\d+)", out)

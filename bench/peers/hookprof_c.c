@@ -1,9 +1,9 @@
 /*
-** A peer to be measured against: a profiler on lua_sethook, as lean as this
-** interface allows: calls and inclusive time per function, one stack per
-** coroutine, time stamps by rdtsc. Functions are told apart by the address of
-** their closure. C functions never tell their end to a hook: they are counted
-** only. Tail calls neither: a return drops whatever lies above its function.
+** A peer for comparison: a profiler on lua_sethook, as lean as this interface
+** allows: calls and inclusive time per function, one stack per coroutine, time
+** stamps by rdtsc. Functions are identified by the address of their closure. C
+** functions never report their end to a hook: they are only counted. Neither do
+** tail calls: a return removes everything above its function.
 ** Lua: local p = require "hookprof_c"; p.start(); ...; calls = p.stop()
 ** SPDX-License-Identifier: MIT
 */

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- A peer to be measured against: a profiler in Lua on debug.sethook that keeps
--- calls and inclusive time per function, with one stack per coroutine.
--- C functions never tell their end to a hook: they are counted only. Tail calls
--- neither: a return drops whatever lies above its function.
+-- A peer for comparison: a profiler in Lua on debug.sethook that records calls
+-- and inclusive time per function, with one stack per coroutine. C functions
+-- never report their end to a hook: they are only counted. Neither do tail
+-- calls: a return removes everything above its function.
 local M = {}
 local clock, getinfo, running = os.clock, debug.getinfo, coroutine.running
 local stacks, functions, calls

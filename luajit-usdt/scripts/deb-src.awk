@@ -5,9 +5,9 @@
 #
 # Files of deb822 stanzas are joined with an empty line between them.
 #
-# Keeps what says HOW to reach the mirror (address, proxy options, keys) and
-# replaces WHAT is asked for. Entries that cannot be the main archive (suites
-# such as bookworm-security or nodistro/, no component "main") are left out.
+# Keeps HOW to reach the mirror (address, proxy options, keys) and replaces WHAT is requested.
+# Entries that cannot be the main archive (suites such as bookworm-security or nodistro/, no
+# component "main") are left out.
 # Invariant: the output names no mirror that the input does not name.
 
 function main_suite(words,    n, w, i) {

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-# Says of each hunk of a patch (unified, -p1) where it fits.
+# Checks each hunk of a patch (unified, -p1) against a tree.
 #
 #   awk -v tree=DIRECTORY -f hunks.awk PATCH
 #
-# Prints one line for each hunk that does not fit in exactly one place:
-#   FILE: hunk N, near line L (its first changed line): fits nowhere | fits in M places
-# Status 0: all fit. 1: some do not.
+# Prints one line for each hunk that does not match in exactly one place:
+#   FILE: hunk N, near line L (its first changed line): does not apply | matches in M places
+# Status 0: all hunks apply. 1: some do not.
 #
-# Invariant: a hunk fits where its context and what it removes stand, byte for byte and without a
-# gap. One that fits in two places is refused, because patch would take the nearer one, and in a
-# tree that has moved on that may be the wrong one.
+# Invariant: a hunk matches where its context and its removed lines stand, byte for byte and
+# consecutively. One that matches in two places is refused, because patch would take the nearer one,
+# and in a tree that has moved on that may be the wrong one.
 
 function load(file,    path, line) {
   if (file == loaded) return
@@ -20,7 +20,7 @@ function load(file,    path, line) {
   close(path)
 }
 
-# How many places of the file have the lines old[1..nold]?
+# In how many places does the file have the lines old[1..nold]?
 function places(    i, j, n) {
   for (i = 1; i + nold - 1 <= nlines; i++) {
     for (j = 1; j <= nold && text[i + j - 1] == old[j]; j++) {}
@@ -34,7 +34,7 @@ function finish(    n) {
   load(file)
   n = places()
   if (n != 1) {
-    print file ": hunk " hunk ", near line " near " (" change "): fits " (n ? "in " n " places" : "nowhere")
+    print file ": hunk " hunk ", near line " near " (" change "): " (n ? "matches in " n " places" : "does not apply")
     bad = 1
   }
   nold = 0

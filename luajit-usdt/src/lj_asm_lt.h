@@ -8,9 +8,8 @@
 **   mov p, [lt->wp]; mov [p], rax; add p, 8; mov [lt->wp], p
 **   test p, blocksize-1; jnz >1; call lj_ltring_slow; 1:
 **
-** Invariant: clobbers rax, rdx, one more register and the flags, and nothing
-** else: lj_ltring_slow saves all registers (see lj_ltring.c).
-*/
+** Invariant: clobbers rax, rdx, one more register and the flags, nothing else:
+** lj_ltring_slow saves all registers (see lj_ltring.c). */
 
 #if LJ_LTINLINE
 
@@ -50,7 +49,7 @@ static void asm_ltword(ASMState *as, IRIns *ir)
     asm_ltword((as), (ir)); \
     return; \
   }
-/* asm_setup_regsp(): registers that it takes. */
+/* asm_setup_regsp(): the registers that an event clobbers. */
 #define LT_ASM_SETUP(as, ir, inloop) \
   if ((ir)->op2 == IRCALL_lj_ltrec_jitword) { \
     (ir)->prev = REGSP_INIT; \
@@ -65,7 +64,7 @@ static void asm_ltword(ASMState *as, IRIns *ir)
 
 #endif
 
-/* asm_fusexref(): the control word, if compiled code can reach it. */
+/* asm_fusexref(): the control word, if compiled code can address it. */
 #if defined(LUAJIT_USE_SDT) && LJ_TARGET_X64 && LJ_GC64
 #define LT_ASM_FUSE(as, ir) \
   if (ir_kptr((ir)) == (void *)&luajit_usdt_control) { \

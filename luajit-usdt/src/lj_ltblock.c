@@ -1,15 +1,14 @@
 /*
-** Tracing of calls: event words handed over by a probe, a block at a time.
+** Tracing of calls: event words flushed through a probe, a block at a time.
 ** SPDX-License-Identifier: MIT
 **
-** The words are those of a ring, in private memory of the same layout. A tracer of
-** the probe luajit:block copies them while it is hit, so a block is free again as
-** soon as it was handed over.
+** The words are those of a ring, in private memory of the same layout. A tracer of the
+** probe luajit:block copies them at each hit, so a block is free again as soon as it
+** has been flushed.
 **
-** Invariant: what lies between ring->told and lt->wp was written and not yet
-** handed over; ring->told_events counts the events before it, and lt->extra the
-** words in it that are no events. Descriptions are handed over before the words.
-*/
+** Invariant: the words between ring->told and lt->wp are written but not yet flushed;
+** ring->told_events counts the events before them, and lt->extra the words among them
+** that are not events. Descriptions are flushed before the words. */
 
 #define lj_ltblock_c
 #define LUA_CORE
@@ -27,9 +26,9 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
-/* -- Handing over --------------------------------------------------------- */
+/* -- Flushing ------------------------------------------------------------- */
 
-/* The descriptions. They go first. */
+/* Flush the descriptions, before the words that use them. */
 void lj_ltblock_funcs(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
@@ -42,19 +41,19 @@ void lj_ltblock_funcs(LTState *lt)
   lt->metahead = r->meta_head = 0;
 }
 
-/* The words up to lt->wp. Returns 0 if there are none. */
+/* Flush the words up to lt->wp. Returns 0 if there are none. */
 int lj_ltblock_words(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   uint64_t *from = (uint64_t *)(uintptr_t)r->told;
   uint32_t n = (uint32_t)(lt->wp - from), events = n - lt->extra;
   lj_assertX(from <= lt->wp && n <= LT_RING_BLOCK_SIZE/8 && lt->extra <= n,
-	     "bad piece of a block");
+	     "bad chunk of a block");
   lj_ltblock_funcs(lt);
-  if (!events) return 0;  /* Nothing but the head of a piece. */
+  if (!events) return 0;  /* Nothing but the head of a chunk. */
   lj_ltprobe_block(from, n*8, LT2G(lt), LT_PIECE_EVENTS, r->told_events,
 		   events, r->recording);
-  st_rel(&r->told, (uint64_t)(uintptr_t)lt->wp);  /* First: nothing is read twice. */
+  st_rel(&r->told, (uint64_t)(uintptr_t)lt->wp);  /* First, so that nothing is read twice. */
   r->told_events += events;
   return 1;
 }
@@ -67,7 +66,7 @@ void lj_ltblock_begin(LTState *lt)
   st_rel(&r->told, (uint64_t)(uintptr_t)lt->wp);
 }
 
-/* Store the record that a block, or a piece of one, begins with. */
+/* Store the record that begins a block or a chunk. */
 void lj_ltblock_head(LTState *lt)
 {
   uint64_t *w = lt->wp;
@@ -81,9 +80,8 @@ void lj_ltblock_head(LTState *lt)
   lt->extra += 4;
 }
 
-/* Hand over what there is. Unless the block is full, the next piece begins with
-** a head of its own. */
-void lj_ltblock_hand(LTState *lt)
+/* Flush everything. Unless the block is full, the next chunk gets a head of its own. */
+void lj_ltblock_flush(LTState *lt)
 {
   if (!lj_ltblock_words(lt) || !((uintptr_t)lt->wp & (LT_RING_BLOCK_SIZE-1))) return;
   lj_ltblock_begin(lt);

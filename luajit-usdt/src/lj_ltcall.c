@@ -2,10 +2,9 @@
 ** Tracing of calls: coroutines, and calls of C functions.
 ** SPDX-License-Identifier: MIT
 **
-** Both are run from here while tracing is on: coroutine.resume and what
-** coroutine.wrap made in C instead of assembler, C functions through g->wrapf.
-** Invariant: lt->call and lt->resumer hold what has been announced and not ended.
-*/
+** While tracing is on, coroutine.resume and the functions made by coroutine.wrap run
+** here, in C instead of assembler, and C functions are called through g->wrapf.
+** Invariant: lt->call and lt->resumer hold what has been reported and has not ended. */
 
 #define lj_ltcall_c
 #define LUA_CORE
@@ -38,11 +37,11 @@
 
 /* -- The C stack ---------------------------------------------------------- */
 
-/* Needs _GNU_SOURCE; where threads are a library of their own it may be absent. */
+/* Needs _GNU_SOURCE; may be missing where the thread library is separate. */
 extern int pthread_getattr_np(pthread_t t, pthread_attr_t *a) __attribute__((weak));
 
-#define STACK_DEEP	64u	/* Calls in each other that need no look at it. */
-#define STACK_SPARE	65536u	/* What is left of it at most: a sixteenth. */
+#define STACK_DEEP	64u	/* Nested calls below which the stack is not checked. */
+#define STACK_SPARE	65536u	/* Largest reserve of stack; else a sixteenth. */
 
 static void thread_stack(char **low, size_t *size)
 {
@@ -53,8 +52,7 @@ static void thread_stack(char **low, size_t *size)
   pthread_attr_destroy(&a);
 }
 
-/* That of the first thread grows up to its limit; above it is only the name of the
-** program. */
+/* The first thread's stack grows up to its limit; above it is only the program's name. */
 static void process_stack(char **low, size_t *size)
 {
   struct rlimit r;
@@ -81,15 +79,15 @@ static LJ_NOINLINE void look_at_stack(LTState *lt)
 
 #define stack_between(lt, p)	((p) >= (lt)->stacklow && (p) < (lt)->stacksafe)
 
-/* Is the C stack nearly used up? What we put there for each of so many calls might be
-** what is too much. On a stack of the program's own, or without a limit: no. */
+/* Is the C stack nearly used up? With so many calls, what we add for each of them might
+** overflow it. On a stack of the program's own, or without a limit: no. */
 static int stack_low(LTState *lt, uint32_t depth)
 {
   char *p = (char *)__builtin_frame_address(0);
   if (depth < STACK_DEEP) return 0;
   if (LJ_LIKELY(lt->stackthread == lj_ltring_thread()) && !stack_between(lt, p))
     return 0;
-  look_at_stack(lt);  /* Again: limits change. */
+  look_at_stack(lt);  /* Again, since limits change. */
   return stack_between(lt, p);
 }
 
@@ -101,7 +99,7 @@ void lj_ltcall_create(lua_State *L, lua_State *co)
   if (!lt->on || lt_mute(G(L))) return;
   co->lt_epoch = lt->epoch;
   lt_coid(lt, co);
-  lt_check_current(lt, L, 0);  /* C code may use a coroutine that never ran. */
+  lt_check_current(lt, L, 0);  /* C code may use a coroutine that has never run. */
   if (lt_probeon(lt)) lj_ltprobe_create(L, co, co->lt_id);
   if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_CREATE, 0, 1, co->lt_id, 0);
 }
@@ -127,7 +125,7 @@ static void event_resume(LTState *lt, lua_State *co)
   int fresh = co->lt_id == 0 && co->status == LUA_OK;  /* It has no frames. */
   uint32_t id = lt_coid(lt, co);
   if (lt_probeon(lt)) lj_ltprobe_resume(lt->L, co, id);
-  if (lt_ringon(lt)) {  /* What begins before it names the old coroutine. */
+  if (lt_ringon(lt)) {  /* A block that begins before it names the old coroutine. */
     lt_ring_tick(lt);
     lj_ltring_need(lt, 4);
   }
@@ -154,17 +152,17 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
   }
 }
 
-/* L is to be resumed and yet is current: C code put something on its stack, and
-** a finalizer ran there. The one that resumes it goes on first: one that runs. */
+/* L is about to be resumed although it is current: C code pushed onto its stack and a
+** finalizer ran there. Its resumer becomes current first, as it is the one that runs. */
 static void back_from(LTState *lt, lua_State *L)
 {
   lua_State *by = lt->left && lt->left->cframe ? lt->left : mainthread(G(L));
   if (by != L) lj_ltstack_change(by, 0);
 }
 
-/* L is back from a resume. known: this recording was told of the resume, which
-** is number idx. Else the end is told all the same if the recording has seen
-** L, but not who goes on. */
+/* A resume of L has returned. known: this recording reported that resume, which has
+** index idx. Otherwise the end is reported if the recording knows L, but not which
+** coroutine continues. */
 static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
 			 int status)
 {
@@ -175,13 +173,13 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
   }
   lt_check_current(lt, L, 0);
   by = known ? lt->resumer[idx].by : NULL;
-  if (by && by->lt_epoch != lt->epoch) by = NULL;  /* Has to report first. */
+  if (by && by->lt_epoch != lt->epoch) by = NULL;  /* Its stack must be reported first. */
   event_suspend(lt, L, by, status);
   if (status != LUA_YIELD) lj_ltstack_dropcalls(lt, L, 0);
 }
 
-/* A hook suspended L in front of an instruction: that is executed next, without
-** another look at the dispatch table. Its event comes here. */
+/* A hook suspended L before an instruction, which is executed next without going
+** through the dispatch table again. Its event is made here. */
 static void event_after_hook(lua_State *L)
 {
   cTValue *frame = L->base-1;
@@ -195,8 +193,8 @@ static void event_after_hook(lua_State *L)
   }
 }
 
-/* L is about to be resumed from base, by a coroutine that is current then, or by C
-** code that does not say where it runs (NULL). Returns base, which may have moved. */
+/* L is about to be resumed from base, by the coroutine that is current then, or by C
+** code for which no coroutine is known (NULL). Returns base, which may have moved. */
 static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *by)
 {
   global_State *g = G(L);
@@ -210,7 +208,7 @@ static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *
   if (lt->on && !lt_mute(g) &&
       lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1,
 		     sizeof(LTResume))) {
-    if (by) {  /* It may have come back from a resume that nobody announced. */
+    if (by) {  /* It may be back from a resume that was not reported. */
       if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltstack_change(by, 0);
     } else {
       if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
@@ -226,27 +224,27 @@ static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *
   return base;
 }
 
-/* L is back from the resume that began with lt->nresumer at idx. Returns status. */
+/* The resume of L that began with lt->nresumer at idx has returned. Returns status. */
 static LJ_NOINLINE int resume_ends(lua_State *L, uint32_t idx, int status)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  int told = lt->nresumer > idx;
+  int reported = lt->nresumer > idx;
   lt->nresumer = idx;
   if (LJ_LIKELY(!lt->on)) return status;
-  if (lt_mute(g)) {  /* Its stack has changed unseen. */
+  if (lt_mute(g)) {  /* Its stack has changed unnoticed. */
     L->lt_epoch = 0;
     if (lt->L == L) lt->L = NULL;
     return status;
   }
-  if (told && lt->ncall > lt->resumer[idx].ncall)
+  if (reported && lt->ncall > lt->resumer[idx].ncall)
     lt->ncall = lt->resumer[idx].ncall;
-  resume_ended(lt, L, idx, told && lt->run == lt->resumer[idx].run, status);
+  resume_ended(lt, L, idx, reported && lt->run == lt->resumer[idx].run, status);
   return status;
 }
 
-/* lua_resume: run L from base, with events around it. What it keeps is on the C
-** stack once for each level of coroutines: two registers (see coresume). */
+/* lua_resume: run L from base, with events around it. Its local variables are on the C
+** stack once per nested resume, so there are only two registers (see coresume). */
 int lj_ltcall_resume(lua_State *L, TValue *base)
 {
   uint32_t idx = L2LT(L)->nresumer;
@@ -264,7 +262,7 @@ static TValue *cpgrow(lua_State *co, lua_CFunction dummy, void *ud)
   return NULL;
 }
 
-/* Make room for n slots, without throwing into the wrong coroutine. */
+/* Grow the stack by n slots, without throwing into the wrong coroutine. */
 static int growco(lua_State *co, MSize n)
 {
   return mref(co->maxstack, TValue) - co->top > (ptrdiff_t)n ? LUA_OK :
@@ -275,7 +273,7 @@ static int growco(lua_State *co, MSize n)
 #define coroutine_of(L, wrap) \
   ((wrap) ? threadV(lj_lib_upvalue((L), 1)) : threadV((L)->base))
 
-/* Why it cannot be resumed, or 0. */
+/* Error number if it cannot be resumed, else 0. */
 static int cannot_resume(lua_State *L, lua_State *co)
 {
   if (co->cframe) return LJ_ERR_CORUN;
@@ -284,8 +282,8 @@ static int cannot_resume(lua_State *L, lua_State *co)
   return stack_low(L2LT(L), L2LT(L)->nresumer) ? LJ_ERR_STKOV : 0;
 }
 
-/* The first half of coresume: up to where the coroutine runs. Returns its base, or
-** NULL if it cannot be resumed and the two results that say so are there. */
+/* First half of coresume: everything before the coroutine runs. Returns its base, or
+** NULL if it cannot be resumed and the two results for that are on the stack. */
 static LJ_NOINLINE TValue *coresume_begins(lua_State *L, int wrap)
 {
   lua_State *co;
@@ -316,7 +314,8 @@ static LJ_NOINLINE TValue *coresume_begins(lua_State *L, int wrap)
   return resume_begins(co, base, L);
 }
 
-/* The second half: from where it does not run any more. Returns how many results. */
+/* Second half: everything after the coroutine has stopped. Returns the number of
+** results. */
 static LJ_NOINLINE int coresume_ends(lua_State *L, int wrap, int status)
 {
   lua_State *co = coroutine_of(L, wrap);
@@ -339,11 +338,10 @@ static LJ_NOINLINE int coresume_ends(lua_State *L, int wrap, int status)
   return (int)nres + !wrap;
 }
 
-/* coroutine.resume and coroutine.wrap in C, to the letter like the assembler
-** versions (vm_x64.dasc, coroutine_resume_wrap, and ffh_resume in lib_base.c).
-** Those take 80 bytes of the C stack for each level of coroutines that resume each
-** other; this one, which keeps two registers and calls what it needs before and
-** after, 112. */
+/* coroutine.resume and coroutine.wrap in C, exactly like the assembler versions
+** (vm_x64.dasc, coroutine_resume_wrap, and ffh_resume in lib_base.c). Those take 80
+** bytes of C stack per nested resume; this one takes 112, since it keeps only two
+** registers and leaves the rest to calls before and after. */
 static LJ_NOINLINE int coresume(lua_State *L, int wrap)
 {
   uint32_t idx = L2LT(L)->nresumer*2 + (uint32_t)wrap;
@@ -360,7 +358,7 @@ static LJ_NOINLINE int coresume(lua_State *L, int wrap)
 
 typedef int (*LTWrapFunc)(lua_State *L, lua_CFunction f);
 
-/* Call the function as it would be called without tracing. */
+/* Call the function as without tracing. */
 static int forward(lua_State *L, GCfunc *fn, lua_CFunction f)
 {
   LTState *lt = L2LT(L);
@@ -381,7 +379,7 @@ static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
 
 #define NOCALL		(~(uint32_t)0)
 
-/* The C function on top of L is about to be called: announce it. Returns its index in
+/* The C function on top of L is about to be called: report it. Returns its index in
 ** lt->call, or NOCALL if it has no events. */
 static LJ_NOINLINE uint32_t c_begins(lua_State *L)
 {
@@ -406,8 +404,8 @@ static LJ_NOINLINE uint32_t c_begins(lua_State *L)
   return lt->ncall++;
 }
 
-/* It returned n. After lj_meta_tailcall its frame is no frame of a call any more, nor
-** is there one of the callee yet: that is no place to report the stack. */
+/* It returned n. After lj_meta_tailcall its frame is no longer a call's, and the
+** callee's does not exist yet: the stack cannot be reported there. */
 static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
 {
   global_State *g = G(L);
@@ -428,8 +426,8 @@ static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
   return n;
 }
 
-/* g->wrapf while tracing: all C functions that are sent to BC_FUNCCW. What it keeps
-** is on the C stack once for each call of C in C: three registers. */
+/* g->wrapf while tracing: for all C functions that are called by BC_FUNCCW. Its local
+** variables are on the C stack once per nested call of C functions: three registers. */
 int lj_ltcall_wrap(lua_State *L, lua_CFunction f)
 {
   GCfunc *fn = curr_func(L);
@@ -437,8 +435,8 @@ int lj_ltcall_wrap(lua_State *L, lua_CFunction f)
   if (lj_ltfunc_iscoro(fn))
     return coresume(L, fn->c.ffid == FF_coroutine_wrap_aux);
   idx = c_begins(L);
-  /* error never returns, so no frame of ours: each C frame between error and pcall
-  ** costs the unwinder more than the event. */
+  /* error never returns, so it gets no frame of ours: each C frame between error and
+  ** pcall costs the unwinder more than the event. */
   if (idx == NOCALL || fn->c.ffid == FF_error) return forward(L, fn, f);
   run = L2LT(L)->run;
   return c_ends(L, idx, run, forward(L, fn, f));

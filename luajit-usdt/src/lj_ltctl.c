@@ -1,12 +1,10 @@
 /*
-** Tracing of calls: the process-wide control word, the note that tells where
-** it is, the settings, the clock, and what we take of the process's file
-** descriptors.
+** Tracing of calls: the process-wide control word, the ELF note that locates it, the
+** settings, the clock, and the file descriptors that we use in the process.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: luajit_usdt_control is the only thing that a tracer writes from
-** outside; it is at a fixed place of a file-backed page of the library.
-*/
+** Invariant: luajit_usdt_control is the only thing that a tracer writes from outside;
+** it is at a fixed place of a file-backed page of the library. */
 
 #define lj_ltctl_c
 #define LUA_CORE
@@ -34,15 +32,15 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
-#define FD_FLOOR	56	/* Lowest number of a descriptor of ours. A higher one would
-				** have the kernel enlarge the table of descriptors: 14 ms
-				** if the program has threads. */
-#define FD_SPARE	32	/* Numbers that are left to the program. */
+#define FD_FLOOR	56	/* Lowest number for our descriptors. A higher one would
+				** make the kernel enlarge the descriptor table: 14 ms if
+				** the program has threads. */
+#define FD_SPARE	32	/* Descriptors reserved for the program. */
 
 /* -- Process-wide control ------------------------------------------------- */
 
-/* In ".probes": a writable, file-backed section, as the kernel wants it for
-** the reference counter of a uprobe. */
+/* In ".probes", a writable, file-backed section, which the kernel requires for the
+** reference counter of a uprobe. */
 __attribute__((visibility("default"), section(".probes"), aligned(16), used))
 LTControl luajit_usdt_control = {
   .version = LT_CONTROL_VERSION, .magic = LUAJIT_USDT_MAGIC,
@@ -55,8 +53,8 @@ LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.exclude) == LT_GLOBS_MAX+1);
 
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
-/* Its first and its third member, for lj_ltprobe.c. Here, because not every assembler can
-** make another name for what is defined elsewhere. */
+/* Its first and its third member, for lj_ltprobe.c. Defined here, because not every
+** assembler can make an alias for a symbol that is defined elsewhere. */
 extern LTControl luajit_semaphore
   __attribute__((alias("luajit_usdt_control"), visibility("hidden")));
 LJ_STATIC_ASSERT(offsetof(LTControl, block) == 4);
@@ -64,14 +62,14 @@ __asm__(".hidden luajit_block_semaphore\n"
 	".globl luajit_block_semaphore\n"
 	".set luajit_block_semaphore, luajit_usdt_control+4\n");
 
-/* The same under a name that needs no relocation. */
+/* An alias that needs no relocation. */
 extern LTControl lj_ltcontrol
   __attribute__((alias("luajit_usdt_control"), visibility("hidden"), used));
 
 /* -- The note ------------------------------------------------------------- */
 
-/* struct lt_note, member by member. In an allocated section of its own: strip
-** leaves it, and it needs no relocation, since addresses are differences. */
+/* struct lt_note, member by member. It is in an allocated section of its own: strip
+** keeps it, and it needs no relocation, since addresses are differences. */
 #define N_OFS(type, member)	((int)offsetof(type, member))
 #define N_GG(member) \
   ((int)offsetof(GG_State, member) - (int)offsetof(GG_State, lt))
@@ -121,7 +119,7 @@ extern LTControl lj_ltcontrol
   __asm__ volatile("  .pushsection .note.luatrace, \"a\", %%note\n" \
 		   def(N_TEXT) end "  .popsection\n" : : def(N_ARG) [z] "i" (0))
 
-/* Never called: only inside a function can the assembler be given constants. */
+/* Never called: the assembler can be given constants only inside a function. */
 static __attribute__((used, noinline, noclone)) void lj_ltctl_note(void)
 {
   __asm__ volatile(
@@ -151,7 +149,7 @@ static void env_string(const char *name, char *to, size_t size)
   if (s && strlen(s) < size) strcpy(to, s);
 }
 
-/* Take the recorder's settings from the environment, once per process. */
+/* Read the recorder's settings from the environment, once per process. */
 void lj_ltctl_env(void)
 {
   LTControl *c = &luajit_usdt_control;
@@ -188,7 +186,7 @@ static int match_list(const char *list, const char *chunk)
   return 0;
 }
 
-/* Is a chunk of this name wanted? Patterns see the name with and without its
+/* Is a chunk of this name to be recorded? Patterns see the name with and without its
 ** first character, and its last path component. */
 int lj_ltctl_match(const char *chunk)
 {
@@ -202,22 +200,22 @@ int lj_ltctl_match(const char *chunk)
 static int fd_limit(void)
 {
   struct rlimit r;
-  if (getrlimit(RLIMIT_NOFILE, &r)) return 1024;  /* Forbidden: as usual. */
+  if (getrlimit(RLIMIT_NOFILE, &r)) return 1024;  /* Forbidden: assume the usual limit. */
   return r.rlim_cur < (1<<20) ? (int)r.rlim_cur : 1<<20;
 }
 
-/* Lowest number of ours: never that of a standard stream. */
+/* Lowest number for us: never that of a standard stream. */
 static int fd_floor(int limit)
 {
   return limit < 6 ? 3 : limit/2 < FD_FLOOR ? limit/2 : FD_FLOOR;
 }
 
-/* Does the program keep a reserve if we take some? From above, where numbers are
-** free nearly always. */
+/* Does the program keep its reserve if we take some? Searched from above, where numbers
+** are nearly always free. */
 int lj_ltctl_fdsleft(void)
 {
   int limit = fd_limit(), floor = fd_floor(limit), i;
-  int ours = 2, n = 3;  /* The memfd and a socket; one to move them. */
+  int ours = 2, n = 3;  /* The memfd, a socket, and one to move them. */
   n += limit/4 < FD_SPARE ? limit/4 : FD_SPARE;
   for (i = limit-1; n > 0 && i >= 0 && i >= limit-4096; i--) {
     if (i < floor && ours > 0) return 0;
@@ -234,8 +232,8 @@ int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino)
 	 (uint64_t)st.st_ino == ino;
 }
 
-/* Move a new descriptor away from the numbers that the program may count on: of
-** standard streams that are closed, or the lowest one that is free. -1: impossible. */
+/* Move a new descriptor away from the numbers that the program may rely on: those of
+** closed standard streams, or the lowest free one. -1: impossible. */
 int lj_ltctl_fdup(int low)
 {
   struct stat st;
@@ -249,8 +247,8 @@ int lj_ltctl_fdup(int low)
   return fd;
 }
 
-/* The recorder has the ring, or nobody shall. The program may have closed the
-** descriptor, and use its number for a file of its own. */
+/* The recorder has the ring, or will not take it. The program may have closed the
+** descriptor and re-used its number for a file of its own. */
 void lj_ltctl_closefd(LTState *lt)
 {
   int err = errno, fd = __atomic_exchange_n(&lt->fd, -1, __ATOMIC_ACQ_REL);

@@ -1,12 +1,10 @@
 /*
-** Tracing of calls: the functions that are known, their ids, names and choice.
+** Tracing of calls: known functions, their ids and names, and which ones have events.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: an id belongs to one prototype, or to one C function, for the whole
-** life of the state; it is described to the recorder before its first event. What
-** is kept of a prototype goes when the prototype goes, but for its id: no other
-** gets that.
-*/
+** Invariant: an id belongs to one prototype, or to one C function, for the whole life
+** of the VM, and is described to the recorder before its first event. When a prototype
+** is freed, everything kept about it goes, but its id is not used again. */
 
 #define lj_ltfunc_c
 #define LUA_CORE
@@ -36,7 +34,7 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
-/* Grow an array of the C heap. Returns 0 if there is no memory. */
+/* Grow a malloc()ed array. Returns 0 if there is no memory. */
 int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need, size_t elem)
 {
   uint32_t n = *size ? *size : 64;
@@ -51,9 +49,9 @@ int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need, size_t elem)
   return 1;
 }
 
-/* -- What is kept, by address --------------------------------------------- */
+/* -- Known functions by address -------------------------------------------- */
 
-/* Where an address is, or is to be put. */
+/* The place of an address in the hash table, used or free. */
 static LTFunc *func_place(LTState *lt, void *addr)
 {
   uint64_t h = (uint64_t)(uintptr_t)addr*0x9e3779b97f4a7c15ull;
@@ -63,14 +61,14 @@ static LTFunc *func_place(LTState *lt, void *addr)
   return &lt->func[i];
 }
 
-/* What is kept of a prototype or C function, or NULL. */
+/* The entry of a prototype or C function, or NULL. */
 LTFunc *lj_ltfunc_find(LTState *lt, void *addr)
 {
   LTFunc *f = lt->func ? func_place(lt, addr) : NULL;
   return f && f->addr ? f : NULL;
 }
 
-/* Room for one more. Returns 0 if there is no memory. */
+/* Make sure that one more entry fits. Returns 0 if there is no memory. */
 static int func_room(LTState *lt)
 {
   LTFunc *old = lt->func;
@@ -88,7 +86,7 @@ static int func_room(LTState *lt)
   return 1;
 }
 
-/* Own copy of a name. NULL without memory. */
+/* Copy a name. NULL without memory. */
 static char *newname(const char *name, int how)
 {
   size_t n = strlen(name)+1;
@@ -100,7 +98,7 @@ static char *newname(const char *name, int how)
 
 #define freename(f)	((f)->name ? free((f)->name - 1) : (void)0)
 
-/* Keep a function and its id. NULL without memory. how: LT_NAME_* */
+/* Add an entry for a function that has this id. NULL without memory. how: LT_NAME_* */
 static LTFunc *keepfunc(LTState *lt, void *addr, uint32_t id, const char *name,
 			int how)
 {
@@ -115,7 +113,7 @@ static LTFunc *keepfunc(LTState *lt, void *addr, uint32_t id, const char *name,
   return f;
 }
 
-/* The same of a function that has no id yet. */
+/* The same for a function that has no id yet. */
 static LTFunc *newfunc(LTState *lt, void *addr, const char *name, int how)
 {
   LTFunc *f = keepfunc(lt, addr, lt->lastfunc+1, name, how);
@@ -123,7 +121,7 @@ static LTFunc *newfunc(LTState *lt, void *addr, const char *name, int how)
   return f;
 }
 
-/* Forget one, and move up those that it was in the way of. */
+/* Remove an entry, and move up those that it displaced. */
 static void dropfunc(LTState *lt, LTFunc *f)
 {
   LTFunc *next = f;
@@ -158,9 +156,9 @@ void lj_ltfunc_freeproto(global_State *g, GCproto *pt)
   if (f) dropfunc(lt, f);
 }
 
-/* -- Lua functions without lines ------------------------------------------ */
+/* -- Lua functions without line numbers ------------------------------------ */
 
-#define MAXSTR	256u  /* Bytes of a constant that count for the hash of code. */
+#define MAXSTR	256u  /* Bytes of a constant that enter the hash of code. */
 
 static uint32_t hash_bytes(uint32_t h, const void *p, size_t n)
 {
@@ -171,7 +169,7 @@ static uint32_t hash_bytes(uint32_t h, const void *p, size_t n)
 
 #define hash_num(h, n)	(num_ = (uint32_t)(n), hash_bytes((h), &num_, sizeof(num_)))
 
-/* An instruction as it was compiled, whatever has become of it since. */
+/* An instruction as it was compiled, whatever has replaced it since. */
 static BCIns original_ins(global_State *g, BCIns ins)
 {
   BCOp op = bc_op(ins);
@@ -192,7 +190,7 @@ static BCIns original_ins(global_State *g, BCIns ins)
 
 static uint32_t hash_proto(global_State *g, uint32_t h, GCproto *pt, int depth);
 
-/* depth: so deep are functions that are defined inside looked into. */
+/* depth: how many levels of nested function definitions are included. */
 static uint32_t hash_constant(global_State *g, uint32_t h, GCobj *o, int depth)
 {
   uint32_t num_;
@@ -223,14 +221,14 @@ static uint32_t hash_proto(global_State *g, uint32_t h, GCproto *pt, int depth)
 				 pt->sizekn*sizeof(TValue)) : h;
 }
 
-/* The same for the same code, in any process. */
+/* The same code has the same hash in any process. */
 static uint32_t hash_code(global_State *g, GCproto *pt)
 {
   return hash_proto(g, 0x811c9dc5u, pt, 2);
 }
 
-/* Line of the definition, as tracers know it: of a function that was stripped of
-** its lines LT_LINE_CODE and a hash of its code. */
+/* Line of the definition for tracers: for a function without line information,
+** LT_LINE_CODE and a hash of its code. */
 static uint32_t tracerline(LTState *lt, GCproto *pt)
 {
   GG_State *gg = (GG_State *)((char *)lt - offsetof(GG_State, lt));
@@ -238,7 +236,7 @@ static uint32_t tracerline(LTState *lt, GCproto *pt)
   return LT_LINE_CODE | ((hash_code(&gg->g, pt) & 0x3fffffffu) + 1);
 }
 
-/* The same of a function that has an id. */
+/* The same for a function that has an id. */
 uint32_t lj_ltfunc_line(LTState *lt, GCproto *pt)
 {
   LTFunc *f = lj_ltfunc_find(lt, pt);
@@ -247,8 +245,8 @@ uint32_t lj_ltfunc_line(LTState *lt, GCproto *pt)
 
 /* -- Functions: ids and descriptions -------------------------------------- */
 
-/* New id for a prototype, or LT_ID_UNKNOWN without memory. Nothing is kept of one
-** that has no name, and a line. */
+/* New id for a prototype, or LT_ID_UNKNOWN without memory. No entry is needed if it has
+** no name but has a line. */
 static uint32_t newid(LTState *lt, GCproto *pt, const char *name, int how)
 {
   uint32_t line = tracerline(lt, pt);
@@ -272,8 +270,8 @@ static const char *callname(lua_State *L, cTValue *frame)
   return lj_debug_funcname(L, frame, &name) && *name ? name : NULL;
 }
 
-/* Name of the variable or field to which the code of pt stores the function that
-** the FNEW at ins makes. NULL if it goes elsewhere. */
+/* Name of the variable or field to which the code of pt stores the function that the
+** FNEW at ins creates. NULL if it is not stored to one. */
 static const char *defname(GCproto *pt, const BCIns *ins)
 {
   const char *name = NULL;
@@ -281,7 +279,7 @@ static const char *defname(GCproto *pt, const BCIns *ins)
   BCIns next = ins[1];
   lj_debug_slotname(pt, ins+1, slot, &name);
   if (name)
-    return *name == '(' ? NULL : name;  /* Of a loop's own variables. */
+    return *name == '(' ? NULL : name;  /* An internal variable of a loop. */
   if (bc_op(next) == BC_GSET && bc_a(next) == slot)
     name = strdata(gco2str(proto_kgc(pt, ~(ptrdiff_t)bc_d(next))));
   else if (bc_op(next) == BC_TSETS && bc_a(next) == slot)
@@ -291,7 +289,7 @@ static const char *defname(GCproto *pt, const BCIns *ins)
   return name && *name ? name : NULL;
 }
 
-/* Hash of the whole name of a chunk, which may be megabytes of code. */
+/* Hash of a chunk's full name, which may be megabytes of code. */
 static uint32_t hash_chunk(LTState *lt, GCstr *s)
 {
   LTChunk *c = &lt->chunk[s->sid & (LT_NCHUNK-1)];
@@ -303,8 +301,8 @@ static uint32_t hash_chunk(LTState *lt, GCstr *s)
   return c->hash;
 }
 
-/* Names that differ only behind what a description can hold, or behind a NUL, must
-** not be the same there: they end in a hash of the whole. */
+/* Names that differ only after a NUL, or beyond what a description can hold, must not
+** become equal: they end in a hash of the full name. */
 static const char *chunk_text(LTState *lt, GCstr *s, char *buf)
 {
   static const char hex[] = "0123456789abcdef";
@@ -391,8 +389,7 @@ static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
   return pt->lt_id;
 }
 
-/* Id of a prototype, or 0 if it is excluded. frame is that of a call of it,
-** or NULL. */
+/* Id of a prototype, or 0 if it is excluded. frame belongs to a call of it, or is NULL. */
 uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame)
 {
   LTState *lt = L2LT(L);
@@ -410,7 +407,7 @@ static const char *const ffnames[] = {
 };
 
 /* "string_gsub" -> "string.gsub", "io_method_read" -> "file:read" (as in LuaJIT's
-** manual), "assert" stays. */
+** manual); "assert" is unchanged. */
 static const char *ffname(uint32_t ffid, char *buf, size_t size)
 {
   static const char mods[] = " bit buffer coroutine debug ffi io jit math os"
@@ -444,12 +441,12 @@ static const char *ffname(uint32_t ffid, char *buf, size_t size)
 }
 
 #if defined(__linux__)
-/* Of the C library, where it has it: no lock, no allocation. */
+/* Newer C libraries have it: no lock, no allocation. */
 extern int lt_find_object(void *pc, void *result)
   __asm__("_dl_find_object") __attribute__((weak));
 
-/* Recording begins: where are relative paths? Now, since system calls are made now
-** anyway; one that comes later could be what a sandbox kills for. */
+/* Recording begins: note the working directory, for relative paths. Now, since system
+** calls are made now anyway; a sandbox might kill the program for a later one. */
 void lj_ltfunc_begin(LTState *lt)
 {
   char buf[LT_FUNC_STR_MAX+1];
@@ -459,9 +456,9 @@ void lj_ltfunc_begin(LTState *lt)
   errno = olderr;
 }
 
-/* Path of the library that has a C function, and the function's address in it as
-** ELF counts. In a short run nobody else could tell: the process has ended when
-** its mappings are read. NULL if that is not known, or if it is the program. */
+/* Path of the library that has a C function, and the function's address in that file
+** (as in ELF). Only the process itself can tell in a short run: it has ended before its
+** mappings could be read. NULL if not known, or if it is the program itself. */
 static const char *library_of(LTState *lt, void *addr, char *buf, size_t size,
 			      uint32_t *ofs)
 {
@@ -513,7 +510,7 @@ static void describe_cfunc(LTState *lt, GCfunc *fn, LTFunc *f)
 		 f->name);
 }
 
-/* Id of a C function. frame is that of a call of it, or NULL. */
+/* Id of a C function. frame belongs to a call of it, or is NULL. */
 uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
 {
   LTState *lt = L2LT(L);
@@ -529,9 +526,9 @@ uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
   return f->id;
 }
 
-/* The current function is about to give its frame to a call of fn, by the
-** CALLT at ins. If that is the first call of fn that is seen, it gets its name
-** now: in its frame will be the return address of its caller's call. */
+/* The current function is about to give its frame to a call of fn, by the CALLT at ins.
+** If this is the first call of fn, it gets its name now: its frame will hold the return
+** address of its caller's call. */
 void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
 {
   LTState *lt = L2LT(L);
@@ -550,8 +547,8 @@ void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
 }
 
 #if LJ_HASFFI
-/* Operators of cdata and accesses to C libraries are no calls: compiled code may make
-** none of them, or go to the metamethod at once. */
+/* Operators of cdata and accesses to C libraries are not calls: compiled code may do
+** without them, or call the metamethod directly. */
 #define isoperator(ffid) \
   ((ffid) >= FF_ffi_meta___index && (ffid) <= FF_ffi_clib___newindex)
 #else

@@ -1,32 +1,31 @@
 /*
-** Tracing of calls: what the files of the VM's side share (lj_lt*.c).
+** Tracing of calls: declarations shared by lj_lt*.c.
 ** SPDX-License-Identifier: MIT
 **
-** Who may call whom: a file calls those that stand before it, and none after it.
+** A file may call the files above it in this list, and none below it.
 **
 **   lj_ltprobe   the probe sites
 **   lj_ltctl     control word, settings, descriptors, clock
-**   lj_ltblock   pieces of event words that a probe hands over
+**   lj_ltblock   event words flushed through a probe
 **   lj_ltring    event words and descriptions in a ring
 **   lj_ltfunc    ids and names of functions
-**   lj_ltstate   the list of all states; forks
-**   lj_ltopen    rings are made, given to a recorder, closed
-**   lj_ltstream  the same for what is handed over by a probe
-**   lj_ltstack   frames, the current coroutine, both ways out of an event
+**   lj_ltstate   the list of all VMs; forks
+**   lj_ltopen    creates, publishes and closes rings
+**   lj_ltstream  starts and ends streams that are flushed through a probe
+**   lj_ltstack   frames, the current coroutine, both outputs of events
 **   lj_ltswitch  on and off
-**   lj_ltvm      the interpreter's fast way
+**   lj_ltvm      the interpreter's fast path
 **   lj_ltrace    what is an event
 **   lj_ltcall    coroutines and C functions
 **   lj_ltrec     events of compiled code
 **
-** Upstream's files call what lj_ltrace.h declares, through the patches. A
-** function may be given to the VM by its address by any file: lj_ltcall_wrap,
-** and the targets in lj_ltvm. tests/dropin/layers.sh checks this order, and
-** that the name of a function begins with that of its file.
+** Upstream's files call the functions declared in lj_ltrace.h, through the patches. Any
+** file may pass the address of a function to the VM: lj_ltcall_wrap, and the targets in
+** lj_ltvm. tests/dropin/layers.sh checks this order, and that a function's name begins
+** with that of its file.
 **
-** Everything that an event needs is inline: in a build that is not amalgamated
-** a call per event would be paid for the sake of tidiness.
-*/
+** Everything that an event needs is inline: a build that is not amalgamated would
+** otherwise pay for a call per event. */
 
 #ifndef _LJ_LTLOCAL_H
 #define _LJ_LTLOCAL_H
@@ -37,7 +36,7 @@
 
 #define lt_ringon(lt)	((lt)->on & LTON_WORDS)
 #define lt_probeon(lt)	((lt)->on & LTON_PROBE)
-/* No events inside of handlers for VM events. */
+/* No events inside handlers of VM events. */
 #define lt_mute(g)	((g)->hookmask & HOOK_VMEVENT)
 
 #if LJ_HASJIT
@@ -51,18 +50,18 @@
 #define LT2G(lt) \
   (&((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))->g)
 
-/* Some upstreams ask for more (quirks). */
+/* Some upstreams need more (quirks). */
 #ifndef lt_dispatch_update
 #define lt_dispatch_update(g)	lj_dispatch_update((g))
 #endif
 
-/* Is the memory for event words private, handed over by a probe? */
+/* Are event words in private memory, flushed through a probe? */
 #define lt_private(lt)	((lt)->ring && ((lt)->ringflags & LT_RING_PROBE))
 
 #define ld_acq(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define st_rel(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-#define WARMBLOCKS	4u  /* Blocks of a ring that get their pages at a time. */
+#define WARMBLOCKS	4u  /* Blocks of a ring that are populated at a time. */
 #define LT_NOTAIL	(~(uint64_t)0)
 
 /* For lj_ltswitch_now: the caller reports the stack. */
@@ -81,7 +80,7 @@ LJ_FUNC void lj_ltblock_begin(LTState *lt);
 LJ_FUNC void lj_ltblock_head(LTState *lt);
 LJ_FUNC void lj_ltblock_funcs(LTState *lt);
 LJ_FUNC int lj_ltblock_words(LTState *lt);
-LJ_FUNC void lj_ltblock_hand(LTState *lt);
+LJ_FUNC void lj_ltblock_flush(LTState *lt);
 
 LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
 LJ_FUNC void lj_ltring_warm(char *p, size_t size);
@@ -140,7 +139,7 @@ LJ_FUNC void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ofs,
 			       uint32_t id, uint32_t kind, int line);
 LJ_FUNC void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind);
 #if LJ_HASJIT
-/* Line given to lj_ltrec_jitevent: the frame is in memory, look it up. */
+/* Line given to lj_ltrec_jitevent: the frame is in memory, look the line up. */
 #define LT_LINE_LOOK	(-2)
 
 LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
@@ -149,7 +148,7 @@ LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
 
 LJ_FUNC void lj_ltswitch_restore(global_State *g);
 
-/* -- All states of the process, while lj_ltstate_lock(1) holds ------------ */
+/* -- All VMs of the process, while lj_ltstate_lock(1) holds ------------ */
 
 #define lt_first()	((LTState *)(uintptr_t)luajit_usdt_control.states)
 
@@ -165,7 +164,7 @@ static LJ_AINLINE cTValue *lt_frame_lower(cTValue *frame)
   return frame_isvarg(frame) ? (cTValue *)frame_prevd(frame) : frame;
 }
 
-/* Does pc point to the header of the function on top, which has not begun? */
+/* Does pc point to the header of the function on top, which has not begun yet? */
 static LJ_AINLINE int lt_before_entry(const BCIns *pc)
 {
   return pc != NULL && pc != PC_NOREPORT && bc_op(*pc) >= BC_FUNCF;
@@ -173,7 +172,7 @@ static LJ_AINLINE int lt_before_entry(const BCIns *pc)
 
 /* -- Current coroutine ---------------------------------------------------- */
 
-/* Id of a coroutine, given at first need, never again. */
+/* Id of a coroutine, assigned on first use and never re-used. */
 static LJ_AINLINE uint32_t lt_coid(LTState *lt, lua_State *L)
 {
   if (!L->lt_id) L->lt_id = ++lt->nextco;
@@ -183,11 +182,11 @@ static LJ_AINLINE uint32_t lt_coid(LTState *lt, lua_State *L)
 /* Does the reader of event words know the stack of L? */
 #define lt_wordsknow(lt, L)	((L)->lt_epoch >= (lt)->wordepoch)
 
-/* Does anybody who listens know the stack of L? */
+/* Does every reader know the stack of L? */
 #define lt_known(lt, L) \
   ((L)->lt_epoch == (lt)->epoch || (lt_ringon(lt) && lt_wordsknow((lt), (L))))
 
-/* From here on no stack is known. words: to the reader of event words, either. */
+/* From here on no stack is known; with `words`, not even to the reader of event words. */
 static LJ_AINLINE void lt_newepoch(LTState *lt, int words)
 {
   lt->epoch++;
@@ -200,7 +199,7 @@ static LJ_AINLINE void lt_newepoch(LTState *lt, int words)
 
 /* -- Events --------------------------------------------------------------- */
 
-/* What has to be done once in a while, before an event. */
+/* Periodic work before an event. */
 static LJ_AINLINE uint64_t lt_ring_tick(LTState *lt)
 {
   uint64_t now = lj_ltctl_clock();
@@ -211,7 +210,7 @@ static LJ_AINLINE uint64_t lt_ring_tick(LTState *lt)
   return now;
 }
 
-/* Store one event of one function, or coroutine. */
+/* Store one event of a function or a coroutine. */
 static LJ_AINLINE void lt_ring_store(LTState *lt, uint64_t now, uint32_t id,
 				     uint32_t kind)
 {

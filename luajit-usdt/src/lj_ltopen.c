@@ -1,11 +1,10 @@
 /*
-** Tracing of calls: rings are made, given to a recorder, closed.
+** Tracing of calls: creating, publishing and closing rings.
 ** SPDX-License-Identifier: MIT
-**
-** Invariants: a ring belongs to one Lua state of one process. Descriptors of ours leave the program its low numbers and a reserve, are open
-** only until the recorder has the ring, and are closed only if they still are ours.
-** A ring is sent to root or to our own user, and to nobody after a refusal.
-*/
+** Invariants: a ring belongs to one Lua VM of one process. Our descriptors leave the
+** program its low numbers and a reserve, are open only until the recorder has the ring,
+** and are closed only if they are still ours. A ring is sent only to root or to our own
+** user, and to nobody after a refusal. */
 
 #define lj_ltopen_c
 #define LUA_CORE
@@ -50,11 +49,11 @@
 #define F_SEAL_GROW		4
 #endif
 
-#define RINGMETA	(1u<<20)  /* Bytes of a ring's descriptions. */
+#define RINGMETA	(1u<<20)  /* Bytes for a ring's descriptions. */
 #define MINBLOCKS	LT_RING_MIN_BLOCKS
 #define MAXBLOCKS	LT_RING_MAX_BLOCKS
-#define HELLO_MS	5000	/* Patience with the recorder's answer. */
-#define TAKE_TRIES	400	/* Of half a millisecond: patience with a recorder that attached. */
+#define HELLO_MS	5000	/* How long to wait for the recorder's answer. */
+#define TAKE_TRIES	400	/* Of 0.5 ms each: how long a ring waits to be mapped. */
 
 /* -- Time ----------------------------------------------------------------- */
 
@@ -72,8 +71,8 @@ static int64_t now_ms(void)
 
 /* -- Descriptors ---------------------------------------------------------- */
 
-/* Close what a recorder that attached has taken, of all states: some may not run
-** for long. Returns whether there are others, which it may take. */
+/* Close the descriptors that an attached recorder has taken, of all VMs: some may not
+** run for long. Returns whether there are others that it may still take. */
 static int close_taken(void)
 {
   LTState *lt;
@@ -88,8 +87,8 @@ static int close_taken(void)
   return open;
 }
 
-/* May another descriptor be made? If there are only few it is waited, once in a
-** recording, for the recorder to take rings of other states. */
+/* May another descriptor be opened? If few are left, wait (once in a recording) for the
+** recorder to take rings of other VMs. */
 static int fd_spare(uint32_t token)
 {
   static uint32_t vain;
@@ -122,11 +121,11 @@ char *lj_ltopen_aligned(size_t size, int prot)
   return q;
 }
 
-/* Again if a signal interrupts it: a program with a timer would go unrecorded. */
+/* Retry if interrupted by a signal: else a program with a timer would not be recorded. */
 #define uninterrupted(n, call) \
   do (n) = (call); while ((n) < 0 && errno == EINTR)
 
-/* Wait for the recorder's byte, at most HELLO_MS. Returns it, or 0. */
+/* Wait for the recorder's byte, up to HELLO_MS. Returns it, or 0. */
 static char hear_answer(int s)
 {
   struct pollfd pfd = { s, POLLIN, 0 };
@@ -141,8 +140,8 @@ static char hear_answer(int s)
   return answer;
 }
 
-/* May that peer see what we do? Root may anyway, and our own user. The credentials
-** are those of who listens. */
+/* May that peer see what we do? Root may anyway, and so may our own user. The
+** credentials are those of the listening process. */
 static int trusted(int s)
 {
   struct { int32_t pid; uint32_t uid, gid; } peer;  /* struct ucred */
@@ -151,8 +150,8 @@ static int trusted(int s)
 	 (peer.uid == 0 || peer.uid == (uint32_t)geteuid());
 }
 
-/* A socket that is connected to the recorder, -1: nobody there, or nobody to trust.
-** Never waits for longer than for an answer. */
+/* A socket connected to the recorder; -1: nobody listens, or nobody to trust. Never
+** waits longer than for an answer. */
 static int reach_recorder(void)
 {
   struct timeval patience = { HELLO_MS/1000, 0 };
@@ -161,7 +160,7 @@ static int reach_recorder(void)
   memset(&sa, 0, sizeof(sa));
   sa.sun_family = AF_UNIX;
   memcpy(sa.sun_path, luajit_usdt_control.socket, sizeof(sa.sun_path));
-  if (sa.sun_path[0] != '/') return -1;  /* Just forgotten by another thread. */
+  if (sa.sun_path[0] != '/') return -1;  /* Just cleared by another thread. */
   s = lj_ltctl_fdup(socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0));
   if (s < 0) return -1;
   setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -193,10 +192,10 @@ static int send_hello(int s, int fd)
   return n > 0;
 }
 
-static uint32_t forgotten;  /* The recorder that had started us does not want us. */
+static uint32_t forgotten;  /* The recorder that started us has refused us. */
 
-/* Hand the ring over and wait for the recorder's word. Returns LT_HELLO_*. Unless it
-** wants us, its socket is forgotten: no later state and no child asks again. */
+/* Send the ring and wait for the recorder's answer. Returns LT_HELLO_*. After a refusal
+** its socket is cleared: no later VM and no child asks again. */
 static char say_hello(int fd)
 {
   char answer = LT_HELLO_REFUSED;
@@ -212,8 +211,9 @@ static char say_hello(int fd)
   return answer;
 }
 
-/* There is no ring: the recorder of a command would not know, and say nothing. Once
-** in a process. The process must live until it was heard. */
+/* There is no ring: tell a recorder that runs the command, which could not know
+** otherwise. Once in a process; the process must stay alive until the message has been
+** read. */
 static void say_ringless(void)
 {
   static int32_t said;
@@ -227,8 +227,8 @@ static void say_ringless(void)
   close(s);
 }
 
-/* What goes through the list of states in another thread (a fork, exit()) must not
-** look into memory that is gone. */
+/* Another thread that walks the list of VMs (a fork, exit()) must not read freed
+** memory. */
 void lj_ltopen_drop(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
@@ -244,7 +244,7 @@ static void ring_unmap(LTState *lt)
   lj_ltctl_closefd(lt);
 }
 
-/* A file of that size would end the program by SIGXFSZ. */
+/* Writing beyond RLIMIT_FSIZE would end the program by SIGXFSZ. */
 static int over_limit(size_t size)
 {
   struct rlimit r;
@@ -252,9 +252,8 @@ static int over_limit(size_t size)
 	 r.rlim_cur < size;
 }
 
-/* Make a memfd of that size, which nobody can change any more. It is emptied first:
-** while it had the number of a closed standard stream, another thread may have
-** written to that. */
+/* Create a memfd of that size and seal it. It is emptied first: while it had the number
+** of a closed standard stream, another thread may have written to it. */
 static int ring_file(LTState *lt, size_t size)
 {
   struct stat st;
@@ -272,7 +271,7 @@ static int ring_file(LTState *lt, size_t size)
   return fd;
 }
 
-/* Make and map the memfd. */
+/* Create and map the memfd. */
 static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
 {
   size_t data = (size_t)nblocks*LT_RING_BLOCK_SIZE;
@@ -298,8 +297,8 @@ static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
   return (struct lt_ring *)p;
 }
 
-/* Mean cost of one event, in picoseconds. By the system's clock: the rate of ours is
-** told by the recorder, which wants to know the cost before. */
+/* Mean cost of one event in picoseconds. Measured with the system's clock: the recorder
+** reports the rate of ours, but needs the cost before. */
 static uint64_t measure(LTState *lt)
 {
   int64_t best = INT64_MAX;
@@ -313,7 +312,7 @@ static uint64_t measure(LTState *lt)
     if (t1 < best) best = t1;
   }
   lj_ltring_scratch(lt);
-  return (uint64_t)best;  /* Of a thousand, in nanoseconds: of one, in picoseconds. */
+  return (uint64_t)best;  /* Nanoseconds per thousand events are picoseconds per event. */
 }
 
 static uint32_t stream_flags(global_State *g)
@@ -331,7 +330,7 @@ static uint32_t stream_flags(global_State *g)
   return f;
 }
 
-/* What the VM itself goes by. */
+/* The VM's own copy of what it depends on. */
 static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
 		     uint32_t metasize)
 {
@@ -349,7 +348,7 @@ static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
   lt->start = lj_ltctl_clock();
 }
 
-/* A ring, or private memory, that is all zeros: what it is, for its reader. */
+/* Describe a ring, or private memory, that is all zeros, for its reader. */
 void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
 		    uint32_t nblocks, uint32_t metasize)
 {
@@ -376,8 +375,8 @@ void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
   st_rel(&r->magic, LT_RING_MAGIC);
 }
 
-/* A recorder that attached opens the memfd by itself. A state or child that lives
-** for a moment only must not take its events along. */
+/* An attached recorder opens the memfd itself. A short-lived VM or child must not take
+** its events along. */
 static void wait_taken(LTState *lt, int *left)
 {
   struct timespec ts = { 0, 500000 };
@@ -392,7 +391,7 @@ static void wait_taken(LTState *lt, int *left)
   }
 }
 
-/* Have a scratch block. Returns 0 without memory. */
+/* Allocate a scratch block. Returns 0 without memory. */
 int lj_ltopen_spare(LTState *lt)
 {
   if (!lt->scratch)
@@ -409,7 +408,7 @@ uint64_t lj_ltopen_forked(LTState *lt)
   return lt->lost;
 }
 
-/* Open a ring for the state of L. Returns 0 if there is no recording. */
+/* Open a ring for the VM of L. Returns 0 if there is no recording. */
 int lj_ltopen_ring(lua_State *L)
 {
   LTState *lt = L2LT(L);
@@ -435,9 +434,9 @@ int lj_ltopen_ring(lua_State *L)
     say_ringless();
     return 0;
   }
-  r->event_cost_ps = cost;  /* Who takes the ring reads it at once. */
+  r->event_cost_ps = cost;  /* The recorder reads it as soon as it maps the ring. */
   lj_ltopen_init(L, r, c->ring_block ? LT_RING_BLOCK : 0, nblocks, RINGMETA);
-  young = lt->forked || lt->born == lt->token;  /* Born during this recording. */
+  young = lt->forked || lt->created == lt->token;  /* Created during this recording. */
   lt->forked = 0;
   lt->ring = r;
   lt->fd = fd;
@@ -458,12 +457,12 @@ int lj_ltopen_ring(lua_State *L)
   return 1;
 }
 
-/* exit() without lua_close(): the program may have run for a moment only since it
-** was attached to. Another thread may run Lua still. */
+/* exit() without lua_close(): a recorder that has just attached may need a moment to
+** map the rings. Another thread may still run Lua. */
 static __attribute__((destructor)) void leave_rings(void)
 {
   uintptr_t self = lj_ltring_thread();
-  int left = TAKE_TRIES;  /* For all of them together. */
+  int left = TAKE_TRIES;  /* For all rings together. */
   LTState *lt;
   if (!luajit_usdt_control.ring) return;
   lj_ltstate_lock(1);
@@ -472,7 +471,7 @@ static __attribute__((destructor)) void leave_rings(void)
   lj_ltstate_lock(0);
 }
 
-/* End the recording: say why, leave the ring to the recorder. */
+/* End the recording: store the reason, leave the ring to the recorder. */
 void lj_ltopen_close(global_State *g, int reason)
 {
   LTState *lt = G2LT(g);

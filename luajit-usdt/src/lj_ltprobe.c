@@ -3,12 +3,11 @@
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: each probe has exactly one site, in a function of its own, so its
-** arguments are in registers. A site is a one-byte nop, where the note points,
-** followed by a ten-byte nop, as libbpf's usdt.h has them: newer kernels may put a
-** sequence there that is cheaper than a breakpoint, spares the red zone and works in
-** a forked child. A five-byte nop does neither on Linux 6.18. This file is compiled
-** with -mno-red-zone, so that nothing depends on that.
-*/
+** arguments are in registers. A site is a one-byte nop, to which the note points,
+** followed by a ten-byte nop, as in libbpf's usdt.h: newer kernels may replace them by
+** a sequence that is cheaper than a breakpoint, respects the red zone and works in a
+** forked child. A five-byte nop allows neither of the last two on Linux 6.18. This file
+** is compiled with -mno-red-zone, so that nothing depends on that. */
 
 #define lj_ltprobe_c
 #define LUA_CORE
@@ -21,7 +20,7 @@
 #include "lj_ltrace.h"
 
 #define SDT_USE_VARIADIC
-/* Registers and constants only: what every reader of the notes can parse. */
+/* Registers and constants only, which every parser of the notes understands. */
 #define STAP_SDT_ARG_CONSTRAINT	nr
 #define _SDT_HAS_SEMAPHORES	1
 #include <sys/sdt.h>
@@ -34,8 +33,8 @@
 #endif
 
 /* One semaphore for all probes of single events: the first member of
-** luajit_usdt_control, which has this second name in lj_ltctl.c; and one for the
-** probe that hands over blocks, a member of it, too. */
+** luajit_usdt_control, which has this second name in lj_ltctl.c; and one for the probe
+** that flushes blocks, also a member of it. */
 extern unsigned short luajit_semaphore
   __attribute__((visibility("hidden"), section(".probes")));
 extern unsigned short luajit_block_semaphore
@@ -55,7 +54,7 @@ extern unsigned short luajit_block_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
 #define luajit_block__switch_semaphore		luajit_block_semaphore
 
-#ifdef __clang__  /* Makes no clones and does not know the word. */
+#ifdef __clang__  /* Makes no clones and does not know the attribute. */
 #define PROBEFUNC	__attribute__((noinline)) void
 #else
 #define PROBEFUNC	__attribute__((noinline, noclone)) void
@@ -145,10 +144,10 @@ PROBEFUNC lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind,
   STAP_PROBE7(luajit, block, p, size, g, kind, number, count, rec);
 }
 
-/* Never called, and so never hit: a place for tracers of `block` to raise the
-** semaphore at, and to lower it before they leave `block` itself: what is flushed
-** then still reaches them. The nops behind the site are other such places: the
-** kernel counts each place once, and when one more is taken, all is told anew. */
+/* Never called, and so never hit: tracers of `block` raise the semaphore here, and
+** lower it here before they detach from `block`, so that what is then flushed still
+** reaches them. The nops after the site are other such places: the kernel counts each
+** place once, and when another one is attached, everything is reported again. */
 __attribute__((used)) PROBEFUNC lj_ltprobe_blockswitch(void)
 {
   STAP_PROBE(luajit, block__switch);

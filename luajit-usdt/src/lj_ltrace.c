@@ -2,10 +2,9 @@
 ** Tracing of calls: what is an event, and when.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: every call that was announced (ENTRY, or FRAME in a report of the
-** stack) is ended by exactly one of RETURN, TAIL, UNWIND, or the death of its
-** coroutine. Which frames count is said by lj_ltstack_frameid.
-*/
+** Invariant: every call that was reported (by ENTRY, or FRAME in a stack report) is
+** ended by exactly one of RETURN, TAIL, UNWIND, or the death of its coroutine.
+** lj_ltstack_frameid decides which frames count. */
 
 #define lj_ltrace_c
 #define LUA_CORE
@@ -32,12 +31,12 @@
 
 /* -- Events of the interpreter -------------------------------------------- */
 
-/* A Lua function is about to run (its frame is there). pc is behind FUNC*. */
+/* A Lua function is about to run (its frame exists). pc is after FUNC*. */
 static void enter_lua(lua_State *L, GCproto *pt)
 {
   global_State *g = G(L);
   if (lj_ltrace_pending(g)) {
-    lj_ltswitch_now(L, proto_bc(pt));  /* Its frame is not to be reported. */
+    lj_ltswitch_now(L, proto_bc(pt));  /* Without its frame in the stack report. */
     if (!G2LT(g)->on) return;
   }
   if (!lt_mute(g)) lj_ltstack_event(L, pt, LT_ENTRY);
@@ -54,8 +53,8 @@ static void leave_lua(lua_State *L)
   if (!lt_mute(g)) lj_ltstack_event(L, funcproto(curr_func(L)), LT_RETURN);
 }
 
-/* The function to which CALLT of this value gives the frame, or NULL if it
-** raises an error instead. */
+/* The function to which CALLT of this value gives the frame, or NULL if it raises an
+** error instead. */
 static GCfunc *callee(lua_State *L, cTValue *o)
 {
   if (!tvisfunc(o)) o = lj_meta_lookup(L, o, MM_call);
@@ -86,7 +85,7 @@ void lj_ltrace_end(lua_State *L, const BCIns *pc)
 /* RET* or CALLT/CALLMT? */
 #define lt_isend(op)	(bc_isret((op)) || (op) == BC_CALLT || (op) == BC_CALLMT)
 
-/* Would an untraced VM come to lj_dispatch_ins for this instruction? */
+/* Would lj_dispatch_ins be called for this instruction in an untraced VM? */
 static int wanted_by_others(global_State *g, BCOp op)
 {
   uint8_t mask = g->hookmask;
@@ -96,16 +95,16 @@ static int wanted_by_others(global_State *g, BCOp op)
 	 ((mask & LUA_MASKCOUNT) && g->hookcount == 0);
 }
 
-/* Did a recorder patch the slot and is gone, before it said so or after it took
-** back what it wanted? Then nobody else would ever restore the table. */
+/* Did a recorder patch the slot and die before it set a request or after it withdrew
+** it? Then nobody else would ever restore the table. */
 static int patched_for_nothing(global_State *g, BCOp op)
 {
   return lt_jitidle(g) && !(G2LT(g)->on && lt_isend(op)) &&
 	 G2GG(g)->dispatch[op] == lj_vm_record;
 }
 
-/* In front of what lj_dispatch_ins does: poll. If nobody but tracing wants the
-** instruction, do all there is to do. Returns 0 if there is more. */
+/* Called at the start of lj_dispatch_ins: poll. If only tracing needs the instruction,
+** do all the work. Returns 0 if there is more to do. */
 int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
 {
   global_State *g = G(L);
@@ -116,13 +115,13 @@ int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
     lj_ltswitch_restore(g);
   if (wanted_by_others(g, op)) return 0;
   if (lj_ltrace_on(g)) lj_ltrace_end(L, pc);
-  setcframe_pc(cframe_raw(L->cframe), oldpc);  /* Of the next line hook. */
+  setcframe_pc(cframe_raw(L->cframe), oldpc);  /* For the next line hook. */
   return 1;
 }
 
-/* Make the stack suffice for the call of a Lua function, or raise an error, as the
-** static instruction would: it must not do so itself, since it dispatches again.
-** Returns 0 if it is not known how that looks. */
+/* Grow the stack for the call of a Lua function, or raise an error, like the static
+** instruction, which cannot do it here, since it dispatches again. Returns 0 if it is
+** not known how the instruction does it. */
 static int have_stack(lua_State *L, GCproto *pt, const BCIns *pc)
 {
   ptrdiff_t need = pt->framesize;
@@ -141,7 +140,7 @@ static int have_stack(lua_State *L, GCproto *pt, const BCIns *pc)
 #endif
 }
 
-/* Where lj_vm_callhook goes on. */
+/* Where lj_vm_callhook continues. */
 static ASMFunction go_on(LTState *lt, ASMFunction target, const BCIns *oldpc)
 {
 #if LJ_LTVMFAST
@@ -156,20 +155,20 @@ static ASMFunction go_on(LTState *lt, ASMFunction target, const BCIns *oldpc)
   return target;
 }
 
-/* Would an untraced VM come to lj_dispatch_call for this call? */
+/* Would lj_dispatch_call be called for this call in an untraced VM? */
 static int call_wanted(global_State *g, const BCIns *oldpc)
 {
 #if LJ_LTVMFAST
   UNUSED(g);
-  return oldpc == LT_NOPC;  /* Not by lj_ltvm_hook. */
+  return oldpc == LT_NOPC;  /* Not called by lj_ltvm_hook. */
 #else
   UNUSED(oldpc);
   return !lt_jitidle(g) || (g->hookmask & (LUA_MASKCALL|HOOK_VMEVENT));
 #endif
 }
 
-/* In front of lj_dispatch_call: the event. Returns the target if nothing but
-** tracing is on and the stack suffices, else NULL. */
+/* Called at the start of lj_dispatch_call: the event. Returns the target if nothing but
+** tracing is on and the stack is large enough, else NULL. */
 ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
@@ -180,7 +179,7 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
   lt->oldpc = LT_NOPC;
   if (isluafunc(fn)) enter_lua(L, funcproto(fn));
   if (call_wanted(g, oldpc)) return NULL;
-  op = bc_op(pc[-1]);  /* Not before: switching unpatches JFUNCF. */
+  op = bc_op(pc[-1]);  /* Only now: switching unpatches JFUNCF. */
   if (isluafunc(fn)) {
     if (!have_stack(L, funcproto(fn), pc)) return NULL;
     if (!(lt_jiton(g) && lt_jitidle(g)) && (op == BC_FUNCF || op == BC_FUNCV))
@@ -213,8 +212,8 @@ static void dispatch_fast(global_State *g, ASMFunction *disp)
 }
 #endif
 
-/* Override slots of the dispatch table. all: calls are overridden already.
-** plain: nobody else wants calls, returns or instructions. */
+/* Override slots of the dispatch table. all: calls are overridden already. plain:
+** nothing else wants calls, returns or instructions. */
 void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
 {
   uint32_t i;
@@ -223,7 +222,7 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
   if (all) return;
   for (i = BC_FUNCF; i < GG_LEN_DDISP; i++)
     disp[i] = i < BC__MAX ? CALLHOOK : makeasmfunc(lj_bc_ofs[i]);
-  /* The assembler versions of resume cannot tell. */
+  /* The assembler versions of resume make no events. */
   i = G2LT(g)->coop;
   if (i) disp[i] = disp[i+1] = CALLHOOK;
 #if LJ_LTVMFAST
@@ -236,8 +235,8 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
 /* -- Exits of compiled code ----------------------------------------------- */
 
 #if LJ_HASJIT
-/* A trace that begins with RET* or ITERN was left at its beginning, and that will
-** be so until what runs now is over: its instruction would enter it for ever. */
+/* A trace that begins with RET* or ITERN was left at its beginning, and will be until
+** what runs now is over: its instruction would enter it for ever. */
 static void go_past(jit_State *J, const BCIns *pc)
 {
   if (bc_op(*pc) == BC_JLOOP) {
@@ -267,7 +266,7 @@ int lj_ltrace_exit(lua_State *L, const BCIns *pc)
 
 #if LJ_HASJIT
 /* A trace that begins with RET* or ITERN was left: the static dispatch that follows
-** tells nothing of a return. Returns 1 if the trace is gone, because it was switched. */
+** makes no event for a return. Returns 1 if the trace is gone because it was switched. */
 int lj_ltrace_exitret(jit_State *J, lua_State *L, const BCIns *pc, const BCIns *retpc)
 {
   if (lj_ltrace_on(G(L)) && J->state != LJ_TRACE_RECORD && bc_isret(bc_op(*retpc)))
@@ -278,16 +277,16 @@ int lj_ltrace_exitret(jit_State *J, lua_State *L, const BCIns *pc, const BCIns *
 
 /* -- Errors --------------------------------------------------------------- */
 
-#define MAXBELOW	32u  /* Frames to look at below those that are removed. */
+#define MAXBELOW	32u  /* Frames to check below those that are removed. */
 
-/* The coroutine whose calls are below those of L, which runs finalizers, or NULL. */
+/* L runs finalizers: the coroutine whose calls are below those of L, or NULL. */
 static lua_State *lender_of(lua_State *L)
 {
   lua_State *by = L2LT(L)->lender;
   return by && L != by && L->lt_id == by->lt_id ? by : NULL;
 }
 
-/* Number of announced calls of L from a frame down to another. */
+/* Number of reported calls of L from one frame down to another. */
 static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop)
 {
   uint32_t n = 0;
@@ -296,8 +295,8 @@ static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop)
   return n;
 }
 
-/* Id of the announced call at or below a frame. An error must not cost more than
-** the frames it removes: only a few others are looked at. */
+/* Id of the reported call at or below a frame. An error must cost no more than the
+** frames it removes, so only a few others are checked. */
 static uint32_t next_call(lua_State *L, cTValue *frame)
 {
   uint32_t i, id;

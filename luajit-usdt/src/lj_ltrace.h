@@ -2,10 +2,9 @@
 ** Tracing of calls: the VM's side of luatrace.
 ** SPDX-License-Identifier: MIT
 **
-** One place knows what an event is (lj_ltrace.c), two ways lead out: the USDT
-** probes (lj_ltprobe.c) and the ring of event words (lj_ltring.c).
-** Without -DLUAJIT_USE_SDT every macro below is empty.
-*/
+** lj_ltrace.c defines what an event is; events have two outputs: the USDT probes
+** (lj_ltprobe.c) and the ring of event words (lj_ltring.c). Without -DLUAJIT_USE_SDT
+** every macro below is empty. */
 
 #ifndef _LJ_LTRACE_H
 #define _LJ_LTRACE_H
@@ -21,9 +20,8 @@
 
 /*
 ** Exported as luajit_usdt_control, in the data section ".probes"; see struct
-** lt_control. Each Lua state notices a change of its first word at its next
-** poll (see lj_ltrace_poll) and switches itself.
-*/
+** lt_control. Each Lua VM notices a change of its first word at its next poll
+** (see lj_ltrace_poll) and switches itself. */
 typedef struct lt_control LTControl;
 
 LUA_API LTControl luajit_usdt_control;
@@ -31,7 +29,7 @@ LUA_API LTControl luajit_usdt_control;
 /* The members that tracers change, in one load. */
 #define lj_ltctl_word()	(*(volatile uint64_t *)&luajit_usdt_control)
 
-/* -- State ---------------------------------------------------------------- */
+/* -- The VM's tracing state ------------------------------------------------ */
 
 /* What is on. */
 #define LTON_RING	0x01	/* Event words into a ring that a recorder reads. */
@@ -41,53 +39,52 @@ LUA_API LTControl luajit_usdt_control;
 #define LTON_WORDS	(LTON_RING|LTON_BLOCK)
 
 /* Why traces must be left (LTState.stop). */
-#define LTSTOP_RESYNC	0x01	/* Events were lost, the stack must be reported. */
+#define LTSTOP_RESYNC	0x01	/* Events were lost: report the stack. */
 #define LTSTOP_OFF	0x02	/* The recording must end. */
 #define LTSTOP_LOOK	0x04	/* The control word has changed (only probes are on). */
 #define LTSTOP_MUTE	0x08	/* A handler of VM events or a profiler's callback runs. */
-#define LTSTOP_RETELL	LT_STOP_RETELL  /* From outside: report the stack anew. */
-#define LTSTOP_KICK	LT_STOP_KICK  /* From outside: poll, dispatch is patched. */
+#define LTSTOP_RETELL	LT_STOP_RETELL  /* From outside: report the stack again. */
+#define LTSTOP_KICK	LT_STOP_KICK  /* From outside: poll; dispatch is patched. */
 
-/* A call of a C function that was announced and will end. */
+/* A reported call of a C function that has not ended. */
 typedef struct LTCall {
   lua_State *L;
   ptrdiff_t ofs;	/* Slot offset of its base in the stack of L. */
   GCfunc *fn;		/* Valid until it ends. */
-  uint32_t run;		/* LTState.run when it was announced. */
+  uint32_t run;		/* LTState.run when it was reported. */
   uint32_t id;
   int32_t line;		/* Of the call, if probes are on. */
 } LTCall;
 
-/* A resume that was announced and will end. */
+/* A reported resume that has not ended. */
 typedef struct LTResume {
-  lua_State *by;	/* Was current before; NULL: not known, or collected. */
-  uint32_t run;		/* LTState.run when it was announced. */
-  uint32_t ncall;	/* LTState.ncall then. */
+  lua_State *by;	/* Current before; NULL: not known, or collected. */
+  uint32_t run;		/* LTState.run when it was reported. */
+  uint32_t ncall;	/* LTState.ncall at that time. */
 } LTResume;
 
-/* What is kept of a function while it lives: of C functions, and of prototypes
-** that have a name, or no lines. */
+/* Kept about a live function: every C function, and each prototype that has a name or
+** no lines. */
 typedef struct LTFunc {
   void *addr;		/* Prototype or C function. NULL: free. */
-  char *name;		/* Or NULL. Own copy. The byte before it is LT_NAME_*: see
+  char *name;		/* Own copy, or NULL. The byte before it is LT_NAME_*: see
 			** lj_ltfunc_defined(). */
   uint32_t id;
-  uint32_t rec;		/* C functions: recording it was described in; Lua functions:
-			** line, as tracers know it. */
+  uint32_t rec;		/* C functions: recording that has described it; Lua functions:
+			** line for tracers. */
 } LTFunc;
 
-/* Full hash of the name of a chunk, which the description cuts. */
+/* Full hash of a chunk's name, which the description cuts. */
 typedef struct LTChunk {
-  uint32_t sid, len;	/* Of the string: told apart from those before it at its
-			** place. */
+  uint32_t sid, len;	/* Of the string: identify it at its address. */
   uint32_t hash;
 } LTChunk;
 #define LT_NCHUNK	8
 
-/* Is the name that of the definition, not of a call? Probes hand over nothing but
-** the name: who is hit by them can look, too. */
+/* Does the name come from the definition, not from a call? Probes pass only the name; a
+** tracer that is hit by them can check, too. */
 #define lj_ltfunc_defined(f)	((f)->name && (f)->name[-1] == LT_NAME_DEFINED)
-/* A word that stands for a name. */
+/* A word that stands for a missing name. */
 #define lj_ltfunc_noname(s)	((const char *)("\0" s) + 1)
 
 typedef struct LTState {
@@ -95,79 +92,79 @@ typedef struct LTState {
   lua_State *L;		/* Current coroutine, NULL if not known. */
   volatile uint32_t stop;  /* LTSTOP_*: makes compiled code exit. */
   uint32_t on;		/* LTON_* */
-  uint64_t seen;	/* Value of lj_ltctl_word() this state acted upon. */
+  uint64_t seen;	/* Value of lj_ltctl_word() this VM acted upon. */
   uint32_t rec;		/* Number of the recording: all functions have to be
 			** described again when it increases. */
-  uint32_t run;		/* Increases when tracing begins: what was announced before
-			** has not been announced now. */
+  uint32_t run;		/* Increases when tracing begins: older reports do not
+			** count. */
   uint32_t epoch;	/* lua_State.lt_epoch of coroutines whose stack is known. */
-  uint32_t wordepoch;	/* The same for the reader of event words, or later: probes that
-			** join are told all stacks, the words only what is new. */
-  uint32_t nextco;	/* Last coroutine id given. */
-  uint32_t lastfunc;	/* Last function id given. */
+  uint32_t wordepoch;	/* The same for the reader of event words, or later: new probe
+			** tracers get all stacks, the words only what is new. */
+  uint32_t nextco;	/* Last coroutine id assigned. */
+  uint32_t lastfunc;	/* Last function id assigned. */
   uint32_t cfuncs;	/* LTC_* of this recording. */
-  uint32_t refused;	/* Value of the control word's ring at which the
-			** recorder did not want us: try again when it changes. */
+  uint32_t refused;	/* Value of the control word's ring for which the
+			** recorder refused us: try again when it changes. */
   uint32_t rec2;	/* 2*rec: lt_rec of prototypes that have events. */
   ASMFunction target[BC__MAX-BC_FUNCF];  /* Static targets of FUNC*. */
-  LTFunc *func;		/* By address, open addressing. */
+  LTFunc *func;		/* Hash table by address, open addressing. */
   uint32_t funcmask, nfunc;  /* Places - 1; entries. */
   LTChunk chunk[LT_NCHUNK];
-  char *cwd;		/* Of the process when recording began, or NULL. */
-  LTCall *call;		/* Announced C calls, innermost last. */
+  char *cwd;		/* Working directory when recording began, or NULL. */
+  LTCall *call;		/* Reported C calls, innermost last. */
   uint32_t ncall, sizecall;
-  lua_State *lender;	/* The coroutine of finalizers has its id, or NULL. */
-  lua_State *left;	/* Was current before nobody was seen to resume L. */
+  lua_State *lender;	/* Coroutine whose id the finalizers borrow, or NULL. */
+  lua_State *left;	/* Current before L ran without a reported resume. */
   LTResume *resumer;	/* Resumes of the current coroutine, innermost last. */
   uint32_t nresumer, sizeresumer;
   lua_CFunction wrapf;	/* The user's g->wrapf while ours is in its place. */
   uint32_t coop;	/* Opcode of coroutine.resume, then that of wrap_aux. */
-  lua_State *jitL;	/* Compiler's, while a handler of VM events runs: */
+  lua_State *jitL;	/* The compiler's, while a handler of VM events runs: */
   uint32_t jitparent, jitexitno;  /* code may be compiled or left there, too. */
-  const BCIns *oldpc;	/* The interpreter's SAVE_PC when a call was announced, or
-			** LT_NOPC: lj_vm_callhook clears it, line hooks look at it. */
-  ASMFunction onward;	/* Where to go after it has been set again. */
+  const BCIns *oldpc;	/* The interpreter's SAVE_PC when a call was reported, or
+			** LT_NOPC: lj_vm_callhook clears it, line hooks need it. */
+  ASMFunction onward;	/* Where to go after it has been restored. */
   GCRef pendfn;
   uint32_t nguard;	/* Recorder: IR instructions of the guard. */
-  uint32_t polled;	/* Recorder: the trace looks at the control word already. */
+  uint32_t polled;	/* Recorder: the trace checks the control word already. */
   uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
   int32_t pendofs;	/* Recorder: offset of its frame. */
-  uint32_t lostframes;	/* An error came before the frames on top were all there. */
-  uint32_t forked;	/* In a child that has no ring of its own yet. */
-  uint32_t serial;	/* Number of the state in the process, from 1. */
-  uint32_t born;	/* Value of the control word's ring when it was made. */
+  uint32_t lostframes;	/* An error came before all frames on top existed. */
+  uint32_t forked;	/* In a forked child without a ring of its own. */
+  uint32_t serial;	/* Number of the VM in the process, from 1. */
+  uint32_t created;	/* Value of the control word's ring when the VM was created. */
   uint32_t token;	/* Value of the control word's ring at the last opening. */
-  uint32_t byprobe;	/* The recorder has attached to the probes instead. */
+  uint32_t byprobe;	/* The recorder uses the probes instead. */
   uintptr_t stackthread;  /* Thread whose C stack the next two are about. */
-  char *stacklow, *stacksafe;  /* Its end; how far calls may come near to it. */
-  /* Ring. Others can write to its memory: what a store depends on is here, and of
-  ** the header only what the recorder owns is read. */
+  char *stacklow, *stacksafe;  /* Its end; where calls must stop. */
+  /* Ring. Others can write to its memory: the address of a store depends on these
+  ** members alone, and of the header only the recorder's part is read. */
   struct lt_ring *ring;
   size_t mapsize;
   uint64_t *data;	/* Its first block. */
   char *meta;		/* Its descriptions. */
   uint32_t nblocks, metasize;  /* Blocks; bytes, a power of two. */
   uint64_t head;	/* Blocks finished. */
-  uint64_t metahead;	/* Bytes of descriptions stored, ever. */
-  uint64_t metafull;	/* Tail of the descriptions at which waiting for room was in
+  uint64_t metahead;	/* Bytes of descriptions stored in all. */
+  uint64_t metafull;	/* Tail of the descriptions at which waiting for space was in
 			** vain, LT_NOTAIL: none. */
-  uint64_t metacount, metalost;  /* Descriptions stored; without room. */
+  uint64_t metacount, metalost;  /* Descriptions stored; lost for lack of space. */
   uint32_t ringflags;	/* LT_RING_* */
   uint32_t endreason;	/* LTE_* of a recording that must end. */
   uint64_t start;	/* Clock when it began. */
   uint32_t startflags;	/* LTF_* */
-  uint32_t warm;	/* Blocks that have pages behind them. */
+  uint32_t warm;	/* Blocks that are populated with pages. */
   int fd;		/* memfd, -1 if closed: see lj_ltctl_closefd. */
   uint64_t dev, ino;	/* What it must refer to. */
   uint64_t *block;	/* Start of the current block. */
-  uint64_t *scratch;	/* Private block: here go events that find no room. */
+  uint64_t *scratch;	/* Private block for events that are lost. */
   uint64_t lost;	/* Events lost in the current gap. */
   uint32_t extra;	/* Words in the block since ring->told that are not events. */
   uint64_t lostsince;	/* Clock of the first one. */
-  uint64_t deadline;	/* Clock at which lj_ltring_tick has to look again. */
-  uintptr_t thread;	/* Thread pointer of the thread noted last. */
+  uint64_t deadline;	/* Clock at which lj_ltring_tick is due. */
+  uintptr_t thread;	/* Thread pointer of the last thread reported. */
   int32_t tid;
-  struct LTState *next, *prev;  /* All states of the process. */
+  struct LTState *next, *prev;  /* All VMs of the process. */
 } LTState;
 
 #define LT_NOPC		((const BCIns *)(intptr_t)-1)
@@ -177,7 +174,7 @@ typedef struct LTState {
 
 /* -- Cheap checks --------------------------------------------------------- */
 
-/* Something has changed: a state that may switch now calls lj_ltswitch_now. */
+/* Something has changed: a VM that may switch now calls lj_ltswitch_now. */
 #define lj_ltrace_pending(g) \
   LJ_UNLIKELY(lj_ltctl_word() != G2LT(g)->seen || G2LT(g)->stop)
 #define lj_ltrace_poll(L) \
@@ -256,8 +253,8 @@ extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 
 LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
 
-/* Clock: the TSC where it is invariant (and everywhere on x64: a recorder
-** that finds it is not refuses), else CLOCK_MONOTONIC. */
+/* Clock: the TSC where it is invariant (and everywhere on x64: a recorder refuses if it
+** finds that it is not), else CLOCK_MONOTONIC. */
 #if LJ_TARGET_X86ORX64
 static LJ_AINLINE uint64_t lj_ltctl_clock(void)
 {
@@ -291,7 +288,7 @@ LJ_FUNC uint64_t lj_ltctl_clock(void);
 
 /* -- The probe sites (lj_ltprobe.c) --------------------------------------- */
 
-/* Not LJ_FUNC: they are a file of their own even in an amalgamated build. */
+/* Not LJ_FUNC: they are in a file of their own even in an amalgamated build. */
 #define LJ_LTPROBE	extern __attribute__((visibility("hidden")))
 
 LJ_LTPROBE void lj_ltprobe_entry(const char *chunk, const char *name, int line,
@@ -322,12 +319,12 @@ LJ_LTPROBE void lj_ltprobe_blockswitch(void);
 
 /* -- What the patches put into upstream's files ---------------------------- */
 
-/* A function whose arguments are not all there without the switch, or a place
-** where a statement of ours stands among declarations, has a macro. */
+/* A macro stands for a call whose arguments do not all exist without the switch, or
+** where a statement of ours is among declarations. */
 #define LJ_HASLT		1
 #define LT_FR2			LJ_FR2
 
-/* lj_parse.c, lj_bcread.c, lj_state.c: nothing is known of it. */
+/* lj_parse.c, lj_bcread.c, lj_state.c: a new prototype, of which nothing is known. */
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
 #define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0;
 /* lib_base.c: opcodes of the two assembler functions that resume coroutines. */
@@ -340,7 +337,7 @@ LJ_LTPROBE void lj_ltprobe_blockswitch(void);
     ASMFunction target_ = lj_ltrace_call((L), (pc)); \
     if (target_) return target_; \
   }
-/* lj_dispatch.c: the user's wrapper of C functions, moved away while tracing. */
+/* lj_dispatch.c: the user's wrapper of C functions, kept elsewhere while tracing. */
 #define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
 /* lj_err.c: the frames above newbase are removed. */
 #define LT_UNWIND(L, newbase) \
@@ -351,9 +348,9 @@ LJ_LTPROBE void lj_ltprobe_blockswitch(void);
 #define LT_FINALIZER(L, VL) \
   if (lj_ltrace_on(G(L))) lj_ltstack_lend((L), (VL));
 #define LT_FINALIZED(L, VL)	lj_ltstack_back((L), (VL));
-/* lj_ccallback.c: in the frame of a callback of the FFI, a bit beside the type of
-** its result says that it has not begun, or has ended. What happens then (a step of
-** the collector, a finalizer, an error of a conversion) happens outside of it. */
+/* lj_ccallback.c: in the frame of an FFI callback, a bit beside the result's type says
+** that it has not begun or has ended. What happens then (a step of the collector, a
+** finalizer, a conversion error) happens outside it. */
 #define LT_CBIDLE	0x10000u
 #if LJ_FR2
 #define lt_callback(base)	((base)-3)->u64

@@ -2,10 +2,9 @@
 ** Tracing of calls: events of compiled code.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: an event is emitted behind all guards of its bytecode and is
-** followed by a new snapshot (J->needsnap), so that no exit from the trace
-** executes the bytecode, and with it the event, a second time.
-*/
+** Invariant: an event is emitted after all guards of its bytecode and is followed by a
+** new snapshot (J->needsnap), so that no exit from the trace executes the bytecode, and
+** the event with it, a second time. */
 
 #define lj_ltrec_c
 #define LUA_CORE
@@ -35,8 +34,8 @@
 
 #define J2LT(J)			(&J2GG(J)->lt)
 
-/* Argument info of lj_ltrec_jitevent: kind in the low bits, the slot offset
-** relative to the BASE of the trace above. */
+/* Argument info of lj_ltrec_jitevent: kind in the low bits, above it the slot offset
+** relative to the BASE of the trace. */
 #define INFO_SHIFT		4
 
 /* -- Emit one event ------------------------------------------------------- */
@@ -62,7 +61,7 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 /* Slot offset of J->base relative to the BASE of the trace. */
 #define baseofs(J)	((int32_t)(J)->baseslot - (1+LJ_FR2))
 
-/* Line of the call of the current frame, for the probes. */
+/* Line of the current frame's call, for the probes. */
 static int32_t recline(jit_State *J)
 {
   cTValue *frame = J->L->base-1;
@@ -86,20 +85,19 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 
 #define recoff(J)	(!J2LT(J)->on)
 
-#define PEND_POLL	LT_ID_NONE	/* LTState.pendff: look whether something changed. */
+#define PEND_POLL	LT_ID_NONE	/* LTState.pendff: check whether something changed. */
 
 /*
-** Who looks at the control word while nobody is attached: every cycle of compiled
-** code that can go on for ever passes a guard in each round, so that a state
-** answers within a round, whatever it allocates or calls.
-**   A root trace but a function's: at its head, in the loop (recguard).
-**   A function's root trace: only calls come to its head. As long as they nest, the
-**   stack ends them; so there is a guard where they do not: before a tail call to a
-**   compiled function (recstop), and where a side trace returns to a frame below its
-**   own (recret). At the head it would be executed by every call.
-*/
+** Where the control word is checked while nobody is attached: every cycle of compiled
+** code that can run for ever passes a guard in each iteration, so that a VM answers
+** within one iteration, whatever it allocates or calls.
+**   A root trace that is not a function's: at its head, in the loop (recguard).
+**   A function's root trace: only calls reach its head. While they nest, the stack ends
+**   them; so there is a guard where they do not: before a tail call to a compiled
+**   function (recstop), and where a side trace returns to a frame below its own
+**   (recret). At the head every call would execute it. */
 
-/* Leave the trace if the control word is not what the state has acted upon. The
+/* Leave the trace if the control word is not the value that the VM has acted upon. The
 ** comparison with 0 takes no register: asm_fusexref makes it one with memory. */
 static void guard_word(jit_State *J)
 {
@@ -114,8 +112,8 @@ static void guard_word(jit_State *J)
   emitir(IRTG(IR_EQ, t), word, seen);
 }
 
-/* A call by FFI was recorded, and events are. The call may have been fork(): the
-** child leaves its trace here, and its first event is in a ring of its own. */
+/* A call by FFI was recorded while events are on. It may have been fork(): the child
+** leaves its trace here, so that its first event goes into a ring of its own. */
 static void recforked(jit_State *J)
 {
   TRef tr;
@@ -129,8 +127,8 @@ static void recforked(jit_State *J)
   emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
 }
 
-/* A guard of the word in the middle of a trace, once: a guard has a snapshot of its own, of which
-** a trace may have 500. */
+/* A guard of the control word in the middle of a trace, once: each guard has a
+** snapshot, of which a trace may have 500. */
 static void recpoll(jit_State *J)
 {
   J2LT(J)->polled = 1;
@@ -141,8 +139,8 @@ static void recpoll(jit_State *J)
   guard_word(J);
 }
 
-/* Start of a trace. While tracing is on: leave it when it is switched, or events
-** would be those of another coroutine. */
+/* Start of a trace. While tracing is on, the trace is left when the coroutine is
+** switched, or events would count for the wrong coroutine. */
 void lj_ltrec_guard(jit_State *J)
 {
   global_State *g = J2G(J);
@@ -160,7 +158,7 @@ void lj_ltrec_guard(jit_State *J)
     TRef tr = emitir(IRT(IR_XLOAD, IRT_INT), lj_ir_kptr(J, (void *)&lt->stop),
 		     IRXLOAD_VOLATILE);
     emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));
-    if ((lt->on & LTON_WORDS)) {  /* Events tell nothing of the coroutine. */
+    if ((lt->on & LTON_WORDS)) {  /* Events do not name the coroutine. */
       TRef a = emitir(IRT(IR_XLOAD, IRT_PGC), lj_ir_kptr(J, &lt->L),
 		      IRXLOAD_READONLY);
       TRef b = emitir(IRT(IR_XLOAD, IRT_PGC), lj_ir_kptr(J, &g->cur_L),
@@ -171,7 +169,7 @@ void lj_ltrec_guard(jit_State *J)
   lt->nguard = J->cur.nins - nins;
 }
 
-/* The trace ends in a link to the root trace lnk, or is done otherwise (0). */
+/* The trace ends in a link to the root trace lnk, or in another way (0). */
 void lj_ltrec_stop(jit_State *J, uint32_t linktype, uint32_t lnk)
 {
   BCIns start;
@@ -182,15 +180,15 @@ void lj_ltrec_stop(jit_State *J, uint32_t linktype, uint32_t lnk)
   if (bc_op(start) == BC_FUNCF) recpoll(J);
 }
 
-/* Something has returned: to a frame below that of the trace? Then poll when the
-** results are in their place, which is at the next bytecode. */
+/* A return was recorded: to a frame below that of the trace? Then poll when the results
+** are in place, which is at the next bytecode. */
 static void recreturned(jit_State *J)
 {
   if (J->parent && J->retdepth && !J2LT(J)->polled && J->needsnap)
     J2LT(J)->pendff = PEND_POLL;
 }
 
-/* Entry to the Lua function J->pt, its frame is set up. */
+/* Entry to the Lua function J->pt, whose frame is set up. */
 void lj_ltrec_entry(jit_State *J)
 {
   GCproto *pt = J->pt;
@@ -204,8 +202,8 @@ void lj_ltrec_entry(jit_State *J)
   recevent(J, LT_ENTRY, id, obj2gco(pt), ofs, recline(J));
 }
 
-/* A function that is compiled is called, and the trace links to it. Behind its entry
-** event: an exit must not enter the function again. Returns 0 if tracing is off. */
+/* A compiled function is called, and the trace links to it, after the entry event: an
+** exit must not enter the function again. Returns 0 if tracing is off. */
 int lj_ltrec_jit(jit_State *J, uint32_t lnk)
 {
   int self = J->pc == J->startpc && J->framedepth + J->retdepth == 0;
@@ -269,7 +267,7 @@ static void recffevents(jit_State *J, uint32_t id, GCfunc *fn, int32_t ofs)
   recevent(J, LT_RETURN, id, obj2gco(fn), ofs, -1);
 }
 
-/* Slot offset of the frame on top, from which lj_record_ret has returned already. */
+/* Slot offset of the frame on top, from which lj_record_ret has already returned. */
 static int32_t returnedofs(jit_State *J)
 {
   cTValue *frame = J->L->base-1;
@@ -281,7 +279,7 @@ static int32_t returnedofs(jit_State *J)
 		(int32_t)frame_delta(frame));
 }
 
-/* A fast function was recorded inline: entry and return, back to back. */
+/* A fast function was recorded inline: entry and return, one after the other. */
 void lj_ltrec_ff(jit_State *J, GCfunc *fn)
 {
   uint32_t id;
@@ -332,7 +330,7 @@ void lj_ltrec_jitevent(lua_State *L, GCobj *what, int32_t info, int32_t line)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   ptrdiff_t ofs = (tvref(g->jit_base) - tvref(L->stack)) + (info >> INFO_SHIFT);
-  /* Compiled code looks at lt->stop only; a ring's tick would do this. */
+  /* Compiled code checks lt->stop only; with a ring, the tick would do this. */
   if (LJ_UNLIKELY(lj_ltctl_word() != lt->seen)) lt->stop |= LTSTOP_LOOK;
   lj_ltstack_jitevent(L, what, (uint32_t)info & 15, (uint32_t)ofs, line);
 }

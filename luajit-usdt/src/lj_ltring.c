@@ -2,16 +2,15 @@
 ** Tracing of calls: the ring of event words in shared memory.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: while LTON_WORDS is set, lt->wp points into a block (of the ring,
-** or the private scratch block while events are being lost) with room for at
-** least one word, so that an event is one store and one test. Everything that
-** is not one word goes through lj_ltring_ext, which never lets a record
-** straddle two blocks. The layout is defined by luatrace_format.h. If the memory
-** is private (lt_private), a block that is full is handed over at once and free.
-** The memory of a ring is shared, and nothing in it can move a store: where the next
-** one goes follows from members of LTState alone. Of the header only the recorder's
-** words are read, each once; whatever they hold costs events, or ends the recording.
-*/
+** Invariant: while LTON_WORDS is set, lt->wp points into a block (of the ring, or the
+** private scratch block while events are being lost) with space for at least one word,
+** so that an event is one store and one test. Everything that is not one word goes
+** through lj_ltring_ext, which never lets a record straddle two blocks.
+** luatrace_format.h defines the layout. If the memory is private (lt_private), a full
+** block is flushed at once and is free again. The memory of a ring is shared, but
+** nothing in it can redirect a store: the address of the next store follows from
+** members of LTState alone. Of the header only the recorder's words are read, each
+** once; whatever they hold costs events, or ends the recording. */
 
 #define lj_ltring_c
 #define LUA_CORE
@@ -37,8 +36,8 @@
 #define MADV_POPULATE_WRITE	23
 #endif
 
-/* Ticks per second; before the recorder has told, a guess on the high side. So, too,
-** if that is no rate of a clock. */
+/* Ticks per second; a guess on the high side until the recorder has reported it, and if
+** the value is implausible. */
 uint64_t lj_ltring_hz(LTState *lt)
 {
   uint32_t khz = ld_acq(lt->ring ? &lt->ring->tick_khz :
@@ -75,17 +74,17 @@ static int ring_free(LTState *lt)
   return r && (lt_private(lt) || lt->head - ld_acq(&r->tail) < lt->nblocks);
 }
 
-/* Have the kernel put pages behind a part of the ring, so that storing an event
-** never faults. All blocks at once would take 4 ms before the first event. */
+/* Populate a part of the ring with pages, so that storing an event never faults. All
+** blocks at once would take 4 ms before the first event. */
 void lj_ltring_warm(char *p, size_t size)
 {
   size_t i;
   if (!madvise(p, size, MADV_POPULATE_WRITE) || errno != EINVAL) return;
-  for (i = 0; i < size; i += 4096)  /* A kernel older than 5.14. */
+  for (i = 0; i < size; i += 4096)  /* Kernels older than 5.14. */
     __atomic_fetch_or((uint32_t *)(p+i), 0, __ATOMIC_RELAXED);
 }
 
-/* In the first round through the ring, a few blocks ahead. */
+/* In the first round through the ring, populate a few blocks ahead. */
 static void warm_ahead(LTState *lt)
 {
   uint32_t n = WARMBLOCKS;
@@ -96,7 +95,7 @@ static void warm_ahead(LTState *lt)
   lt->warm += n;
 }
 
-/* Enter the block number head. */
+/* Enter the block with number head. */
 void lj_ltring_enter(LTState *lt)
 {
   if (LJ_UNLIKELY(lt->warm < lt->nblocks)) warm_ahead(lt);
@@ -112,21 +111,21 @@ void lj_ltring_scratch(LTState *lt)
   memset(lt->scratch, 0, LT_RING_BLOCK_SIZE);
 }
 
-/* Count what went into the scratch block. */
+/* Count the events in the scratch block. */
 void lj_ltring_count(LTState *lt)
 {
   lt->lost += count_records(lt->scratch, (size_t)(lt->wp - lt->scratch));
   if (lt->ring) lt->ring->lost = lt->lost;
 }
 
-/* Was this the last sign of life of a recorder that is gone? */
+/* Is this last sign of life of the recorder too old? */
 int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 {
   uint64_t now = lj_ltctl_clock();
   return alive && now > alive && now - alive > LT_ORPHAN_SECONDS*lj_ltring_hz(lt);
 }
 
-/* The recorder is gone: nobody else shall start a recording for it. */
+/* The recorder is gone: no other VM is to start a recording for it. */
 void lj_ltring_abandon(LTState *lt)
 {
   uint16_t token = (uint16_t)lt->token;
@@ -134,12 +133,12 @@ void lj_ltring_abandon(LTState *lt)
 			      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Does the recorder still look at the ring? Asks for the end if not. */
+/* Does the recorder still read the ring? If not, requests the end. */
 static void check_recorder(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   if (!r) return;
-  if (lt_private(lt)) {  /* Compiled code looks at lt->stop only. */
+  if (lt_private(lt)) {  /* Compiled code checks lt->stop only. */
     if (lj_ltctl_word() != lt->seen) lt->stop |= LTSTOP_LOOK;
     return;
   }
@@ -154,8 +153,8 @@ static void check_recorder(LTState *lt)
     lt->stop |= LTSTOP_OFF;
 }
 
-/* LT_RING_BLOCK: wait for a free block. Not for a recorder that claims to have read
-** blocks that were not there: it would never give one back. */
+/* LT_RING_BLOCK: wait for a free block, unless the recorder claims to have read blocks
+** that did not exist: it would never free one. */
 static void wait_free(LTState *lt)
 {
   struct timespec ts = { 0, 50000 };
@@ -169,23 +168,23 @@ static void wait_free(LTState *lt)
   }
 }
 
-/* lt->wp has reached the end of its block. Called from compiled code with all
-** registers saved, so this must neither throw nor look at the Lua stack. */
+/* lt->wp has reached the end of its block. Called from compiled code with all registers
+** saved, so this must neither throw nor use the Lua stack. */
 void LJ_FASTCALL lj_ltring_full(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   uint64_t now = lj_ltctl_clock();
   int losing = lt->block == lt->scratch;
   int err = errno;
-  lj_assertX(lt->wp == lt->block + BLOCKWORDS, "end of no block");
+  lj_assertX(lt->wp == lt->block + BLOCKWORDS, "not at the end of a block");
   if (losing) {
     lj_ltring_count(lt);
   } else {
-    if (lt_private(lt)) lj_ltblock_hand(lt);
+    if (lt_private(lt)) lj_ltblock_flush(lt);
     st_rel(&r->head, ++lt->head);
   }
   check_recorder(lt);
-  if (lt->thread != lj_ltring_thread()) lt->thread = 0;  /* To be noted. */
+  if (lt->thread != lj_ltring_thread()) lt->thread = 0;  /* Report it. */
   if (!losing && r && (lt->ringflags & LT_RING_BLOCK) && !ring_free(lt))
     wait_free(lt);
   if (!losing && ring_free(lt)) {
@@ -204,8 +203,8 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
 }
 
 #if LJ_TARGET_X64 && LJ_GC64
-/* The same, called from compiled code (lj_asm_lt.h) or from anywhere where r14
-** is DISPATCH: saves all registers, needs no stack alignment. */
+/* The same, called from compiled code (lj_asm_lt.h) or from anywhere where r14 is
+** DISPATCH: saves all registers, needs no stack alignment. */
 __asm__(
   ".text\n"
   ".hidden lj_ltring_slow\n"
@@ -251,8 +250,8 @@ LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
 }
 #endif
 
-/* Leave the scratch block if there is room again. The caller reports the
-** stack. Returns 0 if there is still no room. */
+/* Leave the scratch block if a block is free again. The caller reports the stack.
+** Returns 0 if none is free. */
 int lj_ltring_room(LTState *lt)
 {
   uint64_t lost;
@@ -269,18 +268,18 @@ int lj_ltring_room(LTState *lt)
   return 1;
 }
 
-/* When to look again: words are handed over more often than a ring is looked at; but
-** soon if the recorder may have taken the ring, to close our descriptor. */
+/* When the next tick is due: words are flushed more often than a ring is checked, but
+** check soon if the recorder may have taken the ring, to close our descriptor. */
 static void next_look(LTState *lt, uint64_t now)
 {
   lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) || lt->fd >= 0 ? 100 : 4);
 }
 
-/* The memory in lt->ring gets its first words. lost: events of a forked child so far. */
+/* Store the first words in lt->ring. lost: events that a forked child has lost so far. */
 void lj_ltring_begin(LTState *lt, uint64_t lost)
 {
   lt->lost = 0;
-  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* Of a fork: all is told again. */
+  lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* After a fork everything is reported again. */
   lj_ltring_enter(lt);
   next_look(lt, lj_ltctl_clock());
   lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));
@@ -288,13 +287,13 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
     lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
 }
 
-/* Once in a while, from events that are not inlined. */
+/* Periodic work, called by events that are not inlined. */
 void lj_ltring_tick(LTState *lt, uint64_t now)
 {
   next_look(lt, now);
   check_recorder(lt);
   if (lt_private(lt)) {
-    if (lt->block != lt->scratch) lj_ltblock_hand(lt);
+    if (lt->block != lt->scratch) lj_ltblock_flush(lt);
     return;
   }
   if (lt->block == lt->scratch) {
@@ -306,7 +305,7 @@ void lj_ltring_tick(LTState *lt, uint64_t now)
 
 /* -- Records of more than one word ---------------------------------------- */
 
-/* Make room for n words in one block. */
+/* Reserve n words in one block. */
 static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
 {
   for (;;) {
@@ -320,15 +319,15 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
   }
 }
 
-/* Have room for a record of n words. Callers that change lt->L use it first:
-** a block that begins before the record shall name the old coroutine, one that
-** begins behind it the new one. */
+/* Make sure that a record of n words fits into the block. Callers that change lt->L
+** call it first: a block that begins before the record must name the old coroutine, one
+** that begins after it the new one. */
 void lj_ltring_need(LTState *lt, uint32_t n)
 {
   reserve(lt, n, lj_ltctl_clock());
 }
 
-/* Commit n words at w: words 1.. are there, the first one makes them visible. */
+/* Commit n words at w: words 1.. are stored, the first one makes them visible. */
 static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
 {
   st_rel(&w[0], head);
@@ -358,7 +357,7 @@ void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload)
   commit(lt, w, 2, lt_word(now, LT_PAYLOAD_BIG, kind));
 }
 
-/* The state runs on another thread than before. */
+/* The VM runs on another thread than before. */
 void lj_ltring_note(LTState *lt)
 {
   lt->thread = lj_ltring_thread();
@@ -373,8 +372,8 @@ static char *meta_at(LTState *lt, uint64_t pos)
   return lt->meta + (size_t)(pos & (lt->metasize-1));
 }
 
-/* Wait a moment for room in the meta area, but not again and again for a recorder
-** that reads nothing. */
+/* Wait a moment for space in the meta area, but not repeatedly for a recorder that
+** reads nothing. */
 static int meta_room(LTState *lt, uint32_t need)
 {
   struct lt_ring *r = lt->ring;
@@ -401,8 +400,8 @@ static size_t cut(const char *s)
   return n < LT_FUNC_STR_MAX ? n : LT_FUNC_STR_MAX;
 }
 
-/* Describe a function to the recorder: what, but for the sizes, and its strings
-** (or NULL). Returns 0 if there was no room. */
+/* Describe a function to the recorder: `what` without its sizes, and the strings (or
+** NULL). Returns 0 if there was no space. */
 int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
 		   const char *name)
 {

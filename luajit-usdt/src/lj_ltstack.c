@@ -1,13 +1,12 @@
 /*
-** Tracing of calls: frames, the current coroutine, and the two ways out.
+** Tracing of calls: frames, the current coroutine, and the two outputs.
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: frames on a Lua stack are counted by the same rule everywhere
 ** (lj_ltstack_frameid): a Lua function counts if its prototype was described in this
 ** recording and is not excluded, a C function if it was called by lj_ltcall_wrap since
 ** tracing began (LTState.run). A stack that the reader does not know is reported before
-** any event of its coroutine.
-*/
+** any event of its coroutine. */
 
 #define lj_ltstack_c
 #define LUA_CORE
@@ -28,9 +27,9 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
-/* -- Announced calls of C functions --------------------------------------- */
+/* -- Reported calls of C functions ----------------------------------------- */
 
-/* The announced call of a C function at a slot offset, or NULL. */
+/* The reported call of a C function at a slot offset, or NULL. */
 LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs)
 {
   uint32_t i = lt->ncall;
@@ -41,7 +40,7 @@ LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs)
   return NULL;
 }
 
-/* Forget C calls of L at or above a slot offset. */
+/* Remove C calls of L at or above a slot offset. */
 void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs)
 {
   while (lt->ncall > 0 && lt->call[lt->ncall-1].L == L &&
@@ -52,7 +51,7 @@ void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs)
 
 /* -- Frames --------------------------------------------------------------- */
 
-/* Id of the announced call in a frame, or 0 if it has no events. */
+/* Id of the reported call in a frame, or 0 if it has no events. */
 uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
 {
   LTState *lt = L2LT(L);
@@ -77,7 +76,8 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
 /* Fire the entry probe for a call that was already running. */
 static void probe_running(lua_State *L, cTValue *frame, uint32_t id);
 
-/* L becomes the current coroutine, if it is not; words know its stack. */
+/* L becomes the current coroutine, if it is not; its stack is known to the words'
+** reader. */
 static void become_current(LTState *lt, lua_State *L)
 {
   int other = lt->L != L;
@@ -141,14 +141,13 @@ LJ_NOINLINE void lj_ltstack_change(lua_State *L, int skiptop)
 }
 
 #ifdef vmthread
-/* Finalizers run in VL, a coroutine of the VM's own, while L waits for them. To a
-** reader they are calls of L, as in every older LuaJIT: while they run VL has the
-** id of L. */
+/* Finalizers run in VL, a coroutine of the VM's own, while L waits for them. For a
+** reader they are calls of L, as in older LuaJITs: while they run, VL has the id of L. */
 void lj_ltstack_lend(lua_State *L, lua_State *VL)
 {
   LTState *lt = L2LT(L);
   lj_assertL(VL == vmthread(G(L)), "bad coroutine of finalizers");
-  if (lt->lender || lt_mute(G(L))) return;  /* In a finalizer that collects. */
+  if (lt->lender || lt_mute(G(L))) return;  /* In a finalizer that runs the collector. */
   lt_check_current(lt, L, 0);
   VL->lt_id = lt_coid(lt, L);
   VL->lt_epoch = L->lt_epoch;
@@ -156,7 +155,7 @@ void lj_ltstack_lend(lua_State *L, lua_State *VL)
   lt->L = VL;
 }
 
-/* They have run. */
+/* The finalizers have run. */
 void lj_ltstack_back(lua_State *L, lua_State *VL)
 {
   LTState *lt = L2LT(L);
@@ -167,7 +166,7 @@ void lj_ltstack_back(lua_State *L, lua_State *VL)
 }
 #endif
 
-/* -- Events out of the VM ------------------------------------------------- */
+/* -- Output of events ----------------------------------------------------- */
 
 /* Line of the call that made this frame, or -1. */
 int lj_ltstack_callline(lua_State *L, cTValue *frame)
@@ -223,7 +222,7 @@ static void probe_running(lua_State *L, cTValue *frame, uint32_t id)
     lj_ltstack_probec(L, fn, ofs, id, LT_ENTRY, -1);
 }
 
-/* A call of a Lua function begins or ends: all ways but inlined compiled code. */
+/* A call of a Lua function begins or ends, by all paths but inlined compiled code. */
 void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind)
 {
   LTState *lt = L2LT(L);
@@ -240,8 +239,8 @@ void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind)
 }
 
 #if LJ_HASJIT
-/* An event of compiled code that is not inlined. ofs: slot offset of the
-** (lower) frame. Must not look at frames, but for LT_LINE_LOOK. */
+/* An event of compiled code that is not inlined. ofs: slot offset of the (lower) frame.
+** Must not access frames, except for LT_LINE_LOOK. */
 void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind, uint32_t ofs,
 		      int32_t line)
 {

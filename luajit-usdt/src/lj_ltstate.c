@@ -1,13 +1,12 @@
 /*
-** Tracing of calls: all states of the process, and forks.
+** Tracing of calls: all VMs of the process, and forks.
 ** SPDX-License-Identifier: MIT
 **
-** A recorder that attaches finds the states here, and so does the child of a fork(),
-** which has them but no memory yet that its recorder can read.
+** An attached recorder finds the VMs here; so does the child of a fork(), whose VMs do
+** not have memory yet that its recorder can read.
 **
 ** Invariant: a child never writes into its parent's ring: it counts what it loses until
-** it has its own. Who holds the lock of the list makes no call into Lua.
-*/
+** it has its own. The holder of the list's lock makes no call into Lua. */
 
 #define lj_ltstate_c
 #define LUA_CORE
@@ -28,7 +27,7 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
-/* -- All states of the process (for fork, and for recorders that attach) --- */
+/* -- All VMs of the process (for fork, and for recorders that attach) --- */
 
 static volatile char lt_lock;
 
@@ -50,9 +49,9 @@ static void list_unlock(void)
   lj_ltstate_lock(0);
 }
 
-/* The probes of a child: a tracer that is attached to the file sees it, too, and
-** knows nothing of its stack. A recorder that answered LT_HELLO_PROBES attaches to
-** each process: it is asked again. */
+/* The probes of a child: a tracer that is attached to the file sees the child, too, and
+** knows nothing of its stack. A recorder that answered LT_HELLO_PROBES attaches to each
+** process: it is asked again. */
 static void fork_probes(LTState *lt)
 {
   if (lt->byprobe) {
@@ -85,7 +84,7 @@ static void fork_child(void)
     lt->lostsince = lj_ltctl_clock();
     lt->forked = 1;
     lt->stop |= LTSTOP_RESYNC;
-    lj_trace_abort(LT2G(lt));  /* Its ring would wait for the end of a recording. */
+    lj_trace_abort(LT2G(lt));  /* A ring would otherwise wait until the trace is complete. */
   }
   list_unlock();
 }
@@ -98,7 +97,7 @@ void lj_ltstate_add(LTState *lt)
     registered = 1;
     pthread_atfork(list_lock, list_unlock, fork_child);
   }
-  lt->born = luajit_usdt_control.ring;
+  lt->created = luajit_usdt_control.ring;
   lt->serial = (uint32_t)++luajit_usdt_control.opened;
   lt->next = lt_first();
   if (lt->next) lt->next->prev = lt;

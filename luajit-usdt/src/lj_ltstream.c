@@ -3,11 +3,10 @@
 ** SPDX-License-Identifier: MIT
 **
 ** The memory in which event words are collected for the probe luajit:block is mapped
-** and unmapped here; what is done with it in between is in lj_ltblock.c.
+** and unmapped here; in between lj_ltblock.c uses it.
 **
 ** Invariant: the start of a stream is flushed before its first word, and its end after
-** the last one, also if the program exits without lua_close().
-*/
+** the last one, also if the program exits without lua_close(). */
 
 #define lj_ltstream_c
 #define LUA_CORE
@@ -36,7 +35,7 @@ static void hand_start(LTState *lt)
 		   r->told_events, 0, r->recording);
 }
 
-/* Get memory for the state of L and say that a stream begins. Returns 0 without
+/* Allocate memory for the VM of L and report the start of a stream. Returns 0 without
 ** memory. */
 int lj_ltstream_open(lua_State *L)
 {
@@ -60,19 +59,18 @@ int lj_ltstream_open(lua_State *L)
   return 1;
 }
 
-/* A tracer has come later, or has missed something: it is told of the stream
-** again. The caller sees to it that functions are described again, and reports the
-** stack. */
+/* A tracer has come later, or has missed something: the stream is reported to it again.
+** The caller makes functions be described again, and reports the stack. */
 void lj_ltstream_again(LTState *lt)
 {
   if (lt->block == lt->scratch) return;
-  lj_ltblock_hand(lt);
+  lj_ltblock_flush(lt);
   lt->ring->recording = lt->rec;
   hand_start(lt);
 }
 
-/* Say that the stream ends. */
-static void hand_end(LTState *lt, int reason)
+/* Report the end of the stream. */
+static void flush_end(LTState *lt, int reason)
 {
   struct lt_ring *r = lt->ring;
   lj_ltprobe_block((void *)(uintptr_t)lj_ltctl_clock(), 0, LT2G(lt),
@@ -86,15 +84,15 @@ void lj_ltstream_close(LTState *lt, int reason)
   struct lt_ring *r = lt->ring;
   if (r) {
     if (lt->block != lt->scratch) lj_ltblock_words(lt);
-    hand_end(lt, reason);
+    flush_end(lt, reason);
   }
   lj_ltopen_drop(lt);
   if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);
   lt->scratch = lt->block = lt->wp = NULL;
 }
 
-/* exit() without lua_close(): what there is. Another thread may run Lua still. */
-static __attribute__((destructor)) void hand_rest(void)
+/* exit() without lua_close(): flush the rest. Another thread may still run Lua. */
+static __attribute__((destructor)) void flush_rest(void)
 {
   uintptr_t self = lj_ltring_thread();
   LTState *lt;
@@ -102,8 +100,8 @@ static __attribute__((destructor)) void hand_rest(void)
   lj_ltstate_lock(1);
   for (lt = lt_first(); lt; lt = lt->next)
     if (lt->thread == self && lt_private(lt) && lt->block != lt->scratch) {
-      lj_ltblock_hand(lt);
-      hand_end(lt, LT_PIECE_EXIT);
+      lj_ltblock_flush(lt);
+      flush_end(lt, LT_PIECE_EXIT);
     }
   lj_ltstate_lock(0);
 }

@@ -1,11 +1,10 @@
 /*
-** Tracing of calls: switching it on and off, states.
+** Tracing of calls: switching it on and off.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: a state switches only where its stack can be walked and no trace is
-** being run or recorded; after a switch, a loss or a fork the stack is reported
-** before any other event, and each coroutine's when it next runs (lt_epoch).
-*/
+** Invariant: a VM switches only where its stack can be walked and no trace is being run
+** or recorded; after a switch, a loss or a fork the stack is reported before any other
+** event, and each coroutine's when it next runs (lt_epoch). */
 
 #define lj_ltswitch_c
 #define LUA_CORE
@@ -42,8 +41,8 @@ static uint32_t wanted(LTState *lt)
 }
 
 #if LJ_HASJIT
-/* Throw away the compiled traces. The program's handlers are not told: untraced
-** there would be no such event, and a poll is no place to run them. */
+/* Discard the compiled traces. The program's handlers are not called: untraced there
+** would be no such event, and a poll is no place to run them. */
 static void flush_traces(lua_State *L)
 {
   global_State *g = G(L);
@@ -73,7 +72,7 @@ static void set_on(lua_State *L, uint32_t on)
   }
   lt->on = on;
   flush_traces(L);
-  g->dispatchmode |= 0x80;  /* A bit nobody has: forces the update. */
+  g->dispatchmode |= 0x80;  /* An unused bit: forces the update. */
   lt_dispatch_update(g);
 }
 
@@ -91,7 +90,7 @@ static void new_recording(LTState *lt)
   lt->rec2 = lt->rec << 1;
 }
 
-/* Go from one set of ways out (lt->on) to another. */
+/* Switch from one set of outputs (lt->on) to another. */
 static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
 {
   global_State *g = G(L);
@@ -104,7 +103,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
   }
   if ((was & ~on & LTON_BLOCK)) lj_ltstream_close(lt, LTE_DETACH);
   if ((on & ~was) == LTON_PROBE && (was & on & LTON_WORDS)) {
-    lt_newepoch(lt, 0);  /* Who reads the words knows all this. */
+    lt_newepoch(lt, 0);  /* The reader of the words knows all this. */
     if (pc == PC_NOREPORT) lt->L = NULL;
   } else if ((on & ~was)) {
     new_recording(lt);
@@ -128,7 +127,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     lj_ltstack_report(L, LTR_ACTIVATE, lt_before_entry(pc));
 }
 
-/* After a loss, or in a forked child: tell the stack anew. */
+/* After a loss, or in a forked child: report the stack again. */
 static void resync(lua_State *L, const BCIns *pc)
 {
   LTState *lt = L2LT(L);
@@ -153,29 +152,29 @@ static void resync(lua_State *L, const BCIns *pc)
   if (pc != PC_NOREPORT) lj_ltstack_report(L, reason, lt_before_entry(pc));
 }
 
-/* One more probe has a tracer. It attaches to one after the other, and the first
-** one has switched us on: the reports went to sites where nobody listened yet.
-** Or a tracer came to where another was before, which the word does not show: it
-** sets LT_STOP_RETELL. What reads event words knows all, but for a reader of blocks
-** that has come just now. */
+/* Another probe has a tracer. A tracer attaches to one probe after the other, and the
+** first one has switched us on: the reports went to sites that were not attached yet.
+** Or a tracer replaced another one, which the word does not show: it sets
+** LT_STOP_RETELL. The reader of event words knows everything, unless it reads blocks
+** and has just come. */
 static void again(lua_State *L, const BCIns *pc, int reason, int blocks)
 {
   LTState *lt = L2LT(L);
   blocks = blocks && (lt->on & LTON_BLOCK);
   if (!blocks && !(lt->on & LTON_PROBE)) return;
   if (blocks) {
-    new_recording(lt);  /* As their code runs: */
+    new_recording(lt);  /* They are described as their code runs: */
     lj_ltstream_again(lt);
-    flush_traces(L);  /* compiled code does not look. */
+    flush_traces(L);  /* compiled code does not check. */
   }
   lt_newepoch(lt, blocks || !lt_ringon(lt));
   if (blocks || !lt_ringon(lt) || pc == PC_NOREPORT) lt->L = NULL;
   if (pc != PC_NOREPORT) lj_ltstack_report(L, reason, lt_before_entry(pc));
 }
 
-/* As the control word wants it. A recorder that takes no ring may have attached
-** to the probes while we waited for its answer: nothing must happen before that
-** is seen. Returns the word that was acted upon. */
+/* Do what the control word says. A recorder that takes no ring may have attached to the
+** probes while we waited for its answer: nothing must happen before that is seen.
+** Returns the word that was acted upon. */
 static uint64_t follow_word(lua_State *L, uint64_t word, const BCIns *pc)
 {
   LTState *lt = L2LT(L);
@@ -186,10 +185,10 @@ static uint64_t follow_word(lua_State *L, uint64_t word, const BCIns *pc)
   return word;
 }
 
-/* Something has changed. Act upon it if this is a place where that is safe:
-** not on a trace, not while recording one, not inside of a finalizer or a
-** handler of VM events. pc: where the interpreter continues, if that may be at
-** a function header, else NULL. Returns 1 if something was done. */
+/* Something has changed. Act on it if that is safe here: not on a trace, not while
+** recording one, not inside a finalizer or a handler of VM events. pc: where the
+** interpreter continues, if that may be at a function header, else NULL. Returns 1 if
+** something was done. */
 int lj_ltswitch_now(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
@@ -205,7 +204,7 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   lt->stop &= ~(LTSTOP_KICK|LTSTOP_RETELL|LTSTOP_LOOK);
   if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltctl_word();
-  /* Not wanted any more, or by somebody else. */
+  /* No longer wanted, or wanted by another recorder. */
   if ((lt->on & LTON_RING) && ((lt->stop & LTSTOP_OFF) ||
 			       luajit_usdt_control.ring != lt->token))
     switch_mode(L, lt->on & ~(uint32_t)LTON_RING, pc);
@@ -228,10 +227,10 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   return 1;
 }
 
-/* HOOK_VMEVENT was set or cleared. What runs inside of a handler of VM events, or
-** of a profiler's callback, has no events: compiled code has them inside, so it is
-** left as soon as it is entered. To leave it, and to call a function that is hot,
-** overwrites what the compiler knows of the trace that the handler interrupts. */
+/* HOOK_VMEVENT was set or cleared. Code in a handler of VM events, or in a profiler's
+** callback, has no events, but compiled code contains them, so it is left as soon as it
+** is entered. Leaving it, and calling a hot function, overwrites what the compiler
+** knows of the trace that the handler interrupts. */
 void lj_ltswitch_mute(global_State *g)
 {
   LTState *lt = G2LT(g);
@@ -253,7 +252,7 @@ void lj_ltswitch_mute(global_State *g)
 #endif
 }
 
-/* -- States --------------------------------------------------------------- */
+/* -- Life of a VM --------------------------------------------------------- */
 
 void lj_ltswitch_newstate(lua_State *L)
 {
@@ -267,7 +266,7 @@ void lj_ltswitch_newstate(lua_State *L)
   if (luajit_usdt_control.semaphore) lj_ltprobe_open(G(L), L);
 }
 
-/* Before anything of the state is freed. */
+/* Before anything of the VM is freed. */
 void lj_ltswitch_closestate(lua_State *L)
 {
   global_State *g = G(L);

@@ -1,21 +1,19 @@
 /*
-** Tracing of calls: the interpreter's fast way, x64.
+** Tracing of calls: the interpreter's fast path, x64.
 ** SPDX-License-Identifier: MIT
 **
-** Two targets for the dispatch table, used while event words go to a ring and
-** nothing else (no hook, no recording of a trace, no probe) wants calls and
-** returns: lj_ltvm_func for FUNCF, lj_ltvm_ret for RET*. Each stores one
-** word and goes on to the static instruction.
-** A third one, lj_ltvm_hook, is lj_vm_callhook for calls that only tracing
-** wants: that clears SAVE_PC, with which line hooks compare the next instruction.
-** So it is kept here and set again by lj_ltvm_back, which lj_ltrace_call gives
-** lj_vm_callhook as the target.
+** Two targets for the dispatch table, used while event words go to a ring and nothing
+** else (no hook, no trace recording, no probe) wants calls and returns: lj_ltvm_func
+** for FUNCF, lj_ltvm_ret for RET*. Each stores one word and continues at the static
+** instruction. A third one, lj_ltvm_hook, is lj_vm_callhook for calls that only tracing
+** wants. lj_vm_callhook clears SAVE_PC, with which line hooks compare the next
+** instruction, so it is saved here and restored by lj_ltvm_back, which lj_ltrace_call
+** gives lj_vm_callhook as the target.
 **
-** Invariant: whatever is not the plain case goes to lj_ltvm_hook or
-** lj_vm_record with all registers as they were, before anything was stored.
+** Invariant: whatever is not the plain case goes to lj_ltvm_hook or lj_vm_record with
+** all registers unchanged, before anything is stored.
 ** Registers as in vm_x64.dasc: BASE rdx, PC rbx, DISPATCH r14, RA rcx, RD rax,
-** OP rbp; rdi, rsi, r8-r11 are free between two instructions.
-*/
+** OP rbp; rdi, rsi, r8-r11 are free between two instructions. */
 
 #define lj_ltvm_c
 #define LUA_CORE
@@ -64,7 +62,7 @@
   "  testw %%si, %%si\n  jnz 1f\n" \
   "  call lj_ltring_slow\n"
 
-#ifdef __clang__  /* Makes no clones and does not know the word. */
+#ifdef __clang__  /* Makes no clones and does not know the attribute. */
 #define LT_NOCLONE
 #else
 #define LT_NOCLONE	, noclone

@@ -4,7 +4,7 @@
 **
 ** Four layers, from the inside out:
 **   1. event words   what the VM stores, one u64 (sometimes a few) per event
-**   2. ring          the shared memory through which the VM hands words over
+**   2. ring          the shared memory through which the VM passes words
 **   3. control       how a recorder attaches to a running process
 **   4. trace file    what a recorder writes and luatrace-analyze reads
 **
@@ -26,13 +26,13 @@
 **
 ** time     low 40 bits of the clock (ticks, see struct lt_file_header.clock).
 **          At 3 GHz it wraps after 366 s; the base tick of the block and
-**          LTX_TIME records say which turn is meant. Within one stream the
-**          clock never runs backwards; a difference of more than 2^39 ticks
-**          to the previous word is a clock anomaly, not a long wait.
+**          LTX_TIME records resolve the wraps. Within one stream the clock
+**          never runs backwards; a difference of more than 2^39 ticks from
+**          the previous word is a clock anomaly, not a long wait.
 ** payload  depends on the kind. All ones (LT_PAYLOAD_BIG) means: the value
-**          does not fit, it is the whole of the next word (kinds ENTRY,
-**          RETURN, TAIL, FRAME, RESUME).
-** kind     never 0, so a word of the ring that is 0 was not yet written.
+**          does not fit and is in the next word (kinds ENTRY, RETURN, TAIL,
+**          FRAME, RESUME).
+** kind     never 0, so a word of the ring that is 0 is not written yet.
 **          Continuation words are never 0 either.
 **
 ** Why not {32-bit time, 29-bit id}: a 32-bit TSC wraps every 1.4 s, which any
@@ -48,12 +48,12 @@ enum {
   LT_ENTRY = 1,		/* payload: function id. A call of a function begins. */
   LT_RETURN = 2,	/* payload: function id. The call on top ends. */
   LT_TAIL = 3,		/* payload: function id. The call on top ends by a tail
-			** call; the callee's ENTRY follows (or none, if the callee
-			** is a kind of function that has no events). */
+			** call; the callee's ENTRY follows (unless the callee is a
+			** kind of function that has no events). */
   LT_RESUME = 4,	/* payload: coroutine id. It runs now, resumed by the
 			** coroutine that was current. */
-  LT_SUSPEND = 5,	/* payload: LTS_*. The current coroutine stops; its
-			** resumer is current again. */
+  LT_SUSPEND = 5,	/* payload: LTS_*. The current coroutine is suspended or
+			** dead; its resumer is current again. */
   LT_FRAME = 6,		/* payload: function id. Belongs to an LTX_STACK record: a
 			** call that was already running, outermost first. */
   LT_EXT = 7		/* payload: sub:6 | nwords:4 | arg:11 (low to high), then
@@ -79,32 +79,32 @@ enum {
 			** lt_pack(tid, recording number). */
   LTX_UNWIND = 3,	/* An error removes calls of the current coroutine.
 			** arg 0: word lt_pack(n, id): the n (>0) topmost calls.
-			** arg 1: word lt_pack(d+1, id): all but the d lowest (when
+			** arg 1: word lt_pack(d+1, id): all but the d lowest (if
 			** the VM lost count: a stack overflow, an error in a trace's exit).
-			** Then the function on top has this id (LT_ID_NONE: no call
-			** is left; LT_ID_UNKNOWN: not looked for). */
+			** id: the function that is then on top (LT_ID_NONE: no call
+			** is left; LT_ID_UNKNOWN: not determined). */
   LTX_CREATE = 4,	/* Word: id. Coroutine created by the current one, inside
-			** the call on top: its birth place. */
+			** the call on top, which is its creation site. */
   LTX_COLLECT = 5,	/* Word: id. Coroutine collected; if still suspended its
 			** calls end here ("abandoned"). */
-  LTX_SWITCH = 6,	/* Word: id. That coroutine runs now though nobody was seen
-			** to resume it: a resume from before the recording ended, or
-			** the host called into another thread of the same state.
-			** What was current stays open (suspended). */
+  LTX_SWITCH = 6,	/* Word: id. That coroutine runs now, without a recorded resume:
+			** a resume from before the recording ended, or the host
+			** called into another coroutine of the same VM. The one that
+			** was current stays open (suspended). */
   LTX_STACK = 7,	/* arg: LTR_*. Words: coroutine id; number n of calls + 1.
 			** That coroutine is current and its stack consists of
-			** exactly the n LT_FRAME records that follow; whatever the
-			** reader thought its stack was is closed (truncated). */
+			** exactly the n LT_FRAME records that follow; calls that the
+			** reader had open on it are closed (truncated). */
   LTX_LOSS = 8,		/* arg: 0 ring full, 1 other. Words: number of events lost
-			** + 1; full clock at the first lost one. The gap ends at
+			** + 1; full clock at the first of them. The gap ends at
 			** this record's time. LTX_STACK follows; the stacks of all
 			** other coroutines are unknown until their own LTX_STACK. */
-  LTX_THREAD = 9,	/* Word: tid. The state runs on this OS thread from now on. */
+  LTX_THREAD = 9,	/* Word: tid. The VM runs on this OS thread from now on. */
   LTX_TIME = 10,	/* Word: full 64-bit clock. */
   LTX_START = 11,	/* arg: 0, or LT_START_ATTACHED. Words: full clock;
 			** lt_pack(recording number, LTF_*). First record of a
 			** recording. */
-  LTX_STOP = 12,	/* arg: LTE_*. Recording ends; open calls are cut here. */
+  LTX_STOP = 12,	/* arg: LTE_*. Recording ends; open calls end here. */
   LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
   LTX_TRACE = 14,	/* Compiler events. (reserved) */
   LTX_MARK = 15,	/* User sections. (reserved) */
@@ -113,14 +113,14 @@ enum {
 
 #define LT_ID_NONE		0xffffffffu
 
-/* LTX_START: stacks are unknown until their own LTX_STACK, as after LTX_LOSS. Who
-** recorded was attached to a part of the probes when some were reported. */
+/* LTX_START: stacks are unknown until their own LTX_STACK, as after LTX_LOSS. The
+** tracer was attached to only some of the probes when stacks were reported. */
 #define LT_START_ATTACHED	1u
 
 /* Reasons of LTX_STACK. */
 enum {
   LTR_ACTIVATE = 0,	/* Recording began while this coroutine was running. */
-  LTR_RESUMED = 1,	/* It already had calls when it first ran under recording. */
+  LTR_RESUMED = 1,	/* It already had calls when it first ran while recorded. */
   LTR_LOSS = 2,		/* After LTX_LOSS. */
   LTR_FORK = 3		/* First report of a forked child. */
 };
@@ -129,7 +129,7 @@ enum {
 enum {
   LTE_DETACH = 0,	/* Switched off from outside. */
   LTE_CLOSE = 1,	/* lua_close(). */
-  LTE_ORPHAN = 2,	/* The recorder stopped draining (see lt_ring.alive). */
+  LTE_ORPHAN = 2,	/* The recorder is gone (see lt_ring.alive). */
   LTE_FAIL = 3		/* Out of memory or other failure inside the VM. */
 };
 
@@ -166,21 +166,21 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 /* -- 2. The ring ---------------------------------------------------------- */
 
 /*
-** One memfd per Lua state and recording, made by the VM:
+** One memfd per Lua VM and recording, made by the VM:
 **
 **   offset 0           struct lt_ring                     (4096 bytes)
 **   offset data_ofs    nblocks blocks of block_size bytes (words)
 **   offset meta_ofs    meta_size bytes, circular: function descriptions
 **
 ** Blocks: the VM fills block number head % nblocks, word by word, in order.
-** A word that is 0 was not yet written: the recorder may read a block that is
-** still being filled (x86-64 stores are seen in order; elsewhere the VM
+** A word that is 0 is not written yet: the recorder may read a block that is
+** still being filled (x86-64 stores become visible in order; elsewhere the VM
 ** stores with release). No record straddles two blocks. When a block is
 ** full, the VM increments head. The recorder, once it has read all words of
 ** block tail, sets the whole block to 0 and increments tail. Free blocks:
 ** nblocks - (head - tail) - 1; if there is none the VM drops events (into
-** private memory), counts them and says so by LTX_LOSS as soon as there is
-** room again, or waits if LT_RING_BLOCK is set.
+** private memory), counts them and reports them by LTX_LOSS as soon as a block
+** is free, or waits if LT_RING_BLOCK is set.
 **
 ** Descriptions: the VM appends records (struct lt_func) to the circular meta
 ** area and stores meta_head with release BEFORE it stores a word that uses
@@ -191,14 +191,14 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 #define LT_RING_MAGIC		0x31474e495254554cull	/* "LUTRING1" */
 #define LT_RING_VERSION		1u
 #define LT_RING_HDR_SIZE	4096u
-#define LT_RING_BLOCK_SIZE	65536u	/* The only size that version 1 uses. */
-#define LT_RING_MIN_BLOCKS	4u	/* What a VM makes at least and at most, */
-#define LT_RING_MAX_BLOCKS	16384u	/* whatever it is asked for. */
+#define LT_RING_BLOCK_SIZE	65536u	/* The only size in version 1. */
+#define LT_RING_MIN_BLOCKS	4u	/* Limits that the VM applies */
+#define LT_RING_MAX_BLOCKS	16384u	/* to the requested size. */
 #define LT_RING_NAME		"luatrace-ring"	/* Name of the memfd. */
 
 /* lt_ring.flags */
 #define LT_RING_BLOCK		0x01u	/* Wait instead of dropping. */
-#define LT_RING_PROBE		0x02u	/* Private memory, handed over by a probe: see below. */
+#define LT_RING_PROBE		0x02u	/* Private memory, flushed through a probe: see below. */
 
 /* lt_ring.state (written by the VM) */
 enum { LT_RING_OPEN = 1, LT_RING_CLOSED = 2 };
@@ -213,13 +213,13 @@ struct lt_ring {
   uint32_t nblocks;
   uint32_t meta_size;		/* Bytes, a power of two. */
   uint64_t meta_ofs;		/* Bytes. */
-  int32_t pid;			/* As the target sees itself (its namespace). Another
-				** process's: not to be taken (a fork's copy). */
+  int32_t pid;			/* In the target's namespace. If it is another process's,
+				** this is a fork's copy: ignore it. */
   int32_t tid;			/* Thread that made the ring. */
   int32_t parent_pid;		/* After fork: the parent's pid, else 0. */
   uint32_t stream_flags;	/* LTF_* */
-  uint64_t state_addr;		/* Address of the global_State: tells states apart. */
-  uint32_t recording;		/* Number of this recording in that state, from 1. */
+  uint64_t state_addr;		/* Address of the global_State: identifies the VM. */
+  uint32_t recording;		/* Number of this recording of that VM, from 1. */
   uint32_t clock;		/* LT_CLOCK_* */
   uint64_t start_tick;		/* Clock when the recording began. */
   uint64_t event_cost_ps;	/* Measured cost of one event, picoseconds; 0: unknown. */
@@ -227,26 +227,26 @@ struct lt_ring {
   uint8_t pad0[256-152];
   /* Written by the VM. */
   uint64_t head;		/* Blocks finished. */
-  uint64_t meta_head;		/* Bytes appended to the meta area, ever. */
-  uint64_t lost;		/* Events lost so far (also told by LTX_LOSS). */
+  uint64_t meta_head;		/* Bytes appended to the meta area in all. */
+  uint64_t lost;		/* Events lost so far (also in LTX_LOSS records). */
   uint32_t state;		/* LT_RING_OPEN, LT_RING_CLOSED. */
   uint32_t stop_reason;		/* LTE_*, once closed. */
-  uint64_t lost_since;		/* Clock of the first event of a loss that is still
-				** going on, 0 if none. */
-  uint64_t meta_lost;		/* Descriptions that found no space. */
+  uint64_t lost_since;		/* Clock of the first event of an unfinished loss,
+				** 0 if none. */
+  uint64_t meta_lost;		/* Descriptions lost because the area was full. */
   /* LT_RING_PROBE only. */
-  uint64_t told;		/* Address of the first word not yet handed over. */
-  uint64_t told_events;		/* Events handed over, ever. */
-  uint64_t told_funcs;		/* Descriptions handed over, ever. */
-  uint64_t wp;			/* Address of the pointer behind the last word. */
+  uint64_t told;		/* Address of the first word not yet flushed. */
+  uint64_t told_events;		/* Events flushed in all. */
+  uint64_t told_funcs;		/* Descriptions flushed in all. */
+  uint64_t wp;			/* Address of the pointer past the last word. */
   uint64_t meta_count;		/* Descriptions in the meta area. */
   uint8_t pad1[128-88];
   /* Written by the recorder. */
   uint64_t tail;		/* Blocks read and zeroed. */
-  uint64_t meta_tail;		/* Bytes of the meta area read, ever. */
-  uint64_t alive;		/* Recorder's clock at its last look. If it lags more than
+  uint64_t meta_tail;		/* Bytes of the meta area read in all. */
+  uint64_t alive;		/* Recorder's clock when it last read. If it is older than
 				** LT_ORPHAN_SECONDS the VM stops recording. */
-  uint32_t detach;		/* 1: stop recording, please. */
+  uint32_t detach;		/* 1: the VM is to stop recording. */
   uint32_t tick_khz;		/* Recorder's estimate of the clock rate, 0: unknown. */
   uint32_t taken;		/* 1: the recorder has mapped the ring. */
   uint8_t pad2[128-36];
@@ -256,31 +256,31 @@ struct lt_ring {
 
 /*
 ** Without a memfd: the probe luajit:block. While lt_control.block is not 0 (and
-** there is no ring in the sense above) a VM writes the same words into memory of
-** its own, which has the same layout (LT_RING_PROBE), and fires the probe with a
-** piece of it whenever a block is full, at the first event 10 ms after the last
-** time, and when the recording ends. Arguments:
+** there is no ring as above) a VM writes the same words into private memory of
+** the same layout (LT_RING_PROBE). It flushes a chunk of it through the probe when
+** a block is full, at the first event 10 ms after the last flush, and when the
+** recording ends. Arguments:
 **
-**   address, bytes   of the piece (at most LT_RING_BLOCK_SIZE); END: clock, 0
-**   g                address of the global_State: tells streams apart
+**   address, bytes   of the chunk (up to LT_RING_BLOCK_SIZE); END: clock, 0
+**   g                address of the global_State: identifies the stream
 **   kind             LT_PIECE_*
-**   number           events (EVENTS), descriptions (FUNCS) handed over before
-**   count            how many there are in it; END: LTE_*
+**   number           events (EVENTS) or descriptions (FUNCS) flushed before
+**   count            how many are in the chunk; END: LTE_*
 **   recording        lt_ring.recording
 **
-** Events are counted without LTX_PAD and LTX_BLOCK records, so the numbers tell
-** exactly how many are in pieces that nobody took. FUNCS come before the EVENTS
-** that use them. A piece of EVENTS holds whole records.
+** Events are counted without LTX_PAD and LTX_BLOCK records, so the numbers give
+** exactly how many were in chunks that a tracer missed. FUNCS come before the
+** EVENTS that use them. A chunk of EVENTS holds whole records.
 */
 enum {
   LT_PIECE_START = 1,		/* struct lt_ring. A stream begins; or, if it has begun,
-				** all is described anew for a tracer that came later. */
+				** all functions are described again for a new tracer. */
   LT_PIECE_FUNCS = 2,		/* struct lt_func records. */
   LT_PIECE_EVENTS = 3,		/* Event words. */
-  LT_PIECE_END = 4		/* Nothing. The stream ends. */
+  LT_PIECE_END = 4		/* Empty. The stream ends. */
 };
-#define LT_PIECE_EXIT	255u	/* count of END: the program exits. No LTX_STOP is due;
-				** should it run Lua still, there will be more. */
+#define LT_PIECE_EXIT	255u	/* count of END: the program exits. No LTX_STOP follows;
+				** if it still runs Lua, more chunks follow. */
 
 enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2 };
 
@@ -295,7 +295,7 @@ struct lt_func {
   uint16_t flags;		/* LT_FUNC_HINT: name comes from the call. */
   uint32_t id;			/* > 0, unique in its stream. */
   uint32_t firstline;		/* Line of the definition, 0 for a main chunk or C.
-				** LT_LINE_CODE and more: there are no lines (stripped
+				** LT_LINE_CODE is set: no line numbers (stripped
 				** bytecode); the rest is a hash of the code. */
   uint32_t lastline;
   uint32_t ffid;		/* Library functions: LuaJIT's FF_* number. */
@@ -304,21 +304,21 @@ struct lt_func {
   uint16_t name_len;
   uint32_t fileofs;		/* C with a chunk: address in that file, as ELF counts. */
   /* char chunk[chunk_len+1], name[name_len+1], zero bytes up to size.
-  ** chunk is what LuaJIT has as source: "@file", "=name" or the code itself; one
-  ** that is longer than 1023 bytes, or holds a NUL, is cut there and ends in
-  ** "...#" and a hash of the whole. C: the library's path, or "". Any byte but NUL
-  ** may occur in either. */
+  ** chunk is the source name in LuaJIT: "@file", "=name" or the code itself; if it
+  ** is longer than 1023 bytes, or holds a NUL, it is cut there and ends in "...#"
+  ** and a hash of the whole. C: the library's path, or "". Both may contain any
+  ** byte but NUL. */
 };
-#define LT_LINE_CODE		0x80000000u	/* But 0xffffffff: the library's bytecode. */
+#define LT_LINE_CODE		0x80000000u	/* Except 0xffffffff: bytecode of the library. */
 #define LT_FUNC_HINT		0x01u
-/* The byte before the name that a probe of calls points to. */
+/* The byte before the name to which a call probe points. */
 enum { LT_NAME_HINT, LT_NAME_DEFINED };
 #define LT_FUNC_STR_MAX		1023u
 
 /* Hello: what the VM sends over the recorder's SOCK_SEQPACKET socket, with
-** the ring's memfd as SCM_RIGHTS (without: it could not make one). The recorder
-** answers one byte; unless that is RECORD or PROBES, the VM never asks again. The
-** path of the socket is in LUATRACE_SOCKET. */
+** the ring's memfd as SCM_RIGHTS (without it if no ring could be made). The
+** recorder answers one byte; unless that is RECORD or PROBES, the VM never asks
+** again. The path of the socket is in LUATRACE_SOCKET. */
 #define LT_HELLO_MAGIC		0x314f4c4c4854554cull	/* "LUTHLLO1" */
 struct lt_hello {
   uint64_t magic;
@@ -327,12 +327,12 @@ struct lt_hello {
 };
 enum {
   LT_HELLO_REFUSED = 0,		/* Do not record. */
-  LT_HELLO_RECORD = 1,		/* Go on. */
-  LT_HELLO_PROBES = 2		/* Not by this ring: the recorder has attached to the
-				** probes of this process. Its children say hello anew. */
+  LT_HELLO_RECORD = 1,		/* Record into this ring. */
+  LT_HELLO_PROBES = 2		/* Do not use the ring: the recorder has attached to the
+				** probes of this process. Its children say hello again. */
 };
 
-/* Longest list of globs that a VM takes, in bytes; it ignores a longer one. */
+/* Longest list of globs, in bytes; the VM ignores a longer one. */
 #define LT_GLOBS_MAX		1023u
 
 /* Environment variables that luatrace-record sets and the VM reads (once per
@@ -350,28 +350,28 @@ enum {
 ** A recorder that attaches to a running process finds an ELF note of this
 ** library or program (name LT_NOTE_NAME, type LT_NOTE_TYPE, in an allocated
 ** section, so that it survives strip), through it the control structure, and
-** writes its settings there; `ring` last. Each Lua state notices at its next
-** poll, makes a ring, and leaves the memfd open (LTState.fd) until `taken` is
-** set: the recorder follows the list of states and opens it through
+** writes its settings there; `ring` last. Each Lua VM notices at its next
+** poll, makes a ring, and keeps the memfd open (LTState.fd) until `taken` is
+** set: the recorder walks the list of VMs and opens it through
 ** /proc/PID/map_files or /proc/PID/fd.
 **
-** Who owns the control structure: the recorder whose random number is `owner`.
-** It renews `alive` at least every second, here and in every ring; others keep
-** off while either is younger than LT_ORPHAN_SECONDS. A VM that finds itself an
-** orphan sets `ring` back to 0.
+** The owner of the control structure is the recorder whose random number is
+** `owner`. It renews `alive` at least every second, here and in every ring; other
+** recorders stay away while either is younger than LT_ORPHAN_SECONDS. A VM that
+** finds its recorder gone sets `ring` back to 0.
 */
 #define LUAJIT_USDT_MAGIC	0x3154445355544a4cull	/* "LJTUSDT1" */
 #define LT_CONTROL_VERSION	3u
 
 struct lt_control {
-  /* What a tracer changes at any time. One word: see lj_ltctl_word. */
+  /* A tracer may change these at any time. One word: see lj_ltctl_word. */
   uint16_t semaphore;		/* Number of tracers attached to the USDT probes of
 				** single events. */
   uint16_t ring;		/* Nonzero: record event words into a ring. Below 256:
-				** one byte is written at once. Another number than
-				** before: another recording. */
-  uint16_t block;		/* Number of tracers attached to the probe that hands
-				** over event words, a block at a time. */
+				** one byte is written atomically. A new number starts
+				** a new recording. */
+  uint16_t block;		/* Number of tracers attached to the probe that flushes
+				** event words, a block at a time. */
   uint16_t unused;		/* 0 */
   /* Constant. */
   uint64_t magic;		/* LUAJIT_USDT_MAGIC */
@@ -383,50 +383,50 @@ struct lt_control {
   uint64_t ring_size;		/* Bytes of all blocks of a ring. */
   uint32_t envdone;		/* Environment has been read. */
   uint32_t children;		/* 1: forked children are recorded, too. */
-  char socket[108];		/* Path of the recorder's socket; "": it attached. */
+  char socket[108];		/* Path of the recorder's socket; "" when attached. */
   uint32_t reserved0;
   char include[1024];		/* Globs on chunk names, '\n' between them, or "". */
   char exclude[1024];
   uint64_t owner;		/* Random number of the recorder that attached. */
-  uint64_t alive;		/* Its clock, renewed. */
-  uint32_t tick_khz;		/* Its estimate of the clock rate, 0: unknown. */
-  int32_t owner_pid;		/* As it sees itself: for messages. */
-  uint32_t generation;		/* Recordings so far: `ring` is made of it, so that the
-				** next one has another number. */
+  uint64_t alive;		/* The owner's clock, renewed. */
+  uint32_t tick_khz;		/* The owner's estimate of the clock rate, 0: unknown. */
+  int32_t owner_pid;		/* In the owner's namespace, for messages. */
+  uint32_t generation;		/* Recordings so far: `ring` is derived from it, so that
+				** each recording has another number. */
   uint32_t reserved1;
   /* Written by the VM. */
   uint64_t states;		/* Address of the first LTState, 0: none. */
-  uint64_t opened;		/* Number of states ever made. */
+  uint64_t opened;		/* Number of VMs created so far. */
 };
 
 #define LT_NOTE_NAME		"luatrace"
 #define LT_NOTE_TYPE		1u
 #define LT_NOTE_VERSION		1u
 
-/* The note. "here" is the address of that member itself, so that nothing has
-** to be relocated. Offsets are in bytes, -1: there is no such thing. */
+/* The note. "here" is the address of that member itself, so that no
+** relocation is needed. Offsets are in bytes; -1: does not exist. */
 struct lt_note {
   uint32_t version;		/* LT_NOTE_VERSION */
-  uint32_t size;		/* sizeof(struct lt_note); larger: newer. */
+  uint32_t size;		/* sizeof(struct lt_note); larger if newer. */
   int64_t control;		/* luajit_usdt_control - here */
   int64_t poll;			/* Code for dispatch slots that makes the VM poll - here */
   int64_t vm_begin;		/* Code of the interpreter - here */
   uint32_t control_version, control_size;
   uint32_t flags;		/* LTN_* */
   uint32_t clock;		/* LT_CLOCK_* */
-  /* Members of an LTState, from its start. */
+  /* Offsets of members of an LTState. */
   int32_t lt_next;		/* Address of the next one. */
   int32_t lt_on, lt_stop;	/* uint32_t; bit 31 of stop: LT_STOP_KICK. */
   int32_t lt_seen;		/* uint64_t: value of the control word acted upon. */
   int32_t lt_ring, lt_fd;	/* Address; int */
   int32_t lt_rec;		/* uint32_t: number of the recording. */
-  int32_t lt_serial;		/* uint32_t: number of the state in the process. */
-  int32_t lt_token;		/* uint32_t: control word's ring when its ring was made. */
-  /* From an LTState to other things of the same Lua state. */
+  int32_t lt_serial;		/* uint32_t: number of the VM in the process. */
+  int32_t lt_token;		/* uint32_t: lt_control.ring when its ring was made. */
+  /* Distances from an LTState to other structures of its VM. */
   int32_t g, dispatch, jit;	/* global_State, dispatch table, jit_State */
   uint32_t nslots;		/* Slots of the dispatch table for instructions. */
   uint32_t slot_size;
-  /* For readers of stacks. Members of a global_State. */
+  /* For stack readers. Members of a global_State. */
   int32_t g_cur_L, g_jit_base, g_vmstate, g_hookmask, g_mainthref;
   /* Of a jit_State. */
   int32_t jit_state, jit_trace, jit_sizetrace;
@@ -443,15 +443,15 @@ struct lt_note {
 #define LTN_JIT			0x01u	/* Built with the compiler. */
 #define LTN_GC64		0x02u
 #define LTN_FR2			0x04u	/* Two slots per frame. */
-/* 0x08 is of older LuaJITs, whose sites had five-byte nops. */
+/* 0x08: older LuaJITs, whose sites had five-byte nops. */
 #define LTN_RETELL		0x10u	/* Knows LT_STOP_RETELL. */
-#define LTN_BLOCKS		0x20u	/* Has the probe that hands over blocks. */
+#define LTN_BLOCKS		0x20u	/* Has the probe luajit:block. */
 
-/* In LTState.stop, set from outside: poll, then restore the dispatch table. The
-** topmost byte is the outside's alone. */
+/* In LTState.stop, set by a recorder: poll, then restore the dispatch table. Only
+** recorders write the topmost byte. */
 #define LT_STOP_KICK		0x80000000u
-/* The same place: a state that has probes on, and no ring, reports its stack anew;
-** one that hands over blocks describes its functions anew, too. */
+/* Likewise: a VM with probes on and no ring reports its stack again; one that
+** flushes blocks describes its functions again, too. */
 #define LT_STOP_RETELL		0x40000000u
 
 /* -- 4. The trace file ---------------------------------------------------- */
@@ -460,9 +460,9 @@ struct lt_note {
 ** struct lt_file_header, then blocks until the end of the file. Each block is
 ** struct lt_block followed by payload_size bytes, padded with 0 to 8 bytes.
 ** A reader that finds a bad block looks for the next LT_SYNC whose header
-** checksum is right. A file that ends inside a block was cut: what lies
-** before it is good, and whole words of a cut EVENTS payload can be used
-** although its checksum cannot be verified.
+** checksum is right. A file that ends inside a block was cut: the
+** blocks before it are good, and whole words of a cut EVENTS payload can be
+** used although its checksum cannot be verified.
 */
 #define LT_FILE_MAGIC		0x454341525441554cull	/* "LUATRACE" */
 #define LT_FILE_VERSION		1u
@@ -472,7 +472,7 @@ struct lt_file_header {
   uint64_t magic;
   uint32_t version;		/* LT_FILE_VERSION: a reader refuses newer ones. */
   uint32_t header_size;		/* sizeof(struct lt_file_header); larger: skip. */
-  uint64_t required;		/* Feature bits a reader must know to go on. */
+  uint64_t required;		/* Feature bits that a reader must know. */
   uint64_t optional;		/* Feature bits a reader may ignore. */
   uint32_t clock;		/* LT_CLOCK_* */
   uint32_t tick_shift;		/* ns = (ticks * tick_mult) >> tick_shift, */
@@ -493,15 +493,15 @@ enum {
   LT_BLOCK_STREAM = 3,		/* struct lt_stream_info: before a stream's first use. */
   LT_BLOCK_PROCESS = 4,		/* struct lt_process_info + strings. */
   LT_BLOCK_MAPS = 5,		/* struct lt_map records of one process. */
-  LT_BLOCK_CLOCK = 6,		/* struct lt_clock_info: now and then, and at the end. */
-  LT_BLOCK_NOTE = 7,		/* Text "key=value\n"...: who recorded, how. */
+  LT_BLOCK_CLOCK = 6,		/* struct lt_clock_info: from time to time, and at the end. */
+  LT_BLOCK_NOTE = 7,		/* Text "key=value\n"...: the recorder and its settings. */
   LT_BLOCK_END = 8		/* struct lt_end_info: written at an orderly end. */
 };
 
-#define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame of at most LT_PACKED_MAX
-					** bytes. EVENTS: made of words whose upper 40 bits
-					** are the difference to the word before (mod 2^40;
-					** the first: to base_tick), whatever the word is. */
+#define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame of up to LT_PACKED_MAX
+					** bytes. EVENTS: the upper 40 bits of each word, of
+					** any kind, are the difference from the word before
+					** (mod 2^40; of the first: from base_tick). */
 #define LT_BLOCK_F_GAP		0x2u	/* EVENTS: the recorder left out events before this
 					** block (--max-depth, --max-size do not count). */
 
@@ -513,44 +513,44 @@ struct lt_block {
   uint16_t flags;		/* LT_BLOCK_F_* */
   uint32_t stream;		/* EVENTS, FUNCS, STREAM: stream number from 1;
 				** PROCESS, MAPS: process number from 1; else 0. */
-  uint32_t payload_size;	/* Bytes in the file, at most LT_PAYLOAD_MAX. */
+  uint32_t payload_size;	/* Bytes in the file, up to LT_PAYLOAD_MAX. */
   uint32_t raw_size;		/* Bytes after decompression. */
   uint32_t count;		/* EVENTS: number of events (records, not words); FUNCS,
 				** MAPS: number of records. */
-  uint32_t seq;			/* EVENTS: 0,1,2... in its stream: tells a missing block. */
-  uint64_t base_tick;		/* EVENTS: full clock, at most 2^39 ticks before the first
+  uint32_t seq;			/* EVENTS: 0,1,2... in its stream: reveals a missing block. */
+  uint64_t base_tick;		/* EVENTS: full clock, up to 2^39 ticks before the first
 				** word's time and not after it. */
   uint64_t end_tick;		/* EVENTS: full clock of the last word, not before base. */
-  uint32_t coroutine;		/* EVENTS: current at the start of the block, 0: unknown. */
+  uint32_t coroutine;		/* EVENTS: current coroutine at the start, 0: unknown. */
   uint32_t depth;		/* EVENTS: number of open calls on that coroutine's stack,
 				** or LT_DEPTH_UNKNOWN. */
-  uint32_t payload_crc;		/* CRC-32C of the payload as it is in the file. */
+  uint32_t payload_crc;		/* CRC-32C of the payload as stored in the file. */
   uint32_t header_crc;		/* CRC-32C of the bytes of this struct before it. */
 };
 #define LT_PAYLOAD_MAX		(16u<<20)
-#define LT_PACKED_MAX		65536u	/* raw_size of a compressed payload. Not more: a
-					** reader of a hostile file must stay fast. */
+#define LT_PACKED_MAX		65536u	/* raw_size of a compressed payload. Small, so that
+					** a hostile file cannot make a reader slow. */
 
-struct lt_stream_info {		/* One Lua state of one process. */
+struct lt_stream_info {		/* One Lua VM of one process. */
   uint32_t process;		/* Process number. */
   uint32_t flags;		/* LTF_* */
   uint64_t state_addr;
   uint32_t recording;
-  int32_t tid;			/* Thread at the start, as the target sees it. */
+  int32_t tid;			/* Thread at the start, in the target's namespace. */
   uint64_t start_tick;
   uint64_t event_cost_ps;	/* See struct lt_ring. */
   char luajit[64];
 };
 
 struct lt_process_info {
-  int32_t pid;			/* As the recorder sees it. */
-  int32_t ns_pid;		/* As the target sees itself. */
+  int32_t pid;			/* In the recorder's namespace. */
+  int32_t ns_pid;		/* In the target's namespace. */
   int32_t parent;		/* Process number of the traced parent, 0: none. */
   int32_t uid;
   uint64_t start_tick;
   uint32_t exe_len;		/* Bytes. Then: char exe[exe_len], cmdline[cmd_len] */
-  uint32_t cmd_len;		/* (NUL between the arguments), neither with a NUL at
-				** the end. */
+  uint32_t cmd_len;		/* (NUL between the arguments), both without a NUL
+				** at the end. */
 };
 
 struct lt_map {			/* An executable mapping of a file. */

@@ -117,7 +117,7 @@ expect 2 "/dev/full: cannot write: No space left on device" --page=/dev/full "$d
 "$analyze" --folded -D 1000000 "$dir/many.bin" >"$dir/folded.slow" || fail "-D"
 cmp -s "$dir/folded.1" "$dir/folded.slow" || fail "folded stacks with and without -D differ"
 expect 1 "--jobs: at least 1" --jobs 0 "$dir/good.bin"
-expect 1 "--max-nodes: 'x' is no number" --max-nodes x "$dir/good.bin"
+expect 1 "--max-nodes: 'x' is not a number" --max-nodes x "$dir/good.bin"
 expect 0 "[pruned]" --max-nodes 1000 "$dir/many.bin"
 expect 0 "many.bin: the call tree has 1000 nodes: calls that need more" --max-nodes 1000 "$dir/many.bin"
 expect 0 "many.bin: " --progress --report "$dir/many.bin"

@@ -18,7 +18,7 @@ refused() {
 
 refused 125 'either a command or -p' -p 1 -- true
 refused 125 '--children needs -p' --children -- true
-refused 125 "'stap' is none of auto, direct, bpf" -p 1 --via stap
+refused 125 "invalid value 'stap'; choose auto, direct or bpf" -p 1 --via stap
 refused 125 '--bpf-site and --bpf-link are about --via bpf' -p 1 --via direct --bpf-site block
 refused 125 '--bpf-site and --bpf-link are about --via bpf' --bpf-link each -- true
 refused 125 '--seccomp is about --via direct' -p 1 --via bpf --seccomp ignore

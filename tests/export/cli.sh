@@ -56,8 +56,8 @@ grep -q "^trust: " "$scratch/summary" || fail "no summary beside the file"
 same "tracks of two files" "$("$analyze" --format chrome "$here/simple.txt" "$here/simple.txt" | jq '[.traceEvents[] | select(.name == "thread_name") | .tid] | unique | length')" 4
 same "calls of two files" "$("$analyze" --format luaprofiler "$here/simple.txt" "$here/simple.txt" | wc -l)" 9
 
-refuses "--format: 'x' is none of folded, speedscope, perfetto, chrome, pprof, callgrind, csv, json, luaprofiler, xmake, luaprofile" "$analyze" --format x "$here/simple.txt"
-refuses "--frames: 'x' is none of ours, L, @" "$analyze" --format csv --frames x "$here/simple.txt"
+refuses "--format: invalid value 'x'; choose folded, speedscope, perfetto, chrome, pprof, callgrind, csv, json, luaprofiler, xmake or luaprofile" "$analyze" --format x "$here/simple.txt"
+refuses "--frames: invalid value 'x'; choose ours, L or @" "$analyze" --format csv --frames x "$here/simple.txt"
 refuses "--output belongs to --format" "$analyze" -o x "$here/simple.txt"
 for format in folded chrome; do
   refuses "/nowhere/x: cannot write: No such file" "$analyze" -q --format $format -o /nowhere/x "$here/simple.txt"

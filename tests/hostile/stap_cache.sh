@@ -9,7 +9,7 @@ tool=$(cd "$here/../../stap" && pwd)/luatrace-stap
 mkdir -p "$scratch"/stap/{bin,share/systemtap/runtime/linux} "$scratch/kernel"
 printf '#!/bin/sh\n' >"$scratch/stap/bin/stap" && chmod +x "$scratch/stap/bin/stap"
 touch "$scratch/stap/share/systemtap/runtime/runtime.h" "$scratch/stap/share/systemtap/runtime/stp_task_work.c" "$scratch/kernel/.config"
-echo 'dentry->d_inode' >"$scratch/stap/share/systemtap/runtime/linux/uprobes-inode.c" # is copied and mended
+echo 'dentry->d_inode' >"$scratch/stap/share/systemtap/runtime/linux/uprobes-inode.c" # is copied and patched
 export PATH=$scratch/stap/bin:$PATH
 chmod 755 "$scratch"
 runtime() { "$tool" --runtime -r "$scratch/kernel"; }

@@ -214,7 +214,7 @@ TEST_F(EndingTest, Usage) {
       {{"-o", "x", "--max-size", "8Q", "true"}, "--max-size: '8Q' is not a size"},
       {{"-o", "x", "--max-depth", "0", "true"}, "--max-depth: '0' is not a number between"},
       {{"-o", "x", "-d", "-1", "true"}, "-d: '-1' is not a number of seconds"},
-      {{"-o", "x", "--c-functions", "some", "true"}, "'some' is none of"},
+      {{"-o", "x", "--c-functions", "some", "true"}, "invalid value 'some'; choose none,"},
       {{"-o", "x", "--ring-size", "128K", "true"}, "between 262,144 and 1,073,741,824"},
       {{"-o", "x", "--include", "a\nb", "true"}, "--include"},
       {{"-o", "x", "--exclude", std::string(600, 'a'), "--exclude", std::string(423, 'b'), "true"},

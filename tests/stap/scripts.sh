@@ -80,13 +80,13 @@ refuses 'no LuaJIT with tracepoints' "$stap" lua-top -x $$ -r "$release"
 refuses 'no process 999999999' "$stap" lua-top -x 999999999 -r "$release"
 refuses 'no headers of the kernel 9.9.9-none here.*' "$stap" lua-top -x "$pid" -r 9.9.9-none
 refuses 'no script lua-nothing' "$stap" lua-nothing -x "$pid"
-refuses 'which program' "$stap" lua-top -r "$release"
+refuses 'missing target' "$stap" lua-top -r "$release"
 refuses 'usage|^ *luatrace-stap ' "$stap"
 
-refuses 'no SCRIPT' "$stap" --nothing
-refuses 'no SCRIPT' "$stap" -x "$pid" -o file
+refuses 'missing SCRIPT' "$stap" --nothing
+refuses 'missing SCRIPT' "$stap" -x "$pid" -o file
 refuses '-T needs a value' "$stap" lua-top -T
-refuses '-x needs the number of a process, not one' "$stap" lua-top -xone
+refuses '-x needs a process id, not one' "$stap" lua-top -xone
 "$stap" --help >"$scratch/out" 2>"$scratch/err" || fail "--help"
 same "--help: errors" "" "$(cat "$scratch/err")"
 grep -q '^usage: luatrace-stap ' "$scratch/out" || fail "--help: $(cat "$scratch/out")"
@@ -104,12 +104,12 @@ mkdir "$scratch/lua-top" "$scratch/tree"
 refuses "tree is a directory, not a script" "$stap" "$scratch/tree" -x "$pid" -r "$release"
 (cd "$scratch" && "$stap" --show lua-top -x "$pid" -r "$release") >"$scratch/out"  # A folder of that name is no script.
 grep -q "probes/lua-top.stp " "$scratch/out" || fail "a directory lua-top: $(cat "$scratch/out")"
-refuses "$scratch/tree is no folder that modules are built in.*" "$stap" lua-top -x "$pid" -r "$scratch/tree"
-refuses "/nothing is no folder that modules are built in.*" "$stap" --runtime -r /nothing
+refuses "$scratch/tree is not a folder for building kernel modules.*" "$stap" lua-top -x "$pid" -r "$scratch/tree"
+refuses "/nothing is not a folder for building kernel modules.*" "$stap" --runtime -r /nothing
 refuses "no file $scratch/none" "$stap" lua-top --library "$scratch/none" -r "$release"
 refuses '/bin/true has no LuaJIT with tracepoints' "$stap" lua-top --library /bin/true -r "$release"
 refuses 'two files to be probed: a and b' "$stap" lua-top a b
-refuses '--runtime goes with nothing but -r RELEASE' "$stap" --runtime extra
+refuses '--runtime can be combined only with -r RELEASE' "$stap" --runtime extra
 refuses '--bpf: .*kernel modules' "$stap" lua-top --bpf -x "$pid"
 refuses '--runtime=bpf: .*kernel modules' "$stap" lua-top --runtime=bpf -x "$pid"
 refuses 'lua-slow has no value limit .it has: limit_us callers leaf running.' "$stap" lua-slow -G limit=5 -x "$pid"
@@ -119,7 +119,7 @@ if command -v script >/dev/null; then  # A terminal.
   refuses_tty() { script -qec "$(printf '%q ' "$@")" /dev/null >&2; }
   refuses 'lua-calls writes binary records' refuses_tty "$stap" lua-calls -x "$pid" -r "$release"
 fi
-refuses '-e is for another script than ours.*' "$stap" lua-top -e 'probe begin {}'
+refuses '-e is for scripts of your own.*' "$stap" lua-top -e 'probe begin {}'
 refuses '--sysroot needs a value' "$stap" lua-top --sysroot
 refuses 'cannot write to /proc/none/luatrace; set XDG_CACHE_HOME .*' env XDG_CACHE_HOME=/proc/none "$stap" --runtime -r "$release"
 
@@ -149,10 +149,10 @@ grep -q -- "-r $release .*-x $pid -T 5 -a x86_64 -p4 .*lua-top.stp $build/bin/lu
 "$stap" --show lua-top -r "$release" --library "$library" >"$scratch/out"
 grep -q "lua-top.stp $library \$" "$scratch/out" || fail "--library behind the script: $(cat "$scratch/out")"
 
-# A runtime is printed in any case: mended, already mended, and without headers (which is an error).
-mended=$("$stap" --runtime -r "$release")
-[ -e "$mended/runtime.h" ] || fail "--runtime: $mended"
-same "--runtime, nothing to mend" "$mended" "$(SYSTEMTAP_RUNTIME=$mended "$stap" --runtime -r "$release")"
+# A runtime is always printed: patched, already patched, and without headers (which is an error).
+patched=$("$stap" --runtime -r "$release")
+[ -e "$patched/runtime.h" ] || fail "--runtime: $patched"
+same "--runtime, nothing to patch" "$patched" "$(SYSTEMTAP_RUNTIME=$patched "$stap" --runtime -r "$release")"
 refuses 'no headers of the kernel 9.9.9-none' "$stap" --runtime -r 9.9.9-none
 same "--runtime without headers" "$stap_share/systemtap/runtime" "$(cat "$scratch/out")"
 

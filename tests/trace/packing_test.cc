@@ -106,11 +106,11 @@ TEST(Packing, SizesThatLieAreRefused) {
   }
   for (uint32_t size : {0u, 65537u, UINT32_MAX}) {
     block.raw_size = size;
-    EXPECT_EQ(problem(block, frame), "its size makes no sense") << size;
+    EXPECT_EQ(problem(block, frame), "invalid size") << size;
   }
   block.type = LT_BLOCK_EVENTS;
   block.raw_size = 4092;
-  EXPECT_EQ(problem(block, frame_of(std::string(4092, 'x'))), "its size is no number of words");
+  EXPECT_EQ(problem(block, frame_of(std::string(4092, 'x'))), "its size is not a multiple of 8");
 }
 
 TEST(Packing, ABombIsRefusedBeforeItIsUnpacked) {
@@ -118,7 +118,7 @@ TEST(Packing, ABombIsRefusedBeforeItIsUnpacked) {
   ASSERT_LT(bomb.size(), 8192u);
   lt_block block = events_block(0);
   block.raw_size = 64 << 20;
-  EXPECT_EQ(problem(block, bomb), "its size makes no sense");
+  EXPECT_EQ(problem(block, bomb), "invalid size");
   block.raw_size = 65536;
   EXPECT_EQ(problem(block, bomb), "its size differs from what the frame says");
 }

@@ -69,8 +69,8 @@ if [ "$name" = luatrace-analyze ]; then
   offers some.bin -- so
   offers "" -- --
   offers "self,total" --fields self,to
-  refuses "'-1' is no number" "$program" --top=-1 x
-  refuses "'99999999999999999999' is too great" "$program" --limit 99999999999999999999 x
+  refuses "'-1' is not a number" "$program" --top=-1 x
+  refuses "'99999999999999999999' is out of range" "$program" --limit 99999999999999999999 x
   partial=--caller full=--caller-filter
 else
   offers "none" --c-functions n
@@ -80,7 +80,7 @@ else
   offers some.bin -o x cat so
   complete_bash -p "$$" | grep -x "$$" >/dev/null || fail "bash does not complete -p"
   refuses "may be given only once" "$program" -o x -o y true
-  refuses "'x' is none of none, user, default, all" "$program" -o x --c-functions x true
+  refuses "invalid value 'x'; choose none, user, default or all" "$program" -o x --c-functions x true
   partial=--ring full=--ring-size
 fi
 

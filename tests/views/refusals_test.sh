@@ -87,7 +87,7 @@ done
 
 # What is for a format changes something of it (perfetto and chrome have suspended time anyway), or is refused.
 coroutines=$source/tests/export/coroutines.txt
-for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*is none of //; s/ (.*//; s/,//g'); do
+for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*; choose //; s/ or / /; s/,//g'); do
   "$analyze" -q --format "$format" -o plain.out "$coroutines"
   for option in "--unit ms" --yielded "--frames L" "--source-root dir"; do
     # shellcheck disable=SC2086
@@ -183,7 +183,7 @@ wrong "'90%~10%' is empty: it does not end after its beginning" -r 90%~10%
 wrong "'5ms~5ms' is empty" -r 5ms~5ms
 wrong "'@1700000001~@1700000000' is empty" -r @1700000001~@1700000000
 wrong "'0:5': states are numbered from 1" --coroutine 0:5
-wrong "json= needs a value behind the '='" --json=
+wrong "json= needs a value after the '='" --json=
 wrong "^luatrace-analyze: --sysroot: 'none' is no directory" --sysroot none
 wrong "^luatrace-analyze: --debug-dir: 'now.txt' is no directory" --debug-dir now.txt
 wrong "the name of a trace is empty" ""

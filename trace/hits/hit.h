@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hit: one firing of a probe (docs/probes.md) as a tracer outside of the process sees it: the BPF
-// recorder, lua-calls.bt, lua-calls.stp. Hits are claims: nothing here has been checked, and
-// HitWriter must cope with whatever stands in them.
+// Hit: one firing of a probe (docs/probes.md) as an outside tracer sees it: the BPF recorder,
+// lua-calls.bt or lua-calls.stp. Nothing in a hit has been checked; HitWriter must cope with any
+// values.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ enum class HitKind : uint8_t {
                // kEntry hits of L are calls that were already running, outermost first
   kOpen,       // state__open: L, state
   kClose,      // state__close: L, state
-  kExit,       // not a probe: process `pid` is gone, or another program now
-  kLeftOut,    // of any kind, not wanted: only its seq counts
+  kExit,       // not a probe: process `pid` ended or called exec
+  kLeftOut,    // of any kind, filtered out: only its seq counts
   kMax = kLeftOut
 };
 
@@ -32,11 +32,11 @@ struct Hit {
   uint64_t L = 0;      // Address of the lua_State.
   uint64_t what = 0;   // See HitKind.
   uint64_t state = 0;  // Address of the global_State, 0: not known.
-  uint32_t pid = 0;    // Process: any number that means one image of one process.
-  uint32_t tid = 0;    // Thread, as the tracer sees it: unique on the machine.
+  uint32_t pid = 0;    // Any number that identifies one program run of one process.
+  uint32_t tid = 0;    // Thread id as the tracer sees it: unique on the machine.
   uint32_t seq = 0;    // 1, 2, 3, ... among the hits of this thread, counted where the probe
-                       // fires, before anything can be lost; wraps over 0 to 1. A jump is a loss
-                       // and is written as such. 0: this hit was not counted.
+                       // fires, before anything can be lost; wraps to 1. A jump is written as a
+                       // loss. 0: this hit was not counted.
   uint32_t frame = 0;  // Slot offset.
   int32_t value = 0;   // See HitKind.
   HitKind kind = HitKind::kEntry;
@@ -45,21 +45,21 @@ struct Hit {
   static constexpr uint8_t kNoReason = 255;
 };
 
-// Is the number `seq` further than `than`? Of numbers that wrap the nearer way counts.
+// Is `seq` after `than`, modulo 2^32?
 inline bool further(uint32_t seq, uint32_t than) {
   return static_cast<int32_t>(seq - than) > 0;
 }
 
-// Which function key: any number that means exactly one function for the life of the process. The
-// probes' `id` alone is none if the process has several Lua states: each counts its own.
+// A function key is any number that identifies one function for the life of the process. The
+// probes' `id` alone is not enough if the process has several Lua VMs: each VM counts its own.
 struct HitFunction {
   uint16_t type = 0;     // LT_FUNC_LUA, LT_FUNC_C, LT_FUNC_FF
   uint32_t line = 0;     // Of the definition, 0 for main chunks and C.
   uint32_t ffid = 0;     // Library functions.
   uint64_t addr = 0;     // C: address.
-  std::string chunk;     // Lua: as LuaJIT has it, with its first character. Any byte but NUL.
-  std::string name;      // As the probe has it; its words for "no name", "?" and "main", are known.
-  bool defined = false;  // The name is that of the definition, not of a call.
+  std::string chunk;     // Lua: chunk name with its first character; any bytes but NUL.
+  std::string name;      // As the probe reports it, with "?" and "main" for no name.
+  bool defined = false;  // The name comes from the definition, not from a call.
 };
 
 }  // namespace luatrace

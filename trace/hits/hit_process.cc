@@ -7,14 +7,14 @@
 namespace luatrace {
 namespace {
 
-// Two numbers of coroutines, each of which may be unknown (0).
+// Compares two coroutine numbers, each of which may be unknown (0).
 bool differ(uint32_t a, uint32_t b) {
   return a && b && a != b;
 }
 
 }  // namespace
 
-// -- Lua states --
+// -- Lua VMs --
 
 HitStream* HitProcess::stream_of(uint64_t state) const {
   const auto it = states_.find(state);
@@ -50,7 +50,7 @@ HitStream* HitProcess::new_stream(const Hit& hit) {
   return made;
 }
 
-// The state that a coroutine is most likely of if nothing else tells; null: there is no room.
+// The VM to which a coroutine most likely belongs if no event says so; null if there are too many.
 HitStream* HitProcess::choose(const Hit& hit, const HitThread& thread) {
   if (hit.state) {
     if (HitStream* known = stream_of(hit.state)) return known;
@@ -66,7 +66,7 @@ HitStream* HitProcess::choose(const Hit& hit, const HitThread& thread) {
   return new_stream(hit);
 }
 
-// The hit is of this state: tells the state what was missing on the thread.
+// The hit belongs to this VM: reports what was missing on the thread to the VM's stream.
 void HitProcess::use(HitStream& stream, const Hit& hit, HitThread& thread) {
   uint64_t missing = std::exchange(thread.missing, 0);
   HitStream* const before = std::exchange(thread.stream, &stream);
@@ -99,10 +99,9 @@ HitProcess::Slot* HitProcess::insert(uint64_t L, HitStream& stream, uint32_t vm_
   return &slot;
 }
 
-// The coroutine that the hit is about, if need be a new one. That a coroutine of a state that was
-// seen from its beginning appears without having been created or resumed proves a hole. Null: no
-// room.
-HitProcess::Slot* HitProcess::touch(const Hit& hit, HitThread& thread) {
+// The coroutine of the hit, created if necessary. If the VM was traced from its beginning, a
+// coroutine that appears without having been created or resumed proves a gap. Null: too many.
+HitProcess::Slot* HitProcess::find_or_insert(const Hit& hit, HitThread& thread) {
   if (Slot* known = find(hit.L)) {
     use(*known->stream, hit, thread);
     return known;
@@ -110,12 +109,12 @@ HitProcess::Slot* HitProcess::touch(const Hit& hit, HitThread& thread) {
   HitStream* const stream = choose(hit, thread);
   if (!stream) return nullptr;
   use(*stream, hit, thread);
-  if (stream->must_know_all()) stream->odd(hit.time);
+  if (stream->proves_gaps()) stream->odd(hit.time);
   return insert(hit.L, *stream, 0, false);
 }
 
-// The same for a coroutine that is resumed or yields; it has the VM's number hit.value.
-HitProcess::Slot* HitProcess::touch_other(const Hit& hit, uint64_t co, HitThread& thread) {
+// The same for a coroutine that is resumed or yields; the VM's number for it is hit.value.
+HitProcess::Slot* HitProcess::find_or_insert_other(const Hit& hit, uint64_t co, HitThread& thread) {
   const auto id = static_cast<uint32_t>(hit.value);
   Slot* slot = find(co);
   if (slot && differ(slot->co.vm_id, id)) {
@@ -146,7 +145,7 @@ void HitProcess::describe(uint64_t key, HitFunction function) {
   d.users = {};
 }
 
-// Its id in the stream.
+// The function's id in the stream.
 uint32_t HitProcess::function(HitStream& stream, uint64_t key) {
   const uint32_t known = stream.words().id_of(key);
   if (known) return known;
@@ -188,14 +187,14 @@ void HitProcess::event(const Hit& hit, HitThread& thread) {
   }
 }
 
-// Counted as a loss where it would have belonged.
+// Counted as a loss in the stream to which it would have belonged.
 void HitProcess::drop(const Hit& hit, HitThread& thread) {
   shared_.counters.dropped++;
   if (HitStream* const stream = last_on(thread)) stream->loss(1, hit.time, hit.time);
 }
 
 void HitProcess::call(const Hit& hit, HitThread& thread) {
-  Slot* const slot = touch(hit, thread);
+  Slot* const slot = find_or_insert(hit, thread);
   if (!slot) return drop(hit, thread);
   if (hit.kind == HitKind::kUnwind) return slot->stream->unwind(slot->co, hit);
   const uint32_t id = function(*slot->stream, hit.what);
@@ -210,7 +209,7 @@ void HitProcess::create(const Hit& hit, HitThread& thread) {
     shared_.counters.reused++;
     old->stream->collect(old->co, hit.time);
   }
-  Slot* const by = touch(hit, thread);
+  Slot* const by = find_or_insert(hit, thread);
   if (!by) return drop(hit, thread);
   HitStream& stream = *by->stream;
   Slot* const made = insert(hit.what, stream, static_cast<uint32_t>(hit.value), true);
@@ -220,14 +219,14 @@ void HitProcess::create(const Hit& hit, HitThread& thread) {
 }
 
 void HitProcess::coroutine(const Hit& hit, HitThread& thread) {
-  // If neither is known, the report of its stack follows and tells the state.
+  // If neither is known, the report of its stack follows and names the VM.
   if (hit.kind == HitKind::kResume && !hit.state && !find(hit.what) && !(hit.L && find(hit.L)) &&
-      !thread.waits) {
-    thread.waits = true;
+      !thread.holding) {
+    thread.holding = true;
     thread.held = hit;
     return;
   }
-  Slot* const slot = touch_other(hit, hit.what, thread);
+  Slot* const slot = find_or_insert_other(hit, hit.what, thread);
   if (!slot) return drop(hit, thread);
   if (hit.kind == HitKind::kYield) return slot->stream->suspend(slot->co, hit.time, LTS_YIELD);
   Slot* by = hit.L && hit.L != hit.what ? find(hit.L) : nullptr;
@@ -238,10 +237,10 @@ void HitProcess::coroutine(const Hit& hit, HitThread& thread) {
 void HitProcess::end(const Hit& hit, HitThread& thread) {
   Slot* const slot = find(hit.what);
   if (!slot) {
-    if (hit.value < 0) return;  // Collected, and nothing was ever seen of it.
+    if (hit.value < 0) return;  // Collected without ever having been seen.
     Hit other = hit;
     other.value = 0;
-    Slot* const made = touch_other(other, hit.what, thread);
+    Slot* const made = find_or_insert_other(other, hit.what, thread);
     if (!made) return drop(hit, thread);
     return made->stream->suspend(made->co, hit.time, hit.value ? LTS_ERROR : LTS_DONE);
   }
@@ -285,13 +284,13 @@ void HitProcess::close(const Hit& hit, HitThread& thread) {
     Slot* const slot = find(hit.L);
     stream = slot ? slot->stream : nullptr;
   }
-  if (!stream) return;  // Nothing was ever seen of it.
+  if (!stream) return;  // It was never seen.
   use(*stream, hit, thread);
   stream->stop(hit.time, LTE_CLOSE);
   stream->words().flush();
 }
 
-// -- All states --
+// -- All VMs --
 
 void HitProcess::loss(uint64_t state, uint64_t count, uint64_t since, uint64_t time) {
   for (const auto& stream : streams_)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// HitSorter: brings hits of several CPUs into the order of time.
+// HitSorter: sorts hits of several CPUs by time.
 //
-// Each CPU's hits arrive in order, and the CPUs' buffers are drained in turns: the disorder is as
-// long as one turn. So hits are gathered, and when there are enough of them they are sorted, and
-// all but the youngest (one window) are passed on. Mostly they are in order already, and sorting is
-// one look at each.
+// Each CPU's hits arrive in order, and the CPUs' buffers are drained in turn: the disorder is as
+// long as one turn. So hits are collected; when there are enough, they are sorted, and all but the
+// youngest (one window) are passed on. Usually they are in order already, and checking that is
+// cheap.
 //
-// Invariant: what comes out is ordered by (time, thread, seq), then as it came; what would break
-// that is refused.
+// Invariant: the output is ordered by (time, thread, seq), then by arrival; a hit that would break
+// the order is refused.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class HitSorter {
   HitSorter(uint64_t window_ns, uint32_t window_hits)
       : window_ns_(window_ns), window_hits_(std::max(window_hits, 1u)) {}
 
-  // False: it is older than one that was passed on.
+  // False: the hit is older than one that was passed on.
   bool add(const Hit& hit) {
     if (hit.time < passed_) return false;
     youngest_ = std::max(youngest_, hit.time);
@@ -33,13 +33,13 @@ class HitSorter {
     return true;
   }
 
-  // Is it worth while to drain()?
+  // Are there enough hits to drain()?
   bool full() const {
     return hits_.size() >= window_hits_ + size_t{window_hits_} / 2 || long_enough();
   }
 
-  // Passes on all hits up to `until`, and those that are too many; each with what is known of those
-  // behind it.
+  // Passes on all hits up to `until`, and those that exceed the window; each together with the hits
+  // known to follow it.
   template <class F>
   void drain(uint64_t until, F give) {
     if (!ordered_) std::stable_sort(hits_.begin(), hits_.end(), before);
@@ -50,12 +50,12 @@ class HitSorter {
     if (n > 0) passed_ = std::max(passed_, hits_[n - 1].time);
     hits_.erase(hits_.begin(), hits_.begin() + static_cast<ptrdiff_t>(n));
   }
-  // What the window allows.
+  // All hits up to this time may be passed on.
   uint64_t settled() const { return youngest_ > window_ns_ ? youngest_ - window_ns_ : 0; }
   uint64_t youngest() const { return youngest_; }
 
  private:
-  // One and a half windows, but not so often that moving what stays costs more than sorting.
+  // One and a half windows, but only if moving the rest costs less than sorting.
   bool long_enough() const {
     return hits_.size() >= kFew && youngest_ - hits_.front().time > window_ns_ / 2 + window_ns_;
   }
@@ -71,7 +71,7 @@ class HitSorter {
   std::vector<Hit> hits_;
   bool ordered_ = true;
   uint64_t youngest_ = 0;
-  uint64_t passed_ = 0;  // no hit that is older may come
+  uint64_t passed_ = 0;  // no older hit is accepted
 };
 
 }  // namespace luatrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HitStream: the rules of the VM (luajit-usdt/src/lj_ltrace.c), seen from outside.
+// HitStream: the VM's rules (luajit-usdt/src/lj_ltrace.c), as seen from outside.
 #include "trace/hits/hit_stream.h"
 
 #include <algorithm>
@@ -28,21 +28,21 @@ HitCoroutine HitStream::make_coroutine(uint32_t vm_id, bool empty) {
   co.number = next_coroutine_++;
   co.vm_id = vm_id;
   co.epoch = epoch_;
-  co.complete = empty || must_know_all();
+  co.complete = empty || proves_gaps();
   return co;
 }
 
-// -- State --
+// -- VM --
 
 void HitStream::begin(uint64_t time) {
   if (begun_ && !stopped_) return;
   begun_ = true;
   stopped_ = false;
-  words_.put_ext(time, LTX_START, attached_ && whole() ? LT_START_ATTACHED : 0,
+  words_.put_ext(time, LTX_START, attached_ && complete() ? LT_START_ATTACHED : 0,
                  std::max<uint64_t>(time, 1), lt_pack(1, flags_));
 }
 
-// What was known of its stack is known no more after a hole.
+// After a gap, what was known of a coroutine's stack no longer holds.
 void HitStream::refresh(HitCoroutine& co) {
   if (co.epoch == epoch_) return;
   co.epoch = epoch_;
@@ -51,7 +51,7 @@ void HitStream::refresh(HitCoroutine& co) {
   co.calls.clear();
 }
 
-// `co` runs: says so if the reader cannot know.
+// `co` runs: writes a record if the reader cannot know that.
 void HitStream::activate(HitCoroutine& co, uint64_t time) {
   begin(time);
   if (left_ > 0) end_report(time);
@@ -79,7 +79,7 @@ void HitStream::loss(uint64_t count, uint64_t since, uint64_t time) {
   current_ = 0;
 }
 
-// A hit that cannot be if all were seen.
+// A hit that is impossible if all hits were seen.
 void HitStream::odd(uint64_t time) {
   counters_.odd++;
   loss(1, words_.last(), time);
@@ -108,9 +108,9 @@ void HitStream::entry(HitCoroutine& co, const Hit& hit, uint32_t id) {
   co.calls.push_back({hit.frame, id});
 }
 
-// The outermost call of a coroutine of which nothing was known: it has no others.
+// The outermost call of a coroutine of which nothing was known: it is the only one.
 void HitStream::find_bottom(HitCoroutine& co, const Hit& hit) {
-  if (co.complete || !whole() || !co.calls.empty() || hit.frame > kBottom) return;
+  if (co.complete || !complete() || !co.calls.empty() || hit.frame > kBottom) return;
   co.complete = co.reported = true;
   words_.put_ext(hit.time, LTX_STACK, LTR_RESUMED, co.number, 1);
 }
@@ -119,7 +119,7 @@ void HitStream::leave(HitCoroutine& co, const Hit& hit, uint32_t id) {
   activate(co, hit.time);
   const bool top =
       !co.calls.empty() && co.calls.back().frame == hit.frame && co.calls.back().id == id;
-  const bool below = co.calls.empty() && !co.complete;  // of a call from before a hole
+  const bool below = co.calls.empty() && !co.complete;  // returns from a call from before a gap
   if (!top && !below) {
     odd(hit.time);
     activate(co, hit.time);
@@ -136,7 +136,7 @@ void HitStream::unwind(HitCoroutine& co, const Hit& hit) {
     n++;
   }
   if (n == 0 && co.complete && !filtered_) return odd(hit.time);
-  if (n == 0) return;  // Only calls from before a hole, or that were filtered out.
+  if (n == 0) return;  // Only calls from before a gap, or filtered ones.
   words_.put_ext(hit.time, LTX_UNWIND, 0,
                  lt_pack(n, co.calls.empty() ? LT_ID_NONE : co.calls.back().id));
 }
@@ -179,7 +179,7 @@ void HitStream::collect(HitCoroutine& co, uint64_t time) {
   if (current_ == co.number) current_ = 0;
 }
 
-// -- Reports of stacks --
+// -- Stack reports --
 
 void HitStream::stack(HitCoroutine& co, const Hit& hit) {
   begin(hit.time);
@@ -189,15 +189,15 @@ void HitStream::stack(HitCoroutine& co, const Hit& hit) {
   co.complete = true;
   co.calls.clear();
   report_co_ = co.number;
-  const bool told = hit.reason != Hit::kNoReason;
-  report_reason_ = told ? hit.reason : uint32_t{co.resumed ? LTR_RESUMED : LTR_ACTIVATE};
+  const bool given = hit.reason != Hit::kNoReason;
+  report_reason_ = given ? hit.reason : uint32_t{co.resumed ? LTR_RESUMED : LTR_ACTIVATE};
   report_time_ = hit.time;
   left_ = std::min(hit.frame, kMaxReport);
   if (left_ == 0) write_report(co);
 }
 
-// As one piece, since its frames must follow it. If it says nothing new (the VM reports again when
-// somebody else attaches) the calls stay what they are.
+// Written at once, since its frames must follow it. If it says nothing new (the VM reports again
+// when another tracer attaches), the calls stay as they are.
 void HitStream::write_report(HitCoroutine& co) {
   const bool first = co.calls.empty() && !std::exchange(co.reported, true);
   if (co.calls == known_ && !first) return activate(co, report_time_);
@@ -206,7 +206,7 @@ void HitStream::write_report(HitCoroutine& co) {
   for (const HitCall& call : co.calls) words_.put_id(report_time_, call.id, LT_FRAME);
 }
 
-// Something else came before the report was complete.
+// Another event came before the report was complete.
 void HitStream::end_report(uint64_t time) {
   left_ = 0;
   odd(time);

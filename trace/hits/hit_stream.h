@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// HitStream: one Lua state. Keeps the stack of each of its coroutines as the hits tell it, and
+// HitStream: one Lua VM. Keeps the stack of each of its coroutines as the hits report them, and
 // writes the words that the VM itself would have written.
 //
-// Why a model of the stacks is needed: an unwind names a stack slot, the word wants the number of
-// calls; the VM tells a change of coroutine only by another L; and the slot offsets prove holes
-// that nothing else told (an event at offset x ends every call at or above x).
+// Why a model of the stacks is needed: an unwind names a stack slot, but its word needs the number
+// of calls; the VM reports a switch of coroutines only by another L; and the slot offsets prove
+// gaps that nothing else reports (an event at offset x ends every call at or above x).
 //
-// Invariant: after a hole (epoch) nothing that was known before it is used: neither in words, nor
-// to judge later hits.
+// Invariant: nothing from before a gap (epoch) is used after it, neither in words nor to judge
+// hits.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ struct HitCall {
 
 struct HitCoroutine {
   uint32_t number = 0;   // In the stream.
-  uint32_t vm_id = 0;    // The VM's number, 0: not known.
-  uint32_t epoch = 0;    // The stack is known as far as this is the stream's epoch ...
-  bool complete = true;  // ... and to the bottom only if this is true, too.
+  uint32_t vm_id = 0;    // The VM's number; 0: not known.
+  uint32_t epoch = 0;    // The stack is known while this is the stream's epoch ...
+  bool complete = true;  // ... and down to the bottom if this is true.
   bool resumed = false;
-  bool reported = false;  // By an LTX_STACK.
-  uint32_t resumer = 0;   // Its number, 0: nobody was seen.
+  bool reported = false;  // By an LTX_STACK record.
+  uint32_t resumer = 0;   // Its number; 0: not known.
   std::vector<HitCall> calls;
 };
 
@@ -46,18 +46,18 @@ class HitStream {
   void set_state(uint64_t state) { state_ = state; }
   bool stopped() const { return stopped_; }
 
-  // A coroutine that was not seen before. empty: it has no calls yet for certain.
+  // A coroutine seen for the first time. empty: it certainly has no calls yet.
   HitCoroutine make_coroutine(uint32_t vm_id, bool empty);
-  // The state was opened just now: nothing of it was missed.
+  // The VM has just been opened: nothing of it was missed.
   void opened() { attached_ = false; }
-  // Is everything known since the state was opened, or (attached_) since the first report?
-  bool whole() const { return epoch_ == 1; }
-  // Does a coroutine of which nothing was seen prove a hole?
-  bool must_know_all() const { return whole() && !attached_; }
-  // A hit proves that one was missed.
+  // Is there no gap since the VM was opened or (attached_) since the first report?
+  bool complete() const { return epoch_ == 1; }
+  // Does an unknown coroutine prove a gap?
+  bool proves_gaps() const { return complete() && !attached_; }
+  // A hit proves that an earlier one was missed.
   void odd(uint64_t time);
 
-  // Events, in the order of time. tid: the thread they ran on.
+  // Events, in the order of time. tid: the thread on which they happened.
   void thread(uint32_t tid, uint64_t time);
   void entry(HitCoroutine& co, const Hit& hit, uint32_t id);
   void leave(HitCoroutine& co, const Hit& hit, uint32_t id);
@@ -70,7 +70,7 @@ class HitStream {
   void loss(uint64_t count, uint64_t since, uint64_t time);
   void stop(uint64_t time, uint32_t reason);
 
-  // For the ids of functions, and to flush.
+  // For function ids, and for flushing.
   HitWords& words() { return words_; }
   uint64_t lost() const { return lost_; }
 
@@ -90,15 +90,15 @@ class HitStream {
   bool filtered_;
   HitWords words_;
   uint32_t next_coroutine_ = 1;
-  uint32_t current_ = 0;  // Number of the coroutine that runs, 0: not known.
+  uint32_t current_ = 0;  // Number of the running coroutine; 0: not known.
   uint32_t epoch_ = 1;
   uint64_t lost_ = 0;
   bool begun_ = false, stopped_ = false;
-  // The state was there before us. The VM reports a coroutine's stack when that first runs; what it
-  // said while the probes were being attached to went to probes that nobody was at yet. So there
-  // may be coroutines whose stacks are not known, though nothing was lost.
+  // The VM existed before the tracer. It reports a coroutine's stack when that first runs; reports
+  // made while the tracer was attaching are lost. So there may be coroutines whose stacks are not
+  // known although nothing counts as lost.
   bool attached_ = true;
-  // A report of a stack that is being gathered: `left_` calls are still to come.
+  // A stack report is being collected: `left_` calls are still to come.
   uint32_t left_ = 0;
   uint32_t report_co_ = 0;
   uint32_t report_reason_ = 0;

@@ -8,8 +8,9 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kWords = 4096;        // handed to EventBlocks at a time
-constexpr uint64_t kFar = 1ull << 38;  // a reader could mistake a longer pause (see EventBlocks)
+constexpr size_t kWords = 4096;  // passed to EventBlocks at a time
+constexpr uint64_t kFar =
+    1ull << 38;  // a longer pause would be ambiguous to a reader (see EventBlocks)
 
 }  // namespace
 
@@ -24,7 +25,7 @@ HitWords::HitWords(TraceWriter& writer, uint32_t stream, const lt_stream_info& i
   writer_.write_stream(stream, info);
 }
 
-void HitWords::hand_over() {
+void HitWords::flush_words() {
   if (nfuncs_ > 0) writer_.write_funcs(stream_, nfuncs_, funcs_);
   funcs_.clear();
   nfuncs_ = 0;
@@ -39,19 +40,19 @@ void HitWords::hand_over() {
 }
 
 void HitWords::flush() {
-  hand_over();
+  flush_words();
   blocks_.flush();
 }
 
-// Makes room for a record at this time.
-void HitWords::room(uint64_t time) {
-  if (!words_.empty() && (words_.size() >= kWords || time - last_ >= kFar)) hand_over();
+// Prepares for a record at this time.
+void HitWords::prepare(uint64_t time) {
+  if (!words_.empty() && (words_.size() >= kWords || time - last_ >= kFar)) flush_words();
   if (words_.empty()) words_time_ = time;
   last_ = time;
 }
 
 void HitWords::put(uint64_t time, uint32_t payload, uint32_t kind) {
-  room(time);
+  prepare(time);
   words_.push_back(lt_word(time, payload, kind));
 }
 
@@ -95,7 +96,7 @@ void HitWords::describe(uint32_t id, const HitFunction& f) {
   r.addr = f.addr;
   append_func(funcs_, r, f.chunk, name);
   nfuncs_++;
-  if (funcs_.size() > LT_PAYLOAD_MAX / 16) hand_over();
+  if (funcs_.size() > LT_PAYLOAD_MAX / 16) flush_words();
 }
 
 }  // namespace luatrace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// HitWords: the words of one stream and the descriptions of its functions, gathered on their way to
-// the TraceWriter.
+// HitWords: collects the words of one stream and the descriptions of its functions for the
+// TraceWriter.
 //
-// Invariant: a function is described in the file before the first word that names it, if it was
-// described before that word was put.
+// Invariant: a function that is described before a word names it is also described first in the
+// file.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace luatrace {
 
 class HitWords {
  public:
-  // Writes the STREAM block. Calls deeper than max_depth are left out; 0: none.
+  // Writes the STREAM block. Calls deeper than max_depth are left out; 0: no limit.
   HitWords(TraceWriter& writer, uint32_t stream, const lt_stream_info& info, uint32_t max_depth);
 
   // A record, in the order of time.
@@ -27,27 +27,27 @@ class HitWords {
   void put_id(uint64_t time, uint32_t id, uint32_t kind);
   void put_ext(uint64_t time, uint32_t sub, uint32_t arg, uint64_t first);
   void put_ext(uint64_t time, uint32_t sub, uint32_t arg, uint64_t first, uint64_t second);
-  uint64_t last() const { return last_; }  // Time of the last one; at first, of the stream's start.
+  uint64_t last() const { return last_; }  // Time of the last record, or of the stream's start.
 
-  // Ids of functions. 0: this key has none yet.
+  // Function ids; 0: this key has none yet.
   uint32_t id_of(uint64_t key) const;
   uint32_t new_id(uint64_t key);
   void describe(uint32_t id, const HitFunction& function);
 
-  // Hands everything to the TraceWriter.
+  // Passes everything to the TraceWriter.
   void flush();
 
  private:
-  void room(uint64_t time);
-  void hand_over();
+  void prepare(uint64_t time);
+  void flush_words();
 
   TraceWriter& writer_;
   uint32_t stream_;
   EventBlocks blocks_;
   std::optional<DepthFilter> filter_;
   std::vector<uint64_t> words_;   // Not yet in blocks_.
-  std::vector<uint64_t> kept_;    // What the filter left of them.
-  uint64_t words_time_ = 0;       // Full clock of the first of them.
+  std::vector<uint64_t> kept_;    // Those that the filter kept.
+  uint64_t words_time_ = 0;       // Full clock of the first word.
   std::vector<std::byte> funcs_;  // Descriptions not yet written.
   uint32_t nfuncs_ = 0;
   std::unordered_map<uint64_t, uint32_t> ids_;

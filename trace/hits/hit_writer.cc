@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HitWriter: holds hits back until they are in order, watches the threads' numbering, and gives
+// HitWriter: holds hits back until they are in order, checks the threads' numbering, and passes
 // each hit to its process.
 #include "trace/hits/hit_writer.h"
 
@@ -15,12 +15,13 @@ namespace {
 
 constexpr size_t kMaxThreads = 1u << 20;
 constexpr size_t kMaxProcesses = 1u << 16;
-// A HitLoss among the hits: L since, what count, state, pid, tid, time until.
+// A HitLoss among the hits: L is `since`, what is `count`, time is `until`; state, pid, tid are the
+// same.
 constexpr auto kLoss = static_cast<HitKind>(255);
-// To judge a number that jumps: so many hits of the thread are asked, among so many of all.
-constexpr int kWitnesses = 7;
+// To judge a jump in the numbers: so many later hits of the thread, among so many of all threads.
+constexpr int kMaxVotes = 7;
 constexpr size_t kLookAhead = 1024;
-constexpr uint64_t kFastest = 20;  // ns: two hits of a thread are never closer
+constexpr uint64_t kMinSpacing = 20;  // ns: two hits of a thread are never closer
 
 uint32_t next_seq(uint32_t seq) {
   return seq == UINT32_MAX ? 1 : seq + 1;
@@ -35,13 +36,13 @@ struct HitWriter::Impl {
 
   void add(const Hit& hit);
   void drain(uint64_t until);
-  void take(const Hit& hit, std::span<const Hit> behind);
-  bool behind_end(const Hit& hit);
+  void take(const Hit& hit, std::span<const Hit> later);
+  bool is_after_end(const Hit& hit);
   void late(const Hit& hit);
-  bool believed(const Hit& hit, const HitThread& thread, std::span<const Hit> behind) const;
-  bool count(const Hit& hit, HitThread& thread, std::span<const Hit> behind);
+  bool is_plausible(const Hit& hit, const HitThread& thread, std::span<const Hit> later) const;
+  bool count(const Hit& hit, HitThread& thread, std::span<const Hit> later);
   void take_loss(const Hit& hit);
-  void let_go(HitThread& thread, uint64_t state);
+  void release_held(HitThread& thread, uint64_t state);
   void end_process(uint32_t pid);
   HitThread* thread(uint32_t tid);
   HitProcess* process(uint32_t pid);
@@ -51,14 +52,14 @@ struct HitWriter::Impl {
   HitSorter sorter;
   std::unordered_map<uint32_t, HitThread> threads;
   std::unordered_map<uint32_t, std::unique_ptr<HitProcess>> processes;
-  std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their states
+  std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their streams
   std::unordered_map<uint32_t, uint32_t> totals;
   bool early_totals = false;
-  uint64_t end = UINT64_MAX;    // see end_at()
-  uint64_t holes = UINT64_MAX;  // see cut_at()
-  uint64_t taken = 0;           // time of the youngest hit that was
+  uint64_t end = UINT64_MAX;   // see end_at()
+  uint64_t gaps = UINT64_MAX;  // see cut_at()
+  uint64_t taken = 0;          // time of the youngest hit taken
   uint32_t last_tid = 0, last_pid = 0;
-  uint64_t youngest = 0;  // of hits that the sorter did not see
+  uint64_t youngest = 0;  // of hits that bypassed the sorter
   HitThread* last_thread = nullptr;
   HitProcess* last_process = nullptr;
 };
@@ -68,7 +69,7 @@ HitWriter::HitWriter(TraceWriter& writer, HitOptions options)
 
 HitWriter::~HitWriter() = default;
 
-// -- Who is meant --
+// -- Threads and processes --
 
 HitThread* HitWriter::Impl::thread(uint32_t tid) {
   if (last_thread && last_tid == tid) return last_thread;
@@ -104,10 +105,10 @@ void HitWriter::Impl::add(const Hit& hit) {
 }
 
 void HitWriter::Impl::drain(uint64_t until) {
-  sorter.drain(until, [this](const Hit& h, std::span<const Hit> behind) { take(h, behind); });
+  sorter.drain(until, [this](const Hit& h, std::span<const Hit> later) { take(h, later); });
 }
 
-// It cannot be put where it belongs any more. If hits are counted the hole was told already.
+// Its place in the order has passed. If hits are counted, its gap has been reported already.
 void HitWriter::Impl::late(const Hit& hit) {
   shared.counters.late++;
   if (hit.kind == kLoss) return take_loss(hit);
@@ -116,40 +117,41 @@ void HitWriter::Impl::late(const Hit& hit) {
   if (HitProcess* p = find_process(hit.pid)) p->loss(hit.state, 1, hit.time, hit.time);
 }
 
-// The hit's number jumps. Are hits missing? If those behind it go on from before it, no: the number
-// is damaged. Nobody behind it: the thread's total decides, or whether there was time for so many.
-bool HitWriter::Impl::believed(const Hit& hit, const HitThread& thread,
-                               std::span<const Hit> behind) const {
-  if (shared.options.in_order) return true;  // Live: nothing can be damaged.
-  int votes = 0, witnesses = 0;
-  for (const Hit& h : behind.first(std::min(behind.size(), kLookAhead))) {
+// The hit's number jumps: are hits missing? Not if later hits of the thread continue from before
+// the jump: then the number is damaged. Without later hits, the thread's total decides, or whether
+// there was time for so many.
+bool HitWriter::Impl::is_plausible(const Hit& hit, const HitThread& thread,
+                                   std::span<const Hit> later) const {
+  if (shared.options.in_order) return true;  // Live hits cannot be damaged.
+  int votes = 0, voters = 0;
+  for (const Hit& h : later.first(std::min(later.size(), kLookAhead))) {
     if (h.tid != hit.tid || h.kind > HitKind::kMax || !further(h.seq, thread.seq)) continue;
     if (h.seq != hit.seq) votes += further(h.seq, hit.seq) ? 1 : -1;
-    if (++witnesses == kWitnesses) break;
+    if (++voters == kMaxVotes) break;
   }
   if (votes != 0) return votes > 0;
   const auto total = totals.find(hit.tid);
   if (total != totals.end() && !further(hit.seq, total->second)) return true;
   if (!totals.empty() && !early_totals) return false;
   const uint64_t since = thread.seq ? thread.time : shared.first_time;
-  return hit.seq - thread.seq <= 1 + (hit.time - std::min(since, hit.time)) / kFastest;
+  return hit.seq - thread.seq <= 1 + (hit.time - std::min(since, hit.time)) / kMinSpacing;
 }
 
-// Is the hit to be used? Notes in the thread how many before it are missing.
-bool HitWriter::Impl::count(const Hit& hit, HitThread& thread, std::span<const Hit> behind) {
+// Is the hit to be used? Notes in the thread how many hits before it are missing.
+bool HitWriter::Impl::count(const Hit& hit, HitThread& thread, std::span<const Hit> later) {
   if (hit.seq == 0) return true;
   auto ahead = static_cast<int32_t>(hit.seq - next_seq(thread.seq));
   if (ahead > 0 && hit.seq < thread.seq && thread.seq != UINT32_MAX)
-    ahead--;  // Nothing has the number 0.
+    ahead--;  // Number 0 is skipped.
   if (ahead < 0) {
     shared.counters.repeated++;
     return false;
   }
-  if (ahead > 0 && !believed(hit, thread, behind)) {
+  if (ahead > 0 && !is_plausible(hit, thread, later)) {
     shared.counters.misnumbered++;
     return false;
   }
-  if (ahead > 0 && thread.seq != 0 && thread.time >= holes) {
+  if (ahead > 0 && thread.seq != 0 && thread.time >= gaps) {
     end = taken;
     totals.erase(hit.tid);
     return false;
@@ -161,29 +163,29 @@ bool HitWriter::Impl::count(const Hit& hit, HitThread& thread, std::span<const H
   return true;
 }
 
-// What waited goes its way: into this state, if that is known now.
-void HitWriter::Impl::let_go(HitThread& thread, uint64_t state) {
+// Processes the held hit, with its VM if that is known now.
+void HitWriter::Impl::release_held(HitThread& thread, uint64_t state) {
   Hit held = thread.held;
   held.state = state;
   if (HitProcess* p = find_process(held.pid)) p->event(held, thread);
-  thread.waits = false;  // only now: so that it does not wait again
+  thread.holding = false;  // only now, so that it is not held again
 }
 
-// Did the tracer see this one while it was leaving?
-bool HitWriter::Impl::behind_end(const Hit& hit) {
+// Did this hit come while the tracer was detaching?
+bool HitWriter::Impl::is_after_end(const Hit& hit) {
   if (hit.time <= end) return false;
-  if (holes != UINT64_MAX) return totals.erase(hit.tid), true;
+  if (gaps != UINT64_MAX) return totals.erase(hit.tid), true;
   const auto total = totals.find(hit.tid);
   if (hit.seq == 0 || total == totals.end()) return true;
   return static_cast<int32_t>(hit.seq - total->second) > 0;
 }
 
-void HitWriter::Impl::take(const Hit& hit, std::span<const Hit> behind) {
+void HitWriter::Impl::take(const Hit& hit, std::span<const Hit> later) {
   if (hit.kind == kLoss) return take_loss(hit);
   if (hit.kind == HitKind::kExit) return end_process(hit.pid);
   if (shared.first_time == 0) shared.first_time = hit.time;
   HitThread* const t = thread(hit.tid);
-  if (t && (behind_end(hit) || !count(hit, *t, behind))) return;
+  if (t && (is_after_end(hit) || !count(hit, *t, later))) return;
   const bool wanted = hit.kind != HitKind::kLeftOut;
   HitProcess* const p = t && wanted ? process(hit.pid) : nullptr;
   if (!p) {
@@ -191,9 +193,9 @@ void HitWriter::Impl::take(const Hit& hit, std::span<const Hit> behind) {
     if (t) t->time = hit.time;
     return;
   }
-  if (t->waits) {
-    const bool told = hit.kind == HitKind::kStack && hit.L == t->held.what;
-    let_go(*t, told && t->missing == 0 ? hit.state : 0);
+  if (t->holding) {
+    const bool named = hit.kind == HitKind::kStack && hit.L == t->held.what;
+    release_held(*t, named && t->missing == 0 ? hit.state : 0);
   }
   t->pid = hit.pid;
   p->event(hit, *t);
@@ -235,7 +237,7 @@ void HitWriter::hit(const Hit& hit) {
     impl_->shared.counters.dropped++;
   } else if (hit.kind == HitKind::kExit) {
     Hit last = hit;
-    last.tid = UINT32_MAX;  // behind all hits of its time
+    last.tid = UINT32_MAX;  // after all hits of its time
     impl_->add(last);
   } else {
     impl_->add(hit);
@@ -273,7 +275,7 @@ uint64_t HitWriter::numbered(bool with_totals) const {
   for (const auto& [tid, total] : impl_->totals) {
     const auto t = impl_->threads.find(tid);
     const uint32_t seq = t == impl_->threads.end() ? 0 : t->second.seq;
-    if (further(total, seq)) sum += total - seq - (total < seq);  // Nothing has the number 0.
+    if (further(total, seq)) sum += total - seq - (total < seq);  // Number 0 is skipped.
   }
   return sum;
 }
@@ -282,9 +284,9 @@ void HitWriter::end_at(uint64_t time) {
   impl_->end = time;
 }
 
-void HitWriter::cut_at(uint64_t time, uint64_t holes) {
+void HitWriter::cut_at(uint64_t time, uint64_t gaps) {
   impl_->end = time;
-  impl_->holes = holes;
+  impl_->gaps = gaps;
 }
 
 void HitWriter::advance(uint64_t time) {
@@ -304,14 +306,14 @@ void HitWriter::finish() {
   i.drain(UINT64_MAX);
   const uint64_t end = i.end == UINT64_MAX ? last_time() : i.end;
   for (auto& [tid, t] : i.threads)
-    if (t.waits) i.let_go(t, 0);
+    if (t.holding) i.release_held(t, 0);
   for (const auto& [tid, seq] : i.totals) {
     HitThread* const t = i.thread(tid);
-    const int32_t behind = t ? static_cast<int32_t>(seq - t->seq) : 0;
-    if (behind <= 0) continue;
-    i.shared.counters.lost += static_cast<uint32_t>(behind);
+    const int32_t missing = t ? static_cast<int32_t>(seq - t->seq) : 0;
+    if (missing <= 0) continue;
+    i.shared.counters.lost += static_cast<uint32_t>(missing);
     if (t->stream && !t->stream->stopped())
-      t->stream->loss(static_cast<uint32_t>(behind), t->time, end);
+      t->stream->loss(static_cast<uint32_t>(missing), t->time, end);
   }
   for (auto& [pid, process] : i.processes) process->finish(end, LTE_DETACH);
   for (auto& process : i.ended) process->flush();  // what was missing at their end
