@@ -13,18 +13,20 @@
 #include <thread>
 #include <utility>
 
-#include "analyzer/aggregate/conditions.h"
-#include "analyzer/aggregate/preview.h"
-#include "analyzer/aggregate/saved_profile.h"
-#include "analyzer/decode/escape.h"
-#include "analyzer/decode/trace_reader.h"
-#include "analyzer/export/call_export.h"
-#include "analyzer/export/call_tee.h"
-#include "analyzer/export/chart.h"
+#include "analyzer/report/conditions.h"
+#include "analyzer/filter/preview.h"
+#include "analyzer/report/saved_profile.h"
+#include "base/escape.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/output/formats/call_export.h"
+#include "analyzer/collect/call_tee.h"
+#include "analyzer/output/formats/chart.h"
 #include "analyzer/passes.h"
 #include "analyzer/progress.h"
-#include "analyzer/stacks/parallel_streams.h"
+#include "analyzer/machine/parallel_streams.h"
 #include "analyzer/symbols/symbolizer.h"
+#include "cli/usage_error.h"
+#include "analyzer/collect/verdict_pass.h"
 
 namespace luatrace {
 namespace {
@@ -116,7 +118,7 @@ bool Analysis::needs_preview() const {
     return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
   };
   const FilterOptions& f = options_.filter;
-  return is_relative(f.from) || is_relative(f.to) || needs_verdicts(f) || looks_at_names();
+  return is_relative(f.from) || is_relative(f.to) || f.needs_verdicts() || looks_at_names();
 }
 
 // The first of several readings, or as much of it as is needed.
@@ -206,7 +208,7 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   plan.slow = FunctionPatterns(v.slow);
   if (preview_->complete) plan.known = &preview_->functions;
   CallVerdicts verdicts;
-  if (needs_verdicts(options_.filter)) {
+  if (options_.filter.needs_verdicts()) {
     verdicts = find_verdicts(plan, finder_, input, jobs());
     input.rewind();
     plan.verdicts = &verdicts;

@@ -13,9 +13,10 @@
 #include <exception>
 #include <iostream>
 
-#include "analyzer/decode/escape.h"
+#include "base/escape.h"
 #include "analyzer/passes.h"
 #include "trace/output_file.h"
+#include "cli/usage_error.h"
 
 using namespace luatrace;
 

@@ -5,12 +5,12 @@
 #include <functional>
 #include <optional>
 
-#include "analyzer/aggregate/choices.h"
-#include "analyzer/aggregate/report.h"
-#include "analyzer/aggregate/unmet.h"
-#include "analyzer/decode/input.h"
+#include "analyzer/report/filter_signature.h"
+#include "analyzer/report/report.h"
+#include "analyzer/report/unmatched_filters.h"
+#include "analyzer/read/input.h"
 #include "analyzer/options/options.h"
-#include "analyzer/page/flame_page.h"
+#include "analyzer/output/page/flame_page.h"
 
 namespace luatrace {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analyzer/decode/escape.h"
-#include "analyzer/render/format.h"
+#include "base/escape.h"
+#include "analyzer/output/format.h"
 #include "analyzer/terminal_line.h"
 #include "cli/program.h"
 

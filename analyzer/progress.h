@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "analyzer/decode/input.h"
+#include "analyzer/read/input.h"
 
 namespace luatrace {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "analyzer/aggregate/conditions.h"
-#include "analyzer/aggregate/observers.h"
+#include "analyzer/report/conditions.h"
+#include "analyzer/collect/observers.h"
 #include "cli/program.h"
 
 namespace luatrace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "analyzer/aggregate/conditions.h"
+#include "analyzer/report/conditions.h"
 #include "analyzer/options/conflicts.h"
 #include "analyzer/options/slips.h"
 #include "cli/command_line.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/aggregate/filter.h"
-#include "analyzer/export/formats.h"
-#include "analyzer/render/views.h"
+#include "analyzer/filter/filter.h"
+#include "analyzer/output/formats/formats.h"
+#include "analyzer/output/views.h"
 
 namespace luatrace {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/decode/model.h"
+#include "analyzer/read/model.h"
 #include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/debug_functions.h"
 #include "analyzer/symbols/native_code.h"

@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "analyzer/decode/escape.h"
+#include "base/escape.h"
 #include "analyzer/symbols/elf_module.h"
 
 namespace luatrace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/decode/map_table.h"
+#include "analyzer/read/map_table.h"
 #include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/native_code.h"
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
-#include "analyzer/decode/image.h"
-#include "analyzer/decode/text_reader.h"
+#include "analyzer/read/image.h"
+#include "analyzer/read/text_reader.h"
 #include "model.h"
 #include "parts.h"
 #include "support.h"

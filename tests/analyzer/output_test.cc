@@ -4,12 +4,13 @@
 
 #include <sstream>
 
-#include "analyzer/decode/escape.h"
-#include "analyzer/render/flame.h"
-#include "analyzer/render/folded.h"
-#include "analyzer/render/format.h"
-#include "analyzer/render/json.h"
-#include "analyzer/render/summary.h"
+#include "base/escape.h"
+#include "analyzer/output/flame.h"
+#include "analyzer/output/folded.h"
+#include "analyzer/output/format.h"
+#include "analyzer/output/json.h"
+#include "base/json.h"
+#include "analyzer/output/summary.h"
 #include "support.h"
 
 namespace luatrace {

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "analyzer/render/json.h"
+#include "analyzer/output/json.h"
 #include "parts.h"
 #include "support.h"
 

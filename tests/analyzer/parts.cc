@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "analyzer/decode/image.h"
+#include "analyzer/read/image.h"
 #include "support.h"
 #include "trace/crc32c.h"
 #include "trace/packing.h"

@@ -5,10 +5,10 @@
 
 #include <sstream>
 
-#include "analyzer/decode/text_reader.h"
-#include "analyzer/decode/trace_reader.h"
-#include "analyzer/render/calls.h"
-#include "analyzer/render/dump.h"
+#include "analyzer/read/text_reader.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/output/calls.h"
+#include "analyzer/output/dump.h"
 
 namespace luatrace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/aggregate/report.h"
+#include "analyzer/report/report.h"
 
 namespace luatrace {
 

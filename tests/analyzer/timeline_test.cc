@@ -9,7 +9,7 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/decode/trace_reader.h"
+#include "analyzer/read/trace_reader.h"
 #include "support.h"
 
 namespace luatrace {

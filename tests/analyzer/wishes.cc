@@ -6,9 +6,9 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/aggregate/preview.h"
-#include "analyzer/decode/trace_reader.h"
-#include "analyzer/stacks/parallel_streams.h"
+#include "analyzer/filter/preview.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/machine/parallel_streams.h"
 #include "support.h"
 
 namespace luatrace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/aggregate/report.h"
+#include "analyzer/report/report.h"
 
 namespace luatrace {
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "analyzer/aggregate/saved_profile.h"
+#include "analyzer/report/saved_profile.h"
 #include "luatrace_format.h"
 #include "trace/crc32c.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/decode/import.h"
+#include "analyzer/read/import.h"
 #include "import_support.h"
 
 namespace luatrace::test {

@@ -29,7 +29,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "flame_page.h"
+#include "analyzer/output/page/flame_page.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chart's bound (analyzer/export/chart.h): random calls of coroutines, written under limits of
+// The chart's bound (analyzer/output/formats/chart.h): random calls of coroutines, written under limits of
 // all sizes, and what must hold for each: nothing is lost unsaid, and what is kept is what is long.
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <memory>
 #include <random>
 
-#include "analyzer/export/chart.h"
-#include "analyzer/page/chart_pack.h"
+#include "analyzer/output/formats/chart.h"
+#include "analyzer/output/page/chart_pack.h"
 
 using namespace luatrace;
 

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "chart_pack.h"
+#include "analyzer/output/page/chart_pack.h"
 
 using namespace luatrace;
 

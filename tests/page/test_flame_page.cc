@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The page as text: what surrounds the data is whole, and hostile data stays data (flame_page.h).
 // How a browser takes it is the matter of browser/.
-#include "flame_page.h"
+#include "analyzer/output/page/flame_page.h"
 
 #include <gtest/gtest.h>
 

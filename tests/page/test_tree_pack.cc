@@ -8,7 +8,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "tree_pack.h"
+#include "analyzer/output/page/tree_pack.h"
 
 using namespace luatrace;
 using luatrace::page::pack_tree;

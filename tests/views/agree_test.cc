@@ -11,11 +11,11 @@
 #include <set>
 #include <sstream>
 
-#include "analyzer/aggregate/compensate.h"
-#include "analyzer/aggregate/fields.h"
-#include "analyzer/aggregate/tree_times.h"
-#include "analyzer/render/folded.h"
-#include "analyzer/render/views.h"
+#include "analyzer/report/compensate.h"
+#include "analyzer/report/fields.h"
+#include "analyzer/report/tree_times.h"
+#include "analyzer/output/folded.h"
+#include "analyzer/output/views.h"
 #include "model.h"
 #include "support.h"
 #include "wishes.h"

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "analyzer/aggregate/filter.h"
+#include "analyzer/filter/filter.h"
 #include "model.h"
 
 namespace luatrace::model {

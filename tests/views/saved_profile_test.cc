@@ -6,11 +6,11 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/aggregate/byte_stream.h"
-#include "analyzer/aggregate/diff.h"
-#include "analyzer/aggregate/saved_profile.h"
-#include "analyzer/render/json.h"
-#include "analyzer/render/views.h"
+#include "analyzer/report/byte_stream.h"
+#include "analyzer/report/diff.h"
+#include "analyzer/report/saved_profile.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/views.h"
 #include "model.h"
 #include "trace/crc32c.h"
 #include "views_support.h"

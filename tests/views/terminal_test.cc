@@ -6,10 +6,10 @@
 #include <sstream>
 #include <thread>
 
-#include "analyzer/aggregate/close_names.h"
+#include "analyzer/report/suggestions.h"
 #include "analyzer/progress.h"
-#include "analyzer/render/format.h"
-#include "analyzer/render/table.h"
+#include "analyzer/output/format.h"
+#include "analyzer/output/table.h"
 #include "analyzer/terminal_line.h"
 
 namespace luatrace {

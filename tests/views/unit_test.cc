@@ -7,11 +7,11 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/aggregate/close_names.h"
-#include "analyzer/aggregate/conditions.h"
-#include "analyzer/aggregate/filter.h"
-#include "analyzer/aggregate/pattern.h"
-#include "analyzer/render/table.h"
+#include "analyzer/report/suggestions.h"
+#include "analyzer/report/conditions.h"
+#include "analyzer/filter/filter.h"
+#include "analyzer/filter/pattern.h"
+#include "analyzer/output/table.h"
 #include "views_support.h"
 
 namespace luatrace {

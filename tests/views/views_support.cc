@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "views_support.h"
 
-#include "analyzer/decode/trace_reader.h"
+#include "analyzer/read/trace_reader.h"
 
 namespace luatrace {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analyzer/aggregate/report.h"
+#include "analyzer/report/report.h"
 #include "support.h"
 
 namespace luatrace {
