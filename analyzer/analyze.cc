@@ -13,20 +13,20 @@
 #include <thread>
 #include <utility>
 
-#include "analyzer/report/conditions.h"
-#include "analyzer/filter/preview.h"
-#include "analyzer/report/saved_profile.h"
-#include "base/escape.h"
-#include "analyzer/read/trace_reader.h"
-#include "analyzer/output/formats/call_export.h"
 #include "analyzer/collect/call_tee.h"
+#include "analyzer/collect/verdict_pass.h"
+#include "analyzer/filter/preview.h"
+#include "analyzer/machine/parallel_streams.h"
+#include "analyzer/output/formats/call_export.h"
 #include "analyzer/output/formats/chart.h"
 #include "analyzer/passes.h"
 #include "analyzer/progress.h"
-#include "analyzer/machine/parallel_streams.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/report/conditions.h"
+#include "analyzer/report/saved_profile.h"
 #include "analyzer/symbols/symbolizer.h"
+#include "base/escape.h"
 #include "cli/usage_error.h"
-#include "analyzer/collect/verdict_pass.h"
 
 namespace luatrace {
 namespace {
@@ -39,7 +39,7 @@ class Analysis {
         options_(session.options),
         calls_(calls),
         chart_(chart),
-        symbolizer_(options_.sysroot, complain, options_.debug_dirs),
+        symbolizer_(options_.sysroot, warn, options_.debug_dirs),
         finder_([this](const Function& f) {
           std::lock_guard lock(finding_);
           const auto& maps = preview_->complete ? preview_->maps : facts_->maps;
@@ -59,7 +59,7 @@ class Analysis {
   bool needs_histogram() const;
   void saved(Report& report, const std::string& path, Input& input);
   bool needs_preview() const;
-  void look_ahead(const std::string& path, Input& input);
+  void first_pass(const std::string& path, Input& input);
   template <class Read>
   void read(TraceFacts& facts, Input& input, Read read);
   bool looks_at_names() const;
@@ -72,7 +72,7 @@ class Analysis {
   template <class Sink>
   std::unique_ptr<Sink> sums(TraceFacts& facts, Input& input, Diagnostics& diag);
   void trace(Report& report, const std::string& path, Input& input, Diagnostics& diag);
-  void tell_limit(const std::string& path, const NodeBudget& budget) const;
+  void warn_limit(const std::string& path, const NodeBudget& budget) const;
   void filtered(Report& report, const std::string& path, Input& input, Diagnostics& diag);
 
   Session& session_;
@@ -122,7 +122,7 @@ bool Analysis::needs_preview() const {
 }
 
 // The first of several readings, or as much of it as is needed.
-void Analysis::look_ahead(const std::string& path, Input& input) {
+void Analysis::first_pass(const std::string& path, Input& input) {
   preview_ = std::make_unique<Preview>();
   if (is_empty_file(path)) return;  // Read says so.
   if (!needs_preview() && (!options_.filter.has_range() || preview_->header_only(input))) return;
@@ -150,10 +150,10 @@ uint64_t nodes_of(const Options& options) {
   return options.max_nodes ? options.max_nodes : UINT64_MAX;
 }
 
-void Analysis::tell_limit(const std::string& path, const NodeBudget& budget) const {
+void Analysis::warn_limit(const std::string& path, const NodeBudget& budget) const {
   if (budget.exhausted())
-    complain(printable(path) + ": the call tree has " + std::to_string(options_.max_nodes) +
-             " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
+    warn(printable(path) + ": the call tree has " + std::to_string(options_.max_nodes) +
+         " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
 }
 
 // `make`: as ParallelStreams wants it.
@@ -178,7 +178,7 @@ std::unique_ptr<Sink> Analysis::sums(TraceFacts& facts, Input& input, Diagnostic
   });
   sum->limit(nullptr);
   sum->close();
-  tell_limit(input.name(), budget);
+  warn_limit(input.name(), budget);
   return sum;
 }
 
@@ -229,7 +229,7 @@ void Analysis::filtered(Report& report, const std::string& path, Input& input, D
   };
   // Single calls are written in the order of the file.
   auto sum = run<FilteredProfile>(facts, input, diag, tee.observer() ? 1 : jobs(), make);
-  tell_limit(input.name(), budget);
+  warn_limit(input.name(), budget);
   session_.unmet.file(facts, *sum, finder_);
   if (calls_) calls_->end_file();
   if (chart_) chart_->end_file();
@@ -266,11 +266,11 @@ void Analysis::saved(Report& report, const std::string& path, Input& input) {
 
 void Analysis::file(Report& report, const std::string& path, Input& input, Diagnostics& diag) {
   if (is_profile(input)) return saved(report, path, input);
-  look_ahead(path, input);
+  first_pass(path, input);
   bytes_ = 0;
   report.grouped |= options_.filter.group != GroupBy::kNone;
   trace(report, path, input, diag);
-  report.files.back().choice = choice_of(options_.filter);
+  report.files.back().choice = signature_of(options_.filter);
 }
 
 // One with events.

@@ -13,10 +13,10 @@
 #include <exception>
 #include <iostream>
 
-#include "base/escape.h"
 #include "analyzer/passes.h"
-#include "trace/output_file.h"
+#include "base/escape.h"
 #include "cli/usage_error.h"
+#include "trace/output_file.h"
 
 using namespace luatrace;
 
@@ -42,7 +42,7 @@ static int run(int argc, char** argv) {
                   false,
                   {},
                   {},
-                  Unmet(options.value_or(Options{}).filter)};
+                  UnmatchedFilters(options.value_or(Options{}).filter)};
   // Wrong usage throws; --help and --version have nothing left to do.
   if (!options) {
     flush(session);
@@ -50,7 +50,7 @@ static int run(int argc, char** argv) {
   }
 
   refuse_own_input(session.options);
-  tell_doubles(session.options);
+  warn_duplicates(session.options);
   if (session.options.dump) {
     // Print the events themselves.
     dump_files(session);
@@ -65,7 +65,7 @@ static int run(int argc, char** argv) {
     if (!session.options.diff.empty()) before = analyze_files(session, session.options.diff);
     const bool comparable = !before || !before->files.empty();
     // ... say which filters were in vain, ...
-    tell_unmet(session);
+    warn_unmatched(session);
     // ... and show it. What could be read is shown even if some of it could not; but to nothing
     // there is no difference.
     const Report* other = before ? &*before : nullptr;
@@ -90,10 +90,10 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const UsageError& e) {
-    complain(printable(e.what()) + " (see --help)");
+    warn(printable(e.what()) + " (see --help)");
     return kUsage;
   } catch (const std::exception& e) {
-    complain("cannot go on: " + printable(e.what()));
+    warn("cannot go on: " + printable(e.what()));
     return kUnreadable;
   }
 }

@@ -5,30 +5,30 @@
 #include <functional>
 #include <optional>
 
+#include "analyzer/options/options.h"
+#include "analyzer/output/page/flame_page.h"
+#include "analyzer/read/input.h"
 #include "analyzer/report/filter_signature.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/unmatched_filters.h"
-#include "analyzer/read/input.h"
-#include "analyzer/options/options.h"
-#include "analyzer/output/page/flame_page.h"
 
 namespace luatrace {
 
 // What all passes share.
 struct Session {
   Options options;
-  Trust trust;              // Of all files, whatever was done with them.
-  bool unreadable = false;  // At least one file could not be read or written.
-  bool condition = false;   // One of --fail-if is true.
-  bool missing = false;     // One of --fail-if names a function that does not occur.
-  FlameChart chart;         // For the page: filled while the files are read.
-  std::string no_chart;     // Why it is empty.
-  Unmet unmet;              // What of the filters fits nothing.
-  Choices choices{};        // By what the sums were made.
+  Trust trust;               // Of all files, whatever was done with them.
+  bool unreadable = false;   // At least one file could not be read or written.
+  bool condition = false;    // One of --fail-if is true.
+  bool missing = false;      // One of --fail-if names a function that does not occur.
+  FlameChart chart;          // For the page: filled while the files are read.
+  std::string no_chart;      // Why it is empty.
+  UnmatchedFilters unmet;    // What of the filters fits nothing.
+  SignatureCheck choices{};  // By what the sums were made.
 };
 
 // Prints "luatrace-analyze: text" to standard error.
-void complain(const std::string& text);
+void warn(const std::string& text);
 // The same of a file that cannot be written, for the exit status, too. why: may be empty.
 void cannot_write(Session& session, const std::string& path, const std::string& why);
 // Runs `read` on each file with its diagnostics; an unreadable one is said, the others go on.
@@ -39,7 +39,7 @@ void each_file(Session& session, const std::vector<std::string>& files,
 // repeated.
 void refuse_own_input(const Options& options);
 // A trace that is given twice counts twice: said, as it may be a slip of a glob.
-void tell_doubles(const Options& options);
+void warn_duplicates(const Options& options);
 // --dump: each file as text, with or without times.
 void dump_files(Session& session);
 // --convert: the one file as a binary trace.
@@ -47,7 +47,7 @@ void convert_file(Session& session);
 // Reads files (traces and saved profiles) into one report.
 Report analyze_files(Session& session, const std::vector<std::string>& files);
 // Says which filters fit nothing, and which sums are of unlike ones.
-void tell_unmet(const Session& session);
+void warn_unmatched(const Session& session);
 // Writes the outputs that were asked for. `before`: what --diff names, or null.
 void write_outputs(Session& session, const Report& report, const Report* before);
 // --fail-if.

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/escape.h"
 #include "analyzer/output/format.h"
 #include "analyzer/terminal_line.h"
+#include "base/escape.h"
 #include "cli/program.h"
 
 namespace luatrace {

@@ -2,8 +2,8 @@
 // An array that may become large: of a few megabytes and more it has pages of its own, which the
 // kernel moves instead of copying them. So while it grows it takes what it needs and a quarter,
 // where a std::vector that doubles takes three times as much. Large ones are on huge pages where
-// the kernel has them: those that are read in random order would else spend their time on finding
-// the pages.
+// the kernel has them: those that are read in random order would else spend their time on
+// finding the pages.
 #pragma once
 
 #include <algorithm>

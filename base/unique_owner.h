@@ -11,7 +11,7 @@ namespace luatrace {
 // Then all that the others did with it is done: their last look comes before what the caller
 // writes.
 template <class T>
-bool only_ours(const std::shared_ptr<T>& pointer, long ours = 1) {
+bool is_unique_owner(const std::shared_ptr<T>& pointer, long ours = 1) {
   if (pointer.use_count() != ours) return false;
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer does not know fences. The counting of copies is an order that it knows, too.

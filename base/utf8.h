@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reading UTF-8, and which characters must not reach a reader as they are. The only place that
-// knows either: for terminals (base/escape.h), JSON (output/json.h) and pages (output/page/page_text.h).
+// knows either: for terminals (base/escape.h), JSON (output/json.h) and pages
+// (output/page/page_text.h).
 #pragma once
 
 #include <cstddef>

@@ -41,8 +41,8 @@ LUATRACE_AVX2 inline uint64_t sum(__m256i v) {
          static_cast<uint64_t>(_mm_extract_epi64(two, 1));
 }
 
-LUATRACE_AVX2 void avx2_sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min,
-                                uint32_t max, TogetherSums& out) {
+LUATRACE_AVX2 void avx2_sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min,
+                                uint32_t max, BatchSums& out) {
   const __m256i mult = _mm256_set1_epi64x(static_cast<int64_t>(rate.mult));
   const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(rate.shift));
   const __m256i begin = _mm256_set1_epi32(static_cast<int>(offset));
@@ -50,7 +50,7 @@ LUATRACE_AVX2 void avx2_sums_of(const Together& calls, Rate rate, uint32_t offse
   const __m256i high = _mm256_set1_epi32(static_cast<int>(max));
   const __m256i zero = _mm256_setzero_si256();
   __m256i ticks = zero, squares = zero, outside = zero;
-  for (size_t i = 0; i < kTogether; i += 8) {
+  for (size_t i = 0; i < kBatchSize; i += 8) {
     const __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(calls.ticks + i));
     outside = _mm256_or_si256(outside, _mm256_cmpgt_epi32(low, v));
     outside = _mm256_or_si256(outside, _mm256_cmpgt_epi32(v, high));
@@ -74,9 +74,9 @@ const bool kHasAvx2 = (__builtin_cpu_init(), __builtin_cpu_supports("avx2"));
 
 #endif
 
-void any_sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min, uint32_t max,
-                 TogetherSums& out) {
-  for (size_t i = 0; i < kTogether; i++) {
+void any_sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min, uint32_t max,
+                 BatchSums& out) {
+  for (size_t i = 0; i < kBatchSize; i++) {
     const uint32_t ticks = calls.ticks[i];
     const uint64_t ns = ticks * rate.mult >> rate.shift;
     const auto cut = static_cast<float>(static_cast<int32_t>(ns & ~(ns >> kCut)));
@@ -90,16 +90,15 @@ void any_sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min
 
 }  // namespace
 
-TogetherSums plain_sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min,
-                           uint32_t max) {
-  TogetherSums out;
+BatchSums plain_sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min,
+                        uint32_t max) {
+  BatchSums out;
   any_sums_of(calls, rate, offset, min, max, out);
   return out;
 }
 
-TogetherSums sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min,
-                     uint32_t max) {
-  TogetherSums out;  // One for all, so that it is not copied.
+BatchSums sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min, uint32_t max) {
+  BatchSums out;  // One for all, so that it is not copied.
 #ifdef __x86_64__
   if (kHasAvx2)
     avx2_sums_of(calls, rate, offset, min, max, out);

@@ -10,10 +10,10 @@
 
 namespace luatrace {
 
-constexpr uint32_t kTogether = 32;  // At most: the sum of the squares is below 2^64.
+constexpr uint32_t kBatchSize = 32;  // At most: the sum of the squares is below 2^64.
 
-struct alignas(64) Together {
-  uint32_t ticks[kTogether];
+struct alignas(64) CallBatch {
+  uint32_t ticks[kBatchSize];
 };
 
 // What is the same for all calls: ns = ticks * mult >> shift.
@@ -22,16 +22,16 @@ struct Rate {
   uint32_t shift = 0;
 };
 
-struct TogetherSums {
-  uint32_t place[kTogether];        // Bucket of each, plus what was asked for.
+struct BatchSums {
+  uint32_t place[kBatchSize];       // Bucket of each, plus what was asked for.
   uint64_t ticks = 0, squares = 0;  // Sums; squares of ns.
   bool within = true;               // All ticks are between min and max.
 };
 
 // Modulo 2^32 each place is `offset` + bucket.
-TogetherSums sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min, uint32_t max);
+BatchSums sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min, uint32_t max);
 // The same without what only some processors can do.
-TogetherSums plain_sums_of(const Together& calls, Rate rate, uint32_t offset, uint32_t min,
-                           uint32_t max);
+BatchSums plain_sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min,
+                        uint32_t max);
 
 }  // namespace luatrace

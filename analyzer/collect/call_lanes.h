@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/collect/call_writer.h"
 #include "analyzer/collect/filtered_profile.h"
 #include "base/grow_array.h"
-#include "analyzer/collect/call_writer.h"
 
 namespace luatrace {
 

@@ -180,8 +180,8 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain
   if (arrow) lanes_.arrive(*to, flow, tick);
 }
 
-void CallLog::spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-                    Owner owner) {
+void CallLog::add_self_time(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from,
+                            uint64_t to, Owner owner) {
   // Empty: calls were told of before any time passed.
   Chain& chain = chains_[stream];
   if (chain.empty() || chain.current().coroutine != machine.current().id)

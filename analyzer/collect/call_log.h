@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/collect/filtered_profile.h"
 #include "analyzer/collect/call_lanes.h"
+#include "analyzer/collect/filtered_profile.h"
 #include "analyzer/collect/running_chain.h"
 
 namespace luatrace {
@@ -31,8 +31,8 @@ class CallLog : public CallObserver {
   void closed(const Coroutine& co, uint32_t stream, uint64_t now) override;
   void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
              const std::vector<Open>& open) override;
-  void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-             Owner owner) override;
+  void add_self_time(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
+                     Owner owner) override;
   void gone(const Coroutine& co, uint32_t stream, uint64_t now) override;
 
   void finish();

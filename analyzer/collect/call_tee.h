@@ -25,9 +25,9 @@ class CallTee : public CallObserver {
              const std::vector<Open>& open) override {
     for (auto* o : all_) o->moved(co, stream, tid, now, open);
   }
-  void spend(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
-             Owner owner) override {
-    for (auto* o : all_) o->spend(machine, stream, from, to, owner);
+  void add_self_time(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
+                     Owner owner) override {
+    for (auto* o : all_) o->add_self_time(machine, stream, from, to, owner);
   }
   void gone(const Coroutine& co, uint32_t stream, uint64_t now) override {
     for (auto* o : all_) o->gone(co, stream, now);

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/random_hash.h"
 #include "analyzer/machine/functions.h"
+#include "base/random_hash.h"
 
 namespace luatrace {
 namespace {

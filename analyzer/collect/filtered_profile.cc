@@ -80,7 +80,7 @@ void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
   // Not coroutine.create, but the function that called it.
   const uint32_t function = placement_.function_of(by.frames[by.top].node);
   const bool library = placement_.is_builtin(function) && by.top > 1;
-  life.born_in = library ? placement_.function_of(by.frames[by.top - 1].node) : function;
+  life.created_in = library ? placement_.function_of(by.frames[by.top - 1].node) : function;
 }
 
 void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
@@ -129,7 +129,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
 }
 
 // Elsewhere other calls may be shown.
-void FilteredProfile::hung(Coroutine& co, bool moved, uint64_t now) {
+void FilteredProfile::attached(Coroutine& co, bool moved, uint64_t now) {
   co.epoch += moved;
   if (!calls) return;
   co.stale |= moved;
@@ -166,16 +166,16 @@ void FilteredProfile::end_run(uint64_t from, uint64_t to) {
 
 // -- Time --
 
-void FilteredProfile::spend(Machine& machine, uint64_t from, uint64_t to) {
+void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
   stream_->machine = &machine;
   Coroutine& co = machine.current();
   const Whose whose = whose_time(co);
   if (calls) {
     using Owner = CallObserver::Owner;
-    calls->spend(machine, scope_.number(), from, to,
-                 whose == Whose::kUnknown ? Owner::kUnknown
-                 : whose == Whose::kCall  ? Owner::kCall
-                                          : Owner::kFiltered);
+    calls->add_self_time(machine, scope_.number(), from, to,
+                         whose == Whose::kUnknown ? Owner::kUnknown
+                         : whose == Whose::kCall  ? Owner::kCall
+                                                  : Owner::kFiltered);
   }
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
@@ -294,8 +294,9 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
   const bool is_wanted = scope_.wanted();
   if (calls && stream_->machine)
-    calls->spend(*stream_->machine, scope_.number(), from, to,
-                 is_wanted ? CallObserver::Owner::kUnknown : CallObserver::Owner::kFiltered);
+    calls->add_self_time(
+        *stream_->machine, scope_.number(), from, to,
+        is_wanted ? CallObserver::Owner::kUnknown : CallObserver::Owner::kFiltered);
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from >= to) return;

@@ -41,8 +41,8 @@ class CallObserver {
   virtual void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
                      const std::vector<Open>& open) = 0;
   // Time of the machine's current coroutine, and whose it is.
-  virtual void spend(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
-                     uint64_t to, Owner owner) = 0;
+  virtual void add_self_time(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
+                             uint64_t to, Owner owner) = 0;
   virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
 };
 
@@ -84,7 +84,7 @@ class FilteredProfile {
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return last_; }
   // Whether anything ran in the coroutine of the options' n-th filter of coroutines.
-  bool has_met(size_t n) const { return scope_.has_met(n); }
+  bool matched(size_t n) const { return scope_.matched(n); }
 
   // What the machines call; see machine/machine.h.
   void set_clock(const Clock& clock) { sums_.set_clock(clock); }
@@ -110,16 +110,16 @@ class FilteredProfile {
   void created(Coroutine& by, Coroutine& co, uint64_t now);
   void opened(Coroutine& co, uint64_t now, bool begins);
   void closed(Coroutine& co, uint64_t now, uint64_t running, bool whole);
-  void spend(Machine& machine, uint64_t from, uint64_t to);
+  void add_self_time(Machine& machine, uint64_t from, uint64_t to);
   void suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed);
-  void hung(Coroutine& co, bool moved, uint64_t now);
+  void attached(Coroutine& co, bool moved, uint64_t now);
   void gap(uint64_t from, uint64_t to);
   void gone(Coroutine& co, uint64_t now, Gone how);
 
   // Not if something is asked for that sums do not tell.
   bool takes_runs() const { return !slow && !timeline && !threads && !calls; }
   bool begin_run(Machine& machine, uint64_t until);
-  void spend(uint32_t raw, uint64_t ticks) { look_up()[raw].self += ticks & run_.spends; }
+  void add_self_time(uint32_t raw, uint64_t ticks) { look_up()[raw].self += ticks & run_.spends; }
   void run_opened(Coroutine& co, uint32_t index) {
     const uint32_t raw = co.frames[index].node;
     look_up()[raw].calls += run_.counts;

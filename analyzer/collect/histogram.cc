@@ -107,18 +107,18 @@ void Histograms::fetch_counts(const Full& full) const {
 
 void Histograms::count_together(Full& full) {
   if (full.function == kNobody) return;
-  const Together& calls = full.calls;
+  const CallBatch& calls = full.calls;
   const uint32_t function = std::exchange(full.function, kNobody);
   Row& row = rows_[function];
-  TogetherSums sums = sums_of(calls, rate_, row.offset, row.min, row.max);
+  BatchSums sums = sums_of(calls, rate_, row.offset, row.min, row.max);
   if (!sums.within) [[unlikely]] {
     const uint32_t before = row.offset;
     reach(row, calls);
     for (uint32_t& place : sums.place) place += row.offset - before;
   }
-  if (row.counted > UINT16_MAX - kTogether) [[unlikely]]
+  if (row.counted > UINT16_MAX - kBatchSize) [[unlikely]]
     spill(function);
-  row.counted += kTogether;
+  row.counted += kBatchSize;
   row.sum += sums.ticks;
   uint64_t squares;
   if (__builtin_add_overflow(row.squares, sums.squares, &squares)) [[unlikely]]
@@ -130,7 +130,7 @@ void Histograms::count_together(Full& full) {
 }
 
 // Some of the calls are shorter or longer than all before.
-void Histograms::reach(Row& row, const Together& calls) {
+void Histograms::reach(Row& row, const CallBatch& calls) {
   for (uint32_t ticks : calls.ticks) {
     row.min = std::min(row.min, ticks);
     row.max = std::max(row.max, ticks);

@@ -88,7 +88,7 @@ class Histograms {
     const uint32_t n = filled_[function];
     waiting_[function].ticks[n] = static_cast<uint32_t>(ticks);
     filled_[function] = static_cast<uint16_t>(n + 1);
-    if (n + 1 == kTogether) hand_on(function);
+    if (n + 1 == kBatchSize) hand_on(function);
   }
   void settle();
   void add(const Histograms& other);
@@ -112,13 +112,13 @@ class Histograms {
   };
   // A full line; what it is counted in is being fetched.
   struct Full {
-    Together calls;
+    CallBatch calls;
     uint32_t function = kNobody;
   };
   void hand_on(uint32_t function);
   void fetch_counts(const Full& full) const;
   void count_together(Full& full);
-  void reach(Row& row, const Together& calls);
+  void reach(Row& row, const CallBatch& calls);
   void spill(uint32_t function);
   void add_square(uint32_t function, Square square);
   void add_count(uint32_t function, uint32_t bucket, uint64_t n);
@@ -133,7 +133,7 @@ class Histograms {
   Rate rate_;                 // The same for calls that wait, ...
   uint64_t short_ticks_ = 0;  // ... which are those below, as together.h needs it.
   size_t functions_ = 0;      // Size of all that is by function.
-  std::vector<Together> waiting_;
+  std::vector<CallBatch> waiting_;
   std::vector<uint16_t> filled_;  // How many of them; not bytes, which might be anything's.
   std::array<Full, 2> full_;
   uint32_t oldest_ = 0;  // Of them.

@@ -39,7 +39,7 @@ bool LeadingCalls::begin_run(Machine& machine, uint64_t) {
 }
 
 // Calls of coroutines that resumed this one since the call of -C was made have led to it, too.
-void LeadingCalls::spend(Machine& machine, uint64_t from, uint64_t to) {
+void LeadingCalls::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
   stream_->machine = &machine;
   Coroutine& co = machine.current();
   if (from >= to || !has_news(co)) return;

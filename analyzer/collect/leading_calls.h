@@ -37,9 +37,9 @@ class LeadingCalls {
   void closed(Coroutine& co, uint64_t, uint64_t running, bool) {
     if (running != kNotSeen) end(co.notes[co.top], running);
   }
-  void spend(Machine& machine, uint64_t from, uint64_t to);
+  void add_self_time(Machine& machine, uint64_t from, uint64_t to);
   void suspended(Coroutine& co, uint64_t, uint64_t, bool) { co.epoch++; }
-  void hung(Coroutine& co, bool moved, uint64_t) { co.epoch += moved; }
+  void attached(Coroutine& co, bool moved, uint64_t) { co.epoch += moved; }
   void gap(uint64_t, uint64_t) {}
   void begins(uint64_t) {}
   void on_thread(uint32_t) {}
@@ -48,7 +48,7 @@ class LeadingCalls {
 
   bool takes_runs() const { return true; }
   bool begin_run(Machine& machine, uint64_t);
-  void spend(uint32_t, uint64_t) {}
+  void add_self_time(uint32_t, uint64_t) {}
   void run_opened(Coroutine& co, uint32_t index) { begin(co, index); }
   void run_closed(const FrameNotes& f, uint64_t running) { end(f, running); }
   void end_run(uint64_t, uint64_t) {}

@@ -193,7 +193,7 @@ void CoroutineLog::end(uint32_t record) {
   CoroutineLife& life = alive_[record];
   free_.push_back(record);
   life.serial = ended_++;
-  groups_[{life.born_in, life.body}] += CoroutineGroup{
+  groups_[{life.created_in, life.body}] += CoroutineGroup{
       1,           life.running(), life.suspended, life.resumes, life.longest, life.longest_in,
       life.stream, life.serial};
   keep(life);

@@ -92,8 +92,8 @@ class SlowCalls {
 
 struct CoroutineLife {
   uint32_t stream = 0, id = 0;
-  uint32_t born_in = 0;  // Function that created it, 0: not seen.
-  uint32_t body = 0;     // Its first call, 0: none was seen.
+  uint32_t created_in = 0;  // Function that created it, 0: not seen.
+  uint32_t body = 0;        // Its first call, 0: none was seen.
   uint64_t begin = 0, end = 0;
   bool begin_seen = false;
   Gone how = Gone::kCut;

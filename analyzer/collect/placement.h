@@ -20,9 +20,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/collect/profile.h"
 #include "analyzer/filter/call_path.h"
 #include "analyzer/filter/filter_plan.h"
-#include "analyzer/collect/profile.h"
 
 namespace luatrace {
 

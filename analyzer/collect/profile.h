@@ -34,7 +34,7 @@ class Profile {
   // Nodes of the call tree come from there; null: there may be any number.
   void limit(NodeBudget* budget) { tree_.limit(budget); }
   void call(uint32_t node) { tree_[node].calls++; }
-  void spend(uint32_t node, uint64_t ticks) { tree_[node].self += ticks; }
+  void add_self_time(uint32_t node, uint64_t ticks) { tree_[node].self += ticks; }
   [[gnu::always_inline]] void ended(uint32_t, uint32_t function, uint64_t running) {
     if (function >= stats_.size()) [[unlikely]]
       stats_.resize(2 * size_t{function} + 64);

@@ -6,12 +6,15 @@
 namespace luatrace {
 
 Scope::Scope(const FilterPlan& plan, const TraceFacts& facts)
-    : plan_(plan), options_(*plan.options), facts_(facts), met_(plan.options->coroutines.size()) {
+    : plan_(plan),
+      options_(*plan.options),
+      facts_(facts),
+      matched_(plan.options->coroutines.size()) {
   stream(0);
 }
 
 void Scope::add(const Scope& other) {
-  for (size_t i = 0; i < met_.size(); i++) met_[i] |= other.met_[i];
+  for (size_t i = 0; i < matched_.size(); i++) matched_[i] |= other.matched_[i];
 }
 
 void Scope::stream(uint32_t number) {
@@ -44,7 +47,7 @@ bool Scope::wanted(const Coroutine& co) const {
   bool any = false;
   for (size_t i = 0; i < asked.size(); i++) {
     if (asked[i].id != co.id || (asked[i].state != 0 && asked[i].state != number())) continue;
-    met_[i] = true;
+    matched_[i] = true;
     any = true;
   }
   return any;

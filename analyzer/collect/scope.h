@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/filter/filter_plan.h"
 #include "analyzer/collect/placement.h"
-#include "base/random_hash.h"
+#include "analyzer/filter/filter_plan.h"
 #include "analyzer/machine/streams.h"
+#include "base/random_hash.h"
 
 namespace luatrace {
 
@@ -28,7 +28,7 @@ class Scope {
   bool is_of_coroutines() const { return !options_.coroutines.empty(); }
   bool has(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
   // Whether anything ran in the coroutine of the options' n-th filter of coroutines.
-  bool has_met(size_t n) const { return met_[n]; }
+  bool matched(size_t n) const { return matched_[n]; }
   void add(const Scope& other);
 
   // The node of the raw tree below which the calls of the coroutine are; `by` resumed it, or null.
@@ -48,7 +48,7 @@ class Scope {
   const TraceFacts& facts_;
   std::unordered_map<uint32_t, Stream, RandomHash> streams_;
   Stream* stream_ = nullptr;
-  mutable std::vector<char> met_;  // By filter of coroutines.
+  mutable std::vector<char> matched_;  // By filter of coroutines.
 };
 
 }  // namespace luatrace

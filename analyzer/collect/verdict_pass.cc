@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "analyzer/collect/leading_calls.h"
-#include "analyzer/read/trace_reader.h"
 #include "analyzer/machine/parallel_streams.h"
+#include "analyzer/read/trace_reader.h"
 
 namespace luatrace {
 namespace {
@@ -34,7 +34,7 @@ class ShortCalls {
   uint32_t enter_base(uint32_t, uint32_t) { return 0; }
   uint32_t enter_again(uint32_t, uint32_t old, uint32_t) { return old; }
   void call(uint32_t) {}
-  void spend(uint32_t, uint64_t) {}
+  void add_self_time(uint32_t, uint64_t) {}
   void suspended(uint32_t, uint64_t) {}
   void ended(uint32_t number, uint32_t, uint64_t running) { cut(number, running); }
   void cut(uint32_t number, uint64_t running) {

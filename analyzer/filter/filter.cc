@@ -109,7 +109,7 @@ class ChoiceWords {
 
 }  // namespace
 
-Choice choice_of(const FilterOptions& f) {
+FilterSignature signature_of(const FilterOptions& f) {
   ChoiceWords words;
   auto same = [](const std::string& text) { return text; };
   auto number = [](uint32_t n) { return std::to_string(n); };

@@ -33,10 +33,10 @@ enum class GroupBy { kNone, kThread, kCoroutine, kState, kFile, kPattern };
 // that sums can be told apart by it, also when they were saved. The order and number of equal
 // options and the unit of a time make no difference; other ways to write the same (0~1s and ~1s,
 // '(x)' and '/(x)/') do.
-struct Choice {
+struct FilterSignature {
   std::string groups;   // WHAT of --group-by; empty: no groups.
   std::string filters;  // The others: "-F handle -t 1ms --coroutines=separate"; empty: none.
-  auto operator<=>(const Choice&) const = default;
+  auto operator<=>(const FilterSignature&) const = default;
 };
 
 struct FilterOptions {
@@ -66,11 +66,11 @@ struct FilterOptions {
   }
   // Whether a call is shown is known only when it has ended (verdicts.h).
   bool needs_verdicts() const { return least_ns || !callers.empty(); }
-  // Calls hang elsewhere than where they do by themselves.
+  // Calls are shown elsewhere than below their callers.
   bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
 };
 
-Choice choice_of(const FilterOptions& options);
+FilterSignature signature_of(const FilterOptions& options);
 
 // "5ms", "1.5s", "200us", "10" (ns), "2m", "1h". Throws UsageError that names `option`.
 uint64_t parse_time(const std::string& text, const std::string& option);

@@ -48,7 +48,7 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
     case TimePoint::kRelative:
       return first + ticks(point.ns);
     case TimePoint::kPercent:
-      return first + whole(static_cast<double>(last - first) * point.percent / 100 + 0.5);
+      return first + saturate_u64(static_cast<double>(last - first) * point.percent / 100 + 0.5);
     case TimePoint::kAbsolute: {
       if (clock_.start_real_ns == 0)
         throw UsageError("--time-range: the trace does not say at what time of day it was made");

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "analyzer/filter/filter.h"
+#include "analyzer/machine/functions.h"
 #include "analyzer/read/input.h"
 #include "analyzer/read/map_table.h"
 #include "analyzer/read/model.h"
-#include "analyzer/machine/functions.h"
 
 namespace luatrace {
 

@@ -15,7 +15,7 @@ constexpr uint64_t kNotSeen = UINT64_MAX;  // Frame.start of a call whose entry 
 // One open call. 16 bytes: the stacks stay in the first level cache.
 struct Frame {
   uint64_t start;  // On the coroutine's running clock (now - suspended), or kNotSeen.
-  uint32_t node;   // Of the call tree, for as long as the coroutine hangs where it hangs.
+  uint32_t node;   // Of the call tree, while the coroutine stays attached where it is.
   uint32_t id;     // Function id in the stream.
 };
 
@@ -36,7 +36,7 @@ struct OuterLink {
 // A trace may have a million of them at one time: so there is room for one call at first.
 //
 // Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
-// valid; frames[0].node is the place of the call tree below which the stack hangs.
+// valid; frames[0].node is the place of the call tree below which the stack is attached.
 struct Coroutine {
   uint32_t id = 0;         // 0: not known which.
   uint64_t serial = 0;     // Of what was known of it: another one after a gap.

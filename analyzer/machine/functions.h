@@ -4,7 +4,7 @@
 // Identity: Lua functions by chunk and line of definition, or a hash of their code where there are
 // no lines; library functions by name; C functions by process and address, unless their name is
 // certain. The first indices are not functions of the
-// program: they are the roots below which calls hang, and what stands for calls that are not kept
+// program: they are the roots of the call tree, and what stands for calls that are not kept
 // apart.
 //
 // Several threads may add to the table, each for streams of its own. What it says does not depend

@@ -8,48 +8,70 @@
 // code is in machine_loop.h and machine_events.h, which whoever makes a machine includes as well.
 //
 // Invariants: cur_ is never null; every tick between the start and the end of a recording is given
-// to the Sink exactly once (spend), except those of gaps, which are summed in gap(); a coroutine
-// that is not running has `since` set and its suspended time is told when it ends or wakes.
+// to the Sink exactly once (add_self_time), except those of gaps, which are summed in gap(); a
+// coroutine that is not running has `since` set and its suspended time is told when it ends or
+// wakes.
 //
-// A Sink has (nodes are places of its call tree, 0 is the root):
-//   uint32_t enter(uint32_t node, uint32_t function)  a call begins or is reported: its node, a
-//        child of `node`. Once for each ENTRY and FRAME of the stream, in their order
-//   uint32_t enter_base(uint32_t node, uint32_t function)  what a coroutine's calls are children of
-//   uint32_t enter_again(uint32_t node, uint32_t old, uint32_t function)  the call of node `old` is
-//        a child of `node` from now on
-//   void call(uint32_t node)                          a call begins there
-//   void spend(uint32_t node, uint64_t ticks)         time with this innermost call
-//   void ended(uint32_t node, uint32_t function, uint64_t running)  a call ends, seen from
-//        beginning to end
-//   void suspended(uint32_t node, uint64_t ticks)     its coroutine was suspended in this call
-//   static constexpr bool kNotes                      if true also: void note(const Note&)
+// A Sink has (a node is one of its call tree, 0 is the root):
+//   uint32_t enter(uint32_t node, uint32_t function)
+//        A call begins or is reported: returns its node, a child of `node`. Called once for each
+//        ENTRY and FRAME of the stream, in their order.
+//   uint32_t enter_base(uint32_t node, uint32_t function)
+//        The node below which the calls of a coroutine are.
+//   uint32_t enter_again(uint32_t node, uint32_t old, uint32_t function)
+//        The call of node `old` is a child of `node` from now on.
+//   void call(uint32_t node)
+//        A call begins there.
+//   void add_self_time(uint32_t node, uint64_t ticks)
+//        Time with this call innermost.
+//   void ended(uint32_t node, uint32_t function, uint64_t running)
+//        A call ends that was seen from beginning to end.
+//   void suspended(uint32_t node, uint64_t ticks)
+//        Its coroutine was suspended in this call.
+//   static constexpr bool kNotes
+//        If true, also: void note(const Note&).
 // and may have
-//   bool looks_ahead(), CallTree& look_up()           is the tree too large for the caches? itself;
-//        and enter(node, function, hash): the hash of the call's chain is known
-//   void cut(uint32_t node, uint64_t running)         a call ends unseen; kNotSeen: so it began
-//   static constexpr bool kFrames                     if true it follows single calls instead
-// A sink that follows single calls has, instead of call, spend, ended and suspended (a call is the
-// coroutine and the index of its frame, `top`):
-//   uint32_t base(const Coroutine&, const Coroutine* resumer)  the place below which it hangs
-//   void opened(Coroutine&, uint64_t now, bool begins)  the call on top has begun, or was reported
-//   void closed(Coroutine&, uint64_t now, uint64_t running, bool whole)  it ends; running time
-//        since its beginning (kNotSeen: not seen); whole: beginning and end were seen
-//   void spend(Machine&, uint64_t from, uint64_t to)    time of the current coroutine
-//   void suspended(Coroutine&, uint64_t from, uint64_t to, bool resumed)  resumed: it runs again
-//   void hung(Coroutine&, bool moved, uint64_t now)     it hangs where it has to for now
+//   bool looks_ahead(), CallTree& look_up(), enter(node, function, hash)
+//        Whether the tree is too large for the caches; the tree; enter() with the hash of the call
+//        stack known.
+//   void cut(uint32_t node, uint64_t running)
+//        A call ends without its end being seen; kNotSeen: nor was its beginning.
+//   static constexpr bool kFrames
+//        If true, it follows single calls instead.
+// A sink that follows single calls has, instead of call, add_self_time, ended and suspended (a call
+// is a coroutine and the index of a frame; that of `top` is meant):
+//   uint32_t base(const Coroutine&, const Coroutine* resumer)
+//        The node below which the coroutine is attached.
+//   void opened(Coroutine&, uint64_t now, bool begins)
+//        The call on top has begun, or was reported.
+//   void closed(Coroutine&, uint64_t now, uint64_t running, bool whole)
+//        It ends; its running time (kNotSeen: unknown); whole: beginning and end were seen.
+//   void add_self_time(Machine&, uint64_t from, uint64_t to)
+//        Time of the current coroutine.
+//   void suspended(Coroutine&, uint64_t from, uint64_t to, bool resumed)
+//        resumed: it runs again.
+//   void attached(Coroutine&, bool moved, uint64_t now)
+//        Its place in the call tree is settled for now.
 //   void gap(uint64_t from, uint64_t to)
-//   void begins(uint64_t tick)                          a recording begins
+//   void begins(uint64_t tick)
+//        A recording begins.
 //   void on_thread(uint32_t tid)
 //   void created(Coroutine& by, Coroutine&, uint64_t now)
-//   void gone(Coroutine&, uint64_t now, Gone how)       it will not be heard of again
-// Told that way a call costs three times as much. So it may take runs, in which a coroutine's calls
-// begin and end and nothing else happens, the outermost excepted, as the sink of sums does:
-//   bool takes_runs()                                   does it ever? Asked once a block
-//   bool begin_run(Machine&, uint64_t until)            does it take one, that ends not later?
-//   void spend(uint32_t node, uint64_t ticks)           time with this innermost call
-//   void run_opened(Coroutine&, uint32_t index)         as opened(), but `top` is not up to date
-//   void run_closed(const FrameNotes&, uint64_t running)  as closed(); beginning and end were seen
-//   void end_run(uint64_t from, uint64_t to)            it was so long
+//   void gone(Coroutine&, uint64_t now, Gone how)
+//        Nothing more comes of it.
+// That way a call costs three times as much. So such a sink may take runs, in which calls of one
+// coroutine begin and end and nothing else happens, except for the outermost call, as a sink of
+// sums does:
+//   bool takes_runs()
+//        Whether it ever does. Asked once a block.
+//   bool begin_run(Machine&, uint64_t until)
+//        Whether it takes one that ends no later than `until`.
+//   void add_self_time(uint32_t node, uint64_t ticks)
+//   void run_opened(Coroutine&, uint32_t index)
+//        As opened(), but `top` is not up to date.
+//   void run_closed(const FrameNotes&, uint64_t running)
+//        As closed(); beginning and end were seen.
+//   void end_run(uint64_t from, uint64_t to)
 #pragma once
 
 #include <memory>
@@ -57,12 +79,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/read/diagnostics.h"
-#include "analyzer/read/model.h"
-#include "analyzer/read/words.h"
 #include "analyzer/machine/coroutine.h"
 #include "analyzer/machine/functions.h"
 #include "analyzer/machine/id_set.h"
+#include "analyzer/read/diagnostics.h"
+#include "analyzer/read/model.h"
+#include "analyzer/read/words.h"
 
 namespace luatrace {
 
@@ -174,7 +196,7 @@ class StackMachine {
   void handle(const Record& r);
   void handle_ext(const Record& r);
 
-  void spend_until(uint64_t tick);
+  void add_self_time_until(uint64_t tick);
   void begin(uint64_t tick);
   void cut(uint64_t& counter, bool gap);
   void stop();
@@ -203,23 +225,23 @@ class StackMachine {
   void set_current(Coroutine* co);
   void set_hidden(Coroutine& co, uint32_t calls);
   uint32_t find_frame(const Coroutine& co, uint32_t id, uint32_t from);
-  void sever(Coroutine& co);
+  void unlink_resumers(Coroutine& co);
   void push(Coroutine& co, uint64_t start, uint32_t id);
   void end_top(Coroutine& co);
   void end_by_error(Coroutine& co, uint32_t depth);
   void drop_to(Coroutine& co, uint32_t depth);
-  void hang(Coroutine& co);
+  void attach(Coroutine& co);
   // resumed: it runs again; else its time of being suspended only ends.
   void wake(Coroutine& co, bool resumed = true);
   void sleep(Coroutine& co);
   void thread(uint32_t tid);
-  void rehang();
+  void reattach();
   void close_unseen(Coroutine& co, uint32_t depth);
   void report_gone(Coroutine& co, Gone how) {
     if constexpr (Sink::kFrames) sink_.gone(co, now_, how);
   }
-  void report_hung(Coroutine& co, bool moved) {
-    if constexpr (Sink::kFrames) sink_.hung(co, moved, now_);
+  void report_attached(Coroutine& co, bool moved) {
+    if constexpr (Sink::kFrames) sink_.attached(co, moved, now_);
   }
   // The time of the last record: during a report of a stack it is later than now_.
   uint64_t latest() const { return std::max(now_, held_); }

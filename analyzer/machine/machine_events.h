@@ -199,7 +199,7 @@ template <class Sink>
 void StackMachine<Sink>::end_report(bool complete) {
   if (!complete) trust_.unbalanced++;
   pending_ = 0;
-  if (held_ > now_) spend_until(held_);
+  if (held_ > now_) add_self_time_until(held_);
   held_ = 0;
 }
 
@@ -208,7 +208,7 @@ template <class Sink>
 void StackMachine<Sink>::set_hidden(Coroutine& co, uint32_t calls) {
   const bool changes = (calls == 0) != (co.hidden == 0);
   co.hidden = calls;
-  if (changes) hang(co);
+  if (changes) attach(co);
 }
 
 // The calls above `depth` end by an error.
@@ -308,12 +308,12 @@ void StackMachine<Sink>::each_in_chain(Coroutine& co, F f, uint32_t work_of_link
     f(*at);
     at = resumer_of(*at);
   }
-  if (n > 1 && !afford(uint64_t{work_of_link} * n)) sever(co);
+  if (n > 1 && !afford(uint64_t{work_of_link} * n)) unlink_resumers(co);
 }
 
 // Nobody is known to have resumed this coroutine, nor those that did.
 template <class Sink>
-void StackMachine<Sink>::sever(Coroutine& co) {
+void StackMachine<Sink>::unlink_resumers(Coroutine& co) {
   trust_.unbalanced++;
   links_++;
   for (Coroutine* at = &co; at && at->resumed;) {
@@ -344,7 +344,7 @@ void StackMachine<Sink>::sleep(Coroutine& co) {
 
 // Moves the coroutine's calls in the call tree to below the call that resumed it.
 template <class Sink>
-void StackMachine<Sink>::hang(Coroutine& co) {
+void StackMachine<Sink>::attach(Coroutine& co) {
   Coroutine* by = resumer_of(co);
   co.outside = co.hidden ? Coroutine::Outside::kUnknown
                : !by     ? co.adrift ? Coroutine::Outside::kUnknown : Coroutine::Outside::kIdle
@@ -356,26 +356,26 @@ void StackMachine<Sink>::hang(Coroutine& co) {
   else
     base = by ? sink_.enter_base(by->frames[by->top].node, kCoroutineFunction) : 0;
   if (co.hidden || (co.adrift && !by)) base = sink_.enter_base(base, kUnknownFunction);
-  if (co.frames[0].node == base) return report_hung(co, false);
+  if (co.frames[0].node == base) return report_attached(co, false);
   if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
     trust_.unbalanced++;
-    return report_hung(co, false);
+    return report_attached(co, false);
   }
   co.frames[0].node = base;
   for (uint32_t i = 1; i <= co.top; i++) {
     Frame& f = co.frames[i];
     f.node = sink_.enter_again(co.frames[i - 1].node, f.node, ids_(f.id));
   }
-  report_hung(co, true);
+  report_attached(co, true);
 }
 
 // Hangs the running coroutines anew, outermost first.
 template <class Sink>
-void StackMachine<Sink>::rehang() {
+void StackMachine<Sink>::reattach() {
   std::vector<Coroutine*> chain;
   each_in_chain(
       *cur_, [&](Coroutine& c) { chain.push_back(&c); }, kWorkOfLink);
-  for (auto at = chain.rbegin(); at != chain.rend(); ++at) hang(**at);
+  for (auto at = chain.rbegin(); at != chain.rend(); ++at) attach(**at);
 }
 
 template <class Sink>
@@ -383,12 +383,12 @@ void StackMachine<Sink>::thread(uint32_t tid) {
   threads_.insert(tid);
   if constexpr (Sink::kFrames) {
     sink_.on_thread(tid);
-    rehang();
+    reattach();
   }
 }
 
-// Makes `co` current: it and its resumers run, nobody else's state changes. Those that wake hang
-// where their resumer's calls are now, outermost first: it may have had other ones since.
+// Makes `co` current: it and its resumers run, nobody else's state changes. Those that wake are
+// attached where their resumer's calls are now, outermost first: it may have had other ones since.
 template <class Sink>
 void StackMachine<Sink>::set_current(Coroutine* co) {
   cur_ = co;
@@ -398,9 +398,9 @@ void StackMachine<Sink>::set_current(Coroutine* co) {
     wake(*at);
     woken_.push_back(at);
   }
-  if (woken_.size() > 1 && !afford(kWorkOfWaking * woken_.size())) sever(*co);
-  while (woken_.size() > 1) hang(*woken_.back()), woken_.pop_back();
-  hang(*co);
+  if (woken_.size() > 1 && !afford(kWorkOfWaking * woken_.size())) unlink_resumers(*co);
+  while (woken_.size() > 1) attach(*woken_.back()), woken_.pop_back();
+  attach(*co);
 }
 
 template <class Sink>
@@ -438,7 +438,7 @@ void StackMachine<Sink>::resume(uint32_t id) {
   co->chain = cur_->chain + 1;
   wake(*co);
   cur_ = co;
-  hang(*co);
+  attach(*co);
 }
 
 template <class Sink>
@@ -469,7 +469,7 @@ void StackMachine<Sink>::stack(uint32_t id, uint64_t calls, uint32_t reason) {
   switch_to(*co);
   drop_to(*co, 0);
   co->hidden = 0;
-  hang(*co);
+  attach(*co);
   pending_ = calls;
   note(Note::kStack, 0, reason);
 }
@@ -486,7 +486,7 @@ void StackMachine<Sink>::loss(const Record& r) {
   trust_.clock_anomalies +=
       since > until || (since < now_ && now_ - since >= kTimeHalf) || said > until;
   since = std::clamp(since, now_, until);
-  spend_until(since);
+  add_self_time_until(since);
   uint64_t lost = r.words[0] - 1;
   trust_.lost += lost;
   trust_.bad_records += lost == 0;

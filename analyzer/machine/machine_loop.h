@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "analyzer/machine/prefetch.h"
 #include "analyzer/machine/machine.h"
+#include "analyzer/machine/prefetch.h"
 
 namespace luatrace {
 
@@ -52,8 +52,8 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
   if constexpr (requires { sink_.looks_ahead(); }) {
     if (sink_.looks_ahead()) {
       const Frame* base = cur_->frames.data();
-      LookAhead ahead(sink_.look_up(), ids_, base, base + cur_->top, base + cur_->frames.size() - 1,
-                      p, end);
+      Prefetcher ahead(sink_.look_up(), ids_, base, base + cur_->top,
+                       base + cur_->frames.size() - 1, p, end);
       return fast_run<true>(p, end, &ahead);
     }
   }
@@ -85,7 +85,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
       if (top == limit) break;
       now += delta;
       left -= delta;
-      sink_.spend(node, delta);
+      sink_.add_self_time(node, delta);
       const uint32_t function = ids_(id);
       if constexpr (kAhead)
         node = sink_.enter(node, function, ahead->hash(p));
@@ -101,7 +101,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
       if (top->id != id) break;
       now += delta;
       left -= delta;
-      sink_.spend(node, delta);
+      sink_.add_self_time(node, delta);
       if (top->start != kNotSeen) {
         const uint64_t running = now - suspended - top->start;
         if constexpr (Sink::kFrames)
@@ -172,7 +172,7 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
     const uint64_t hole = hole_before(block, base);
     opens_with_loss_ = hole < base;
     if (reports() && !opens_with_loss_) held_ = base;
-    if (!reports()) spend_until(hole);
+    if (!reports()) add_self_time_until(hole);
     if (opens_with_loss_) gap_until(base);
   }
 }
@@ -218,16 +218,16 @@ void StackMachine<Sink>::take_time(const Record& r) {
   if (r.kind == LT_EXT && r.sub == LTX_START) stop();  // The time before it is not traced.
   if (pending_ || (torn_ && (r.kind == LT_FRAME || (reports() && is_aside(r)))))
     return static_cast<void>(held_ = tick);
-  if (recording_) spend_until(tick);
+  if (recording_) add_self_time_until(tick);
   now_ = tick;
 }
 
 template <class Sink>
-void StackMachine<Sink>::spend_until(uint64_t tick) {
+void StackMachine<Sink>::add_self_time_until(uint64_t tick) {
   if constexpr (Sink::kFrames)
-    sink_.spend(*this, now_, tick);
+    sink_.add_self_time(*this, now_, tick);
   else
-    sink_.spend(cur_->frames[cur_->top].node, tick - now_);
+    sink_.add_self_time(cur_->frames[cur_->top].node, tick - now_);
   now_ = tick;
 }
 

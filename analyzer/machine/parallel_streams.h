@@ -21,10 +21,10 @@
 #include <tuple>
 #include <vector>
 
+#include "analyzer/machine/streams.h"
+#include "analyzer/machine/worker_pool.h"
 #include "analyzer/read/block_decoder.h"
 #include "analyzer/read/trace_reader.h"
-#include "analyzer/machine/worker_pool.h"
-#include "analyzer/machine/streams.h"
 
 namespace luatrace {
 
@@ -55,20 +55,22 @@ class ParallelStreams : private TraceSink {
   }
   void on_process(const ProcessInfo& info) override {
     facts_.processes[info.number] = info;
-    for (auto& w : workers_) crew_.put(w->seat, info);
+    for (auto& w : workers_) crew_.put(w->queue, info);
   }
   void on_stream(const StreamInfo& info) override {
     facts_.streams[info.number] = info;
-    crew_.put(worker(info.number).seat, info);
+    crew_.put(worker(info.number).queue, info);
   }
-  void on_function(const FunctionInfo& info) override { crew_.put(worker(info.stream).seat, info); }
+  void on_function(const FunctionInfo& info) override {
+    crew_.put(worker(info.stream).queue, info);
+  }
   void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_end(const EndInfo& info) override { facts_.end = info; }
   void on_events(const EventBlock& block) override {
     Worker& w = worker(block.stream);
     w.words += block.words.size();
-    crew_.put(w.seat, block);
+    crew_.put(w.queue, block);
   }
 
   bool takes_packed() const override { return true; }
@@ -77,14 +79,14 @@ class ParallelStreams : private TraceSink {
   void on_packed(const Block& block) override {
     if (block.header.stream == 0) return opener_.open(block);  // Says what is wrong.
     Worker& w = worker(block.header.stream);
-    if (crew_.has_plenty(w.seat)) return opener_.open(block);
+    if (crew_.has_plenty(w.queue)) return opener_.open(block);
     w.words += block.header.raw_size / sizeof(uint64_t);
-    crew_.put(w.seat, block);
+    crew_.put(w.queue, block);
   }
 
   struct Worker {
-    Worker(ParallelStreams& all, Crew::Seat& place)
-        : seat(place),
+    Worker(ParallelStreams& all, WorkerPool::WorkQueue& place)
+        : queue(place),
           sink(all.make_(facts)),
           diag(all.diag_.file(), [](const std::string&) {}),
           streams(facts, all.facts_.functions, *sink, diag),
@@ -94,12 +96,12 @@ class ParallelStreams : private TraceSink {
       streams.on_header(all.facts_.clock, all.header_);
     }
 
-    Crew::Seat& seat;
+    WorkerPool::WorkQueue& queue;
     TraceFacts facts;  // Of its streams.
     std::unique_ptr<Sink> sink;
     Diagnostics diag;
     Streams<Sink> streams;
-    BlockOpener opener;
+    BlockDecoder opener;
     std::thread thread;  // None: the caller's.
     uint64_t words = 0;  // Given to it, ever.
     uint64_t owned = 0;  // Streams.
@@ -107,8 +109,8 @@ class ParallelStreams : private TraceSink {
 
   Worker& worker(uint32_t stream);
   bool add_worker();
-  void work(Crew::Seat& seat, Worker* const& worker);
-  void handle(Worker& worker, const Crew::Item& item);
+  void work(WorkerPool::WorkQueue& queue, Worker* const& worker);
+  void handle(Worker& worker, const WorkerPool::Item& item);
   void join();
   std::unique_ptr<Sink> sum();
 
@@ -118,10 +120,10 @@ class ParallelStreams : private TraceSink {
   const Make make_;
   lt_file_header header_{};
   TraceReader* reader_ = nullptr;
-  BlockOpener opener_;  // For who reads.
-  Crew crew_;
-  Crew::Seat& seat_ = crew_.add_seat();  // Of the caller's thread, ...
-  Worker* own_ = nullptr;                // ... which only reads until this is there.
+  BlockDecoder opener_;  // For who reads.
+  WorkerPool crew_;
+  WorkerPool::WorkQueue& seat_ = crew_.add_queue();  // Of the caller's thread, ...
+  Worker* own_ = nullptr;                            // ... which only reads until this is there.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<uint32_t, Worker*> by_stream_;
 };
@@ -149,10 +151,10 @@ typename ParallelStreams<Sink>::Worker& ParallelStreams<Sink>::worker(uint32_t s
 template <class Sink>
 bool ParallelStreams<Sink>::add_worker() {
   if (workers_.size() + 1 < most_) {
-    auto fresh = std::make_unique<Worker>(*this, crew_.add_seat());
+    auto fresh = std::make_unique<Worker>(*this, crew_.add_queue());
     workers_.reserve(most_);  // So that nothing fails behind the start of the thread.
     try {
-      fresh->thread = std::thread([this, w = fresh.get()] { work(w->seat, w); });
+      fresh->thread = std::thread([this, w = fresh.get()] { work(w->queue, w); });
       workers_.push_back(std::move(fresh));
       return true;
     } catch (const std::system_error&) {
@@ -163,12 +165,12 @@ bool ParallelStreams<Sink>::add_worker() {
   return true;
 }
 
-// All that comes to a seat, for its worker: who reads sees to it that there is one then.
+// All that comes to a queue, for its worker: who reads sees to it that there is one then.
 template <class Sink>
-void ParallelStreams<Sink>::work(Crew::Seat& seat, Worker* const& worker) {
+void ParallelStreams<Sink>::work(WorkerPool::WorkQueue& queue, Worker* const& worker) {
   try {
-    std::deque<Crew::Item> items;
-    while (crew_.take(seat, items)) {
+    std::deque<WorkerPool::Item> items;
+    while (crew_.take(queue, items)) {
       for (; !items.empty(); items.pop_front()) handle(*worker, items.front());
     }
     if (!crew_.failed() && worker) worker->streams.finish();
@@ -178,13 +180,13 @@ void ParallelStreams<Sink>::work(Crew::Seat& seat, Worker* const& worker) {
 }
 
 template <class Sink>
-void ParallelStreams<Sink>::handle(Worker& worker, const Crew::Item& item) {
+void ParallelStreams<Sink>::handle(Worker& worker, const WorkerPool::Item& item) {
   if (auto* block = std::get_if<EventBlock>(&item)) {
     worker.streams.on_events(*block);
-    crew_.done(worker.seat);
+    crew_.done(worker.queue);
   } else if (auto* packed = std::get_if<Block>(&item)) {
     worker.opener.open(*packed);
-    crew_.done(worker.seat);
+    crew_.done(worker.queue);
   } else if (auto* function = std::get_if<FunctionInfo>(&item)) {
     worker.streams.on_function(*function);
   } else if (auto* process = std::get_if<ProcessInfo>(&item)) {

@@ -15,20 +15,20 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "analyzer/read/words.h"
 #include "analyzer/machine/coroutine.h"
 #include "analyzer/machine/functions.h"
+#include "analyzer/read/words.h"
 
 namespace luatrace {
 
 template <class Tree>
-class LookAhead {
+class Prefetcher {
  public:
   static constexpr size_t kWindow = 32;  // Words.
 
   // `base` to `limit` are the coroutine's frames, of which `top` is on top; `p` to `end` the words.
-  LookAhead(const Tree& tree, const IdMap& ids, const Frame* base, const Frame* top,
-            const Frame* limit, const uint64_t* p, const uint64_t* end)
+  Prefetcher(const Tree& tree, const IdMap& ids, const Frame* base, const Frame* top,
+             const Frame* limit, const uint64_t* p, const uint64_t* end)
       : tree_(tree),
         ids_(ids),
         base_(base),
@@ -80,7 +80,7 @@ class LookAhead {
 // One window more. Without branches that depend on what the words are, as long as they are entries
 // and returns: which of the two comes next cannot be predicted.
 template <class Tree>
-void LookAhead<Tree>::follow() {
+void Prefetcher<Tree>::follow() {
   const uint64_t* to =
       end_ - reached_ > static_cast<ptrdiff_t>(kWindow) ? reached_ + kWindow : end_;
   for (; reached_ != to; ++reached_) {
@@ -104,7 +104,7 @@ void LookAhead<Tree>::follow() {
 
 // All but the window that was followed last, of which the places are still on their way.
 template <class Tree>
-void LookAhead<Tree>::fetch() {
+void Prefetcher<Tree>::fetch() {
   const bool all = reached_ == end_ || reached_ - fetched_ < static_cast<ptrdiff_t>(kWindow);
   const uint64_t* to = all ? reached_ : reached_ - kWindow;
   for (; fetched_ < to; ++fetched_) tree_.fetch_node(hashes_[number(fetched_)]);

@@ -7,10 +7,10 @@
 #include <optional>
 #include <set>
 
-#include "analyzer/read/map_table.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/machine/machine_events.h"
 #include "analyzer/machine/machine_loop.h"
+#include "analyzer/read/map_table.h"
 
 namespace luatrace {
 

@@ -5,30 +5,30 @@
 
 namespace luatrace {
 
-Crew::Seat& Crew::add_seat() {
+WorkerPool::WorkQueue& WorkerPool::add_queue() {
   std::lock_guard lock(mutex_);
-  return *seats_.emplace_back(std::make_unique<Seat>());
+  return *queues_.emplace_back(std::make_unique<WorkQueue>());
 }
 
-void Crew::put(Seat& seat, Item item) {
+void WorkerPool::put(WorkQueue& queue, Item item) {
   const bool block =
       std::holds_alternative<EventBlock>(item) || std::holds_alternative<Block>(item);
   bool wake;
   {
     std::unique_lock lock(mutex_);
     auto may_put = [&] {
-      return failure_ || (seat.items_.size() < kMostItems && (!block || seat.blocks_ < kMost));
+      return failure_ || (queue.items_.size() < kMostItems && (!block || queue.blocks_ < kMost));
     };
-    if (&seat != reader_) room_.wait(lock, may_put);
+    if (&queue != reader_) room_.wait(lock, may_put);
     if (failure_) return;
-    seat.blocks_ += block;
-    seat.items_.push_back(std::move(item));
-    wake = std::exchange(seat.waits_, false);
+    queue.blocks_ += block;
+    queue.items_.push_back(std::move(item));
+    wake = std::exchange(queue.waits_, false);
   }
-  if (wake) seat.wake_.notify_one();  // Behind the lock, or it would be waited for at once.
+  if (wake) queue.wake_.notify_one();  // Behind the lock, or it would be waited for at once.
 }
 
-bool Crew::take(Seat& mine, std::deque<Item>& items) {
+bool WorkerPool::take(WorkQueue& mine, std::deque<Item>& items) {
   std::unique_lock lock(mutex_);
   while (!failure_) {
     if (!mine.items_.empty()) {
@@ -48,7 +48,7 @@ bool Crew::take(Seat& mine, std::deque<Item>& items) {
 }
 
 // Until there is enough to do for this thread itself.
-void Crew::read_on(Seat& mine, std::unique_lock<std::mutex>& lock) {
+void WorkerPool::read_on(WorkQueue& mine, std::unique_lock<std::mutex>& lock) {
   reader_ = &mine;
   lock.unlock();
   bool more = true;
@@ -67,22 +67,22 @@ void Crew::read_on(Seat& mine, std::unique_lock<std::mutex>& lock) {
 }
 
 // Who waits: all, or one, to read.
-void Crew::wake(bool all) {
-  for (auto& seat : seats_) {
-    if (!std::exchange(seat->waits_, false)) continue;
-    seat->wake_.notify_one();
+void WorkerPool::wake(bool all) {
+  for (auto& queue : queues_) {
+    if (!std::exchange(queue->waits_, false)) continue;
+    queue->wake_.notify_one();
     if (!all) return;
   }
 }
 
-void Crew::done(Seat& seat) {
+void WorkerPool::done(WorkQueue& queue) {
   // Not for each: the reader should not be woken to find room for one.
-  if (--seat.blocks_ != kMost / 2) return;
+  if (--queue.blocks_ != kMost / 2) return;
   { std::lock_guard lock(mutex_); }  // If it is about to wait it does now.
   room_.notify_one();
 }
 
-void Crew::fail(std::exception_ptr why) {
+void WorkerPool::fail(std::exception_ptr why) {
   std::lock_guard lock(mutex_);
   if (!failure_) failure_ = why;
   room_.notify_one();
@@ -90,12 +90,12 @@ void Crew::fail(std::exception_ptr why) {
   wake(true);
 }
 
-bool Crew::failed() {
+bool WorkerPool::failed() {
   std::lock_guard lock(mutex_);
   return failure_ != nullptr;
 }
 
-void Crew::wait() {
+void WorkerPool::wait() {
   std::unique_lock lock(mutex_);
   over_.wait(lock, [this] { return over() && !reader_; });
 }

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include "analyzer/report/conditions.h"
 #include "analyzer/options/conflicts.h"
 #include "analyzer/options/slips.h"
+#include "analyzer/report/conditions.h"
 #include "cli/command_line.h"
 
 namespace luatrace {

@@ -28,7 +28,7 @@ constexpr OptionSpec kOptions[] = {
     {kViews, "wall", 0, nullptr, false, false, "for --slow: by time from beginning to end, suspended time included",
      "Without it a call's time is its running time."},
     {kViews, "coroutines", 0, "MODE", true, true,
-     "table of coroutines; with a MODE: where their calls hang in the call tree",
+     "table of coroutines; with a MODE: where their calls are shown in the call tree",
      "linked (default): below the call that resumed them. separate: below a node for each coroutine. merged: all "
      "below one node. Without =MODE it is a view: where each was created, how long it lived, ran and was suspended, "
      "and where it yielded longest.", "linked separate merged"},

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analyzer/report/canonical_order.h"
-#include "base/saturate.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/views.h"
+#include "analyzer/report/canonical_order.h"
+#include "base/saturate.h"
 
 namespace luatrace {
 namespace {
@@ -85,7 +85,7 @@ std::string figures_line(const ReportFunction& sum, const Report& report) {
                      ", avg " + format_time(sum.average_ns()) + ", max " + format_time(sum.max_ns);
   for (const char* name : {"stddev", "p50", "p90", "p99", "p99.9"}) {
     auto value = value_of(*find_field(name), sum, report).value_or(0);
-    line += std::string(", ") + name + ' ' + format_time(whole(value));
+    line += std::string(", ") + name + ' ' + format_time(saturate_u64(value));
   }
   return line;
 }
@@ -132,18 +132,18 @@ Table births_view(const Report& report, const ViewOptions& options) {
                {"longest_yield_ns", "longest"},    {"body", "body", true},
                {"created_in", "created in", true}, {"longest_yield_in", "longest yield in", true}};
   prefer_places(t);
-  auto places = report.birth_places;
+  auto places = report.creation_sites;
   const std::vector<uint32_t> name = name_ranks(report.functions);
-  auto key = [&](const ReportBirthPlace& p) {
-    return std::tuple(~p.running_ns, name[p.body], name[p.born_in]);
+  auto key = [&](const ReportCreationSite& p) {
+    return std::tuple(~p.running_ns, name[p.body], name[p.created_in]);
   };
   std::sort(places.begin(), places.end(),
             [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  for (const ReportBirthPlace& p : places)
+  for (const ReportCreationSite& p : places)
     t.rows.push_back({Cell::of_count(p.count), Cell::of_time(p.running_ns),
                       Cell::of_time(p.suspended_ns), Cell::of_count(p.resumes),
                       Cell::of_time(p.longest_ns), Cell::of_text(function_or(report, p.body, "?")),
-                      Cell::of_text(function_or(report, p.born_in, "?")),
+                      Cell::of_text(function_or(report, p.created_in, "?")),
                       Cell::of_text(longest_in(report, p.longest_in, p.longest_ns))});
   limit_rows(t, options.limit);
   return t;
@@ -180,7 +180,7 @@ std::vector<Cell> life_row(const Report& report, const ReportCoroutine& c) {
           Cell::of_time(c.longest_at_ns),
           Cell::of_text(longest_in(report, c.longest_in, c.longest_ns)),
           Cell::of_text(function_or(report, c.body, "?")),
-          Cell::of_text(function_or(report, c.born_in, "?"))};
+          Cell::of_text(function_or(report, c.created_in, "?"))};
 }
 
 }  // namespace
@@ -208,7 +208,7 @@ std::vector<Table> coroutine_views(const Report& report, const ViewOptions& opti
                  [&report, list = std::move(list)](size_t i) { return life_row(report, list[i]); });
   if (options.limit) lives.rows.limit(options.limit);
   uint64_t all = 0;  // The log keeps no more than were asked for.
-  for (const auto& p : report.birth_places) all += p.count;
+  for (const auto& p : report.creation_sites) all += p.count;
   if (lives.rows.size() < all)
     lives.notes.push_back(format_count(all - lives.rows.size()) + " more: --limit 0 shows all");
   return {births_view(report, options), lives};

@@ -29,7 +29,7 @@ class CallsSink {
   uint32_t enter_base(uint32_t, uint32_t) { return 0; }
   uint32_t enter_again(uint32_t, uint32_t, uint32_t) { return 0; }
   void call(uint32_t) {}
-  void spend(uint32_t, uint64_t) {}
+  void add_self_time(uint32_t, uint64_t) {}
   void ended(uint32_t, uint32_t, uint64_t) {}
   void suspended(uint32_t, uint64_t) {}
 

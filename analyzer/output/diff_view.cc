@@ -8,9 +8,9 @@
 #include <numeric>
 #include <utility>
 
-#include "base/saturate.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/views.h"
+#include "base/saturate.h"
 
 namespace luatrace {
 namespace {
@@ -20,7 +20,7 @@ constexpr int kRed = 31, kGreen = 32;
 Cell value_cell(const Field& field, std::optional<double> value) {
   if (!value) return {};
   if (field.kind == Field::kShare) return Cell::of_percent(*value);
-  auto n = whole(*value);
+  auto n = saturate_u64(*value);
   return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
 }
 

@@ -6,9 +6,9 @@
 #include <ostream>
 #include <sstream>
 
-#include "base/escape.h"
 #include "analyzer/read/text_names.h"
 #include "analyzer/read/words.h"
+#include "base/escape.h"
 
 namespace luatrace {
 namespace {

@@ -2,8 +2,8 @@
 #include "analyzer/output/flame.h"
 
 #include "analyzer/collect/histogram.h"
-#include "analyzer/output/page/flame_page.h"
 #include "analyzer/output/format.h"
+#include "analyzer/output/page/flame_page.h"
 #include "analyzer/output/views.h"
 
 namespace luatrace {

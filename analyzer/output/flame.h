@@ -5,9 +5,9 @@
 #include <iosfwd>
 #include <string>
 
+#include "analyzer/output/page/flame_page.h"
 #include "analyzer/report/diff.h"
 #include "analyzer/report/report.h"
-#include "analyzer/output/page/flame_page.h"
 
 namespace luatrace {
 

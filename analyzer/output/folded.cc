@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <ostream>
 
+#include "analyzer/output/format.h"
 #include "analyzer/report/stack_limit.h"
 #include "base/escape.h"
-#include "analyzer/output/format.h"
 
 namespace luatrace {
 namespace {

@@ -5,8 +5,8 @@
 #include <iosfwd>
 #include <vector>
 
-#include "analyzer/report/report.h"
 #include "analyzer/output/table.h"
+#include "analyzer/report/report.h"
 
 namespace luatrace {
 

@@ -6,8 +6,8 @@
 #include <iomanip>
 #include <ostream>
 
-#include "base/escape.h"
 #include "analyzer/output/format.h"
+#include "base/escape.h"
 
 namespace luatrace {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <span>
 
-#include "analyzer/report/fields.h"
-#include "base/escape.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/views.h"
+#include "analyzer/report/fields.h"
 #include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/native_code.h"
+#include "base/escape.h"
 
 namespace luatrace {
 namespace {

@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <ostream>
 
-#include "base/escape.h"
-#include "base/saturate.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/json.h"
+#include "base/escape.h"
 #include "base/json.h"
+#include "base/saturate.h"
 
 namespace luatrace {
 namespace {
@@ -84,9 +84,9 @@ std::string cell_text(const Cell& cell) {
       snprintf(text, sizeof text, "%.1f", cell.value);
       return text;
     case Cell::kDelta:
-      return with_sign(cell.value, format_time(whole(std::fabs(cell.value))));
+      return with_sign(cell.value, format_time(saturate_u64(std::fabs(cell.value))));
     case Cell::kDeltaCount:
-      return with_sign(cell.value, format_count(whole(std::fabs(cell.value))));
+      return with_sign(cell.value, format_count(saturate_u64(std::fabs(cell.value))));
     case Cell::kDeltaPercent:
       snprintf(text, sizeof text, "%+.1f", cell.value);
       return text;

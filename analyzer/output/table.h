@@ -53,7 +53,8 @@ struct Table {
 
 struct TextStyle {
   bool color = false;
-  size_t width = 0;  // Columns; 0: any. Texts are cut to it, numbers never; their columns may go.
+  size_t width =
+      0;  // Columns; 0: any. StringPool are cut to it, numbers never; their columns may go.
 };
 
 // The columns of a table, null in place of those that are for `use` only.

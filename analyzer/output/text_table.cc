@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <ostream>
 
-#include "base/escape.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/table.h"
+#include "base/escape.h"
 
 namespace luatrace {
 namespace {

@@ -3,9 +3,9 @@
 // time, drawn with characters.
 #include <algorithm>
 
-#include "base/escape.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/views.h"
+#include "base/escape.h"
 
 namespace luatrace {
 namespace {

@@ -11,10 +11,10 @@
 #include <tuple>
 #include <utility>
 
-#include "analyzer/report/canonical_order.h"
-#include "analyzer/report/compensate.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/views.h"
+#include "analyzer/report/canonical_order.h"
+#include "analyzer/report/compensate.h"
 
 namespace luatrace {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyzer/report/suggestions.h"
+#include "analyzer/output/format.h"
 #include "analyzer/report/compensate.h"
 #include "analyzer/report/conditions.h"
+#include "analyzer/report/suggestions.h"
 #include "base/escape.h"
 #include "base/saturate.h"
-#include "analyzer/output/format.h"
 #include "cli/usage_error.h"
 
 namespace luatrace {
@@ -31,7 +31,7 @@ Cell cell_of(const Field& field, const ReportFunction& f, const Report& report) 
   auto value = value_of(field, f, report);
   if (!value) return {};
   if (field.kind == Field::kShare) return Cell::of_percent(*value);
-  auto n = whole(*value);
+  auto n = saturate_u64(*value);
   return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
 }
 

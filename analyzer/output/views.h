@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/report/compensate.h"
-#include "analyzer/report/fields.h"
 #include "analyzer/filter/pattern.h"
 #include "analyzer/output/table.h"
+#include "analyzer/report/compensate.h"
+#include "analyzer/report/fields.h"
 
 namespace luatrace {
 

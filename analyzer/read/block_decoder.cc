@@ -23,15 +23,15 @@ bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& d
   return true;
 }
 
-void BlockOpener::open(Block block) {
+void BlockDecoder::open(Block block) {
   Words& words = free_words();
   const char* problem = unpacker_.unpack(block.header, block.payload, *words);
   if (set_unpacked(block, words, problem, diag_)) dispatcher_.block(block);
 }
 
-Words& BlockOpener::free_words() {
+Words& BlockDecoder::free_words() {
   for (Words& words : words_) {
-    if (only_ours(words)) return words;
+    if (is_unique_owner(words)) return words;
   }
   return words_.emplace_back(std::make_shared<std::vector<uint64_t>>());
 }

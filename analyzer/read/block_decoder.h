@@ -17,9 +17,9 @@ using Words = std::shared_ptr<std::vector<uint64_t>>;
 // it from now on. `problem`: that could not be done, which is counted and said, and false.
 bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& diagnostics);
 
-class BlockOpener {
+class BlockDecoder {
  public:
-  BlockOpener(Diagnostics& diagnostics, TraceSink& sink)
+  BlockDecoder(Diagnostics& diagnostics, TraceSink& sink)
       : diag_(diagnostics), dispatcher_(diagnostics, sink) {}
 
   // What comes out goes to the sink, and may be kept there (EventBlock::hold).

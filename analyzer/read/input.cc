@@ -107,7 +107,7 @@ Input::~Input() {
 void Input::take_free_buffer(size_t size) {
   buffer_ = nullptr;
   for (auto& buffer : buffers_)
-    if (!buffer_ && only_ours(buffer)) buffer_ = buffer;
+    if (!buffer_ && is_unique_owner(buffer)) buffer_ = buffer;
   if (!buffer_) buffers_.push_back(buffer_ = std::make_shared<Buffer>());
   if (buffer_->size() < size) buffer_->resize(size);
 }
@@ -119,7 +119,7 @@ size_t Input::need(size_t size) {
   const std::shared_ptr<Buffer> old = buffer_;
   const uint8_t* rest = data();
   const long ours = 3;  // buffer_, buffers_ and `old`.
-  if (!only_ours(old, ours) || old->size() < room) take_free_buffer(room);
+  if (!is_unique_owner(old, ours) || old->size() < room) take_free_buffer(room);
   memmove(buffer_->data(), rest, available());
   end_ -= begin_;
   begin_ = 0;

@@ -6,11 +6,11 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/escape.h"
 #include "analyzer/read/image.h"
 #include "analyzer/read/text_line.h"
 #include "analyzer/read/text_names.h"
 #include "analyzer/read/words.h"
+#include "base/escape.h"
 #include "trace/records.h"
 
 namespace luatrace {

@@ -62,7 +62,7 @@ void UnpackQueue::add(const Block& block) {
   if (!started_ && added_ - delivered_ == kWorthHelp) start_helpers();
   if (added_ - delivered_ == kSlots) deliver_oldest();
   Slot& to = slot(added_);
-  if (!only_ours(to.words)) to.words = std::make_shared<std::vector<uint64_t>>();
+  if (!is_unique_owner(to.words)) to.words = std::make_shared<std::vector<uint64_t>>();
   to.block = block;
   to.block.hold = nullptr;  // Of the packed payload, which is copied.
   to.packed.assign(block.payload.begin(), block.payload.end());

@@ -33,18 +33,18 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-bool Choices::Grouping::fits(const Grouping& other) const {
+bool SignatureCheck::Grouping::fits(const Grouping& other) const {
   return grouped == other.grouped && (!by || !other.by || *by == *other.by);
 }
 
-std::string Choices::Grouping::text() const {
+std::string SignatureCheck::Grouping::text() const {
   return path + " is " +
          (!grouped ? "not grouped"
           : !by    ? "grouped"
                    : "grouped by '" + brief(*by) + '\'');
 }
 
-void Choices::add(const std::string& path, std::span<const ReportFile> files, bool grouped) {
+void SignatureCheck::add(const std::string& path, std::span<const ReportFile> files, bool grouped) {
   for (const ReportFile& file : files) {
     Grouping now{path, grouped, {}};
     if (file.choice) now = {path, !file.choice->groups.empty(), file.choice->groups};
@@ -60,7 +60,7 @@ void Choices::add(const std::string& path, std::span<const ReportFile> files, bo
   }
 }
 
-std::vector<std::string> Choices::remarks() const {
+std::vector<std::string> SignatureCheck::remarks() const {
   std::vector<std::string> out;
   if (paths_.size() > 1) out.push_back(unlike_filters());
   if (!unknown_.empty() && known_.size() + unknown_.size() > 1)
@@ -71,7 +71,7 @@ std::vector<std::string> Choices::remarks() const {
   return out;
 }
 
-std::string Choices::unlike_filters() const {
+std::string SignatureCheck::unlike_filters() const {
   std::string all;
   size_t said = 0;
   for (const auto& [filters, paths] : paths_) {

@@ -16,7 +16,7 @@
 
 namespace luatrace {
 
-class Choices {
+class SignatureCheck {
  public:
   // A file as it was given, and what it brought; of a profile these are the traces in it. grouped:
   // it has groups. Throws UsageError if its groups are other ones than those of the files before.

@@ -251,7 +251,8 @@ void Merger::tree() {
     report_.node_yielded_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
     // A call has two events: half of each lies in its own time, half in its caller's.
     if (cost_ps > 0)
-      report_.node_cost_ps[place[i]] += whole(cost_ps * static_cast<double>(charges(i, below)));
+      report_.node_cost_ps[place[i]] +=
+          saturate_u64(cost_ps * static_cast<double>(charges(i, below)));
   }
 }
 
@@ -336,7 +337,8 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
   ReportFile file = describe_file(result);
   report.bytes += result.bytes;
   report.trust += result.trust;
-  report.cost_ns += whole(cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events));
+  report.cost_ns +=
+      saturate_u64(cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events));
   add_sums(report, result, file);
   report.files.push_back(std::move(file));
   Merger merger(report, result, symbols);

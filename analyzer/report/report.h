@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "analyzer/collect/call_tree.h"
-#include "analyzer/filter/filter.h"
 #include "analyzer/collect/filtered_profile.h"
 #include "analyzer/collect/profile.h"
-#include "analyzer/report/report_code.h"
-#include "analyzer/report/report_function.h"
+#include "analyzer/filter/filter.h"
+#include "analyzer/machine/streams.h"
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/model.h"
+#include "analyzer/report/report_code.h"
+#include "analyzer/report/report_function.h"
 #include "base/random_hash.h"
-#include "analyzer/machine/streams.h"
 
 namespace luatrace {
 
@@ -32,8 +32,9 @@ struct ReportFile {
   uint64_t bytes = 0;          // Of the file; 0 if unknown.
   uint64_t start_real_ns = 0;  // Of the first event, since 1970; 0 if unknown.
   uint64_t duration_ns = 0;
-  uint32_t clock = 0;            // LT_CLOCK_*
-  std::optional<Choice> choice;  // Of what it gave to the report; of profiles of old not known.
+  uint32_t clock = 0;  // LT_CLOCK_*
+  std::optional<FilterSignature>
+      choice;  // Of what it gave to the report; of profiles of old not known.
 };
 
 // For all of the following: times are since the first event of the file, indices of functions and
@@ -45,14 +46,14 @@ struct ReportSlowCall {
 };
 struct ReportCoroutine {
   uint32_t file = 0, state = 0, id = 0;
-  uint32_t born_in = 0, body = 0;  // 0: not known.
+  uint32_t created_in = 0, body = 0;  // 0: not known.
   uint64_t begin_ns = 0, life_ns = 0, running_ns = 0, suspended_ns = 0, resumes = 0;
   uint64_t longest_ns = 0, longest_at_ns = 0;
   uint32_t longest_in = 0;  // 0: before it first ran.
   Gone how = Gone::kCut;
 };
-struct ReportBirthPlace {
-  uint32_t born_in = 0, body = 0;
+struct ReportCreationSite {
+  uint32_t created_in = 0, body = 0;
   uint64_t count = 0, running_ns = 0, suspended_ns = 0, resumes = 0, longest_ns = 0;
   uint32_t longest_in = 0;
 };
@@ -80,7 +81,7 @@ struct Report {
   std::vector<ReportFile> files;
   // Functions 0 and 1 are the root and the unknown callers.
   std::vector<ReportFunction> functions;
-  CallTree tree;  // In ns; without nodes for coroutines: their calls hang below the resumer's.
+  CallTree tree;  // In ns; without nodes for coroutines: their calls are below the resumer's.
   std::vector<uint64_t> node_cost_ps;     // By node: cost of recording in its self time.
   std::vector<uint64_t> node_yielded_ns;  // By node: suspended there.
   Trust trust;
@@ -105,7 +106,7 @@ struct Report {
   uint64_t slow_found = 0;
   uint64_t slow_left_out = 0;  // Calls not looked at: they were inside too many others of theirs.
   std::vector<ReportCoroutine> lives;
-  std::vector<ReportBirthPlace> birth_places;
+  std::vector<ReportCreationSite> creation_sites;
   std::vector<ReportThread> thread_list;
   std::vector<ReportTimeline> timelines;
   bool keeps_codes = false;  // For --symbols.

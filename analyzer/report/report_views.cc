@@ -61,7 +61,7 @@ void Views::functions() {
       for (const SlowNode& n : call.nodes) used.insert(n.function);
   if (from.coroutines) {
     for (const CoroutineLife& l : from.coroutines->kept())
-      used.insert({l.born_in, l.body, l.longest_in});
+      used.insert({l.created_in, l.body, l.longest_in});
     for (const auto& [key, group] : from.coroutines->groups())
       used.insert({key.first, key.second, group.longest_in});
   }
@@ -139,7 +139,7 @@ void Views::coroutines() {
     out.file = file_;
     out.state = life.stream;
     out.id = life.id;
-    out.born_in = function(life.born_in);
+    out.created_in = function(life.created_in);
     out.body = function(life.body);
     out.begin_ns = since(life.begin);
     out.life_ns = clock_.ns(life.end - life.begin);
@@ -157,15 +157,15 @@ void Views::coroutines() {
   for (const auto& [key, group] : result_.filtered->coroutines->groups())
     groups[{function(key.first), function(key.second)}] += group;
   for (const auto& [key, group] : groups) {
-    ReportBirthPlace b;
-    std::tie(b.born_in, b.body) = key;
-    auto same = [&](const ReportBirthPlace& o) {
-      return o.born_in == b.born_in && o.body == b.body;
+    ReportCreationSite b;
+    std::tie(b.created_in, b.body) = key;
+    auto same = [&](const ReportCreationSite& o) {
+      return o.created_in == b.created_in && o.body == b.body;
     };
-    auto it = std::find_if(report_.birth_places.begin(), report_.birth_places.end(), same);
-    if (it == report_.birth_places.end()) {
+    auto it = std::find_if(report_.creation_sites.begin(), report_.creation_sites.end(), same);
+    if (it == report_.creation_sites.end()) {
       b.longest_in = function(group.longest_in);
-      it = report_.birth_places.insert(it, b);
+      it = report_.creation_sites.insert(it, b);
     }
     it->count += group.count;
     it->running_ns += clock_.ns(group.running);

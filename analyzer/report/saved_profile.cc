@@ -260,7 +260,7 @@ void Reader::file(ByteReader in) {
     f.streams.push_back(std::move(s));
   }
   if (!in.at_end()) {  // Else it is of a version that did not say.
-    Choice& choice = f.choice.emplace();
+    FilterSignature& choice = f.choice.emplace();
     choice.groups = in.text();
     choice.filters = in.text();
   }

@@ -10,8 +10,8 @@
 
 #include <iosfwd>
 
-#include "analyzer/report/report.h"
 #include "analyzer/read/input.h"
+#include "analyzer/report/report.h"
 
 namespace luatrace {
 

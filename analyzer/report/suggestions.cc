@@ -95,10 +95,10 @@ size_t distance(const std::string& wanted, const std::string& name, size_t most,
 
 }  // namespace
 
-CloseNames::CloseNames(const std::string& wanted)
+Suggestions::Suggestions(const std::string& wanted)
     : wanted_(lower(plain_part(wanted)).substr(0, kMostLetters)) {}
 
-void CloseNames::offer(const std::string& name) {
+void Suggestions::offer(const std::string& name) {
   if (wanted_.empty() || name.empty()) return;
   const size_t d = distance(wanted_, lower(name.substr(0, kMostLetters)), most_, cells_);
   if (d > most_) return;
@@ -111,7 +111,7 @@ void CloseNames::offer(const std::string& name) {
   if (found_.size() == kMost) most_ = std::min(most_, found_.back().distance);
 }
 
-void CloseNames::offer(const FunctionName& f) {
+void Suggestions::offer(const FunctionName& f) {
   if (f.kind == FunctionKind::kRoot || f.kind == FunctionKind::kGap ||
       f.kind == FunctionKind::kPruned)
     return;
@@ -121,7 +121,7 @@ void CloseNames::offer(const FunctionName& f) {
   if (const size_t slash = place.rfind('/'); slash != place.npos) offer(place.substr(slash + 1));
 }
 
-std::string CloseNames::question() const {
+std::string Suggestions::question() const {
   size_t n = 0;
   while (n < found_.size() && found_[n].distance <= found_[0].distance + kMuchFurther) n++;
   std::string out;
@@ -133,7 +133,7 @@ std::string CloseNames::question() const {
 }
 
 std::string did_you_mean(const std::string& wanted, const std::vector<FunctionName>& functions) {
-  CloseNames names(wanted);
+  Suggestions names(wanted);
   for (const FunctionName& f : functions) names.offer(f);
   return names.question();
 }

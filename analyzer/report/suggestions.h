@@ -10,11 +10,11 @@
 
 namespace luatrace {
 
-class CloseNames {
+class Suggestions {
  public:
   // `wanted`: as the user wrote it; of a glob or a regular expression its longest plain part
   // counts.
-  explicit CloseNames(const std::string& wanted);
+  explicit Suggestions(const std::string& wanted);
   void offer(const std::string& name);
   // A function's name and place, the latter with and without folders.
   void offer(const FunctionName& function);

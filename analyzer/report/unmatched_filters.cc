@@ -32,7 +32,7 @@ std::string seconds(uint64_t ns) {
 
 }  // namespace
 
-Unmet::Unmet(const FilterOptions& options)
+UnmatchedFilters::UnmatchedFilters(const FilterOptions& options)
     : options_(options),
       group_names_(options.group_pattern),
       coroutines_(options.coroutines.size()) {
@@ -46,26 +46,26 @@ Unmet::Unmet(const FilterOptions& options)
   for (const char* name : {"thread", "coroutine", "state", "file"}) group_names_.offer(name);
 }
 
-void Unmet::add(const char* option, const std::vector<std::string>& patterns) {
+void UnmatchedFilters::add(const char* option, const std::vector<std::string>& patterns) {
   for (const std::string& text : patterns)
-    wanted_.push_back({option, FunctionPattern(text), CloseNames(text)});
+    wanted_.push_back({option, FunctionPattern(text), Suggestions(text)});
 }
 
-void Unmet::offer(const FunctionName& f) {
+void UnmatchedFilters::offer(const FunctionName& f) {
   for (Wanted& w : wanted_) {
     if (w.met) continue;
     w.met = w.pattern.matches(f);
     if (!w.met) w.names.offer(f);
   }
   kinds_.insert(f.kind);
-  if (!group_ || group_met_) return;
+  if (!group_ || group_matched_) return;
   const std::string name = file_name(f);
-  group_met_ = group_->find(name).has_value();
+  group_matched_ = group_->find(name).has_value();
   group_names_.offer(name);
 }
 
-void Unmet::file(const TraceFacts& facts, const FilteredProfile& profile,
-                 const SymbolFinder& symbols) {
+void UnmatchedFilters::file(const TraceFacts& facts, const FilteredProfile& profile,
+                            const SymbolFinder& symbols) {
   any_file_ = true;
   if (!wanted_.empty() || group_ || !options_.kinds.empty())
     for (uint32_t i = kFirstFunction; i < facts.functions.size(); i++)
@@ -80,20 +80,20 @@ void Unmet::file(const TraceFacts& facts, const FilteredProfile& profile,
   }
   if (first < last) duration_ns_ = std::max(duration_ns_, facts.clock.ns(last - first));
   for (size_t i = 0; i < coroutines_.size(); i++)
-    if (profile.has_met(i)) coroutines_[i] = true;
+    if (profile.matched(i)) coroutines_[i] = true;
   traced_ += profile.traced();
   const CallTree& tree = profile.sums().tree();
   for (uint32_t i = 1; i < tree.size() && !shown_; i++) shown_ = tree[i].calls || tree[i].self;
 }
 
-std::vector<std::string> Unmet::remarks() const {
+std::vector<std::string> UnmatchedFilters::remarks() const {
   std::vector<std::string> out;
   if (!any_file_) return out;
   for (const Wanted& w : wanted_)
     if (!w.met)
       out.push_back(w.option + " '" + w.pattern.text() + "': no function of the trace fits" +
                     w.names.question());
-  if (group_ && !group_met_)
+  if (group_ && !group_matched_)
     out.push_back("--group-by '" + options_.group_pattern +
                   "': no file of the trace fits, so all is [other]" + group_names_.question());
   kinds(out);
@@ -107,13 +107,13 @@ std::vector<std::string> Unmet::remarks() const {
   return out;
 }
 
-void Unmet::kinds(std::vector<std::string>& out) const {
+void UnmatchedFilters::kinds(std::vector<std::string>& out) const {
   for (const FunctionKind kind : options_.kinds)
     if (!kinds_.contains(kind))
       out.push_back("--kind " + kind_word(kind) + ": the trace has no functions of this kind");
 }
 
-void Unmet::coroutines(std::vector<std::string>& out) const {
+void UnmatchedFilters::coroutines(std::vector<std::string>& out) const {
   for (size_t i = 0; i < coroutines_.size(); i++) {
     const CoroutineId& c = options_.coroutines[i];
     if (!coroutines_[i])
@@ -123,12 +123,12 @@ void Unmet::coroutines(std::vector<std::string>& out) const {
   }
 }
 
-void Unmet::range(std::vector<std::string>& out) const {
+void UnmatchedFilters::range(std::vector<std::string>& out) const {
   out.push_back("-r: nothing was recorded in that time; the trace is from 0 s to " +
                 seconds(duration_ns_) + " (--info has the date)");
 }
 
-void Unmet::nothing_left(std::vector<std::string>& out) const {
+void UnmatchedFilters::nothing_left(std::vector<std::string>& out) const {
   FilterOptions others = options_;
   others.least_ns = 0;
   out.push_back(others.filters() ? "the filters leave nothing: no call fits all of them"

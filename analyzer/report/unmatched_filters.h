@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/report/suggestions.h"
-#include "analyzer/filter/filter.h"
 #include "analyzer/collect/filtered_profile.h"
+#include "analyzer/filter/filter.h"
 #include "analyzer/filter/pattern.h"
+#include "analyzer/report/suggestions.h"
 
 namespace luatrace {
 
-class Unmet {
+class UnmatchedFilters {
  public:
-  explicit Unmet(const FilterOptions& options);
+  explicit UnmatchedFilters(const FilterOptions& options);
 
   // A file that was read; what occurs in one of several is met.
   void file(const TraceFacts& facts, const FilteredProfile& profile, const SymbolFinder& symbols);
@@ -27,7 +27,7 @@ class Unmet {
   struct Wanted {
     std::string option;  // "-F"
     FunctionPattern pattern;
-    CloseNames names;
+    Suggestions names;
     bool met = false;
   };
   void add(const char* option, const std::vector<std::string>& patterns);
@@ -40,8 +40,8 @@ class Unmet {
   const FilterOptions options_;
   std::vector<Wanted> wanted_;
   std::optional<GroupPattern> group_;
-  CloseNames group_names_;
-  bool group_met_ = false, any_file_ = false;
+  Suggestions group_names_;
+  bool group_matched_ = false, any_file_ = false;
   std::set<uint32_t> threads_, states_;
   std::set<FunctionKind> kinds_;
   std::vector<bool> coroutines_;  // By filter: met.

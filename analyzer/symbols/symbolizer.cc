@@ -3,8 +3,8 @@
 
 #include <sstream>
 
-#include "base/escape.h"
 #include "analyzer/symbols/elf_module.h"
+#include "base/escape.h"
 
 namespace luatrace {
 namespace {

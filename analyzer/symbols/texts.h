@@ -18,7 +18,7 @@ inline const std::string& string_of(const SharedText& text) {
   return text ? *text : none;
 }
 
-class Texts {
+class StringPool {
  public:
   // Null if there is no room.
   SharedText get(std::string text) {

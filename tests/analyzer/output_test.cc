@@ -4,13 +4,13 @@
 
 #include <sstream>
 
-#include "base/escape.h"
 #include "analyzer/output/flame.h"
 #include "analyzer/output/folded.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/json.h"
-#include "base/json.h"
 #include "analyzer/output/summary.h"
+#include "base/escape.h"
+#include "base/json.h"
 #include "support.h"
 
 namespace luatrace {

@@ -7,12 +7,12 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/report/saved_profile.h"
-#include "analyzer/read/trace_reader.h"
+#include "analyzer/machine/parallel_streams.h"
 #include "analyzer/output/folded.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/views.h"
-#include "analyzer/machine/parallel_streams.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/report/saved_profile.h"
 #include "parts.h"
 #include "support.h"
 #include "wishes.h"

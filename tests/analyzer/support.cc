@@ -5,10 +5,10 @@
 
 #include <sstream>
 
-#include "analyzer/read/text_reader.h"
-#include "analyzer/read/trace_reader.h"
 #include "analyzer/output/calls.h"
 #include "analyzer/output/dump.h"
+#include "analyzer/read/text_reader.h"
+#include "analyzer/read/trace_reader.h"
 
 namespace luatrace {
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <sstream>
 
+#include "analyzer/collect/verdict_pass.h"
 #include "analyzer/read/trace_reader.h"
 #include "support.h"
 

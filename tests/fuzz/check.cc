@@ -8,16 +8,17 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "analyzer/report/report.h"
-#include "analyzer/report/saved_profile.h"
-#include "analyzer/read/text_reader.h"
-#include "analyzer/read/trace_reader.h"
-#include "analyzer/output/formats/formats.h"
+#include "analyzer/collect/verdict_pass.h"
 #include "analyzer/output/dump.h"
 #include "analyzer/output/folded.h"
+#include "analyzer/output/formats/formats.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
 #include "analyzer/output/views.h"
+#include "analyzer/read/text_reader.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/report/report.h"
+#include "analyzer/report/saved_profile.h"
 
 namespace luatrace::fuzz {
 namespace {

@@ -8,8 +8,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "analyzer/report/saved_profile.h"
 #include "analyzer/read/image.h"
+#include "analyzer/report/saved_profile.h"
 #include "hits.h"
 #include "model.h"
 #include "support.h"

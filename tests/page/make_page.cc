@@ -175,8 +175,9 @@ void name_functions(FlameInput& input, size_t count, std::mt19937_64& random) {
   }
 }
 
-// Programs are some tens of calls deep and spend most of their time in a few places: a parent is
-// one of the last four fifths of the nodes before, times are spread exponentially over magnitudes.
+// Programs are some tens of calls deep and add_self_time most of their time in a few places: a
+// parent is one of the last four fifths of the nodes before, times are spread exponentially over
+// magnitudes.
 FlameInput make_random(size_t nodes, uint64_t seed) {
   std::mt19937_64 random(seed);
   FlameInput input;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The chart's bound (analyzer/output/formats/chart.h): random calls of coroutines, written under limits of
-// all sizes, and what must hold for each: nothing is lost unsaid, and what is kept is what is long.
+// The chart's bound (analyzer/output/formats/chart.h): random calls of coroutines, written under
+// limits of all sizes, and what must hold for each: nothing is lost unsaid, and what is kept is
+// what is long.
 #include <gtest/gtest.h>
 
 #include <algorithm>

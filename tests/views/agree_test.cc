@@ -11,11 +11,11 @@
 #include <set>
 #include <sstream>
 
+#include "analyzer/output/folded.h"
+#include "analyzer/output/views.h"
 #include "analyzer/report/compensate.h"
 #include "analyzer/report/fields.h"
 #include "analyzer/report/tree_times.h"
-#include "analyzer/output/folded.h"
-#include "analyzer/output/views.h"
 #include "model.h"
 #include "support.h"
 #include "wishes.h"

@@ -6,11 +6,11 @@
 #include <random>
 #include <sstream>
 
+#include "analyzer/output/json.h"
+#include "analyzer/output/views.h"
 #include "analyzer/report/byte_stream.h"
 #include "analyzer/report/diff.h"
 #include "analyzer/report/saved_profile.h"
-#include "analyzer/output/json.h"
-#include "analyzer/output/views.h"
 #include "model.h"
 #include "trace/crc32c.h"
 #include "views_support.h"
@@ -35,7 +35,7 @@ Report random_report(uint64_t seed) {
   Report r =
       analyse_filtered(trace_text(model::to_text(model::generate(seed, 50 + seed % 200))), {});
   if (seed % 3)
-    r.files.back().choice = Choice{seed % 2 ? "file" : "", "-D " + std::to_string(seed)};
+    r.files.back().choice = FilterSignature{seed % 2 ? "file" : "", "-D " + std::to_string(seed)};
   return r;
 }
 
@@ -78,7 +78,7 @@ TEST(SavedProfile, RemembersFiltersAndGroups) {
   load(again, saved(r));
   load(again, saved(old));
   ASSERT_EQ(again.files.size(), 2u);
-  EXPECT_EQ(again.files[0].choice, (Choice{"file", "-D 1"}));
+  EXPECT_EQ(again.files[0].choice, (FilterSignature{"file", "-D 1"}));
   EXPECT_FALSE(again.files[1].choice.has_value());
 }
 

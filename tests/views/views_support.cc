@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "views_support.h"
 
+#include "analyzer/collect/verdict_pass.h"
 #include "analyzer/read/trace_reader.h"
 
 namespace luatrace {

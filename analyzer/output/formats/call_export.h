@@ -7,8 +7,8 @@
 #include <string>
 
 #include "analyzer/collect/call_log.h"
-#include "trace/output_file.h"
 #include "analyzer/output/formats/names.h"
+#include "trace/output_file.h"
 
 namespace luatrace {
 

@@ -6,11 +6,11 @@
 #include <ostream>
 #include <unordered_map>
 
-#include "analyzer/report/report_function.h"
-#include "base/escape.h"
+#include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
 #include "analyzer/output/formats/tree_walk.h"
-#include "analyzer/output/format.h"
+#include "analyzer/report/report_function.h"
+#include "base/escape.h"
 
 namespace luatrace {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "analyzer/report/report_views.h"
 #include "analyzer/output/formats/names.h"
+#include "analyzer/report/report_views.h"
 
 namespace luatrace {
 namespace {

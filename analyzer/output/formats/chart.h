@@ -18,11 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/collect/call_log.h"
 #include "analyzer/collect/filtered_profile.h"
+#include "analyzer/output/page/flame_page.h"
 #include "analyzer/report/report.h"
 #include "base/grow_array.h"
-#include "analyzer/collect/call_log.h"
-#include "analyzer/output/page/flame_page.h"
 
 namespace luatrace {
 
@@ -124,7 +124,7 @@ class ChartExport {
   std::optional<CallLog> log_;
   const TraceFacts* facts_ = nullptr;  // Of the file that is being read.
   const SymbolFinder* symbols_ = nullptr;
-  std::vector<uint32_t> defined_;             // In this file.
+  std::vector<uint32_t> defined_;           // In this file.
   std::vector<FunctionName> functions_{1};  // By number of define().
   uint64_t tracks_ = 0, flows_ = 0;
 };

@@ -5,12 +5,12 @@
 #include <ostream>
 #include <unordered_map>
 
-#include "base/grow_array.h"
 #include "analyzer/collect/call_writer.h"
 #include "analyzer/output/format.h"
-#include "base/json.h"
 #include "analyzer/output/formats/names.h"
 #include "base/escape.h"
+#include "base/grow_array.h"
+#include "base/json.h"
 
 namespace luatrace {
 namespace {

@@ -5,8 +5,8 @@
 #include <ostream>
 
 #include "analyzer/collect/call_writer.h"
-#include "analyzer/output/formats/names.h"
 #include "analyzer/output/folded.h"
+#include "analyzer/output/formats/names.h"
 #include "analyzer/output/json.h"
 
 namespace luatrace {

@@ -6,11 +6,11 @@
 #include <ostream>
 #include <unordered_map>
 
-#include "base/grow_array.h"
 #include "analyzer/collect/call_writer.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
 #include "base/escape.h"
+#include "base/grow_array.h"
 
 namespace luatrace {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "analyzer/output/format.h"
 #include "analyzer/symbols/function_name.h"
 #include "base/escape.h"
-#include "analyzer/output/format.h"
 
 namespace luatrace {
 namespace {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "analyzer/collect/call_writer.h"
-#include "analyzer/output/formats/proto.h"
 #include "analyzer/output/formats/names.h"
+#include "analyzer/output/formats/proto.h"
 
 namespace luatrace {
 namespace {

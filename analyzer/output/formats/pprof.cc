@@ -5,12 +5,12 @@
 #include <ostream>
 #include <unordered_map>
 
-#include "analyzer/report/report_function.h"
-#include "analyzer/report/stack_limit.h"
+#include "analyzer/output/format.h"
 #include "analyzer/output/formats/gzip.h"
 #include "analyzer/output/formats/names.h"
 #include "analyzer/output/formats/proto.h"
-#include "analyzer/output/format.h"
+#include "analyzer/report/report_function.h"
+#include "analyzer/report/stack_limit.h"
 
 namespace luatrace {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <ostream>
 
+#include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
 #include "analyzer/output/formats/tree_walk.h"
-#include "analyzer/output/format.h"
 
 namespace luatrace {
 namespace {

@@ -18,8 +18,8 @@ namespace luatrace {
 namespace {
 
 using page::FunctionTotals;
-using page::script_string;
 using page::PackedTree;
+using page::script_string;
 
 // Writes [a, b, c], each by write(item).
 template <typename Items, typename Write>
