@@ -168,11 +168,6 @@ void convert_file(Session& session) {
             });
 }
 
-void warn_unmatched(const Session& session) {
-  for (const std::string& remark : session.unmet.remarks()) warn(printable(remark));
-  for (const std::string& remark : session.choices.remarks()) warn(printable(remark));
-}
-
 // Those of which the recorder did not measure it, for a message.
 std::string files_without_cost(const Report& report) {
   constexpr size_t kNamed = 5;

@@ -61,8 +61,8 @@ void Info::file(const ReportFile& f) {
         "process " + std::to_string(s.process) + ", thread " + std::to_string(s.tid) +
             ", recording " + std::to_string(s.recording) + ", " + luajit + cost);
   }
-  if (f.choice && !f.choice->filters.empty()) add("filters", f.choice->filters);
-  if (f.choice && !f.choice->groups.empty()) add("groups", f.choice->groups);
+  if (f.signature && !f.signature->filters.empty()) add("filters", f.signature->filters);
+  if (f.signature && !f.signature->groups.empty()) add("groups", f.signature->groups);
   add("end", f.ended ? "in order" + exit_text(f.end.exit_status)
                      : "missing: the recorder was interrupted, or the file was cut");
 }

@@ -74,9 +74,9 @@ void write_file(std::ostream& out, const ReportFile& f) {
   o.text("notes", f.notes);
   write_list(o.begin("processes"), f.processes, write_process, "\n       ");
   write_list(o.begin("streams"), f.streams, write_stream, "\n       ");
-  if (f.choice) {
-    o.text("group_by", f.choice->groups);
-    o.text("filters", f.choice->filters);
+  if (f.signature) {
+    o.text("group_by", f.signature->groups);
+    o.text("filters", f.signature->filters);
   }
   o.boolean("ended", f.ended);
   if (f.ended) {

@@ -5,6 +5,8 @@
 // file that shrinks meanwhile is a short read, not a SIGBUS.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,9 +48,11 @@ class Input {
   // To the beginning; it can be read again: a file, or memory, or it was kept.
   void rewind();
 
-  uint64_t offset() const { return offset_; }  // Of data() in the file.
-  uint64_t size() const { return size_; }      // Of a regular file, else 0.
-  const std::string& name() const { return name_; }
+  uint64_t offset() const { return offset_; }        // Of data() in the file.
+  uint64_t size() const { return size_; }            // Of a regular file, else 0.
+  const std::string& name() const { return name_; }  // For messages.
+  // As it was given: "-" for standard input; of memory the name.
+  std::string path() const { return fd_ == STDIN_FILENO && !owned_ ? "-" : name_; }
 
  private:
   std::string name_;

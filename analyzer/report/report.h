@@ -32,9 +32,8 @@ struct ReportFile {
   uint64_t bytes = 0;          // Of the file; 0 if unknown.
   uint64_t start_real_ns = 0;  // Of the first event, since 1970; 0 if unknown.
   uint64_t duration_ns = 0;
-  uint32_t clock = 0;  // LT_CLOCK_*
-  std::optional<FilterSignature>
-      choice;  // Of what it gave to the report; of profiles of old not known.
+  uint32_t clock = 0;                        // LT_CLOCK_*
+  std::optional<FilterSignature> signature;  // Of the sums; empty: not known, as of old profiles.
 };
 
 // For all of the following: times are since the first event of the file, indices of functions and

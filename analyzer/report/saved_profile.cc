@@ -107,9 +107,9 @@ void Writer::file(const ReportFile& f) {
     w.integer(s.tid);
     w.text(s.luajit);
   }
-  if (f.choice) {
-    w.text(f.choice->groups);
-    w.text(f.choice->filters);
+  if (f.signature) {
+    w.text(f.signature->groups);
+    w.text(f.signature->filters);
   }
   section(kFile, w);
 }
@@ -177,7 +177,7 @@ std::string Writer::payload() {
   std::vector<const ReportFile*> files;
   for (const auto& f : r_.files) files.push_back(&f);
   auto key = [](const ReportFile* f) {
-    return std::tie(f->path, f->start_real_ns, f->bytes, f->duration_ns, f->notes, f->choice);
+    return std::tie(f->path, f->start_real_ns, f->bytes, f->duration_ns, f->notes, f->signature);
   };
   std::sort(files.begin(), files.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
   for (auto* f : files) file(*f);
@@ -260,9 +260,9 @@ void Reader::file(ByteReader in) {
     f.streams.push_back(std::move(s));
   }
   if (!in.at_end()) {  // Else it is of a version that did not say.
-    FilterSignature& choice = f.choice.emplace();
-    choice.groups = in.text();
-    choice.filters = in.text();
+    FilterSignature& signature = f.signature.emplace();
+    signature.groups = in.text();
+    signature.filters = in.text();
   }
   head_.files.push_back(std::move(f));
 }

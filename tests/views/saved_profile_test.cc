@@ -35,7 +35,8 @@ Report random_report(uint64_t seed) {
   Report r =
       analyse_filtered(trace_text(model::to_text(model::generate(seed, 50 + seed % 200))), {});
   if (seed % 3)
-    r.files.back().choice = FilterSignature{seed % 2 ? "file" : "", "-D " + std::to_string(seed)};
+    r.files.back().signature =
+        FilterSignature{seed % 2 ? "file" : "", "-D " + std::to_string(seed)};
   return r;
 }
 
@@ -73,13 +74,13 @@ TEST(SavedProfile, MergingIsAssociativeAndCommutative) {
 
 TEST(SavedProfile, RemembersFiltersAndGroups) {
   Report r = random_report(1), old = random_report(3), again;
-  ASSERT_TRUE(r.files[0].choice.has_value());
-  ASSERT_FALSE(old.files[0].choice.has_value());
+  ASSERT_TRUE(r.files[0].signature.has_value());
+  ASSERT_FALSE(old.files[0].signature.has_value());
   load(again, saved(r));
   load(again, saved(old));
   ASSERT_EQ(again.files.size(), 2u);
-  EXPECT_EQ(again.files[0].choice, (FilterSignature{"file", "-D 1"}));
-  EXPECT_FALSE(again.files[1].choice.has_value());
+  EXPECT_EQ(again.files[0].signature, (FilterSignature{"file", "-D 1"}));
+  EXPECT_FALSE(again.files[1].signature.has_value());
 }
 
 // Any byte changed: the checksum says so. Any length: it ends too soon.

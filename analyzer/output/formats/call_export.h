@@ -6,20 +6,22 @@
 #include <optional>
 #include <string>
 
+#include "analyzer/collect/call_consumer.h"
 #include "analyzer/collect/call_log.h"
 #include "analyzer/output/formats/names.h"
 #include "trace/output_file.h"
 
 namespace luatrace {
 
-class CallExport {
+class CallExport : public CallConsumer {
  public:
   // Of a format that has a writer. Creates the file; errors show in error() and finish().
   explicit CallExport(const ExportOptions& options);
 
-  // The log of the next file; valid until end_file().
-  CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts, const SymbolFinder& symbols);
-  void end_file();
+  CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts,
+                      const SymbolFinder& symbols) override;
+  void end_file() override;
+  std::string required_by() const override { return "--format " + options_.format; }
   // Completes the output.
   void finish();
   // Why it cannot be written: empty if it can be.

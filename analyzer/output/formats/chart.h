@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/collect/call_consumer.h"
 #include "analyzer/collect/call_log.h"
 #include "analyzer/collect/filtered_profile.h"
 #include "analyzer/output/page/flame_page.h"
@@ -110,12 +111,13 @@ class ChartWriter : public CallWriter {
 };
 
 // The chart while files are read, like CallExport.
-class ChartExport {
+class ChartExport : public CallConsumer {
  public:
   explicit ChartExport(size_t limit) : writer_(limit) {}
 
-  CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts, const SymbolFinder& symbols);
-  void end_file();
+  CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts,
+                      const SymbolFinder& symbols) override;
+  void end_file() override;
   // What was found; its functions are those of the report.
   FlameChart finish(Report& report);
 

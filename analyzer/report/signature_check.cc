@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analyzer/report/filter_signature.h"
+#include "analyzer/report/signature_check.h"
 
 #include <algorithm>
 
@@ -47,7 +47,7 @@ std::string SignatureCheck::Grouping::text() const {
 void SignatureCheck::add(const std::string& path, std::span<const ReportFile> files, bool grouped) {
   for (const ReportFile& file : files) {
     Grouping now{path, grouped, {}};
-    if (file.choice) now = {path, !file.choice->groups.empty(), file.choice->groups};
+    if (file.signature) now = {path, !file.signature->groups.empty(), file.signature->groups};
     for (const Grouping& other : groupings_)
       if (!now.fits(other))
         throw UsageError(now.text() + ", " + other.text() +
@@ -56,7 +56,7 @@ void SignatureCheck::add(const std::string& path, std::span<const ReportFile> fi
     auto same = [&](const Grouping& other) { return other.by == now.by; };
     if (std::none_of(groupings_.begin(), groupings_.end(), same)) groupings_.push_back(now);
     if (grouped) add_once(now.by ? known_ : unknown_, path);
-    if (file.choice) add_once(paths_[file.choice->filters], path);
+    if (file.signature) add_once(paths_[file.signature->filters], path);
   }
 }
 
