@@ -21,6 +21,7 @@
 #include "trace/output_file.h"
 
 using namespace luatrace;
+using namespace luatrace::analyze;
 
 // A file that is opened must not become standard output because that was closed.
 static void keep_standard_files() {
@@ -54,7 +55,7 @@ static int run(int argc, char** argv) {
     convert_file(session);
   } else {
     // Read everything, add it up, ...
-    Report report = analyze(session);
+    Report report = read_traces(session);
     // ... what was before, too, if it is to be compared, ...
     std::optional<Report> before;
     if (!session.options.diff.empty()) before = read_files(session, session.options.diff);

@@ -30,7 +30,7 @@
 #include "cli/command_line.h"
 #include "trace/output_file.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
@@ -279,4 +279,4 @@ void test_conditions(Session& session, const Report& report, const Report* befor
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

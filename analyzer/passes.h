@@ -9,7 +9,7 @@
 #include "analyzer/output/page/flame_page.h"
 #include "analyzer/pipeline.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Prints "luatrace-analyze: text" to standard error.
 void warn(const std::string& text);
@@ -46,7 +46,7 @@ void dump_files(Session& session);
 void convert_file(Session& session);
 // Reads the files (traces and saved profiles) into one report; writes their single calls, and keeps
 // them for the chart, if that was asked for.
-Report analyze(Session& session);
+Report read_traces(Session& session);
 // The same of files that --diff names. `writes_calls`: to standard output.
 Report read_files(Session& session, const std::vector<std::string>& files,
                   bool writes_calls = false);
@@ -55,4 +55,4 @@ void write_outputs(Session& session, const Report& report, const Report* before)
 // --fail-if.
 void test_conditions(Session& session, const Report& report, const Report* before);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -14,7 +14,7 @@
 #include "base/escape.h"
 #include "cli/usage_error.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // What the views that follow single calls collect, of the streams of one worker.
@@ -271,4 +271,4 @@ std::vector<std::string> Pipeline::remarks() const {
   return all;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

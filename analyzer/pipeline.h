@@ -33,7 +33,7 @@
 #include "analyzer/report/unmatched_filters.h"
 #include "analyzer/symbols/symbolizer.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct PipelineOptions {
   FilterOptions filter;
@@ -117,4 +117,4 @@ class Pipeline {
   uint64_t bytes_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

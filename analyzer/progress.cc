@@ -11,7 +11,7 @@
 #include "base/escape.h"
 #include "cli/program.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string amount(uint64_t bytes, bool giga) {
@@ -87,4 +87,4 @@ void ProgressLine::print(const std::string& text) {
     standard_error().show(progress_line(name, text, terminal_columns(STDERR_FILENO)));
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-namespace luatrace::page {
+namespace luatrace {
 
 inline void put_leb128(std::vector<uint8_t>& bytes, uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes.push_back(static_cast<uint8_t>(value | 0x80));
   bytes.push_back(static_cast<uint8_t>(value));
 }
 
-}  // namespace luatrace::page
+}  // namespace luatrace

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // The sixteen buckets to a power of two are the exponent of a floating point number and the first
@@ -108,4 +108,4 @@ BatchSums sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t m
   return out;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 constexpr uint32_t kBatchSize = 32;  // At most: the sum of the squares is below 2^64.
 
@@ -34,4 +34,4 @@ BatchSums sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t m
 BatchSums plain_sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min,
                         uint32_t max);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 #include "analyzer/filter/filter_plan.h"
 #include "analyzer/symbols/function_name.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class CallConsumer {
  public:
@@ -21,4 +21,4 @@ class CallConsumer {
   virtual std::string required_by() const { return ""; }
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,7 +3,7 @@
 
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 CallLane* CallLanes::find(uint32_t stream, uint32_t coroutine) {
   auto it = lanes_.find(key(stream, coroutine));
@@ -171,4 +171,4 @@ void CallLanes::set_state(CallLane& lane, LaneState state, uint32_t other, uint6
   push(lane, frame, tick);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -20,7 +20,7 @@
 #include "analyzer/collect/filtered_profile.h"
 #include "base/grow_array.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 enum class LaneState : uint8_t { kOwn, kResumed, kSuspended, kFiltered, kUnknown };
 struct LaneFrame {
@@ -108,4 +108,4 @@ class CallLanes {
   uint32_t functions_count_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

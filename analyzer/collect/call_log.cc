@@ -5,7 +5,7 @@
 #include <functional>
 #include <unordered_set>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 CallLane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) {
   auto [lane, fresh] = lanes_.get(stream, coroutine, tid);
@@ -203,4 +203,4 @@ void CallLog::add_self_time(FilteredProfile::Machine& machine, uint32_t stream, 
   if (own && from < to) l->open.back().self += to - from;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

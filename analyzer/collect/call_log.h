@@ -14,7 +14,7 @@
 #include "analyzer/collect/filtered_profile.h"
 #include "analyzer/collect/running_chain.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class CallLog : public CallObserver {
  public:
@@ -67,4 +67,4 @@ class CallLog : public CallObserver {
   uint64_t flows_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,7 +6,7 @@
 
 #include "analyzer/collect/filtered_profile.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class CallTee : public CallObserver {
  public:
@@ -37,4 +37,4 @@ class CallTee : public CallObserver {
   std::vector<CallObserver*> all_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 #include "analyzer/machine/functions.h"
 #include "base/random_hash.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kFirstSlots = 64;
@@ -99,4 +99,4 @@ void CallTree::make_index() {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

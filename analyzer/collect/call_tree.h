@@ -22,7 +22,7 @@
 
 #include "base/grow_array.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct CallNode {
   uint64_t self = 0;  // Ticks (or ns) with this call innermost.
@@ -129,4 +129,4 @@ class CallTree {
   NodeBudget* budget_ = nullptr;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // How a format names a function. All strings are printable (base/escape.h); what else a format must
 // escape it escapes itself.
@@ -70,4 +70,4 @@ class CallWriter {
   virtual void finish() {}
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts,
                                  FunctionTable& functions, const SymbolFinder& symbols)
@@ -308,4 +308,4 @@ void FilteredProfile::gap(uint64_t from, uint64_t to) {
   (is_wanted ? sums.gap : sums.filtered) += to - from;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

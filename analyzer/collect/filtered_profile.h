@@ -18,7 +18,7 @@
 #include "analyzer/collect/slow_watch.h"
 #include "analyzer/machine/streams.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class FilteredProfile;
 
@@ -176,4 +176,4 @@ class FilteredProfile {
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

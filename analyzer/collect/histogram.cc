@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 Square saturating_add(Square a, Square b) {
   return a + b < a ? ~Square{0} : a + b;
@@ -234,4 +234,4 @@ void Histograms::add(const Histograms& other) {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

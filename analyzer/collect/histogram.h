@@ -18,7 +18,7 @@
 #include "analyzer/read/model.h"
 #include "base/random_hash.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 constexpr uint32_t kSubBuckets = 16;
 constexpr uint32_t kBuckets = 61 * kSubBuckets;  // For every 64-bit value.
@@ -143,4 +143,4 @@ class Histograms {
   std::unordered_map<uint64_t, uint64_t, RandomHash> more_;  // By key(): what counts_ cannot hold.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -2,7 +2,7 @@
 #include "analyzer/collect/leading_calls.h"
 #include "analyzer/collect/verdict_pass.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 LeadingCalls::LeadingCalls(const FilterPlan& plan, const FunctionTable& functions,
                            const SymbolFinder& symbols)
@@ -78,4 +78,4 @@ void LeadingCalls::mark_leading(Coroutine& co, uint32_t index) {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

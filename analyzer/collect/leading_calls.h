@@ -14,7 +14,7 @@
 #include "analyzer/filter/verdicts.h"
 #include "analyzer/machine/streams.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class LeadingCalls {
  public:
@@ -81,4 +81,4 @@ class LeadingCalls {
   Stream* stream_ = nullptr;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 
 #include "analyzer/collect/call_tree.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Keeps the `most` greatest (0: all) in a heap whose first is the least of them. Of equal ones
@@ -321,4 +321,4 @@ void Timeline::add(const Timeline& other) {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -19,7 +19,7 @@
 #include "analyzer/machine/machine_events.h"
 #include "analyzer/machine/machine_loop.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // -- Slow calls --
 
@@ -198,4 +198,4 @@ struct ThreadSums {
 // By process and thread.
 using ThreadLog = std::map<std::pair<uint32_t, uint32_t>, ThreadSums>;
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,7 +6,7 @@
 
 #include "analyzer/machine/coroutine.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Directly or through others; null: nobody. It is remembered in `link` as long as the coroutine
 // runs and hangs where it does: whoever resumed it begins no calls meanwhile. So all questions
@@ -31,4 +31,4 @@ Coroutine* find_outer(Machine* machine, Coroutine& co, OuterLink Coroutine::*lin
   return found;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

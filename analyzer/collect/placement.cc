@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Every call is shown, as a call of its own function.
@@ -201,4 +201,4 @@ uint32_t Placement::group_of(const FunctionName& f) {
   return found ? group(found->empty() ? "[empty]" : *found) : 0;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -24,7 +24,7 @@
 #include "analyzer/filter/call_path.h"
 #include "analyzer/filter/filter_plan.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct Place {
   uint32_t out = 0;       // Node of the shown tree.
@@ -127,4 +127,4 @@ class Placement {
   std::vector<bool> groups_;  // By function: made by group().
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

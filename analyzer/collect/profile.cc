@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/collect/profile.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Parents come before their children, so each node's place is known when its children ask for it.
 void Profile::add(const Profile& other, const std::vector<uint32_t>* same) {
@@ -21,4 +21,4 @@ void Profile::add(const Profile& other, const std::vector<uint32_t>* same) {
   for (size_t f = 0; f < other.stats_.size(); f++) stats_[f] += other.stats_[f];
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 #include "analyzer/collect/call_tree.h"
 #include "analyzer/collect/histogram.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class Profile {
  public:
@@ -98,4 +98,4 @@ class HistogramProfile : public Profile {
   Histograms histograms_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Lane: what is known of a coroutine; has bool has_calls() const.
 template <class Lane>
@@ -86,4 +86,4 @@ class RunningChain {
   std::vector<size_t> callers_;                  // Those that have no calls any more may be in it.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

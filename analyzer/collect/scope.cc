@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 Scope::Scope(const FilterPlan& plan, const TraceFacts& facts)
     : plan_(plan),
@@ -86,4 +86,4 @@ uint32_t Scope::base(Placement& placement, const Coroutine& co, const Coroutine*
   return placement.enter(by->frames[by->top].node, kCoroutineFunction);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -13,7 +13,7 @@
 #include "analyzer/machine/streams.h"
 #include "base/random_hash.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class Scope {
  public:
@@ -51,4 +51,4 @@ class Scope {
   mutable std::vector<char> matched_;  // By filter of coroutines.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

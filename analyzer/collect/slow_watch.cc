@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 bool SlowWatch::is_asked_for(uint32_t function) {
   if (function >= known_.size()) known_.resize(2 * size_t{function} + 64);
@@ -33,4 +33,4 @@ void SlowWatch::end(Coroutine& co, SlowCall call, uint64_t now, const Clock& clo
   watched_--;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -12,7 +12,7 @@
 #include "analyzer/collect/outer_link.h"
 #include "analyzer/collect/placement.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class SlowWatch {
  public:
@@ -96,4 +96,4 @@ void SlowWatch::tell(Machine* machine, Coroutine& co, uint32_t node, SlowNode wh
   each_outer(machine, co, tell_one);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

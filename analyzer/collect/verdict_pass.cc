@@ -8,7 +8,7 @@
 #include "analyzer/machine/parallel_streams.h"
 #include "analyzer/read/trace_reader.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // The Sink that finds calls shorter than -t and nothing else: a node is the number of a call.
@@ -73,4 +73,4 @@ CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, 
   return std::move(read_streams<LeadingCalls>(input, facts, silent, jobs, leading)->verdicts);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

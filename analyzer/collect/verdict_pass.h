@@ -8,7 +8,7 @@
 #include "analyzer/read/input.h"
 #include "analyzer/symbols/function_name.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // A stream has more calls than verdicts can number.
 [[noreturn]] void throw_too_many_calls();
@@ -19,4 +19,4 @@ namespace luatrace {
 CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, Input& input,
                            size_t jobs);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

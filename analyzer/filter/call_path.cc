@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 CallPath::CallPath(const FilterPlan& plan, const FunctionTable& functions,
                    const SymbolFinder& symbols)
@@ -32,4 +32,4 @@ uint32_t CallPath::match(uint32_t function) {
   return matches_[function] = found;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

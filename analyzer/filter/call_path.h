@@ -10,7 +10,7 @@
 #include "analyzer/filter/pattern.h"
 #include "analyzer/machine/functions.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class CallPath {
  public:
@@ -49,4 +49,4 @@ class CallPath {
   std::vector<uint8_t> matches_;  // By function: bits as of places; 0: not asked for yet.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

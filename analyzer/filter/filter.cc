@@ -9,7 +9,7 @@
 #include "cli/duration.h"
 #include "cli/usage_error.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // The number at the beginning of `text`; what follows it stays there. False if there is none.
@@ -153,4 +153,4 @@ void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to) {
   to = parse_point(text.substr(middle + 1));
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

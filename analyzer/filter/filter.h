@@ -11,7 +11,7 @@
 
 #include "analyzer/symbols/function_kind.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // One end of a range of time.
 struct TimePoint {
@@ -77,4 +77,4 @@ uint64_t parse_time(const std::string& text, const std::string& option);
 // "1s~2s", "20%~", "~@1700000000.5", "2026-11-21T10:00:00~2026-11-21T10:00:01".
 void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include "analyzer/filter/verdicts.h"
 #include "analyzer/machine/functions.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct FilterPlan {
   const FilterOptions* options = nullptr;
@@ -23,4 +23,4 @@ struct FilterPlan {
   const CallVerdicts* verdicts = nullptr;  // Which calls are dropped; null: none.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -2,7 +2,7 @@
 #include "analyzer/filter/pattern.h"
 #include "cli/usage_error.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kMostText = 1024;
@@ -172,4 +172,4 @@ std::optional<std::string> GroupPattern::find(std::string_view file) const {
   return found;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

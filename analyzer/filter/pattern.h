@@ -17,7 +17,7 @@
 
 #include "analyzer/symbols/function_name.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Shell-like: * ? [a-z] [!x] and \ for a literal character. * also stands for '/'. `stars`, if it
 // is not null, gets what each * stands for; the first ones for as little as possible.
@@ -84,4 +84,4 @@ class FunctionPatterns {
   std::vector<FunctionPattern> list_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

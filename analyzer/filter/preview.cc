@@ -8,7 +8,7 @@
 #include "base/saturate.h"
 #include "cli/usage_error.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 void Preview::read(Input& input) {
   Diagnostics silent(input.name(), [](const std::string&) {});
@@ -63,4 +63,4 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -14,7 +14,7 @@
 #include "analyzer/read/map_table.h"
 #include "analyzer/read/model.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class Preview : public TraceSink {
  public:
@@ -45,4 +45,4 @@ class Preview : public TraceSink {
   std::map<uint32_t, uint32_t> process_of_;  // By stream, as far as told: as Streams has it.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

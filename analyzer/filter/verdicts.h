@@ -11,7 +11,7 @@
 #include <map>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Of one stream. A bit a call, up to the last one that is dropped.
 class StreamVerdicts {
@@ -47,4 +47,4 @@ class CallVerdicts {
   std::map<uint32_t, StreamVerdicts> streams_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 #include "base/grow_array.h"
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 constexpr uint64_t kNotSeen = UINT64_MAX;  // Frame.start of a call whose entry was not seen.
 
@@ -67,4 +67,4 @@ struct Coroutine {
   Coroutine() : frames(2, Frame{kNotSeen, 0, LT_ID_NONE}) {}
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Some of LuaJIT's library is bytecode (LJLIB_LUA in its lib_*.c). To the VM these are prototypes,
@@ -198,4 +198,4 @@ uint32_t IdMap::slow(uint64_t id) {
   return *known;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

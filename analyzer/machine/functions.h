@@ -23,7 +23,7 @@
 #include "analyzer/read/model.h"
 #include "base/random_hash.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 enum : uint32_t {
   kNoFunction = 0,         // The root: time with no open call ("idle").
@@ -145,4 +145,4 @@ class IdMap {
   std::unordered_map<uint64_t, uint32_t, RandomHash> sparse_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class IdSet {
  public:
@@ -32,4 +32,4 @@ class IdSet {
   uint64_t count_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -86,7 +86,7 @@
 #include "analyzer/read/model.h"
 #include "analyzer/read/words.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // One thing that happened, for sinks that print.
 struct Note {
@@ -285,4 +285,4 @@ class StackMachine {
   std::set<uint32_t> threads_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

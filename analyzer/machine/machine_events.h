@@ -6,7 +6,7 @@
 
 #include "analyzer/machine/machine.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Function ids are 32 bits wide; what does not fit is treated as the unknown function.
 inline uint32_t function_id(uint64_t value) {
@@ -538,4 +538,4 @@ void StackMachine<Sink>::ring_block(uint32_t id, uint32_t tid) {
   if (cur_->id == 0 && id != 0 && id != LT_ID_NONE && !pending_) switch_to(*get(id));
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

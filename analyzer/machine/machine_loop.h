@@ -8,7 +8,7 @@
 #include "analyzer/machine/machine.h"
 #include "analyzer/machine/prefetch.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 template <class Sink>
 void StackMachine<Sink>::block(const EventBlock& block) {
@@ -289,4 +289,4 @@ void StackMachine<Sink>::gap_until(uint64_t tick) {
   set_current(cur_);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

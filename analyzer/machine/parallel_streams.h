@@ -26,7 +26,7 @@
 #include "analyzer/read/block_decoder.h"
 #include "analyzer/read/trace_reader.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 template <class Sink>
 class ParallelStreams : private TraceSink {
@@ -245,4 +245,4 @@ std::unique_ptr<Sink> read_streams(Input& input, TraceFacts& facts, Diagnostics&
   return sink;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -19,7 +19,7 @@
 #include "analyzer/machine/functions.h"
 #include "analyzer/read/words.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 template <class Tree>
 class Prefetcher {
@@ -110,4 +110,4 @@ void Prefetcher<Tree>::fetch() {
   for (; fetched_ < to; ++fetched_) tree_.fetch_node(hashes_[number(fetched_)]);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

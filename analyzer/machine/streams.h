@@ -12,7 +12,7 @@
 #include "analyzer/machine/machine_loop.h"
 #include "analyzer/read/map_table.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // What became known of one stream, in ticks.
 struct StreamSums {
@@ -102,4 +102,4 @@ class Streams : public TraceSink {
   std::map<uint32_t, std::unique_ptr<Machine>> machines_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 WorkerPool::WorkQueue& WorkerPool::add_queue() {
   std::lock_guard lock(mutex_);
@@ -100,4 +100,4 @@ void WorkerPool::wait() {
   over_.wait(lock, [this] { return over() && !reader_; });
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -23,7 +23,7 @@
 #include "analyzer/read/block_reader.h"
 #include "analyzer/read/model.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class WorkerPool {
  public:
@@ -79,4 +79,4 @@ class WorkerPool {
   std::exception_ptr failure_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include "analyzer/report/conditions.h"
 #include "cli/program.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // `option` means something only with one of the others.
@@ -266,4 +266,4 @@ std::vector<std::string> raw_outputs(const Options& o) {
   return names;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 #include "analyzer/report/canonical_order.h"
 #include "base/saturate.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string repeat(const char* text, size_t n) {
@@ -237,4 +237,4 @@ Table thread_view(const Report& report, const ViewOptions& options) {
   return t;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

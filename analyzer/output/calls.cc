@@ -10,7 +10,7 @@
 #include "analyzer/read/text_names.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr std::array<std::string_view, 16> kNoteNames = {
@@ -62,4 +62,4 @@ std::string call_name(const Function& f, const std::string& symbol) {
   return hex.str();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

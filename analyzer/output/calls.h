@@ -9,7 +9,7 @@
 
 #include "analyzer/machine/streams.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // A Sink of the stack machines that prints their notes and measures nothing.
 class CallsSink {
@@ -45,4 +45,4 @@ class CallsSink {
 // functions that the VM had no name for, "" if unknown.
 std::string call_name(const Function& function, const std::string& symbol);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

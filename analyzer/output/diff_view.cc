@@ -12,7 +12,7 @@
 #include "analyzer/output/views.h"
 #include "base/saturate.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr int kRed = 31, kGreen = 32;
@@ -287,4 +287,4 @@ std::vector<Table> make_diff_views(const Report& before, const Report& after,
   return out;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 #include "analyzer/read/words.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string hex_bytes(const std::string& bytes) {
@@ -187,4 +187,4 @@ void DumpSink::on_end(const EndInfo& e) {
        << " streams=" << e.streams << " reason=" << e.reason << " exit=" << e.exit_status << '\n';
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

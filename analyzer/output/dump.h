@@ -7,7 +7,7 @@
 
 #include "analyzer/read/model.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class DumpSink : public TraceSink {
  public:
@@ -26,4 +26,4 @@ class DumpSink : public TraceSink {
   std::ostream& out_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,7 +6,7 @@
 #include "analyzer/output/page/flame_page.h"
 #include "analyzer/output/views.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 void add_subtitle(FlameInput& input, const Report& r) {
@@ -112,4 +112,4 @@ void write_flame_diff(std::ostream& out, const Diff& diff, const Report& after,
   write_page(out, input, source);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include "analyzer/report/diff.h"
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // What the page shows besides the report.
 struct FlameSource {
@@ -23,4 +23,4 @@ void write_flame(std::ostream& out, const Report& report, const FlameSource& sou
 void write_flame_diff(std::ostream& out, const Diff& diff, const Report& after,
                       const Report& before, const FlameSource& source);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 #include "analyzer/report/stack_limit.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string frame_name(const ReportFunction& f) {
@@ -120,4 +120,4 @@ void write_folded_diff(std::ostream& out, const Diff& diff, uint64_t unit_ns) {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 
 #include "analyzer/report/diff.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Weights are self times in units of `unit_ns` nanoseconds; chains that round to 0 are left out,
 // and what they lose by rounding is not moved elsewhere. In names ';' becomes ':' and control
@@ -25,4 +25,4 @@ std::optional<uint32_t> folded_limit(const Report& report);
 // Two weights on each line, before and after, as difffolded.pl writes them.
 void write_folded_diff(std::ostream& out, const Diff& diff, uint64_t unit_ns);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <span>
 
-namespace luatrace {
+namespace luatrace::analyze {
 std::string format_time(uint64_t ns) {
   static const char* const kUnits[] = {"ns", "us", "ms", "s"};
   if (ns < 1000) return std::to_string(ns) + " ns";
@@ -220,4 +220,4 @@ std::string trust_line(const Report& report) {
   return out;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // "12.3 ms", "4.56 s": three digits that matter.
 std::string format_time(uint64_t ns);
@@ -40,4 +40,4 @@ std::string format_moment(uint64_t ns, uint64_t start_real_ns);
 // Of the trust line: "123 events, none lost, ...", and the part that says what is wrong.
 std::string trust_line(const Report& report);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

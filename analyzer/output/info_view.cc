@@ -4,7 +4,7 @@
 #include "analyzer/output/summary.h"
 #include "analyzer/output/views.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 class Info {
@@ -87,4 +87,4 @@ Table info_view(const Report& report) {
   return t;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

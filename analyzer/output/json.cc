@@ -7,7 +7,7 @@
 #include "analyzer/report/compensate.h"
 #include "base/json.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Writes members of an object with their commas.
@@ -179,4 +179,4 @@ void write_json(std::ostream& out, const Report& r, const std::vector<Table>& vi
   out << '\n';
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

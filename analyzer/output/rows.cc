@@ -6,7 +6,7 @@
 
 #include "analyzer/output/table.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 size_t Rows::size() const {
   size_t all = 0;
@@ -43,4 +43,4 @@ void Rows::each(const std::function<void(const Row&)>& use) const {
     for (size_t i = 0; i < part.count; i++) part.kept ? use((*part.kept)[i]) : use(part.make(i));
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct Cell;
 using Row = std::vector<Cell>;
@@ -39,4 +39,4 @@ class Rows {
   std::vector<Part> parts_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

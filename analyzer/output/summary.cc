@@ -9,7 +9,7 @@
 #include "analyzer/output/format.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // `width`: of the terminal, 0: any.
@@ -106,4 +106,4 @@ void print_summary(std::ostream& out, const Report& r, const ViewOptions& option
   print_trust(out, r, options.style);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

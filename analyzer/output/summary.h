@@ -6,7 +6,7 @@
 
 #include "analyzer/output/views.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 void print_summary(std::ostream& out, const Report& report, const ViewOptions& options);
 // The line that ends every report; in a narrow terminal it is several.
@@ -17,4 +17,4 @@ std::string flags_text(uint32_t flags);
 // ", exit status 1"; of what wait() gives, "" if it is not known.
 std::string exit_text(int32_t status);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

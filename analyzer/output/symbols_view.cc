@@ -11,7 +11,7 @@
 #include "analyzer/symbols/native_code.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kShownId = 8;  // Bytes of a build-id in text.
@@ -207,4 +207,4 @@ Table symbols_view(const Report& report, const ViewOptions& options) {
   return t;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

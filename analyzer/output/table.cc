@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/saturate.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string with_sign(double value, const std::string& text) {
@@ -148,4 +148,4 @@ void write_json(std::ostream& out, const Table& table, const std::string& indent
   out << ']';
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

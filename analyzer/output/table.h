@@ -10,7 +10,7 @@
 
 #include "analyzer/output/rows.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct Cell {
   enum Kind { kEmpty, kText, kTime, kCount, kPercent, kDelta, kDeltaCount, kDeltaPercent, kReal };
@@ -71,4 +71,4 @@ void write_csv(std::ostream& out, const std::vector<Table>& tables);
 void write_json(std::ostream& out, const Table& table, const std::string& indent);
 std::string cell_text(const Cell& cell);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -12,7 +12,7 @@
 #include "analyzer/output/table.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kNarrowestBar = 5, kWidest = 60, kBetween = 2;
@@ -237,4 +237,4 @@ void write_text(std::ostream& out, const Table& table, const TextStyle& style) {
     out << "  " << wrapped('(' + printable(note) + ')', style.width, 2, 3) << '\n';
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 #include "analyzer/output/views.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string lane_name(const Report& report, const ReportLane& lane) {
@@ -126,4 +126,4 @@ std::vector<Table> timeline_views(const Report& report, const ViewOptions& optio
   return out;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

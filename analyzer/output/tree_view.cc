@@ -16,7 +16,7 @@
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/compensate.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Callers that are followed outwards. A recursion n deep would make a tree of n * n / 2 nodes.
@@ -368,4 +368,4 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
   return out;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

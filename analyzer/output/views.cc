@@ -12,7 +12,7 @@
 #include "base/saturate.h"
 #include "cli/usage_error.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::vector<Field> fields_of(const ViewOptions& options) {
@@ -175,4 +175,4 @@ std::vector<Table> make_views(const Report& report, const ViewOptions& o) {
   return out;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -11,7 +11,7 @@
 #include "analyzer/report/compensate.h"
 #include "analyzer/report/fields.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct ViewOptions {
   bool report = false, tree = false, coroutines = false, threads = false, timeline = false,
@@ -85,4 +85,4 @@ void limit_rows(Table& table, size_t limit);
 // Functions that fit the pattern. Throws UsageError that names close ones if there is none.
 std::vector<bool> chosen_functions(const Report& report, const std::string& pattern);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

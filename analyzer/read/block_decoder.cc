@@ -5,7 +5,7 @@
 
 #include "base/unique_owner.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& diag) {
   if (problem) {
@@ -36,4 +36,4 @@ Words& BlockDecoder::free_words() {
   return words_.emplace_back(std::make_shared<std::vector<uint64_t>>());
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include "analyzer/read/dispatcher.h"
 #include "trace/packing.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 using Words = std::shared_ptr<std::vector<uint64_t>>;
 
@@ -34,4 +34,4 @@ class BlockDecoder {
   std::vector<Words> words_;  // Some may still be held by others.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 #include "base/escape.h"
 #include "trace/crc32c.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kKnownFeatures = LT_FEATURE_ZSTD;  // Of lt_file_header.required.
@@ -183,4 +183,4 @@ bool BlockReader::deliver_cut(Block& block, const lt_block& header) {
   return true;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -15,7 +15,7 @@
 #include "analyzer/read/input.h"
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct Block {
   lt_block header;
@@ -53,4 +53,4 @@ class BlockReader {
   bool searching_ = false;  // The place before was bad and has been reported.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -5,7 +5,7 @@
 
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 Trust& Trust::operator+=(const Trust& other) {
   events += other.events;
@@ -73,4 +73,4 @@ void Diagnostics::release() {
   finish();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // The trust line. docs/semantics.md says what each means. Those that make a report less than
 // exact are summed by anomalies(); the others only inform.
@@ -100,4 +100,4 @@ class InFileOrder {
   Diagnostics& diag_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

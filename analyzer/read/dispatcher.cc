@@ -7,7 +7,7 @@
 
 #include "analyzer/read/payload.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 void Dispatcher::block(const Block& block) {
   if (!parse(block)) {
@@ -88,4 +88,4 @@ bool Dispatcher::events(const Block& block) {
   return block.payload.size() % 8 == 0;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/model.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class Dispatcher {
  public:
@@ -31,4 +31,4 @@ class Dispatcher {
   bool ended_ = false;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -5,7 +5,7 @@
 
 #include "trace/crc32c.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 TraceImage::TraceImage(lt_file_header header) {
   if (!header.magic) header.magic = LT_FILE_MAGIC;
@@ -31,4 +31,4 @@ void TraceImage::append(const void* data, size_t size) {
   bytes_.insert(bytes_.end(), bytes, bytes + size);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class TraceImage {
  public:
@@ -26,4 +26,4 @@ class TraceImage {
   uint64_t blocks_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

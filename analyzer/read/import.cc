@@ -5,7 +5,7 @@
 
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
@@ -209,4 +209,4 @@ void Importer::finish(uint64_t offset) {
   if (!writer_->close()) throw Unreadable(printable(diag_.file()) + ": " + writer_->error());
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -19,7 +19,7 @@
 #include "trace/hits/hit_writer.h"
 #include "trace/spool.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Is the input one of those? Consumes nothing.
 bool is_import(Input& input);
@@ -107,4 +107,4 @@ bool is_stap_records(Input& input);
 void read_stap(Input& input, Diagnostics& diagnostics, Spool& spool,
                const std::function<void(uint64_t)>& progress);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -17,7 +17,7 @@
 
 #include "analyzer/read/import.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr std::string_view kFirst = "#luatrace-bt 1 ";
@@ -439,4 +439,4 @@ void read_bpftrace(Input& input, Diagnostics& diag, Spool& spool,
   BpftraceReader(input, diag, spool, nonce, start, real.good() ? seconds : 0).read(progress);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

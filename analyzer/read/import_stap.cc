@@ -10,7 +10,7 @@
 
 #include "analyzer/read/import.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kSize = 40;
@@ -265,4 +265,4 @@ void read_stap(Input& input, Diagnostics& diag, Spool& spool,
   StapReader(input, diag, spool).read(progress);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -13,7 +13,7 @@
 #include "base/escape.h"
 #include "base/unique_owner.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kBufferSize = 1u << 20;  // Fits the second level cache.
@@ -138,4 +138,4 @@ size_t Input::need(size_t size) {
   return available();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -15,7 +15,7 @@
 
 #include "trace/spool.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class Input {
  public:
@@ -73,4 +73,4 @@ class Input {
   uint64_t size_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 MapTable::MapTable(std::initializer_list<MapInfo> maps) {
   for (const MapInfo& map : maps) add(map);
@@ -39,4 +39,4 @@ const MapInfo* MapTable::find(uint32_t process, uint64_t address) const {
   return at->first.first == process && address < at->second.end ? at->second.map : nullptr;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -13,7 +13,7 @@
 
 #include "analyzer/read/model.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class MapTable {
  public:
@@ -36,4 +36,4 @@ class MapTable {
   std::map<std::pair<uint32_t, uint64_t>, Range> ranges_;  // By process and first address.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -13,7 +13,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Ticks of the trace's clock and how they become nanoseconds.
 struct Clock {
@@ -125,4 +125,4 @@ class TraceSink {
   virtual void on_end(const EndInfo&) {}
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

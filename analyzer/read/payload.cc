@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // The struct at the front of `bytes`; false if they are too few.
@@ -114,4 +114,4 @@ bool parse_end(const Block& block, EndInfo& out) {
   return true;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 #include "analyzer/read/block_reader.h"
 #include "analyzer/read/model.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 bool parse_process(const Block& block, ProcessInfo& out);
 bool parse_stream(const Block& block, StreamInfo& out);
@@ -17,4 +17,4 @@ bool parse_maps(const Block& block, std::vector<MapInfo>& out);
 bool parse_clock(const Block& block, lt_clock_info& out);
 bool parse_end(const Block& block, EndInfo& out);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

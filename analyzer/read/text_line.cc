@@ -5,7 +5,7 @@
 
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 TextLine::TextLine(std::string_view line, std::string where) : where_(std::move(where)) {
   size_t pos = 0;
@@ -73,4 +73,4 @@ uint64_t TextLine::to_number(std::string_view text) const {
   return negative ? 0 - value : value;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 
 #include "analyzer/read/diagnostics.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class TextLine {
  public:
@@ -44,4 +44,4 @@ class TextLine {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

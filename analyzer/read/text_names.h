@@ -8,7 +8,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 inline constexpr std::array<std::string_view, 3> kSuspendNames = {"yield", "done", "error"};
 inline constexpr std::array<std::string_view, 4> kStackNames = {"activate", "resumed", "loss",
@@ -23,4 +23,4 @@ std::string name_of(const std::array<std::string_view, N>& names, uint64_t value
   return value < N ? std::string(names[value]) : std::to_string(value);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -13,7 +13,7 @@
 #include "base/escape.h"
 #include "trace/records.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr std::string_view kFirstLine = "#luatrace-text";
@@ -117,7 +117,7 @@ void TextReader::line(std::string_view text, size_t number) {
 void TextReader::header(const TextLine& line) {
   if (image_ || block_.type) line.fail("the clock line must be the first one");
   lt_file_header h{};
-  h.clock = static_cast<uint32_t>(line.signature(kClockNames, line.word(1)));
+  h.clock = static_cast<uint32_t>(line.choice(kClockNames, line.word(1)));
   h.tick_mult = line.number("mult", 1);
   h.tick_shift = static_cast<uint32_t>(line.number("shift"));
   h.start_tick = line.number("start");
@@ -180,7 +180,7 @@ void TextReader::function(const TextLine& line) {
   if (colon == std::string::npos) line.fail("func needs STREAM:ID");
   gather(LT_BLOCK_FUNCS, static_cast<uint32_t>(line.to_number(key.substr(0, colon))));
   lt_func f{};
-  f.type = static_cast<uint16_t>(line.signature(kFunctionNames, line.word(2)));
+  f.type = static_cast<uint16_t>(line.choice(kFunctionNames, line.word(2)));
   f.flags = line.number("hint") ? LT_FUNC_HINT : 0;
   f.id = static_cast<uint32_t>(line.to_number(key.substr(colon + 1)));
   f.firstline = static_cast<uint32_t>(line.number("line"));
@@ -277,7 +277,7 @@ void TextReader::event(const TextLine& line) {
   else if (what == "resume")
     plain(line.word_number(3), LT_RESUME);
   else if (what == "suspend")
-    word(static_cast<uint32_t>(line.signature(kSuspendNames, line.word(3))), LT_SUSPEND);
+    word(static_cast<uint32_t>(line.choice(kSuspendNames, line.word(3))), LT_SUSPEND);
   else
     ext_event(line, what);
 }
@@ -291,7 +291,7 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
   if (what == "start")
     return ext(LTX_START, line.number("attached") ? LT_START_ATTACHED : 0,
                {tick_, lt_pack(line.number("rec"), line.number("flags"))});
-  if (what == "stop") return ext(LTX_STOP, line.signature(kStopNames, line.word(3)), {});
+  if (what == "stop") return ext(LTX_STOP, line.choice(kStopNames, line.word(3)), {});
   uint64_t value = line.word_number(3);
   if (what == "unwind" || what == "unwindto") {
     uint64_t top = line.text("top", "-") == "-" ? LT_ID_NONE : line.number("top");
@@ -303,7 +303,7 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
   if (what == "switch") return ext(LTX_SWITCH, 0, {value});
   if (what == "thread") return ext(LTX_THREAD, 0, {value});
   if (what == "stack")
-    return ext(LTX_STACK, line.signature(kStackNames, line.word(4)), {value, line.number("n") + 1});
+    return ext(LTX_STACK, line.choice(kStackNames, line.word(4)), {value, line.number("n") + 1});
   if (what == "loss")
     return ext(LTX_LOSS, line.number("kind"), {value + 1, line.number("since", tick_)});
   if (what != "ext") line.fail("unknown event: " + quote(what));
@@ -338,4 +338,4 @@ std::vector<uint8_t> text_to_binary(Input& input) {
   return reader.finish();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 
 #include "analyzer/read/input.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Does the input begin with "#luatrace-text"? Consumes nothing.
 bool is_text_trace(Input& input);
@@ -16,4 +16,4 @@ bool is_text_trace(Input& input);
 // The whole input as a binary trace. Throws Unreadable naming file, line and what is wrong.
 std::vector<uint8_t> text_to_binary(Input& input);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

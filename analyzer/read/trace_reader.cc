@@ -7,7 +7,7 @@
 #include "analyzer/read/text_reader.h"
 #include "analyzer/read/unpack_queue.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 Clock clock_of(const lt_file_header& h) {
   return {h.clock, h.tick_shift, h.tick_mult, h.start_tick, h.start_mono_ns, h.start_real_ns};
 }
@@ -86,4 +86,4 @@ void read_trace(Input& input, Diagnostics& diag, TraceSink& sink, const Progress
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include "analyzer/read/input.h"
 #include "analyzer/read/model.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Called after each block with the offset reached.
 using Progress = std::function<void(uint64_t offset)>;
@@ -40,4 +40,4 @@ class TraceReader {
 void read_trace(Input& input, Diagnostics& diagnostics, TraceSink& sink,
                 const Progress& progress = {});
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 
 #include "base/unique_owner.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 UnpackQueue::~UnpackQueue() {
   {
@@ -101,4 +101,4 @@ void UnpackQueue::finish() {
   while (delivered_ < added_) deliver_oldest();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

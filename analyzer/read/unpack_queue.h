@@ -18,7 +18,7 @@
 
 #include "analyzer/read/block_decoder.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class UnpackQueue {
  public:
@@ -66,4 +66,4 @@ class UnpackQueue {
   bool stop_ = false;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

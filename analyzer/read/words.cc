@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Continuation words that a known sub-kind needs; 0 for unknown ones.
@@ -60,4 +60,4 @@ bool read_record(const uint64_t* words, size_t available, Record& out) {
   return true;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

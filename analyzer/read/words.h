@@ -10,7 +10,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 constexpr uint64_t kTimeMask = (uint64_t{1} << LT_TIME_BITS) - 1;
 constexpr uint64_t kTimeHalf = uint64_t{1} << (LT_TIME_BITS - 1);
@@ -39,4 +39,4 @@ inline uint64_t unwrap(uint64_t now, uint64_t low) {
   return delta < kTimeHalf ? now + delta : now - (kTimeMask + 1 - delta);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

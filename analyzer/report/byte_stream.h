@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class ByteWriter {
  public:
@@ -72,4 +72,4 @@ class ByteReader {
   std::string_view bytes_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

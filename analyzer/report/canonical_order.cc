@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // All nodes but the root, by the rank of their functions; the tree's order where that is equal.
@@ -76,4 +76,4 @@ std::vector<uint32_t> file_ranks(const std::vector<ReportFile>& files) {
   return ranks;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -11,7 +11,7 @@
 #include "analyzer/report/report.h"
 #include "analyzer/report/report_function.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // All nodes, parents before their children, children of one node in the order of their functions'
 // `rank` (by function; those of equal rank in the tree's order).
@@ -25,4 +25,4 @@ std::vector<uint32_t> by_name(const std::vector<ReportFunction>& functions, uint
 // By index: the place of each file in an order that does not depend on which was given first.
 std::vector<uint32_t> file_ranks(const std::vector<ReportFile>& files);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

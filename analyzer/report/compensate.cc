@@ -3,7 +3,7 @@
 
 #include "analyzer/report/tree_times.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 bool much(uint64_t cost, uint64_t of) {
@@ -46,4 +46,4 @@ Compensation compensate(const Report& report) {
   return out;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 constexpr double kMuchCorrected = 0.3;  // Share above which a corrected time is a rough guess.
 
@@ -26,4 +26,4 @@ struct Compensation {
 
 Compensation compensate(const Report& report);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -11,7 +11,7 @@
 #include "cli/duration.h"
 #include "cli/usage_error.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Either two conditions (and, or), or a comparison.
 struct ConditionNode {
@@ -60,7 +60,7 @@ class Parser {
   Node run() {
     Node node = either();
     blanks();
-    refuse_slips();
+    suggest_usage();
     if (at_ != text_.size()) fail("nothing more was expected");
     return node;
   }
@@ -85,7 +85,7 @@ class Parser {
     return true;
   }
   // What other languages write for what is meant.
-  void refuse_slips() const {
+  void suggest_usage() const {
     static constexpr const char* kSlips[][2] = {
         {"&&", "and"}, {"||", "or"}, {"&", "and"}, {"|", "or"}};
     refuse_any(kSlips);
@@ -121,7 +121,7 @@ class Parser {
   }
   void need(const std::string& word) {
     blanks();
-    if (word == ")") refuse_slips();
+    if (word == ")") suggest_usage();
     if (!take(word)) fail("'" + word + "' was expected");
   }
   std::string name();
@@ -271,7 +271,7 @@ std::string Parser::unit() {
   if (take("%")) return "%";
   if (take("and") || take("or")) return at_ = begin, "";
   blanks();
-  refuse_slips();
+  suggest_usage();
   const size_t word = at_;
   while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
                                 static_cast<unsigned char>(text_[at_]) >= 0x80))
@@ -450,4 +450,4 @@ bool Condition::has_times() const {
                         [](const ConditionNode& n) { return measure_of(n) != Measure::kCount; });
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -17,7 +17,7 @@
 
 #include "analyzer/report/fields.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct ConditionNode;
 
@@ -48,4 +48,4 @@ class Condition {
 // then means nothing. Of threads, states and coroutines the functions are below their groups.
 bool only_groups(const Report& report);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

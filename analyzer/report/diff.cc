@@ -5,7 +5,7 @@
 
 #include "analyzer/report/canonical_order.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 uint64_t scaled(uint64_t value, double factor) {
@@ -98,4 +98,4 @@ Diff make_diff(const Report& before, const Report& after, bool normalize) {
   return diff;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct DiffFigures {
   uint64_t calls = 0, self_ns = 0, total_ns = 0;
@@ -38,4 +38,4 @@ struct Diff {
 // `normalize`: times of `before` are scaled so that the self times of all functions are equal sums.
 Diff make_diff(const Report& before, const Report& after, bool normalize);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

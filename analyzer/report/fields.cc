@@ -7,7 +7,7 @@
 #include "analyzer/report/canonical_order.h"
 #include "cli/usage_error.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 std::optional<Field> find_field(const std::string& name) {
   static const struct {
@@ -92,4 +92,4 @@ std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort)
   return list;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

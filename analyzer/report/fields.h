@@ -9,7 +9,7 @@
 
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct Field {
   enum Kind {
@@ -49,4 +49,4 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, cons
 // name); equal ones by name. With groupings only the groups are.
 std::vector<uint32_t> sorted_functions(const Report& report, const std::string& sort);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

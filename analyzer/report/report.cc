@@ -12,7 +12,7 @@
 #include "analyzer/report/tree_times.h"
 #include "base/saturate.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Ticks of holes.
@@ -398,4 +398,4 @@ std::vector<uint64_t> inclusive_ns(const CallTree& tree) {
   return sum;  // The root's: all functions; its own self is idle time and not in it.
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -20,7 +20,7 @@
 #include "analyzer/report/report_function.h"
 #include "base/random_hash.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct ReportFile {
   std::string path;
@@ -145,4 +145,4 @@ void add_yielded_nodes(Report& report);
 // Inclusive time of each node of the report's tree.
 std::vector<uint64_t> inclusive_ns(const CallTree& tree);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

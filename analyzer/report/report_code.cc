@@ -9,7 +9,7 @@
 #include "analyzer/report/tree_times.h"
 #include "analyzer/symbols/native_code.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 auto place_of(const ReportCode& c) {
@@ -72,4 +72,4 @@ void add_codes(Report& report, const FileResult& file, const std::vector<uint32_
   merge(report.codes);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 
 #include "analyzer/report/report_function.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct FileResult;
 struct NativeCode;
@@ -28,4 +28,4 @@ struct ReportCode {
 void add_codes(Report& report, const FileResult& file, const std::vector<uint32_t>& map,
                const SymbolFinder& symbols);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 void add_figures(ReportFunction& to, const ReportFunction& from) {
   if (from.complete) {
@@ -19,4 +19,4 @@ void add_figures(ReportFunction& to, const ReportFunction& from) {
   to.wall_ns += from.wall_ns;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

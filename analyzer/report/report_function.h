@@ -7,7 +7,7 @@
 #include "analyzer/collect/histogram.h"
 #include "analyzer/symbols/function_name.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct ReportFunction : FunctionName {
   uint64_t calls = 0;
@@ -31,4 +31,4 @@ struct ReportFunction : FunctionName {
 // Adds the sums of `from` to those of `to`.
 void add_figures(ReportFunction& to, const ReportFunction& from);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

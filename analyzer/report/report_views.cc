@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 class Views {
@@ -275,4 +275,4 @@ void add_views(Report& report, const FileResult& result, const std::vector<uint3
   if (result.filtered->timeline) views.timeline();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -4,7 +4,7 @@
 
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // `map`: from functions of the file to functions of the report, 0 for those not in it yet.
 void add_views(Report& report, const FileResult& result, const std::vector<uint32_t>& map,
@@ -12,4 +12,4 @@ void add_views(Report& report, const FileResult& result, const std::vector<uint3
 // UINT64_MAX if nothing was traced.
 uint64_t first_tick(const TraceFacts& facts);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 #include "base/escape.h"
 #include "trace/crc32c.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 enum Section : uint64_t {
@@ -415,4 +415,4 @@ Trust read_profile(Input& input, Report& report) {
   return reader.trust();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -13,7 +13,7 @@
 #include "analyzer/read/input.h"
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 constexpr uint64_t kProfileMagic = 0x464f52505441554cull;  // "LUATPROF"
 constexpr uint32_t kProfileVersion = 1;
@@ -25,4 +25,4 @@ bool is_profile(Input& input);
 // was.
 Trust read_profile(Input& input, Report& report);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

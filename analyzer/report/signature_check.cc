@@ -6,7 +6,7 @@
 #include "base/escape.h"
 #include "cli/usage_error.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kNamed = 3;  // Of each list; of the others the number is said.
@@ -84,4 +84,4 @@ std::string SignatureCheck::unlike_filters() const {
   return "what is added up or compared was not made with the same filters: " + all;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -14,7 +14,7 @@
 
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class SignatureCheck {
  public:
@@ -40,4 +40,4 @@ class SignatureCheck {
   std::vector<std::string> known_, unknown_;  // Paths of groups: by what they are is (not) known.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::vector<uint32_t> depths(const CallTree& tree) {
@@ -63,4 +63,4 @@ void cut_stacks(Report& report, uint32_t depth) {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

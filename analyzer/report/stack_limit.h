@@ -12,7 +12,7 @@
 
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // How many bytes may be written: so many in any case, and so many for each node.
 constexpr uint64_t kStackBytesFree = 32 << 20, kStackBytesPerNode = 4096;
@@ -24,4 +24,4 @@ std::optional<uint32_t> stack_limit(const Report& report, const std::vector<uint
 // by those that are as deep.
 void cut_stacks(Report& report, uint32_t depth);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

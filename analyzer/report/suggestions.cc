@@ -10,7 +10,7 @@
 #include <cctype>
 #include <cstring>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kMostLetters = 64, kShortest = 3, kFar = SIZE_MAX;
@@ -138,4 +138,4 @@ std::string did_you_mean(const std::string& wanted, const std::vector<FunctionNa
   return names.question();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 
 #include "analyzer/report/report_function.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class Suggestions {
  public:
@@ -41,4 +41,4 @@ class Suggestions {
 // The same of the functions of a report.
 std::string did_you_mean(const std::string& wanted, const std::vector<FunctionName>& functions);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

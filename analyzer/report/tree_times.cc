@@ -9,7 +9,7 @@
 
 #include "analyzer/machine/functions.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
@@ -147,4 +147,4 @@ std::vector<FunctionTicks> function_ticks(const Profile& profile, size_t functio
   return TreeTimes(profile, functions).run();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

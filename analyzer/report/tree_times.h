@@ -7,7 +7,7 @@
 
 #include "analyzer/collect/profile.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // In ticks, by function index.
 struct FunctionTicks {
@@ -25,4 +25,4 @@ std::vector<FunctionTicks> function_ticks(const Profile& profile, size_t functio
 std::vector<uint64_t> outermost_sums(const CallTree& tree, size_t functions,
                                      const std::vector<uint64_t>& inclusive);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

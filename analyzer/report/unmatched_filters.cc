@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // "1, 2, 3 and 40 more"
@@ -135,4 +135,4 @@ void UnmatchedFilters::nothing_left(std::vector<std::string>& out) const {
                                  : "-t leaves nothing: no call ran as long as that");
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -12,7 +12,7 @@
 #include "analyzer/filter/pattern.h"
 #include "analyzer/report/suggestions.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class UnmatchedFilters {
  public:
@@ -50,4 +50,4 @@ class UnmatchedFilters {
   uint64_t duration_ns_ = 0;  // Of the longest file.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

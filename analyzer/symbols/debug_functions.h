@@ -18,7 +18,7 @@
 #include "analyzer/symbols/texts.h"
 #include "analyzer/symbols/unit_index.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class DebugFunctions {
  public:
@@ -45,4 +45,4 @@ class DebugFunctions {
   friend class InlinedReader;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 const char* kind_name(FunctionKind kind) {
   static constexpr const char* kNames[] = {"",    "c",      "ff",   "gap",     "group",  "inlined",
@@ -15,4 +15,4 @@ std::string kind_word(FunctionKind kind) {
   return kind == FunctionKind::kBuiltin ? "builtin" : kind_name(kind);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

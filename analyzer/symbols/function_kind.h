@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // In the order of their names: functions that are alike otherwise are sorted by them.
 enum class FunctionKind : uint8_t {
@@ -28,4 +28,4 @@ const char* kind_name(FunctionKind kind);
 // As --kind has it: "lua", "c" or "builtin".
 std::string kind_word(FunctionKind kind);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr const char* kMainChunk = "main chunk";
@@ -108,4 +108,4 @@ std::string distinct_name(const FunctionName& f) {
   return f.code && !f.name.empty() ? f.name + line_text(f) : display_name(f);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 #include "analyzer/machine/functions.h"
 #include "analyzer/symbols/function_kind.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct FunctionName {
   FunctionKind kind = FunctionKind::kNone;
@@ -52,4 +52,4 @@ std::string line_text(const FunctionName& f);
 // Where it is defined, unescaped: "co.lua:3", "co.luac:#1e83f2ab", "libfoo.so", "".
 std::string display_place(const FunctionName& f);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

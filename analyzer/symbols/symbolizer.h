@@ -19,7 +19,7 @@
 #include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/native_code.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class ElfModule;
 
@@ -51,4 +51,4 @@ class Symbolizer {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<ElfModule>> modules_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 using SharedText = std::shared_ptr<const std::string>;  // Null: "".
 
@@ -40,4 +40,4 @@ class StringPool {
   bool is_full_ = false;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

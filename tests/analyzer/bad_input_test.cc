@@ -13,7 +13,7 @@
 #include "support.h"
 #include "trace/crc32c.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 const char* const kEvents = R"(
@@ -267,4 +267,4 @@ TEST(BadInput, MissingBlockIsAGap) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include "analyzer/read/trace_reader.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string random_events(uint64_t seed, int length) {
@@ -140,4 +140,4 @@ TEST(NodeLimit, PrunedCallsHangBelowTheirCaller) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 const std::string kEvil = "a;b\n\x1b[31m</script>\"\\\xff\xe2\x80\xae\x7f\t$(x) 9";
@@ -136,4 +136,4 @@ TEST(Output, TimesAndCounts) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

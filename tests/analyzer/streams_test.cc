@@ -17,7 +17,7 @@
 #include "support.h"
 #include "wishes.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Everything that is printed of a trace, and the messages.
@@ -176,4 +176,4 @@ TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

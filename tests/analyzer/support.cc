@@ -10,7 +10,7 @@
 #include "analyzer/read/text_reader.h"
 #include "analyzer/read/trace_reader.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 const ReportFunction& Analysed::function(const std::string& name) const {
   static const ReportFunction none;
@@ -93,4 +93,4 @@ std::string dump_calls(const std::string& text) {
   return out.str();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

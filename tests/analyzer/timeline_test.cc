@@ -13,7 +13,7 @@
 #include "analyzer/read/trace_reader.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 Report analyse_timeline(const std::string& text, uint64_t least_ns) {
@@ -175,4 +175,4 @@ TEST(Timeline, ManyPiecesOfManyThreads) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

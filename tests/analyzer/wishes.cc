@@ -12,7 +12,7 @@
 #include "analyzer/read/trace_reader.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 class Events {
@@ -227,4 +227,4 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
   return report_of(facts, *profile, diag, wish);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

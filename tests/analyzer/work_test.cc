@@ -8,7 +8,7 @@
 #include "analyzer/machine/machine_events.h"
 #include "analyzer/machine/machine_loop.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kMostPerWord = 2048;
@@ -100,4 +100,4 @@ TEST(Work, AProgramHasMoreThanItNeeds) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

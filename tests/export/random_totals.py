@@ -25,9 +25,9 @@ def options(choose, others=False):
     out = []
     for letter in "FNCH":
         if choose.random() < 0.25:
-            out += [f"-{letter}", choose.signature(NAMES)]
+            out += [f"-{letter}", choose.choice(NAMES)]
     if choose.random() < 0.2:
-        out += ["--function", choose.signature(NAMES), "--function", choose.signature(NAMES)]
+        out += ["--function", choose.choice(NAMES), "--function", choose.choice(NAMES)]
     if choose.random() < 0.25:
         out += ["-D", str(choose.randint(1, 4))]
     if choose.random() < 0.2:
@@ -38,20 +38,20 @@ def options(choose, others=False):
             low, high = (low, high + 1) if high < 100 else (99, 100)
         out += ["-r", f"{low}%~{high}%"]
     if choose.random() < 0.15:
-        out += ["--kind", choose.signature(["lua", "c", "builtin"])]
+        out += ["--kind", choose.choice(["lua", "c", "builtin"])]
     if choose.random() < 0.15:
         out += ["--coroutine", str(choose.randint(1, 3))]
     if others:
         if choose.random() < 0.3:
-            out += ["--thread", str(choose.signature([7, 8, 9]))]
+            out += ["--thread", str(choose.choice([7, 8, 9]))]
         if choose.random() < 0.3:
             out += ["--state", str(choose.randint(1, 2))]
         if choose.random() < 0.3:
-            out += ["--function", choose.signature(NAMES)]
+            out += ["--function", choose.choice(NAMES)]
     if choose.random() < 0.6:
-        out += ["--group-by", choose.signature(["none", "thread", "coroutine", "state", "file", "([xy]).lua"])]
+        out += ["--group-by", choose.choice(["none", "thread", "coroutine", "state", "file", "([xy]).lua"])]
     if choose.random() < 0.5:
-        out += ["--coroutines=" + choose.signature(["linked", "separate", "merged"])]
+        out += ["--coroutines=" + choose.choice(["linked", "separate", "merged"])]
     return out
 
 

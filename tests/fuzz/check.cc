@@ -20,7 +20,7 @@
 #include "analyzer/report/report.h"
 #include "analyzer/report/saved_profile.h"
 
-namespace luatrace::fuzz {
+namespace luatrace::analyze::fuzz {
 namespace {
 
 // -- The limit of time: SIGPROF comes once in a second of the process's processor time --
@@ -235,4 +235,4 @@ void round_trip(const Bytes& text) {
   }
 }
 
-}  // namespace luatrace::fuzz
+}  // namespace luatrace::analyze::fuzz

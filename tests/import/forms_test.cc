@@ -8,7 +8,7 @@
 #include "analyzer/read/import.h"
 #include "import_support.h"
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 namespace {
 
 TEST(Import, StringsMayHoldAnything) {
@@ -108,4 +108,4 @@ TEST(Import, VersionsThatAreNotKnownAreRefused) {
 }
 
 }  // namespace
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

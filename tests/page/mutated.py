@@ -19,13 +19,13 @@ OPTIONS = (
 
 
 def number(match):
-    return str(random.signature([0, 1, 2, 5, int(match.group()) * 2, int(match.group()) + 1000000]))
+    return str(random.choice([0, 1, 2, 5, int(match.group()) * 2, int(match.group()) + 1000000]))
 
 
 def mutate(events):
-    for _ in range(random.signature([1, 3, 10, 50])):
+    for _ in range(random.choice([1, 3, 10, 50])):
         at, other = random.randrange(len(events)), random.randrange(len(events))
-        how = random.signature(["drop", "double", "swap", "change"])
+        how = random.choice(["drop", "double", "swap", "change"])
         if how == "drop" and len(events) > 1:
             events.pop(at)
         elif how == "double":
@@ -33,7 +33,7 @@ def mutate(events):
         elif how == "swap":
             events[at], events[other] = events[other], events[at]
         else:
-            events[at] = re.sub(r"\d+", number, events[at], count=random.signature([1, 2, 3]))
+            events[at] = re.sub(r"\d+", number, events[at], count=random.choice([1, 2, 3]))
 
 
 def main(analyze, count, *traces):
@@ -42,7 +42,7 @@ def main(analyze, count, *traces):
         trace, out = folder + "/mutated.txt", folder + "/out"
         for seed in range(int(count)):
             random.seed(seed)
-            lines = random.signature(bases)
+            lines = random.choice(bases)
             events = [line for line in lines if line[:1].isdigit()]
             mutate(events)
             with open(trace, "w", encoding="utf-8") as file:

@@ -10,9 +10,10 @@
 #include <random>
 
 #include "analyzer/output/formats/chart.h"
+#include "analyzer/output/formats/names.h"
 #include "analyzer/output/page/chart_pack.h"
 
-using namespace luatrace;
+using namespace luatrace::analyze;
 
 namespace {
 

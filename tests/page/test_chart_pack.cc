@@ -7,7 +7,7 @@
 
 #include "analyzer/output/page/chart_pack.h"
 
-using namespace luatrace;
+using namespace luatrace::analyze;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-using namespace luatrace;
+using namespace luatrace::analyze;
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "analyzer/output/page/page_text.h"
 
-using namespace luatrace::page;
+using namespace luatrace::analyze::page;
 using namespace std::string_literals;
 
 TEST(VisibleText, KeepsWhatPeopleCanRead) {

@@ -19,7 +19,7 @@ in_guest quick_guest.sh
 in_guest smp_guest.sh --cpus 2
 
 # stap's status and what was counted in the kernel agree with what arrived.
-saturate_u64() {
+whole() {
   [ "$(cat "$share/$1.status")" = 0 ] || fail "$1: status $(cat "$share/$1.status"): $(cat "$share/$1.err")"
   same "$1: lost" 0 "$(value lost "$1")"
   same "$1: hits" "$(value end_hits "$1")" "$(value hits "$1")"

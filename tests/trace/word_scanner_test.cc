@@ -186,7 +186,7 @@ TEST(WordScanner, RunsAndSingleRecordsAgree) {
     else
       w.push_back(lt_word(t, id, kind));
   }
-  WordScanner saturate_u64(start), single(start);
+  WordScanner whole(start), single(start);
   const auto r = whole.scan(w);
   EXPECT_EQ(w.size(), r.words);
   uint64_t events = 0;

@@ -20,7 +20,7 @@
 #include "support.h"
 #include "wishes.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 uint64_t sum(const std::vector<uint64_t>& list) {
@@ -303,4 +303,4 @@ TEST(Agree, ACutChangesOnlyWhatIsBehindIt) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -15,7 +15,7 @@
 #include "trace/crc32c.h"
 #include "views_support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string saved(const Report& report) {
@@ -172,4 +172,4 @@ TEST(SavedProfile, DiffOfEqualsIsNothing) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

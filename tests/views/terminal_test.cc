@@ -12,7 +12,7 @@
 #include "analyzer/report/suggestions.h"
 #include "analyzer/terminal_line.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr const char* kErase = "\r\033[K";
@@ -191,4 +191,4 @@ TEST(Suggestions, ManyNamesAreLittleWork) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -12,9 +12,10 @@
 #include "analyzer/output/table.h"
 #include "analyzer/report/conditions.h"
 #include "analyzer/report/suggestions.h"
+#include "cli/usage_error.h"
 #include "views_support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 ReportFunction lua(const std::string& name, const std::string& chunk, uint32_t line) {
@@ -372,4 +373,4 @@ TEST(Table, LastColumnFitsTheWindow) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 CallExport::CallExport(const ExportOptions& options)
     : options_(options),
@@ -39,4 +39,4 @@ void CallExport::finish() {
   error_ = file_ ? file_->finish() : error_text(write_error(out_));
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

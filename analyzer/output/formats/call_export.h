@@ -11,7 +11,7 @@
 #include "analyzer/output/formats/names.h"
 #include "trace/output_file.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class CallExport : public CallConsumer {
  public:
@@ -38,4 +38,4 @@ class CallExport : public CallConsumer {
   uint32_t functions_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -12,7 +12,7 @@
 #include "analyzer/report/report_function.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 struct Edge {
@@ -128,4 +128,4 @@ void write_callgrind(std::ostream& out, const Report& report, const ExportOption
   out << "\ntotals: " << inclusive_ns(report.tree)[0] << '\n';
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

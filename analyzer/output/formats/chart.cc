@@ -6,7 +6,7 @@
 #include "analyzer/output/formats/names.h"
 #include "analyzer/report/report_views.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Coroutines that the page shows, those that live longest.
@@ -363,4 +363,4 @@ FlameChart ChartExport::finish(Report& report) {
   return chart;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

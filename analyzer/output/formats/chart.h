@@ -25,7 +25,7 @@
 #include "analyzer/report/report.h"
 #include "base/grow_array.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // The slices of one track, which come when they end: inner ones first.
 class SliceFolder {
@@ -131,4 +131,4 @@ class ChartExport : public CallConsumer {
   uint64_t tracks_ = 0, flows_ = 0;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

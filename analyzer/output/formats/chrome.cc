@@ -12,7 +12,7 @@
 #include "base/grow_array.h"
 #include "base/json.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 class ChromeWriter : public CallWriter {
@@ -104,4 +104,4 @@ std::unique_ptr<CallWriter> make_chrome_writer(std::ostream& out) {
   return std::make_unique<ChromeWriter>(out);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

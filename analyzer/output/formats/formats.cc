@@ -9,7 +9,7 @@
 #include "analyzer/output/formats/names.h"
 #include "analyzer/output/json.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 void folded(std::ostream& out, const Report& report, const ExportOptions& options) {
@@ -53,4 +53,4 @@ FrameStyle frame_style(const std::string& name) {
   return name == "L" ? FrameStyle::kTagged : name == "@" ? FrameStyle::kAtFile : FrameStyle::kOurs;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

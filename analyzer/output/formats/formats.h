@@ -18,7 +18,7 @@
 
 #include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // How a function is called in formats that have but one string for it.
 enum class FrameStyle {
@@ -65,4 +65,4 @@ std::unique_ptr<CallWriter> make_chrome_writer(std::ostream& out);
 std::unique_ptr<CallWriter> make_perfetto_writer(std::ostream& out);
 std::unique_ptr<CallWriter> make_luaprofiler_writer(std::ostream& out);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

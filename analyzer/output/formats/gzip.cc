@@ -4,7 +4,7 @@
 #include <new>
 #include <ostream>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 GzipWriter::GzipWriter(std::ostream& out) : out_(out), buffer_(65536) {
   constexpr int kGzip = 15 + 16;  // The largest window, with gzip's header and checksum.
@@ -25,4 +25,4 @@ void GzipWriter::run(std::string_view bytes, int flush) {
   } while (stream_.avail_out == 0 && status != Z_STREAM_END);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class GzipWriter {
  public:
@@ -28,4 +28,4 @@ class GzipWriter {
   std::vector<char> buffer_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

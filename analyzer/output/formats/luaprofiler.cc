@@ -12,7 +12,7 @@
 #include "base/escape.h"
 #include "base/grow_array.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string seconds(uint64_t ns) {
@@ -63,4 +63,4 @@ std::unique_ptr<CallWriter> make_luaprofiler_writer(std::ostream& out) {
   return std::make_unique<LuaProfilerWriter>(out);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 #include "analyzer/symbols/function_name.h"
 #include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // display_place() without the line.
@@ -91,4 +91,4 @@ std::string microseconds(uint64_t ns) {
   return std::to_string(ns / 1000) + '.' + std::string(3 - rest.size(), '0') + rest;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

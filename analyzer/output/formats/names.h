@@ -9,7 +9,7 @@
 #include "analyzer/collect/call_writer.h"
 #include "analyzer/output/formats/formats.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // "coroutine 7", "state 1, coroutine 7".
 std::string track_name(const Track& track, bool of_state);
@@ -28,4 +28,4 @@ std::string tsv_cell(const std::string& text);
 // "12.345": nanoseconds in microseconds, exactly.
 std::string microseconds(uint64_t ns);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 #include "analyzer/output/formats/names.h"
 #include "analyzer/output/formats/proto.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Field numbers.
@@ -208,4 +208,4 @@ std::unique_ptr<CallWriter> make_perfetto_writer(std::ostream& out) {
   return std::make_unique<PerfettoWriter>(out);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -12,7 +12,7 @@
 #include "analyzer/report/report_function.h"
 #include "analyzer/report/stack_limit.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Field numbers of profile.proto.
@@ -131,4 +131,4 @@ void write_pprof(std::ostream& out, const Report& report, const ExportOptions& o
   PprofWriter(out, cut).write(frame_names(cut, options));
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

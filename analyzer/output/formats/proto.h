@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // One message being written. Fields come out in the order of the calls; numbers are those of the
 // .proto file.
@@ -45,4 +45,4 @@ class ProtoMessage {
   std::string bytes_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -8,7 +8,7 @@
 #include "analyzer/output/formats/tree_walk.h"
 #include "base/json.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 void write_frames(std::ostream& out, const std::vector<FrameName>& names) {
@@ -56,4 +56,4 @@ void write_speedscope(std::ostream& out, const Report& report, const ExportOptio
   out << "]}]}\n";
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include "analyzer/output/formats/names.h"
 #include "analyzer/output/formats/tree_walk.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Indices of the program's functions, those with most of `key` first.
@@ -102,4 +102,4 @@ void write_xmake(std::ostream& out, const Report& report, const ExportOptions& o
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 
 #include "analyzer/collect/call_tree.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Calls enter(node) and, after everything below it, leave(node), for every node but the root.
 template <class Enter, class Leave>
@@ -34,4 +34,4 @@ void walk_tree(const CallTree& tree, Enter enter, Leave leave) {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

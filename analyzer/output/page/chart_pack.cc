@@ -7,7 +7,7 @@
 
 #include "base/leb128.h"
 
-namespace luatrace::page {
+namespace luatrace::analyze::page {
 namespace {
 
 // The slices of one track, each with a look at those that it lies in.
@@ -89,4 +89,4 @@ PackedChart pack_chart(const FlameInput& input) {
   return chart;
 }
 
-}  // namespace luatrace::page
+}  // namespace luatrace::analyze::page

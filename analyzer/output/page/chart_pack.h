@@ -7,7 +7,7 @@
 
 #include "analyzer/output/page/flame_page.h"
 
-namespace luatrace::page {
+namespace luatrace::analyze::page {
 
 // All tracks' slices one after the other, each unsigned LEB128 numbers: levels up from one below
 // the slice before it in its track; code; begin, since that slice began (the first: since the
@@ -25,4 +25,4 @@ struct PackedChart {
 // its parent, or begins before the slice before it.
 PackedChart pack_chart(const FlameInput& input);
 
-}  // namespace luatrace::page
+}  // namespace luatrace::analyze::page

@@ -14,7 +14,7 @@
 #include "analyzer/output/page/page_text.h"
 #include "analyzer/output/page/tree_pack.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 using page::FunctionTotals;
@@ -177,4 +177,4 @@ void write_flame_page(std::ostream& out, const FlameInput& input, const FlamePag
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // How long single calls of a function took, all in ns; nothing is known if complete is 0.
 struct FlameTimes {
@@ -110,4 +110,4 @@ struct FlamePageOptions {
 void write_flame_page(std::ostream& out, const FlameInput& input,
                       const FlamePageOptions& options = {});
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

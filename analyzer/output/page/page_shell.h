@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-namespace luatrace::page {
+namespace luatrace::analyze::page {
 
 std::string_view page_shell();
 
-}  // namespace luatrace::page
+}  // namespace luatrace::analyze::page

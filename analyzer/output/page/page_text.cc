@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-namespace luatrace::page {
+namespace luatrace::analyze::page {
 namespace {
 
 std::string hex(const char* format, uint32_t value) {
@@ -104,4 +104,4 @@ std::string base64(std::span<const uint8_t> bytes) {
   return text;
 }
 
-}  // namespace luatrace::page
+}  // namespace luatrace::analyze::page

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace luatrace::page {
+namespace luatrace::analyze::page {
 
 // Valid UTF-8 in which every character can be seen: control characters and bytes that are not
 // UTF-8 become \n, \t or \xNN; line separators and characters that turn the writing direction
@@ -26,4 +26,4 @@ std::string html_text(std::string_view bytes);
 // RFC 4648 base64 with padding.
 std::string base64(std::span<const uint8_t> bytes);
 
-}  // namespace luatrace::page
+}  // namespace luatrace::analyze::page

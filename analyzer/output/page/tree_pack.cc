@@ -10,7 +10,7 @@
 
 #include "base/leb128.h"
 
-namespace luatrace::page {
+namespace luatrace::analyze::page {
 namespace {
 
 void check(const FlameInput& input) {
@@ -201,4 +201,4 @@ PackedTree pack_tree(const FlameInput& input, const FlamePageOptions& options) {
   return tree;
 }
 
-}  // namespace luatrace::page
+}  // namespace luatrace::analyze::page

@@ -11,7 +11,7 @@
 
 #include "analyzer/output/page/flame_page.h"
 
-namespace luatrace::page {
+namespace luatrace::analyze::page {
 
 struct FunctionTotals {
   uint64_t calls = 0;
@@ -37,4 +37,4 @@ struct PackedTree {
 // Throws std::invalid_argument if a node's parent or function is out of range.
 PackedTree pack_tree(const FlameInput& input, const FlamePageOptions& options);
 
-}  // namespace luatrace::page
+}  // namespace luatrace::analyze::page

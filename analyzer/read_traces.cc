@@ -12,7 +12,7 @@
 #include "analyzer/progress.h"
 #include "analyzer/report/conditions.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Above so many bytes of traces --flame makes do with sums, unless single calls are followed
@@ -97,7 +97,7 @@ Report read_files(Session& session, const std::vector<std::string>& files, bool 
   return session.pipeline.finish();
 }
 
-Report analyze(Session& session) {
+Report read_traces(Session& session) {
   const Options& o = session.options;
   const ExportFormat* format = find_format(o.exports.format);
   std::optional<CallExport> calls;
@@ -116,4 +116,4 @@ Report analyze(Session& session) {
   return report;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -5,10 +5,10 @@
 
 #include "cli/command_line.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Throws UsageError that says what to write if there is no trace, or if a word that should be one,
 // and is no file, is something else: a unit of time, a view, a mode of --coroutines.
-void refuse_slips(const CommandLine& given);
+void suggest_usage(const CommandLine& given);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

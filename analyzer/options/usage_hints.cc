@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "analyzer/options/slips.h"
+#include "analyzer/options/usage_hints.h"
 
 #include <cstring>
 #include <filesystem>
 
 #include "cli/duration.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 bool is_there(const std::string& path) {
@@ -56,7 +56,7 @@ std::string meant(const CommandLine& given, const std::string& word, bool first)
 
 }  // namespace
 
-void refuse_slips(const CommandLine& given) {
+void suggest_usage(const CommandLine& given) {
   const auto& words = given.operands();
   if (words.empty()) no_trace(given);
   for (size_t i = 0; i < words.size(); i++) {
@@ -66,4 +66,4 @@ void refuse_slips(const CommandLine& given) {
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze
