@@ -2,22 +2,26 @@
 // luatrace-analyze: reads traces and says which functions ran, called by whom, how often and how
 // long. This file is the list of passes; the folders are the stages, in the order of the data:
 //
-//   decode      bytes -> checked blocks -> descriptions and event words (binary or text)
-//   stacks      event words -> calls: a stack for each coroutine
-//   aggregate   calls -> call tree and table of functions
+//   read        bytes -> checked blocks -> descriptions and event words (binary or text)
+//   machine     event words -> calls: a stack for each coroutine
 //   symbols     addresses of C functions -> names
-//   render      views as tables, CSV and JSON, folded stacks, text, the flame graph page
+//   filter      what is shown of a trace
+//   collect     calls -> call tree, histograms, single calls
+//   report      sums of all files in nanoseconds
+//   output      tables, CSV and JSON, folded stacks, formats of other programs, the page
 #include <fcntl.h>
 #include <malloc.h>
 
 #include <exception>
 #include <iostream>
 
-#include "analyzer/decode/escape.h"
 #include "analyzer/passes.h"
+#include "base/escape.h"
+#include "cli/usage_error.h"
 #include "trace/output_file.h"
 
 using namespace luatrace;
+using namespace luatrace::analyze;
 
 // A file that is opened must not become standard output because that was closed.
 static void keep_standard_files() {
@@ -34,14 +38,7 @@ static void flush(Session& session) {
 
 static int run(int argc, char** argv) {
   std::optional<Options> options = parse_options(argc, argv);
-  Session session{options.value_or(Options{}),
-                  {},
-                  false,
-                  false,
-                  false,
-                  {},
-                  {},
-                  Unmet(options.value_or(Options{}).filter)};
+  Session session(options.value_or(Options()));
   // Wrong usage throws; --help and --version have nothing left to do.
   if (!options) {
     flush(session);
@@ -49,7 +46,7 @@ static int run(int argc, char** argv) {
   }
 
   refuse_own_input(session.options);
-  tell_doubles(session.options);
+  warn_duplicates(session.options);
   if (session.options.dump) {
     // Print the events themselves.
     dump_files(session);
@@ -58,13 +55,13 @@ static int run(int argc, char** argv) {
     convert_file(session);
   } else {
     // Read everything, add it up, ...
-    Report report = analyze_files(session, session.options.files);
+    Report report = read_traces(session);
     // ... what was before, too, if it is to be compared, ...
     std::optional<Report> before;
-    if (!session.options.diff.empty()) before = analyze_files(session, session.options.diff);
+    if (!session.options.diff.empty()) before = read_files(session, session.options.diff);
     const bool comparable = !before || !before->files.empty();
-    // ... say which filters were in vain, ...
-    tell_unmet(session);
+    // ... say which filters matched nothing, ...
+    for (const std::string& remark : session.pipeline.remarks()) warn(printable(remark));
     // ... and show it. What could be read is shown even if some of it could not; but to nothing
     // there is no difference.
     const Report* other = before ? &*before : nullptr;
@@ -89,10 +86,10 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const UsageError& e) {
-    complain(printable(e.what()) + " (see --help)");
+    warn(printable(e.what()) + " (see --help)");
     return kUsage;
   } catch (const std::exception& e) {
-    complain("cannot go on: " + printable(e.what()));
+    warn("cannot go on: " + printable(e.what()));
     return kUnreadable;
   }
 }

@@ -9,28 +9,28 @@
 #include <iostream>
 #include <set>
 
-#include "analyzer/aggregate/close_names.h"
-#include "analyzer/aggregate/conditions.h"
-#include "analyzer/aggregate/saved_profile.h"
-#include "analyzer/aggregate/stack_limit.h"
-#include "analyzer/decode/escape.h"
-#include "analyzer/decode/import.h"
-#include "analyzer/decode/text_reader.h"
-#include "analyzer/decode/trace_reader.h"
-#include "analyzer/export/formats.h"
 #include "analyzer/options/conflicts.h"
-#include "analyzer/render/calls.h"
-#include "analyzer/render/dump.h"
-#include "analyzer/render/flame.h"
-#include "analyzer/render/folded.h"
-#include "analyzer/render/json.h"
-#include "analyzer/render/summary.h"
+#include "analyzer/output/calls.h"
+#include "analyzer/output/dump.h"
+#include "analyzer/output/flame.h"
+#include "analyzer/output/folded.h"
+#include "analyzer/output/formats/formats.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/summary.h"
+#include "analyzer/read/import.h"
+#include "analyzer/read/text_reader.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/report/conditions.h"
+#include "analyzer/report/saved_profile.h"
+#include "analyzer/report/stack_limit.h"
+#include "analyzer/report/suggestions.h"
 #include "analyzer/symbols/symbolizer.h"
 #include "analyzer/terminal_line.h"
+#include "base/escape.h"
 #include "cli/command_line.h"
 #include "trace/output_file.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
@@ -87,8 +87,8 @@ void print_text(const Report& report, const std::vector<Table>& views, const Vie
 }  // namespace
 
 void cannot_write(Session& session, const std::string& path, const std::string& why) {
-  complain((path == "-" ? "standard output" : printable(path)) + ": cannot write" +
-           (why.empty() ? "" : ": " + printable(why)));
+  warn((path == "-" ? "standard output" : printable(path)) + ": cannot write" +
+       (why.empty() ? "" : ": " + printable(why)));
   session.unreadable = true;
 }
 
@@ -105,29 +105,29 @@ void refuse_own_input(const Options& o) {
           throw UsageError(printable(out) + " would be overwritten, and is what is to be read");
 }
 
-void tell_doubles(const Options& o) {
+void warn_duplicates(const Options& o) {
   std::set<std::pair<dev_t, ino_t>> seen;
   for (const std::string& path : o.files) {
     struct stat s {};
     if (path == "-" || stat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) continue;
     if (!seen.emplace(s.st_dev, s.st_ino).second)
-      complain(printable(path) + ": is given twice, and counts twice");
+      warn(printable(path) + ": is given twice, and counts twice");
   }
 }
 
-void complain(const std::string& text) {
+void warn(const std::string& text) {
   standard_error().say("luatrace-analyze: " + text);
 }
 
 void each_file(Session& session, const std::vector<std::string>& files,
                const std::function<void(const std::string&, Input&, Diagnostics&)>& read) {
   for (const std::string& path : files) {
-    Diagnostics diag(path == "-" ? "standard input" : path, complain);
+    Diagnostics diag(path == "-" ? "standard input" : path, warn);
     try {
       Input input(path);
       read(path, input, diag);
     } catch (const Unreadable& e) {
-      complain(e.what());
+      warn(e.what());
       session.unreadable = true;
     }
     session.trust += diag.trust;
@@ -135,7 +135,7 @@ void each_file(Session& session, const std::vector<std::string>& files,
 }
 
 void dump_files(Session& session) {
-  Symbolizer symbols(session.options.sysroot, complain, session.options.debug_dirs);
+  Symbolizer symbols(session.options.sysroot, warn, session.options.debug_dirs);
   each_file(session, session.options.files,
             [&](const std::string& path, Input& input, Diagnostics& diag) {
               if (is_profile(input)) refuse_profile(path, "--dump");
@@ -168,11 +168,6 @@ void convert_file(Session& session) {
             });
 }
 
-void tell_unmet(const Session& session) {
-  for (const std::string& remark : session.unmet.remarks()) complain(printable(remark));
-  for (const std::string& remark : session.choices.remarks()) complain(printable(remark));
-}
-
 // Those of which the recorder did not measure it, for a message.
 std::string files_without_cost(const Report& report) {
   constexpr size_t kNamed = 5;
@@ -186,29 +181,29 @@ std::string files_without_cost(const Report& report) {
   return n > kNamed ? all + " and " + std::to_string(n - kNamed) + " more" : all;
 }
 
-void tell_left_out(const Report& report) {
+void warn_left_out(const Report& report) {
   if (report.slow_left_out)
-    complain("--slow: " + std::to_string(report.slow_left_out) +
-             " calls were inside too many others of the functions asked for, by coroutines that "
-             "resumed each other: they are parts of those, but no rows of their own");
+    warn("--slow: " + std::to_string(report.slow_left_out) +
+         " calls were inside too many others of the functions asked for, by coroutines that "
+         "resumed each other: they are parts of those, but no rows of their own");
 }
 
 // What --compensate cannot take out, or not everywhere.
-void tell_compensation(const Options& o, const Report& report) {
+void warn_compensation(const Options& o, const Report& report) {
   if (!o.views.compensate) return;
   if (report.cost_ns == 0)
-    return complain(
+    return warn(
         "--compensate: what recording cost is not known (tracers from outside do not measure "
         "it), so nothing is taken out");
   const std::string raw = files_without_cost(report);
   if (!raw.empty())
-    complain("--compensate: what recording cost is not known of " + raw +
-             ": nothing is taken out of their times");
+    warn("--compensate: what recording cost is not known of " + raw +
+         ": nothing is taken out of their times");
   std::string names;
   for (const std::string& name : raw_outputs(o)) names += (names.empty() ? "" : ", ") + name;
   if (!names.empty())
-    complain("--compensate is for --report, --tree and the functions of --json: the times of " +
-             names + " are as they were measured");
+    warn("--compensate is for --report, --tree and the functions of --json: the times of " + names +
+         " are as they were measured");
 }
 
 // Both cut off at one depth, if one of them must be.
@@ -224,8 +219,8 @@ Diff diff_of_stacks(const Report& before, const Report& after, bool normalize) {
 
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
-  tell_compensation(o, report);
-  tell_left_out(report);
+  warn_compensation(o, report);
+  warn_left_out(report);
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
@@ -276,12 +271,12 @@ void test_conditions(Session& session, const Report& report, const Report* befor
     const bool is_true = condition.test(report, before);
     if (!session.options.allow_missing)
       for (const std::string& name : condition.missing(report, before)) {
-        complain("--fail-if: " + no_function(report, name) + " (--allow-missing: it counts as 0)");
+        warn("--fail-if: " + no_function(report, name) + " (--allow-missing: it counts as 0)");
         session.missing = true;
       }
-    if (is_true) complain("--fail-if: true: " + printable(text));
+    if (is_true) warn("--fail-if: true: " + printable(text));
     session.condition |= is_true;
   }
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analyzer/decode/escape.h"
-#include "analyzer/render/format.h"
+#include "analyzer/output/format.h"
 #include "analyzer/terminal_line.h"
+#include "base/escape.h"
 #include "cli/program.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string amount(uint64_t bytes, bool giga) {
@@ -87,4 +87,4 @@ void ProgressLine::print(const std::string& text) {
     standard_error().show(progress_line(name, text, terminal_columns(STDERR_FILENO)));
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

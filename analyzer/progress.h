@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 
-#include "analyzer/decode/input.h"
+#include "analyzer/read/input.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 enum class ProgressMode { kNever, kTerminal, kLines };
 
@@ -40,4 +40,4 @@ class ProgressLine {
   Clock::time_point begin_, last_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr const char* kEraseLine = "\r\033[K";
@@ -29,4 +29,4 @@ TerminalLine& standard_error() {
   return line;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

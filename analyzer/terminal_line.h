@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class TerminalLine {
  public:
@@ -30,4 +30,4 @@ class TerminalLine {
 // That of this process.
 TerminalLine& standard_error();
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -49,7 +49,7 @@ struct Program {
   Operands operands;
 };
 
-// The programs' tables (analyzer/options/table.cc, recorder/option_table.cc).
+// The programs' tables (analyzer/options/option_table.cc, recorder/option_table.cc).
 const Program& analyze_program();
 const Program& record_program();
 

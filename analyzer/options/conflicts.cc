@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <sstream>
 
-#include "analyzer/aggregate/conditions.h"
-#include "analyzer/aggregate/observers.h"
+#include "analyzer/collect/observers.h"
+#include "analyzer/report/conditions.h"
 #include "cli/program.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // `option` means something only with one of the others.
@@ -158,7 +158,7 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
   if (!o.diff.empty() && v.coroutines)
     throw UsageError(
         "--coroutines does not go with --diff, which compares two profiles: leave one of them out "
-        "(--coroutines=MODE says where their calls hang)");
+        "(--coroutines=MODE says where their calls are shown)");
   if (v.yielded && !o.diff.empty() && !o.flame)
     throw UsageError(
         "--yielded with --diff belongs to --flame and --page: other differences are without "
@@ -266,4 +266,4 @@ std::vector<std::string> raw_outputs(const Options& o) {
   return names;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

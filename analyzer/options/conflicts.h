@@ -6,7 +6,7 @@
 #include "analyzer/options/options.h"
 #include "cli/command_line.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Throws UsageError that names both options.
 void refuse_conflicts(const CommandLine& given, const Options& options);
@@ -17,4 +17,4 @@ bool is_output_taken(const Options& options);
 // Those of the outputs asked for that have times as they were measured whatever --compensate says.
 std::vector<std::string> raw_outputs(const Options& options);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

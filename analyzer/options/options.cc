@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <iostream>
 
-#include "analyzer/aggregate/conditions.h"
 #include "analyzer/options/conflicts.h"
-#include "analyzer/options/slips.h"
+#include "analyzer/options/usage_hints.h"
+#include "analyzer/report/conditions.h"
 #include "cli/command_line.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 using Given = CommandLine;
@@ -219,7 +219,7 @@ Options read(const Given& given) {
   }
   if (auto nodes = given.last("max-nodes"))
     o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
-  refuse_slips(given);
+  suggest_usage(given);
   check_paths(o);
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
   refuse_conflicts(given, o);
@@ -240,4 +240,4 @@ std::optional<Options> parse_options(int argc, char** argv) {
   return read(given);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/aggregate/filter.h"
-#include "analyzer/export/formats.h"
-#include "analyzer/render/views.h"
+#include "analyzer/filter/filter.h"
+#include "analyzer/output/formats/formats.h"
+#include "analyzer/output/views.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Exit statuses of luatrace-analyze; a contract.
 enum ExitStatus { kGood = 0, kUsage = 1, kUnreadable = 2, kDamaged = 3, kConditionTrue = 4 };
@@ -52,4 +52,4 @@ struct Options {
 // Empty if --help or --version was asked for and has been printed. Throws UsageError.
 std::optional<Options> parse_options(int argc, char** argv);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -13,7 +13,7 @@
 
 #include "analyzer/symbols/open_in_root.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // CRC-32 as .gnu_debuglink has it, which is zlib's.
@@ -142,4 +142,4 @@ OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::strin
   return {};
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

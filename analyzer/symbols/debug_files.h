@@ -18,7 +18,7 @@
 struct Elf;
 struct Dwarf;
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct SymbolPaths {
   std::string sysroot;                  // "": the root directory.
@@ -54,4 +54,4 @@ OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string
 OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file,
                         bool& may_ask);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 
 #include "analyzer/symbols/demangle.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 static constexpr size_t kLongestPath = 4096;  // As the kernel's PATH_MAX.
 
@@ -206,4 +206,4 @@ std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(
   return slot;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -18,7 +18,7 @@
 #include "analyzer/symbols/texts.h"
 #include "analyzer/symbols/unit_index.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class DebugFunctions {
  public:
@@ -40,9 +40,9 @@ class DebugFunctions {
   std::map<const void*, std::unique_ptr<UnitIndex>> units_;  // By place of the unit.
   std::map<const void*, std::shared_ptr<const InlinedFunctions>> inlined_;
   std::map<const void*, SharedText> names_;  // Of what is inlined, by place of its description.
-  Texts texts_;
+  StringPool texts_;
 
   friend class InlinedReader;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

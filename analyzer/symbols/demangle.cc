@@ -15,7 +15,7 @@ extern "C" int __gcclibcxx_demangle_callback(const char* name,
                                              void (*piece)(const char*, size_t, void*), void* data);
 #endif
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 #ifdef LUATRACE_DEMANGLE_CALLBACK
@@ -79,4 +79,4 @@ std::string demangle(const char* name) {
   return raw.size() <= kLongestName && is_cxx(raw) && written(name, out) ? out.text : raw;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

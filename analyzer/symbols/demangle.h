@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 constexpr size_t kLongestName = 16 * 1024;  // Bytes of a function's name, before "...".
 
@@ -17,4 +17,4 @@ std::string cut_text(const char* text, size_t most);
 // Names that are not C++'s, or would be longer than kLongestName, stay as they are.
 std::string demangle(const char* name);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

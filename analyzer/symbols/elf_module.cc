@@ -14,7 +14,7 @@
 
 #include "analyzer/symbols/demangle.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -288,4 +288,4 @@ void ElfModule::describe(const MapInfo& map, uint64_t address, NativeCode& out) 
   if (out.inlined && out.inlined->bytes) out.bytes = out.inlined->bytes;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/decode/model.h"
+#include "analyzer/read/model.h"
 #include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/debug_functions.h"
 #include "analyzer/symbols/native_code.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // Where the file was when it was mapped.
 std::string path_of(const MapInfo& map);
@@ -93,4 +93,4 @@ class ElfModule {
   mutable bool is_unsafe_ = false;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -10,7 +10,7 @@
 
 #include "analyzer/symbols/texts.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // A line of source code. Untrusted.
 struct SourceLine {
@@ -53,4 +53,4 @@ struct NativeCode {
   std::shared_ptr<const InlinedFunctions> inlined;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -19,7 +19,7 @@
 
 #include "trace/descriptor.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kMostLinks = 40;  // As the kernel.
@@ -143,4 +143,4 @@ bool has_usual_tables(int fd) {
                                        : are_usual<Elf32_Ehdr, Elf32_Shdr>(fd);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // A descriptor for reading, -1 if there is no such file. root: a directory; "": that of the system.
 int open_regular_in(const std::string& root, const std::string& path);
@@ -18,4 +18,4 @@ int open_regular_in(const std::string& root, const std::string& path);
 // segments as the file claims to have. (A file that is no ELF file at all is harmless.)
 bool has_usual_tables(int fd);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -3,10 +3,10 @@
 
 #include <sstream>
 
-#include "analyzer/decode/escape.h"
 #include "analyzer/symbols/elf_module.h"
+#include "base/escape.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kShownId = 8;  // Bytes of a build-id in a name; the warning has all.
@@ -72,4 +72,4 @@ NativeCode Symbolizer::describe(const MapTable& maps, const MapInfo& own, uint64
   return code;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

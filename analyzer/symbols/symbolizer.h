@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/decode/map_table.h"
+#include "analyzer/read/map_table.h"
 #include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/native_code.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 class ElfModule;
 
@@ -51,4 +51,4 @@ class Symbolizer {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<ElfModule>> modules_;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 using SharedText = std::shared_ptr<const std::string>;  // Null: "".
 
@@ -18,7 +18,7 @@ inline const std::string& string_of(const SharedText& text) {
   return text ? *text : none;
 }
 
-class Texts {
+class StringPool {
  public:
   // Null if there is no room.
   SharedText get(std::string text) {
@@ -40,4 +40,4 @@ class Texts {
   bool is_full_ = false;
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

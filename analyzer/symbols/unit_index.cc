@@ -8,7 +8,7 @@
 
 #include "analyzer/symbols/demangle.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // A unit has fewer entries than bytes. Ranges stand elsewhere: few functions have more than two,
@@ -152,4 +152,4 @@ std::string UnitIndex::folders_of(const Dwarf_Die& declaration) const {
   return text;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // What may hold code, and what may hold functions without being code itself.
 enum class Part { kNone, kFunction, kInlined, kBlock, kFolder };
@@ -73,4 +73,4 @@ class UnitIndex {
   std::unordered_map<const void*, uint32_t> folder_of_;  // By place of the declaration.
 };
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -16,7 +16,7 @@
 
 namespace po = boost::program_options;
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kFanOut = 8;
@@ -223,11 +223,11 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze
 
 int main(int argc, char** argv) {
   try {
-    return luatrace::run(argc, argv);
+    return luatrace::analyze::run(argc, argv);
   } catch (const std::exception& e) {
     std::cerr << "luatrace-synth: " << e.what() << " (see --help)\n";
     return 1;

@@ -6,14 +6,14 @@
 #include <cstring>
 #include <random>
 
-#include "analyzer/decode/image.h"
-#include "analyzer/decode/text_reader.h"
+#include "analyzer/read/image.h"
+#include "analyzer/read/text_reader.h"
 #include "model.h"
 #include "parts.h"
 #include "support.h"
 #include "trace/crc32c.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 const char* const kEvents = R"(
@@ -267,4 +267,4 @@ TEST(BadInput, MissingBlockIsAGap) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,7 +7,7 @@
 #include "support.h"
 #include "wishes.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 struct Times {
@@ -199,7 +199,7 @@ TEST(Loss, CoroutinesAreCountedOnce) {
 TEST(Loss, ACoroutineThatIsSeenAgainHasOneLife) {
   const Report many = report_of(to_binary(coroutines_and_losses()), {}, 0);
   uint64_t count = 0;
-  for (const ReportBirthPlace& place : many.birth_places) count += place.count;
+  for (const ReportCreationSite& place : many.creation_sites) count += place.count;
   EXPECT_EQ(count, 11u);
   EXPECT_EQ(many.lives.size(), 11u);
   const Report one = report_of(to_binary(trace_text(R"(
@@ -473,4 +473,4 @@ TEST(MissingBlock, NoneIsMissingAndNoHeaderIsAsked) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,10 +6,10 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/decode/trace_reader.h"
+#include "analyzer/read/trace_reader.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string random_events(uint64_t seed, int length) {
@@ -140,4 +140,4 @@ TEST(NodeLimit, PrunedCallsHangBelowTheirCaller) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

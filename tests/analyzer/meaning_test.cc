@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 struct Times {
@@ -497,4 +497,4 @@ TEST(Meaning, AGapEndsWithItsRecording) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace luatrace::model {
+namespace luatrace::analyze::model {
 namespace {
 
 struct Coroutine {
@@ -501,4 +501,4 @@ std::string to_text(const std::vector<Event>& events) {
   return out;
 }
 
-}  // namespace luatrace::model
+}  // namespace luatrace::analyze::model

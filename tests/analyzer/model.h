@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace luatrace::model {
+namespace luatrace::analyze::model {
 
 enum class Do {
   kStart,
@@ -80,4 +80,4 @@ std::vector<Event> generate(uint64_t seed, size_t length, bool calls_resumers = 
 std::string to_text(const std::vector<Event>& events);  // Lines for trace_text().
 Result evaluate(const std::vector<Event>& events);
 
-}  // namespace luatrace::model
+}  // namespace luatrace::analyze::model

@@ -10,7 +10,7 @@
 #include "model.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace model {
 
 static std::ostream& operator<<(std::ostream& out, const Numbers& n) {
@@ -120,4 +120,4 @@ TEST(Model, AnyStreamAddsUp) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -4,15 +4,16 @@
 
 #include <sstream>
 
-#include "analyzer/decode/escape.h"
-#include "analyzer/render/flame.h"
-#include "analyzer/render/folded.h"
-#include "analyzer/render/format.h"
-#include "analyzer/render/json.h"
-#include "analyzer/render/summary.h"
+#include "analyzer/output/flame.h"
+#include "analyzer/output/folded.h"
+#include "analyzer/output/format.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/summary.h"
+#include "base/escape.h"
+#include "base/json.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 const std::string kEvil = "a;b\n\x1b[31m</script>\"\\\xff\xe2\x80\xae\x7f\t$(x) 9";
@@ -135,4 +136,4 @@ TEST(Output, TimesAndCounts) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

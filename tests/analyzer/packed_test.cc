@@ -4,11 +4,11 @@
 
 #include <sstream>
 
-#include "analyzer/render/json.h"
+#include "analyzer/output/json.h"
 #include "parts.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // A trace of many blocks with plenty of events.
@@ -89,4 +89,4 @@ TEST(Packed, TheFileIsCutAtAnyByte) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -7,12 +7,12 @@
 #include <cstring>
 #include <span>
 
-#include "analyzer/decode/image.h"
+#include "analyzer/read/image.h"
 #include "support.h"
 #include "trace/crc32c.h"
 #include "trace/packing.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 Parts parts_of(const std::vector<uint8_t>& bytes) {
   Parts parts;
@@ -59,4 +59,4 @@ Parts packed_parts(const std::string& text) {
   return parts;
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

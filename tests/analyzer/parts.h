@@ -9,7 +9,7 @@
 
 #include "luatrace_format.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct Parts {
   lt_file_header header;
@@ -22,4 +22,4 @@ Parts packed_parts(const std::string& text);
 // Puts the parts together with right checksums, whatever the sizes say.
 std::vector<uint8_t> join(Parts parts);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

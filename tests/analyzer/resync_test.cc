@@ -13,7 +13,7 @@
 #include "trace/event_blocks.h"
 #include "trace/spool.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 struct Piece {
@@ -122,4 +122,4 @@ TEST(Resync, WhateverBlockIsMissing) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

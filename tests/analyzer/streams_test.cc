@@ -7,17 +7,17 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/aggregate/saved_profile.h"
-#include "analyzer/decode/trace_reader.h"
-#include "analyzer/render/folded.h"
-#include "analyzer/render/json.h"
-#include "analyzer/render/views.h"
-#include "analyzer/stacks/parallel_streams.h"
+#include "analyzer/machine/parallel_streams.h"
+#include "analyzer/output/folded.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/views.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/report/saved_profile.h"
 #include "parts.h"
 #include "support.h"
 #include "wishes.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 // Everything that is printed of a trace, and the messages.
@@ -176,4 +176,4 @@ TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

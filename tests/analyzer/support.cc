@@ -5,12 +5,12 @@
 
 #include <sstream>
 
-#include "analyzer/decode/text_reader.h"
-#include "analyzer/decode/trace_reader.h"
-#include "analyzer/render/calls.h"
-#include "analyzer/render/dump.h"
+#include "analyzer/output/calls.h"
+#include "analyzer/output/dump.h"
+#include "analyzer/read/text_reader.h"
+#include "analyzer/read/trace_reader.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 const ReportFunction& Analysed::function(const std::string& name) const {
   static const ReportFunction none;
@@ -93,4 +93,4 @@ std::string dump_calls(const std::string& text) {
   return out.str();
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/aggregate/report.h"
+#include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 struct Analysed {
   Report report;
@@ -32,4 +32,4 @@ std::vector<uint8_t> to_binary(const std::string& text);
 std::string dump(const std::vector<uint8_t>& bytes);
 std::string dump_calls(const std::string& text);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

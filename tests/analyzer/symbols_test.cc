@@ -21,7 +21,7 @@ __attribute__((noinline)) int cxx_function(int x) {
 }
 }  // namespace traced
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string own_build_id() {
@@ -100,4 +100,4 @@ TEST_F(Symbols, DoesNotOpenDevicesOrDirectories) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,10 +9,11 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/decode/trace_reader.h"
+#include "analyzer/collect/verdict_pass.h"
+#include "analyzer/read/trace_reader.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 Report analyse_timeline(const std::string& text, uint64_t least_ns) {
@@ -174,4 +175,4 @@ TEST(Timeline, ManyPiecesOfManyThreads) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,12 +6,13 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/aggregate/preview.h"
-#include "analyzer/decode/trace_reader.h"
-#include "analyzer/stacks/parallel_streams.h"
+#include "analyzer/collect/verdict_pass.h"
+#include "analyzer/filter/preview.h"
+#include "analyzer/machine/parallel_streams.h"
+#include "analyzer/read/trace_reader.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 class Events {
@@ -83,7 +84,7 @@ struct Deaf : CallObserver {
   void opened(const Coroutine&, uint32_t, uint32_t, uint32_t, uint64_t) override {}
   void closed(const Coroutine&, uint32_t, uint64_t) override {}
   void moved(const Coroutine&, uint32_t, uint32_t, uint64_t, const std::vector<Open>&) override {}
-  void spend(FilteredProfile::Machine&, uint32_t, uint64_t, uint64_t, Owner) override {}
+  void add_self_time(FilteredProfile::Machine&, uint32_t, uint64_t, uint64_t, Owner) override {}
   void gone(const Coroutine&, uint32_t, uint64_t) override {}
 };
 
@@ -226,4 +227,4 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
   return report_of(facts, *profile, diag, wish);
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

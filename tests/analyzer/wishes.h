@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/aggregate/report.h"
+#include "analyzer/report/report.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // How many random things a test tries: LUATRACE_SEEDS makes it more, for a long run.
 uint64_t seeds(uint64_t usual);
@@ -45,4 +45,4 @@ std::string describe(const Wish& wish);
 Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t workers,
                  std::string* messages = nullptr);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

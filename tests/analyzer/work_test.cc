@@ -3,12 +3,12 @@
 // and again. The steps are counted, not timed: they must not be more than some for each word.
 #include <gtest/gtest.h>
 
-#include "analyzer/aggregate/profile.h"
-#include "analyzer/stacks/machine.h"
-#include "analyzer/stacks/machine_events.h"
-#include "analyzer/stacks/machine_loop.h"
+#include "analyzer/collect/profile.h"
+#include "analyzer/machine/machine.h"
+#include "analyzer/machine/machine_events.h"
+#include "analyzer/machine/machine_loop.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kMostPerWord = 2048;
@@ -100,4 +100,4 @@ TEST(Work, AProgramHasMoreThanItNeeds) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -9,8 +9,8 @@
 
 int main(int argc, char** argv) {
   if (argc != 3) return 1;
-  const auto events =
-      luatrace::model::generate(strtoull(argv[1], nullptr, 10), strtoull(argv[2], nullptr, 10));
-  std::cout << luatrace::trace_text(luatrace::model::to_text(events));
+  const auto events = luatrace::analyze::model::generate(strtoull(argv[1], nullptr, 10),
+                                                         strtoull(argv[2], nullptr, 10));
+  std::cout << luatrace::analyze::trace_text(luatrace::analyze::model::to_text(events));
   return 0;
 }

@@ -8,18 +8,19 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "analyzer/aggregate/report.h"
-#include "analyzer/aggregate/saved_profile.h"
-#include "analyzer/decode/text_reader.h"
-#include "analyzer/decode/trace_reader.h"
-#include "analyzer/export/formats.h"
-#include "analyzer/render/dump.h"
-#include "analyzer/render/folded.h"
-#include "analyzer/render/json.h"
-#include "analyzer/render/summary.h"
-#include "analyzer/render/views.h"
+#include "analyzer/collect/verdict_pass.h"
+#include "analyzer/output/dump.h"
+#include "analyzer/output/folded.h"
+#include "analyzer/output/formats/formats.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/summary.h"
+#include "analyzer/output/views.h"
+#include "analyzer/read/text_reader.h"
+#include "analyzer/read/trace_reader.h"
+#include "analyzer/report/report.h"
+#include "analyzer/report/saved_profile.h"
 
-namespace luatrace::fuzz {
+namespace luatrace::analyze::fuzz {
 namespace {
 
 // -- The limit of time: SIGPROF comes once in a second of the process's processor time --
@@ -234,4 +235,4 @@ void round_trip(const Bytes& text) {
   }
 }
 
-}  // namespace luatrace::fuzz
+}  // namespace luatrace::analyze::fuzz

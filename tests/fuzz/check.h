@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace luatrace::fuzz {
+namespace luatrace::analyze::fuzz {
 
 using Bytes = std::vector<uint8_t>;
 
@@ -35,4 +35,4 @@ void read_saved(const Bytes& bytes, uint64_t choice);
 // the same text. Text that cannot be read at all is nothing to look at.
 void round_trip(const Bytes& text);
 
-}  // namespace luatrace::fuzz
+}  // namespace luatrace::analyze::fuzz

@@ -3,13 +3,13 @@
 
 #include <cstring>
 
-#include "analyzer/aggregate/saved_profile.h"
+#include "analyzer/report/saved_profile.h"
 #include "luatrace_format.h"
 #include "trace/crc32c.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t room);
 
-namespace luatrace::fuzz {
+namespace luatrace::analyze::fuzz {
 namespace {
 
 template <class T>
@@ -75,4 +75,4 @@ size_t mutate(uint8_t* data, size_t size, size_t room, unsigned seed,
   return size;
 }
 
-}  // namespace luatrace::fuzz
+}  // namespace luatrace::analyze::fuzz

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace luatrace::fuzz {
+namespace luatrace::analyze::fuzz {
 
 // A binary trace: the header, and each block from one sync word to the next.
 void mend_trace(uint8_t* data, size_t size, unsigned seed);
@@ -18,4 +18,4 @@ void mend_profile(uint8_t* data, size_t size, unsigned seed);
 size_t mutate(uint8_t* data, size_t size, size_t room, unsigned seed,
               void (*mend)(uint8_t* data, size_t size, unsigned seed));
 
-}  // namespace luatrace::fuzz
+}  // namespace luatrace::analyze::fuzz

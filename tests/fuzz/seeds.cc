@@ -8,15 +8,15 @@
 #include <iostream>
 #include <sstream>
 
-#include "analyzer/aggregate/saved_profile.h"
-#include "analyzer/decode/image.h"
+#include "analyzer/read/image.h"
+#include "analyzer/report/saved_profile.h"
 #include "hits.h"
 #include "model.h"
 #include "support.h"
 #include "trace/crc32c.h"
 #include "trace/packing.h"
 
-using namespace luatrace;
+using namespace luatrace::analyze;
 
 namespace {
 

@@ -77,10 +77,10 @@ SHAPES = {
     "bpftrace": list(import_shapes.SHAPES),
     "stap": list(import_shapes.SHAPES),
 }
-# Those write whole stacks: any tree gets 32 MB, in pprof 4 M locations (analyzer/aggregate/stack_limit.h).
+# Those write whole stacks: any tree gets 32 MB, in pprof 4 M locations (analyzer/report/stack_limit.h).
 WHOLE_STACKS = ["folded", "pprof"]
 STACK_STEPS = 60_000_000
-# What the machine limits to 1,024 steps for each word (analyzer/stacks/machine.h) has to need more of them.
+# What the machine limits to 1,024 steps for each word (analyzer/machine/machine.h) has to need more of them.
 LIMITED = {"unmatched_returns": 6}
 
 

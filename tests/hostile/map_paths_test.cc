@@ -18,7 +18,7 @@
 #include "analyzer/symbols/open_in_root.h"
 #include "analyzer/symbols/symbolizer.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 namespace fs = std::filesystem;
@@ -157,4 +157,4 @@ TEST_F(MapPaths, AFileThatClaimsMillionsOfSectionsIsNotRead) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,7 +6,7 @@
 // -fsanitize-coverage=trace-pc: a call of __sanitizer_cov_trace_pc in each basic block. What the C
 // library does for it in proportion to a length (copying, filling, comparing) is counted by that
 // length, kBytesPerStep bytes being one step. Memory is what the heap has given and not got back,
-// and what was mapped without a file (analyzer/decode/grow_array.h), at its most.
+// and what was mapped without a file (base/grow_array.h), at its most.
 //
 // At the end a line "STEPS PEAK_BYTES" is written to the file that LUATRACE_WORK names.
 #include <malloc.h>

@@ -4,7 +4,7 @@
 
 #include "import_support.h"
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 namespace {
 
 TEST(Import, Calls) {
@@ -162,4 +162,4 @@ TEST(Import, AProcessWithoutReportIsNotForgotten) {
 }
 
 }  // namespace
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/decode/import.h"
+#include "analyzer/read/import.h"
 #include "import_support.h"
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 namespace {
 
 TEST(Import, StringsMayHoldAnything) {
@@ -108,4 +108,4 @@ TEST(Import, VersionsThatAreNotKnownAreRefused) {
 }
 
 }  // namespace
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

@@ -7,7 +7,8 @@
 #include "support.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const luatrace::Analysed a = luatrace::analyse(std::vector<uint8_t>(data, data + size));
+  const luatrace::analyze::Analysed a =
+      luatrace::analyze::analyse(std::vector<uint8_t>(data, data + size));
   // The one equation that holds whatever the input is.
   if (!a.unreadable && a.report.self_ns + a.report.idle_ns + a.report.gap_ns != a.report.traced_ns)
     abort();

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 namespace {
 
 constexpr uint32_t kPid = 0x7;
@@ -180,4 +180,4 @@ std::vector<uint8_t> stap_records(const std::string& hits, bool end) {
   return out;
 }
 
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 
 inline constexpr uint64_t kStart = 0x100000000000;  // ns
 inline constexpr uint64_t kBeat = 0x1000000;        // When the tracer was there last, since kStart.
@@ -21,4 +21,4 @@ std::string bt_text(const std::string& hits, bool end = true);
 // The same hits as bt_text() as records of 40 bytes.
 std::vector<uint8_t> stap_records(const std::string& hits, bool end = true);
 
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 
 // A main coroutine (address a0, state 90) that calls f1 -> f2.
 const char* const kCalls = R"(
@@ -70,4 +70,4 @@ std::string named(std::string text) {
   return text;
 }
 
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

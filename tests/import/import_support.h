@@ -8,7 +8,7 @@
 #include "hits.h"
 #include "support.h"
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 
 // A main coroutine (address a0, state 90) that calls f1 -> f2.
 extern const char* const kCalls;
@@ -25,4 +25,4 @@ Analysed analysed(const std::string& hits);
 // With the names that functions f1..f9 have: file and line.
 std::string named(std::string text);
 
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

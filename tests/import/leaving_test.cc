@@ -9,7 +9,7 @@
 
 #include "import_support.h"
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 namespace {
 
 // What is seen after the last beat was seen by some probes only.
@@ -84,4 +84,4 @@ TEST(Import, AHoleBeforeTheTracerLeftEndsTheTrace) {
 // -- Streams --
 
 }  // namespace
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

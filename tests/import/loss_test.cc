@@ -8,7 +8,7 @@
 
 #include "import_support.h"
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 namespace {
 
 TEST(Import, AJumpInTheNumbersIsALoss) {
@@ -214,4 +214,4 @@ TEST(Import, AnotherNumberAtAnAddressIsAnotherCoroutine) {
 // -- Bytes --
 
 }  // namespace
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

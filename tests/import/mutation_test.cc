@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 namespace {
 
 const char* const kSeed = R"(
@@ -109,4 +109,4 @@ TEST(ImportMutations, Records) {
 }
 
 }  // namespace
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

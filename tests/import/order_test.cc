@@ -12,7 +12,7 @@
 
 #include "import_support.h"
 
-namespace luatrace::test {
+namespace luatrace::analyze::test {
 namespace {
 
 TEST(Import, StatesAndThreadsAreStreams) {
@@ -134,4 +134,4 @@ TEST(Import, AShortProcessIsNotLate) {
 }
 
 }  // namespace
-}  // namespace luatrace::test
+}  // namespace luatrace::analyze::test

@@ -29,13 +29,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "flame_page.h"
+#include "analyzer/output/page/flame_page.h"
 
 namespace {
 
-using luatrace::FlameFunction;
-using luatrace::FlameInput;
-using luatrace::FlameNode;
+using luatrace::analyze::FlameFunction;
+using luatrace::analyze::FlameInput;
+using luatrace::analyze::FlameNode;
 
 std::string unescape(const std::string& text) {
   std::string bytes;
@@ -69,7 +69,7 @@ uint32_t small(const std::string& text) {
 using Fields = std::vector<std::string>;
 
 void read_times(FlameInput& input, const Fields& f) {
-  luatrace::FlameTimes& t = input.functions.at(small(f[1])).times;
+  luatrace::analyze::FlameTimes& t = input.functions.at(small(f[1])).times;
   t.complete = number(f[2]);
   t.min_ns = number(f[3]);
   t.avg_ns = number(f[4]);
@@ -84,7 +84,7 @@ void read_times(FlameInput& input, const Fields& f) {
 }
 
 // Lines about the chart; false for others.
-bool read_chart(luatrace::FlameChart& chart, const Fields& f) {
+bool read_chart(luatrace::analyze::FlameChart& chart, const Fields& f) {
   if (f[0] == "chart") {
     chart.shortest_ns = number(f[1]);
     chart.calls = number(f[2]);
@@ -105,8 +105,8 @@ bool read_chart(luatrace::FlameChart& chart, const Fields& f) {
                             small(f[8]),
                             {}});
   } else if (f[0] == "slice") {
-    luatrace::FlameSlice slice;
-    slice.kind = static_cast<luatrace::FlameSlice::Kind>(small(f[1]));
+    luatrace::analyze::FlameSlice slice;
+    slice.kind = static_cast<luatrace::analyze::FlameSlice::Kind>(small(f[1]));
     slice.depth = small(f[2]);
     slice.what = small(f[3]);
     slice.begin_ns = number(f[4]);
@@ -175,8 +175,9 @@ void name_functions(FlameInput& input, size_t count, std::mt19937_64& random) {
   }
 }
 
-// Programs are some tens of calls deep and spend most of their time in a few places: a parent is
-// one of the last four fifths of the nodes before, times are spread exponentially over magnitudes.
+// Programs are some tens of calls deep and add_self_time most of their time in a few places: a
+// parent is one of the last four fifths of the nodes before, times are spread exponentially over
+// magnitudes.
 FlameInput make_random(size_t nodes, uint64_t seed) {
   std::mt19937_64 random(seed);
   FlameInput input;
@@ -228,7 +229,7 @@ void sum_inclusive(FlameInput& input) {
 }
 
 int run(int argc, char** argv) {
-  luatrace::FlamePageOptions options;
+  luatrace::analyze::FlamePageOptions options;
   static const char kMax[] = "--max-nodes=";
   if (argc > 2 && std::strncmp(argv[argc - 1], kMax, sizeof kMax - 1) == 0) {
     options.max_nodes = std::stoull(argv[--argc] + sizeof kMax - 1);
@@ -251,7 +252,7 @@ int run(int argc, char** argv) {
   if (diff) add_before(input, 7);
   sum_inclusive(input);
   std::ofstream out(argv[1], std::ios::binary);
-  luatrace::write_flame_page(out, input, options);
+  luatrace::analyze::write_flame_page(out, input, options);
   return out.flush() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The chart's bound (analyzer/export/chart.h): random calls of coroutines, written under limits of
-// all sizes, and what must hold for each: nothing is lost unsaid, and what is kept is what is long.
+// The chart's bound (analyzer/output/formats/chart.h): random calls of coroutines, written under
+// limits of all sizes, and what must hold for each: nothing is lost unsaid, and what is kept is
+// what is long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,10 +9,11 @@
 #include <memory>
 #include <random>
 
-#include "analyzer/export/chart.h"
-#include "analyzer/page/chart_pack.h"
+#include "analyzer/output/formats/chart.h"
+#include "analyzer/output/formats/names.h"
+#include "analyzer/output/page/chart_pack.h"
 
-using namespace luatrace;
+using namespace luatrace::analyze;
 
 namespace {
 

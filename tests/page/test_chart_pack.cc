@@ -5,9 +5,9 @@
 
 #include <stdexcept>
 
-#include "chart_pack.h"
+#include "analyzer/output/page/chart_pack.h"
 
-using namespace luatrace;
+using namespace luatrace::analyze;
 
 namespace {
 

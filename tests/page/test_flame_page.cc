@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The page as text: what surrounds the data is whole, and hostile data stays data (flame_page.h).
 // How a browser takes it is the matter of browser/.
-#include "flame_page.h"
+#include "analyzer/output/page/flame_page.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
 
-using namespace luatrace;
+using namespace luatrace::analyze;
 
 namespace {
 

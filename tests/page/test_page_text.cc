@@ -5,9 +5,9 @@
 #include <numeric>
 #include <vector>
 
-#include "page_text.h"
+#include "analyzer/output/page/page_text.h"
 
-using namespace luatrace::page;
+using namespace luatrace::analyze::page;
 using namespace std::string_literals;
 
 TEST(VisibleText, KeepsWhatPeopleCanRead) {
@@ -46,12 +46,12 @@ TEST(VisibleText, CutsLongTextBetweenCharacters) {
 }
 
 TEST(JsonString, HasNothingThatHtmlOrJsonReadsOtherwise) {
-  EXPECT_EQ(json_string("</script><!--"), "\"\\u003c/script\\u003e\\u003c!--\"");
-  EXPECT_EQ(json_string("a\"b\\c&"), "\"a\\\"b\\\\c\\u0026\"");
-  EXPECT_EQ(json_string("\n"), "\"\\\\n\"") << "the two characters \\ and n";
+  EXPECT_EQ(script_string("</script><!--"), "\"\\u003c/script\\u003e\\u003c!--\"");
+  EXPECT_EQ(script_string("a\"b\\c&"), "\"a\\\"b\\\\c\\u0026\"");
+  EXPECT_EQ(script_string("\n"), "\"\\\\n\"") << "the two characters \\ and n";
   std::string all(256, '\0');
   std::iota(all.begin(), all.end(), '\0');
-  const std::string text = json_string(all);
+  const std::string text = script_string(all);
   EXPECT_EQ(text.find_first_of("<>&"), std::string::npos);
   for (unsigned char c : text) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << int(c);
 }

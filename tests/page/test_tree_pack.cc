@@ -8,11 +8,11 @@
 #include <random>
 #include <stdexcept>
 
-#include "tree_pack.h"
+#include "analyzer/output/page/tree_pack.h"
 
-using namespace luatrace;
-using luatrace::page::pack_tree;
-using luatrace::page::PackedTree;
+using namespace luatrace::analyze;
+using luatrace::analyze::page::pack_tree;
+using luatrace::analyze::page::PackedTree;
 
 namespace {
 

@@ -11,16 +11,16 @@
 #include <set>
 #include <sstream>
 
-#include "analyzer/aggregate/compensate.h"
-#include "analyzer/aggregate/fields.h"
-#include "analyzer/aggregate/tree_times.h"
-#include "analyzer/render/folded.h"
-#include "analyzer/render/views.h"
+#include "analyzer/output/folded.h"
+#include "analyzer/output/views.h"
+#include "analyzer/report/compensate.h"
+#include "analyzer/report/fields.h"
+#include "analyzer/report/tree_times.h"
 #include "model.h"
 #include "support.h"
 #include "wishes.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 uint64_t sum(const std::vector<uint64_t>& list) {
@@ -303,4 +303,4 @@ TEST(Agree, ACutChangesOnlyWhatIsBehindIt) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace luatrace::model {
+namespace luatrace::analyze::model {
 namespace {
 
 bool is_in(const std::vector<std::string>& names, uint32_t function) {
@@ -167,4 +167,4 @@ Filtered filter(const Result& model, const FilterOptions& options, uint64_t from
   return Filter(model, options, from, to).run();
 }
 
-}  // namespace luatrace::model
+}  // namespace luatrace::analyze::model

@@ -6,10 +6,10 @@
 
 #include <map>
 
-#include "analyzer/aggregate/filter.h"
+#include "analyzer/filter/filter.h"
 #include "model.h"
 
-namespace luatrace::model {
+namespace luatrace::analyze::model {
 
 struct Filtered {
   std::map<uint32_t, Numbers> functions;  // Without wall.
@@ -19,4 +19,4 @@ struct Filtered {
 // `from`, `to`: ticks, as options.from and options.to mean them.
 Filtered filter(const Result& model, const FilterOptions& options, uint64_t from, uint64_t to);
 
-}  // namespace luatrace::model
+}  // namespace luatrace::analyze::model

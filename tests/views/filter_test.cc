@@ -8,7 +8,7 @@
 #include "filter_model.h"
 #include "views_support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 using Random = std::mt19937_64;
@@ -170,4 +170,4 @@ TEST(Filter, BothSinksAgree) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -6,16 +6,16 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/aggregate/byte_stream.h"
-#include "analyzer/aggregate/diff.h"
-#include "analyzer/aggregate/saved_profile.h"
-#include "analyzer/render/json.h"
-#include "analyzer/render/views.h"
+#include "analyzer/output/json.h"
+#include "analyzer/output/views.h"
+#include "analyzer/report/byte_stream.h"
+#include "analyzer/report/diff.h"
+#include "analyzer/report/saved_profile.h"
 #include "model.h"
 #include "trace/crc32c.h"
 #include "views_support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 std::string saved(const Report& report) {
@@ -35,7 +35,8 @@ Report random_report(uint64_t seed) {
   Report r =
       analyse_filtered(trace_text(model::to_text(model::generate(seed, 50 + seed % 200))), {});
   if (seed % 3)
-    r.files.back().choice = Choice{seed % 2 ? "file" : "", "-D " + std::to_string(seed)};
+    r.files.back().signature =
+        FilterSignature{seed % 2 ? "file" : "", "-D " + std::to_string(seed)};
   return r;
 }
 
@@ -73,13 +74,13 @@ TEST(SavedProfile, MergingIsAssociativeAndCommutative) {
 
 TEST(SavedProfile, RemembersFiltersAndGroups) {
   Report r = random_report(1), old = random_report(3), again;
-  ASSERT_TRUE(r.files[0].choice.has_value());
-  ASSERT_FALSE(old.files[0].choice.has_value());
+  ASSERT_TRUE(r.files[0].signature.has_value());
+  ASSERT_FALSE(old.files[0].signature.has_value());
   load(again, saved(r));
   load(again, saved(old));
   ASSERT_EQ(again.files.size(), 2u);
-  EXPECT_EQ(again.files[0].choice, (Choice{"file", "-D 1"}));
-  EXPECT_FALSE(again.files[1].choice.has_value());
+  EXPECT_EQ(again.files[0].signature, (FilterSignature{"file", "-D 1"}));
+  EXPECT_FALSE(again.files[1].signature.has_value());
 }
 
 // Any byte changed: the checksum says so. Any length: it ends too soon.
@@ -171,4 +172,4 @@ TEST(SavedProfile, DiffOfEqualsIsNothing) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

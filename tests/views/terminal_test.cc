@@ -6,13 +6,13 @@
 #include <sstream>
 #include <thread>
 
-#include "analyzer/aggregate/close_names.h"
+#include "analyzer/output/format.h"
+#include "analyzer/output/table.h"
 #include "analyzer/progress.h"
-#include "analyzer/render/format.h"
-#include "analyzer/render/table.h"
+#include "analyzer/report/suggestions.h"
 #include "analyzer/terminal_line.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 constexpr const char* kErase = "\r\033[K";
@@ -155,7 +155,7 @@ size_t by_the_book(const std::string& a, const std::string& b) {
   return d[a.size()][b.size()];
 }
 
-TEST(CloseNames, StoppingEarlyMissesNothing) {
+TEST(Suggestions, StoppingEarlyMissesNothing) {
   std::mt19937 random(7);
   auto word = [&](size_t most) {
     std::string out;
@@ -167,7 +167,7 @@ TEST(CloseNames, StoppingEarlyMissesNothing) {
     const std::string wanted = word(12), name = word(12);
     // What contains the other is close by another rule.
     if (wanted.find(name) != wanted.npos || name.find(wanted) != name.npos) continue;
-    CloseNames names(wanted);
+    Suggestions names(wanted);
     names.offer(name);
     const bool is = by_the_book(wanted, name) <= std::max<size_t>(1, wanted.size() / 3);
     ASSERT_EQ(!names.question().empty(), is) << wanted << ' ' << name;
@@ -177,11 +177,11 @@ TEST(CloseNames, StoppingEarlyMissesNothing) {
 }
 
 // A hundred thousand names are looked through at once: nearly none needs its table of distances.
-TEST(CloseNames, ManyNamesAreLittleWork) {
+TEST(Suggestions, ManyNamesAreLittleWork) {
   std::mt19937 random(7);
   const char* const words[] = {"get",   "set",    "handle", "request",
                                "parse", "render", "socket", "auth"};
-  CloseNames names("handle_reqest_parse17");
+  Suggestions names("handle_reqest_parse17");
   constexpr size_t kNames = 100000;
   for (size_t i = 0; i < kNames; i++)
     names.offer(std::string(words[random() % 8]) + '_' + words[random() % 8] + '_' +
@@ -191,4 +191,4 @@ TEST(CloseNames, ManyNamesAreLittleWork) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

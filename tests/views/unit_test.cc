@@ -7,14 +7,15 @@
 #include <random>
 #include <sstream>
 
-#include "analyzer/aggregate/close_names.h"
-#include "analyzer/aggregate/conditions.h"
-#include "analyzer/aggregate/filter.h"
-#include "analyzer/aggregate/pattern.h"
-#include "analyzer/render/table.h"
+#include "analyzer/filter/filter.h"
+#include "analyzer/filter/pattern.h"
+#include "analyzer/output/table.h"
+#include "analyzer/report/conditions.h"
+#include "analyzer/report/suggestions.h"
+#include "cli/usage_error.h"
 #include "views_support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 namespace {
 
 ReportFunction lua(const std::string& name, const std::string& chunk, uint32_t line) {
@@ -67,9 +68,9 @@ TEST(Pattern, GroupsAreNamedByWhatThePatternLeavesOpen) {
   EXPECT_THROW(GroupPattern("("), UsageError);
 }
 
-TEST(CloseNames, WhatMayHaveBeenMeant) {
+TEST(Suggestions, WhatMayHaveBeenMeant) {
   auto question = [](const char* wanted, std::vector<const char*> names) {
-    CloseNames close(wanted);
+    Suggestions close(wanted);
     for (const char* name : names) close.offer(name);
     return close.question();
   };
@@ -231,7 +232,7 @@ TEST(Histogram, LaterIsTheSame) {
 TEST(Histogram, TogetherIsTheSameEverywhere) {
   std::mt19937_64 random(4);
   for (int i = 0; i < 100000; i++) {
-    Together calls;
+    CallBatch calls;
     for (uint32_t& ticks : calls.ticks)
       ticks = static_cast<uint32_t>(random() % (1 << 24)) >> random() % 24;
     const Rate rate{1 + (random() >> (24 + random() % 40)),
@@ -239,10 +240,10 @@ TEST(Histogram, TogetherIsTheSameEverywhere) {
     if (rate.mult * (1 << 24) >> rate.shift >= 1 << 29) continue;
     const auto min = static_cast<uint32_t>(random() % 8),
                max = static_cast<uint32_t>(random() % (1 << 25));
-    const TogetherSums a = sums_of(calls, rate, 77, min, max);
-    const TogetherSums b = plain_sums_of(calls, rate, 77, min, max);
+    const BatchSums a = sums_of(calls, rate, 77, min, max);
+    const BatchSums b = plain_sums_of(calls, rate, 77, min, max);
     ASSERT_EQ(std::tie(a.ticks, a.squares, a.within), std::tie(b.ticks, b.squares, b.within));
-    for (uint32_t n = 0; n < kTogether; n++) {
+    for (uint32_t n = 0; n < kBatchSize; n++) {
       ASSERT_EQ(a.place[n], b.place[n]);
       ASSERT_EQ(a.place[n], 77 + bucket_of(calls.ticks[n] * rate.mult >> rate.shift));
     }
@@ -372,4 +373,4 @@ TEST(Table, LastColumnFitsTheWindow) {
 }
 
 }  // namespace
-}  // namespace luatrace
+}  // namespace luatrace::analyze

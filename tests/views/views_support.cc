@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "views_support.h"
 
-#include "analyzer/decode/trace_reader.h"
+#include "analyzer/collect/verdict_pass.h"
+#include "analyzer/read/trace_reader.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 namespace {
 
@@ -57,4 +58,4 @@ Report sum_filtered(const std::string& text, const FilterOptions& options, uint6
   return analyse_by(text, options, from, to, {}, [](FilteredProfile&) {});
 }
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

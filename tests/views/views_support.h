@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "analyzer/aggregate/report.h"
+#include "analyzer/report/report.h"
 #include "support.h"
 
-namespace luatrace {
+namespace luatrace::analyze {
 
 // `from`, `to`: ticks. `slow`: patterns of --slow. The sink is told of single calls.
 Report analyse_filtered(const std::string& text, const FilterOptions& options, uint64_t from = 0,
@@ -17,4 +17,4 @@ Report analyse_filtered(const std::string& text, const FilterOptions& options, u
 Report sum_filtered(const std::string& text, const FilterOptions& options, uint64_t from = 0,
                     uint64_t to = UINT64_MAX);
 
-}  // namespace luatrace
+}  // namespace luatrace::analyze

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/call_log.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_set>
+
+namespace luatrace::analyze {
+
+CallLane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) {
+  auto [lane, fresh] = lanes_.get(stream, coroutine, tid);
+  if (fresh) chains_[stream].set_lane(coroutine, &lane);
+  return lane;
+}
+
+// -- Calls --
+
+void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+                     uint64_t now) {
+  if (now >= lanes_.to()) return;
+  CallLane& l = lane(stream, co.id, tid);
+  lanes_.wake(l, now);
+  lanes_.end_marker(l, now);
+  const bool first = l.open.empty();
+  lanes_.begin_call(l, co, {co.top, function}, now);
+  if (!first) return;
+  // From now on the one that resumed it waits for it.
+  Chain& chain = chains_[stream];
+  const bool resumed = chain.size() > 1 && chain.current().coroutine == co.id;
+  const CallLane* by = resumed ? chain[chain.last() - 1].lane : nullptr;
+  const bool waits = by && by->has_calls() && !own_stacks_;  // Else it did since it resumed.
+  const uint64_t flow = waits && now > lanes_.from() ? ++flows_ : 0;
+  calls_changed(chain, co.id, now, flow);
+  if (flow) lanes_.arrive(l, flow, now);
+}
+
+void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now) {
+  CallLane* l = lanes_.find(stream, co.id);
+  if (!l) return;
+  lanes_.end_marker(*l, now);
+  if (l->open.empty() || l->open.back().depth != co.top) return;
+  lanes_.end_call(*l, co, now);
+  if (l->open.empty()) calls_changed(chains_[stream], co.id, now);
+}
+
+// What is shown as it was goes on. The rest ends, as far as it was shown, and begins as it is now.
+void CallLog::moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+                    const std::vector<Open>& open) {
+  if (now >= lanes_.to() || (open.empty() && !lanes_.find(stream, co.id))) return;
+  CallLane& l = lane(stream, co.id, tid);
+  const size_t calls = l.open.size() - (l.open.empty() || !l.open.back().marker ? 0 : 1);
+  size_t same = 0;
+  while (same < std::min(calls, open.size()) && l.open[same].depth == open[same].depth &&
+         l.open[same].function == open[same].function)
+    same++;
+  if (same == calls && same == open.size()) return;
+  lanes_.wake(l, now);
+  lanes_.end_marker(l, now);
+  while (l.open.size() > same) lanes_.end_call(l, co, now);
+  for (; same < open.size(); same++) lanes_.begin_call(l, co, open[same], now);
+  calls_changed(chains_[stream], co.id, now);
+}
+
+void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
+  CallLane* l = lanes_.find(stream, co.id);
+  if (!l) return;
+  chains_[stream].set_lane(co.id, nullptr);
+  lanes_.erase(*l, now);
+}
+
+void CallLog::finish() {
+  lanes_.clear();
+  chains_.clear();
+}
+
+// -- Who runs --
+
+// A coroutine waits for the one it has resumed as soon as that one, or one that this has resumed,
+// has a call open: until then the time is its own (docs/semantics.md), unless stacks are separate.
+// What the current one does is not said here.
+void CallLog::mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t flow) {
+  if (place == Chain::kNone || place >= chain.last()) return;
+  CallLane* l = chain[place].lane;
+  if (!l) return;
+  const size_t caller = chain.caller();
+  const bool waits = own_stacks_ || (caller != Chain::kNone && caller > place);
+  lanes_.set_state(*l, waits ? LaneState::kResumed : LaneState::kOwn,
+                   waits ? chain[place + 1].coroutine : 0, tick,
+                   place + 1 == chain.last() ? flow : 0);
+}
+
+// The calls of this coroutine, or of what runs inside it, may have become none, or the first ones:
+// for whom it waits changes for itself, for the innermost with calls, and for what was that.
+void CallLog::calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uint64_t flow) {
+  if (chain.empty()) return;
+  const size_t place = chain.place(coroutine), before = chain.caller();
+  if (place != Chain::kNone) chain.update(place);
+  mark_changed(chain, {place, before, chain.caller()}, tick, flow);
+}
+
+// The inner ones first.
+void CallLog::mark_changed(Chain& chain, std::array<size_t, 3> places, uint64_t tick,
+                           uint64_t flow) {
+  std::sort(places.begin(), places.end(), std::greater<>());
+  for (size_t place : places) mark_waiting(chain, place, tick, flow);
+}
+
+// It runs: alone or for one that it has resumed.
+void CallLog::arrived(const Coroutine& co, CallLane* lane, uint64_t tick) const {
+  if (!lane || tick >= lanes_.to()) return;
+  lane->suspended = co.suspended;
+  lane->left = UINT64_MAX;
+}
+
+void CallLog::suspend(CallLane& lane, uint64_t tick, uint64_t flow) {
+  if (tick < lanes_.to()) lane.left = tick;
+  lanes_.set_state(lane, LaneState::kSuspended, 0, tick, flow);
+}
+// From each thing that is not a resume or a suspension the whole chain must be asked for: the
+// machine has gone through it, too, and limits how often.
+void CallLog::make_again(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain,
+                         uint64_t tick, uint64_t flow) {
+  const Chain before = std::exchange(chain, {});
+  std::vector<Chain::Link> links;
+  std::unordered_set<uint32_t> known;  // Of a broken trace it might be a circle.
+  chain.links = machine.links();
+  machine.each_in_chain(machine.current(), [&](const Coroutine& co) {
+    if (!known.insert(co.id).second) return;
+    links.push_back({co.id, lanes_.find(stream, co.id)});
+    arrived(co, links.back().lane, tick);
+  });
+  std::reverse(links.begin(), links.end());
+  chain.reset(std::move(links));
+  for (size_t i = before.size(); i-- > 0;)
+    if (before[i].lane && chain.place(before[i].coroutine) == Chain::kNone)
+      suspend(*before[i].lane, tick, i == before.last() ? flow : 0);
+}
+
+// The same if the current coroutine was resumed by the one before, or that by it.
+bool CallLog::follow(FilteredProfile::Machine& machine, Chain& chain, CallLane* to, bool resumes,
+                     uint64_t tick, uint64_t flow) {
+  if (chain.empty() || chain.links != machine.links()) return false;
+  const Coroutine& co = machine.current();
+  if (resumes && chain.place(co.id) == Chain::kNone) {
+    chain.push({co.id, to});
+    return arrived(co, to, tick), true;
+  }
+  if (chain.size() < 2 || chain[chain.last() - 1].coroutine != co.id) return false;
+  CallLane* before = chain.current().lane;
+  chain.pop();
+  arrived(co, to, tick);
+  if (before) suspend(*before, tick, flow);
+  return true;
+}
+
+// Another coroutine of the stream runs now. Those that it is not resumed by are suspended.
+void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain,
+                       uint64_t tick) {
+  const Coroutine& co = machine.current();
+  const uint32_t last = chain.empty() ? 0 : chain.current().coroutine;
+  CallLane* from = lanes_.find(stream, last);
+  CallLane* to = lanes_.find(stream, co.id);
+  // An arrow goes from the slice that tells why the one stopped, if there is one, to the other.
+  const Coroutine* by = machine.resumer_of(co);
+  const bool resumes = by && by->id == last;
+  const bool arrow = from && to && from->has_calls() && (!resumes || to->has_calls()) &&
+                     tick > lanes_.from() && tick < lanes_.to();
+  const uint64_t flow = arrow ? ++flows_ : 0;
+  const size_t caller = chain.empty() ? Chain::kNone : chain.caller();
+  const bool follows = follow(machine, chain, to, resumes, tick, flow);
+  if (!follows) make_again(machine, stream, chain, tick, flow);
+  if (to) lanes_.wake(*to, tick);
+  if (to) lanes_.set_state(*to, LaneState::kOwn, 0, tick);
+  const uint64_t arrives = resumes ? flow : 0;
+  if (follows) {
+    mark_changed(chain, {chain.last() - 1, caller, chain.caller()}, tick, arrives);
+  } else {
+    for (size_t i = chain.last(); i-- > 0;) mark_waiting(chain, i, tick, arrives);
+  }
+  if (arrow) lanes_.arrive(*to, flow, tick);
+}
+
+void CallLog::add_self_time(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from,
+                            uint64_t to, Owner owner) {
+  // Empty: calls were told of before any time passed.
+  Chain& chain = chains_[stream];
+  if (chain.empty() || chain.current().coroutine != machine.current().id)
+    switched(machine, stream, chain, from);
+  if (CallLane* current = chain.current().lane; current && to > lanes_.from())
+    lanes_.enter_range(*current, machine.current());
+  // Without a call of its own a coroutine's time is that of the call that resumed it.
+  const size_t place = own_stacks_ ? chain.last() : chain.caller();
+  CallLane* l = place == Chain::kNone ? nullptr : chain[place].lane;
+  if (!l || !l->has_calls()) return;
+  const bool own = owner == Owner::kCall;
+  lanes_.set_state(*l,
+                   own                         ? LaneState::kOwn
+                   : owner == Owner::kFiltered ? LaneState::kFiltered
+                                               : LaneState::kUnknown,
+                   0, from);
+  from = std::max(from, lanes_.from());
+  to = std::min(to, lanes_.to());
+  if (own && from < to) l->open.back().self += to - from;
+}
+
+}  // namespace luatrace::analyze

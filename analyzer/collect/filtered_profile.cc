@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/filtered_profile.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace luatrace::analyze {
+
+FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts,
+                                 FunctionTable& functions, const SymbolFinder& symbols)
+    : plan_(plan),
+      options_(*plan.options),
+      facts_(facts),
+      placement_(plan, functions, symbols, sums_.look_up()),
+      scope_(plan, facts),
+      watch_(slow, plan, placement_, sums_.tree()) {
+  stream(0);
+}
+
+void FilteredProfile::finish() {
+  filtered_ += placement_.settle(sums_);
+  sums_.finish();
+  if (coroutines) coroutines->finish();
+}
+
+void FilteredProfile::close() {
+  sums_.close();
+  placement_.close();
+  std::vector<Shown>().swap(shown_);
+}
+
+void FilteredProfile::add(const FilteredProfile& other) {
+  sums_.add(other.sums_);
+  scope_.add(other.scope_);
+  traced_ += other.traced_;
+  filtered_ += other.filtered_;
+  gap_ += other.gap_;
+  first_ = std::min(first_, other.first_);
+  last_ = std::max(last_, other.last_);
+  if (slow) slow->add(*other.slow);
+  if (coroutines) coroutines->add(*other.coroutines);
+  if (timeline) timeline->add(*other.timeline);
+  if (!threads) return;
+  for (const auto& [thread, sums] : *other.threads) (*threads)[thread] += sums;
+}
+
+// -- Streams, threads, coroutines --
+
+void FilteredProfile::stream(uint32_t number) {
+  scope_.stream(number);
+  auto [it, fresh] = streams_.try_emplace(number);
+  stream_ = &it->second;
+  if (fresh && plan_.verdicts) stream_->verdicts = plan_.verdicts->find(number);
+}
+
+void FilteredProfile::begins(uint64_t tick) {
+  first_ = std::min(first_, std::max(tick, plan_.from));
+}
+
+void FilteredProfile::on_thread(uint32_t tid) {
+  if (threads && tid != scope_.tid())
+    (*threads)[{facts_.process_of(scope_.number()), tid}].switches++;
+  scope_.on_thread(tid);
+}
+
+// Time of a call that is hidden goes to the call that it is part of. If that is one of a coroutine
+// further out, which resumed this one and is left out by --coroutine, nobody is left to have it.
+bool FilteredProfile::has_owner(Coroutine& co, uint32_t index) {
+  if (options_.coroutines.empty() || place(co, index).own) return true;
+  const Coroutine* owner = find_outer(stream_->machine, co, &Coroutine::outer_owner,
+                                      [this](const Coroutine& c) { return place(c, c.top).own; });
+  return !owner || scope_.wanted(*owner);
+}
+
+void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
+  if (!coroutines || !scope_.wanted(co) || !scope_.has(now)) return;
+  CoroutineLife& life = coroutines->of(co, scope_.number(), now);
+  life.begin_seen = true;
+  if (!by.top) return;
+  // Not coroutine.create, but the function that called it.
+  const uint32_t function = placement_.function_of(by.frames[by.top].node);
+  const bool library = placement_.is_builtin(function) && by.top > 1;
+  life.created_in = library ? placement_.function_of(by.frames[by.top - 1].node) : function;
+}
+
+void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
+  if (coroutines) coroutines->gone(co, std::min(now, plan_.to), how);
+  if (calls) calls->gone(co, scope_.number(), now);
+}
+
+// -- Calls --
+
+void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
+  FrameNotes& f = co.notes[co.top];
+  const Place p = place(co, co.top);
+  f.node = co.frames[co.top].node;
+  f.counted = begins && scope_.has(now) && scope_.wanted(co);
+  if (coroutines && co.top == 1 && co.id && scope_.wanted(co) && scope_.has(now)) {
+    CoroutineLife& life = coroutines->of(co, scope_.number(), now);
+    if (!life.body) life.body = placement_.function_of(co.frames[1].node);
+  }
+  if (f.counted) count(co, p);
+  if (f.counted && p.shown) watch_.begin(stream_->machine, co, now);
+  if (!calls || !p.shown) return;
+  if (!scope_.wanted(co)) return static_cast<void>(co.stale = true);
+  calls->opened(co, scope_.number(), scope_.tid(), p.function, now);
+}
+
+void FilteredProfile::count(Coroutine& co, const Place& p) {
+  look_up()[co.frames[co.top].node].calls++;
+  if (!p.shown) return;
+  if (threads) thread_sums(scope_.tid()).calls++;
+  if (watch_.is_watching()) watch_.tell(stream_->machine, co, p.out, {0, 0, 1, 0, 0});
+}
+
+void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
+  const FrameNotes& f = co.notes[co.top];
+  const Place& p = placement_[f.node];  // A call is counted where it began, so its times are, too.
+  const bool seen = p.shown && running != kNotSeen && f.counted;
+  if (calls) calls->closed(co, scope_.number(), now);
+  if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
+  if (!co.watched) return;
+  SlowCall call;
+  call.stream = scope_.number();
+  call.coroutine = co.id;
+  call.thread = scope_.tid();
+  call.running = running;
+  watch_.end(co, std::move(call), now, facts_.clock, seen && whole);
+}
+
+// Elsewhere other calls may be shown.
+void FilteredProfile::attached(Coroutine& co, bool moved, uint64_t now) {
+  co.epoch += moved;
+  if (!calls) return;
+  co.stale |= moved;
+  if (!co.stale || !scope_.wanted(co)) return;
+  co.stale = false;
+  std::vector<CallObserver::Open> open;
+  for (uint32_t i = 1; i <= co.top; i++)
+    if (const Place p = place(co, i); p.shown) open.push_back({i, p.function});
+  calls->moved(co, scope_.number(), scope_.tid(), now, open);
+}
+
+// -- Runs --
+
+// A run is as a whole where the filters look, or not: so not if the range of time begins or ends in
+// it, or some of its calls have owners in other coroutines.
+bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
+  stream_->machine = &machine;
+  const uint64_t now = machine.now();
+  run_.in_range = now >= plan_.from && until <= plan_.to;
+  if (!run_.in_range && until >= plan_.from && now <= plan_.to) return false;
+  const bool wanted = scope_.wanted(machine.current());
+  if (wanted && scope_.is_of_coroutines() && !placement_.is_plain()) return false;
+  run_.counts = wanted && run_.in_range;
+  run_.spends = run_.counts ? UINT64_MAX : 0;
+  return true;
+}
+
+void FilteredProfile::end_run(uint64_t from, uint64_t to) {
+  if (!run_.in_range || from == to) return;
+  last_ = std::max(last_, to);
+  traced_ += to - from;
+  if (!run_.counts) filtered_ += to - from;
+}
+
+// -- Time --
+
+void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
+  stream_->machine = &machine;
+  Coroutine& co = machine.current();
+  const Whose whose = whose_time(co);
+  if (calls) {
+    using Owner = CallObserver::Owner;
+    calls->add_self_time(machine, scope_.number(), from, to,
+                         whose == Whose::kUnknown ? Owner::kUnknown
+                         : whose == Whose::kCall  ? Owner::kCall
+                                                  : Owner::kFiltered);
+  }
+  from = std::max(from, plan_.from);
+  to = std::min(to, plan_.to);
+  if (from >= to) return;
+  last_ = std::max(last_, to);
+  traced_ += to - from;
+  switch (whose) {
+    case Whose::kCall:
+      spend_at(co, to - from);
+      break;
+    case Whose::kIdle:
+      look_up()[0].self += to - from;
+      break;
+    case Whose::kUnknown:
+      spend_unknown(co, to - from);
+      break;
+    case Whose::kFiltered:
+      filtered_ += to - from;
+      break;
+  }
+  if (timeline || threads) show(co, whose, from, to);
+}
+
+// Filters of calls make no difference to idle and unknown time: what nobody ran is nobody's, what
+// nobody knows may have been anything. Those of threads, states and coroutines say where to look.
+FilteredProfile::Whose FilteredProfile::whose_time(Coroutine& co) {
+  using Outside = Coroutine::Outside;
+  if (!scope_.wanted(co)) return Whose::kFiltered;
+  if (co.top == 0 && co.outside == Outside::kIdle) return Whose::kIdle;
+  if (co.top == 0 && co.outside == Outside::kUnknown) return Whose::kUnknown;
+  return place(co, co.top).takes && has_owner(co, co.top) ? Whose::kCall : Whose::kFiltered;
+}
+
+// In the tree if it has a node there: then it is in the running time of the calls that led to it.
+void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
+  const uint32_t node = place(co, co.top).out;
+  if (shown(node).function == kUnknownFunction)
+    spend_at(co, ticks);
+  else
+    gap_ += ticks;
+}
+
+void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
+  const uint32_t raw = co.frames[co.top].node;
+  look_up()[raw].self += ticks;
+  if (watch_.is_watching())
+    watch_.tell(stream_->machine, co, placement_[raw].out, {0, 0, 0, ticks, 0});
+}
+
+ThreadSums& FilteredProfile::thread_sums(uint32_t tid) {
+  ThreadSums& sums = (*threads)[{facts_.process_of(scope_.number()), tid}];
+  sums.states.insert(scope_.number());
+  return sums;
+}
+
+// Each node's is known from its parent's.
+FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
+  const bool by_root = options_.group != GroupBy::kNone && options_.group < GroupBy::kFile;
+  while (shown_.size() <= node) {
+    const CallNode& n = sums_.tree()[static_cast<uint32_t>(shown_.size())];
+    Shown s{n.function, n.function};
+    if (!shown_.empty() && n.function == kCoroutineFunction) s = shown_[n.parent];
+    if (by_root && n.parent) s.lane = shown_[n.parent].lane;
+    shown_.push_back(s);
+  }
+  return shown_[node];
+}
+
+// For the views of threads and of time.
+void FilteredProfile::show(Coroutine& co, Whose whose, uint64_t from, uint64_t to) {
+  if (threads) {
+    ThreadSums& sums = thread_sums(scope_.tid());
+    uint64_t& sum = whose == Whose::kFiltered  ? sums.filtered
+                    : whose == Whose::kIdle    ? sums.idle
+                    : whose == Whose::kUnknown ? sums.gap
+                                               : sums.self;
+    sum += to - from;
+  }
+  if (whose != Whose::kCall) return;
+  const Shown s = shown(place(co, co.top).out);
+  if (!timeline) return;
+  timeline->add(Timeline::key(0, scope_.tid()), from, to);
+  timeline->add(Timeline::key(1, s.lane), from, to);
+}
+
+// It wakes since another coroutine resumes it right now. Else it was switched to, or what it
+// resumed was; a main coroutine is never resumed.
+bool FilteredProfile::is_resumed(const Coroutine& co) const {
+  if (!co.resumed) return false;
+  return !stream_->machine || stream_->machine->current().id == co.resumer;
+}
+
+void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
+  co.epoch++;
+  from = std::max(from, plan_.from);
+  to = std::min(to, plan_.to);
+  if (from > to || !scope_.wanted(co)) return;
+  if (coroutines && co.id) {
+    CoroutineLife& life = coroutines->of(co, scope_.number(), from);
+    life.suspended += to - from;
+    life.resumes += resumed && is_resumed(co);
+    if (to - from > life.longest) {
+      life.longest = to - from;
+      life.longest_at = from;
+      life.longest_in = co.top ? placement_.function_of(co.frames[co.top].node) : 0;
+    }
+  }
+  if (!co.top || from == to) return;
+  const Place p = place(co, co.top);
+  if (!p.takes) return;
+  sums_.suspended(p.out, to - from);
+  watch_.suspended(co, p.out, to - from);
+}
+
+// Which coroutine ran then is not known; on which thread it was is taken from before.
+void FilteredProfile::gap(uint64_t from, uint64_t to) {
+  const bool is_wanted = scope_.wanted();
+  if (calls && stream_->machine)
+    calls->add_self_time(
+        *stream_->machine, scope_.number(), from, to,
+        is_wanted ? CallObserver::Owner::kUnknown : CallObserver::Owner::kFiltered);
+  from = std::max(from, plan_.from);
+  to = std::min(to, plan_.to);
+  if (from >= to) return;
+  last_ = std::max(last_, to);
+  traced_ += to - from;
+  (is_wanted ? gap_ : filtered_) += to - from;
+  if (!threads) return;
+  ThreadSums& sums = thread_sums(scope_.tid());
+  (is_wanted ? sums.gap : sums.filtered) += to - from;
+}
+
+}  // namespace luatrace::analyze

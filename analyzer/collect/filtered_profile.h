@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// The Sink that applies every filter and grouping, and feeds the views that need more than sums.
+// If none of those is asked for it adds up in runs (machine/machine.h), as fast as Profile does.
+//
+// Invariant: every tick within the range of time goes to exactly one of: self time of a shown call,
+// idle, unknown (gap), filtered. So self + idle + unknown + filtered = traced, whatever is asked.
+//
+// Which calls are shown by their chain is Placement's business, where to look is Scope's. What
+// depends on the single call, its length (-t) and whether it led to a function of -C, is known when
+// it begins: from a reading of the trace before this one (verdicts.h).
+#pragma once
+
+#include <unordered_map>
+
+#include "analyzer/collect/observers.h"
+#include "analyzer/collect/placement.h"
+#include "analyzer/collect/scope.h"
+#include "analyzer/collect/slow_watch.h"
+#include "analyzer/machine/streams.h"
+
+namespace luatrace::analyze {
+
+class FilteredProfile;
+
+// Is told of single calls in the order of the events; for what shows them one by one. Times are
+// ticks, functions those of the file.
+class CallObserver {
+ public:
+  // The innermost call that is shown; something that is not; nobody knows what.
+  enum class Owner : uint8_t { kCall, kFiltered, kUnknown };
+  virtual ~CallObserver() = default;
+  // A call that is shown begins, or was reported open: the one on top of the coroutine.
+  virtual void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+                      uint64_t now) = 0;
+  // The call on top ends, shown or not.
+  virtual void closed(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
+  // The open calls may be shown otherwise from now on: as `open`, the outermost first.
+  struct Open {
+    uint32_t depth, function;
+  };
+  virtual void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+                     const std::vector<Open>& open) = 0;
+  // Time of the machine's current coroutine, and whose it is.
+  virtual void add_self_time(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
+                             uint64_t to, Owner owner) = 0;
+  virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
+};
+
+class FilteredProfile {
+ public:
+  static constexpr bool kNotes = false;
+  static constexpr bool kFrames = true;
+  using Machine = StackMachine<FilteredProfile>;
+
+  // All references must live as long as this is told of calls. Observers may be null.
+  FilteredProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols)
+      : FilteredProfile(plan, facts, facts.functions, symbols) {}
+  // With functions that others add to, too.
+  FilteredProfile(const FilterPlan& plan, const TraceFacts& facts, FunctionTable& functions,
+                  const SymbolFinder& symbols);
+  FilteredProfile(const FilteredProfile&) = delete;
+  FilteredProfile& operator=(const FilteredProfile&) = delete;
+  SlowCalls* slow = nullptr;
+  CoroutineLog* coroutines = nullptr;
+  Timeline* timeline = nullptr;
+  ThreadLog* threads = nullptr;
+  CallObserver* calls = nullptr;
+
+  // Nodes of the call tree come from there; null: there may be any number.
+  void limit(NodeBudget* budget) { placement_.limit(budget); }
+  // All streams have been read.
+  void finish();
+  // See Profile::close().
+  void close();
+
+  // Adds what another one found out about other streams of the file, and its observers to these.
+  void add(const FilteredProfile& other);
+
+  // After finish().
+  const HistogramProfile& sums() const { return sums_; }
+  uint64_t traced() const { return traced_; }
+  uint64_t filtered() const { return filtered_; }
+  uint64_t gap() const { return gap_; }
+  uint64_t first_tick() const { return first_; }
+  uint64_t last_tick() const { return last_; }
+  // Whether anything ran in the coroutine of the options' n-th filter of coroutines.
+  bool matched(size_t n) const { return scope_.matched(n); }
+
+  // What the machines call; see machine/machine.h.
+  void set_clock(const Clock& clock) { sums_.set_clock(clock); }
+  [[gnu::always_inline]] uint32_t enter(uint32_t raw, uint32_t function) {
+    return placement_.enter(raw, function,
+                            stream_->verdicts && stream_->verdicts->drops(stream_->calls++));
+  }
+  uint32_t enter(uint32_t raw, uint32_t function, uint64_t hash) {
+    return placement_.enter(raw, function, hash);
+  }
+  uint32_t enter_base(uint32_t raw, uint32_t function) { return placement_.enter(raw, function); }
+  uint32_t enter_again(uint32_t raw, uint32_t old, uint32_t function) {
+    return placement_.enter(raw, function, placement_.is_dropped(old));
+  }
+  bool looks_ahead() { return !stream_->verdicts && look_up().is_large(); }
+  CallTree& look_up() { return placement_.raw(); }
+  void stream(uint32_t number);
+  void begins(uint64_t tick);
+  void on_thread(uint32_t tid);
+  uint32_t base(const Coroutine& co, const Coroutine* by) {
+    return scope_.base(placement_, co, by);
+  }
+  void created(Coroutine& by, Coroutine& co, uint64_t now);
+  void opened(Coroutine& co, uint64_t now, bool begins);
+  void closed(Coroutine& co, uint64_t now, uint64_t running, bool whole);
+  void add_self_time(Machine& machine, uint64_t from, uint64_t to);
+  void suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed);
+  void attached(Coroutine& co, bool moved, uint64_t now);
+  void gap(uint64_t from, uint64_t to);
+  void gone(Coroutine& co, uint64_t now, Gone how);
+
+  // Not if something is asked for that sums do not tell.
+  bool takes_runs() const { return !slow && !timeline && !threads && !calls; }
+  bool begin_run(Machine& machine, uint64_t until);
+  void add_self_time(uint32_t raw, uint64_t ticks) { look_up()[raw].self += ticks & run_.spends; }
+  void run_opened(Coroutine& co, uint32_t index) {
+    const uint32_t raw = co.frames[index].node;
+    look_up()[raw].calls += run_.counts;
+    co.notes[index] = {raw, 0, run_.counts};
+  }
+  void run_closed(const FrameNotes& f, uint64_t running) {
+    if (!f.counted || !run_.in_range) return;
+    if (const uint32_t function = placement_.shown_as(f.node)) sums_.ended(0, function, running);
+  }
+  void end_run(uint64_t from, uint64_t to);
+
+ private:
+  struct Stream {
+    Machine* machine = nullptr;  // Known once it has spent time.
+    const StreamVerdicts* verdicts = nullptr;
+    uint64_t calls = 0;  // That have begun or were reported; counted if there are verdicts.
+  };
+  // What holds for all of a run.
+  struct Run {
+    bool in_range = false;
+    bool counts = false;  // Calls count, ...
+    uint64_t spends = 0;  // ... and so do these bits of their times: all or none.
+  };
+  bool has_owner(Coroutine& co, uint32_t index);
+  Place place(const Coroutine& co, uint32_t index) const {
+    return placement_[co.frames[index].node];
+  }
+  bool is_resumed(const Coroutine& co) const;
+  void spend_at(Coroutine& co, uint64_t ticks);
+  void count(Coroutine& co, const Place& p);
+  enum class Whose : uint8_t { kCall, kIdle, kUnknown, kFiltered };
+  Whose whose_time(Coroutine& co);
+  void spend_unknown(Coroutine& co, uint64_t ticks);
+  void show(Coroutine& co, Whose whose, uint64_t from, uint64_t to);
+  // Of a node of the shown tree: the function whose time its own is, and whose lane of the timeline
+  // that goes to.
+  struct Shown {
+    uint32_t function, lane;
+  };
+  Shown shown(uint32_t node);
+  ThreadSums& thread_sums(uint32_t tid);
+
+  const FilterPlan& plan_;
+  const FilterOptions& options_;
+  const TraceFacts& facts_;
+  HistogramProfile sums_;  // Its tree is the shown one.
+  Placement placement_;
+  Scope scope_;
+  SlowWatch watch_;
+  std::unordered_map<uint32_t, Stream, RandomHash> streams_;
+  Stream* stream_ = nullptr;
+  Run run_;
+  std::vector<Shown> shown_;  // By node, as far as asked for.
+  uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
+};
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// How long single calls took: for each function a histogram with logarithmic buckets, 16 to each
+// power of two, so that a value read from it is off by at most 1/32 (3.2 %); below 16 ns it is
+// exact. And the sum of the squares, exact, for the standard deviation.
+//
+// Invariant: adding two histograms gives the same whatever the order (integers only), so profiles
+// can be merged in any order.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/collect/call_batch.h"
+#include "analyzer/read/model.h"
+#include "base/random_hash.h"
+
+namespace luatrace::analyze {
+
+constexpr uint32_t kSubBuckets = 16;
+constexpr uint32_t kBuckets = 61 * kSubBuckets;  // For every 64-bit value.
+
+inline uint32_t bucket_of(uint64_t ns) {
+  const auto above = static_cast<uint32_t>(std::bit_width(ns | kSubBuckets)) - 5;
+  return above * kSubBuckets + static_cast<uint32_t>(ns >> above);
+}
+// The smallest value of a bucket; of the one behind it: one more than its largest.
+inline uint64_t bucket_begin(uint32_t bucket) {
+  if (bucket < kSubBuckets) return bucket;
+  if (bucket >= kBuckets) return UINT64_MAX;
+  return uint64_t{kSubBuckets + bucket % kSubBuckets} << (bucket / kSubBuckets - 1);
+}
+
+using Square = unsigned __int128;
+
+// Buckets that have something, in rising order.
+struct HistogramBucket {
+  uint32_t bucket = 0;
+  uint64_t count = 0;
+};
+struct Distribution {
+  std::vector<HistogramBucket> buckets;
+  Square squares = 0;  // Sum of ns * ns; saturates.
+
+  void add(const Distribution& other);
+  uint64_t count() const;
+  // The value that `percent` of all values do not exceed, between min and max. 0 if empty.
+  uint64_t percentile(double percent, uint64_t min, uint64_t max) const;
+};
+
+// Standard deviation of n values with this sum and sum of squares.
+double deviation(uint64_t n, uint64_t sum, Square squares);
+Square saturating_add(Square a, Square b);
+
+// Of the calls of a function that were seen from beginning to end: running time of each, in ticks.
+struct CallStats {
+  uint64_t min = UINT64_MAX;
+  uint64_t max = 0;
+  uint64_t sum = 0;
+  uint64_t complete = 0;
+
+  CallStats& operator+=(const CallStats& other) {
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+    sum += other.sum;
+    complete += other.complete;
+    return *this;
+  }
+};
+
+// Statistics and histograms of all functions while a trace is read. What a call costs is a store to
+// its function's line of cache, where it waits until that is full; then all of it is counted
+// together (collect/call_batch.h), in the buckets of a window around the times that the function
+// takes. What does not fit there (65536 calls, times of half a second) goes to tables that are
+// hardly ever used. Of many functions neither row nor window is in the processor's cache: both are
+// fetched while a full line waits until those of two more functions are full.
+class Histograms {
+ public:
+  void set_clock(const Clock& clock);
+  void add(uint32_t function, uint64_t ticks);
+  // The same, but done by settle() at the latest, which must come before anything is asked.
+  [[gnu::always_inline]] void add_later(uint32_t function, uint64_t ticks) {
+    if (function >= functions_ || ticks >= short_ticks_) [[unlikely]]
+      return add(function, ticks);
+    const uint32_t n = filled_[function];
+    waiting_[function].ticks[n] = static_cast<uint32_t>(ticks);
+    filled_[function] = static_cast<uint16_t>(n + 1);
+    if (n + 1 == kBatchSize) hand_on(function);
+  }
+  void settle();
+  void add(const Histograms& other);
+  CallStats stats(uint32_t function) const;
+  Distribution of(uint32_t function) const;
+
+ private:
+  static constexpr uint32_t kNoMin = INT32_MAX;
+  static constexpr uint32_t kNobody = UINT32_MAX;
+  struct alignas(64) Row {
+    uint64_t sum = 0;
+    uint64_t squares = 0;            // The lower half.
+    uint32_t min = kNoMin, max = 0;  // Of those that waited; the others are in Rest.
+    uint32_t offset = 0;             // Where in counts_ bucket 0 would be, modulo 2^32.
+    uint16_t begin = 0, width = 0;   // Its window of buckets: all that are between min and max.
+    uint32_t counted = 0;            // Sum of its counts_.
+  };
+  struct Rest {
+    uint64_t min = UINT64_MAX, max = 0;
+    uint64_t squares_high = 0;
+  };
+  // A full line; what it is counted in is being fetched.
+  struct Full {
+    CallBatch calls;
+    uint32_t function = kNobody;
+  };
+  void hand_on(uint32_t function);
+  void fetch_counts(const Full& full) const;
+  void count_together(Full& full);
+  void reach(Row& row, const CallBatch& calls);
+  void spill(uint32_t function);
+  void add_square(uint32_t function, Square square);
+  void add_count(uint32_t function, uint32_t bucket, uint64_t n);
+  void widen(Row& row, uint32_t bucket);
+  uint64_t count(uint32_t function, uint32_t bucket) const;
+  void make_room(size_t functions);
+  static uint64_t key(uint32_t function, uint32_t bucket) {
+    return uint64_t{function} << 32 | bucket;
+  }
+
+  Clock clock_;
+  Rate rate_;                 // The same for calls that wait, ...
+  uint64_t short_ticks_ = 0;  // ... which are those below, as together.h needs it.
+  size_t functions_ = 0;      // Size of all that is by function.
+  std::vector<CallBatch> waiting_;
+  std::vector<uint16_t> filled_;  // How many of them; not bytes, which might be anything's.
+  std::array<Full, 2> full_;
+  uint32_t oldest_ = 0;  // Of them.
+  std::vector<Row> rows_;
+  std::vector<uint16_t> counts_;
+  std::vector<Rest> rest_;
+  std::unordered_map<uint64_t, uint64_t, RandomHash> more_;  // By key(): what counts_ cannot hold.
+};
+
+}  // namespace luatrace::analyze

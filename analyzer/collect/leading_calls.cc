@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/leading_calls.h"
+#include "analyzer/collect/verdict_pass.h"
+
+namespace luatrace::analyze {
+
+LeadingCalls::LeadingCalls(const FilterPlan& plan, const FunctionTable& functions,
+                           const SymbolFinder& symbols)
+    : least_ns_(plan.options->least_ns),
+      separate_(plan.options->mode == CoroutineMode::kSeparate),
+      merged_(plan.options->mode == CoroutineMode::kMerged),
+      by_coroutine_(plan.options->group == GroupBy::kCoroutine),
+      path_(plan, functions, symbols) {
+  stream(0);
+}
+
+void LeadingCalls::stream(uint32_t number) {
+  stream_ = &streams_[number];
+  stream_->verdicts = &verdicts[number];
+}
+
+// As Scope has it: the calls of a coroutine that is kept apart have no callers outside of it.
+uint32_t LeadingCalls::base(const Coroutine& co, const Coroutine* by) const {
+  const bool apart = by_coroutine_ || merged_ || (separate_ && co.id);
+  return apart || !by ? path_.root() : by->frames[by->top].node & ~CallPath::kTarget;
+}
+
+// What it leads to is not known yet: until then to nothing.
+void LeadingCalls::begin(Coroutine& co, uint32_t index) {
+  if (stream_->calls == UINT32_MAX) throw_too_many_calls();
+  co.notes[index].number = stream_->calls++;
+  stream_->verdicts->drop(co.notes[index].number, true);
+  if (is(co, index, CallPath::kTarget)) mark_leading(co, index);
+}
+
+bool LeadingCalls::begin_run(Machine& machine, uint64_t) {
+  stream_->machine = &machine;
+  return !has_news(machine.current());
+}
+
+// Calls of coroutines that resumed this one since the call of -C was made have led to it, too.
+void LeadingCalls::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
+  stream_->machine = &machine;
+  Coroutine& co = machine.current();
+  if (from >= to || !has_news(co)) return;
+  uint32_t links = 0;  // Of a broken trace they might be a circle.
+  for (Coroutine* c = &co; c && c->led != c->epoch && links <= Machine::kMaxChain; links++) {
+    if (const uint32_t index = target_in(*c)) return mark_leading(*c, index);
+    c->led = c->epoch;  // Those further out are told now.
+    c = machine.resumer_of(*c);
+  }
+}
+
+// The index of the call of -C that is open in the coroutine, 0 if there is none.
+uint32_t LeadingCalls::target_in(const Coroutine& co) {
+  uint32_t before = 0, reached = co.top;
+  while (reached - before > 1) {
+    const uint32_t middle = before + (reached - before) / 2;
+    (is(co, middle, CallPath::kReached) ? reached : before) = middle;
+  }
+  return reached && is(co, reached, CallPath::kTarget) ? reached : 0;
+}
+
+// Every open call of the running stacks has led to the one at `index`.
+void LeadingCalls::mark_leading(Coroutine& co, uint32_t index) {
+  StreamVerdicts& verdicts = *stream_->verdicts;
+  auto mark = [&](Coroutine& c, uint32_t from) {
+    for (uint32_t i = from; i > 0 && verdicts.drops(c.notes[i].number); i--)
+      verdicts.drop(c.notes[i].number, false);
+  };
+  mark(co, index);
+  // `led`: those further out than it were told since it woke; they have no new calls.
+  for (Coroutine* c = &co; stream_->machine && c->led != c->epoch;) {
+    c->led = c->epoch;
+    c = stream_->machine->resumer_of(*c);
+    if (!c) return;
+    mark(*c, c->top);
+  }
+}
+
+}  // namespace luatrace::analyze

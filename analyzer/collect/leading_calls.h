@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// The Sink that finds which calls have not led to a function of -C, and those shorter than -t. It
+// has no call tree: a node is the place of a call path (call_path.h).
+//
+// Invariant: a call that is open or has ended is dropped unless it led to a function of -C, and by
+// what is known so far took as long as -t asks for. Those that have resumed the coroutine of such a
+// function have led to it, too, as soon as time passes in it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "analyzer/filter/call_path.h"
+#include "analyzer/filter/verdicts.h"
+#include "analyzer/machine/streams.h"
+
+namespace luatrace::analyze {
+
+class LeadingCalls {
+ public:
+  static constexpr bool kNotes = false;
+  static constexpr bool kFrames = true;
+  using Machine = StackMachine<LeadingCalls>;
+
+  LeadingCalls(const FilterPlan& plan, const FunctionTable& functions, const SymbolFinder& symbols);
+  CallVerdicts verdicts;
+  void add(LeadingCalls& other) { verdicts.add(std::move(other.verdicts)); }
+
+  // What the machines call; see machine/machine.h.
+  void set_clock(const Clock& clock) { clock_ = clock; }
+  void stream(uint32_t number);
+  uint32_t enter(uint32_t node, uint32_t function) { return path_.enter(node, function); }
+  uint32_t enter_base(uint32_t node, uint32_t) { return node & ~CallPath::kTarget; }
+  uint32_t enter_again(uint32_t node, uint32_t, uint32_t function) { return enter(node, function); }
+  uint32_t base(const Coroutine& co, const Coroutine* by) const;
+  void opened(Coroutine& co, uint64_t, bool) { begin(co, co.top); }
+  void closed(Coroutine& co, uint64_t, uint64_t running, bool) {
+    if (running != kNotSeen) end(co.notes[co.top], running);
+  }
+  void add_self_time(Machine& machine, uint64_t from, uint64_t to);
+  void suspended(Coroutine& co, uint64_t, uint64_t, bool) { co.epoch++; }
+  void attached(Coroutine& co, bool moved, uint64_t) { co.epoch += moved; }
+  void gap(uint64_t, uint64_t) {}
+  void begins(uint64_t) {}
+  void on_thread(uint32_t) {}
+  void created(Coroutine&, Coroutine&, uint64_t) {}
+  void gone(Coroutine&, uint64_t, Gone) {}
+
+  bool takes_runs() const { return true; }
+  bool begin_run(Machine& machine, uint64_t);
+  void add_self_time(uint32_t, uint64_t) {}
+  void run_opened(Coroutine& co, uint32_t index) { begin(co, index); }
+  void run_closed(const FrameNotes& f, uint64_t running) { end(f, running); }
+  void end_run(uint64_t, uint64_t) {}
+
+ private:
+  struct Stream {
+    StreamVerdicts* verdicts = nullptr;
+    Machine* machine = nullptr;  // Known once time has passed.
+    uint32_t calls = 0;          // So far.
+  };
+  static bool is(const Coroutine& co, uint32_t index, uint32_t place) {
+    return co.frames[index].node & place;
+  }
+  // Time passes inside a call of -C, and those that resumed its coroutine do not know it yet.
+  static bool has_news(const Coroutine& co) {
+    return co.led != co.epoch && is(co, co.top, CallPath::kReached);
+  }
+  void begin(Coroutine& co, uint32_t index);
+  void end(const FrameNotes& f, uint64_t running) {
+    if (least_ns_ && clock_.ns(running) < least_ns_) stream_->verdicts->drop(f.number, true);
+  }
+  static uint32_t target_in(const Coroutine& co);
+  void mark_leading(Coroutine& co, uint32_t index);
+
+  const uint64_t least_ns_;
+  const bool separate_, merged_, by_coroutine_;
+  Clock clock_;
+  CallPath path_;
+  std::map<uint32_t, Stream> streams_;
+  Stream* stream_ = nullptr;
+};
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/observers.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/collect/call_tree.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// Keeps the `most` greatest (0: all) in a heap whose first is the least of them. Of equal ones
+// those of the lower stream, and there the earlier: so it is no matter which came first here.
+template <class T, class Rank>
+void keep_greatest(std::vector<T>& heap, size_t most, T item, Rank rank) {
+  auto above = [&](const T& a, const T& b) {
+    const auto left = rank(a), right = rank(b);
+    return left != right ? left > right
+                         : std::tie(a.stream, a.serial) < std::tie(b.stream, b.serial);
+  };
+  if (most && heap.size() >= most) {
+    if (!above(item, heap.front())) return;
+    std::pop_heap(heap.begin(), heap.end(), above);
+    heap.pop_back();
+  }
+  heap.push_back(std::move(item));
+  std::push_heap(heap.begin(), heap.end(), above);
+}
+
+}  // namespace
+
+uint32_t SlowCalls::watch(uint32_t depth, uint32_t function, uint64_t begin) {
+  uint32_t number;
+  if (free_.empty()) {
+    number = static_cast<uint32_t>(watches_.size());
+    watches_.emplace_back();
+  } else {
+    number = free_.back();
+    free_.pop_back();
+  }
+  Watch& w = watches_[number];
+  w.depth = depth;
+  w.begin = begin;
+  w.root = 0;
+  w.nodes.assign(1, {0, function, 0, 0, 0});
+  known_++;
+  return number;
+}
+
+void SlowCalls::clear_known(Watch& w) {
+  known_ -= w.known.size();
+  w.known.clear();
+}
+
+void SlowCalls::drop(uint32_t watch) {
+  constexpr size_t kFew = 64;  // Their memory is used again.
+  Watch& w = watches_[watch];
+  clear_known(w);
+  known_ -= w.nodes.size();
+  if (w.nodes.size() > kFew) w = {};
+  w.children.clear();
+  free_.push_back(watch);
+}
+
+// Chains longer than this below a watched call are not told apart: a trace could make each of its
+// calls one.
+constexpr size_t kMostDepth = 2048;
+
+// The call's own node for a node of the call tree at or below its root. What hangs elsewhere (calls
+// of coroutines, if they are not linked) hangs below the call with all of its chain that the call's
+// own does not have. A parent's number is smaller than its children's.
+uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
+  if (known_ >= kMostKnown) {
+    auto it = w.known.find(node);
+    return it == w.known.end() ? 0 : it->second;
+  }
+  std::vector<uint32_t> chain;
+  uint32_t at = node, here = 0, above = w.root;
+  while (at != above) {
+    if (at < above) {
+      above = tree[above].parent;
+      continue;
+    }
+    auto it = w.known.find(at);
+    if (it != w.known.end()) {
+      here = it->second;
+      break;
+    }
+    chain.push_back(at);
+    if (chain.size() > kMostDepth) return known_++, w.known[node] = 0;
+    at = tree[at].parent;
+  }
+  for (auto up = chain.rbegin(); up != chain.rend(); ++up) {
+    const uint32_t function = tree[*up].function;
+    if (function != kCoroutineFunction) {
+      auto next = static_cast<uint32_t>(w.nodes.size());
+      auto [child, is_new] = w.children.try_emplace(uint64_t{here} << 32 | function, next);
+      if (is_new) w.nodes.push_back({here, function, 0, 0, 0}), known_++;
+      here = child->second;
+    }
+    known_ += w.known.emplace(*up, here).second;
+  }
+  return here;
+}
+
+SlowNode& SlowCalls::at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node) {
+  Watch& w = watches_[watch];
+  if (w.root != root) clear_known(w);
+  w.root = root;
+  return w.nodes[local(w, tree, node)];
+}
+
+void SlowCalls::add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
+                    SlowNode what) {
+  SlowNode& sums = at(watch, tree, root, node);
+  sums.self += what.self;
+  sums.calls += what.calls;
+  sums.suspended += what.suspended;
+}
+
+void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock) {
+  const Watch& w = watches_[watch];
+  call.begin = w.begin;
+  call.wall = end - w.begin;
+  if (clock.ns(length(call)) >= least_ns_) {
+    call.serial = found_++;
+    call.nodes = w.nodes;
+    keep(std::move(call));
+  }
+  drop(watch);
+}
+
+void SlowCalls::keep(SlowCall call) {
+  keep_greatest(kept_, most_, std::move(call), [&](const SlowCall& c) { return length(c); });
+}
+
+void SlowCalls::add(const SlowCalls& other) {
+  for (const SlowCall& call : other.kept_) keep(call);
+  found_ += other.found_;
+  left_out_ += other.left_out_;
+}
+
+uint64_t CoroutineLog::rank(const CoroutineLife& life) const {
+  switch (by_) {
+    case By::kRunning:
+      return life.running();
+    case By::kLife:
+      return life.end - life.begin;
+    case By::kResumes:
+      return life.resumes;
+    default:
+      return life.suspended;
+  }
+}
+
+CoroutineLife& CoroutineLog::of(Coroutine& co, uint32_t stream, uint64_t now) {
+  if (co.record) return alive_[co.record];
+  if (const auto it = hidden_.find({stream, co.id}); it != hidden_.end()) {
+    co.record = it->second;
+    hidden_.erase(it);
+    CoroutineLife& life = alive_[co.record];
+    life.lost += now - std::min(now, life.end);
+    return life;
+  }
+  if (free_.empty()) {
+    co.record = static_cast<uint32_t>(alive_.size());
+    alive_.emplace_back();
+  } else {
+    co.record = free_.back();
+    free_.pop_back();
+  }
+  CoroutineLife& life = alive_[co.record] = {};
+  life.stream = stream;
+  life.id = co.id;
+  life.begin = now;
+  return life;
+}
+
+void CoroutineLog::gone(Coroutine& co, uint64_t now, Gone how) {
+  if (!co.record) return;
+  const uint32_t record = std::exchange(co.record, 0);
+  CoroutineLife& life = alive_[record];
+  life.end = now;
+  life.how = how;
+  if (how == Gone::kLost)
+    hidden_.emplace(std::pair(life.stream, life.id), record);
+  else
+    end(record);
+}
+
+void CoroutineLog::end(uint32_t record) {
+  CoroutineLife& life = alive_[record];
+  free_.push_back(record);
+  life.serial = ended_++;
+  groups_[{life.created_in, life.body}] += CoroutineGroup{
+      1,           life.running(), life.suspended, life.resumes, life.longest, life.longest_in,
+      life.stream, life.serial};
+  keep(life);
+}
+
+void CoroutineLog::finish() {
+  for (const auto& [id, record] : hidden_) end(record);
+  hidden_.clear();
+}
+
+void CoroutineLog::keep(const CoroutineLife& life) {
+  keep_greatest(kept_, most_, life, [&](const CoroutineLife& l) { return rank(l); });
+}
+
+void CoroutineLog::add(const CoroutineLog& other) {
+  for (const CoroutineLife& life : other.kept_) keep(life);
+  for (const auto& [key, group] : other.groups_) groups_[key] += group;
+}
+
+CoroutineGroup& CoroutineGroup::operator+=(const CoroutineGroup& other) {
+  const bool earlier = std::tie(other.longest_stream, other.longest_serial) <
+                       std::tie(longest_stream, longest_serial);
+  if (other.longest > longest || (other.longest == longest && (earlier || count == 0))) {
+    longest = other.longest;
+    longest_in = other.longest_in;
+    longest_stream = other.longest_stream;
+    longest_serial = other.longest_serial;
+  }
+  count += other.count;
+  running += other.running;
+  suspended += other.suspended;
+  resumes += other.resumes;
+  return *this;
+}
+
+ThreadSums& ThreadSums::operator+=(const ThreadSums& other) {
+  self += other.self;
+  idle += other.idle;
+  gap += other.gap;
+  filtered += other.filtered;
+  calls += other.calls;
+  switches += other.switches;
+  states.insert(other.states.begin(), other.states.end());
+  return *this;
+}
+
+std::optional<CoroutineLog::By> find_coroutine_order(const std::string& sort) {
+  if (sort == "total" || sort == "running" || sort == "self") return CoroutineLog::By::kRunning;
+  if (sort == "life" || sort == "wall") return CoroutineLog::By::kLife;
+  if (sort == "resumes" || sort == "calls") return CoroutineLog::By::kResumes;
+  if (sort == "suspended") return CoroutineLog::By::kSuspended;
+  return std::nullopt;
+}
+
+CoroutineLog::By coroutine_order(const std::string& sort) {
+  return find_coroutine_order(sort).value_or(CoroutineLog::By::kSuspended);
+}
+
+// Slices twice as wide: two become one.
+void Timeline::widen() {
+  shift_++;
+  first_ /= 2;
+  last_ /= 2;
+  for (auto& [key, lane] : lanes_) {
+    Lane wide{lane.first / 2, std::vector<uint64_t>((lane.ticks.size() + lane.first % 2 + 1) / 2)};
+    for (size_t i = 0; i < lane.ticks.size(); i++)
+      wide.ticks[(lane.first + i) / 2 - wide.first] += lane.ticks[i];
+    lane = std::move(wide);
+  }
+}
+
+// Makes room for from..to, which is not empty.
+void Timeline::reach(uint64_t from, uint64_t to) {
+  if (!begun_) first_ = last_ = slice(from);
+  begun_ = true;
+  first_ = std::min(first_, slice(from));
+  last_ = std::max(last_, slice(to - 1));
+  fit();
+}
+
+// As wide as the number of lanes and the time that they are of ask for, whatever came first.
+void Timeline::fit() {
+  const size_t most =
+      std::clamp(kCells / std::max<size_t>(lanes_.size(), 1), kLeastSlices, kSlices);
+  while (last_ - first_ >= most) widen();
+}
+
+Timeline::Lane& Timeline::lane(uint64_t key) {
+  auto [it, fresh] = lanes_.try_emplace(key);
+  if (fresh) fit();
+  return it->second;
+}
+
+// The time in one slice of a lane.
+uint64_t& Timeline::at(Lane& lane, uint64_t slice) {
+  if (lane.ticks.empty()) lane.first = slice;
+  if (slice < lane.first) {
+    lane.ticks.insert(lane.ticks.begin(), lane.first - slice, 0);
+    lane.first = slice;
+  }
+  if (slice - lane.first >= lane.ticks.size()) lane.ticks.resize(slice - lane.first + 1);
+  return lane.ticks[slice - lane.first];
+}
+
+void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
+  if (from >= to) return;
+  reach(from, to);
+  Lane& lane = this->lane(key);
+  const uint64_t begin = slice(from), last = slice(to - 1);
+  if (begin == last) return static_cast<void>(at(lane, begin) += to - from);
+  at(lane, last) += to - (last << shift_);
+  at(lane, begin) += width() - (from & (width() - 1));
+  for (uint64_t s = begin + 1; s < last; s++) lane.ticks[s - lane.first] += width();
+}
+
+void Timeline::add(const Timeline& other) {
+  if (!other.begun_) return;
+  while (shift_ < other.shift_) widen();
+  for (uint64_t end : {other.first_, other.last_})
+    reach(end << other.shift_, (end << other.shift_) + 1);
+  for (const auto& [key, lane] : other.lanes_) {
+    Lane& mine = this->lane(key);
+    for (size_t i = 0; i < lane.ticks.size(); i++)
+      at(mine, slice((lane.first + i) << other.shift_)) += lane.ticks[i];
+  }
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/placement.h"
+
+#include <algorithm>
+
+namespace luatrace::analyze {
+namespace {
+
+// Every call is shown, as a call of its own function.
+bool shows_all(const FilterOptions& o) {
+  return !o.looks_at_functions() && o.depth == 0 && o.group < GroupBy::kFile;
+}
+
+}  // namespace
+
+Placement::Placement(const FilterPlan& plan, FunctionTable& functions, const SymbolFinder& symbols,
+                     CallTree& out)
+    : options_(*plan.options),
+      known_(plan.known),
+      table_(functions),
+      out_(out),
+      path_(plan, functions, symbols),
+      hide_(options_.hide),
+      functions_(options_.functions),
+      is_plain_(!plan.verdicts && shows_all(options_)),
+      raw_(is_plain_ ? out : own_) {
+  if (options_.group == GroupBy::kPattern) group_pattern_.emplace(options_.group_pattern);
+  Place root;
+  root.path = path_.root();
+  places_.push_back(root);
+}
+
+void Placement::close() {
+  own_ = {};
+  std::vector<Place>().swap(places_);
+  folds_.clear();
+}
+
+// A call's cost of recording is partly in its own time, partly in its caller's.
+uint64_t Placement::settle(Profile& to) {
+  uint64_t nobodys = 0;
+  for (uint32_t i = 0; i < raw_.size() && !is_plain_; i++) {
+    CallNode& n = raw_[i];
+    const Place &p = places_[i], &above = places_[n.parent];
+    (p.takes ? out_[p.out].self : nobodys) += n.self;
+    if (p.shown) out_[p.out].calls += n.calls;
+    if (n.calls && p.takes) to.charged(p.out, n.calls);
+    if (n.calls && above.takes) to.charged(above.out, n.calls);
+    n.self = n.calls = 0;
+  }
+  return nobodys;
+}
+
+bool Placement::is_builtin(uint32_t function) const {
+  const uint16_t type = table_.type(function);
+  if (type || !known_) return type == LT_FUNC_FF;
+  const Function so_far = table_.copy(function);
+  return best_known(so_far, known_).type == LT_FUNC_FF;
+}
+
+uint32_t Placement::group(const std::string& name, bool coroutine) {
+  const uint32_t function = table_.add_group(name, coroutine);
+  if (function >= groups_.size()) groups_.resize(function + 1);
+  groups_[function] = true;
+  return function;
+}
+
+// What place() says, where each node is its own `out`. So what would have its `out` elsewhere, as
+// unknown callers have, is made there at once.
+uint32_t Placement::enter_plain_base(uint32_t node, uint32_t function) {
+  const uint32_t fold = plain_fold(node);
+  if (function == kUnknownFunction || fold == node) return raw_.enter(fold, function);
+  const uint32_t elsewhere = raw_.enter(fold, function);
+  const uint32_t child = raw_.enter(node, function);
+  if (raw_[child].function == function) folds_[child] = elsewhere;
+  return child;
+}
+
+uint32_t Placement::plain_fold(uint32_t node) const {
+  const uint32_t function = raw_[node].function;
+  if (function == kUnknownFunction) return raw_[node].parent;
+  if (function != kCoroutineFunction || folds_.empty()) return node;
+  auto it = folds_.find(node);
+  return it == folds_.end() ? node : it->second;
+}
+
+// What others than enter_plain() ask for.
+Place Placement::plain_place(uint32_t node) const {
+  const uint32_t function = raw_[node].function;
+  Place p;
+  p.out = node;
+  p.own = node && function != kCoroutineFunction;
+  p.shown = function >= kFirstFunction && !is_group(function);
+  if (p.shown) p.function = function;
+  return p;
+}
+
+Place Placement::place(uint32_t raw) {
+  const uint32_t function = function_of(raw);
+  const Place& above = places_[raw_[raw].parent];
+  Place p = above;
+  p.function = 0;
+  p.shown = p.unknown = false;
+  p.own = above.own || function == kUnknownFunction;
+  const bool reached = above.path & CallPath::kReached;
+  const bool folded = reached || (options_.depth && above.depth >= options_.depth);
+  if (function == kCoroutineFunction) {
+    p.own = false;
+    if (!options_.coroutines.empty()) p.group = 0;  // That of the resumer may be left out.
+    if (above.takes && !folded) {
+      p.out = p.fold = out_.enter(above.fold, function);
+      // What hides in it goes to a caller that is known, or to none.
+      if (above.unknown) p.out = out_.enter(above.out, function), p.unknown = true;
+    }
+  } else if (function == kUnknownFunction) {
+    p.takes = true;  // Whatever is asked for: it may have been that.
+    p.out = out_.enter(above.fold, function);
+    p.unknown = true;
+  } else if (is_group(function)) {
+    p.own = true;
+    p.takes = !asks_for_functions();
+    p.out = p.fold = out_.enter(above.fold, function);
+    // A coroutine is no file: its own time is of a group, too; not of [other], which is calls.
+    if (groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
+  } else {
+    place_function(p, raw);
+  }
+  return p;
+}
+
+// Then what a coroutine does outside of any call, its own time where it is not part of its
+// resumer's, is filtered out: it is of no function.
+bool Placement::asks_for_functions() const {
+  return !options_.only.empty() || !options_.callers.empty() || !functions_.empty() ||
+         !options_.kinds.empty();
+}
+
+void Placement::place_function(Place& p, uint32_t raw) {
+  const uint32_t function = function_of(raw);
+  const bool dropped = is_dropped(raw);
+  const Place& above = places_[raw_[raw].parent];
+  const Rules& r = rules(function);
+  p.path = path_.enter(above.path, function);
+  const bool inside = p.path & CallPath::kInside, excluded = p.path & CallPath::kExcluded;
+  if (inside && !(above.path & CallPath::kInside)) p.depth = 0, p.within = false;
+  const bool reached = above.path & CallPath::kReached;
+  const bool folded = reached || (options_.depth && p.depth >= options_.depth);
+  bool hidden = r.hidden || folded || !inside || excluded;
+  if (groups_files()) {
+    // A call inside its own group is no call of the group; what is in none counts to its caller.
+    if (!hidden && (above.group == 0 || (r.group != 0 && r.group != above.group)))
+      p.function = r.group ? r.group : group("[other]");
+    else
+      hidden = true;
+    if (!hidden && !dropped) p.group = p.function;
+  } else {
+    p.function = function;
+  }
+  p.shown = !hidden && !dropped;
+  p.depth += !hidden;
+  p.within |= p.shown;
+  if (p.shown) {
+    const bool in_coroutine = groups_files() && is_group(function_of(raw_[raw].parent));
+    p.out = p.fold = out_.enter(in_coroutine ? above.fold : above.out, p.function);
+    p.own = true;
+  } else {
+    p.out = p.fold;
+  }
+  p.takes = inside && !excluded && p.within &&
+            (options_.callers.empty() || (p.path & CallPath::kReached));
+  p.takes &= above.takes || !dropped;
+}
+
+bool Placement::wrong_kind(const FunctionName& f) const {
+  const auto& kinds = options_.kinds;
+  return !kinds.empty() && std::find(kinds.begin(), kinds.end(), f.kind) == kinds.end();
+}
+
+const Placement::Rules& Placement::rules(uint32_t function) {
+  if (function >= rules_.size()) rules_.resize(std::max<size_t>(2 * rules_.size(), function + 64));
+  if (rules_[function].known) return rules_[function];
+  Rules r;
+  r.known = true;
+  if (hide_.empty() && functions_.empty() && options_.kinds.empty() && !groups_files())
+    return rules_[function] = r;
+  const FunctionName f = described(function);
+  r.hidden = hide_.matches(f) || wrong_kind(f) || (!functions_.empty() && !functions_.matches(f));
+  r.group = group_of(f);
+  return rules_[function] = r;
+}
+
+uint32_t Placement::group_of(const FunctionName& f) {
+  std::string place = file_name(f);
+  if (options_.group == GroupBy::kFile) {
+    if (f.kind == FunctionKind::kBuiltin) place = "[builtin]";
+    if (f.kind == FunctionKind::kLua && place.size() == f.chunk.size()) place = "[string]";
+    return group(place.empty() ? "[C]" : place);
+  }
+  if (options_.group != GroupBy::kPattern) return 0;
+  auto found = group_pattern_->find(place);
+  return found ? group(found->empty() ? "[empty]" : *found) : 0;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// The coroutines of a stream that run now: the current one, the one that resumed it, and so on; and
+// which of them have calls open. So that the next event costs the same however many there are, it
+// is changed at its inner end only, by what a resume and a suspension change; for anything else it
+// is made again (reset()).
+//
+// Invariants: a place is an index, 0 is the outermost; places() has each coroutine once; callers_
+// rises, and every place whose lane has calls is in it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace luatrace::analyze {
+
+// Lane: what is known of a coroutine; has bool has_calls() const.
+template <class Lane>
+class RunningChain {
+ public:
+  static constexpr size_t kNone = SIZE_MAX;
+  struct Link {
+    uint32_t coroutine = 0;
+    Lane* lane = nullptr;  // Null: the coroutine has none.
+  };
+
+  bool empty() const { return links_.empty(); }
+  size_t size() const { return links_.size(); }
+  const Link& operator[](size_t place) const { return links_[place]; }
+  size_t last() const { return links_.size() - 1; }
+  const Link& current() const { return links_.back(); }
+  // Of a coroutine; kNone if it is not in the chain.
+  size_t place(uint32_t coroutine) const {
+    auto it = places_.find(coroutine);
+    return it == places_.end() ? kNone : it->second;
+  }
+
+  // The current coroutine has resumed another one.
+  void push(Link link) {
+    places_[link.coroutine] = links_.size();
+    links_.push_back(link);
+    update(last());
+  }
+  // The current coroutine was suspended; there is one that resumed it.
+  void pop() {
+    if (!callers_.empty() && callers_.back() == last()) callers_.pop_back();
+    places_.erase(current().coroutine);
+    links_.pop_back();
+  }
+  // Other coroutines, the outermost first.
+  void reset(std::vector<Link> links) {
+    links_ = std::move(links);
+    places_.clear();
+    callers_.clear();
+    for (size_t i = 0; i < links_.size(); i++) {
+      places_[links_[i].coroutine] = i;
+      update(i);
+    }
+  }
+  // The coroutine has another lane now, or null.
+  void set_lane(uint32_t coroutine, Lane* lane) {
+    if (const size_t at = place(coroutine); at != kNone) links_[at].lane = lane;
+  }
+  // Call it when the calls of the lane at `place` may be its first.
+  void update(size_t place) {
+    if (!has_calls(place)) return;
+    auto at = std::lower_bound(callers_.begin(), callers_.end(), place);
+    if (at == callers_.end() || *at != place) callers_.insert(at, place);
+  }
+  // The innermost place with calls, or kNone.
+  size_t caller() {
+    while (!callers_.empty() && !has_calls(callers_.back())) callers_.pop_back();
+    return callers_.empty() ? kNone : callers_.back();
+  }
+
+ private:
+  bool has_calls(size_t place) const {
+    return links_[place].lane && links_[place].lane->has_calls();
+  }
+
+  std::vector<Link> links_;
+  std::unordered_map<uint32_t, size_t> places_;  // By coroutine.
+  std::vector<size_t> callers_;                  // Those that have no calls any more may be in it.
+};
+
+}  // namespace luatrace::analyze

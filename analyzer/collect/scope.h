@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Where the filters look: which streams, threads, coroutines and times; and below what node of the
+// call tree the calls of a coroutine are. Nothing here depends on what functions are called.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/collect/placement.h"
+#include "analyzer/filter/filter_plan.h"
+#include "analyzer/machine/streams.h"
+#include "base/random_hash.h"
+
+namespace luatrace::analyze {
+
+class Scope {
+ public:
+  Scope(const FilterPlan& plan, const TraceFacts& facts);
+
+  void stream(uint32_t number);  // Its events come now.
+  void on_thread(uint32_t tid);
+  uint32_t number() const { return stream_->number; }  // Of the stream.
+  uint32_t tid() const { return stream_->tid; }
+  bool wanted() const { return stream_->state_wanted && stream_->thread_wanted; }
+  bool wanted(const Coroutine& co) const;
+  bool is_of_coroutines() const { return !options_.coroutines.empty(); }
+  bool has(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
+  // Whether anything ran in the coroutine of the options' n-th filter of coroutines.
+  bool matched(size_t n) const { return matched_[n]; }
+  void add(const Scope& other);
+
+  // The node of the raw tree below which the calls of the coroutine are; `by` resumed it, or null.
+  uint32_t base(Placement& placement, const Coroutine& co, const Coroutine* by) const;
+
+ private:
+  struct Stream {
+    uint32_t number = 0, tid = 0;
+    bool state_wanted = true, thread_wanted = true;
+  };
+  bool is_thread_wanted(uint32_t tid) const;
+  uint32_t group_root(Placement& placement) const;
+  std::string process_text() const;
+
+  const FilterPlan& plan_;
+  const FilterOptions& options_;
+  const TraceFacts& facts_;
+  std::unordered_map<uint32_t, Stream, RandomHash> streams_;
+  Stream* stream_ = nullptr;
+  mutable std::vector<char> matched_;  // By filter of coroutines.
+};
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/verdict_pass.h"
+
+#include <map>
+#include <memory>
+
+#include "analyzer/collect/leading_calls.h"
+#include "analyzer/machine/parallel_streams.h"
+#include "analyzer/read/trace_reader.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// The Sink that finds calls shorter than -t and nothing else: a node is the number of a call.
+class ShortCalls {
+ public:
+  static constexpr bool kNotes = false;
+  static constexpr bool kFrames = false;
+
+  explicit ShortCalls(uint64_t least_ns) : least_ns_(least_ns) { stream(0); }
+  CallVerdicts verdicts;
+
+  void set_clock(const Clock& clock) { clock_ = clock; }
+  void stream(uint32_t number) {
+    calls_ = &counts_[number];
+    stream_ = &verdicts[number];
+  }
+  void add(ShortCalls& other) { verdicts.add(std::move(other.verdicts)); }
+
+  uint32_t enter(uint32_t, uint32_t) {
+    if (*calls_ == UINT32_MAX) throw_too_many_calls();
+    return (*calls_)++;
+  }
+  uint32_t enter_base(uint32_t, uint32_t) { return 0; }
+  uint32_t enter_again(uint32_t, uint32_t old, uint32_t) { return old; }
+  void call(uint32_t) {}
+  void add_self_time(uint32_t, uint64_t) {}
+  void suspended(uint32_t, uint64_t) {}
+  void ended(uint32_t number, uint32_t, uint64_t running) { cut(number, running); }
+  void cut(uint32_t number, uint64_t running) {
+    if (clock_.ns(running) < least_ns_) stream_->drop(number, true);
+  }
+
+ private:
+  const uint64_t least_ns_;
+  Clock clock_;
+  std::map<uint32_t, uint32_t> counts_;  // By stream: its calls so far.
+  uint32_t* calls_ = nullptr;            // Those of the stream whose events come now.
+  StreamVerdicts* stream_ = nullptr;
+};
+
+}  // namespace
+
+void throw_too_many_calls() {
+  throw Unreadable(
+      "-t and -C are for traces of up to 4,294,967,295 calls in each Lua state: cut this one "
+      "(--time-range), or leave them out");
+}
+
+CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, Input& input,
+                           size_t jobs) {
+  Diagnostics silent(input.name(), [](const std::string&) {});
+  TraceFacts facts;
+  if (plan.options->callers.empty()) {
+    auto brief = [&](const TraceFacts&) {
+      return std::make_unique<ShortCalls>(plan.options->least_ns);
+    };
+    return std::move(read_streams<ShortCalls>(input, facts, silent, jobs, brief)->verdicts);
+  }
+  auto leading = [&](const TraceFacts&) {
+    return std::make_unique<LeadingCalls>(plan, facts.functions, symbols);
+  };
+  return std::move(read_streams<LeadingCalls>(input, facts, silent, jobs, leading)->verdicts);
+}
+
+}  // namespace luatrace::analyze

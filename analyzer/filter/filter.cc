@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/filter/filter.h"
+
+#include <charconv>
+#include <ctime>
+#include <set>
+#include <utility>
+
+#include "cli/duration.h"
+#include "cli/usage_error.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// The number at the beginning of `text`; what follows it stays there. False if there is none.
+bool take_number(std::string& text, double& value) {
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc() || !(value >= 0) || value > 1e19) return false;
+  text.erase(0, static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+// Seconds and a fraction, exactly (a double has not enough digits for nanoseconds since 1970).
+bool exact_seconds(const std::string& text, uint64_t& ns) {
+  size_t point = text.find('.');
+  std::string whole = text.substr(0, point);
+  std::string part = point == text.npos ? "" : text.substr(point + 1);
+  if (whole.empty() || whole.size() > 10 || part.size() > 9) return false;
+  if ((whole + part).find_first_not_of("0123456789") != std::string::npos) return false;
+  part.resize(9, '0');
+  ns = std::stoull(whole) * 1000000000 + std::stoull(part);
+  return true;
+}
+
+// 2026-11-21T10:00:00[.25][Z]
+bool date(std::string text, uint64_t& ns) {
+  if (text.ends_with('Z')) text.pop_back();
+  tm parts{};
+  const char* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (!rest) return false;
+  time_t seconds = timegm(&parts);
+  return seconds >= 0 && (*rest == 0 || *rest == '.') &&
+         exact_seconds(std::to_string(seconds) + rest, ns);
+}
+
+TimePoint parse_point(const std::string& text) {
+  TimePoint out;
+  if (text.empty()) return out;
+  if (text.starts_with('@') ? exact_seconds(text.substr(1), out.ns) : date(text, out.ns)) {
+    out.kind = TimePoint::kAbsolute;
+    return out;
+  }
+  std::string rest = text;
+  if (take_number(rest, out.percent) && rest == "%") {
+    if (out.percent > 100) throw UsageError("--time-range: " + text + " is more than 100 %");
+    out.kind = TimePoint::kPercent;
+    return out;
+  }
+  out.kind = TimePoint::kRelative;
+  out.ns = parse_time(text, "--time-range");
+  return out;
+}
+
+// The same for the same time, however it was written.
+std::string time_text(uint64_t ns) {
+  static constexpr std::pair<uint64_t, const char*> kUnits[] = {
+      {1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+  for (const auto& [unit, name] : kUnits)
+    if (ns && ns % unit == 0) return std::to_string(ns / unit) + name;
+  return std::to_string(ns) + "ns";
+}
+
+std::string point_text(const TimePoint& p) {
+  if (p.kind == TimePoint::kRelative) return time_text(p.ns);
+  if (p.kind == TimePoint::kAbsolute) {
+    const std::string part = std::to_string(1000000000 + p.ns % 1000000000).substr(1);
+    return '@' + std::to_string(p.ns / 1000000000) + '.' + part;
+  }
+  if (p.kind != TimePoint::kPercent) return "";
+  char text[32];
+  auto [end, error] = std::to_chars(text, text + sizeof text, p.percent);
+  return std::string(text, end) + '%';
+}
+
+// As a shell takes it for this one word.
+std::string quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\$*?()[]{}|&;<>#~`!") == word.npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + '\'';
+}
+
+// Options that may be given several times: their order means nothing, nor does a second one.
+class ChoiceWords {
+ public:
+  template <class T, class Text>
+  void add(const char* option, const std::vector<T>& values, Text text) {
+    std::set<std::string> words;
+    for (const T& value : values) words.insert(text(value));
+    for (const std::string& word : words) add(option + (' ' + quoted(word)));
+  }
+  void add(const std::string& words) { all_ += (all_.empty() ? "" : " ") + words; }
+  const std::string& text() const { return all_; }
+
+ private:
+  std::string all_;
+};
+
+}  // namespace
+
+FilterSignature signature_of(const FilterOptions& f) {
+  ChoiceWords words;
+  auto same = [](const std::string& text) { return text; };
+  auto number = [](uint32_t n) { return std::to_string(n); };
+  words.add("-F", f.only, same);
+  words.add("-N", f.without, same);
+  words.add("-C", f.callers, same);
+  words.add("-H", f.hide, same);
+  words.add("--function", f.functions, same);
+  words.add("--kind", f.kinds, kind_word);
+  if (f.depth) words.add("-D " + number(f.depth));
+  if (f.least_ns) words.add("-t " + time_text(f.least_ns));
+  if (f.has_range()) words.add("-r " + point_text(f.from) + '~' + point_text(f.to));
+  words.add("--thread", f.threads, number);
+  words.add("--coroutine", f.coroutines, [&](const CoroutineId& c) {
+    return (c.state ? number(c.state) + ':' : "") + number(c.id);
+  });
+  words.add("--state", f.states, number);
+  if (f.mode == CoroutineMode::kSeparate) words.add("--coroutines=separate");
+  if (f.mode == CoroutineMode::kMerged) words.add("--coroutines=merged");
+  static const char* const kNames[] = {"", "thread", "coroutine", "state", "file"};
+  const bool pattern = f.group == GroupBy::kPattern;
+  return {pattern ? f.group_pattern : kNames[static_cast<int>(f.group)], words.text()};
+}
+
+bool FilterOptions::filters() const {
+  return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
+         !functions.empty() || !kinds.empty() || depth || least_ns || has_range() ||
+         !threads.empty() || !states.empty() || !coroutines.empty();
+}
+
+uint64_t parse_time(const std::string& text, const std::string& option) {
+  if (auto ns = duration_ns(text, 1)) return *ns;
+  throw UsageError(option + ": '" + text + "' is no time (" + kTimeExamples + ')');
+}
+
+void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to) {
+  size_t middle = text.find('~');
+  if (middle == text.npos || text == "~")
+    throw UsageError("--time-range: FROM~TO, of which one may be missing, not '" + text + "'");
+  from = parse_point(text.substr(0, middle));
+  to = parse_point(text.substr(middle + 1));
+}
+
+}  // namespace luatrace::analyze

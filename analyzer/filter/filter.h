@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// What of a trace is looked at, and how calls are put together. docs/analyzing.md says what each
+// filter means; FilteredProfile does it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/symbols/function_kind.h"
+
+namespace luatrace::analyze {
+
+// One end of a range of time.
+struct TimePoint {
+  enum Kind { kOpen, kRelative, kPercent, kAbsolute };
+  Kind kind = kOpen;
+  uint64_t ns = 0;     // Since the first event; kAbsolute: since 1970.
+  double percent = 0;  // Of the time from the first event to the last.
+};
+
+struct CoroutineId {
+  uint32_t state = 0;  // 0: any.
+  uint32_t id = 0;
+};
+
+enum class CoroutineMode { kLinked, kSeparate, kMerged };
+enum class GroupBy { kNone, kThread, kCoroutine, kState, kFile, kPattern };
+
+// The options by which events became sums, as words: those of unlike meaning are never equal, so
+// that sums can be told apart by it, also when they were saved. The order and number of equal
+// options and the unit of a time make no difference; other ways to write the same (0~1s and ~1s,
+// '(x)' and '/(x)/') do.
+struct FilterSignature {
+  std::string groups;   // WHAT of --group-by; empty: no groups.
+  std::string filters;  // The others: "-F handle -t 1ms --coroutines=separate"; empty: none.
+  auto operator<=>(const FilterSignature&) const = default;
+};
+
+struct FilterOptions {
+  // Functions, as FunctionPattern understands them.
+  std::vector<std::string> only;     // -F
+  std::vector<std::string> without;  // -N
+  std::vector<std::string> callers;  // -C
+  std::vector<std::string> hide;     // -H
+  std::vector<std::string> functions;
+  std::vector<FunctionKind> kinds;
+  uint32_t depth = 0;  // 0: any.
+  uint64_t least_ns = 0;
+  TimePoint from, to;
+  std::vector<uint32_t> threads, states;
+  std::vector<CoroutineId> coroutines;
+  CoroutineMode mode = CoroutineMode::kLinked;
+  GroupBy group = GroupBy::kNone;
+  std::string group_pattern;
+
+  bool has_range() const { return from.kind != TimePoint::kOpen || to.kind != TimePoint::kOpen; }
+  // Something is to be left out.
+  bool filters() const;
+  // It depends on what functions are called, where they are, or of what kind they are.
+  bool looks_at_functions() const {
+    return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
+           !functions.empty() || !kinds.empty() || group >= GroupBy::kFile;
+  }
+  // Whether a call is shown is known only when it has ended (verdicts.h).
+  bool needs_verdicts() const { return least_ns || !callers.empty(); }
+  // Calls are shown elsewhere than below their callers.
+  bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
+};
+
+FilterSignature signature_of(const FilterOptions& options);
+
+// "5ms", "1.5s", "200us", "10" (ns), "2m", "1h". Throws UsageError that names `option`.
+uint64_t parse_time(const std::string& text, const std::string& option);
+// "1s~2s", "20%~", "~@1700000000.5", "2026-11-21T10:00:00~2026-11-21T10:00:01".
+void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to);
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/filter/preview.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "analyzer/read/trace_reader.h"
+#include "base/saturate.h"
+#include "cli/usage_error.h"
+
+namespace luatrace::analyze {
+
+void Preview::read(Input& input) {
+  Diagnostics silent(input.name(), [](const std::string&) {});
+  read_trace(input, silent, *this);
+  complete = true;
+}
+
+bool Preview::header_only(Input& input) {
+  lt_file_header header;
+  if (input.need(sizeof header) < sizeof header) return false;
+  memcpy(&header, input.data(), sizeof header);
+  if (header.magic != LT_FILE_MAGIC || header.tick_shift > 63) return false;
+  clock_ = clock_of(header);
+  return true;
+}
+
+void Preview::on_function(const FunctionInfo& info) {
+  auto process = process_of_.find(info.stream);
+  functions.add(info, process == process_of_.end() ? 0 : process->second);
+}
+
+void Preview::on_events(const EventBlock& block) {
+  if (block.base_tick > block.end_tick) return;
+  first = std::min(first, block.base_tick);
+  last = std::max(last, block.end_tick);
+}
+
+uint64_t Preview::ticks(uint64_t ns) const {
+  if (clock_.mult == 0) return 0;
+  unsigned __int128 scaled = (static_cast<unsigned __int128>(ns) << std::min(clock_.shift, 63u));
+  unsigned __int128 value = (scaled + clock_.mult - 1) / clock_.mult;
+  return value > UINT64_MAX / 4 ? UINT64_MAX / 4 : static_cast<uint64_t>(value);
+}
+
+uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
+  switch (point.kind) {
+    case TimePoint::kRelative:
+      return first + ticks(point.ns);
+    case TimePoint::kPercent:
+      return first + saturate_u64(static_cast<double>(last - first) * point.percent / 100 + 0.5);
+    case TimePoint::kAbsolute: {
+      if (clock_.start_real_ns == 0)
+        throw UsageError("--time-range: the trace does not say at what time of day it was made");
+      if (point.ns < clock_.start_real_ns) {
+        uint64_t before = ticks(clock_.start_real_ns - point.ns);
+        return clock_.start_tick > before ? clock_.start_tick - before : 0;
+      }
+      return clock_.start_tick + ticks(point.ns - clock_.start_real_ns);
+    }
+    default:
+      return open;
+  }
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Which calls are dropped: those that are too short (-t), or have not led to a function of -C. That
+// is known when they end; so the trace is read once for it, and once more for all the rest, which
+// then knows when a call begins whether it is shown.
+//
+// Invariant: calls are numbered in the order of their ENTRY and FRAME events in the stream, which
+// is the same in both readings. A call of which nothing is noted is kept.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace luatrace::analyze {
+
+// Of one stream. A bit a call, up to the last one that is dropped.
+class StreamVerdicts {
+ public:
+  bool drops(uint64_t call) const {
+    return call / 64 < bits_.size() && (bits_[call / 64] >> call % 64 & 1);
+  }
+  void drop(uint64_t call, bool dropped) {
+    if (call / 64 >= bits_.size()) {
+      if (!dropped) return;
+      bits_.resize(call / 64 + 1);
+    }
+    const uint64_t bit = uint64_t{1} << call % 64;
+    bits_[call / 64] = dropped ? bits_[call / 64] | bit : bits_[call / 64] & ~bit;
+  }
+
+ private:
+  std::vector<uint64_t> bits_;
+};
+
+class CallVerdicts {
+ public:
+  // Null: all of the stream's calls are kept.
+  const StreamVerdicts* find(uint32_t stream) const {
+    auto it = streams_.find(stream);
+    return it == streams_.end() ? nullptr : &it->second;
+  }
+  StreamVerdicts& operator[](uint32_t stream) { return streams_[stream]; }
+  // Those of other streams.
+  void add(CallVerdicts&& other) { streams_.merge(other.streams_); }
+
+ private:
+  std::map<uint32_t, StreamVerdicts> streams_;
+};
+
+}  // namespace luatrace::analyze

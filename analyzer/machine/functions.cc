@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/machine/functions.h"
+
+#include <cstdio>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace luatrace::analyze {
+namespace {
+
+// Some of LuaJIT's library is bytecode (LJLIB_LUA in its lib_*.c). To the VM these are prototypes,
+// but of no line, their chunk called like the function (lib_read_lfunc() in lj_lib.c); to users
+// they are library functions like the others.
+constexpr uint32_t kNoLine = UINT32_MAX;
+constexpr std::pair<std::string_view, std::string_view> kInBytecode[] = {
+    {"deg", "math."},   {"rad", "math."},       {"len", "string."}, {"foreach", "table."},
+    {"move", "table."}, {"foreachi", "table."}, {"getn", "table."}, {"remove", "table."}};
+
+bool is_in_bytecode(const FunctionInfo& info) {
+  return info.type == LT_FUNC_LUA && info.firstline == kNoLine;
+}
+
+FunctionInfo as_library_function(FunctionInfo info) {
+  info.type = LT_FUNC_FF;
+  info.name = std::exchange(info.chunk, {});
+  info.hint = false;
+  info.firstline = info.lastline = 0;
+  for (const auto& [name, library] : kInBytecode)
+    if (info.name == name) return info.name.insert(0, library), info;
+  return info;
+}
+
+uint64_t id_key(uint32_t stream, uint32_t id) {
+  return uint64_t{stream} << 32 | id;
+}
+
+// A string that is equal exactly for equal identities. NUL cannot occur in chunk or name. Of what
+// became known later (names of calls) nothing is part of it.
+template <class Info>
+std::string identity(const Info& info, uint32_t process) {
+  std::string key(1, static_cast<char>('0' + info.type));
+  if (info.type == LT_FUNC_LUA) return key + std::to_string(info.firstline) + ':' + info.chunk;
+  if (!info.name.empty() && !info.hint) return key + 'n' + info.chunk + '\0' + info.name;
+  return key + 'a' + std::to_string(process) + ':' + std::to_string(info.addr);
+}
+
+std::string identity(const Function& f) {
+  if (f.type == kGroupType) return (f.coroutine ? "G" : "g") + f.name;
+  return identity(f, f.process);
+}
+
+Function make(const FunctionInfo& info, uint32_t process) {
+  return {info.type, info.hint, info.firstline, info.lastline, info.fileofs, process,
+          info.addr, info.id,   info.chunk,     info.name,     info.stream,  false};
+}
+
+// Another description of the same function. A name of the definition is better than one that a
+// call told; of several the first in the alphabet, as in reports (take_name()).
+void take_better(Function& f, const FunctionInfo& info, uint32_t process) {
+  if (!info.name.empty() &&
+      (f.name.empty() || std::tie(info.hint, info.name) < std::tie(f.hint, f.name))) {
+    f.name = info.name;
+    f.hint = info.hint;
+  }
+  if (info.stream >= f.stream) return;
+  Function lower = make(info, process);
+  lower.name = std::move(f.name);
+  lower.hint = f.hint;
+  f = std::move(lower);
+}
+
+}  // namespace
+
+std::string line_text(uint32_t firstline) {
+  if (!(firstline & LT_LINE_CODE)) return std::to_string(firstline);
+  char text[16];
+  std::snprintf(text, sizeof text, "#%08x", firstline & ~LT_LINE_CODE);
+  return text;
+}
+
+FunctionTable::FunctionTable() : functions_(kPrunedFunction + 1) {
+  functions_[kPrunedFunction].type = kPrunedType;
+  functions_[kPrunedFunction].name = "[pruned]";
+}
+
+uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
+  if (is_in_bytecode(info)) return add(as_library_function(info), process);
+  std::lock_guard lock(mutex_);
+  const uint32_t index = add_locked(info, process);
+  by_id_.try_emplace(id_key(info.stream, info.id), index);
+  return index;
+}
+
+// 0: none.
+uint32_t FunctionTable::find_identity(const std::string& key) const {
+  const auto [begin, end] = by_identity_.equal_range(std::hash<std::string>()(key));
+  for (auto it = begin; it != end; ++it)
+    if (identity(functions_[it->second]) == key) return it->second;
+  return 0;
+}
+
+// The function of that identity; else the next one, which the caller has to add. True: it is new.
+std::pair<uint32_t, bool> FunctionTable::find_or_add(const std::string& key) {
+  if (const uint32_t found = find_identity(key)) return {found, false};
+  const auto next = static_cast<uint32_t>(functions_.size());
+  by_identity_.emplace(std::hash<std::string>()(key), next);
+  return {next, true};
+}
+
+uint32_t FunctionTable::add_locked(const FunctionInfo& info, uint32_t process) {
+  const auto [index, fresh] = find_or_add(identity(info, process));
+  if (fresh)
+    functions_.push_back(make(info, process));
+  else
+    take_better(functions_[index], info, process);
+  return index;
+}
+
+uint32_t FunctionTable::add_undescribed(uint32_t stream, uint32_t id, uint32_t process) {
+  std::lock_guard lock(mutex_);
+  Function f;
+  f.stream = stream;
+  f.id = id;
+  f.process = process;
+  functions_.push_back(f);
+  return static_cast<uint32_t>(functions_.size() - 1);
+}
+
+uint32_t FunctionTable::add_group(const std::string& name, bool coroutine) {
+  std::lock_guard lock(mutex_);
+  Function f;
+  f.type = kGroupType;
+  f.coroutine = coroutine;
+  f.name = name;
+  const auto [index, fresh] = find_or_add(identity(f));
+  if (fresh) functions_.push_back(std::move(f));
+  return index;
+}
+
+uint32_t FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
+  if (is_in_bytecode(info)) return describe(index, as_library_function(info), process);
+  std::lock_guard lock(mutex_);
+  if (index == 0) return add_locked(info, process);
+  Function& known = functions_[index];
+  if (known.type == 0) return known = make(info, process), index;
+  if (identity(known) != identity(info, process)) return add_locked(info, process);
+  take_better(known, info, process);
+  return index;
+}
+
+Function FunctionTable::copy(uint32_t index) const {
+  std::lock_guard lock(mutex_);
+  return functions_[index];
+}
+
+uint16_t FunctionTable::type(uint32_t index) const {
+  std::lock_guard lock(mutex_);
+  return functions_[index].type;
+}
+
+const Function* FunctionTable::find(const Function& other) const {
+  if (other.type == 0) {
+    auto it = by_id_.find(id_key(other.stream, other.id));
+    return it == by_id_.end() ? nullptr : &functions_[it->second];
+  }
+  const uint32_t found = find_identity(identity(other));
+  return found ? &functions_[found] : nullptr;
+}
+
+void IdMap::define(const FunctionInfo& info) {
+  uint32_t* known = slot(info.id);
+  *known = table_.describe(*known, info, process_);
+}
+
+// Where the index of `id` is kept.
+uint32_t* IdMap::slot(uint64_t id) {
+  if (id < dense_.size()) return &dense_[id];
+  if (!sparse_.contains(id)) seen_++;
+  if (id < kAtFirst + kMostForOne * seen_) {
+    size_t old = dense_.size();
+    dense_.resize(id + 1 + id / 2);
+    for (auto it = sparse_.begin(); it != sparse_.end();) {
+      bool moves = it->first >= old && it->first < dense_.size();
+      if (moves) dense_[it->first] = it->second;
+      it = moves ? sparse_.erase(it) : std::next(it);
+    }
+  }
+  return id < dense_.size() ? &dense_[id] : &sparse_[id];
+}
+
+uint32_t IdMap::slow(uint64_t id) {
+  uint32_t* known = slot(id);
+  if (*known == 0) {
+    *known = table_.add_undescribed(stream_, static_cast<uint32_t>(id), process_);
+    trust_.undescribed++;
+  }
+  return *known;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: MIT
+// StackMachine: what each kind of record does.
+#pragma once
+
+#include <algorithm>
+
+#include "analyzer/machine/machine.h"
+
+namespace luatrace::analyze {
+
+// Function ids are 32 bits wide; what does not fit is treated as the unknown function.
+inline uint32_t function_id(uint64_t value) {
+  return value < LT_ID_NONE ? static_cast<uint32_t>(value) : LT_ID_UNKNOWN;
+}
+
+// Records that may stand outside a recording; any other one shows that it has begun.
+inline bool begins_recording(const Record& r) {
+  return r.kind != LT_EXT || !(r.sub == LTX_START || r.sub == LTX_STOP || r.sub == LTX_BLOCK ||
+                               r.sub == LTX_TIME || r.sub == LTX_THREAD);
+}
+
+// Records that say nothing of stacks: they may stand anywhere, also inside the report of one.
+inline bool is_aside(const Record& r) {
+  if (r.kind != LT_EXT) return false;
+  switch (r.sub) {
+    case LTX_UNWIND:
+    case LTX_CREATE:
+    case LTX_COLLECT:
+    case LTX_SWITCH:
+    case LTX_STACK:
+    case LTX_LOSS:
+    case LTX_START:
+    case LTX_STOP:
+      return false;
+    default:
+      return true;
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::handle(const Record& r) {
+  if (!recording_ && begins_recording(r)) begin(now_);
+  if (is_aside(r)) return handle_ext(r);
+  if (r.kind != LT_FRAME) {
+    // What was lost may be the rest of the report; a recording may end anywhere.
+    const bool cut = r.kind == LT_EXT && (r.sub == LTX_LOSS || r.sub == LTX_STOP);
+    if (pending_ && !cut) end_report(false);
+    if (r.kind != LT_EXT || (r.sub != LTX_SWITCH && r.sub != LTX_LOSS)) torn_ = false;
+  }
+  switch (r.kind) {
+    case LT_ENTRY:
+      return entry(function_id(r.value));
+    case LT_RETURN:
+      return leave(function_id(r.value), Note::kReturn);
+    case LT_TAIL:
+      return leave(function_id(r.value), Note::kTail);
+    case LT_FRAME:
+      return frame(function_id(r.value));
+    case LT_RESUME:
+      return resume(static_cast<uint32_t>(r.value));
+    case LT_SUSPEND:
+      return suspend(static_cast<uint32_t>(r.value));
+    default:
+      return handle_ext(r);
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::handle_ext(const Record& r) {
+  switch (r.sub) {
+    case LTX_BLOCK:
+      return ring_block(lt_lo(r.words[1]), lt_lo(r.words[2]));
+    case LTX_UNWIND:
+      if (r.arg == 1) return unwind_to(lt_lo(r.words[0]) - 1, lt_hi(r.words[0]));
+      return unwind(lt_lo(r.words[0]), lt_hi(r.words[0]));
+    case LTX_CREATE:
+      return create(lt_lo(r.words[0]));
+    case LTX_COLLECT:
+      return collect(lt_lo(r.words[0]));
+    case LTX_SWITCH:
+      note(Note::kSwitch, cur_->top, lt_lo(r.words[0]));
+      return switch_to(*get(lt_lo(r.words[0])));
+    case LTX_STACK:
+      return stack(lt_lo(r.words[0]), r.words[1] - 1, r.arg);
+    case LTX_LOSS:
+      return loss(r);
+    case LTX_THREAD:
+      note(Note::kThread, cur_->top, lt_lo(r.words[0]));
+      return thread(lt_lo(r.words[0]));
+    case LTX_START:
+      stop();
+      begin(now_);
+      attached_ = r.arg == LT_START_ATTACHED;
+      return note(Note::kStart, 0, lt_lo(r.words[1]));
+    case LTX_STOP:
+      note(Note::kStop, cur_->top, r.arg);
+      return stop();
+    case LTX_TIME:
+      return;
+    default:
+      trust_.unknown++;
+  }
+}
+
+// -- Calls --
+
+template <class Sink>
+void StackMachine<Sink>::push(Coroutine& co, uint64_t start, uint32_t id) {
+  if (const size_t size = co.frames.size(); co.top + 1 == size)
+    co.frames.resize(size + (size < kDoubledFrames ? size : size / 4));
+  uint32_t node = sink_.enter(co.frames[co.top].node, ids_(id));
+  co.frames[++co.top] = {start, node, id};
+  if constexpr (Sink::kFrames) {
+    co.notes.resize(co.frames.size());
+    sink_.opened(co, now_, start != kNotSeen);
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::entry(uint32_t id) {
+  push(*cur_, clock(*cur_), id);
+  if constexpr (!Sink::kFrames) sink_.call(cur_->frames[cur_->top].node);
+  note(Note::kEntry, cur_->top, ids_(id));
+}
+
+// The innermost call ends, seen.
+template <class Sink>
+void StackMachine<Sink>::end_top(Coroutine& co) {
+  const Frame& f = co.frames[co.top];
+  const bool seen = f.start != kNotSeen;
+  if constexpr (Sink::kFrames) {
+    sink_.closed(co, now_, seen ? clock(co) - f.start : kNotSeen, seen);
+  } else if (seen) {
+    sink_.ended(f.node, ids_(f.id), clock(co) - f.start);
+  }
+  co.top--;
+}
+
+// For sinks that ask for it: those above `depth` end here, however they did.
+template <class Sink>
+void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth) {
+  for (; co.top > depth; co.top--) {
+    const Frame& f = co.frames[co.top];
+    const uint64_t running = f.start == kNotSeen ? kNotSeen : clock(co) - f.start;
+    if constexpr (Sink::kFrames)
+      sink_.closed(co, now_, running, false);
+    else if constexpr (requires { sink_.cut(f.node, running); })
+      sink_.cut(f.node, running);
+    else
+      return;
+  }
+}
+
+// The calls above `depth` must have ended unseen.
+template <class Sink>
+void StackMachine<Sink>::drop_to(Coroutine& co, uint32_t depth) {
+  trust_.truncated += co.top - depth;
+  close_unseen(co, depth);
+  co.top = depth;
+}
+
+// Depth of the innermost open call of this function at or below `from`, 0 if there is none.
+template <class Sink>
+uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id, uint32_t from) {
+  const uint32_t most = work_ ? kMaxSearch : kLeastSearch;
+  const uint32_t stop = from > most ? from - most : 0;
+  uint32_t at = from;
+  while (at > stop && co.frames[at].id != id) at--;
+  afford(from - at);
+  return at > stop ? at : 0;
+}
+
+template <class Sink>
+void StackMachine<Sink>::leave(uint32_t id, Note::Kind kind) {
+  Coroutine& co = *cur_;
+  uint32_t at = find_frame(co, id, co.top);
+  if (at == 0) {
+    const bool inferred = co.hidden && co.top == 0;
+    ++(inferred ? trust_.inferred : trust_.unbalanced);
+    if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - 1);
+    return note(kind, 0, ids_(id));
+  }
+  if (at < co.top) drop_to(co, at);
+  note(kind, at, ids_(id));
+  end_top(co);
+}
+
+template <class Sink>
+void StackMachine<Sink>::frame(uint32_t id) {
+  if (pending_ == 0 && !torn_) trust_.unbalanced++;
+  if (!gap_seen_) trust_.open_start++;
+  push(*cur_, kNotSeen, id);
+  note(Note::kFrame, cur_->top, ids_(id));
+  if (pending_ && --pending_ == 0) end_report(true);
+}
+
+// The time that it took to write the report goes by, with the stack as it is now.
+template <class Sink>
+void StackMachine<Sink>::end_report(bool complete) {
+  if (!complete) trust_.unbalanced++;
+  pending_ = 0;
+  if (held_ > now_) add_self_time_until(held_);
+  held_ = 0;
+}
+
+// From now on so many calls are open here that are not known.
+template <class Sink>
+void StackMachine<Sink>::set_hidden(Coroutine& co, uint32_t calls) {
+  const bool changes = (calls == 0) != (co.hidden == 0);
+  co.hidden = calls;
+  if (changes) attach(co);
+}
+
+// The calls above `depth` end by an error.
+template <class Sink>
+void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
+  trust_.unwound += co.top - depth;
+  while (co.top > depth) {
+    note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
+    end_top(co);
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
+  Coroutine& co = *cur_;
+  const uint32_t known = std::min(count, co.top), more = count - known;
+  const uint32_t inferred = std::min(more, co.hidden);
+  trust_.inferred += inferred;
+  trust_.unbalanced += more > inferred;
+  end_by_error(co, co.top - known);
+  if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - inferred);
+  if (co.frames[co.top].id == id) return;  // The sentinel has LT_ID_NONE.
+  if (id == LT_ID_UNKNOWN) return;         // The VM did not look so far down.
+  const uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id, co.top);
+  if (at || id == LT_ID_NONE)
+    drop_to(co, at);
+  else if (co.top || !co.hidden)
+    trust_.unbalanced++;
+}
+
+// All calls but the `keep` lowest.
+template <class Sink>
+void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
+  if (cur_->hidden == LT_DEPTH_UNKNOWN) return unwind_unknown_to(keep, id);
+  const uint64_t depth = uint64_t{cur_->hidden} + cur_->top;
+  unwind(depth > keep ? static_cast<uint32_t>(depth - keep) : 0, id);
+}
+
+// Where the depth is not known only the id tells which of the calls that are here stay: none if it
+// is that of none, since it is a hidden one's then. Of a recursion the innermost that called
+// another: the call on top has failed, unless what failed has no events. After that the depth is
+// known.
+template <class Sink>
+void StackMachine<Sink>::unwind_unknown_to(uint32_t keep, uint32_t id) {
+  Coroutine& co = *cur_;
+  uint32_t at = co.top ? find_frame(co, id, co.top - 1) : 0;
+  if (at == 0 && co.frames[co.top].id == id) at = co.top;
+  if (at > keep) at = 0;
+  end_by_error(co, at);
+  co.adrift = true;  // Still nobody knows who resumed it.
+  set_hidden(co, keep - at);
+}
+
+// -- Coroutines --
+
+template <class Sink>
+Coroutine* StackMachine<Sink>::find(uint32_t id) {
+  auto it = coroutines_.find(id);
+  return it == coroutines_.end() ? nullptr : it->second.get();
+}
+
+// Coroutine with this id; if it is new, with an empty stack, which is unknown after a gap.
+template <class Sink>
+Coroutine* StackMachine<Sink>::get(uint32_t id) {
+  auto& slot = coroutines_[id];
+  if (!slot) {
+    slot = std::make_unique<Coroutine>();
+    slot->id = id;
+    slot->serial = ++serials_;
+    slot->hidden = gap_seen_ || (attached_ && id != 0) ? LT_DEPTH_UNKNOWN : 0;
+    slot->since = now_;
+    if (id != 0) seen_.add(id);
+  }
+  return slot.get();
+}
+
+template <class Sink>
+void StackMachine<Sink>::erase(uint32_t id) {
+  coroutines_.erase(id);
+}
+
+// All that is known of it ends here; its calls are counted.
+template <class Sink>
+void StackMachine<Sink>::cut(Coroutine& co, uint64_t& counter, Gone how) {
+  wake(co, false);
+  counter += co.top;
+  close_unseen(co, 0);
+  report_gone(co, how);
+}
+
+template <class Sink>
+template <class F>
+void StackMachine<Sink>::each_in_chain(Coroutine& co, F f, uint32_t work_of_link) {
+  Coroutine* at = &co;
+  uint32_t n = 0;
+  for (; at && n <= kMaxChain; n++) {
+    f(*at);
+    at = resumer_of(*at);
+  }
+  if (n > 1 && !afford(uint64_t{work_of_link} * n)) unlink_resumers(co);
+}
+
+// Nobody is known to have resumed this coroutine, nor those that did.
+template <class Sink>
+void StackMachine<Sink>::unlink_resumers(Coroutine& co) {
+  trust_.unbalanced++;
+  links_++;
+  for (Coroutine* at = &co; at && at->resumed;) {
+    at->resumed = false;
+    at->chain = 1;
+    at = find(at->resumer);
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::wake(Coroutine& co, bool resumed) {
+  if (co.running) return;
+  uint64_t ticks = now_ - co.since;
+  if constexpr (Sink::kFrames)
+    sink_.suspended(co, co.since, now_, resumed);
+  else if (co.top)
+    sink_.suspended(co.frames[co.top].node, ticks);
+  co.suspended += ticks;
+  co.running = true;
+}
+
+template <class Sink>
+void StackMachine<Sink>::sleep(Coroutine& co) {
+  if (!co.running) return;
+  co.running = false;
+  co.since = now_;
+}
+
+// Moves the coroutine's calls in the call tree to below the call that resumed it.
+template <class Sink>
+void StackMachine<Sink>::attach(Coroutine& co) {
+  Coroutine* by = resumer_of(co);
+  co.outside = co.hidden ? Coroutine::Outside::kUnknown
+               : !by     ? co.adrift ? Coroutine::Outside::kUnknown : Coroutine::Outside::kIdle
+               : by->top ? Coroutine::Outside::kCall
+                         : by->outside;
+  uint32_t base;
+  if constexpr (Sink::kFrames)
+    base = sink_.base(co, by);
+  else
+    base = by ? sink_.enter_base(by->frames[by->top].node, kCoroutineFunction) : 0;
+  if (co.hidden || (co.adrift && !by)) base = sink_.enter_base(base, kUnknownFunction);
+  if (co.frames[0].node == base) return report_attached(co, false);
+  if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
+    trust_.unbalanced++;
+    return report_attached(co, false);
+  }
+  co.frames[0].node = base;
+  for (uint32_t i = 1; i <= co.top; i++) {
+    Frame& f = co.frames[i];
+    f.node = sink_.enter_again(co.frames[i - 1].node, f.node, ids_(f.id));
+  }
+  report_attached(co, true);
+}
+
+// Hangs the running coroutines anew, outermost first.
+template <class Sink>
+void StackMachine<Sink>::reattach() {
+  std::vector<Coroutine*> chain;
+  each_in_chain(
+      *cur_, [&](Coroutine& c) { chain.push_back(&c); }, kWorkOfLink);
+  for (auto at = chain.rbegin(); at != chain.rend(); ++at) attach(**at);
+}
+
+template <class Sink>
+void StackMachine<Sink>::thread(uint32_t tid) {
+  threads_.insert(tid);
+  if constexpr (Sink::kFrames) {
+    sink_.on_thread(tid);
+    reattach();
+  }
+}
+
+// Makes `co` current: it and its resumers run, nobody else's state changes. Those that wake are
+// attached where their resumer's calls are now, outermost first: it may have had other ones since.
+template <class Sink>
+void StackMachine<Sink>::set_current(Coroutine* co) {
+  cur_ = co;
+  woken_.clear();
+  // Where one runs, those that resumed it do: a program with n nested coroutines is not n^2 work.
+  for (Coroutine* at = co; at && !at->running; at = resumer_of(*at)) {
+    wake(*at);
+    woken_.push_back(at);
+  }
+  if (woken_.size() > 1 && !afford(kWorkOfWaking * woken_.size())) unlink_resumers(*co);
+  while (woken_.size() > 1) attach(*woken_.back()), woken_.pop_back();
+  attach(*co);
+}
+
+template <class Sink>
+void StackMachine<Sink>::switch_to(Coroutine& to) {
+  if (&to == cur_) return;
+  Coroutine& from = *cur_;
+  each_in_chain(
+      from, [&](Coroutine& c) { sleep(c); }, kWorkOfLink);
+  set_current(&to);
+  if (from.id == 0 && !from.running) leave_unnamed();
+}
+
+// After a gap the coroutine without a name is a different one each time: its calls are not those of
+// the next.
+template <class Sink>
+void StackMachine<Sink>::leave_unnamed() {
+  Coroutine* co = gap_seen_ ? find(0) : nullptr;
+  if (!co) return;
+  cut(*co, trust_.open_gap, Gone::kLost);
+  erase(0);
+}
+
+template <class Sink>
+void StackMachine<Sink>::resume(uint32_t id) {
+  note(Note::kResume, cur_->top, id);
+  Coroutine* co = get(id);
+  if (co->running || cur_->chain >= kMaxChain) {
+    trust_.unbalanced++;
+    return switch_to(*co);
+  }
+  co->resumed = true;
+  co->adrift = false;
+  co->resumer = cur_->id;
+  co->resumer_serial = cur_->serial;
+  co->chain = cur_->chain + 1;
+  wake(*co);
+  cur_ = co;
+  attach(*co);
+}
+
+template <class Sink>
+void StackMachine<Sink>::suspend(uint32_t status) {
+  Coroutine& co = *cur_;
+  if (status == LTS_ERROR) end_by_error(co, 0);
+  if (status == LTS_DONE) drop_to(co, 0);
+  if (status > LTS_ERROR) trust_.bad_records++;
+  note(Note::kSuspend, co.top, status);
+  Coroutine* next = resumer_of(co);
+  co.resumed = false;
+  co.chain = 1;
+  sleep(co);
+  uint32_t id = co.id;
+  cur_ = nullptr;
+  if (status == LTS_DONE || status == LTS_ERROR) {
+    if (next == &co) next = nullptr;
+    report_gone(co, status == LTS_DONE ? Gone::kDone : Gone::kError);
+    erase(id);
+  }
+  if (!next) leave_unnamed();
+  set_current(next ? next : get(0));
+}
+
+template <class Sink>
+void StackMachine<Sink>::stack(uint32_t id, uint64_t calls, uint32_t reason) {
+  Coroutine* co = get(id);
+  switch_to(*co);
+  drop_to(*co, 0);
+  co->hidden = 0;
+  attach(*co);
+  pending_ = calls;
+  note(Note::kStack, 0, reason);
+}
+
+template <class Sink>
+void StackMachine<Sink>::loss(const Record& r) {
+  const uint64_t said = std::max(latest(), unwrap(latest(), lt_time(r.word)));
+  const uint64_t until = std::min(said, std::max(latest(), block_end_));
+  // Since when is known already if the block opens with it; and of a report that is not complete
+  // nothing is known since its beginning.
+  uint64_t since = opens_with_loss_ || reports() ? now_ : r.words[1];
+  opens_with_loss_ = false;
+  // The first lost event may be as old as the last one seen, but not older.
+  trust_.clock_anomalies +=
+      since > until || (since < now_ && now_ - since >= kTimeHalf) || said > until;
+  since = std::clamp(since, now_, until);
+  add_self_time_until(since);
+  uint64_t lost = r.words[0] - 1;
+  trust_.lost += lost;
+  trust_.bad_records += lost == 0;
+  note(Note::kLoss, cur_->top, lost);
+  gap_until(until);
+}
+
+template <class Sink>
+void StackMachine<Sink>::create(uint32_t id) {
+  note(Note::kCreate, cur_->top, id);
+  Coroutine* old = find(id);
+  if (old && (old->running || old->top)) {
+    trust_.unbalanced++;
+    return;
+  }
+  Coroutine* co = get(id);
+  co->hidden = 0;
+  if constexpr (Sink::kFrames) sink_.created(*cur_, *co, now_);
+}
+
+template <class Sink>
+void StackMachine<Sink>::collect(uint32_t id) {
+  note(Note::kCollect, cur_->top, id);
+  Coroutine* co = find(id);
+  if (!co) return;
+  if (co->running) {
+    trust_.unbalanced++;
+    return;
+  }
+  if constexpr (Sink::kFrames)
+    sink_.suspended(*co, co->since, now_, false);
+  else if (co->top)
+    sink_.suspended(co->frames[co->top].node, now_ - co->since);
+  trust_.abandoned += co->top;
+  while (co->top) {
+    if constexpr (Sink::kNotes)
+      sink_.note({Note::kAbandon, id, co->top, ids_(co->frames[co->top].id)});
+    end_top(*co);
+  }
+  report_gone(*co, Gone::kCollected);
+  erase(id);
+}
+
+// What a block of the ring begins with. It says what is current where it stands; after a loss that
+// is not what was current in the words before. Only who does not know it needs it.
+template <class Sink>
+void StackMachine<Sink>::ring_block(uint32_t id, uint32_t tid) {
+  thread(tid);
+  if (cur_->id == 0 && id != 0 && id != LT_ID_NONE && !pending_) switch_to(*get(id));
+}
+
+}  // namespace luatrace::analyze

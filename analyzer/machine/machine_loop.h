@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+// StackMachine: blocks, time, and the two loops.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "analyzer/machine/machine.h"
+#include "analyzer/machine/prefetch.h"
+
+namespace luatrace::analyze {
+
+template <class Sink>
+void StackMachine<Sink>::block(const EventBlock& block) {
+  if (block.words.empty()) return;
+  work_ += kWorkPerWord * block.words.size();
+  start_block(block);
+  const uint64_t* p = block.words.data();
+  const uint64_t* end = p + block.words.size();
+  bool takes_runs = true;
+  if constexpr (Sink::kFrames) takes_runs = sink_.takes_runs();
+  while (p != end) {
+    if (takes_runs && recording_ && pending_ == 0 && !torn_) p = fast(p, end);
+    if (p != end) p = slow(p, end);
+  }
+  trust_.events += records_;
+  if (!block.cut && records_ != block.count && !bad_said_) {
+    trust_.bad_records++;
+    diag_.say(block.offset, "the block has " + std::to_string(records_) + " events, its header " +
+                                "says " + std::to_string(block.count));
+  }
+}
+
+// Entries, and returns from the call on top. Leaves every other record to slow(), also what has a
+// time that cannot be: before the last record, or after the end of the block; and for sinks that
+// follow single calls what happens while no call is open.
+template <class Sink>
+const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end) {
+  if (now_ > block_end_) return p;
+  if constexpr (Sink::kFrames) {
+    if (cur_->top == 0 || !sink_.begin_run(*this, block_end_)) return p;
+    const uint64_t from = now_;
+    p = fast_run(p, end);
+    sink_.end_run(from, now_);
+    return p;
+  }
+  return fast_run(p, end);
+}
+
+template <class Sink>
+const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* end) {
+  if constexpr (requires { sink_.looks_ahead(); }) {
+    if (sink_.looks_ahead()) {
+      const Frame* base = cur_->frames.data();
+      Prefetcher ahead(sink_.look_up(), ids_, base, base + cur_->top,
+                       base + cur_->frames.size() - 1, p, end);
+      return fast_run<true>(p, end, &ahead);
+    }
+  }
+  return fast_run<false>(p, end, nullptr);
+}
+
+template <class Sink>
+template <bool kAhead, class Ahead>
+const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* end, Ahead ahead) {
+  Coroutine& co = *cur_;
+  Frame* const base = co.frames.data();
+  Frame* const limit = base + co.frames.size() - 1;
+  Frame* top = base + co.top;
+  const uint64_t suspended = co.suspended;
+  const uint64_t* const from = p;
+  const uint64_t* turn = p;  // Where to ask `ahead` again.
+  uint64_t now = now_;
+  uint64_t left = std::min(block_end_ - now, kTimeHalf - 1);
+  uint32_t node = top->node;
+  bool ends = false;
+  for (; p != end && !ends; ++p) {
+    if constexpr (kAhead)
+      if (p == turn && (turn = ahead->advance(p)) == p) break;
+    const uint64_t w = *p;
+    const uint64_t delta = ((w >> LT_TIME_SHIFT) - now) & kTimeMask;
+    const uint32_t kind = lt_kind(w), id = lt_payload(w);
+    if (delta > left || id == LT_PAYLOAD_BIG) break;
+    if (kind == LT_ENTRY) {
+      if (top == limit) break;
+      now += delta;
+      left -= delta;
+      sink_.add_self_time(node, delta);
+      const uint32_t function = ids_(id);
+      if constexpr (kAhead)
+        node = sink_.enter(node, function, ahead->hash(p));
+      else
+        node = sink_.enter(node, function);
+      *++top = {now - suspended, node, id};
+      if constexpr (Sink::kFrames)
+        sink_.run_opened(co, static_cast<uint32_t>(top - base));
+      else
+        sink_.call(node);
+      note(Note::kEntry, static_cast<uint32_t>(top - base), function);
+    } else if (kind == LT_RETURN) {
+      if (top->id != id) break;
+      now += delta;
+      left -= delta;
+      sink_.add_self_time(node, delta);
+      if (top->start != kNotSeen) {
+        const uint64_t running = now - suspended - top->start;
+        if constexpr (Sink::kFrames)
+          sink_.run_closed(co.notes[static_cast<size_t>(top - base)], running);
+        else
+          sink_.ended(node, ids_(id), running);
+      }
+      note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));
+      --top;
+      node = top->node;
+      ends = Sink::kFrames && top == base;
+    } else {
+      break;
+    }
+  }
+  co.top = static_cast<uint32_t>(top - base);
+  now_ = now;
+  records_ += static_cast<uint64_t>(p - from);
+  return p;
+}
+
+template <class Sink>
+const uint64_t* StackMachine<Sink>::slow(const uint64_t* p, const uint64_t* end) {
+  Record r;
+  if (!read_record(p, static_cast<size_t>(end - p), r)) {
+    trust_.bad_records++;
+    if (!bad_said_)
+      diag_.say(block_offset_,
+                "malformed event word in this block of stream " + std::to_string(stream_));
+    bad_said_ = true;
+    return p + r.length;
+  }
+  records_++;
+  if (r.kind == LT_EXT && r.sub == LTX_PAD) return p + r.length;  // Has no time.
+  take_time(r);
+  handle(r);
+  return p + r.length;
+}
+
+// Checks the sequence, and brings the clock to the right turn before the first word.
+template <class Sink>
+void StackMachine<Sink>::start_block(const EventBlock& block) {
+  records_ = 0;
+  bad_said_ = opens_with_loss_ = false;
+  block_offset_ = block.offset;
+  block_end_ = block.end_tick;
+  uint64_t base = block.base_tick;
+  if (base > block.end_tick || (recording_ && base < now_ && now_ - base >= kTimeHalf)) {
+    trust_.clock_anomalies++;
+    diag_.say(block.offset, "the block's time makes no sense");
+    base = latest();
+    block_end_ = UINT64_MAX;
+  }
+  uint64_t first = base + (((block.words[0] >> LT_TIME_SHIFT) - base) & kTimeMask);
+  if (lt_kind(block.words[0]) == LT_EXT) first = base;  // May be a full clock, or no time.
+  bool missing = block.seq != next_seq_;
+  next_seq_ = block.seq + 1;
+  if (missing || (block.flags & LT_BLOCK_F_GAP)) {
+    trust_.missing_blocks++;
+    diag_.say(block.offset, missing ? "blocks of stream " + std::to_string(stream_) +
+                                          " are missing before this one"
+                                    : "the recorder left out events before this block");
+    gap_until(first);
+    resync(block);
+  } else if (!recording_) {
+    now_ = base;
+  } else if (base > latest()) {
+    const uint64_t hole = hole_before(block, base);
+    opens_with_loss_ = hole < base;
+    if (reports() && !opens_with_loss_) held_ = base;
+    if (!reports()) add_self_time_until(hole);
+    if (opens_with_loss_) gap_until(base);
+  }
+}
+
+// What the header of a block says is current before its first word, and how many calls are open
+// there: for who does not know it from the words.
+template <class Sink>
+void StackMachine<Sink>::resync(const EventBlock& block) {
+  if (block.coroutine == 0) return;
+  Coroutine* co = get(block.coroutine);
+  co->adrift = true;
+  switch_to(*co);
+  if (cur_->hidden) set_hidden(*cur_, block.depth);
+}
+
+// The VM makes a new ring block when there is room again, and says first what was lost before:
+// since when, from now_ to `base`, the block's own time; that if nothing was lost.
+template <class Sink>
+uint64_t StackMachine<Sink>::hole_before(const EventBlock& block, uint64_t base) {
+  Record r;
+  for (auto words = block.words; !words.empty(); words = words.subspan(r.length)) {
+    if (!read_record(words.data(), words.size(), r) || r.kind != LT_EXT) break;
+    if (r.sub == LTX_LOSS) {
+      const uint64_t since = r.words[1], last = latest();
+      trust_.clock_anomalies += since < last && last - since >= kTimeHalf;
+      return std::clamp(since, last, base);
+    }
+    if (r.sub != LTX_PAD && r.sub != LTX_BLOCK && r.sub != LTX_TIME && r.sub != LTX_THREAD) break;
+  }
+  return base;
+}
+
+template <class Sink>
+void StackMachine<Sink>::take_time(const Record& r) {
+  uint64_t tick;
+  if (r.kind == LT_EXT && r.sub == LTX_LOSS) return;  // Takes its time itself.
+  if (!r.full_clock(tick)) tick = unwrap(latest(), lt_time(r.word));
+  if (tick < latest() || tick > block_end_) {
+    if (recording_ || tick > block_end_) trust_.clock_anomalies++;
+    links_++;  // The sink does not hear of the time between this record and the one before.
+    return;
+  }
+  if (r.kind == LT_EXT && r.sub == LTX_START) stop();  // The time before it is not traced.
+  if (pending_ || (torn_ && (r.kind == LT_FRAME || (reports() && is_aside(r)))))
+    return static_cast<void>(held_ = tick);
+  if (recording_) add_self_time_until(tick);
+  now_ = tick;
+}
+
+template <class Sink>
+void StackMachine<Sink>::add_self_time_until(uint64_t tick) {
+  if constexpr (Sink::kFrames)
+    sink_.add_self_time(*this, now_, tick);
+  else
+    sink_.add_self_time(cur_->frames[cur_->top].node, tick - now_);
+  now_ = tick;
+}
+
+// A recording begins.
+template <class Sink>
+void StackMachine<Sink>::begin(uint64_t tick) {
+  recording_ = true;
+  begun_ = now_ = tick;
+  if (!began_once_) first_ = tick;
+  began_once_ = true;
+  if constexpr (Sink::kFrames) sink_.begins(tick);
+  set_current(cur_);
+}
+
+// Closes all calls now; counts them. Forgets every coroutine: those that appear from now on may
+// have calls that nobody saw begin if this is a gap, and have none if it is the end of a recording.
+// The youngest is the first, since those that were resumed are mostly younger; the container's own
+// order is another one each time.
+template <class Sink>
+void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
+  std::vector<Coroutine*> all;
+  all.reserve(coroutines_.size());
+  for (auto& [id, co] : coroutines_) all.push_back(co.get());
+  std::sort(all.begin(), all.end(),
+            [](const Coroutine* a, const Coroutine* b) { return a->id > b->id; });
+  for (Coroutine* co : all) cut(*co, counter, gap ? Gone::kLost : Gone::kCut);
+  // Not clear(): that takes as long as there ever were coroutines.
+  decltype(coroutines_)().swap(coroutines_);
+  links_++;
+  pending_ = held_ = 0;
+  gap_seen_ = torn_ = gap;
+  cur_ = get(0);
+}
+
+template <class Sink>
+void StackMachine<Sink>::stop() {
+  if (!recording_) return;
+  cut(trust_.open_end, false);
+  traced_ += now_ - begun_;
+  recording_ = false;
+}
+
+template <class Sink>
+void StackMachine<Sink>::finish() {
+  stop();
+}
+
+// Nothing is known of the time until `tick`, nor of any stack after it. Of the calls that were open
+// it is not known either how they ended: that is no anomaly of its own, but part of this one.
+template <class Sink>
+void StackMachine<Sink>::gap_until(uint64_t tick) {
+  cut(trust_.open_gap, true);
+  if (!recording_) return begin(tick);
+  if (tick > now_) {
+    if constexpr (Sink::kFrames) sink_.gap(now_, tick);
+    gap_ += tick - now_;
+    now_ = tick;
+  }
+  set_current(cur_);
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// All streams of one trace file: gives each its stack machine, and the machines one Sink.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "analyzer/machine/machine.h"
+#include "analyzer/machine/machine_events.h"
+#include "analyzer/machine/machine_loop.h"
+#include "analyzer/read/map_table.h"
+
+namespace luatrace::analyze {
+
+// What became known of one stream, in ticks.
+struct StreamSums {
+  uint32_t stream = 0;
+  uint64_t traced = 0;
+  uint64_t gap = 0;
+  uint64_t first = 0;
+  uint64_t last = 0;
+  uint64_t coroutines = 0;
+  std::set<uint32_t> threads;
+};
+
+// What a file says about itself, and the sums of its streams: what reports need besides the Sink.
+struct TraceFacts {
+  Clock clock;
+  FunctionTable functions;
+  std::map<uint32_t, ProcessInfo> processes;
+  std::map<uint32_t, StreamInfo> streams;
+  std::vector<StreamSums> sums;
+  MapTable maps;
+  std::string notes;
+  std::optional<EndInfo> end;
+
+  // Number of the process of a stream, 0 if unknown.
+  uint32_t process_of(uint32_t stream) const {
+    auto it = streams.find(stream);
+    return it == streams.end() ? 0 : it->second.process;
+  }
+};
+
+template <class Sink>
+class Streams : public TraceSink {
+ public:
+  using Machine = StackMachine<Sink>;
+
+  Streams(TraceFacts& facts, Sink& sink, Diagnostics& diagnostics)
+      : Streams(facts, facts.functions, sink, diagnostics) {}
+  // With functions that others add to, too.
+  Streams(TraceFacts& facts, FunctionTable& functions, Sink& sink, Diagnostics& diagnostics)
+      : facts_(facts), functions_(functions), sink_(sink), diag_(diagnostics) {}
+
+  void on_header(const Clock& clock, const lt_file_header&) override {
+    facts_.clock = clock;
+    if constexpr (requires { sink_.set_clock(clock); }) sink_.set_clock(clock);
+  }
+  void on_process(const ProcessInfo& info) override { facts_.processes[info.number] = info; }
+  void on_stream(const StreamInfo& info) override {
+    facts_.streams[info.number] = info;
+    machine(info.number).ids().set_process(info.process);
+  }
+  void on_function(const FunctionInfo& info) override { machine(info.stream).ids().define(info); }
+  void on_map(const MapInfo& info) override { facts_.maps.add(info); }
+  void on_note(const std::string& text) override { facts_.notes += text; }
+  void on_end(const EndInfo& info) override { facts_.end = info; }
+  void on_events(const EventBlock& block) override {
+    Machine& m = machine(block.stream);
+    if constexpr (requires { sink_.stream(block.stream); }) sink_.stream(block.stream);
+    m.block(block);
+  }
+
+  // The end of the file: cuts what is open.
+  void finish() {
+    for (auto& entry : machines_) {
+      const uint32_t number = entry.first;  // clang 14 takes no structured binding below.
+      auto& m = entry.second;
+      if constexpr (requires { sink_.stream(number); }) sink_.stream(number);
+      m->finish();
+      facts_.sums.push_back({number, m->traced(), m->gap(), m->first_tick(), m->last_tick(),
+                             m->coroutines(), m->threads()});
+    }
+    if constexpr (requires { sink_.finish(); }) sink_.finish();
+    // Losses after the last word of a stream are only in the end block.
+    if (facts_.end) diag_.trust.lost = std::max(diag_.trust.lost, facts_.end->lost);
+  }
+
+ private:
+  Machine& machine(uint32_t stream) {
+    auto& slot = machines_[stream];
+    if (!slot) slot = std::make_unique<Machine>(stream, sink_, diag_, functions_);
+    return *slot;
+  }
+
+  TraceFacts& facts_;
+  FunctionTable& functions_;
+  Sink& sink_;
+  Diagnostics& diag_;
+  std::map<uint32_t, std::unique_ptr<Machine>> machines_;
+};
+
+}  // namespace luatrace::analyze

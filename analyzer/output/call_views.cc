@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// Views of what happened when: histograms of calls, coroutines, threads.
+#include <algorithm>
+#include <tuple>
+
+#include "analyzer/output/format.h"
+#include "analyzer/output/views.h"
+#include "analyzer/report/canonical_order.h"
+#include "base/saturate.h"
+
+namespace luatrace::analyze {
+namespace {
+
+std::string repeat(const char* text, size_t n) {
+  std::string out;
+  for (; n > 0; n--) out += text;
+  return out;
+}
+
+// One row for each power of two.
+struct PowerRow {
+  uint64_t from = 0, to = 0, count = 0;
+};
+
+std::vector<PowerRow> powers(const Distribution& times) {
+  std::vector<PowerRow> rows;
+  for (const auto& b : times.buckets) {
+    uint64_t from = b.bucket < kSubBuckets ? 0 : bucket_begin(b.bucket / kSubBuckets * kSubBuckets);
+    uint64_t to = from ? (from >> 63 ? UINT64_MAX : 2 * from) : kSubBuckets;
+    while (!rows.empty() && rows.back().to < from)  // Empty ones between the others.
+      rows.push_back({rows.back().to, 2 * rows.back().to, 0});
+    if (rows.empty() || rows.back().from != from) rows.push_back({from, to, 0});
+    rows.back().count += b.count;
+  }
+  return rows;
+}
+
+std::string function_or(const Report& report, uint32_t index, const char* none) {
+  return index ? full_name(report.functions[index]) : none;
+}
+
+// Where it yielded longest.
+std::string longest_in(const Report& report, uint32_t function, uint64_t ns) {
+  return function_or(report, function, ns ? "before its first run" : "-");
+}
+
+const char* how_it_ended(Gone how) {
+  static const char* const kNames[] = {"returned", "failed", "collected", "open", "lost"};
+  return kNames[static_cast<int>(how)];
+}
+
+}  // namespace
+
+namespace {
+
+// The calls of all functions that were chosen; how many functions had any in `functions`.
+ReportFunction sum_of(const Report& report, const std::vector<bool>& chosen, size_t& functions) {
+  ReportFunction sum;
+  for (size_t i = 1; i < chosen.size(); i++) {
+    const ReportFunction& f = report.functions[i];
+    if (!chosen[i] || !f.complete) continue;
+    functions++;
+    add_figures(sum, f);
+  }
+  return sum;
+}
+
+void add_bars(Table& t, const std::string& fn, const ReportFunction& sum) {
+  constexpr double kLongest = 50;
+  const auto rows = powers(sum.times);
+  uint64_t most = 1;
+  for (const auto& r : rows) most = std::max(most, r.count);
+  for (const auto& r : rows) {
+    const auto count = static_cast<double>(r.count);
+    const auto bar = static_cast<size_t>(kLongest * count / static_cast<double>(most) + 0.5);
+    t.rows.push_back({Cell::of_text(fn), Cell::of_time(r.from), Cell::of_time(r.to),
+                      Cell::of_count(r.count),
+                      Cell::of_percent(100 * count / static_cast<double>(sum.complete)),
+                      Cell::of_text(repeat("█", r.count ? std::max<size_t>(bar, 1) : 0))});
+  }
+}
+
+std::string figures_line(const ReportFunction& sum, const Report& report) {
+  std::string line = "calls " + format_count(sum.complete) + ", min " + format_time(sum.min_ns) +
+                     ", avg " + format_time(sum.average_ns()) + ", max " + format_time(sum.max_ns);
+  for (const char* name : {"stddev", "p50", "p90", "p99", "p99.9"}) {
+    auto value = value_of(*find_field(name), sum, report).value_or(0);
+    line += std::string(", ") + name + ' ' + format_time(saturate_u64(value));
+  }
+  return line;
+}
+
+}  // namespace
+
+Table hist_view(const Report& report, const ViewOptions&, const std::string& fn) {
+  size_t functions = 0;
+  const ReportFunction sum = sum_of(report, chosen_functions(report, fn), functions);
+  Table t;
+  t.name = "hist";
+  t.heading = "running time of the calls of " + fn;
+  if (functions > 1) t.heading += " (" + std::to_string(functions) + " functions)";
+  t.columns = {{"of", "of", true, Column::kDataOnly},
+               {"from_ns", "from"},
+               {"to_ns", "to"},
+               {"calls", "calls"},
+               {"share", "%"},
+               {"bar", "", true, Column::kTextOnly, true}};
+  add_bars(t, fn, sum);
+  t.notes.push_back(sum.complete ? figures_line(sum, report)
+                                 : "no call was seen from beginning to end");
+  return t;
+}
+
+namespace {
+
+// Without room for all columns those stay that say which, where, and how long in all.
+void prefer_places(Table& t) {
+  constexpr size_t kLeast = 10;  // Three of them fit beside the figures in 80 columns.
+  static const char* const kSpare[] = {"state", "begin_ns", "end", "longest_yield_ns",
+                                       "longest_yield_at_ns"};
+  for (Column& c : t.columns) {
+    c.spare = std::find(std::begin(kSpare), std::end(kSpare), c.key) != std::end(kSpare);
+    if (c.left && !c.spare) c.least = kLeast;
+  }
+}
+
+Table births_view(const Report& report, const ViewOptions& options) {
+  Table t;
+  t.name = "coroutine_births";
+  t.columns = {{"coroutines", "coroutines"},       {"running_ns", "running"},
+               {"suspended_ns", "suspended"},      {"resumes", "resumes"},
+               {"longest_yield_ns", "longest"},    {"body", "body", true},
+               {"created_in", "created in", true}, {"longest_yield_in", "longest yield in", true}};
+  prefer_places(t);
+  auto places = report.creation_sites;
+  const std::vector<uint32_t> name = name_ranks(report.functions);
+  auto key = [&](const ReportCreationSite& p) {
+    return std::tuple(~p.running_ns, name[p.body], name[p.created_in]);
+  };
+  std::sort(places.begin(), places.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  for (const ReportCreationSite& p : places)
+    t.rows.push_back({Cell::of_count(p.count), Cell::of_time(p.running_ns),
+                      Cell::of_time(p.suspended_ns), Cell::of_count(p.resumes),
+                      Cell::of_time(p.longest_ns), Cell::of_text(function_or(report, p.body, "?")),
+                      Cell::of_text(function_or(report, p.created_in, "?")),
+                      Cell::of_text(longest_in(report, p.longest_in, p.longest_ns))});
+  limit_rows(t, options.limit);
+  return t;
+}
+
+std::vector<ReportCoroutine> sorted_lives(const Report& report, const ViewOptions& options) {
+  auto list = report.lives;
+  const std::vector<uint32_t> file = file_ranks(report.files);
+  const auto by = coroutine_order(options.sort_given ? options.sort : "");
+  auto rank = [&](const ReportCoroutine& c) {
+    return by == CoroutineLog::By::kRunning   ? c.running_ns
+           : by == CoroutineLog::By::kLife    ? c.life_ns
+           : by == CoroutineLog::By::kResumes ? c.resumes
+                                              : c.suspended_ns;
+  };
+  auto key = [&](const ReportCoroutine& c) {
+    return std::tuple(~rank(c), file[c.file], c.state, c.id, c.begin_ns);
+  };
+  std::sort(list.begin(), list.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  return list;
+}
+
+std::vector<Cell> life_row(const Report& report, const ReportCoroutine& c) {
+  return {Cell::of_count(c.state),
+          Cell::of_count(c.id),
+          Cell::of_time(c.begin_ns),
+          Cell::of_time(c.life_ns),
+          Cell::of_time(c.running_ns),
+          Cell::of_time(c.suspended_ns),
+          Cell::of_count(c.resumes),
+          Cell::of_text(how_it_ended(c.how)),
+          Cell::of_time(c.longest_ns),
+          Cell::of_time(c.longest_at_ns),
+          Cell::of_text(longest_in(report, c.longest_in, c.longest_ns)),
+          Cell::of_text(function_or(report, c.body, "?")),
+          Cell::of_text(function_or(report, c.created_in, "?"))};
+}
+
+}  // namespace
+
+std::vector<Table> coroutine_views(const Report& report, const ViewOptions& options) {
+  Table lives;
+  lives.name = "coroutines";
+  lives.columns = {{"state", "state"},
+                   {"coroutine", "id"},
+                   {"begin_ns", "from"},
+                   {"life_ns", "life"},
+                   {"running_ns", "running"},
+                   {"suspended_ns", "suspended"},
+                   {"resumes", "resumes"},
+                   {"end", "end", true},
+                   {"longest_yield_ns", "longest"},
+                   {"longest_yield_at_ns", "at"},
+                   {"longest_yield_in", "longest yield in", true},
+                   {"body", "body", true},
+                   {"created_in", "created in", true}};
+  prefer_places(lives);
+  auto list = sorted_lives(report, options);
+  const size_t count = list.size();
+  lives.rows.add(count,
+                 [&report, list = std::move(list)](size_t i) { return life_row(report, list[i]); });
+  if (options.limit) lives.rows.limit(options.limit);
+  uint64_t all = 0;  // The log keeps no more than were asked for.
+  for (const auto& p : report.creation_sites) all += p.count;
+  if (lives.rows.size() < all)
+    lives.notes.push_back(format_count(all - lives.rows.size()) + " more: --limit 0 shows all");
+  return {births_view(report, options), lives};
+}
+
+Table thread_view(const Report& report, const ViewOptions& options) {
+  Table t;
+  t.name = "threads";
+  t.columns = {{"pid", "pid"},      {"tid", "thread"},     {"self_ns", "calls"},
+               {"idle_ns", "idle"}, {"gap_ns", "unknown"}, {"filtered_ns", "filtered"},
+               {"calls", "count"},  {"states", "states"}};
+  t.columns[2].title = "in calls";
+  auto list = report.thread_list;
+  const std::vector<uint32_t> file = file_ranks(report.files);
+  auto key = [&](const ReportThread& r) {
+    return std::tuple(~r.self_ns, file[r.file], r.pid, r.tid);
+  };
+  std::sort(list.begin(), list.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  for (const ReportThread& r : list)
+    t.rows.push_back({Cell::of_text(std::to_string(r.pid)), Cell::of_text(std::to_string(r.tid)),
+                      Cell::of_time(r.self_ns), Cell::of_time(r.idle_ns), Cell::of_time(r.gap_ns),
+                      Cell::of_time(r.filtered_ns), Cell::of_count(r.calls),
+                      Cell::of_count(r.states)});
+  limit_rows(t, options.limit);
+  return t;
+}
+
+}  // namespace luatrace::analyze

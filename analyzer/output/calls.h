@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// --dump=calls: what happened, without times: one line per event, for comparing runs.
+// `S<stream> C<coroutine> D<depth> <event> <what>`; docs/semantics.md has the words.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+#include "analyzer/machine/streams.h"
+
+namespace luatrace::analyze {
+
+// A Sink of the stack machines that prints their notes and measures nothing.
+class CallsSink {
+ public:
+  static constexpr bool kNotes = true;
+  static constexpr bool kFrames = false;
+  // Name of the function with an index of the function table.
+  using Namer = std::function<std::string(uint32_t)>;
+
+  explicit CallsSink(std::ostream& out) : out_(out) {}
+  void set_namer(Namer namer) { namer_ = std::move(namer); }
+
+  void stream(uint32_t number) { stream_ = number; }
+  void note(const Note& n);
+
+  uint32_t enter(uint32_t, uint32_t) { return 0; }
+  uint32_t enter_base(uint32_t, uint32_t) { return 0; }
+  uint32_t enter_again(uint32_t, uint32_t, uint32_t) { return 0; }
+  void call(uint32_t) {}
+  void add_self_time(uint32_t, uint64_t) {}
+  void ended(uint32_t, uint32_t, uint64_t) {}
+  void suspended(uint32_t, uint64_t) {}
+
+ private:
+  std::string what(const Note& n) const;
+
+  std::ostream& out_;
+  Namer namer_;
+  uint32_t stream_ = 0;
+};
+
+// `basename:line` of a Lua function, `C:name` of a C function; sanitised. `symbol` is for C
+// functions that the VM had no name for, "" if unknown.
+std::string call_name(const Function& function, const std::string& symbol);
+
+}  // namespace luatrace::analyze

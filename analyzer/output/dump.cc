@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/dump.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+
+#include "analyzer/read/text_names.h"
+#include "analyzer/read/words.h"
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+std::string hex_bytes(const std::string& bytes) {
+  std::ostringstream out;
+  for (unsigned char c : bytes) out << std::hex << std::setw(2) << std::setfill('0') << unsigned{c};
+  return bytes.empty() ? "-" : out.str();
+}
+
+void print_unwind(std::ostream& out, const Record& r) {
+  const uint64_t w = r.words[0];
+  if (r.arg == 1)
+    out << "unwindto " << lt_lo(w) - 1 << " top=";
+  else
+    out << "unwind " << lt_lo(w) << " top=";
+  if (lt_hi(w) == LT_ID_NONE)
+    out << '-';
+  else
+    out << lt_hi(w);
+}
+
+// The kinds with one number behind their name; null: others.
+const char* numbered_name(uint32_t sub) {
+  return sub == LTX_CREATE    ? "create "
+         : sub == LTX_COLLECT ? "collect "
+         : sub == LTX_SWITCH  ? "switch "
+         : sub == LTX_THREAD  ? "thread "
+                              : nullptr;
+}
+
+// Kinds that this version does not know.
+void print_unknown(std::ostream& out, const Record& r) {
+  out << "ext " << r.sub << " arg=" << r.arg;
+  for (uint32_t i = 0; i < r.nwords; i++) out << ' ' << hex(r.words[i]);
+}
+
+void print_ext(std::ostream& out, const Record& r) {
+  const uint64_t* w = r.words;
+  if (const char* name = numbered_name(r.sub))
+    out << name << w[0];
+  else if (r.sub == LTX_UNWIND)
+    print_unwind(out, r);
+  else if (r.sub == LTX_BLOCK)
+    out << "ringblock co=" << lt_lo(w[1]) << " tid=" << lt_lo(w[2]) << " rec=" << lt_hi(w[2]);
+  else if (r.sub == LTX_STACK)
+    out << "stack " << w[0] << ' ' << name_of(kStackNames, r.arg) << " n=" << w[1] - 1;
+  else if (r.sub == LTX_LOSS)
+    out << "loss " << w[0] - 1 << " since=" << w[1] << " kind=" << r.arg;
+  else if (r.sub == LTX_START)
+    out << "start rec=" << lt_lo(w[1]) << " flags=" << hex(lt_hi(w[1]))
+        << (r.arg == LT_START_ATTACHED ? " attached=1" : "");
+  else if (r.sub == LTX_STOP)
+    out << "stop " << name_of(kStopNames, r.arg);
+  else if (r.sub == LTX_PAD || r.sub == LTX_TIME)
+    out << (r.sub == LTX_PAD ? "pad" : "time");
+  else
+    print_unknown(out, r);
+}
+
+void print_event(std::ostream& out, const Record& r) {
+  switch (r.kind) {
+    case LT_ENTRY:
+      out << "entry " << r.value;
+      return;
+    case LT_RETURN:
+      out << "return " << r.value;
+      return;
+    case LT_TAIL:
+      out << "tail " << r.value;
+      return;
+    case LT_FRAME:
+      out << "frame " << r.value;
+      return;
+    case LT_RESUME:
+      out << "resume " << r.value;
+      return;
+    case LT_SUSPEND:
+      out << "suspend " << name_of(kSuspendNames, r.value);
+      return;
+    default:
+      print_ext(out, r);
+  }
+}
+
+}  // namespace
+
+void DumpSink::on_header(const Clock& c, const lt_file_header& h) {
+  out_ << "#luatrace-text 1\nclock " << name_of(kClockNames, c.kind) << " mult=" << c.mult
+       << " shift=" << c.shift << " start=" << c.start_tick << " mono=" << c.start_mono_ns
+       << " real=" << c.start_real_ns << " id=" << hex(h.trace_id);
+  if (h.required) out_ << " required=" << hex(h.required);
+  if (h.optional) out_ << " optional=" << hex(h.optional);
+  out_ << '\n';
+}
+
+void DumpSink::on_process(const ProcessInfo& p) {
+  out_ << "process " << p.number << " pid=" << p.pid << " ns_pid=" << p.ns_pid
+       << " parent=" << p.parent << " uid=" << p.uid << " start=" << p.start_tick
+       << " exe=" << quote(p.exe);
+  const char* before = " cmd=";
+  for (const auto& word : p.cmdline) {
+    out_ << before << quote(word);
+    before = " ";
+  }
+  out_ << '\n';
+}
+
+void DumpSink::on_stream(const StreamInfo& s) {
+  out_ << "stream " << s.number << " process=" << s.process << " tid=" << s.tid
+       << " flags=" << hex(s.flags) << " state=" << hex(s.state_addr)
+       << " recording=" << s.recording << " start=" << s.start_tick
+       << " cost_ps=" << s.event_cost_ps << " luajit=" << quote(s.luajit) << '\n';
+}
+
+void DumpSink::on_function(const FunctionInfo& f) {
+  out_ << "func " << f.stream << ':' << f.id << ' ' << name_of(kFunctionNames, f.type)
+       << " line=" << f.firstline << " last=" << f.lastline << " addr=" << hex(f.addr)
+       << " ffid=" << f.ffid << " hint=" << f.hint;
+  if (f.fileofs) out_ << " fileofs=" << hex(f.fileofs);
+  out_ << " chunk=" << quote(f.chunk) << " name=" << quote(f.name) << '\n';
+}
+
+void DumpSink::on_map(const MapInfo& m) {
+  out_ << "map " << m.process << ' ' << hex(m.start) << ' ' << hex(m.end) << ' ' << hex(m.offset)
+       << ' ' << hex_bytes(m.build_id) << ' ' << quote(m.path) << '\n';
+}
+
+// One line for each line of the note; quoted if it would not survive otherwise.
+void DumpSink::on_note(const std::string& text) {
+  size_t from = 0;
+  while (from < text.size()) {
+    size_t end = std::min(text.find('\n', from), text.size());
+    std::string line = text.substr(from, end - from);
+    std::string quoted = quote(line);
+    bool plain = !line.empty() && quoted.size() == line.size() + 2 && line.front() != ' ';
+    out_ << "note " << (plain ? line : quoted) << '\n';
+    from = end + 1;
+  }
+}
+
+void DumpSink::on_clock(const lt_clock_info& c) {
+  out_ << "sync " << c.tick << " mono=" << c.mono_ns << " real=" << c.real_ns << '\n';
+}
+
+void DumpSink::on_events(const EventBlock& block) {
+  out_ << "block " << block.stream << " seq=" << block.seq << " base=" << block.base_tick
+       << " co=" << block.coroutine << " depth=";
+  if (block.depth == LT_DEPTH_UNKNOWN)
+    out_ << '-';
+  else
+    out_ << block.depth;
+  out_ << " flags=" << block.flags << '\n';
+  uint64_t now = block.base_tick;
+  for (size_t at = 0; at < block.words.size();) {
+    Record r;
+    bool good = read_record(&block.words[at], block.words.size() - at, r);
+    at += r.length;
+    if (!good) {
+      out_ << "# malformed word " << hex(r.word) << '\n';
+      continue;
+    }
+    bool pad = r.kind == LT_EXT && r.sub == LTX_PAD;  // Has no time.
+    if (uint64_t tick; r.full_clock(tick))
+      now = tick;
+    else if (!pad)
+      now = unwrap(now, lt_time(r.word));
+    out_ << now << ' ' << block.stream << ' ';
+    print_event(out_, r);
+    out_ << '\n';
+  }
+}
+
+void DumpSink::on_end(const EndInfo& e) {
+  out_ << "end events=" << e.events << " lost=" << e.lost << " blocks=" << e.blocks
+       << " streams=" << e.streams << " reason=" << e.reason << " exit=" << e.exit_status << '\n';
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/folded.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "analyzer/output/format.h"
+#include "analyzer/report/stack_limit.h"
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+std::string frame_name(const ReportFunction& f) {
+  std::string name = display_name(f), place = display_place(f);
+  if (!place.empty() && place != name) name += " (" + place + ')';
+  return printable(name);
+}
+
+// The chain of calls of one node after the other, as text. Most have all but the last call in
+// common with one before, so what it takes is in proportion to what is printed.
+class ChainText {
+ public:
+  explicit ChainText(const std::vector<std::string>& names) : names_(names) {}
+
+  // Of `node`; parent(n) and function(n) are those of a node, 0 is the root.
+  template <class Parent, class Function>
+  const std::string& of(uint32_t node, Parent parent, Function function) {
+    while (!open_.empty() && open_.back().first != parent(node)) close();
+    std::vector<uint32_t> chain;  // All of it, if its parent is not there.
+    for (uint32_t at = node; at != 0 && (open_.empty() || open_.back().first != at);
+         at = parent(at))
+      chain.push_back(at);
+    for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
+      const size_t begin = text_.size();
+      if (!open_.empty()) text_ += ';';
+      open_.emplace_back(*at, begin);
+      text_ += names_[function(*at)];
+    }
+    return text_;
+  }
+
+ private:
+  void close() {
+    text_.resize(open_.back().second);
+    open_.pop_back();
+  }
+
+  const std::vector<std::string>& names_;
+  std::vector<std::pair<uint32_t, size_t>> open_;  // Nodes, and where their names begin.
+  std::string text_;
+};
+
+// Names are repeated for each node that has the call in its stack.
+constexpr size_t kLongestName = 500;
+
+std::string in_stack(std::string name) {
+  std::replace(name.begin(), name.end(), ';', ':');
+  return cut_bytes(name, kLongestName);
+}
+
+std::vector<std::string> frame_names(const Report& report) {
+  std::vector<std::string> names;
+  for (const auto& f : report.functions) names.push_back(in_stack(frame_name(f)));
+  return names;
+}
+
+// What each takes in a stack, with what stands between two.
+std::vector<uint64_t> sizes(const std::vector<std::string>& names) {
+  std::vector<uint64_t> out;
+  for (const auto& name : names) out.push_back(name.size() + 1);
+  return out;
+}
+
+void write_nodes(std::ostream& out, const Report& report, uint64_t unit_ns,
+                 const std::vector<std::string>& names) {
+  ChainText chain(names);
+  auto parent = [&](uint32_t node) { return report.tree[node].parent; };
+  auto function = [&](uint32_t node) { return report.tree[node].function; };
+  for (uint32_t i = 1; i < report.tree.size(); i++) {
+    const std::string& text = chain.of(i, parent, function);
+    if (uint64_t weight = report.tree[i].self / unit_ns) out << text << ' ' << weight << '\n';
+  }
+}
+
+}  // namespace
+
+void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns) {
+  write_folded(out, report, unit_ns, frame_names(report));
+}
+
+void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
+                  std::vector<std::string> names) {
+  for (auto& name : names) name = in_stack(name);
+  const auto limit = stack_limit(report, sizes(names));
+  if (!limit) return write_nodes(out, report, unit_ns, names);
+  Report cut = report;
+  cut_stacks(cut, *limit);
+  for (size_t i = names.size(); i < cut.functions.size(); i++)
+    names.push_back(frame_name(cut.functions[i]));
+  write_nodes(out, cut, unit_ns, names);
+}
+
+std::optional<uint32_t> folded_limit(const Report& report) {
+  return stack_limit(report, sizes(frame_names(report)));
+}
+
+void write_folded_diff(std::ostream& out, const Diff& diff, uint64_t unit_ns) {
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < diff.before.size(); i++)
+    names.push_back(in_stack(frame_name(diff.any(i))));
+  ChainText chain(names);
+  auto parent = [&](uint32_t node) { return diff.nodes[node].parent; };
+  auto function = [&](uint32_t node) { return diff.nodes[node].function; };
+  for (uint32_t i = 1; i < diff.nodes.size(); i++) {
+    uint64_t before = diff.nodes[i].before.self_ns / unit_ns;
+    uint64_t after = diff.nodes[i].after.self_ns / unit_ns;
+    const std::string& text = chain.of(i, parent, function);
+    if (before || after) out << text << ' ' << before << ' ' << after << '\n';
+  }
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/format.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <span>
+
+namespace luatrace::analyze {
+std::string format_time(uint64_t ns) {
+  static const char* const kUnits[] = {"ns", "us", "ms", "s"};
+  if (ns < 1000) return std::to_string(ns) + " ns";
+  double value = static_cast<double>(ns) / 1000;
+  size_t unit = 1;
+  for (; value >= 999.5 && unit + 1 < std::size(kUnits); unit++) value /= 1000;
+  const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return decimal(value, digits) + ' ' + kUnits[unit];
+}
+
+std::string format_count(uint64_t n) {
+  std::string text = std::to_string(n);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+std::string counted(uint64_t n, const std::string& one) {
+  return format_count(n) + ' ' + one + (n == 1 ? "" : "s");
+}
+
+namespace {
+
+struct Range {
+  uint32_t first, last;
+};
+// What terminals show two columns wide (East Asian, pictures) and what they put onto the character
+// before, by blocks: a name in these is rare, and a line that is too long by one is no harm.
+constexpr Range kWide[] = {
+    {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},  {0xa960, 0xa97f}, {0xac00, 0xd7a3},
+    {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},  {0xffe0, 0xffe6}, {0x1f300, 0x1f64f},
+    {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+constexpr Range kNone[] = {{0x0300, 0x036f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
+                           {0x20d0, 0x20f0}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+
+bool is_in(std::span<const Range> ranges, uint32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [c](const Range& r) { return c >= r.first && c <= r.last; });
+}
+
+// Takes a character from the front of `text` and returns its columns.
+size_t take_character(std::string_view& text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  uint32_t c = length == 1 ? first : first & (0xffu >> (length + 1));
+  for (size_t i = 1; i < std::min(length, text.size()); i++)
+    c = c << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
+  text.remove_prefix(std::min(length, text.size()));
+  return c < 0x300 ? 1 : is_in(kNone, c) ? 0 : is_in(kWide, c) ? 2 : 1;
+}
+
+// The longest beginning and the longest end that have at most so many columns.
+std::string_view beginning(std::string_view text, size_t most) {
+  std::string_view rest = text;
+  size_t columns = 0;
+  while (!rest.empty()) {
+    std::string_view behind = rest;
+    if ((columns += take_character(behind)) > most) break;
+    rest = behind;
+  }
+  return text.substr(0, text.size() - rest.size());
+}
+
+std::string_view ending(std::string_view text, size_t most) {
+  for (size_t columns = text_width(text); columns > most;) columns -= take_character(text);
+  return text;
+}
+
+}  // namespace
+
+size_t text_width(std::string_view text) {
+  size_t columns = 0;
+  while (!text.empty()) columns += take_character(text);
+  return columns;
+}
+
+// The end says more than the middle: file and line of a place.
+std::string cut_text(const std::string& text, size_t most) {
+  if (text_width(text) <= most) return text;
+  const size_t kept = most - std::min<size_t>(3, most), head = kept < 12 ? kept : kept / 3;
+  std::string out(beginning(text, head));
+  return (out += "...") += ending(text, kept - head);
+}
+
+namespace {
+
+// The end of a text that is too long.
+std::string cut_front(const std::string& text, size_t most) {
+  return std::string("...").append(ending(text, most - std::min<size_t>(3, most)));
+}
+
+}  // namespace
+
+// First the indentation gives way, then the place's folders, then the place, at last the name.
+std::string cut_name(const std::string& text, size_t most) {
+  if (text_width(text) <= most) return text;
+  constexpr size_t kLeast = 10, kShortPlace = 12, kBrackets = 4, kLong = 30;
+  size_t indent = std::min(text.find_first_not_of(' '), text.size());
+  const size_t middle = text.rfind("  (");
+  const bool placed = middle != text.npos && middle > indent && text.ends_with(')');
+  const std::string name = text.substr(indent, placed ? middle - indent : text.npos);
+  indent = std::min(indent, most - std::min(most, kLeast));
+  const size_t room = most - indent, needed = text_width(name) + kBrackets;
+  const std::string blank(indent, ' ');
+  if (!placed || needed + kShortPlace > room) return blank + cut_text(name, room);
+  const std::string place = text.substr(middle + 3, text.size() - middle - 4);
+  const size_t left = room - needed;
+  if (text_width(place) <= left) return blank + name + "  (" + place + ')';
+  return blank + name + "  (" + (left < kLong ? cut_front(place, left) : cut_text(place, left)) +
+         ')';
+}
+
+namespace {
+
+// Takes at most so many columns from a word, fewer if it can be broken behind a mark.
+std::string_view take_piece(std::string_view& word, size_t most) {
+  std::string_view piece = beginning(word, most);
+  const size_t mark = piece.find_last_of("/,=;:");
+  if (mark != piece.npos && mark >= piece.size() / 2) piece = piece.substr(0, mark + 1);
+  word.remove_prefix(piece.size());
+  return piece;
+}
+
+}  // namespace
+
+std::string wrapped(const std::string& text, size_t width, size_t at, size_t indent) {
+  if (width == 0 || at + text_width(text) <= width) return text;
+  constexpr size_t kLeast = 8;  // Characters of a line, however narrow.
+  const size_t room = std::max(width - std::min(width, indent), kLeast);
+  std::string out;
+  auto next_line = [&] {
+    out += '\n' + std::string(indent, ' ');
+    at = indent;
+  };
+  for (size_t from = 0; from <= text.size();) {
+    const size_t end = std::min(text.find(' ', from), text.size());
+    std::string_view word = std::string_view(text).substr(from, end - from);
+    if (from && at + 1 + text_width(word) > width)
+      next_line();
+    else if (from)
+      out += ' ', at++;
+    else if (at > indent && at + text_width(word) > width)
+      next_line();
+    while (beginning(word, room).size() < word.size()) {
+      out += take_piece(word, room);
+      next_line();
+    }
+    out += word;
+    at += text_width(word);
+    from = end + 1;
+  }
+  return out;
+}
+
+std::string format_date(uint64_t real_ns) {
+  auto seconds = static_cast<time_t>(real_ns / 1000000000);
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[64], out[80];
+  strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  snprintf(out, sizeof out, "%s.%06u", text, static_cast<unsigned>(real_ns % 1000000000 / 1000));
+  return out;
+}
+
+std::string format_moment(uint64_t ns, uint64_t start_real_ns) {
+  std::string out = decimal(static_cast<double>(ns) / 1e9, 6) + " s";
+  return start_real_ns ? out + " (" + format_date(start_real_ns + ns) + " UTC)" : out;
+}
+
+std::string no_formula(const std::string& text) {
+  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != text.npos;
+  return formula ? '\'' + text : text;
+}
+
+std::string csv_text(const std::string& text) {
+  const std::string cell = no_formula(text);
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string decimal(double value, int digits) {
+  char text[64];
+  snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string trust_line(const Report& report) {
+  const Trust& t = report.trust;
+  std::string out = format_count(t.events) + " events, " +
+                    (t.lost ? format_count(t.lost) + " LOST" : std::string("none lost"));
+  auto add = [&](uint64_t n, const char* what) {
+    if (n) out += ", " + format_count(n) + ' ' + what;
+  };
+  add(t.bad_blocks, "BAD BLOCKS");
+  add(t.bad_block_events, "events in them");
+  add(t.missing_blocks, "BLOCKS MISSING");
+  add(t.bad_records, "MALFORMED records");
+  add(t.unbalanced, "UNBALANCED");
+  add(t.truncated, "TRUNCATED calls");
+  add(t.clock_anomalies, "CLOCK ANOMALIES");
+  add(t.undescribed, "functions WITHOUT DESCRIPTION");
+  add(t.cut, "WITHOUT END (recording interrupted)");
+  if (t.anomalies() == 0) out += ", nothing unbalanced, truncated, inferred or damaged";
+  add(t.open_start, "calls open at the start");
+  add(t.open_end, "calls open at the end");
+  add(t.abandoned, "calls abandoned");
+  add(t.unwound, "calls unwound by errors");
+  add(t.unknown, "records of unknown kinds");
+  if (report.gap_ns) out += ", " + format_time(report.gap_ns) + " unknown";
+  return out;
+}
+
+}  // namespace luatrace::analyze

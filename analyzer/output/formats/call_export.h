@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// An output of single calls while files are read: opens it, gives each file its CallLog.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "analyzer/collect/call_consumer.h"
+#include "analyzer/collect/call_log.h"
+#include "analyzer/output/formats/names.h"
+#include "trace/output_file.h"
+
+namespace luatrace::analyze {
+
+class CallExport : public CallConsumer {
+ public:
+  // Of a format that has a writer. Creates the file; errors show in error() and finish().
+  explicit CallExport(const ExportOptions& options);
+
+  CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts,
+                      const SymbolFinder& symbols) override;
+  void end_file() override;
+  std::string required_by() const override { return "--format " + options_.format; }
+  // Completes the output.
+  void finish();
+  // Why it cannot be written: empty if it can be.
+  const std::string& error() const { return error_; }
+
+ private:
+  const ExportOptions& options_;
+  std::string error_;
+  std::optional<OutputFile> file_;  // Unless it is standard output.
+  std::ostream& out_;
+  std::unique_ptr<CallWriter> writer_;
+  std::optional<CallLog> log_;
+  uint64_t tracks_ = 0, flows_ = 0;  // Used by the files before.
+  uint32_t functions_ = 0;
+};
+
+}  // namespace luatrace::analyze

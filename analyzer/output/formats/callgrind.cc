@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Callgrind's profile format, version 1 (valgrind's manual, "Callgrind Format Specification"): for
+// each function its self time and, for each function it calls, how often and the time of these
+// calls. That time counts a moment once however often the same call is open in it (recursion).
+#include <algorithm>
+#include <ostream>
+#include <unordered_map>
+
+#include "analyzer/output/format.h"
+#include "analyzer/output/formats/names.h"
+#include "analyzer/output/formats/tree_walk.h"
+#include "analyzer/report/report_function.h"
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+struct Edge {
+  uint32_t callee = 0;
+  uint64_t calls = 0;
+  uint64_t ns = 0;
+  uint32_t open = 0;  // While the tree is walked.
+};
+
+class CallGraph {
+ public:
+  explicit CallGraph(const Report& report);
+  const std::vector<std::vector<Edge>>& edges() const { return edges_; }
+  const std::vector<uint64_t>& self() const { return self_; }
+
+ private:
+  Edge& edge(uint32_t caller, uint32_t callee);
+
+  std::vector<std::vector<Edge>> edges_;  // By caller.
+  std::unordered_map<uint64_t, uint32_t> places_;
+  std::vector<uint64_t> self_;
+};
+
+CallGraph::CallGraph(const Report& report)
+    : edges_(report.functions.size()), self_(report.functions.size()) {
+  const CallTree& tree = report.tree;
+  const std::vector<uint64_t> inclusive = inclusive_ns(tree);
+  auto of = [&](uint32_t node) -> Edge* {
+    return tree[node].parent ? &edge(tree[tree[node].parent].function, tree[node].function)
+                             : nullptr;
+  };
+  walk_tree(
+      tree,
+      [&](uint32_t node) {
+        self_[tree[node].function] += tree[node].self;
+        Edge* e = of(node);
+        if (!e) return;
+        e->calls += tree[node].calls;
+        if (e->open++ == 0) e->ns += inclusive[node];
+      },
+      [&](uint32_t node) {
+        if (Edge* e = of(node)) e->open--;
+      });
+}
+
+Edge& CallGraph::edge(uint32_t caller, uint32_t callee) {
+  auto& list = edges_[caller];
+  auto [it, fresh] = places_.emplace(uint64_t{caller} << 32 | callee, list.size());
+  if (fresh) list.push_back({callee, 0, 0, 0});
+  return list[it->second];
+}
+
+// "(7) name" the first time, "(7)" from then on; so names may look like anything.
+class Numbered {
+ public:
+  std::string operator()(const std::string& name) {
+    auto [it, fresh] = numbers_.emplace(name, numbers_.size() + 1);
+    std::string text = '(' + std::to_string(it->second) + ')';
+    return fresh ? text + ' ' + name : text;
+  }
+
+ private:
+  std::unordered_map<std::string, size_t> numbers_;
+};
+
+// Where a function is: of a C function that is an object file, which must not be taken for its
+// source (readers show the lines of that).
+struct Position {
+  std::string object, file;
+  uint32_t line = 0;
+};
+
+Position position_of(const ReportFunction& f, const FrameName& name) {
+  const std::string known = name.file.empty() ? "???" : name.file;
+  if (f.kind == FunctionKind::kBuiltin) return {"Lua", "???", 0};
+  if (f.kind != FunctionKind::kLua) return {known, "???", 0};
+  return {"Lua", known, std::max(name.line, 1u)};  // A main chunk begins in the first line.
+}
+
+}  // namespace
+
+void write_callgrind(std::ostream& out, const Report& report, const ExportOptions& options) {
+  const std::vector<FrameName> names = frame_names(report, options);
+  const CallGraph graph(report);
+  std::vector<Position> at;
+  for (size_t i = 0; i < names.size(); i++)
+    at.push_back(position_of(report.functions[i], names[i]));
+  Numbered objects, files, functions;
+  out << "# callgrind format\nversion: 1\ncreator: luatrace\n";
+  for (const auto& file : report.files) {
+    out << "cmd:";
+    for (const auto& process : file.processes)
+      for (const auto& word : process.cmdline) out << ' ' << printable(word);
+    out << '\n';
+    break;
+  }
+  out << "desc: Trust: " << trust_line(report)
+      << "\npositions: line\nevents: ns\nsummary: " << inclusive_ns(report.tree)[0] << "\n";
+  for (uint32_t i = 1; i < names.size(); i++) {
+    if (graph.self()[i] == 0 && graph.edges()[i].empty() && report.functions[i].calls == 0)
+      continue;
+    out << "\nob=" << objects(at[i].object) << "\nfl=" << files(at[i].file)
+        << "\nfn=" << functions(names[i].unique) << '\n'
+        << at[i].line << ' ' << graph.self()[i] << '\n';
+    // A call that began before the trace, or elsewhere, is told as one, too: readers take the line
+    // behind "calls=0" for self time.
+    for (const Edge& e : graph.edges()[i])
+      out << "cob=" << objects(at[e.callee].object) << "\ncfi=" << files(at[e.callee].file)
+          << "\ncfn=" << functions(names[e.callee].unique)
+          << "\ncalls=" << std::max<uint64_t>(e.calls, 1) << ' ' << at[e.callee].line << '\n'
+          << at[i].line << ' ' << e.ns << '\n';
+  }
+  out << "\ntotals: " << inclusive_ns(report.tree)[0] << '\n';
+}
+
+}  // namespace luatrace::analyze

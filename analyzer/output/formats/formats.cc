@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/formats/formats.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "analyzer/collect/call_writer.h"
+#include "analyzer/output/folded.h"
+#include "analyzer/output/formats/names.h"
+#include "analyzer/output/json.h"
+
+namespace luatrace::analyze {
+namespace {
+
+void folded(std::ostream& out, const Report& report, const ExportOptions& options) {
+  std::vector<std::string> labels;
+  for (const auto& name : frame_names(report, options)) labels.push_back(name.label);
+  write_folded(out, report, options.unit_ns, std::move(labels));
+}
+
+void json(std::ostream& out, const Report& report, const ExportOptions&) {
+  write_json(out, report);
+}
+
+constexpr ExportFormat kFormats[] = {
+    {"folded", "folded stacks, for flamegraph.pl and its like", folded, nullptr, true},
+    {"speedscope", "speedscope's JSON", write_speedscope, nullptr, true},
+    {"perfetto", "Perfetto's protobuf: a track for each coroutine", nullptr, make_perfetto_writer},
+    {"chrome", "Chrome's JSON trace events", nullptr, make_chrome_writer},
+    {"pprof", "pprof's protobuf, compressed", write_pprof, nullptr, true},
+    {"callgrind", "callgrind's profile, for KCachegrind and callgrind_annotate", write_callgrind,
+     nullptr, true},
+    {"csv", "one row for each function", write_functions_csv},
+    {"json", "everything but the call tree, as --json", json},
+    {"luaprofiler", "LuaProfiler's log: a line for each call", nullptr, make_luaprofiler_writer},
+    {"luaprofile", "the CSV of LuaProfile", write_luaprofile},
+    {"xmake", "the table of xmake's profiler", write_xmake},
+};
+
+}  // namespace
+
+std::span<const ExportFormat> export_formats() {
+  return kFormats;
+}
+
+const ExportFormat* find_format(const std::string& name) {
+  auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
+                            [&](const ExportFormat& f) { return name == f.name; });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+FrameStyle frame_style(const std::string& name) {
+  return name == "L" ? FrameStyle::kTagged : name == "@" ? FrameStyle::kAtFile : FrameStyle::kOurs;
+}
+
+}  // namespace luatrace::analyze

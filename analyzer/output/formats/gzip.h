@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Bytes to a gzip file, piece by piece.
+#pragma once
+
+#include <zlib.h>
+
+#include <iosfwd>
+#include <string_view>
+#include <vector>
+
+namespace luatrace::analyze {
+
+class GzipWriter {
+ public:
+  explicit GzipWriter(std::ostream& out);  // Throws std::bad_alloc.
+  ~GzipWriter() { deflateEnd(&stream_); }
+  GzipWriter(const GzipWriter&) = delete;
+  GzipWriter& operator=(const GzipWriter&) = delete;
+
+  void write(std::string_view bytes) { run(bytes, Z_NO_FLUSH); }
+  void finish() { run({}, Z_FINISH); }
+
+ private:
+  void run(std::string_view bytes, int flush);
+
+  std::ostream& out_;
+  z_stream stream_{};
+  std::vector<char> buffer_;
+};
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// LuaProfiler's log: one tab-separated line for each call, at its return, with a header. Times are
+// seconds, with all digits. What a call's line was (current_line) is not in a trace: -1, as Lua
+// itself says then.
+#include <cstdio>
+#include <ostream>
+#include <unordered_map>
+
+#include "analyzer/collect/call_writer.h"
+#include "analyzer/output/format.h"
+#include "analyzer/output/formats/names.h"
+#include "base/escape.h"
+#include "base/grow_array.h"
+
+namespace luatrace::analyze {
+namespace {
+
+std::string seconds(uint64_t ns) {
+  char text[40];
+  snprintf(text, sizeof text, "%llu.%09llu", static_cast<unsigned long long>(ns / 1000000000),
+           static_cast<unsigned long long>(ns % 1000000000));
+  return text;
+}
+
+class LuaProfilerWriter : public CallWriter {
+ public:
+  explicit LuaProfilerWriter(std::ostream& out) : out_(out) {
+    out_ << "stack_level\tfile_defined\tfunction_name\tline_defined\tcurrent_line\tlocal_time\t"
+            "total_time\n";
+  }
+  void define(uint32_t, const FrameName& name) override {
+    names_.push_back(cut_bytes(tsv_cell(name.file), kLongest) + '\t' +
+                     cut_bytes(tsv_cell(name.name), kLongest) + '\t' + std::to_string(name.line) +
+                     "\t-1\t");
+  }
+  void track(const Track&, const TrackNames&) override {}
+  void begin(const Track& track, const Slice& slice, uint64_t) override {
+    open_[track.number].push_back(slice.kind == Slice::kCall ? slice.function : 0);
+  }
+  void end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) override;
+
+ private:
+  static constexpr size_t kLongest = 500;  // Names, which each line repeats.
+  std::ostream& out_;
+  std::vector<std::string> names_{""};
+  // By track: functions, 0 for slices that are no calls.
+  std::unordered_map<uint64_t, GrowArray<uint32_t>> open_;
+};
+
+void LuaProfilerWriter::end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) {
+  auto& open = open_[track.number];
+  const uint32_t function = open.back();
+  open.pop_back();
+  if (function)
+    out_ << open.size() + 1 << '\t' << names_[function] << seconds(self_ns) << '\t'
+         << seconds(running_ns) << '\n';
+  if (open.empty()) open_.erase(track.number);
+}
+
+}  // namespace
+
+std::unique_ptr<CallWriter> make_luaprofiler_writer(std::ostream& out) {
+  return std::make_unique<LuaProfilerWriter>(out);
+}
+
+}  // namespace luatrace::analyze

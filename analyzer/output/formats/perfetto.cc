@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// Perfetto's protobuf (trace_packet.proto, track_event.proto, track_descriptor.proto): a track for
+// each coroutine below the one of its thread, slices for calls, flows from the slice in which a
+// coroutine resumes or yields to an instant on the other's track. Names are interned once.
+#include <map>
+#include <ostream>
+#include <set>
+
+#include "analyzer/collect/call_writer.h"
+#include "analyzer/output/formats/names.h"
+#include "analyzer/output/formats/proto.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// Field numbers.
+namespace trace {
+enum { kPacket = 1 };
+}
+namespace packet {
+enum {
+  kTimestamp = 8,
+  kSequence = 10,
+  kTrackEvent = 11,
+  kInterned = 12,
+  kSequenceFlags = 13,
+  kDescriptor = 60
+};
+}
+namespace event {
+enum {
+  kCategoryIid = 3,
+  kType = 9,
+  kNameIid = 10,
+  kTrack = 11,
+  kName = 23,
+  kLocationIid = 34,
+  kFlow = 47,
+  kFlowEnds = 48
+};
+enum { kBegin = 1, kEnd = 2, kInstant = 3 };
+}  // namespace event
+namespace descriptor {
+enum { kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParent = 5 };
+}
+namespace interned {
+enum { kCategories = 1, kNames = 2, kLocations = 4 };
+}
+
+enum { kStateCleared = 1, kNeedsState = 2 };     // Of packet::kSequenceFlags.
+enum { kCallCategory = 1, kCoroutineCategory };  // Interned.
+constexpr uint64_t kSequenceId = 1;
+// Uuids of tracks: coroutines have their numbers, threads and processes what follows.
+constexpr uint64_t kThreadUuids = uint64_t{1} << 40, kProcessUuids = uint64_t{2} << 40;
+
+class PerfettoWriter : public CallWriter {
+ public:
+  explicit PerfettoWriter(std::ostream& out) : out_(out) {}
+  void define(uint32_t function, const FrameName& name) override;
+  void track(const Track& track, const TrackNames& names) override;
+  void begin(const Track& track, const Slice& slice, uint64_t ns) override;
+  void end(const Track& track, uint64_t ns, uint64_t, uint64_t) override {
+    put(track_event(track, event::kEnd), ns);
+  }
+  void arrive(const Track& track, uint64_t flow, uint64_t ns) override;
+
+ private:
+  void start();
+  void write(const ProtoMessage& packet);
+  void put(const ProtoMessage& track_event, uint64_t ns);
+  void put_descriptor(const ProtoMessage& track);
+  ProtoMessage track_event(const Track& track, uint64_t type);
+  uint64_t process(const Track& track, const std::string& command);
+  uint64_t thread(const Track& track, const std::string& command);
+
+  std::ostream& out_;
+  bool started_ = false;
+  std::set<int32_t> processes_;
+  std::map<std::pair<int32_t, uint32_t>, uint64_t> threads_;
+};
+
+void PerfettoWriter::write(const ProtoMessage& packet) {
+  ProtoMessage trace;
+  trace.message(trace::kPacket, packet);
+  out_ << trace.bytes();
+}
+
+// The first packet says that what is interned counts from here on.
+void PerfettoWriter::start() {
+  if (started_) return;
+  started_ = true;
+  ProtoMessage call, coroutine, state, packet;
+  call.integer(1, kCallCategory);
+  call.text(2, "call");
+  coroutine.integer(1, kCoroutineCategory);
+  coroutine.text(2, "coroutine");
+  state.message(interned::kCategories, call);
+  state.message(interned::kCategories, coroutine);
+  packet.integer(packet::kSequence, kSequenceId);
+  packet.integer(packet::kSequenceFlags, kStateCleared);
+  packet.message(packet::kInterned, state);
+  write(packet);
+}
+
+void PerfettoWriter::define(uint32_t function, const FrameName& name) {
+  start();
+  ProtoMessage text, location, state, packet;
+  text.integer(1, function);
+  text.text(2, name.name);
+  location.integer(1, function);
+  location.text(2, name.file);
+  location.text(3, name.name);
+  location.integer(4, name.line);
+  state.message(interned::kNames, text);
+  state.message(interned::kLocations, location);
+  packet.integer(packet::kSequence, kSequenceId);
+  packet.integer(packet::kSequenceFlags, kNeedsState);
+  packet.message(packet::kInterned, state);
+  write(packet);
+}
+
+void PerfettoWriter::put_descriptor(const ProtoMessage& track) {
+  ProtoMessage packet;
+  packet.integer(packet::kSequence, kSequenceId);
+  packet.message(packet::kDescriptor, track);
+  write(packet);
+}
+
+uint64_t PerfettoWriter::process(const Track& track, const std::string& command) {
+  const uint64_t uuid = kProcessUuids + static_cast<uint32_t>(track.pid);
+  if (!processes_.insert(track.pid).second) return uuid;
+  ProtoMessage process, message;
+  process.integer(1, static_cast<uint32_t>(track.pid));
+  process.text(6, command);
+  message.integer(descriptor::kUuid, uuid);
+  message.message(descriptor::kProcess, process);
+  put_descriptor(message);
+  return uuid;
+}
+
+uint64_t PerfettoWriter::thread(const Track& track, const std::string& command) {
+  const uint64_t parent = process(track, command);
+  auto [it, fresh] =
+      threads_.emplace(std::pair{track.pid, track.tid}, kThreadUuids + threads_.size());
+  if (!fresh) return it->second;
+  ProtoMessage thread, message;
+  thread.integer(1, static_cast<uint32_t>(track.pid));
+  thread.integer(2, track.tid);
+  thread.text(5, "thread " + std::to_string(track.tid));
+  message.integer(descriptor::kUuid, it->second);
+  message.integer(descriptor::kParent, parent);
+  message.message(descriptor::kThread, thread);
+  put_descriptor(message);
+  return it->second;
+}
+
+void PerfettoWriter::track(const Track& track, const TrackNames& names) {
+  start();
+  ProtoMessage message;
+  const uint64_t parent = thread(track, *names.process);
+  message.integer(descriptor::kUuid, track.number);
+  message.integer(descriptor::kParent, parent);
+  message.text(descriptor::kName, track_name(track, names.of_state));
+  put_descriptor(message);
+}
+
+void PerfettoWriter::put(const ProtoMessage& track_event, uint64_t ns) {
+  ProtoMessage packet;
+  packet.integer(packet::kTimestamp, ns);
+  packet.integer(packet::kSequence, kSequenceId);
+  packet.integer(packet::kSequenceFlags, kNeedsState);
+  packet.message(packet::kTrackEvent, track_event);
+  write(packet);
+}
+
+ProtoMessage PerfettoWriter::track_event(const Track& track, uint64_t type) {
+  ProtoMessage message;
+  message.integer(event::kType, type);
+  message.integer(event::kTrack, track.number);
+  return message;
+}
+
+void PerfettoWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
+  ProtoMessage message = track_event(track, event::kBegin);
+  if (slice.kind == Slice::kCall) {
+    message.integer(event::kCategoryIid, kCallCategory);
+    message.integer(event::kNameIid, slice.function);
+    message.integer(event::kLocationIid, slice.function);
+  } else {
+    message.integer(event::kCategoryIid, kCoroutineCategory);
+    message.text(event::kName, marker_name(slice.kind, slice.coroutine));
+  }
+  if (slice.flow) message.fixed64(event::kFlow, slice.flow);
+  put(message, ns);
+}
+
+void PerfettoWriter::arrive(const Track& track, uint64_t flow, uint64_t ns) {
+  ProtoMessage message = track_event(track, event::kInstant);
+  message.integer(event::kCategoryIid, kCoroutineCategory);
+  message.text(event::kName, "runs");
+  message.fixed64(event::kFlowEnds, flow);
+  put(message, ns);
+}
+
+}  // namespace
+
+std::unique_ptr<CallWriter> make_perfetto_writer(std::ostream& out) {
+  return std::make_unique<PerfettoWriter>(out);
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// pprof's profile.proto: a sample for each node of the call tree with two values, calls and self
+// time, its stack leaf first. A function is one location, at the line of its definition.
+#include <algorithm>
+#include <ostream>
+#include <unordered_map>
+
+#include "analyzer/output/format.h"
+#include "analyzer/output/formats/gzip.h"
+#include "analyzer/output/formats/names.h"
+#include "analyzer/output/formats/proto.h"
+#include "analyzer/report/report_function.h"
+#include "analyzer/report/stack_limit.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// Field numbers of profile.proto.
+enum Profile_ { kSampleType = 1, kSample, kMapping, kLocation, kFunction, kStrings };
+enum {
+  kTimeNanos = 9,
+  kDurationNanos = 10,
+  kPeriodType = 11,
+  kPeriod = 12,
+  kComment = 13,
+  kDefaultType = 14
+};
+
+class PprofWriter {
+ public:
+  PprofWriter(std::ostream& out, const Report& report) : gzip_(out), report_(report) {}
+  void write(const std::vector<FrameName>& names);
+
+ private:
+  uint64_t string(const std::string& text);
+  ProtoMessage type(const char* what, const char* unit);
+  void put(const ProtoMessage& fields) { gzip_.write(fields.bytes()); }
+  void header();
+  void function(uint64_t id, const FrameName& name);
+  void samples();
+
+  GzipWriter gzip_;
+  const Report& report_;
+  std::vector<std::string> strings_{""};
+  std::unordered_map<std::string, uint64_t> numbers_{{"", 0}};
+};
+
+uint64_t PprofWriter::string(const std::string& text) {
+  auto [it, fresh] = numbers_.emplace(text, strings_.size());
+  if (fresh) strings_.push_back(text);
+  return it->second;
+}
+
+ProtoMessage PprofWriter::type(const char* what, const char* unit) {
+  ProtoMessage m;
+  m.integer(1, string(what));
+  m.integer(2, string(unit));
+  return m;
+}
+
+void PprofWriter::header() {
+  ProtoMessage fields;
+  fields.message(kSampleType, type("calls", "count"));
+  fields.message(kSampleType, type("time", "nanoseconds"));
+  fields.integer(kDefaultType, string("time"));
+  fields.message(kPeriodType, type("time", "nanoseconds"));
+  fields.integer(kPeriod, 1);
+  if (!report_.files.empty() && report_.files[0].start_real_ns)
+    fields.integer(kTimeNanos, report_.files[0].start_real_ns);
+  fields.integer(kDurationNanos, report_.duration_ns);
+  fields.integer(kComment, string("trust: " + trust_line(report_)));
+  put(fields);
+}
+
+// Function and location have the same number: index + 1, because 0 is none.
+void PprofWriter::function(uint64_t id, const FrameName& name) {
+  ProtoMessage f;
+  f.integer(1, id);
+  f.integer(2, string(name.name));
+  f.integer(3, string(name.unique));
+  f.integer(4, string(name.file));
+  f.integer(5, name.line);
+  ProtoMessage line, location, fields;
+  line.integer(1, id);
+  line.integer(2, name.line);
+  location.integer(1, id);
+  location.message(4, line);
+  fields.message(kFunction, f);
+  fields.message(kLocation, location);
+  put(fields);
+}
+
+void PprofWriter::samples() {
+  const CallTree& tree = report_.tree;
+  std::vector<uint64_t> chain;
+  ProtoMessage sample, fields;
+  for (uint32_t i = 1; i < tree.size(); i++) {
+    if (tree[i].self == 0 && tree[i].calls == 0) continue;
+    chain.clear();
+    for (uint32_t at = i; at != 0; at = tree[at].parent) chain.push_back(tree[at].function + 1);
+    const uint64_t values[] = {tree[i].calls, tree[i].self};
+    sample.clear();
+    sample.integers(1, chain);
+    sample.integers(2, values);
+    fields.clear();
+    fields.message(kSample, sample);
+    put(fields);
+  }
+}
+
+void PprofWriter::write(const std::vector<FrameName>& names) {
+  header();
+  for (size_t i = 0; i < names.size(); i++) function(i + 1, names[i]);
+  samples();
+  for (const auto& text : strings_) {
+    ProtoMessage fields;
+    fields.text(kStrings, text);
+    put(fields);
+  }
+  gzip_.finish();
+}
+
+}  // namespace
+
+void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {
+  constexpr uint64_t kLocation = 8;  // More than its bytes: finding it takes longer.
+  const auto limit = stack_limit(report, std::vector<uint64_t>(report.functions.size(), kLocation));
+  if (!limit) return PprofWriter(out, report).write(frame_names(report, options));
+  Report cut = report;
+  cut_stacks(cut, *limit);
+  PprofWriter(out, cut).write(frame_names(cut, options));
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Formats that are tables of functions: our CSV, and those of two older profilers for Lua, so that
+// what reads them goes on working.
+#include <algorithm>
+#include <cstdio>
+#include <ostream>
+
+#include "analyzer/output/format.h"
+#include "analyzer/output/formats/names.h"
+#include "analyzer/output/formats/tree_walk.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// Indices of the program's functions, those with most of `key` first.
+template <class Key>
+std::vector<uint32_t> sorted(const Report& report, Key key) {
+  std::vector<uint32_t> order;
+  for (uint32_t i = 2; i < report.functions.size(); i++) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return key(report.functions[a]) > key(report.functions[b]);
+  });
+  return order;
+}
+
+bool is_native(const ReportFunction& f) {
+  return f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin;
+}
+
+// By function: time during which a C function that it has called was open, each moment once.
+std::vector<uint64_t> native_times(const Report& report) {
+  const CallTree& tree = report.tree;
+  const std::vector<uint64_t> inclusive = inclusive_ns(tree);
+  std::vector<uint64_t> times(report.functions.size());
+  std::vector<uint32_t> open(report.functions.size());
+  auto is_edge = [&](uint32_t node) {
+    return tree[node].parent && is_native(report.functions[tree[node].function]);
+  };
+  auto caller = [&](uint32_t node) { return tree[tree[node].parent].function; };
+  walk_tree(
+      tree,
+      [&](uint32_t node) {
+        if (is_edge(node) && open[caller(node)]++ == 0) times[caller(node)] += inclusive[node];
+      },
+      [&](uint32_t node) {
+        if (is_edge(node)) open[caller(node)]--;
+      });
+  return times;
+}
+
+std::string average(uint64_t ns, uint64_t calls) {
+  return microseconds(calls ? ns / calls : 0);
+}
+
+}  // namespace
+
+void write_functions_csv(std::ostream& out, const Report& report, const ExportOptions& options) {
+  out << "function,file,line,kind,calls,complete,wall_ns,running_ns,self_ns,min_ns,max_ns,avg_ns,"
+         "hint\n";
+  for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
+    const ReportFunction& f = report.functions[i];
+    const FrameName n = frame_name(f, options);
+    out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << kind_name(f.kind)
+        << ',' << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.running_ns << ','
+        << f.self_ns << ',' << f.min_ns << ',' << f.max_ns << ',' << f.average_ns() << ',' << f.hint
+        << '\n';
+  }
+}
+
+// Columns and their order are those of owent's LuaProfile; times are in microseconds.
+void write_luaprofile(std::ostream& out, const Report& report, const ExportOptions& options) {
+  out << "File Name,Line,Function Name,Call Times,Full Call Clock(Total),Full Call Clock(Avg.),"
+         "Inner Call Clock(Total),Inner Call Clock(Avg.),Native Call Clock(Total),"
+         "Native Call Clock(Avg.)\n";
+  const std::vector<uint64_t> native = native_times(report);
+  for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
+    const ReportFunction& f = report.functions[i];
+    const FrameName n = frame_name(f, options);
+    out << csv_text(n.file) << ',' << n.line << ',' << csv_text(n.name) << ',' << f.calls;
+    for (uint64_t ns : {f.running_ns, f.self_ns, native[i]})
+      out << ',' << microseconds(ns) << ',' << average(ns, f.calls);
+    out << '\n';
+  }
+}
+
+// xmake's profiler: "%6.3f, %6.2f%%, %7d, name : file: line", by time. Its time is that of whole
+// calls, in seconds, its share that of the traced time.
+void write_xmake(std::ostream& out, const Report& report, const ExportOptions& options) {
+  for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
+    const ReportFunction& f = report.functions[i];
+    FrameName n = frame_name(f, options);
+    if (options.style == FrameStyle::kOurs && f.kind == FunctionKind::kLua && f.line != 0 &&
+        f.name.empty())
+      n.name = "anonymous";
+    const double seconds = static_cast<double>(f.running_ns) / 1e9;
+    const double all = static_cast<double>(report.traced_ns);
+    char text[80];
+    snprintf(text, sizeof text, "%6.3f, %6.2f%%, %7llu, ", seconds,
+             all > 0 ? 100 * static_cast<double>(f.running_ns) / all : 0,
+             static_cast<unsigned long long>(f.calls));
+    out << text << n.name << " : " << (n.file.empty() ? "?" : n.file) << ": " << n.line << '\n';
+  }
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/json.h"
+
+#include <ostream>
+
+#include "analyzer/report/canonical_order.h"
+#include "analyzer/report/compensate.h"
+#include "base/json.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// Writes members of an object with their commas.
+class Object {
+ public:
+  Object(std::ostream& out, const char* indent) : out_(out), indent_(indent) { out_ << '{'; }
+  void text(const char* key, std::string_view value) { begin(key) << json_string(value); }
+  void number(const char* key, uint64_t value) { begin(key) << value; }
+  void integer(const char* key, int64_t value) { begin(key) << value; }
+  void boolean(const char* key, bool value) { begin(key) << (value ? "true" : "false"); }
+  std::ostream& begin(const char* key) {
+    out_ << (first_ ? "" : ",") << indent_ << '"' << key << "\": ";
+    first_ = false;
+    return out_;
+  }
+  void end(const char* indent = "") { out_ << indent << '}'; }
+
+ private:
+  std::ostream& out_;
+  const char* indent_;
+  bool first_ = true;
+};
+
+void write_process(std::ostream& out, const ProcessInfo& p) {
+  Object o(out, " ");
+  o.number("number", p.number);
+  o.integer("pid", p.pid);
+  o.integer("ns_pid", p.ns_pid);
+  o.integer("parent", p.parent);
+  o.text("exe", p.exe);
+  o.begin("cmdline") << '[';
+  for (size_t i = 0; i < p.cmdline.size(); i++) out << (i ? ", " : "") << json_string(p.cmdline[i]);
+  out << ']';
+  o.end();
+}
+
+void write_stream(std::ostream& out, const StreamInfo& s) {
+  Object o(out, " ");
+  o.number("number", s.number);
+  o.number("process", s.process);
+  o.integer("tid", s.tid);
+  o.number("recording", s.recording);
+  o.number("flags", s.flags);
+  o.number("event_cost_ps", s.event_cost_ps);
+  o.text("luajit", s.luajit);
+  o.end();
+}
+
+template <class T>
+void write_list(std::ostream& out, const std::vector<T>& list,
+                void (*write)(std::ostream&, const T&), const char* indent) {
+  out << '[';
+  for (size_t i = 0; i < list.size(); i++) {
+    out << (i ? "," : "") << indent;
+    write(out, list[i]);
+  }
+  out << ']';
+}
+
+void write_file(std::ostream& out, const ReportFile& f) {
+  Object o(out, "\n     ");
+  o.text("path", f.path);
+  o.number("bytes", f.bytes);
+  o.text("notes", f.notes);
+  write_list(o.begin("processes"), f.processes, write_process, "\n       ");
+  write_list(o.begin("streams"), f.streams, write_stream, "\n       ");
+  if (f.signature) {
+    o.text("group_by", f.signature->groups);
+    o.text("filters", f.signature->filters);
+  }
+  o.boolean("ended", f.ended);
+  if (f.ended) {
+    o.number("reason", f.end.reason);
+    o.integer("exit_status", f.end.exit_status);
+  }
+  o.end();
+}
+
+// corrected: null, or the same without the cost of recording.
+void write_function(std::ostream& out, const ReportFunction& f, const Corrected* corrected) {
+  Object o(out, " ");
+  o.text("chunk", f.chunk);
+  o.number("line", f.line);
+  if (f.code) o.text("code", line_text(f));
+  o.text("name", f.name);
+  o.text("kind", kind_name(f.kind));
+  o.boolean("hint", f.hint);
+  o.number("calls", f.calls);
+  o.number("wall_ns", f.wall_ns);
+  o.number("running_ns", f.running_ns);
+  o.number("self_ns", f.self_ns);
+  if (corrected) {
+    o.number("running_corrected_ns", corrected->total_ns);
+    o.number("self_corrected_ns", corrected->self_ns);
+    o.boolean("rough", corrected->rough);
+  }
+  o.number("min_ns", f.min_ns);
+  o.number("max_ns", f.max_ns);
+  o.number("avg_ns", f.average_ns());
+  o.number("complete", f.complete);
+  o.end();
+}
+
+void write_functions(std::ostream& out, const Report& r, bool corrected) {
+  Compensation c;
+  if (corrected) c = compensate(r);
+  out << '[';
+  bool first = true;
+  for (uint32_t i : by_name(r.functions, 2)) {
+    out << (first ? "" : ",") << "\n  ";
+    first = false;
+    write_function(out, r.functions[i], corrected ? &c.functions[i] : nullptr);
+  }
+  out << ']';
+}
+
+void write_trace(std::ostream& out, const Report& r) {
+  Object o(out, "\n   ");
+  o.number("duration_ns", r.duration_ns);
+  o.number("traced_ns", r.traced_ns);
+  o.number("self_ns", r.self_ns);
+  o.number("idle_ns", r.idle_ns);
+  o.number("gap_ns", r.gap_ns);
+  o.number("filtered_ns", r.filtered_ns);
+  o.number("events", r.trust.events);
+  o.number("bytes", r.bytes);
+  o.number("threads", r.threads);
+  o.number("coroutines", r.coroutines);
+  o.number("nodes", r.tree.size() - 1);
+  o.number("recording_cost_ns", r.cost_ns);
+  write_list(o.begin("files"), r.files, write_file, "\n    ");
+  o.end();
+}
+
+void write_trust(std::ostream& out, const Trust& t) {
+  Object o(out, "\n   ");
+  o.number("events", t.events);
+  o.number("lost", t.lost);
+  o.number("unbalanced", t.unbalanced);
+  o.number("truncated", t.truncated);
+  o.number("bad_blocks", t.bad_blocks);
+  o.number("bad_block_events", t.bad_block_events);
+  o.number("missing_blocks", t.missing_blocks);
+  o.number("bad_records", t.bad_records);
+  o.number("clock_anomalies", t.clock_anomalies);
+  o.number("undescribed", t.undescribed);
+  o.number("cut", t.cut);
+  o.number("open_start", t.open_start);
+  o.number("open_end", t.open_end);
+  o.number("open_gap", t.open_gap);
+  o.number("inferred", t.inferred);
+  o.number("abandoned", t.abandoned);
+  o.number("unwound", t.unwound);
+  o.number("unknown", t.unknown);
+  o.number("anomalies", t.anomalies());
+  o.end();
+}
+
+}  // namespace
+
+void write_json(std::ostream& out, const Report& r, const std::vector<Table>& views,
+                bool corrected) {
+  Object o(out, "\n ");
+  write_trace(o.begin("trace"), r);
+  write_functions(o.begin("functions"), r, corrected);
+  write_trust(o.begin("trust"), r.trust);
+  for (const Table& view : joined(views)) write_json(o.begin(view.name.c_str()), view, "\n  ");
+  o.end("\n");
+  out << '\n';
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// --json: one object with `trace`, `functions` and `trust`, documented in docs/semantics.md.
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "analyzer/output/table.h"
+#include "analyzer/report/report.h"
+
+namespace luatrace::analyze {
+
+// Each view is one more member, an array of objects; views with the same name are put together.
+// corrected: functions also say what they are without the cost of recording.
+void write_json(std::ostream& out, const Report& report, const std::vector<Table>& views = {},
+                bool corrected = false);
+
+}  // namespace luatrace::analyze

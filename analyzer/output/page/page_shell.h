@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// The page without its data, made at build time from src/ by inline_page.cmake. It holds the marks
+// @@TITLE@@, @@META@@, @@NODES@@ and @@SLICES@@, each once, and no other "@@".
+#pragma once
+
+#include <string_view>
+
+namespace luatrace::analyze::page {
+
+std::string_view page_shell();
+
+}  // namespace luatrace::analyze::page

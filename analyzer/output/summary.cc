@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/summary.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iomanip>
+#include <ostream>
+
+#include "analyzer/output/format.h"
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// `width`: of the terminal, 0: any.
+void row(std::ostream& out, const std::string& label, const std::string& text, size_t width) {
+  constexpr size_t kLabel = 13;
+  out << std::left << std::setw(kLabel) << label << std::right
+      << wrapped(text, width, kLabel, kLabel) << '\n';
+}
+
+std::string command(const ProcessInfo& p) {
+  std::string all;
+  for (const auto& word : p.cmdline) all += (all.empty() ? "" : " ") + word;
+  return printable(all.empty() ? p.exe : all);
+}
+
+void print_file(std::ostream& out, const ReportFile& file, size_t width) {
+  row(out, "trace", printable(file.path) + (file.ended ? exit_text(file.end.exit_status) : ""),
+      width);
+  constexpr size_t kMost = 5;
+  for (size_t i = 0; i < file.processes.size() && i < kMost; i++)
+    row(out, "program",
+        cut_text(command(file.processes[i]), width > 60 ? width - 30
+                                             : width    ? 30
+                                                        : SIZE_MAX) +
+            "  (pid " + std::to_string(file.processes[i].pid) + ')',
+        width);
+  if (file.processes.size() > kMost)
+    row(out, "", "and more processes: " + format_count(file.processes.size() - kMost), width);
+  // An outside tracer does not know the version, nor the flags.
+  if (!file.streams.empty() && !file.streams[0].luajit.empty())
+    row(out, "LuaJIT",
+        printable(file.streams[0].luajit) + "  (" + flags_text(file.streams[0].flags) + ')', width);
+}
+
+void print_head(std::ostream& out, const Report& r, size_t width) {
+  for (const auto& file : r.files) print_file(out, file, width);
+  auto events = static_cast<double>(r.trust.events);
+  double seconds = static_cast<double>(r.duration_ns) / 1e9;
+  std::string rate = seconds > 0 ? decimal(events / seconds / 1e6, 2) + " M/s" : "-";
+  row(out, "duration",
+      format_time(r.duration_ns) + "  (calls " + format_time(r.self_ns) + ", idle " +
+          format_time(r.idle_ns) + (r.gap_ns ? ", unknown " + format_time(r.gap_ns) : "") +
+          (r.filtered_ns ? ", filtered out " + format_time(r.filtered_ns) : "") + ')',
+      width);
+  row(out, "events",
+      format_count(r.trust.events) + "  (" + rate + ", " +
+          (events > 0 ? decimal(static_cast<double>(r.bytes) / events, 2) : "-") + " bytes each)",
+      width);
+  row(out, "",
+      counted(r.threads, "thread") + ", " + counted(r.coroutines, "coroutine") + ", " +
+          counted(r.functions.size() - 2, "function") + ", " +
+          counted(r.tree.size() - 1, "call-tree node"),
+      width);
+  if (r.cost_ns > 0 && events > 0)
+    row(out, "recording",
+        decimal(static_cast<double>(r.cost_ns) / events, 1) +
+            " ns per event, measured at the start: "
+            "about " +
+            format_time(r.cost_ns) + " of the duration",
+        width);
+}
+
+}  // namespace
+
+std::string flags_text(uint32_t flags) {
+  static const char* classes[] = {"none", "user", "default", "all"};
+  std::string out = flags & LTF_JIT ? "JIT on" : "JIT off";
+  if (flags & LTF_GC64) out += ", GC64";
+  if (flags & LTF_INLINE) out += ", inline events";
+  if (flags & LTF_DUALNUM) out += ", dual numbers";
+  if (flags & LTF_52COMPAT) out += ", 5.2 compatible";
+  return out + ", C functions: " + classes[flags >> LTF_CFUNC_SHIFT & 3];
+}
+
+std::string exit_text(int32_t status) {
+  if (status < 0) return "";
+  if ((status & 0x7f) == 0) return ", exit status " + std::to_string(status >> 8 & 0xff);
+  return ", ended by signal " + std::to_string(status & 0x7f);
+}
+
+void print_trust(std::ostream& out, const Report& r, const TextStyle& style) {
+  const bool red = style.color && r.trust.anomalies();
+  const std::string label = "trust: ";
+  out << (red ? "\033[31m" : "") << label
+      << wrapped(trust_line(r), style.width, label.size(), label.size()) << (red ? "\033[0m" : "")
+      << '\n';
+}
+
+void print_summary(std::ostream& out, const Report& r, const ViewOptions& options) {
+  print_head(out, r, options.style.width);
+  out << '\n';
+  write_text(out, report_view(r, options), options.style);
+  out << '\n';
+  print_trust(out, r, options.style);
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// A table as text. Columns are as wide as what is in them; if that is wider than the terminal, the
+// widest of the left-aligned ones (names, places) give way, and at last whole columns do, which is
+// said below the table. Without a terminal only the last of
+// these may be of any width: a chunk's name can be its whole code, and must not push the others out
+// of sight.
+#include <algorithm>
+#include <cstddef>
+#include <ostream>
+
+#include "analyzer/output/format.h"
+#include "analyzer/output/table.h"
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+constexpr size_t kNarrowestBar = 5, kWidest = 60, kBetween = 2;
+
+// A column that is shown.
+struct Shown {
+  const Column* column;
+  size_t cell;  // Of a row.
+  std::string title;
+  size_t width = 0;
+  size_t longest = 0, deepest = 0;  // Of its texts, and how far one of them is indented.
+  bool indent_less = false;         // Half as much.
+
+  bool left() const { return column->left; }
+  size_t narrowest() const { return column->bar ? kNarrowestBar : column->least; }
+  void measure(const std::string& text);
+};
+
+size_t indent(const std::string& text) {
+  return std::min(text.find_first_not_of(' '), text.size());
+}
+
+void Shown::measure(const std::string& text) {
+  longest = std::max(longest, text_width(text));
+  deepest = std::max(deepest, indent(text));
+}
+
+class TextTable {
+ public:
+  TextTable(const Table& table, const TextStyle& style);
+  void write(std::ostream& out) const;
+
+ private:
+  void measure();
+  bool fit(size_t width);
+  bool leave_out_one();
+  bool leave_out_last(int spare);
+  void leave_out(size_t column);
+  bool is_alone(size_t column) const;
+  std::string title(size_t column) const;
+  void squeeze(size_t width);
+  std::string fitted(std::string text, const Shown& column) const;
+  void narrow_inner();
+  void print(std::ostream& out, const std::vector<std::string>& line, int color) const;
+
+  const Table& table_;
+  const TextStyle& style_;
+  std::vector<Shown> columns_;
+  size_t subject_ = 0;                 // The column that says what a row is about: its name.
+  std::vector<std::string> left_out_;  // Titles of columns for which there is no room.
+};
+
+TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table), style_(style) {
+  const auto columns = columns_without(table, Column::kDataOnly);
+  for (size_t cell = 0; cell < columns.size(); cell++) {
+    const Column* c = columns[cell];
+    if (!c) continue;
+    const bool first =
+        std::none_of(columns_.begin(), columns_.end(), [](const Shown& s) { return s.left(); });
+    if (c->key == "function" || c->key == "body" || (c->left && first)) subject_ = columns_.size();
+    columns_.push_back({c, cell, ""});
+  }
+  measure();
+  if (table.wraps) return;
+  style.width ? squeeze(style.width) : narrow_inner();
+  // Of a tree that is too deep for its column all levels are indented half as much.
+  constexpr size_t kRoom = 10;  // For a name.
+  for (Shown& c : columns_) c.indent_less = c.longest > c.width && c.deepest + kRoom > c.width;
+}
+
+// Reads all rows once: they are not kept as text.
+void TextTable::measure() {
+  for (size_t c = 0; c < columns_.size(); c++) columns_[c].measure(columns_[c].title = title(c));
+  table_.rows.each([this](const Row& row) {
+    for (Shown& c : columns_) c.measure(cell_text(row[c.cell]));
+  });
+  for (Shown& c : columns_) c.width = c.longest;
+}
+
+// Of columns that are about one thing the first says what about.
+std::string TextTable::title(size_t c) const {
+  const Column& column = *columns_[c].column;
+  const bool said = column.of.empty() || (c && columns_[c - 1].column->of == column.of);
+  return said ? column.title : column.of + ' ' + column.title;
+}
+
+// Takes from the widest text column again and again, until all fit or none has anything to give.
+bool TextTable::fit(size_t width) {
+  while (true) {
+    size_t all = 0;
+    Shown* widest = nullptr;
+    for (Shown& c : columns_) {
+      all += c.width + (&c == &columns_[0] ? 0 : kBetween);
+      if (!c.left() || c.width <= c.narrowest()) continue;
+      if (!widest || c.width >= widest->width) widest = &c;
+    }
+    if (all <= width) return true;
+    if (!widest) return false;
+    size_t next = widest->narrowest();  // No further than to the second widest.
+    for (const Shown& c : columns_)
+      if (c.left() && &c != widest && c.width > c.narrowest())
+        next = std::max(next, std::min(c.width, widest->width - 1));
+    widest->width -= std::min(all - width, widest->width - next);
+  }
+}
+
+// The last column but for what the rows are about, and one of numbers; spare ones before others.
+bool TextTable::leave_out_one() {
+  for (int spare = 3; spare >= 0; spare--)
+    if (leave_out_last(spare)) return true;
+  return false;
+}
+
+bool TextTable::leave_out_last(int spare) {
+  const auto texts =
+      std::count_if(columns_.begin(), columns_.end(), [](const Shown& s) { return s.left(); });
+  const size_t numbers = columns_.size() - static_cast<size_t>(texts);
+  for (size_t c = columns_.size(); c-- > 0;) {
+    if (columns_[c].column->spare != spare) continue;
+    if (c == subject_ || (!columns_[c].left() && numbers == 1)) continue;
+    leave_out(c);
+    if (c && numbers > 2 && is_alone(c - 1)) leave_out(c - 1);
+    return true;
+  }
+  return false;
+}
+
+// The last one of several about the same thing, which says little without the others.
+bool TextTable::is_alone(size_t c) const {
+  const Column& column = *columns_[c].column;
+  auto same = [&](const Shown& other) { return other.column->of == column.of; };
+  return !column.of.empty() && column.spare &&
+         std::count_if(columns_.begin(), columns_.end(), same) == 1;
+}
+
+void TextTable::leave_out(size_t c) {
+  const Column& column = *columns_[c].column;
+  const std::string full = (column.of.empty() ? "" : column.of + ' ') + column.title;
+  left_out_.insert(left_out_.begin(), full.empty() ? column.key : full);
+  columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(c));
+  if (c < subject_) subject_--;
+  if (c == columns_.size()) return;
+  Shown& next = columns_[c];
+  next.measure(next.title = title(c));
+  next.width = std::max(next.width, text_width(next.title));
+}
+
+void TextTable::squeeze(size_t width) {
+  auto natural = columns_;
+  while (!fit(width)) {
+    columns_ = natural;
+    if (!leave_out_one()) return void(fit(width));
+    natural = columns_;
+  }
+}
+
+void TextTable::narrow_inner() {
+  for (Shown& c : columns_)
+    if (&c != &columns_.back() && c.left()) c.width = std::min(c.width, kWidest);
+}
+
+// A bar, in proportion to the longest.
+std::string shorter(const std::string& text, const Shown& c) {
+  const size_t all = text_width(text);
+  if (all == 0 || c.width >= c.longest) return text;
+  const size_t wanted = std::max<size_t>(1, (all * c.width + c.longest / 2) / c.longest);
+  return text.substr(0, text.size() / all * wanted);
+}
+
+std::string TextTable::fitted(std::string text, const Shown& c) const {
+  if (c.column->bar) return shorter(text, c);
+  if (c.indent_less) text.erase(0, indent(text) / 2);
+  return c.left() ? cut_name(text, c.width) : text;
+}
+
+void TextTable::print(std::ostream& out, const std::vector<std::string>& line, int color) const {
+  std::string all;
+  size_t at = 0;
+  for (size_t i = 0; i < line.size(); at += columns_[i++].width + kBetween) {
+    const Shown& c = columns_[i];
+    const bool wraps = table_.wraps && i + 1 == line.size();
+    const std::string text = wraps ? wrapped(line[i], style_.width, at, at) : fitted(line[i], c);
+    const std::string blank(c.width - std::min(c.width, text_width(text)), ' ');
+    all += c.left() ? text + blank : blank + text;
+    all += std::string(kBetween, ' ');
+  }
+  all.resize(all.find_last_not_of(' ') + 1);
+  const bool colored = style_.color && color;
+  if (colored) out << "\033[" << color << 'm';
+  out << all << (colored ? "\033[0m" : "") << '\n';
+}
+
+void TextTable::write(std::ostream& out) const {
+  constexpr int kBold = 1;
+  std::vector<std::string> line;
+  for (const Shown& c : columns_) line.push_back(c.title);
+  if (std::any_of(line.begin(), line.end(), [](const std::string& t) { return !t.empty(); }))
+    print(out, line, kBold);
+  size_t i = 0;
+  table_.rows.each([&](const Row& row) {
+    line.clear();
+    for (const Shown& c : columns_) line.push_back(cell_text(row[c.cell]));
+    print(out, line, i < table_.colors.size() ? table_.colors[i] : 0);
+    i++;
+  });
+  if (left_out_.empty()) return;
+  std::string note = "(no room for";
+  for (const std::string& title : left_out_)
+    note += (&title == &left_out_[0] ? " " : ", ") + printable(title);
+  out << "  " << wrapped(note + "; all: --width 0)", style_.width, 2, 3) << '\n';
+}
+
+}  // namespace
+
+void write_text(std::ostream& out, const Table& table, const TextStyle& style) {
+  if (!table.heading.empty()) out << wrapped(printable(table.heading), style.width, 0, 2) << '\n';
+  if (table.drawn)
+    out << table.drawing;
+  else
+    TextTable(table, style).write(out);
+  for (const auto& note : table.notes)
+    out << "  " << wrapped('(' + printable(note) + ')', style.width, 2, 3) << '\n';
+}
+
+}  // namespace luatrace::analyze

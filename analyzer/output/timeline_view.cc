@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// --timeline: what ran when, a lane for each thread and for the functions (or groups) with the most
+// time, drawn with characters.
+#include <algorithm>
+
+#include "analyzer/output/format.h"
+#include "analyzer/output/views.h"
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+std::string lane_name(const Report& report, const ReportLane& lane) {
+  return lane.thread ? lane.name : display_name(report.functions[lane.function]);
+}
+
+uint64_t busy(const ReportLane& lane) {
+  uint64_t sum = 0;
+  for (uint64_t ns : lane.slices) sum += ns;
+  return sum;
+}
+
+std::vector<const ReportLane*> sorted_lanes(const ReportTimeline& timeline, size_t limit) {
+  std::vector<std::pair<const ReportLane*, uint64_t>> sums;
+  for (const auto& lane : timeline.lanes) sums.emplace_back(&lane, busy(lane));
+  std::stable_sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
+    const bool thread = a.first->thread;
+    return thread != b.first->thread ? thread : a.second > b.second;
+  });
+  if (limit && sums.size() > limit) sums.resize(limit);
+  std::vector<const ReportLane*> lanes;
+  for (const auto& lane : sums) lanes.push_back(lane.first);
+  return lanes;
+}
+
+// The lane with `width` characters, each as high as the share of its time that was spent there.
+std::string draw(const ReportLane& lane, const std::vector<uint64_t>& borders, size_t width) {
+  static const char* const kLevels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const size_t slices = borders.size() - 1;
+  std::string out;
+  for (size_t c = 0; c < width; c++) {
+    size_t from = c * slices / width, to = std::max(from + 1, (c + 1) * slices / width);
+    uint64_t sum = 0;
+    for (size_t i = from; i < to && i < lane.slices.size(); i++) sum += lane.slices[i];
+    const uint64_t time = std::max<uint64_t>(1, borders[to] - borders[from]);
+    const double share = static_cast<double>(sum) / static_cast<double>(time);
+    const auto level = static_cast<size_t>(std::min(share, 1.0) * 8 + 0.5);
+    out += kLevels[sum ? std::max<size_t>(1, level) : 0];
+  }
+  return out;
+}
+
+// Columns of a line: a lane's name, its time, the lane between two bars. Narrow terminals take them
+// from the name first.
+struct Layout {
+  size_t label, lane;
+  static constexpr size_t kTime = 9, kBars = 3;
+
+  Layout(const ReportTimeline& timeline, size_t terminal) {
+    constexpr size_t kPipe = 100, kNarrowest = 40, kShortest = 12, kLongest = 24;
+    const size_t all = std::max(terminal ? terminal : kPipe, kNarrowest);
+    label = std::clamp(all * 3 / 10, kShortest, kLongest);
+    lane = std::min(timeline.borders_ns.size() - 1, all - label - kTime - kBars);
+  }
+};
+
+// The line above the lanes: when they begin and end.
+std::string draw_ends(const ReportTimeline& timeline, const Layout& layout) {
+  const std::string head = format_time(timeline.borders_ns.front()),
+                    tail = format_time(timeline.borders_ns.back());
+  const size_t ends = head.size() + tail.size();
+  const std::string blank(layout.label + Layout::kTime + 2, ' ');
+  if (layout.lane <= ends) return blank + cut_text(head + '~' + tail, layout.lane) + '\n';
+  return blank + head + std::string(layout.lane - ends, ' ') + tail + '\n';
+}
+
+std::string draw_lane(const ReportTimeline& timeline, const ReportLane& lane,
+                      const std::string& name, const Layout& layout) {
+  std::string label = cut_text(printable(name), layout.label), time = format_time(busy(lane));
+  label += std::string(layout.label - text_width(label), ' ');
+  return label + std::string(Layout::kTime - std::min(Layout::kTime, time.size()), ' ') + time +
+         " |" + draw(lane, timeline.borders_ns, layout.lane) + "|\n";
+}
+
+void add_slices(Table& t, const ReportTimeline& timeline, const ReportLane& lane,
+                const std::string& file, const std::string& name, const std::string& kind) {
+  for (size_t i = 0; i < lane.slices.size(); i++) {
+    if (!lane.slices[i]) continue;
+    t.rows.push_back({Cell::of_text(file), Cell::of_text(name), Cell::of_text(kind),
+                      Cell::of_time(timeline.borders_ns[i]),
+                      Cell::of_time(timeline.borders_ns[i + 1]), Cell::of_time(lane.slices[i])});
+  }
+}
+
+Table timeline_of(const Report& report, const ReportTimeline& timeline,
+                  const ViewOptions& options) {
+  Table t;
+  t.name = "timeline";
+  t.columns = {{"file", ""},    {"lane", ""},  {"kind", ""},
+               {"from_ns", ""}, {"to_ns", ""}, {"busy_ns", ""}};
+  const std::string& file = report.files[timeline.file].path;
+  if (report.files.size() > 1) t.heading = file;
+  const auto lanes = sorted_lanes(timeline, options.limit);
+  const Layout layout(timeline, options.style.width);
+  t.drawn = true;
+  t.drawing = draw_ends(timeline, layout);
+  for (auto* lane : lanes) {
+    const std::string name = lane_name(report, *lane);
+    const bool hint = !lane->thread && shows_hint(report.functions[lane->function]);
+    t.drawing += draw_lane(timeline, *lane, hint ? name + '?' : name, layout);
+    add_slices(t, timeline, *lane, file, name,
+               lane->thread ? "thread" : kind_name(report.functions[lane->function].kind));
+  }
+  if (lanes.size() < timeline.lanes.size())
+    t.notes.push_back(format_count(timeline.lanes.size() - lanes.size()) +
+                      " more: --limit 0 shows all");
+  return t;
+}
+
+}  // namespace
+
+std::vector<Table> timeline_views(const Report& report, const ViewOptions& options) {
+  std::vector<Table> out;
+  for (const auto& timeline : report.timelines)
+    out.push_back(timeline_of(report, timeline, options));
+  return out;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/views.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/output/format.h"
+#include "analyzer/report/compensate.h"
+#include "analyzer/report/conditions.h"
+#include "analyzer/report/suggestions.h"
+#include "base/escape.h"
+#include "base/saturate.h"
+#include "cli/usage_error.h"
+
+namespace luatrace::analyze {
+namespace {
+
+std::vector<Field> fields_of(const ViewOptions& options) {
+  if (!options.fields.empty()) return options.fields;
+  return parse_fields(options.report ? "calls,total,self,share,avg,p50,p99,max"
+                                     : "calls,total,self,share,avg,min,max");
+}
+
+Column column_of(const Field& field) {
+  std::string key = field.kind == Field::kShare ? "self_share" : field.name;
+  if (field.is_time()) key += "_ns";
+  return {key, field.kind == Field::kShare ? "self %" : field.name};
+}
+
+Cell cell_of(const Field& field, const ReportFunction& f, const Report& report) {
+  auto value = value_of(field, f, report);
+  if (!value) return {};
+  if (field.kind == Field::kShare) return Cell::of_percent(*value);
+  auto n = saturate_u64(*value);
+  return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
+}
+
+}  // namespace
+
+bool ViewOptions::needs_histogram() const {
+  bool needs = (report && fields.empty()) || !hist.empty();
+  for (const Field& field : fields) needs |= field.needs_histogram();
+  auto key = find_field(sort);
+  return needs || (key && key->needs_histogram());
+}
+
+std::string full_name(const FunctionName& f) {
+  std::string name = display_name(f), place = display_place(f);
+  return place.empty() || place == name ? name : name + "  (" + place + ')';
+}
+
+bool shows_hint(const ReportFunction& f) {
+  return f.hint && f.name == display_name(f);
+}
+
+std::string marked_name(const ReportFunction& f) {
+  std::string text = full_name(f);
+  if (shows_hint(f)) text.insert(f.name.size(), "?");
+  return text;
+}
+
+void add_function_columns(Table& t, const char* title) {
+  t.columns.push_back({"function", title, true, Column::kTextOnly});
+  for (const char* key : {"name", "chunk", "line", "kind", "hint"})
+    t.columns.push_back({key, key, true, Column::kDataOnly});
+}
+
+void add_function_cells(Row& row, const ReportFunction& f, const std::string& indent) {
+  row.push_back(Cell::of_text(indent + marked_name(f)));
+  row.push_back(Cell::of_text(distinct_name(f)));
+  row.push_back(Cell::of_text(f.chunk));
+  row.push_back(Cell::of_count(f.line));
+  row.push_back(Cell::of_text(kind_name(f.kind)));
+  row.push_back(Cell::of_count(shows_hint(f)));
+}
+
+void add_corrected_columns(Table& t) {
+  t.columns.push_back({"total_corrected_ns", "total'"});
+  t.columns.push_back({"self_corrected_ns", "self'"});
+  t.columns.push_back({"rough", ""});
+}
+
+void add_corrected_cells(Row& row, const Corrected& c) {
+  row.push_back(Cell::of_time(c.total_ns));
+  row.push_back(Cell::of_time(c.self_ns));
+  row.push_back(Cell::of_text(c.rough ? "!" : ""));
+}
+
+void prefer_corrected(Table& t, const std::string& sort) {
+  auto spare = [&](const std::string& title) {
+    if (title == "self'" || title.empty()) return 0;
+    if (title == "total'") return 1;
+    return title == "total" || title == "self" || title == "[yielded]" || title == sort ? 2 : 3;
+  };
+  for (Column& c : t.columns)
+    if (!c.left) c.spare = spare(c.title);
+}
+
+void explain_corrected(Table& t) {
+  t.notes.push_back("' without the cost of recording; !: more than 30 % of it, so rough");
+}
+
+void limit_rows(Table& table, size_t limit) {
+  if (limit == 0 || table.rows.size() <= limit) return;
+  size_t more = table.rows.size() - limit;
+  table.rows.limit(limit);
+  table.notes.push_back(format_count(more) + " more: --limit 0 shows all");
+}
+
+std::string no_function(const Report& report, const std::string& pattern) {
+  const FunctionPattern wanted(pattern);
+  const std::string fits = " fits '" + printable(pattern) + '\'';
+  for (const FunctionName& f : report.hidden)
+    if (wanted.matches(f))
+      return "no function that the filters show" + fits + ": nothing is left of " +
+             printable(full_name(f)) + (report.grouped ? ", or it is part of a group" : "");
+  std::vector<FunctionName> known(report.functions.begin(), report.functions.end());
+  if (only_groups(report)) return "no group" + fits + printable(did_you_mean(pattern, known));
+  known.insert(known.end(), report.hidden.begin(), report.hidden.end());
+  return "no function of the trace" + fits + printable(did_you_mean(pattern, known));
+}
+
+std::vector<bool> chosen_functions(const Report& report, const std::string& pattern) {
+  FunctionPattern wanted(pattern);
+  std::vector<bool> chosen(report.functions.size());
+  bool any = false;
+  for (size_t i = 1; i < chosen.size(); i++) any |= chosen[i] = wanted.matches(report.functions[i]);
+  if (!any) throw UsageError(no_function(report, pattern));
+  return chosen;
+}
+
+Table report_view(const Report& report, const ViewOptions& options) {
+  Table t;
+  t.name = "report";
+  auto fields = fields_of(options);
+  for (const Field& field : fields) t.columns.push_back(column_of(field));
+  if (options.compensate) add_corrected_columns(t);
+  add_function_columns(t, report.grouped ? "group" : "function");
+  if (options.compensate && options.fields.empty()) prefer_corrected(t, options.sort);
+  std::vector<Corrected> corrected;
+  if (options.compensate) corrected = compensate(report).functions;
+  auto order = sorted_functions(report, options.sort);
+  const size_t count = order.size();
+  t.rows.add(count, [&report, fields = std::move(fields), corrected = std::move(corrected),
+                     order = std::move(order)](size_t n) {
+    const ReportFunction& f = report.functions[order[n]];
+    Row row;
+    for (const Field& field : fields) row.push_back(cell_of(field, f, report));
+    if (!corrected.empty()) add_corrected_cells(row, corrected[order[n]]);
+    add_function_cells(row, f);
+    return row;
+  });
+  limit_rows(t, options.limit);
+  if (options.compensate) explain_corrected(t);
+  return t;
+}
+
+std::vector<Table> make_views(const Report& report, const ViewOptions& o) {
+  std::vector<Table> out;
+  auto add = [&](std::vector<Table> more) {
+    for (auto& table : more) out.push_back(std::move(table));
+  };
+  if (o.info) out.push_back(info_view(report));
+  if (o.report) out.push_back(report_view(report, o));
+  if (o.tree) out.push_back(tree_view(report, o));
+  for (const auto& fn : o.callers) out.push_back(callers_view(report, o, fn));
+  for (const auto& fn : o.callees) out.push_back(callees_view(report, o, fn));
+  for (const auto& fn : o.hist) out.push_back(hist_view(report, o, fn));
+  for (const auto& fn : o.slow) chosen_functions(report, fn);
+  if (!o.slow.empty()) add(slow_views(report, o));
+  if (o.coroutines) add(coroutine_views(report, o));
+  if (o.threads) out.push_back(thread_view(report, o));
+  if (o.timeline) add(timeline_views(report, o));
+  if (o.symbols) out.push_back(symbols_view(report, o));
+  return out;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/pipeline.h"
+
+#include <algorithm>
+#include <deque>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "analyzer/collect/call_tee.h"
+#include "analyzer/collect/verdict_pass.h"
+#include "analyzer/machine/parallel_streams.h"
+#include "analyzer/report/saved_profile.h"
+#include "base/escape.h"
+#include "cli/usage_error.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// What the views that follow single calls collect, of the streams of one worker.
+struct Observers {
+  explicit Observers(const PipelineOptions& o)
+      : slow(o.slow_over_ns, o.slow_by_wall, o.slow_limit),
+        coroutines(o.coroutine_order, o.coroutine_limit) {}
+  void watch(FilteredProfile& profile, const PipelineOptions& o) {
+    if (!o.slow.empty()) profile.slow = &slow;
+    if (o.coroutines) profile.coroutines = &coroutines;
+    if (o.timeline) profile.timeline = &timeline;
+    if (o.threads) profile.threads = &threads;
+  }
+  SlowCalls slow;
+  CoroutineLog coroutines;
+  Timeline timeline;
+  ThreadLog threads;
+};
+
+// While it lives `grouped` is that of one file.
+class GroupedBefore {
+ public:
+  explicit GroupedBefore(Report& report)
+      : grouped_(report.grouped), before_(std::exchange(report.grouped, false)) {}
+  ~GroupedBefore() { grouped_ |= before_; }
+  GroupedBefore(const GroupedBefore&) = delete;
+  GroupedBefore& operator=(const GroupedBefore&) = delete;
+
+ private:
+  bool& grouped_;
+  const bool before_;
+};
+
+}  // namespace
+
+Pipeline::Pipeline(PipelineOptions options, std::function<void(const std::string&)> warn)
+    : options_(std::move(options)),
+      warn_(std::move(warn)),
+      symbolizer_(options_.sysroot, warn_, options_.debug_dirs),
+      finder_([this](const Function& f) { return find_symbol(f); }),
+      unmatched_(options_.filter),
+      report_(empty_report()) {}
+
+Report Pipeline::empty_report() const {
+  Report report;
+  report.keeps_hidden = options_.hidden_names;
+  report.keeps_codes = options_.native_code;
+  return report;
+}
+
+Symbol Pipeline::find_symbol(const Function& f) {
+  std::lock_guard lock(finding_);
+  const MapTable& maps = preview_->complete ? preview_->maps : facts_->maps;
+  auto found = symbolizer_.find(maps, own_map(f), f.addr);
+  Symbol symbol{found.name, found.file, nullptr};
+  if (options_.native_code)
+    symbol.code = std::make_shared<NativeCode>(symbolizer_.describe(maps, own_map(f), f.addr));
+  return symbol;
+}
+
+size_t Pipeline::jobs() const {
+  return options_.jobs ? options_.jobs : std::thread::hardware_concurrency();
+}
+
+bool Pipeline::must_follow_calls() const {
+  const PipelineOptions& o = options_;
+  return o.filter.filters() || o.filter.regroups() || o.coroutines || o.threads || o.timeline ||
+         !o.slow.empty() ||
+         std::any_of(consumers_.begin(), consumers_.end(),
+                     [](const CallConsumer* c) { return !c->required_by().empty(); });
+}
+
+bool Pipeline::follows_calls() const {
+  return must_follow_calls() || !consumers_.empty();
+}
+
+// While the trace is read it is asked what functions are called.
+bool Pipeline::looks_at_names() const {
+  return options_.filter.looks_at_functions() || !options_.slow.empty() ||
+         std::any_of(consumers_.begin(), consumers_.end(),
+                     [](const CallConsumer* c) { return !c->required_by().empty(); });
+}
+
+// Whether something must be known of the trace that comes after its first event.
+bool Pipeline::needs_preview() const {
+  auto is_relative = [](const TimePoint& p) {
+    return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
+  };
+  const FilterOptions& f = options_.filter;
+  return is_relative(f.from) || is_relative(f.to) || f.needs_verdicts() || looks_at_names();
+}
+
+// The first of several readings, or as much of it as is needed.
+void Pipeline::first_pass(Input& input) {
+  preview_ = std::make_unique<Preview>();
+  if (input.need(1) == 0) return;  // The next reading says so.
+  if (!needs_preview() && (!options_.filter.has_range() || preview_->header_only(input))) return;
+  input.keep();
+  preview_->read(input);
+  input.rewind();
+}
+
+void Pipeline::warn_limit(const Input& input, const NodeBudget& budget) const {
+  if (budget.exhausted())
+    warn_(printable(input.name()) + ": the call tree has " + std::to_string(options_.max_nodes) +
+          " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
+}
+
+// `make`: as read_streams() wants it.
+template <class Sink, class Make>
+std::unique_ptr<Sink> Pipeline::run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
+                                    const Progress& progress, Make make) {
+  facts_ = &facts;
+  auto sink = read_streams<Sink>(input, facts, diag, jobs, make, [&](uint64_t offset) {
+    bytes_ = offset;
+    if (progress) progress(offset);
+  });
+  if (progress) progress(input.offset());
+  return sink;
+}
+
+// Without a look at single calls.
+template <class Sink>
+std::unique_ptr<Sink> Pipeline::sums(TraceFacts& facts, Input& input, Diagnostics& diag,
+                                     const Progress& progress) {
+  NodeBudget budget(options_.max_nodes ? options_.max_nodes : UINT64_MAX);
+  auto sum = run<Sink>(facts, input, diag, jobs(), progress, [&](const TraceFacts&) {
+    auto sink = std::make_unique<Sink>();
+    sink->limit(&budget);
+    return sink;
+  });
+  sum->limit(nullptr);
+  sum->close();
+  warn_limit(input, budget);
+  return sum;
+}
+
+FilterPlan Pipeline::plan() const {
+  FilterPlan plan;
+  plan.options = &options_.filter;
+  plan.from = preview_->tick(options_.filter.from, 0);
+  plan.to = preview_->tick(options_.filter.to, UINT64_MAX);
+  plan.slow = FunctionPatterns(options_.slow);
+  if (preview_->complete) plan.known = &preview_->functions;
+  return plan;
+}
+
+void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progress) {
+  FilterPlan plan = this->plan();
+  CallVerdicts verdicts;
+  if (options_.filter.needs_verdicts()) {
+    verdicts = find_verdicts(plan, finder_, input, jobs());
+    input.rewind();
+    plan.verdicts = &verdicts;
+  }
+  TraceFacts facts;
+  facts_ = &facts;
+  NodeBudget budget(options_.max_nodes ? options_.max_nodes : UINT64_MAX);
+  CallTee tee;
+  for (CallConsumer* consumer : consumers_) tee.add(&consumer->begin_file(plan, facts, finder_));
+  std::deque<Observers> observers;
+  auto make = [&](const TraceFacts& mine) {
+    auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
+    sink->limit(&budget);
+    observers.emplace_back(options_).watch(*sink, options_);
+    sink->calls = tee.observer();
+    return sink;
+  };
+  // Single calls are given in the order of the file.
+  auto sum = run<FilteredProfile>(facts, input, diag, tee.observer() ? 1 : jobs(), progress, make);
+  warn_limit(input, budget);
+  unmatched_.file(facts, *sum, finder_);
+  for (CallConsumer* consumer : consumers_) consumer->end_file();
+  sum->close();
+  const HistogramProfile& sums = sum->sums();
+  add_to_report(report_,
+                {input.path(), facts, sums, &sums.histograms(), sum.get(), diag.trust, bytes_},
+                finder_);
+}
+
+// With events, that is: no saved profile.
+void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) {
+  if (follows_calls()) return filtered(input, diag, progress);
+  TraceFacts facts;
+  if (options_.histograms) {
+    auto sum = sums<HistogramProfile>(facts, input, diag, progress);
+    add_to_report(report_,
+                  {input.path(), facts, *sum, &sum->histograms(), nullptr, diag.trust, bytes_},
+                  finder_);
+  } else {
+    auto sum = sums<Profile>(facts, input, diag, progress);
+    add_to_report(report_, {input.path(), facts, *sum, nullptr, nullptr, diag.trust, bytes_},
+                  finder_);
+  }
+}
+
+// What of the options a saved profile cannot give, for a message.
+std::string Pipeline::needs_events() const {
+  const PipelineOptions& o = options_;
+  if (o.filter.filters()) return "a filter";
+  if (o.filter.group != GroupBy::kNone) return "--group-by";
+  if (o.filter.regroups()) return "--coroutines=MODE";
+  if (o.coroutines) return "--coroutines";
+  if (o.threads) return "--threads";
+  if (o.timeline) return "--timeline";
+  if (!o.slow.empty()) return "--slow";
+  if (o.native_code) return "--symbols";
+  for (const CallConsumer* consumer : consumers_)
+    if (!consumer->required_by().empty()) return consumer->required_by();
+  return "";
+}
+
+void Pipeline::profile(Input& input, Diagnostics& diag) {
+  if (must_follow_calls() || options_.native_code)
+    throw UsageError(printable(input.name()) + ": a saved profile has no events, which " +
+                     needs_events() + " needs: give the trace that it was made from" +
+                     (options_.filter.filters() || options_.filter.regroups()
+                          ? ", or filter and group when it is saved (--save-profile)"
+                          : ""));
+  diag.trust += read_profile(input, report_);
+}
+
+void Pipeline::read(Input& input, Diagnostics& diag, const Progress& progress) {
+  const size_t known = report_.files.size();
+  const GroupedBefore before(report_);
+  if (is_profile(input)) {
+    profile(input, diag);
+  } else {
+    first_pass(input);
+    bytes_ = 0;
+    report_.grouped |= options_.filter.group != GroupBy::kNone;
+    trace(input, diag, progress);
+    report_.files.back().signature = signature_of(options_.filter);
+  }
+  signatures_.add(input.name(), std::span(report_.files).subspan(known), report_.grouped);
+}
+
+void Pipeline::read(const std::string& path) {
+  Input input(path);
+  Diagnostics diag(input.name(), warn_);
+  read(input, diag);
+}
+
+Report Pipeline::finish() {
+  consumers_.clear();
+  if (report_.grouped) sum_up_groups(report_);
+  report_.tree.drop_index();
+  return std::exchange(report_, empty_report());
+}
+
+std::vector<std::string> Pipeline::remarks() const {
+  std::vector<std::string> all = unmatched_.remarks();
+  for (std::string& remark : signatures_.remarks()) all.push_back(std::move(remark));
+  return all;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/read/import.h"
+
+#include <algorithm>
+
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
+// How long, and for how many hits, the report of a stack is waited for; and then for hits that
+// are older than it and come later, from another CPU.
+constexpr uint64_t kAttaching = 3'000'000'000;
+constexpr uint64_t kSettling = 1'000'000'000;
+constexpr size_t kAttachingHits = 1u << 18;
+// More hits than these processors make, one each in so many ns, are not believed.
+constexpr uint64_t kMostProcessors = 4096;
+constexpr uint64_t kFastest = 20;
+
+lt_file_header header(uint64_t start_ns, uint64_t start_real_ns) {
+  lt_file_header h = make_file_header();
+  h.start_tick = h.start_mono_ns = start_ns;
+  h.start_real_ns = start_real_ns;
+  return h;
+}
+
+}  // namespace
+
+bool is_import(Input& input) {
+  return is_stap_records(input) || is_bpftrace_text(input);
+}
+
+std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diag,
+                                    const std::function<void(uint64_t)>& progress) {
+  Spool spool;
+  const auto read = is_stap_records(input) ? read_stap : read_bpftrace;
+  read(input, diag, spool, progress);
+  return std::make_unique<Input>(input.name(), std::move(spool));
+}
+
+Importer::Importer(Spool& spool, Diagnostics& diag, uint64_t start_ns, uint64_t start_real_ns,
+                   const std::string& recorder)
+    : diag_(diag), start_(start_ns), note_("recorder=" + recorder + "\n") {
+  writer_.emplace(spool, "the temporary file of the import", header(start_ns, start_real_ns));
+  HitOptions options;
+  options.window_ns = UINT64_MAX;  // Nobody waits: as many as fit.
+  options.on_process = [this](uint32_t pid, uint64_t time) { return write_process(pid, time); };
+  hits_.emplace(*writer_, std::move(options));
+}
+
+uint32_t Importer::write_process(uint32_t pid, uint64_t time) {
+  Process& p = processes_[pid];
+  last_process_ = nullptr;
+  p.number = ++numbers_;
+  lt_process_info info{};
+  info.pid = info.ns_pid = static_cast<int32_t>(pid);
+  const auto parent = processes_.find(p.parent);
+  if (parent != processes_.end()) info.parent = static_cast<int32_t>(parent->second.number);
+  info.start_tick = time;
+  writer_->write_process(p.number, info, p.name, "");
+  return p.number;
+}
+
+void Importer::hit(const Hit& hit, uint64_t offset) {
+  if (hit.time < start_ || hit.time - start_ > kLongest)
+    return bad(offset, "a time that is not near that of the beginning");
+  if (!last_process_ || last_pid_ != hit.pid) {
+    last_process_ = &processes_[hit.pid];
+    last_pid_ = hit.pid;
+  }
+  if (hit.time >= last_process_->last) {
+    last_process_->last = hit.time;
+    last_process_->last_tid = hit.tid;
+  }
+  last_process_->begun ? hits_->hit(hit) : hold(*last_process_, hit);
+  while (!due_.empty() && due_.begin()->first <= hit.time) begin(due_.begin()->second);
+}
+
+// Waits for the report that says that all probes are attached to.
+void Importer::hold(Process& p, const Hit& hit) {
+  const bool report = hit.kind == HitKind::kStack;
+  p.before.push_back(hit);
+  if (report) p.report = std::min(p.report, hit.time);
+  const uint64_t due = p.before.size() >= kAttachingHits
+                           ? 0
+                           : std::min(p.due, hit.time + (report ? kSettling : kAttaching));
+  if (due == p.due) return;
+  due_.erase({p.due, hit.pid});
+  due_.insert({p.due = due, hit.pid});
+}
+
+// Passes on what was held, but for what is older than the report.
+void Importer::begin(uint32_t pid) {
+  Process& p = processes_[pid];
+  due_.erase({p.due, pid});
+  p.begun = true;
+  const std::vector<Hit> hits = std::move(p.before);
+  const auto early = [&p](const Hit& h) { return p.report != UINT64_MAX && h.time < p.report; };
+  for (Hit h : hits) {
+    if (early(h) && h.kind != HitKind::kOpen && ++dropped_) h.kind = HitKind::kLeftOut;
+    hits_->hit(h);
+  }
+}
+
+void Importer::total(uint32_t tid, uint32_t seq, uint32_t late) {
+  hits_->total(tid, seq - late);
+  if (late) alive_.insert(tid);
+}
+
+void Importer::set_ended(uint64_t leaving) {
+  ended_ = true;
+  leaving_ = leaving;
+}
+
+void Importer::set_cut(uint64_t leaving, uint64_t holes) {
+  set_ended(leaving);
+  holes_ = holes;
+}
+
+void Importer::set_counted(uint64_t hits, uint64_t time) {
+  counted_ = hits;
+  counted_at_ = time;
+}
+
+// Numbers of threads can be lost like anything: what the source counts beyond all that was heard of
+// any thread is missing, too. It cannot count less: then something is damaged.
+void Importer::compare(uint64_t offset) {
+  if (!counted_) return;
+  const std::string counted = "the script counted " + std::to_string(*counted_) + " hits, but ";
+  const uint64_t taken = hits_->numbered(false), all = hits_->numbered(true);
+  if (*counted_ < all) {
+    bad(offset, counted + "the file tells of " + std::to_string(all));
+    if (*counted_ < taken) return;
+    hits_->forget_totals();
+  }
+  HitLoss loss;
+  loss.count = *counted_ - (*counted_ < all ? taken : all);
+  loss.until = std::max(hits_->last_time(), std::min(counted_at_, start_ + kLongest));
+  if (loss.count > kMostProcessors * (1 + (loss.until - start_) / kFastest))
+    return bad(offset, counted + "there was no time for so many");
+  if (loss.count) hits_->lost(loss);
+}
+
+void Importer::name_process(uint32_t pid, const std::string& name, uint32_t parent) {
+  Process& p = processes_[pid];
+  last_process_ = nullptr;
+  if (!name.empty()) p.name = name;
+  if (parent && parent != pid) p.parent = parent;
+}
+
+void Importer::end_process(uint32_t pid, uint64_t time) {
+  Process& p = processes_[pid];
+  if (!p.begun && !p.before.empty()) begin(pid);
+  p.ended = true;
+  Hit end;
+  end.kind = HitKind::kExit;
+  end.pid = pid;
+  end.time = std::clamp(time, std::max(start_, p.last), start_ + kLongest);
+  hits_->hit(end);
+}
+
+void Importer::bad(uint64_t offset, const std::string& what) {
+  diag_.trust.bad_records++;
+  diag_.say(offset, what);
+}
+
+void Importer::note(const std::string& key, uint64_t value) {
+  if (value) note_ += key + "=" + std::to_string(value) + "\n";
+}
+
+void Importer::finish(uint64_t offset) {
+  if (!ended_) {
+    hits_->totals_are_early();
+    diag_.trust.cut++;
+    diag_.say(offset, "the output has no end: its tracer was killed, or the file is cut");
+  }
+  while (!due_.empty()) begin(due_.begin()->second);
+  // Of a process of which nobody says that it is still there.
+  for (auto& [pid, p] : processes_) {
+    const bool alive = leaving_ && (p.last > leaving_ || alive_.contains(p.last_tid));
+    if (!p.ended && p.last && !alive) end_process(pid, p.last);
+  }
+  if (leaving_) holes_ == UINT64_MAX ? hits_->end_at(leaving_) : hits_->cut_at(leaving_, holes_);
+  hits_->settle();
+  compare(offset);
+  hits_->finish();
+  const HitCounters& c = hits_->counters();
+  note("hits", c.hits);
+  note("left-out-while-attaching", dropped_);
+  note("late", c.late);
+  note("repeated", c.repeated);
+  note("holes-not-told", c.odd);
+  note("reused-addresses", c.reused);
+  note("dropped", c.dropped);
+  if (c.misnumbered) {
+    diag_.trust.bad_records += c.misnumbered;
+    diag_.say(offset, std::to_string(c.misnumbered) +
+                          " hits have a number that those behind them do not go on from: damaged");
+  }
+  if (c.late)
+    diag_.say(offset, std::to_string(c.late) +
+                          " hits were too far out of order to be put where they belong");
+  writer_->write_note(note_);
+  lt_end_info end{};
+  end.lost = hits_->lost_events();
+  end.exit_status = -1;
+  writer_->write_end(end);
+  if (!writer_->close()) throw Unreadable(printable(diag_.file()) + ": " + writer_->error());
+}
+
+}  // namespace luatrace::analyze

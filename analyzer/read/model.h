@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// What a trace says about itself, in memory: clock, processes, streams, functions, maps.
+//
+// Invariant: everything here has been checked against the bounds of the block it came from;
+// strings may still hold any byte, so whoever prints them must escape them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "luatrace_format.h"
+
+namespace luatrace::analyze {
+
+// Ticks of the trace's clock and how they become nanoseconds.
+struct Clock {
+  uint32_t kind = 0;  // LT_CLOCK_*
+  uint32_t shift = 0;
+  uint64_t mult = 1;
+  uint64_t start_tick = 0;
+  uint64_t start_mono_ns = 0;
+  uint64_t start_real_ns = 0;
+
+  // Nanoseconds in `ticks`; saturates at 2^64-1, so that a hostile multiplier cannot wrap.
+  uint64_t ns(uint64_t ticks) const {
+    unsigned __int128 value = (static_cast<unsigned __int128>(ticks) * mult) >> shift;
+    return value > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(value);
+  }
+};
+
+struct ProcessInfo {
+  uint32_t number = 0;  // From 1, in the file.
+  int32_t pid = 0;
+  int32_t ns_pid = 0;
+  int32_t parent = 0;
+  int32_t uid = 0;
+  uint64_t start_tick = 0;
+  std::string exe;
+  std::vector<std::string> cmdline;
+};
+
+struct StreamInfo {
+  uint32_t number = 0;  // From 1, in the file.
+  uint32_t process = 0;
+  uint32_t flags = 0;  // LTF_*
+  uint64_t state_addr = 0;
+  uint32_t recording = 0;
+  int32_t tid = 0;
+  uint64_t start_tick = 0;
+  uint64_t event_cost_ps = 0;
+  std::string luajit;
+};
+
+struct FunctionInfo {
+  uint32_t stream = 0;
+  uint32_t id = 0;
+  uint16_t type = 0;       // LT_FUNC_*; 0: no description was delivered.
+  bool hint = false;       // The name comes from the call, not from the definition.
+  uint32_t firstline = 0;  // See lt_func: LT_LINE_CODE and more are no line.
+  uint32_t lastline = 0;
+  uint32_t ffid = 0;
+  uint32_t fileofs = 0;  // C: address in the file `chunk`, as ELF counts. 0: not known.
+  uint64_t addr = 0;
+  std::string chunk;
+  std::string name;
+};
+
+struct MapInfo {
+  uint32_t process = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t offset = 0;
+  std::string build_id;  // Raw bytes, may be empty.
+  std::string path;
+  bool is_elf_address = false;  // `offset` is not one in the file but an address as ELF counts.
+};
+
+struct EndInfo {
+  uint64_t events = 0;
+  uint64_t lost = 0;
+  uint64_t blocks = 0;
+  uint32_t streams = 0;
+  uint32_t reason = 0;
+  int32_t exit_status = -1;
+};
+
+// One EVENTS block. `words` lives until on_events() returns, or as long as there is a copy of
+// `hold`.
+struct EventBlock {
+  uint32_t stream = 0;
+  uint32_t seq = 0;
+  uint32_t flags = 0;  // LT_BLOCK_F_*
+  uint32_t count = 0;
+  uint64_t base_tick = 0;
+  uint64_t end_tick = 0;
+  uint32_t coroutine = 0;
+  uint32_t depth = LT_DEPTH_UNKNOWN;
+  bool cut = false;     // The file ends inside this block: its checksum could not be verified.
+  uint64_t offset = 0;  // Of the block in the file.
+  std::span<const uint64_t> words;
+  std::shared_ptr<const void> hold;
+};
+
+struct Block;  // read/block_reader.h
+
+// Receives a trace in the order of the file. One call per block or description, never per event.
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+  virtual void on_header(const Clock&, const lt_file_header&) {}
+  virtual void on_process(const ProcessInfo&) {}
+  virtual void on_stream(const StreamInfo&) {}
+  virtual void on_function(const FunctionInfo&) {}
+  virtual void on_map(const MapInfo&) {}
+  virtual void on_note(const std::string&) {}
+  virtual void on_clock(const lt_clock_info&) {}
+  virtual void on_events(const EventBlock&) {}
+  // Whether compressed EVENTS blocks shall come as they are in the file, to on_packed(): to be
+  // undone by another thread (read/block_decoder.h).
+  virtual bool takes_packed() const { return false; }
+  virtual void on_packed(const Block&) {}
+  virtual void on_end(const EndInfo&) {}
+};
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// One line of the text form: words and key=value fields, strings in quotes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/read/diagnostics.h"
+
+namespace luatrace::analyze {
+
+class TextLine {
+ public:
+  // Splits `line`. `where` ("FILE: line N") begins every message. Throws Unreadable.
+  TextLine(std::string_view line, std::string where);
+
+  // The n-th word that is no field; throws if there are fewer.
+  const std::string& word(size_t n) const;
+  size_t words() const { return words_.size(); }
+  bool has(std::string_view key) const { return find(key) != nullptr; }
+  // A field; the default if it is missing.
+  std::string text(std::string_view key, std::string fallback = {}) const;
+  uint64_t number(std::string_view key, uint64_t fallback = 0) const;
+  // Decimal, negative decimal or 0x; throws if it is none.
+  uint64_t to_number(std::string_view text) const;
+  uint64_t word_number(size_t n) const { return to_number(word(n)); }
+  // Index of a word of `names`, or a plain number.
+  template <class Names>
+  uint64_t choice(const Names& names, std::string_view text) const {
+    for (size_t i = 0; i < names.size(); i++)
+      if (names[i] == text) return i;
+    return to_number(text);
+  }
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  const std::string* find(std::string_view key) const;
+  std::string value(std::string_view line, size_t& pos) const;
+
+  std::string where_;
+  std::vector<std::string> words_;
+  std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/read/text_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/read/image.h"
+#include "analyzer/read/text_line.h"
+#include "analyzer/read/text_names.h"
+#include "analyzer/read/words.h"
+#include "base/escape.h"
+#include "trace/records.h"
+
+namespace luatrace::analyze {
+namespace {
+
+constexpr std::string_view kFirstLine = "#luatrace-text";
+
+// Gathers lines into blocks: events of one stream, descriptions of one stream, maps of one process.
+class TextReader {
+ public:
+  explicit TextReader(std::string name) : name_(std::move(name)) {}
+  void line(std::string_view text, size_t number);
+  std::vector<uint8_t> finish();
+
+ private:
+  void header(const TextLine& line);
+  void note(std::string_view text, const TextLine& line);
+  void process(const TextLine& line);
+  void stream(const TextLine& line);
+  void function(const TextLine& line);
+  void map(const TextLine& line);
+  void clock(const TextLine& line);
+  void end(const TextLine& line);
+  void block(const TextLine& line);
+  void event(const TextLine& line);
+  void ext_event(const TextLine& line, const std::string& what);
+  void word(uint32_t payload, uint32_t kind) { words_.push_back(lt_word(tick_, payload, kind)); }
+  void plain(uint64_t value, uint32_t kind);
+  void ext(uint32_t sub, uint64_t arg, std::initializer_list<uint64_t> more);
+
+  TraceImage& image();
+  void gather(uint16_t type, uint32_t owner);
+  void flush();
+  template <class T>
+  void add(uint16_t type, uint32_t owner, const T& info) {
+    flush();
+    lt_block b{};
+    b.type = type;
+    b.stream = owner;
+    image().add(b, std::as_bytes(std::span(&info, 1)));
+  }
+
+  std::string name_;
+  std::optional<TraceImage> image_;
+  lt_block block_{};                // What is being gathered; type 0: nothing.
+  std::vector<std::byte> payload_;  // Records or text.
+  std::vector<uint64_t> words_;     // Events.
+  uint64_t tick_ = 0;               // Of the event being read.
+  std::unordered_map<uint32_t, uint32_t> next_seq_;
+};
+
+TraceImage& TextReader::image() {
+  if (!image_) {
+    lt_file_header h{};
+    h.clock = LT_CLOCK_MONOTONIC;
+    h.tick_mult = 1;
+    image_.emplace(h);
+  }
+  return *image_;
+}
+
+// Goes on with the block being gathered if it is of this type and owner, else begins one.
+void TextReader::gather(uint16_t type, uint32_t owner) {
+  if (block_.type == type && block_.stream == owner) return;
+  flush();
+  block_.type = type;
+  block_.stream = owner;
+}
+
+void TextReader::flush() {
+  if (block_.type == LT_BLOCK_EVENTS)
+    image().add(block_, std::as_bytes(std::span(words_)));
+  else if (block_.type != 0)
+    image().add(block_, payload_);
+  block_ = {};
+  payload_.clear();
+  words_.clear();
+}
+
+std::vector<uint8_t> TextReader::finish() {
+  flush();
+  return image().take();
+}
+
+void TextReader::line(std::string_view text, size_t number) {
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  TextLine line(text.starts_with("note ") ? "note" : text,
+                printable(name_) + ": line " + std::to_string(number));
+  if (text.starts_with('#') || (line.words() == 0)) return;
+  const std::string& what = line.word(0);
+  if (what[0] >= '0' && what[0] <= '9') return event(line);
+  if (what == "clock") return header(line);
+  if (what == "note") return note(text, line);
+  if (what == "process") return process(line);
+  if (what == "stream") return stream(line);
+  if (what == "func") return function(line);
+  if (what == "map") return map(line);
+  if (what == "sync") return clock(line);
+  if (what == "block") return block(line);
+  if (what == "end") return end(line);
+  line.fail("unknown line: " + quote(what));
+}
+
+void TextReader::header(const TextLine& line) {
+  if (image_ || block_.type) line.fail("the clock line must be the first one");
+  lt_file_header h{};
+  h.clock = static_cast<uint32_t>(line.choice(kClockNames, line.word(1)));
+  h.tick_mult = line.number("mult", 1);
+  h.tick_shift = static_cast<uint32_t>(line.number("shift"));
+  h.start_tick = line.number("start");
+  h.start_mono_ns = line.number("mono");
+  h.start_real_ns = line.number("real");
+  h.trace_id = line.number("id");
+  h.required = line.number("required");
+  h.optional = line.number("optional");
+  image_.emplace(h);
+}
+
+void TextReader::note(std::string_view text, const TextLine& line) {
+  gather(LT_BLOCK_NOTE, 0);
+  std::string value(text.substr(std::min<size_t>(5, text.size())));
+  size_t pos = 0;
+  if (value.starts_with('"')) {
+    std::string raw = value;
+    if (!unquote(raw, pos, value)) line.fail("malformed string");
+  }
+  value += '\n';
+  auto bytes = std::as_bytes(std::span(value));
+  payload_.insert(payload_.end(), bytes.begin(), bytes.end());
+}
+
+void TextReader::process(const TextLine& line) {
+  gather(LT_BLOCK_PROCESS, static_cast<uint32_t>(line.word_number(1)));
+  std::string exe = line.text("exe"), cmd = line.text("cmd");
+  for (size_t i = 2; i < line.words(); i++) (cmd += '\0') += line.word(i);
+  lt_process_info p{};
+  p.pid = static_cast<int32_t>(line.number("pid"));
+  p.ns_pid = static_cast<int32_t>(line.number("ns_pid", line.number("pid")));
+  p.parent = static_cast<int32_t>(line.number("parent"));
+  p.uid = static_cast<int32_t>(line.number("uid"));
+  p.start_tick = line.number("start");
+  p.exe_len = static_cast<uint32_t>(exe.size());
+  p.cmd_len = static_cast<uint32_t>(cmd.size());
+  for (auto part : {std::as_bytes(std::span(&p, 1)), std::as_bytes(std::span(exe)),
+                    std::as_bytes(std::span(cmd))})
+    payload_.insert(payload_.end(), part.begin(), part.end());
+  flush();
+}
+
+void TextReader::stream(const TextLine& line) {
+  lt_stream_info s{};
+  s.process = static_cast<uint32_t>(line.number("process"));
+  s.flags = static_cast<uint32_t>(line.number("flags"));
+  s.state_addr = line.number("state");
+  s.recording = static_cast<uint32_t>(line.number("recording"));
+  s.tid = static_cast<int32_t>(line.number("tid"));
+  s.start_tick = line.number("start");
+  s.event_cost_ps = line.number("cost_ps");
+  line.text("luajit").copy(s.luajit, sizeof s.luajit - 1);
+  add(LT_BLOCK_STREAM, static_cast<uint32_t>(line.word_number(1)), s);
+}
+
+// func STREAM:ID KIND ...
+void TextReader::function(const TextLine& line) {
+  const std::string& key = line.word(1);
+  size_t colon = key.find(':');
+  if (colon == std::string::npos) line.fail("func needs STREAM:ID");
+  gather(LT_BLOCK_FUNCS, static_cast<uint32_t>(line.to_number(key.substr(0, colon))));
+  lt_func f{};
+  f.type = static_cast<uint16_t>(line.choice(kFunctionNames, line.word(2)));
+  f.flags = line.number("hint") ? LT_FUNC_HINT : 0;
+  f.id = static_cast<uint32_t>(line.to_number(key.substr(colon + 1)));
+  f.firstline = static_cast<uint32_t>(line.number("line"));
+  f.lastline = static_cast<uint32_t>(line.number("last"));
+  f.ffid = static_cast<uint32_t>(line.number("ffid"));
+  f.addr = line.number("addr");
+  f.fileofs = static_cast<uint32_t>(line.number("fileofs"));
+  append_func(payload_, f, line.text("chunk"), line.text("name"));
+  block_.count++;
+}
+
+// map PROCESS START END OFFSET BUILDID|- "PATH"
+void TextReader::map(const TextLine& line) {
+  gather(LT_BLOCK_MAPS, static_cast<uint32_t>(line.word_number(1)));
+  lt_map m{};
+  m.start = line.word_number(2);
+  m.end = line.word_number(3);
+  m.offset = line.word_number(4);
+  std::vector<std::byte> id;
+  const std::string& hex = line.word(5);
+  if (hex != "-")
+    for (size_t i = 0; i + 1 < hex.size(); i += 2)
+      id.push_back(static_cast<std::byte>(line.to_number("0x" + hex.substr(i, 2))));
+  append_map(payload_, m, id, line.word(6));
+  block_.count++;
+}
+
+void TextReader::clock(const TextLine& line) {
+  add(LT_BLOCK_CLOCK, 0,
+      lt_clock_info{line.word_number(1), line.number("mono"), line.number("real")});
+}
+
+void TextReader::end(const TextLine& line) {
+  flush();
+  lt_end_info e{};
+  e.events = line.number("events");
+  e.lost = line.number("lost");
+  e.blocks = line.number("blocks", image().blocks());
+  e.streams = static_cast<uint32_t>(line.number("streams"));
+  e.reason = static_cast<uint32_t>(line.number("reason"));
+  e.exit_status = static_cast<int32_t>(line.number("exit"));
+  add(LT_BLOCK_END, 0, e);
+}
+
+void TextReader::block(const TextLine& line) {
+  flush();
+  block_.type = LT_BLOCK_EVENTS;
+  block_.stream = static_cast<uint32_t>(line.word_number(1));
+  block_.seq = static_cast<uint32_t>(line.number("seq", next_seq_[block_.stream]));
+  block_.base_tick = block_.end_tick = line.number("base");
+  block_.coroutine = static_cast<uint32_t>(line.number("co"));
+  bool unknown = line.text("depth", "-") == "-";
+  block_.depth = unknown ? LT_DEPTH_UNKNOWN : static_cast<uint32_t>(line.number("depth"));
+  block_.flags = static_cast<uint16_t>(line.number("flags"));
+  next_seq_[block_.stream] = block_.seq + 1;
+}
+
+void TextReader::plain(uint64_t value, uint32_t kind) {
+  bool big = value >= LT_PAYLOAD_BIG;
+  word(big ? LT_PAYLOAD_BIG : static_cast<uint32_t>(value), kind);
+  if (big) words_.push_back(value);
+}
+
+void TextReader::ext(uint32_t sub, uint64_t arg, std::initializer_list<uint64_t> more) {
+  word(lt_ext(sub, more.size(), arg & 0x7ff), LT_EXT);
+  words_.insert(words_.end(), more);
+}
+
+// TICK STREAM EVENT ...
+void TextReader::event(const TextLine& line) {
+  tick_ = line.word_number(0);
+  auto stream = static_cast<uint32_t>(line.word_number(1));
+  const std::string& what = line.word(2);
+  if (block_.type != LT_BLOCK_EVENTS || block_.stream != stream ||
+      words_.size() * 8 > LT_PAYLOAD_MAX - 1024) {
+    gather(0, 0);
+    flush();
+    block_.type = LT_BLOCK_EVENTS;
+    block_.stream = stream;
+    block_.seq = next_seq_[stream]++;
+    block_.depth = LT_DEPTH_UNKNOWN;
+    block_.base_tick = block_.end_tick = tick_;
+  }
+  block_.end_tick = std::max(block_.end_tick, tick_);
+  block_.count++;
+  if (what == "entry")
+    plain(line.word_number(3), LT_ENTRY);
+  else if (what == "return")
+    plain(line.word_number(3), LT_RETURN);
+  else if (what == "tail")
+    plain(line.word_number(3), LT_TAIL);
+  else if (what == "frame")
+    plain(line.word_number(3), LT_FRAME);
+  else if (what == "resume")
+    plain(line.word_number(3), LT_RESUME);
+  else if (what == "suspend")
+    word(static_cast<uint32_t>(line.choice(kSuspendNames, line.word(3))), LT_SUSPEND);
+  else
+    ext_event(line, what);
+}
+
+void TextReader::ext_event(const TextLine& line, const std::string& what) {
+  if (what == "pad") return ext(LTX_PAD, 0, {});
+  if (what == "time") return ext(LTX_TIME, 0, {tick_});
+  if (what == "ringblock")
+    return ext(LTX_BLOCK, 0,
+               {tick_, line.number("co"), lt_pack(line.number("tid"), line.number("rec"))});
+  if (what == "start")
+    return ext(LTX_START, line.number("attached") ? LT_START_ATTACHED : 0,
+               {tick_, lt_pack(line.number("rec"), line.number("flags"))});
+  if (what == "stop") return ext(LTX_STOP, line.choice(kStopNames, line.word(3)), {});
+  uint64_t value = line.word_number(3);
+  if (what == "unwind" || what == "unwindto") {
+    uint64_t top = line.text("top", "-") == "-" ? LT_ID_NONE : line.number("top");
+    if (what == "unwindto") return ext(LTX_UNWIND, 1, {lt_pack(value + 1, top)});
+    return ext(LTX_UNWIND, 0, {lt_pack(value, top)});
+  }
+  if (what == "create") return ext(LTX_CREATE, 0, {value});
+  if (what == "collect") return ext(LTX_COLLECT, 0, {value});
+  if (what == "switch") return ext(LTX_SWITCH, 0, {value});
+  if (what == "thread") return ext(LTX_THREAD, 0, {value});
+  if (what == "stack")
+    return ext(LTX_STACK, line.choice(kStackNames, line.word(4)), {value, line.number("n") + 1});
+  if (what == "loss")
+    return ext(LTX_LOSS, line.number("kind"), {value + 1, line.number("since", tick_)});
+  if (what != "ext") line.fail("unknown event: " + quote(what));
+  size_t more = line.words() - 4;
+  if (more > 15) line.fail("too many words");
+  word(lt_ext(value & 63, more, line.number("arg") & 0x7ff), LT_EXT);
+  for (size_t i = 4; i < line.words(); i++) words_.push_back(line.word_number(i));
+}
+
+}  // namespace
+
+bool is_text_trace(Input& input) {
+  return input.need(kFirstLine.size()) >= kFirstLine.size() &&
+         memcmp(input.data(), kFirstLine.data(), kFirstLine.size()) == 0;
+}
+
+std::vector<uint8_t> text_to_binary(Input& input) {
+  TextReader reader(input.name());
+  for (size_t number = 1, want = 4096; input.need(1) > 0;) {
+    auto* data = reinterpret_cast<const char*>(input.data());
+    auto* newline = static_cast<const char*>(memchr(data, '\n', input.available()));
+    if (!newline && input.need(want) >= want) {  // A longer line, or the last one.
+      want *= 2;
+      continue;
+    }
+    data = reinterpret_cast<const char*>(input.data());
+    newline = static_cast<const char*>(memchr(data, '\n', input.available()));
+    size_t size = newline ? static_cast<size_t>(newline - data) : input.available();
+    reader.line({data, size}, number++);
+    input.consume(size + (newline != nullptr));
+  }
+  return reader.finish();
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/read/words.h"
+
+#include <algorithm>
+
+namespace luatrace::analyze {
+namespace {
+
+// Continuation words that a known sub-kind needs; 0 for unknown ones.
+uint32_t needed_words(uint32_t sub) {
+  switch (sub) {
+    case LTX_BLOCK:
+      return 3;
+    case LTX_STACK:
+    case LTX_LOSS:
+    case LTX_START:
+      return 2;
+    case LTX_UNWIND:
+    case LTX_CREATE:
+    case LTX_COLLECT:
+    case LTX_SWITCH:
+    case LTX_THREAD:
+    case LTX_TIME:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+bool read_ext(const uint64_t* words, size_t available, Record& out) {
+  uint32_t payload = lt_payload(out.word);
+  out.sub = lt_ext_sub(payload);
+  out.arg = lt_ext_arg(payload);
+  out.nwords = lt_ext_nwords(payload);
+  out.words = words + 1;
+  out.length = 1 + out.nwords;
+  if (out.length > available) return out.length = static_cast<uint32_t>(available), false;
+  return out.sub != 0 && out.nwords >= needed_words(out.sub);
+}
+
+}  // namespace
+
+bool Record::full_clock(uint64_t& tick) const {
+  if (kind != LT_EXT) return false;
+  if (sub == LTX_BLOCK || sub == LTX_START || sub == LTX_TIME) return tick = words[0], true;
+  return false;
+}
+
+bool read_record(const uint64_t* words, size_t available, Record& out) {
+  out = Record{};
+  out.word = words[0];
+  out.kind = lt_kind(out.word);
+  if (out.kind == 0) return false;
+  if (out.kind == LT_EXT) return read_ext(words, available, out);
+  out.value = lt_payload(out.word);
+  if (out.value != LT_PAYLOAD_BIG || out.kind == LT_SUSPEND) return true;
+  if (available < 2) return false;
+  out.value = words[1];
+  out.length = 2;
+  return true;
+}
+
+}  // namespace luatrace::analyze

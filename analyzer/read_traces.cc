@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// The pass that reads: the options as the pipeline has them, and who gets single calls meanwhile.
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "analyzer/output/formats/call_export.h"
+#include "analyzer/output/formats/chart.h"
+#include "analyzer/passes.h"
+#include "analyzer/progress.h"
+#include "analyzer/report/conditions.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// Above so many bytes of traces --flame makes do with sums, unless single calls are followed
+// anyway.
+constexpr uint64_t kMostChartBytes = 64 << 20;
+
+uint64_t size_of(const std::vector<std::string>& files) {
+  uint64_t sum = 0;
+  std::error_code error;
+  for (const std::string& file : files) {
+    const uintmax_t size = std::filesystem::file_size(file, error);
+    if (!error) sum += size;
+  }
+  return sum;
+}
+
+bool wants_chart(Session& session) {
+  const Options& o = session.options;
+  if (!o.flame) return false;
+  if (o.page.always_chart || size_of(o.files) <= kMostChartBytes) return true;
+  session.no_chart = "Traces of more than 64 MB: luatrace-analyze --page makes it.";
+  return false;
+}
+
+// Views or conditions do, so there may be something to say about names.
+bool names_functions(const Options& o) {
+  return !o.views.callers.empty() || !o.views.callees.empty() || !o.views.hist.empty() ||
+         !o.views.slow.empty() || !o.fail_if.empty();
+}
+
+// Single calls cannot be had from a saved profile.
+void take_chart(Session& session, ChartExport& chart, Report& report) {
+  session.chart = chart.finish(report);
+  if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
+}
+
+bool needs_histograms(const Options& o) {
+  bool needs = o.views.needs_histogram() || o.save_profile;
+  for (const auto& text : o.fail_if) needs |= Condition(text, !o.diff.empty()).needs_histogram();
+  return needs;
+}
+
+// Calls that are written to the terminal meanwhile must not be mixed up with the progress.
+ProgressMode progress_mode(const Options& o, bool writes_calls) {
+  const bool on_terminal = writes_calls && o.exports.output == "-" && isatty(STDOUT_FILENO);
+  if (o.quiet || on_terminal) return ProgressMode::kNever;
+  if (isatty(STDERR_FILENO)) return ProgressMode::kTerminal;
+  return o.progress ? ProgressMode::kLines : ProgressMode::kNever;
+}
+
+}  // namespace
+
+PipelineOptions pipeline_options(const Options& o) {
+  const ViewOptions& v = o.views;
+  PipelineOptions p;
+  p.filter = o.filter;
+  p.histograms = needs_histograms(o);
+  p.coroutines = v.coroutines;
+  p.coroutine_order = coroutine_order(v.sort_given ? v.sort : "");
+  p.coroutine_limit = v.limit;
+  p.threads = v.threads;
+  p.timeline = v.timeline;
+  p.slow = v.slow;
+  p.slow_over_ns = v.over_ns;
+  p.slow_by_wall = v.wall;
+  p.slow_limit = v.slow_limit;
+  p.native_code = v.symbols;
+  p.hidden_names = names_functions(o);
+  p.sysroot = o.sysroot;
+  p.debug_dirs = o.debug_dirs;
+  p.jobs = o.jobs;
+  p.max_nodes = o.max_nodes;
+  return p;
+}
+
+Report read_files(Session& session, const std::vector<std::string>& files, bool writes_calls) {
+  const ProgressMode mode = progress_mode(session.options, writes_calls);
+  each_file(session, files, [&](const std::string&, Input& input, Diagnostics& diag) {
+    ProgressLine progress(input, mode);
+    session.pipeline.read(input, diag, [&](uint64_t offset) { progress(offset); });
+  });
+  return session.pipeline.finish();
+}
+
+Report read_traces(Session& session) {
+  const Options& o = session.options;
+  const ExportFormat* format = find_format(o.exports.format);
+  std::optional<CallExport> calls;
+  if (format && format->make_writer) {
+    calls.emplace(o.exports);
+    if (!calls->error().empty())
+      return cannot_write(session, o.exports.output, calls->error()), Report();
+    session.pipeline.add(*calls);
+  }
+  std::optional<ChartExport> chart;
+  if (wants_chart(session)) session.pipeline.add(chart.emplace(o.page.chart_limit));
+  Report report = read_files(session, o.files, calls.has_value());
+  if (calls) calls->finish();
+  if (calls && !calls->error().empty()) cannot_write(session, o.exports.output, calls->error());
+  if (chart) take_chart(session, *chart, report);
+  return report;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/report/conditions.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "analyzer/filter/pattern.h"
+#include "cli/duration.h"
+#include "cli/usage_error.h"
+
+namespace luatrace::analyze {
+
+// Either two conditions (and, or), or a comparison.
+struct ConditionNode {
+  enum Kind { kAnd, kOr, kCompare } kind = kCompare;
+  std::unique_ptr<ConditionNode> left, right;
+
+  bool change = false;
+  std::string figure;                      // Of the whole report, or ...
+  std::optional<Field> field;              // ... of the functions ...
+  std::optional<FunctionPattern> pattern;  // ... that fit this.
+  std::string op;
+  double number = 0;
+  bool percent = false;
+};
+
+namespace {
+
+using Node = std::unique_ptr<ConditionNode>;
+constexpr const char* kFigures[] = {"duration", "traced", "self", "idle",     "unknown",
+                                    "filtered", "events", "lost", "anomalies"};
+
+bool is_count(const std::string& figure) {
+  return figure == "events" || figure == "lost" || figure == "anomalies";
+}
+
+// What a condition compares, by how its numbers are written.
+enum class Measure { kTime, kCount, kShare };
+
+Measure measure_of(const ConditionNode& n) {
+  if (!n.field) return is_count(n.figure) ? Measure::kCount : Measure::kTime;
+  if (n.field->kind == Field::kShare) return Measure::kShare;
+  return n.field->is_time() ? Measure::kTime : Measure::kCount;
+}
+
+// Whether per cent of it mean something, other than of what was before.
+bool has_whole(const ConditionNode& n) {
+  if (!n.field) return n.figure != "events";
+  const auto kind = n.field->kind;
+  return kind == Field::kTotal || kind == Field::kSelf || kind == Field::kWall ||
+         kind == Field::kShare;
+}
+
+class Parser {
+ public:
+  Parser(const std::string& text, bool with_before) : text_(text), with_before_(with_before) {}
+  Node run() {
+    Node node = either();
+    blanks();
+    suggest_usage();
+    if (at_ != text_.size()) fail("nothing more was expected");
+    return node;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    const std::string rest = text_.substr(at_);
+    throw UsageError("--fail-if '" + text_ + "': " + why + " at " +
+                     (rest.empty() ? "its end" : '\'' + rest + '\''));
+  }
+  void blanks() {
+    while (at_ < text_.size() && isspace(static_cast<unsigned char>(text_[at_]))) at_++;
+  }
+  bool take(const std::string& word) {
+    blanks();
+    if (text_.compare(at_, word.size(), word) != 0) return false;
+    bool letters = isalpha(static_cast<unsigned char>(word[0]));
+    size_t end = at_ + word.size();
+    if (letters && end < text_.size() && isalnum(static_cast<unsigned char>(text_[end])))
+      return false;
+    at_ = end;
+    return true;
+  }
+  // What other languages write for what is meant.
+  void suggest_usage() const {
+    static constexpr const char* kSlips[][2] = {
+        {"&&", "and"}, {"||", "or"}, {"&", "and"}, {"|", "or"}};
+    refuse_any(kSlips);
+    const std::string word = word_here();
+    for (const char* right : {"and", "or"})
+      if (word != right && is_word(word, right)) refuse_slip(word, right);
+  }
+  // The same where a comparison stands; the longer ones first.
+  void refuse_comparison_slips() const {
+    static constexpr const char* kSlips[][2] = {{"===", "=="}, {"!==", "!="}, {"<>", "!="},
+                                                {"~=", "!="},  {"=!", "!="},  {"=>", ">="},
+                                                {"=<", "<="},  {"=", "=="}};
+    if (text_.compare(at_, 2, "==") == 0 && text_.compare(at_, 3, "===") != 0) return;
+    refuse_any(kSlips);
+  }
+  // And where a condition begins.
+  void refuse_false_start() const;
+  std::string word_here() const {
+    size_t end = at_;
+    while (end < text_.size() && isalnum(static_cast<unsigned char>(text_[end]))) end++;
+    return text_.substr(at_, end - at_);
+  }
+  static bool is_word(const std::string& word, const char* same) {
+    return strcasecmp(word.c_str(), same) == 0;
+  }
+  template <size_t n>
+  void refuse_any(const char* const (&slips)[n][2]) const {
+    for (const auto& [slip, right] : slips)
+      if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
+  }
+  [[noreturn]] void refuse_slip(const std::string& slip, const std::string& right) const {
+    fail("write '" + right + "' in place of '" + slip + '\'');
+  }
+  void need(const std::string& word) {
+    blanks();
+    if (word == ")") suggest_usage();
+    if (!take(word)) fail("'" + word + "' was expected");
+  }
+  std::string name();
+  std::string function();
+  Node join(ConditionNode::Kind kind, Node left, Node right);
+  Node either();
+  Node both();
+  Node term();
+  void value(ConditionNode& node);
+  void number(ConditionNode& node);
+  std::string unit();
+  void check_unit(const ConditionNode& node, const std::string& unit) const;
+
+  const std::string& text_;
+  const bool with_before_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
+void Parser::refuse_false_start() const {
+  const std::string word = word_here();
+  if (is_word(word, "and") || is_word(word, "or"))
+    fail('\'' + word + "' stands between two conditions, and the one before it is missing");
+  const bool sign = at_ < text_.size() && (text_[at_] == '!' || text_[at_] == '~');
+  if (sign || is_word(word, "not"))
+    fail("there is no '" + (sign ? std::string(1, text_[at_]) : word) +
+         "': write the opposite comparison ('<=' in place of '>', '<' of '>=', '!=' of '==')");
+}
+
+std::string Parser::name() {
+  blanks();
+  size_t begin = at_;
+  while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
+                                text_[at_] == '.' || text_[at_] == '_'))
+    at_++;
+  return text_.substr(begin, at_ - begin);
+}
+
+// The function's pattern: in quotes, or up to the bracket that closes what it opens itself.
+std::string Parser::function() {
+  blanks();
+  char quote = at_ < text_.size() ? text_[at_] : 0;
+  if (quote == '\'' || quote == '"') {
+    size_t end = text_.find(quote, at_ + 1);
+    if (end == text_.npos) fail("the quote is not closed");
+    std::string out = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return out;
+  }
+  size_t begin = at_;
+  int open = 0;
+  for (; at_ < text_.size(); at_++) {
+    if (text_[at_] == '(') open++;
+    if (text_[at_] == ')' && open-- == 0) break;
+  }
+  size_t end = at_;
+  while (end > begin && text_[end - 1] == ' ') end--;
+  return text_.substr(begin, end - begin);
+}
+
+Node Parser::join(ConditionNode::Kind kind, Node left, Node right) {
+  auto node = std::make_unique<ConditionNode>();
+  node->kind = kind;
+  node->left = std::move(left);
+  node->right = std::move(right);
+  return node;
+}
+
+Node Parser::either() {
+  Node node = both();
+  while (take("or")) node = join(ConditionNode::kOr, std::move(node), both());
+  return node;
+}
+
+Node Parser::both() {
+  Node node = term();
+  while (take("and")) node = join(ConditionNode::kAnd, std::move(node), term());
+  return node;
+}
+
+Node Parser::term() {
+  if (take("(")) {
+    if (++depth_ > 100) fail("too many brackets");
+    Node node = either();
+    need(")");
+    depth_--;
+    return node;
+  }
+  refuse_false_start();
+  auto node = std::make_unique<ConditionNode>();
+  value(*node);
+  blanks();
+  refuse_comparison_slips();
+  for (const char* op : {">=", "<=", "==", "!=", ">", "<"})
+    if (node->op.empty() && take(op)) node->op = op;
+  if (node->op.empty()) fail("a comparison was expected");
+  number(*node);
+  return node;
+}
+
+void Parser::value(ConditionNode& node) {
+  size_t begin = at_;
+  std::string word = name();
+  if (word == "change" && !node.change) {
+    if (!with_before_) fail("change() needs --diff OTHER");
+    node.change = true;
+    need("(");
+    value(node);
+    return need(")");
+  }
+  if (take("(")) {
+    node.field = find_field(word);
+    if (!node.field) fail("'" + word + "' is no field of --report");
+    node.pattern.emplace(function());
+    return need(")");
+  }
+  for (const char* figure : kFigures)
+    if (word == figure) node.figure = word;
+  if (!node.figure.empty()) return;
+  at_ = begin;
+  fail("a figure was expected: FIELD(FUNCTION), duration, self, idle, lost ...");
+}
+
+void Parser::number(ConditionNode& node) {
+  blanks();
+  const bool minus = take("-");
+  if (!minus) take("+");
+  const char* begin = text_.data() + at_;
+  auto [rest, error] =
+      std::from_chars(begin, text_.data() + text_.size(), node.number, std::chars_format::fixed);
+  if (error != std::errc() || !std::isfinite(node.number)) fail("a number was expected");
+  const size_t behind = at_ + static_cast<size_t>(rest - begin);
+  at_ = behind;
+  const std::string word = unit();
+  node.percent = word == "%";
+  const size_t end = at_;
+  at_ = behind;
+  check_unit(node, word);
+  at_ = end;
+  if (const double ns = unit_ns(word); ns > 0) node.number = std::floor(node.number * ns + 0.5);
+  if (minus) node.number = -node.number;
+}
+
+// What stands behind a number, if it is no word of the condition.
+std::string Parser::unit() {
+  const size_t begin = at_;
+  if (take("%")) return "%";
+  if (take("and") || take("or")) return at_ = begin, "";
+  blanks();
+  suggest_usage();
+  const size_t word = at_;
+  while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
+                                static_cast<unsigned char>(text_[at_]) >= 0x80))
+    at_++;
+  const std::string out = text_.substr(word, at_ - word);
+  if (out.empty()) at_ = begin;
+  return out;
+}
+
+// Nobody is to find out after a year that his 20 were nanoseconds.
+void Parser::check_unit(const ConditionNode& n, const std::string& unit) const {
+  const std::string what = n.field ? n.field->name : n.figure;
+  if (unit == "%") {
+    if (!n.change && !has_whole(n)) fail("per cent of " + what + " make no sense; before this");
+    return;
+  }
+  const Measure measure = measure_of(n);
+  if (measure == Measure::kTime && unit.empty() && n.number != 0)
+    fail(what + " is a time, and the number has no unit: ns, us, ms, s, m, h (or %) was expected");
+  if (measure == Measure::kTime && !unit.empty() && unit_ns(unit) == 0)
+    fail("ns, us, ms, s, m, h or % was expected");
+  if (measure == Measure::kCount && !unit.empty())
+    fail(what + " is a count, of which there are no units; nothing more was expected");
+  if (measure == Measure::kShare && !unit.empty()) fail("share is per cent; % was expected");
+}
+
+double figure_of(const std::string& name, const Report& r) {
+  const std::pair<const char*, uint64_t> figures[] = {
+      {"duration", r.duration_ns}, {"traced", r.traced_ns}, {"self", r.self_ns},
+      {"idle", r.idle_ns},         {"unknown", r.gap_ns},   {"filtered", r.filtered_ns},
+      {"events", r.trust.events},  {"lost", r.trust.lost},  {"anomalies", r.trust.anomalies()}};
+  for (const auto& [key, value] : figures)
+    if (name == key) return static_cast<double>(value);
+  return 0;
+}
+
+class Evaluator {
+ public:
+  Evaluator(const Report& report, const Report* before) : report_(report), before_(before) {}
+
+  bool test(const ConditionNode& n) {
+    if (n.kind == ConditionNode::kAnd) return test(*n.left) && test(*n.right);
+    if (n.kind == ConditionNode::kOr) return test(*n.left) || test(*n.right);
+    if (!n.field) {
+      double was = before_ ? figure_of(n.figure, *before_) : 0;
+      const uint64_t whole =
+          is_count(n.figure) ? report_.trust.events + report_.trust.lost : report_.traced_ns;
+      return compare(n, figure_of(n.figure, report_), was, static_cast<double>(whole));
+    }
+    return functions(n);
+  }
+
+ private:
+  bool functions(const ConditionNode& n);
+  // `whole` is what 100 % are, unless the change is asked for.
+  static bool compare(const ConditionNode& n, double value, double was, double whole);
+  static const ReportFunction* same(const Report& report, const ReportFunction& f);
+
+  const Report& report_;
+  const Report* before_;
+};
+
+bool Evaluator::compare(const ConditionNode& n, double value, double was, double whole) {
+  if (n.change) {
+    value -= was;
+    whole = was;
+  }
+  if (n.percent) {
+    if (whole == 0)
+      value = value == 0 ? 0 : std::copysign(INFINITY, value);
+    else
+      value = 100 * value / whole;
+  }
+  const double x = n.number;
+  if (n.op == ">") return value > x;
+  if (n.op == ">=") return value >= x;
+  if (n.op == "<") return value < x;
+  if (n.op == "<=") return value <= x;
+  return n.op == "==" ? value == x : value != x;
+}
+
+const ReportFunction* Evaluator::same(const Report& report, const ReportFunction& f) {
+  const std::string key = identity(f);
+  for (size_t i = 1; i < report.functions.size(); i++)
+    if (identity(report.functions[i]) == key) return &report.functions[i];
+  return nullptr;
+}
+
+bool Evaluator::functions(const ConditionNode& n) {
+  const double whole = n.field->kind == Field::kShare ? 100 : static_cast<double>(report_.self_ns);
+  bool any = false, result = false;
+  auto look = [&](const ReportFunction* now, const ReportFunction* was) {
+    any = true;
+    double value = now ? value_of(*n.field, *now, report_).value_or(0) : 0;
+    double old = was ? value_of(*n.field, *was, *before_).value_or(0) : 0;
+    result |= compare(n, value, old, whole);
+  };
+  for (size_t i = 1; i < report_.functions.size(); i++) {
+    const ReportFunction& f = report_.functions[i];
+    if ((i == 1 && !f.self_ns) || !n.pattern->matches(f)) continue;
+    look(&f, before_ && n.change ? same(*before_, f) : nullptr);
+  }
+  if (n.change)
+    for (size_t i = 2; i < before_->functions.size(); i++) {
+      const ReportFunction& f = before_->functions[i];
+      if (n.pattern->matches(f) && !same(report_, f)) look(nullptr, &f);
+    }
+  return any ? result : compare(n, 0, 0, whole);
+}
+
+// Also one that the filters left nothing of: that is 0, and its name is not misspelt. Not so one
+// that is part of a group: its time is not 0, but unknown.
+bool any_fits(const FunctionPattern& pattern, const Report& report) {
+  const bool groups = only_groups(report);
+  auto fits = [&](const FunctionName& f) {
+    return (!groups || f.kind == FunctionKind::kGroup) && pattern.matches(f);
+  };
+  return std::any_of(report.functions.begin() + 1, report.functions.end(), fits) ||
+         std::any_of(report.hidden.begin(), report.hidden.end(), fits);
+}
+
+// All of them, also where the answer does not depend on them: a name that was misspelt is found at
+// once.
+void find_missing(const ConditionNode& n, const Report& report, const Report* before,
+                  std::vector<std::string>& out) {
+  if (n.kind != ConditionNode::kCompare) {
+    find_missing(*n.left, report, before, out);
+    find_missing(*n.right, report, before, out);
+  } else if (n.pattern && !any_fits(*n.pattern, report) &&
+             !(before && any_fits(*n.pattern, *before))) {
+    out.push_back(n.pattern->text());
+  }
+}
+
+// Whether `is` holds of one of the comparisons.
+template <class Is>
+bool any_comparison(const ConditionNode& n, Is is) {
+  if (n.kind != ConditionNode::kCompare)
+    return any_comparison(*n.left, is) || any_comparison(*n.right, is);
+  return is(n);
+}
+
+}  // namespace
+
+bool only_groups(const Report& report) {
+  auto is_function = [](const ReportFunction& f) {
+    return f.kind == FunctionKind::kLua || f.kind == FunctionKind::kC ||
+           f.kind == FunctionKind::kBuiltin || f.kind == FunctionKind::kUnknown;
+  };
+  return report.grouped &&
+         std::none_of(report.functions.begin(), report.functions.end(), is_function);
+}
+
+Condition::Condition(const std::string& text, bool with_before)
+    : text_(text), root_(Parser(text, with_before).run()) {}
+Condition::Condition(Condition&&) noexcept = default;
+Condition::~Condition() = default;
+
+bool Condition::test(const Report& report, const Report* before) const {
+  return Evaluator(report, before).test(*root_);
+}
+
+std::vector<std::string> Condition::missing(const Report& report, const Report* before) const {
+  std::vector<std::string> out;
+  find_missing(*root_, report, before, out);
+  return out;
+}
+
+bool Condition::needs_histogram() const {
+  return any_comparison(
+      *root_, [](const ConditionNode& n) { return n.field && n.field->needs_histogram(); });
+}
+
+bool Condition::has_times() const {
+  return any_comparison(*root_,
+                        [](const ConditionNode& n) { return measure_of(n) != Measure::kCount; });
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/report/fields.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "analyzer/report/canonical_order.h"
+#include "cli/usage_error.h"
+
+namespace luatrace::analyze {
+
+std::optional<Field> find_field(const std::string& name) {
+  static const struct {
+    const char* name;
+    Field::Kind kind;
+  } kinds[] = {{"calls", Field::kCalls}, {"total", Field::kTotal},      {"running", Field::kTotal},
+               {"self", Field::kSelf},   {"share", Field::kShare},      {"avg", Field::kAvg},
+               {"min", Field::kMin},     {"max", Field::kMax},          {"stddev", Field::kStddev},
+               {"wall", Field::kWall},   {"complete", Field::kComplete}};
+  for (const auto& k : kinds)
+    if (name == k.name) return Field{k.kind, name, 0};
+  if (name.size() < 2 || name[0] != 'p') return std::nullopt;
+  double percent = 0;
+  const char* end = name.data() + name.size();
+  auto [rest, error] = std::from_chars(name.data() + 1, end, percent, std::chars_format::fixed);
+  if (error != std::errc() || rest != end || !(percent >= 0 && percent <= 100)) return std::nullopt;
+  return Field{Field::kPercentile, name, percent};
+}
+
+std::vector<Field> parse_fields(const std::string& list) {
+  std::vector<Field> out;
+  for (size_t at = 0; at <= list.size();) {
+    size_t end = std::min(list.find(',', at), list.size());
+    std::string name = list.substr(at, end - at);
+    auto field = find_field(name);
+    if (!field)
+      throw UsageError(
+          "--fields: calls, total, self, share, avg, min, max, stddev, wall, complete "
+          "or p50 and the like, not '" +
+          name + "'");
+    out.push_back(*field);
+    at = end + 1;
+  }
+  return out;
+}
+
+std::optional<double> value_of(const Field& field, const ReportFunction& f, const Report& report) {
+  if (field.of_complete() && f.complete == 0) return std::nullopt;
+  switch (field.kind) {
+    case Field::kCalls:
+      return f.calls + f.inner_calls;
+    case Field::kTotal:
+      return f.running_ns;
+    case Field::kSelf:
+      return f.self_ns + f.inner_self_ns;
+    case Field::kShare:
+      return report.self_ns ? 100.0 * static_cast<double>(f.self_ns + f.inner_self_ns) /
+                                  static_cast<double>(report.self_ns)
+                            : 0;
+    case Field::kAvg:
+      return f.average_ns();
+    case Field::kMin:
+      return f.min_ns;
+    case Field::kMax:
+      return f.max_ns;
+    case Field::kWall:
+      return f.wall_ns;
+    case Field::kComplete:
+      return f.complete;
+    case Field::kStddev:
+      return deviation(f.complete, f.sum_ns, f.times.squares);
+    case Field::kPercentile:
+      return f.times.percentile(field.percent, f.min_ns, f.max_ns);
+  }
+  return std::nullopt;
+}
+
+std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort) {
+  std::vector<uint32_t> list;
+  for (uint32_t i : by_name(r.functions, 1)) {
+    const ReportFunction& f = r.functions[i];
+    if (i == 1 ? f.self_ns == 0 : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group))
+      continue;
+    list.push_back(i);
+  }
+  if (sort == "name") return list;
+  const Field field = find_field(sort).value_or(Field{});
+  std::vector<double> values(r.functions.size());
+  for (uint32_t i : list) values[i] = value_of(field, r.functions[i], r).value_or(-1);
+  std::stable_sort(list.begin(), list.end(),
+                   [&](uint32_t a, uint32_t b) { return values[a] > values[b]; });
+  return list;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/report/report.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <span>
+#include <tuple>
+
+#include "analyzer/report/canonical_order.h"
+#include "analyzer/report/report_views.h"
+#include "analyzer/report/tree_times.h"
+#include "base/saturate.h"
+
+namespace luatrace::analyze {
+namespace {
+
+// Ticks of holes.
+uint64_t gap_ticks(const FileResult& file) {
+  if (file.filtered) return file.filtered->gap();
+  uint64_t sum = 0;
+  for (const StreamSums& sums : file.facts.sums) sum += sums.gap;
+  return sum;
+}
+
+// Adds one file's functions and tree; functions meet by identity. Entries of the file's table that
+// are one function in the report (machine/functions.h says why there are any) become one before
+// anything is summed up or rounded: what runs inside itself does not count twice. Of a file with
+// several streams in an order that does not depend on which stream came first.
+class Merger {
+ public:
+  Merger(Report& report, const FileResult& file, const SymbolFinder& symbols)
+      : report_(report),
+        file_(file),
+        clock_(file.facts.clock),
+        profile_(file.profile),
+        tree_of_(&profile_),
+        symbols_(symbols) {}
+
+  void functions();
+  void tree();
+  const std::vector<uint32_t>& map() const { return map_; }
+
+ private:
+  struct Entry {
+    uint32_t index;
+    std::string key;  // identity(): equal for what is one function in the report.
+  };
+  bool has_order() const { return file_.facts.sums.size() > 1; }
+  void mark_shown();
+  bool is_empty(uint32_t function, const FunctionTicks& ticks) const;
+  FunctionName described(uint32_t function) const {
+    return describe(file_.facts.functions[function], symbols_);
+  }
+  void sort(std::vector<Entry>& list) const;
+  void unify(std::vector<Entry> list);
+  void hide(const Function& function);
+  void add_ticks(ReportFunction& f, const FunctionTicks& ticks);
+  void add_calls(ReportFunction& f, std::span<const uint32_t> entries);
+  uint64_t charges(uint32_t node, const std::vector<uint64_t>& below) const;
+
+  Report& report_;
+  const FileResult& file_;
+  const Clock& clock_;
+  const Profile& profile_;
+  Profile unified_;         // Instead of it, if functions became one.
+  const Profile* tree_of_;  // Which of them.
+  const SymbolFinder& symbols_;
+  std::vector<uint32_t> map_;   // From function of the file to function of the report.
+  std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
+  std::vector<uint32_t> same_;  // By function of the file: the first of those that are one with it.
+  std::vector<uint32_t> list_;  // Functions that are part of the report, what is one side by side.
+  std::vector<bool> empty_;     // By node, with filters: nothing is left at or below it.
+  std::vector<bool> shown_;     // By function of the file: it has nodes that are not empty.
+};
+
+void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
+  f.calls += ticks.calls;
+  f.self_ns += clock_.ns(ticks.self);
+  f.running_ns += clock_.ns(ticks.running);
+  f.wall_ns += clock_.ns(ticks.wall);
+  report_.self_ns += clock_.ns(ticks.self);
+}
+
+// Of the functions of these entries, which are one.
+void Merger::add_calls(ReportFunction& f, std::span<const uint32_t> entries) {
+  CallStats stats;
+  for (const uint32_t function : entries) {
+    stats += profile_.stats(function);
+    if (file_.histograms) f.times.add(file_.histograms->of(function));
+  }
+  if (stats.complete == 0) return;
+  uint64_t least = clock_.ns(stats.min);
+  f.min_ns = f.complete ? std::min(f.min_ns, least) : least;
+  f.max_ns = std::max(f.max_ns, clock_.ns(stats.max));
+  f.sum_ns += clock_.ns(stats.sum);
+  f.complete += stats.complete;
+}
+
+// What was filtered out is no part of the report, nor what stands for nothing.
+bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
+  if (!file_.filtered && function != kPrunedFunction) return false;
+  const bool shown = file_.filtered && shown_[function];
+  return !shown && !t.calls && !t.wall && !profile_.stats(function).complete;
+}
+
+// By identity; those that are one by their names, the better first.
+void Merger::sort(std::vector<Entry>& list) const {
+  std::sort(list.begin(), list.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.key, a.index) < std::tie(b.key, b.index);
+  });
+  for (auto begin = list.begin(); begin != list.end();) {
+    const auto end =
+        std::find_if(begin, list.end(), [&](const Entry& e) { return e.key != begin->key; });
+    std::vector<std::tuple<bool, std::string, uint32_t>> same;
+    for (auto e = begin; e != end && end - begin > 1; ++e) {
+      FunctionName f = described(e->index);
+      same.emplace_back(f.hint, std::move(f.name), e->index);
+    }
+    std::sort(same.begin(), same.end());
+    for (const auto& [hint, name, index] : same) (begin++)->index = index;
+    begin = end;
+  }
+}
+
+void Merger::unify(std::vector<Entry> list) {
+  sort(list);
+  same_.resize(map_.size());
+  std::iota(same_.begin(), same_.end(), 0);
+  rank_ = same_;
+  bool unifies = false;
+  for (size_t n = 0; n < list.size(); n++) {
+    const bool is_same = n && list[n].key == list[n - 1].key;
+    same_[list[n].index] = is_same ? same_[list[n - 1].index] : list[n].index;
+    rank_[list[n].index] = kFirstFunction + static_cast<uint32_t>(n);
+    unifies |= is_same;
+    list_.push_back(list[n].index);
+  }
+  if (!has_order())
+    std::stable_sort(list_.begin(), list_.end(),
+                     [&](uint32_t a, uint32_t b) { return same_[a] < same_[b]; });
+  if (!unifies) return;
+  unified_.add(profile_, &same_);
+  unified_.close();
+  tree_of_ = &unified_;
+}
+
+// Whether filters left nothing at or below each node.
+std::vector<bool> empty_nodes(const Profile& profile) {
+  const CallTree& tree = profile.tree();
+  std::vector<bool> empty(tree.size(), true);
+  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 0;) {
+    if (tree[i].calls || tree[i].self || profile.suspended_at(i)) empty[i] = false;
+    if (i && !empty[i]) empty[tree[i].parent] = false;
+  }
+  return empty;
+}
+
+// A call that was open already, or a group, may have nothing of its own, and stand above calls that
+// took no time.
+void Merger::mark_shown() {
+  shown_.resize(file_.facts.functions.size());
+  empty_ = empty_nodes(profile_);
+  for (uint32_t i = 1; i < empty_.size(); i++) {
+    if (!empty_[i]) shown_[profile_.tree()[i].function] = true;
+  }
+}
+
+// For messages about names that fit nothing that is left.
+void Merger::hide(const Function& function) {
+  if (report_.keeps_hidden && file_.filtered && function.type < kGroupType)
+    report_.hidden.push_back(describe(function, symbols_));
+}
+
+void Merger::functions() {
+  const FunctionTable& table = file_.facts.functions;
+  if (file_.filtered) mark_shown();
+  std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
+  map_.resize(table.size());
+  map_[kUnknownFunction] = 1;
+  std::vector<Entry> list;
+  for (uint32_t i = kFirstFunction; i < table.size(); i++)
+    if (is_empty(i, ticks[i]))
+      hide(table[i]);
+    else
+      list.push_back({i, identity(described(i))});
+  unify(std::move(list));
+  if (tree_of_ != &profile_) ticks = function_ticks(*tree_of_, table.size());
+  // As many as there are, rather than twice that; many small files still double it.
+  auto& functions = report_.functions;
+  if (functions.size() + list_.size() > 2 * functions.capacity())
+    functions.reserve(functions.size() + list_.size());
+  for (size_t n = 0; n < list_.size();) {
+    size_t end = n + 1;
+    while (end < list_.size() && same_[list_[end]] == same_[list_[n]]) end++;
+    for (size_t i = n; i < end; i++) map_[list_[i]] = report_.function(described(list_[i]));
+    const uint32_t index = map_[list_[n]];
+    add_ticks(report_.functions[index], ticks[list_[n]]);
+    add_calls(report_.functions[index], std::span(list_).subspan(n, end - n));
+    n = end;
+  }
+  report_.idle_ns += clock_.ns(ticks[kNoFunction].self);
+  // Of holes, and of coroutines of which nobody knows what ran there; rounded together.
+  report_.gap_ns += clock_.ns(gap_ticks(file_) + ticks[kUnknownFunction].self);
+}
+
+// Calls whose cost of recording lies in the node's self time: its own and its children's.
+uint64_t Merger::charges(uint32_t node, const std::vector<uint64_t>& below) const {
+  if (tree_of_->has_charges()) return tree_of_->charged_at(node);
+  return tree_of_->tree()[node].calls + below[node];
+}
+
+double cost_of(const TraceFacts& facts) {
+  double sum = 0;
+  for (const auto& [number, info] : facts.streams) sum += static_cast<double>(info.event_cost_ps);
+  auto n = static_cast<double>(facts.streams.size());
+  return n > 0 ? sum / n : 0;  // In picoseconds.
+}
+
+// Nodes of coroutines become one with the node of the call that resumed them.
+void Merger::tree() {
+  const CallTree& from = tree_of_->tree();
+  std::vector<uint32_t> place(from.size());
+  const double cost_ps = cost_of(file_.facts);
+  std::vector<uint64_t> below(cost_ps > 0 ? from.size() : 0);  // By node: calls of its children.
+  if (cost_ps > 0)
+    for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
+  if (file_.filtered && tree_of_ != &profile_) empty_ = empty_nodes(*tree_of_);
+  // Whose time it is, and how much of theirs was given to nodes: so that the nodes' nanoseconds,
+  // rounded one by one, sum up to the functions'.
+  std::vector<uint32_t> owner(from.size());
+  std::vector<uint64_t> given(file_.facts.functions.size());
+  std::vector<uint32_t> order;
+  if (has_order()) order = canonical_order(from, rank_);
+  for (uint32_t at = 0; at < from.size(); at++) {
+    const uint32_t i = order.empty() ? at : order[at];
+    if (!empty_.empty() && empty_[i] && i) continue;
+    const CallNode& n = from[i];
+    bool own = i != 0 && n.function != kCoroutineFunction;
+    uint32_t above = i ? place[n.parent] : 0;
+    owner[i] = i && !own ? owner[n.parent] : n.function;
+    uint64_t& ticks = given[owner[i]];
+    place[i] = own ? report_.tree.enter(above, map_[n.function]) : above;
+    CallNode& to = report_.tree[place[i]];
+    to.calls += n.calls;
+    // Else it is part of the gap.
+    if (to.function != 1) to.self += clock_.ns(ticks + n.self) - clock_.ns(ticks);
+    ticks += n.self;
+    report_.node_cost_ps.resize(report_.tree.size());
+    report_.node_yielded_ns.resize(report_.tree.size());
+    report_.node_yielded_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
+    // A call has two events: half of each lies in its own time, half in its caller's.
+    if (cost_ps > 0)
+      report_.node_cost_ps[place[i]] +=
+          saturate_u64(cost_ps * static_cast<double>(charges(i, below)));
+  }
+}
+
+void add_sums(Report& report, const FileResult& result, ReportFile& file) {
+  const TraceFacts& facts = result.facts;
+  const Clock& clock = facts.clock;
+  uint64_t first = UINT64_MAX, last = 0, traced = 0;
+  std::set<std::pair<uint32_t, uint32_t>> threads;
+  for (const StreamSums& sums : facts.sums) {
+    uint32_t process = facts.process_of(sums.stream);
+    for (uint32_t tid : sums.threads) threads.emplace(process, tid);
+    if (sums.threads.empty()) threads.emplace(process, UINT32_MAX - sums.stream);
+    traced += sums.traced;
+    report.coroutines += sums.coroutines;
+    if (sums.traced == 0) continue;
+    first = std::min(first, sums.first);
+    last = std::max(last, sums.last);
+  }
+  report.threads += threads.size();
+  if (const FilteredProfile* f = result.filtered) {
+    traced = f->traced();
+    report.filtered_ns += clock.ns(f->filtered());
+    first = std::max(first, f->first_tick());
+    last = std::min(last, f->last_tick());
+  }
+  report.traced_ns += clock.ns(traced);
+  if (last <= first) return;
+  file.duration_ns = clock.ns(last - first);
+  report.duration_ns += file.duration_ns;
+}
+
+ReportFile describe_file(const FileResult& result) {
+  const TraceFacts& facts = result.facts;
+  ReportFile file;
+  file.path = result.path;
+  for (const auto& [number, info] : facts.processes) file.processes.push_back(info);
+  for (const auto& [number, info] : facts.streams) file.streams.push_back(info);
+  file.notes = facts.notes;
+  file.ended = facts.end.has_value();
+  if (file.ended) file.end = *facts.end;
+  file.bytes = result.bytes;
+  file.clock = facts.clock.kind;
+  const Clock& clock = facts.clock;
+  uint64_t first = first_tick(facts);
+  if (clock.start_real_ns && first >= clock.start_tick && first != UINT64_MAX)
+    file.start_real_ns = clock.start_real_ns + clock.ns(first - clock.start_tick);
+  return file;
+}
+
+}  // namespace
+
+uint64_t first_tick(const TraceFacts& facts) {
+  uint64_t first = UINT64_MAX;
+  for (const StreamSums& sums : facts.sums)
+    if (sums.traced) first = std::min(first, sums.first);
+  return first;
+}
+
+Report::Report() : functions(2), node_cost_ps(1), node_yielded_ns(1) {
+  functions[0].kind = FunctionKind::kRoot;
+  functions[1].kind = FunctionKind::kGap;
+  functions[1].name = "[unknown callers]";
+}
+
+uint32_t Report::function(const FunctionName& described) {
+  const std::string key = identity(described);
+  const uint64_t hash = std::hash<std::string>()(key);
+  auto [at, end] = index_.equal_range(hash);
+  while (at != end && identity(functions[at->second]) != key) ++at;
+  if (at == end) {
+    at = index_.emplace(hash, static_cast<uint32_t>(functions.size()));
+    FunctionName& f = functions.emplace_back();
+    f = described;
+    f.name.clear();  // take_name() judges each.
+    f.hint = false;
+  }
+  take_name(functions[at->second], described.name, described.hint);
+  return at->second;
+}
+
+void add_to_report(Report& report, const FileResult& result, const SymbolFinder& symbols) {
+  ReportFile file = describe_file(result);
+  report.bytes += result.bytes;
+  report.trust += result.trust;
+  report.cost_ns +=
+      saturate_u64(cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events));
+  add_sums(report, result, file);
+  report.files.push_back(std::move(file));
+  Merger merger(report, result, symbols);
+  merger.functions();
+  merger.tree();
+  if (result.filtered) add_views(report, result, merger.map(), symbols);
+  if (report.keeps_codes) add_codes(report, result, merger.map(), symbols);
+}
+
+void sum_up_groups(Report& report) {
+  const CallTree& tree = report.tree;
+  std::vector<uint32_t> root(tree.size());
+  for (uint32_t i = 1; i < tree.size(); i++) {
+    root[i] = tree[i].parent ? root[tree[i].parent] : i;
+    ReportFunction& group = report.functions[tree[root[i]].function];
+    ReportFunction& f = report.functions[tree[i].function];
+    // A coroutine above groups of files is none of them.
+    if (group.coroutine && f.kind == FunctionKind::kGroup && !f.coroutine && !group.self_ns)
+      group.in_group = true;
+    if (group.kind != FunctionKind::kGroup || root[i] == i ||
+        (f.kind == FunctionKind::kGroup && !f.coroutine))
+      continue;
+    f.in_group = f.coroutine;
+    group.inner_calls += tree[i].calls;
+    group.inner_self_ns += tree[i].self;
+  }
+  // What was rounded for each function must not be more than what was rounded once.
+  for (ReportFunction& f : report.functions) {
+    if (!f.inner_self_ns) continue;
+    f.running_ns = std::max(f.running_ns, f.self_ns + f.inner_self_ns);
+    f.wall_ns = std::max(f.wall_ns, f.running_ns);
+  }
+}
+
+void add_yielded_nodes(Report& report) {
+  ReportFunction f;
+  f.kind = FunctionKind::kYielded;
+  f.name = "[yielded]";
+  const uint32_t yielded = report.function(f);
+  report.tree.make_index();
+  const size_t n = report.tree.size();
+  for (uint32_t i = 1; i < n; i++) {
+    if (report.node_yielded_ns[i] == 0) continue;
+    uint32_t node = report.tree.enter(i, yielded);
+    report.tree[node].self += report.node_yielded_ns[i];
+  }
+  report.node_cost_ps.resize(report.tree.size());
+  report.node_yielded_ns.resize(report.tree.size());
+}
+
+std::vector<uint64_t> inclusive_ns(const CallTree& tree) {
+  std::vector<uint64_t> sum(tree.size());
+  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 1;) {
+    sum[i] += tree[i].self;
+    sum[tree[i].parent] += sum[i];
+  }
+  return sum;  // The root's: all functions; its own self is idle time and not in it.
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// What the analyzer found out, in nanoseconds, merged over all input files: the input of everything
+// in render/. docs/semantics.md says what each number means.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/collect/call_tree.h"
+#include "analyzer/collect/filtered_profile.h"
+#include "analyzer/collect/profile.h"
+#include "analyzer/filter/filter.h"
+#include "analyzer/machine/streams.h"
+#include "analyzer/read/diagnostics.h"
+#include "analyzer/read/model.h"
+#include "analyzer/report/report_code.h"
+#include "analyzer/report/report_function.h"
+#include "base/random_hash.h"
+
+namespace luatrace::analyze {
+
+struct ReportFile {
+  std::string path;
+  std::vector<ProcessInfo> processes;
+  std::vector<StreamInfo> streams;
+  std::string notes;
+  bool ended = false;
+  EndInfo end;
+  uint64_t bytes = 0;          // Of the file; 0 if unknown.
+  uint64_t start_real_ns = 0;  // Of the first event, since 1970; 0 if unknown.
+  uint64_t duration_ns = 0;
+  uint32_t clock = 0;                        // LT_CLOCK_*
+  std::optional<FilterSignature> signature;  // Of the sums; empty: not known, as of old profiles.
+};
+
+// For all of the following: times are since the first event of the file, indices of functions and
+// files are those of the report.
+struct ReportSlowCall {
+  uint32_t file = 0, state = 0, coroutine = 0, thread = 0;
+  uint64_t at_ns = 0, running_ns = 0, wall_ns = 0;
+  std::vector<SlowNode> nodes;
+};
+struct ReportCoroutine {
+  uint32_t file = 0, state = 0, id = 0;
+  uint32_t created_in = 0, body = 0;  // 0: not known.
+  uint64_t begin_ns = 0, life_ns = 0, running_ns = 0, suspended_ns = 0, resumes = 0;
+  uint64_t longest_ns = 0, longest_at_ns = 0;
+  uint32_t longest_in = 0;  // 0: before it first ran.
+  Gone how = Gone::kCut;
+};
+struct ReportCreationSite {
+  uint32_t created_in = 0, body = 0;
+  uint64_t count = 0, running_ns = 0, suspended_ns = 0, resumes = 0, longest_ns = 0;
+  uint32_t longest_in = 0;
+};
+struct ReportThread {
+  uint32_t file = 0;
+  int32_t pid = 0;
+  uint32_t tid = 0;
+  uint64_t self_ns = 0, idle_ns = 0, gap_ns = 0, filtered_ns = 0, calls = 0, states = 0;
+};
+struct ReportLane {
+  bool thread = false;
+  std::string name;              // Of a thread, ...
+  uint32_t function = 0;         // ... else the function or group.
+  std::vector<uint64_t> slices;  // ns; their sum is what the report has, not rounded more often.
+};
+struct ReportTimeline {
+  uint32_t file = 0;
+  // Slice i of each lane is from borders_ns[i] to borders_ns[i + 1], as exactly as that can be
+  // said.
+  std::vector<uint64_t> borders_ns;
+  std::vector<ReportLane> lanes;
+};
+
+struct Report {
+  std::vector<ReportFile> files;
+  // Functions 0 and 1 are the root and the unknown callers.
+  std::vector<ReportFunction> functions;
+  CallTree tree;  // In ns; without nodes for coroutines: their calls are below the resumer's.
+  std::vector<uint64_t> node_cost_ps;     // By node: cost of recording in its self time.
+  std::vector<uint64_t> node_yielded_ns;  // By node: suspended there.
+  Trust trust;
+  uint64_t duration_ns = 0;  // From the first to the last event.
+  uint64_t traced_ns = 0;    // Sum over the streams; = self + idle + gap + filtered.
+  uint64_t self_ns = 0;
+  uint64_t idle_ns = 0;      // No call was open.
+  uint64_t gap_ns = 0;       // Nothing is known.
+  uint64_t filtered_ns = 0;  // Left out by filters.
+  uint64_t threads = 0;
+  uint64_t coroutines = 0;
+  uint64_t bytes = 0;
+  // Of recording all events, as measured when recording began. Rounded for each file, so that a sum
+  // of sums is the sum.
+  uint64_t cost_ns = 0;
+  bool grouped = false;  // Functions of kind "group" are what was asked for.
+  // Functions of which filters or groups left nothing, without sums; if somebody asks for names.
+  bool keeps_hidden = false;
+  std::vector<FunctionName> hidden;
+
+  std::vector<ReportSlowCall> slow;
+  uint64_t slow_found = 0;
+  uint64_t slow_left_out = 0;  // Calls not looked at: they were inside too many others of theirs.
+  std::vector<ReportCoroutine> lives;
+  std::vector<ReportCreationSite> creation_sites;
+  std::vector<ReportThread> thread_list;
+  std::vector<ReportTimeline> timelines;
+  bool keeps_codes = false;  // For --symbols.
+  std::vector<ReportCode> codes;
+
+  Report();
+  // The index of the function with this identity, added if it is new.
+  uint32_t function(const FunctionName& described);
+
+ private:
+  // By a hash of identity(); a function's identity does not change.
+  std::unordered_multimap<uint64_t, uint32_t, RandomHash> index_;
+};
+
+// One analysed file.
+struct FileResult {
+  std::string path;
+  const TraceFacts& facts;
+  const Profile& profile;
+  const Histograms* histograms = nullptr;
+  const FilteredProfile* filtered = nullptr;  // The same as `profile`, if it is one.
+  const Trust& trust;
+  uint64_t bytes = 0;  // Its size.
+};
+
+void add_to_report(Report& report, const FileResult& file, const SymbolFinder& symbols);
+
+// Groups that are roots of trees (threads, coroutines, states) have no calls of their own: tells
+// them those of the functions below them, and their self times; also of coroutines of a thread or
+// state that are kept apart in it. Once, after the last file.
+void sum_up_groups(Report& report);
+
+// --yielded, for flame graphs and folded stacks: the report's tree gets suspended time as calls of
+// a function `[yielded]`. Sums of the report stay what they are.
+void add_yielded_nodes(Report& report);
+
+// Inclusive time of each node of the report's tree.
+std::vector<uint64_t> inclusive_ns(const CallTree& tree);
+
+}  // namespace luatrace::analyze

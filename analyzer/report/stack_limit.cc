@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/report/stack_limit.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace luatrace::analyze {
+namespace {
+
+std::vector<uint32_t> depths(const CallTree& tree) {
+  std::vector<uint32_t> depth(tree.size());
+  for (uint32_t i = 1; i < tree.size(); i++) depth[i] = depth[tree[i].parent] + 1;
+  return depth;
+}
+
+// By depth: what the calls there take in the stacks of all nodes.
+std::vector<uint64_t> bytes_by_depth(const CallTree& tree, const std::vector<uint32_t>& depth,
+                                     const std::vector<uint64_t>& size) {
+  std::vector<uint64_t> stacks(tree.size(), 1);  // By node: in how many it is.
+  std::vector<uint64_t> bytes(*std::max_element(depth.begin(), depth.end()) + size_t{1});
+  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 1;) {
+    stacks[tree[i].parent] += stacks[i];
+    bytes[depth[i]] += stacks[i] * size[tree[i].function];
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<uint32_t> stack_limit(const Report& report, const std::vector<uint64_t>& size) {
+  const CallTree& tree = report.tree;
+  const std::vector<uint64_t> bytes = bytes_by_depth(tree, depths(tree), size);
+  uint64_t left = kStackBytesFree + kStackBytesPerNode * tree.size();
+  for (uint32_t depth = 1; depth < bytes.size(); depth++) {
+    if (bytes[depth] > left) return std::max(depth - 1, 1u);
+    left -= bytes[depth];
+  }
+  return std::nullopt;
+}
+
+void cut_stacks(Report& report, uint32_t depth) {
+  ReportFunction deeper;
+  deeper.kind = FunctionKind::kPruned;
+  deeper.name = "[calls deeper than " + std::to_string(depth) + ']';
+  const uint32_t function = report.function(deeper);
+  const CallTree from = std::exchange(report.tree, {});
+  const auto cost = std::exchange(report.node_cost_ps, {});
+  const auto yielded = std::exchange(report.node_yielded_ns, {});
+  const std::vector<uint32_t> level = depths(from);
+  std::vector<uint32_t> place(from.size());
+  for (uint32_t i = 0; i < from.size(); i++) {
+    const uint32_t above = place[from[i].parent];
+    if (i && level[i] <= depth) place[i] = report.tree.enter(above, from[i].function);
+    if (level[i] == depth + 1) place[i] = report.tree.enter(above, function);
+    if (level[i] > depth + 1) place[i] = above;
+    report.tree[place[i]].calls += from[i].calls;
+    report.tree[place[i]].self += from[i].self;
+    report.node_cost_ps.resize(report.tree.size());
+    report.node_yielded_ns.resize(report.tree.size());
+    report.node_cost_ps[place[i]] += cost[i];
+    report.node_yielded_ns[place[i]] += yielded[i];
+  }
+}
+
+}  // namespace luatrace::analyze

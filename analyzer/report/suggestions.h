@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// "Did you mean": which of the names that there are may have been meant by one that there is not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/report/report_function.h"
+
+namespace luatrace::analyze {
+
+class Suggestions {
+ public:
+  // `wanted`: as the user wrote it; of a glob or a regular expression its longest plain part
+  // counts.
+  explicit Suggestions(const std::string& wanted);
+  void offer(const std::string& name);
+  // A function's name and place, the latter with and without folders.
+  void offer(const FunctionName& function);
+  // "; did you mean 'a', 'b' or 'c'?", the closest first; "" if none is close.
+  std::string question() const;
+  // Cells of tables of distances that were filled so far: the work, for tests.
+  uint64_t cells() const { return cells_; }
+
+ private:
+  struct Found {
+    size_t distance;
+    std::string name;
+    auto operator<=>(const Found&) const = default;
+  };
+  static constexpr size_t kMost = 3, kFar = SIZE_MAX;
+
+  std::string wanted_;  // In lower case.
+  std::vector<Found> found_;
+  // Greater distances are of no interest: there are three that are closer, or one that is much so.
+  size_t most_ = kFar - 1;
+  uint64_t cells_ = 0;
+};
+
+// The same of the functions of a report.
+std::string did_you_mean(const std::string& wanted, const std::vector<FunctionName>& functions);
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/report/unmatched_filters.h"
+
+#include <algorithm>
+
+namespace luatrace::analyze {
+namespace {
+
+// "1, 2, 3 and 40 more"
+std::string numbers(const std::set<uint32_t>& all) {
+  constexpr size_t kMost = 8;
+  std::string out;
+  size_t n = 0;
+  for (uint32_t number : all)
+    if (n++ < kMost) out += (n > 1 ? ", " : "") + std::to_string(number);
+  return n > kMost ? out + " and " + std::to_string(n - kMost) + " more" : out;
+}
+
+void add_missing(std::vector<std::string>& out, const char* option, const char* what,
+                 const std::vector<uint32_t>& asked, const std::set<uint32_t>& known) {
+  for (uint32_t number : asked)
+    if (!known.contains(number))
+      out.push_back(std::string(option) + ' ' + std::to_string(number) + ": no such " + what +
+                    (known.empty() ? "" : "; there is " + numbers(known)));
+}
+
+std::string seconds(uint64_t ns) {
+  char text[40];
+  snprintf(text, sizeof text, "%.6g s", static_cast<double>(ns) / 1e9);
+  return text;
+}
+
+}  // namespace
+
+UnmatchedFilters::UnmatchedFilters(const FilterOptions& options)
+    : options_(options),
+      group_names_(options.group_pattern),
+      coroutines_(options.coroutines.size()) {
+  add("-F", options.only);
+  add("-N", options.without);
+  add("-C", options.callers);
+  add("-H", options.hide);
+  add("--function", options.functions);
+  if (options.group != GroupBy::kPattern) return;
+  group_.emplace(options.group_pattern);
+  for (const char* name : {"thread", "coroutine", "state", "file"}) group_names_.offer(name);
+}
+
+void UnmatchedFilters::add(const char* option, const std::vector<std::string>& patterns) {
+  for (const std::string& text : patterns)
+    wanted_.push_back({option, FunctionPattern(text), Suggestions(text)});
+}
+
+void UnmatchedFilters::offer(const FunctionName& f) {
+  for (Wanted& w : wanted_) {
+    if (w.met) continue;
+    w.met = w.pattern.matches(f);
+    if (!w.met) w.names.offer(f);
+  }
+  kinds_.insert(f.kind);
+  if (!group_ || group_matched_) return;
+  const std::string name = file_name(f);
+  group_matched_ = group_->find(name).has_value();
+  group_names_.offer(name);
+}
+
+void UnmatchedFilters::file(const TraceFacts& facts, const FilteredProfile& profile,
+                            const SymbolFinder& symbols) {
+  any_file_ = true;
+  if (!wanted_.empty() || group_ || !options_.kinds.empty())
+    for (uint32_t i = kFirstFunction; i < facts.functions.size(); i++)
+      if (facts.functions[i].type != kGroupType) offer(describe(facts.functions[i], symbols));
+  uint64_t first = UINT64_MAX, last = 0;
+  for (const StreamSums& sums : facts.sums) {
+    states_.insert(sums.stream);
+    threads_.insert(sums.threads.begin(), sums.threads.end());
+    if (sums.traced == 0) continue;
+    first = std::min(first, sums.first);
+    last = std::max(last, sums.last);
+  }
+  if (first < last) duration_ns_ = std::max(duration_ns_, facts.clock.ns(last - first));
+  for (size_t i = 0; i < coroutines_.size(); i++)
+    if (profile.matched(i)) coroutines_[i] = true;
+  traced_ += profile.traced();
+  const CallTree& tree = profile.sums().tree();
+  for (uint32_t i = 1; i < tree.size() && !shown_; i++) shown_ = tree[i].calls || tree[i].self;
+}
+
+std::vector<std::string> UnmatchedFilters::remarks() const {
+  std::vector<std::string> out;
+  if (!any_file_) return out;
+  for (const Wanted& w : wanted_)
+    if (!w.met)
+      out.push_back(w.option + " '" + w.pattern.text() + "': no function of the trace fits" +
+                    w.names.question());
+  if (group_ && !group_matched_)
+    out.push_back("--group-by '" + options_.group_pattern +
+                  "': no file of the trace fits, so all is [other]" + group_names_.question());
+  kinds(out);
+  add_missing(out, "--thread", "thread", options_.threads, threads_);
+  add_missing(out, "--state", "Lua state", options_.states, states_);
+  coroutines(out);
+  if (options_.has_range() && traced_ == 0)
+    range(out);
+  else if (out.empty() && options_.filters() && !shown_ && traced_)
+    nothing_left(out);
+  return out;
+}
+
+void UnmatchedFilters::kinds(std::vector<std::string>& out) const {
+  for (const FunctionKind kind : options_.kinds)
+    if (!kinds_.contains(kind))
+      out.push_back("--kind " + kind_word(kind) + ": the trace has no functions of this kind");
+}
+
+void UnmatchedFilters::coroutines(std::vector<std::string>& out) const {
+  for (size_t i = 0; i < coroutines_.size(); i++) {
+    const CoroutineId& c = options_.coroutines[i];
+    if (!coroutines_[i])
+      out.push_back("--coroutine " + (c.state ? std::to_string(c.state) + ':' : std::string()) +
+                    std::to_string(c.id) +
+                    ": nothing ran in such a coroutine; --coroutines lists those that there are");
+  }
+}
+
+void UnmatchedFilters::range(std::vector<std::string>& out) const {
+  out.push_back("-r: nothing was recorded in that time; the trace is from 0 s to " +
+                seconds(duration_ns_) + " (--info has the date)");
+}
+
+void UnmatchedFilters::nothing_left(std::vector<std::string>& out) const {
+  FilterOptions others = options_;
+  others.least_ns = 0;
+  out.push_back(others.filters() ? "the filters leave nothing: no call fits all of them"
+                                 : "-t leaves nothing: no call ran as long as that");
+}
+
+}  // namespace luatrace::analyze

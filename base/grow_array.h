@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// An array that may become large: of a few megabytes and more it has pages of its own, which the
+// kernel moves instead of copying them. So while it grows it takes what it needs and a quarter,
+// where a std::vector that doubles takes three times as much. Large ones are on huge pages where
+// the kernel has them: those that are read in random order would else spend their time on
+// finding the pages.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace luatrace {
+
+// Memory for `bytes` with what the first `used` bytes of `memory` hold, which is not to be used any
+// more; null: none. `bytes`: of both, 0: it is only given back. The sizes must be those that
+// array_bytes() gives. Throws std::bad_alloc.
+void* resize_array(void* memory, size_t old_bytes, size_t bytes);
+// What is taken for an array of so many bytes: no less.
+size_t array_bytes(size_t bytes);
+
+template <class T>
+class GrowArray {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  GrowArray() = default;
+  explicit GrowArray(size_t size, const T& value = T()) { resize(size, value); }
+  GrowArray(const GrowArray& other) {
+    reserve(other.size_);
+    if (other.size_) std::memcpy(static_cast<void*>(data_), other.data_, other.size_ * sizeof(T));
+    size_ = other.size_;
+  }
+  GrowArray(GrowArray&& other) noexcept { swap(other); }
+  GrowArray& operator=(GrowArray other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~GrowArray() {
+    if (data_) resize_array(data_, capacity_ * sizeof(T), 0);
+  }
+  void swap(GrowArray& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+  }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+  T& back() { return data_[size_ - 1]; }
+  const T& back() const { return data_[size_ - 1]; }
+
+  void push_back(const T& value) {
+    if (size_ == capacity_) [[unlikely]] {
+      const T copy = value;  // It may be one of this array.
+      grow(size_ + 1);
+      data_[size_++] = copy;
+      return;
+    }
+    data_[size_++] = value;
+  }
+  void pop_back() { size_--; }
+  void clear() { size_ = 0; }
+  void resize(size_t size, const T& value = T()) {
+    if (size > capacity_) grow(size);
+    for (; size_ < size; size_++) data_[size_] = value;
+    size_ = size;
+  }
+  void reserve(size_t size) {
+    if (size > capacity_) take(size);
+  }
+
+ private:
+  static constexpr size_t kDoubled = 1 << 20;  // Bytes up to which it doubles.
+
+  [[gnu::noinline]] void grow(size_t least) {
+    const bool doubles = capacity_ * sizeof(T) < kDoubled;
+    take(std::max(least, doubles ? 2 * capacity_ : capacity_ + capacity_ / 4));
+  }
+  void take(size_t capacity) {
+    const size_t bytes = array_bytes(capacity * sizeof(T)) / sizeof(T) * sizeof(T);
+    data_ = static_cast<T*>(resize_array(data_, capacity_ * sizeof(T), bytes));
+    capacity_ = bytes / sizeof(T);
+  }
+
+  T* data_ = nullptr;
+  size_t size_ = 0, capacity_ = 0;
+};
+
+}  // namespace luatrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Reading UTF-8, and which characters must not reach a reader as they are. The only place that
+// knows either: for terminals (base/escape.h), JSON (output/json.h) and pages
+// (output/page/page_text.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace luatrace {
+
+struct Character {
+  uint32_t code = 0;
+  size_t length = 0;  // Bytes; 0: not well-formed.
+};
+
+// The character that `text`, which is not empty, begins with, by Unicode's table of well-formed
+// sequences: no overlong forms, no surrogates, nothing above U+10FFFF.
+inline Character read_utf8(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || length > text.size()) return {};
+  uint32_t code = first & (0x7fu >> length);
+  for (size_t i = 1; i < length; i++) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kLeast[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
+  return {code, length};
+}
+
+// Control characters (a terminal takes C1 ones for escape sequences), those that change the
+// direction of what stands beside them, and those that nobody sees.
+inline bool is_invisible(uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
+         code == 0x115f || code == 0x1160 || code == 0x180e || (code >= 0x200b && code <= 0x200f) ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
+         code == 0x3164 || code == 0xfeff || code == 0xffa0 || (code >= 0xfff9 && code <= 0xfffb) ||
+         (code >= 0xe0000 && code <= 0xe007f);
+}
+
+}  // namespace luatrace
