@@ -276,11 +276,12 @@ LJ_FUNC uint64_t lj_ltctl_clock(void);
 #define lj_ltring_thread()	((uintptr_t)pthread_self())
 #endif
 
-/* Store one single-word event. id must be < LT_PAYLOAD_BIG. */
+/* Store one single-word event. id must be < LT_PAYLOAD_BIG. With release: a reader that
+** sees the word must see the description of its function, too. */
 #define lj_ltring_put(lt, now, payload, kind) \
   { \
     uint64_t *wp_ = (lt)->wp; \
-    *(volatile uint64_t *)wp_ = lt_word((now), (payload), (kind)); \
+    __atomic_store_n(wp_, lt_word((now), (payload), (kind)), __ATOMIC_RELEASE); \
     (lt)->wp = ++wp_; \
     if (LJ_UNLIKELY(((uintptr_t)wp_ & (LT_RING_BLOCK_SIZE-1)) == 0)) \
       lj_ltring_full(lt); \

@@ -63,7 +63,10 @@ TEST_P(Conformance, Calls) {
   if (loaded.expectation.directives["skip"].find(mode.name) != std::string::npos)
     GTEST_SKIP() << "SKIPPED: " << loaded.expectation.directives["skip"];
   ScratchDir scratch;
-  Recorded recorded = Record(mode, loaded.request, scratch);
+  RecordRequest traced = loaded.request;
+  if (const std::string other = OtherLuajits(); !other.empty())
+    traced.env.emplace_back("CONFORMANCE_MODULE", other + "/?.so");
+  Recorded recorded = Record(mode, traced, scratch);
   RunResult upstream = RunUpstream(mode, loaded.request);
   SCOPED_TRACE(recorded.commands);
   EXPECT_FALSE(recorded.run.timed_out || recorded.analyze.timed_out);

@@ -4,7 +4,7 @@
 # With the switch off, a patched tree compiles to the same object files as an
 # unpatched one, byte for byte.
 #
-#   identity.sh TARBALL_OR_TREE
+#   [CROSS_COMPILE=PREFIX] identity.sh TARBALL_OR_TREE
 source "$(dirname "$0")/../lib.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 from=$1
@@ -15,7 +15,7 @@ from=$1
 build() {
   "$root/luajit-usdt/scripts/unpack" "$from" "$scratch/tree"
   [ "$1" = upstream ] || "$root/luajit-usdt/scripts/apply" "$scratch/tree" >/dev/null
-  plain_make -C "$scratch/tree" BUILDMODE=static CCDEBUG=
+  plain_make -C "$scratch/tree" BUILDMODE=static CCDEBUG= CROSS="${CROSS_COMPILE-}"
   mkdir "$scratch/$1"
   cp "$scratch"/tree/src/*.o "$scratch/$1/"
   rm -rf "$scratch/tree"
@@ -35,6 +35,6 @@ done
 for object in "$scratch"/patched/*.o; do
   name=$(basename "$object")
   [ -e "$scratch/upstream/$name" ] && continue
-  same "code and data of $name" "$(size -A "$object" | awk '/^\.(text|data|bss|rodata|tdata|tbss|probes|eh_frame)/ { n += $2 } END { print n + 0 }')" 0
+  same "code and data of $name" "$("${CROSS_COMPILE-}size" -A "$object" | awk '/^\.(text|data|bss|rodata|tdata|tbss|probes|eh_frame)/ { n += $2 } END { print n + 0 }')" 0
 done
 echo "$count objects are identical"

@@ -5,7 +5,7 @@
 # every probe of the table is there, operands are only registers or constants
 # (no tool needs more, some can parse no more), one semaphore for all.
 #
-#   notes.sh BUILD_OF_FLAVOUR
+#   [CROSS_COMPILE=PREFIX] notes.sh BUILD_OF_FLAVOUR
 source "$(dirname "$0")/../lib.sh"
 
 # probe and its number of arguments (docs/probes.md)
@@ -36,7 +36,7 @@ notes() {
 
 check() {
   local file=$1 name count line operand
-  strip -o "$scratch/stripped" "$file"
+  "${CROSS_COMPILE-}strip" -o "$scratch/stripped" "$file"
   notes "$scratch/stripped" | grep '^luajit ' >"$scratch/notes" || fail "$file: no tracepoint of the provider luajit"
   while read -r name count; do
     line=$(grep -m1 "^luajit $name " "$scratch/notes") || fail "$file: no probe $name"
@@ -44,7 +44,7 @@ check() {
   done <<<"$probes"
   while read -r _ name _ operands; do
     for operand in $operands; do
-      [[ $operand =~ ^-?[1248]@(%[a-z0-9]+|\$-?[0-9]+)$ ]] || fail "$file: $name has the operand $operand"
+      [[ $operand =~ ^-?[1248]@(%[a-z0-9]+|\$-?[0-9]+|x[0-9]+)$ ]] || fail "$file: $name has the operand $operand"
     done
   done <"$scratch/notes"
   # One semaphore for all probes of single events, one for those of blocks of them.
@@ -63,13 +63,13 @@ control_note() {
   local file=$1 at bytes control symbol
   readelf -lW "$scratch/stripped" | grep -E >/dev/null '^ +[0-9]+ .*\.note\.luatrace' || fail "$file: the note is in no segment"
   at=0x$(readelf -SW "$scratch/stripped" | awk '$0 ~ / \.note\.luatrace / { sub(/^ *\[ *[0-9]+\]/, ""); print $3 }')
-  objcopy -O binary --only-section=.note.luatrace "$scratch/stripped" "$scratch/note"
+  "${CROSS_COMPILE-}objcopy" -O binary --only-section=.note.luatrace "$scratch/stripped" "$scratch/note"
   same "names of the note in $file" "$(head -c 20 "$scratch/note" | tail -c 8)" luatrace
   bytes=($(od -An -v -td4 "$scratch/note"))
   same "types and versions of the note in $file" "${bytes[2]} ${bytes[6]}" "1 1"
   same "sizes of the note in $file" "${bytes[1]} ${bytes[7]}" "$(($(stat -c %s "$scratch/note") - 24)) $(($(stat -c %s "$scratch/note") - 24))"
   control=$((at + 32 + $(od -An -v -td8 -j32 -N8 "$scratch/note")))
-  symbol=$((0x$(nm "$file" | awk '$3 == "luajit_usdt_control" { print $1 }')))
+  symbol=$((0x$("${CROSS_COMPILE-}nm" "$file" | awk '$3 == "luajit_usdt_control" { print $1 }')))
   same "addresses of the control structure in $file" $control $symbol
   same "addresses of the semaphore in $file" $control $(($(head -n 1 "$scratch/semaphores")))
 }

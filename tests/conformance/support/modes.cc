@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // See modes.h. LUATRACE_BUILD_DIR and LUATRACE_FLAVOURS come from CMake; the
 // environment variable LUATRACE_TEST_BUILD replaces the former, so that tests
-// can be run against the products of another build folder.
+// can be run against the products of another build folder. LUATRACE_TEST_LUAJITS replaces only the
+// folder of the traced LuaJITs. They may be for another architecture, then LUATRACE_TEST_EMULATOR
+// is the command that runs them.
 #include "modes.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 
 namespace luatrace::test {
@@ -30,6 +33,12 @@ std::vector<std::string> Flavours() {
   return flavours;
 }
 
+std::vector<std::string> Emulator() {
+  const char* command = getenv("LUATRACE_TEST_EMULATOR");
+  std::istringstream words(command ? command : "");
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
 std::string Identifier(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
@@ -38,13 +47,20 @@ std::string Identifier(std::string name) {
 
 void Add(const std::string& flavour, const std::string& variant, const std::string& prefix,
          const std::vector<Options>& options, std::vector<Mode>* modes) {
-  std::string luajit = BuildDir() + "/luajit/" + flavour;
+  const std::string luajits = BuildDir() + "/luajit", other = OtherLuajits();
+  std::vector<std::string> luajit = Emulator();
+  luajit.push_back((other.empty() ? luajits : other) + "/" + flavour + variant + "/luajit");
   for (const Options& o : options)
     modes->push_back(
-        {prefix + o.name, luajit + variant + "/luajit", luajit + "-upstream/luajit", o.flags});
+        {prefix + o.name, luajit, luajits + "/" + flavour + "-upstream/luajit", o.flags});
 }
 
 }  // namespace
+
+std::string OtherLuajits() {
+  const char* other = getenv("LUATRACE_TEST_LUAJITS");
+  return other ? other : "";
+}
 
 std::vector<Mode> AllModes() {
   const Options on{"jit", {}}, off{"nojit", {"-joff"}};
@@ -66,7 +82,7 @@ std::string Product(const std::string& name) {
 
 std::string Missing(const Mode& mode) {
   for (const std::string& path :
-       {mode.luajit, mode.upstream, Product("luatrace-record"), Product("luatrace-analyze")})
+       {mode.luajit.back(), mode.upstream, Product("luatrace-record"), Product("luatrace-analyze")})
     if (access(path.c_str(), X_OK) != 0) return path + " was not built";
   return "";
 }

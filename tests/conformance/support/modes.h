@@ -11,14 +11,18 @@ namespace luatrace::test {
 
 struct Mode {
   std::string name;
-  std::string luajit;              // path of the traced luajit
-  std::string upstream;            // path of the unpatched luajit of the same flavour
-  std::vector<std::string> flags;  // options for luajit
+  std::vector<std::string> luajit;  // the traced luajit: its path, after its emulator if it has one
+  std::string upstream;             // path of the unpatched luajit of the same flavour
+  std::vector<std::string> flags;   // options for luajit
 };
 
 // All modes: the default flavour and its assert build with the JIT on, off,
 // eager and without optimisations; the other flavours on, off and eager.
 std::vector<Mode> AllModes();
+
+// The folder of the LuaJITs that are traced instead of this build's, and of the C module that was
+// made for them (LUATRACE_TEST_LUAJITS); "" if there is none.
+std::string OtherLuajits();
 
 // The path of a product of this build: "luajit", "luatrace-record"...
 std::string Product(const std::string& name);

@@ -6,9 +6,8 @@
 namespace luatrace::test {
 namespace {
 
-std::vector<std::string> Program(const std::string& luajit, const Mode& mode,
+std::vector<std::string> Program(std::vector<std::string> argv, const Mode& mode,
                                  const RecordRequest& request) {
-  std::vector<std::string> argv{luajit};
   argv.insert(argv.end(), mode.flags.begin(), mode.flags.end());
   argv.push_back(request.program);
   argv.insert(argv.end(), request.args.begin(), request.args.end());
@@ -41,7 +40,7 @@ Recorded Record(const Mode& mode, const RecordRequest& request, const ScratchDir
 }
 
 RunResult RunUpstream(const Mode& mode, const RecordRequest& request) {
-  return RunCommand(Program(mode.upstream, mode, request), Options(request));
+  return RunCommand(Program({mode.upstream}, mode, request), Options(request));
 }
 
 }  // namespace luatrace::test
