@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a process may not be attached to: every answer, from facts that no one machine has all of.
+// Why attaching is not permitted: every answer, from facts that no single machine has all of.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The table of statuses in docs/recording.md, the same for both ways of attaching: one line for each
-# bad wish. (refusals.sh looks closer at what the direct way says.)
+# The table of statuses in docs/recording.md, the same for both methods of attaching: one line for
+# each invalid request. (refusals.sh checks the direct method's messages in detail.)
 source "$(dirname "$0")/lib.sh"
 ways="direct"
 [ "$(id -u)" != 0 ] || "$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep -q 'built without it' || ways="direct bpf auto"
@@ -15,8 +15,8 @@ wish() {
     got=0
     timeout 60 ${wrapper-} "$bin/luatrace-record" -o "$scratch/trace.bin" --via $way -d 1 "$@" 2>"$scratch/record.err" || got=$?
     [ $got = "$status" ] || { cat "$scratch/record.err" >&2; fail "--via $way $*: status $got, not $status"; }
-    said "$pattern" || fail "--via $way $*: '$pattern' is not said, but: $(cat "$scratch/record.err")"
-    [ ! -e "$scratch/trace.bin" ] || fail "--via $way $* has left a trace behind"
+    said "$pattern" || fail "--via $way $*: no message '$pattern', but: $(cat "$scratch/record.err")"
+    [ ! -e "$scratch/trace.bin" ] || fail "--via $way $* left a trace file"
     ! grep -q 'the command' "$scratch/record.err" || fail "--via $way $*: there is no command"
   done
 }
@@ -32,7 +32,7 @@ begin sleep 300
 sleeper=$target
 wish 122 'has no LuaJIT in it' -p $sleeper
 
-# --children, and nobody has one: which were looked at is said.
+# --children, and no process has one: the message lists those that were checked.
 begin sh -c 'sleep 300 & wait'
 shell=$target
 both() { [ -n "$(cat "/proc/$shell/task/$shell/children")" ]; }
@@ -48,7 +48,7 @@ status=0
 "$bin/luatrace-record" -o "$scratch/old.bin" -p $shell --children -d 0.2 2>/dev/null || status=$?
 same status $status 122
 same "the older file" "$(cat "$scratch/old.bin")" old
-# While it waits, that is said.
+# While it waits, the recorder says so.
 "$bin/luatrace-record" -o "$scratch/trace.bin" -p $shell --children -d 2.5 2>"$scratch/record.err" || true
 said 'no LuaJIT with tracepoints so far in 2 processes; waiting' || fail "it waits without a word: $(cat "$scratch/record.err")"
 
@@ -57,7 +57,7 @@ if [ "$(id -u)" = 0 ] && setpriv --bounding-set -sys_ptrace true 2>/dev/null; th
   begin setpriv --reuid 65534 --regid 65534 --clear-groups "$bin/luajit" -e 'while true do os.clock() end'
   within 10 "the program" test "$bin/luajit" -ef "/proc/$target/exe"
   wrapper="setpriv --bounding-set -sys_ptrace" wish 121 'root may only with the capability CAP_SYS_PTRACE, which is missing here' -p $target
-  ! said 'do it as root' || fail "root is told to be root"
+  ! said 'do it as root' || fail "root is advised to be root"
   kill $target
   ended 143
 fi

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Processes at an unfit moment: stopped, traced by somebody else, dead but not yet gone, becoming another program all
-# the time, without a moment's rest. The recorder says what is true, hears ^C, and leaves them as they were.
+# Processes at an inconvenient moment: stopped, traced by another process, zombies, executing other
+# programs all the time. The recorder's messages are true, it handles ^C, and it leaves the
+# processes unchanged.
 # Usage: moments.sh BUILD
 source "$(dirname "$0")/../attach/lib.sh"
 liar=$build/tests/hostile/hostile_target
@@ -16,7 +17,7 @@ stop() {
 }
 state_is() { [ "$(awk '/^State/ { print $2 }' "/proc/$target/status")" = "$1" ]; }
 
-# Stopped by a signal. When it goes on it lets go.
+# Stopped by a signal. The recorder detaches when the process continues.
 : >"$scratch/target.out"
 begin "$bin/luajit" -e "$spin"
 within 10 "the program" grep -q on "$scratch/target.out"

@@ -163,7 +163,7 @@ TEST_F(EndingTest, MaxSizeIsKept) {
   EXPECT_TRUE(std::equal(words.begin(), words.end(), all.begin()));
 }
 
-// The program is told that nobody wants its events, and goes on.
+// The program is told that its events are no longer wanted, and continues.
 TEST_F(EndingTest, FullDisk) {
   const Words script = {"ring=4,drop", "events=1000", "print=on"};
   EXPECT_EQ(125, run(recorder({"-o", "/dev/full"}, fake(script))));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs that lie to the recorder: it must refuse or give up with a message, never crash, hang or
-// write a file that is not well-formed, and the program's own run is none of its business.
+// Programs that send false data to the recorder: it must refuse or give up with a message, never
+// crash, hang or write a malformed file, and must not affect the program's own run.
 #include "tests/recorder/run.h"
 
 namespace {
