@@ -157,7 +157,7 @@ else
   done
   kill -INT $recorder
   finish 0
-  [ $seen = yes ] || said "[12] process(es)? of the same program began meanwhile without a parent of their own.*: [0-9, ]+; to record them, say -p" ||
+  [ $seen = yes ] || said "[12] process(es)? of the same program began meanwhile without a parent of their own.*: [0-9, ]+; to record them, use -p" ||
     fail "no message that a daemon may be missing: $(cat "$scratch/record.err")"
   open_gate
   daemons_work 1

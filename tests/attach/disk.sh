@@ -15,7 +15,7 @@ full() {
   "$@" 2>"$scratch/record.err" || status=$?
   same "status ($what)" $status 125
   same "lines about the disk ($what)" "$(grep -cE 'No space left on device|File too large' "$scratch/record.err")" 1
-  said '(No space left on device|File too large); the recording ends there, the program goes on$' ||
+  said '(No space left on device|File too large); the recording ends there, the program continues$' ||
     fail "$what: no message about what happens then: $(cat "$scratch/record.err")"
   ! grep -qE 'no event came|has answered|is not recorded|the command' "$scratch/record.err" ||
     fail "$what: a false message: $(cat "$scratch/record.err")"

@@ -21,7 +21,7 @@ TEST(Explain, TheSettingThatForbidsIt) {
   AccessFacts f;
   f.our_uid = f.uid = 1000;
   EXPECT_TRUE(has(explain_access(f, ESRCH), "does not exist"));
-  EXPECT_TRUE(has(explain_access(f, EFAULT), "has become another program"));
+  EXPECT_TRUE(has(explain_access(f, EFAULT), "has executed another program"));
   EXPECT_TRUE(has(explain_access(f, EPERM), "CAP_SYS_PTRACE"));
   f.yama = 1;
   EXPECT_TRUE(has(explain_access(f, EPERM), "kernel.yama.ptrace_scope = 1"));

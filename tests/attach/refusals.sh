@@ -37,7 +37,7 @@ if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
   plain=$build/luajit/$2-upstream
   begin "$plain/luajit" -e 'while true do os.clock() end'
   within 10 "the program" grep -q R "/proc/$target/stat"
-  refused 122 "has no LuaJIT with tracepoints; what it has:" -p $target
+  refused 122 "has no LuaJIT with tracepoints; it has:" -p $target
   said "luajit: LuaJIT 2.1.*, part of the program itself, without tracepoints" || fail "does not name it: $(cat "$scratch/record.err")"
   kill $target
   ended 143

@@ -68,7 +68,7 @@ try "a list of states with a loop" 124 'Lua states cannot be found: their list i
 try "a state that is nowhere" 124 'Lua states cannot be found: their list is damaged' nowhere
 try "65,536 states with rings that are none" 124 'no event came' many
 try "a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" big
-try "a ring that can be made smaller" 124 'not sealed against a change of size' unsealed
+try "a ring that can be made smaller" 124 'not sealed against changes of size' unsealed
 try "2,000 segments of notes, 1,000 times" 124 'no event came' notes "$scratch/dir"
 try "20,000,000 sections" 124 'no event came' sections "$scratch/dir"
 if "$liar" hugetlb >"$scratch/huge" 2>&1 & huge=$! && sleep 0.3 && grep -q ready "$scratch/huge"; then

@@ -18,7 +18,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"noseal", "not sealed"},
       {"halfseal", "not sealed"},
       {"small", "blocks outside"},
-      {"tiny", "no room for a header"},
+      {"tiny", "too small for a header"},
       {"magic", "wrong magic"},
       {"version", "version 2"},
       {"blocksize", "wrong block size"},
