@@ -143,7 +143,7 @@ if [ "$3" = told ]; then
   sleep 1
   kill -INT $recorder
   finish 122
-  said '[0-9,]+ descendants? had ended before it was seen what program that was' ||
+  said '[0-9,]+ descendants? had ended before its program was known' ||
     fail "children that ended early are not mentioned: $(cat "$scratch/record.err")"
   kill $target
   ended 143
@@ -157,7 +157,7 @@ else
   done
   kill -INT $recorder
   finish 0
-  [ $seen = yes ] || said "[12] process(es)? of the same program began meanwhile without a parent of their own.*: [0-9, ]+; to record them, use -p" ||
+  [ $seen = yes ] || said "[12] process(es)? of the same program started meanwhile without a known parent.*: [0-9, ]+; to record them, use -p" ||
     fail "no message that a daemon may be missing: $(cat "$scratch/record.err")"
   open_gate
   daemons_work 1

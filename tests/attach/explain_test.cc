@@ -20,7 +20,7 @@ bool has(const std::string& text, const char* part) {
 TEST(Explain, TheSettingThatForbidsIt) {
   AccessFacts f;
   f.our_uid = f.uid = 1000;
-  EXPECT_TRUE(has(explain_access(f, ESRCH), "does not exist"));
+  EXPECT_TRUE(has(explain_access(f, ESRCH), "no longer exists"));
   EXPECT_TRUE(has(explain_access(f, EFAULT), "has executed another program"));
   EXPECT_TRUE(has(explain_access(f, EPERM), "CAP_SYS_PTRACE"));
   f.yama = 1;

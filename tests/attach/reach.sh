@@ -64,7 +64,7 @@ within 20 "the long sleep" slept
 sleep 0.2
 record -p $target -d 2.5
 finish 124
-said 'no Lua state has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
+said 'no Lua VM has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
   fail "a call by FFI is not explained: $(cat "$scratch/record.err")"
 kill $target
 ended 143
@@ -96,7 +96,7 @@ begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
 record -p $target -d 2.5
 finish 124
-said 'no Lua state has answered for .*: it sleeps' || fail "sleep is not explained: $(cat "$scratch/record.err")"
+said 'no Lua VM has answered for .*: it sleeps' || fail "sleep is not explained: $(cat "$scratch/record.err")"
 all_off $target || fail "the control words of a sleeping process are not 0"
 kill $target
 ended 143

@@ -16,12 +16,12 @@ refused() {
   [ ! -e "$scratch/trace.bin" ] || fail "$* left a trace file"
 }
 
-refused 125 'either a command or -p' -p 1 -- true
+refused 125 'a command and -p exclude each other' -p 1 -- true
 refused 125 '--children needs -p' --children -- true
 refused 125 "invalid value 'stap'; choose auto, direct or bpf" -p 1 --via stap
-refused 125 '--bpf-site and --bpf-link are about --via bpf' -p 1 --via direct --bpf-site block
-refused 125 '--bpf-site and --bpf-link are about --via bpf' --bpf-link each -- true
-refused 125 '--seccomp is about --via direct' -p 1 --via bpf --seccomp ignore
+refused 125 '--bpf-site and --bpf-link need --via bpf' -p 1 --via direct --bpf-site block
+refused 125 '--bpf-site and --bpf-link need --via bpf' --bpf-link each -- true
+refused 125 '--seccomp needs --via direct' -p 1 --via bpf --seccomp ignore
 for bad in nonsense 0 1x -1 7@ @7 7@0 99999999999; do refused 125 "'$bad' is not a process id" -p "$bad"; done
 refused 120 'no such process' -p 399999999
 refused 120 'process namespace of 399999999 cannot be seen' -p 7@399999999

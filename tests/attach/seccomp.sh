@@ -51,7 +51,7 @@ for action in kill trap; do
   says 'may not make a ring: its seccomp filter would kill it for memfd_create\(\); --via bpf'
   if [ $bpf = yes ]; then
     try 0 --via auto
-    says 'through the kernel.s probes .--via bpf., because the direct way is closed: .*would kill it for memfd_create'
+    says 'through the kernel.s probes .--via bpf., because recording directly is not possible: .*would kill it for memfd_create'
   fi
   done_with
 done
@@ -78,7 +78,7 @@ try 0 --via direct
 # it, or the recorder has as many itself: then they are assumed to be the same (a container's).
 poor=(setpriv --bounding-set -sys_admin)
 try 121 --via direct -- "${poor[@]}"
-says 'cannot be told whether it lets the process make a ring, or kills it for that: reading it takes the capability CAP_SYS_ADMIN.*--seccomp ignore'
+says 'it is not known whether that lets the process make a ring, or kills it for that: reading it takes the capability CAP_SYS_ADMIN.*--seccomp ignore'
 try 0 --via direct --seccomp ignore -- "${poor[@]}"
 try 0 --via direct -- "$filter" allow $swapon "$filter" allow $swapon
 try 121 --via direct -- "$filter" allow $swapon

@@ -24,9 +24,9 @@ wish() {
 wish 125 'is not a process id' -p 0
 wish 125 'is not a process id' -p 1x
 wish 120 'no such process' -p 399999999
-# A thread of the kernel.
+# A kernel thread.
 if [ -r /proc/2/stat ] && [ "$(awk '{ print int($9 / 2097152) % 2 }' /proc/2/stat)" = 1 ]; then
-  wish 122 'process 2 .*is a thread of the kernel' -p 2
+  wish 122 'process 2 .*is a kernel thread' -p 2
 fi
 begin sleep 300
 sleeper=$target
@@ -39,7 +39,7 @@ both() { [ -n "$(cat "/proc/$shell/task/$shell/children")" ]; }
 within 10 "the shell's child" both
 child=$(cat "/proc/$shell/task/$shell/children")
 started+=(${child% })
-wish 122 'of 2 processes that were looked at none has a LuaJIT with tracepoints' -p $shell --children
+wish 122 'none of 2 processes has a LuaJIT with tracepoints' -p $shell --children
 said "process $shell .*has no LuaJIT in it" && said "process ${child% } .sleep. has no LuaJIT in it" ||
   fail "the processes are not named: $(cat "$scratch/record.err")"
 # An older file is left as it was.

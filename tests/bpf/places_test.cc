@@ -39,7 +39,7 @@ TEST_F(Places, AStrippedLibrary) {
   p->go();
   EXPECT_EQ(0, p->wait());
   EXPECT_EQ(0, r->wait_ms(60000));
-  EXPECT_NE(messages("bpf").find("attached by BPF"), std::string::npos);
+  EXPECT_NE(messages("bpf").find("attached through BPF"), std::string::npos);
   expect_calls("bpf");
 }
 

@@ -92,7 +92,7 @@ TEST_F(ListenerTest, OthersAreNotHeard) {
   }
   EXPECT_EQ(0, p.wait_ms(60000)) << err();
   EXPECT_EQ(1u, file().of_type(LT_BLOCK_STREAM).size());
-  EXPECT_TRUE(said("of processes that are not the command's were closed unheard")) << err();
+  EXPECT_TRUE(said("of processes that are not the command's were closed")) << err();
 }
 
 // Always 300 that have connected and are silent: the recorder waited for each 256 of them for two
@@ -133,7 +133,7 @@ TEST_F(ListenerTest, SilentProcessesOfTheCommandDelayNobody) {
   EXPECT_LT(time(nullptr) - begin, 8);
   EXPECT_EQ(0, p.wait_ms(60000)) << err();
   EXPECT_EQ(5u, file().of_type(LT_BLOCK_STREAM).size());
-  EXPECT_TRUE(said("it said nothing")) << err();
+  EXPECT_TRUE(said("it sent nothing")) << err();
 }
 
 // The recording has ended, the command has not: it waited for 5 s in each new state.
@@ -141,7 +141,7 @@ TEST_F(ListenerTest, NobodyWaitsForARecordingThatHasEnded) {
   Process p(recorder({"-o", trace(), "-d", "0.3"},
                      {LUAJIT, std::string(PROGRAMS) + "/states.lua", "5", path("go")}),
             path("out"), path("err"));
-  wait_until([&] { return said("goes on without being recorded"); });
+  wait_until([&] { return said("continues without being recorded"); });
   EXPECT_EQ("", socket_path());
   std::ofstream(path("go")) << "";
   EXPECT_EQ(0, p.wait_ms(60000)) << err();

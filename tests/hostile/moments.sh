@@ -24,7 +24,7 @@ within 10 "the program" grep -q on "$scratch/target.out"
 kill -STOP $target
 within 10 "the process to stop" state_is T
 record -p $target
-within 20 "what is wrong" said 'no Lua state has answered for .*: the process is stopped, by a signal or a debugger'
+within 20 "what is wrong" said 'no Lua VM has answered for .*: the process is stopped, by a signal or a debugger'
 stop "a stopped process"
 finish 124
 state_is T || fail "the process is not stopped any more"
@@ -41,7 +41,7 @@ tracer=$!
 started+=($tracer)
 within 10 "the tracer" grep -q ready "$scratch/tracer"
 record -p $target
-within 20 "what is wrong" said 'no Lua state has answered for .*: the process is stopped, by a signal or a debugger'
+within 20 "what is wrong" said 'no Lua VM has answered for .*: the process is stopped, by a signal or a debugger'
 stop "a traced process"
 finish 124
 same "its tracer" "$(awk '/^TracerPid/ { print $2 }' "/proc/$target/status")" $tracer

@@ -64,8 +64,8 @@ if [ "$via" = bpf ]; then
   exit 0
 fi
 
-try "a list of states with a loop" 124 'Lua states cannot be found: their list is damaged' loop
-try "a state that is nowhere" 124 'Lua states cannot be found: their list is damaged' nowhere
+try "a list of states with a loop" 124 'Lua VMs cannot be found: their list is damaged' loop
+try "a state that is nowhere" 124 'Lua VMs cannot be found: their list is damaged' nowhere
 try "65,536 states with rings that are none" 124 'no event came' many
 try "a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" big
 try "a ring that can be made smaller" 124 'not sealed against changes of size' unsealed
@@ -92,11 +92,11 @@ grep -q 'It used .*/libluajit-none.so, which has no tracepoints' "$scratch/targe
 mkfifo -m 666 "$scratch/dir/fifo"
 by_number=(124 'no event came')
 for mapped in /proc/self/map_files/*; do
-  if (: <"$mapped") 2>/dev/null; then by_number=(0 'announced a Lua state'); fi
+  if (: <"$mapped") 2>/dev/null; then by_number=(0 'has sent the ring of a Lua VM'); fi
   break
 done
 try "a ring by the number of a FIFO" "${by_number[@]}" node "$scratch/dir/fifo"
-try "a ring and a FIFO in turn" 0 'announced a Lua state' swap "$scratch/dir/fifo"
+try "a ring and a FIFO in turn" 0 'has sent the ring of a Lua VM' swap "$scratch/dir/fifo"
 
 # The same with other rights: root on another user's program, and a user on his own.
 if [ "$(id -u)" = 0 ]; then

@@ -31,9 +31,9 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"metaofs", "meta area outside"},
       {"overlap", "overlap"},
       {"clock", "unknown clock"},
-      {"hellomagic", "did not say hello"},
+      {"hellomagic", "did not send a hello"},
       {"helloversion", "speaks version 2"},
-      {"short", "did not say hello"},
+      {"short", "did not send a hello"},
       {"notmemfd", "not a memfd"},
       {"huge", "524.4 MB where 10.5 MB would do"},
       {"nofd", "sent no memory"},
@@ -51,7 +51,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
 TEST_F(HostileTest, ASilentVisitor) {
   EXPECT_EQ(0, record({"thread=bad=silent", "log=" + path("log"), "ring=2", "events=1000", "join"}))
       << err();
-  EXPECT_TRUE(said("it said nothing")) << err();
+  EXPECT_TRUE(said("it sent nothing")) << err();
   EXPECT_TRUE(log() == file().words(1));
 }
 
