@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attacher; see attacher.h. The file is emptied only when at least one process could be attached
-// to.
+// Attacher; see attacher.h. The file is emptied only if at least one process could be attached.
 #include "recorder/attacher.h"
 
 #include <unistd.h>
@@ -15,12 +14,14 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // a process that has just begun, or exec'ed
+constexpr uint64_t kFirstRetry =
+    10 * kMillisecond;  // a process that has just started, or called exec
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
-constexpr uint64_t kResponseLimit = 2000 * kMillisecond;  // then it is said that nobody is there
-constexpr int kTries = 3;         // of a process that becomes another program while it is looked at
-constexpr size_t kMaxNamed = 10;  // processes in a message
-constexpr size_t kMaxLooked = 4096;  // processes, before one way is chosen for all
+constexpr uint64_t kResponseLimit =
+    2000 * kMillisecond;             // then a message says that no LuaJIT has come
+constexpr int kTries = 3;            // for a process that calls exec while it is checked
+constexpr size_t kMaxNamed = 10;     // processes in a message
+constexpr size_t kMaxLooked = 4096;  // processes, before a method is chosen for all
 
 using Attaching = Process::Attaching;
 
@@ -38,7 +39,7 @@ Attacher::Attacher(const Options& options, Processes& processes, Outputs& output
 
 // -- Starting --
 
-// The processes that -p names, with --children their descendants, as far as they are there.
+// The processes named by -p, and with --children their descendants, as far as they exist.
 std::vector<pid_t> Attacher::asked_for() const {
   std::vector<pid_t> all;
   std::string missing;
@@ -51,7 +52,7 @@ std::vector<pid_t> Attacher::asked_for() const {
 
 bool Attacher::start() {
   if (options_.children)
-    monitor_ = std::make_unique<ProcessMonitor>();  // before we look who is there
+    monitor_ = std::make_unique<ProcessMonitor>();  // before the processes are listed
   for (const auto& spec : options_.pids) {
     if (!goes_on_()) break;
     std::string missing;
@@ -85,7 +86,7 @@ bool Attacher::is_followed(pid_t pid) {
   return p != nullptr && p->followed;
 }
 
-// It may be known: another Lua state, or another LuaJIT, of it.
+// It may be known: another Lua VM, or another LuaJIT, of it.
 std::string Attacher::attach_announced(const Peer& peer) {
   Process* p = processes_.find(peer.pid);
   if (p != nullptr && p->followed && p->attached()) {
@@ -97,11 +98,11 @@ std::string Attacher::attach_announced(const Peer& peer) {
   else
     watch(peer.pid, false, peer.socket);
   p = processes_.find(peer.pid);
-  if (p->attaching == Attaching::kRefused) outputs_.set_failed();  // said by attach_to()
+  if (p->attaching == Attaching::kRefused) outputs_.set_failed();  // reported by attach_to()
   return p->attached() ? "" : " is not recorded";
 }
 
-// What is found in the midst of an exec() is of neither program: then it is tried again.
+// Results from the middle of an exec() belong to neither program: then it tries again.
 Attached Attacher::attach_steadily(pid_t pid) {
   for (int i = 0; i < kTries; i++) {
     const std::string before = read_process(pid).image;
@@ -112,23 +113,22 @@ Attached Attacher::attach_steadily(pid_t pid) {
     if (a || (a.refusal != Refusal::kNoProcess && same) || process_is_ending(pid)) return a;
     if (begins) usleep(1000);
   }
-  return {Refusal::kNoProcess, "becomes another program all the time"};
+  return {Refusal::kNoProcess, "executes other programs all the time"};
 }
 
 // True if it is recorded now.
 bool Attacher::attach_to(Process& p) {
   const uint64_t now = monotonic_ns();
   const bool kernel = is_kernel_thread(p.pid);
-  Attached a = kernel
-                   ? Attached{Refusal::kNoLuaJIT, "is a thread of the kernel: it runs no program"}
-                   : attach_steadily(p.pid);
-  // Whatever could not be done with one that was ending: that is why.
+  Attached a = kernel ? Attached{Refusal::kNoLuaJIT, "is a kernel thread: it runs no program"}
+                      : attach_steadily(p.pid);
+  // Whatever could not be done with a process that was ending: that is the reason.
   if (!a && !kernel && process_is_ending(p.pid)) a = {Refusal::kNoProcess, "has just ended"};
   p.retry_ns = now + p.pause_ns;
   p.pause_ns = std::min(p.pause_ns * 2, kSlowestRetry);
   if (a) return set_attached(p), true;
   const bool may_come = a.refusal == Refusal::kNoLuaJIT || a.refusal == Refusal::kNoProcess;
-  // A parent without LuaJIT may have children with one; children may become something else.
+  // A parent without LuaJIT may have children with one; children may execute another program.
   if (may_come && (!p.asked || options_.children || p.was_attached)) {
     if (a.refusal == Refusal::kNoLuaJIT) set_obstacle(p, process_text(p.pid) + " " + a.why);
     return processes_.detail(process_text(p.pid) + " " + a.why), false;
@@ -167,23 +167,24 @@ size_t Attacher::obstacles() const {
 
 // -- While it runs --
 
-// Those that have become another program, or may be ready now; then children.
+// Processes that have executed another program, or may be ready now; then children.
 void Attacher::check(uint64_t now) {
-  const auto& all = processes_.followed();  // grows while we go
+  const auto& all = processes_.followed();  // grows during the loop
   for (size_t i = 0; i < all.size(); i++) {
     Process& p = *all[i];
     if (p.attached() && !backend_->holds(p.pid)) {
       forget(p, Attaching::kWaiting);
-      p.retry_ns = now + kFirstRetry;  // it may just be ending
-      processes_.detail(process_text(p.pid) +
-                        " is ending, has become another program, or is recorded by another");
+      p.retry_ns = now + kFirstRetry;  // it may be about to end
+      processes_.detail(
+          process_text(p.pid) +
+          " is ending, has executed another program, or is recorded by another recorder");
     }
     if (may_retry(p) && now >= p.retry_ns && goes_on_()) attach_to(p);
   }
   if (options_.children) follow_children();
 }
 
-// Children that were refused may become another program.
+// Children that were refused may execute another program.
 bool Attacher::may_retry(const Process& p) const {
   return p.attaching == Attaching::kWaiting ||
          (p.attaching == Attaching::kRefused && options_.children && !p.asked);
@@ -201,8 +202,8 @@ void Attacher::end(Process& p) {
     processes_.detail("process " + std::to_string(p.pid) + " has ended");
 }
 
-// Full disk, or --max-size: there is nothing to go on for, or (with a file for each process) for
-// some of them.
+// Full disk, or --max-size: the recording ends, or (with a file per process) that of some
+// processes.
 bool Attacher::check_outputs() {
   std::set<const Output*> dead;
   if (programs_.empty()) return false;
@@ -217,9 +218,9 @@ bool Attacher::check_outputs() {
   return false;
 }
 
-// Also children of those that have no LuaJIT themselves.
+// Also children of processes without LuaJIT.
 void Attacher::follow_children() {
-  const auto& all = processes_.followed();  // grows while we go
+  const auto& all = processes_.followed();  // grows during the loop
   for (size_t i = 0; i < all.size(); i++) {
     if (all[i]->attaching == Attaching::kRefused) continue;
     for (const pid_t child : children_of(all[i]->pid))
@@ -229,24 +230,24 @@ void Attacher::follow_children() {
 
 // -- The end --
 
-// Nobody shall wait in vain without knowing it.
+// Nobody should wait in vain without a message.
 void Attacher::say_waiting(uint64_t now, uint64_t begin_ns) {
   if (said_waiting_ || !options_.attach() || !programs_.empty() || now < begin_ns + kResponseLimit)
     return;
   said_waiting_ = true;
   const size_t n = obstacles();
   say("no LuaJIT with tracepoints so far in " + grouped(n) + (n == 1 ? " process" : " processes") +
-      "; waiting for one (^C: end, and why)");
+      "; waiting for one (^C: end, with the reasons)");
 }
 
-// --children, and none of them has what it takes.
+// --children, and no process has a LuaJIT with tracepoints.
 void Attacher::say_none_attached() const {
   size_t n = 0;
-  say("nothing was recorded, no file was written: of " + grouped(obstacles()) +
-      " processes that were looked at none has a LuaJIT with tracepoints");
+  say("nothing was recorded and no file was written: none of " + grouped(obstacles()) +
+      " processes has a LuaJIT with tracepoints");
   for (const auto& [pid, p] : processes_.all())
     if (!p.obstacle.empty() && n++ < kMaxNamed)
-      say(p.obstacle.substr(0, p.obstacle.find(" (to look for yourself")));
+      say(p.obstacle.substr(0, p.obstacle.find(" (to check")));
   if (n > kMaxNamed) say("and " + grouped(n - kMaxNamed) + " more");
 }
 

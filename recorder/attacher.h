@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Attacher: which processes are attached to, and when: those that -p names, their descendants
-// (--children), those that a command's recording hands to it (--via bpf).
-// Invariants: used by the session's thread; a process that cannot be attached to yet is tried again
-// at growing intervals, one that was refused is not; between two processes goes_on() is asked, so
-// that signals and -d are heard.
+// Attacher: which processes are attached, and when: those named by -p, their descendants
+// (--children), those that a command's recording passes to it (--via bpf). Invariants: used by the
+// session's thread; if a process cannot be attached yet it is tried again at growing intervals, but
+// not if it was refused; between two processes goes_on() is called, so that signals and -d are
+// noticed.
 #pragma once
 
 #include <sys/types.h>
@@ -28,35 +28,35 @@ std::string process_text(pid_t pid);
 
 class Attacher {
  public:
-  // All must live longer. goes_on: does the recording still go on?
+  // All must outlive this object. goes_on: does the recording continue?
   Attacher(const Options& options, Processes& processes, Outputs& outputs,
            std::function<bool()> goes_on);
 
-  // What attaches. Before everything else but asked_for().
+  // The backend that attaches. Before all other calls except asked_for().
   void set_backend(Backend& backend) { backend_ = &backend; }
-  // The processes that are asked for, as far as they are there now.
+  // The requested processes, as far as they exist now.
   std::vector<pid_t> asked_for() const;
-  // Attaches to what was asked for. True if there is something to record, or to wait for.
+  // Attaches to the requested processes. True if there is something to record, or to wait for.
   bool start();
-  // A process that waits for our answer. Empty, or the rest of a sentence about it.
+  // Attaches to a process that waits for our answer. Empty, or the rest of a sentence about it.
   std::string attach_announced(const Peer& peer);
 
-  // Now and then. births: what has begun meanwhile; last: all that we know of have ended; what have
-  // they left behind?
+  // Called from time to time, for new processes. last: all known ones have ended; did they leave
+  // any?
   void follow_new_processes(bool last = false);
   void check(uint64_t now);
-  // A descriptor that becomes readable when processes begin; -1: none.
+  // A descriptor that becomes readable when processes start; -1: none.
   int descriptor() const;
   // A process has ended.
   void end(Process& p);
-  // Its outputs take nothing more. True if that holds for all.
+  // Checks whether its outputs take more. True if none of them does.
   bool check_outputs();
-  // Says once that there is nothing yet. begin_ns: when the recording began.
+  // Prints once that there is nothing to record yet. begin_ns: when the recording began.
   void say_waiting(uint64_t now, uint64_t begin_ns);
 
-  // When the first process was attached to; 0: none was.
+  // When the first process was attached; 0: none was.
   uint64_t first_ns() const { return first_ns_; }
-  // The first refusal of a process that was asked for.
+  // The first refusal of a requested process.
   Refusal refusal() const { return refusal_; }
   // At the end: what was missed, and why nothing was recorded.
   void say_end();
@@ -84,10 +84,10 @@ class Attacher {
   std::function<bool()> goes_on_;
   Backend* backend_ = nullptr;
   std::unique_ptr<ProcessMonitor> monitor_;           // --children
-  std::set<std::pair<uint64_t, uint64_t>> programs_;  // that were attached to, see program_of()
+  std::set<std::pair<uint64_t, uint64_t>> programs_;  // of attached processes, see program_of()
   bool events_missed_ = false;
-  uint64_t ended_unseen_ = 0;  // descendants that were gone when we heard of their birth
-  size_t explained_ = 0;       // processes of which it is kept why they are not recorded
+  uint64_t ended_unseen_ = 0;  // descendants that had ended when they were reported
+  size_t explained_ = 0;       // processes whose obstacle is kept
   bool said_waiting_ = false;
   uint64_t first_ns_ = 0;
   Refusal refusal_ = Refusal::kNone;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Attacher: descendants that are born during the recording (--children), also those whose parent
-// has ended before we could look (daemons). Where the kernel tells of births, all are known. Else
-// forks are told by what they have copied from a recorded process; of others it is said that they
-// may be missing.
+// Attacher: descendants that are created during the recording (--children), including those whose
+// parent has ended before we could check it (daemons). If the kernel reports new processes, all are
+// known. Otherwise forks are recognized by what they have copied from a recorded process; others
+// are reported as possibly missing.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace luatrace::record {
 namespace {
 
-// Its parent has ended: now it has one that has nothing to do with it.
+// Its parent has ended: it now has one that it does not descend from.
 bool is_orphan(pid_t pid) {
   const pid_t parent = read_process(pid).parent;
   return parent <= 1 || getsid(parent) != getsid(pid);
@@ -23,7 +23,7 @@ bool is_orphan(pid_t pid) {
 
 }  // namespace
 
-// last: all that we know of have ended; what they have left behind?
+// last: all known processes have ended; did they leave any?
 void Attacher::follow_new_processes(bool last) {
   if (monitor_ == nullptr) return;
   if (monitor_->has_kernel_events()) return take_process_events();
@@ -62,7 +62,7 @@ void Attacher::take_process_events() {
     if (goes_on_()) consider_unrelated(pid);
 }
 
-// A descendant that was just born, or has become another program.
+// A descendant that was just created, or has executed another program.
 void Attacher::on_process(pid_t pid) {
   if (process_is_gone(pid)) return;
   if (is_followed(pid)) {
@@ -73,7 +73,7 @@ void Attacher::on_process(pid_t pid) {
   if (!shares_memory(pid, read_process(pid).parent)) watch(pid, false);
 }
 
-// Nobody tells whose child it is.
+// A process of which no parent is known.
 void Attacher::consider_unrelated(pid_t pid) {
   if (is_followed(pid) || process_is_gone(pid)) return;
   if (backend_->inherited(pid)) return watch(pid, false);
@@ -84,12 +84,12 @@ void Attacher::consider_unrelated(pid_t pid) {
 
 void Attacher::warn_missed_processes() {
   if (events_missed_)
-    say("the kernel could not tell of all processes that began meanwhile: descendants whose "
+    say("the kernel could not report all new processes: descendants whose "
         "parents "
         "have ended may be missing");
   if (ended_unseen_ > 0)
     say(grouped(ended_unseen_) + (ended_unseen_ == 1 ? " descendant" : " descendants") +
-        " had ended before it was seen what program that was: if it was one with a LuaJIT, its "
+        " had ended before its program was known: if it had a LuaJIT, its "
         "events are missing");
   std::vector<pid_t> suspects;
   for (const auto& [pid, p] : processes_.all())
@@ -98,9 +98,9 @@ void Attacher::warn_missed_processes() {
   const size_t n = suspects.size();
   const std::string text = pids_text(suspects);
   say(grouped(n) + (n == 1 ? " process" : " processes") +
-      " of the same program began meanwhile without a parent of their own. They may be descendants "
-      "(daemons), but that cannot be told here, so they were not recorded: " +
-      text + "; to record them, say -p");
+      " of the same program started meanwhile without a known parent. They may be descendants "
+      "(daemons), but that cannot be known here, so they were not recorded: " +
+      text + "; to record them, use -p");
 }
 
 }  // namespace luatrace::record

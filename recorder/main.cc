@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// luatrace-record: runs a command and records the calls of its Lua functions.
-// options.cc reads the command line, session.cc is the run; the way of an event is
-// ring_memory.cc -> ring_drain.cc -> trace/event_blocks.cc -> trace/trace_writer.cc.
+// luatrace-record: runs a command and records the calls of its Lua functions. options.cc reads the
+// command line, session.cc is the run; the path of an event is ring_memory.cc -> ring_drain.cc ->
+// trace/event_blocks.cc -> trace/trace_writer.cc.
 #include <fcntl.h>
 
 #include <iostream>
@@ -11,7 +11,7 @@
 #include "recorder/os/text.h"
 #include "recorder/session.h"
 
-// Else a file or pipe of ours would get such a number, and be taken for standard output.
+// Otherwise a file or pipe of ours would get such a number, and be taken for standard output.
 static void open_standard_files() {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);

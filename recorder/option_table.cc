@@ -5,8 +5,8 @@
 namespace luatrace {
 namespace {
 
-constexpr const char* kWhere = "Where to";
-constexpr const char* kWhat = "What is recorded";
+constexpr const char* kWhere = "Output";
+constexpr const char* kWhat = "Recorded events";
 constexpr const char* kAttach = "Attaching";
 constexpr const char* kOther = "Other";
 
@@ -15,38 +15,38 @@ constexpr OptionSpec kOptions[] = {
     {kWhere, "output", 'o', "FILE", false, false, "where to write the trace",
      nullptr, nullptr, Complete::kFile},
     {kWhere, "compress", 0, "LEVEL", true, false, "compress the trace with zstd, 1 (default: fast) to 19 (small)", nullptr},
-    {kWhere, "max-size", 0, "SIZE", false, false, "end the recording before FILE becomes larger; the program goes on", nullptr},
-    {kWhere, "ring-size", 0, "SIZE", false, false, "memory between program and recorder, per Lua state", nullptr},
+    {kWhere, "max-size", 0, "SIZE", false, false, "end the recording before FILE becomes larger; the program continues", nullptr},
+    {kWhere, "ring-size", 0, "SIZE", false, false, "memory between program and recorder, per Lua VM", nullptr},
     {kWhere, "block", 0, nullptr, false, false, "make the program wait when that memory is full, instead of dropping events",
      nullptr},
 
-    {kWhat, "include", 0, "GLOB", false, true, "record only functions of such chunks", nullptr},
-    {kWhat, "exclude", 0, "GLOB", false, true, "do not record functions of such chunks", nullptr},
+    {kWhat, "include", 0, "GLOB", false, true, "record only functions of matching chunks", nullptr},
+    {kWhat, "exclude", 0, "GLOB", false, true, "do not record functions of matching chunks", nullptr},
     {kWhat, "c-functions", 0, "CLASS", false, false, "which C functions to record: none, user, default, all",
-     "user: those of the program and its modules. default: also library functions that the compiler never inlines. all: "
-     "also those that it does; they begin and end at one moment.", "none user default all"},
+     "user: those of the program and its modules. default: these, and library functions that the compiler never inlines. all: "
+     "these, and those that it inlines; they begin and end at the same moment.", "none user default all"},
     {kWhat, "max-depth", 0, "N", false, false, "leave out calls that are deeper than N", nullptr},
-    {kWhat, "duration", 'd', "SECONDS", false, false, "end the recording after so long; the program goes on",
-     "Or with a unit: 500ms, 10m, 1h."},
+    {kWhat, "duration", 'd', "SECONDS", false, false, "end the recording after this time; the program continues",
+     "Also with a unit: 500ms, 10m, 1h."},
 
     {kAttach, "pid", 'p', "PID", false, true, "attach to this process instead of running a command",
      nullptr, nullptr, Complete::kProcess},
-    {kAttach, "children", 0, nullptr, false, false, "with -p: also its descendants, and those born during the recording",
+    {kAttach, "children", 0, nullptr, false, false, "with -p: also its descendants, including new ones",
      nullptr},
-    {kAttach, "via", 0, "WAY", false, false, "direct (through the process's memory), bpf, or auto: direct where that can", nullptr,
+    {kAttach, "via", 0, "WAY", false, false, "direct (through the process's memory), bpf, or auto: direct where possible", nullptr,
      "auto direct bpf"},
-    {kAttach, "seccomp", 0, "WHAT", false, false, "with --via direct, of a process with a seccomp filter: check, or ignore it",
-     "check: if the filter forbids what making a ring takes, or cannot be read, the process is refused (auto: --via bpf).", "check ignore"},
-    {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: what is probed: block, single, or auto",
-     "block: blocks of events, which the LuaJIT gathers. single: each event. auto: blocks where the LuaJIT has them.",
+    {kAttach, "seccomp", 0, "WHAT", false, false, "with --via direct: check a process's seccomp filter, or ignore it",
+     "check: if the filter forbids the system calls for a ring, or cannot be read, the process is refused (auto: --via bpf).", "check ignore"},
+    {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: probe blocks of events, single events, or auto",
+     "block: blocks of events, which the LuaJIT collects. single: each event. auto: blocks if the LuaJIT has them.",
      "auto block single"},
     {kAttach, "bpf-link", 0, "KIND", false, false,
      "with --via bpf: multi (one link for all probes), each (perf events), or auto", nullptr, "auto multi each"},
 
-    {kOther, "verbose", 'v', nullptr, false, false, "say more", nullptr},
-    {kOther, "quiet", 'q', nullptr, false, false, "say nothing but errors", nullptr},
-    {kOther, "help", 'h', nullptr, false, false, "this text", nullptr},
-    {kOther, "version", 0, nullptr, false, false, "the version", nullptr},
+    {kOther, "verbose", 'v', nullptr, false, false, "print more messages", nullptr},
+    {kOther, "quiet", 'q', nullptr, false, false, "print only errors", nullptr},
+    {kOther, "help", 'h', nullptr, false, false, "print this help", nullptr},
+    {kOther, "version", 0, nullptr, false, false, "print the version", nullptr},
 };
 // clang-format on
 
@@ -55,30 +55,33 @@ constexpr const char* kUses[] = {"-o FILE [options] [--] COMMAND [ARGUMENTS]",
 constexpr const char* kNotes[] = {
     "SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each "
     "process\n"
-    "writes a file of its own. FILE may be - (standard output, if that is no terminal; what the\n"
+    "writes a file of its own. FILE may be - (standard output, if that is not a terminal; what "
+    "the\n"
     "command prints then goes to standard error).\n",
-    "What COMMAND leaves running, a daemon say, is recorded until it ends or a signal comes.\n"
+    "Processes that COMMAND leaves running, such as daemons, are recorded until they end or a "
+    "signal comes.\n"
     "SIGINT, SIGTERM, SIGHUP (not under nohup): the first ends the recording, a second one\n"
-    "luatrace-record. With -p the recording goes on until the processes end, -d, or ^C.\n",
-    ("GLOBs are matched with chunk names as LuaJIT has them, \"@path/file.lua\", with the same\n"
+    "luatrace-record. With -p the recording continues until the processes end, -d, or ^C.\n",
+    ("GLOBs are matched with chunk names in LuaJIT's form, \"@path/file.lua\", with the same\n"
      "without the first character, and with the file's name alone; * matches / too.\n"),
-    "PID may be PID@HOSTPID: what PID is in the process namespace of HOSTPID (a container's).\n"};
-constexpr StatusSpec kStatuses[] = {{"COMMAND", "its own; 128+N if signal N ended it"},
-                                    {"125", "luatrace-record itself failed, or was used wrongly"},
-                                    {"126", "COMMAND cannot be executed"},
-                                    {"127", "COMMAND is not found"},
-                                    {"0", "with -p: good"},
-                                    {"120", "with -p: no such process"},
-                                    {"121", "with -p: no right, or a seccomp filter forbids it"},
-                                    {"122", "with -p: no LuaJIT with tracepoints in it"},
-                                    {"123", "with -p: it is being recorded already"},
-                                    {"124", "with -p: it was attached to but no event came"}};
+    "PID may be PID@HOSTPID: process PID in the process namespace of HOSTPID (a container's).\n"};
+constexpr StatusSpec kStatuses[] = {
+    {"COMMAND", "its own; 128+N if signal N ended it"},
+    {"125", "luatrace-record itself failed, or wrong usage"},
+    {"126", "COMMAND cannot be executed"},
+    {"127", "COMMAND is not found"},
+    {"0", "with -p: success"},
+    {"120", "with -p: no such process"},
+    {"121", "with -p: permission denied, or a seccomp filter forbids it"},
+    {"122", "with -p: no LuaJIT with tracepoints in it"},
+    {"123", "with -p: it is being recorded already"},
+    {"124", "with -p: attached, but no event came"}};
 
 constexpr Program kProgram = {
     "luatrace-record",
     "records every function call of LuaJIT programs",
     kUses,
-    "Runs COMMAND, or attaches to processes that run, and writes every call and return of their\n"
+    "Runs COMMAND, or attaches to running processes, and writes every call and return of their\n"
     "Lua functions to FILE.\n",
     kNotes,
     kOptions,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From the words of the command line (by the table, option_table.cc) to Options. Everything after
-// the first word that is no option, or after "--", belongs to the command, so that
-// `luatrace-record -o x luajit -v` gives -v to luajit.
+// Converts the command line (by the table, option_table.cc) to Options. Everything after the first
+// word that is not an option, or after "--", belongs to the command, so that `luatrace-record -o x
+// luajit -v` gives -v to luajit.
 #include "recorder/options.h"
 
 #include <charconv>
@@ -47,7 +47,7 @@ void check_globs(const char* name, const std::vector<std::string>& globs) {
   }
   if (size > LT_GLOBS_MAX + 1)
     throw UsageError(std::string(name) + ": the patterns are longer than " + grouped(LT_GLOBS_MAX) +
-                     " bytes in all; a shorter one with * may do");
+                     " bytes in all; use a shorter one with *");
 }
 
 uint32_t depth_option(const std::string& text) {
@@ -62,27 +62,28 @@ double seconds_option(const std::string& text) {
   constexpr double kSecond = 1e9, kMaxSeconds = 1e9;
   const double seconds = static_cast<double>(duration_ns(text, kSecond).value_or(0)) / kSecond;
   if (!(seconds > 0) || seconds > kMaxSeconds)
-    throw UsageError("-d: '" + text + "' is not a number of seconds (nor like 500ms, 10m, 1h)");
+    throw UsageError("-d: invalid duration '" + text +
+                     "' (seconds, or a unit as in 500ms, 10m, 1h)");
   return seconds;
 }
 
-// Options that make no sense together.
+// Options that exclude each other.
 void check(const Options& o) {
-  if (o.output.empty()) throw UsageError("where to? Say -o FILE");
+  if (o.output.empty()) throw UsageError("missing output file (-o FILE)");
   if (o.command.empty() && !o.attach())
-    throw UsageError("which command? Give it after the options; or -p PID");
+    throw UsageError("missing command after the options (or -p PID)");
   if (!o.command.empty() && o.attach())
-    throw UsageError("either a command or -p: '" + o.command[0] + "' is one too many");
+    throw UsageError("a command and -p exclude each other: unexpected '" + o.command[0] + "'");
   for (const auto& spec : o.pids)
     if (!is_process_spec(spec))
       throw UsageError("-p: '" + spec + "' is not a process id, nor PID@HOSTPID");
   const bool bpf = o.via == "bpf" || (o.via == "auto" && o.attach());
   if (!bpf && (o.bpf_site != "auto" || o.bpf_link != "auto"))
-    throw UsageError("--bpf-site and --bpf-link are about --via bpf");
+    throw UsageError("--bpf-site and --bpf-link need --via bpf");
   if (o.via == "bpf" && o.seccomp != "check")
-    throw UsageError(
-        "--seccomp is about --via direct; --via bpf needs nothing that a filter forbids");
-  if (o.children && !o.attach()) throw UsageError("--children needs -p; a command's are recorded");
+    throw UsageError("--seccomp needs --via direct; filters do not affect --via bpf");
+  if (o.children && !o.attach())
+    throw UsageError("--children needs -p; a command's children are always recorded");
 }
 
 void read_sizes(const CommandLine& given, Options& o) {

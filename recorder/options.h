@@ -7,7 +7,7 @@
 
 namespace luatrace::record {
 
-// Reads the command line. --help and --version print to standard output and set done; then the
+// Reads the command line. --help and --version print to standard output and set `done`; then the
 // options are not filled in. Throws UsageError.
 Options parse_options(int argc, char** argv, bool* done);
 

@@ -85,7 +85,7 @@ std::string Outputs::note() const {
   return text;
 }
 
-// A thread, like the drainer: after everything that forks.
+// A thread, like the drainer: created after everything that forks.
 WriteQueue& Outputs::queue() {
   if (queue_ == nullptr) queue_ = std::make_unique<WriteQueue>();
   return *queue_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Outputs: the trace files of a recording: one, or one for each process (%p in its name).
-// Invariants: a file is opened before anything runs in vain, but emptied only when there is
-// something to record, so that a mistyped command does not cost an older trace. What was opened for
-// nothing is removed, if we have created it.
+// Outputs: the trace files of a recording: one, or one per process (%p in its name). Invariants: a
+// file is opened before anything runs, but emptied only when there is something to record, so that
+// a mistyped command does not cost an older trace. A file that was created for nothing is removed.
 #pragma once
 
 #include <sys/types.h>
@@ -21,21 +20,21 @@ namespace luatrace::record {
 
 class Outputs {
  public:
-  // The options must live longer.
+  // The options must outlive this object.
   explicit Outputs(const Options& options) : options_(options) {}
   ~Outputs();
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;
 
-  // Opens the file (with a file for each process: that of this process), without changing it. False
-  // and error() if that cannot be.
+  // Opens the file (with a file per process: that of this process), without changing it. False and
+  // error() on failure.
   bool open(pid_t pid);
   const std::string& error() const { return error_; }
-  // -o -: a copy of our standard output, which the trace goes to; else -1.
+  // -o -: a copy of our standard output, to which the trace is written; otherwise -1.
   int trace_stdout() const { return trace_stdout_; }
-  // Makes an output of the file that was opened, if it was not done yet. Returns it, or nothing.
+  // Makes an output of the opened file, if that was not done yet. Returns it, or null.
   std::shared_ptr<Output> begin();
-  // With a file for each process: that of one more process. Nothing, and why.
+  // With a file per process: that of one more process. Null and the reason on failure.
   std::shared_ptr<Output> add(pid_t pid, std::string& why);
   // Removes the file that was opened and is not needed.
   void remove_unused() const;
@@ -43,9 +42,9 @@ class Outputs {
   // The clock of the files, LT_CLOCK_*; before the first begin().
   void set_clock(uint32_t clock) { clock_ = clock; }
   uint32_t clock() const { return clock_; }
-  // Changes only while begin() or add() runs. Its elements are the drainer's.
+  // Changes only while begin() or add() runs. The drainer owns its elements.
   std::vector<std::shared_ptr<Output>>& all() { return all_; }
-  // Is there something wrong with one of them?
+  // Has any of them failed?
   bool failed() const { return failed_; }
   void set_failed() { failed_ = true; }
 

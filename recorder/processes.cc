@@ -23,7 +23,7 @@ constexpr size_t kMaxRings = 4096;  // that are drained at a time
 
 constexpr const char* kFileEnded = "its file has ended";
 
-// What is written last of a process counts.
+// The last block written about a process counts.
 void write_again(Drainer& drainer, const Image& image) {
   drainer.post([output = image.output, number = image.number, info = image.info, exe = image.exe,
                 title = image.title] {
@@ -40,12 +40,12 @@ bool has_ended(const Process& p) {
 }  // namespace
 
 Processes::~Processes() {
-  drainer_.reset();  // jobs that wait are run: they must not use drainer_
+  drainer_.reset();  // runs the waiting jobs, which must not use drainer_
   for (const Process* p : followed_)
     if (p->pidfd >= 0) close(p->pidfd);
 }
 
-// A thread: made when it is needed, after everything that forks.
+// A thread: created when it is needed, after everything that forks.
 Drainer& Processes::drainer() {
   if (drainer_ == nullptr) drainer_ = std::make_unique<Drainer>();
   return *drainer_;
@@ -64,7 +64,7 @@ Process& Processes::known(pid_t pid) {
   return p;
 }
 
-// What is left of one that had the same number goes, but for the file of that name.
+// The rest of an earlier process with the same number is removed, except for the file of that name.
 Process& Processes::follow(pid_t pid, int peer) {
   Process& p = known(pid);
   if (p.followed) return p;
@@ -108,7 +108,7 @@ void Processes::end_image(Process& p) {
   drainer().post([drainer = &drainer(), key = p.image.key] { drainer->complete(key); });
 }
 
-// -- What a backend asks for --
+// -- Services for a backend --
 
 std::shared_ptr<Output> Processes::output_of(pid_t pid, std::string& why) {
   if (!options_.file_per_process()) {
@@ -134,7 +134,7 @@ uint32_t Processes::process_number(pid_t pid, std::string& why) {
 RingAnswer Processes::add_ring(const Peer& peer, std::unique_ptr<RingMemory> ring) {
   std::string why = refuse_ring(*ring);
   if (!why.empty()) {
-    if (peer.socket < 0) ring->set_detach();  // else it waits for our answer
+    if (peer.socket < 0) ring->set_detach();  // otherwise it waits for our answer
     return {RingAnswer::kRefused, why};
   }
   Process* const p = process_for(peer, ring->info().clock, why);
@@ -156,19 +156,19 @@ void Processes::detail(const std::string& text) {
   if (options_.verbose) say(text);
 }
 
-// Why a file takes nothing more was said when it ended.
+// The reason why a file takes nothing more was reported when it ended.
 void Processes::report(const std::string& text) {
   if (!text.ends_with(kFileEnded) || options_.verbose) say(text);
 }
 
-// Why a ring is not taken that is one; empty: it is.
+// Why a valid ring is not taken; empty: it is.
 std::string Processes::refuse_ring(const RingMemory& ring) const {
   const uint64_t max = max_ring_size(options_.ring_size);
   if (ring.size() > max)
-    return "its ring has " + bytes_text(ring.size()) + " where " + bytes_text(max) +
-           " would do (--ring-size)";
+    return "its ring has " + bytes_text(ring.size()) + ", more than the " + bytes_text(max) +
+           " allowed (--ring-size)";
   if (drainer_ != nullptr && drainer_->active() >= kMaxRings)
-    return "there are more than " + grouped(kMaxRings) + " Lua states at a time";
+    return "there are more than " + grouped(kMaxRings) + " Lua VMs at a time";
   return "";
 }
 
@@ -179,7 +179,7 @@ uint32_t Processes::number_of_parent(pid_t parent, const Output& output) {
   return p != nullptr && p->image.output.get() == &output ? p->image.number : 0;
 }
 
-// Its PROCESS block, in an output that may take nothing more: 0, and why.
+// Writes its PROCESS block. 0 and the reason if the output takes nothing more.
 uint32_t Processes::write_process(const ProcessFacts& facts, const Peer& peer, Output& output,
                                   uint32_t clock, lt_process_info& info, std::string& why) {
   bool accepted = false;
@@ -201,8 +201,8 @@ uint32_t Processes::write_process(const ProcessFacts& facts, const Peer& peer, O
   return number;
 }
 
-// A process of which something is to be recorded: known, or new, or known by its pid but another
-// program since.
+// A process from which something will be recorded: known, or new, or known by its pid but running
+// another program since.
 Process* Processes::process_for(const Peer& peer, uint32_t clock, std::string& why) {
   const ProcessFacts facts = read_process(peer.pid);
   if (Process* const p = find(peer.pid); p != nullptr && !p->image.ended) {
@@ -230,8 +230,8 @@ Process* Processes::process_for(const Peer& peer, uint32_t clock, std::string& w
   return &p;
 }
 
-// Children may be known before their parent, which runs Lua later: the workers of an nginx that is
-// a daemon.
+// Children may be known before their parent, if that runs Lua later: the workers of an nginx that
+// is a daemon.
 void Processes::adopt_children(const Process& parent) {
   for (Process* const p : followed_) {
     Image& image = p->image;
@@ -261,13 +261,13 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     drainer().add({std::move(drain), p.image.key, p.image.maps_wanted});
     added = true;
   });
-  if (!added) why = ended ? kFileEnded : "its clock is another one than the file's";
-  if (!added) {  // its state waits for us, or fills it in vain
+  if (!added) why = ended ? kFileEnded : "its clock is not the file's";
+  if (!added) {  // its VM waits for us, or fills it in vain
     if (ring != nullptr) ring->set_detach(), ring->set_taken();
     return false;
   }
   rings_++;
-  detail("process " + std::to_string(p.pid) + " announced a Lua state");
+  detail("process " + std::to_string(p.pid) + " has sent the ring of a Lua VM");
   return true;
 }
 
@@ -284,7 +284,7 @@ void Processes::update() {
   }
 }
 
-// At first often, because programs load their libraries early; later once a second.
+// Often at first, because programs load their libraries early; later once a second.
 void Processes::update_maps(Process& p, uint64_t now) {
   Image& image = p.image;
   std::vector<std::byte> records;
@@ -295,15 +295,16 @@ void Processes::update_maps(Process& p, uint64_t now) {
   if (count == 0) return;
   drainer().post(
       [output = image.output, number = image.number, count, records = std::move(records)] {
-        if (output->crowded()) return;  // a process may map without end while the disk stands still
+        if (output->crowded())
+          return;  // a process may keep mapping files while the disk is blocked
         if (records.size() <= LT_PAYLOAD_MAX && output->fits(records.size() + 128))
           output->writer().write_maps(number, count, records);
       });
 }
 
-// A process says by its title what it is, often after its first event: a worker was forked as a
-// copy of its master. The file has the last one; a process that changes it all the time is written
-// down a few times only, and at the end.
+// A process often sets its title after its first event: a worker was forked as a copy of its
+// master. The file has the last title; if a process changes it all the time, it is written only a
+// few times, and at the end.
 void Processes::update_title(Process& p, bool last) {
   Image& image = p.image;
   if (image.titles >= kMaxTitles && !last) return;

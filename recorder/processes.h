@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Processes: one record for each process that we have to do with, by its pid, and what is written
-// of it: its PROCESS block, its rings, its mappings, its titles. This is what a backend asks for
-// (BackendHost).
-// Invariants: used by the session's thread; the outputs are touched in jobs of the drainer only. A
-// record stays when its process has ended (its children name it as their parent) until its number
-// is that of another process.
+// Processes: one record for each process, by its pid, and what is written about it: its PROCESS
+// block, its rings, its mappings, its titles. It provides the services for a backend (BackendHost).
+// Invariants: used by the session's thread; the outputs are touched only in jobs of the drainer. A
+// record stays after its process has ended (its children name it as their parent) until another
+// process has its number.
 #pragma once
 
 #include <poll.h>
@@ -27,13 +26,13 @@
 
 namespace luatrace::record {
 
-// One image of one process, as it is recorded: an exec makes a new one.
+// One recorded image of one process: an exec makes a new one.
 struct Image {
-  uint64_t key = 0;     // names it to the drainer
+  uint64_t key = 0;     // identifies it to the drainer
   uint32_t number = 0;  // in its output; 0: nothing is recorded of this process
   std::string id;       // ProcessFacts::image
   lt_process_info info{};
-  std::string exe, title;  // as they are in the file
+  std::string exe, title;  // as in the file
   int titles = 0;          // how often the title was written since
   std::shared_ptr<Output> output;
   MapsWatcher maps;
@@ -43,63 +42,63 @@ struct Image {
 };
 
 struct Process {
-  // Is it attached to (attacher.h)? kAnnounced: it says itself what there is to record, or nothing
-  // is. kRefused: it cannot be, and the recording does not go on for it.
+  // Is it attached (attacher.h)? kAnnounced: it connects itself if there is something to record.
+  // kRefused: it cannot be attached, and the recording does not continue for it.
   enum class Attaching { kAnnounced, kWaiting, kAttached, kFull, kRefused };
 
   pid_t pid = 0;
-  int pidfd = -1;             // while it is followed, where the kernel has it
+  int pidfd = -1;             // while it is followed, if the kernel supports it
   bool followed = false;      // its end is noticed; it has not ended yet
   bool asked = false;         // by -p
-  bool descendant = false;    // of one that was asked for
-  bool suspect = false;       // may be one, but that cannot be told
+  bool descendant = false;    // of a requested process
+  bool suspect = false;       // may be one, but that is not known
   bool was_attached = false;  // at some time
   Attaching attaching = Attaching::kAnnounced;
-  uint64_t retry_ns = 0, pause_ns = 0;  // when to try again to attach, and how long after that
-  std::string obstacle;                 // why it is not recorded: a sentence; and
-  std::string refusal;                  // what was said of it
+  uint64_t retry_ns = 0, pause_ns = 0;  // when to try to attach again, and the next interval
+  std::string obstacle;                 // why it is not recorded: a sentence
+  std::string refusal;                  // the last message about it
   std::shared_ptr<Output> output;       // its own, with a file for each process
   Image image;
 
   bool attached() const { return attaching == Attaching::kAttached; }
-  // Does the recording go on for it?
+  // Does the recording continue for it?
   bool counts() const { return followed && attaching != Attaching::kRefused; }
 };
 
 class Processes : public BackendHost {
  public:
-  // Both must live longer.
+  // Both must outlive this object.
   Processes(const Options& options, Outputs& outputs)
       : options_(options), outputs_(outputs), start_(sample_clocks(outputs.clock())) {}
   ~Processes() override;
 
   // The record of a process, if there is one.
   Process* find(pid_t pid);
-  // The same, made if need be.
+  // The same, created if necessary.
   Process& known(pid_t pid);
   // The same, and from now on its end is noticed. peer: a connected socket of that process, or -1.
   Process& follow(pid_t pid, int peer);
-  // Those that are followed, some of which may have ended meanwhile; calls of follow() may append
-  // some while one goes through them by index.
+  // The followed processes, some of which may have ended meanwhile; follow() may append more during
+  // a loop by index.
   const std::vector<Process*>& followed() const { return followed_; }
   const std::map<pid_t, Process>& all() const { return all_; }
   bool any_counts() const;
 
   // Descriptors that become readable when a process ends.
   void add_descriptors(std::vector<pollfd>& fds) const;
-  // Processes that are no longer there: calls `ended` for each, then they are not followed.
+  // Processes that have ended: calls `ended` for each, then stops following them.
   void take_ended(const std::function<void(Process&)>& ended);
-  // Nothing more comes of its image (of the process as it is now).
+  // Nothing more comes from its image (from the process as it is now).
   void end_image(Process& p);
 
-  // Now and then: new mappings, and titles.
+  // Called from time to time: new mappings, and titles.
   void update();
   // The last titles: the recording ends.
   void update_titles();
 
-  // Lua states whose ring is drained, so far.
+  // Lua VMs whose ring is drained, so far.
   uint64_t rings() const { return rings_; }
-  void end_drainer() { drainer_.reset(); }  // runs the jobs that wait
+  void end_drainer() { drainer_.reset(); }  // runs the waiting jobs
 
   // BackendHost
   Drainer& drainer() override;

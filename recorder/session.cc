@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Session: starting, the loop, ending.
-// Ending: first everything is detached (kStopping), which does not wait for the disk; then what is
-// held is written (kWriting).
+// Session: starting, the loop, ending. Ending: first everything is detached (kStopping), which does
+// not wait for the disk; then the held data is written (kWriting).
 #include "recorder/session.h"
 
 #include <poll.h>
@@ -28,10 +27,10 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kStopGrace = kSecond / 4;  // for rings to be closed after a request
-constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to let go
+constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to stop
 constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was told to end
-// To write what is held when the recording was ended from outside; then to tell the file what is
-// missing; and the same for one who does not want to wait.
+// Time for writing the held data when the recording was ended from outside; then for recording in
+// the file what is missing; and the same after a second signal.
 constexpr uint64_t kWriteLimit = 10 * kSecond, kLastWords = kSecond;
 constexpr uint64_t kHurriedLimit = kSecond * 3 / 20, kHurriedWords = kSecond / 5;
 constexpr uint64_t kLeaveLimit =
@@ -51,8 +50,8 @@ Session::~Session() {
 
 // -- Starting --
 
-// --via auto: is there a process that only the other way can record? One file has one clock, so
-// then all are recorded that way.
+// --via auto: is there a process that only BPF can record? One file has one clock, so then all are
+// recorded that way.
 bool Session::take_bpf_instead() {
   for (const pid_t pid : attacher_.asked_for()) {
     const Attached direct = backend_->look(pid);
@@ -62,11 +61,12 @@ bool Session::take_bpf_instead() {
     std::string why = other.why;
     if (other) why = bpf->able();
     if (!why.empty()) {
-      processes_.detail(process_text(pid) + ": --via bpf would not do either: " + why);
+      processes_.detail(process_text(pid) + ": --via bpf is not possible either: " + why);
       continue;
     }
     if (!options_.quiet)
-      say("recording through the kernel's probes (--via bpf), because the direct way is closed: " +
+      say("recording through the kernel's probes (--via bpf), because recording directly is not "
+          "possible: " +
           process_text(pid) + " " + direct.why);
     backend_ = std::move(bpf);
     return true;
@@ -89,7 +89,7 @@ void Session::make_command_backend() {
   backend_ = std::move(command);
 }
 
-// What forks comes before the first thread, that of the signals.
+// Everything that forks comes before the first thread, that of the signals.
 void Session::make_backend() {
   if (!options_.attach()) return make_command_backend();
   if (options_.via != "bpf") backend_ = make_direct_backend(options_, processes_);
@@ -148,7 +148,7 @@ void Session::loop() {
     poll_backend();
     run_timers();
     if (phase_ == Phase::kRecording && all_ended()) {
-      backend_->accept();  // a child that was born last may be waiting at the door
+      backend_->accept();  // a new child may be waiting
       attacher_.follow_new_processes(true);
       if (all_ended()) finish();
     }
@@ -165,7 +165,7 @@ void Session::wait_for_events() {
   }
   const uint64_t now = monotonic_ns();
   uint64_t pause = phase_ == Phase::kFinished ? 1000 : 20;
-  // What is held is mostly written at once.
+  // Held data is usually written immediately.
   if (phase_ == Phase::kStopping || (phase_ == Phase::kWriting && now - writing_ns_ < kSecond / 20))
     pause = 1;
   if (phase_ == Phase::kRecording)
@@ -186,7 +186,7 @@ void Session::reap_children() {
   backend_->on_children(ended, pid == 0);
 }
 
-// What the terminal sends reaches the command anyway; what somebody sends to us is passed on.
+// The terminal's signals reach the command anyway; those sent to us are passed on.
 void Session::on_signal(int number, bool from_kernel) {
   signals_++;
   last_signal_ = number;
@@ -208,7 +208,7 @@ void Session::request_stop(uint32_t reason) {
   processes_.drainer().post([drainer = &processes_.drainer()] { drainer->detach_all(); });
 }
 
-// When the recording began: with the first process that was attached to (-d counts from there).
+// When the recording began: with the first process attached (-d counts from there).
 uint64_t Session::begin_ns() const {
   if (begin_ns_ != 0) return begin_ns_;
   return attacher_.first_ns() != 0 ? attacher_.first_ns() : monotonic_ns();
@@ -219,14 +219,14 @@ bool Session::time_is_up(uint64_t now) const {
          static_cast<double>(now - begin_ns()) > options_.seconds * 1e9;
 }
 
-// Between the steps of something long: hears signals and the clock.
+// Between the steps of something long: checks signals and the clock.
 bool Session::goes_on() {
   read_signals();
   if (phase_ == Phase::kRecording && time_is_up(monotonic_ns())) request_stop(LTQ_DURATION);
   return phase_ == Phase::kRecording;
 }
 
-// What has begun since, what is attached to, what it has to say.
+// New processes, attached ones, and messages.
 void Session::poll_backend() {
   if (phase_ != Phase::kRecording) return;
   const uint64_t now = monotonic_ns();
@@ -270,8 +270,8 @@ bool Session::all_ended() const {
 
 // -- The end --
 
-// Everything that is left, and the last blocks: begins to write them. take_ending() goes on.
-// What ends by itself is written however long that takes; a signal ends it.
+// Begins to write the rest and the last blocks. take_ending() continues. If the recording ended by
+// itself this may take any time; a signal ends it.
 void Session::finish() {
   const int status = backend_->wait_status();
   if (phase_ == Phase::kRecording) backend_->stop();
@@ -292,7 +292,7 @@ void Session::finish() {
   });
 }
 
-// Nobody shall wonder why this program does not end.
+// The user should know why this program does not end.
 void Session::say_writing(uint64_t now) {
   if (said_writing_ || now < writing_ns_ + kSecond) return;
   said_writing_ = true;
@@ -303,7 +303,7 @@ void Session::say_writing(uint64_t now) {
 
 void Session::take_ending() {
   phase_ = Phase::kFinished;
-  if (!ending_->complete) {  // the disk takes nothing, not even the few last words
+  if (!ending_->complete) {  // the disk takes nothing, not even the last blocks
     outputs_.set_failed();
     say("the output did not take the last " + bytes_text(outputs_.queue().held()) +
         " in time: the end of the trace is missing");
@@ -316,10 +316,10 @@ void Session::take_ending() {
   }
   outputs_.remove_unused();
   if (const pid_t command = backend_->command(); command > 0 && !options_.quiet)
-    say("the command (process " + std::to_string(command) + ") goes on without being recorded");
+    say("the command (process " + std::to_string(command) + ") continues without being recorded");
 }
 
-// The second signal. The disk may hang, so nobody waits long for it.
+// The second signal. The disk may be blocked, so nobody waits long for it.
 int Session::leave_at_once() {
   const int status = 128 + last_signal_;
   if (phase_ == Phase::kFinished) return leave(status);
@@ -328,7 +328,7 @@ int Session::leave_at_once() {
   if (phase_ != Phase::kWriting) finish();
   for (const uint64_t limit = monotonic_ns() + kLeaveLimit; !ending_->done;) {
     if (monotonic_ns() > limit) {
-      say("left while writing: the end of the trace is missing");
+      say("interrupted while writing: the end of the trace is missing");
       _exit(status);
     }
     usleep(1000);
@@ -337,7 +337,7 @@ int Session::leave_at_once() {
   return leave(status);
 }
 
-// A thread that the disk does not answer cannot be waited for: then this process ends without it.
+// A thread that is blocked by the disk cannot be waited for: then this process ends without it.
 int Session::leave(int status) {
   if (outputs_.queue_idle()) return status;
   processes_.end_drainer();

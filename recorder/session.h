@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Session: one run of luatrace-record, from the start of the command to the last message.
-// Invariants: this thread talks to processes and signals; the Drainer's thread alone touches rings
-// and outputs, the WriteQueue's alone the files. Each step of this thread is bounded (the table in
-// docs/recording.md), between two steps signals and -d are heard. At the end everything is detached
-// first; then what is held is written, for kWriteLimit at most.
+// Invariants: this thread handles processes and signals; only the Drainer's thread touches rings
+// and outputs, only the WriteQueue's the files. Each step of this thread is bounded (the table in
+// docs/recording.md); between two steps signals and -d are checked. At the end everything is
+// detached first; then the held data is written, for up to kWriteLimit.
 #pragma once
 
 #include <atomic>
@@ -29,12 +29,12 @@ class Session {
   int run();
 
  private:
-  // kStopping: told to detach. kWriting: nothing more is read, what is held is written.
+  // kStopping: told to detach. kWriting: nothing more is read, held data is written.
   enum class Phase { kRecording, kStopping, kWriting, kFinished };
-  // What the drainer's last job says to this thread.
+  // The result of the drainer's last job for this thread.
   struct Ending {
     std::atomic<bool> done = false;
-    bool complete = false;  // all of it is with the disk
+    bool complete = false;  // everything has been written
   };
 
   int start();

@@ -29,7 +29,7 @@ std::string lost_text(const Options& options, bool slow, Output& output) {
                      counted(t.gaps, "gap", "gaps") + ", " + time_text(ns) + " in all";
   if (slow)
     text += "; " + output.writer().name() +
-            " does not take them as fast as they come: --compress helps, a faster disk, or fewer "
+            " is too slow: --compress helps, or a faster disk, or fewer "
             "events (--exclude, --max-depth)";
   else if (t.lost > t.lost_otherwise)
     text += options.via == "bpf" ? "; a larger --ring-size helps"
@@ -43,7 +43,7 @@ std::string lost_text(const Options& options, bool slow, Output& output) {
   return text;
 }
 
-// The analyzer as the user called us: beside this program, or found in PATH.
+// The analyzer as the user called us: in the same folder, or found in PATH.
 std::string next_command(const Options& options, Outputs& outputs) {
   const std::string& self = options.self;
   const size_t slash = self.rfind('/');
@@ -69,9 +69,10 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   if (t.lost > 0) say(lost_text(options, outputs.queue_was_full(), o));
   if (t.lost_functions > 0)
     say(counted(t.lost_functions, "function has", "functions have") +
-        " no name: the description found no room");
+        " no name: the description did not fit");
   if (t.damaged > 0)
-    say(counted(t.damaged, "stream is", "streams are") + " damaged: the program wrote nonsense");
+    say(counted(t.damaged, "stream is", "streams are") +
+        " damaged: corrupt data in the ring buffer");
   if (t.backwards > 0 && options.verbose)
     say("the clock went backwards " + counted(t.backwards, "time", "times"));
   o.announce_early_end();

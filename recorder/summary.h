@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The last messages: what is in each file, what was lost, and the next command. The outputs are
+// The last messages: the contents of each file, losses, and the next command. The outputs are
 // closed by then.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace luatrace::record {
 
-// diagnosis: lines that say why nothing was recorded. Removes files that hold nothing where there
-// are several; marks the outputs as failed if one is incomplete.
+// diagnosis: lines that say why nothing was recorded. Removes empty files if there are several;
+// marks the outputs as failed if one is incomplete.
 void summarize(const Options& options, Outputs& outputs, const std::vector<std::string>& diagnosis);
 
 }  // namespace luatrace::record

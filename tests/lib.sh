@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# What the shell tests share. Source it first: it makes $scratch, a folder that
-# is gone after the test, and stops the test at the first command that fails.
+# Shared by the shell tests. Source it first: it makes $scratch, a folder that is removed after the
+# test, and stops the test at the first command that fails.
 #
 #   fail TEXT...          the test failed
 #   skip TEXT...          cannot run here (ctest: skipped)
 #   same WHAT A B         A and B are equal strings
-#   refuses PATTERN CMD   CMD fails and says PATTERN (a grep -E) on stderr
-#   runs PID PROGRAM      returns when that process, a shell at first, has become PROGRAM
-# pipefail: "... | grep -q" only of what is written in one piece: grep ends at the first match, and who
-# still writes by SIGPIPE. Else "... | grep ... >/dev/null".
+#   refuses PATTERN CMD   CMD fails and prints PATTERN (a grep -E) on stderr
+#   runs PID PROGRAM      returns when that process, first a shell, has executed PROGRAM
+# pipefail: use "... | grep -q" only for output that is written at once: grep ends at the first
+# match, and a process that still writes gets SIGPIPE. Otherwise use "... | grep ... >/dev/null".
 set -euo pipefail
 
 scratch=$(mktemp -d)
@@ -25,7 +25,7 @@ refuses() {
   shift
   "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
   [ $status -ne 0 ] || fail "should have been refused: $*"
-  grep -qE -e "$pattern" "$scratch/err" || fail "'$*' does not say '$pattern' but: $(cat "$scratch/err")"
+  grep -qE -e "$pattern" "$scratch/err" || fail "'$*' no message '$pattern', but: $(cat "$scratch/err")"
 }
 
 runs() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the user asked for, as the command line has it (recorder/options.cc fills it in).
+// The user's options from the command line (recorder/options.cc fills them in).
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace luatrace::record {
 struct Options {
   std::string output;  // "-": standard output
   std::vector<std::string> include, exclude;
-  std::string c_functions;  // empty: not said
-  uint64_t ring_size = 0;   // bytes, 0: not said
+  std::string c_functions;  // empty: not given
+  uint64_t ring_size = 0;   // bytes, 0: not given
   bool block = false;
   int compression = 0;            // level, 0: none
   uint64_t max_size = 0;          // bytes, 0: no limit
   uint32_t max_depth = 0;         // 0: no limit
   double seconds = 0;             // 0: no limit
-  std::vector<std::string> pids;  // -p, as given; then there is no command
+  std::vector<std::string> pids;  // -p, as given; excludes a command
   bool children = false;
   std::string via = "auto";       // auto, direct, bpf
   std::string seccomp = "check";  // check, ignore

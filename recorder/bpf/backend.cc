@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// --via bpf: the kernel tells of every hit of the tracepoints; nothing is written into the process
-// but what the kernel writes (sites, semaphore), and the kernel takes it back however we end.
-//
-// The session's thread attaches and asks; everything that touches the Source happens in jobs of the
-// drainer, one after the other.
+// --via bpf: the kernel reports every hit of the tracepoints; nothing is written into the process
+// except by the kernel (sites, semaphore), which removes it however we end. The session's thread
+// attaches and polls; everything that uses the Source happens in jobs of the drainer, one after the
+// other.
 #include "recorder/bpf/backend.h"
 
 #include <atomic>
@@ -22,11 +21,11 @@ namespace luatrace::record {
 namespace bpf {
 namespace {
 
-constexpr int kPauseMs = 5;            // between looks: 64 MB are full after 0.3 s at the earliest
-constexpr uint64_t kBusy = 65536;      // records in one look: more is to be expected at once
+constexpr int kPauseMs = 5;            // between passes: 64 MB are full after 0.3 s at the earliest
+constexpr uint64_t kBusy = 65536;      // records in one pass: more will follow immediately
 constexpr uint64_t kRing = 64u << 20;  // bytes
 constexpr uint64_t kAskPause = 100'000'000;         // ns between requests to begin again
-constexpr uint64_t kResponseLimit = 2'000'000'000;  // ns without an event that are worth a word
+constexpr uint64_t kResponseLimit = 2'000'000'000;  // ns without an event before a message
 
 Refusal refusal_of(Refused::Kind kind) {
   switch (kind) {
@@ -94,7 +93,8 @@ class BpfBackend : public Backend {
     Waker waker;
     uint64_t attached_ns;
     uint64_t asked_ns = 0;
-    bool began = false, warned_no_response = false;  // an event has come; it was said that none did
+    bool began = false,
+         warned_no_response = false;  // an event has come; a message said that none did
   };
   std::string unsupported() const;
   void look();
@@ -108,23 +108,23 @@ class BpfBackend : public Backend {
   std::map<pid_t, Live> live_;
   bool said_unguarded_ = false;
   std::atomic<bool> looking_ = false, stopped_ = false;
-  std::atomic<uint64_t> records_ = 0;  // in the last look
+  std::atomic<uint64_t> records_ = 0;  // in the last pass
   // From the jobs to the session's thread.
   std::mutex mutex_;
   std::vector<pid_t> execs_;
   std::map<pid_t, uint64_t> first_;  // ns after attaching
   std::set<pid_t> unsynced_;         // should begin again for us
-  std::set<pid_t> with_c_;           // C functions of theirs are new
+  std::set<pid_t> with_c_;           // have new C functions
   bool unguarded_ = false;
   SourceTotals totals_;
   bool shared_ = false;
 };
 
-// Why the options or the build forbid it; empty: they do not.
+// Why the options or the build do not allow it; empty: they do.
 std::string BpfBackend::unsupported() const {
   if (!Program::not_built().empty())
     return "--via bpf: this luatrace-record was built without it: " + Program::not_built();
-  if (options_.block) return "--via bpf: there is no --block; --via direct has it";
+  if (options_.block) return "--via bpf: --block is not possible; --via direct supports it";
   return "";
 }
 
@@ -165,7 +165,7 @@ Attached BpfBackend::attach(pid_t pid) {
     mode = source_->mode();
   });
   if (retold && mode.granularity == Granularity::kEvent) waker.ask();
-  // Its states may not see that we are here: another recorder is there, or has just left.
+  // Its VMs may not notice this recorder: another one is attached, or has just detached.
   if (!again && !refused && mode.granularity == Granularity::kBlock && (tracers != 0 || retold))
     waker.ask_all();
   if (refused) return {refusal_of(refused.kind), refused.why};
@@ -179,7 +179,7 @@ Attached BpfBackend::attach(pid_t pid) {
   }
   host_.drainer().call([&] { source_->begin(pid, output, number); });
   live_.insert_or_assign(pid, Live{std::move(waker), monotonic_ns()});
-  host_.detail("process " + std::to_string(pid) + ": attached by BPF, " + mode_text(mode));
+  host_.detail("process " + std::to_string(pid) + ": attached through BPF, " + mode_text(mode));
   return {};
 }
 
@@ -191,7 +191,7 @@ void BpfBackend::forget(pid_t pid) {
   host_.drainer().post([source = source_, pid] { source->remove(pid); });
 }
 
-// A job: passes on what has come, and leaves word for news().
+// A job: passes on the records, and leaves messages for news().
 void BpfBackend::look() {
   const uint64_t n = source_->drain();
   const std::lock_guard lock(mutex_);
@@ -226,7 +226,7 @@ void BpfBackend::news(uint64_t now) {
   }
   for (const pid_t pid : with_c) host_.has_c_functions(pid);
   if (unguarded && !std::exchange(said_unguarded_, true))
-    say("luatrace-guard, which holds the probes, was killed: nothing is recorded any more, and the "
+    say("luatrace-guard, which holds the probes, was killed: nothing more is recorded, and the "
         "kernel may leave breakpoints in the programs until they end");
   for (const pid_t pid : execs) {
     std::string why;
@@ -275,17 +275,17 @@ std::vector<std::string> BpfBackend::remarks() {
   host_.detail(grouped(totals_.hits) + " hits came, " + grouped(totals_.lost) + " were lost");
   if (totals_.early > 0)
     host_.detail(grouped(totals_.early) +
-                 " hits were left out: they came before the first report of a stack");
+                 " hits were left out: they came before the first stack report");
   if (totals_.late_names > 0)
     host_.detail(grouped(totals_.late_names) +
-                 " names were read late: BPF did not find them in memory");
+                 " names were read late: they were not in memory for BPF");
   if (totals_.unread_names > 0)
     all.push_back(grouped(totals_.unread_names) +
                   " names could not be read: the process had ended, or their memory was gone");
   if (shared_)
     all.push_back(
-        "another tool had its probes at the same places: the first events before all of "
-        "ours were there are incomplete");
+        "another tool had probes at the same places: the first events before all of "
+        "ours were attached are incomplete");
   return all;
 }
 

@@ -9,7 +9,7 @@
 
 namespace luatrace::record {
 
-// Where this program was built without BPF, its begin() says so. The options must live longer.
+// If this program was built without BPF, its begin() says so. The options must outlive it.
 std::unique_ptr<Backend> make_bpf_backend(const Options& options, BackendHost& host);
 
 }  // namespace luatrace::record

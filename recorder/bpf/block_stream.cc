@@ -18,7 +18,7 @@ uint32_t sub_of(uint64_t word) {
   return lt_kind(word) == LT_EXT ? lt_ext_sub(lt_payload(word)) : 0;
 }
 
-// As the VM counts them.
+// Counted like the VM does.
 bool is_event(uint64_t word) {
   return sub_of(word) != LTX_PAD && sub_of(word) != LTX_BLOCK;
 }
@@ -74,7 +74,7 @@ void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std
   give_functions(fresh, n);
 }
 
-// -- Coroutines whose stack is known --
+// -- Coroutines with a known stack --
 
 bool BlockStream::is_known(uint32_t id) const {
   return id == last_known_ ? id != 0 : known_.contains(id);
@@ -129,7 +129,7 @@ void BlockStream::take(std::span<const uint64_t> r, std::vector<uint64_t>& out) 
 
 // -- Words --
 
-// Words of so many events.
+// The number of words of the first `events` events.
 size_t BlockStream::skip(std::span<const uint64_t> words, uint64_t events) const {
   size_t at = 0;
   while (at < words.size() && events > 0) {
@@ -165,7 +165,7 @@ void BlockStream::put(std::span<const uint64_t> words) {
 
 uint64_t BlockStream::events(uint64_t number, uint64_t count, std::span<const uint64_t> words) {
   if (number + count <= next_) return 0;
-  if (ended_) ended_ = false;  // the program said that it exits, and goes on
+  if (ended_) ended_ = false;  // the program reported its exit, but continues
   if (number < next_) words = words.subspan(skip(words, next_ - number));
   if (number > next_) {
     const bool head = words.size() > 3 && sub_of(words[0]) == LTX_BLOCK;

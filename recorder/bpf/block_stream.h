@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// BlockStream: one Lua state that hands over its event words in pieces (LT_PIECE_*). Pieces that
-// nobody took are found by the numbers and written as losses.
+// BlockStream: one Lua VM that flushes its event words in chunks (LT_PIECE_*). Chunks that were
+// missed are found by their numbers and written as losses.
 //
-//   piece -> not what we have already -> no report of a stack that is known -> WordFilter ->
+//   chunk -> without what we have already -> without reports of known stacks -> WordFilter ->
 //   DepthFilter -> EventBlocks
 //
 // Invariants: functions are written before the words that use them, once; every event up to next()
-// is in the file, left out by a filter, or counted as lost. What the pieces say is the traced
-// program's: claims.
+// is in the file, left out by a filter, or counted as lost. The contents of chunks come from the
+// traced program and are not trusted.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,27 @@ namespace luatrace::record::bpf {
 
 class BlockStream {
  public:
-  // Writes the STREAM block. start: as the first piece has it; number: events before it.
+  // Writes the STREAM block. start: from the first chunk; number: events before it.
   BlockStream(std::shared_ptr<Output> output, uint32_t process, const lt_ring& start,
               uint64_t number, const FilterRules& rules, uint32_t max_depth);
 
   uint64_t next() const { return next_; }            // number of the next event
   uint64_t next_func() const { return next_func_; }  // of the next description
   uint64_t lost() const { return lost_; }            // events, as far as written
-  // Was a C function described since it was last asked?
+  // Was a C function described since the last call?
   bool saw_c_functions() { return std::exchange(c_functions_, false); }
   bool ended() const { return ended_; }  // nothing more will come
 
   void functions(uint64_t number, uint64_t count, std::span<const std::byte> records);
-  // Whole records; count: of those that are events. Returns how many were new.
+  // Whole records; count: the number of events among them. Returns how many were new.
   uint64_t events(uint64_t number, uint64_t count, std::span<const uint64_t> words);
-  // Pieces after this one were lost, or could not be fetched.
-  // why: 0 for want of room, 1 otherwise (and perhaps more than `count`).
+  // Chunks after this one were lost, or could not be fetched. why: 0 for lack of space, 1 otherwise
+  // (and perhaps more than `count`).
   void lose(uint64_t count, uint64_t tick, uint32_t why = 0);
   // reason: LTE_*, or LT_PIECE_EXIT.
   void end(uint64_t number, uint32_t reason, uint64_t tick);
   void flush();
-  // The last of it; adds to the output's totals. Once.
+  // The end of it; adds to the output's totals. Once.
   void finish();
 
  private:
@@ -71,12 +71,12 @@ class BlockStream {
   uint64_t next_, next_func_;
   uint64_t lost_ = 0, lost_funcs_ = 0;
   bool ended_ = false, finished_ = false, damaged_ = false, c_functions_ = false;
-  std::unordered_set<uint32_t> described_;  // a set: what takes memory was written to the file, too
-  // Coroutines whose stack the file knows: what the VM reports anew for others is left out.
+  std::unordered_set<uint32_t> described_;  // a set, so memory is bounded by the file's size
+  // Coroutines whose stack the file knows: repeated reports of them are left out.
   std::unordered_set<uint32_t> known_;
   bool whole_ = true;         // nothing was lost so far
-  uint32_t fresh_ = 0;        // was resumed just now, and not known before
-  uint32_t last_known_ = 0;   // known_ holds it: mostly it is the same again
+  uint32_t fresh_ = 0;        // was just resumed, and not known before
+  uint32_t last_known_ = 0;   // in known_: usually the next one is the same
   uint64_t skip_frames_ = 0;  // of a report that is left out
   std::vector<uint64_t> clean_, kept_, shallow_;
 };

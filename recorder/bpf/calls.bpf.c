@@ -3,16 +3,17 @@
 ** The BPF program: one small function per probe of LuaJIT. Each turns a hit
 ** into a record of a ring buffer.
 **
-** Two ways to attach: each probe's own function to a perf event, or any_probe
-** to all sites at once (Linux 6.6 and later: detaching waits once, not once for
-** each site). The recorder loads what it uses. A site's cookie is ltb_cookie().
+** There are two ways to attach: each probe's own function to a perf event, or
+** any_probe to all sites at once (Linux 6.6 and later: detaching waits once, not
+** once for each site). The recorder loads what it uses. A site's cookie is
+** ltb_cookie().
 **
 ** Invariants: a hit is either in the ring buffer of its process or counted in
-** `losses`, never neither; the count is written into the ring buffer before
-** the next hit of that state; a function's description precedes its first hit.
+** `losses`; the count is written into the ring buffer before the next hit of
+** that VM; a function's description precedes its first hit.
 **
-** Where the arguments are differs from build to build of LuaJIT: the recorder
-** reads the notes and fills `args` in before loading. It is constant then, so
+** The places of the arguments differ from build to build of LuaJIT: the recorder
+** reads the notes and fills in `args` before loading. It is constant then, so
 ** the verifier removes all but one of the branches of reg().
 */
 #include <linux/bpf.h>
@@ -22,7 +23,7 @@
 
 #include "wire.h"
 
-/* As in luatrace_format.h, which wants another <stdint.h>. */
+/* As in luatrace_format.h, which needs another <stdint.h>. */
 #define LT_PIECE_START 1
 #define LT_PIECE_FUNCS 2
 #define LT_PIECE_EVENTS 3
@@ -34,20 +35,20 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* -- Constants of one loaded copy (one layout of probe arguments) ----------- */
 
 const volatile struct ltb_arg args[LTB_NPROBES][LTB_NARGS];
-const volatile __u32 glref_offset; /* of the pointer to the state in a lua_State */
+const volatile __u32 glref_offset; /* of the pointer to the global_State in a lua_State */
 const volatile __u32 glref_size;   /* 4 or 8 bytes */
 const volatile __u32 nrings = 1;
 const volatile __u64 pidns_dev, pidns_ino; /* the recorder's, 0: the initial one */
 
 /* -- Shared with the recorder ------------------------------------------------ */
 
-__u32 pending[LTB_SLOTS]; /* states of the process with an untold loss */
+__u32 pending[LTB_SLOTS]; /* VMs of the process with an unreported loss */
 __u32 epochs[LTB_SLOTS];  /* see struct ltb_known_key */
-__u64 nowhere;            /* hits lost that could not even be counted by state */
+__u64 nowhere;            /* hits lost that could not even be counted by VM */
 
-/* In front of `known`, whose lookup costs as much as all the rest of a hit.
-** Written by several at once without a lock: a is the state, masked with a hash
-** of b, so a pair that two have written halves of fits no function. */
+/* A cache for `known`, whose lookup costs as much as all the rest of a hit.
+** Written concurrently without a lock: a is the VM's address, masked with a hash
+** of b, so a pair with halves from two writers matches no function. */
 struct ltb_cached cache[LTB_CACHE];
 
 struct ring {
@@ -77,7 +78,7 @@ struct {
   __type(value, struct ltb_loss_count);
 } losses SEC(".maps");
 
-/* States that hand over blocks: where their struct lt_ring is. */
+/* VMs that flush blocks: where their struct lt_ring is. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 4096);
@@ -95,8 +96,8 @@ struct {
 
 /* -- Arguments ---------------------------------------------------------------- */
 
-/* One load each, written in assembler: the verifier wants constant offsets,
-** and the compiler would make a table of offsets of the switch. */
+/* One load each, in assembler: the verifier requires constant offsets, and the compiler would turn
+** the switch into a table of offsets. */
 #define LOAD(n) \
   case n: \
     asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v) : "r"(ctx), "i"(8 * n)); \
@@ -125,7 +126,7 @@ static __always_inline __u64 arg(void *ctx, __u32 probe, __u32 i) {
 
 /* -- Records ------------------------------------------------------------------- */
 
-/* The state that a coroutine belongs to. */
+/* The VM that a coroutine belongs to. */
 static __always_inline __u64 state_of(__u64 L) {
   __u64 state = 0;
   if (!L) return 0;
@@ -153,7 +154,7 @@ static __always_inline void fill(struct ltb_hit *h, __u32 slot, __u32 kind, __u6
   h->where = ltb_where(slot, kind, 0);
 }
 
-/* Hits (events, of a piece) that found no space. */
+/* Counts hits (or events of a chunk) that did not fit. */
 static __noinline int lose_some(__u64 state, __u32 slot, __u32 n) {
   struct ltb_loss_key key = {.state = state, .slot = slot};
   struct ltb_loss_count none = {}, *c;
@@ -175,7 +176,7 @@ static __always_inline int lose(__u64 state, __u32 slot) {
   return lose_some(state, slot, 1);
 }
 
-/* Before a hit: tell what the state has lost. False: still no room. */
+/* Before a hit: writes the VM's loss. False: still no space. */
 static __always_inline bool tell_loss(void *ring, __u64 state, __u32 slot) {
   struct ltb_loss_key key = {.state = state, .slot = slot};
   struct ltb_loss_count *c = bpf_map_lookup_elem(&losses, &key);
@@ -310,8 +311,8 @@ static __always_inline int stack_hit(void *ctx, __u32 slot) {
                    (__u32)arg(ctx, LTB_STACK, 2));
 }
 
-/* A state that is opened may lie where one was before: its ids mean something
-** else, so everything is described anew. */
+/* A VM that is opened may be at the address of an earlier one: its ids mean something else, so
+** everything is described again. */
 static __always_inline int open_hit(void *ctx, __u32 slot) {
   __sync_fetch_and_add(&epochs[slot], 1);
   return plain_hit(slot, LTB_OPEN, arg(ctx, LTB_OPEN, 0), arg(ctx, LTB_OPEN, 1), 0, 0, 0);
@@ -336,14 +337,14 @@ static __always_inline int co_hit(void *ctx, __u32 probe, __u32 slot) {
   return 0;
 }
 
-/* -- Pieces of event words ------------------------------------------------------------ */
+/* -- Chunks of event words ------------------------------------------------------------ */
 
 struct piece {
   __u64 address, state, number;
   __u32 size, kind, count, recording;
 };
 
-/* Into a record for at most `most` bytes. False: no room, or not readable. */
+/* Into a record of up to `most` bytes. False: no space, or not readable. */
 static __always_inline bool put_piece(void *ring, __u32 slot, const struct piece *p,
                                       const __u32 most) {
   struct ltb_block *r = bpf_ringbuf_reserve(ring, sizeof(*r) + most, 0);
@@ -355,7 +356,7 @@ static __always_inline bool put_piece(void *ring, __u32 slot, const struct piece
   r->piece = p->kind;
   r->count = p->count;
   r->recording = p->recording;
-  asm volatile("" : "+r"(size)); /* or the compiler proves the next line away */
+  asm volatile("" : "+r"(size)); /* or the compiler removes the next line */
   if (size > most) size = most;
   r->size = size;
   if (size && bpf_probe_read_user(r->bytes, size, (void *)p->address)) {
@@ -379,7 +380,7 @@ static __always_inline void note_state(__u32 slot, const struct piece *p) {
   if (p->kind == LT_PIECE_END) bpf_map_delete_elem(&handing, &key);
 }
 
-/* Losses of pieces are not told by a record: the numbers of the next one tell. */
+/* Losses of chunks are not written as records: the numbers of the next chunk show them. */
 static __always_inline int block_hit(void *ctx, __u32 slot) {
   struct piece p = {.address = arg(ctx, LTB_BLOCK, 0),
                     .size = (__u32)arg(ctx, LTB_BLOCK, 1),
@@ -395,9 +396,9 @@ static __always_inline int block_hit(void *ctx, __u32 slot) {
   return 0;
 }
 
-/* What a state has not handed over when its process ends or becomes another program:
-** its memory is still there. Another thread of it may still run, so what was read is
-** good only if nothing was handed over meanwhile. */
+/* The unflushed events of a VM when its process ends or executes another program:
+** its memory still exists. Another thread of it may still run, so the data read is
+** valid only if nothing was flushed meanwhile. */
 struct ending {
   void *ring;
   __u32 slot;
@@ -447,7 +448,7 @@ static __always_inline int take_rests(void) {
   return 0;
 }
 
-/* The recorder hits a site of its own: do events arrive at all? */
+/* The recorder hits a site of its own: do events arrive? */
 static __always_inline int test_hit(void *ctx, __u32 slot) {
   (void)ctx;
   return plain_hit(slot, LTB_TEST, 0, 0, 0, 0, 0);
@@ -503,7 +504,7 @@ SEC("raw_tracepoint/sched_process_exit") int process_exit(__u64 *ctx) { return c
 SEC("raw_tracepoint/sched_prepare_exec") int before_exec(void *ctx) { (void)ctx; return take_rests(); }
 /* clang-format on */
 
-/* The addresses of a new program mean something else. */
+/* The addresses have another meaning in a new program. */
 SEC("raw_tracepoint/sched_process_exec") int process_exec(void *ctx) {
   __u32 pid = (__u32)(current_ids() >> 32);
   __u32 *slot = bpf_map_lookup_elem(&slots, &pid);

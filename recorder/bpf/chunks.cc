@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks; see chunks.h. A state that notices the end hands over the last of it itself, because its
-// site is left last.
+// Blocks; see chunks.h. A VM that notices the end flushes the rest itself, because its site is
+// detached last.
 #include "recorder/bpf/chunks.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kIdle = 200 * kMillisecond;  // without a chunk: then it is looked for
+constexpr uint64_t kIdle = 200 * kMillisecond;  // without a chunk: then its memory is read
 constexpr uint64_t kMaxWords = LT_RING_BLOCK_SIZE / 8;
 static_assert(offsetof(lt_ring, meta_ofs) == LTB_RING_META_OFS);
 static_assert(offsetof(lt_ring, state_addr) == LTB_RING_STATE);
@@ -49,7 +49,7 @@ uint64_t count_events(std::span<const uint64_t> words) {
 
 // -- Chunks --
 
-// A stream begins; or one goes on, and says so to a tracer that came later.
+// A stream begins; or a running one describes itself again for a new tracer.
 void Blocks::start_stream(AttachedProcess& a, const ltb_block& b) {
   lt_ring start{};
   std::memcpy(&start, b.bytes, std::min<size_t>(b.size, sizeof start));
@@ -71,7 +71,7 @@ void Blocks::take(AttachedProcess& a, const ltb_block& b) {
   if (b.number > kNonsense) return;
   if (b.piece == LT_PIECE_START) return start_stream(a, b);
   const auto it = a.stated.find(b.hit.state);
-  if (it == a.stated.end()) {  // it was on before we came, and will begin again for us
+  if (it == a.stated.end()) {  // it was on before we attached, and will begin again for us
     r_.totals.early += b.piece == LT_PIECE_EVENTS ? b.count : 0;
     r_.news.unsynced.push_back(a.pid);
     return;
@@ -102,7 +102,7 @@ void Blocks::finish_stream(Stated& s) {
   s.stream->finish();
 }
 
-// The numbers of later chunks have told of some of them.
+// The numbers of later chunks have revealed some of them.
 void Blocks::lose_tail(AttachedProcess& a, const ltb_loss& loss) {
   const auto it = a.stated.find(loss.hit.state);
   if (it == a.stated.end()) return;
@@ -110,9 +110,9 @@ void Blocks::lose_tail(AttachedProcess& a, const ltb_loss& loss) {
   if (loss.count > stream.lost()) stream.lose(loss.count - stream.lost(), r_.now(), 0);
 }
 
-// -- What was not handed over --
+// -- Unflushed events --
 
-// Nothing if that memory may not be read, or the state handed it over meanwhile.
+// Empty if that memory may not be read, or the VM has flushed it meanwhile.
 std::optional<Blocks::Rest> Blocks::read_rest(const AttachedProcess& a, const Stated& s) const {
   const RemoteMemory memory(a.pid);
   lt_ring before, after;
@@ -126,7 +126,7 @@ std::optional<Blocks::Rest> Blocks::read_rest(const AttachedProcess& a, const St
   if (end < before.told || n > kMaxWords) return std::nullopt;
   r.words.resize(n);
   if (n > 0 && memory.read(before.told, r.words.data(), 8 * n) != 0) return std::nullopt;
-  // Descriptions are there before the words that use them, so they are read after.
+  // Descriptions are stored before the words that use them, so they are read after.
   if (memory.read(s.address, after) != 0 || after.told != before.told ||
       after.told_funcs != before.told_funcs || after.told_events != before.told_events ||
       after.meta_head > LT_RING_BLOCK_SIZE)
@@ -143,7 +143,7 @@ std::optional<Blocks::Rest> Blocks::read_rest(const AttachedProcess& a, const St
 }
 
 void Blocks::take_rest(Stated& s, const Rest& rest) {
-  if (rest.number > s.stream->next()) return;  // what is before it is on its way
+  if (rest.number > s.stream->next()) return;  // earlier events are on their way
   s.stream->functions(rest.funcs_number, rest.funcs, rest.functions);
   s.stream->events(rest.number, rest.count, rest.words);
 }
@@ -165,7 +165,7 @@ void Blocks::look_at_idle(uint64_t now) {
 
 // -- The end --
 
-// What each state has not handed over by now. False: there is no state.
+// Reads the unflushed events of each VM. False: there is no VM.
 bool Blocks::read_rests() {
   bool any = false;
   for (const auto& [pid, a] : r_.by_pid)
@@ -176,7 +176,7 @@ bool Blocks::read_rests() {
   return any;
 }
 
-// gone: the process has ended, or is another program.
+// gone: the process has ended, or runs another program.
 void Blocks::end_streams(AttachedProcess& a, bool gone) {
   for (auto& [g, s] : a.stated) {
     const auto it = rests_.find({a.slot, g});
@@ -185,7 +185,7 @@ void Blocks::end_streams(AttachedProcess& a, bool gone) {
     if (a.sink->ended) continue;
     if (known && !gone) take_rest(s, it->second);
     r_.totals.hits += s.stream->next() - next;
-    // A state whose rest was read has not run since, or its own end would be here.
+    // A VM whose rest was read has not run since, or its own end would be here.
     const uint64_t tick = known && !gone ? it->second.tick : r_.now();
     if (!s.stream->ended() && (gone || !known)) s.stream->lose(1, tick, 1);  // at least
     if (!gone) s.stream->end(s.stream->next(), LTE_DETACH, tick);

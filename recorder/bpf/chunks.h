@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Blocks: processes that hand over their events in blocks, chunk by chunk. What a state has not
-// handed over yet is fetched from its memory where that is allowed: when nothing comes of it, and
-// at the end. Invariant: each event is passed on once, or counted as lost.
+// Blocks: processes that flush their events in blocks, chunk by chunk. A VM's unflushed events are
+// read from its memory where permitted: when it flushes nothing for a while, and at the end.
+// Invariant: each event is passed on once, or counted as lost.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@ namespace luatrace::record::bpf {
 
 class Blocks {
  public:
-  // The recording must live longer.
+  // The recording must outlive this object.
   explicit Blocks(Recording& recording) : r_(recording) {}
 
   // A chunk of a process whose output has space for it.
   void take(AttachedProcess& a, const ltb_block& chunk);
-  // The kernel has lost some of that state.
+  // The kernel has lost some chunks of that VM.
   void lose_tail(AttachedProcess& a, const ltb_loss& loss);
-  // Fetches what states have not handed over from which nothing came for a while.
+  // Reads the unflushed events of VMs that have flushed nothing for a while.
   void look_at_idle(uint64_t now_ns);
-  // At the end: the same of all states. False: there is no state.
+  // At the end: the same for all VMs. False: there is no VM.
   bool read_rests();
-  // gone: the process has ended, or is another program.
+  // gone: the process has ended, or runs another program.
   void end_streams(AttachedProcess& a, bool gone);
 
  private:
-  // What a state has not handed over, fetched from its memory.
+  // The unflushed events of a VM, read from its memory.
   struct Rest {
     uint64_t tick = 0;  // when it was read
     uint64_t number = 0, count = 0, funcs_number = 0, funcs = 0;
@@ -46,7 +46,7 @@ class Blocks {
   void finish_stream(Stated& s);
 
   Recording& r_;
-  std::map<std::pair<uint32_t, uint64_t>, Rest> rests_;  // at the end, by slot and state
+  std::map<std::pair<uint32_t, uint64_t>, Rest> rests_;  // at the end, by slot and VM
 };
 
 }  // namespace luatrace::record::bpf

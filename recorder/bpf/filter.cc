@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Filter; see filter.h. coroutine__stack says how many entries that follow are calls of the report:
-// it can be passed on only when it is known how many of them are kept.
+// Filter; see filter.h. coroutine__stack gives the number of entries that follow as calls of the
+// report: it can be passed on only when the number of kept ones is known.
 #include "recorder/bpf/filter.h"
 
 #include <fnmatch.h>
@@ -12,7 +12,7 @@
 namespace luatrace::record::bpf {
 namespace {
 
-// The chunk's name as it is, without its first character, and the file's name alone.
+// The chunk's name, the same without its first character, and the file's name alone.
 bool matches(const std::vector<std::string>& globs, const std::string& chunk) {
   const size_t slash = chunk.rfind('/');
   return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Filter: --include, --exclude and --c-functions for hits of the probes. The direct way lets the VM
-// decide once for each function; here its events come nevertheless and are left out before they are
-// written, by the same rules (lj_ltctl.c, lj_ltfunc.c), so that both give the same file.
-// Invariant: a report of a stack names exactly the calls of it that are kept.
+// Filter: --include, --exclude and --c-functions for hits of the probes. With the direct method the
+// VM decides once for each function; here events of all functions arrive and are left out before
+// they are written, by the same rules (lj_ltctl.c, lj_ltfunc.c), so that both give the same file.
+// Invariant: a stack report names exactly those of its calls that are kept.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace luatrace::record::bpf {
 
 struct FilterRules {
   std::vector<std::string> include, exclude;  // globs on chunk names
-  std::string c_functions;                    // none, user; else all that come
+  std::string c_functions;                    // none, user; otherwise all hits
   bool any() const {
     return !include.empty() || !exclude.empty() || c_functions == "none" || c_functions == "user";
   }
@@ -26,7 +26,7 @@ struct FilterRules {
 
 bool wants(const FilterRules& rules, const HitFunction& function);
 
-// Of one process (one image of it).
+// For one image of one process.
 class Filter {
  public:
   using Give = std::function<void(const Hit&)>;
@@ -36,7 +36,7 @@ class Filter {
   void describe(uint64_t key, const HitFunction& function) {
     if (!wants(*rules_, function)) unwanted_.insert(key);
   }
-  // Passes on what is kept of it, and of what waited for it.
+  // Passes on what is kept of it, and reports that waited for it.
   void pass(const Hit& hit, const Give& give);
   // Passes on reports that wait for calls that will not come.
   void flush(const Give& give);
@@ -44,7 +44,7 @@ class Filter {
  private:
   struct Report {
     Hit head;
-    uint32_t left;  // calls that are still to come
+    uint32_t left;  // calls still to come
     std::vector<Hit> kept;
   };
   static void give_report(Report& report, const Give& give);

@@ -61,7 +61,7 @@ uint32_t uprobe_type() {
   return n > 0 ? static_cast<uint32_t>(std::atoi(text)) : 0;
 }
 
-// A link takes up to two, and whoever started us has mostly 1,024.
+// A link takes up to two, and our caller's limit is often 1,024.
 void allow_all_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -173,7 +173,7 @@ bool LinkKeeper::has_ended() const {
   return pidfd_ >= 0 && ::poll(&p, 1, 0) > 0;
 }
 
-// In the keeper. Closing them is all that is left to do at the end: semaphores were made last.
+// In the keeper. At the end it only has to close them: semaphores were attached last.
 void LinkKeeper::serve(int socket) {
   allow_all_descriptors();
   static Request request;
@@ -192,8 +192,7 @@ bool LinkKeeper::tell(Request& request) {
   return socket_ >= 0 && send(socket_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
-// One that somebody has stopped is continued. What it says later to what was asked before is no
-// answer to this.
+// If the keeper was stopped, it is continued. A late answer to an earlier request is ignored.
 int LinkKeeper::ask(Request& request) {
   if (!tell(request)) return -EPIPE;
   for (int i = 0; i < kTries; i++) {
@@ -217,7 +216,7 @@ int LinkKeeper::make(Request& request) {
   const int error = ask(request);
   if (error == 0) return used_[number] = true, request.number;
   if (error != -ETIMEDOUT) return error;
-  request.op = Op::kClose;  // it may be made yet
+  request.op = Op::kClose;  // it may still be made
   used_[number] = !tell(request);
   return error;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// LinkKeeper: a process of ours that makes, holds and closes the links to probes.
-// The kernel cannot put a breakpoint back, nor lower a semaphore, in a process that is being killed
+// LinkKeeper: a process of ours that makes, holds and closes the links to probes. The kernel cannot
+// restore a breakpoint, nor lower a semaphore, in a process on behalf of one that is being killed
 // (it gives up its work on other memory): a recorder killed while it attached or detached left both
-// in the program for good. So this is done by a process that nobody kills, which closes everything
-// when the recorder is gone. Invariants: it does nothing but what it is asked for, and ends with
-// the recorder; only system calls in it, for it is forked where there are threads; it is no child
-// that waitpid(-1) reports.
+// in the program for good. So this is done by a process that is not killed, and closes everything
+// when the recorder is gone. Invariants: it only serves requests, and ends with the recorder; it
+// makes only system calls, because it is forked while threads exist; waitpid(-1) does not report
+// it.
 #pragma once
 
 #include <sys/types.h>
@@ -27,21 +27,21 @@ class LinkKeeper {
   static constexpr size_t kMaxSites = 16, kMaxLinks = 16384;
 
   LinkKeeper() = default;
-  ~LinkKeeper();  // closes all links, and waits for that up to 5 s
+  ~LinkKeeper();  // closes all links, and waits up to 5 s for that
   LinkKeeper(const LinkKeeper&) = delete;
   LinkKeeper& operator=(const LinkKeeper&) = delete;
 
-  // programs: descriptors of all the BPF programs that will be used. 0, or errno.
+  // programs: descriptors of all BPF programs that will be used. 0, or errno.
   int start(const std::vector<int>& programs);
   // Attaches one program (that of the first site) to all these sites of a file in a process, by one
-  // link (Linux 6.6). path: absolute; below /proc/self it means this process. Returns the number of
-  // the link, or -errno.
+  // link (Linux 6.6). path: absolute; below /proc/self it refers to this process. Returns the
+  // number of the link, or -errno.
   int attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid);
   // The same for one site, by a perf event.
   int attach_each(const std::string& path, const Site& site, pid_t pid);
   // Returns when the kernel has detached it.
   void close_link(int number);
-  // Somebody has killed it: nothing is attached any more.
+  // It was killed: nothing is attached any more.
   bool has_ended() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The LuaJITs that a process has mapped, whatever their files are called and wherever they are:
-// in a container, deleted, a library or the program itself.
-// Invariant: a file is read once per run, however many processes map it.
+// The LuaJITs that a process has mapped, whatever the names and places of their files: in a
+// container, deleted, a library or the program itself. Invariant: a file is read once per run,
+// however many processes map it.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 
 namespace luatrace::record::bpf {
 
-// A file with probes, held open: a path to it that the kernel can resolve stays good though the
+// A file with probes, held open: a path to it that the kernel can resolve stays valid even if the
 // container ends or the file is deleted.
 class LuaFile {
  public:
@@ -28,7 +28,7 @@ class LuaFile {
   LuaFile& operator=(const LuaFile&) = delete;
 
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-  const std::string& name() const { return name_; }  // as its process calls it
+  const std::string& name() const { return name_; }  // path as its process sees it
   const ProbedFile& probed() const { return probed_; }
   uint64_t inode() const { return inode_; }
 

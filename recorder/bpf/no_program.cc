@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Program, where the BPF program could not be built: everything fails and says why.
+// Program, if the BPF program could not be built: everything fails with the reason.
 #include <cerrno>
 
 #include "recorder/bpf/program.h"

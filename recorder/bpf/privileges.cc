@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why BPF is refused; see privileges.h. Found out by looking, not by guessing from the errno alone:
-// the kernel says EPERM for a dozen reasons.
+// Why BPF is refused; see privileges.h. Found out by checking, not by guessing from the errno
+// alone: the kernel returns EPERM for a dozen reasons.
 #include "recorder/bpf/privileges.h"
 
 #include <sys/utsname.h>
@@ -40,7 +40,7 @@ bool has_capability(int number) {
   return (capabilities() >> number & 1) != 0;
 }
 
-// The lockdown that is chosen is in brackets: "none [integrity] confidentiality".
+// The active lockdown mode is in brackets: "none [integrity] confidentiality".
 std::string lockdown() {
   std::ifstream in("/sys/kernel/security/lockdown");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -80,26 +80,26 @@ std::vector<std::string> missing_for_bpf() {
 Refused explain(const Failure& failure) {
   std::string text = failure.text;
   if (!failure) return {};
-  if (failure.error == ESRCH) return {Refused::kGone, "does not exist any more"};
+  if (failure.error == ESRCH) return {Refused::kGone, "no longer exists"};
   if (!Program::not_built().empty()) return {Refused::kOther, text};
   const bool right = failure.error == EPERM || failure.error == EACCES;
   const auto missing = missing_for_bpf();
-  // What libbpf guesses is not needed then, and not true.
+  // libbpf's guess is then neither needed nor true.
   if (right && !missing.empty()) text = text.substr(0, text.find(" (libbpf: "));
   for (const std::string& line : missing) text += "; " + line;
   return {right ? Refused::kNoRight : Refused::kOther, text};
 }
 
 Refused nothing_to_attach(pid_t pid, const MappedLua& lua) {
-  if (process_is_gone(pid)) return {Refused::kGone, "does not exist any more"};
+  if (process_is_gone(pid)) return {Refused::kGone, "no longer exists"};
   if (!lua.readable) {
-    std::string text = "cannot be looked at: its memory map is not readable";
+    std::string text = "cannot be examined: its memory map is not readable";
     for (const std::string& line : missing_for_bpf()) text += "; " + line;
     return {Refused::kNoRight, text};
   }
   if (!lua.problems.empty()) return {Refused::kNoLua, "cannot be recorded: " + lua.problems[0]};
   const LuaSearch search = find_lua(pid);
-  // Its files are opened with the rights of a debugger.
+  // Its files are opened with the permissions of a debugger.
   if (search.error == EPERM || search.error == EACCES)
     return {Refused::kNoRight, explain_no_access(pid, search.error)};
   return {Refused::kNoLua, explain_no_lua(pid, search)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is missing when something of `--via bpf` is refused, in words that help.
+// Explains what is missing when something of `--via bpf` is refused.
 #pragma once
 
 #include <sys/types.h>
@@ -13,14 +13,14 @@
 
 namespace luatrace::record::bpf {
 
-// The failure, then what this process or this kernel lacks, as far as that can be seen.
+// The failure, then what this process or this kernel lacks, as far as can be seen.
 Refused explain(const Failure& failure);
 
-// What is missing here for certain, before anything is tried: capabilities, kernel features,
-// settings. Each one line.
+// What is certainly missing, before anything is tried: capabilities, kernel features, settings.
+// Each one line.
 std::vector<std::string> missing_for_bpf();
 
-// Why there is nothing to attach to in a process.
+// Why there is nothing to attach in a process.
 Refused nothing_to_attach(pid_t pid, const MappedLua& lua);
 
 }  // namespace luatrace::record::bpf

@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kInitialPidNamespace = 0xeffffffc;  // its inode
 
-// libbpf's own words are kept for the message if something fails.
+// libbpf's own message, kept in case something fails.
 std::string libbpf_said;
 
 int keep_warning(libbpf_print_level level, const char* format, va_list values) {
@@ -53,7 +53,7 @@ std::vector<int> program_fds(luatrace_bpf* s) {
   return all;
 }
 
-// The program of a kind of site, by itself.
+// The program for a kind of site.
 bpf_program* program_of(luatrace_bpf* s, size_t kind) {
   if (kind == LTB_TEST) return s->progs.self_test;
   bpf_program* const all[LTB_NPROBES] = {s->progs.function_entry,
@@ -127,9 +127,9 @@ Failure Program::load(const ProbedFile& layout, Mechanism mechanism, uint64_t ri
   if (Failure f = make_rings(ring_bytes, rings)) return f;
   if (const int err = keeper_.start(program_fds(skeleton_)))
     return failed("start a process that holds the probes", err);
-  // Not there in some kernels: then an exec is noticed by the addresses alone.
+  // Missing in some kernels: then an exec is noticed by the addresses alone.
   skeleton_->links.process_exec = bpf_program__attach(skeleton_->progs.process_exec);
-  // What states have not handed over when their process ends: Linux 6.16, 6.10 and newer.
+  // The unflushed events of VMs whose process ends: Linux 6.16, 6.10 and newer.
   skeleton_->links.process_exit = bpf_program__attach(skeleton_->progs.process_exit);
   skeleton_->links.before_exec = bpf_program__attach(skeleton_->progs.before_exec);
   return {};
@@ -154,8 +154,8 @@ Failure Program::make_rings(uint64_t bytes, uint32_t rings) {
   return {};
 }
 
-// The semaphore goes with one site, state__close, which comes last; with all of them where other
-// tools have it there (share).
+// The semaphore is attached with one site, state__close, which comes last; with all of them if
+// another tool has it there (share).
 std::vector<Program::Site> Program::sites_of(const ProbedFile& file, bool share) const {
   std::vector<Site> sites;
   for (size_t i = 0; i < LTB_NPROBES; i++) {
@@ -168,7 +168,7 @@ std::vector<Program::Site> Program::sites_of(const ProbedFile& file, bool share)
   return sites;
 }
 
-// The kernel refuses (EINVAL) a semaphore that differs from that of another tool at the same place.
+// The kernel refuses (EINVAL) a semaphore that differs from another tool's at the same place.
 Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, bool* shared) {
   const uint32_t key = static_cast<uint32_t>(pid);
   __atomic_fetch_add(&skeleton_->bss->epochs[slot], 1, __ATOMIC_RELAXED);  // another had the slot
@@ -184,8 +184,8 @@ Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, bool* sha
 
 namespace {
 
-// Nops behind the site of LTB_SWITCH that are as good as it. One of them: the semaphore counts
-// places, and if another recorder took the same one the VM would not see that somebody came.
+// Equivalent nops after the site of LTB_SWITCH. One of them is used: the semaphore counts places,
+// and if another recorder used the same one the VM would not notice a new tracer.
 uint64_t switch_place(const LuaFile& file) {
   constexpr uint64_t kLongest = 11, kShortest = 6, kNops = 32;  // nop and nop10; older: nop5
   const uint64_t offset = file.probed().sites[LTB_SWITCH].offset;
@@ -204,7 +204,7 @@ uint64_t switch_place(const LuaFile& file) {
 }  // namespace
 
 // The site first, without the semaphore, so that it can stay when that is lowered. The kernel
-// refuses (EINVAL) that if another tool has both at the same place: then we do as it does.
+// refuses (EINVAL) this if another tool has both at the same place: then we do the same.
 Failure Program::attach_blocks(const LuaFile& file, pid_t pid, uint32_t slot) {
   const uint32_t key = static_cast<uint32_t>(pid);
   const uint64_t semaphore = file.probed().block_semaphore;
@@ -301,7 +301,7 @@ uint64_t Program::consume(const Take& take) {
   return taken_;
 }
 
-// Of a process that had the slot: their addresses mean nothing in another one, nor does its pid.
+// Of a process that had the slot before: neither their addresses nor its pid apply to another one.
 void Program::forget_states(uint32_t slot) {
   const int slots = bpf_map__fd(skeleton_->maps.slots);
   uint32_t pid = 0, next_pid = 0, value = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Program: one loaded copy of the BPF program, its ring buffers, and where it is attached.
-// Invariants: whatever way this process ends, everything is detached (link_keeper.h); the semaphore
-// of a LuaJIT is raised last and lowered first, so that events begin when every site is there to
-// tell of them.
+// Invariants: however this process ends, everything is detached (link_keeper.h); the semaphore of a
+// LuaJIT is raised last and lowered first, so that events begin when every site is attached.
 #pragma once
 
 #include <sys/types.h>
@@ -23,14 +22,14 @@ struct ring_buffer;
 
 namespace luatrace::record::bpf {
 
-// What a process is asked for: a hit for each event, or for each block of events.
+// What is requested of a process: a hit for each event, or for each block of events.
 enum class Granularity { kEvent, kBlock };
 
-// How sites are attached. kMulti (Linux 6.6): all of a file by one link, whose end waits for the
-// kernel once (0.1 s); kEach: one perf event for each site.
+// How sites are attached. kMulti (Linux 6.6): all sites of a file by one link, whose end waits for
+// the kernel once (0.1 s); kEach: one perf event for each site.
 enum class Mechanism { kMulti, kEach };
 
-// What libbpf or the kernel refused, as errno and in words ("cannot ...: reason").
+// A refusal by libbpf or the kernel, as errno and in words ("cannot ...: reason").
 struct Failure {
   int error = 0;
   std::string text;
@@ -44,36 +43,36 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Loads a copy for this layout with so many ring buffers of `ring_bytes` each (rounded up to a
+  // Loads a copy for this layout with `rings` ring buffers of `ring_bytes` each (rounded up to a
   // power of two pages).
   Failure load(const ProbedFile& layout, Mechanism mechanism, uint64_t ring_bytes, uint32_t rings);
 
-  // For who wants no C functions: attach() leaves out the probe of their return. That of their
-  // entry is needed: it tells, in a report of a stack, which calls of it they are.
+  // If no C functions are wanted: attach() leaves out the probe of their return. The probe of their
+  // entry is needed: in a stack report it shows which calls they are.
   void leave_out_c() { with_c_ = false; }
   // Attaches the probes of the file in that process. *shared is set if another tool's sites there
-  // made the clean order of the semaphore impossible.
+  // made the right order of the semaphore impossible.
   Failure attach(const LuaFile& file, pid_t pid, uint32_t slot, bool* shared);
   // The same for blocks of events.
   Failure attach_blocks(const LuaFile& file, pid_t pid, uint32_t slot);
-  // Lowers the semaphores, but leaves the sites: what is flushed because of that still arrives.
+  // Lowers the semaphores, but keeps the sites: events that are then flushed still arrive.
   void lower();
-  // Detaches all of the slot, semaphores first.
+  // Detaches everything of the slot, semaphores first.
   void detach(uint32_t slot);
   void detach_all();
 
   // Attaches the self test at an offset of this program's own file.
   Failure attach_self_test(uint64_t offset, uint32_t slot);
 
-  // Gives the records that are there to `take`, until that returns false: it does not want the next
-  // one yet. Returns how many.
+  // Passes records to `take` until that returns false (it does not accept the next one yet).
+  // Returns their number.
   using Take = std::function<bool(std::span<const std::byte>)>;
   uint64_t consume(const Take& take);
 
-  // Losses that no hit has told yet, of a slot (after it was detached): for each state.
+  // Losses of a slot that no hit has reported (after it was detached): for each VM.
   using TakeLoss = std::function<void(const ltb_loss&)>;
   void leftover_losses(uint32_t slot, const TakeLoss& take);
-  uint64_t nowhere() const;  // hits lost that no state could be found for
+  uint64_t nowhere() const;  // hits lost whose VM is not known
   // Was the process that holds the probes killed?
   bool unguarded() const { return keeper_.has_ended(); }
 

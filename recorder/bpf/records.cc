@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SingleEvents; see records.h. The records come from our own program in the kernel; what they hold
-// (addresses, ids, strings) is the traced process's.
+// SingleEvents; see records.h. The records come from our own program in the kernel; their contents
+// (addresses, ids, strings) come from the traced process.
 #include "recorder/bpf/records.h"
 
 #include <algorithm>
@@ -31,8 +31,8 @@ Hit common(const ltb_hit& h, uint64_t time, uint32_t image, uint32_t kind) {
 
 }  // namespace
 
-// A number that means one function for the life of the process: ids are of a state, and states may
-// lie where another was before.
+// A number that identifies one function for the life of the process: ids belong to a VM, and VMs
+// may re-use addresses.
 uint64_t SingleEvents::key(AttachedProcess& a, uint64_t state, uint32_t id) {
   if (state != a.last_state || a.last_number == 0) {
     const auto [it, fresh] = a.states.try_emplace(state, a.next_state);
@@ -87,7 +87,7 @@ void SingleEvents::other(AttachedProcess& a, const ltb_hit& h, uint32_t kind) {
   give(a, hit);
 }
 
-// What the BPF program could not read is read now; it is there as long as its function is.
+// Strings that the BPF program could not read are read now; they exist as long as their function.
 std::string SingleEvents::text(AttachedProcess& a, const char* bytes, int32_t length,
                                uint64_t address) {
   if (length > 0) return {bytes, strnlen(bytes, static_cast<size_t>(length))};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SingleEvents: what the records of single events mean for the HitWriter.
-// Invariant: what a record holds (addresses, ids, strings) is the traced process's and is passed on
-// as a claim.
+// SingleEvents: passes the records of single events to the HitWriter. Invariant: the contents of a
+// record (addresses, ids, strings) come from the traced process and are passed on unchecked.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +13,13 @@ namespace luatrace::record::bpf {
 
 class SingleEvents {
  public:
-  // The recording must live longer.
+  // The recording must outlive this object.
   explicit SingleEvents(Recording& recording) : r_(recording) {}
 
   // A record of that kind (LTB_*) of a process whose output takes it.
   void take(AttachedProcess& a, const ltb_hit& hit, uint32_t kind);
   void lose(AttachedProcess& a, const ltb_loss& loss);
-  // The process has ended, or become another program, at that time (of the kernel).
+  // The process has ended, or executed another program, at that time (of the kernel).
   void exit(AttachedProcess& a, uint64_t time);
 
  private:

@@ -11,7 +11,7 @@
 #include "recorder/os/process.h"
 
 #if defined(__x86_64__)
-// A leaf without a red zone: nothing of it lies below the stack pointer.
+// A leaf without a red zone: it has nothing below the stack pointer.
 __asm__(
     ".text\n"
     ".globl luatrace_bpf_site\n"
@@ -36,7 +36,7 @@ namespace {
 constexpr uint64_t kHits = 5;
 constexpr uint32_t kSlot = LTB_SLOTS - 1;
 
-// Offset of the site in this program's file, 0 if that cannot be found out.
+// Offset of the site in this program's file, 0 if unknown.
 uint64_t site_offset() {
   const auto address = reinterpret_cast<uint64_t>(&luatrace_bpf_site);
   for (const Mapping& m : parse_maps(read_proc(getpid(), "maps", 8u << 20)))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sinks: the outputs of `--via bpf`, and their limits.
-// Invariant: an output that has reached its limit, or cannot be written, gets its last words at
-// once and takes nothing more.
+// Sinks: the outputs of `--via bpf`, and their limits. Invariant: an output that has reached its
+// limit, or cannot be written, is finished immediately and takes nothing more.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +13,19 @@ namespace luatrace::record::bpf {
 
 class Sinks {
  public:
-  // The recording must live longer.
+  // The recording must outlive this object.
   explicit Sinks(Recording& recording) : r_(recording) {}
 
   Sink& of(const std::shared_ptr<Output>& output);
-  // Do all of them take events now?
+  // Can all of them take events now?
   bool ready() const;
-  // Hands everything to the kernel, so that not much is missing if this process is killed.
+  // Writes everything to the kernel, so that not much is missing if this process is killed.
   void flush();
   bool has_room(Sink& sink);
-  // The same, asked for each hit and answered now and then.
+  // The same for one sink; called for each hit and checked from time to time.
   bool may_take(Sink& sink);
   void wait_for_room() const;
-  // Hits that were lost, of no state that could be found.
+  // Hits that were lost and whose VM is not known.
   void lose(uint64_t hits);
   void end_all();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Source; see source.h. What a record means is in records.cc and chunks.cc.
+// Source; see source.h. records.cc and chunks.cc interpret the records.
 #include "recorder/bpf/source.h"
 
 #include <unistd.h>
@@ -21,12 +21,12 @@ namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kPatience = 150 * kMillisecond;  // with states that run, at the end
+constexpr uint64_t kPatience = 150 * kMillisecond;  // for running VMs, at the end
 constexpr size_t kMaxHeld = 64u << 20;              // bytes
 constexpr uint64_t kDrainNs = 20'000'000;           // of one drain()
 constexpr uint64_t kClockPause = 64;                // records between looks at the clock
 constexpr uint32_t kSlots = LTB_SLOTS - 1;          // the last is the self test's
-constexpr uint64_t kLookPause = 100'000'000;        // ns between looks after the outputs
+constexpr uint64_t kLookPause = 100'000'000;        // ns between checks of the outputs
 
 }  // namespace
 
@@ -37,7 +37,7 @@ Source::~Source() = default;
 
 // -- Attaching --
 
-// The first loaded program shows what works here; the others do as it does.
+// The first loaded program shows what works here; the others do the same.
 Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& program) {
   std::vector<Mechanism> ways = {Mechanism::kMulti, Mechanism::kEach};
   if (r_.settings.mechanism) ways = {*r_.settings.mechanism};
@@ -97,7 +97,7 @@ Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
 Refused Source::add(pid_t pid, bool retold, bool single) {
   const MappedLua lua = mapped_.look(pid);
   if (has(pid) && r_.by_pid.at(pid)->leaving)
-    return {Refused::kGone, "has the number of one that has just ended"};
+    return {Refused::kGone, "has the process id of one that has just ended"};
   if (has(pid)) return explain(attach_files(*r_.by_pid.at(pid), lua));
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
   Refused unable;
@@ -136,14 +136,14 @@ void Source::renumber(pid_t pid, uint32_t number) {
   give_held(*it->second);
 }
 
-// Blocks if all its LuaJITs hand them over; their words have the time stamp counter's time.
+// Blocks if all its LuaJITs flush them; their words have the time stamp counter's time.
 Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& refused) const {
   const bool able = std::all_of(lua.files.begin(), lua.files.end(),
                                 [](const auto& f) { return f->probed().has_blocks(); });
   const bool same_clock = r_.settings.clock == LT_CLOCK_TSC;
   if (r_.settings.granularity == Granularity::kBlock && !able)
     refused = {Refused::kOther,
-               "has a LuaJIT that does not hand over its events in blocks: use "
+               "has a LuaJIT that does not flush its events in blocks: use "
                "--bpf-site auto or single"};
   else if (r_.settings.granularity == Granularity::kBlock && !same_clock)
     refused = {Refused::kOther,
@@ -151,7 +151,7 @@ Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& 
                "clocks; use --bpf-site auto or single"};
   else if (r_.settings.granularity == Granularity::kBlock && single)
     refused = {Refused::kBusy,
-               "is being recorded directly, and does not hand over blocks "
+               "is being recorded directly, and does not flush blocks "
                "meanwhile: use --bpf-site auto or single"};
   if (r_.settings.granularity) return *r_.settings.granularity;
   return able && same_clock && !single ? Granularity::kBlock : Granularity::kEvent;
@@ -180,8 +180,8 @@ uint64_t Source::drain() {
   return records;
 }
 
-// What is there now, that is no more than a buffer holds: others may go on, and never leave it
-// empty. False: the outputs do not take it.
+// Reads no more than one buffer holds, since running programs may never leave it empty. False: the
+// outputs do not take it.
 bool Source::drain_all() {
   const uint64_t most = r_.settings.ring_bytes / sizeof(ltb_hit);
   for (uint64_t records = 0; records <= most;) {
@@ -203,7 +203,7 @@ void Source::remove(pid_t pid) {
   if (drain_all()) end_leaving();
 }
 
-// Everything of theirs has been taken from the ring buffers.
+// Everything from them has been taken from the ring buffers.
 void Source::end_leaving() {
   for (auto it = r_.by_pid.begin(); it != r_.by_pid.end();) {
     if (it->second->leaving) end(*it->second);
@@ -221,12 +221,12 @@ void Source::end(AttachedProcess& a) {
   by_slot_[a.slot] = nullptr;
 }
 
-// Before the sites are left: lowers the semaphores, and waits for those who notice. Of those who
-// sleep the rest is fetched before: it does not change.
+// Before the sites are detached: lowers the semaphores, and waits for VMs to notice. Unflushed
+// events of sleeping VMs are read before: they do not change.
 void Source::settle() {
   drain();
   if (!blocks_.read_rests()) return;
-  // The kernel takes its time (up to a second on a busy machine), in which events come.
+  // The kernel needs up to a second on a busy machine, in which events arrive.
   std::atomic<bool> low = false;
   std::thread lowering([&] {
     for (const auto& p : programs_) p->lower();
@@ -242,7 +242,7 @@ void Source::settle() {
     for (const auto& [pid, a] : r_.by_pid)
       waiting = waiting || (!a->stated.empty() && has_running_thread(pid));
   }
-  blocks_.read_rests();  // of those who ran meanwhile and sleep again
+  blocks_.read_rests();  // of VMs that ran meanwhile and sleep again
 }
 
 void Source::finish() {
@@ -254,7 +254,7 @@ void Source::finish() {
   sinks_.wait_for_room();
   while (!r_.by_pid.empty()) {
     remove(r_.by_pid.begin()->first);
-    if (drain_all()) end_leaving();  // of one that was removed before
+    if (drain_all()) end_leaving();  // of a process that was removed before
   }
   uint64_t nowhere = 0;
   for (const auto& p : programs_) nowhere += p->nowhere();
@@ -280,7 +280,7 @@ void Source::take(std::span<const std::byte> record) {
   if (a->held.size() > kMaxHeld) give_held(*a);
 }
 
-// The new image has its number, or nobody had one for it: then it counts as the old one.
+// The new image has its number, or none could be assigned: then it counts as the old one.
 void Source::give_held(AttachedProcess& a) {
   if (a.sink == nullptr || !std::exchange(a.waits, false)) return;
   const std::vector<std::byte> held = std::exchange(a.held, {});
@@ -292,7 +292,7 @@ void Source::give_held(AttachedProcess& a) {
   }
 }
 
-// A state that was on before we came reports calls whose beginning we have not seen, until it
+// A VM that was on before we attached reports calls whose beginning we have not seen, until it
 // reports its stack.
 bool Source::too_early(AttachedProcess& a, const ltb_hit& hit, uint32_t kind) {
   if (!a.retold || kind >= LTB_NPROBES || a.told.contains(hit.state)) return false;
@@ -328,8 +328,8 @@ void Source::take_loss(AttachedProcess& a, const ltb_loss& loss) {
     events_.lose(a, loss);
 }
 
-// The same process, another program: nothing that was known of it holds. Its LuaJIT may be another
-// file; sites in the same file are there already.
+// The same process, another program: nothing known of it still holds. Its LuaJIT may be another
+// file; sites in the same file exist already.
 void Source::take_exec(AttachedProcess& a, const ltb_hit& h) {
   events_.exit(a, h.time);
   blocks_.end_streams(a, true);

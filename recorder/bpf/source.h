@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Source: what `--via bpf` records. Processes are added, their hits drained into the HitWriters of
-// their outputs.
+// Source: what `--via bpf` records. Processes are added, and their hits drained into the HitWriters
+// of their outputs.
 //
 //   probe sites -> BPF program -> ring buffers -> drain() -> HitWriter -> TraceWriter
 //
 // Invariants: used by one thread (the drainer's, which owns the outputs); every hit that the kernel
 // saw while a process was attached is given to a HitWriter or counted as lost; while the outputs
 // are not ready (Output::ready) nothing is taken from the ring buffers, where the kernel counts
-// what finds no room: nothing here waits for a disk until everything is detached.
+// what does not fit: nothing here waits for a disk until everything is detached.
 #pragma once
 
 #include <sys/types.h>
@@ -32,14 +32,14 @@ namespace luatrace::record::bpf {
 // How the sites are attached, for messages and the NOTE block.
 struct AttachMode {
   Mechanism mechanism = Mechanism::kEach;
-  Granularity granularity = Granularity::kEvent;  // what was taken last, and
-  bool shared = false;  // another tool has sites at the same places: the beginning is not clean
+  Granularity granularity = Granularity::kEvent;  // the last one used
+  bool shared = false;  // another tool has sites at the same places: the beginning is incomplete
 };
 
-// Why a process could not be attached to.
+// Why a process could not be attached.
 struct Refused {
   enum Kind { kNo, kGone, kNoRight, kNoLua, kBusy, kOther } kind = kNo;
-  std::string why;  // for the user: what, and what to do about it
+  std::string why;  // for the user: the problem, and what to do about it
   explicit operator bool() const { return kind != kNo; }
 };
 
@@ -48,28 +48,28 @@ class Source {
   explicit Source(Settings settings);
   ~Source();
 
-  // Is everything there that this needs? Tries it, on this program itself.
+  // Is everything available that this needs? Tries it, on this program itself.
   Failure able();
-  // Attaches to a process; if that was done, to LuaJITs that it has mapped since. What comes of it
-  // waits until begin() says where to put it; `number` is that of its PROCESS block there. retold:
-  // its states were on before and will report their stacks; what comes before that is left out.
-  // single: only single events may be asked for.
+  // Attaches to a process; if it is attached already, to LuaJITs that it has mapped since. Its
+  // events wait until begin() says where to put them; `number` is that of its PROCESS block there.
+  // retold: its VMs were on before and will report their stacks; earlier events are left out.
+  // single: use only single events.
   Refused add(pid_t pid, bool retold = false, bool single = false);
   void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
 
-  // Passes on what has come, as far as the outputs take it, for 20 ms at most. Returns the number
-  // of records. Call it every few milliseconds.
+  // Passes on records, as far as the outputs take them, for up to 20 ms. Returns the number of
+  // records. Call it every few milliseconds.
   uint64_t drain();
-  // The process has ended, or is no longer wanted: detaches from it, and passes on the last of it
-  // as soon as the outputs take it (by drain()). Until then its number cannot be add()ed.
+  // The process has ended, or is no longer wanted: detaches from it, and passes on its last events
+  // as soon as the outputs take them (by drain()). Until then its number cannot be add()ed.
   void remove(pid_t pid);
-  // Detaches from all; then, and not before, waits for the outputs: passes on everything, ends the
-  // streams, fills in the totals of the outputs.
+  // Detaches from all; only then waits for the outputs: passes on everything, ends the streams,
+  // fills in the totals of the outputs.
   void finish();
 
-  // What has happened since it was last asked.
+  // Events since the last call.
   News take_news() { return std::exchange(r_.news, {}); }
-  // One that has become another program has that number now.
+  // A process that has executed another program gets that number.
   void renumber(pid_t pid, uint32_t number);
 
   bool has(pid_t pid) const { return r_.by_pid.contains(pid); }
@@ -103,8 +103,9 @@ class Source {
   std::vector<AttachedProcess*> by_slot_;
   uint32_t next_image_ = 1;
   uint64_t look_due_ns_ = 0;
-  size_t leaving_ = 0;      // processes
-  bool left_some_ = false;  // at the last drain(), because the outputs were not ready, or for time
+  size_t leaving_ = 0;  // processes
+  bool left_some_ =
+      false;  // at the last drain(), because the outputs were not ready or time ran out
   AttachMode mode_;
   bool finished_ = false;
 };

@@ -49,7 +49,7 @@ size_t ProcessStrings::read_file(uint64_t address, char* to, size_t size) const 
 }
 
 std::optional<std::string> ProcessStrings::read(uint64_t address, size_t most) {
-  constexpr uint64_t kPage = 4096;  // no larger: a read may not reach into a page that is not there
+  constexpr uint64_t kPage = 4096;  // the smallest page: a read must not reach a missing page
   std::string text;
   while (text.size() < most) {
     char buffer[kPage];

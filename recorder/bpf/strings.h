@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Strings of a traced process that its BPF program could not read because their page was not in
-// memory: from here they can be read.
+// Strings of a traced process that the BPF program could not read because their page was not in
+// memory: the recorder can read them.
 #pragma once
 
 #include <sys/types.h>
@@ -21,8 +21,8 @@ class ProcessStrings {
   ProcessStrings(ProcessStrings&& other) noexcept;
   ProcessStrings& operator=(ProcessStrings&&) = delete;
 
-  // The string at that address, cut at `most` bytes. Nothing if it cannot be read, in the process
-  // or (constants of a program that has ended) in the file that was mapped there.
+  // The string at that address, cut at `most` bytes. Empty if it cannot be read in the process or
+  // (constants of a program that has ended) in the file that was mapped there.
   std::optional<std::string> read(uint64_t address, size_t most);
 
   // Another program runs in the process now.
@@ -34,7 +34,7 @@ class ProcessStrings {
 
   pid_t pid_;
   int memory_ = -1;
-  std::vector<Mapping> mappings_;  // of files, as they were when it was first asked
+  std::vector<Mapping> mappings_;  // of files, at the first call
 };
 
 }  // namespace luatrace::record::bpf

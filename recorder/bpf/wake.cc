@@ -17,7 +17,7 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirst = 2 * kMillisecond;
 constexpr uint64_t kSlowest = 1000 * kMillisecond;
 
-// It has seen a tracer: of single events, or of blocks.
+// It has noticed a tracer of single events or of blocks.
 bool told(const vm::State& s) {
   return (s.seen & 0xffff) != 0 || (s.seen >> 32 & 0xffff) != 0;
 }
@@ -28,7 +28,7 @@ Waker::Waker(pid_t pid) : pid_(pid), due_ns_(monotonic_ns() + kFirst), pause_ns_
   for (auto& image : find_lua(pid).ours) targets_.emplace_back(pid, std::move(image));
 }
 
-// States that still tell of their calls although the semaphore says that nobody listens.
+// VMs that still make events although the semaphore is 0.
 std::vector<vm::State> Waker::stale(const vm::Target& target) const {
   std::vector<vm::State> states;
   uint16_t semaphore = 1;
@@ -126,7 +126,7 @@ void Waker::restore_c() {
   }
 }
 
-// It has acted upon a control word that says that a tracer is attached.
+// It has acted on a control word that says that a tracer is attached.
 bool Waker::answered(const vm::Target&, const vm::State& state) const {
   return told(state);
 }
@@ -145,21 +145,21 @@ void Waker::poll(uint64_t now) {
     silent_ones = true;
     if (has_running_thread(pid_)) vm::force_poll(target, silent);
   }
-  done_ = !silent_ones;  // states that are opened later look when they are opened
+  done_ = !silent_ones;  // VMs that are opened later check when they are opened
 }
 
 std::string Waker::no_response_text() const {
   size_t all = 0;
   for (const vm::Target& target : targets_) {
     std::vector<vm::State> states;
-    if (!target.read_states(states)) return "attached, but its memory cannot be read any more";
+    if (!target.read_states(states)) return "attached, but its memory can no longer be read";
     all += states.size();
     for (const vm::State& s : states)
       if (!answered(target, s))
-        return std::string("no Lua state has answered yet: ") +
+        return std::string("no Lua VM has answered yet: ") +
                vm::reason_text(vm::no_response_reason(target, s));
   }
-  if (all == 0) return "attached, but it has no Lua state (yet)";
+  if (all == 0) return "attached, but it has no Lua VM (yet)";
   return "attached, but it has called no function yet";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Waker: makes the Lua states of a process look at the semaphore that the kernel has raised, and
-// says why one does not.
-// Why: an interpreted loop that neither allocates nor calls C never looks; see vm/force_poll.h.
+// Waker: makes the Lua VMs of a process check the semaphore that the kernel has raised, and reports
+// why one does not. Why: an interpreted loop that neither allocates nor calls C never checks it;
+// see vm/force_poll.h.
 #pragma once
 
 #include <sys/types.h>
@@ -19,26 +19,26 @@ class Waker {
  public:
   explicit Waker(pid_t pid);
 
-  // Only a state that switches on reports its stack. States that are on already, because another
-  // tracer is attached or they have not yet noticed the end of a recording:
-  //   Before attaching: may they be asked to report anew? If so, what they tell before that is to
-  //   be left out. Else waits, at most 0.2 s and not for states that sleep, until they are off.
+  // Only a VM that switches on reports its stack. This is for VMs that are on already, because
+  // another tracer is attached or they have not yet noticed the end of a recording. Before
+  // attaching: can they be asked to report again? If so, their earlier events have to be left out.
+  // Otherwise waits up to 0.2 s until they are off (not for sleeping VMs).
   bool prepare();
-  // Does a recorder take its events directly? Then it does not hand over blocks.
+  // Does a recorder take its events directly? Then it does not flush blocks.
   bool has_ring() const;
-  // Tracers of blocks, as the semaphores say; 0 also if they cannot be read.
+  // Tracers of blocks, according to the semaphores; 0 also if they cannot be read.
   uint32_t block_tracers() const;
-  // Asks all states to begin again for a tracer of blocks that they cannot have noticed, or that
-  // has missed something.
+  // Asks all VMs to begin again for a tracer of blocks that they cannot have noticed, or that has
+  // missed something.
   void ask_all() const;
   //   After attaching: asks them.
   void ask();
-  // Before attaching: lets library functions that the compiler inlines have events, too
-  // (--c-functions all); their own class again. Only the VM can do that, so it is asked to, unless
-  // a recorder has made settings of its own.
+  // Before attaching: gives library functions that the compiler inlines events, too (--c-functions
+  // all), and restores their class later. Only the VM can do that, so its settings are changed,
+  // unless a recorder has made settings of its own.
   void want_all_c();
   void restore_c();
-  // Now and then: forces states that have not answered.
+  // Called from time to time: forces a poll of VMs that have not answered.
   void poll(uint64_t now_ns);
   // Why no event has come, as far as can be seen: the rest of a sentence about the process.
   std::string no_response_text() const;
@@ -53,7 +53,7 @@ class Waker {
   uint64_t due_ns_, pause_ns_;
   bool done_ = false;
   bool asked_c_ = false;
-  std::vector<std::vector<vm::State>> on_;  // for each target: states that were on before
+  std::vector<std::vector<vm::State>> on_;  // for each target: VMs that were on before
 };
 
 }  // namespace luatrace::record::bpf

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
-** What the BPF program (calls.bpf.c) and the recorder say to each other: the
-** records of the ring buffers and the table of probes.
-**
-** Invariants: every record begins with struct ltb_hit, so a reader needs only
-** its kind and size; a function is described (LTB_FUNC) before the first hit
-** that uses its id; records of one process lie in one ring buffer, in the
-** order in which its threads made them. Native byte order: both sides run on
-** one machine. Plain C for both compilers, needs <linux/types.h>.
+** The protocol between the BPF program (calls.bpf.c) and the recorder: the records of the ring
+** buffers and the table of probes. Invariants: every record begins with struct ltb_hit, so a reader
+** needs only its kind and size; a function is described (LTB_FUNC) before the first hit that uses
+** its id; records of one process are in one ring buffer, in the order in which its threads made
+** them. Native byte order: both sides run on one machine. Plain C for both compilers, needs
+** <linux/types.h>.
 */
 #ifndef LUATRACE_RECORDER_BPF_WIRE_H
 #define LUATRACE_RECORDER_BPF_WIRE_H
@@ -30,23 +28,22 @@ enum {
   LTB_CLOSE = 11,
   LTB_STACK = 12,
   LTB_BLOCK = 13,  /* struct ltb_block: event words, many at a time */
-  LTB_SWITCH = 14, /* never hit: a place to raise the semaphore of LTB_BLOCK at */
+  LTB_SWITCH = 14, /* never hit: a place for raising the semaphore of LTB_BLOCK */
   LTB_NPROBES = 15,
   /* Records that no probe makes. */
   LTB_FUNC = 16, /* struct ltb_func: what an id means */
-  LTB_LOSS = 17, /* struct ltb_loss: hits of one state found no space */
-  LTB_EXEC = 18, /* the process has become another program */
+  LTB_LOSS = 17, /* struct ltb_loss: hits of one VM did not fit */
+  LTB_EXEC = 18, /* the process has executed another program */
   LTB_TEST = 19  /* the self test was hit */
 };
 
-#define LTB_NARGS 7   /* arguments of the probe that has most */
+#define LTB_NARGS 7   /* the highest number of arguments */
 #define LTB_SLOTS 512 /* processes at a time */
-#define LTB_RINGS 16  /* ring buffers at most */
+#define LTB_RINGS 16  /* maximum number of ring buffers */
 #define LTB_TEXT 1024 /* longest string, with its NUL */
 
-/* ltb_hit.where = frame:18 | kind:5 | slot:9 (low to high). A frame is a slot
-** offset in a Lua stack, whose limit is 65,500; larger ones are cut to the
-** largest that fits. */
+/* ltb_hit.where = frame:18 | kind:5 | slot:9 (low to high). A frame is a slot offset in a Lua
+** stack, whose limit is 65,500; larger ones are cut to LTB_FRAME_MAX. */
 #define LTB_FRAME_MAX 0x3ffffu
 #define ltb_where(slot, kind, frame) \
   ((__u32)(frame) | ((__u32)(kind) << 18) | ((__u32)(slot) << 23))
@@ -54,17 +51,17 @@ enum {
 #define ltb_kind(where) (((where) >> 18) & 31u)
 #define ltb_slot(where) ((where) >> 23)
 
-/* What a site is attached with: slot:16 | kind:16 (low to high). */
+/* The cookie of a site: slot:16 | kind:16 (low to high). */
 #define ltb_cookie(slot, kind) ((__u64)(slot) | (__u64)(kind) << 16)
 #define ltb_cookie_kind(cookie) ((__u32)((cookie) >> 16) & 0xffffu)
 
 struct ltb_hit {
   __u64 time;  /* CLOCK_MONOTONIC, ns */
   __u64 state; /* address of the global_State, 0: could not be read */
-  __u64 L;     /* coroutine (of create, resume: the one that does it) */
+  __u64 L;     /* coroutine (create, resume: the one that calls it) */
   __u32 id;    /* function; of coroutine probes: coroutine id */
   __s32 extra; /* calls: line of the call; end: status; stack: reason */
-  __u32 tid;   /* as the recorder's pid namespace sees it */
+  __u32 tid;   /* in the recorder's pid namespace */
   __u32 where;
 };
 
@@ -73,7 +70,7 @@ struct ltb_co { /* LTB_CREATE, RESUME, YIELD, END */
   __u64 co; /* address of the coroutine that is created, resumed ... */
 };
 
-struct ltb_func { /* LTB_FUNC. hit.id, hit.state: whose description it is */
+struct ltb_func { /* LTB_FUNC. hit.id, hit.state: the described function */
   struct ltb_hit hit;
   __u64 chunk, name; /* addresses of the strings; chunk 0: a C function */
   __u64 addr;        /* C function: its address */
@@ -84,16 +81,16 @@ struct ltb_func { /* LTB_FUNC. hit.id, hit.state: whose description it is */
   char chunk_text[LTB_TEXT], name_text[LTB_TEXT];
 };
 
-struct ltb_loss { /* LTB_LOSS. hit.state: of which state */
+struct ltb_loss { /* LTB_LOSS. hit.state: the VM */
   struct ltb_hit hit;
   __u64 count; /* hits */
   __u64 since; /* time of the first of them, 0: not known */
 };
 
-struct ltb_block { /* LTB_BLOCK. hit.state: whose */
+struct ltb_block { /* LTB_BLOCK. hit.state: the VM */
   struct ltb_hit hit;
   __u64 address; /* where the bytes were; LT_PIECE_END: clock */
-  __u64 number;  /* events, or functions, in the pieces before */
+  __u64 number;  /* events, or functions, in earlier chunks */
   __u32 piece;   /* LT_PIECE_* */
   __u32 count;
   __u32 recording;
@@ -101,11 +98,11 @@ struct ltb_block { /* LTB_BLOCK. hit.state: whose */
   char bytes[];
 };
 
-#define LTB_BLOCK_MAX 65536 /* bytes of one piece */
+#define LTB_BLOCK_MAX 65536 /* bytes of one chunk */
 #define LTB_UNCOUNTED (~0u) /* ltb_block.count: the reader has to count */
 
-/* Of struct lt_ring (luatrace_format.h; checked in chunks.cc): what an outside
-** reader of words that were not handed over needs. */
+/* Of struct lt_ring (luatrace_format.h; checked in chunks.cc): what an outside reader of unflushed
+** words needs. */
 #define LTB_RING_META_OFS 32
 #define LTB_RING_STATE 56
 #define LTB_RING_CHANGING 256
@@ -122,7 +119,7 @@ struct ltb_handing_key {
 
 /* -- Tables that the recorder fills in ------------------------------------- */
 
-/* Where an argument of a probe is, from the notes. */
+/* The place of a probe's argument, from the notes. */
 enum { LTB_NONE = 0, LTB_REG = 1, LTB_CONST = 2 };
 struct ltb_arg {
   __u8 type; /* LTB_NONE: the probe has no such argument (reads as 0) */
@@ -135,7 +132,7 @@ struct ltb_arg {
 struct ltb_known_key {
   __u64 state;
   __u32 id;
-  __u32 epoch; /* changes when a state of the process is opened, or by exec */
+  __u32 epoch; /* changes when a VM of the process is opened, or by exec */
 };
 
 #define LTB_CACHE (1u << 15)

@@ -60,16 +60,16 @@ void WordFilter::frame(std::span<const uint64_t> r, std::vector<uint64_t>& out) 
   const uint32_t id = id_of(r);
   Coroutine& co = here();
   if (co.calls.size() < kMaxEntries) co.calls.push_back(id);
-  if (wanted(id) && report_.empty()) append(out, r);  // of no report: not ours to judge
+  if (wanted(id) && report_.empty()) append(out, r);  // not part of a report: passed on
   if (wanted(id) && !report_.empty()) append(report_, r), kept_++;
   if (left_ > 0 && --left_ == 0) end_report(out);
 }
 
 // -- Everything else --
 
-// How many of the calls that we have seen begin stay when `depth` of all of them do. Where there
-// are others below, the function on top tells, as it does the analyzer (docs/semantics.md, Gaps):
-// of a recursion the innermost but the call on top, which has failed.
+// How many of the calls whose beginning we have seen stay when `depth` of all of them do. If there
+// are others below, the function on top shows it, as for the analyzer (docs/semantics.md, Gaps): in
+// a recursion the innermost one below the call on top, which has failed, is assumed.
 uint64_t WordFilter::kept_calls(const Coroutine& co, uint64_t depth, uint32_t top) {
   const uint64_t all = co.calls.size();
   if (co.known) return std::min(depth, all);
@@ -78,8 +78,8 @@ uint64_t WordFilter::kept_calls(const Coroutine& co, uint64_t depth, uint32_t to
   return all > 0 && all <= depth && co.calls.back() == top ? all : 0;
 }
 
-// Of calls that have begun before what was lost nobody knows which are wanted, so only those are
-// counted that have begun since, and nothing is said of how many there are below.
+// For calls from before a loss it is not known which are wanted, so only later ones are counted,
+// and nothing is written about the number below.
 void WordFilter::unwind(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   Coroutine& co = here();
   const bool to_depth = lt_ext_arg(lt_payload(r[0])) == 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// WordFilter: --include, --exclude and --c-functions for event words. The VM tells of all its
-// functions, for others may be attached, too; what is not wanted is left out before it is written.
-// Invariants: a report of a stack names exactly the calls of it that are kept, an unwind counts
-// exactly those that it ends; what the words are (they come from an untrusted process) costs
-// nothing but time and memory in proportion to the open calls.
+// WordFilter: --include, --exclude and --c-functions for event words. The VM reports all its
+// functions, because others may be attached, too; unwanted events are left out before they are
+// written. Invariants: a stack report names exactly those of its calls that are kept, an unwind
+// counts exactly those that it ends; whatever the words are (they come from an untrusted process),
+// they cost only time and memory in proportion to the open calls.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class WordFilter {
   void unwanted(uint32_t function) { unwanted_.insert(function); }
   // Appends what is kept of one whole record.
   void pass(std::span<const uint64_t> record, std::vector<uint64_t>& out);
-  // Events are missing here: nothing is known of any stack.
+  // Events are missing here: no stack is known any more.
   void lost();
 
  private:
@@ -45,7 +45,7 @@ class WordFilter {
   std::unordered_set<uint32_t> unwanted_;
   std::unordered_map<uint32_t, Coroutine> coroutines_;
   uint32_t current_ = 0;
-  bool whole_ = true;  // nothing was lost: a coroutine that is new has no calls
+  bool whole_ = true;  // nothing was lost: a new coroutine has no calls
   // A report whose frames are still to come, and what is kept of it.
   uint64_t left_ = 0;
   std::vector<uint64_t> report_;

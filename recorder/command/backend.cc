@@ -58,7 +58,7 @@ Attached CommandBackend::begin() {
     if (std::string why = attacher_->able(); !why.empty()) return {Refusal::kOther, std::move(why)};
   }
   if (Attached a = start(); !a) return a;
-  diagnosis_.observe(command_);  // it may be gone at the next chance
+  diagnosis_.observe(command_);  // it may be gone the next time
   begin_ns_ = monotonic_ns();
   std::string why;
   const auto output = host_.output_of(command_, why);
@@ -82,7 +82,7 @@ Attached CommandBackend::start() {
           options_.command[0] + ": cannot execute: " + errno_text(s.exec_errno)};
 }
 
-// -- Who announces itself --
+// -- Processes that connect --
 
 void CommandBackend::add_descriptors(std::vector<pollfd>& fds) const {
   if (listener_ != nullptr) listener_->add_to(fds);
@@ -100,7 +100,7 @@ void CommandBackend::accept() {
                                                : LT_HELLO_RECORD;
     if (!Listener::answer(h, answer) && why.empty())
       refusals.push_back("process " + std::to_string(h.pid) +
-                         ": a Lua state is not recorded: it did not wait for this answer any "
+                         ": a Lua VM is not recorded: it did not wait for this answer any "
                          "longer (is the machine overloaded, or was luatrace-record stopped?)");
   }
   refused_ += refusals.size();
@@ -108,7 +108,7 @@ void CommandBackend::accept() {
 }
 
 // Takes its ring, or attaches to it: it waits for the answer before it runs any Lua. Returns why
-// that cannot be: the rest of a sentence about the process.
+// that is impossible: the rest of a sentence about the process.
 std::string CommandBackend::handle_hello(Hello& hello) {
   std::string why;
   auto ring = RingMemory::map(std::exchange(hello.ring_fd, -1), &why);
@@ -129,8 +129,8 @@ std::string CommandBackend::handle_hello(Hello& hello) {
 
 // -- While it runs --
 
-// The command, and what it left behind: start_command() made us the parent of orphans. (A shell
-// that became this program by exec may have left us children: nobody waits for those.)
+// The command, and its orphans: start_command() made us their parent. (A shell that became this
+// program by exec may have left us children: nobody waits for those.)
 void CommandBackend::on_children(const std::vector<std::pair<pid_t, int>>& ended, bool more) {
   for (const auto& [pid, status] : ended) {
     std::erase(inherited_, pid);
@@ -147,7 +147,7 @@ void CommandBackend::on_children(const std::vector<std::pair<pid_t, int>>& ended
   });
 }
 
-// Nobody shall wonder why this program does not end.
+// The user should know why this program does not end.
 void CommandBackend::report_orphans(uint64_t now) {
   if (!command_ended_ || !has_children_ || now < orphans_ns_) return;
   orphans_ns_ = UINT64_MAX;
@@ -159,7 +159,7 @@ void CommandBackend::forget(pid_t pid) {
   if (attacher_ != nullptr) attacher_->forget(pid);
 }
 
-// At first often: a short command must be seen while it runs, if only to say what it is.
+// Often at first: a short command must be examined while it runs, if only to name it.
 int CommandBackend::poll(uint64_t now) {
   report_orphans(now);
   const bool young = recorded_ == 0 && now - begin_ns_ < kSecond / 20;
@@ -169,8 +169,8 @@ int CommandBackend::poll(uint64_t now) {
 
 // -- The end --
 
-// Nobody is heard any more: a Lua state that is made now, or waits for an answer, is told so by the
-// kernel at once.
+// The socket is closed: if a new Lua VM connects, or one waits for an answer, the kernel tells it
+// immediately.
 void CommandBackend::stop() {
   if (listener_ != nullptr) outsiders_ += listener_->outsiders();
   listener_.reset();
@@ -187,7 +187,7 @@ std::vector<std::string> CommandBackend::diagnosis(uint32_t reason) {
     lines = diagnosis_.report(own_library_dir());
   if (outsiders_ > 0 && !options_.quiet)
     lines.push_back(grouped(outsiders_) + (outsiders_ == 1 ? " connection" : " connections") +
-                    " of processes that are not the command's were closed unheard");
+                    " of processes that are not the command's were closed");
   return lines;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// CommandBackend: starts a command and records it and what it starts: by the rings that its Lua
-// states announce at our socket, or (--via bpf) by attaching to each process that announces one.
-// Invariants: a Lua state waits for our answer before it runs anything; it gets none any more once
-// stop() was called. The command is ended when it was waited for, everything is ended when all
-// children are: what the command leaves behind becomes our child.
+// CommandBackend: starts a command and records it and its processes: by the rings that its Lua VMs
+// send to our socket, or (--via bpf) by attaching to each process that sends one. Invariants: a Lua
+// VM waits for our answer before it runs anything; it gets none after stop(). The command has ended
+// when it was waited for; everything has ended when all children have: the command's orphans become
+// our children.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@
 
 namespace luatrace::record {
 
-// The file that the command's trace goes to.
+// The file for the command's trace.
 struct CommandFile {
-  // Opens it for a command with that pid, before it runs. Empty, or why that cannot be.
+  // Opens it for a command with that pid, before it runs. Empty, or the reason for failure.
   std::function<std::string(pid_t)> open;
-  // What the command gets as its standard output; -1: ours.
+  // The command's standard output; -1: ours.
   std::function<int()> stdout_fd;
 };
 
 class CommandBackend : public Backend {
  public:
-  // Forks: before any thread is made. Options and host must live longer.
+  // Forks: create it before any thread. Options and host must outlive it.
   CommandBackend(const Options& options, BackendHost& host, CommandFile file);
 
-  // Attaches to processes instead of draining their rings: attach is asked for each that announces
-  // a Lua state, and returns why it is not recorded (the rest of a sentence) or an empty text.
+  // Attaches to processes instead of draining their rings: `attach` is called for each process that
+  // sends a ring, and returns why it is not recorded (the rest of a sentence) or an empty text.
   void attach_by(std::unique_ptr<Backend> backend, std::function<std::string(const Peer&)> attach);
 
   Attached begin() override;
@@ -65,17 +65,17 @@ class CommandBackend : public Backend {
   BackendHost& host_;
   CommandFile file_;
   std::unique_ptr<Listener> listener_;  // until stop()
-  std::unique_ptr<Backend> attacher_;   // nothing: by rings
+  std::unique_ptr<Backend> attacher_;   // null: by rings
   std::function<std::string(const Peer&)> attach_;
   Diagnosis diagnosis_;
   std::vector<pid_t> inherited_;  // children from before the command
   pid_t command_ = -1;
   int wait_status_ = -1;
   bool command_ended_ = false;
-  bool has_children_ = true;  // the command, or processes that it left behind
+  bool has_children_ = true;  // the command, or its orphans
   uint64_t begin_ns_ = 0;
-  uint64_t orphans_ns_ = 0;              // when to say that there are some
-  uint64_t recorded_ = 0, refused_ = 0;  // announcements
+  uint64_t orphans_ns_ = 0;              // when to report that there are some
+  uint64_t recorded_ = 0, refused_ = 0;  // hellos
   uint64_t outsiders_ = 0;               // connections of processes that are not the command's
 };
 

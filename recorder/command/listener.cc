@@ -28,7 +28,7 @@ namespace {
 constexpr uint64_t kPatienceNs = 2'000'000'000;
 constexpr int kBacklog = 4096;
 constexpr int kAtOnce = 64,
-              kMaxRounds = 64;  // connections accepted before they are read; how often
+              kMaxRounds = 64;  // connections accepted before they are read; rounds
 constexpr const char* kTooFew = "luatrace-record has too few file descriptors left (ulimit -n)";
 constexpr size_t kMaxSilent = 256, kMaxSilentOfUser = 64;
 
@@ -36,10 +36,10 @@ bool is_writable_by_others(const struct stat& st) {
   return st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
-// What root asks of a directory.
+// What root requires of a directory.
 struct Place {
-  bool open_to_all = true;  // everybody may pass through it and all above it
-  bool ours_alone = true;   // nobody else can make a name in it, nor replace it
+  bool open_to_all = true;  // everybody may enter it and all directories above it
+  bool ours_alone = true;   // nobody else can create a name in it, or replace it
 };
 
 Place look_at(const std::string& path) {
@@ -62,7 +62,7 @@ std::string secret_name() {
   return text;
 }
 
-// Where a directory may be made, best first.
+// Directories in which one may be created, best first.
 std::vector<std::string> bases() {
   const bool root = geteuid() == 0;
   std::vector<std::string> all, best, open;
@@ -91,10 +91,10 @@ std::string make_directory() {
     if (geteuid() == 0 && look_at(base).open_to_all) chmod(name.c_str(), 0711);
     return name;
   }
-  throw std::runtime_error("cannot make a directory for the socket: " + last);
+  throw std::runtime_error("cannot create a directory for the socket: " + last);
 }
 
-// What arrived on a connection. 0: nothing yet; 1: a greeting; -1: refused, see why.
+// The data on a connection. 0: nothing yet; 1: a hello; -1: refused, see why.
 int read_hello(int fd, Hello& hello, std::string& why) {
   alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))];
   iovec part{&hello.text, sizeof hello.text};
@@ -119,10 +119,11 @@ int read_hello(int fd, Hello& hello, std::string& why) {
   }
   if (n == 0)
     why =
-        "it said nothing and hung up (a program tells root and its own user; root's programs only "
+        "it sent nothing and disconnected (a program accepts root and its own user; root's "
+        "programs only "
         "root)";
   else if (n != sizeof hello.text || hello.text.magic != LT_HELLO_MAGIC)
-    why = "it did not say hello";
+    why = "it did not send a hello";
   else if (hello.text.version != LT_RING_VERSION)
     why = "it speaks version " + std::to_string(hello.text.version) + ", this recorder version " +
           std::to_string(LT_RING_VERSION);
@@ -177,13 +178,13 @@ Listener::~Listener() {
   if (sweeper_ >= 0) close(sweeper_);
 }
 
-// Where others can make names, the path may lead elsewhere by now.
+// Where others can create names, the path may now lead elsewhere.
 void Listener::remove() const {
   if (directory_fd_ >= 0) unlinkat(directory_fd_, name_.c_str(), 0);
-  rmdir(directory_.c_str());  // of an empty directory, never of what a link points to
+  rmdir(directory_.c_str());  // removes only an empty directory, never the target of a link
 }
 
-// A process that waits for the end of this one, however it comes.
+// A process that waits for the end of this one, however it ends.
 void Listener::start_sweeper() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
@@ -208,7 +209,7 @@ void Listener::refuse(const Connection& c, const std::string& why,
   close(c.fd);
 }
 
-// One that floods us is looked up once for all its connections that wait.
+// A process that floods us is looked up once for all its waiting connections.
 bool Listener::is_ours(pid_t pid) {
   const auto [at, fresh] = known_.try_emplace(pid, false);
   if (fresh) at->second = descends_from(pid, getpid());
@@ -216,7 +217,7 @@ bool Listener::is_ours(pid_t pid) {
 }
 
 // Without a descriptor for it a connection would wait, and wake us, until it gives up; without one
-// to read /proc with, nobody would be ours.
+// for reading /proc, no process would count as ours.
 void Listener::reserve() {
   for (int& fd : reserved_)
     if (fd < 0) fd = fcntl(directory_fd_, F_DUPFD_CLOEXEC, 0);
@@ -227,14 +228,15 @@ void Listener::release() {
     if (fd >= 0) close(std::exchange(fd, -1));
 }
 
-// One of another process costs nothing but this. is_last: there is no descriptor to keep it.
+// A connection of another process costs no more than this. is_last: there is no descriptor to keep
+// it.
 void Listener::consider(Connection c, bool is_last, std::vector<std::string>& refusals) {
   std::string why;
   release();
   if (!peer_of(c.fd, c.peer, why)) {
     refuse(c, why, refusals);
   } else if (!is_ours(c.peer.pid)) {
-    if (!process_is_gone(c.peer.pid)) outsiders_++;  // else it waits for no answer
+    if (!process_is_gone(c.peer.pid)) outsiders_++;  // otherwise it waits for no answer
     close(c.fd);
   } else if (is_last) {
     refuse(c, kTooFew, refusals);
@@ -267,7 +269,7 @@ void Listener::read_all(std::vector<Hello>& hellos, std::vector<std::string>& re
     int state = read_hello(c.fd, h, why);
     if (state == 0 && monotonic_ns() > c.deadline_ns) {
       state = -1;
-      why = "it said nothing";
+      why = "it sent nothing";
     }
     if (state == 0) {
       waiting.push_back(c);
@@ -283,7 +285,7 @@ void Listener::read_all(std::vector<Hello>& hellos, std::vector<std::string>& re
   connections_.swap(waiting);
 }
 
-// The oldest of those that have said nothing, of users who have too many.
+// Drops the oldest silent connections of users who have too many.
 void Listener::drop_silent(std::vector<std::string>& refusals) {
   std::map<uid_t, size_t> of_user;
   for (const auto& c : connections_) of_user[c.peer.uid]++;
@@ -295,7 +297,7 @@ void Listener::drop_silent(std::vector<std::string>& refusals) {
       kept.push_back(c);
       continue;
     }
-    refuse(c, "it said nothing", refusals);
+    refuse(c, "it sent nothing", refusals);
     n--;
     all--;
   }
@@ -305,7 +307,7 @@ void Listener::drop_silent(std::vector<std::string>& refusals) {
 std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
   std::vector<Hello> hellos;
   bool more = true;
-  known_.clear();  // the number of one that has ended may be given again
+  known_.clear();  // the number of an ended process may be re-used
   for (int i = 0; more && hellos.empty() && i < kMaxRounds; i++) {
     more = accept_some(refusals);
     read_all(hellos, refusals);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Listener: the socket at which Lua states announce their rings.
-// Invariants: only our own descendants are heard (the command's: start_command() makes us the
-// parent of its orphans), of an ordinary user only those of the same user or of root. Others are
-// sent away when they connect: the path of a socket is no secret (/proc/net/unix). Of an ordinary
-// user the socket lies in a directory that nobody else can enter; of root in one where nobody else
-// can make another of the same name, if there is such a place: its command may give up its rights
-// (nginx's workers do) and must reach it. A connection that stays silent is dropped, and takes no
-// place away from other users' connections.
+// Listener: the socket to which Lua VMs send their rings. Invariants: only our own descendants are
+// accepted (the command's: start_command() makes us the parent of its orphans), and by a normal
+// user's recorder only those of the same user or of root. Others are rejected when they connect:
+// the path of a socket is no secret (/proc/net/unix). A normal user's socket is in a directory that
+// nobody else can enter; root's is in one where nobody else can make another of the same name, if
+// there is such a place: its command may give up root (nginx's workers do) and must still reach it.
+// A connection that stays silent is dropped, and does not reduce the limit of other users'
+// connections.
 #pragma once
 
 #include <poll.h>
@@ -22,9 +22,9 @@
 
 namespace luatrace::record {
 
-// A valid greeting. Its owner closes both descriptors.
+// A valid hello. Its owner closes both descriptors.
 struct Hello {
-  pid_t pid = 0;  // as we see it
+  pid_t pid = 0;  // in our namespace
   uid_t uid = 0;
   lt_hello text{};
   int ring_fd = -1;
@@ -39,16 +39,16 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   const std::string& path() const { return path_; }
-  // What to wait for.
+  // The descriptors to wait for.
   void add_to(std::vector<pollfd>& fds) const;
-  // Accepts and reads whatever is there. Why one of the command's processes was refused goes to
-  // refusals.
+  // Accepts and reads what has arrived. Refusals of the command's processes are appended to
+  // `refusals`.
   std::vector<Hello> receive(std::vector<std::string>& refusals);
-  // Connections of processes that are not the command's. They were closed at once.
+  // Connections of processes that are not the command's, which were closed immediately.
   uint64_t outsiders() const { return outsiders_; }
 
-  // Answers (LT_HELLO_*) and closes the connection (not the ring). False if nobody waits for the
-  // answer any more.
+  // Answers (LT_HELLO_*) and closes the connection (not the ring). False if the process no longer
+  // waits for the answer.
   static bool answer(Hello& hello, char answer);
 
  private:
@@ -71,10 +71,10 @@ class Listener {
   void remove() const;
 
   std::string directory_, name_, path_;
-  int directory_fd_ = -1;  // the same directory, whatever its path means later
+  int directory_fd_ = -1;  // the directory itself, whatever its path means later
   int fd_ = -1;
-  int reserved_[2] = {-1, -1};  // descriptors for when there are no others
-  int sweeper_ = -1;            // a pipe to the process that removes both if this one is killed
+  int reserved_[2] = {-1, -1};           // descriptors for when no others are free
+  int sweeper_ = -1;                     // a pipe to the process that removes both if we are killed
   std::vector<Connection> connections_;  // silent so far, oldest first
   std::map<pid_t, bool> known_;          // during one receive(): descendants or not
   uint64_t outsiders_ = 0;

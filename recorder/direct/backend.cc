@@ -30,16 +30,16 @@ constexpr uint64_t kCalibrationNs = 20 * kMillisecond;
 constexpr uint64_t kRenewNs = 250 * kMillisecond;
 constexpr uint64_t kFirstForceNs = 2 * kMillisecond;
 constexpr uint64_t kSlowestForceNs = 256 * kMillisecond;
-constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // one that was not seen is repeated
+constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // before an unanswered request is repeated
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kResponseLimitNs = 2000 * kMillisecond;
-constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a process, in one look
-constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all, when the recording ends
+constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a process, in one pass
+constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all processes, at the end
 
 constexpr size_t kMaxRemarks = 100;
 constexpr size_t kMaxWithoutRing = 65536;
 constexpr const char* kUnreadable =
-    "its Lua states cannot be found: their list is damaged (or changes all the time)";
+    "its Lua VMs cannot be found: their list is damaged (or changes all the time)";
 
 std::string joined(const std::vector<std::string>& globs) {
   std::string all;
@@ -58,39 +58,39 @@ struct Live {
   pid_t pid = 0;
   uint64_t begin_ns = 0, begin_tick = 0;  // of attaching
   std::vector<vm::Target> targets;
-  std::vector<int> guarded;                       // numbers of the guardian
-  std::set<std::pair<uint64_t, uint32_t>> taken;  // states (LuaJIT and serial), recordings
+  std::vector<int> guarded;                       // its numbers in the guardian
+  std::set<std::pair<uint64_t, uint32_t>> taken;  // VMs (LuaJIT and serial), recordings
   std::set<uint64_t> rings;                       // their inodes
   uint64_t renew_ns = 0, force_ns = 0, force_pause_ns = kFirstForceNs;
   bool inherited = false, lost = false, warned_no_response = false, force_failed = false;
-  bool unreadable = false;          // its list of states, at the last look
-  size_t ring_turn = 0;             // the state whose ring is looked for first
-  size_t states = 0, answered = 0;  // at the last look
-  std::set<uint64_t> without_ring;  // states that answered and had none when they were looked at
-  size_t untried = 0;       // states whose rings there was no time to open, at the last look
-  bool unopened = false;    // at the last look: there was a ring that could not be opened
-  std::string no_response;  // why those who have not answered did not
+  bool unreadable = false;          // its list of VMs, at the last pass
+  size_t ring_turn = 0;             // the VM whose ring is opened first
+  size_t states = 0, answered = 0;  // at the last pass
+  std::set<uint64_t> without_ring;  // VMs that answered and had none when they were read
+  size_t untried = 0;               // VMs whose rings there was no time to open, at the last pass
+  bool unopened = false;            // at the last pass: there was a ring that could not be opened
+  std::string no_response;          // why some have not answered
 };
 
-// Which state of the process is it, in any of its recordings?
+// Identifies a VM of the process across its recordings.
 uint64_t number_of(const vm::Target& target, const vm::State& s) {
   return (target.image().control << 20) ^ s.serial;
 }
 
-// It has answered, it is asked for nothing more (as a forked child is, until it next runs Lua), and
-// has no ring.
+// It has answered, nothing more is requested of it (a forked child is in this state until it next
+// runs Lua), and has no ring.
 bool has_no_ring(const vm::Target& target, const vm::State& s) {
   return target.has_answered(s) && s.stop == 0 && s.ring == 0 && s.token == target.token();
 }
 
-// It has a ring that was not looked at yet.
+// It has a ring that was not opened yet.
 bool has_new_ring(const Live& live, const vm::Target& target, const vm::State& s) {
   return s.ring != 0 && s.token == target.token() &&
          !live.taken.contains({number_of(target, s), s.rec});
 }
 
-// How many could not make a ring. One that is being closed has none any more, one that is being
-// opened has none yet: both had one or will have one.
+// How many could not make a ring. A VM that is closing has no ring any more, one that is opening
+// has none yet: both had one or will have one.
 size_t count_ringless(const Live& live) {
   return static_cast<size_t>(
       std::count_if(live.without_ring.begin(), live.without_ring.end(), [&live](uint64_t state) {
@@ -146,10 +146,10 @@ class DirectBackend : public Backend {
   Guardian guardian_;
   std::list<Live> live_;
   bool ignore_seccomp_;
-  std::map<pid_t, std::pair<uint64_t, RingCalls>> calls_;  // when asked, and the answer
-  std::map<uint64_t, Mark> marks_;  // by address: what forks of any process of ours have in them
+  std::map<pid_t, std::pair<uint64_t, RingCalls>> calls_;  // when determined, and the result
+  std::map<uint64_t, Mark> marks_;  // by address: marks that forks of our processes contain
   std::vector<std::string> remarks_;
-  std::vector<pid_t> ended_unanswered_;  // had Lua states, and none has answered
+  std::vector<pid_t> ended_unanswered_;  // had Lua VMs, and none has answered
   bool stopping_ = false;
 };
 
@@ -186,10 +186,10 @@ Live* DirectBackend::find(pid_t pid) {
   return nullptr;
 }
 
-// What stands against it, as far as its memory tells.
+// Obstacles, as far as its memory shows them.
 Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
   if (search.error == ESRCH)
-    return {Refusal::kNoProcess, "has no memory: it has just ended, or is a thread of the kernel"};
+    return {Refusal::kNoProcess, "has no memory: it has just ended, or is a kernel thread"};
   if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error), true};
   const std::string set_id = set_id_reason(pid);
   if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
@@ -210,8 +210,8 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
   return {Refusal::kNoRight, calls.why + other, true};
 }
 
-// One that a process of ours has forked makes its ring anyway. What was just asked is not asked
-// again: it may stop the process for a moment.
+// A process forked by one of ours makes its ring anyway. A recent result is re-used: the check may
+// stop the process for a moment.
 RingCalls DirectBackend::ring_calls(pid_t pid) {
   if (ignore_seccomp_ || inherited(pid)) return {};
   const uint64_t now = monotonic_ns();
@@ -282,7 +282,7 @@ void DirectBackend::say_ringless(const Live& live) {
   const size_t ringless = count_ringless(live);
   if (ringless == 0) return;
   remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(ringless) +
-                     (ringless == 1 ? " Lua state is" : " Lua states are") +
+                     (ringless == 1 ? " Lua VM is" : " Lua VMs are") +
                      " not recorded: it has no memory or no file descriptor left for a ring (some "
                      "descriptors are kept free for the program), its limit of file sizes (ulimit "
                      "-f) is below that of the ring "
@@ -300,8 +300,8 @@ void DirectBackend::forget(pid_t pid) {
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
 }
 
-// Is that ring one that another process of ours has? Its child has the same process id where each
-// begins a namespace of its own.
+// Does another process of ours have that ring? Its child has the same process id if each starts a
+// namespace of its own.
 bool DirectBackend::find_owner(uint64_t inode, pid_t except) const {
   return std::any_of(live_.begin(), live_.end(), [&](const Live& live) {
     return live.pid != except && live.rings.contains(inode);
@@ -313,7 +313,7 @@ std::string DirectBackend::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring)
   const Peer peer{pid, ring->info().pid, read_process(pid).uid, -1};
   const RingAnswer answer = host_.add_ring(peer, std::move(ring));
   if (answer.kind == RingAnswer::kTaken) return "";
-  return (answer.kind == RingAnswer::kRefused ? "a Lua state is not recorded: "
+  return (answer.kind == RingAnswer::kRefused ? "a Lua VM is not recorded: "
                                               : "is not recorded: ") +
          answer.why;
 }
@@ -342,8 +342,8 @@ bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::St
   return true;
 }
 
-// Those of all states, as far as the time for one look goes; the next look goes on from there. True
-// if there are more, and some were new.
+// The rings of all VMs, as far as time allows; the next pass continues from there. True if there
+// are more, and some were new.
 bool DirectBackend::take_rings(Live& live, const vm::Target& target,
                                const std::vector<vm::State>& states) {
   const uint64_t limit = monotonic_ns() + kRingsNs;
@@ -377,7 +377,7 @@ void DirectBackend::force_unanswered(Live& live, const vm::Target& target,
   host_.detail("process " + std::to_string(live.pid) + ": " + why);
 }
 
-// Why the first state that has not answered did not.
+// Why the first VM that has not answered did not.
 std::string DirectBackend::no_response_text(const Live& live) {
   for (const auto& target : live.targets) {
     std::vector<vm::State> states;
@@ -387,7 +387,7 @@ std::string DirectBackend::no_response_text(const Live& live) {
   return "";
 }
 
-// One look at a process. True if something of it is still to come or to go.
+// One pass over a process. True if something of it is still to come or to end.
 bool DirectBackend::look(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
@@ -423,10 +423,10 @@ void DirectBackend::warn_no_response(Live& live, uint64_t now) {
   live.warned_no_response = true;
   const std::string who = "process " + std::to_string(live.pid) + ": ";
   if (live.states == 0)
-    say(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua state (yet)"));
+    say(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua VM (yet)"));
   else
-    say(who + "no Lua state has answered for " +
-        time_text(static_cast<double>(now - live.begin_ns)) + ": " + live.no_response);
+    say(who + "no Lua VM has answered for " + time_text(static_cast<double>(now - live.begin_ns)) +
+        ": " + live.no_response);
 }
 
 int DirectBackend::poll(uint64_t now) {
@@ -445,8 +445,8 @@ int DirectBackend::poll(uint64_t now) {
   return waiting ? 1 : static_cast<int>(std::clamp<uint64_t>(spent * 20, 5, 100));
 }
 
-// Many states may have made their rings since the last look, and a state that is released closes
-// its ring: one look at each process, then others at those that have more.
+// Many VMs may have made their rings since the last pass, and a VM that is released closes its
+// ring: one pass over each process, then others over those that have more.
 void DirectBackend::take_last_rings() {
   const uint64_t limit = monotonic_ns() + kLastRingsNs;
   for (auto& live : live_) {
@@ -469,7 +469,7 @@ void DirectBackend::stop() {
   stopping_ = true;
 }
 
-// A state that sleeps lets go when it runs next: that is not waited for.
+// A sleeping VM detaches when it next runs: that is not waited for.
 bool DirectBackend::stopped() {
   bool quiet = true;
   for (auto& live : live_)
@@ -477,14 +477,14 @@ bool DirectBackend::stopped() {
   return quiet;
 }
 
-// A state that wakes up makes its ring when it next polls; what was killed before we had opened
-// that took it along.
+// A VM that wakes up makes its ring at its next poll; if it was killed before we had opened the
+// ring, the ring is lost.
 std::string DirectBackend::unanswered_ends() const {
   if (ended_unanswered_.empty()) return "";
   const size_t n = ended_unanswered_.size();
   return (n == 1 ? "process " : grouped(n) + " processes (") + pids_text(ended_unanswered_) +
          (n == 1 ? " has" : ") have") +
-         " ended without an event: no Lua state ran until then, or only for some milliseconds";
+         " ended without an event: no Lua VM ran until then, or only for some milliseconds";
 }
 
 std::vector<std::string> DirectBackend::remarks() {
@@ -494,17 +494,18 @@ std::vector<std::string> DirectBackend::remarks() {
     say_ringless(live);
     if (live.untried > 0)
       remarks_.push_back(who + grouped(live.untried) +
-                         (live.untried == 1 ? " Lua state is" : " Lua states are") +
+                         (live.untried == 1 ? " Lua VM is" : " Lua VMs are") +
                          " not recorded: the recording ended before their rings could be opened");
     if (live.taken.empty() && live.unopened)
-      remarks_.push_back(who +
-                         "its ring could not be opened: it is its parent's (it was made past the "
-                         "C library's fork()), or the program has closed its descriptor");
+      remarks_.push_back(
+          who +
+          "its ring could not be opened: it is its parent's (it was created without the "
+          "C library's fork()), or the program has closed its descriptor");
     else if (live.taken.empty() && live.without_ring.empty() && !live.warned_no_response)
       remarks_.push_back(who + (live.unreadable ? kUnreadable
                                 : live.states == 0
-                                    ? "it has no Lua state"
-                                    : "no Lua state has answered: " + live.no_response));
+                                    ? "it has no Lua VM"
+                                    : "no Lua VM has answered: " + live.no_response));
   }
   return std::move(remarks_);
 }

@@ -41,15 +41,14 @@ Guardian::Guardian() {
     munmap(p, kEntries * sizeof(Entry));
     return;
   }
-  entries_ = static_cast<Entry*>(p);  // zeros: nothing is used
+  entries_ = static_cast<Entry*>(p);  // zeros: all unused
   pid_ = start_helper("luatrace-guard", {ends[0]}, [&] { watch(ends[0]); });
   close(ends[0]);
   pipe_ = ends[1];
   if (pid_ > 0) pidfd_ = open_pidfd(pid_, -1);
 }
 
-// It may have been killed, and its number be another's by now; it may be stopped, and hear nothing
-// but SIGKILL.
+// It may have been killed, and its number re-used; it may be stopped, and react only to SIGKILL.
 Guardian::~Guardian() {
   if (pipe_ >= 0) send(pipe_, "q", 1, MSG_NOSIGNAL);
   if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGKILL, nullptr, 0);

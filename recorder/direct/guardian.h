@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Guardian: a process of ours that does nothing but outlive us. If we are killed it switches off
-// what we have switched on, at once; without it the VM would notice after 5 seconds, and a process
-// that sleeps would stay switched on until it runs.
-// Invariants: forked before there is any thread; it acts only where the control structure still
-// holds our number; it ends with us.
+// Guardian: a process of ours whose only task is to outlive us. If we are killed it immediately
+// switches off what we have switched on; without it the VM would notice after 5 seconds, and a
+// sleeping process would stay switched on until it runs. Invariants: forked before there is any
+// thread; it acts only where the control structure still holds our number; it ends with us.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +17,7 @@ namespace luatrace::record::direct {
 class Guardian {
  public:
   Guardian();
-  ~Guardian();  // after an orderly end: it has nothing to do. Takes 0.5 s at most
+  ~Guardian();  // after a normal end: it has nothing to do. Takes up to 0.5 s
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
@@ -35,8 +34,8 @@ class Guardian {
   pid_t pid_ = -1;
 };
 
-// Lets go of a target for good: off, then until its states that run have closed their rings, but no
-// longer than `limit_ms`.
+// Releases a target for good: switches it off and waits until its running VMs have closed their
+// rings, but no longer than `limit_ms`.
 void release_and_wait(vm::Target& target, int limit_ms);
 
 }  // namespace luatrace::record::direct

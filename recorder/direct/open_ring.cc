@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Opening a ring; see open_ring.h. First through /proc/PID/map_files: that is what the state writes
-// into, whatever the program has done with its descriptors. That takes a capability (CAP_SYS_ADMIN
-// or CAP_CHECKPOINT_RESTORE, in the first user namespace); without it through /proc/PID/fd, by the
-// descriptor that the state keeps until the ring is taken.
+// Opens a ring; see open_ring.h. First through /proc/PID/map_files: that is the file into which the
+// VM writes, whatever the program has done with its descriptors. That takes a capability
+// (CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, in the initial user namespace); without it through
+// /proc/PID/fd, by the descriptor that the VM keeps until the ring is taken.
 #include "recorder/direct/open_ring.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kMaxMaps = 8u << 20;  // bytes of /proc/PID/maps
 
-// What the process has mapped at that address, if it looks like a ring.
+// The process's mapping at that address, if it looks like a ring.
 bool find_mapping(pid_t pid, uint64_t address, Mapping& found) {
   for (auto& m : parse_maps(read_proc(pid, "maps", kMaxMaps))) {
     if (m.start != address) continue;
@@ -32,13 +32,13 @@ bool find_mapping(pid_t pid, uint64_t address, Mapping& found) {
   return false;
 }
 
-// The same file, and one of which opening has no side effect.
+// The same file, and one that can be opened without side effects.
 bool is_mapped_memory(int fd, const Mapping& m) {
   struct stat st {};
   return is_memfd(fd) && fstat(fd, &st) == 0 && st.st_ino == m.inode;
 }
 
-// -1: not that file, or no right; errno tells.
+// -1: not that file, or permission denied; see errno.
 int open_same(const std::string& path, const Mapping& m) {
   const int look = open(path.c_str(), O_PATH | O_CLOEXEC);
   if (look < 0) return -1;
@@ -60,8 +60,8 @@ int open_memory(pid_t pid, const vm::State& s, const Mapping& m) {
   return fd >= 0 || s.fd < 0 ? fd : open_same(proc + "/fd/" + std::to_string(s.fd), m);
 }
 
-// A child has its parent's ring until it has noticed that it is one; and the state may have closed
-// its ring, or another may be where it was.
+// A child has its parent's ring until it has noticed that it is one; and the VM may have closed its
+// ring, or another may be in its place.
 bool is_of(const RingMemory& ring, const vm::Target& target, const vm::State& s) {
   const pid_t pid = target.memory().pid();
   const auto g = static_cast<uint64_t>(static_cast<int64_t>(target.image().note.g));

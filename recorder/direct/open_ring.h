@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The ring of a Lua state of another process, opened for reading and writing.
-// Invariant: what is returned is a memfd that the process itself has made, for that very state and
-// recording; nothing else that the process names is opened but to be looked at (O_PATH).
+// Opens the ring of a Lua VM of another process for reading and writing. Invariant: the result is a
+// memfd that the process itself has made, for that very VM and recording; anything else that the
+// process names is only examined (O_PATH), not opened.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace luatrace::record::direct {
 
-// s: as read from target a moment ago. Nothing: there is no such ring (any more, or yet); or it is
-// not usable, then why says so.
+// s: just read from target. Null: there is no such ring (any more, or yet); or it is not usable,
+// then `why` says so.
 std::unique_ptr<RingMemory> open_ring(const vm::Target& target, const vm::State& s,
                                       std::string& why);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Seccomp; see seccomp.h. The table below is what ring_map() and its neighbours in lj_ltopen.c and
-// lj_ltring.c call, with the arguments as far as a filter can know them.
+// Seccomp; see seccomp.h. The table below lists the calls of ring_map() and its neighbours in
+// lj_ltopen.c and lj_ltring.c, with their arguments as far as a filter can know them.
 #include "recorder/direct/seccomp.h"
 
 #include <fcntl.h>
@@ -43,12 +43,12 @@ constexpr int kPopulateWrite = 23;              // MADV_POPULATE_WRITE
 struct Call {
   const char* name;
   int number;
-  bool needed;  // without it there is no ring; else a refusal (but not a kill) does no harm
+  bool needed;  // without it there is no ring; of others a refusal (but not a kill) does no harm
   uint64_t args[6];
 };
 
-constexpr uint64_t kPlace = 0x7f0000000000;  // some address, some descriptor: can_make_ring_here()
-constexpr uint64_t kFd = 9;                  // puts its own there
+constexpr uint64_t kPlace = 0x7f0000000000;  // any address, any descriptor: can_make_ring_here()
+constexpr uint64_t kFd = 9;                  // replaces them
 const Call kCalls[] = {
     {"memfd_create", SYS_memfd_create, true, {kPlace, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
     {"fcntl", SYS_fcntl, true, {kFd, F_GETFD}},
@@ -62,7 +62,7 @@ const Call kCalls[] = {
      {0, kRing, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull}},
     {"mmap", SYS_mmap, true, {kPlace, kRing, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, kFd}},
     {"newfstatat", SYS_newfstatat, true, {kFd, kPlace, kPlace, AT_EMPTY_PATH}},
-    {"fstat", SYS_fstat, true, {kFd, kPlace}},  // which of them depends on the C library
+    {"fstat", SYS_fstat, true, {kFd, kPlace}},  // which of these is called depends on the C library
     {"mprotect", SYS_mprotect, true, {kPlace, LT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE}},
     {"madvise", SYS_madvise, false, {kPlace, LT_RING_BLOCK_SIZE, kPopulateWrite}},
     {"clock_nanosleep", SYS_clock_nanosleep, false, {0, 0, kPlace}},
@@ -74,7 +74,7 @@ const Call kCalls[] = {
     {"close", SYS_close, false, {kFd}},
 };
 
-// -- Classic BPF, as far as the kernel takes it for seccomp (seccomp_check_filter) --
+// -- Classic BPF, the subset for seccomp (seccomp_check_filter) --
 
 struct Machine {
   uint32_t a = 0, x = 0, memory[BPF_MEMWORDS] = {};
@@ -136,7 +136,7 @@ uint32_t load(const sock_filter& i, const Machine& m, const seccomp_data& data) 
   }
 }
 
-// The action, or SECCOMP_RET_KILL_PROCESS if the program makes no sense.
+// The action, or SECCOMP_RET_KILL_PROCESS if the program is invalid.
 uint32_t run(const std::vector<sock_filter>& program, const seccomp_data& data) {
   Machine m;
   for (size_t at = 0; at < program.size(); at++) {  // jumps go forwards: it ends
@@ -191,7 +191,7 @@ uint64_t status_number(const std::string& status, const char* name, int base = 1
 
 struct Filtered {
   pid_t tid;
-  uint64_t mode, filters;  // of /proc/PID/status; filters 0: an old kernel does not tell
+  uint64_t mode, filters;  // of /proc/PID/status; filters 0: an old kernel
 };
 
 Filtered own_filters() {
@@ -210,14 +210,14 @@ std::vector<Filtered> filtered_threads(pid_t pid) {
   return all;
 }
 
-// The kernel wants the capability in the first user namespace, and a caller without filters.
+// The kernel requires the capability in the initial user namespace, and a caller without filters.
 bool can_read_filters() {
   const std::string status = read_proc(getpid(), "status", 65536);
   return (status_number(status, "CapEff", 16) & kSysAdmin) != 0 &&
          status_number(status, "Seccomp") == 0;
 }
 
-// Of a thread that is stopped. Empty, or why not.
+// Of a stopped thread. Empty, or the reason for failure.
 std::string get_filters(pid_t tid, std::vector<std::vector<sock_filter>>& all) {
   for (size_t i = 0; i < kMaxFilters; i++) {
     auto* const index = reinterpret_cast<void*>(i);
@@ -235,7 +235,7 @@ std::string get_filters(pid_t tid, std::vector<std::vector<sock_filter>>& all) {
 
 RingCalls unknown(const std::string& why) {
   return {RingCalls::kUnknown,
-          "has a seccomp filter, of which it cannot be told whether it lets the process make a "
+          "has a seccomp filter, and it is not known whether that lets the process make a "
           "ring, or kills it for that: " +
               why};
 }
@@ -249,7 +249,7 @@ RingCalls judge_thread(pid_t pid, pid_t tid) {
   return why.empty() ? judge_filters(filters) : unknown("the filter cannot be read: " + why);
 }
 
-// The calls of the table, each with what the ones before it gave.
+// Makes the calls of the table, each with the results of earlier ones.
 bool make_calls() {
   alignas(8) char start[64] = LT_RING_NAME;
   uint64_t place = reinterpret_cast<uint64_t>(start), fd = kFd;
@@ -265,7 +265,7 @@ bool make_calls() {
   return true;
 }
 
-// Do the filters of this process let a ring be made? In a child: it may cost its life.
+// Do the filters of this process allow a ring? Tried in a child: it may be killed.
 bool can_make_ring_here() {
   const pid_t child = fork();
   if (child == 0) {
@@ -312,15 +312,16 @@ RingCalls may_make_ring(pid_t pid) {
       return calls;
   }
   if (readable) return {};
-  // In a container next to it: both have what the container's engine gives to all.
+  // In a container next to it: both have the filters that the container's engine gives to all.
   const Filtered own = own_filters();
   bool alike = own.mode == SECCOMP_MODE_FILTER && own.filters != 0;
   for (const Filtered& t : threads) alike = alike && t.filters == own.filters;
   if (alike && can_make_ring_here()) return {};
-  return unknown(own.mode != 0
-                     ? "we may not read it, being under a filter ourselves, and cannot take it for "
-                       "the same"
-                     : "reading it takes the capability CAP_SYS_ADMIN, outside of containers");
+  return unknown(
+      own.mode != 0
+          ? "we may not read it, being under a filter ourselves, and cannot assume that it is "
+            "the same"
+          : "reading it takes the capability CAP_SYS_ADMIN, outside of containers");
 }
 
 }  // namespace luatrace::record::direct

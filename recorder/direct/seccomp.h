@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // May the VM of that process make a ring? A seccomp filter can forbid the system calls that this
-// takes, and many kill the process for one that they do not know.
-// Invariant: the process makes no call for this: its filters are read (ptrace) and run here.
+// takes, and many kill the process for an unknown call. Invariant: the process makes no call for
+// this check: its filters are read (ptrace) and evaluated here.
 #pragma once
 
 #include <linux/filter.h>
@@ -19,12 +19,12 @@ struct RingCalls {
   std::string why;  // the rest of a sentence about the process, unless allowed
 };
 
-// Threads that have filters are stopped for some 20 us, if the filters can be read at all (that
+// Threads that have filters are stopped for about 20 us, if the filters can be read at all (that
 // takes CAP_SYS_ADMIN, and no filter on this process).
 RingCalls may_make_ring(pid_t pid);
 
-// Separate so that it can be tested. What these filters, as the kernel has them (newest first), say
-// of a ring; each a program of classic BPF over struct seccomp_data.
+// Separate so that it can be tested. The result of these filters, as the kernel has them (newest
+// first), for a ring; each is a program of classic BPF over struct seccomp_data.
 RingCalls judge_filters(std::span<const std::vector<sock_filter>> filters);
 
 }  // namespace luatrace::record::direct

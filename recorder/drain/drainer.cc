@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Drainer; see drainer.h. It polls: the target must never have to make a system call to be heard.
-// While data flows it looks again at once or after 100 us; when nothing comes the pause doubles, up
-// to the third part of the time in which the fastest target could fill the smallest ring (and never
-// more than 5 ms). Longer pauses would cost events at the start of a burst and save next to
+// Drainer; see drainer.h. It polls: the target must never have to make a system call to be noticed.
+// While data flows the next pass follows immediately or after 100 us; when nothing comes the pause
+// doubles, up to a third of the time in which the fastest target could fill the smallest ring (and
+// never more than 5 ms). Longer pauses would cost events at the start of a burst and save almost
 // nothing.
 #include "recorder/drain/drainer.h"
 
@@ -15,7 +15,7 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kShortest = 100'000, kLongest = 5'000'000;  // ns
-constexpr uint64_t kLookNs = 20'000'000;  // then others have their turn: jobs, and other rings
+constexpr uint64_t kLookNs = 20'000'000;                       // then come jobs, and other rings
 
 }  // namespace
 
@@ -44,7 +44,7 @@ bool Drainer::call(Job job, std::chrono::milliseconds limit) {
     std::condition_variable done;
     bool finished = false;
   };
-  // Shared, because this thread may stop waiting before the job is run.
+  // Shared, because this thread may stop waiting before the job has run.
   const auto state = std::make_shared<State>();
   post([state, job = std::move(job)] {
     job();
@@ -90,7 +90,7 @@ void Drainer::run_jobs() {
   for (const auto& job : jobs) job();
 }
 
-// All rings, or as many as there is time for; the others come first the next time.
+// All rings, or as many as time allows; the others come first the next time.
 uint64_t Drainer::look_at_all() {
   uint64_t most = 0;
   const uint64_t until = monotonic_ns() + kLookNs;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Drainer: the one thread that reads rings and fills outputs.
-// Invariants: rings and outputs are touched by this thread only; others post jobs, which it runs in
-// order between two looks. A look takes 20 ms at most (and a block), and does not wait for the
-// disk: so a job is run soon.
+// Drainer: the only thread that reads rings and fills outputs. Invariants: only this thread touches
+// rings and outputs; other threads post jobs, which it runs in order between two passes. A pass
+// takes up to 20 ms (and a block), and does not wait for the disk: so a job runs soon.
 #pragma once
 
 #include <atomic>
@@ -19,11 +18,11 @@
 
 namespace luatrace::record {
 
-// A ring and whose it is.
+// A ring and its owner.
 struct OwnedRing {
   std::unique_ptr<RingDrain> drain;
   uint64_t owner;  // number of the process within the session
-  // Set when the owner's C functions were seen.
+  // Set when the owner's C functions have been seen.
   std::shared_ptr<std::atomic<bool>> maps_wanted;
 };
 
@@ -32,10 +31,10 @@ class Drainer {
   using Job = std::function<void()>;
 
   Drainer();
-  ~Drainer();  // runs the jobs that were posted, then ends the thread
+  ~Drainer();  // runs the posted jobs, then ends the thread
 
   void post(Job job);
-  // Posts and waits until the job was run; false if that took longer.
+  // Posts a job and waits until it has run; false if that took longer.
   bool call(Job job, std::chrono::milliseconds limit = std::chrono::hours(1));
 
   // For jobs only.
@@ -54,7 +53,7 @@ class Drainer {
   uint64_t patience_ns() const;
 
   std::vector<OwnedRing> rings_;
-  size_t next_ = 0;  // the ring that the next look begins with
+  size_t next_ = 0;  // the ring with which the next pass begins
   std::atomic<size_t> active_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;

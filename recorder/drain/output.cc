@@ -11,11 +11,11 @@
 namespace luatrace::record {
 namespace {
 
-// What must fit at the very end: CLOCK and END blocks.
+// Bytes reserved for the very end: CLOCK and END blocks.
 constexpr uint64_t kEndRoom = 1024;
-// What one stream may still hold back: a full EVENTS block.
+// Bytes that one stream may still hold back: a full EVENTS block.
 constexpr uint64_t kStreamRoom = LT_RING_BLOCK_SIZE + sizeof(lt_block);
-// A file that cannot be written is better known before the first process is accepted.
+// It is better to know that a file cannot be written before the first process is accepted.
 constexpr uint64_t kFirstWrite = 200'000'000;  // ns
 
 uint64_t random_id() {
@@ -95,15 +95,15 @@ bool Output::fits(uint64_t bytes) {
   return !dead();
 }
 
-// At once, not at the end: the command may go on for days.
+// Immediately, not at the end: the command may run for days.
 void Output::announce_early_end() {
   if (announced_ || (!full_ && writer_->ok())) return;
   announced_ = true;
   if (!writer_->ok())
-    say(writer_->error() + "; the recording ends there, the program goes on");
+    say(writer_->error() + "; the recording ends there, the program continues");
   else
     say(writer_->name() + ": --max-size " + grouped(max_size_) +
-        " was reached; the recording ends, the program goes on");
+        " was reached; the recording ends, the program continues");
 }
 
 void Output::count_discarded() {

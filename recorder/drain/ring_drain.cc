@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// RingDrain; see ring_drain.h. Reading the block that the target is just filling makes its cache
-// lines travel between two cores, which slows the target: so that is done only when no block has
-// become full for a while.
+// RingDrain; see ring_drain.h. Reading the block that the target is filling moves its cache lines
+// between two cores, which slows the target: so that is done only when no block has become full for
+// a while.
 #include "recorder/drain/ring_drain.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kPartialNs = 50'000'000;  // leave a block that is being filled alone so long
-constexpr uint64_t kFlushNs = 150'000'000;   // write what was gathered at least so often
+constexpr uint64_t kPartialNs = 50'000'000;  // before a block that is being filled is read
+constexpr uint64_t kFlushNs = 150'000'000;   // between writes of collected events, at most
 constexpr size_t kFunctionBytes = 1u << 20;  // of one FUNCS block, about
-constexpr double kTargetBytesPerNs = 2.0;    // more than three times the fastest seen
+constexpr double kTargetBytesPerNs = 2.0;    // more than three times the fastest measured
 constexpr uint64_t kNoLimit = UINT64_MAX;
 
 }  // namespace
@@ -44,7 +44,7 @@ void RingDrain::give_up(const std::string& why) {
   finish();
 }
 
-// Words, in order, into the file's blocks. Returns how many were taken.
+// Passes words, in order, to the file's blocks. Returns how many were taken.
 size_t RingDrain::take(std::span<const uint64_t> words) {
   if (!filter_) return events_.append(words, empty_at_);
   kept_.clear();
@@ -53,12 +53,12 @@ size_t RingDrain::take(std::span<const uint64_t> words) {
   return n;
 }
 
-// The rest of block tail_, which the target has finished. What cannot be taken then is damage.
+// The rest of block tail_, which the target has finished. Words that cannot be taken are damage.
 bool RingDrain::take_block() {
   if (!output_->fits(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
   const auto block = ring_->block(tail_);
   auto rest = block.subspan(pos_);
-  if (filter_) {  // looks at each word more than once: not in memory that may change
+  if (filter_) {  // reads each word more than once: not in memory that may change
     scratch_.assign(rest.begin(), rest.end());
     rest = scratch_;
   }
@@ -87,8 +87,8 @@ size_t RingDrain::take_full_blocks(uint64_t head, uint64_t until_ns) {
   return moved_ - before;
 }
 
-// What is there of the block that is being filled. The words are copied first and the functions
-// they use looked for after that: the target stores them the other way round.
+// The words so far of the block that is being filled. They are copied before their functions are
+// read, since the target stores them in the opposite order.
 size_t RingDrain::take_partial_block() {
   const auto block = ring_->block(tail_);
   const uint64_t looked = now();
@@ -108,7 +108,7 @@ size_t RingDrain::take_partial_block() {
   return n;
 }
 
-// One record of the meta area. False if it is not a possible one.
+// One record of the meta area. False if it is invalid.
 bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, uint64_t head) {
   struct {
     uint32_t size;
@@ -123,7 +123,7 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
   const size_t end = functions_.size();
   functions_.insert(functions_.end(), &meta[at], &meta[at] + start.size);
   if (!func_is_valid(&functions_[end], start.size)) return functions_.resize(end), false;
-  // func_is_valid() looked at the copy; its size is the one that counts from here on.
+  // func_is_valid() checked the copy; from here on its size counts.
   uint32_t size;
   std::memcpy(&size, &functions_[end], sizeof size);
   if (size != start.size) return functions_.resize(end), false;
@@ -150,7 +150,7 @@ void RingDrain::take_functions() {
     if (functions_.size() > kFunctionBytes) write_functions();
   }
   write_functions();
-  if (!good) {  // events go on; their functions stay nameless
+  if (!good) {  // events continue; their functions stay nameless
     skipped_ = true;
     meta_tail_ = head;
   }
@@ -187,7 +187,7 @@ size_t RingDrain::look(uint64_t until_ns) {
 void RingDrain::finish() {
   if (finished_) return;
   finished_ = true;
-  for (int i = 0; damage_.empty() && i < 2; i++) {  // the second time for what came meanwhile
+  for (int i = 0; damage_.empty() && i < 2; i++) {  // the second time for newer data
     const uint64_t head = ring_->head();
     if (head < tail_ || head - tail_ > ring_->info().nblocks) break;
     take_full_blocks(head, kNoLimit);
@@ -201,8 +201,8 @@ void RingDrain::finish() {
   add_totals();
 }
 
-// A loss that was going on when the target died, or was told to stop while its ring was full: it
-// had no room to tell of it.
+// A loss that was going on when the target died, or was told to stop while its ring was full: the
+// target could not report it.
 void RingDrain::tell_last_loss() {
   const WordScanner& s = events_.scanner();
   const uint64_t since = ring_->lost_since(), all = ring_->lost(), told = s.lost_events();
@@ -212,7 +212,7 @@ void RingDrain::tell_last_loss() {
   events_.append(words, since);
 }
 
-// What the target says is lost counts, if it says more than its records.
+// The target's own count of lost events is used if it exceeds that of its records.
 void RingDrain::add_totals() {
   OutputTotals& t = output_->totals();
   const WordScanner& s = events_.scanner();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // RingDrain: moves the content of one ring into an Output, block by block. What the output cannot
-// take stays in the ring: when that is full, the VM drops events and counts them.
-// Invariants: functions are written before the words that use them; a block is zeroed and given
-// back only when every word of it was taken; nothing read from the ring is trusted: a ring that
-// contradicts itself is given up, and said to be damaged.
+// take stays in the ring: when that is full, the VM drops events and counts them. Invariants:
+// functions are written before the words that use them; a block is zeroed and released only when
+// every word of it was taken; nothing read from the ring is trusted: a ring that contradicts itself
+// is given up and reported as damaged.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ class RingDrain {
   RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> output, uint32_t stream,
             uint32_t max_depth);
 
-  // One look: takes full blocks and, when those have not come for a while, what there is of the
-  // block that is being filled; tells the target that somebody is there. Stops at the monotonic
-  // time until_ns (but takes a block at least). Returns the words taken.
+  // One pass: takes full blocks and, if none have come for a while, the words so far of the block
+  // that is being filled; tells the target that the recorder is alive. Stops at the monotonic time
+  // until_ns (but takes at least a block). Returns the number of words taken.
   size_t look(uint64_t until_ns);
 
-  // Takes all that is left and writes it out, whether the output is ready or not. The target's
-  // clock stops meaning anything: the ring is complete, its owner is gone or was told to stop.
+  // Takes everything that is left and writes it out, whether the output is ready or not. The
+  // target's clock no longer matters: the ring is complete, its owner is gone or was told to stop.
   void finish();
   bool finished() const { return finished_; }
 
@@ -48,7 +48,8 @@ class RingDrain {
   const std::shared_ptr<Output>& output_ptr() const { return output_; }
   const RingMemory& ring() const { return *ring_; }
   const std::string& damage() const { return damage_; }  // empty: none
-  // How long the ring can be left alone, in ns, at the highest rate a target is known to reach.
+  // How long the ring can be left alone, in ns, at the highest rate that a target is known to
+  // reach.
   uint64_t patience_ns() const;
 
  private:
@@ -74,10 +75,10 @@ class RingDrain {
   uint32_t function_count_ = 0;
   uint64_t tail_ = 0, meta_tail_ = 0;
   size_t pos_ = 0;           // words of block tail_ that were taken
-  uint64_t empty_at_ = 0;    // clock when all there was had been taken
-  uint64_t taken_ns_ = 0;    // when words were taken last
-  uint64_t written_ns_ = 0;  // when what was gathered was written last
-  uint64_t moved_ = 0;       // words taken, and words passed over
+  uint64_t empty_at_ = 0;    // clock when everything had been taken
+  uint64_t taken_ns_ = 0;    // when words were last taken
+  uint64_t written_ns_ = 0;  // when collected words were last written
+  uint64_t moved_ = 0;       // words taken, and words skipped
   bool complete_ = false;
   bool c_functions_ = false;
   bool finished_ = false;

@@ -29,7 +29,7 @@ struct Closer {
 };
 
 // The device number of all memfds of ordinary pages: a mount of the kernel's own, so that no file
-// that has a name can have it.
+// with a name can have it.
 dev_t memfd_device() {
   static const dev_t device = [] {
     struct stat st {};
@@ -45,9 +45,9 @@ std::string check_file(int fd, struct stat& st) {
   const int seals = is_memfd(fd) ? fcntl(fd, F_GET_SEALS) : -1;
   if (seals < 0) return "it is not a memfd";
   if ((seals & F_SEAL_SHRINK) == 0 || (seals & F_SEAL_GROW) == 0)
-    return "its memory is not sealed against a change of size";
+    return "its memory is not sealed against changes of size";
   if (fstat(fd, &st) != 0) return "fstat: " + errno_text(errno);
-  if (st.st_size < static_cast<off_t>(LT_RING_HDR_SIZE)) return "it has no room for a header";
+  if (st.st_size < static_cast<off_t>(LT_RING_HDR_SIZE)) return "it is too small for a header";
   if (static_cast<uint64_t>(st.st_size) > kMaxMemory) return "it is larger than any ring";
   return "";
 }
@@ -92,7 +92,8 @@ std::unique_ptr<RingMemory> RingMemory::map(int fd, std::string* why) {
   *why = check_file(fd, st);
   if (!why->empty()) return nullptr;
   const auto size = static_cast<size_t>(st.st_size);
-  // Touch it now, while the target waits, but do not make the memory: that is the target's part.
+  // Populate it now, while the target waits, but do not allocate the memory: that is the target's
+  // part.
   const bool present = static_cast<uint64_t>(st.st_blocks) * 512 >= size;
   const int flags = MAP_SHARED | (present ? MAP_POPULATE : 0);
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, 0);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// RingMemory: a mapping of the shared memory that a target handed over, checked before use.
-// Invariants: it is a memfd of ordinary pages that cannot shrink under us (seals), every address
-// handed out lies inside it, and the geometry is the private copy made when it was checked: the
-// target can change its own.
+// RingMemory: a mapping of a target's shared memory, checked before use. Invariants: it is a memfd
+// of ordinary pages that cannot shrink (seals), every address returned is inside it, and the
+// geometry is the private copy made when it was checked, because the target can change its own.
 #pragma once
 
 #include <sys/types.h>
@@ -20,14 +19,14 @@ namespace luatrace::record {
 
 class RingMemory {
  public:
-  // Maps the ring behind fd, which is closed in any case. On refusal: nothing, and why in *why.
+  // Maps the ring of fd, which is closed in any case. On refusal: null, and the reason in *why.
   static std::unique_ptr<RingMemory> map(int fd, std::string* why);
   ~RingMemory();
   RingMemory(const RingMemory&) = delete;
   RingMemory& operator=(const RingMemory&) = delete;
 
-  const lt_ring& info() const { return info_; }  // as it was when it was checked
-  uint64_t inode() const { return inode_; }      // as /proc/PID/maps shows it
+  const lt_ring& info() const { return info_; }  // as it was when checked
+  uint64_t inode() const { return inode_; }      // as in /proc/PID/maps
   size_t size() const { return size_; }          // of the whole memory, in bytes
 
   // Words of block number n (modulo the number of blocks).
@@ -68,12 +67,12 @@ class RingMemory {
   uint64_t inode_;
 };
 
-// The most bytes that a ring may have whose blocks were to have `asked` bytes (0: the usual
-// number): pages that the target has not touched would be ours, should it say that they hold
-// something.
+// The maximum size of a ring if `asked` bytes were requested for its blocks (0: the default): pages
+// that the target has not touched would be charged to the recorder if the target claimed that they
+// hold something.
 uint64_t max_ring_size(uint64_t asked);
 
-// Is that open file a memfd of ordinary pages? Works for descriptors of O_PATH, too.
+// Is that open file a memfd of ordinary pages? Works with O_PATH descriptors, too.
 bool is_memfd(int fd);
 
 // What is wrong with a ring of that geometry in a file of that size; empty if nothing.

@@ -11,7 +11,7 @@
 namespace luatrace::record {
 namespace {
 
-constexpr size_t kSpares = 8;           // chunks whose memory is kept
+constexpr size_t kSpares = 8;           // chunks whose memory is kept for reuse
 constexpr uint64_t kLittle = 1u << 20;  // bytes
 
 bool has_events(const Chunk& chunk) {
@@ -19,8 +19,8 @@ bool has_events(const Chunk& chunk) {
                      [](const BlockNote& n) { return n.type == LT_BLOCK_EVENTS; });
 }
 
-// Waits until `good`, or until the monotonic time *until, which may become earlier meanwhile: who
-// makes it so notifies.
+// Waits for the condition, or until the monotonic time *until, which may be moved forward
+// meanwhile, with a notification.
 template <class Good>
 bool wait_on(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
              const uint64_t* until, Good good) {
@@ -35,7 +35,8 @@ bool wait_on(std::condition_variable& changed, std::unique_lock<std::mutex>& loc
 
 }  // namespace
 
-// What both threads know of a file. The sink is the writing thread's, but for its first question.
+// A file's data for both threads. The sink belongs to the writing thread, except for its first
+// query.
 class WriteQueue::File : public BlockSink {
  public:
   struct Shared {
@@ -45,7 +46,7 @@ class WriteQueue::File : public BlockSink {
     std::atomic<bool> failed = false;
     std::atomic<uint64_t> written = 0;
     std::string error;                 // set before `failed`
-    std::vector<BlockNote> unwritten;  // with the queue's lock
+    std::vector<BlockNote> unwritten;  // protected by the queue's lock
   };
 
   File(WriteQueue& queue, int fd) : queue_(queue), shared_(std::make_shared<Shared>(fd)) {}
@@ -146,14 +147,14 @@ std::unique_ptr<BlockSink> WriteQueue::file(int fd, bool empty_it) {
   return made;
 }
 
-// With the lock.
+// With the lock held.
 void WriteQueue::post(Task task) {
   held_tasks_++;
   tasks_.push_back(std::move(task));
   work_.notify_one();
 }
 
-// After the deadline a little is taken nevertheless, if the disk is not the one who is late.
+// After the deadline a small amount is still accepted, if the disk is not the cause of the delay.
 bool WriteQueue::has_room(std::unique_lock<std::mutex>& lock, uint64_t size) {
   if (!patient_) return true;
   if (monotonic_ns() < deadline_)

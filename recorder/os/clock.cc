@@ -16,7 +16,7 @@
 namespace luatrace::record {
 namespace {
 
-// ns per tick as a fixed-point number: 40 bits behind the point are exact to 1 ns in 10 minutes.
+// ns per tick as a fixed-point number: 40 bits after the point are exact to 1 ns in 10 minutes.
 constexpr uint32_t kShift = 40;
 
 uint64_t read_clock(clockid_t id) {
@@ -34,7 +34,7 @@ bool cpu_has_invariant_tsc() {
 #endif
 }
 
-// Where the file cannot be read (some containers), the CPU's word must do.
+// Where the file cannot be read (some containers), the CPU's flags must do.
 bool kernel_trusts_tsc() {
   std::ifstream in("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   std::string name;

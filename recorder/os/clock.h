@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The clock of event words as the recorder sees it, and its rate.
-// Invariant: a file has one clock (LT_CLOCK_TSC or LT_CLOCK_MONOTONIC), chosen as the VM chooses.
+// The clock of event words as the recorder sees it, and its rate. Invariant: a file has one clock
+// (LT_CLOCK_TSC or LT_CLOCK_MONOTONIC), chosen like the VM's.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ uint32_t default_clock();
 uint64_t read_tick(uint32_t clock);
 uint64_t monotonic_ns();
 
-// The three clocks at one moment: of several tries the one that was disturbed least.
+// The three clocks at one moment: of several tries the least disturbed one.
 lt_clock_info sample_clocks(uint32_t clock);
 
 struct ClockRate {  // ns = (ticks * mult) >> shift
@@ -24,7 +24,7 @@ struct ClockRate {  // ns = (ticks * mult) >> shift
 };
 
 // The rate between two samples; LT_CLOCK_MONOTONIC always has one tick per nanosecond. Without a
-// distance between the samples: one tick per nanosecond, too.
+// distance between the samples it is one tick per nanosecond, too.
 ClockRate rate_between(uint32_t clock, const lt_clock_info& from, const lt_clock_info& to);
 
 double ticks_to_ns(const ClockRate& rate, uint64_t ticks);

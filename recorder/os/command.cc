@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Starting the command; see command.h.
+// Starts the command; see command.h.
 #include "recorder/os/command.h"
 
 #include <fcntl.h>
@@ -71,7 +71,7 @@ void take_over_signals(const std::vector<int>& to_block) {
   sigprocmask(SIG_BLOCK, &mask, &old_mask);
   old_pipe = signal(SIGPIPE, SIG_IGN);
   old_file_size = signal(SIGXFSZ, SIG_IGN);
-  old_child = signal(SIGCHLD, SIG_DFL);  // else the kernel keeps from us how the command has ended
+  old_child = signal(SIGCHLD, SIG_DFL);  // or the kernel discards the command's exit status
 }
 
 Started start_command(const std::vector<std::string>& words,
@@ -81,13 +81,13 @@ Started start_command(const std::vector<std::string>& words,
   for (const auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
   Pipe go, report;
-  // What a recorder around this one has said does not count here.
+  // Settings of a recorder around this one do not apply here.
   for (const char* name :
        {LT_ENV_SOCKET, LT_ENV_INCLUDE, LT_ENV_EXCLUDE, LT_ENV_CFUNCS, LT_ENV_RING, LT_ENV_BLOCK})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   // A daemon's parent ends before its child has run any Lua: that must not look like the end of
-  // all, so what the command leaves behind becomes our child.
+  // everything, so the command's orphans become our children.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("fork: " + errno_text(errno));

@@ -39,7 +39,8 @@ void close_all_but(const std::vector<int>& kept) {
   syscall(SYS_close_range, from, ~0U, 0);
 }
 
-// In the helper: what the terminal sends is not for it, what our caller reads is not held open.
+// In the helper: signals of the terminal must not reach it, and our caller's pipes must not stay
+// open.
 void leave_the_recorder(const char* name, const std::vector<int>& kept) {
   setsid();
   prctl(PR_SET_NAME, name);
@@ -47,11 +48,11 @@ void leave_the_recorder(const char* name, const std::vector<int>& kept) {
     if (s != SIGKILL && s != SIGCHLD) signal(s, SIG_IGN);
   close_all_but(kept);
   for (int fd = 0; fd < 3; fd++)
-    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // the lowest number is this one
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // gets this number, the lowest free one
 }
 
-// Until the helper has closed its side, however busy the machine: who kills the recorder's process
-// group right now must not kill its guard.
+// Waits until the helper has closed its side, however busy the machine is: whoever kills the
+// recorder's process group now must not kill its guard.
 void wait_for_end_of(int pipe) {
   if (pipe < 0) return;
   pollfd p{pipe, POLLIN, 0};
@@ -61,14 +62,14 @@ void wait_for_end_of(int pipe) {
 
 }  // namespace
 
-// Not fork(), whose child waitpid(-1) tells of when it ends.
+// Not fork(), because waitpid(-1) would report the end of its child.
 pid_t start_helper(const char* name, std::vector<int> kept, const std::function<void()>& body) {
   std::sort(kept.begin(), kept.end());
   {
     const std::lock_guard lock(mutex);
     std::erase_if(late, has_ended);
   }
-  int left[2] = {-1, -1};  // no descriptors to spare: it is not waited for
+  int left[2] = {-1, -1};  // without free descriptors we do not wait for it
   if (pipe2(left, O_CLOEXEC) != 0) left[0] = left[1] = -1;
   const auto pid = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
   if (pid == 0) {

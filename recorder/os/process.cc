@@ -29,14 +29,14 @@ std::string proc_path(pid_t pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
 }
 
-// The fields of /proc/PID/stat after the name, which may hold anything: "S 123 ...".
+// The fields of /proc/PID/stat after the name, which may contain anything: "S 123 ...".
 std::string stat_fields(pid_t pid) {
   const std::string stat = read_proc(pid, "stat", 4096);
   const size_t end = stat.rfind(") ");
   return end == stat.npos ? "" : stat.substr(end + 2);
 }
 
-// The innermost number of the line "NSpid:".
+// The innermost number in the line "NSpid:".
 pid_t ns_pid_of(const std::string& status, pid_t otherwise) {
   const size_t at = status.find("\nNSpid:");
   if (at == status.npos) return otherwise;
@@ -65,8 +65,8 @@ bool parse_spec(const std::string& spec, pid_t& pid, pid_t& member) {
 pid_t find_in_namespace(pid_t wanted, pid_t member, std::string& why) {
   const std::string space = read_link(proc_path(member, "ns/pid"));
   if (space.empty()) {
-    why = "the process namespace of " + std::to_string(member) +
-          " cannot be seen: " + (process_is_gone(member) ? "no such process" : "no right, be root");
+    why = "the process namespace of " + std::to_string(member) + " cannot be seen: " +
+          (process_is_gone(member) ? "no such process" : "permission denied, try as root");
     return 0;
   }
   for (const pid_t pid : all_processes())
@@ -78,7 +78,7 @@ pid_t find_in_namespace(pid_t wanted, pid_t member, std::string& why) {
   return 0;
 }
 
-// The process of a thread; 0 if that cannot be told.
+// The process of a thread; 0 if not known.
 pid_t leader_of(pid_t tid) {
   const std::string status = read_proc(tid, "status", 65536);
   const size_t at = status.find("\nTgid:");
@@ -91,9 +91,9 @@ std::string cmdline_of(pid_t pid) {
   return text;
 }
 
-// The auxiliary vector holds addresses that differ from exec to exec, as does the beginning of the
-// stack. Neither the command line (a process may write over it) nor the path of the program (the
-// file may be replaced) belongs to it.
+// The auxiliary vector holds addresses that differ from exec to exec, as does the start of the
+// stack. Neither the command line (a process may overwrite it) nor the program's path (the file may
+// be replaced) is used.
 std::string image_of(pid_t pid, const std::string& stat) {
   const auto [device, inode] = program_of(pid);
   std::string image = std::to_string(device) + ' ' + std::to_string(inode) + ' ';
@@ -160,7 +160,7 @@ pid_t find_process(const std::string& spec, std::string& why) {
   if (!process_is_gone(pid)) {
     const pid_t leader = leader_of(pid);
     if (leader == 0 || leader == pid) return pid;
-    why = "that is a thread of process " + std::to_string(leader) + ": say -p " +
+    why = "that is a thread of process " + std::to_string(leader) + ": use -p " +
           std::to_string(leader);
     return 0;
   }
@@ -168,7 +168,7 @@ pid_t find_process(const std::string& spec, std::string& why) {
   for (const pid_t p : all_processes())
     if (p != pid && ns_pid_of(read_proc(p, "status", 65536), p) == pid)
       why += "; process " + std::to_string(p) + " of this machine is process " +
-             std::to_string(pid) + " in its container: say -p " + std::to_string(p) + ", or -p " +
+             std::to_string(pid) + " in its container: use -p " + std::to_string(p) + ", or -p " +
              std::to_string(pid) + "@" + std::to_string(p);
   return 0;
 }
@@ -216,7 +216,7 @@ pid_t pid_inside(pid_t pid) {
   return ns_pid_of(read_proc(pid, "status", 65536), pid);
 }
 
-// One may end while we walk; its child has another parent then.
+// One of the processes may end meanwhile; its child then has another parent.
 bool descends_from(pid_t pid, pid_t ancestor) {
   for (int walk = 0; walk < kWalks; walk++) {
     pid_t at = pid;
@@ -232,7 +232,7 @@ bool descends_from(pid_t pid, pid_t ancestor) {
 }
 
 std::pair<uint64_t, uint64_t> program_of(pid_t pid) {
-  struct statx st {};  // what is known of the file: its file system is not asked
+  struct statx st {};  // cached attributes of the file: the file system is not asked
   if (statx(AT_FDCWD, proc_path(pid, "exe").c_str(), AT_STATX_DONT_SYNC, STATX_INO, &st) != 0)
     return {0, 0};
   return {makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino};
@@ -250,8 +250,8 @@ bool process_is_gone(pid_t pid) {
   return fields.empty() || fields[0] == 'Z' || fields[0] == 'X';
 }
 
-// A link that cannot be read for want of a right looks the same as that of one that was reaped
-// while we asked: so the state is asked for last.
+// A link that cannot be read for lack of permission looks like that of a process that was just
+// reaped, so the state is read last.
 bool process_is_ending(pid_t pid) {
   char byte;
   const bool program =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ProcessMonitor; see process_monitor.h. The connector is for everybody since Linux 6.6, for root
-// before, and only outside of containers (in the first namespaces of processes, users and
-// networks). The kernel puts the message into our socket while it makes the process: so messages
+// ProcessMonitor; see process_monitor.h. The connector is available to everybody since Linux 6.6,
+// before to root, and only outside containers (in the initial namespaces of processes, users and
+// networks). The kernel puts the message into our socket while it creates the process, so messages
 // are in order.
 #include "recorder/os/process_monitor.h"
 
@@ -23,8 +23,8 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kLookPause = 50'000'000;  // ns
-constexpr int kBuffer = 4 << 20;             // bytes of the socket: some ten thousand messages
-// PROC_EVENT_*: of a type that has changed its name in the headers.
+constexpr int kBuffer = 4 << 20;  // bytes of the socket's buffer: some ten thousand messages
+// PROC_EVENT_*: the type has another name in newer headers.
 constexpr uint32_t kNone = 0, kFork = 1, kExec = 2;
 
 constexpr size_t kRequest = NLMSG_LENGTH(sizeof(cn_msg) + sizeof(uint32_t));
@@ -45,7 +45,7 @@ bool ask(int s) {
   return send(s, bytes, kRequest, 0) == static_cast<ssize_t>(kRequest);
 }
 
-// One message of the kernel's; 0 for one that somebody else has sent to us. -1: none, see errno.
+// One message of the kernel; 0 for a message of another sender. -1: none, see errno.
 ssize_t hear(int s, char* bytes, size_t size) {
   sockaddr_nl from{};
   socklen_t length = sizeof from;
@@ -55,7 +55,7 @@ ssize_t hear(int s, char* bytes, size_t size) {
   return n < 0 || kernel ? n : 0;
 }
 
-// One message. False if it is not a possible one.
+// One message. False if it is invalid.
 bool parse(const char* bytes, size_t size, proc_event& e) {
   const size_t start = NLMSG_HDRLEN + sizeof(cn_msg);
   if (size < start + 16) return false;
@@ -68,7 +68,7 @@ void append(const proc_event& e, std::vector<ProcessEvent>& events) {
   const auto& fork = e.event_data.fork;
   const auto& exec = e.event_data.exec;
   const auto what = static_cast<uint32_t>(e.what);
-  if (what == kFork && fork.child_pid == fork.child_tgid)  // else a thread
+  if (what == kFork && fork.child_pid == fork.child_tgid)  // otherwise a thread
     events.push_back({ProcessEvent::kFork, fork.child_tgid, fork.parent_tgid});
   if (what == kExec) events.push_back({ProcessEvent::kExec, exec.process_tgid, 0});
 }
@@ -86,7 +86,7 @@ ProcessMonitor::~ProcessMonitor() {
   if (socket_ >= 0) close(socket_);
 }
 
-// The kernel answers at once, or is silent if it will never tell us anything.
+// The kernel answers immediately, or not at all if it will never send events.
 bool ProcessMonitor::listen() {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
@@ -96,7 +96,7 @@ bool ProcessMonitor::listen() {
   if (bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || !ask(socket_))
     return false;
   char bytes[512];
-  for (;;) {  // events that came before the answer are of processes that we shall find
+  for (;;) {  // events before the answer belong to processes found by a scan
     proc_event e;
     const ssize_t n = hear(socket_, bytes, sizeof bytes);
     if (n < 0) return false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// ProcessMonitor: processes that begin while we record, reported by the kernel (its process events
-// connector) where it may tell us, else found by looking at all processes. Invariants: with
-// has_kernel_events(), every fork and exec since the constructor is in take(), in an order in which
-// no child comes before its parent, or take() says that some are missing. Without it,
-// new_processes() names every process once that lives at two of our looks or is there at one.
+// ProcessMonitor: new processes during the recording, reported by the kernel (its process events
+// connector) where possible, otherwise found by scanning all processes. Invariants: with
+// has_kernel_events(), take() returns every fork and exec since the constructor, in an order in
+// which no child comes before its parent, or reports that some are missing. Without it,
+// new_processes() returns every process once that exists during two of our scans, or is seen by
+// one.
 #pragma once
 
 #include <sys/types.h>
@@ -28,11 +29,11 @@ class ProcessMonitor {
   ProcessMonitor& operator=(const ProcessMonitor&) = delete;
 
   bool has_kernel_events() const { return socket_ >= 0; }
-  int descriptor() const { return socket_; }  // readable when there is news; -1: none
-  // Appends what has happened since the last call. False: some of it is missing.
+  int descriptor() const { return socket_; }  // readable when there are events; -1: none
+  // Appends the events since the last call. False: some are missing.
   bool take(std::vector<ProcessEvent>& events);
-  // Processes that were not there at the last call, by a look at all of /proc; nothing if the last
-  // one was a moment ago (50 ms, or 50 times what a look takes) and it is not urgent.
+  // Processes that did not exist at the last call, by a scan of /proc; nothing if the last one was
+  // just before (50 ms, or 50 times the duration of a scan) and it is not urgent.
   std::vector<pid_t> new_processes(uint64_t now_ns, bool urgent);
 
  private:

@@ -107,12 +107,12 @@ AccessFacts access_facts(pid_t pid) {
 }
 
 std::string explain_access(const AccessFacts& f, int error) {
-  if (error == ESRCH) return "does not exist any more";
+  if (error == ESRCH) return "no longer exists";
   if (error == EFAULT)
-    return "has become another program meanwhile, or has unloaded its LuaJIT: what was found in "
-           "its memory is not there any more";
+    return "has executed another program meanwhile, or has unloaded its LuaJIT: what was found in "
+           "its memory is no longer there";
   if (f.yama == 3)
-    return "may not be attached to: the setting kernel.yama.ptrace_scope = 3 forbids it to "
+    return "may not be attached to: the setting kernel.yama.ptrace_scope = 3 forbids it for "
            "everybody until the next boot";
   if (f.have_ptrace && !f.same_user_ns)
     return "may not be attached to: it is in another user namespace, in which we do not have the "

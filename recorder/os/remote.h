@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// RemoteMemory: the memory of another process, read and written with the rights of a debugger but
-// without stopping it.
-// Invariant: nothing is written outside of the ranges that the caller names, and a short write is
-// an error.
+// RemoteMemory: the memory of another process, read and written with the permissions of a debugger
+// but without stopping the process. Invariant: nothing is written outside the ranges that the
+// caller names, and a short write is an error.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +17,7 @@ class RemoteMemory {
   explicit RemoteMemory(pid_t pid) : pid_(pid) {}
   pid_t pid() const { return pid_; }
 
-  // 0, or errno: EPERM (no right), ESRCH (no such process), EFAULT (nothing is mapped there).
+  // 0, or errno: EPERM (permission denied), ESRCH (no such process), EFAULT (not mapped).
   int read(uint64_t address, void* to, size_t size) const;
   int write(uint64_t address, const void* from, size_t size) const;
 
@@ -36,25 +35,25 @@ class RemoteMemory {
 };
 
 // Why this process may not read or write the memory of that one, and what to do about it: the rest
-// of a sentence about the process, possibly several lines. error: what the kernel said.
+// of a sentence about the process, possibly several lines. error: the kernel's errno.
 std::string explain_no_access(pid_t pid, int error);
 
-// What the explanation is made of; separate so that every answer can be tested.
+// The facts behind the explanation; separate so that every answer can be tested.
 struct AccessFacts {
   uint32_t our_uid = 0, uid = 0;   // effective
-  bool other_ids = false;          // the process has a uid or gid that is not ours
+  bool other_ids = false;          // the process has a uid or gid that differs from ours
   bool have_ptrace = false;        // we have CAP_SYS_PTRACE
-  bool same_user_ns = true;        // as the process
+  bool same_user_ns = true;        // same as the process's
   bool dumpable = true;            // its /proc files belong to it
-  bool more_capabilities = false;  // it is permitted some that we are not
+  bool more_capabilities = false;  // it has some that we lack
   bool traced = false;             // by a debugger
   int yama = 0;                    // kernel.yama.ptrace_scope
 };
 AccessFacts access_facts(pid_t pid);
 std::string explain_access(const AccessFacts& facts, int error);
 
-// Does it run, or did it begin, with other rights than those of the user who started it? Then it is
-// not to be traced, whoever asks. Empty, or how that was seen.
+// Does it run, or did it start, with other permissions than those of the user who started it? Then
+// it must not be traced by anybody. Empty, or the evidence.
 std::string set_id_reason(pid_t pid);
 
 }  // namespace luatrace::record

@@ -21,8 +21,8 @@ namespace {
 
 constexpr uint64_t kLeaveNs = uint64_t{Signals::kLeaveMs} * 1'000'000;
 
-// SIGHUP is left to whoever has it ignored: nohup means us, too. (SIGINT is not: a shell script has
-// it ignored for all that it starts with "&".)
+// SIGHUP is left alone if it is ignored: nohup includes us. (SIGINT is not: a shell script ignores
+// it for all commands that it starts with "&".)
 std::vector<int> ending_signals() {
   struct sigaction now {};
   sigaction(SIGHUP, nullptr, &now);

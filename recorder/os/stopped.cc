@@ -20,15 +20,15 @@
 namespace luatrace::record {
 namespace {
 
-// ns, for threads to stop. One that waits for a CPU stops when it gets it: alone it may take its
-// time, several would hold one another up.
+// ns, for threads to stop. A thread that waits for a CPU stops when it gets one: a single thread
+// may take long, several would delay one another.
 constexpr uint64_t kStopLimit = 50'000'000, kStopLimitAlone = 1'000'000'000;
 constexpr uint64_t kMomentLimit = 20'000'000;
 constexpr uint64_t kDetachLimit =
-    2'000'000'000;  // for one that did not; then see detach_deferred()
+    2'000'000'000;  // for a thread that did not stop; then see detach_deferred()
 
-// A stop is not seen by these, whatever their arguments: the kernel begins them again. (Others end
-// with EINTR, some only with a time limit of their socket.)
+// These calls do not notice a stop, whatever their arguments: the kernel restarts them. (Others end
+// with EINTR, some only if their socket has a time limit.)
 constexpr long kBegunAgain[] = {SYS_wait4,        SYS_waitid,          SYS_ppoll,    SYS_futex,
                                 SYS_nanosleep,    SYS_clock_nanosleep, SYS_pselect6,
 #ifdef SYS_poll
@@ -55,7 +55,7 @@ bool has_ended(const siginfo_t& news) {
   return news.si_code == CLD_EXITED || news.si_code == CLD_KILLED || news.si_code == CLD_DUMPED;
 }
 
-// status: of a stop, as ptrace(2) has it. The signal that was about to be delivered, or 0.
+// status: of a stop, as in ptrace(2). Returns the signal that was about to be delivered, or 0.
 int signal_of_stop(int status) {
   return status >> 8 == PTRACE_EVENT_STOP ? 0 : status & 0x7f;
 }
@@ -104,7 +104,7 @@ bool detach_deferred(pid_t tid, int wait_status) {
 }
 
 StoppedThreads::~StoppedThreads() {
-  // The first thread of a process that was killed meanwhile ends when all others are let go.
+  // The first thread of a process that was killed meanwhile ends when all others are detached.
   std::for_each(threads_.rbegin(), threads_.rend(), detach);
 }
 
@@ -152,10 +152,10 @@ bool StoppedThreads::stop(pid_t pid, pid_t tid, std::string& why) {
   return false;
 }
 
-// The end of a child of ours is left to whoever waits for it and wants its status. That of another
-// is told to its parent only when the tracer has taken note (ptrace(2)). The first thread of a
-// process tells of its end only after all others: it is looked at, twice, for what ends now tells
-// of it at the next question.
+// The end of our own child is left to the code that waits for it and needs its status. That of
+// another process is reported to its parent only when the tracer has been notified (ptrace(2)). The
+// first thread of a process reports its end only after all others, so it is checked twice: the end
+// of another thread now shows at the next query.
 bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
   const auto id = static_cast<id_t>(t.tid);
   constexpr int kTraced = __WALL | WNOHANG;
@@ -177,9 +177,9 @@ bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
   }
 }
 
-// Only a thread that is stopped can be let go; one that we left would stop as soon as it gets a
-// CPU, and stay so. So it is waited for, also on a busy machine, and after that its stop is looked
-// out for (detach_deferred()). One that was killed meanwhile is not stopped any more.
+// Only a stopped thread can be detached; one that we left would stop as soon as it gets a CPU, and
+// stay stopped. So we wait for it, also on a busy machine, and after that watch for its stop
+// (detach_deferred()). A thread that was killed meanwhile is no longer stopped.
 void StoppedThreads::detach(Thread t) {
   const uint64_t limit = monotonic_ns() + kDetachLimit;
   do {

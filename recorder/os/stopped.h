@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Threads of another process, and stopping them for a moment (ptrace).
-// Invariants: whatever happens, a thread that was stopped is let go before the destructor returns,
-// which takes 2 s at most (one that stops later: detach_deferred(), or the end of this process);
-// that a child of ours has ended meanwhile is still to be learnt by waiting for it. Of a process
-// with several threads that has ended meanwhile a zombie may be left, which waitpid(-1) takes away.
+// Invariants: whatever happens, a stopped thread is detached before the destructor returns, which
+// takes up to 2 s (one that stops later: detach_deferred(), or the end of this process); the end of
+// our own child can still be waited for. If a process with several threads has ended meanwhile, a
+// zombie may be left, which waitpid(-1) removes.
 #pragma once
 
 #include <sys/types.h>
@@ -22,12 +22,13 @@ char thread_state(pid_t pid, pid_t tid);
 // Is any thread of that process running (or about to)?
 bool has_running_thread(pid_t pid);
 
-// Would none of its threads notice that it is stopped for a moment? Those that run do not, nor do
-// those that sleep in calls that the kernel begins again.
+// Would none of its threads notice that it is stopped for a moment? Running threads do not, nor do
+// those that sleep in calls that the kernel restarts.
 bool stop_is_unseen(pid_t pid);
 
-// For whoever waits for any process: is this news that one has stopped? It got no CPU for so long
-// that StoppedThreads has left it; it is let go now. wait_status: as waitpid(2) has it.
+// For callers that wait for any process: does this status report a thread that stopped too late (it
+// got no CPU for so long) for StoppedThreads? Then it is detached now. wait_status: as in
+// waitpid(2).
 bool detach_deferred(pid_t tid, int wait_status);
 
 class StoppedThreads {
@@ -37,20 +38,21 @@ class StoppedThreads {
   StoppedThreads(const StoppedThreads&) = delete;
   StoppedThreads& operator=(const StoppedThreads&) = delete;
 
-  // Stops those that are running; what sleeps in a system call is left alone, so no call is
-  // interrupted. False and why if not all have stopped.
+  // Stops the running threads; those that sleep in a system call are left alone, so no call is
+  // interrupted. False and the reason if not all have stopped.
   bool stop_running(pid_t pid, std::string& why);
   // Stops all of them, see stop_is_unseen().
   bool stop_all(pid_t pid, std::string& why);
-  // Stops that one, whatever it does. Calls that it sleeps in are begun again by the kernel, but
-  // some end with EINTR instead (signal(7): epoll_wait, ...): for these a better moment is waited
-  // for, 20 ms at most. For one in an uninterruptible call 1 s; it is left alone if that goes on.
+  // Stops that thread, whatever it does. The kernel restarts the call in which it sleeps, but some
+  // calls end with EINTR instead (signal(7): epoll_wait, ...): then it waits up to 20 ms for a
+  // better moment, and up to 1 s for the end of an uninterruptible call; after that the thread is
+  // left alone.
   bool stop(pid_t pid, pid_t tid, std::string& why);
 
  private:
   struct Thread {
     pid_t tid;
-    int signal;  // that was about to be delivered
+    int signal;  // about to be delivered
     bool ours;   // a child of this process
     bool stopped;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Small texts; see text.h.
+// Small text functions; see text.h.
 #include "recorder/os/text.h"
 
 #include <limits.h>
@@ -119,8 +119,7 @@ std::string errno_text(int err) {
 
 namespace {
 
-// Waits a moment for standard error; once it has let us wait in vain, no more until it takes
-// something again.
+// Waits a moment for standard error; after a timeout, no more until it accepts output again.
 bool can_say() {
   constexpr int kPauseMs = 200;
   static std::atomic<bool> in_vain = false;

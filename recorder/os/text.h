@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Small texts: numbers and names for messages, file names with %p, shell words.
-// Invariant: nothing that came from outside reaches a terminal with control characters in it.
+// Small text functions: numbers and names for messages, file names with %p, shell words. Invariant:
+// no external text reaches a terminal with control characters in it.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace luatrace::record {
 
-// "64K", "8M", "1G" or plain bytes. Nothing if it is not such a number or does not fit.
+// "64K", "8M", "1G" or plain bytes. Empty if it is not such a number or is out of range.
 std::optional<uint64_t> parse_size(std::string_view text);
 
 // 1234567 -> "1,234,567".
 std::string grouped(uint64_t n);
 
-// A size as people say it: "98.8 MB" (powers of 1000).
+// A size in readable form: "98.8 MB" (powers of 1000).
 std::string bytes_text(uint64_t bytes);
 
 // A duration: "3.214 s", "1.5 ms".
 std::string time_text(double ns);
 
-// Quoted for a POSIX shell where that is necessary; control characters as $'\xNN'.
+// Quoted for a POSIX shell where necessary; control characters as $'\xNN'.
 std::string shell_word(std::string_view word);
 std::string shell_line(const std::vector<std::string>& words);
 
 // Control characters replaced by '?', for messages.
 std::string printable(std::string_view text);
 
-// "1, 2, 3": the first ten of such numbers, and "..." if there are more.
+// "1, 2, 3": the first ten numbers, and "..." if there are more.
 std::string pids_text(const std::vector<int>& pids);
 
 // Each %p replaced by the number.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What came of attaching to a process, and the exit status that says so.
+// The result of attaching to a process, and the exit status for it.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ enum class Refusal {
   kNoProcess = 120,
   kNoRight = 121,
   kNoLuaJIT = 122,  // none with tracepoints
-  kBusy = 123,      // another recorder is there
-  kNoEvents = 124,  // attached, but nothing came (said at the end, not by attach())
+  kBusy = 123,      // another recorder has it
+  kNoEvents = 124,  // attached, but no event came (reported at the end, not by attach())
   kOther = 125,
   kNotExecuted = 126,  // the command
   kNotFound = 127      // the command
@@ -22,7 +22,7 @@ enum class Refusal {
 struct Attached {
   Refusal refusal = Refusal::kNone;
   std::string why;         // the rest of a sentence about the process
-  bool other_way = false;  // what forbids it does not forbid every way of attaching
+  bool other_way = false;  // another method of attaching may work
   explicit operator bool() const { return refusal == Refusal::kNone; }
 };
 

@@ -10,7 +10,7 @@
 namespace luatrace::record::vm {
 namespace {
 
-constexpr size_t kMaxForced = 1024;  // states at once: their process stands still meanwhile
+constexpr size_t kMaxForced = 1024;  // VMs at once: their process is stopped meanwhile
 constexpr uint8_t kHookVmevent = 0x20, kHookGc = 0x40;  // lj_obj.h
 
 bool flag_state(const Target& target, const State& s, uint32_t what) {
@@ -22,8 +22,8 @@ bool flag_state(const Target& target, const State& s, uint32_t what) {
   return target.memory().write(flag, top) == 0;
 }
 
-// The flag last: the VM restores the table when it sees that, and a thread that was asleep when the
-// others were stopped may wake up between the two.
+// The flag is written last: the VM restores the table when it sees it, and a thread that was asleep
+// when the others were stopped may wake up between the two writes.
 bool force_state(const Target& target, const State& s) {
   const lt_note& n = target.image().note;
   const std::vector<uint64_t> slots(n.nslots, target.image().poll);
@@ -32,7 +32,7 @@ bool force_state(const Target& target, const State& s) {
          flag_state(target, s, LT_STOP_KICK);
 }
 
-// Those that were not forced yet come first: the others have had their turn.
+// VMs that were not forced yet come first: the others have had their turn.
 std::string force_states(const Target& target, const std::vector<State>& states) {
   size_t left = kMaxForced;
   for (const bool again : {false, true})
@@ -74,20 +74,20 @@ NoResponseReason no_response_reason(const Target& target, const State& state) {
 const char* reason_text(NoResponseReason s) {
   switch (s) {
     case NoResponseReason::kSleeps:
-      return "it sleeps, and answers when it runs Lua code next (if that is interpreted, short, "
+      return "it sleeps, and answers when it next runs Lua code (if that is interpreted, short, "
              "makes "
              "no garbage and calls nothing: when it is seen running)";
     case NoResponseReason::kCompiled:
-      return "it is in a C function that compiled code has called by FFI and that takes long, or "
+      return "it is in a long-running C function that compiled code has called by FFI, or "
              "it waits for a CPU; it answers when that call returns";
     case NoResponseReason::kForeign:
       return "it sleeps in a C function that compiled code has called by FFI, and answers when "
              "that "
              "returns";
     case NoResponseReason::kRecording:
-      return "its compiler is at work";
+      return "it is compiling";
     case NoResponseReason::kHandler:
-      return "it is inside of a finalizer or of a handler of the VM's events";
+      return "it is inside a finalizer or a handler of VM events";
     case NoResponseReason::kStopped:
       return "the process is stopped, by a signal or a debugger";
     case NoResponseReason::kRuns:

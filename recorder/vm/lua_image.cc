@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// LuaJITs in a process; see lua_image.h. The head of an ELF file (its program headers) lies in its
-// first mapping; they tell where its notes are. Our note gives addresses relative to its own
-// members, so the load address is all that has to be found out.
+// LuaJITs in a process; see lua_image.h. The head of an ELF file (its program headers) is in its
+// first mapping; they locate its notes. Our note gives addresses relative to its own members, so
+// only the load address has to be found.
 #include "recorder/vm/lua_image.h"
 
 #include <unistd.h>
@@ -22,14 +22,14 @@
 namespace luatrace::record {
 namespace {
 
-constexpr size_t kMaxImages = 4096;           // ELF heads of a process that are read
+constexpr size_t kMaxImages = 4096;           // ELF heads read per process
 constexpr size_t kMaxFound = 64;              // LuaJITs
-constexpr size_t kMaxAllNotes = 8 << 20;      // bytes of notes, of all of them
+constexpr size_t kMaxAllNotes = 8 << 20;      // bytes of notes, in all
 constexpr size_t kMaxRead = 64 << 20;         // of a file that may be a LuaJIT
 constexpr uint64_t kMaxReadNs = 200'000'000;  // for all those files
 constexpr uint64_t kMaxStep = 1u << 20;       // plausible offsets in a note
 
-// One look at a process: its mappings, and how much of its memory may still be read.
+// One scan of a process: its mappings, and how much of its memory may still be read.
 struct Look {
   const RemoteMemory& memory;
   const std::vector<Mapping>& all;
@@ -37,12 +37,12 @@ struct Look {
   size_t bytes_left = kMaxAllNotes;
 };
 
-// m: the mapping that begins the file. Whether the rest answers, too, is asked of its file system.
+// m: the file's first mapping. If the rest may not answer, either, its file system is asked.
 bool answers(const Look& look, const Mapping& m, uint64_t address, size_t size) {
   return memory_answers(look.memory.pid(), m, address, size);
 }
 
-// The address of our note's text, and the text; 0: there is none.
+// The address of our note's contents, and the contents; 0: there is none.
 uint64_t find_note(Look& look, const Mapping& m, const ElfHead& head, uint64_t bias,
                    std::string& text) {
   size_t parts = 0, left = kMaxNoteBytes;
@@ -67,7 +67,7 @@ uint64_t find_note(Look& look, const Mapping& m, const ElfHead& head, uint64_t b
   return address;
 }
 
-// What has to be added to the file's addresses: its first mapping holds offset 0.
+// The offset between the file's addresses and those in memory: its first mapping holds offset 0.
 std::optional<uint64_t> load_bias(const ElfHead& head, const Mapping& m) {
   for (const Elf64_Phdr& p : head.segments)
     if (p.p_type == PT_LOAD && p.p_offset == 0) return m.start - p.p_vaddr;
@@ -78,8 +78,8 @@ bool is_same_file(const Mapping& a, const Mapping& b) {
   return a.inode == b.inode && a.device == b.device;
 }
 
-// Does the code of the file lie where it would if it was loaded there? Else somebody has mapped the
-// file to read it.
+// Is the file's code where it would be if it was loaded? Otherwise the file was only mapped for
+// reading.
 bool is_loaded(const Look& look, const ElfHead& head, const Mapping& first, uint64_t bias) {
   for (const Elf64_Phdr& p : head.segments) {
     if (p.p_type != PT_LOAD || (p.p_flags & PF_X) == 0) continue;
@@ -113,7 +113,7 @@ std::string check_note(const lt_note& n, const std::string& path) {
                           n.lt_serial, n.lt_token})
     good = good && v >= 0 && v < 4096;
   for (const int32_t v : {n.g, n.dispatch, n.jit}) good = good && inside(v);
-  return good ? "" : "the note of " + printable(path) + " makes no sense";
+  return good ? "" : "the note of " + printable(path) + " is invalid";
 }
 
 void look_at(Look& look, const Mapping& m) {
@@ -142,7 +142,7 @@ void look_at(Look& look, const Mapping& m) {
   look.search.ours.push_back(std::move(image));
 }
 
-// Files of which something is mapped executable.
+// Files with an executable mapping.
 std::set<std::string> code_files(const std::vector<Mapping>& all) {
   std::set<std::string> files;
   for (const auto& m : all)
@@ -150,7 +150,7 @@ std::set<std::string> code_files(const std::vector<Mapping>& all) {
   return files;
 }
 
-// "LuaJIT 2.1.0-beta3", if that text is there, whole, else empty.
+// "LuaJIT 2.1.0-beta3", if the whole text is there, else empty.
 std::string version_in(std::string_view text) {
   for (size_t at = 0; (at = text.find("LuaJIT 2.", at)) != text.npos; at++) {
     size_t end = at + 7;
@@ -160,7 +160,7 @@ std::string version_in(std::string_view text) {
   return "";
 }
 
-// The version of the LuaJIT that a file contains, else empty. limit_ns: when to give up.
+// The version of the LuaJIT in a file, else empty. limit_ns: when to give up.
 std::string luajit_version(int fd, uint64_t limit_ns) {
   // A message of lj_errmsg.h; the library has no copyright notice.
   constexpr std::string_view kMessage = "attempt to yield across C-call boundary";
@@ -168,7 +168,7 @@ std::string luajit_version(int fd, uint64_t limit_ns) {
   std::vector<char> buffer(65536 + kOverlap);
   bool message = false;
   std::string version;
-  size_t kept = 0, all = 0;  // of what was read before; bytes
+  size_t kept = 0, all = 0;  // bytes kept from the last read; all bytes read
   for (ssize_t n; all < kMaxRead && monotonic_ns() < limit_ns &&
                   (n = read(fd, &buffer[kept], buffer.size() - kept)) > 0;) {
     const std::string_view text(buffer.data(), kept + static_cast<size_t>(n));
@@ -193,7 +193,7 @@ LuaSearch find_lua(pid_t pid) {
   size_t images = 0;
   for (const auto& m : all) {
     const std::string file = m.device + ":" + std::to_string(m.inode);
-    // The same file may be there twice (dlmopen): by address, not by name.
+    // The same file may be there twice (dlmopen), so it is identified by address, not by name.
     if (m.offset != 0 || !code.contains(file)) continue;
     look_at(look, m);
     if (search.error != 0 || ++images == kMaxImages ||
@@ -226,14 +226,14 @@ std::string explain_no_lua(pid_t pid, const LuaSearch& search) {
   const auto others = find_other_lua(pid);
   if (others.empty())
     return "has no LuaJIT in it: its program is " + printable(facts.exe) +
-           " (to look for yourself: grep -i lua /proc/" + std::to_string(pid) + "/maps)";
-  std::string text = "has no LuaJIT with tracepoints; what it has:";
+           " (to check: grep -i lua /proc/" + std::to_string(pid) + "/maps)";
+  std::string text = "has no LuaJIT with tracepoints; it has:";
   for (const auto& o : others) {
     const bool program = o.path == facts.exe;
     text += " " + printable(o.path) + ": " + printable(o.version) + ", " +
             (program ? "part of the program itself" : "a library") + ", without tracepoints;";
   }
-  return text + " put a LuaJIT with tracepoints in its place and start the program again";
+  return text + " replace it by a LuaJIT with tracepoints and restart the program";
 }
 
 }  // namespace luatrace::record

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The LuaJITs in a process: ours, told by their ELF note whatever the file is called, and others.
-// Invariants: everything is read from the memory of the process, never by a file's name, so that
-// containers, deleted files and renamed ones make no difference; a LuaJIT that is only mapped, not
-// loaded, is none; how much is read does not depend on what a file claims.
+// The LuaJITs in a process: ours, recognized by their ELF note whatever the file's name, and
+// others. Invariants: everything is read from the memory of the process, never by a file's name, so
+// that containers, deleted files and renamed ones make no difference; a LuaJIT that is only mapped,
+// not loaded, does not count; the amount read does not depend on what a file claims.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ namespace luatrace::record {
 
 // A LuaJIT with a note that we understand. Addresses are those of the process.
 struct LuaImage {
-  std::string path;  // as the process calls it
+  std::string path;  // path as the process sees it
   lt_note note{};
   uint64_t control = 0;  // struct lt_control
   uint64_t poll = 0;     // see lt_note.poll
@@ -36,10 +36,10 @@ struct LuaSearch {
 };
 LuaSearch find_lua(pid_t pid);
 
-// LuaJITs without our note, told by the text that each contains. Reads whole files: for messages.
+// LuaJITs without our note, recognized by text in them. Reads whole files: for messages only.
 std::vector<OtherLua> find_other_lua(pid_t pid);
 
-// Why a process that can be read cannot be recorded: the rest of a sentence about it.
+// Why a readable process cannot be recorded: the rest of a sentence about it.
 std::string explain_no_lua(pid_t pid, const LuaSearch& search);
 
 }  // namespace luatrace::record

@@ -34,8 +34,8 @@ bool is_young(uint64_t alive, uint64_t now, uint32_t khz) {
   return alive != 0 && (now <= alive || now - alive < limit);
 }
 
-// The socket of the recorder that has started this process: its luatrace-sweep removes it when that
-// recorder is gone. Where paths mean something else over there nothing can be told: false.
+// The socket of the recorder that has started this process: its luatrace-sweep removes the socket
+// when that recorder is gone. If the process sees other paths, nothing is known: false.
 bool socket_is_gone(pid_t pid, const lt_control& c) {
   const std::string path(c.socket, strnlen(c.socket, sizeof c.socket));
   const std::string there = "/proc/" + std::to_string(pid), here = "/proc/self";
@@ -59,14 +59,14 @@ ClaimLock::~ClaimLock() {
   if (fd_ >= 0) close(fd_);
 }
 
-// What was found there is gone (EFAULT): so is the program that had it.
+// The memory found before is gone (EFAULT): so is the program that had it.
 Attached Target::no_access(int error, bool other_way) const {
   const bool gone = error == ESRCH || error == EFAULT;
   return {gone ? Refusal::kNoProcess : Refusal::kNoRight, explain_no_access(memory_.pid(), error),
           other_way && !gone};
 }
 
-// Does a recorder look at any ring of this process?
+// Does a recorder read any ring of this process?
 bool Target::somebody_drains(const lt_control& c) const {
   if (c.owner == 0 && socket_is_gone(memory_.pid(), c)) return false;
   const uint64_t now = read_tick(image_.note.clock);
@@ -85,7 +85,7 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
   if (c.magic != LUAJIT_USDT_MAGIC || c.version != LT_CONTROL_VERSION || c.size != sizeof c)
     return {Refusal::kOther,
             "cannot be recorded: the control structure of " + printable(image_.path) +
-                " is not what its note promises",
+                " does not match its note",
             true};
   if (c.block != 0)
     return {Refusal::kBusy,
@@ -97,7 +97,7 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
   return {Refusal::kBusy, "is being recorded by " + who + "; only one can record a process"};
 }
 
-// Everything from `cfuncs` to `tick_khz`, but not what the VM owns.
+// Everything from `cfuncs` to `tick_khz`, except what the VM owns.
 int Target::write_settings(const Settings& s, uint32_t generation) {
   lt_control c{};
   c.cfuncs = s.cfuncs;
@@ -133,18 +133,18 @@ Attached Target::claim(const Settings& settings,
   if (const int e = memory_.read(image_.control, c)) return no(e);
   if (const Attached a = check(c, settings); !a) return a;
   owner_ = settings.owner;
-  if (c.ring == 0 && c.owner == 0) {  // else they are those of another recorder
+  if (c.ring == 0 && c.owner == 0) {  // otherwise they are those of another recorder
     before_.cfuncs = c.cfuncs;
     std::memcpy(before_.include, c.include, strnlen(c.include, sizeof c.include - 1));
     std::memcpy(before_.exclude, c.exclude, strnlen(c.exclude, sizeof c.exclude - 1));
   }
-  if (c.ring != 0 && c.owner == settings.owner) {  // inherited from a parent of ours
+  if (c.ring != 0 && c.owner == settings.owner) {  // inherited from an attached parent
     token_ = static_cast<uint8_t>(c.ring);
     claimed_tick_ = read_tick(image_.note.clock);
     prepared(*this);
-    return renew() ? Attached{} : Attached{Refusal::kNoProcess, "does not exist any more"};
+    return renew() ? Attached{} : Attached{Refusal::kNoProcess, "no longer exists"};
   }
-  // Off first: what an orphan left must not see half of our settings.
+  // Off first: an orphan's leftovers must not meet half of our settings.
   uint32_t generation = c.generation + 1;
   if (generation % 255 + 1 == c.ring) generation++;
   token_ = static_cast<uint8_t>(generation % 255 + 1);
@@ -153,8 +153,8 @@ Attached Target::claim(const Settings& settings,
   const uint64_t ring = image_.control + offsetof(lt_control, ring);
   if (c.ring != 0)
     if (const int e = memory_.write(ring, off)) return no(e);
-  // The owner first: a write that we are killed in may be half done, and who takes it back must see
-  // that it was ours.
+  // The owner first: if we are killed in a later write, the guard must see that the half-done
+  // settings are ours.
   if (const int e = memory_.write(image_.control + offsetof(lt_control, owner), owner_))
     return no(e);
   if (const int e = write_settings(settings, generation)) return no(e);
@@ -178,7 +178,7 @@ bool Target::renew() {
   return memory_.write(image_.control + offsetof(lt_control, alive), now) == 0;
 }
 
-// Also in the middle of claim() or release(). Else: gone, another program, taken over.
+// Also in the middle of claim() or release(). False: gone, another program, taken over.
 bool Target::may_release() const {
   lt_control c;
   return owner_ != 0 && memory_.read(image_.control, c) == 0 && c.magic == LUAJIT_USDT_MAGIC &&
@@ -193,7 +193,7 @@ void Target::restore_settings() {
                 sizeof before_.exclude);
 }
 
-// The owner last: until then it can be done again.
+// The owner last: until then release() can be repeated.
 void Target::release() {
   if (released_ || !may_release()) return;
   released_ = true;
@@ -226,7 +226,7 @@ bool Target::read_state(uint64_t address, State& s) const {
 bool Target::read_states(std::vector<State>& states) const {
   uint64_t next = 0;
   if (memory_.read(image_.control + offsetof(lt_control, states), next) != 0) return false;
-  uint64_t mark = 0;  // a list that comes back to its state of number 1, 2, 4, 8, ... has a loop
+  uint64_t mark = 0;  // a list that returns to its VM number 1, 2, 4, 8, ... has a loop
   while (next != 0 && states.size() < kMaxStates) {
     if (next == mark) return false;
     if (std::has_single_bit(states.size() + 1)) mark = next;

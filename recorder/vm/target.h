@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Target: one LuaJIT of a running process under our control.
-// Invariants: the control structure is ours as long as `owner` in it is our number; the settings
-// are there before `ring` is set; once let go, nothing of ours is in it. We may be killed between
-// any two writes: release() undoes whichever of them were made, by whoever knows what was before.
+// Target: one LuaJIT of a running process under our control. Invariants: the control structure is
+// ours as long as `owner` in it is our number; the settings are written before `ring` is set; after
+// release() nothing of ours is in it. We may be killed between any two writes: release() undoes
+// whichever of them were made, by any process that knows the previous settings.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ struct Settings {
   uint64_t owner = 0;  // our number
 };
 
-// What the control structure held before us: whoever attaches to the probes next must not get our
-// choice.
+// The previous contents of the control structure: the next tracer of the probes must not get our
+// settings.
 struct Before {
   uint32_t cfuncs = LTC_DEFAULT;
   char include[sizeof(lt_control::include)] = "", exclude[sizeof(lt_control::exclude)] = "";
 };
 
-// A Lua state as it was when it was looked at.
+// A Lua VM as it was when it was read.
 struct State {
   uint64_t address = 0;  // of its LTState
   uint64_t ring = 0;     // address in the process, 0: none
@@ -48,32 +48,32 @@ struct State {
 class Target {
  public:
   Target(pid_t pid, LuaImage image) : memory_(pid), image_(std::move(image)) {}
-  // One that was claimed already.
+  // A target that was claimed already.
   Target(pid_t pid, LuaImage image, uint64_t owner, uint8_t token, const Before& before = {})
       : memory_(pid), image_(std::move(image)), owner_(owner), token_(token), before_(before) {}
 
-  // Makes the control structure ours and switches the recording on. A process that was forked by
-  // one of ours has it on already: that is taken over. `prepared` is called when all that release()
-  // needs is known, before anything is written.
+  // Makes the control structure ours and switches the recording on. In a process that was forked by
+  // one of ours it is on already, and is taken over. `prepared` is called when everything that
+  // release() needs is known, before anything is written.
   Attached claim(
       const Settings& settings,
       const std::function<void(const Target&)>& prepared = [](const Target&) {});
   // Could claim() do that? Changes nothing.
   Attached look(const Settings& settings) const;
-  // Is it ours still? False: gone, another program, taken over.
+  // Is it still ours? False: gone, another program, taken over.
   bool is_ours() const;
   // Renews the sign of life.
   bool renew();
-  // Switches the recording off and restores the settings, as far as that is still to do.
+  // Switches the recording off and restores the settings, as far as still necessary.
   void release();
 
-  // The Lua states that exist now, at most 65,536. False if they cannot be read, or their list has
-  // a loop (also for a moment, because it changes while it is read).
+  // The current Lua VMs, up to 65,536. False if they cannot be read, or their list has a loop
+  // (possibly for a moment, because it changes while it is read).
   bool read_states(std::vector<State>& states) const;
-  // The one whose LTState is at that address. False if it cannot be read; if it was freed meanwhile
-  // this is what its memory holds now.
+  // The VM whose LTState is at that address. False if it cannot be read; if it was freed meanwhile,
+  // the result is what its memory holds now.
   bool read_state(uint64_t address, State& s) const;
-  // Has this state acted upon the control word?
+  // Has this VM acted on the control word?
   bool has_answered(const State& s) const { return (s.seen >> 16 & 0xffff) == token_; }
 
   const LuaImage& image() const { return image_; }
@@ -85,7 +85,7 @@ class Target {
 
  private:
   Attached check(const lt_control& c, const Settings& settings) const;
-  // Its memory could not be used, for that reason (an errno); another way may be able to.
+  // Its memory could not be used, for that reason (an errno); another method may work.
   Attached no_access(int error, bool other_way) const;
   bool somebody_drains(const lt_control& c) const;
   bool may_release() const;
@@ -101,7 +101,7 @@ class Target {
   Before before_;
 };
 
-// Only one recorder at a time may claim something of that process: held while this lives.
+// Only one recorder at a time may claim a process: held during this object's lifetime.
 class ClaimLock {
  public:
   explicit ClaimLock(pid_t pid);

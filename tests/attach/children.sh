@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# -p MASTER --children, as with nginx: a master that sleeps, workers that run, and
-# workers born during the recording, also by processes without any LuaJIT.
+# -p MASTER --children, as with nginx: a master that sleeps, workers that run, and workers that are
+# forked during the recording, even by processes without any LuaJIT.
 #
 #   children.sh BUILD VIA
 source "$(dirname "$0")/lib.sh"
@@ -74,7 +74,7 @@ files=("$scratch"/each.*.bin)
 same files ${#files[@]} 4
 same "calls of fib in all files" "$("$bin/luatrace-analyze" --json "${files[@]}" | jq '.functions[] | select(.line == 7) | .calls')" 65673
 
-# The one that was asked for has no LuaJIT; its children have.
+# The requested process has no LuaJIT; its children have.
 rm -f "$scratch"/{go,end} "$scratch"/ready* "$scratch"/done*
 begin sh -c "sleep 0.3; '$bin/luajit' '$here/gate.lua' '$scratch' '$here/work.lua' & wait; exit 0"
 record --via $via -p $target --children
@@ -109,8 +109,9 @@ same "calls of leaf" "$(json "$scratch/trace.bin" | jq '.functions[] | select(.n
 same "processes of a shell" "$(json "$scratch/trace.bin" | jq '.trace.files[0].processes | length')" 1
 no_anomalies "$scratch/trace.bin"
 
-# A state has no ring before its child process has run Lua, and after it was closed: that is no
-# failure, and nothing is said of one. (Freeing this heap takes longer than the recorder's next look.)
+# A VM has no ring before its child process has run Lua, and after it was closed: that is not a
+# failure, and is not reported as one. (Freeing this heap takes longer than the recorder's next
+# pass.)
 if [ "$via" = direct ]; then
   cat >"$scratch/sleeper.lua" <<'END'
 local ffi = require("ffi")
@@ -134,7 +135,7 @@ END
   open_gate
   within 20 "the child" said 'process [0-9]*: tracepoints in .*' # its parent's is the first of two
   within 20 "the child" eval '[ "$(grep -c ": tracepoints in " "$scratch/record.err")" = 2 ]'
-  sleep 0.3 # the recorder looks at it some ten times
+  sleep 0.3 # the recorder checks it about ten times
   touch "$scratch/seen"
   ended
   finish 0

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What is recorded of a process that was attached to is what is recorded of one that
-# was started: every function, every call.
+# Attaching records the same as starting the program: every function, every call.
 #
 #   counts.sh BUILD HOW
 #

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# -p MASTER --children with daemons: children of a child that ends at once, so that nobody's list of
-# children has them. Told by the kernel, and in a process namespace of our own, where it does not tell.
+# -p MASTER --children with daemons: children of a child that ends at once, so that no list of
+# children contains them. Reported by the kernel, and in a process namespace of our own, where it
+# reports nothing.
 #
-#   daemons.sh BUILD VIA HOW      HOW: told, untold
+#   daemons.sh BUILD VIA HOW      HOW: told, untold (by the kernel)
 source "$(dirname "$0")/lib.sh"
 via=$2
 [ "$(id -u)" = 0 ] || [ "$via" = direct ] || skip "BPF needs root"
@@ -90,7 +91,7 @@ check() {
   [ "$via" = bpf ] || no_anomalies "$scratch/trace.bin"
 }
 
-# Ten of them; by the direct way they wait for nobody and lose nothing all the same.
+# Ten of them; with the direct method they do not wait and still lose nothing.
 stay=stay
 [ "$via" = bpf ] || stay=hurry
 if [ "$via" = direct ] || [ "$3" = told ]; then
@@ -105,7 +106,7 @@ if [ "$via" = direct ] || [ "$3" = told ]; then
   # Those between the master and its daemons may be among them.
   [ "$(json "$scratch/trace.bin" | jq '.trace.files[0].streams | length')" -ge 11 ] || fail "some are missing"
 
-  # The one that was asked for ends at once: the recording goes on with what it has left behind.
+  # The requested process ends at once: the recording continues with the daemons that it left.
   fresh 1 1 leave
   touch "$scratch/more"
   recording 2
@@ -116,8 +117,8 @@ if [ "$via" = direct ] || [ "$3" = told ]; then
   check "the daemon of one that left" 1
 fi
 
-# One that executes a program has nothing of the recording in it: only the kernel can tell, or we saw
-# it before that; else it is said.
+# A daemon that executes a program has nothing of the recording in it: only the kernel can report
+# it, or we saw it before that; otherwise the recorder says so.
 fresh 1 1 stay exec
 rm "$scratch/ready"  # the master's; the daemon's program says it again
 touch "$scratch/more"
@@ -132,7 +133,7 @@ if [ "$3" = told ]; then
   finish 0
   check "a daemon that executes a program" 1
 
-  # Children that end before anybody could look at them are mentioned.
+  # Children that end before they could be checked are mentioned.
   begin sh -c "while :; do sleep 0.05; done"
   record --via $via -p $target --children
   within 20 "the recorder to look at the shell" said "process $target .* has no LuaJIT"
@@ -142,7 +143,7 @@ if [ "$3" = told ]; then
   sleep 1
   kill -INT $recorder
   finish 122
-  said '[0-9,]+ descendants? had ended before it was seen what program that was' ||
+  said '[0-9,]+ descendants? had ended before its program was known' ||
     fail "children that ended early are not mentioned: $(cat "$scratch/record.err")"
   kill $target
   ended 143
@@ -156,8 +157,8 @@ else
   done
   kill -INT $recorder
   finish 0
-  [ $seen = yes ] || said "[12] process(es)? of the same program began meanwhile without a parent of their own.*: [0-9, ]+; to record them, say -p" ||
-    fail "it is not said that a daemon may be missing: $(cat "$scratch/record.err")"
+  [ $seen = yes ] || said "[12] process(es)? of the same program started meanwhile without a known parent.*: [0-9, ]+; to record them, use -p" ||
+    fail "no message that a daemon may be missing: $(cat "$scratch/record.err")"
   open_gate
   daemons_work 1
   ended

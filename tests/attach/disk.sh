@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A disk that is full: said once, and nothing else that is not true.
+# A full disk: reported once, and nothing false is reported.
 source "$(dirname "$0")/lib.sh"
 ways="direct"
 [ "$(id -u)" != 0 ] || "$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep -q 'built without it' || ways="direct bpf"
@@ -15,10 +15,10 @@ full() {
   "$@" 2>"$scratch/record.err" || status=$?
   same "status ($what)" $status 125
   same "lines about the disk ($what)" "$(grep -cE 'No space left on device|File too large' "$scratch/record.err")" 1
-  said '(No space left on device|File too large); the recording ends there, the program goes on$' ||
-    fail "$what: what happens then is not said: $(cat "$scratch/record.err")"
+  said '(No space left on device|File too large); the recording ends there, the program continues$' ||
+    fail "$what: no message about what happens then: $(cat "$scratch/record.err")"
   ! grep -qE 'no event came|has answered|is not recorded|the command' "$scratch/record.err" ||
-    fail "$what: more is said than is true: $(cat "$scratch/record.err")"
+    fail "$what: a false message: $(cat "$scratch/record.err")"
 }
 for way in $ways; do
   full "$way, /dev/full" timeout 60 "$bin/luatrace-record" -o /dev/full --via $way -p $target -d 5
@@ -26,7 +26,8 @@ for way in $ways; do
   within 10 "the process to be left alone" all_off $target
 done
 full "a command, /dev/full" timeout 60 "$bin/luatrace-record" -o /dev/full -- "$bin/luajit" -e 'for i = 1, 1e5 do os.clock() end'
-# With a file for each process: the one whose file is full is let go of, the other goes on.
+# With a file per process: the recorder detaches from the one whose file is full, and the other
+# continues.
 busy=$target
 begin "$bin/luajit" -e 'local ffi = require("ffi") ffi.cdef("int usleep(unsigned)") while true do ffi.C.usleep(50000) os.clock() end'
 within 10 "the program" test "$bin/luajit" -ef "/proc/$target/exe"

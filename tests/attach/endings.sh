@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# How a recording can end, and what must not be lost then: the process exits, is
-# killed, becomes another program, forks; the disk is full; the ring is full; a size
-# or a time was given; ^C.
+# How a recording can end, and what must not be lost then: the process exits, is killed, executes
+# another program, forks; the disk is full; the ring is full; a size or time limit; ^C.
 source "$(dirname "$0")/lib.sh"
 script=("$here/gate.lua" "$scratch" "$here/work.lua" spin)
 fib_calls() { calls "$1" | awk '$3 == 7 { n += $1 } END { print n + 0 }'; }
@@ -95,7 +94,8 @@ said 'max-size .* was reached' || fail "the size is not named"
 [ "$(stat -c %s "$scratch/trace.bin")" -le 307200 ] || fail "larger than --max-size"
 let_go $target "after --max-size"
 
-# A full disk: what is there stays readable, the message names the file, the program goes on.
+# A full disk: the data already written stays readable, the message names the file, the program
+# continues.
 status=0
 (ulimit -f 400; exec "$bin/luatrace-record" -o "$scratch/full.bin" -p $target) 2>"$scratch/record.err" || status=$?
 same "exit statuses (full disk)" $status 125
@@ -103,7 +103,7 @@ said 'full.bin: .*(File too large|No space)' || fail "the full disk is not named
 let_go $target "after a full disk"
 [ "$(json "$scratch/full.bin" | jq '.trace.events')" -gt 10000 ] || fail "what had been written is lost"
 
-# The ring overflows while the recorder is stopped: what is lost is counted, the rest is right.
+# The ring overflows while the recorder is stopped: the loss is counted, the rest is correct.
 record -p $target --ring-size 256K
 recording
 kill -STOP $recorder
@@ -114,7 +114,7 @@ kill -CONT $recorder
 touch "$scratch/end"
 ended
 finish 0
-said 'LOST: [0-9,]+ events? in [0-9]+ gap' || fail "the loss is not said: $(cat "$scratch/record.err")"
+said 'LOST: [0-9,]+ events? in [0-9]+ gap' || fail "no message about the loss: $(cat "$scratch/record.err")"
 json "$scratch/trace.bin" | jq -e '.trust | .lost > 0 and .unbalanced + .bad_records + .bad_blocks == 0' >/dev/null ||
   fail "the loss is not counted, or more is wrong"
 # With --block nothing is lost.
@@ -132,7 +132,7 @@ finish 0
 same "calls of fib (--block)" "$(fib_calls "$scratch/trace.bin")" 21891
 no_anomalies "$scratch/trace.bin"
 
-# Patterns and classes are handed over.
+# Patterns and classes are passed on.
 gate "$bin/luajit" "${script[@]}"
 ready
 record -p $target --include '*/work.lua' --c-functions none

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A program that exits, or forks, while its other threads close Lua states: who goes through the list
-# of states then must not look into memory that was given back.
+# A program that exits, or forks, while its other threads close Lua VMs: a thread that walks the
+# list of VMs then must not read freed memory.
 #
 #   exits.sh BUILD VIA
 source "$(dirname "$0")/lib.sh"

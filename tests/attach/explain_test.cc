@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a process may not be attached to: every answer, from facts that no one machine has all of.
+// Why attaching is not permitted: every answer, from facts that no single machine has all of.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,8 +20,8 @@ bool has(const std::string& text, const char* part) {
 TEST(Explain, TheSettingThatForbidsIt) {
   AccessFacts f;
   f.our_uid = f.uid = 1000;
-  EXPECT_TRUE(has(explain_access(f, ESRCH), "does not exist"));
-  EXPECT_TRUE(has(explain_access(f, EFAULT), "has become another program"));
+  EXPECT_TRUE(has(explain_access(f, ESRCH), "no longer exists"));
+  EXPECT_TRUE(has(explain_access(f, EFAULT), "has executed another program"));
   EXPECT_TRUE(has(explain_access(f, EPERM), "CAP_SYS_PTRACE"));
   f.yama = 1;
   EXPECT_TRUE(has(explain_access(f, EPERM), "kernel.yama.ptrace_scope = 1"));

@@ -1,12 +1,12 @@
 /*
-** A program that is no luajit: it loads libraries by the names it is given
-** (each a LuaJIT of its own) and runs a script in STATES states of each, one
-** after the other in the same thread, or each in a thread of its own.
+** A program that is not luajit: it loads libraries by the given names (each a LuaJIT of its own)
+** and runs a script in STATES VMs of each, one after the other in the same thread, or each in a
+** thread of its own.
 ** SPDX-License-Identifier: MIT
 **
 **   host [-t] [-s STATES] LIBRARY... -- SCRIPT ARGUMENTS
 **
-** Each state gets its number (1, 2, ...) as a last argument.
+** Each VM gets its number (1, 2, ...) as a last argument.
 ** Built with -DSTATIC it is linked with a LuaJIT and takes no libraries.
 */
 #include <dlfcn.h>

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Tracers of single events that come and go while a process is recorded otherwise: they are told the
-# stacks that are there, and the first recording does not notice them. (With direct and with blocks.)
+# Tracers of single events that attach and detach while a process is recorded in another way: they
+# get reports of the existing stacks, and the first recording does not notice them. (With direct and
+# with blocks.)
 #
 #   joined.sh BUILD VIA
 source "$(dirname "$0")/lib.sh"
@@ -58,7 +59,7 @@ for i in 1 2; do
   no_anomalies "$scratch/second.bin"
   for name in outer middle inner body; do
     [ "$(json "$scratch/second.bin" | jq "[.functions[] | select(.name == \"$name\") | .wall_ns] | add // 0")" -gt 0 ] ||
-      fail "the second recorder was not told of $name()"
+      fail "the second recorder got no report of $name()"
   done
 done
 touch "$scratch/go"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What the attach tests share, on top of tests/lib.sh. The first argument of every
-# script is the build folder.
+# Shared by the attach tests, on top of tests/lib.sh. The first argument of every script is the
+# build folder.
 #
 #   begin WORDS...      starts a program in the background: $target
 #   gate WORDS... -- PROGRAM   starts PROGRAM gate.lua, waits until it waits
@@ -30,13 +30,13 @@ begin() {
   target=$!
   started+=($target)
 }
-# The program waits at its gate; ready counts what must be there.
+# The program waits at its gate; ready counts the expected lines.
 gate() {
   rm -f "$scratch"/{go,end} "$scratch"/ready* "$scratch"/done*
   begin "$@"
 }
 ready() { within 20 "the program" test -e "$scratch/ready${1-}"; }
-# -v, so that the messages tell when what has happened.
+# -v, so that the messages show the times.
 record() {
   : >"$scratch/record.err"  # what an earlier one has said must not be taken for this one's
   "$bin/luatrace-record" -v -o "$scratch/trace.bin" "$@" >"$scratch/record.out" 2>"$scratch/record.err" &
@@ -53,7 +53,7 @@ states_taken() {
   [ "$(cat "$scratch/record.err" 2>/dev/null | grep -c "$sign")" -ge "$1" ]
 }
 recording() { within 20 "the recording" states_taken "${1:-1}"; }
-# It may end by a signal of ours.
+# A signal of ours may end it.
 finish() {
   local status=0
   wait "$recorder" || status=$?

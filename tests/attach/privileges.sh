@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# root records a command whose processes give up root's rights, as nginx's workers
-# do: they must be able to reach the recorder, nobody else.
+# root records a command whose processes give up root, as nginx's workers do: they must be able to
+# reach the recorder, and nobody else.
 source "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "only root can give up root's rights"
 chmod 711 "$scratch"
@@ -25,7 +25,7 @@ END
 "$bin/luatrace-record" -o "$scratch/trace.bin" -- "$bin/luajit" "$scratch/drop.lua" "$here/work.lua" 2>"$scratch/record.err"
 same "calls of fib" "$(calls "$scratch/trace.bin" | awk '$3 == 7 { print $1 }')" 43782
 no_anomalies "$scratch/trace.bin"
-! grep -q refused "$scratch/record.err" || fail "somebody was refused: $(cat "$scratch/record.err")"
+! grep -q refused "$scratch/record.err" || fail "a process was refused: $(cat "$scratch/record.err")"
 
 # The socket's directory cannot be listed by others.
 begin "$bin/luatrace-record" -q -o "$scratch/trace.bin" -- sleep 5

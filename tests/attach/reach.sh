@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Which code is reached while it runs, and what is said of code that is not. After
+# Which running code the recorder reaches, and what it reports about code that it does not. After
 # detaching everything is as before.
 source "$(dirname "$0")/lib.sh"
 
@@ -17,7 +17,7 @@ reach() {
   finish 0
   (set +o pipefail; "$bin/luatrace-analyze" --dump "$scratch/trace.bin" | head -n 100) >"$scratch/dump"
   grep -qE '^[0-9]+ 1 stack [0-9]+ (activate|resumed) n=[1-9]' "$scratch/dump" ||
-    fail "$1: the first events are no complete stack"
+    fail "$1: the first events are not a complete stack"
   no_anomalies_but_loss "$scratch/trace.bin"
   grep -qE 'first event [0-9.]+ .?s after attaching' "$scratch/record.err" || fail "$1: no time of the first event"
   grep -q 'next: .*luatrace-analyze .*--flame' "$scratch/record.err" || fail "$1: no next command"
@@ -25,7 +25,7 @@ reach() {
   kill $target
   ended 143
 }
-# A machine that is busy may make us slow: lost is lost, and said. Nothing else is wrong.
+# On a busy machine events may be lost, and are then reported. Nothing else may be wrong.
 no_anomalies_but_loss() {
   json "$1" | jq -e '.trust | .unbalanced + .bad_records + .clock_anomalies + .undescribed == 0' >/dev/null || {
     "$bin/luatrace-analyze" "$1" | tail -2 >&2
@@ -64,7 +64,7 @@ within 20 "the long sleep" slept
 sleep 0.2
 record -p $target -d 2.5
 finish 124
-said 'no Lua state has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
+said 'no Lua VM has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
   fail "a call by FFI is not explained: $(cat "$scratch/record.err")"
 kill $target
 ended 143
@@ -96,12 +96,12 @@ begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
 record -p $target -d 2.5
 finish 124
-said 'no Lua state has answered for .*: it sleeps' || fail "sleep is not explained: $(cat "$scratch/record.err")"
+said 'no Lua VM has answered for .*: it sleeps' || fail "sleep is not explained: $(cat "$scratch/record.err")"
 all_off $target || fail "the control words of a sleeping process are not 0"
 kill $target
 ended 143
 
-# Killed before it woke up: nobody shall wonder what has become of it.
+# Killed before it woke up: the recorder must explain it.
 begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(60)'
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
 record -p $target

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What cannot be recorded: each has its message and its exit status, and leaves no
-# file behind.
+# Processes that cannot be recorded: each case has its message and its exit status, and leaves no
+# file.
 source "$(dirname "$0")/lib.sh"
 
 # refused STATUS PATTERN OPTIONS...
@@ -13,15 +13,15 @@ refused() {
   timeout 20 "$bin/luatrace-record" -o "$scratch/trace.bin" "$@" 2>"$scratch/record.err" || got=$?
   [ $got = "$status" ] || { cat "$scratch/record.err" >&2; fail "$* ended with $got, not $status"; }
   grep -qE -- "$pattern" "$scratch/record.err" || { cat "$scratch/record.err" >&2; fail "$* does not say '$pattern'"; }
-  [ ! -e "$scratch/trace.bin" ] || fail "$* has left a trace behind"
+  [ ! -e "$scratch/trace.bin" ] || fail "$* left a trace file"
 }
 
-refused 125 'either a command or -p' -p 1 -- true
+refused 125 'a command and -p exclude each other' -p 1 -- true
 refused 125 '--children needs -p' --children -- true
 refused 125 "invalid value 'stap'; choose auto, direct or bpf" -p 1 --via stap
-refused 125 '--bpf-site and --bpf-link are about --via bpf' -p 1 --via direct --bpf-site block
-refused 125 '--bpf-site and --bpf-link are about --via bpf' --bpf-link each -- true
-refused 125 '--seccomp is about --via direct' -p 1 --via bpf --seccomp ignore
+refused 125 '--bpf-site and --bpf-link need --via bpf' -p 1 --via direct --bpf-site block
+refused 125 '--bpf-site and --bpf-link need --via bpf' --bpf-link each -- true
+refused 125 '--seccomp needs --via direct' -p 1 --via bpf --seccomp ignore
 for bad in nonsense 0 1x -1 7@ @7 7@0 99999999999; do refused 125 "'$bad' is not a process id" -p "$bad"; done
 refused 120 'no such process' -p 399999999
 refused 120 'process namespace of 399999999 cannot be seen' -p 7@399999999
@@ -37,8 +37,8 @@ if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
   plain=$build/luajit/$2-upstream
   begin "$plain/luajit" -e 'while true do os.clock() end'
   within 10 "the program" grep -q R "/proc/$target/stat"
-  refused 122 "has no LuaJIT with tracepoints; what it has:" -p $target
-  said "luajit: LuaJIT 2.1.*, part of the program itself, without tracepoints" || fail "not said which: $(cat "$scratch/record.err")"
+  refused 122 "has no LuaJIT with tracepoints; it has:" -p $target
+  said "luajit: LuaJIT 2.1.*, part of the program itself, without tracepoints" || fail "does not name it: $(cat "$scratch/record.err")"
   kill $target
   ended 143
   cp "$plain/libluajit-5.1.so.2" "$scratch/other.so"
@@ -72,14 +72,14 @@ if [ "$(id -u)" = 0 ]; then
   status=0
   timeout 20 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $other 2>"$scratch/record.err" || status=$?
   same "exit statuses" $status 121
-  said 'belongs to user 0, we are user 65534.*CAP_SYS_PTRACE' || fail "not said whose it is: $(cat "$scratch/record.err")"
+  said 'belongs to user 0, we are user 65534.*CAP_SYS_PTRACE' || fail "does not name the user: $(cat "$scratch/record.err")"
 
   begin "${user[@]}" "$bin/luajit" -e 'require("ffi").cdef("int prctl(int, ...);") require("ffi").C.prctl(4, 0, 0, 0, 0) while true do os.clock() end'
   sleep 0.3
   status=0
   timeout 20 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $target 2>"$scratch/record.err" || status=$?
   same "exit statuses" $status 121
-  said 'not dumpable' || fail "not said that it is not dumpable: $(cat "$scratch/record.err")"
+  said 'not dumpable' || fail "does not say 'not dumpable': $(cat "$scratch/record.err")"
   kill $target
   ended 143
 
@@ -97,7 +97,7 @@ if [ "$(id -u)" = 0 ]; then
   ended 143
 fi
 
-# Of several that are asked for, those that can be recorded are; the status tells of the other.
+# Of several requested processes, those that can be recorded are; the status is that of the other.
 record -p $other -p 399999999
 recording
 kill -INT $recorder
@@ -115,12 +115,12 @@ begin sh -c "ulimit -n 64; exec '$bin/luajit' -e 'local t = {} repeat t[#t + 1] 
 within 10 "the descriptors to be used up" grep -q full "$scratch/target.err"
 record -p $target -d 0.5
 finish 124
-said 'no file descriptor left for a ring' || fail "not said why there is no ring: $(cat "$scratch/record.err")"
+said 'no file descriptor left for a ring' || fail "does not say why there is no ring: $(cat "$scratch/record.err")"
 let_go $target "without descriptors"
 kill $target
 ended 143
 
-# What 7 is in a container.
+# Process 7 of a container.
 if [ "$(id -u)" = 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
   unshare -p -f --mount-proc sh -c "'$bin/luajit' -e 'while true do os.clock() end' & wait" &
   shell=$!

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# --children, and a child that another recorder has: that is said once, and the child is recorded
-# when the other one has left it.
+# --children, and a child that another recorder has: reported once, and the child is recorded when
+# the other recorder has detached.
 source "$(dirname "$0")/lib.sh"
 begin bash -c 'for n in 1 2; do
   while [ ! -e "$1/start$n" ]; do sleep 0.02; done

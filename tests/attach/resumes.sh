@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# C code resumes a coroutine; a recorder attaches before that returns. The coroutine
-# yields, is used by C code while it is suspended (finalizers run on its stack), goes
-# on and ends, all inside of the recording: nothing unbalanced, nothing lost.
+# C code resumes a coroutine; a recorder attaches before that returns. The coroutine yields, is used
+# by C code while it is suspended (finalizers run on its stack), continues and ends, all during the
+# recording: nothing unbalanced, nothing lost.
 #
 #   resumes.sh BUILD VIA
 source "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 /*
-** Runs a program under a seccomp filter that treats one system call in its own way.
+** Runs a program under a seccomp filter with a special action for one system call.
 ** SPDX-License-Identifier: MIT
 **
 **   seccomp kill|trap|errno|allow NUMBER PROGRAM ARGUMENTS...

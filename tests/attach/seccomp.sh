@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Processes under seccomp filters. To attach directly makes the process call what its filter may
-# answer by killing it: that must never happen. (Who reads filters must be root.)
+# Processes under seccomp filters. Attaching directly makes the process call what its filter may
+# answer by killing it: that must never happen. (Reading filters needs root.)
 source "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "only root can read seccomp filters"
 filter=$build/tests/attach/attach_seccomp
@@ -18,7 +18,7 @@ target() {
   within 10 "the program to run" test "$bin/luajit" -ef "/proc/$target/exe"
   sleep 0.2
 }
-# try STATUS OPTIONS... [-- WRAPPER...]: the target is alive afterwards, whatever was said
+# try STATUS OPTIONS... [-- WRAPPER...]: the target is alive afterwards, whatever the message
 try() {
   local status=$1 got=0 options=()
   shift
@@ -40,7 +40,7 @@ try() {
   [ "$status" != 121 ] || [ ! -e "$scratch/trace.bin" ] || fail "a trace is left behind"
   [ "$status" != 0 ] || [ "$(json "$scratch/trace.bin" | jq .trace.events)" -gt 0 ] || fail "nothing was recorded"
 }
-says() { grep -qE -- "$1" "$scratch/record.err" || fail "it is not said '$1': $(cat "$scratch/record.err")"; }
+says() { grep -qE -- "$1" "$scratch/record.err" || fail "no message '$1': $(cat "$scratch/record.err")"; }
 done_with() { kill $target; ended 143; }
 bpf=yes
 "$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep -q 'built without it' && bpf=no
@@ -51,7 +51,7 @@ for action in kill trap; do
   says 'may not make a ring: its seccomp filter would kill it for memfd_create\(\); --via bpf'
   if [ $bpf = yes ]; then
     try 0 --via auto
-    says 'through the kernel.s probes .--via bpf., because the direct way is closed: .*would kill it for memfd_create'
+    says 'through the kernel.s probes .--via bpf., because recording directly is not possible: .*would kill it for memfd_create'
   fi
   done_with
 done
@@ -59,11 +59,11 @@ target errno $memfd
 try 121 --via direct
 says 'its seccomp filter does not allow it memfd_create\(\)'
 [ $bpf = no ] || try 0 --via auto
-try 124 --via direct --seccomp ignore  # what was foretold
+try 124 --via direct --seccomp ignore  # as its message warns
 says 'or a seccomp filter does not allow it memfd_create'
 done_with
 
-# What is not needed may be refused, but not by killing; each filter of several counts.
+# Unneeded calls may be refused, but not by killing; each of several filters counts.
 target errno $madvise
 try 0 --via direct
 done_with
@@ -74,11 +74,11 @@ done_with
 target allow $swapon strange $swapon
 try 0 --via direct
 
-# Who may not read filters attaches to nothing that has some, unless it is told to, or is itself
-# under as many: then they are taken for the same (a container's).
+# A recorder that may not read filters attaches to no process with filters, unless an option allows
+# it, or the recorder has as many itself: then they are assumed to be the same (a container's).
 poor=(setpriv --bounding-set -sys_admin)
 try 121 --via direct -- "${poor[@]}"
-says 'cannot be told whether it lets the process make a ring, or kills it for that: reading it takes the capability CAP_SYS_ADMIN.*--seccomp ignore'
+says 'it is not known whether that lets the process make a ring, or kills it for that: reading it takes the capability CAP_SYS_ADMIN.*--seccomp ignore'
 try 0 --via direct --seccomp ignore -- "${poor[@]}"
 try 0 --via direct -- "$filter" allow $swapon "$filter" allow $swapon
 try 121 --via direct -- "$filter" allow $swapon
@@ -99,5 +99,5 @@ begin "$filter" allow $swapon "$bin/luajit" "$scratch/sleep.lua" "$scratch/left"
 sleep 0.5
 record --via direct -p $target
 ended
-finish 124 # nothing ran that could have told something
+finish 124 # nothing ran that could have made events
 same "seconds of sleep that were left" "$(cat "$scratch/left")" 0

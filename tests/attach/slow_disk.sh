@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# slow_disk.sh BUILD WAY: a disk that does not answer (a pipe that is full and that nobody reads).
-# The process is let go of at the end of -d, and by the first signal, while it is stuck; the second
-# signal ends the recorder; and when the disk answers again the trace is whole.
+# slow_disk.sh BUILD WAY: a disk that does not answer (a full pipe that nobody reads). The recorder
+# detaches at the end of -d, and at the first signal, while it is stuck; the second signal ends the
+# recorder; and when the disk answers again the trace is complete.
 source "$(dirname "$0")/lib.sh"
 way=$2
 if [ "$way" = bpf ]; then
@@ -55,7 +55,7 @@ kill -INT "$recorder"
 let_go_while_stuck "a signal"
 interrupted
 
-# It answers again: everything that was held is there, and what was not is a loss.
+# It answers again: everything that was held is there, and the rest is a loss.
 stuck
 record --via "$way" -p "$target" -d 0.5
 let_go_while_stuck "for a while"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stopping threads that end at that very moment: whoever waits for the process learns of its end,
-// be it ours (luatrace-record's command) or somebody else's.
+// Stops threads that end at that very moment: the waiting parent learns of the process's end,
+// whether it is luatrace-record (its command) or another process.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ void stop_one_that_ends(Shared& s, pid_t pid, int turn) {
   s.word = 1;
   pause_for(static_cast<uint64_t>(turn % 100) * 500);
   StoppedThreads threads;
-  threads.stop_running(pid, why);  // or it has ended: that is no matter
+  threads.stop_running(pid, why);  // it may also have ended
 }
 
 constexpr int kTurns = 1000;
@@ -87,7 +87,7 @@ void start_thread(Shared& s, void* (*function)(void*)) {
 // Far less than it takes to give up on a thread, far more than stopping and letting go takes.
 constexpr uint64_t kSoon = 10'000'000'000;
 
-// The first thread tells of its end only after the other, which is traced, too.
+// The first thread's end is reported only after that of the other one, which is traced, too.
 TEST(Stopped, AllThreadsOfAProcessThatIsKilledMeanwhile) {
   Shared* const s = Shared::make();
   ASSERT_NE(nullptr, s);
@@ -116,7 +116,7 @@ void* sleep_long(void* shared) {
   _exit(1);
 }
 
-// The first thread ends, the process does not: so nobody is told of it.
+// The first thread ends, the process does not: so nobody is notified.
 TEST(Stopped, AThreadThatLeavesOthersBehind) {
   Shared* const s = Shared::make();
   ASSERT_NE(nullptr, s);
@@ -141,7 +141,7 @@ TEST(Stopped, AThreadThatLeavesOthersBehind) {
   }
 }
 
-// A parent that says what it has learnt of its child.
+// A parent that reports what it has learnt about its child.
 [[noreturn]] void be_parent(Shared& s) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Two recorders at once: the second is refused and nothing is damaged. A recorder
-# that is killed: the process goes back to full speed, nothing stays switched on;
-# the next recorder is welcome.
+# Two recorders at once: the second is refused and nothing is damaged. A recorder that is killed:
+# the process goes back to full speed, nothing stays switched on, and the next recorder can attach.
 source "$(dirname "$0")/lib.sh"
 gate "$bin/luajit" "$here/gate.lua" "$scratch" "$here/work.lua" spin
 ready
@@ -14,7 +13,7 @@ for i in 1 2 3; do
   "$bin/luatrace-record" -o "$scratch/second.bin" -p $target 2>"$scratch/second.err" || status=$?
   same "exit statuses" $status 123
   grep -q "is being recorded by another luatrace-record (process $recorder there)" "$scratch/second.err" || fail "$(cat "$scratch/second.err")"
-  [ ! -e "$scratch/second.bin" ] || fail "the one who was refused left a file"
+  [ ! -e "$scratch/second.bin" ] || fail "the refused recorder left a file"
 done
 open_gate
 within 20 "the work" test -e "$scratch/done"

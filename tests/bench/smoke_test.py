@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Runs scripts/bench with the smallest sizes and looks at the tables' form:
-every program there, every ratio a positive number. No figure is judged.
-Skipped (77) if what it needs was not built."""
+"""Runs scripts/bench with the smallest sizes and checks the tables' form: every program is there,
+every ratio is a positive number. No figure is checked. Skipped (77) if something it needs was not
+built."""
 import re
 import subprocess
 import sys
@@ -64,7 +64,7 @@ def main():
     skip_unless_built(build)
     done = bench(build, "--markdown", "--no-count", "events", "slowdown", "analysis")
     check(done.returncode == 0, f"status {done.returncode}")
-    # A peer that is not installed is a note; anything of ours has to be measured.
+    # A peer that is not installed is a note; everything of ours has to be measured.
     ours = [line for line in done.stdout.splitlines()
             if "NOT MEASURED" in line and "is not installed" not in line]
     check(not ours, ours)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Blocks of events (--bpf-site block): what is still in the program's memory is fetched however it
-// or the recorder ends; who comes late is told everything anew; who else records is kept off.
+// Blocks of events (--bpf-site block): the rest in the program's memory is fetched however the
+// program or the recorder ends; a late tracer gets everything reported again; other recorders are
+// refused.
 #include <sys/utsname.h>
 
 #include "recorder/vm/target.h"
@@ -26,7 +27,7 @@ class Block : public BpfTest {
     return std::sscanf(u.release, "%d.%d", &a, &b) == 2 &&
            (a > major || (a == major && b >= minor));
   }
-  // Memory for event words, of all its states.
+  // Memory for event words, of all its VMs.
   static size_t rings(pid_t pid) {
     size_t n = 0;
     for (auto& image : luatrace::record::find_lua(pid).ours) {
@@ -36,7 +37,7 @@ class Block : public BpfTest {
     }
     return n;
   }
-  // Calls f 1000 times, says so, and sleeps until it gets a line; then once more.
+  // Calls f 1000 times, prints that, and sleeps until it gets a line; then once more.
   std::string sleeper() const {
     return write_script(
         "local function f(x) return x end for i = 1, 1000 do f(i) end "
@@ -51,7 +52,7 @@ TEST_F(Block, IsTheDefault) {
   EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
 }
 
-// -- What is still in the program's memory --
+// -- The rest in the program's memory --
 
 TEST_F(Block, OfASleepingProgramAtTheEnd) {
   const std::string name = sleeper();
@@ -85,7 +86,7 @@ TEST_F(Block, OfASleepingProgramMeanwhile) {
   EXPECT_EQ(0u, trust("a", "anomalies"));
 }
 
-// Linux 6.16 tells of the end of a process while its memory is there; else the loss is said.
+// Linux 6.16 reports the end of a process while its memory exists; otherwise the loss is reported.
 TEST_F(Block, OfAKilledProgram) {
   const std::string name = sleeper();
   auto p = start(host(name));

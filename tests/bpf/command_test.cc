@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// luatrace-record --via bpf -- COMMAND: each process of the command is attached to before it runs
-// any Lua, however it came to be; and --via auto: which way is taken, and that it is said.
+// luatrace-record --via bpf -- COMMAND: the recorder attaches to each process of the command before
+// it runs any Lua, however it was created; and --via auto: which method is chosen, and the message
+// about it.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -55,7 +56,7 @@ TEST_F(Command, ItsStatusIsOurs) {
   EXPECT_NE(err().find("--block"), std::string::npos) << err();
 }
 
-// It was stopped for a moment, to be told of the recording, and did not survive that.
+// It was stopped for a moment to be told of the recording, and did not survive that.
 TEST_F(Command, ItsStatusIsOursIfItIsKilledWhileItIsStopped) {
   for (int i = 0; i < 5 && !HasFailure(); i++)
     EXPECT_EQ(128 + SIGKILL,
@@ -96,7 +97,7 @@ TEST_F(Command, ForkedChildren) {
   }
 }
 
-// What a child tells at its birth it tells once, not at every poll.
+// A child reports its creation once, not at every poll.
 TEST_F(Command, AForkedChildTellsItsStackOnce) {
   const std::string code =
       "local ffi = require('ffi') ffi.cdef('int fork(void); int waitpid(int, void*, int);') "
@@ -161,11 +162,12 @@ TEST_F(Auto, BpfWhereDebuggersAreForbidden) {
   bool ended = false;
   wait_until([&] { return ended = ended || waitpid(recorder, &status, WNOHANG) == recorder; });
   EXPECT_EQ(0, status) << messages("a");
-  EXPECT_NE(messages("a").find("the direct way is closed"), std::string::npos) << messages("a");
+  EXPECT_NE(messages("a").find("recording directly is not possible"), std::string::npos)
+      << messages("a");
   EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
 }
 
-// A library whose control structure this recorder does not know: its probes are what they are.
+// A library whose control structure this recorder does not know: its probes still work.
 TEST_F(Auto, BpfWhereTheControlStructureIsAnother) {
   std::filesystem::create_directory(path("lib"));
   const std::string library = path("lib") + "/libluajit-5.1.so.2";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// However the recorder or the program ends, the program is left as it was; and whoever may not, or
-// cannot, is told why.
+// However the recorder or the program ends, the program is left unchanged; and users without
+// permission or support are told why.
 #include <sys/prctl.h>
 
 #include "tests/bpf/support.h"
@@ -66,7 +66,7 @@ TEST_F(Ending, ByKill9) {
   }
 }
 
-// The helper that holds the probes; 0: there is none.
+// The helper that holds the probes; 0: none.
 pid_t guard_of(pid_t recorder) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     if (std::atoi(entry.path().filename().c_str()) == 0) continue;
@@ -89,7 +89,7 @@ TEST_F(Ending, ItIsSaidThatTheGuardWasKilled) {
   EXPECT_TRUE(mini::read(path("bpf")).ended());
 }
 
-// What is asked of it waits until it is continued, and each answer is that to its question.
+// Requests to it wait until it is continued, and each gets its own answer.
 TEST_F(Ending, AGuardThatIsStoppedIsContinued) {
   auto p = busy(), other = busy();
   auto r = attach({p->pid(), other->pid()}, "bpf");
@@ -153,7 +153,7 @@ TEST_F(Ending, ManyTimes) {
   EXPECT_EQ(-1, p->wait(1));
 }
 
-// A child that was forked under the recorder inherits the raised semaphore, but nobody listens.
+// A child that was forked during the recording inherits the raised semaphore, but nobody listens.
 TEST_F(Ending, AForkedChildIsLeftClean) {
   const std::string code =
       "local ffi = require('ffi') ffi.cdef('int fork(void); int getpid(void); int sleep(int);') "
@@ -174,7 +174,7 @@ TEST_F(Ending, AForkedChildIsLeftClean) {
   kill(child, SIGKILL);
 }
 
-// A program that depends on what lies below its stack pointer; see tests/canary.
+// A program that depends on the memory below its stack pointer; see tests/canary.
 TEST_F(Ending, TheCanarySurvives) {
   for (const char* jit : {"on", "off"}) {
     auto plain = start(host(CANARY, {"-j", jit}));
@@ -255,7 +255,7 @@ TEST_F(Ending, NothingToRecord) {
   EXPECT_NE(err().find("--via direct"), std::string::npos) << err();
 }
 
-// It is attached to, but nothing happens: that is said, in words and by the status.
+// It is attached, but nothing happens: the message and the status say so.
 TEST_F(Ending, NoEventCame) {
   auto p = start(host(script("calls")));
   EXPECT_EQ(124, run(attach_words({p->pid()}, path("a"), {"-d", "0.2"})));

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Words{"--max-depth", "2"},
                     Words{"--max-depth", "3", "--exclude", "plugins/*"}));
 
-// What one recorder asked for is not what the next one gets.
+// One recorder's settings do not affect the next one.
 TEST_F(BpfTest, FiltersAreGoneAfterTheRecording) {
   auto p = start(host(script("chunks")));
   for (const char* via : {"direct", "bpf"}) {

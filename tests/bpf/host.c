@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** A program that embeds the shared library, as servers do. It makes its Lua
-** states, waits for a line on stdin, and then runs the script in each, from C:
-** lua_pcall is where a state notices a tracer, so all of the script is seen.
+** A program that embeds the shared library, as servers do. It creates its Lua VMs, waits for a line
+** on stdin, and then runs the script in each, from C: lua_pcall is where a VM notices a tracer, so
+** all of the script is traced.
 **
 **   bpf_host [options] SCRIPT
 **     -j off      compiler off

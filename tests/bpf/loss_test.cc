@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What finds no room is counted, exactly; names come though their memory was not there.
+// Events that do not fit are counted exactly; names arrive even if their memory was not present.
 #include "tests/bpf/support.h"
 
 namespace {
@@ -9,7 +9,7 @@ using bpftest::BpfTest;
 // 60,000 calls and one of the main chunk: so many entries and returns.
 const char* const kManyCalls = "local function f(x) return x end for i = 1, 60000 do f(i) end";
 
-// No hit of the second recording is unaccounted for: it came or it was lost, and the file says so.
+// No hit of the second recording is unaccounted for: it arrived or was lost, and the file says so.
 class Loss : public BpfTest, public testing::WithParamInterface<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Sites, Loss, testing::Values("block", "single"));
@@ -60,7 +60,7 @@ TEST_F(BpfTest, NamesThatAreNotInMemory) {
   auto r = attach({p->pid()}, "bpf", {"--bpf-site", "single"});
   p->go();
   const auto function_is_there = [&] {
-    const mini::File file = mini::read(path("bpf"));  // what is found is a part of it
+    const mini::File file = mini::read(path("bpf"));  // findings refer to it
     for (const auto* b : file.of_type(LT_BLOCK_FUNCS))
       if (b->payload.find("@far/500000.lua") != std::string::npos) return true;
     return false;
@@ -71,7 +71,7 @@ TEST_F(BpfTest, NamesThatAreNotInMemory) {
   EXPECT_EQ(0, r->wait_ms(60000));
   EXPECT_EQ(1u, counts("bpf")["500000.lua:1"]) << calls("bpf");
   EXPECT_EQ(0u, trust("bpf", "undescribed"));
-  // Or the test shows nothing: what BPF alone sees.
+  // Otherwise the test proves nothing: what BPF alone sees.
   EXPECT_NE(messages("bpf").find("names were read late"), std::string::npos) << messages("bpf");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Wherever the LuaJIT is: stripped, deleted, in namespaces of its own, static; several processes,
-// several threads, states that come and go; a program that becomes another one.
+// several threads, VMs that open and close; a program that executes another one.
 #include <sched.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ TEST_F(Places, AStrippedLibrary) {
   p->go();
   EXPECT_EQ(0, p->wait());
   EXPECT_EQ(0, r->wait_ms(60000));
-  EXPECT_NE(messages("bpf").find("attached by BPF"), std::string::npos);
+  EXPECT_NE(messages("bpf").find("attached through BPF"), std::string::npos);
   expect_calls("bpf");
 }
 
@@ -127,14 +127,14 @@ TEST_F(Places, SeveralProcessesWithFilesOfTheirOwn) {
   EXPECT_EQ(0u, trust("bpf." + std::to_string(b->pid()), "anomalies"));
 }
 
-// Ids of functions are each state's own; so are coroutines.
+// Each VM has its own function ids, and its own coroutine ids.
 TEST_F(Places, SeveralThreads) {
   record(host(script("calls"), {"-t", "4"}), "bpf");
   expect_calls("bpf", 4);
   EXPECT_EQ(4u, mini::read(path("bpf")).of_type(LT_BLOCK_STREAM).size());
 }
 
-// A state often lies where the last one was, and gives the same ids to other functions.
+// A VM is often at the address of the previous one, and gives the same ids to other functions.
 TEST_F(Places, StatesComeAndGo) {
   const std::string code =
       "local n = (... or 0) local a, b = function() end, function() end "
@@ -161,7 +161,7 @@ TEST_F(Places, Exec) {
   auto r = attach({p->pid()}, "bpf");
   p->go();
   wait_until([&] { return p->output().find("ready\nready\n") != std::string::npos; });
-  // What it is can be seen only while it is there.
+  // Its name can be read only while it exists.
   wait_until([&] { return mini::read(path("bpf")).of_type(LT_BLOCK_PROCESS).size() == 2; });
   p->go();
   EXPECT_EQ(0, p->wait()) << p->output();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// By BPF the same events come as by the direct recorder, event by event: with the compiler on and
-// off, at both kinds of sites, attached in both ways.
+// BPF gives the same events as the direct recorder, one by one: with the compiler on and off, at
+// both kinds of sites, attached in both ways.
 #include "tests/bpf/support.h"
 
 namespace {

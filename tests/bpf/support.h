@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Recording a running program by BPF: the program waits for a word before it runs, so that what is
-// recorded does not depend on when the recorder was there. Every wait is bounded.
+// Records a running program through BPF: the program waits for a word before it runs, so that the
+// recording does not depend on when the recorder was ready. Every wait is bounded.
 #pragma once
 
 #include <sys/mount.h>

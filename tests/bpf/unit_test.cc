@@ -121,7 +121,7 @@ TEST_F(Blocks, PiecesTwiceAndPiecesMissing) {
   EXPECT_EQ(1u, s.events(0, 3, std::vector{call(10, 1), back(11, 1), call(12, 1)}));
   EXPECT_EQ(0u, s.events(1, 2, std::vector{back(11, 1), call(12, 1)}));
   EXPECT_EQ(3u, s.next());
-  // Two are missing; the head of a piece is no event.
+  // Two are missing; the head of a chunk is not an event.
   EXPECT_EQ(1u,
             s.events(5, 1, std::vector<uint64_t>{ext(20, LTX_BLOCK, 3), 20, 1, 7, back(21, 1)}));
   EXPECT_EQ(2u, s.lost());
@@ -132,7 +132,7 @@ TEST_F(Blocks, PiecesTwiceAndPiecesMissing) {
   EXPECT_EQ(0u, output->totals().damaged);
 }
 
-// A stream that is joined late begins there; what was before is no loss.
+// A stream that is joined late begins there; earlier events are not a loss.
 TEST_F(Blocks, JoinedLate) {
   BlockStream s = stream(1000);
   EXPECT_EQ(1u, s.events(1000, 1, std::vector{call(10, 1)}));
@@ -140,7 +140,7 @@ TEST_F(Blocks, JoinedLate) {
   EXPECT_EQ(0u, output->totals().lost);
 }
 
-// A report of a stack that is known says nothing new; one that is not is kept.
+// A report of a known stack says nothing new; other reports are kept.
 TEST_F(Blocks, ReportsForOthersAreLeftOut) {
   BlockStream s = stream(0);
   const auto report = [](uint64_t time) {
@@ -149,7 +149,7 @@ TEST_F(Blocks, ReportsForOthersAreLeftOut) {
   s.events(0, 2, report(10));
   s.flush();
   EXPECT_EQ(2u, output->writer().events());
-  s.events(2, 2, report(20));  // only who runs
+  s.events(2, 2, report(20));  // only the current coroutine
   s.flush();
   EXPECT_EQ(3u, output->writer().events());
   s.lose(1, 25);
@@ -192,7 +192,8 @@ TEST(Words, OfFunctionsThatAreNotWanted) {
   out.clear();
   pass({word(2, LT_ENTRY)});
   pass({word(4, LT_ENTRY)});
-  pass({ext(LTX_UNWIND, 1, 0), lt_pack(3, 2)});  // 4, 2, 3 go; 2 is left on top, which is not told
+  pass({ext(LTX_UNWIND, 1, 0),
+        lt_pack(3, 2)});  // 4, 2, 3 are removed; 2 is left on top, which is not reported
   EXPECT_EQ((std::vector<uint64_t>{word(4, LT_ENTRY), ext(LTX_UNWIND, 1, 0), lt_pack(2, 1)}), out);
 }
 
@@ -214,7 +215,8 @@ TEST(Words, OfAnErrorAfterALoss) {
     out.clear();
     const std::vector<uint64_t> unwind = {ext(LTX_UNWIND, 1, arg), unwound};
     filter.pass(unwind, out);
-    const uint64_t next = lt_word(1, 9, LT_ENTRY);  // what stays is on top of the same calls
+    const uint64_t next =
+        lt_word(1, 9, LT_ENTRY);  // the remaining ones are on top of the same calls
     filter.pass({&next, 1}, out);
     const std::vector<uint64_t> two = {ext(LTX_UNWIND, 1, 0), lt_pack(2, LT_ID_UNKNOWN)};
     filter.pass(two, out);
@@ -232,7 +234,7 @@ TEST(Words, OfAnErrorAfterALoss) {
   // 1 and 2 of those that we know, and two that we do not.
   EXPECT_EQ(events({by_count, lt_pack(1, LT_ID_UNKNOWN)}, {lt_pack(1, LT_ID_UNKNOWN)}),
             after({1, 2}, 0, lt_pack(4, 7)));
-  // All but eight calls: which ones, the function on top tells.
+  // All but eight calls: the function on top shows which ones.
   EXPECT_EQ(events({by_count, lt_pack(1, 3)}, {lt_pack(2, LT_ID_UNKNOWN)}),
             after({3, 2, 1}, 1, lt_pack(9, 3)));
   EXPECT_EQ(events({by_count, lt_pack(2, LT_ID_UNKNOWN)}, {lt_pack(1, LT_ID_UNKNOWN)}),

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# lua-calls.bt on a running process: complete stacks from the first event, no
-# anomaly at either end, twice; the program goes on undisturbed and the
-# semaphore is 0 again.
+# lua-calls.bt on a running process: complete stacks from the first event, no anomaly at either end,
+# twice; the program continues undisturbed and the semaphore is 0 again.
 . "$(dirname "$0")/lib.sh"
 
 "$luajit" "$here/programs/server.lua" "$scratch/stop" >"$scratch/printed" &
@@ -17,7 +16,7 @@ for turn in 1 2 3; do
     sleep 0.1
   done
   leave
-  # What bpftrace had not read when it left is no loss: the trace ends there.
+  # What bpftrace had not read when it detached is not a loss: the trace ends there.
   "$analyze" --json "$bt_file" >"$scratch/json" 2>"$scratch/err"
   jq -e '.trust.anomalies == 0' "$scratch/json" >"$scratch/ok" ||
     fail "attach $turn: $(jq -c .trust "$scratch/json") $(cat "$scratch/err")"

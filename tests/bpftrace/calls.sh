@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The same program under lua-calls.bt and under luatrace-record: the same calls,
-# one by one, with the JIT compiler on; for programs of the conformance suite,
-# too. And the trust line has nothing to complain about.
+# The same program under lua-calls.bt and under luatrace-record: the same calls, one by one, with
+# the JIT compiler on; also for programs of the conformance suite. And the trust line reports
+# nothing.
 . "$(dirname "$0")/lib.sh"
 
 compare() {
@@ -43,13 +43,13 @@ for name in "luaL_openlibs", "lua_close":
     getattr(lua, name).argtypes = [ctypes.c_void_p]
 lua.luaL_loadfile.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 lua.lua_pcall.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int]
-for n in range(2):  # Two states, one after the other: the same addresses may come again.
+for n in range(2):  # Two VMs, one after the other: addresses may be re-used.
     L = lua.luaL_newstate()
     lua.luaL_openlibs(L)
     assert lua.luaL_loadfile(L, sys.argv[2].encode()) == 0 and lua.lua_pcall(L, 0, 0, 0) == 0
     lua.lua_close(L)
 PY
-# (With -c bpftrace looks before the library is mapped.)
+# (With -c bpftrace searches before the library is mapped.)
 bt_file=$scratch/calls.txt
 watch -o "$bt_file" "$probes/lua-calls.bt" "$scratch/libluajit.so"
 python3 "$scratch/host.py" "$scratch/libluajit.so" "$here/programs/mixed.lua"

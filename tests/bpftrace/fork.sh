@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# By path, forked children are traced, too. Each reports its stack before it tells
-# anything else: the calls that were open at the fork are there, marked as already
-# running, and nothing is lost or unbalanced.
+# By path, forked children are traced, too. Each reports its stack first: the calls that were open
+# at the fork are there, marked as already running, and nothing is lost or unbalanced.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$scratch/forks.lua" <<'END'

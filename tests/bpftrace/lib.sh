@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the bpftrace tests share. Source it with the build's bin folder as $1.
+# Shared by the bpftrace tests. Source it with the build's bin folder as $1.
 #
 #   trace SCRIPT ARGS...     runs a script of probes/ until it ends by itself; its
 #                            words are in $scratch/bt.out and bt.err

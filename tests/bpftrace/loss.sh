@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# When bpftrace cannot keep up: the trust line says how many events are missing,
-# exactly, and --strict fails. A page of buffer and a reader that is stopped make
-# sure that it cannot.
+# When bpftrace cannot keep up: the trust line gives the exact number of missing events, and
+# --strict fails. One page of buffer and a stopped reader ensure that it cannot.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$scratch/burst.lua" <<'LUA'

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# lua-top.bt, lua-slow.bt, lua-coroutines.bt, lua-errors.bt: known programs, known
-# answers. By path; and attached to a process.
+# lua-top.bt, lua-slow.bt, lua-coroutines.bt, lua-errors.bt: known programs, known results. By path,
+# and attached to a process.
 . "$(dirname "$0")/lib.sh"
 
-# count MAP KEY: the sum of what was printed for it.
+# count MAP KEY: the sum of the values printed for it.
 count() {
   awk -v want="@$1[$2]: " 'index($0, want) == 1 { n += substr($0, length(want) + 1) } END { print n + 0 }' "$scratch/bt.out"
 }
@@ -82,9 +82,9 @@ some @program.lua:4 sleeper
     called by @program.lua:6 ?
 some @program.lua:6 ?
 0 @program.lua:0 main"
-# Without a number: from 10 ms on, and that is said.
+# Without a number the limit is 10 ms, and the script says so.
 run lua-slow.bt
-grep -q '^calls of 10 ms and longer' "$scratch/bt.out" || fail "the usual limit is not said: $(cat "$scratch/bt.out")"
+grep -q '^calls of 10 ms and longer' "$scratch/bt.out" || fail "no message about the default limit: $(cat "$scratch/bt.out")"
 grep -q ' us (suspended .* wait$' "$scratch/bt.out" || fail "nothing is slow: $(cat "$scratch/bt.out")"
 ! awk '/^[0-9]+ us .suspended/ && $1 < 10000' "$scratch/bt.out" | grep . || fail "that is not slow"
 

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Tools that know nothing of us, unmodified, on our probes: bpftrace -l, perf,
-# bcc's ucalls and uflow (written for Python's probes), readelf; each against
-# known numbers, on a stripped luajit.
+# Unmodified standard tools on our probes: bpftrace -l, perf, bcc's ucalls and uflow (written for
+# Python's probes), readelf; each against known numbers, on a stripped luajit.
 . "$(dirname "$0")/lib.sh"
 
 cp "$luajit" "$scratch/luajit"
@@ -45,7 +44,7 @@ else
   echo "perf: not installed"
 fi
 
-# -- bcc: compiles on the fly and wants the kernel's headers; any will do --
+# -- bcc: compiles at run time and needs kernel headers, of any version --
 common=$(ls -d /usr/src/linux-headers-*-common 2>/dev/null | tail -n 1)
 if [ ! -x /usr/sbin/ucalls ]; then
   echo "bcc: not installed"

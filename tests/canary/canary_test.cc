@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Tracers at both nops of a probe site. What newer kernels put in the place of the second one must
-// neither overwrite what a program has below its stack pointer (a million traced calls, none lost)
-// nor be missing in a forked child. The tracer is a counting perf event on the uprobe: no BPF is
-// needed, root is.
+// Tracers at both nops of a probe site. The instructions with which newer kernels replace the
+// second one must neither overwrite the memory below a program's stack pointer (a million traced
+// calls, none lost) nor be missing in a forked child. The tracer is a counting perf event on the
+// uprobe, which needs root but no BPF.
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A child that is made past the C library's fork() and its handlers calls a traced function.
+-- A child that is created without the C library's fork() and its handlers calls a traced function.
 local ffi = require("ffi")
 ffi.cdef("long syscall(long, ...); int waitpid(int, int *, int);")
 local SYS_fork = 57  -- x86-64

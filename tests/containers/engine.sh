@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What the container tests share. Source it instead of ../lib.sh, with the build
-# folder as first argument of the test.
+# Shared by the container tests. Source it instead of ../lib.sh, with the build folder as first
+# argument of the test.
 #
 #   need_containers             skips the test where there are none (setup.sh says why)
 #   run_nginx NAME OPTION...    starts one: own namespaces, other user, read-only root, no
@@ -134,7 +134,7 @@ recording_command() {
   esac
 }
 
-# Comes back when PID's switches say that the recorder is attached.
+# Returns when PID's switches show that the recorder is attached.
 start_recording() {
   local pid=$2
   # shellcheck disable=SC2046  # a list of words
@@ -151,7 +151,7 @@ stop_recording() {
   kill -INT "$recorder" 2>/dev/null || true
   end_of_recording
 }
-# Sets $recorder_status; the recorder ends by itself, or was told to.
+# Sets $recorder_status; the recorder ends by itself, or was told to end.
 end_of_recording() {
   wait_for "the recorder to end" ended
   recorder_status=0

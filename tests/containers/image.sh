@@ -6,7 +6,7 @@
 source "$(dirname "$0")/engine.sh"
 need_containers
 
-# What differs between two images, as paths; folders' times do not count.
+# The paths that differ between two images; folders' times do not count.
 files_of() {
   podman run --rm --pull never --network none --user 0 --entrypoint /bin/sh "$prefix/$1" -c \
     'find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /etc/mtab -o -path /etc/hosts -o -path /etc/hostname \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What happens to recordings of an nginx in a container when its workers reload
-# (HUP) and when the container restarts, both under load.
+# What happens to recordings of an nginx in a container when its workers reload (HUP) and when the
+# container restarts, both under load.
 #
 #   lifecycle.sh BUILD direct|bpf|bpftrace
 source "$(dirname "$0")/engine.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The Debian packages: beside Debian's own luajit, used, made the default and
-# removed again, in a container.
+# The Debian packages: installed next to Debian's own luajit, used, made the default and removed
+# again, in a container.
 source "$(dirname "$0")/engine.sh"
 need_containers
 

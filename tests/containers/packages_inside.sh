@@ -10,7 +10,7 @@ theirs=$(ldconfig -p | sed -n 's|.*libluajit-5.1.so.2.*=> ||p')
 linker_takes() { ldconfig -p | sed -n 's|.*libluajit-5.1.so.2 .*=> ||p' | head -n 1; }
 
 echo "== beside Debian's"
-[ "$(linker_takes)" = "$theirs" ] || fail "the linker takes $(linker_takes) before anything was asked for"
+[ "$(linker_takes)" = "$theirs" ] || fail "the linker takes $(linker_takes) before anything was installed"
 dpkg -V luajit libluajit-5.1-2 libluajit-5.1-common || fail "files of Debian's packages were changed"
 for package in $(dpkg-query -W -f '${Package}\n' | grep -E 'luatrace|usdt'); do
   dpkg -V "$package" || fail "$package is not as it should be"

@@ -12,7 +12,7 @@
 #   beside   base with Debian's luajit, a program that uses its library, and our Debian packages
 #
 # Leaves BUILD/containers/ready, or BUILD/containers/unavailable with the reason
-# and status 77. No registry is asked for anything.
+# and status 77. No registry is used.
 source "$(dirname "$0")/engine.sh"
 tarballs=$2
 

@@ -13,7 +13,7 @@ name=sidecar-$via
 run_nginx "$name"
 mkdir -m 777 "$scratch/out"
 
-# What each way needs; docs/containers.md says the same for Docker and Kubernetes.
+# What each method needs; docs/containers.md says the same for Docker and Kubernetes.
 case $via in
   direct) rights=(--cap-drop all --user 33) ;; # nothing but the same user
   *) rights=(--privileged) ;;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The apply script: what it takes, what it refuses and with which status, and
-# that a refused tree is exactly as before. Works on toy trees and toy patches.
+# The apply script: what it accepts, what it refuses and with which status, and that a refused tree
+# is unchanged. Works on toy trees and toy patches.
 source "$(dirname "$0")/../lib.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 apply=$root/luajit-usdt/scripts/apply
@@ -70,7 +70,7 @@ untouched() {
   cp -a "$tree" "$scratch/before"
   "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
   same "statuses of '$pattern'" "$status" "$want"
-  grep -qE -e "$pattern" "$scratch/err" || fail "does not say '$pattern' but: $(cat "$scratch/err")"
+  grep -qE -e "$pattern" "$scratch/err" || fail "no message '$pattern', but: $(cat "$scratch/err")"
   diff -r "$scratch/before" "$tree" || fail "a refused tree was changed"
   rm -rf "$scratch/before"
 }
@@ -93,7 +93,7 @@ for pair in "2.1.ROLLING openresty=openresty-20250117" "2.1.0-beta3 openresty=lu
   same flavours "$("$apply" --detect "$scratch/detect")" "${pair#*=}"
 done
 
-# Already patched, a patched tree of another version of ours, a part of the patches.
+# Already patched, a patched tree of another version of ours, some of the patches.
 untouched 3 "already applied \(src/lj_toy.c" "$scratch/good"
 rm "$scratch/good/src/lj_toy.c"
 echo 'XCFLAGS+= -DLUAJIT_USE_SDT' >"$scratch/good/src/Makefile"
@@ -105,18 +105,19 @@ toy_tree "$scratch/part" 2.1.ROLLING openresty
 printf 'one\nTWO\nthree\n' >"$scratch/part/src/lj_record.c"
 untouched 4 "01-record.patch: src/lj_record.c: hunk 1, near line 1 \(two\): does not apply" "$scratch/part"
 
-# A hunk of the last patch does not fit: the first patch must not stay either. --check names all.
+# A hunk of the last patch does not apply: the first patch must not stay either. --check names all
+# of them.
 toy_tree "$scratch/moved" 2.1.ROLLING openresty
 printf 'four\nother\n6\n' >"$scratch/moved/src/lj_dispatch.c"
 untouched 4 "02-both.patch: src/lj_dispatch.c: hunk 1, near line 1 \(five\): does not apply" "$scratch/moved"
-grep -q "quirks/openresty-20250117.patch: src/lj_dispatch.c: hunk 1" "$scratch/err" || fail "only the first hunk that does not fit is named"
+grep -q "quirks/openresty-20250117.patch: src/lj_dispatch.c: hunk 1" "$scratch/err" || fail "only the first hunk that does not apply is named"
 untouched 4 "hunk 1, near line 1 \(five\)" "$scratch/moved" "$apply" --check "$scratch/moved"
 
 # Two places for one hunk: patch would take the nearer one.
 toy_tree "$scratch/twice" 2.1.ROLLING openresty
 printf 'one\ntwo\nthree\none\ntwo\nthree\n' >"$scratch/twice/src/lj_record.c"
 untouched 4 "01-record.patch: src/lj_record.c: hunk 1, near line 1 \(two\): matches in 2 places" "$scratch/twice"
-# Moved by some lines: fits. Context that differs: no fuzz.
+# Moved by some lines: it applies. Context that differs: no fuzz.
 toy_tree "$scratch/down" 2.1.ROLLING openresty
 printf 'zero\nzero\none\ntwo\nthree\n' >"$scratch/down/src/lj_record.c"
 "$apply" "$scratch/down" >/dev/null
@@ -142,7 +143,7 @@ toy_tree "$scratch/old" 2.1.0-beta3
 untouched 1 "gone.patch: named in the series but missing" "$scratch/old"
 sed -i '$d' "$LUATRACE_PATCHES/series"
 
-# Trees that cannot be written: the folder, and one file of it beside which nothing can be laid.
+# Trees that cannot be written: the folder, and a file next to which nothing can be written.
 as_user=()
 if [ "$(id -u)" = 0 ]; then
   command -v setpriv >/dev/null || skip "setpriv is missing: as root every tree can be written"

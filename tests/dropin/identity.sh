@@ -31,7 +31,7 @@ for object in "$scratch"/upstream/*.o; do
 done
 [ $count -ge 60 ] || fail "only $count objects were compared: is this LuaJIT?"
 
-# Files of ours may be compiled but must come out empty.
+# Our own files may be compiled but must come out empty.
 for object in "$scratch"/patched/*.o; do
   name=$(basename "$object")
   [ -e "$scratch/upstream/$name" ] && continue

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The VM's side calls in one direction: the order is the list at the top of
-# lj_ltlocal.h. The name of a function begins with that of its file, so a call
-# shows where it goes.
+# The VM's side calls in one direction: the order is the list at the top of lj_ltlocal.h. The name
+# of a function begins with that of its file, so the name of a call shows its target.
 source "$(dirname "$0")/../lib.sh"
 src=${LUATRACE_SOURCES:-$(cd "$(dirname "$0")/../.." && pwd)/luajit-usdt/src}
 
@@ -16,7 +15,7 @@ FNR == NR { place[$1] = ++n; next }
 FNR == 1 { own = FILENAME; sub(/.*\//, "", own); sub(/\.c$/, "", own); comment = 0 }
 {
   line = $0
-  # Comments go; none of ours begins behind code and ends on another line than it began.
+  # Comments are removed; none of ours begins after code and ends on another line.
   if (comment) { if (!sub(/^.*\*\//, "", line)) next; comment = 0 }
   gsub(/\/\*[^*]*\*+([^\/*][^*]*\*+)*\//, "", line)
   if (sub(/\/\*.*/, "", line)) comment = 1

@@ -22,7 +22,7 @@ state_of() { (cd "$1" && find . -printf '%p %M %T@ %l\n' | sort && find . -type 
 echo 'a file of the user' >"$own/src/notes.txt"
 state_of "$own" >"$scratch/before"
 configure "$own" >"$scratch/log" 2>&1 || { tail -n 20 "$scratch/log"; fail "cmake refuses a good tree"; }
-grep -q "^-- LuaJIT: $own (like " "$scratch/log" || fail "cmake does not say which tree it took"
+grep -q "^-- LuaJIT: $own (like " "$scratch/log" || fail "cmake does not print which tree it uses"
 "$cmake" --build "$build" --target luajit-products >"$scratch/log" 2>&1 || { tail -n 20 "$scratch/log"; fail "the build"; }
 state_of "$own" >"$scratch/after"
 diff "$scratch/before" "$scratch/after" || fail "the user's tree was modified"
@@ -41,7 +41,7 @@ sed -i '/^#define LUAJIT_COPYRIGHT/s/"Copyright/"MINE Copyright/' "$header"
 grep -E '^build .*luajit/own\.stamp' "$build/build.ninja" >"$scratch/log" || fail "no rule for the user's tree"
 grep -q "src/$(basename "$header")" "$scratch/log" || fail "a change of the user's tree would not be built: $(cat "$scratch/log")"
 
-# Wrong trees: the reason is said, nothing is built.
+# Wrong trees: the reason is printed, nothing is built.
 mkdir "$scratch/empty"
 refuses "LUAJIT_SOURCE_DIR cannot be used" configure "$scratch/empty"
 grep -q "not a LuaJIT source tree" "$scratch/err" || fail "no reason: $(cat "$scratch/err")"

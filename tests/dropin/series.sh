@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The patches stay small and explained: at most 200 changed lines of upstream's
-# in all for each flavour, 25 of them in its quirks; each patch says why it is
-# needed, the common ones what upstream knows of them; none touches a .dasc file.
+# The patches stay small and explained: up to 200 changed lines of upstream's in all for each
+# flavour, 25 of them in its quirks; each patch says why it is needed, the common ones their
+# upstream status; none touches a .dasc file.
 source "$(dirname "$0")/../lib.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 patches=$root/luajit-usdt/patches
@@ -33,7 +33,7 @@ for file in "${series[@]}" "$patches"/quirks/*.patch; do
   name=${file#"$patches"/}
   sed '/^--- a\//,$d' "$file" >"$scratch/head"
   [ "$(wc -w <"$scratch/head")" -ge 25 ] || fail "$name does not say why it is needed"
-  case $name in quirks/*) ;; *) grep -q '^Upstream: ' "$scratch/head" || fail "$name does not say what upstream knows of it" ;; esac
+  case $name in quirks/*) ;; *) grep -q '^Upstream: ' "$scratch/head" || fail "$name has no upstream status" ;; esac
   ! grep -qE '^\+\+\+ .*\.dasc' "$file" || fail "$name touches the interpreter's assembler"
 done
 

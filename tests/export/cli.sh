@@ -50,7 +50,7 @@ same "callgrind --yielded" "$("$analyze" -q --format callgrind --yielded "$here/
 same "as --json" "$("$analyze" -q --json "$here/simple.txt")" "$("$analyze" -q --format json "$here/simple.txt")"
 
 "$analyze" --format chrome -o "$scratch/out" "$here/simple.txt" >"$scratch/summary"
-grep -q "^trust: " "$scratch/summary" || fail "no summary beside the file"
+grep -q "^trust: " "$scratch/summary" || fail "no summary in addition to the file"
 [ "$("$analyze" --format chrome "$here/simple.txt" | jq -r '.traceEvents | length')" -gt 20 ] || fail "no events on standard output"
 # Two files: tracks of their own.
 same "tracks of two files" "$("$analyze" --format chrome "$here/simple.txt" "$here/simple.txt" | jq '[.traceEvents[] | select(.name == "thread_name") | .tid] | unique | length')" 4

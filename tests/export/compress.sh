@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# luatrace-record --compress, with a real program: every event is there, the file is small, and
-# what is written until a kill can be read.
+# luatrace-record --compress, with a real program: every event is there, the file is small, and the
+# part written before a kill can be read.
 #   compress.sh BIN EXAMPLE
 source "$(dirname "$0")/../lib.sh"
 bin=$1 example=$2
@@ -22,7 +22,7 @@ for file in --compress --compress=19; do
   size=$(stat -c %s "$scratch/$file")
   [ $((size * 10)) -le $((events * 25)) ] || fail "$file: $size bytes for $events events: more than 2.5 each"
 done
-# It says so itself: a reader without zstd must refuse it.
+# The file says so itself: a reader without zstd must refuse it.
 same "feature bits" "$(od -An -t u8 -j16 -N8 "$scratch/--compress" | tr -d ' ')" 1
 same "feature bits" "$(od -An -t u8 -j16 -N8 "$scratch/plain" | tr -d ' ')" 0
 "$bin/luatrace-analyze" --dump "$scratch/--compress" >"$scratch/text"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Files whose names or debug information are made to cost much more than their size: the analyzer says
-# what it can in bounded time and memory, and says that it left something out.
+# Files whose names or debug information are made to cost much more than their size: the analyzer
+# prints what it can in bounded time and memory, and says that it left something out.
 #   hostile_symbols.sh LUATRACE_ANALYZE CC
 source "$(dirname "$0")/../lib.sh"
 analyze=$1 cc=$2
@@ -27,10 +27,10 @@ func 1:1 c addr=$((at))
 end exit=0
 END_OF_TRACE
 }
-# bounded OPTIONS: what the analyzer says, which ends soon and needs little memory.
+# bounded OPTIONS: the analyzer's output; it must end soon and need little memory.
 bounded() { (ulimit -v 1000000 && timeout 20 "$analyze" -q "$@" trace.txt) || fail "$* failed"; }
 
-# Blocks in blocks, none of which says where it ends, around many entries.
+# Nested blocks without end markers around many entries.
 echo 'int call(int n) { return n; }' >call.c
 cat >nested.s <<'END_OF_CODE'
 .section .debug_abbrev,"",@progbits
@@ -104,7 +104,7 @@ filtered=$(echo "$ordinary" | c++filt)
 [ ${#filtered} -gt 500 ] || fail "not a long name: $filtered"
 same "names" "$(printf '%s\n' "$grown" "$filtered" 'f(int)' f | sort -u)" "$(cat names)"
 
-# An address of which the trace does not say the file: not a matter of debug information.
+# An address whose file is not in the trace: not a matter of debug information.
 write_trace nested.so
 bounded --symbols >out
 grep -q '(of 1 the trace does not say in which file they were' out || fail "no mapping: $(cat out)"

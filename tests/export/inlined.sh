@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --symbols of a C module that was recorded: exactly what the compiler inlined into its functions, and
-# what is said where that is not known.
+# --symbols of a C module that was recorded: exactly the functions that the compiler inlined into
+# its functions, and the messages where that is not known.
 #   inlined.sh BIN CC
 source "$(dirname "$0")/../lib.sh"
 bin=$1 cc=$2
@@ -94,11 +94,12 @@ for compiler in "$cc" clang; do
   for version in 4 5; do
     case="$compiler, DWARF $version"
     "$compiler" -g "-gdwarf-$version" -O2 -fPIC -shared -Wl,--build-id=sha1 -o cells.so cells.c twin.c || fail "$case: no module"
-    # Loaded from the beginning: the program may be over before the recorder looks what it has loaded.
+    # Loaded at the beginning: the program may be over before the recorder reads its mappings.
     "$bin/luatrace-record" -q -o trace.bin -- env "LD_PRELOAD=$scratch/cells.so" "$bin/luajit" run.lua || fail "$case: cannot record"
     view trace.bin --limit 0
     tree | sort >rows
-    # In which order the functions stand is a matter of their times; what is in one stands behind it.
+    # The order of the functions depends on their times; inlined ones follow the function that
+    # contains them.
     for row in "1 encode cells.c:11 calls 10" "2 append buf.h:4 cells.c:13 x1" "2 append buf.h:4 cells.c:14 x2" \
       "3 grow buf.h:3 buf.h:5 x2" "2 escape cells.c:10 cells.c:14 x2" "1 plain cells.c:18 calls 3" \
       "1 twin cells.c:25 calls 5" "1 twin twin.c:5 calls 2" "2 grow buf.h:3 twin.c:6 x1"; do
@@ -108,7 +109,7 @@ $(cat rows)"
     same "$case: number of rows" 10 "$(wc -l <rows)"
     tree | grep -A 2 "^1 encode" >behind
     same "$case: what is in encode" "$in_encode" "$(cat behind)"
-    # Each row hangs below the one that it says, one level deeper.
+    # Each row is a child of the named row, one level deeper.
     jq -e '.symbols as $s | all($s[]; if .parent == 0 then .depth == 1 else $s[.parent - 1].depth == .depth - 1 and .node > .parent end)' out >/dev/null ||
       fail "$case: rows hang wrong: $(jq -c '.symbols[]|[.node,.parent,.depth]' out)"
     jq -e 'all(.symbols[]|select(.kind == "inlined"); .calls == null and .self_ns == null and .code_bytes != null)' out >/dev/null ||
@@ -124,7 +125,7 @@ same "file and build-id" "[\"$scratch/cells.so\",\"$id\",\"$scratch/cells.so\",\
   "$(jq -c '.symbols[]|select(.name == "encode")|[.module,.build_id,.read_from,.named_by]' out)"
 same "offset" "$(printf '"0x%x"' "0x$(nm cells.so | sed -n 's/ t encode$//p')")" "$(jq '.symbols[]|select(.name == "encode").offset' out)"
 
-# As text, with as many rows as were asked for.
+# As text, with as many rows as requested.
 "$analyze" --symbols --sort calls --limit 1 trace.bin >text
 grep -q '^ *10 .* 5  encode  *cells.c:11  .*cells.so  *symtab  *0x' text || fail "text: $(cat text)"
 grep -qE '^ *- .*  -    append +buf.h:4 +cells.c:1[34]' text || fail "text: $(cat text)"
@@ -155,7 +156,7 @@ objcopy --only-keep-debug cells.so cells.debug
 strip cells.so
 view trace.bin --limit 0
 same "stripped" '[null]' "$(jq -c '[.symbols[]|select(.module|endswith("/cells.so")).inlined]|unique' out)"
-"$analyze" --symbols trace.bin | grep >/dev/null 'of [0-9]* there is no debug information, so what was inlined is not known' || fail "stripped: unsaid"
+"$analyze" --symbols trace.bin | grep >/dev/null 'of [0-9]* there is no debug information, so what was inlined is not known' || fail "stripped: no message"
 mkdir -p "debug/.build-id/${id:0:2}"
 mv cells.debug "debug/.build-id/${id:0:2}/${id:2}.debug"
 view trace.bin --limit 0 --debug-dir debug

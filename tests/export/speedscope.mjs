@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Loads each format that speedscope has an importer for into speedscope itself, lets it save what it
-// has understood, and compares the self times in that with those of --format csv.
+// Loads each format for which speedscope has an importer into speedscope itself, lets it save the
+// result, and compares its self times with those of --format csv.
 //
 //   PAGE_MODULES (playwright-core), MORE_MODULES (speedscope), CHROMIUM, ANALYZE, TRACE in the environment
 import assert from "node:assert/strict";
@@ -34,7 +34,7 @@ for (const line of exported("csv").toString().trim().split("\n").slice(1)) {
 }
 const all = [...wanted.values()].reduce((a, b) => a + b);
 
-// What speedscope makes of a file: its own format, as it saves it.
+// Speedscope's own format, as it saves a loaded file.
 async function understood(name, bytes) {
   const script = join(folder, `${name}.js`);
   writeFileSync(script, `speedscope.loadFileFromBase64(${JSON.stringify(name)}, ${JSON.stringify(bytes.toString("base64"))})`);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Names of C functions, and what was inlined into them, where the library is stripped, elsewhere,
-# replaced or gone.
+# Names of C functions, and the functions inlined into them, where the library is stripped,
+# elsewhere, replaced or gone.
 #   symbols.sh LUATRACE_ANALYZE CXX
 source "$(dirname "$0")/../lib.sh"
 analyze=$1 cxx=$2
@@ -67,7 +67,7 @@ func 1:3 c addr=$((0x7f0000000000 + 0x$plain))
 end exit=0
 END_OF_TRACE
 }
-# names PATH BUILD_ID OPTIONS: what the three functions are called.
+# names PATH BUILD_ID OPTIONS: the names of the three functions.
 names() {
   write_trace "$1" "$2"
   shift 2
@@ -86,7 +86,7 @@ inlined() {
 nested="1 parts::outer lib.cc 8
 2 parts::middle lib.cc 5 lib.cc 9
 3 parts::innermost lib.cc 4 lib.cc 6"
-# sources PATH BUILD_ID OPTIONS: what named each function.
+# sources PATH BUILD_ID OPTIONS: where each function's name comes from.
 sources() {
   inlined "$@" >/dev/null
   jq -r '[.symbols[]|select(.kind == "c").named_by]|sort|join(" ")' "$scratch/out"
@@ -109,7 +109,7 @@ cp "$build/stripped.so" "$scratch/root/usr/lib/libx.so"
 mkdir -p "$scratch/root/usr/lib/debug/.build-id"
 cp -r "$scratch/debug/.build-id/${id:0:2}" "$scratch/root/usr/lib/debug/.build-id/"
 same "in the sysroot" "$(names /usr/lib/libx.so "$id" --sysroot "$scratch/root")" "$all"
-# By debuglink: beside the file, in .debug/, below the debug folder.
+# By debuglink: in the same folder, in .debug/, below the debug folder.
 same "beside it" "$(names "$build/linked.so" "$id")" "$all"
 mkdir "$build/.debug"
 mv "$build/linked.debug" "$build/.debug/"
@@ -117,7 +117,7 @@ same "in .debug" "$(names "$build/linked.so" "$id")" "$all"
 mkdir -p "$scratch/tree$build"
 mv "$build/.debug/linked.debug" "$scratch/tree$build/"
 same "below the debug folder" "$(names "$build/linked.so" "$id" --debug-dir "$scratch/tree")" "$all"
-# A debug file of another build is not believed, whatever its name.
+# A debug file of another build is not used, whatever its name.
 "$cxx" -g -O0 -DOTHER -fPIC -shared -Wl,--build-id=0x1122334455 -o "$scratch/other.so" "$scratch/lib.cc"
 cp "$scratch/other.so" "$scratch/tree$build/linked.debug"
 [[ $(names "$build/linked.so" "$id" --debug-dir "$scratch/tree") == *linked.so+0x* ]] || fail "another build's debug file was used"
@@ -131,7 +131,7 @@ echo >>"$build/noid.debug"
 [[ $(names "$build/noid.so" "") == *noid.so+0x* ]] || fail "a wrong checksum is believed"
 addresses "$build/lib.so"
 
-# The container is gone, and the library with it: by its build-id, if somebody has it ...
+# The container is gone, and the library with it: found by its build-id, if it exists elsewhere ...
 same "gone, debug file there" "$(names /gone/overlay/libx.so "$id" --debug-dir "$scratch/debug")" "$all"
 same "deleted" "$(names "/gone/libx.so (deleted)" "$id" --debug-dir "$scratch/debug")" "$all"
 mkdir -p "$scratch/store/.build-id/${id:0:2}"
@@ -190,7 +190,7 @@ same "dwz, .dwz" "$(middle)" "2 parts::middle one.cc 7 one.cc 11"
 cp "$scratch/other.so" "$scratch/debug/.dwz/common"
 same "dwz, another build's file" "$(middle)" ""
 
-# What only looks like a library, or like its debug file, keeps nobody waiting.
+# Files that only look like a library, or like its debug file, do not block the analyzer.
 addresses "$build/lib.so"
 mkfifo "$build/fifo.so"
 waits() { # PATH: the analyzer's status with this library

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The importer of what lua-calls.bt prints.
+// The importer of lua-calls.bt's output.
 #include <cstring>
 
 #include "check.h"

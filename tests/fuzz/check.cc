@@ -45,13 +45,13 @@ bool count_seconds() {
   return sigaction(SIGPROF, &action, nullptr) == 0 && setitimer(ITIMER_PROF, &second, nullptr) == 0;
 }
 
-// -- What is done with an input --
+// -- Checks on an input --
 
 Symbol no_symbol(const Function&) {
   return {};
 }
 
-// The patterns fit what the seeds call their functions.
+// The patterns match the functions' names in the seeds.
 FilterOptions random_filter(uint64_t n) {
   static const char* const kNames[] = {"f1", "f2", "f3", "f*", "work", "*x.lua:2?", "/[13]/", "*"};
   auto take = [&n](uint64_t of) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every fuzzer does with its input, and what must hold whatever the input is.
+// What every fuzzer does with its input, and what must hold for any input.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ void put(uint8_t* to, T value) {
   memcpy(to, &value, sizeof value);
 }
 
-// Where the next block's sync word is; `size` if there is none.
+// The position of the next block's sync word; `size` if there is none.
 size_t next_block(const uint8_t* data, size_t from, size_t size) {
   const uint64_t sync = LT_SYNC;
   for (; from + sizeof(lt_block) <= size; from++)
@@ -25,7 +25,7 @@ size_t next_block(const uint8_t* data, size_t from, size_t size) {
   return size;
 }
 
-// One block, in `room` bytes. Bytes that came or went inside its payload are part of it.
+// One block, in `room` bytes. Bytes inserted into or removed from its payload are part of it.
 void mend_block(uint8_t* data, size_t room, bool sizes) {
   lt_block b;
   memcpy(&b, data, sizeof b);

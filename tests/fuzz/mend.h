@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Makes of bytes that a fuzzer has changed again what the reader does not refuse at once: checksums
-// and sizes that fit, the first bytes by which the form is known. Without it nearly every input
-// would end at the first checksum. One of eight is left as it is.
+// Repairs bytes that a fuzzer has changed, so that the reader does not refuse them at once: correct
+// checksums and sizes, the first bytes that identify the form. Without it nearly every input would
+// end at the first checksum. One of eight is left as it is.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reader of saved profiles, and every output of what is in them.
+// The reader of saved profiles, and every output from them.
 #include "check.h"
 #include "mend.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// fuzz_seeds DIRECTORY TEXT...: what the fuzzers begin with, a folder for each, made from traces in
-// the text form and from the hits of tests/import. The fuzzers cut a seed to the longest input they
-// make (scripts/fuzz --size): of each kind there are short ones that are whole within it.
+// fuzz_seeds DIRECTORY TEXT...: the fuzzers' initial inputs, a folder for each, made from traces in
+// the text form and from the hits of tests/import. The fuzzers cut a seed to their longest input
+// (scripts/fuzz --size), so of each kind there are short seeds within that length.
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -67,7 +67,7 @@ void seed(const std::string& name, const std::string& text) {
   put("profile", name, profile.str());
 }
 
-// One hit of each kind, and what is odd: gaps in numbers, hits out of order, processes.
+// One hit of each kind, and anomalies: gaps in numbers, hits out of order, processes.
 const char* const kHits[] = {
     "O @8 a0 90\nS @10 a0 1 0 0 90\nE @20 a0 1 4\nR @30 a0 1 4\nX @40 a0 90",
     ("S @10 a0 1 0 0 90\nE @20 a0 1 4\nc @30 a0 c0 2\nr @40 a0 c0 2\nE @50 c0 2 4\ny @60 c0 c0 2\n"

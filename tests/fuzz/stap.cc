@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The importer of what lua-calls.stp writes.
+// The importer of lua-calls.stp's output.
 #include <cstring>
 
 #include "check.h"

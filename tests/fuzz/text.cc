@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reader of the text form: any text is a trace, or refused; and text -> trace -> text is the
-// same again.
+// The reader of the text form: any text is a trace, or refused; and text -> trace -> text gives the
+// same text.
 #include <cstring>
 
 #include "check.h"

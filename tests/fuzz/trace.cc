@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reader of binary traces: any bytes are read as far as they make sense, or refused.
+// The reader of binary traces: any bytes are read as far as they are valid, or refused.
 #include "check.h"
 #include "mend.h"
 

@@ -3,10 +3,11 @@
 #
 # attach_storm.sh BUILD PROGRAM direct|bpf VARIANT
 #
-# A program of tests/storm (programs/NAME, unusual/NAME) runs while recorders come and go: each for some tens of
-# milliseconds, ended by -d, by SIGINT or by SIGKILL, at a moment drawn from a fixed seed, now and then
-# two at once. The program must print what it prints untraced and end in order, each file must be
-# readable, and afterwards a recording as usual must succeed and leave nothing behind.
+# A program of tests/storm (programs/NAME, unusual/NAME) runs while recorders attach and detach:
+# each for some tens of milliseconds, ended by -d, by SIGINT or by SIGKILL, at a moment drawn from a
+# fixed seed, sometimes two at once. The program must print the same as untraced and end normally,
+# each file must be readable, and afterwards a normal recording must succeed and leave nothing
+# behind.
 source "$(dirname "$0")/../attach/lib.sh"
 program=$here/../storm/$2.lua via=$3
 luajit=$build/luajit/openresty-20250117$4/luajit
@@ -55,7 +56,7 @@ for ((turn = 0; turn < turns; turn++)); do
   done
 done
 if kill -0 "$target" 2>/dev/null; then
-  # The last one may have been killed: who comes next is refused until its claim has ended.
+  # The last one may have been killed: the next one is refused until its claim has ended.
   finished=
   for ((try = 0; try < 40; try++)); do
     if "$bin/luatrace-record" --via "$via" -o "$scratch/last.bin" -p "$target" -d 0.3 2>"$scratch/last.err"; then

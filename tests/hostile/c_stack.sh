@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Calls that nest in the C stack: coroutines that resume each other, C functions that call back. What
-# fits untraced with something left fits traced; what does not ends in an error of Lua, and the
-# trace is in order.
+# Calls that nest in the C stack: coroutines that resume each other, C functions that call back.
+# Programs that run untraced with some stack left run traced; others end in a Lua error, and the
+# trace is correct.
 source "$(dirname "$0")/../lib.sh"
 build=$1
 cat >"$scratch/nest.lua" <<'END'
@@ -36,7 +36,7 @@ local ok, v = pcall(({ wrap = wrap, resume = resume, gsub = gsub, meta = meta, s
 print(ok and v or "error: " .. tostring(v):match("[^:]*$"))
 END
 
-# nests KIND DEPTH STACK_KB PATTERN OPTIONS: what it prints, traced
+# nests KIND DEPTH STACK_KB PATTERN OPTIONS: prints the program's output, traced
 nests() {
   local status=0 told
   (ulimit -s "$3" && exec "$build/bin/luatrace-record" --max-size 200M --c-functions all -o "$scratch/trace.bin" -- \

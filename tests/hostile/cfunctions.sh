@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Which C functions have events does not depend on whether they were compiled: for each class the
-# interpreter and the compiler tell the same sequence of a program that calls the library and every
-# operator of cdata.
+# interpreter and the compiler report the same sequence of a program that calls the library and
+# every operator of cdata.
 source "$(dirname "$0")/../lib.sh"
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,5 +24,5 @@ for class in none user default all; do
   }
   if grep -E 'ffi\.(meta|clib)\.' "$scratch/$class.on" >&2; then fail "an operator of cdata has events"; fi
 done
-[ "$(wc -l <"$scratch/all.on")" -gt "$(wc -l <"$scratch/default.on")" ] || fail "all says no more than default"
-[ "$(wc -l <"$scratch/default.on")" -gt "$(wc -l <"$scratch/none.on")" ] || fail "default says no more than none"
+[ "$(wc -l <"$scratch/all.on")" -gt "$(wc -l <"$scratch/default.on")" ] || fail "'all' has no more events than 'default'"
+[ "$(wc -l <"$scratch/default.on")" -gt "$(wc -l <"$scratch/none.on")" ] || fail "'default' has no more events than 'none'"

@@ -3,7 +3,7 @@
 #
 # The program's file descriptors: a ring never takes the number of a closed standard stream, is
 # closed as soon as the recorder has it, never costs the program a file of its own, and is not made
-# where few numbers are left; what is not recorded for that reason is said.
+# where few numbers are left; the recorder says what it does not record for that reason.
 source "$(dirname "$0")/../attach/lib.sh"
 programs=$(cd "$(dirname "$0")/programs" && pwd)
 descriptor_of() { ls -l "/proc/$1/fd" | grep luatrace-ring; }
@@ -48,7 +48,7 @@ touch "$scratch/end"
 ended
 same "files that can still be written" "$(cat "$scratch/target.out")" "10 of 10"
 
-# 300 states under a limit of 128 descriptors. None of them fails to open a file.
+# 300 VMs under a limit of 128 descriptors. None of them fails to open a file.
 gate /bin/bash -c 'ulimit -n 128; exec "$@"' sh "$bin/luajit" "$programs/files.lua" "$scratch" 300
 ready
 record -p $target
@@ -68,4 +68,4 @@ same "states recorded, or said not to be" $((streams + unrecorded)) 301
 "$bin/luatrace-record" -o "$scratch/trace.bin" -- /bin/bash -c 'ulimit -n 6; exec "$@"' sh \
   "$bin/luajit" "$programs/states.lua" 2 >"$scratch/few.out" 2>"$scratch/record.err" || fail "few descriptors: $?"
 same "what states computed" "$(tr '\n\t' '  ' <"$scratch/few.out")" "0 100 0 100 "
-said 'too few file descriptors' || fail "that there is no ring is not said: $(cat "$scratch/record.err")"
+said 'too few file descriptors' || fail "no message about the missing ring: $(cat "$scratch/record.err")"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A caught error costs what it removes, not what lies below: instructions of 1,000 errors above 300
+# A caught error costs what it removes, not what is below: instructions of 1,000 errors above 300
 # and above 3,000 frames of excluded functions. The stacks stay exact: nothing is unbalanced.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd)

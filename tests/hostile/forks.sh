@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Forks: a child's recording never takes its parent's ring, and a child that is made by compiled
-# code loses nothing.
+# Forks: a child's recording never uses its parent's ring, and a child that compiled code forks
+# loses nothing.
 source "$(dirname "$0")/../attach/lib.sh"
 programs=$(cd "$(dirname "$0")/programs" && pwd)
 leaf_calls() { json "$1" | jq '[.functions[] | select(.name == "leaf") | .calls] | add'; }
@@ -38,7 +38,7 @@ unaware() {
   open_gate
   within 20 "the child" test -s "$scratch/child"
   within 20 "the child to be found" both_found
-  sleep 0.3  # some looks at it; with less the test is weaker, not wrong
+  sleep 0.3  # some passes of the recorder; with fewer the test is weaker, not wrong
   touch "$scratch/end"
   finish 0
   same "streams ($2)" "$(streams_of "$scratch/trace.bin")" 1

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A program has mapped a library whose file system (FUSE) does not answer any more, and of which no page is in memory.
-# It is recorded like any other; the recorder waits for that file system once, and hears -d.
+# A program has mapped a library whose file system (FUSE) no longer answers, and no page of it is in
+# memory. It is recorded like any other; the recorder waits for that file system once, and handles
+# -d.
 # Usage: fuse.sh BUILD direct|bpf|command
 source "$(dirname "$0")/../attach/lib.sh"
 via=$2
@@ -12,7 +13,7 @@ mkdir "$scratch/silent"
 trap 'for p in "${started[@]}"; do kill -9 "$p" 2>/dev/null || true; done
       umount -l "$scratch/silent" 2>/dev/null || true; rm -rf --one-file-system "$scratch"' EXIT
 
-library=$(readlink -f "$build/lib/libluajit-5.1.so.2") # any ELF file; one that is looked at with care
+library=$(readlink -f "$build/lib/libluajit-5.1.so.2") # any ELF file
 "$build/tests/hostile/hostile_silent_fuse" "$scratch/silent" "$library" "$scratch/stop" \
   >"$scratch/server.out" 2>"$scratch/server.err" &
 server=$!

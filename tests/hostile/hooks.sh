@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A program's own hooks, handlers and profilers: it sees what it sees untraced, and its events are
-# exact.
+# A program's own hooks, handlers and profilers: they see the same as untraced, and the program's
+# events are exact.
 #
 #   hooks.sh BUILD FLAVOUR seen|in_c|vm_events|profiler
 #
 # seen: the events of debug hooks, and lines of messages. in_c: hooks that yield or fail at any
-# instruction; each function's calls are as many as it has counted. vm_events, profiler: what runs
-# in a handler is muted; its coroutines' stacks are reported again.
+# instruction; each function's calls match its own count. vm_events, profiler: code in a handler is
+# muted; its coroutines' stacks are reported again.
 source "$(dirname "$0")/../lib.sh"
 build=$1 flavour=$2 program=$3
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,7 @@ lua=$here/programs/$program.lua
 [ "$program" != seen ] || lua=$here/programs/hooks_seen.lua
 export LUA_CPATH="$build/tests/hostile/?.so" LUA_PATH="$build/luajit/$flavour/?.lua;;"
 
-# record LUAJIT-OPTIONS -- RECORDER-OPTIONS: $scratch/trace.bin, and what the program printed.
+# record LUAJIT-OPTIONS -- RECORDER-OPTIONS: $scratch/trace.bin, and the program's output.
 record() {
   local words=()
   while [ "$1" != -- ]; do words+=("$1"); shift; done

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hostile-traces: writes traces that are valid but shaped to cost a reader more than they are long.
+// hostile-traces: writes traces that are valid but shaped to cost a reader more than their length.
 //
 //   hostile-traces                     the names of all shapes
 //   hostile-traces SHAPE N FILE        one of them, about N events (or descriptions) long
@@ -182,7 +182,7 @@ void calls_at_depth(TraceWriter& w, uint32_t n) {
   for (uint32_t i = 0; i < n / 2; i++) s.entry(1 + i % 9);
   for (uint32_t i = 0; i < n / 4; i++) s.entry(10), s.ret(10);
 }
-// Each call on the way up makes another one: as many leaves as levels.
+// Each call on the way up makes another call: as many leaves as levels.
 void comb(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
   s.functions(3);
@@ -470,7 +470,7 @@ void all_pairs(TraceWriter& w, uint32_t n) {
   }
 }
 
-// -- What is around the events --
+// -- Everything around the events --
 
 void streams(TraceWriter& w, uint32_t n) {
   for (uint32_t i = 1; i <= n / 4; i++) {

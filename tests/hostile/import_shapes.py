@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the importers read (docs/import-format.md), shaped to cost them more than it is long: text of
-lua-calls.bt and records of lua-calls.stp, of the same hits.
+"""Input for the importers (docs/import-format.md), shaped to cost them more than its length: text
+of lua-calls.bt and records of lua-calls.stp, of the same hits.
 
-Invariant: a file's size is proportional to n, as that of the shapes of hostile_traces.cc.
+Invariant: a file's size is proportional to n, like the shapes of hostile_traces.cc.
 """
 import struct
 
@@ -73,7 +73,7 @@ def processes(h, n):
 
 
 def jumps(h, n):
-    """Each number is a loss, or damaged: which one the next hits tell."""
+    """Each number is a loss, or damaged: the next hits show which."""
     h.describe(1)
     for i in range(n // 2):
         h.hit("E", 1, jump=i % 3), h.hit("R", 1, jump=3 * (i % 5 == 0))
@@ -145,7 +145,7 @@ def stap(h):
 
 
 def write(tracer, shape, n, path):
-    """What `tracer` (bpftrace or stap) says of about n hits of this shape."""
+    """The output of `tracer` (bpftrace or stap) for about n hits of this shape."""
     h = Hits()
     SHAPES[shape](h, n)
     with open(path, "wb") as file:

@@ -5,12 +5,12 @@
 //   kill_sweep BUILD direct|bpf calls|loop recorder|guard [all]
 //
 // One program (programs/kill_sweep.lua) runs all the time. Recorders attach to it for 20 ms, one
-// after the other; each is killed at another moment: the Nth call of that name, before or after the
-// kernel has done it. Then the program must go on and compute what it computed untraced, and soon
-// nothing of us may be in it or run beside it. Now and then a recording as usual follows, and must
-// be in order. guard: its guard is killed instead, or stopped, or both are killed one after the
-// other. Not `all`: every call that touches the program or the system, and a sample of the others;
-// beside a loop, which takes a processor for itself, only calls that reach into the program.
+// after the other; each is killed at another moment: at the Nth call of that name, before or after
+// the kernel has executed it. Then the program must continue and compute the same as untraced, and
+// soon nothing of the recorder may be in it or run. From time to time a normal recording follows,
+// and must be correct. guard: its guard is killed instead, or stopped, or both are killed one after
+// the other. Without `all`: every call that touches the program or the system, and a sample of the
+// others; with a loop, which occupies a processor, only calls that affect the program.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr unsigned kHangSeconds = 120;  // of one recorder
-constexpr size_t kSample = 24;          // one of so many of the calls that touch nothing
+constexpr size_t kSample = 24;          // one of so many calls without effect on the program
 constexpr int kNoEvent = 124;           // status: the program has had no processor in that time
 constexpr useconds_t kDuringUs = 300;
 constexpr size_t kUsualEvery = 12;  // kills between two recordings as usual
@@ -152,7 +152,7 @@ class Program {
   pid_t pid() const { return pid_; }
   double rounds() const { return told_[0]; }
 
-  // What is wrong with it now; empty: it is as it was before. forgotten: what nobody could take
+  // The differences from its original state; empty: none. forgotten: what nobody could take
   // back (the claim, the settings) may be there.
   std::string disturbed(bool forgotten) const {
     if (told_[1] != 0) return "it has computed something else";
@@ -400,7 +400,7 @@ class Sweep {
   static bool ended_orderly(int status) {
     return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kNoEvent);
   }
-  // What the recorder has forked ends by itself; it has become our child.
+  // The recorder's forked helpers end by themselves; they have become our children.
   std::string beside() const {
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
@@ -454,7 +454,7 @@ class Sweep {
 int main(int argc, char** argv) {
   if (argc < 5) return std::puts("kill_sweep BUILD direct|bpf calls|loop recorder|guard [all]"), 2;
   const std::string via = argv[2], what = argv[4];
-  prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a recorder leaves is ours to see
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // the recorder's orphans become our children
   signal(SIGALRM, hangs);
   char name[] = "/tmp/kill_sweep.XXXXXX";
   if (mkdtemp(name) == nullptr) fail("no folder");

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A recorder that is killed between any two of its writes into a program leaves nothing there.
+# A recorder that is killed between any two of its writes into a program leaves nothing behind.
 #
 #   kills.sh BUILD PROGRAM guard|alone [OPTION...]
 #
-# guard: its guard lives; alone: it could not be made, so the program has to notice by itself.
-# One program for each number of the write in front of which the recorder dies.
+# guard: its guard lives; alone: the guard could not be created, so the program has to notice by
+# itself. One program for each number of the write before which the recorder is killed.
 source "$(dirname "$0")/../lib.sh"
 build=$1 program=$2 how=$3
 shift 3
@@ -61,7 +61,7 @@ together() { # those that nap
   local n jobs=()
   for ((n = 1; n <= last; n++)); do start $n; done
   for ((n = 1; n <= last; n++)); do runs "${targets[$n]}" "$build/bin/luajit"; done
-  sleep 0.3 # they have their Lua states
+  sleep 0.3 # their Lua VMs exist
   for ((n = 1; n <= last; n++)); do record $n "$@" 2>/dev/null & jobs[$n]=$!; done
   wait "${jobs[@]}"
   for ((n = 1; n <= last; n++)); do wait_healed $n; done
@@ -72,7 +72,7 @@ one_by_one() {
     start $n
     runs "${targets[$n]}" "$build/bin/luajit"
     sleep 0.1
-    record $n "$@" 2>/dev/null # the shell says that it was killed
+    record $n "$@" 2>/dev/null # the shell reports that it was killed
     wait_healed $n
     stop $n
   done

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tracers have left in a process; see left_behind.h.
+// Traces of tracers in a process; see left_behind.h.
 #include "tests/hostile/left_behind.h"
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace luatrace::record;
 
-// Slots that a state which is not traced would not have.
+// Slots that an untraced VM would not have.
 size_t patched_slots(const LuaImage& image, const RemoteMemory& memory, uint64_t state) {
   std::vector<uint64_t> slots(image.note.nslots);
   const uint64_t table = state + static_cast<uint64_t>(int64_t{image.note.dispatch});

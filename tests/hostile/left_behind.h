@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tracers have left in a process that has one LuaJIT of ours. It only reads.
+// Traces of tracers in a process with one LuaJIT of ours. It only reads.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ struct LeftBehind {
   unsigned ring = 0;      // its switch for rings
   bool settings = false;  // a pattern or a class of C functions other than the default
   unsigned probes = 0;    // tracers of the probes, single events and blocks
-  size_t states = 0;      // Lua states,
+  size_t states = 0;      // Lua VMs,
   size_t on = 0;          // those that are traced,
   size_t patched = 0;     // slots of their dispatch tables that poll
 };

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""linear_test.py COUNTED HOSTILE_TRACES [-v] [--part I/N] [SHAPE...]: what luatrace-analyze costs grows with its input.
+"""linear_test.py COUNTED HOSTILE_TRACES [-v] [--part I/N] [SHAPE...]: the costs of luatrace-analyze
+are proportional to its input.
 
-Each output is made of each shape of hostile-traces (some of those that can matter to them, those of
-importers of import_shapes.py) at two sizes, one four times the other, and the work is counted
-(work_counter.cc): steps of the program and bytes on its heap, not seconds. What an empty trace
-costs is taken off. It fails if four times the input costs more than 1.3 x 4 times as
-much, or more than a step or byte of the input may cost at all. -v prints the table of the worst.
---part takes every Nth output, from the Ith of 1..N; the environment's OUTPUTS those that it names.
+Each output is made from each shape of hostile-traces (some only from those that can matter to them,
+those of importers from import_shapes.py) at two sizes, one four times the other, and the work is
+counted (work_counter.cc): steps of the program and bytes on its heap, not seconds. The cost of an
+empty trace is subtracted. The test fails if four times the input costs more than 1.3 x 4 times as
+much, or more than a step or byte of the input may cost. -v prints the table of the worst. --part
+takes every Nth output, from the Ith of 1..N; the environment's OUTPUTS those that it names.
 """
 import argparse
 import os
@@ -62,7 +63,7 @@ OUTPUTS = {
     "bpftrace": ["TRACE", "--report"],
     "stap": ["TRACE", "--report"],
 }
-# Not all shapes, but those that can matter to what the output has or reads.
+# The shapes that can matter to an output or a reader.
 SHAPES = {
     "saved profile and trace, merged": "undescribed long_names_deep equal_functions deep_distinct wide_in_turns".split(),
     "diff, JSON": "undescribed long_names_deep equal_functions many_chunks deep_distinct".split(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many connections that say nothing the recorder's socket keeps open, of one user and of all.
+// How many silent connections the recorder's socket keeps open, of one user and of all.
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <signal.h>

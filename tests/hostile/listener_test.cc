@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The recorder's socket and its neighbours: only the command's processes are heard, silent ones
-// delay nobody, and nobody waits for a recording that has ended.
+// The recorder's socket and its peers: only the command's processes are accepted, silent ones delay
+// nobody, and nobody waits for a recording that has ended.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -45,7 +45,7 @@ class ListenerTest : public RecorderTest {
     return -1;
   }
 
-  // Keeps 300 connections open. What became of those that were closed: did they get an answer?
+  // Keeps 300 connections open. Which of the closed ones got an answer?
   static void be_silent(const std::string& path, const std::atomic<bool>& done, uint64_t& closed,
                         uint64_t& answered) {
     std::vector<pollfd> open;
@@ -92,7 +92,7 @@ TEST_F(ListenerTest, OthersAreNotHeard) {
   }
   EXPECT_EQ(0, p.wait_ms(60000)) << err();
   EXPECT_EQ(1u, file().of_type(LT_BLOCK_STREAM).size());
-  EXPECT_TRUE(said("of processes that are not the command's were closed unheard")) << err();
+  EXPECT_TRUE(said("of processes that are not the command's were closed")) << err();
 }
 
 // Always 300 that have connected and are silent: the recorder waited for each 256 of them for two
@@ -118,7 +118,7 @@ TEST_F(ListenerTest, SilentOnesDelayNobody) {
   EXPECT_EQ(11u, file().of_type(LT_BLOCK_STREAM).size());
 }
 
-// The same by processes of the command, which are heard, but not for ever.
+// The same with processes of the command, which are accepted, but not for ever.
 TEST_F(ListenerTest, SilentProcessesOfTheCommandDelayNobody) {
   std::string silent = "thread=bad=silent";
   for (int i = 0; i < 20; i++) silent += ";bad=silent";
@@ -133,7 +133,7 @@ TEST_F(ListenerTest, SilentProcessesOfTheCommandDelayNobody) {
   EXPECT_LT(time(nullptr) - begin, 8);
   EXPECT_EQ(0, p.wait_ms(60000)) << err();
   EXPECT_EQ(5u, file().of_type(LT_BLOCK_STREAM).size());
-  EXPECT_TRUE(said("it said nothing")) << err();
+  EXPECT_TRUE(said("it sent nothing")) << err();
 }
 
 // The recording has ended, the command has not: it waited for 5 s in each new state.
@@ -141,7 +141,7 @@ TEST_F(ListenerTest, NobodyWaitsForARecordingThatHasEnded) {
   Process p(recorder({"-o", trace(), "-d", "0.3"},
                      {LUAJIT, std::string(PROGRAMS) + "/states.lua", "5", path("go")}),
             path("out"), path("err"));
-  wait_until([&] { return said("goes on without being recorded"); });
+  wait_until([&] { return said("continues without being recorded"); });
   EXPECT_EQ("", socket_path());
   std::ofstream(path("go")) << "";
   EXPECT_EQ(0, p.wait_ms(60000)) << err();
@@ -152,7 +152,7 @@ TEST_F(ListenerTest, NobodyWaitsForARecordingThatHasEnded) {
   EXPECT_EQ(5, std::count(text.begin(), text.end(), '\n') - 1);
 }
 
-// Of root the socket lies where nobody else can make a directory of the same name later.
+// root's socket is in a place where nobody else can later make a directory of the same name.
 TEST_F(ListenerTest, RootsSocketLiesInAPlaceOfRoot) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   struct stat st {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The paths of mappings are the trace's, and so are links on the way to them: nothing but regular
-// files is opened, nothing outside of --sysroot is reached, and no file makes libelf take memory.
+// The paths of mappings come from the trace, and so do links on the way to them: only regular files
+// are opened, nothing outside --sysroot is reached, and no file makes libelf use much memory.
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class MapPaths : public testing::Test {
   }
   void TearDown() override { fs::remove_all(top_); }
   static void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
-  // What can be read there; "-": nothing.
+  // The readable content; "-": none.
   std::string read(const std::string& path) const {
     const int fd = open_regular_in(root_, path);
     char text[64] = {};
@@ -90,7 +90,7 @@ TEST_F(MapPaths, CirclesAndEndlessPathsEnd) {
   EXPECT_EQ(read(""), "-");
 }
 
-// Opening a FIFO lets whoever waits at its other end go on, opening a device may do anything.
+// Opening a FIFO releases a process that waits at its other end; opening a device may do anything.
 TEST_F(MapPaths, SpecialFilesAreNotOpened) {
   const fs::path fifo = root_ / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
@@ -124,7 +124,7 @@ TEST_F(MapPaths, ASymbolizerSaysThatThereIsNoFile) {
   for (const auto& w : warnings) EXPECT_NE(w.find("no such file here"), std::string::npos) << w;
 }
 
-// A file with holes, which takes no room on the disk, that claims to have 20 million sections.
+// A sparse file that claims to have 20 million sections.
 TEST_F(MapPaths, AFileThatClaimsMillionsOfSectionsIsNotRead) {
   const fs::path path = root_ / "sparse.so";
   Elf64_Ehdr header{};

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""memory_test.py ANALYZE HOSTILE_TRACES [-v]: luatrace-analyze takes at most 100 MB and 20 times its input.
+"""memory_test.py ANALYZE HOSTILE_TRACES [-v]: luatrace-analyze uses up to 100 MB plus 20 times its
+input.
 
-linear_test.py shows how memory grows, with small traces. Here the traces of hostile-traces that take
-most of it are so large that tables of a fixed size do not count, and what is looked at is the memory
-that the process had at its most, as the system accounts it.
+linear_test.py shows how memory grows, with small traces. Here the most demanding traces of
+hostile-traces are so large that tables of a fixed size do not matter, and the test checks the
+process's peak memory, as the system accounts it.
 """
 import os
 import subprocess

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Processes at an unfit moment: stopped, traced by somebody else, dead but not yet gone, becoming another program all
-# the time, without a moment's rest. The recorder says what is true, hears ^C, and leaves them as they were.
+# Processes at an inconvenient moment: stopped, traced by another process, zombies, executing other
+# programs all the time. The recorder's messages are true, it handles ^C, and it leaves the
+# processes unchanged.
 # Usage: moments.sh BUILD
 source "$(dirname "$0")/../attach/lib.sh"
 liar=$build/tests/hostile/hostile_target
@@ -16,14 +17,14 @@ stop() {
 }
 state_is() { [ "$(awk '/^State/ { print $2 }' "/proc/$target/status")" = "$1" ]; }
 
-# Stopped by a signal. When it goes on it lets go.
+# Stopped by a signal. The recorder detaches when the process continues.
 : >"$scratch/target.out"
 begin "$bin/luajit" -e "$spin"
 within 10 "the program" grep -q on "$scratch/target.out"
 kill -STOP $target
 within 10 "the process to stop" state_is T
 record -p $target
-within 20 "what is wrong" said 'no Lua state has answered for .*: the process is stopped, by a signal or a debugger'
+within 20 "what is wrong" said 'no Lua VM has answered for .*: the process is stopped, by a signal or a debugger'
 stop "a stopped process"
 finish 124
 state_is T || fail "the process is not stopped any more"
@@ -40,7 +41,7 @@ tracer=$!
 started+=($tracer)
 within 10 "the tracer" grep -q ready "$scratch/tracer"
 record -p $target
-within 20 "what is wrong" said 'no Lua state has answered for .*: the process is stopped, by a signal or a debugger'
+within 20 "what is wrong" said 'no Lua VM has answered for .*: the process is stopped, by a signal or a debugger'
 stop "a traced process"
 finish 124
 same "its tracer" "$(awk '/^TracerPid/ { print $2 }' "/proc/$target/status")" $tracer

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Hostile names in every place of a trace that has a text, through every output of the analyzer.
+"""Hostile names in every place of a trace that has text, through every output of the analyzer.
 
-What comes out is well-formed UTF-8 (of binary formats: no broken text of the trace is in it), and has
-no control character, none that changes the direction of text and none that nobody sees.
+The output is well-formed UTF-8 (binary formats contain no broken text of the trace), and has no
+control character, none that changes the direction of text and no invisible one.
   names.py LUATRACE_ANALYZE"""
 import gzip
 import json

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The files that the recorder and the analyzer write: for their owner alone, and never through a name that another
-# user could have put there. Usage: outputs.sh BUILD. (Symbolic and hard links are looked at by us: the machine's
-# fs.protected_* settings may be off.)
+# The files that the recorder and the analyzer write: for their owner alone, and never through a
+# name that another user could have created. Usage: outputs.sh BUILD. (Our code checks symbolic and
+# hard links: the machine's fs.protected_* settings may be off.)
 source "$(dirname "$0")/../lib.sh"
 bin=$1/bin
 umask 022
@@ -36,7 +36,7 @@ taken() {
   [ -s "$3" ] || fail "${1%% %s*}: $3 is empty"
   same "mode of $3 (${1%% %s*})" "$(stat -c %a "$3")" "$4"
 }
-# left_alone WAY NAME FILE PATTERN: refused, says why, FILE holds what it held
+# left_alone WAY NAME FILE PATTERN: refused, with a reason; FILE is unchanged
 left_alone() {
   ! write "$1" "$2" || fail "${1%% %s*} writes $2"
   grep -qE -- "$4" "$scratch/err" || fail "'$1', $2: does not say '$4' but: $(cat "$scratch/err")"
@@ -117,7 +117,8 @@ for way in "${ways[@]}"; do
   taken "$way" "$all/root_made" "$scratch/place/victim" 600
 done
 
-# What was made for nothing is removed, but never through a link that has come since: here, a file per process.
+# A file that was created for nothing is removed, but never through a link that was created since:
+# here, a file per process.
 rm -rf "$theirs" && mkdir "$theirs" && chown 65534 "$theirs"
 status=0
 "$bin/luatrace-record" -q -o "$theirs/none.bin" -- /does/not/exist 2>/dev/null || status=$?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A recorder that is not one: what the VM does with a peer that scribbles over the ring, that is
-// another user's, that refuses, hangs up or is gone.
+// A peer that is not a real recorder: how the VM copes with one that writes over the ring, that
+// belongs to another user, that refuses, disconnects or is gone.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A program that is told of a tracer at the worst moments, and checks what it tells then.
+// A program that is told of a tracer at the worst moments, and checks its own reports.
 //
 //   polls_host attach FIRST STEP FILE   runs FILE again and again; in the n-th run a tracer comes at
 //                                       the n-th allocation, n = FIRST, FIRST + STEP, ...
 //   polls_host retell EVERY FILE        traced from the start; at every EVERY-th allocation or event
-//                                       the stack is asked for, as after a loss
+//                                       the stack is requested, as after a loss
 //
-// LuaJIT is linked in but for lj_ltprobe.o: its probes end here, so no kernel and no other process
-// has a part in it, and each run is the same. The collector does a step at each of its checks, so
-// there is a poll at each, too.
+// LuaJIT is linked in except for lj_ltprobe.o: its probes end here, so neither the kernel nor
+// another process is involved, and each run is the same. The collector does a step at each of its
+// checks, so there is a poll at each, too.
 //
-// What is told must fit together: a call that ends is the innermost one, a report of the stack says
-// what the events have said, and when the program has ended no call is left.
+// All reports must be consistent: a call that ends is the innermost one, a stack report matches the
+// events, and when the program has ended no call is left.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static void forget(void *L) {
     }
 }
 
-// Another moment at which the stack may be asked for.
+// Another moment at which the stack may be requested.
 static void occasion(void) {
   if (retell_every && state && ++occasions % retell_every == 0)
     G2LT(state)->stop |= LTSTOP_RETELL;
@@ -125,7 +125,7 @@ void lj_ltprobe_creturn(const char *name, void *addr, int ffid, void *L, uint32_
   UNUSED(addr), UNUSED(ffid), UNUSED(callline), UNUSED(frame);
   leave(L, id, name);
 }
-// What lies above frame is gone.
+// The calls above frame have ended.
 void lj_ltprobe_unwind(void *L, uint32_t frame) {
   struct stack *s = find(L);
   events++;
@@ -179,7 +179,7 @@ static void *allocate(void *ud, void *p, size_t old, size_t size) {
   return realloc(p, size);
 }
 
-// Runs FILE once in a new state. Returns how many allocations that took.
+// Runs FILE once in a new VM. Returns the number of allocations.
 static uint64_t run(const char *file) {
   lua_State *L = lua_newstate(allocate, NULL);
   uint64_t made;

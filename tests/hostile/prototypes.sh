@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A program that compiles and drops functions for ever takes no more memory while it is recorded
-# than it does at first: nothing is kept of what was collected.
+# A program that compiles and drops functions for ever needs no more memory while it is recorded
+# than at first: nothing is kept about collected functions.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd)
 peak() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// small_stack KB FOLDER: runs Lua in a thread with a C stack of that size, until there is a file FOLDER/end. Makes
-// FOLDER/ready after the first round. Prints how many rounds came out as the first one did, and how many did not.
+// small_stack KB FOLDER: runs Lua in a thread with a C stack of that size, until a file FOLDER/end
+// exists. Makes FOLDER/ready after the first round. Prints how many rounds had the same result as
+// the first one, and how many did not.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Lua in threads with small C stacks (16 to 64 KB), while recorders attach and detach: it computes what it computes
-# untraced, and each recording is in order. Usage: small_stack.sh BUILD direct|bpf
+# Lua in threads with small C stacks (16 to 64 KB), while recorders attach and detach: it computes
+# the same as untraced, and each recording is correct. Usage: small_stack.sh BUILD direct|bpf
 source "$(dirname "$0")/../attach/lib.sh"
 via=$2
 [ "$via" = direct ] || [ "$(id -u)" = 0 ] || skip "--via bpf needs root"

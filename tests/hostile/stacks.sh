@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Stacks that are hard to follow, of the real VM: reports that are longer than a block, blocks that
-# begin in the middle of reports, losses between coroutines. Nothing but losses is in the trust line.
+# Difficult stacks of the real VM: reports that are longer than a block, blocks that begin in the
+# middle of reports, losses between coroutines. The trust line has nothing but losses.
 #   stacks.sh BIN
 source "$(dirname "$0")/../lib.sh"
 bin=$1

@@ -33,7 +33,7 @@ mkdir -p "$scratch/open/luatrace" && chmod 777 "$scratch/open"
 refused "$scratch/open" "$scratch/open \(user 0, mode 777\)"
 mkdir -p "$scratch/all/luatrace" && chmod 1777 "$scratch/all/luatrace"
 refused "$scratch/all" "$scratch/all/luatrace \(user 0, mode 1777\)"
-mkdir "$scratch/sticky" && chmod 1777 "$scratch/sticky" # like /tmp: what is ours stays ours
+mkdir "$scratch/sticky" && chmod 1777 "$scratch/sticky" # like /tmp: our files stay ours
 XDG_CACHE_HOME=$scratch/sticky runtime >/dev/null
 ln -s "$scratch/theirs" "$scratch/link"
 refused "$scratch/link" "$scratch/theirs \(user 65534"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Showing system calls; see syscall_tracer.h.
+// Shows system calls; see syscall_tracer.h.
 #include "tests/hostile/syscall_tracer.h"
 
 #include <fcntl.h>
@@ -182,7 +182,7 @@ class Tracer {
     on_call_({program_, child_, t.in_child, info.op == PTRACE_SYSCALL_INFO_EXIT, t.call});
   }
 
-  // It may have been killed meanwhile: then there is nothing to say.
+  // It may have been killed meanwhile: then there is nothing to report.
   static void go_on(pid_t tid, int signal) { ptrace(PTRACE_SYSCALL, tid, nullptr, word(signal)); }
 
   Follow follow_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs a program and shows each system call of its threads before and after the kernel does it
+// Runs a program and shows each system call of its threads before and after the kernel executes it
 // (ptrace), so that a test can kill the program, or a child of it, at that very moment.
 // Invariants: what is traced does not outlive the test (PTRACE_O_EXITKILL); children that are not
 // followed run untraced from their first instruction, and have begun to when the call that forks
@@ -15,7 +15,7 @@
 
 namespace hostile {
 
-// A system call, as far as a test tells them apart.
+// A system call, as far as a test distinguishes them.
 struct Call {
   long number = -1;
   // Changes something outside: open() that may write, mmap() of shared memory; making or closing a
@@ -27,7 +27,7 @@ std::string name_of(const Call& call);
 
 struct Stop {
   pid_t program = 0, child = 0;  // processes; child: that the program has forked first, or 0
-  bool in_child = false;         // who makes the call
+  bool in_child = false;         // whether a child makes the call
   bool after = false;            // the kernel has done it
   Call call;
 };

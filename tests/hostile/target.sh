@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Programs that lie to the recorder (target.c): each attachment ends or goes on with a true message, hears ^C, needs
-# little memory, and opens nothing but regular files and rings. Usage: target.sh BUILD direct|bpf
+# Programs with false data for the recorder (target.c): each attachment ends or continues with a
+# true message, handles ^C, needs little memory, and opens only regular files and rings. Usage:
+# target.sh BUILD direct|bpf
 source "$(dirname "$0")/../attach/lib.sh"
 via=$2
 liar=$build/tests/hostile/hostile_target
@@ -26,7 +27,7 @@ attached() {
   recorder=$!
   started+=($recorder)
   within 20 "the recorder to begin" grep -qE 'is being recorded|^peak' "$scratch/record.err"
-  sleep 0.7 # it looks at the states every 5 to 100 ms
+  sleep 0.7 # the recorder checks the VMs every 5 to 100 ms
   kill -INT "$(cat "/proc/$recorder/task/$recorder/children" 2>/dev/null)" 2>/dev/null || true # unless it has ended
   within 20 "the recorder to end after ^C" grep -q '^peak' "$scratch/record.err"
   status=0
@@ -55,7 +56,7 @@ tell() {
   over
 }
 
-# Through the kernel's probes nothing but the mapped files is looked at: these programs have none.
+# Through the kernel's probes only the mapped files are read: these programs have none.
 if [ "$via" = bpf ]; then
   [ "$(id -u)" = 0 ] || skip "--via bpf needs root"
   try "2,000 segments of notes, 1,000 times" 122 'no LuaJIT in it|without tracepoints' notes "$scratch/dir"
@@ -63,11 +64,11 @@ if [ "$via" = bpf ]; then
   exit 0
 fi
 
-try "a list of states with a loop" 124 'Lua states cannot be found: their list is damaged' loop
-try "a state that is nowhere" 124 'Lua states cannot be found: their list is damaged' nowhere
+try "a list of states with a loop" 124 'Lua VMs cannot be found: their list is damaged' loop
+try "a state that is nowhere" 124 'Lua VMs cannot be found: their list is damaged' nowhere
 try "65,536 states with rings that are none" 124 'no event came' many
 try "a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" big
-try "a ring that can be made smaller" 124 'not sealed against a change of size' unsealed
+try "a ring that can be made smaller" 124 'not sealed against changes of size' unsealed
 try "2,000 segments of notes, 1,000 times" 124 'no event came' notes "$scratch/dir"
 try "20,000,000 sections" 124 'no event came' sections "$scratch/dir"
 if "$liar" hugetlb >"$scratch/huge" 2>&1 & huge=$! && sleep 0.3 && grep -q ready "$scratch/huge"; then
@@ -77,7 +78,7 @@ else
   echo "no huge pages here: a ring in them is not tried"
 fi
 
-# A command whose library is a FIFO when the recorder wants to say what was missing.
+# A command whose library is a FIFO when the recorder wants to report what was missing.
 cp "$(ldd "$bin/luajit" | awk '/libm\.so/ { print $3 }')" "$scratch/dir/libluajit-none.so"
 begin "$bin/luatrace-record" -o "$scratch/trace.bin" -- env LD_PRELOAD="$scratch/dir/libluajit-none.so" bash -c \
   'sleep 0.5; rm "$1"; mkfifo "$1"' bash "$scratch/dir/libluajit-none.so"
@@ -91,11 +92,11 @@ grep -q 'It used .*/libluajit-none.so, which has no tracepoints' "$scratch/targe
 mkfifo -m 666 "$scratch/dir/fifo"
 by_number=(124 'no event came')
 for mapped in /proc/self/map_files/*; do
-  if (: <"$mapped") 2>/dev/null; then by_number=(0 'announced a Lua state'); fi
+  if (: <"$mapped") 2>/dev/null; then by_number=(0 'has sent the ring of a Lua VM'); fi
   break
 done
 try "a ring by the number of a FIFO" "${by_number[@]}" node "$scratch/dir/fifo"
-try "a ring and a FIFO in turn" 0 'announced a Lua state' swap "$scratch/dir/fifo"
+try "a ring and a FIFO in turn" 0 'has sent the ring of a Lua VM' swap "$scratch/dir/fifo"
 
 # The same with other rights: root on another user's program, and a user on his own.
 if [ "$(id -u)" = 0 ]; then

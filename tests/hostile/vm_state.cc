@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tracers have left in a process: `vm_state PID` prints one line,
+// Traces of tracers in a process: `vm_state PID` prints one line,
 //   owner=0|1 ring=N settings=0|1 states=N on=N patched=N
 // (left_behind.h says what the words mean). It only reads.
 #include <cstdio>

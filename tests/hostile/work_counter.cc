@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What makes luatrace-analyze-counted of luatrace-analyze: counts its work instead of measuring
-// time, so that a test of how it grows gives the same numbers on any machine under any load.
+// Turns luatrace-analyze into luatrace-analyze-counted, which counts its work instead of measuring
+// time, so that a test of its growth gives the same numbers on any machine under any load.
 //
 // The program's own code, with all that is inlined into it, is compiled with
 // -fsanitize-coverage=trace-pc: a call of __sanitizer_cov_trace_pc in each basic block. What the C
@@ -54,7 +54,8 @@ void* as_pointer(long result) {
   return reinterpret_cast<void*>(result);
 }
 
-// What was mapped without a file, and is not given back yet. Only whole ones are told apart.
+// Memory that was mapped without a file and not unmapped yet. Only whole mappings are
+// distinguished.
 struct Region {
   void* at;
   size_t size;

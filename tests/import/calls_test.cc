@@ -75,7 +75,8 @@ TEST(Import, UnwindCountsTheCallsAboveASlot) {
                   "S1 C1 D1 unwind f1\n"));
 }
 
-// The VM does not tell that another coroutine runs when nobody resumed it: the calls do.
+// The VM does not report that another coroutine runs without having been resumed: the calls show
+// it.
 TEST(Import, ASwitchIsSeenByItsCalls) {
   EXPECT_EQ(both(R"(
       S @10 a0 1 0 0 90

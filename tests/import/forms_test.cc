@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The two forms: their strings, versions and sizes; what is damaged costs itself.
+// The two forms: their strings, versions and sizes; damage costs only the damaged parts.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One input of a fuzzer: any bytes are imported and analysed, or refused; nothing else may happen.
+// One input of a fuzzer: any bytes are imported and analyzed, or refused; nothing else may happen.
 // For mutation_test.cc; under libFuzzer, which needs clang, tests/fuzz does it.
 #include <cstdint>
 #include <cstdlib>

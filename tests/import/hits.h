@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Makes what the importers read: the text of lua-calls.bt and the records of lua-calls.stp.
+// Makes input for the importers: the text of lua-calls.bt and the records of lua-calls.stp.
 #pragma once
 
 #include <cstdint>

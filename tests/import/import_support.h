@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the importers share. Each trace is given in both forms, which must mean the
-// same.
+// Shared by the importers' tests. Each trace is given in both forms, which must mean the same.
 #pragma once
 
 #include <string>

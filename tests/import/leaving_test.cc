@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an outside tracer had not read, or read too late, when it left.
+// Hits that an outside tracer had not read, or read too late, when it detached.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace luatrace::analyze::test {
 namespace {
 
-// What is seen after the last beat was seen by some probes only.
+// Hits after the last beat were seen by some probes only.
 TEST(Import, WhatComesWhileTheTracerLeavesIsLeftOut) {
   std::string hits = kCalls;
   hits = hits.substr(0, hits.find("X @90"));
@@ -23,7 +23,7 @@ TEST(Import, WhatComesWhileTheTracerLeavesIsLeftOut) {
   EXPECT_EQ(a.trust().open_end, 1u);
 }
 
-// The end of bpftrace's output: what each thread counted in all, and of that after the last beat.
+// The end of bpftrace's output: each thread's total, and its hits after the last beat.
 std::string leaving(const std::vector<std::array<uint32_t, 3>>& threads) {
   std::ostringstream out;
   const uint64_t beat = kStart + 0x1000000;
@@ -57,7 +57,7 @@ TEST(Import, WhatTheTracerHadNotReadWhenItLeftIsNoLoss) {
   // One that was over or silent by then lost its last hits.
   const Analysed silent = analyse(hits + leaving({{0x70, 3, 0}, {0x71, 800, 0}}));
   EXPECT_EQ(silent.trust().lost, 796u);
-  // And so did both if bpftrace says that a buffer was too small.
+  // Both are losses if bpftrace reports that a buffer was too small.
   const Analysed small =
       analyse(hits + "Lost 7 events\n" + leaving({{0x70, 900, 500}, {0x71, 800, 500}}));
   EXPECT_EQ(small.trust().lost, 397u + 296u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was not seen is known as lost, by numbers, by totals, or by a hit that cannot be.
+// Unseen hits are known as lost, by numbers, by totals, or by an impossible hit.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -37,7 +37,7 @@ TEST(Import, LossAtTheEndIsKnownByTheTotals) {
 }
 
 TEST(Import, WhatBpftraceSaysItLostIsNotIgnored) {
-  // Numbers tell of none: then it was descriptions.
+  // The numbers show no loss: then it was descriptions.
   const Analysed a = analysed(std::string(kCalls) + "\n=Lost 3 events");
   EXPECT_EQ(a.trust().lost, 0u);
   EXPECT_EQ(a.trust().bad_records, 1u);
@@ -66,7 +66,8 @@ TEST(Import, WrappedNumbersGoOn) {
   }
 }
 
-// Whatever byte of a hit is damaged, its number, time or thread: it costs itself, and it is said.
+// Whatever byte of a hit is damaged, its number, time or thread: only that hit is lost, and
+// reported.
 TEST(Import, ADamagedHitIsNotALossOfOthers) {
   const auto records = stap_records(kCoroutines);
   const uint64_t hits = analyse(records).trust().events;
@@ -174,7 +175,7 @@ TEST(Import, AStackThatWasReportedTooEarlyIsNoLoss) {
   EXPECT_EQ(a.function("f3").complete, 2u);
 }
 
-// Of a state that was seen from its beginning everything is known.
+// If a VM was traced from its beginning, everything is known.
 TEST(Import, AStackFromNowhereIsALoss) {
   const Analysed a = analysed(R"(
       O @10 a0 90

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Inputs that are nearly right: bytes changed, lines and records doubled, swapped, removed, numbers
-// replaced by extreme ones. Meant to run under AddressSanitizer too. The seed is printed;
-// LUATRACE_MUTATIONS says how many (default 1500 of each form).
+// replaced by extreme ones. Meant to run under AddressSanitizer, too. The seed is printed;
+// LUATRACE_MUTATIONS is the number of inputs (default 1500 of each form).
 #include <gtest/gtest.h>
 
 #include <random>
@@ -43,7 +43,7 @@ class Mutator {
 
  private:
   size_t at(size_t size) { return random_() % size; }
-  // A piece: a record, or a line.
+  // A unit: a record, or a line.
   std::pair<size_t, size_t> piece(const std::vector<uint8_t>& b, size_t unit) {
     size_t from = at(b.size());
     if (unit > 1) return {from - from % unit, std::min(from - from % unit + unit, b.size())};

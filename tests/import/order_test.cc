@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// States, threads and processes are told apart; the order of the hits in the file is no matter.
+// VMs, threads and processes are distinguished; the order of the hits in the file does not matter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ TEST(Import, TheOrderOfTheLinesDoesNotMatter) {
     for (auto l = first; l != lines.end(); ++l)
       (l->size() > 10 && l->find(" 7 70 ") != l->npos ? hits : rest).push_back(*l);
     std::shuffle(hits.begin(), hits.end(), random);
-    // In shuffled order no report may come later than what is left out before it.
+    // In shuffled order no report may come later than the hits that are left out before it.
     std::string mixed = lines[0] + "\n" + lines[1] + "\n";
     for (const auto& l : rest)
       if (!l.starts_with("Z") && !l.starts_with("@")) mixed += l + "\n";
@@ -76,7 +76,7 @@ TEST(Import, TheOrderOfTheLinesDoesNotMatter) {
   }
 }
 
-// As drained from the buffers of several CPUs, and worse: descriptions and threads behind the hits.
+// As drained from the buffers of several CPUs, and worse: descriptions and threads after the hits.
 TEST(Import, TheOrderOfTheRecordsDoesNotMatter) {
   const auto records = stap_records(kCoroutines);
   const std::string expected = dump_calls(std::string(records.begin(), records.end()));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A module whose C functions nobody names but its symbols. */
+/* A module whose C functions are named only by its symbols. */
 #include "lauxlib.h"
 #include "lua.h"
 

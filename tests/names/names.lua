@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Functions whose first call tells their name, or must not tell a wrong one.
+-- Functions whose first call gives their name, or must not give a wrong one.
 local function leaf() return 1 end -- line 3: leaf, by a tail call
 local function outer() return leaf() end -- line 4: outer, by a call
 outer()

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A name is that of the definition; if that cannot be known (21; those that are
-# only passed on), a hint from the first call: from that call and from no other.
-# After a tail call the frame still holds the return address of the call before.
+# A name is that of the definition; if that cannot be known (21; those that are only passed on), a
+# hint from the first call, and from no other call. After a tail call the frame still holds the
+# return address of the call before.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd)
 

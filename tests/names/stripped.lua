@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Functions that have nothing but their code to be told apart by: bytecode that was stripped, as
--- `luajit -b` does it; chunks whose names differ only after 64 KB, or (the name of a chunk of
--- bytecode is the bytecode, to LuaJIT up to its first NUL) not at all.
+-- Functions that differ only in their code: bytecode that was stripped, as by `luajit -b`; chunks
+-- whose names differ only after 64 KB, or (the name of a chunk of bytecode is the bytecode, for
+-- LuaJIT up to its first NUL) not at all.
 local source = [[
 local function alpha(x) return x + 1 end
 local function beta(x) local s = 0 for i = 1, 100 do s = s + alpha(i) end return s end
@@ -13,7 +13,8 @@ local dumped = string.dump(assert(loadstring(source, "@lib.lua")), true)
 assert(loadstring(dumped, "@lib.luac"))()
 assert(loadstring(dumped, "@lib.luac"))()  -- the same again: other prototypes, the same functions
 
--- Functions that differ in what they define inside only; and two that do not differ at all, which are one.
+-- Functions that differ only in what they define inside; and two that do not differ at all, which
+-- are one.
 local factories = [[
 local function counts(f, n) for i = 1, n do f() end end
 local function one() return function() return "one" end end

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Functions that were stripped of their lines are told apart by their code, the same in every run,
-# however they are run; none is taken for a main chunk. Chunks whose names are cut keep apart.
+# Functions without line information are distinguished by their code, the same in every run, however
+# they are run; none counts as a main chunk. Chunks whose names are cut stay distinct.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd)
 analyze=$build/bin/luatrace-analyze
@@ -31,7 +31,7 @@ code=$(awk '$1 == 20000 { print $3 }' <<<"$functions")
 same "one of them alone" "$("$analyze" --json -F "lib.luac:$code" "$scratch/one.bin" |
   jq '[.functions[] | select(.calls == 20000)] | length')" 1
 
-# Saved, compared, handed over: as many functions.
+# Saved, compared, exported: as many functions.
 "$analyze" --save-profile "$scratch/saved" "$scratch/one.bin" >"$scratch/report"
 same "saved" "$(lib "$scratch/saved")" "$functions"
 same "new or gone in another run" "$("$analyze" --csv --diff "$scratch/one.bin" "$scratch/two.bin" |

@@ -40,6 +40,6 @@ int main(int argc, char **argv) {
   memset(argv[1], 'w', strlen(argv[1]));
   unlink(argv[2]);
   run();
-  usleep(100000); /* the recorder looks at the mappings, and at the title, meanwhile */
+  usleep(100000); /* meanwhile the recorder reads the mappings and the title */
   return 0;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A process that changes its title, and whose program's file is replaced, is one process in the
-# trace, and has its last title there. One that executes another program is two.
+# trace, with its last title. A process that executes another program is two.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd) include=$2 cc=$3
 "$cc" -I"$include" "$here/title.c" -o "$scratch/title" -L"$build/lib" -lluajit-5.1

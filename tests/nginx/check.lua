@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- For wrk: asks for PATH?n=1, 2, 3... and checks every answer.
+-- For wrk: requests PATH?n=1, 2, 3... and checks every response.
 --
 --   wrk -t1 -c8 -d5 -s check.lua http://127.0.0.1:PORT/ -- PATH [PAUSE]
 --
@@ -28,7 +28,7 @@ function request()
   return wrk.format("GET", path .. "?n=" .. n)
 end
 
--- What shop.lua must answer: the even rows of n and of n + 1.
+-- The correct response of shop.lua: the even rows of n and of n + 1.
 local function expected_total(page)
   local total = 0
   for row = 2, 12, 2 do

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --max-depth: what is left is what a plain model of stacks leaves, and every end has its
-// beginning.
+// --max-depth: the output is that of a plain model of stacks, and every end has its beginning.
 #include "trace/depth_filter.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reader of ELF heads and notes on files that are damaged or claim too much: it ends, reads no
-// more than its limits, and hands out nothing outside of what it was given.
+// The reader of ELF headers and notes on damaged files and files that claim too much: it ends,
+// reads no more than its limits, and returns nothing outside its input.
 #include "recorder/os/elf_file.h"
 
 #include <gtest/gtest.h>

@@ -163,7 +163,7 @@ TEST_F(EndingTest, MaxSizeIsKept) {
   EXPECT_TRUE(std::equal(words.begin(), words.end(), all.begin()));
 }
 
-// The program is told that nobody wants its events, and goes on.
+// The program is told that its events are no longer wanted, and continues.
 TEST_F(EndingTest, FullDisk) {
   const Words script = {"ring=4,drop", "events=1000", "print=on"};
   EXPECT_EQ(125, run(recorder({"-o", "/dev/full"}, fake(script))));
@@ -207,13 +207,13 @@ TEST_F(EndingTest, WhatCannotBeExecuted) {
 
 TEST_F(EndingTest, Usage) {
   const std::vector<std::pair<Words, std::string>> cases = {
-      {{"--", "true"}, "Say -o FILE"},
-      {{"-o", "x"}, "which command?"},
+      {{"--", "true"}, "missing output file (-o FILE)"},
+      {{"-o", "x"}, "missing command"},
       {{"-o", "x", "--nonsense", "true"}, "nonsense"},
       {{"-o", "x", "--ring-size", "1", "true"}, "--ring-size: '1' is not a size"},
       {{"-o", "x", "--max-size", "8Q", "true"}, "--max-size: '8Q' is not a size"},
       {{"-o", "x", "--max-depth", "0", "true"}, "--max-depth: '0' is not a number between"},
-      {{"-o", "x", "-d", "-1", "true"}, "-d: '-1' is not a number of seconds"},
+      {{"-o", "x", "-d", "-1", "true"}, "-d: invalid duration '-1'"},
       {{"-o", "x", "--c-functions", "some", "true"}, "invalid value 'some'; choose none,"},
       {{"-o", "x", "--ring-size", "128K", "true"}, "between 262,144 and 1,073,741,824"},
       {{"-o", "x", "--include", "a\nb", "true"}, "--include"},

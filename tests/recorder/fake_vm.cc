@@ -11,7 +11,7 @@
 //   trickle=N       N entries, 1 ms apart          sleep=MS
 //   torn            the first word of a record of four
 //   close           closes the ring                hole  a zero word amid a full block
-//   room            waits until the ring has room  pause, continue   the recorder (SIGSTOP)
+//   room            waits until the ring has space  pause, continue   the recorder (SIGSTOP)
 //   head=N metahead=N badfunc                      impossible values in shared memory
 //   until_detach=MS trickles until the recorder asks to stop; prints "detached"
 //   bad=KIND        a hello that must be refused; prints "refused" or "accepted"
@@ -108,7 +108,7 @@ struct State {
   FILE* log = nullptr;
   bool drop = false;
   bool fast = false;  // no log
-  bool off = false;   // nobody wants the events
+  bool off = false;   // the events are not wanted
   size_t pos = 0;     // words of the current block
   uint64_t head = 0, meta_head = 0;
   uint64_t lost = 0, lost_since = 0, lost_all = 0;
@@ -198,7 +198,7 @@ struct State {
       record({lt_word(t, f, kind)});
   }
 
-  // Appends to the meta area; waits for room.
+  // Appends to the meta area; waits for space.
   void meta_record(const void* p, uint32_t size) {
     const uint32_t at = meta_head % ring->meta_size;
     if (at + size > ring->meta_size) {

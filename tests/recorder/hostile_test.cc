@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs that lie to the recorder: it must refuse or give up with a message, never crash, hang or
-// write a file that is not well-formed, and the program's own run is none of its business.
+// Programs that send false data to the recorder: it must refuse or give up with a message, never
+// crash, hang or write a malformed file, and must not affect the program's own run.
 #include "tests/recorder/run.h"
 
 namespace {
@@ -18,7 +18,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"noseal", "not sealed"},
       {"halfseal", "not sealed"},
       {"small", "blocks outside"},
-      {"tiny", "no room for a header"},
+      {"tiny", "too small for a header"},
       {"magic", "wrong magic"},
       {"version", "version 2"},
       {"blocksize", "wrong block size"},
@@ -31,9 +31,9 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"metaofs", "meta area outside"},
       {"overlap", "overlap"},
       {"clock", "unknown clock"},
-      {"hellomagic", "did not say hello"},
+      {"hellomagic", "did not send a hello"},
       {"helloversion", "speaks version 2"},
-      {"short", "did not say hello"},
+      {"short", "did not send a hello"},
       {"notmemfd", "not a memfd"},
       {"huge", "524.4 MB where 10.5 MB would do"},
       {"nofd", "sent no memory"},
@@ -51,7 +51,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
 TEST_F(HostileTest, ASilentVisitor) {
   EXPECT_EQ(0, record({"thread=bad=silent", "log=" + path("log"), "ring=2", "events=1000", "join"}))
       << err();
-  EXPECT_TRUE(said("it said nothing")) << err();
+  EXPECT_TRUE(said("it sent nothing")) << err();
   EXPECT_TRUE(log() == file().words(1));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// luatrace-record with the real VM: what the fake one cannot show is that the two fit together. The
-// meaning of the events is the business of tests/conformance.
+// luatrace-record with the real VM: shows that the two work together, which the fake one cannot.
+// The meaning of the events is tested by tests/conformance.
 #include <chrono>
 
 #include "tests/recorder/run.h"
@@ -46,7 +46,8 @@ TEST_F(RealVm, EveryCallIsThere) {
   EXPECT_LE(entries(f, 1), 2692537u + 20);
 }
 
-// A recorder inside of what another one runs: what was said to that one is not for this one.
+// A recorder inside a command that another one runs: the settings for that one do not apply to this
+// one.
 TEST_F(RealVm, InsideOfAnotherRecorder) {
   const std::string outer = path("outer.bin");
   Words w = {RECORDER, "-q", "-o", outer, "--include", "nothing", "--c-functions", "none", "--"};
@@ -66,7 +67,7 @@ TEST_F(RealVm, ItsStatusIsOurs) {
   EXPECT_GT(entries(file(), 1), 1000u);
 }
 
-// Whoever started the recorder ignores the ends of children; the program is told so, too.
+// The recorder's parent ignores the ends of children; so does the program then.
 TEST_F(RealVm, ItsStatusIsOursWhereChildrenAreIgnored) {
   Words w = {"/usr/bin/perl", "-e", "$SIG{CHLD} = 'IGNORE'; exec @ARGV", "--"};
   const std::string code =
@@ -78,7 +79,7 @@ TEST_F(RealVm, ItsStatusIsOursWhereChildrenAreIgnored) {
   EXPECT_TRUE(file().ended());
 }
 
-// A state that greets the recorder while a timer of the program interrupts it every 100 us.
+// A VM that says hello to the recorder while a timer of the program interrupts it every 100 us.
 TEST_F(RealVm, SignalsDuringTheGreeting) {
   const std::string code =
       "local ffi = require('ffi') ffi.cdef[[ struct tv { long s, us; }; struct it { struct tv i, v;"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// luatrace-record with well-behaved programs: nothing lost, nothing twice, all told.
+// luatrace-record with well-behaved programs: nothing lost, nothing twice, everything reported.
 #include <cinttypes>
 
 #include "tests/recorder/run.h"
@@ -182,7 +182,7 @@ TEST_F(RecorderTest, ProcessAndMapsAndNoteAndClocks) {
   }
 }
 
-// What happens while the program is slow reaches the file soon, but not in a block per word.
+// The events of a slow program reach the file soon, but not in a block per word.
 TEST_F(RecorderTest, ASlowProgramMakesFewBlocks) {
   ASSERT_EQ(0, record({"log=" + path("log"), "ring=2", "trickle=1000"})) << err();
   const auto f = file();
@@ -204,7 +204,7 @@ TEST_F(RecorderTest, LossIsCountedAndSaid) {
   EXPECT_NE(std::string::npos, err().find("LOST: ")) << err();
 }
 
-// Whoever writes events had no room any more to tell of it.
+// The writer of events had no space left to report it.
 TEST_F(RecorderTest, ALossThatLastsToTheEnd) {
   ASSERT_EQ(0, record({"log=" + path("log"), "ring=2,drop", "pause", "events=20000", "close",
                        "lost", "continue"}))

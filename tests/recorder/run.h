@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Running luatrace-record in tests: its output, its status, its files; every wait is bounded.
+// Runs luatrace-record in tests: its output, its status, its files; every wait is bounded.
 #pragma once
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Helper processes, and asking a file system that may not answer.
+// Helper processes, and requests to a file system that may not answer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -83,7 +83,7 @@ TEST(Helper, IsNoChildThatWaitTellsOf) {
   EXPECT_EQ(-1, waitpid(pid, nullptr, WNOHANG | __WCLONE)) << "it was waited for";
 }
 
-// So what kills our process group leaves it alone, from the first moment.
+// So a signal to our process group does not reach it, from the first moment.
 TEST(Helper, IsInAProcessGroupOfItsOwn) {
   for (int i = 0; i < 50; i++) {
     const pid_t pid = start_helper("luatrace-test", {}, [] { usleep(100'000); });

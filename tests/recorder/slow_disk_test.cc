@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A disk that does not answer: -d, --max-size and signals end the recording nevertheless, the
-// program goes on without it, and what the disk takes later is a whole trace.
+// A disk that does not answer: -d, --max-size and signals still end the recording, the program
+// continues without it, and what the disk takes later is a complete trace.
 #include "tests/recorder/run.h"
 #include "tests/recorder/stuck_pipe.h"
 
@@ -103,7 +103,7 @@ TEST_F(SlowDisk, MaxSizeIsObeyed) {
   EXPECT_GT(pipe_.content().size(), 1u << 19);
 }
 
-// The same for one who does not read our messages (a terminal after ^S).
+// The same for a reader that does not read our messages (a terminal after ^S).
 TEST_F(SlowDisk, MessagesThatNobodyReads) {
   const std::string line = std::string("exec ") + RECORDER + " -v -o " + path("file.bin") +
                            " -d 0.3 -- " + FAKE_VM + " ring=2,drop until_detach=60000 print=on 2>" +
@@ -114,7 +114,7 @@ TEST_F(SlowDisk, MessagesThatNobodyReads) {
   EXPECT_TRUE(mini::read(path("file.bin")).ended());
 }
 
-// What ends by itself is written whole, however long the disk takes.
+// A recording that ends by itself is written completely, however long the disk takes.
 TEST_F(SlowDisk, NothingIsMissingWhenItCatchesUp) {
   auto p = begin({}, {"log=" + path("log"), "ring=4", "events=1000000"});
   wait_until([&] { return said("writing the last"); });

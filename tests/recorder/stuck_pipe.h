@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A disk that does not answer: a pipe that is full, and that nobody reads until the test wants it.
+// A disk that does not answer: a full pipe that nobody reads until the test does.
 #pragma once
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ class StuckPipe {
       if (n > 0) all_.append(part, 0, static_cast<size_t>(n));
     }
   }
-  // What was written into it by others.
+  // The bytes that others wrote into it.
   std::string content() const { return all_.size() < filled_ ? "" : all_.substr(filled_); }
 
  private:

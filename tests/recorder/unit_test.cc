@@ -139,7 +139,7 @@ TEST(Drainer, JobsRunInOrderAndCallWaits) {
   EXPECT_FALSE(d.call([] { usleep(200000); }, std::chrono::milliseconds(5)));
 }
 
-// What the kernel would say, sent by somebody else.
+// A kernel event, sent by another process.
 bool send_birth(const sockaddr_nl& to, pid_t child, pid_t parent) {
   constexpr size_t kSize = NLMSG_HDRLEN + sizeof(cn_msg) + sizeof(proc_event);
   alignas(nlmsghdr) char bytes[kSize] = {};
@@ -159,16 +159,16 @@ bool send_birth(const sockaddr_nl& to, pid_t child, pid_t parent) {
   return sent == static_cast<ssize_t>(kSize);
 }
 
-// The kernel tells of births, and nobody else.
+// Only the kernel reports new processes.
 TEST(ProcessMonitor, OnlyTheKernelIsBelieved) {
   ProcessMonitor monitor;
-  if (!monitor.has_kernel_events()) GTEST_SKIP() << "the kernel does not tell of births here";
+  if (!monitor.has_kernel_events()) GTEST_SKIP() << "the kernel does not report new processes here";
   sockaddr_nl us{};
   socklen_t length = sizeof us;
   ASSERT_EQ(0, getsockname(monitor.descriptor(), reinterpret_cast<sockaddr*>(&us), &length));
   us.nl_groups = 0;
   constexpr pid_t kNobody = 399999999;
-  if (!send_birth(us, kNobody, getpid())) GTEST_SKIP() << "nobody but root can send that";
+  if (!send_birth(us, kNobody, getpid())) GTEST_SKIP() << "only root can send that";
   const pid_t child = fork();
   if (child == 0) _exit(0);
   waitpid(child, nullptr, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The queue before the disk: nobody waits for the disk but the queue's thread; what there was no
-// time for is left out, counted, and told to the file.
+// The queue before the disk: only the queue's thread waits for the disk; chunks for which there was
+// no time are left out, counted, and recorded in the file.
 #include "recorder/drain/write_queue.h"
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ TEST_F(WriteQueueTest, WhatThereIsNoTimeForIsCounted) {
   TraceWriter w(queue.file(pipe.writer(path_), true), "pipe", make_file_header());
   for (const uint32_t s : {1u, 2u}) w.write_stream(s, lt_stream_info{});
   w.flush();
-  // Ten times what the queue holds: taken at once, nobody is asked to wait yet.
+  // Ten times the queue's capacity: taken at once, and no caller waits yet.
   for (uint64_t i = 0; i < 160; i++) write_some(w, 1, 1 + i * 8192, 8192);
   write_some(w, 2, 5000, 100, 23);
   EXPECT_TRUE(queue.full());
@@ -91,7 +91,7 @@ TEST_F(WriteQueueTest, WhatThereIsNoTimeForIsCounted) {
   }
 }
 
-// write() waits for room as soon as it may, and no longer than the deadline.
+// write() waits for space as soon as it may, and no longer than the deadline.
 TEST_F(WriteQueueTest, ItsMemoryIsBounded) {
   StuckPipe pipe(path_);
   WriteQueue queue(1u << 20);

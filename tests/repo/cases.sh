@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A GoogleTest program must not be one test of ctest's: cases that skip themselves would be counted
-# as passed. Every such test names one case and knows how a skipped one looks.
+# A GoogleTest program must not be one test of ctest's, or cases that skip themselves would count as
+# passed. Every such test names one case and knows what a skipped one looks like.
 #   cases.sh BUILD_FOLDER CTEST
 source "$(dirname "$0")/../lib.sh"
 

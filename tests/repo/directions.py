@@ -6,9 +6,9 @@ goes against the order.
 
     directions.py ROOT ORDER
 
-The file ORDER (see tests/repo/order) says which folder may include which. A target stands where the
-highest folder of its sources stands. What is not a file of the project (system headers, LuaJIT's
-own) is no edge, but a name that could be two files of the project is an error."""
+The file ORDER (see tests/repo/order) lists which folder may include which. A target belongs to the
+highest folder of its sources. Files outside the project (system headers, LuaJIT's own) are no edges,
+but a name that could be two files of the project is an error."""
 import os
 import re
 import subprocess
@@ -21,7 +21,7 @@ CODE = (".c", ".cc", ".cpp", ".h", ".hpp", ".js", ".mjs", ".py")
 
 
 class Order:
-    """The places of the folders: (part, line), and what each part sees."""
+    """The folders' places: (part, line), and the parts that each part sees."""
 
     def __init__(self, path):
         self.place, self.sees, self.loose = {}, {}, []

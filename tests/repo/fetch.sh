@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# How the sources are found: source lists are turned into deb-src lists of the
-# wanted release; a file with the wrong checksum is never used. No network.
+# How the sources are found: source lists are turned into deb-src lists of the wanted release; a
+# file with the wrong checksum is never used. No network.
 source "$(dirname "$0")/../lib.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 scripts=$root/luajit-usdt/scripts

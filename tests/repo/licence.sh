@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Each file says its licence. Data cannot: JSON has no comments, and what tests
-# compare byte for byte must hold nothing else.
+# Each file has a licence line, except data: JSON has no comments, and files that tests compare byte
+# for byte must hold nothing else.
 source "$(dirname "$0")/../lib.sh"
 cd "$(dirname "$0")/../.."
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# No file may depend on the machine it was written on: no absolute path of a
-# checkout, no host that packages were downloaded from (mirrors differ, and so
-# do addresses; clients know theirs from their own configuration).
+# No file may depend on the machine on which it was written: no absolute path of a checkout, no host
+# from which packages were downloaded (mirrors differ, and so do addresses; clients use their own
+# configuration).
 source "$(dirname "$0")/../lib.sh"
 cd "$(dirname "$0")/../.."
 
@@ -19,7 +19,7 @@ proxy[.]golang\.org
 crat[e]s\.io
 rubyg[e]ms\.org
 END
-# And what this machine is configured to use, whatever that is.
+# And the hosts in this machine's own configuration.
 {
   cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true
   command -v npm >/dev/null && npm config get registry 2>/dev/null || true

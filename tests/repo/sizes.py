@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Prints each function that is longer than 60 lines and each class that declares more than 30
-methods (public and private; constructors, destructors and what is deleted do not count).
+methods (public and private; constructors, destructors and deleted ones do not count).
 
     sizes.py ROOT
 
-Where things begin and end is what ctags says of C, C++, Python and SystemTap; it does not know the
-ends in the other languages, where a function ends at the first line that is indented like the one
-it began in and closes it. A script's own lines outside of functions are no function."""
+ctags finds the ends of definitions in C, C++, Python and SystemTap, but not in the other languages,
+where a function ends at the first closing line with the indentation of its first line. A script's
+lines outside functions are not a function."""
 import json
 import os
 import re
@@ -21,7 +21,7 @@ EXCEPTIONS = {"analyzer/collect/filtered_profile.h: FilteredProfile", "analyzer/
 TAGGED = (".c", ".cc", ".cpp", ".h", ".hpp", ".py", ".stp", ".stpm")
 CTAGS = ["ctags", "-L", "-", "-f", "-", "--output-format=json", "--fields=+neKS", "--kinds-C=+p", "--kinds-C++=+p",
          "--langmap=C++:+.h", "--languages=C,C++,Python,SystemTap", "--pattern-length-limit=0"]
-# How a function begins, and what the line begins with that ends it.
+# How a function begins, and the beginning of its last line.
 SHELL = (re.compile(r"^(\s*)(?:function\s+)?([\w:.-]+)\s*\(\)\s*[{(]\s*(?:#.*)?$"), ("}", ")"))
 LUA = (re.compile(r"^(\s*).*\bfunction\b\s*([\w.:]*)\s*\((?!.*\bend\b)"), ("end",))
 BRACES = (re.compile(r"^(\s*)(?!if|for|while|switch|catch|else|do\b)(.*(?:\)|=>|END|BEGIN|/)) \{$"), ("}",))

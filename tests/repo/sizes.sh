@@ -12,7 +12,7 @@ for least in c:4000 js:200 lua:300 py:200 sh:100 stp:40; do
   [ "$(count "${least%:*}")" -gt "${least#*:}" ] || fail "the search is broken: $(cat "$scratch/counts")"
 done
 
-# The search itself works: what is one too large is found in each language, what just fits is not.
+# The search itself works: functions one line too long are found in each language, others are not.
 mkdir -p "$scratch/toy/scripts"
 cp "$root/scripts/files" "$scratch/toy/scripts/"
 cd "$scratch/toy"

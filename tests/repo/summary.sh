@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The last lines of scripts/test: what counts as passed, failed and skipped.
+# The last lines of scripts/test: which tests count as passed, failed and skipped.
 source "$(dirname "$0")/../lib.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# For the tests of stap, inside of the guest. Current folder: the shared one.
-# Output of staprun goes to memory first (9p is slow), then to NAME.out, NAME.err
-# and NAME.status of the shared folder.
+# For the tests of stap, inside the guest. Current folder: the shared one. Output of staprun goes to
+# memory first (9p is slow), then to NAME.out, NAME.err and NAME.status of the shared folder.
 #
 #   luajit, linked, opened   the program itself; linked with the library; opening it later
 #   spawns                   linked with it; has children in its own memory (spawns.c)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# For the tests of stap, on this machine: modules compiled for the guest's kernel,
-# a folder shared with it. Source it behind tests/lib.sh, with $build set.
+# For the tests of stap, on this machine: modules compiled for the guest's kernel, a folder shared
+# with it. Source it after tests/lib.sh, with $build set.
 #
 #   prepare                        skips the test if there can be no guest; makes $stripped,
 #                                  a folder with our luajit and library without any symbols

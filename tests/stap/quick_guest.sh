@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# What quick.sh does in the guest.
+# The part of quick.sh that runs in the guest.
 
-# From the beginning of the program, which ends it.
+# From the beginning of the program, whose end ends the recording.
 start command static -c "$luajit $programs/exact.lua"
 finish command
 start linked shared -c "$linked $programs/exact.lua"
@@ -52,7 +52,7 @@ await grep -qsvx 0 /mnt/spawns
 await more_of /mnt/spawns
 : >/mnt/spawns.again
 await has_child
-sleep 1  # The script learns of it meanwhile.
+sleep 1  # Meanwhile the script notices it.
 kill -INT $stap
 finish spawns
 : >/mnt/fifo

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What needs no guest: every script is accepted by stap, the installed tapset is found
-# and documented, luatrace-stap finds the library of a process and says what is wrong.
+# Tests that need no guest: stap accepts every script, the installed tapset is found and documented,
+# luatrace-stap finds the library of a process and reports errors.
 #   scripts.sh BUILD_FOLDER CMAKE
 build=$(readlink -f "$1")
 . "$(dirname "$0")/../lib.sh"
@@ -30,7 +30,7 @@ installs() {
 }
 stap_share=$(dirname "$(dirname "$(readlink -f "$(command -v stap)")")")/share
 installs /opt/own /opt/own/share/systemtap/tapset
-grep -q 'stap does not look in /opt/own' "$scratch/log" || fail "no word of where stap looks"
+grep -q 'stap does not search /opt/own' "$scratch/log" || fail "no word of where stap looks"
 installs /usr/local "$stap_share/systemtap/tapset"
 installs /usr "$stap_share/systemtap/tapset"
 usr=$scratch/root/usr
@@ -44,7 +44,7 @@ pages=$usr/share/man/man3
 for name in $(sed -n 's/^probe \(luajit[^ ]*\).*/probe::\1/p' "$root"/stap/*.stp) \
   $(sed -n 's/^function \([a-z_]*\).*/function::\1/p' "$root"/stap/*.stp); do
   [ -s "$pages/$name.3stap" ] || fail "no man page $name"
-  grep -qF "${name#*::}" "$pages/tapset::luajit.3stap" || fail "tapset::luajit does not tell of $name"
+  grep -qF "${name#*::}" "$pages/tapset::luajit.3stap" || fail "tapset::luajit does not describe $name"
 done
 if command -v man >/dev/null; then
   for page in tapset::luajit probe::luajit.function.entry function::luajit_place luatrace-stap; do
@@ -93,16 +93,16 @@ grep -q '^usage: luatrace-stap ' "$scratch/out" || fail "--help: $(cat "$scratch
 
 "$stap" --version >"$scratch/out" || fail "--version"
 same "--version" "luatrace-stap $("$build/bin/luatrace-record" --version | sed 's/.* //')" "$(cat "$scratch/out")"
-for script in "$root"/probes/*.stp; do  # What each prints, without stap's words.
+for script in "$root"/probes/*.stp; do  # What each prints, without stap's messages.
   "$stap" "$(basename "$script" .stp)" --help >"$scratch/out" || fail "$script --help"
   grep -q "^  stap $(basename "$script") -x PID" "$scratch/out" || fail "$script --help: $(cat "$scratch/out")"
   ! grep -qE 'SPDX|^probe|^global' "$scratch/out" || fail "$script --help: $(cat "$scratch/out")"
 done
 
-# What can be wrong with what is named.
+# Errors in names.
 mkdir "$scratch/lua-top" "$scratch/tree"
 refuses "tree is a directory, not a script" "$stap" "$scratch/tree" -x "$pid" -r "$release"
-(cd "$scratch" && "$stap" --show lua-top -x "$pid" -r "$release") >"$scratch/out"  # A folder of that name is no script.
+(cd "$scratch" && "$stap" --show lua-top -x "$pid" -r "$release") >"$scratch/out"  # A folder of that name is not a script.
 grep -q "probes/lua-top.stp " "$scratch/out" || fail "a directory lua-top: $(cat "$scratch/out")"
 refuses "$scratch/tree is not a folder for building kernel modules.*" "$stap" lua-top -x "$pid" -r "$scratch/tree"
 refuses "/nothing is not a folder for building kernel modules.*" "$stap" --runtime -r /nothing
@@ -143,11 +143,11 @@ cp "$library" "$scratch/image/usr/lib/lib.so"
 shows "--sysroot=$scratch/image .*lua-top.stp /usr/lib/lib.so \$" lua-top --sysroot "$scratch/image" /usr/lib/lib.so
 (cd "$build/lib" && shows "lua-top.stp $build/lib/libluajit-5.1.so.2 \$" lua-top --library libluajit-5.1.so.2)
 
-# Values in the same word; a library named behind the script; -a.
+# Values in the same word; a library named after the script; -a.
 "$stap" --show lua-top -x"$pid" -r"$release" -T5 -a x86_64 -p4 >"$scratch/out"
 grep -q -- "-r $release .*-x $pid -T 5 -a x86_64 -p4 .*lua-top.stp $build/bin/luajit \$" "$scratch/out" || fail "attached: $(cat "$scratch/out")"
 "$stap" --show lua-top -r "$release" --library "$library" >"$scratch/out"
-grep -q "lua-top.stp $library \$" "$scratch/out" || fail "--library behind the script: $(cat "$scratch/out")"
+grep -q "lua-top.stp $library \$" "$scratch/out" || fail "--library after the script: $(cat "$scratch/out")"
 
 # A runtime is always printed: patched, already patched, and without headers (which is an error).
 patched=$("$stap" --runtime -r "$release")
@@ -156,7 +156,7 @@ same "--runtime, nothing to patch" "$patched" "$(SYSTEMTAP_RUNTIME=$patched "$st
 refuses 'no headers of the kernel 9.9.9-none' "$stap" --runtime -r 9.9.9-none
 same "--runtime without headers" "$stap_share/systemtap/runtime" "$(cat "$scratch/out")"
 
-# No guest: said, and skipped.
+# No guest: reported, and skipped.
 mkdir "$scratch/bin"
 ln -s /usr/bin/* /bin/* "$scratch/bin/" 2>/dev/null || true
 no_guest() {
@@ -164,7 +164,7 @@ no_guest() {
   shift
   env "$@" "$(dirname "$0")/quick.sh" "$build" >"$scratch/out" 2>&1 || status=$?
   same "status without a guest ($pattern)" 77 "$status"
-  grep -qE "^SKIP: .*$pattern" "$scratch/out" || fail "does not say '$pattern': $(cat "$scratch/out")"
+  grep -qE "^SKIP: .*$pattern" "$scratch/out" || fail "no message '$pattern': $(cat "$scratch/out")"
 }
 printf '#!/bin/sh\necho "E: no network" >&2; exit 100\n' >"$scratch/apt-get"
 chmod +x "$scratch/apt-get"

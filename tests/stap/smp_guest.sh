@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What quick.sh does in a guest with two processors.
+# The part of quick.sh that runs in a guest with two processors.
 
 # All processes that map the library, on two processors, one of them moved from one to
 # the other while it runs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// spawns FIFO OUT: a Lua program of which children are still in its memory (posix_spawn) when a tracer
-// comes and when it goes. Writes into OUT how many probes the tracer has switched on.
+// spawns FIFO OUT: a Lua program whose children still share its memory (posix_spawn) when a tracer
+// attaches and when it detaches. Writes into OUT how many probes the tracer has enabled.
 //
 //   The main thread starts a child that waits for someone who opens FIFO, and it with it.
 //   The other thread, when there is OUT.go, starts one that does not wait; then it makes OUT.went.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whatever is switched when: a program prints what it prints untraced, and ends as it does. Every
-// program of programs/ and unusual/ runs for a second or so, on the normal and on the assert build.
+// Whenever tracing is switched, a program prints the same as untraced, and ends in the same way.
+// Every program of programs/ and unusual/ runs for a second or so, on the normal and on the assert
+// build.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -70,7 +71,7 @@ TEST_P(Storm, OutputNeverChanges) {
       OutputOf(Command(Flavour("-upstream"), kOptions[kInterpreted], program));
   ASSERT_FALSE(wanted.empty());
   StormResult got = RunInStorm(argv, ways, seed, kSeconds);
-  // Where there is no processor for the switcher there is no storm, which proves nothing.
+  // Without a processor for the switcher there is no storm, and the test proves nothing.
   for (int turn = 0; got.switches <= kFewest && got.output == wanted && turn < 5; turn++)
     got = RunInStorm(argv, ways, seed, kSeconds);
   ASSERT_EQ(got.error, "");

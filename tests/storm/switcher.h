@@ -11,7 +11,7 @@
 
 namespace luatrace::test {
 
-// What a storm changes.
+// The settings that a storm changes.
 enum class Ways { kProbes, kRing, kBlocks, kAll };
 
 struct StormResult {

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Suspended time is wall time and nobody's running time. Only inequalities that
-# hold on any machine, however busy: work took at least its 40 ms, the sleep at
-# least its 200 ms, and the sleep is in wall but not in running or self.
+# Suspended time is wall time and no function's running time. Only inequalities that hold on any
+# machine, however busy: work took at least its 40 ms, the sleep at least its 200 ms, and the sleep
+# is in wall but not in running or self.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd)
 for option in -jon -joff; do

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// EventBlocks: whatever the sizes of the runs, the words come out whole, once and in order, and
-// each block's header says what held before its first word.
+// EventBlocks: whatever the sizes of the runs, the words come out complete, once and in order, and
+// each block's header describes the state before its first word.
 #include "trace/event_blocks.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST_F(EventBlocksTest, HeaderSaysWhatHeldBeforeTheBlock) {
   EXPECT_EQ(4u, b[1]->head.coroutine);
   EXPECT_EQ(2u, b[1]->head.depth);
   EXPECT_EQ(0, b[1]->head.flags);
-  EXPECT_EQ(0u, b[2]->head.coroutine);  // What was left out may have been anything.
+  EXPECT_EQ(0u, b[2]->head.coroutine);  // The missing words may have been anything.
   EXPECT_EQ(LT_DEPTH_UNKNOWN, b[2]->head.depth);
   EXPECT_EQ(static_cast<int>(LT_BLOCK_F_GAP), b[2]->head.flags);
 }

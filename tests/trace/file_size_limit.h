@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A limit on the size of files, as long as it lives: stands in for a full disk.
+// A limit on the size of files during its lifetime: simulates a full disk.
 #pragma once
 
 #include <gtest/gtest.h>

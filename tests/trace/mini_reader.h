@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A trace file reader of the tests' own: as plain as can be, strict, sharing no code with the
-// library or the analyzer (a checksum of its own, too), so that a mistake in either shows.
+// An independent trace file reader for the tests: as plain as possible, strict, sharing no code
+// with the library or the analyzer (not even the checksum), so that a mistake in either shows.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compressed payloads: what goes in comes out; what is wrong is refused and costs nothing.
+// Compressed payloads: the output equals the input; invalid ones are refused and cost nothing.
 #include "trace/packing.h"
 
 #include <gtest/gtest.h>
@@ -123,7 +123,7 @@ TEST(Packing, ABombIsRefusedBeforeItIsUnpacked) {
   EXPECT_EQ(problem(block, bomb), "its size differs from what the frame says");
 }
 
-// A frame that does not say its size, whatever it holds.
+// A frame that does not state its size, whatever it holds.
 TEST(Packing, AFrameOfUnknownSizeIsRefused) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter: what it writes is what an independent reader reads, and each way of failing leaves
-// a readable file and a message with name and reason.
+// TraceWriter: an independent reader reads what it wrote, and each kind of failure leaves a
+// readable file and a message with name and reason.
 #include "trace/trace_writer.h"
 
 #include <fcntl.h>

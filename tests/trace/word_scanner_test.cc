@@ -67,7 +67,7 @@ TEST(WordScanner, AStepBackIsCountedAndNotATurn) {
   EXPECT_EQ(1u, s.clock_backwards());
 }
 
-// Silence for three turns and a bit: only the recorder's own clock can tell.
+// Silence for more than three turns: only the recorder's own clock shows it.
 TEST(WordScanner, AnIdleGapOfSeveralTurns) {
   const uint64_t start = 7 * kTurn + 500;
   for (const uint64_t gap :
@@ -87,7 +87,7 @@ TEST(WordScanner, AnIdleGapOfSeveralTurns) {
   }
 }
 
-// The word's clock was read before the recorder looked, but it was stored after that.
+// The word's clock was read before the recorder's pass, but it was stored after that.
 TEST(WordScanner, AWordOlderThanTheLook) {
   WordScanner s(kTurn + 100);
   const Words w = {lt_word(kTurn + 200, 1, LT_ENTRY)};
@@ -139,14 +139,14 @@ TEST(WordScanner, LossMakesDepthsUnknown) {
   EXPECT_EQ(40u, s.lost_events());
   EXPECT_EQ(300u, s.lost_ticks());
   EXPECT_EQ(1u, s.losses());
-  EXPECT_EQ(0u, s.coroutine());  // What was current before it need not be now.
+  EXPECT_EQ(0u, s.coroutine());  // The coroutine that was current before may no longer be.
   feed({ext(501, LTX_STACK, 2), 1, 2, lt_word(502, 1, LT_FRAME)});
   EXPECT_EQ(1u, s.depth());
   feed({lt_word(503, 70000, LT_RESUME)});
   EXPECT_EQ(LT_DEPTH_UNKNOWN, s.depth());
 }
 
-// Who resumed whom is only known if nothing was lost since.
+// Resumers are known only if nothing was lost since.
 TEST(WordScanner, NobodyIsKnownToHaveResumedBeforeALoss) {
   WordScanner s(0);
   auto feed = [&](Words w) { EXPECT_EQ(w.size(), s.scan(w).words); };

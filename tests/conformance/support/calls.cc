@@ -83,7 +83,7 @@ class Reducer {
 
   bool Keep(const std::string& what) const {
     if (!started_ || options_.ignore.count(what)) return false;
-    // Finalizers of the standard files and of loaded modules, when the state is closed.
+    // Finalizers of the standard files and of loaded modules, when the VM is closed.
     if (ended_ && what.starts_with("C:")) return false;
     return !(options_.ignore_coroutine_c && what.starts_with("C:coroutine."));
   }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A small HTTP client on cosockets, with kept connections: what the tested
--- application speaks with itself.
+-- A small HTTP client on cosockets, with kept connections: the tested application uses it to call
+-- itself.
 local tcp = ngx.socket.tcp
 
 local client = {}
@@ -35,8 +35,8 @@ local function read_rest(socket, status_line)
   return tonumber(status), body, headers
 end
 
--- A kept connection may have been closed by the other end meanwhile (a worker
--- that was told to go): then the request is sent again, on another one.
+-- The other end may have closed a kept connection meanwhile (a worker that was told to exit): then
+-- the request is sent again, on another one.
 function client:send(request)
   while true do
     local socket = self:connect()

@@ -33,7 +33,7 @@ function shop.check_access()
   ngx.ctx.n = n
 end
 
--- What /items answers: prices that follow from n and the row.
+-- The response of /items: prices that follow from n and the row.
 local function price_of(n, row)
   return (n * 7 + row * 13) % 100
 end

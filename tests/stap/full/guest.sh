@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What full/run does in the guest.
+# The part of full/run that runs in the guest.
 
 for script in top coroutines flame errors; do
   start $script lua_$script -c "$luajit $programs/exact.lua"

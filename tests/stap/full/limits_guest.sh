@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What full/run does in the guest: much text at once, full tables, a full disk, another build.
+# The part of full/run that runs in the guest: much text at once, full tables, a full disk, another
+# build.
 
 start burst lua_errors -c "$luajit $programs/errs.lua 3000" verbose=1
 finish burst

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- fat.lua N: N calls, and ends with much memory, so that the kernel has to do before anybody is told.
+-- fat.lua N: N calls; ends with much memory, so that the kernel is busy before it reports the end.
 local ffi = require "ffi"
 local size = 300 * 1024 * 1024
 local memory = ffi.new("char[?]", size)

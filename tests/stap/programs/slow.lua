@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- One call that is slow by itself, one that is not but waits in a coroutine.
+-- One call that is slow itself, one that is not but waits in a coroutine.
 local function nap(n) os.execute("sleep " .. n) end
 local function quick(x) return x end
 local function middle(n) quick(n); nap(n); return n end

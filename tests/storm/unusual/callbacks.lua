@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- C calls Lua by FFI callbacks: also inside one another, with errors that are caught, with coroutines.
+-- C calls Lua by FFI callbacks: nested ones, too, with errors that are caught, with coroutines.
 local ffi = require("ffi")
 ffi.cdef("void qsort(void *, size_t, size_t, int (*)(const int *, const int *));")
 local n = 40

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A daemon's habits: it closes every descriptor that it does not know, and those that it opens then
--- stay its own, whatever is recorded meanwhile.
+-- A daemon's habits: it closes every unknown descriptor, and those that it opens then stay its own,
+-- whatever is recorded meanwhile.
 local ffi = require("ffi")
 ffi.cdef([[int open(const char *, int, ...); int close(int); long read(int, void *, size_t);
 int dup2(int, int); int usleep(unsigned);]])

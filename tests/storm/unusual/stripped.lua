@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Code without names and lines, as luajit -b leaves it; much of it is loaded and collected.
+-- Code without names and lines, as after luajit -b; much of it is loaded and collected.
 local source = [[
 local function alpha(x) return x + 1 end
 local function beta(x) local s = 0 for i = 1, 40 do s = s + alpha(i) end return s + x end
