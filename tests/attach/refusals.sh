@@ -10,7 +10,7 @@ refused() {
   local status=$1 pattern=$2 got=0
   shift 2
   rm -f "$scratch/trace.bin"
-  timeout 20 "$bin/luatrace-record" -o "$scratch/trace.bin" "$@" 2>"$scratch/record.err" || got=$?
+  timeout 60 "$bin/luatrace-record" -o "$scratch/trace.bin" "$@" 2>"$scratch/record.err" || got=$?
   [ $got = "$status" ] || { cat "$scratch/record.err" >&2; fail "$* ended with $got, not $status"; }
   grep -qE -- "$pattern" "$scratch/record.err" || { cat "$scratch/record.err" >&2; fail "$* does not say '$pattern'"; }
   [ ! -e "$scratch/trace.bin" ] || fail "$* left a trace file"
@@ -70,14 +70,14 @@ if [ "$(id -u)" = 0 ]; then
   rm -f "$scratch/trace.bin" # root's, from above
   user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
   status=0
-  timeout 20 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $other 2>"$scratch/record.err" || status=$?
+  timeout 60 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $other 2>"$scratch/record.err" || status=$?
   same "exit statuses" $status 121
   said 'belongs to user 0, we are user 65534.*CAP_SYS_PTRACE' || fail "does not name the user: $(cat "$scratch/record.err")"
 
   begin "${user[@]}" "$bin/luajit" -e 'require("ffi").cdef("int prctl(int, ...);") require("ffi").C.prctl(4, 0, 0, 0, 0) while true do os.clock() end'
   sleep 0.3
   status=0
-  timeout 20 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $target 2>"$scratch/record.err" || status=$?
+  timeout 60 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $target 2>"$scratch/record.err" || status=$?
   same "exit statuses" $status 121
   said 'not dumpable' || fail "does not say 'not dumpable': $(cat "$scratch/record.err")"
   kill $target

@@ -28,7 +28,7 @@ end exit=0
 END_OF_TRACE
 }
 # bounded OPTIONS: the analyzer's output; it must end soon and need little memory.
-bounded() { (ulimit -v 1000000 && timeout 20 "$analyze" -q "$@" trace.txt) || fail "$* failed"; }
+bounded() { (ulimit -v 1000000 -t 20 && exec "$analyze" -q "$@" trace.txt) || fail "$* failed"; }
 
 # Nested blocks without end markers around many entries.
 echo 'int call(int n) { return n; }' >call.c

@@ -78,7 +78,7 @@ names() {
 inlined() {
   write_trace "$1" "$2"
   shift 2
-  timeout 20 "$analyze" --symbols --json "$@" "$scratch/trace.txt" 2>"$scratch/err" >"$scratch/out" || fail "$* failed"
+  timeout 60 "$analyze" --symbols --json "$@" "$scratch/trace.txt" 2>"$scratch/err" >"$scratch/out" || fail "$* failed"
   jq -r '.symbols[]|select(.kind == "inlined" or (.name|startswith("parts::outer")))|
     ["\(.depth) \(.name)", .defined_file, .defined_line, .called_file, .called_line]|join(" ")' "$scratch/out" |
     sed 's/(int)//; s|/[^ ]*/||g; s/ *$//'
@@ -196,7 +196,7 @@ mkfifo "$build/fifo.so"
 waits() { # PATH: the analyzer's status with this library
   write_trace "$1" ""
   local status=0
-  timeout 20 "$analyze" --symbols --json "$scratch/trace.txt" >/dev/null 2>&1 || status=$?
+  timeout 60 "$analyze" --symbols --json "$scratch/trace.txt" >/dev/null 2>&1 || status=$?
   same "status with $1" "$status" 0
 }
 waits "$build/fifo.so"
