@@ -27,7 +27,7 @@ func 1:1 c addr=$((at))
 end exit=0
 END_OF_TRACE
 }
-# bounded OPTIONS: the analyzer's output; it must end soon and need little memory.
+# bounded OPTIONS: the output of the analyzer, which may take 20 s of processor time and 1 GB.
 bounded() { (ulimit -v 1000000 -t 20 && exec "$analyze" -q "$@" trace.txt) || fail "$* failed"; }
 
 # Nested blocks without end markers around many entries.

@@ -108,7 +108,7 @@ refuses "$scratch/tree is not a folder for building kernel modules.*" "$stap" lu
 refuses "/nothing is not a folder for building kernel modules.*" "$stap" --runtime -r /nothing
 refuses "no file $scratch/none" "$stap" lua-top --library "$scratch/none" -r "$release"
 refuses '/bin/true has no LuaJIT with tracepoints' "$stap" lua-top --library /bin/true -r "$release"
-refuses 'two files to be probed: a and b' "$stap" lua-top a b
+refuses 'two files to probe: a and b' "$stap" lua-top a b
 refuses '--runtime can be combined only with -r RELEASE' "$stap" --runtime extra
 refuses '--bpf: .*kernel modules' "$stap" lua-top --bpf -x "$pid"
 refuses '--runtime=bpf: .*kernel modules' "$stap" lua-top --runtime=bpf -x "$pid"
