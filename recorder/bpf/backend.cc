@@ -78,7 +78,7 @@ class BpfBackend : public Backend {
 
   Attached begin() override;
   std::string able() override;
-  Attached look(pid_t pid) override;
+  Attached check(pid_t pid) override;
   Attached attach(pid_t pid) override;
   bool holds(pid_t pid) override { return live_.contains(pid); }
   void forget(pid_t pid) override;
@@ -97,7 +97,7 @@ class BpfBackend : public Backend {
          warned_no_response = false;  // an event has come; a message said that none did
   };
   std::string unsupported() const;
-  void look();
+  void drain();
   void news(uint64_t now);
   void warn_no_response(pid_t pid, Live& live, uint64_t now);
 
@@ -107,7 +107,7 @@ class BpfBackend : public Backend {
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
   bool said_unguarded_ = false;
-  std::atomic<bool> looking_ = false, stopped_ = false;
+  std::atomic<bool> draining_ = false, stopped_ = false;
   std::atomic<uint64_t> records_ = 0;  // in the last pass
   // From the jobs to the session's thread.
   std::mutex mutex_;
@@ -140,7 +140,7 @@ std::string BpfBackend::able() {
   return failure ? "--via bpf: " + explain(failure).why : "";
 }
 
-Attached BpfBackend::look(pid_t pid) {
+Attached BpfBackend::check(pid_t pid) {
   const std::string set_id = set_id_reason(pid);
   if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
   const MappedLua lua = MappedFiles().look(pid);
@@ -156,17 +156,18 @@ Attached BpfBackend::attach(pid_t pid) {
   if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
   Waker waker(pid);
   const bool again = live_.contains(pid);
-  const bool retold = !again && waker.prepare();
+  const bool will_report = !again && waker.prepare();
   if (options_.c_functions == "all") waker.want_all_c();
   const bool single = waker.has_ring();
   const uint32_t tracers = waker.block_tracers();
   host_.drainer().call([&] {
-    refused = source_->add(pid, retold, single);
+    refused = source_->add(pid, will_report, single);
     mode = source_->mode();
   });
-  if (retold && mode.granularity == Granularity::kEvent) waker.ask();
+  if (will_report && mode.granularity == Granularity::kEvent) waker.ask();
   // Its VMs may not notice this recorder: another one is attached, or has just detached.
-  if (!again && !refused && mode.granularity == Granularity::kBlock && (tracers != 0 || retold))
+  if (!again && !refused && mode.granularity == Granularity::kBlock &&
+      (tracers != 0 || will_report))
     waker.ask_all();
   if (refused) return {refusal_of(refused.kind), refused.why};
   if (again) return live_.at(pid).waker = std::move(waker), Attached{};
@@ -192,7 +193,7 @@ void BpfBackend::forget(pid_t pid) {
 }
 
 // A job: passes on the records, and leaves messages for news().
-void BpfBackend::look() {
+void BpfBackend::drain() {
   const uint64_t n = source_->drain();
   const std::lock_guard lock(mutex_);
   News news = source_->take_news();
@@ -202,7 +203,7 @@ void BpfBackend::look() {
   with_c_.merge(news.with_c);
   unguarded_ = unguarded_ || news.unguarded;
   records_ = n;
-  looking_ = false;
+  draining_ = false;
 }
 
 void BpfBackend::news(uint64_t now) {
@@ -226,7 +227,7 @@ void BpfBackend::news(uint64_t now) {
   }
   for (const pid_t pid : with_c) host_.has_c_functions(pid);
   if (unguarded && !std::exchange(said_unguarded_, true))
-    say("luatrace-guard, which holds the probes, was killed: nothing more is recorded, and the "
+    log("luatrace-guard, which holds the probes, was killed: nothing more is recorded, and the "
         "kernel may leave breakpoints in the programs until they end");
   for (const pid_t pid : execs) {
     std::string why;
@@ -249,12 +250,12 @@ void BpfBackend::news(uint64_t now) {
 void BpfBackend::warn_no_response(pid_t pid, Live& live, uint64_t now) {
   if (live.began || live.warned_no_response || now < live.attached_ns + kResponseLimit) return;
   live.warned_no_response = true;
-  say("process " + std::to_string(pid) + ": " + live.waker.no_response_text());
+  log("process " + std::to_string(pid) + ": " + live.waker.no_response_text());
 }
 
 int BpfBackend::poll(uint64_t now) {
   news(now);
-  if (!looking_.exchange(true)) host_.drainer().post([this] { look(); });
+  if (!draining_.exchange(true)) host_.drainer().post([this] { drain(); });
   return records_ > kBusy ? 1 : kPauseMs;
 }
 

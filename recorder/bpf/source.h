@@ -52,9 +52,9 @@ class Source {
   Failure able();
   // Attaches to a process; if it is attached already, to LuaJITs that it has mapped since. Its
   // events wait until begin() says where to put them; `number` is that of its PROCESS block there.
-  // retold: its VMs were on before and will report their stacks; earlier events are left out.
+  // will_report: its VMs were on before and will report their stacks; earlier events are left out.
   // single: use only single events.
-  Refused add(pid_t pid, bool retold = false, bool single = false);
+  Refused add(pid_t pid, bool will_report = false, bool single = false);
   void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
 
   // Passes on records, as far as the outputs take them, for up to 20 ms. Returns the number of
@@ -87,7 +87,7 @@ class Source {
   void end(AttachedProcess& a);
   void settle();
 
-  void give_held(AttachedProcess& a);
+  void pass_held(AttachedProcess& a);
   void take(std::span<const std::byte> record);
   static bool too_early(AttachedProcess& a, const ltb_hit& hit, uint32_t kind);
   void use(AttachedProcess& a, const ltb_hit& hit);

@@ -38,7 +38,7 @@ class CommandBackend : public Backend {
   void attach_by(std::unique_ptr<Backend> backend, std::function<std::string(const Peer&)> attach);
 
   Attached begin() override;
-  Attached look(pid_t pid) override { return attacher_ ? attacher_->look(pid) : Attached{}; }
+  Attached check(pid_t pid) override { return attacher_ ? attacher_->check(pid) : Attached{}; }
   Attached attach(pid_t pid) override { return attacher_ ? attacher_->attach(pid) : Attached{}; }
   bool holds(pid_t pid) override { return attacher_ == nullptr || attacher_->holds(pid); }
   void forget(pid_t pid) override;

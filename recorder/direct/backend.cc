@@ -30,7 +30,7 @@ constexpr uint64_t kCalibrationNs = 20 * kMillisecond;
 constexpr uint64_t kRenewNs = 250 * kMillisecond;
 constexpr uint64_t kFirstForceNs = 2 * kMillisecond;
 constexpr uint64_t kSlowestForceNs = 256 * kMillisecond;
-constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // before an unanswered request is repeated
+constexpr uint64_t kRetryNs = 1000 * kMillisecond;  // before an unanswered request is repeated
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kResponseLimitNs = 2000 * kMillisecond;
 constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a process, in one pass
@@ -111,7 +111,7 @@ class DirectBackend : public Backend {
   DirectBackend(const Options& options, BackendHost& host);
 
   Attached begin() override;
-  Attached look(pid_t pid) override;
+  Attached check(pid_t pid) override;
   Attached attach(pid_t pid) override;
   bool inherited(pid_t pid) override;
   bool holds(pid_t pid) override;
@@ -128,7 +128,7 @@ class DirectBackend : public Backend {
   RingCalls ring_calls(pid_t pid);
   void detach(Live& live);
   void say_ringless(const Live& live);
-  bool look(Live& live, uint64_t now);
+  bool poll_process(Live& live, uint64_t now);
   static std::string no_response_text(const Live& live);
   std::string unanswered_ends() const;
   bool find_owner(uint64_t inode, pid_t except) const;
@@ -220,11 +220,11 @@ RingCalls DirectBackend::ring_calls(pid_t pid) {
   return calls_[pid] = {now, may_make_ring(pid)}, calls_[pid].second;
 }
 
-Attached DirectBackend::look(pid_t pid) {
+Attached DirectBackend::check(pid_t pid) {
   LuaSearch search = find_lua(pid);
   if (const Attached a = examine(pid, search); !a) return a;
   for (auto& image : search.ours)
-    if (const Attached a = vm::Target(pid, std::move(image)).look(settings_); !a) return a;
+    if (const Attached a = vm::Target(pid, std::move(image)).check(settings_); !a) return a;
   return {};
 }
 
@@ -366,8 +366,8 @@ bool DirectBackend::take_rings(Live& live, const vm::Target& target,
 void DirectBackend::force_unanswered(Live& live, const vm::Target& target,
                                      const std::vector<vm::State>& silent, uint64_t now) {
   if (silent.empty() || now < live.force_ns) return;
-  const bool forced = (silent[0].stop & LT_STOP_KICK) != 0;
-  live.force_pause_ns = forced ? kAgainNs : std::min(live.force_pause_ns * 2, kSlowestForceNs);
+  const bool forced = (silent[0].stop & LT_STOP_POLL) != 0;
+  live.force_pause_ns = forced ? kRetryNs : std::min(live.force_pause_ns * 2, kSlowestForceNs);
   live.force_ns = now + live.force_pause_ns;
   const bool asleep = !has_running_thread(live.pid);
   if (asleep && forced) return;
@@ -388,7 +388,7 @@ std::string DirectBackend::no_response_text(const Live& live) {
 }
 
 // One pass over a process. True if something of it is still to come or to end.
-bool DirectBackend::look(Live& live, uint64_t now) {
+bool DirectBackend::poll_process(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
   if (!stopping_) live.unopened = false;
@@ -423,9 +423,9 @@ void DirectBackend::warn_no_response(Live& live, uint64_t now) {
   live.warned_no_response = true;
   const std::string who = "process " + std::to_string(live.pid) + ": ";
   if (live.states == 0)
-    say(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua VM (yet)"));
+    log(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua VM (yet)"));
   else
-    say(who + "no Lua VM has answered for " + time_text(static_cast<double>(now - live.begin_ns)) +
+    log(who + "no Lua VM has answered for " + time_text(static_cast<double>(now - live.begin_ns)) +
         ": " + live.no_response);
 }
 
@@ -438,7 +438,7 @@ int DirectBackend::poll(uint64_t now) {
     for (auto& t : live.targets) live.lost = live.lost || !(due ? t.renew() : t.is_ours());
     if (live.lost) continue;
     const bool young = now - live.begin_ns < 100 * kMillisecond;
-    if (look(live, now) && young) waiting = true;
+    if (poll_process(live, now) && young) waiting = true;
     warn_no_response(live, now);
   }
   const uint64_t spent = (monotonic_ns() - now) / kMillisecond;
@@ -451,10 +451,11 @@ void DirectBackend::take_last_rings() {
   const uint64_t limit = monotonic_ns() + kLastRingsNs;
   for (auto& live : live_) {
     live.force_ns = UINT64_MAX;  // stopping threads may take time: not before all are released
-    if (!live.lost) look(live, monotonic_ns());
+    if (!live.lost) poll_process(live, monotonic_ns());
   }
   for (auto& live : live_)
-    while (!live.lost && live.untried > 0 && monotonic_ns() < limit) look(live, monotonic_ns());
+    while (!live.lost && live.untried > 0 && monotonic_ns() < limit)
+      poll_process(live, monotonic_ns());
 }
 
 void DirectBackend::stop() {
@@ -473,7 +474,8 @@ void DirectBackend::stop() {
 bool DirectBackend::stopped() {
   bool quiet = true;
   for (auto& live : live_)
-    if (!live.lost && look(live, monotonic_ns()) && has_running_thread(live.pid)) quiet = false;
+    if (!live.lost && poll_process(live, monotonic_ns()) && has_running_thread(live.pid))
+      quiet = false;
   return quiet;
 }
 

@@ -68,7 +68,7 @@ static void forget(void *L) {
 // Another moment at which the stack may be requested.
 static void occasion(void) {
   if (retell_every && state && ++occasions % retell_every == 0)
-    G2LT(state)->stop |= LTSTOP_RETELL;
+    G2LT(state)->stop |= LTSTOP_REPORT;
 }
 
 static void entry(void *L, uint32_t id, uint32_t ofs, const char *name) {
