@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "recorder/os/file_apart.h"
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"
 #include "recorder/os/run_apart.h"
@@ -19,14 +20,11 @@ constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
 // Can what a recorder reads of it be read at all?
 bool file_answers(pid_t pid, const Mapping& m) {
   if (!may_not_answer(pid, m)) return true;
-  const auto look = [&](std::span<std::byte>) {
-    ProbedFile probed;
-    std::string why;
-    const int fd = open_mapping(pid, m);
-    if (fd >= 0) read_probed_file(fd, probed, why);
-    return size_t{0};
-  };
-  return run_apart(m, look, {}) >= 0;
+  FileApart file(m, [&] { return open_mapping(pid, m); });
+  ProbedFile probed;
+  std::string why;
+  if (file.is_open()) read_probed_file(file.reader(), probed, why);
+  return file.answers();
 }
 
 }  // namespace
@@ -42,7 +40,7 @@ const MappedFiles::Known& MappedFiles::read(int fd, const std::string& name, uin
   if (!fresh) return close(fd), known;
   ProbedFile probed;
   std::string why;
-  const Probed result = read_probed_file(fd, probed, why);
+  const Probed result = read_probed_file(reader_of(fd), probed, why);
   if (result == Probed::kYes) {
     known.file = std::make_shared<LuaFile>(fd, name, probed, inode);
     return known;

@@ -25,10 +25,15 @@ Failure Program::attach(const LuaFile&, pid_t, uint32_t, bool*) {
   return {ENOSYS, "no BPF"};
 }
 
+Failure Program::attach_blocks(const LuaFile&, pid_t, uint32_t) {
+  return {ENOSYS, "no BPF"};
+}
+
 Failure Program::attach_self_test(uint64_t, uint32_t) {
   return {ENOSYS, "no BPF"};
 }
 
+void Program::lower() {}
 void Program::detach(uint32_t) {}
 void Program::detach_all() {}
 

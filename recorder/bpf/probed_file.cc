@@ -3,8 +3,6 @@
 // trusted, and how much of it is read does not depend on what it claims (elf_file.h).
 #include "recorder/bpf/probed_file.h"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -143,15 +141,12 @@ Notes read_notes(const ReadAt& read, const std::vector<Elf64_Shdr>& all, const P
   return notes;
 }
 
-bool read_at(int fd, uint64_t offset, void* to, size_t size) {
-  return pread(fd, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-}
-
 // Fills in one site. False: the note cannot be used.
-bool take_note(int fd, const Places& places, const Note& note, ProbeSite& site, std::string& why) {
+bool take_note(const ReadAt& read, const Places& places, const Note& note, ProbeSite& site,
+               std::string& why) {
   const auto offset = places.offset_of(note.location);
   unsigned char code = 0;
-  if (!offset || !read_at(fd, *offset, &code, sizeof code) || code != 0x90)
+  if (!offset || !read(*offset, &code, sizeof code) || code != 0x90)
     why = "there is no nop at its place";
   else if (!parse_site_args(note.args, site.args))
     why = "its arguments (" + note.args + ") are not ones that this recorder can read";
@@ -164,7 +159,7 @@ bool take_note(int fd, const Places& places, const Note& note, ProbeSite& site, 
 }
 
 // What our own note tells. The semaphore is the first member of the control structure.
-bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& file,
+bool take_about(const ReadAt& read, const Places& places, const Notes& notes, ProbedFile& file,
                 std::string& why) {
   const uint64_t address = notes.probes[0].semaphore;
   const auto offset = places.offset_of(address);
@@ -175,7 +170,7 @@ bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& fi
   } control{};
   if (!notes.about || notes.about->version != LT_NOTE_VERSION)
     why = "its probes are of another version of luatrace; build both anew";
-  else if (!offset || !read_at(fd, *offset, &control, sizeof control) ||
+  else if (!offset || !read(*offset, &control, sizeof control) ||
            control.magic != LUAJIT_USDT_MAGIC)
     why = "its probes have no semaphore of ours";
   if (!why.empty()) return false;
@@ -185,17 +180,16 @@ bool take_about(int fd, const Places& places, const Notes& notes, ProbedFile& fi
   return true;
 }
 
-Probed read_elf(int fd, const ElfHead& head, ProbedFile& file, std::string& why) {
-  const ReadAt read = reader_of(fd);
+Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::string& why) {
   const auto sections = read_sections(read, head.header);
   const Places places = read_places(read, head, sections);
   const Notes notes = read_notes(read, sections, places);
   if (notes.probes.empty()) return Probed::kNo;
   if (head.header.e_machine != EM_X86_64) return why = "it is not for x86-64", Probed::kBad;
-  if (!take_about(fd, places, notes, file, why)) return Probed::kBad;
+  if (!take_about(read, places, notes, file, why)) return Probed::kBad;
   for (const Note& note : notes.probes)
     for (size_t i = 0; i < LTB_NPROBES; i++)
-      if (note.probe == probe_names()[i] && !take_note(fd, places, note, file.sites[i], why))
+      if (note.probe == probe_names()[i] && !take_note(read, places, note, file.sites[i], why))
         return Probed::kBad;
   for (const Note& note : notes.probes)
     if (note.probe == probe_names()[LTB_SWITCH])
@@ -267,11 +261,11 @@ bool parse_site_args(std::string_view text, std::array<ltb_arg, LTB_NARGS>& args
   return true;
 }
 
-Probed read_probed_file(int fd, ProbedFile& file, std::string& why) {
+Probed read_probed_file(const ReadAt& read, ProbedFile& file, std::string& why) {
   file = {};
   why.clear();
-  const auto head = read_elf_head(reader_of(fd));
-  return head ? read_elf(fd, *head, file, why) : Probed::kNo;
+  const auto head = read_elf_head(read);
+  return head ? read_elf(read, *head, file, why) : Probed::kNo;
 }
 
 }  // namespace luatrace::record::bpf

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "recorder/bpf/wire.h"
+#include "recorder/os/elf_file.h"
 
 namespace luatrace::record::bpf {
 
@@ -37,8 +38,8 @@ enum class Probed {
   kBad  // has probes that we cannot use: *why says what is wrong with them
 };
 
-// Reads the file behind the descriptor (not moved, not closed).
-Probed read_probed_file(int fd, ProbedFile& file, std::string& why);
+// read: by offset in the file.
+Probed read_probed_file(const ReadAt& read, ProbedFile& file, std::string& why);
 
 // "luajit" probe names in the order of wire.h.
 const std::array<const char*, LTB_NPROBES>& probe_names();

@@ -11,6 +11,8 @@
 #include <cstring>
 
 #include "luatrace_format.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/file_apart.h"
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
@@ -19,16 +21,10 @@ namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxRead = 64 << 20, kMaxLibraries = 16;
-
-// fd is closed; -1: nothing is read.
-std::string read_file(int fd) {
-  std::string text;
-  char buffer[65536];
-  for (ssize_t n; fd >= 0 && text.size() < kMaxRead && (n = read(fd, buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<size_t>(n));
-  if (fd >= 0) close(fd);
-  return text;
-}
+constexpr const char* kNotAnnounced =
+    "no Lua state was announced: did it run Lua code, and did " LT_ENV_SOCKET " reach it?";
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kMaxReadNs = 3000 * kMillisecond;  // for all files
 
 bool is_static(const std::string& image) {
   Elf64_Ehdr h;
@@ -46,52 +42,72 @@ bool is_static(const std::string& image) {
   return true;
 }
 
-bool has_tracepoints(const std::string& image) {
-  return image.find(LT_ENV_SOCKET) != image.npos;
+// What is to know of a file. Its file system may be the one that the command was waiting for.
+struct Contents {
+  bool read = false, tracepoints = false, linked_static = false, set_id = false;
+};
+
+Contents look_at(const Mapping& m, uint64_t limit_ns) {
+  const uint64_t now = monotonic_ns();
+  const int left = limit_ns > now ? static_cast<int>((limit_ns - now) / kMillisecond) : 0;
+  const auto open = [&] { return m.inode != 0 ? open_former_mapping(m) : open_regular(m.path); };
+  FileApart file(m, open, {.answer_ms = left, .all_ms = left});
+  std::string image(std::min<uint64_t>(file.size(), kMaxRead), 0);
+  Contents c;
+  c.read = file.reader()(0, image.data(), image.size());
+  if (!c.read) return c;
+  c.tracepoints = image.find(LT_ENV_SOCKET) != image.npos;
+  c.linked_static = is_static(image);
+  c.set_id = (file.mode() & (S_ISUID | S_ISGID)) != 0;
+  return c;
 }
 
-bool is_set_id(const std::string& path) {
-  struct stat st {};
-  return stat(path.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0;
+std::string about(const Contents& library, const std::string& library_dir) {
+  if (!library.read) return "could not be read now.";
+  if (library.tracepoints) return std::string("has tracepoints, but ") + kNotAnnounced;
+  const std::string hint =
+      library_dir.empty() ? "" : ", for example with LD_LIBRARY_PATH=" + shell_word(library_dir);
+  return "has no tracepoints: put ours in its place" + hint + ".";
 }
 
 }  // namespace
 
 void Diagnosis::observe(pid_t pid) {
   const ProcessFacts facts = read_process(pid);
-  if (!facts.exe.empty()) exe_ = facts.exe;
+  if (!facts.exe.empty() && facts.exe != exe_.path) {
+    exe_ = {};
+    exe_.path = facts.exe;
+  }
   for (const auto& m : parse_maps(read_proc(pid, "maps"))) {
+    if (!m.executable) continue;
+    if (m.path == exe_.path) exe_ = m;
     const std::string name = m.path.substr(m.path.rfind('/') + 1);
-    if (m.executable && (name.starts_with("libluajit") || name.starts_with("liblua5.1")))
+    if (name.starts_with("libluajit") || name.starts_with("liblua5.1"))
       if (libraries_.size() < kMaxLibraries) libraries_.try_emplace(m.path, m);
   }
 }
 
 std::vector<std::string> Diagnosis::report(const std::string& library_dir) const {
+  const uint64_t limit = monotonic_ns() + kMaxReadNs;
   std::vector<std::string> lines = {
       "no LuaJIT with tracepoints was seen, so there are no events in the trace."};
-  const auto add = [&](std::string line) { lines.push_back("  " + std::move(line)); };
-  const std::string hint =
-      library_dir.empty() ? "" : ", for example with LD_LIBRARY_PATH=" + shell_word(library_dir);
-  for (const auto& [path, mapping] : libraries_) {
-    if (has_tracepoints(read_file(open_former_mapping(mapping))))
-      add("It used " + path + ", which has tracepoints, but no Lua state was announced: did it " +
-          "run Lua code, and did " LT_ENV_SOCKET " reach it?");
-    else
-      add("It used " + path + ", which has no tracepoints: put ours in its place" + hint + ".");
-  }
-  const std::string image = read_file(open_regular(exe_));
-  const bool own = !image.empty() && has_tracepoints(image);
-  if (is_set_id(exe_)) add(exe_ + " is setuid or setgid: such programs are never traced.");
-  if (libraries_.empty() && own) {
-    add(exe_ + " has tracepoints, but no Lua state was announced: did it run Lua code, and did " +
-        LT_ENV_SOCKET " reach it?");
-  } else if (libraries_.empty() && is_static(image)) {
-    add(exe_ + " is statically linked: a LuaJIT inside it cannot be replaced from outside.");
-  } else if (libraries_.empty()) {
-    add((exe_.empty() ? std::string("The command") : exe_) +
-        " was not seen to use a libluajit; one linked into it cannot be replaced from outside.");
-    add("To look for yourself, while it runs: grep -i luajit /proc/PID/maps");
+  for (const auto& [path, mapping] : libraries_)
+    lines.push_back("  It used " + path + ", which " + about(look_at(mapping, limit), library_dir));
+  const Contents program = look_at(exe_, limit);
+  const std::string& exe = exe_.path;
+  if (program.set_id)
+    lines.push_back("  " + exe + " is setuid or setgid: such programs are never traced.");
+  if (!libraries_.empty()) return lines;
+  if (program.tracepoints) {
+    lines.push_back("  " + exe + " has tracepoints, but " + kNotAnnounced);
+  } else if (program.linked_static) {
+    lines.push_back("  " + exe +
+                    " is statically linked: a LuaJIT inside it cannot be replaced from outside.");
+  } else {
+    lines.push_back("  " + (exe.empty() ? "The command" : exe) +
+                    " was not seen to use a libluajit; one linked into it cannot be replaced from "
+                    "outside.");
+    lines.push_back("  To look for yourself, while it runs: grep -i luajit /proc/PID/maps");
   }
   return lines;
 }

@@ -18,10 +18,11 @@ class Diagnosis {
   void observe(pid_t pid);
 
   // What to say when it has ended, line by line. library_dir: where our library lies, or empty.
+  // Reads the files, for 3 s at most.
   std::vector<std::string> report(const std::string& library_dir) const;
 
  private:
-  std::string exe_;                           // the last one seen
+  Mapping exe_;                               // of the last program seen; its path at least
   std::map<std::string, Mapping> libraries_;  // mapped files that look like a LuaJIT, by name
 };
 

@@ -55,9 +55,8 @@ bool each_note(std::string_view bytes, uint64_t align,
   return true;
 }
 
-std::vector<std::byte> read_build_id(int fd) {
+std::vector<std::byte> read_build_id(const ReadAt& read) {
   std::vector<std::byte> id;
-  const ReadAt read = reader_of(fd);
   const auto head = read_elf_head(read);
   if (!head) return id;
   size_t parts = 0, left = kMaxNoteBytes;

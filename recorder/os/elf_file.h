@@ -48,6 +48,6 @@ bool each_note(std::string_view bytes, uint64_t align,
                const std::function<bool(const ElfNote&)>& take);
 
 // The build-id of a file; empty if it has none of at most 32 bytes.
-std::vector<std::byte> read_build_id(int fd);
+std::vector<std::byte> read_build_id(const ReadAt& read);
 
 }  // namespace luatrace::record

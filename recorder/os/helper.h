@@ -16,7 +16,8 @@ namespace luatrace::record {
 // Runs body in a process of its own, which ends with it: only SIGKILL ends it sooner, standard
 // input and output are /dev/null, and of our descriptors it has `kept`. It has left our session and
 // process group when this returns, unless that takes more than a second. Where there are other
-// threads body must do nothing but system calls. Returns its pid, or -1 and errno.
+// threads body must do nothing but system calls: a lock that one of them holds (malloc's) is never
+// released in the copy. Returns its pid, or -1 and errno.
 pid_t start_helper(const char* name, std::vector<int> kept, const std::function<void()>& body);
 
 // Waits for the end of a helper, for so long at most. One that takes longer is waited for when the

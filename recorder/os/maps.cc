@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory maps and build-ids; see maps.h. The file is opened the way the process sees it: through
 // /proc/PID/map_files, which is the mapped file itself, deleted or not, or through /proc/PID/root,
-// which needs less privilege; then it must be the same file still.
+// which needs less privilege; then it must be the same file still. What opens files makes system
+// calls only: it runs also where nothing else may be done (file_apart.h).
 #include "recorder/os/maps.h"
 
 #include <fcntl.h>
@@ -12,12 +13,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
+#include <span>
 
 #include "recorder/os/elf_file.h"
+#include "recorder/os/file_apart.h"
 #include "recorder/os/process.h"
 #include "recorder/os/run_apart.h"
 #include "trace/records.h"
@@ -27,7 +31,6 @@ namespace {
 
 constexpr size_t kMaxMappings = 65536;
 constexpr size_t kMaxSeenBytes = 16u << 20;  // of mappings that were reported
-constexpr size_t kMaxBuildId = 32;           // see read_build_id()
 constexpr uint32_t kMaxAtOnce = 256;         // that are reported at a time
 
 // The kernel writes a newline in a path as \012, and nothing else that way.
@@ -60,27 +63,49 @@ bool look_at_regular(int look, struct statx& st) {
 }
 
 int reopen(int look) {
-  const std::string path = "/proc/self/fd/" + std::to_string(look);
-  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", look);
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-std::string device_text(uint64_t major, uint64_t minor) {
-  char text[24];
+bool is_device(const Mapping& m, uint64_t major, uint64_t minor) {
+  char text[40];
   std::snprintf(text, sizeof text, "%02" PRIx64 ":%02" PRIx64, major, minor);
-  return text;
+  return m.device == text;
+}
+
+// The line of our own mapping that begins there, and all after it; null: not found. The kernel
+// gives whole lines, of less than that size.
+const char* find_own_mapping(const void* start, std::span<char> text) {
+  char wanted[24];
+  std::snprintf(wanted, sizeof wanted, "%" PRIxPTR "-", reinterpret_cast<uintptr_t>(start));
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const char* found = nullptr;
+  for (ssize_t n; found == nullptr && (n = read(fd, text.data(), text.size() - 1)) > 0;) {
+    text[static_cast<size_t>(n)] = 0;
+    const char* line = text.data();
+    while (line != nullptr && std::strncmp(line, wanted, std::strlen(wanted)) != 0) {
+      line = std::strchr(line, '\n');
+      if (line != nullptr) line++;
+    }
+    found = line;
+  }
+  if (fd >= 0) close(fd);
+  return found;
 }
 
 // Would a mapping of that file be shown like m? Btrfs and overlays show other device numbers there
 // than stat(2) does, so it is tried.
 bool maps_like(int fd, const Mapping& m) {
+  std::array<char, 16384> text;
+  char device[24] = "";
+  uint64_t inode = 0;
   void* const p = mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, fd, 0);
   if (p == MAP_FAILED) return false;
-  bool same = false;
-  for (const Mapping& own : parse_maps(read_proc(getpid(), "maps", 8u << 20)))
-    if (own.start == reinterpret_cast<uint64_t>(p))
-      same = own.inode == m.inode && own.device == m.device;
+  const char* const line = find_own_mapping(p, text);
   munmap(p, 1);
-  return same;
+  return line != nullptr && std::sscanf(line, "%*s %*s %*s %23s %" SCNu64, device, &inode) == 2 &&
+         inode == m.inode && m.device == device;
 }
 
 // look: a descriptor of O_PATH, or -1; closed. m: what it must be, if that is still open.
@@ -90,7 +115,7 @@ int open_looked_at(int look, const Mapping* m) {
   if (look < 0) return -1;
   if (look_at_regular(look, st) && (m == nullptr || st.stx_ino == m->inode)) fd = reopen(look);
   close(look);
-  if (fd >= 0 && m != nullptr && device_text(st.stx_dev_major, st.stx_dev_minor) != m->device &&
+  if (fd >= 0 && m != nullptr && !is_device(*m, st.stx_dev_major, st.stx_dev_minor) &&
       !maps_like(fd, *m)) {
     close(fd);
     fd = -1;
@@ -99,36 +124,40 @@ int open_looked_at(int look, const Mapping* m) {
 }
 
 // The kernel writes paths without links, so none is followed.
-int look_in_root(pid_t pid, const std::string& path) {
-  const std::string root = "/proc/" + std::to_string(pid) + "/root";
-  const int dir = open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+int look_in_root(pid_t pid, const char* path) {
+  char root[32];
+  std::snprintf(root, sizeof root, "/proc/%d/root", pid);
+  const int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0) return -1;
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
-  auto fd = static_cast<int>(syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how));
+  auto fd = static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
   if (fd < 0 && errno == ENOSYS)  // Linux 5.5
-    fd = open((root + path).c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(dir, path + std::strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   close(dir);
   return fd;
+}
+
+int look_at_path(const char* path, int flags) {
+  return open(path, O_PATH | O_CLOEXEC | flags);
 }
 
 }  // namespace
 
 int open_regular(const std::string& path) {
-  return open_looked_at(open(path.c_str(), O_PATH | O_CLOEXEC), nullptr);
+  return open_looked_at(look_at_path(path.c_str(), 0), nullptr);
 }
 
 int open_mapping(pid_t pid, const Mapping& m) {
-  char range[64];
-  std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, m.start, m.end);
-  const int fd =
-      open_regular("/proc/" + std::to_string(pid) + "/map_files/" + range);  // the file itself
-  return fd >= 0 ? fd : open_looked_at(look_in_root(pid, m.path), &m);
+  char path[96];  // the file itself
+  std::snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m.start, m.end);
+  const int fd = open_looked_at(look_at_path(path, 0), nullptr);
+  return fd >= 0 ? fd : open_looked_at(look_in_root(pid, m.path.c_str()), &m);
 }
 
 int open_former_mapping(const Mapping& m) {
-  return open_looked_at(open(m.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC), &m);
+  return open_looked_at(look_at_path(m.path.c_str(), O_NOFOLLOW), &m);
 }
 
 std::vector<Mapping> parse_maps(std::string_view text) {
@@ -142,31 +171,19 @@ std::vector<Mapping> parse_maps(std::string_view text) {
   return all;
 }
 
-namespace {
-
-size_t read_id(pid_t pid, const Mapping& m, std::span<std::byte> to) {
-  const int fd = open_mapping(pid, m);
-  const auto id = fd < 0 ? std::vector<std::byte>() : read_build_id(fd);
-  return static_cast<size_t>(std::copy(id.begin(), id.end(), to.begin()) - to.begin());
-}
-
-}  // namespace
-
 std::vector<std::byte> BuildIds::of(pid_t pid, const Mapping& m) {
   const std::string key = m.device + ":" + std::to_string(m.inode) + ":" + m.path;
   const auto it = known_.find(key);
   if (it != known_.end()) return it->second;
   std::vector<std::byte> id;
   if (may_not_answer(pid, m)) {
-    id.resize(kMaxBuildId);
-    const ssize_t n = run_apart(
-        m, [&](auto to) { return read_id(pid, m, to); }, id);
-    if (n < 0) return {};
-    id.resize(static_cast<size_t>(n));
+    FileApart file(m, [&] { return open_mapping(pid, m); });
+    if (file.is_open()) id = read_build_id(file.reader());
+    if (!file.answers()) return {};
   } else {
     const int fd = open_mapping(pid, m);
     if (fd < 0) return {};
-    id = read_build_id(fd);
+    id = read_build_id(reader_of(fd));
     close(fd);
   }
   if (known_.size() >= kMaxMappings) known_.clear();

@@ -28,7 +28,7 @@ std::vector<Mapping> parse_maps(std::string_view text);
 
 // Opens, for reading, the file behind a mapping of that process; -1: not possible any more, or no
 // right. Nothing but a regular file is ever opened, and no other than the one that is mapped: what
-// a name leads to is looked at before (O_PATH).
+// a name leads to is looked at before (O_PATH). These three make nothing but system calls.
 int open_mapping(pid_t pid, const Mapping& m);
 
 // The same of a process that has ended: by the file's name, if that is still the same file.

@@ -52,16 +52,6 @@ void work(const std::function<size_t(std::span<std::byte>)>& job, int to) {
   if (write(to, answer.data(), n + 1) < 0) _exit(1);
 }
 
-bool is_given_up(const Mapping& m) {
-  const std::lock_guard lock(mutex);
-  return given_up.size() >= kMaxGivenUp || given_up.contains(m.device);
-}
-
-void give_up(const Mapping& m) {
-  const std::lock_guard lock(mutex);
-  given_up.insert(m.device);
-}
-
 bool is_present(pid_t pid, uint64_t address, size_t size) {
   const std::string path = "/proc/" + std::to_string(pid) + "/pagemap";
   const uint64_t first = address / kPage, end = (address + size + kPage - 1) / kPage;
@@ -76,6 +66,16 @@ bool is_present(pid_t pid, uint64_t address, size_t size) {
 }
 
 }  // namespace
+
+bool is_given_up(const Mapping& m) {
+  const std::lock_guard lock(mutex);
+  return given_up.size() >= kMaxGivenUp || given_up.contains(m.device);
+}
+
+void give_up(const Mapping& m) {
+  const std::lock_guard lock(mutex);
+  if (!m.device.empty()) given_up.insert(m.device);
+}
 
 // What cannot be asked now (too few descriptors, too many processes) may answer another time.
 ssize_t run_apart(const Mapping& m, const std::function<size_t(std::span<std::byte>)>& job,

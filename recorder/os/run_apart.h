@@ -15,10 +15,14 @@
 
 namespace luatrace::record {
 
-// Runs the job, which asks the file system of that mapping, in a process that has no descriptors of
-// ours; what the job puts into its span, up to 4,096 bytes, comes back in `out`. Returns how many,
-// or -1: it has not answered within 0.2 s (then it is killed and left to the kernel, and its file
-// system given up), or could not be asked.
+// Has the file system of that mapping once not answered (and many have not)? Then it is not asked.
+bool is_given_up(const Mapping& m);
+void give_up(const Mapping& m);
+
+// Runs the job, which asks the file system of that mapping and makes nothing but system calls
+// (helper.h), in a process that has no descriptors of ours; what the job puts into its span, up to
+// 4,096 bytes, comes back in `out`. Returns how many, or -1: it has not answered within 0.2 s (then
+// it is killed and left to the kernel, and its file system given up), or could not be asked.
 ssize_t run_apart(const Mapping& m, const std::function<size_t(std::span<std::byte>)>& job,
                   std::span<std::byte> out);
 

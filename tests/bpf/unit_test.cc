@@ -44,7 +44,8 @@ ProbedFile probe(const char* path, Probed expected) {
   std::string why;
   const int fd = open(path, O_RDONLY);
   EXPECT_GE(fd, 0) << path;
-  EXPECT_EQ(expected, read_probed_file(fd, file, why)) << path << ": " << why;
+  EXPECT_EQ(expected, read_probed_file(luatrace::record::reader_of(fd), file, why))
+      << path << ": " << why;
   close(fd);
   return file;
 }
@@ -87,7 +88,7 @@ TEST(ProbedFiles, Damaged) {
     ASSERT_EQ(static_cast<ssize_t>(damaged.size()), pwrite(fd, damaged.data(), damaged.size(), 0));
     ProbedFile file;
     std::string why;
-    if (read_probed_file(fd, file, why) != Probed::kYes) continue;
+    if (read_probed_file(luatrace::record::reader_of(fd), file, why) != Probed::kYes) continue;
     for (const ProbeSite& s : file.sites) EXPECT_LT(s.offset, damaged.size());
   }
   close(fd);

@@ -3,8 +3,9 @@
 #
 # A program has mapped a library whose file system (FUSE) no longer answers, and no page of it is in
 # memory. It is recorded like any other; the recorder waits for that file system once, and handles
-# -d.
-# Usage: fuse.sh BUILD direct|bpf|command
+# -d. untraced: a command that has no other LuaJIT; the final message about the library does not
+# wait for it either.
+# Usage: fuse.sh BUILD direct|bpf|command|untraced
 source "$(dirname "$0")/../attach/lib.sh"
 via=$2
 [ "$(id -u)" = 0 ] || skip "mounting a file system needs root"
@@ -26,7 +27,7 @@ cat >"$scratch/map.lua" <<'END'
 local ffi = require("ffi")
 ffi.cdef [[int open(const char *, int); void *mmap(void *, size_t, int, int, int, long); int close(int); int usleep(unsigned);]]
 local dir = arg[1]
-local fd = ffi.C.open(dir .. "/silent/library", 0)
+local fd = ffi.C.open(dir .. "/silent/libluajit.so", 0)
 assert(fd >= 0)
 assert(ffi.cast("intptr_t", ffi.C.mmap(nil, 65536, 5, 2, fd, 0)) ~= -1)
 ffi.C.close(fd) -- later that would wait
@@ -39,10 +40,24 @@ for round = 1, tonumber(arg[2]) do
 end
 os.exit(0, false)
 END
+cat >"$scratch/map.py" <<'END'
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+fd = os.open(sys.argv[1] + "/silent/libluajit.so", os.O_RDONLY)
+libc.mmap(None, 65536, 5, 2, fd, 0)
+os.close(fd)  # later that would wait
+open(sys.argv[1] + "/stop", "w").close()
+time.sleep(1)
+END
 program=("$bin/luajit" "$scratch/map.lua" "$scratch")
 begin_s=$(awk '{ print int($1) }' /proc/uptime)
 if [ "$via" = command ]; then
   "$bin/luatrace-record" -d 1 -o "$scratch/trace.bin" -- "${program[@]}" 3000 2>"$scratch/record.err" &
+  recorder=$!
+  started+=($recorder)
+elif [ "$via" = untraced ]; then
+  "$bin/luatrace-record" -o "$scratch/trace.bin" -- python3 "$scratch/map.py" "$scratch" 2>"$scratch/record.err" &
   recorder=$!
   started+=($recorder)
 else
@@ -55,6 +70,10 @@ fi
 gone() { [ -z "$(ps -o stat= -p $recorder | grep -v Z)" ]; }
 within 30 "the recorder to end" gone
 finish 0
+if [ "$via" = untraced ]; then
+  said 'libluajit.so, which could not be read now' || fail "it says: $(cat "$scratch/record.err")"
+  exit 0
+fi
 json "$scratch/trace.bin" | jq -e '.trust | .events > 0 and .anomalies == 0' >/dev/null ||
   fail "the trace: $("$bin/luatrace-analyze" "$scratch/trace.bin" | tail -2)"
 echo "$(($(awk '{ print int($1) }' /proc/uptime) - begin_s)) s; the file system was asked $(grep -c silent "$scratch/server.out") times after it had stopped"

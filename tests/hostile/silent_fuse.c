@@ -3,9 +3,9 @@
 //
 //   silent_fuse FOLDER FILE STOP
 //
-// mounts itself on FOLDER with one file in it, "library", with the contents of FILE. Once a file
-// STOP exists it stops answering. Ends with status 77 where it cannot be mounted; prints "ready"
-// when it is.
+// mounts itself on FOLDER with one file in it, "libluajit.so", with the contents of FILE. Once a
+// file STOP exists it stops answering. Ends with status 77 where it cannot be mounted; prints
+// "ready" when it is.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -55,7 +55,7 @@ static void serve(const struct fuse_in_header *in, const void *body) {
     case FUSE_INIT: reply(in->unique, 0, &init, sizeof init); break;
     case FUSE_GETATTR: reply(in->unique, 0, &attr, sizeof attr); break;
     case FUSE_LOOKUP:
-      reply(in->unique, strcmp(body, "library") ? -ENOENT : 0, &entry, sizeof entry);
+      reply(in->unique, strcmp(body, "libluajit.so") ? -ENOENT : 0, &entry, sizeof entry);
       break;
     case FUSE_OPEN:
     case FUSE_OPENDIR: reply(in->unique, 0, &open_out, sizeof open_out); break;

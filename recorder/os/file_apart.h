@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// FileApart: a file that may never answer (run_apart.h), opened and read by a process of ours. It
+// only copies bytes; what they mean is worked out on this side.
+// Invariants: nothing here waits longer than the limits; that process makes system calls and
+// nothing else, for it is forked where there are threads: one of them may hold a lock of the C
+// library's (malloc's), which nobody would release in the copy.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "recorder/os/elf_file.h"
+#include "recorder/os/maps.h"
+
+namespace luatrace::record {
+
+class FileApart {
+ public:
+  struct Limits {
+    int answer_ms;  // for each answer
+    int all_ms;     // for all of them
+  };
+  // For who looks at a file of a process that is recorded.
+  static constexpr Limits kUsual = {200, 2000};
+
+  // open: opens the file and returns its descriptor, or -1; runs in the other process, and may make
+  // system calls only. m: whose file system it is. One that does not answer is not asked again.
+  FileApart(const Mapping& m, const std::function<int()>& open, Limits limits = kUsual);
+  ~FileApart();
+  FileApart(const FileApart&) = delete;
+  FileApart& operator=(const FileApart&) = delete;
+
+  // It could be asked, and there was an answer to all that was asked so far.
+  bool answers() const { return answers_; }
+  bool is_open() const { return is_open_; }
+  uint64_t size() const { return size_; }
+  mode_t mode() const { return mode_; }
+  // To be used while this lives.
+  ReadAt reader();
+
+ private:
+  struct Opened;
+  struct Request;
+  struct Answer;
+  static void serve(int socket, const std::function<int()>& open);
+  bool read(uint64_t at, void* to, size_t size);
+  size_t receive(void* to, size_t size);
+
+  const Mapping& mapping_;
+  const int answer_ms_;
+  const uint64_t until_ns_;
+  int socket_ = -1;
+  pid_t pid_ = -1;
+  bool answers_ = false, is_open_ = false;
+  uint64_t size_ = 0;
+  mode_t mode_ = 0;
+};
+
+}  // namespace luatrace::record
