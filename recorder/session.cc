@@ -156,7 +156,8 @@ void Session::loop() {
 }
 
 void Session::wait_for_events() {
-  std::vector<pollfd> fds = {{signal_source_->event_fd(), POLLIN, 0}, {signal_source_->child_fd(), POLLIN, 0}};
+  std::vector<pollfd> fds = {{signal_source_->event_fd(), POLLIN, 0},
+                             {signal_source_->child_fd(), POLLIN, 0}};
   if (phase_ != Phase::kFinished) {
     backend_->add_descriptors(fds);
     processes_.add_descriptors(fds);
