@@ -249,9 +249,9 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
   bool added = false, ended = false;
   drainer().call([&] {
     Output& output = *p.image.output;
-    const bool fits = output.accept_clock(ring->info().clock) && output.has_space(4096);
+    const bool accepted = output.accept_clock(ring->info().clock) && output.has_space(4096);
     ended = output.dead();
-    if (!fits) return;
+    if (!accepted) return;
     const uint32_t stream = output.add_stream(stream_info(ring->info(), p.image.number));
     ring->set_tick_khz(rate_khz(output.rate_so_far()));
     ring->set_alive(read_tick(ring->info().clock));
@@ -262,7 +262,7 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     added = true;
   });
   if (!added) why = ended ? kFileEnded : "its clock is not the file's";
-  if (!added) {  // its VM waits for us, or fills it in vain
+  if (!added) {  // its VM waits for us, or fills a ring that nobody reads
     if (ring != nullptr) ring->set_detach(), ring->set_taken();
     return false;
   }

@@ -142,7 +142,7 @@ std::string BpfBackend::able() {
 
 Attached BpfBackend::check(pid_t pid) {
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
   const MappedLua lua = MappedFiles().look(pid);
   if (!lua.files.empty()) return {};
   const Refused refused = nothing_to_attach(pid, lua);
@@ -153,7 +153,7 @@ Attached BpfBackend::attach(pid_t pid) {
   Refused refused;
   AttachMode mode;
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
   Waker waker(pid);
   const bool again = live_.contains(pid);
   const bool will_report = !again && waker.prepare();

@@ -192,7 +192,7 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
     return {Refusal::kNoProcess, "has no memory: it has just ended, or is a kernel thread"};
   if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error), true};
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
   if (search.ours.empty())
     return {Refusal::kNoLuaJIT, explain_no_lua(pid, search), !search.unusable.empty()};
   for (const auto& image : search.ours)

@@ -71,7 +71,7 @@ gone() { [ -z "$(ps -o stat= -p $recorder | grep -v Z)" ]; }
 within 30 "the recorder to end" gone
 finish 0
 if [ "$via" = untraced ]; then
-  said 'libluajit.so, which could not be read now' || fail "it says: $(cat "$scratch/record.err")"
+  logged 'libluajit.so, which could not be read now' || fail "it says: $(cat "$scratch/record.err")"
   exit 0
 fi
 json "$scratch/trace.bin" | jq -e '.trust | .events > 0 and .anomalies == 0' >/dev/null ||

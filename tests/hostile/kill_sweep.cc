@@ -163,8 +163,8 @@ class Program {
     if (!forgotten && left.owner) return "the claim is left";
     if (!forgotten && left.settings) return "the settings are left";
     if (left.probes != 0) return "tracers of its probes: " + std::to_string(left.probes);
-    if (left.states == 0) return "it has no Lua state";
-    if (left.on != 0) return "a Lua state is on";
+    if (left.states == 0) return "it has no Lua VM";
+    if (left.on != 0) return "a Lua VM is on";
     if (left.patched != 0) return "patched slots: " + std::to_string(left.patched);
     const std::string maps = luatrace::record::read_proc(pid_, "maps");
     if (maps.find("luatrace-ring") != maps.npos) return "it has a ring";

@@ -44,7 +44,7 @@ attached() {
   "$bin/luatrace-record" -q -p $pid -d 0.5 -o attached.bin 2>err || status=$?
   : >stop
   wait $pid || fail "the program failed"
-  [ $status != 121 ] || skip "no right to attach: $(cat err)"
+  [ $status != 121 ] || skip "not permitted to attach: $(cat err)"
   [ $status = 0 ] || fail "attach: status $status: $(cat err)"
 }
 # trust FILE: the counters, as NAME=NUMBER.
