@@ -233,11 +233,12 @@ void Attacher::follow_children() {
 
 // -- The end --
 
-// Nobody should wait in vain without a message.
+// A user who waits for nothing gets a message.
 void Attacher::warn_waiting(uint64_t now, uint64_t begin_ns) {
-  if (said_waiting_ || !options_.attach() || !programs_.empty() || now < begin_ns + kResponseLimit)
+  if (logged_waiting_ || !options_.attach() || !programs_.empty() ||
+      now < begin_ns + kResponseLimit)
     return;
-  said_waiting_ = true;
+  logged_waiting_ = true;
   const size_t n = obstacles();
   log("no LuaJIT with tracepoints so far in " + grouped(n) + (n == 1 ? " process" : " processes") +
       "; waiting for one (^C: end, with the reasons)");

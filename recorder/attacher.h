@@ -88,7 +88,7 @@ class Attacher {
   bool events_missed_ = false;
   uint64_t ended_unseen_ = 0;  // descendants that had ended when they were reported
   size_t explained_ = 0;       // processes whose obstacle is kept
-  bool said_waiting_ = false;
+  bool logged_waiting_ = false;
   uint64_t first_ns_ = 0;
   Refusal refusal_ = Refusal::kNone;
 };

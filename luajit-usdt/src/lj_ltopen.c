@@ -196,7 +196,7 @@ static uint32_t forgotten;  /* The recorder that started us has refused us. */
 
 /* Send the ring and wait for the recorder's answer. Returns LT_HELLO_*. After a refusal
 ** its socket is cleared: no later VM and no child asks again. */
-static char say_hello(int fd)
+static char send_hello(int fd)
 {
   char answer = LT_HELLO_REFUSED;
   int s = reach_recorder();
@@ -214,7 +214,7 @@ static char say_hello(int fd)
 /* There is no ring: tell a recorder that runs the command, which could not know
 ** otherwise. Once in a process; the process must stay alive until the message has been
 ** read. */
-static void say_ringless(void)
+static void report_ringless(void)
 {
   static int32_t said;
   int32_t pid = (int32_t)getpid();
@@ -431,7 +431,7 @@ int lj_ltopen_ring(lua_State *L)
   cost = measure(lt);
   r = ring_map(lt, nblocks, &fd);
   if (!r) {
-    say_ringless();
+    report_ringless();
     return 0;
   }
   r->event_cost_ps = cost;  /* The recorder reads it as soon as it maps the ring. */
@@ -442,7 +442,7 @@ int lj_ltopen_ring(lua_State *L)
   lt->fd = fd;
   lt->thread = lj_ltring_thread();
   if (c->socket[0]) {
-    char answer = say_hello(fd);
+    char answer = send_hello(fd);
     if (answer != LT_HELLO_RECORD) {
       lt->byprobe = answer == LT_HELLO_PROBES;
       ring_unmap(lt);

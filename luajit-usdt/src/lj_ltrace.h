@@ -348,7 +348,7 @@ LJ_LTPROBE void lj_ltprobe_blockswitch(void);
 #define LT_FINALIZER(L, VL) \
   if (lj_ltrace_on(G(L))) lj_ltstack_lend((L), (VL));
 #define LT_FINALIZED(L, VL)	lj_ltstack_back((L), (VL));
-/* lj_ccallback.c: in the frame of an FFI callback, a bit beside the result's type says
+/* lj_ccallback.c: in the frame of an FFI callback, a bit next to the result's type says
 ** that it has not begun or has ended. What happens then (a step of the collector, a
 ** finalizer, a conversion error) happens outside it. */
 #define LT_CBIDLE	0x10000u

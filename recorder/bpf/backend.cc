@@ -106,7 +106,7 @@ class BpfBackend : public Backend {
   const uint32_t clock_;            // of the files
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
-  bool said_unguarded_ = false;
+  bool logged_unguarded_ = false;
   std::atomic<bool> draining_ = false, stopped_ = false;
   std::atomic<uint64_t> records_ = 0;  // in the last pass
   // From the jobs to the session's thread.
@@ -226,7 +226,7 @@ void BpfBackend::news(uint64_t now) {
     host_.first_event(pid, ns);
   }
   for (const pid_t pid : with_c) host_.has_c_functions(pid);
-  if (unguarded && !std::exchange(said_unguarded_, true))
+  if (unguarded && !std::exchange(logged_unguarded_, true))
     log("luatrace-guard, which holds the probes, was killed: nothing more is recorded, and the "
         "kernel may leave breakpoints in the programs until they end");
   for (const pid_t pid : execs) {

@@ -127,7 +127,7 @@ class DirectBackend : public Backend {
   Attached examine(pid_t pid, const LuaSearch& search);
   RingCalls ring_calls(pid_t pid);
   void detach(Live& live);
-  void say_ringless(const Live& live);
+  void report_ringless(const Live& live);
   bool poll_process(Live& live, uint64_t now);
   static std::string no_response_text(const Live& live);
   std::string unanswered_ends() const;
@@ -278,7 +278,7 @@ void DirectBackend::detach(Live& live) {
   live.guarded.clear();
 }
 
-void DirectBackend::say_ringless(const Live& live) {
+void DirectBackend::report_ringless(const Live& live) {
   const size_t ringless = count_ringless(live);
   if (ringless == 0) return;
   remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(ringless) +
@@ -294,7 +294,7 @@ void DirectBackend::forget(pid_t pid) {
     if (live->taken.empty() && live->without_ring.empty() && live->states > 0 &&
         process_is_ending(pid))
       ended_unanswered_.push_back(pid);
-    say_ringless(*live);
+    report_ringless(*live);
     detach(*live);
   }
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
@@ -493,7 +493,7 @@ std::vector<std::string> DirectBackend::remarks() {
   if (const std::string text = unanswered_ends(); !text.empty()) remarks_.push_back(text);
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
-    say_ringless(live);
+    report_ringless(live);
     if (live.untried > 0)
       remarks_.push_back(who + grouped(live.untried) +
                          (live.untried == 1 ? " Lua VM is" : " Lua VMs are") +

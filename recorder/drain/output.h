@@ -54,7 +54,7 @@ class Output {
   uint32_t add_stream(const lt_stream_info& info);
   void write_clock();
 
-  // Is there space for so many bytes more, apart from the reserved space? After the first no the
+  // Is there space for this many more bytes, apart from the reserved space? After the first no the
   // answer is always no, and full() is true.
   bool has_space(uint64_t bytes);
   bool full() const { return full_; }

@@ -115,11 +115,11 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
     uint16_t type, flags;
   } start;
   const size_t at = tail % meta.size();
-  const size_t room = std::min<uint64_t>(head - tail, meta.size() - at);
-  if (at % 8 != 0 || room < sizeof start) return false;
+  const size_t space = std::min<uint64_t>(head - tail, meta.size() - at);
+  if (at % 8 != 0 || space < sizeof start) return false;
   std::memcpy(&start, &meta[at], sizeof start);
-  if (start.type == LT_META_WRAP) return tail += room, true;
-  if (start.size < sizeof(lt_func) || start.size > room || start.size % 8 != 0) return false;
+  if (start.type == LT_META_WRAP) return tail += space, true;
+  if (start.size < sizeof(lt_func) || start.size > space || start.size % 8 != 0) return false;
   const size_t end = functions_.size();
   functions_.insert(functions_.end(), &meta[at], &meta[at] + start.size);
   if (!func_is_valid(&functions_[end], start.size)) return functions_.resize(end), false;

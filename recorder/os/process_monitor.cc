@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ProcessMonitor; see process_monitor.h. The connector is available to everybody since Linux 6.6,
+// ProcessMonitor; see process_monitor.h. The connector is available to all users since Linux 6.6,
 // before to root, and only outside containers (in the initial namespaces of processes, users and
 // networks). The kernel puts the message into our socket while it creates the process, so messages
 // are in order.

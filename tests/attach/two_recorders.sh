@@ -72,7 +72,7 @@ sleep 0.2
 status=0
 "$bin/luatrace-record" -o "$scratch/second.bin" -p $child 2>"$scratch/second.err" || status=$?
 same "exit statuses" $status 123
-# Its recorder is killed: then the next one is welcome, not only after 5 seconds.
+# Its recorder is killed: then the next one is accepted, not only after 5 seconds.
 socket=$(tr '\0' '\n' <"/proc/$child/environ" | sed -n 's/^LUATRACE_SOCKET=//p')
 started+=($child)
 kill -KILL $recorder

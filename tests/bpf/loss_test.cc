@@ -6,7 +6,7 @@ namespace {
 
 using bpftest::BpfTest;
 
-// 60,000 calls and one of the main chunk: so many entries and returns.
+// 60,000 calls and one of the main chunk: as many entries and returns.
 const char* const kManyCalls = "local function f(x) return x end for i = 1, 60000 do f(i) end";
 
 // No hit of the second recording is unaccounted for: it arrived or was lost, and the file says so.

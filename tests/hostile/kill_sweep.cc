@@ -199,7 +199,7 @@ class Program {
     if (state == status.npos || tracer == status.npos) return "it has no status";
     if (std::strchr("RSD", status[state + 8]) == nullptr)
       return std::string("its state is ") + status[state + 8];
-    return status[tracer + 12] == '0' ? "" : "somebody traces it";
+    return status[tracer + 12] == '0' ? "" : "a process traces it";
   }
 
   pid_t pid_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program that is told of a tracer at the worst moments, and checks its own reports.
+// A program to which a tracer attaches at the worst moments, and checks its own reports.
 //
 //   polls_host attach FIRST STEP FILE   runs FILE again and again; in the n-th run a tracer comes at
 //                                       the n-th allocation, n = FIRST, FIRST + STEP, ...

@@ -74,7 +74,7 @@ trust many.bin
 same "anomalies of many coroutines" "$(counter anomalies)" "$(counter lost)"
 seen=$(jq .trace.coroutines json)
 [ "$seen" -le $((n + 1)) ] || fail "$seen coroutines, of which $n were made"
-# Each has as many events: of those that were not lost so many are seen.
+# Each has as many events: this is how many are seen of those that were not lost.
 kept=$(jq --argjson n "$n" '.trust | $n * .events / (.events + .lost) * 0.9 | floor' json)
 [ "$seen" -ge "$kept" ] || fail "only $seen of $n coroutines: $(jq -c .trust json)"
 

@@ -87,8 +87,8 @@ within 20 "the recorder, with a FIFO under the library's name" gone
 ended 0
 grep -q 'It used .*/libluajit-none.so, which could not be read now' "$scratch/target.err" || fail "the file it used is not named"
 
-# A ring whose descriptor is something else: who may open what is mapped does that, anybody else takes nothing. The
-# something is not opened.
+# A ring whose descriptor is another file: a user who may open what is mapped does that, others take nothing. The
+# other file is not opened.
 mkfifo -m 666 "$scratch/dir/fifo"
 by_number=(124 'no event came')
 for mapped in /proc/self/map_files/*; do

@@ -56,7 +56,7 @@ void expect_whole(FileApart& file, const std::string& path) {
   const size_t part = std::min<size_t>(size, 200'000);  // several answers
   EXPECT_EQ(bytes(reader_of(fd), 0, part), bytes(file.reader(), 0, part));
   EXPECT_EQ(bytes(reader_of(fd), size - 9, 9), bytes(file.reader(), size - 9, 9));
-  EXPECT_EQ("", bytes(file.reader(), size - 9, 10)) << "behind the end";
+  EXPECT_EQ("", bytes(file.reader(), size - 9, 10)) << "after the end";
   EXPECT_TRUE(file.answers());
   close(fd);
 }
