@@ -226,6 +226,14 @@ bool Session::goes_on() {
   return phase_ == Phase::kRecording;
 }
 
+// Says once why nothing can be recorded any more.
+bool Session::is_broken() {
+  const std::string why = backend_->broken();
+  if (!why.empty() && !std::exchange(said_broken_, true)) say(why);
+  if (!why.empty()) outputs_.set_failed();
+  return !why.empty();
+}
+
 // What has begun since, what is attached to, what it has to say.
 void Session::poll_backend() {
   if (phase_ != Phase::kRecording) return;
@@ -238,6 +246,7 @@ void Session::poll_backend() {
     outputs_due_ns_ = now + 100 * kMillisecond;
     if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
   }
+  if (is_broken()) return request_stop(LTQ_ERROR);
   attacher_.say_waiting(now, begin_ns_);
   poll_due_ns_ = now + static_cast<uint64_t>(backend_->poll(now)) * kMillisecond;
 }
@@ -308,6 +317,7 @@ void Session::take_ending() {
     say("the output did not take the last " + bytes_text(outputs_.queue().held()) +
         " in time: the end of the trace is missing");
   }
+  is_broken();  // at the last moment
   summarize(options_, outputs_, backend_->diagnosis(reason_));
   const auto& all = outputs_.all();
   if (std::all_of(all.begin(), all.end(), [](const auto& o) { return o->writer().ok(); })) {

@@ -84,6 +84,8 @@ class Backend {
   virtual void stop() = 0;
   // After stop(): is everything quiet? Called until it is true, or for a second.
   virtual bool stopped() = 0;
+  // Why nothing can be recorded any more; empty: it can. Also when the recording has ended.
+  virtual std::string broken() const { return ""; }
   // At the end: what the user should know (what was attached but did not answer, and why).
   virtual std::vector<std::string> remarks() { return {}; }
   // Is there nothing more to come but from processes that are followed?

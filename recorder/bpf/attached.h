@@ -54,7 +54,6 @@ struct News {
   // Their blocks make no sense to us, because we came late or something was lost: they should be
   // asked to begin again.
   std::vector<pid_t> unsynced;
-  bool unguarded = false;  // who held the probes was killed: nothing is attached any more
 };
 
 // Times of the kernel (CLOCK_MONOTONIC) in the clock of the files.

@@ -168,9 +168,9 @@ int LinkKeeper::start(const std::vector<int>& programs) {
   return 0;
 }
 
+// Its memory goes first, then the links, one by one; its descriptor (pidfd) tells only after them.
 bool LinkKeeper::has_ended() const {
-  pollfd p{pidfd_, POLLIN, 0};
-  return pidfd_ >= 0 && ::poll(&p, 1, 0) > 0;
+  return pid_ > 0 && process_is_ending(pid_);
 }
 
 // In the keeper. Closing them is all that is left to do at the end: semaphores were made last.
