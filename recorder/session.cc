@@ -226,6 +226,14 @@ bool Session::continues() {
   return phase_ == Phase::kRecording;
 }
 
+// Logs once why recording has become impossible.
+bool Session::is_broken() {
+  const std::string why = backend_->broken();
+  if (!why.empty() && !std::exchange(logged_broken_, true)) log(why);
+  if (!why.empty()) outputs_.set_failed();
+  return !why.empty();
+}
+
 // New processes, attached ones, and messages.
 void Session::poll_backend() {
   if (phase_ != Phase::kRecording) return;
@@ -238,6 +246,7 @@ void Session::poll_backend() {
     outputs_due_ns_ = now + 100 * kMillisecond;
     if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
   }
+  if (is_broken()) return request_stop(LTQ_ERROR);
   attacher_.warn_waiting(now, begin_ns_);
   poll_due_ns_ = now + static_cast<uint64_t>(backend_->poll(now)) * kMillisecond;
 }
@@ -294,8 +303,8 @@ void Session::finish() {
 
 // The user should know why this program does not end.
 void Session::warn_writing(uint64_t now) {
-  if (said_writing_ || now < writing_ns_ + kSecond) return;
-  said_writing_ = true;
+  if (logged_writing_ || now < writing_ns_ + kSecond) return;
+  logged_writing_ = true;
   if (!options_.quiet)
     log("the recording has ended; writing the last " + bytes_text(outputs_.queue().held()) +
         " (^C: leave out what is not written)");
@@ -308,6 +317,7 @@ void Session::take_ending() {
     log("the output did not take the last " + bytes_text(outputs_.queue().held()) +
         " in time: the end of the trace is missing");
   }
+  is_broken();  // at the last moment
   summarize(options_, outputs_, backend_->diagnosis(reason_));
   const auto& all = outputs_.all();
   if (std::all_of(all.begin(), all.end(), [](const auto& o) { return o->writer().ok(); })) {

@@ -52,6 +52,7 @@ class Session {
   uint64_t begin_ns() const;
   bool time_is_up(uint64_t now) const;
   bool continues();
+  bool is_broken();
   void run_timers();
   void poll_backend();
   bool all_ended() const;
@@ -76,7 +77,7 @@ class Session {
   std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   std::atomic<bool> second_signal_ = false;  // a second signal has come
   uint64_t writing_ns_ = 0;                  // since when
-  bool said_writing_ = false;
+  bool logged_writing_ = false, logged_broken_ = false;
 };
 
 }  // namespace luatrace::record

@@ -83,6 +83,8 @@ class Backend {
   virtual void stop() = 0;
   // After stop(): have all processes stopped? Called until it is true, or for a second.
   virtual bool stopped() = 0;
+  // Why recording has become impossible; empty: it has not. Also valid after the end.
+  virtual std::string broken() const { return ""; }
   // At the end: messages for the user (processes that were attached but did not answer, and why).
   virtual std::vector<std::string> remarks() { return {}; }
   // Will events come only from processes that are followed?

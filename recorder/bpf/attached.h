@@ -53,7 +53,6 @@ struct News {
   // Their blocks cannot be interpreted, because we attached late or something was lost: they should
   // begin again.
   std::vector<pid_t> unsynced;
-  bool unguarded = false;  // the holder of the probes was killed: nothing is attached any more
 };
 
 // Converts times of the kernel (CLOCK_MONOTONIC) to the clock of the files.

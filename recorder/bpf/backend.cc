@@ -85,6 +85,7 @@ class BpfBackend : public Backend {
   int poll(uint64_t now) override;
   void stop() override;
   bool stopped() override { return stopped_; }
+  std::string broken() const override;
   std::vector<std::string> remarks() override;
   uint32_t clock() const override { return clock_; }
 
@@ -106,8 +107,7 @@ class BpfBackend : public Backend {
   const uint32_t clock_;            // of the files
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
-  bool logged_unguarded_ = false;
-  std::atomic<bool> draining_ = false, stopped_ = false;
+  std::atomic<bool> draining_ = false, stopped_ = false, unguarded_ = false;
   std::atomic<uint64_t> records_ = 0;  // in the last pass
   // From the jobs to the session's thread.
   std::mutex mutex_;
@@ -115,7 +115,6 @@ class BpfBackend : public Backend {
   std::map<pid_t, uint64_t> first_;  // ns after attaching
   std::set<pid_t> unsynced_;         // should begin again for us
   std::set<pid_t> with_c_;           // have new C functions
-  bool unguarded_ = false;
   SourceTotals totals_;
   bool shared_ = false;
 };
@@ -201,7 +200,7 @@ void BpfBackend::drain() {
   for (const auto& [pid, ns] : news.firsts) first_[pid] = ns;
   unsynced_.insert(news.unsynced.begin(), news.unsynced.end());
   with_c_.merge(news.with_c);
-  unguarded_ = unguarded_ || news.unguarded;
+  unguarded_ = source_->unguarded();
   records_ = n;
   draining_ = false;
 }
@@ -210,10 +209,8 @@ void BpfBackend::news(uint64_t now) {
   std::vector<pid_t> execs;
   std::map<pid_t, uint64_t> first;
   std::set<pid_t> unsynced, with_c;
-  bool unguarded = false;
   {
     const std::lock_guard lock(mutex_);
-    unguarded = std::exchange(unguarded_, false);
     execs.swap(execs_);
     first.swap(first_);
     unsynced.swap(unsynced_);
@@ -226,9 +223,6 @@ void BpfBackend::news(uint64_t now) {
     host_.first_event(pid, ns);
   }
   for (const pid_t pid : with_c) host_.has_c_functions(pid);
-  if (unguarded && !std::exchange(logged_unguarded_, true))
-    log("luatrace-guard, which holds the probes, was killed: nothing more is recorded, and the "
-        "kernel may leave breakpoints in the programs until they end");
   for (const pid_t pid : execs) {
     std::string why;
     const uint32_t number = host_.process_number(pid, why);
@@ -266,8 +260,15 @@ void BpfBackend::stop() {
     const std::lock_guard lock(mutex_);
     totals_ = source_->totals();
     shared_ = source_->mode().shared;
+    unguarded_ = source_->unguarded();
     stopped_ = true;
   });
+}
+
+std::string BpfBackend::broken() const {
+  if (!unguarded_) return "";
+  return "luatrace-guard, which holds the probes, was killed: the recording ends here, and the "
+         "kernel may leave breakpoints in the programs until they end";
 }
 
 std::vector<std::string> BpfBackend::remarks() {

@@ -161,6 +161,7 @@ Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& 
 
 uint64_t Source::drain() {
   uint64_t records = 0;
+  check_guards();
   const uint64_t until = monotonic_ns() + kDrainNs;
   left_some_ = !sinks_.ready();
   const Program::Take take_one = [&](auto record) {
@@ -174,7 +175,6 @@ uint64_t Source::drain() {
   const uint64_t now = monotonic_ns();
   if (now < look_due_ns_) return records;
   look_due_ns_ = now + kLookPause;
-  for (const auto& p : programs_) r_.news.unguarded = r_.news.unguarded || p->unguarded();
   blocks_.look_at_idle(now);
   sinks_.flush();
   return records;
@@ -212,8 +212,20 @@ void Source::end_leaving() {
   leaving_ = 0;
 }
 
+// Was the holder of the probes killed? The kernel detaches them one by one: of the events since the
+// last check some probes may have passed theirs on and others not. All of these count as lost.
+void Source::check_guards() {
+  const uint64_t now = monotonic_ns();
+  for (const auto& p : programs_) unguarded_ = unguarded_ || p->unguarded();
+  if (!unguarded_) guarded_ns_ = now;
+}
+
 void Source::end(AttachedProcess& a) {
   pass_held(a);
+  if (unguarded_ && a.sink != nullptr && a.granularity == Granularity::kEvent) {
+    take_loss(a, {.hit = {}, .count = 1, .since = guarded_ns_});  // at least
+    a.sink->output->totals().lost_otherwise++;
+  }
   for (const auto& p : programs_)
     p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });
   blocks_.end_streams(a, a.gone);
@@ -248,6 +260,7 @@ void Source::settle() {
 void Source::finish() {
   if (finished_) return;
   finished_ = true;
+  check_guards();
   settle();
   r_.stop_ns = monotonic_ns();
   for (const auto& p : programs_) p->detach_all();
@@ -268,7 +281,8 @@ void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
   AttachedProcess* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
   const uint32_t kind = ltb_kind(hit.where);
-  if (a == nullptr || (hit.time > r_.stop_ns && kind != LTB_LOSS && kind != LTB_BLOCK)) return;
+  const uint64_t end = unguarded_ ? guarded_ns_ : r_.stop_ns;
+  if (a == nullptr || (hit.time > end && kind != LTB_LOSS && kind != LTB_BLOCK)) return;
   if (!std::exchange(a->began, true))
     r_.news.firsts.emplace_back(a->pid,
                                 std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);

@@ -45,6 +45,7 @@ class CommandBackend : public Backend {
   int poll(uint64_t now) override;
   void stop() override;
   bool stopped() override { return attacher_ == nullptr || attacher_->stopped(); }
+  std::string broken() const override { return attacher_ ? attacher_->broken() : ""; }
   std::vector<std::string> remarks() override;
   bool ended() const override { return command_ended_ && !has_children_; }
   pid_t command() const override { return command_ended_ ? 0 : command_; }
