@@ -28,7 +28,7 @@
 
 /* -- Open and close ------------------------------------------------------- */
 
-static void hand_start(LTState *lt)
+static void flush_start(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   lj_ltprobe_block(r, (uint32_t)sizeof(*r), LT2G(lt), LT_CHUNK_START,
@@ -54,7 +54,7 @@ int lj_ltstream_open(lua_State *L)
   lt->mapsize = MAPSIZE;
   lt->warm = NBLOCKS;
   lt->thread = lj_ltring_thread();
-  hand_start(lt);
+  flush_start(lt);
   lj_ltring_begin(lt, lost);
   return 1;
 }
@@ -66,7 +66,7 @@ void lj_ltstream_again(LTState *lt)
   if (lt->block == lt->scratch) return;
   lj_ltblock_flush(lt);
   lt->ring->recording = lt->rec;
-  hand_start(lt);
+  flush_start(lt);
 }
 
 /* Report the end of the stream. */

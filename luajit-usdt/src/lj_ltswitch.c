@@ -144,7 +144,7 @@ static void resync(lua_State *L, const BCIns *pc)
       return;
     }
     flush_traces(L);
-  } else if (!lj_ltring_room(lt)) {
+  } else if (!lj_ltring_space(lt)) {
     return;
   }
   lt_newepoch(lt, 1);
