@@ -5,11 +5,11 @@
 # children contains them. Reported by the kernel, and in a process namespace of our own, where it
 # reports nothing.
 #
-#   daemons.sh BUILD VIA HOW      HOW: told, untold (whether the kernel reports them)
+#   daemons.sh BUILD VIA HOW      HOW: reported, unreported (by the kernel)
 source "$(dirname "$0")/lib.sh"
 via=$2
 [ "$(id -u)" = 0 ] || [ "$via" = direct ] || skip "BPF needs root"
-if [ "$3" = untold ] && [ -z "${INSIDE-}" ]; then
+if [ "$3" = unreported ] && [ -z "${INSIDE-}" ]; then
   unshare -p -f --mount-proc true 2>/dev/null || skip "not permitted to create a process namespace"
   rm -rf "$scratch"
   INSIDE=1 exec unshare -p -f --mount-proc --kill-child "$0" "$@"
@@ -94,7 +94,7 @@ check() {
 # Ten of them; with the direct method they do not wait and still lose nothing.
 stay=stay
 [ "$via" = bpf ] || stay=hurry
-if [ "$via" = direct ] || [ "$3" = told ]; then
+if [ "$via" = direct ] || [ "$3" = reported ]; then
   fresh 1 10 $stay
   touch "$scratch/more"
   recording 11
@@ -122,7 +122,7 @@ fi
 fresh 1 1 stay exec
 rm "$scratch/ready"  # the master's; the daemon's program says it again
 touch "$scratch/more"
-if [ "$3" = told ]; then
+if [ "$3" = reported ]; then
   within 20 "the daemon's program" test -s "$scratch/started"
   daemon=$(cat "$scratch/started")
   within 20 "the daemon to be recorded" switched_on "$daemon"

@@ -27,7 +27,7 @@ TEST_P(Loss, IsCountedExactly) {
 }
 
 // The recorder is stopped while the program runs: the ring is full soon, and at the end, too. The
-// loss is told in the trace with its time, and on standard error.
+// loss is in the trace with its time, and on standard error.
 TEST_P(Loss, AtTheEndIsCounted) {
   const auto program = host(write_script(kManyCalls), {"-j", "off"});
   record(program, "all", {"--bpf-site", GetParam()});

@@ -44,7 +44,7 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr unsigned kHangSeconds = 120;  // of one recorder
-constexpr size_t kSample = 24;          // one of so many calls without effect on the program
+constexpr size_t kSample = 24;          // one of this many calls without effect on the program
 constexpr int kNoEvent = 124;           // status: the program has had no processor in that time
 constexpr useconds_t kDuringUs = 300;
 constexpr size_t kUsualEvery = 12;  // kills between two recordings as usual

@@ -65,7 +65,7 @@ if [ "$via" = bpf ]; then
 fi
 
 try "a list of Lua VMs with a loop" 124 'Lua VMs cannot be found: their list is damaged' loop
-try "a state that is nowhere" 124 'Lua VMs cannot be found: their list is damaged' nowhere
+try "a Lua VM at an unmapped address" 124 'Lua VMs cannot be found: their list is damaged' nowhere
 try "65,536 Lua VMs whose rings are invalid" 124 'no event came' many
 try "a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" big
 try "a ring that can be made smaller" 124 'not sealed against changes of size' unsealed

@@ -11,8 +11,8 @@
 #include "recorder/os/file_apart.h"
 #include "recorder/os/process.h"
 
-// Who allocates in a copy of this process waits for ever if another thread was allocating when it
-// was made. Here it ends at once.
+// A copy of this process that allocates waits for ever if another thread was allocating when the
+// copy was made. Here it ends at once.
 static pid_t only_here = 0;  // the process that may; 0: all may
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
