@@ -34,13 +34,16 @@ std::string process_text(pid_t pid) {
 }
 
 Attacher::Attacher(const Options& options, Processes& processes, Outputs& outputs,
-                   std::function<bool()> goes_on)
-    : options_(options), processes_(processes), outputs_(outputs), goes_on_(std::move(goes_on)) {}
+                   std::function<bool()> continues)
+    : options_(options),
+      processes_(processes),
+      outputs_(outputs),
+      continues_(std::move(continues)) {}
 
 // -- Starting --
 
 // The processes named by -p, and with --children their descendants, as far as they exist.
-std::vector<pid_t> Attacher::asked_for() const {
+std::vector<pid_t> Attacher::requested() const {
   std::vector<pid_t> all;
   std::string missing;
   for (const auto& spec : options_.pids)
@@ -54,14 +57,14 @@ bool Attacher::start() {
   if (options_.children)
     monitor_ = std::make_unique<ProcessMonitor>();  // before the processes are listed
   for (const auto& spec : options_.pids) {
-    if (!goes_on_()) break;
+    if (!continues_()) break;
     std::string missing;
     const pid_t pid = find_process(spec, missing);
     if (pid > 0) {
       watch(pid, true);
       continue;
     }
-    say("-p " + printable(spec) + ": " + missing);
+    log("-p " + printable(spec) + ": " + missing);
     if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoProcess;
   }
   if (options_.children) follow_children();
@@ -71,11 +74,11 @@ bool Attacher::start() {
   });
 }
 
-void Attacher::watch(pid_t pid, bool asked, int peer) {
+void Attacher::watch(pid_t pid, bool requested, int peer) {
   if (is_followed(pid)) return;
   Process& p = processes_.follow(pid, peer);
   p.descendant = true;
-  p.asked = asked;
+  p.requested = requested;
   p.attaching = Attaching::kWaiting;
   p.pause_ns = kFirstRetry;
   attach_to(p);
@@ -87,7 +90,7 @@ bool Attacher::is_followed(pid_t pid) {
 }
 
 // It may be known: another Lua VM, or another LuaJIT, of it.
-std::string Attacher::attach_announced(const Peer& peer) {
+std::string Attacher::attach_peer(const Peer& peer) {
   Process* p = processes_.find(peer.pid);
   if (p != nullptr && p->followed && p->attached()) {
     const Attached a = backend_->attach(peer.pid);
@@ -103,7 +106,7 @@ std::string Attacher::attach_announced(const Peer& peer) {
 }
 
 // Results from the middle of an exec() belong to neither program: then it tries again.
-Attached Attacher::attach_steadily(pid_t pid) {
+Attached Attacher::attach_with_retries(pid_t pid) {
   for (int i = 0; i < kTries; i++) {
     const std::string before = read_process(pid).image;
     const std::string aux = read_proc(pid, "auxv", 8);  // zero until the new program is complete
@@ -121,7 +124,7 @@ bool Attacher::attach_to(Process& p) {
   const uint64_t now = monotonic_ns();
   const bool kernel = is_kernel_thread(p.pid);
   Attached a = kernel ? Attached{Refusal::kNoLuaJIT, "is a kernel thread: it runs no program"}
-                      : attach_steadily(p.pid);
+                      : attach_with_retries(p.pid);
   // Whatever could not be done with a process that was ending: that is the reason.
   if (!a && !kernel && process_is_ending(p.pid)) a = {Refusal::kNoProcess, "has just ended"};
   p.retry_ns = now + p.pause_ns;
@@ -129,13 +132,13 @@ bool Attacher::attach_to(Process& p) {
   if (a) return set_attached(p), true;
   const bool may_come = a.refusal == Refusal::kNoLuaJIT || a.refusal == Refusal::kNoProcess;
   // A parent without LuaJIT may have children with one; children may execute another program.
-  if (may_come && (!p.asked || options_.children || p.was_attached)) {
+  if (may_come && (!p.requested || options_.children || p.was_attached)) {
     if (a.refusal == Refusal::kNoLuaJIT) set_obstacle(p, process_text(p.pid) + " " + a.why);
     return processes_.detail(process_text(p.pid) + " " + a.why), false;
   }
   if (p.refusal != a.why) processes_.report(process_text(p.pid) + " " + a.why);
   p.refusal = a.why;
-  if (p.asked && refusal_ == Refusal::kNone) refusal_ = a.refusal;
+  if (p.requested && refusal_ == Refusal::kNone) refusal_ = a.refusal;
   p.attaching = Attaching::kRefused;
   return false;
 }
@@ -179,7 +182,7 @@ void Attacher::check(uint64_t now) {
           process_text(p.pid) +
           " is ending, has executed another program, or is recorded by another recorder");
     }
-    if (may_retry(p) && now >= p.retry_ns && goes_on_()) attach_to(p);
+    if (may_retry(p) && now >= p.retry_ns && continues_()) attach_to(p);
   }
   if (options_.children) follow_children();
 }
@@ -187,7 +190,7 @@ void Attacher::check(uint64_t now) {
 // Children that were refused may execute another program.
 bool Attacher::may_retry(const Process& p) const {
   return p.attaching == Attaching::kWaiting ||
-         (p.attaching == Attaching::kRefused && options_.children && !p.asked);
+         (p.attaching == Attaching::kRefused && options_.children && !p.requested);
 }
 
 void Attacher::forget(Process& p, Attaching attaching) {
@@ -198,7 +201,7 @@ void Attacher::forget(Process& p, Attaching attaching) {
 
 void Attacher::end(Process& p) {
   backend_->forget(p.pid);
-  if (p.asked && p.attaching != Attaching::kRefused)
+  if (p.requested && p.attaching != Attaching::kRefused)
     processes_.detail("process " + std::to_string(p.pid) + " has ended");
 }
 
@@ -224,45 +227,46 @@ void Attacher::follow_children() {
   for (size_t i = 0; i < all.size(); i++) {
     if (all[i]->attaching == Attaching::kRefused) continue;
     for (const pid_t child : children_of(all[i]->pid))
-      if (goes_on_()) watch(child, false);
+      if (continues_()) watch(child, false);
   }
 }
 
 // -- The end --
 
-// Nobody should wait in vain without a message.
-void Attacher::say_waiting(uint64_t now, uint64_t begin_ns) {
-  if (said_waiting_ || !options_.attach() || !programs_.empty() || now < begin_ns + kResponseLimit)
+// A user who waits for nothing gets a message.
+void Attacher::warn_waiting(uint64_t now, uint64_t begin_ns) {
+  if (logged_waiting_ || !options_.attach() || !programs_.empty() ||
+      now < begin_ns + kResponseLimit)
     return;
-  said_waiting_ = true;
+  logged_waiting_ = true;
   const size_t n = obstacles();
-  say("no LuaJIT with tracepoints so far in " + grouped(n) + (n == 1 ? " process" : " processes") +
+  log("no LuaJIT with tracepoints so far in " + grouped(n) + (n == 1 ? " process" : " processes") +
       "; waiting for one (^C: end, with the reasons)");
 }
 
 // --children, and no process has a LuaJIT with tracepoints.
-void Attacher::say_none_attached() const {
+void Attacher::warn_none_attached() const {
   size_t n = 0;
-  say("nothing was recorded and no file was written: none of " + grouped(obstacles()) +
+  log("nothing was recorded and no file was written: none of " + grouped(obstacles()) +
       " processes has a LuaJIT with tracepoints");
   for (const auto& [pid, p] : processes_.all())
     if (!p.obstacle.empty() && n++ < kMaxNamed)
-      say(p.obstacle.substr(0, p.obstacle.find(" (to check")));
-  if (n > kMaxNamed) say("and " + grouped(n - kMaxNamed) + " more");
+      log(p.obstacle.substr(0, p.obstacle.find(" (to check")));
+  if (n > kMaxNamed) log("and " + grouped(n - kMaxNamed) + " more");
 }
 
-void Attacher::say_end() {
+void Attacher::log_end() {
   warn_missed_processes();
   if (!options_.attach()) return;
   if (programs_.empty() && refusal_ == Refusal::kNone) {
     refusal_ = Refusal::kNoLuaJIT;
-    return say_none_attached();
+    return warn_none_attached();
   }
   if (processes_.rings() > 0) return;
   for (const auto& o : outputs_.all())
     if (o->totals().streams > 0) return;
   if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoEvents;
-  say("nothing was recorded: no event came");
+  log("nothing was recorded: no event came");
 }
 
 }  // namespace luatrace::record

@@ -2,7 +2,7 @@
 // Attacher: which processes are attached, and when: those named by -p, their descendants
 // (--children), those that a command's recording passes to it (--via bpf). Invariants: used by the
 // session's thread; if a process cannot be attached yet it is tried again at growing intervals, but
-// not if it was refused; between two processes goes_on() is called, so that signals and -d are
+// not if it was refused; between two processes continues() is called, so that signals and -d are
 // noticed.
 #pragma once
 
@@ -28,18 +28,18 @@ std::string process_text(pid_t pid);
 
 class Attacher {
  public:
-  // All must outlive this object. goes_on: does the recording continue?
+  // All must outlive this object. continues: does the recording continue?
   Attacher(const Options& options, Processes& processes, Outputs& outputs,
-           std::function<bool()> goes_on);
+           std::function<bool()> continues);
 
-  // The backend that attaches. Before all other calls except asked_for().
+  // The backend that attaches. Before all other calls except requested().
   void set_backend(Backend& backend) { backend_ = &backend; }
   // The requested processes, as far as they exist now.
-  std::vector<pid_t> asked_for() const;
+  std::vector<pid_t> requested() const;
   // Attaches to the requested processes. True if there is something to record, or to wait for.
   bool start();
   // Attaches to a process that waits for our answer. Empty, or the rest of a sentence about it.
-  std::string attach_announced(const Peer& peer);
+  std::string attach_peer(const Peer& peer);
 
   // Called from time to time, for new processes. last: all known ones have ended; did they leave
   // any?
@@ -52,18 +52,18 @@ class Attacher {
   // Checks whether its outputs take more. True if none of them does.
   bool check_outputs();
   // Prints once that there is nothing to record yet. begin_ns: when the recording began.
-  void say_waiting(uint64_t now, uint64_t begin_ns);
+  void warn_waiting(uint64_t now, uint64_t begin_ns);
 
   // When the first process was attached; 0: none was.
   uint64_t first_ns() const { return first_ns_; }
   // The first refusal of a requested process.
   Refusal refusal() const { return refusal_; }
   // At the end: what was missed, and why nothing was recorded.
-  void say_end();
+  void log_end();
 
  private:
-  void watch(pid_t pid, bool asked, int peer = -1);
-  Attached attach_steadily(pid_t pid);
+  void watch(pid_t pid, bool requested, int peer = -1);
+  Attached attach_with_retries(pid_t pid);
   bool attach_to(Process& p);
   void set_attached(Process& p);
   void set_obstacle(Process& p, const std::string& why);
@@ -76,19 +76,19 @@ class Attacher {
   void consider_unrelated(pid_t pid);
   bool is_followed(pid_t pid);
   void warn_missed_processes();
-  void say_none_attached() const;
+  void warn_none_attached() const;
 
   const Options& options_;
   Processes& processes_;
   Outputs& outputs_;
-  std::function<bool()> goes_on_;
+  std::function<bool()> continues_;
   Backend* backend_ = nullptr;
   std::unique_ptr<ProcessMonitor> monitor_;           // --children
   std::set<std::pair<uint64_t, uint64_t>> programs_;  // of attached processes, see program_of()
   bool events_missed_ = false;
   uint64_t ended_unseen_ = 0;  // descendants that had ended when they were reported
   size_t explained_ = 0;       // processes whose obstacle is kept
-  bool said_waiting_ = false;
+  bool logged_waiting_ = false;
   uint64_t first_ns_ = 0;
   Refusal refusal_ = Refusal::kNone;
 };

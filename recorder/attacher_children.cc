@@ -28,7 +28,7 @@ void Attacher::follow_new_processes(bool last) {
   if (monitor_ == nullptr) return;
   if (monitor_->has_kernel_events()) return take_process_events();
   for (const pid_t pid : monitor_->new_processes(monotonic_ns(), last))
-    if (goes_on_()) consider_unrelated(pid);
+    if (continues_()) consider_unrelated(pid);
 }
 
 int Attacher::descriptor() const {
@@ -55,11 +55,11 @@ void Attacher::take_process_events() {
       ended_unseen_++;
   }
   for (const pid_t pid : fresh)
-    if (goes_on_()) on_process(pid);
+    if (continues_()) on_process(pid);
   if (complete) return;
   events_missed_ = true;
   for (const pid_t pid : all_processes())
-    if (goes_on_()) consider_unrelated(pid);
+    if (continues_()) consider_unrelated(pid);
 }
 
 // A descendant that was just created, or has executed another program.
@@ -84,11 +84,11 @@ void Attacher::consider_unrelated(pid_t pid) {
 
 void Attacher::warn_missed_processes() {
   if (events_missed_)
-    say("the kernel could not report all new processes: descendants whose "
+    log("the kernel could not report all new processes: descendants whose "
         "parents "
         "have ended may be missing");
   if (ended_unseen_ > 0)
-    say(grouped(ended_unseen_) + (ended_unseen_ == 1 ? " descendant" : " descendants") +
+    log(grouped(ended_unseen_) + (ended_unseen_ == 1 ? " descendant" : " descendants") +
         " had ended before its program was known: if it had a LuaJIT, its "
         "events are missing");
   std::vector<pid_t> suspects;
@@ -97,7 +97,7 @@ void Attacher::warn_missed_processes() {
   if (suspects.empty()) return;
   const size_t n = suspects.size();
   const std::string text = pids_text(suspects);
-  say(grouped(n) + (n == 1 ? " process" : " processes") +
+  log(grouped(n) + (n == 1 ? " process" : " processes") +
       " of the same program started meanwhile without a known parent. They may be descendants "
       "(daemons), but that cannot be known here, so they were not recorded: " +
       text + "; to record them, use -p");

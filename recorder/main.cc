@@ -27,10 +27,10 @@ int main(int argc, char** argv) {
     if (done) throw std::runtime_error("standard output: cannot write");
     return Session(std::move(options)).run();
   } catch (const luatrace::UsageError& e) {
-    say(e.what());
-    say("try 'luatrace-record --help'");
+    log(e.what());
+    log("try 'luatrace-record --help'");
   } catch (const std::exception& e) {
-    say(e.what());
+    log(e.what());
   }
   return 125;
 }

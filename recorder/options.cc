@@ -21,11 +21,11 @@ constexpr uint64_t kMinRing = uint64_t{LT_RING_MIN_BLOCKS} * LT_RING_BLOCK_SIZE;
 constexpr uint64_t kMaxRing = uint64_t{LT_RING_MAX_BLOCKS} * LT_RING_BLOCK_SIZE;
 constexpr uint64_t kMinFile = 256 * 1024;
 
-uint64_t size_option(const char* name, const std::string& text, uint64_t least, uint64_t most) {
+uint64_t size_option(const char* name, const std::string& text, uint64_t min, uint64_t max) {
   const auto n = parse_size(text);
-  if (!n || *n < least || *n > most)
-    throw UsageError(std::string(name) + ": '" + text + "' is not a size between " +
-                     grouped(least) + " and " + grouped(most) + " bytes");
+  if (!n || *n < min || *n > max)
+    throw UsageError(std::string(name) + ": '" + text + "' is not a size between " + grouped(min) +
+                     " and " + grouped(max) + " bytes");
   return *n;
 }
 

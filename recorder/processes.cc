@@ -27,7 +27,7 @@ constexpr const char* kFileEnded = "its file has ended";
 void write_again(Drainer& drainer, const Image& image) {
   drainer.post([output = image.output, number = image.number, info = image.info, exe = image.exe,
                 title = image.title] {
-    if (!output->dead() && output->fits(sizeof info + exe.size() + title.size() + 128))
+    if (!output->dead() && output->has_space(sizeof info + exe.size() + title.size() + 128))
       output->writer().write_process(number, info, exe, title);
   });
 }
@@ -148,17 +148,17 @@ void Processes::has_c_functions(pid_t pid) {
 
 void Processes::first_event(pid_t pid, uint64_t after_ns) {
   if (!options_.quiet)
-    say("process " + std::to_string(pid) + ": first event " +
+    log("process " + std::to_string(pid) + ": first event " +
         time_text(static_cast<double>(after_ns)) + " after attaching");
 }
 
 void Processes::detail(const std::string& text) {
-  if (options_.verbose) say(text);
+  if (options_.verbose) log(text);
 }
 
 // The reason why a file takes nothing more was reported when it ended.
 void Processes::report(const std::string& text) {
-  if (!text.ends_with(kFileEnded) || options_.verbose) say(text);
+  if (!text.ends_with(kFileEnded) || options_.verbose) log(text);
 }
 
 // Why a valid ring is not taken; empty: it is.
@@ -194,7 +194,7 @@ uint32_t Processes::write_process(const ProcessFacts& facts, const Peer& peer, O
     if (!accepted || output.dead()) return;
     number = output.next_process();
     info.start_tick = read_tick(clock);
-    if (output.fits(sizeof info + facts.exe.size() + facts.cmdline.size() + 128))
+    if (output.has_space(sizeof info + facts.exe.size() + facts.cmdline.size() + 128))
       output.writer().write_process(number, info, facts.exe, facts.cmdline);
   });
   if (number == 0) why = accepted ? kFileEnded : "its clock is not the file's";
@@ -249,9 +249,9 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
   bool added = false, ended = false;
   drainer().call([&] {
     Output& output = *p.image.output;
-    const bool fits = output.accept_clock(ring->info().clock) && output.fits(4096);
+    const bool accepted = output.accept_clock(ring->info().clock) && output.has_space(4096);
     ended = output.dead();
-    if (!fits) return;
+    if (!accepted) return;
     const uint32_t stream = output.add_stream(stream_info(ring->info(), p.image.number));
     ring->set_tick_khz(rate_khz(output.rate_so_far()));
     ring->set_alive(read_tick(ring->info().clock));
@@ -262,7 +262,7 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     added = true;
   });
   if (!added) why = ended ? kFileEnded : "its clock is not the file's";
-  if (!added) {  // its VM waits for us, or fills it in vain
+  if (!added) {  // its VM waits for us, or fills a ring that nobody reads
     if (ring != nullptr) ring->set_detach(), ring->set_taken();
     return false;
   }
@@ -297,7 +297,7 @@ void Processes::update_maps(Process& p, uint64_t now) {
       [output = image.output, number = image.number, count, records = std::move(records)] {
         if (output->crowded())
           return;  // a process may keep mapping files while the disk is blocked
-        if (records.size() <= LT_PAYLOAD_MAX && output->fits(records.size() + 128))
+        if (records.size() <= LT_PAYLOAD_MAX && output->has_space(records.size() + 128))
           output->writer().write_maps(number, count, records);
       });
 }

@@ -49,7 +49,7 @@ struct Process {
   pid_t pid = 0;
   int pidfd = -1;             // while it is followed, if the kernel supports it
   bool followed = false;      // its end is noticed; it has not ended yet
-  bool asked = false;         // by -p
+  bool requested = false;     // by -p
   bool descendant = false;    // of a requested process
   bool suspect = false;       // may be one, but that is not known
   bool was_attached = false;  // at some time

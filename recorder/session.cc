@@ -31,7 +31,7 @@ constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to stop
 constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was told to end
 // Time for writing the held data when the recording was ended from outside; then for recording in
 // the file what is missing; and the same after a second signal.
-constexpr uint64_t kWriteLimit = 10 * kSecond, kLastWords = kSecond;
+constexpr uint64_t kWriteLimit = 10 * kSecond, kFinalLimit = kSecond;
 constexpr uint64_t kHurriedLimit = kSecond * 3 / 20, kHurriedWords = kSecond / 5;
 constexpr uint64_t kLeaveLimit =
     kSecond * 9 / 20;  // after the second signal; below Signals::kLeaveMs
@@ -42,7 +42,7 @@ Session::Session(Options options)
     : options_(std::move(options)),
       outputs_(options_),
       processes_(options_, outputs_),
-      attacher_(options_, processes_, outputs_, [this] { return goes_on(); }) {}
+      attacher_(options_, processes_, outputs_, [this] { return continues(); }) {}
 
 Session::~Session() {
   processes_.end_drainer();  // before the backend, which its jobs use
@@ -52,12 +52,12 @@ Session::~Session() {
 
 // --via auto: is there a process that only BPF can record? One file has one clock, so then all are
 // recorded that way.
-bool Session::take_bpf_instead() {
-  for (const pid_t pid : attacher_.asked_for()) {
-    const Attached direct = backend_->look(pid);
+bool Session::switch_to_bpf() {
+  for (const pid_t pid : attacher_.requested()) {
+    const Attached direct = backend_->check(pid);
     if (direct || !direct.other_way) continue;
     auto bpf = make_bpf_backend(options_, processes_);
-    const Attached other = bpf->look(pid);
+    const Attached other = bpf->check(pid);
     std::string why = other.why;
     if (other) why = bpf->able();
     if (!why.empty()) {
@@ -65,7 +65,7 @@ bool Session::take_bpf_instead() {
       continue;
     }
     if (!options_.quiet)
-      say("recording through the kernel's probes (--via bpf), because recording directly is not "
+      log("recording through the kernel's probes (--via bpf), because recording directly is not "
           "possible: " +
           process_text(pid) + " " + direct.why);
     backend_ = std::move(bpf);
@@ -81,11 +81,11 @@ void Session::make_command_backend() {
   const auto stdout_fd = [this] { return outputs_.trace_stdout() >= 0 ? STDERR_FILENO : -1; };
   auto command =
       std::make_unique<CommandBackend>(options_, processes_, CommandFile{open, stdout_fd});
-  signals_heard_ = std::make_unique<Signals>();
+  signal_source_ = std::make_unique<Signals>();
   if (options_.via == "auto") options_.via = "direct";
   if (options_.via == "bpf")
     command->attach_by(make_bpf_backend(options_, processes_),
-                       [this](const Peer& peer) { return attacher_.attach_announced(peer); });
+                       [this](const Peer& peer) { return attacher_.attach_peer(peer); });
   backend_ = std::move(command);
 }
 
@@ -93,16 +93,16 @@ void Session::make_command_backend() {
 void Session::make_backend() {
   if (!options_.attach()) return make_command_backend();
   if (options_.via != "bpf") backend_ = make_direct_backend(options_, processes_);
-  signals_heard_ = std::make_unique<Signals>();
+  signal_source_ = std::make_unique<Signals>();
   if (options_.via == "bpf") backend_ = make_bpf_backend(options_, processes_);
   if (options_.via != "auto") return;
-  options_.via = take_bpf_instead() ? "bpf" : "direct";
+  options_.via = switch_to_bpf() ? "bpf" : "direct";
   processes_.detail("--via auto: " + options_.via);
 }
 
 // Exit status if nothing can be recorded, else -1.
 int Session::start() {
-  if (!options_.file_per_process() && !outputs_.open(0)) return say(outputs_.error()), 125;
+  if (!options_.file_per_process() && !outputs_.open(0)) return log(outputs_.error()), 125;
   make_backend();
   attacher_.set_backend(*backend_);
   outputs_.set_clock(backend_->clock());
@@ -111,7 +111,7 @@ int Session::start() {
   if (any) return -1;
   outputs_.remove_unused();
   if (signals_ > 0) return 128 + last_signal_;
-  if (!ready) say(ready.why);
+  if (!ready) log(ready.why);
   const Refusal refusal = ready ? attacher_.refusal() : ready.refusal;
   return static_cast<int>(refusal == Refusal::kNone ? Refusal::kOther : refusal);
 }
@@ -122,7 +122,7 @@ int Session::run() {
   begin_ns_ = begin_ns();
   clock_due_ns_ = begin_ns_ + kSecond;
   loop();
-  if (signals_ > 1) return leave_at_once();
+  if (signals_ > 1) return leave_now();
   return leave(exit_status());
 }
 
@@ -156,8 +156,8 @@ void Session::loop() {
 }
 
 void Session::wait_for_events() {
-  std::vector<pollfd> fds = {{signals_heard_->heard_fd(), POLLIN, 0},
-                             {signals_heard_->child_fd(), POLLIN, 0}};
+  std::vector<pollfd> fds = {{signal_source_->event_fd(), POLLIN, 0},
+                             {signal_source_->child_fd(), POLLIN, 0}};
   if (phase_ != Phase::kFinished) {
     backend_->add_descriptors(fds);
     processes_.add_descriptors(fds);
@@ -174,7 +174,7 @@ void Session::wait_for_events() {
 }
 
 void Session::read_signals() {
-  for (const HeardSignal& s : signals_heard_->take()) on_signal(s.number, s.from_kernel);
+  for (const ReceivedSignal& s : signal_source_->take()) on_signal(s.number, s.from_kernel);
 }
 
 void Session::reap_children() {
@@ -220,10 +220,18 @@ bool Session::time_is_up(uint64_t now) const {
 }
 
 // Between the steps of something long: checks signals and the clock.
-bool Session::goes_on() {
+bool Session::continues() {
   read_signals();
   if (phase_ == Phase::kRecording && time_is_up(monotonic_ns())) request_stop(LTQ_DURATION);
   return phase_ == Phase::kRecording;
+}
+
+// Logs once why recording has become impossible.
+bool Session::is_broken() {
+  const std::string why = backend_->broken();
+  if (!why.empty() && !std::exchange(logged_broken_, true)) log(why);
+  if (!why.empty()) outputs_.set_failed();
+  return !why.empty();
 }
 
 // New processes, attached ones, and messages.
@@ -238,14 +246,15 @@ void Session::poll_backend() {
     outputs_due_ns_ = now + 100 * kMillisecond;
     if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
   }
-  attacher_.say_waiting(now, begin_ns_);
+  if (is_broken()) return request_stop(LTQ_ERROR);
+  attacher_.warn_waiting(now, begin_ns_);
   poll_due_ns_ = now + static_cast<uint64_t>(backend_->poll(now)) * kMillisecond;
 }
 
 void Session::run_timers() {
   if (phase_ == Phase::kFinished) return;
   const uint64_t now = monotonic_ns();
-  if (phase_ == Phase::kWriting) return say_writing(now);
+  if (phase_ == Phase::kWriting) return warn_writing(now);
   if (now >= clock_due_ns_) {
     clock_due_ns_ = now + kSecond;
     processes_.drainer().post([outputs = outputs_.all()] {
@@ -280,12 +289,12 @@ void Session::finish() {
   processes_.drainer().post([this, drainer = &processes_.drainer(), status, reason = reason_] {
     WriteQueue& queue = outputs_.queue();
     const auto& outputs = outputs_.all();
-    for (const auto& o : outputs) o->wait_for_room();
+    for (const auto& o : outputs) o->wait_for_space();
     drainer->finish_all();
     if (!queue.wait_until_written())
       for (const auto& o : outputs) o->discard();
     for (const auto& o : outputs) o->finish(reason, status);
-    const uint64_t words = hurried_ ? kHurriedWords : kLastWords;
+    const uint64_t words = second_signal_ ? kHurriedWords : kFinalLimit;
     ending_->complete =
         queue.wait_until_written() || queue.wait_until_written(monotonic_ns() + words);
     ending_->done = true;
@@ -293,11 +302,11 @@ void Session::finish() {
 }
 
 // The user should know why this program does not end.
-void Session::say_writing(uint64_t now) {
-  if (said_writing_ || now < writing_ns_ + kSecond) return;
-  said_writing_ = true;
+void Session::warn_writing(uint64_t now) {
+  if (logged_writing_ || now < writing_ns_ + kSecond) return;
+  logged_writing_ = true;
   if (!options_.quiet)
-    say("the recording has ended; writing the last " + bytes_text(outputs_.queue().held()) +
+    log("the recording has ended; writing the last " + bytes_text(outputs_.queue().held()) +
         " (^C: leave out what is not written)");
 }
 
@@ -305,30 +314,31 @@ void Session::take_ending() {
   phase_ = Phase::kFinished;
   if (!ending_->complete) {  // the disk takes nothing, not even the last blocks
     outputs_.set_failed();
-    say("the output did not take the last " + bytes_text(outputs_.queue().held()) +
+    log("the output did not take the last " + bytes_text(outputs_.queue().held()) +
         " in time: the end of the trace is missing");
   }
+  is_broken();  // at the last moment
   summarize(options_, outputs_, backend_->diagnosis(reason_));
   const auto& all = outputs_.all();
   if (std::all_of(all.begin(), all.end(), [](const auto& o) { return o->writer().ok(); })) {
-    for (const auto& line : backend_->remarks()) say(line);
-    attacher_.say_end();
+    for (const auto& line : backend_->remarks()) log(line);
+    attacher_.log_end();
   }
   outputs_.remove_unused();
   if (const pid_t command = backend_->command(); command > 0 && !options_.quiet)
-    say("the command (process " + std::to_string(command) + ") continues without being recorded");
+    log("the command (process " + std::to_string(command) + ") continues without being recorded");
 }
 
 // The second signal. The disk may be blocked, so nobody waits long for it.
-int Session::leave_at_once() {
+int Session::leave_now() {
   const int status = 128 + last_signal_;
   if (phase_ == Phase::kFinished) return leave(status);
-  hurried_ = true;
+  second_signal_ = true;
   outputs_.queue().set_deadline(monotonic_ns() + kHurriedLimit);
   if (phase_ != Phase::kWriting) finish();
   for (const uint64_t limit = monotonic_ns() + kLeaveLimit; !ending_->done;) {
     if (monotonic_ns() > limit) {
-      say("interrupted while writing: the end of the trace is missing");
+      log("interrupted while writing: the end of the trace is missing");
       _exit(status);
     }
     usleep(1000);

@@ -40,7 +40,7 @@ class Session {
   int start();
   void make_backend();
   void make_command_backend();
-  bool take_bpf_instead();
+  bool switch_to_bpf();
   int exit_status() const;
 
   void loop();
@@ -51,19 +51,20 @@ class Session {
   void request_stop(uint32_t reason);
   uint64_t begin_ns() const;
   bool time_is_up(uint64_t now) const;
-  bool goes_on();
+  bool continues();
+  bool is_broken();
   void run_timers();
   void poll_backend();
   bool all_ended() const;
 
   void finish();
-  void say_writing(uint64_t now);
+  void warn_writing(uint64_t now);
   void take_ending();
-  int leave_at_once();
+  int leave_now();
   int leave(int status);
 
   Options options_;
-  std::unique_ptr<Signals> signals_heard_;  // until everything else has ended
+  std::unique_ptr<Signals> signal_source_;  // until everything else has ended
   Outputs outputs_;
   Processes processes_;
   Attacher attacher_;
@@ -74,9 +75,9 @@ class Session {
   uint64_t clock_due_ns_ = 0, poll_due_ns_ = 0, outputs_due_ns_ = 0;
   int signals_ = 0, last_signal_ = 0;
   std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
-  std::atomic<bool> hurried_ = false;  // a second signal has come
-  uint64_t writing_ns_ = 0;            // since when
-  bool said_writing_ = false;
+  std::atomic<bool> second_signal_ = false;  // a second signal has come
+  uint64_t writing_ns_ = 0;                  // since when
+  bool logged_writing_ = false, logged_broken_ = false;
 };
 
 }  // namespace luatrace::record

@@ -62,19 +62,19 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   const OutputTotals& t = o.totals();
   const auto ns = static_cast<double>(o.end().mono_ns - o.start().mono_ns);
   if (!options.quiet)
-    say(w.name() + ": " + counted(w.events(), "event", "events") + ", " + bytes_text(w.bytes()) +
+    log(w.name() + ": " + counted(w.events(), "event", "events") + ", " + bytes_text(w.bytes()) +
         per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
         counted(t.streams, "stream", "streams") + " of " +
         counted(t.processes, "process", "processes"));
-  if (t.lost > 0) say(lost_text(options, outputs.queue_was_full(), o));
+  if (t.lost > 0) log(lost_text(options, outputs.queue_was_full(), o));
   if (t.lost_functions > 0)
-    say(counted(t.lost_functions, "function has", "functions have") +
+    log(counted(t.lost_functions, "function has", "functions have") +
         " no name: the description did not fit");
   if (t.damaged > 0)
-    say(counted(t.damaged, "stream is", "streams are") +
+    log(counted(t.damaged, "stream is", "streams are") +
         " damaged: corrupt data in the ring buffer");
   if (t.backwards > 0 && options.verbose)
-    say("the clock went backwards " + counted(t.backwards, "time", "times"));
+    log("the clock went backwards " + counted(t.backwards, "time", "times"));
   o.announce_early_end();
   if (!w.ok()) outputs.set_failed();
 }
@@ -92,11 +92,11 @@ void summarize(const Options& options, Outputs& outputs,
     return empty;
   });
   for (const auto& o : all) summarize_output(options, outputs, *o);
-  for (const auto& line : diagnosis) say(line);
+  for (const auto& line : diagnosis) log(line);
   const bool any =
       std::any_of(all.begin(), all.end(), [](const auto& o) { return o->totals().streams > 0; });
   if (any && outputs.trace_stdout() < 0 && !options.quiet)
-    say("next: " + next_command(options, outputs));
+    log("next: " + next_command(options, outputs));
 }
 
 }  // namespace luatrace::record

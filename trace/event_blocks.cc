@@ -44,12 +44,12 @@ size_t EventBlocks::append(std::span<const uint64_t> words, uint64_t not_before)
     const size_t want = std::min(words.size() - taken, kMaxWords);
     if (used_ + want > kMaxWords) flush();
     if (used_ + want > buffer_.size()) buffer_.resize(used_ + want);
-    const std::span<uint64_t> room(&buffer_[used_], want);
-    std::memcpy(room.data(), &words[taken], room.size_bytes());
-    if (room[0] == 0) break;
+    const std::span<uint64_t> run(&buffer_[used_], want);
+    std::memcpy(run.data(), &words[taken], run.size_bytes());
+    if (run[0] == 0) break;
     const bool fresh = used_ == 0;
-    if (fresh) begin_block(room, not_before);
-    const auto r = scanner_.scan(room, not_before);
+    if (fresh) begin_block(run, not_before);
+    const auto r = scanner_.scan(run, not_before);
     used_ += r.words;
     taken += r.words;
     events_ += r.events;

@@ -18,7 +18,7 @@ class Spool {
  public:
   static constexpr size_t kMemory = 8u << 20;
 
-  // memory: beyond so many bytes they go to a file.
+  // memory: beyond this many bytes they go to a file.
   explicit Spool(size_t memory = kMemory) : memory_(memory) {}
   ~Spool();
   Spool(Spool&& other) noexcept;

@@ -98,7 +98,7 @@ void WordScanner::suspend(uint32_t status) {
   if (status != LTS_YIELD) forget(id);
 }
 
-// Removes n calls. If there are not so many, the depth was wrong.
+// Removes n calls. If there are fewer, the depth was wrong.
 void WordScanner::unwind(uint32_t n) {
   Coroutine& c = here();
   if (n > c.depth) c.epoch = epoch_ - 1;

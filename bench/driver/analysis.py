@@ -78,7 +78,7 @@ SHARED = (("2 streams, 1,000 nodes", 1000, ["--streams", 2], []),
 
 
 def threads(setup):
-    """Wall time with so many threads, streams, and compression. The machine's own limit is the
+    """Wall time by number of threads, of streams, and compression. The machine's own limit is the
     speed of two processes at once, each doing all of the work: two processors are seldom twice as
     fast as one."""
     table = Table("Analysis by several threads, and of compressed traces",

@@ -49,6 +49,6 @@ def section(setup):
         table.add(program.name, "on" if jit else "off", f"{total / floor:.2f}",
                   f"{(total - own) / floor:.2f}", f"{total:.1f}", f"{total - own:.1f}",
                   f"{spread:.1f}", f"{own:.1f}", count)
-    table.tell_loss(sum(samples["traced"].lost for *_, samples in measured))
+    table.add_loss(sum(samples["traced"].lost for *_, samples in measured))
     table.notes.append(f"floor {floor:.2f} ns (rdtsc alone {rdtsc:.2f} ns)")
     return table

@@ -61,5 +61,5 @@ def section(setup):
     means = [geomean(r for r in column if r == r) for jit in (True, False)
              for column in zip(*(ratios(seconds[p.name, jit]) for p in setup.programs()))]
     table.add("**geometric mean**", *(f"{m:.2f}" for m in means))
-    table.tell_loss(lost)
+    table.add_loss(lost)
     return table

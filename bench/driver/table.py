@@ -2,7 +2,7 @@
 """Figures from samples, and tables in two forms: text and markdown.
 
 Ratios are always between minima of interleaved repetitions: noise only ever
-adds time. The spread beside a ratio is half the distance between the quartiles
+adds time. The spread next to a ratio is half the distance between the quartiles
 of the ratios of single rounds; it shows how far to trust the ratio.
 """
 import math
@@ -63,7 +63,7 @@ class Table:
         assert len(cells) == len(self.columns), cells
         self.rows.append([str(c) for c in cells])
 
-    def tell_loss(self, lost):
+    def add_loss(self, lost):
         """A lost event is cheaper than a recorded one, so losses are noted."""
         if lost:
             self.notes.append(f"timed recordings lost {lost:,} events")

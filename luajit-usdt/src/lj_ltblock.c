@@ -6,8 +6,8 @@
 ** probe luajit:block copies them at each hit, so a block is free again as soon as it
 ** has been flushed.
 **
-** Invariant: the words between ring->told and lt->wp are written but not yet flushed;
-** ring->told_events counts the events before them, and lt->extra the words among them
+** Invariant: the words between ring->flushed and lt->wp are written but not yet flushed;
+** ring->flushed_events counts the events before them, and lt->extra the words among them
 ** that are not events. Descriptions are flushed before the words. */
 
 #define lj_ltblock_c
@@ -34,9 +34,9 @@ void lj_ltblock_funcs(LTState *lt)
   struct lt_ring *r = lt->ring;
   if (!lt->metahead) return;
   lj_ltprobe_block(lt->meta, (uint32_t)lt->metahead, LT2G(lt),
-		   LT_PIECE_FUNCS, r->told_funcs, (uint32_t)lt->metacount,
+		   LT_CHUNK_FUNCS, r->flushed_funcs, (uint32_t)lt->metacount,
 		   r->recording);
-  r->told_funcs += lt->metacount;
+  r->flushed_funcs += lt->metacount;
   lt->metacount = r->meta_count = 0;
   lt->metahead = r->meta_head = 0;
 }
@@ -45,16 +45,16 @@ void lj_ltblock_funcs(LTState *lt)
 int lj_ltblock_words(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  uint64_t *from = (uint64_t *)(uintptr_t)r->told;
+  uint64_t *from = (uint64_t *)(uintptr_t)r->flushed;
   uint32_t n = (uint32_t)(lt->wp - from), events = n - lt->extra;
   lj_assertX(from <= lt->wp && n <= LT_RING_BLOCK_SIZE/8 && lt->extra <= n,
 	     "bad chunk of a block");
   lj_ltblock_funcs(lt);
   if (!events) return 0;  /* Nothing but the head of a chunk. */
-  lj_ltprobe_block(from, n*8, LT2G(lt), LT_PIECE_EVENTS, r->told_events,
+  lj_ltprobe_block(from, n*8, LT2G(lt), LT_CHUNK_EVENTS, r->flushed_events,
 		   events, r->recording);
-  st_rel(&r->told, (uint64_t)(uintptr_t)lt->wp);  /* First, so that nothing is read twice. */
-  r->told_events += events;
+  st_rel(&r->flushed, (uint64_t)(uintptr_t)lt->wp);  /* First, so that nothing is read twice. */
+  r->flushed_events += events;
   return 1;
 }
 
@@ -63,7 +63,7 @@ void lj_ltblock_begin(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   lt->extra = 0;
-  st_rel(&r->told, (uint64_t)(uintptr_t)lt->wp);
+  st_rel(&r->flushed, (uint64_t)(uintptr_t)lt->wp);
 }
 
 /* Store the record that begins a block or a chunk. */

@@ -62,7 +62,7 @@ static void process_stack(char **low, size_t *size)
   *low = top - *size;
 }
 
-static LJ_NOINLINE void look_at_stack(LTState *lt)
+static LJ_NOINLINE void find_stack_bounds(LTState *lt)
 {
   char *low = NULL;
   size_t size = 0;
@@ -87,7 +87,7 @@ static int stack_low(LTState *lt, uint32_t depth)
   if (depth < STACK_DEEP) return 0;
   if (LJ_LIKELY(lt->stackthread == lj_ltring_thread()) && !stack_between(lt, p))
     return 0;
-  look_at_stack(lt);  /* Again, since limits change. */
+  find_stack_bounds(lt);  /* Again, since limits change. */
   return stack_between(lt, p);
 }
 

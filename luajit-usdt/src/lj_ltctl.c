@@ -136,7 +136,7 @@ static __attribute__((used, noinline, noclone)) void lj_ltctl_note(void)
     : : [type] "i" (LT_NOTE_TYPE), [version] "i" (LT_NOTE_VERSION),
 	[cversion] "i" (LT_CONTROL_VERSION), [csize] "i" ((int)sizeof(LTControl)),
 	[flags] "i" ((LJ_HASJIT ? LTN_JIT : 0) | (LJ_GC64 ? LTN_GC64 : 0) |
-		     (LJ_FR2 ? LTN_FR2 : 0) | LTN_RETELL | LTN_BLOCKS),
+		     (LJ_FR2 ? LTN_FR2 : 0) | LTN_REPORT | LTN_BLOCKS),
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");
   N_PART(NOTEDEF2, "");

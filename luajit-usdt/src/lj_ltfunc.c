@@ -69,7 +69,7 @@ LTFunc *lj_ltfunc_find(LTState *lt, void *addr)
 }
 
 /* Make sure that one more entry fits. Returns 0 if there is no memory. */
-static int func_room(LTState *lt)
+static int func_space(LTState *lt)
 {
   LTFunc *old = lt->func;
   uint32_t n = old ? lt->funcmask+1 : 0, i;
@@ -103,7 +103,7 @@ static LTFunc *keepfunc(LTState *lt, void *addr, uint32_t id, const char *name,
 			int how)
 {
   LTFunc *f;
-  if (!func_room(lt)) return NULL;
+  if (!func_space(lt)) return NULL;
   f = func_place(lt, addr);
   f->addr = addr;
   f->name = name ? newname(name, how) : NULL;

@@ -126,7 +126,7 @@ char *lj_ltopen_aligned(size_t size, int prot)
   do (n) = (call); while ((n) < 0 && errno == EINTR)
 
 /* Wait for the recorder's byte, up to HELLO_MS. Returns it, or 0. */
-static char hear_answer(int s)
+static char receive_answer(int s)
 {
   struct pollfd pfd = { s, POLLIN, 0 };
   int64_t end = now_ms() + HELLO_MS, left = HELLO_MS;
@@ -152,7 +152,7 @@ static int trusted(int s)
 
 /* A socket connected to the recorder; -1: nobody listens, or nobody to trust. Never
 ** waits longer than for an answer. */
-static int reach_recorder(void)
+static int connect_recorder(void)
 {
   struct timeval patience = { HELLO_MS/1000, 0 };
   struct sockaddr_un sa;  /* sun_path is as large as LTControl.socket. */
@@ -196,12 +196,12 @@ static uint32_t forgotten;  /* The recorder that started us has refused us. */
 
 /* Send the ring and wait for the recorder's answer. Returns LT_HELLO_*. After a refusal
 ** its socket is cleared: no later VM and no child asks again. */
-static char say_hello(int fd)
+static char exchange_hello(int fd)
 {
   char answer = LT_HELLO_REFUSED;
-  int s = reach_recorder();
+  int s = connect_recorder();
   if (s >= 0) {
-    if (send_hello(s, fd)) answer = hear_answer(s);
+    if (send_hello(s, fd)) answer = receive_answer(s);
     close(s);
   }
   if (answer != LT_HELLO_RECORD && answer != LT_HELLO_PROBES) {
@@ -214,16 +214,16 @@ static char say_hello(int fd)
 /* There is no ring: tell a recorder that runs the command, which could not know
 ** otherwise. Once in a process; the process must stay alive until the message has been
 ** read. */
-static void say_ringless(void)
+static void report_ringless(void)
 {
-  static int32_t said;
+  static int32_t reported;
   int32_t pid = (int32_t)getpid();
   int s;
   if (!luajit_usdt_control.socket[0] ||
-      __atomic_exchange_n(&said, pid, __ATOMIC_ACQ_REL) == pid) return;
-  s = reach_recorder();
+      __atomic_exchange_n(&reported, pid, __ATOMIC_ACQ_REL) == pid) return;
+  s = connect_recorder();
   if (s < 0) return;
-  if (send_hello(s, -1)) hear_answer(s);
+  if (send_hello(s, -1)) receive_answer(s);
   close(s);
 }
 
@@ -431,7 +431,7 @@ int lj_ltopen_ring(lua_State *L)
   cost = measure(lt);
   r = ring_map(lt, nblocks, &fd);
   if (!r) {
-    say_ringless();
+    report_ringless();
     return 0;
   }
   r->event_cost_ps = cost;  /* The recorder reads it as soon as it maps the ring. */
@@ -442,7 +442,7 @@ int lj_ltopen_ring(lua_State *L)
   lt->fd = fd;
   lt->thread = lj_ltring_thread();
   if (c->socket[0]) {
-    char answer = say_hello(fd);
+    char answer = exchange_hello(fd);
     if (answer != LT_HELLO_RECORD) {
       lt->byprobe = answer == LT_HELLO_PROBES;
       ring_unmap(lt);
@@ -481,7 +481,7 @@ void lj_ltopen_close(global_State *g, int reason)
     if (lt->endreason) reason = (int)lt->endreason;
     if (lt->block == lt->scratch) {
       lj_ltring_count(lt);
-      lj_ltring_room(lt);
+      lj_ltring_space(lt);
     }
     if (lt->block != lt->scratch)
       lj_ltring_ext(lt, LTX_STOP, (uint32_t)reason, 0, 0, 0);

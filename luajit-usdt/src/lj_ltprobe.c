@@ -137,7 +137,7 @@ PROBEFUNC lj_ltprobe_close(void *g, void *L)
   STAP_PROBE2(luajit, state__close, g, L);
 }
 
-/* Event words, a block at a time: see LT_PIECE_* in luatrace_format.h. */
+/* Event words, a block at a time: see LT_CHUNK_* in luatrace_format.h. */
 PROBEFUNC lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind,
 			   uint64_t number, uint32_t count, uint32_t rec)
 {

@@ -97,7 +97,7 @@ static int wanted_by_others(global_State *g, BCOp op)
 
 /* Did a recorder patch the slot and die before it set a request or after it withdrew
 ** it? Then nobody else would ever restore the table. */
-static int patched_for_nothing(global_State *g, BCOp op)
+static int patched_needlessly(global_State *g, BCOp op)
 {
   return lt_jitidle(g) && !(G2LT(g)->on && lt_isend(op)) &&
 	 G2GG(g)->dispatch[op] == lj_vm_record;
@@ -111,7 +111,7 @@ int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
   BCOp op = bc_op(pc[-1]);
   if (lj_ltrace_pending(g))
     lj_ltswitch_now(L, NULL);
-  else if (LJ_UNLIKELY(patched_for_nothing(g, op)))
+  else if (LJ_UNLIKELY(patched_needlessly(g, op)))
     lj_ltswitch_restore(g);
   if (wanted_by_others(g, op)) return 0;
   if (lj_ltrace_on(g)) lj_ltrace_end(L, pc);
@@ -141,7 +141,7 @@ static int have_stack(lua_State *L, GCproto *pt, const BCIns *pc)
 }
 
 /* Where lj_vm_callhook continues. */
-static ASMFunction go_on(LTState *lt, ASMFunction target, const BCIns *oldpc)
+static ASMFunction continue_at(LTState *lt, ASMFunction target, const BCIns *oldpc)
 {
 #if LJ_LTVMFAST
   if (oldpc != LT_NOPC) {
@@ -187,7 +187,7 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
   } else if (lj_ltfunc_wantw(g, fn)) {
     op = BC_FUNCCW;
   }
-  return go_on(lt, makeasmfunc(lj_bc_ofs[op]), oldpc);
+  return continue_at(lt, makeasmfunc(lj_bc_ofs[op]), oldpc);
 }
 
 #if LJ_LTVMFAST

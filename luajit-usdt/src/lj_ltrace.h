@@ -43,8 +43,8 @@ LUA_API LTControl luajit_usdt_control;
 #define LTSTOP_OFF	0x02	/* The recording must end. */
 #define LTSTOP_LOOK	0x04	/* The control word has changed (only probes are on). */
 #define LTSTOP_MUTE	0x08	/* A handler of VM events or a profiler's callback runs. */
-#define LTSTOP_RETELL	LT_STOP_RETELL  /* From outside: report the stack again. */
-#define LTSTOP_KICK	LT_STOP_KICK  /* From outside: poll; dispatch is patched. */
+#define LTSTOP_REPORT	LT_STOP_REPORT  /* From outside: report the stack again. */
+#define LTSTOP_POLL	LT_STOP_POLL  /* From outside: poll; dispatch is patched. */
 
 /* A reported call of a C function that has not ended. */
 typedef struct LTCall {
@@ -159,7 +159,7 @@ typedef struct LTState {
   uint64_t *block;	/* Start of the current block. */
   uint64_t *scratch;	/* Private block for events that are lost. */
   uint64_t lost;	/* Events lost in the current gap. */
-  uint32_t extra;	/* Words in the block since ring->told that are not events. */
+  uint32_t extra;	/* Words in the block since ring->flushed that are not events. */
   uint64_t lostsince;	/* Clock of the first one. */
   uint64_t deadline;	/* Clock at which lj_ltring_tick is due. */
   uintptr_t thread;	/* Thread pointer of the last thread reported. */
@@ -349,7 +349,7 @@ LJ_LTPROBE void lj_ltprobe_blockswitch(void);
 #define LT_FINALIZER(L, VL) \
   if (lj_ltrace_on(G(L))) lj_ltstack_lend((L), (VL));
 #define LT_FINALIZED(L, VL)	lj_ltstack_back((L), (VL));
-/* lj_ccallback.c: in the frame of an FFI callback, a bit beside the result's type says
+/* lj_ccallback.c: in the frame of an FFI callback, a bit next to the result's type says
 ** that it has not begun or has ended. What happens then (a step of the collector, a
 ** finalizer, a conversion error) happens outside it. */
 #define LT_CBIDLE	0x10000u

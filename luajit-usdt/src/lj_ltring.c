@@ -252,7 +252,7 @@ LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
 
 /* Leave the scratch block if a block is free again. The caller reports the stack.
 ** Returns 0 if none is free. */
-int lj_ltring_room(LTState *lt)
+int lj_ltring_space(LTState *lt)
 {
   uint64_t lost;
   if (lt->block != lt->scratch) return 1;
@@ -270,7 +270,7 @@ int lj_ltring_room(LTState *lt)
 
 /* When the next tick is due: words are flushed more often than a ring is checked, but
 ** check soon if the recorder may have taken the ring, to close our descriptor. */
-static void next_look(LTState *lt, uint64_t now)
+static void set_deadline(LTState *lt, uint64_t now)
 {
   lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) || lt->fd >= 0 ? 100 : 4);
 }
@@ -281,7 +281,7 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
   lt->lost = 0;
   lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* After a fork everything is reported again. */
   lj_ltring_enter(lt);
-  next_look(lt, lj_ltctl_clock());
+  set_deadline(lt, lj_ltctl_clock());
   lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
@@ -290,7 +290,7 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
 /* Periodic work, called by events that are not inlined. */
 void lj_ltring_tick(LTState *lt, uint64_t now)
 {
-  next_look(lt, now);
+  set_deadline(lt, now);
   check_recorder(lt);
   if (lt_private(lt)) {
     if (lt->block != lt->scratch) lj_ltblock_flush(lt);
@@ -374,7 +374,7 @@ static char *meta_at(LTState *lt, uint64_t pos)
 
 /* Wait a moment for space in the meta area, but not repeatedly for a recorder that
 ** reads nothing. */
-static int meta_room(LTState *lt, uint32_t need)
+static int meta_space(LTState *lt, uint32_t need)
 {
   struct lt_ring *r = lt->ring;
   int i;
@@ -412,7 +412,7 @@ int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
   uint64_t pos;
   uint32_t tail;
   char *p;
-  if (!r || !meta_room(lt, 2*size)) return 0;
+  if (!r || !meta_space(lt, 2*size)) return 0;
   pos = lt->metahead;
   tail = (uint32_t)(lt->metasize - (pos & (lt->metasize-1)));
   if (tail < size) {  /* Does not fit before the end: skip to the start. */

@@ -28,11 +28,11 @@
 
 /* -- Open and close ------------------------------------------------------- */
 
-static void hand_start(LTState *lt)
+static void flush_start(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  lj_ltprobe_block(r, (uint32_t)sizeof(*r), LT2G(lt), LT_PIECE_START,
-		   r->told_events, 0, r->recording);
+  lj_ltprobe_block(r, (uint32_t)sizeof(*r), LT2G(lt), LT_CHUNK_START,
+		   r->flushed_events, 0, r->recording);
 }
 
 /* Allocate memory for the VM of L and report the start of a stream. Returns 0 without
@@ -54,7 +54,7 @@ int lj_ltstream_open(lua_State *L)
   lt->mapsize = MAPSIZE;
   lt->warm = NBLOCKS;
   lt->thread = lj_ltring_thread();
-  hand_start(lt);
+  flush_start(lt);
   lj_ltring_begin(lt, lost);
   return 1;
 }
@@ -66,7 +66,7 @@ void lj_ltstream_again(LTState *lt)
   if (lt->block == lt->scratch) return;
   lj_ltblock_flush(lt);
   lt->ring->recording = lt->rec;
-  hand_start(lt);
+  flush_start(lt);
 }
 
 /* Report the end of the stream. */
@@ -74,7 +74,7 @@ static void flush_end(LTState *lt, int reason)
 {
   struct lt_ring *r = lt->ring;
   lj_ltprobe_block((void *)(uintptr_t)lj_ltctl_clock(), 0, LT2G(lt),
-		   LT_PIECE_END, r->told_events, (uint32_t)reason,
+		   LT_CHUNK_END, r->flushed_events, (uint32_t)reason,
 		   r->recording);
 }
 
@@ -101,7 +101,7 @@ static __attribute__((destructor)) void flush_rest(void)
   for (lt = lt_first(); lt; lt = lt->next)
     if (lt->thread == self && lt_private(lt) && lt->block != lt->scratch) {
       lj_ltblock_flush(lt);
-      flush_end(lt, LT_PIECE_EXIT);
+      flush_end(lt, LT_CHUNK_EXIT);
     }
   lj_ltstate_lock(0);
 }

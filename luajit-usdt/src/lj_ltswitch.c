@@ -144,7 +144,7 @@ static void resync(lua_State *L, const BCIns *pc)
       return;
     }
     flush_traces(L);
-  } else if (!lj_ltring_room(lt)) {
+  } else if (!lj_ltring_space(lt)) {
     return;
   }
   lt_newepoch(lt, 1);
@@ -155,7 +155,7 @@ static void resync(lua_State *L, const BCIns *pc)
 /* Another probe has a tracer. A tracer attaches to one probe after the other, and the
 ** first one has switched us on: the reports went to sites that were not attached yet.
 ** Or a tracer replaced another one, which the word does not show: it sets
-** LT_STOP_RETELL. The reader of event words knows everything, unless it reads blocks
+** LT_STOP_REPORT. The reader of event words knows everything, unless it reads blocks
 ** and has just come. */
 static void again(lua_State *L, const BCIns *pc, int reason, int blocks)
 {
@@ -194,14 +194,14 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   int olderr = errno;
-  uint32_t kicked = lt->stop & LTSTOP_KICK, retell = lt->stop & LTSTOP_RETELL;
+  uint32_t poll = lt->stop & LTSTOP_POLL, report = lt->stop & LTSTOP_REPORT;
   uint32_t was, rec, forked, more, changed;
   uint64_t word;
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
     return 0;
   forked = !lt_ringon(lt) && (lt->stop & LTSTOP_RESYNC);
-  lt->stop &= ~(LTSTOP_KICK|LTSTOP_RETELL|LTSTOP_LOOK);
+  lt->stop &= ~(LTSTOP_POLL|LTSTOP_REPORT|LTSTOP_LOOK);
   if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltctl_word();
   /* No longer wanted, or wanted by another recorder. */
@@ -214,7 +214,7 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
     word = follow_word(L, word, pc);
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
-  more = retell || (uint16_t)(word >> 32) > (uint16_t)(lt->seen >> 32);
+  more = report || (uint16_t)(word >> 32) > (uint16_t)(lt->seen >> 32);
   changed = lt->rec != rec && !(lt->on & LTON_RING);
   if (was && lt->on == was &&
       (forked || more || changed || (uint16_t)word > (uint16_t)lt->seen))
@@ -222,7 +222,7 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   if (!lt->on && word && !lt->seen)
     flush_traces(L);  /* Not for us: their guards would always fail. */
   lt->seen = word;
-  if (kicked) lj_ltswitch_restore(g);
+  if (poll) lj_ltswitch_restore(g);
   errno = olderr;
   return 1;
 }

@@ -235,9 +235,9 @@ struct lt_ring {
 				** 0 if none. */
   uint64_t meta_lost;		/* Descriptions lost because the area was full. */
   /* LT_RING_PROBE only. */
-  uint64_t told;		/* Address of the first word not yet flushed. */
-  uint64_t told_events;		/* Events flushed in all. */
-  uint64_t told_funcs;		/* Descriptions flushed in all. */
+  uint64_t flushed;		/* Address of the first word not yet flushed. */
+  uint64_t flushed_events;		/* Events flushed in all. */
+  uint64_t flushed_funcs;		/* Descriptions flushed in all. */
   uint64_t wp;			/* Address of the pointer past the last word. */
   uint64_t meta_count;		/* Descriptions in the meta area. */
   uint8_t pad1[128-88];
@@ -263,7 +263,7 @@ struct lt_ring {
 **
 **   address, bytes   of the chunk (up to LT_RING_BLOCK_SIZE); END: clock, 0
 **   g                address of the global_State: identifies the stream
-**   kind             LT_PIECE_*
+**   kind             LT_CHUNK_*
 **   number           events (EVENTS) or descriptions (FUNCS) flushed before
 **   count            how many are in the chunk; END: LTE_*
 **   recording        lt_ring.recording
@@ -273,13 +273,13 @@ struct lt_ring {
 ** EVENTS that use them. A chunk of EVENTS holds whole records.
 */
 enum {
-  LT_PIECE_START = 1,		/* struct lt_ring. A stream begins; or, if it has begun,
+  LT_CHUNK_START = 1,		/* struct lt_ring. A stream begins; or, if it has begun,
 				** all functions are described again for a new tracer. */
-  LT_PIECE_FUNCS = 2,		/* struct lt_func records. */
-  LT_PIECE_EVENTS = 3,		/* Event words. */
-  LT_PIECE_END = 4		/* Empty. The stream ends. */
+  LT_CHUNK_FUNCS = 2,		/* struct lt_func records. */
+  LT_CHUNK_EVENTS = 3,		/* Event words. */
+  LT_CHUNK_END = 4		/* Empty. The stream ends. */
 };
-#define LT_PIECE_EXIT	255u	/* count of END: the program exits. No LTX_STOP follows;
+#define LT_CHUNK_EXIT	255u	/* count of END: the program exits. No LTX_STOP follows;
 				** if it still runs Lua, more chunks follow. */
 
 enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2 };
@@ -416,7 +416,7 @@ struct lt_note {
   uint32_t clock;		/* LT_CLOCK_* */
   /* Offsets of members of an LTState. */
   int32_t lt_next;		/* Address of the next one. */
-  int32_t lt_on, lt_stop;	/* uint32_t; bit 31 of stop: LT_STOP_KICK. */
+  int32_t lt_on, lt_stop;	/* uint32_t; bit 31 of stop: LT_STOP_POLL. */
   int32_t lt_seen;		/* uint64_t: value of the control word acted upon. */
   int32_t lt_ring, lt_fd;	/* Address; int */
   int32_t lt_rec;		/* uint32_t: number of the recording. */
@@ -444,15 +444,15 @@ struct lt_note {
 #define LTN_GC64		0x02u
 #define LTN_FR2			0x04u	/* Two slots per frame. */
 /* 0x08: older LuaJITs, whose sites had five-byte nops. */
-#define LTN_RETELL		0x10u	/* Knows LT_STOP_RETELL. */
+#define LTN_REPORT		0x10u	/* Knows LT_STOP_REPORT. */
 #define LTN_BLOCKS		0x20u	/* Has the probe luajit:block. */
 
 /* In LTState.stop, set by a recorder: poll, then restore the dispatch table. Only
 ** recorders write the topmost byte. */
-#define LT_STOP_KICK		0x80000000u
+#define LT_STOP_POLL		0x80000000u
 /* Likewise: a VM with probes on and no ring reports its stack again; one that
 ** flushes blocks describes its functions again, too. */
-#define LT_STOP_RETELL		0x40000000u
+#define LT_STOP_REPORT		0x40000000u
 
 /* -- 4. The trace file ---------------------------------------------------- */
 

@@ -68,7 +68,7 @@ class Backend {
   // Can it be used here at all? Empty, or the reason. May take 0.2 s. Before begin().
   virtual std::string able() { return ""; }
   // Could that process be attached? Changes nothing. Before begin().
-  virtual Attached look(pid_t pid) = 0;
+  virtual Attached check(pid_t pid) = 0;
   // Begins to record a process; if it is recorded already, LuaJITs that it has mapped since.
   virtual Attached attach(pid_t pid) = 0;
   // Is it the copy (fork) of an attached process, with this recording's settings in it?
@@ -83,6 +83,8 @@ class Backend {
   virtual void stop() = 0;
   // After stop(): have all processes stopped? Called until it is true, or for a second.
   virtual bool stopped() = 0;
+  // Why recording has become impossible; empty: it has not. Also valid after the end.
+  virtual std::string broken() const { return ""; }
   // At the end: messages for the user (processes that were attached but did not answer, and why).
   virtual std::vector<std::string> remarks() { return {}; }
   // Will events come only from processes that are followed?

@@ -53,7 +53,6 @@ struct News {
   // Their blocks cannot be interpreted, because we attached late or something was lost: they should
   // begin again.
   std::vector<pid_t> unsynced;
-  bool unguarded = false;  // the holder of the probes was killed: nothing is attached any more
 };
 
 // Converts times of the kernel (CLOCK_MONOTONIC) to the clock of the files.
@@ -77,7 +76,7 @@ struct Sink {
   bool ended = false;      // takes nothing more
 };
 // A Lua VM that flushes blocks.
-struct Stated {
+struct FlushingVm {
   std::unique_ptr<BlockStream> stream;
   uint64_t address = 0;  // of its struct lt_ring
   uint64_t last_ns = 0;  // when a chunk last came
@@ -101,11 +100,11 @@ struct AttachedProcess {
   uint64_t last_state = 0;  // and its number: usually the next hit has the same
   uint32_t last_number = 0;
   Filter filter;
-  bool retold = false;
+  bool will_report = false;
   bool leaving = false, gone = false;  // removed; and the process had ended by then
   Granularity granularity = Granularity::kEvent;
-  std::map<uint64_t, Stated> stated = {};  // by address of the state
-  std::unordered_set<uint64_t> told = {};  // VMs that have reported their stacks
+  std::map<uint64_t, FlushingVm> flushing = {};  // by address of the state
+  std::unordered_set<uint64_t> reported = {};    // VMs that have reported their stacks
 };
 
 struct Recording {

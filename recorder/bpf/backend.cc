@@ -78,13 +78,14 @@ class BpfBackend : public Backend {
 
   Attached begin() override;
   std::string able() override;
-  Attached look(pid_t pid) override;
+  Attached check(pid_t pid) override;
   Attached attach(pid_t pid) override;
   bool holds(pid_t pid) override { return live_.contains(pid); }
   void forget(pid_t pid) override;
   int poll(uint64_t now) override;
   void stop() override;
   bool stopped() override { return stopped_; }
+  std::string broken() const override;
   std::vector<std::string> remarks() override;
   uint32_t clock() const override { return clock_; }
 
@@ -97,7 +98,7 @@ class BpfBackend : public Backend {
          warned_no_response = false;  // an event has come; a message said that none did
   };
   std::string unsupported() const;
-  void look();
+  void drain();
   void news(uint64_t now);
   void warn_no_response(pid_t pid, Live& live, uint64_t now);
 
@@ -106,8 +107,7 @@ class BpfBackend : public Backend {
   const uint32_t clock_;            // of the files
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
-  bool said_unguarded_ = false;
-  std::atomic<bool> looking_ = false, stopped_ = false;
+  std::atomic<bool> draining_ = false, stopped_ = false, unguarded_ = false;
   std::atomic<uint64_t> records_ = 0;  // in the last pass
   // From the jobs to the session's thread.
   std::mutex mutex_;
@@ -115,7 +115,6 @@ class BpfBackend : public Backend {
   std::map<pid_t, uint64_t> first_;  // ns after attaching
   std::set<pid_t> unsynced_;         // should begin again for us
   std::set<pid_t> with_c_;           // have new C functions
-  bool unguarded_ = false;
   SourceTotals totals_;
   bool shared_ = false;
 };
@@ -140,9 +139,9 @@ std::string BpfBackend::able() {
   return failure ? "--via bpf: " + explain(failure).why : "";
 }
 
-Attached BpfBackend::look(pid_t pid) {
+Attached BpfBackend::check(pid_t pid) {
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
   const MappedLua lua = MappedFiles().look(pid);
   if (!lua.files.empty()) return {};
   const Refused refused = nothing_to_attach(pid, lua);
@@ -153,20 +152,21 @@ Attached BpfBackend::attach(pid_t pid) {
   Refused refused;
   AttachMode mode;
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
   Waker waker(pid);
   const bool again = live_.contains(pid);
-  const bool retold = !again && waker.prepare();
+  const bool will_report = !again && waker.prepare();
   if (options_.c_functions == "all") waker.want_all_c();
   const bool single = waker.has_ring();
   const uint32_t tracers = waker.block_tracers();
   host_.drainer().call([&] {
-    refused = source_->add(pid, retold, single);
+    refused = source_->add(pid, will_report, single);
     mode = source_->mode();
   });
-  if (retold && mode.granularity == Granularity::kEvent) waker.ask();
+  if (will_report && mode.granularity == Granularity::kEvent) waker.ask();
   // Its VMs may not notice this recorder: another one is attached, or has just detached.
-  if (!again && !refused && mode.granularity == Granularity::kBlock && (tracers != 0 || retold))
+  if (!again && !refused && mode.granularity == Granularity::kBlock &&
+      (tracers != 0 || will_report))
     waker.ask_all();
   if (refused) return {refusal_of(refused.kind), refused.why};
   if (again) return live_.at(pid).waker = std::move(waker), Attached{};
@@ -192,7 +192,7 @@ void BpfBackend::forget(pid_t pid) {
 }
 
 // A job: passes on the records, and leaves messages for news().
-void BpfBackend::look() {
+void BpfBackend::drain() {
   const uint64_t n = source_->drain();
   const std::lock_guard lock(mutex_);
   News news = source_->take_news();
@@ -200,19 +200,17 @@ void BpfBackend::look() {
   for (const auto& [pid, ns] : news.firsts) first_[pid] = ns;
   unsynced_.insert(news.unsynced.begin(), news.unsynced.end());
   with_c_.merge(news.with_c);
-  unguarded_ = unguarded_ || news.unguarded;
+  unguarded_ = source_->unguarded();
   records_ = n;
-  looking_ = false;
+  draining_ = false;
 }
 
 void BpfBackend::news(uint64_t now) {
   std::vector<pid_t> execs;
   std::map<pid_t, uint64_t> first;
   std::set<pid_t> unsynced, with_c;
-  bool unguarded = false;
   {
     const std::lock_guard lock(mutex_);
-    unguarded = std::exchange(unguarded_, false);
     execs.swap(execs_);
     first.swap(first_);
     unsynced.swap(unsynced_);
@@ -225,9 +223,6 @@ void BpfBackend::news(uint64_t now) {
     host_.first_event(pid, ns);
   }
   for (const pid_t pid : with_c) host_.has_c_functions(pid);
-  if (unguarded && !std::exchange(said_unguarded_, true))
-    say("luatrace-guard, which holds the probes, was killed: nothing more is recorded, and the "
-        "kernel may leave breakpoints in the programs until they end");
   for (const pid_t pid : execs) {
     std::string why;
     const uint32_t number = host_.process_number(pid, why);
@@ -249,12 +244,12 @@ void BpfBackend::news(uint64_t now) {
 void BpfBackend::warn_no_response(pid_t pid, Live& live, uint64_t now) {
   if (live.began || live.warned_no_response || now < live.attached_ns + kResponseLimit) return;
   live.warned_no_response = true;
-  say("process " + std::to_string(pid) + ": " + live.waker.no_response_text());
+  log("process " + std::to_string(pid) + ": " + live.waker.no_response_text());
 }
 
 int BpfBackend::poll(uint64_t now) {
   news(now);
-  if (!looking_.exchange(true)) host_.drainer().post([this] { look(); });
+  if (!draining_.exchange(true)) host_.drainer().post([this] { drain(); });
   return records_ > kBusy ? 1 : kPauseMs;
 }
 
@@ -265,8 +260,15 @@ void BpfBackend::stop() {
     const std::lock_guard lock(mutex_);
     totals_ = source_->totals();
     shared_ = source_->mode().shared;
+    unguarded_ = source_->unguarded();
     stopped_ = true;
   });
+}
+
+std::string BpfBackend::broken() const {
+  if (!unguarded_) return "";
+  return "luatrace-guard, which holds the probes, was killed: the recording ends here, and the "
+         "kernel may leave breakpoints in the programs until they end";
 }
 
 std::vector<std::string> BpfBackend::remarks() {

@@ -37,7 +37,7 @@ BlockStream::BlockStream(std::shared_ptr<Output> output, uint32_t process, const
       rules_(&rules),
       blocks_(output_->writer(), stream_, start.start_tick),
       next_(number),
-      next_func_(start.told_funcs) {
+      next_func_(start.flushed_funcs) {
   if (rules.any()) filter_.emplace();
   if (max_depth != 0) depth_.emplace(max_depth, start.start_tick);
 }
@@ -46,7 +46,7 @@ BlockStream::BlockStream(std::shared_ptr<Output> output, uint32_t process, const
 
 void BlockStream::give_functions(std::span<const std::byte> records, uint32_t count) {
   if (count == 0) return;
-  if (!output_->fits(records.size() + sizeof(lt_block))) return;
+  if (!output_->has_space(records.size() + sizeof(lt_block))) return;
   output_->writer().write_funcs(stream_, count, records);
 }
 
@@ -156,7 +156,7 @@ void BlockStream::put(std::span<const uint64_t> words) {
     depth_->run(words, shallow_);
     words = shallow_;
   }
-  if (words.empty() || !output_->fits(words.size_bytes() + LT_RING_BLOCK_SIZE)) return;
+  if (words.empty() || !output_->has_space(words.size_bytes() + LT_RING_BLOCK_SIZE)) return;
   if (blocks_.append(words) < words.size()) {
     damaged_ = true;
     blocks_.mark_gap();
@@ -225,7 +225,7 @@ void BlockStream::end(uint64_t number, uint32_t reason, uint64_t tick) {
   tick = std::max(tick, blocks_.scanner().tick());
   if (number > next_) lose(number - next_, tick);
   ended_ = true;
-  if (reason != LT_PIECE_EXIT) put_ext(tick, LTX_STOP, reason, {});
+  if (reason != LT_CHUNK_EXIT) put_ext(tick, LTX_STOP, reason, {});
 }
 
 void BlockStream::flush() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// BlockStream: one Lua VM that flushes its event words in chunks (LT_PIECE_*). Chunks that were
+// BlockStream: one Lua VM that flushes its event words in chunks (LT_CHUNK_*). Chunks that were
 // missed are found by their numbers and written as losses.
 //
 //   chunk -> without what we have already -> without reports of known stacks -> WordFilter ->
@@ -45,7 +45,7 @@ class BlockStream {
   // Chunks after this one were lost, or could not be fetched. why: 0 for lack of space, 1 otherwise
   // (and perhaps more than `count`).
   void lose(uint64_t count, uint64_t tick, uint32_t why = 0);
-  // reason: LTE_*, or LT_PIECE_EXIT.
+  // reason: LTE_*, or LT_CHUNK_EXIT.
   void end(uint64_t number, uint32_t reason, uint64_t tick);
   void flush();
   // The end of it; adds to the output's totals. Once.

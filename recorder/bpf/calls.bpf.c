@@ -24,11 +24,11 @@
 #include "wire.h"
 
 /* As in luatrace_format.h, which needs another <stdint.h>. */
-#define LT_PIECE_START 1
-#define LT_PIECE_FUNCS 2
-#define LT_PIECE_EVENTS 3
-#define LT_PIECE_END 4
-#define LT_PIECE_EXIT 255u
+#define LT_CHUNK_START 1
+#define LT_CHUNK_FUNCS 2
+#define LT_CHUNK_EVENTS 3
+#define LT_CHUNK_END 4
+#define LT_CHUNK_EXIT 255u
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -44,7 +44,7 @@ const volatile __u64 pidns_dev, pidns_ino; /* the recorder's, 0: the initial one
 
 __u32 pending[LTB_SLOTS]; /* VMs of the process with an unreported loss */
 __u32 epochs[LTB_SLOTS];  /* see struct ltb_known_key */
-__u64 nowhere;            /* hits lost that could not even be counted by VM */
+__u64 unattributed;            /* hits lost that could not even be counted by VM */
 
 /* A cache for `known`, whose lookup costs as much as all the rest of a hit.
 ** Written concurrently without a lock: a is the VM's address, masked with a hash
@@ -84,7 +84,7 @@ struct {
   __uint(max_entries, 4096);
   __type(key, struct ltb_handing_key);
   __type(value, __u64);
-} handing SEC(".maps");
+} flushing SEC(".maps");
 
 /* Processes by pid, for tracepoints: they have no cookie. */
 struct {
@@ -155,7 +155,7 @@ static __always_inline void fill(struct ltb_hit *h, __u32 slot, __u32 kind, __u6
 }
 
 /* Counts hits (or events of a chunk) that did not fit. */
-static __noinline int lose_some(__u64 state, __u32 slot, __u32 n) {
+static __noinline int count_lost(__u64 state, __u32 slot, __u32 n) {
   struct ltb_loss_key key = {.state = state, .slot = slot};
   struct ltb_loss_count none = {}, *c;
   c = bpf_map_lookup_elem(&losses, &key);
@@ -164,7 +164,7 @@ static __noinline int lose_some(__u64 state, __u32 slot, __u32 n) {
     c = bpf_map_lookup_elem(&losses, &key);
   }
   if (!c || slot >= LTB_SLOTS) {
-    __sync_fetch_and_add(&nowhere, n);
+    __sync_fetch_and_add(&unattributed, n);
     return 0;
   }
   __sync_val_compare_and_swap(&c->since, 0, bpf_ktime_get_ns());
@@ -173,11 +173,11 @@ static __noinline int lose_some(__u64 state, __u32 slot, __u32 n) {
 }
 
 static __always_inline int lose(__u64 state, __u32 slot) {
-  return lose_some(state, slot, 1);
+  return count_lost(state, slot, 1);
 }
 
 /* Before a hit: writes the VM's loss. False: still no space. */
-static __always_inline bool tell_loss(void *ring, __u64 state, __u32 slot) {
+static __always_inline bool write_loss(void *ring, __u64 state, __u32 slot) {
   struct ltb_loss_key key = {.state = state, .slot = slot};
   struct ltb_loss_count *c = bpf_map_lookup_elem(&losses, &key);
   struct ltb_loss *r;
@@ -201,7 +201,7 @@ static __always_inline void *ring_of(__u32 slot) {
 static __always_inline void *ready(__u64 state, __u32 slot) {
   void *ring = ring_of(slot);
   if (!ring) return 0;
-  if (slot < LTB_SLOTS && pending[slot] && !tell_loss(ring, state, slot)) return 0;
+  if (slot < LTB_SLOTS && pending[slot] && !write_loss(ring, state, slot)) return 0;
   return ring;
 }
 
@@ -339,25 +339,25 @@ static __always_inline int co_hit(void *ctx, __u32 probe, __u32 slot) {
 
 /* -- Chunks of event words ------------------------------------------------------------ */
 
-struct piece {
+struct chunk {
   __u64 address, state, number;
   __u32 size, kind, count, recording;
 };
 
-/* Into a record of up to `most` bytes. False: no space, or not readable. */
-static __always_inline bool put_piece(void *ring, __u32 slot, const struct piece *p,
-                                      const __u32 most) {
-  struct ltb_block *r = bpf_ringbuf_reserve(ring, sizeof(*r) + most, 0);
+/* Into a record of up to `max_size` bytes. False: no space, or not readable. */
+static __always_inline bool put_chunk(void *ring, __u32 slot, const struct chunk *p,
+                                      const __u32 max_size) {
+  struct ltb_block *r = bpf_ringbuf_reserve(ring, sizeof(*r) + max_size, 0);
   __u32 size = p->size;
   if (!r) return false;
   fill(&r->hit, slot, LTB_BLOCK, p->state);
   r->address = p->address;
   r->number = p->number;
-  r->piece = p->kind;
+  r->chunk_kind = p->kind;
   r->count = p->count;
   r->recording = p->recording;
   asm volatile("" : "+r"(size)); /* or the compiler removes the next line */
-  if (size > most) size = most;
+  if (size > max_size) size = max_size;
   r->size = size;
   if (size && bpf_probe_read_user(r->bytes, size, (void *)p->address)) {
     bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
@@ -368,21 +368,21 @@ static __always_inline bool put_piece(void *ring, __u32 slot, const struct piece
 }
 
 /* Into a record of about its size. Returns 1 if it is there. */
-static __noinline int put_any(void *ring, __u32 slot, const struct piece *p) {
-  if (p->size <= 1024) return put_piece(ring, slot, p, 1024);
-  if (p->size <= 8192) return put_piece(ring, slot, p, 8192);
-  return p->size <= LTB_BLOCK_MAX && put_piece(ring, slot, p, LTB_BLOCK_MAX);
+static __noinline int put_sized(void *ring, __u32 slot, const struct chunk *p) {
+  if (p->size <= 1024) return put_chunk(ring, slot, p, 1024);
+  if (p->size <= 8192) return put_chunk(ring, slot, p, 8192);
+  return p->size <= LTB_BLOCK_MAX && put_chunk(ring, slot, p, LTB_BLOCK_MAX);
 }
 
-static __always_inline void note_state(__u32 slot, const struct piece *p) {
+static __always_inline void note_state(__u32 slot, const struct chunk *p) {
   struct ltb_handing_key key = {.state = p->state, .slot = slot};
-  if (p->kind == LT_PIECE_START) bpf_map_update_elem(&handing, &key, &p->address, BPF_ANY);
-  if (p->kind == LT_PIECE_END) bpf_map_delete_elem(&handing, &key);
+  if (p->kind == LT_CHUNK_START) bpf_map_update_elem(&flushing, &key, &p->address, BPF_ANY);
+  if (p->kind == LT_CHUNK_END) bpf_map_delete_elem(&flushing, &key);
 }
 
 /* Losses of chunks are not written as records: the numbers of the next chunk show them. */
 static __always_inline int block_hit(void *ctx, __u32 slot) {
-  struct piece p = {.address = arg(ctx, LTB_BLOCK, 0),
+  struct chunk p = {.address = arg(ctx, LTB_BLOCK, 0),
                     .size = (__u32)arg(ctx, LTB_BLOCK, 1),
                     .state = arg(ctx, LTB_BLOCK, 2),
                     .kind = (__u32)arg(ctx, LTB_BLOCK, 3),
@@ -390,9 +390,9 @@ static __always_inline int block_hit(void *ctx, __u32 slot) {
                     .count = (__u32)arg(ctx, LTB_BLOCK, 5),
                     .recording = (__u32)arg(ctx, LTB_BLOCK, 6)};
   void *ring = ring_of(slot);
-  bool taken = ring && put_any(ring, slot, &p);
+  bool taken = ring && put_sized(ring, slot, &p);
   note_state(slot, &p);
-  if (!taken && p.kind == LT_PIECE_EVENTS) lose_some(p.state, slot, p.count);
+  if (!taken && p.kind == LT_CHUNK_EVENTS) count_lost(p.state, slot, p.count);
   return 0;
 }
 
@@ -404,8 +404,8 @@ struct ending {
   __u32 slot;
 };
 
-static long take_rest(void *map, struct ltb_handing_key *key, __u64 *header, struct ending *e) {
-  struct piece p = {.state = key->state};
+static long take_unflushed(void *map, struct ltb_handing_key *key, __u64 *header, struct ending *e) {
+  struct chunk p = {.state = key->state};
   struct ltb_ring_changing r;
   __u64 state = 0, end = 0, ofs = 0;
   (void)map;
@@ -416,35 +416,35 @@ static long take_rest(void *map, struct ltb_handing_key *key, __u64 *header, str
       bpf_probe_read_user(&ofs, 8, (void *)(*header + LTB_RING_META_OFS)) ||
       bpf_probe_read_user(&end, 8, (void *)r.wp))
     return 0;
-  if (end < r.told || end - r.told > LTB_BLOCK_MAX || r.meta_head > LTB_BLOCK_MAX) return 0;
-  p.kind = LT_PIECE_FUNCS;
+  if (end < r.flushed || end - r.flushed > LTB_BLOCK_MAX || r.meta_head > LTB_BLOCK_MAX) return 0;
+  p.kind = LT_CHUNK_FUNCS;
   p.address = *header + ofs;
   p.size = (__u32)r.meta_head;
-  p.number = r.told_funcs;
+  p.number = r.flushed_funcs;
   p.count = (__u32)r.meta_count;
-  if (p.size) put_any(e->ring, e->slot, &p);
-  p.kind = LT_PIECE_EVENTS;
-  p.address = r.told;
-  p.size = (__u32)(end - r.told);
-  p.number = r.told_events;
+  if (p.size) put_sized(e->ring, e->slot, &p);
+  p.kind = LT_CHUNK_EVENTS;
+  p.address = r.flushed;
+  p.size = (__u32)(end - r.flushed);
+  p.number = r.flushed_events;
   p.count = LTB_UNCOUNTED;
-  if (p.size && !put_any(e->ring, e->slot, &p)) lose_some(p.state, e->slot, 1);
-  p.kind = LT_PIECE_END;
+  if (p.size && !put_sized(e->ring, e->slot, &p)) count_lost(p.state, e->slot, 1);
+  p.kind = LT_CHUNK_END;
   p.address = 0;
   p.size = 0;
-  p.count = LT_PIECE_EXIT;
-  put_any(e->ring, e->slot, &p);
+  p.count = LT_CHUNK_EXIT;
+  put_sized(e->ring, e->slot, &p);
   return 0;
 }
 
-static __always_inline int take_rests(void) {
+static __always_inline int flush_process(void) {
   struct ending e = {};
   __u32 pid = (__u32)(current_ids() >> 32);
   __u32 *slot = bpf_map_lookup_elem(&slots, &pid);
   if (!slot) return 0;
   e.slot = *slot;
   e.ring = ring_of(e.slot);
-  if (e.ring) bpf_for_each_map_elem(&handing, take_rest, &e, 0);
+  if (e.ring) bpf_for_each_map_elem(&flushing, take_unflushed, &e, 0);
   return 0;
 }
 
@@ -500,8 +500,8 @@ SEC("uprobe") int any_probe(void *ctx) {
 }
 
 /* clang-format off */
-SEC("raw_tracepoint/sched_process_exit") int process_exit(__u64 *ctx) { return ctx[1] ? take_rests() : 0; } /* group_dead, since 6.16 */
-SEC("raw_tracepoint/sched_prepare_exec") int before_exec(void *ctx) { (void)ctx; return take_rests(); }
+SEC("raw_tracepoint/sched_process_exit") int process_exit(__u64 *ctx) { return ctx[1] ? flush_process() : 0; } /* group_dead, since 6.16 */
+SEC("raw_tracepoint/sched_prepare_exec") int before_exec(void *ctx) { (void)ctx; return flush_process(); }
 /* clang-format on */
 
 /* The addresses have another meaning in a new program. */

@@ -27,13 +27,13 @@ class Blocks {
   // Reads the unflushed events of VMs that have flushed nothing for a while.
   void look_at_idle(uint64_t now_ns);
   // At the end: the same for all VMs. False: there is no VM.
-  bool read_rests();
+  bool read_all_unflushed();
   // gone: the process has ended, or runs another program.
   void end_streams(AttachedProcess& a, bool gone);
 
  private:
   // The unflushed events of a VM, read from its memory.
-  struct Rest {
+  struct Unflushed {
     uint64_t tick = 0;  // when it was read
     uint64_t number = 0, count = 0, funcs_number = 0, funcs = 0;
     std::vector<uint64_t> words;
@@ -41,12 +41,12 @@ class Blocks {
   };
 
   void start_stream(AttachedProcess& a, const ltb_block& chunk);
-  std::optional<Rest> read_rest(const AttachedProcess& a, const Stated& s) const;
-  static void take_rest(Stated& s, const Rest& rest);
-  void finish_stream(Stated& s);
+  std::optional<Unflushed> read_unflushed(const AttachedProcess& a, const FlushingVm& s) const;
+  static void take_unflushed(FlushingVm& s, const Unflushed& rest);
+  void finish_stream(FlushingVm& s);
 
   Recording& r_;
-  std::map<std::pair<uint32_t, uint64_t>, Rest> rests_;  // at the end, by slot and VM
+  std::map<std::pair<uint32_t, uint64_t>, Unflushed> unflushed_;  // at the end, by slot and VM
 };
 
 }  // namespace luatrace::record::bpf

@@ -168,9 +168,10 @@ int LinkKeeper::start(const std::vector<int>& programs) {
   return 0;
 }
 
+// The kernel releases its memory first, then the links, one by one; its pidfd becomes readable only
+// after them.
 bool LinkKeeper::has_ended() const {
-  pollfd p{pidfd_, POLLIN, 0};
-  return pidfd_ >= 0 && ::poll(&p, 1, 0) > 0;
+  return pid_ > 0 && process_is_ending(pid_);
 }
 
 // In the keeper. At the end it only has to close them: semaphores were attached last.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
 
-// Can what a recorder reads of it be read at all?
+// Can the parts of the file that a recorder reads be read without blocking?
 bool file_answers(pid_t pid, const Mapping& m) {
   if (!may_not_answer(pid, m)) return true;
   FileApart file(m, [&] { return open_mapping(pid, m); });

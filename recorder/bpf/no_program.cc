@@ -43,7 +43,7 @@ uint64_t Program::consume(const Take&) {
 
 void Program::leftover_losses(uint32_t, const TakeLoss&) {}
 
-uint64_t Program::nowhere() const {
+uint64_t Program::unattributed() const {
   return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Notes of a LuaJIT file; see probed_file.h. The file is the traced program's: nothing in it is
-// trusted, and how much of it is read does not depend on what it claims (elf_file.h).
+// Notes of a LuaJIT file; see probed_file.h. The file belongs to the traced program: nothing in it
+// is trusted, and the amount read does not depend on what it claims (elf_file.h).
 #include "recorder/bpf/probed_file.h"
 
 #include <charconv>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kProvider = "luajit";
 constexpr uint32_t kNoteType = 3;   // NT_STAPSDT
-constexpr size_t kMaxNamed = 4096;  // sections whose names are looked at
+constexpr size_t kMaxNamed = 4096;  // sections whose names are read
 constexpr size_t kMaxProbes = 1024;
 
 // struct pt_regs of x86-64, in words.
@@ -54,8 +54,8 @@ struct Places {
   }
 };
 
-// The probes' notes are in no segment, so their sections are needed: at most as many as the header
-// itself can count (an ELF file may say that it has more).
+// No segment contains the probes' notes, so their sections are needed: up to the number that the
+// header itself can hold (an ELF file may claim more).
 std::vector<Elf64_Shdr> read_sections(const ReadAt& read, const Elf64_Ehdr& h) {
   std::vector<Elf64_Shdr> sections;
   if (h.e_shentsize != sizeof(Elf64_Shdr) || h.e_shnum >= SHN_LORESERVE) return sections;
@@ -91,7 +91,7 @@ struct Note {
   std::string provider, probe, args;
 };
 
-// One note's description; nothing if it is not whole.
+// The description of a note; empty if it is incomplete.
 std::optional<Note> parse_note(std::string_view text, const Places& places) {
   uint64_t words[3];  // location, base, semaphore
   if (text.size() < sizeof words) return std::nullopt;
@@ -111,7 +111,7 @@ std::optional<Note> parse_note(std::string_view text, const Places& places) {
 
 struct Notes {
   std::vector<Note> probes;
-  std::optional<lt_note> about;  // what our own note says
+  std::optional<lt_note> about;  // the contents of our own note
 };
 
 void take_raw_note(const ElfNote& note, const Places& places, Notes& notes) {
@@ -147,9 +147,9 @@ bool take_note(const ReadAt& read, const Places& places, const Note& note, Probe
   const auto offset = places.offset_of(note.location);
   unsigned char code = 0;
   if (!offset || !read(*offset, &code, sizeof code) || code != 0x90)
-    why = "there is no nop at its place";
+    why = "there is no nop at its address";
   else if (!parse_site_args(note.args, site.args))
-    why = "its arguments (" + note.args + ") are not ones that this recorder can read";
+    why = "its arguments (" + note.args + ") are of a kind that this recorder cannot read";
   else if (site.offset != 0)
     why = "it has several sites";
   else
@@ -158,7 +158,7 @@ bool take_note(const ReadAt& read, const Places& places, const Note& note, Probe
   return why.empty();
 }
 
-// What our own note tells. The semaphore is the first member of the control structure.
+// The contents of our own note. The semaphore is the first member of the control structure.
 bool take_about(const ReadAt& read, const Places& places, const Notes& notes, ProbedFile& file,
                 std::string& why) {
   const uint64_t address = notes.probes[0].semaphore;
@@ -169,7 +169,7 @@ bool take_about(const ReadAt& read, const Places& places, const Notes& notes, Pr
     uint64_t magic;
   } control{};
   if (!notes.about || notes.about->version != LT_NOTE_VERSION)
-    why = "its probes are of another version of luatrace; build both anew";
+    why = "its probes belong to another version of luatrace; rebuild both";
   else if (!offset || !read(*offset, &control, sizeof control) ||
            control.magic != LUAJIT_USDT_MAGIC)
     why = "its probes have no semaphore of ours";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The probe sites of a LuaJIT file (library or program), from its notes (.note.stapsdt).
-// Invariant: what is returned fits the BPF program: every site lies in the file, has the
-// instructions it should have, and its arguments are registers or constants that wire.h can say.
+// The probe sites of a LuaJIT file (library or program), from its notes (.note.stapsdt). Invariant:
+// the result matches the BPF program: every site is in the file and has the right instructions, and
+// its arguments are registers or constants that wire.h can express.
 #pragma once
 
 #include <array>
@@ -23,19 +23,19 @@ struct ProbeSite {
 struct ProbedFile {
   std::array<ProbeSite, LTB_NPROBES> sites;
   uint64_t semaphore = 0;                     // offset in the file of luajit_usdt_control
-  uint64_t block_semaphore = 0;               // of the probe that hands over blocks
-  uint32_t glref_offset = 0, glref_size = 0;  // of the pointer to the state in a lua_State
+  uint64_t block_semaphore = 0;               // of the probe luajit:block
+  uint32_t glref_offset = 0, glref_size = 0;  // of the pointer to the global_State in a lua_State
 
-  // Has it the probe that hands over blocks?
+  // Does it have the probe luajit:block?
   bool has_blocks() const;
-  // May both be served by one loaded copy of the BPF program?
+  // Can one loaded copy of the BPF program serve both?
   bool same_layout(const ProbedFile& other) const;
 };
 
 enum class Probed {
   kYes,
   kNo,  // no LuaJIT, or one without probes
-  kBad  // has probes that we cannot use: *why says what is wrong with them
+  kBad  // has probes that we cannot use, for the reason in *why
 };
 
 // read: by offset in the file.
@@ -44,7 +44,7 @@ Probed read_probed_file(const ReadAt& read, ProbedFile& file, std::string& why);
 // "luajit" probe names in the order of wire.h.
 const std::array<const char*, LTB_NPROBES>& probe_names();
 
-// Parses the argument text of a note ("8@%rax -4@$-1"). False: something that wire.h cannot say.
+// Parses the argument text of a note ("8@%rax -4@$-1"). False: wire.h cannot express it.
 bool parse_site_args(std::string_view text, std::array<ltb_arg, LTB_NARGS>& args);
 
 }  // namespace luatrace::record::bpf

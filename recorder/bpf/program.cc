@@ -311,7 +311,7 @@ void Program::forget_states(uint32_t slot) {
     if (bpf_map_lookup_elem(slots, &pid, &value) == 0 && value == slot) pids.push_back(pid);
   }
   for (const uint32_t p : pids) bpf_map_delete_elem(slots, &p);
-  const int map = bpf_map__fd(skeleton_->maps.handing);
+  const int map = bpf_map__fd(skeleton_->maps.flushing);
   ltb_handing_key key{}, next;
   std::vector<ltb_handing_key> old;
   for (void* at = nullptr; bpf_map_get_next_key(map, at, &next) == 0; at = &key) {
@@ -343,8 +343,8 @@ void Program::leftover_losses(uint32_t slot, const TakeLoss& take) {
   forget_states(slot);
 }
 
-uint64_t Program::nowhere() const {
-  return skeleton_ != nullptr ? skeleton_->bss->nowhere : 0;
+uint64_t Program::unattributed() const {
+  return skeleton_ != nullptr ? skeleton_->bss->unattributed : 0;
 }
 
 }  // namespace luatrace::record::bpf

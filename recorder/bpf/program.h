@@ -72,7 +72,7 @@ class Program {
   // Losses of a slot that no hit has reported (after it was detached): for each VM.
   using TakeLoss = std::function<void(const ltb_loss&)>;
   void leftover_losses(uint32_t slot, const TakeLoss& take);
-  uint64_t nowhere() const;  // hits lost whose VM is not known
+  uint64_t unattributed() const;  // hits lost whose VM is not known
   // Was the process that holds the probes killed?
   bool unguarded() const { return keeper_.has_ended(); }
 

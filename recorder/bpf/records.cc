@@ -120,8 +120,8 @@ void SingleEvents::function(AttachedProcess& a, const ltb_func& f) {
 
 void SingleEvents::lose(AttachedProcess& a, const ltb_loss& loss) {
   if (loss.since > r_.stop_ns) return;  // while we detached: the recording was over
-  const uint64_t told = loss.hit.time != 0 ? loss.hit.time : monotonic_ns();
-  const uint64_t until = std::min(told, r_.stop_ns);
+  const uint64_t noticed = loss.hit.time != 0 ? loss.hit.time : monotonic_ns();
+  const uint64_t until = std::min(noticed, r_.stop_ns);
   const uint64_t since = loss.since != 0 ? std::min<uint64_t>(loss.since, until) : until;
   r_.totals.lost += loss.count;
   a.sink->gaps++;

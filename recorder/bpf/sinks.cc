@@ -43,10 +43,10 @@ void Sinks::flush() {
     if (sink->ended) continue;
     sink->hits->flush();
     for (const auto& [pid, a] : r_.by_pid)
-      for (const auto& [g, s] : a->stated)
+      for (const auto& [g, s] : a->flushing)
         if (a->sink == sink.get()) s.stream->flush();
     sink->output->writer().flush();
-    has_room(*sink);
+    has_space(*sink);
   }
 }
 
@@ -55,8 +55,8 @@ bool Sinks::ready() const {
                      [](const auto& s) { return s->ended || s->output->ready(); });
 }
 
-void Sinks::wait_for_room() const {
-  for (const auto& sink : sinks_) sink->output->wait_for_room();
+void Sinks::wait_for_space() const {
+  for (const auto& sink : sinks_) sink->output->wait_for_space();
 }
 
 void Sinks::lose(uint64_t hits) {
@@ -67,14 +67,14 @@ void Sinks::lose(uint64_t hits) {
 }
 
 bool Sinks::may_take(Sink& sink) {
-  return !sink.ended && (++sink.unchecked <= kCheckPause || has_room(sink));
+  return !sink.ended && (++sink.unchecked <= kCheckPause || has_space(sink));
 }
 
-bool Sinks::has_room(Sink& sink) {
+bool Sinks::has_space(Sink& sink) {
   constexpr uint64_t kStream = LT_RING_BLOCK_SIZE + 1024;  // words that are not written yet
   sink.unchecked = 0;
   const uint64_t streams = sink.output->totals().streams + 1;
-  if (sink.output->fits(streams * kStream + kCheckPause * 24)) return true;
+  if (sink.output->has_space(streams * kStream + kCheckPause * 24)) return true;
   end(sink);
   sink.output->announce_early_end();
   return false;
@@ -84,7 +84,7 @@ void Sinks::end(Sink& sink) {
   if (std::exchange(sink.ended, true)) return;
   for (const auto& [pid, a] : r_.by_pid)
     if (a->sink == &sink)
-      for (auto& [g, s] : a->stated) s.stream->finish();
+      for (auto& [g, s] : a->flushing) s.stream->finish();
   sink.hits->finish();
   const HitCounters& c = sink.hits->counters();
   OutputTotals& t = sink.output->totals();

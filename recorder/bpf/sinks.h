@@ -21,10 +21,10 @@ class Sinks {
   bool ready() const;
   // Writes everything to the kernel, so that not much is missing if this process is killed.
   void flush();
-  bool has_room(Sink& sink);
+  bool has_space(Sink& sink);
   // The same for one sink; called for each hit and checked from time to time.
   bool may_take(Sink& sink);
-  void wait_for_room() const;
+  void wait_for_space() const;
   // Hits that were lost and whose VM is not known.
   void lose(uint64_t hits);
   void end_all();

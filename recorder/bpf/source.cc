@@ -21,12 +21,12 @@ namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kPatience = 150 * kMillisecond;  // for running VMs, at the end
-constexpr size_t kMaxHeld = 64u << 20;              // bytes
-constexpr uint64_t kDrainNs = 20'000'000;           // of one drain()
-constexpr uint64_t kClockPause = 64;                // records between looks at the clock
-constexpr uint32_t kSlots = LTB_SLOTS - 1;          // the last is the self test's
-constexpr uint64_t kLookPause = 100'000'000;        // ns between checks of the outputs
+constexpr uint64_t kSettleLimit = 150 * kMillisecond;  // for running VMs, at the end
+constexpr size_t kMaxHeld = 64u << 20;                 // bytes
+constexpr uint64_t kDrainNs = 20'000'000;              // of one drain()
+constexpr uint64_t kClockPause = 64;                   // records between looks at the clock
+constexpr uint32_t kSlots = LTB_SLOTS - 1;             // the last is the self test's
+constexpr uint64_t kLookPause = 100'000'000;           // ns between checks of the outputs
 
 }  // namespace
 
@@ -94,7 +94,7 @@ Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
   return {};
 }
 
-Refused Source::add(pid_t pid, bool retold, bool single) {
+Refused Source::add(pid_t pid, bool will_report, bool single) {
   const MappedLua lua = mapped_.look(pid);
   if (has(pid) && r_.by_pid.at(pid)->leaving)
     return {Refused::kGone, "has the process id of one that has just ended"};
@@ -112,7 +112,7 @@ Refused Source::add(pid_t pid, bool retold, bool single) {
                       .image = next_image_++,
                       .strings = ProcessStrings(pid),
                       .filter = Filter(r_.settings.filter),
-                      .retold = retold && granularity == Granularity::kEvent,
+                      .will_report = will_report && granularity == Granularity::kEvent,
                       .granularity = granularity});
   mode_.granularity = granularity;
   a->strings.restart();
@@ -133,7 +133,7 @@ void Source::renumber(pid_t pid, uint32_t number) {
   const auto it = r_.by_pid.find(pid);
   if (it == r_.by_pid.end()) return;
   r_.numbers[it->second->image] = number;
-  give_held(*it->second);
+  pass_held(*it->second);
 }
 
 // Blocks if all its LuaJITs flush them; their words have the time stamp counter's time.
@@ -161,6 +161,7 @@ Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& 
 
 uint64_t Source::drain() {
   uint64_t records = 0;
+  check_guards();
   const uint64_t until = monotonic_ns() + kDrainNs;
   left_some_ = !sinks_.ready();
   const Program::Take take_one = [&](auto record) {
@@ -174,7 +175,6 @@ uint64_t Source::drain() {
   const uint64_t now = monotonic_ns();
   if (now < look_due_ns_) return records;
   look_due_ns_ = now + kLookPause;
-  for (const auto& p : programs_) r_.news.unguarded = r_.news.unguarded || p->unguarded();
   blocks_.look_at_idle(now);
   sinks_.flush();
   return records;
@@ -183,8 +183,8 @@ uint64_t Source::drain() {
 // Reads no more than one buffer holds, since running programs may never leave it empty. False: the
 // outputs do not take it.
 bool Source::drain_all() {
-  const uint64_t most = r_.settings.ring_bytes / sizeof(ltb_hit);
-  for (uint64_t records = 0; records <= most;) {
+  const uint64_t max_records = r_.settings.ring_bytes / sizeof(ltb_hit);
+  for (uint64_t records = 0; records <= max_records;) {
     records += drain();
     if (!left_some_) return true;
     if (!sinks_.ready()) return false;
@@ -212,8 +212,20 @@ void Source::end_leaving() {
   leaving_ = 0;
 }
 
+// Was the holder of the probes killed? The kernel detaches them one by one: of the events since the
+// last check some probes may have passed theirs on and others not. All of these count as lost.
+void Source::check_guards() {
+  const uint64_t now = monotonic_ns();
+  for (const auto& p : programs_) unguarded_ = unguarded_ || p->unguarded();
+  if (!unguarded_) guarded_ns_ = now;
+}
+
 void Source::end(AttachedProcess& a) {
-  give_held(a);
+  pass_held(a);
+  if (unguarded_ && a.sink != nullptr && a.granularity == Granularity::kEvent) {
+    take_loss(a, {.hit = {}, .count = 1, .since = guarded_ns_});  // at least
+    a.sink->output->totals().lost_otherwise++;
+  }
   for (const auto& p : programs_)
     p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });
   blocks_.end_streams(a, a.gone);
@@ -225,7 +237,7 @@ void Source::end(AttachedProcess& a) {
 // events of sleeping VMs are read before: they do not change.
 void Source::settle() {
   drain();
-  if (!blocks_.read_rests()) return;
+  if (!blocks_.read_all_unflushed()) return;
   // The kernel needs up to a second on a busy machine, in which events arrive.
   std::atomic<bool> low = false;
   std::thread lowering([&] {
@@ -235,30 +247,31 @@ void Source::settle() {
   while (!low)
     if (drain() == 0) usleep(500);
   lowering.join();
-  const uint64_t limit = monotonic_ns() + kPatience;
+  const uint64_t limit = monotonic_ns() + kSettleLimit;
   for (bool waiting = true; waiting && monotonic_ns() < limit; usleep(500)) {
     waiting = false;
     drain_all();
     for (const auto& [pid, a] : r_.by_pid)
-      waiting = waiting || (!a->stated.empty() && has_running_thread(pid));
+      waiting = waiting || (!a->flushing.empty() && has_running_thread(pid));
   }
-  blocks_.read_rests();  // of VMs that ran meanwhile and sleep again
+  blocks_.read_all_unflushed();  // of VMs that ran meanwhile and sleep again
 }
 
 void Source::finish() {
   if (finished_) return;
   finished_ = true;
+  check_guards();
   settle();
   r_.stop_ns = monotonic_ns();
   for (const auto& p : programs_) p->detach_all();
-  sinks_.wait_for_room();
+  sinks_.wait_for_space();
   while (!r_.by_pid.empty()) {
     remove(r_.by_pid.begin()->first);
     if (drain_all()) end_leaving();  // of a process that was removed before
   }
-  uint64_t nowhere = 0;
-  for (const auto& p : programs_) nowhere += p->nowhere();
-  sinks_.lose(nowhere);
+  uint64_t unattributed = 0;
+  for (const auto& p : programs_) unattributed += p->unattributed();
+  sinks_.lose(unattributed);
   sinks_.end_all();
 }
 
@@ -268,7 +281,8 @@ void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
   AttachedProcess* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
   const uint32_t kind = ltb_kind(hit.where);
-  if (a == nullptr || (hit.time > r_.stop_ns && kind != LTB_LOSS && kind != LTB_BLOCK)) return;
+  const uint64_t end = unguarded_ ? guarded_ns_ : r_.stop_ns;
+  if (a == nullptr || (hit.time > end && kind != LTB_LOSS && kind != LTB_BLOCK)) return;
   if (!std::exchange(a->began, true))
     r_.news.firsts.emplace_back(a->pid,
                                 std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
@@ -277,11 +291,11 @@ void Source::take(std::span<const std::byte> record) {
   const auto* bytes = reinterpret_cast<const std::byte*>(&size);
   a->held.insert(a->held.end(), bytes, bytes + sizeof size);
   a->held.insert(a->held.end(), record.begin(), record.end());
-  if (a->held.size() > kMaxHeld) give_held(*a);
+  if (a->held.size() > kMaxHeld) pass_held(*a);
 }
 
 // The new image has its number, or none could be assigned: then it counts as the old one.
-void Source::give_held(AttachedProcess& a) {
+void Source::pass_held(AttachedProcess& a) {
   if (a.sink == nullptr || !std::exchange(a.waits, false)) return;
   const std::vector<std::byte> held = std::exchange(a.held, {});
   for (size_t at = 0; at < held.size();) {
@@ -295,16 +309,16 @@ void Source::give_held(AttachedProcess& a) {
 // A VM that was on before we attached reports calls whose beginning we have not seen, until it
 // reports its stack.
 bool Source::too_early(AttachedProcess& a, const ltb_hit& hit, uint32_t kind) {
-  if (!a.retold || kind >= LTB_NPROBES || a.told.contains(hit.state)) return false;
+  if (!a.will_report || kind >= LTB_NPROBES || a.reported.contains(hit.state)) return false;
   if (kind != LTB_STACK && kind != LTB_OPEN) return true;
-  a.told.insert(hit.state);
+  a.reported.insert(hit.state);
   return false;
 }
 
 void Source::use(AttachedProcess& a, const ltb_hit& hit) {
   const uint32_t kind = ltb_kind(hit.where);
   if (kind == LTB_BLOCK) {
-    if (!a.sink->ended && sinks_.has_room(*a.sink))
+    if (!a.sink->ended && sinks_.has_space(*a.sink))
       blocks_.take(a, reinterpret_cast<const ltb_block&>(hit));
     return;
   }
@@ -340,7 +354,7 @@ void Source::take_exec(AttachedProcess& a, const ltb_hit& h) {
   a.states.clear();
   a.last_number = 0;
   a.filter = Filter(r_.settings.filter);
-  a.retold = false;
+  a.will_report = false;
   a.strings.restart();
   attach_files(a, mapped_.look(a.pid));
   r_.news.execs.push_back(a.pid);

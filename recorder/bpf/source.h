@@ -52,9 +52,9 @@ class Source {
   Failure able();
   // Attaches to a process; if it is attached already, to LuaJITs that it has mapped since. Its
   // events wait until begin() says where to put them; `number` is that of its PROCESS block there.
-  // retold: its VMs were on before and will report their stacks; earlier events are left out.
+  // will_report: its VMs were on before and will report their stacks; earlier events are left out.
   // single: use only single events.
-  Refused add(pid_t pid, bool retold = false, bool single = false);
+  Refused add(pid_t pid, bool will_report = false, bool single = false);
   void begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number);
 
   // Passes on records, as far as the outputs take them, for up to 20 ms. Returns the number of
@@ -72,6 +72,8 @@ class Source {
   // A process that has executed another program gets that number.
   void renumber(pid_t pid, uint32_t number);
 
+  // Was the holder of the probes killed? Then no more events come.
+  bool unguarded() const { return unguarded_; }
   bool has(pid_t pid) const { return r_.by_pid.contains(pid); }
   const AttachMode& mode() const { return mode_; }
   const SourceTotals& totals() const { return r_.totals; }
@@ -85,9 +87,10 @@ class Source {
   bool drain_all();
   void end_leaving();
   void end(AttachedProcess& a);
+  void check_guards();
   void settle();
 
-  void give_held(AttachedProcess& a);
+  void pass_held(AttachedProcess& a);
   void take(std::span<const std::byte> record);
   static bool too_early(AttachedProcess& a, const ltb_hit& hit, uint32_t kind);
   void use(AttachedProcess& a, const ltb_hit& hit);
@@ -103,11 +106,11 @@ class Source {
   std::vector<AttachedProcess*> by_slot_;
   uint32_t next_image_ = 1;
   uint64_t look_due_ns_ = 0;
-  size_t leaving_ = 0;  // processes
-  bool left_some_ =
-      false;  // at the last drain(), because the outputs were not ready or time ran out
+  uint64_t guarded_ns_ = 0;  // the last time when all probes were held
+  size_t leaving_ = 0;       // processes
+  bool left_some_ = false;   // at the last drain(): outputs were not ready, or time ran out
   AttachMode mode_;
-  bool finished_ = false;
+  bool unguarded_ = false, finished_ = false;
 };
 
 }  // namespace luatrace::record::bpf

@@ -48,13 +48,13 @@ size_t ProcessStrings::read_file(uint64_t address, char* to, size_t size) const 
   return 0;
 }
 
-std::optional<std::string> ProcessStrings::read(uint64_t address, size_t most) {
+std::optional<std::string> ProcessStrings::read(uint64_t address, size_t max_size) {
   constexpr uint64_t kPage = 4096;  // the smallest page: a read must not reach a missing page
   std::string text;
-  while (text.size() < most) {
+  while (text.size() < max_size) {
     char buffer[kPage];
     const uint64_t at = address + text.size();
-    const size_t want = std::min<size_t>(kPage - at % kPage, most - text.size());
+    const size_t want = std::min<size_t>(kPage - at % kPage, max_size - text.size());
     size_t n = read_memory(at, buffer, want);
     if (n == 0) n = read_file(at, buffer, want);
     if (n == 0) return std::nullopt;

@@ -21,9 +21,9 @@ class ProcessStrings {
   ProcessStrings(ProcessStrings&& other) noexcept;
   ProcessStrings& operator=(ProcessStrings&&) = delete;
 
-  // The string at that address, cut at `most` bytes. Empty if it cannot be read in the process or
-  // (constants of a program that has ended) in the file that was mapped there.
-  std::optional<std::string> read(uint64_t address, size_t most);
+  // The string at that address, cut at `max_size` bytes. Empty if it cannot be read in the process
+  // or (constants of a program that has ended) in the file that was mapped there.
+  std::optional<std::string> read(uint64_t address, size_t max_size);
 
   // Another program runs in the process now.
   void restart();

@@ -18,7 +18,7 @@ constexpr uint64_t kFirst = 2 * kMillisecond;
 constexpr uint64_t kSlowest = 1000 * kMillisecond;
 
 // It has noticed a tracer of single events or of blocks.
-bool told(const vm::State& s) {
+bool has_noticed_tracer(const vm::State& s) {
   return (s.seen & 0xffff) != 0 || (s.seen >> 32 & 0xffff) != 0;
 }
 
@@ -34,7 +34,7 @@ std::vector<vm::State> Waker::stale(const vm::Target& target) const {
   uint16_t semaphore = 1;
   if (target.memory().read(target.image().control, semaphore) != 0 || semaphore != 0) return {};
   if (!target.read_states(states)) return {};
-  std::erase_if(states, [](const vm::State& s) { return !told(s); });
+  std::erase_if(states, [](const vm::State& s) { return !has_noticed_tracer(s); });
   return states;
 }
 
@@ -46,8 +46,8 @@ bool Waker::prepare() {
     auto& states = on_.emplace_back();
     able = able && target.read_states(states) &&
            target.memory().read(target.image().control, word) == 0 && word >> 16 == 0 &&
-           (target.image().note.flags & LTN_RETELL) != 0;
-    std::erase_if(states, [](const vm::State& s) { return !told(s); });
+           (target.image().note.flags & LTN_REPORT) != 0;
+    std::erase_if(states, [](const vm::State& s) { return !has_noticed_tracer(s); });
     any = any || !states.empty();
   }
   if (any && able) return true;
@@ -57,7 +57,7 @@ bool Waker::prepare() {
 }
 
 void Waker::ask() {
-  for (size_t i = 0; i < on_.size(); i++) vm::retell(targets_[i], on_[i]);
+  for (size_t i = 0; i < on_.size(); i++) vm::request_report(targets_[i], on_[i]);
   on_.clear();
 }
 
@@ -88,7 +88,7 @@ uint32_t Waker::block_tracers() const {
 void Waker::ask_all() const {
   for (const vm::Target& target : targets_) {
     std::vector<vm::State> states;
-    if (target.read_states(states)) vm::retell(target, states);
+    if (target.read_states(states)) vm::request_report(target, states);
   }
 }
 
@@ -128,7 +128,7 @@ void Waker::restore_c() {
 
 // It has acted on a control word that says that a tracer is attached.
 bool Waker::answered(const vm::Target&, const vm::State& state) const {
-  return told(state);
+  return has_noticed_tracer(state);
 }
 
 void Waker::poll(uint64_t now) {

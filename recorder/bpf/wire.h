@@ -89,9 +89,9 @@ struct ltb_loss { /* LTB_LOSS. hit.state: the VM */
 
 struct ltb_block { /* LTB_BLOCK. hit.state: the VM */
   struct ltb_hit hit;
-  __u64 address; /* where the bytes were; LT_PIECE_END: clock */
-  __u64 number;  /* events, or functions, in earlier chunks */
-  __u32 piece;   /* LT_PIECE_* */
+  __u64 address;    /* where the bytes were; LT_CHUNK_END: clock */
+  __u64 number;     /* events, or functions, in earlier chunks */
+  __u32 chunk_kind; /* LT_CHUNK_* */
   __u32 count;
   __u32 recording;
   __u32 size; /* bytes that follow; the record may be longer */
@@ -108,7 +108,7 @@ struct ltb_block { /* LTB_BLOCK. hit.state: the VM */
 #define LTB_RING_CHANGING 256
 struct ltb_ring_changing {
   __u64 head, meta_head, lost, state, lost_since, meta_lost;
-  __u64 told, told_events, told_funcs, wp, meta_count;
+  __u64 flushed, flushed_events, flushed_funcs, wp, meta_count;
 };
 
 struct ltb_handing_key {

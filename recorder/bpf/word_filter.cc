@@ -93,13 +93,13 @@ void WordFilter::unwind(std::span<const uint64_t> r, std::vector<uint64_t>& out)
   const auto left = static_cast<uint64_t>(std::count_if(first, cut, kept_here));
   co.calls.resize(keep);
   if (on_top == LT_ID_NONE && keep == 0) co.known = true;
-  const bool say_depth = to_depth && co.known;
-  if (gone == 0 && !say_depth) return;
+  const bool with_depth = to_depth && co.known;
+  if (gone == 0 && !with_depth) return;
   const auto top = std::find_if(co.calls.rbegin(), co.calls.rend(), kept_here);
   const uint32_t none = co.known ? LT_ID_NONE : LT_ID_UNKNOWN;
   out.push_back(r[0] >> LT_TIME_SHIFT << LT_TIME_SHIFT |
-                lt_word(0, lt_ext(LTX_UNWIND, 1, say_depth), LT_EXT));
-  out.push_back(lt_pack(say_depth ? left + 1 : gone, top == co.calls.rend() ? none : *top));
+                lt_word(0, lt_ext(LTX_UNWIND, 1, with_depth), LT_EXT));
+  out.push_back(lt_pack(with_depth ? left + 1 : gone, top == co.calls.rend() ? none : *top));
 }
 
 void WordFilter::extension(std::span<const uint64_t> r, std::vector<uint64_t>& out) {

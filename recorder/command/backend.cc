@@ -152,7 +152,7 @@ void CommandBackend::report_orphans(uint64_t now) {
   if (!command_ended_ || !has_children_ || now < orphans_ns_) return;
   orphans_ns_ = UINT64_MAX;
   if (!options_.quiet)
-    say("the command has ended; what it left running is recorded until it ends, or you press ^C");
+    log("the command has ended; what it left running is recorded until it ends, or you press ^C");
 }
 
 void CommandBackend::forget(pid_t pid) {

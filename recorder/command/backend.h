@@ -38,13 +38,14 @@ class CommandBackend : public Backend {
   void attach_by(std::unique_ptr<Backend> backend, std::function<std::string(const Peer&)> attach);
 
   Attached begin() override;
-  Attached look(pid_t pid) override { return attacher_ ? attacher_->look(pid) : Attached{}; }
+  Attached check(pid_t pid) override { return attacher_ ? attacher_->check(pid) : Attached{}; }
   Attached attach(pid_t pid) override { return attacher_ ? attacher_->attach(pid) : Attached{}; }
   bool holds(pid_t pid) override { return attacher_ == nullptr || attacher_->holds(pid); }
   void forget(pid_t pid) override;
   int poll(uint64_t now) override;
   void stop() override;
   bool stopped() override { return attacher_ == nullptr || attacher_->stopped(); }
+  std::string broken() const override { return attacher_ ? attacher_->broken() : ""; }
   std::vector<std::string> remarks() override;
   bool ended() const override { return command_ended_ && !has_children_; }
   pid_t command() const override { return command_ended_ ? 0 : command_; }

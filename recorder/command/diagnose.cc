@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Diagnosis; see diagnose.h. A LuaJIT of ours contains the name of the environment variable that it
-// reads: that tells it from others even when it is stripped or linked into a program.
+// reads, which identifies it even if it is stripped or linked into a program.
 #include "recorder/command/diagnose.h"
 
 #include <elf.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kMaxRead = 64 << 20, kMaxLibraries = 16;
 constexpr const char* kNotAnnounced =
-    "no Lua state was announced: did it run Lua code, and did " LT_ENV_SOCKET " reach it?";
+    "no Lua VM has connected: did it run Lua code, and did " LT_ENV_SOCKET " reach it?";
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kMaxReadNs = 3000 * kMillisecond;  // for all files
 
@@ -42,7 +42,7 @@ bool is_static(const std::string& image) {
   return true;
 }
 
-// What is to know of a file. Its file system may be the one that the command was waiting for.
+// The relevant facts about a file. Its file system may be the one on which the command was blocked.
 struct Contents {
   bool read = false, tracepoints = false, linked_static = false, set_id = false;
 };
@@ -67,7 +67,7 @@ std::string about(const Contents& library, const std::string& library_dir) {
   if (library.tracepoints) return std::string("has tracepoints, but ") + kNotAnnounced;
   const std::string hint =
       library_dir.empty() ? "" : ", for example with LD_LIBRARY_PATH=" + shell_word(library_dir);
-  return "has no tracepoints: put ours in its place" + hint + ".";
+  return "has no tracepoints: replace it by ours" + hint + ".";
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ std::vector<std::string> Diagnosis::report(const std::string& library_dir) const
     lines.push_back("  " + (exe.empty() ? "The command" : exe) +
                     " was not seen to use a libluajit; one linked into it cannot be replaced from "
                     "outside.");
-    lines.push_back("  To look for yourself, while it runs: grep -i luajit /proc/PID/maps");
+    lines.push_back("  To check, while it runs: grep -i luajit /proc/PID/maps");
   }
   return lines;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Diagnosis: why a command that ran never announced a Lua state.
+// Diagnosis: why no Lua VM of a command has connected.
 #pragma once
 
 #include <sys/types.h>
@@ -14,19 +14,19 @@ namespace luatrace::record {
 
 class Diagnosis {
  public:
-  // Looks at the command while it runs; cheap enough to be done often.
+  // Examines the command while it runs; cheap enough for frequent calls.
   void observe(pid_t pid);
 
-  // What to say when it has ended, line by line. library_dir: where our library lies, or empty.
-  // Reads the files, for 3 s at most.
+  // The message after its end, line by line. library_dir: the folder of our library, or empty.
+  // Reads the files, for up to 3 s.
   std::vector<std::string> report(const std::string& library_dir) const;
 
  private:
-  Mapping exe_;                               // of the last program seen; its path at least
+  Mapping exe_;                               // of the last program seen; at least its path
   std::map<std::string, Mapping> libraries_;  // mapped files that look like a LuaJIT, by name
 };
 
-// The directory with our libluajit beside this program (../lib), or empty.
+// The directory with our libluajit next to this program (../lib), or empty.
 std::string own_library_dir();
 
 }  // namespace luatrace::record

@@ -38,7 +38,7 @@ bool is_writable_by_others(const struct stat& st) {
 
 // What root requires of a directory.
 struct Place {
-  bool open_to_all = true;  // everybody may enter it and all directories above it
+  bool open_to_all = true;  // every user may enter it and all directories above it
   bool ours_alone = true;   // nobody else can create a name in it, or replace it
 };
 

@@ -30,7 +30,7 @@ constexpr uint64_t kCalibrationNs = 20 * kMillisecond;
 constexpr uint64_t kRenewNs = 250 * kMillisecond;
 constexpr uint64_t kFirstForceNs = 2 * kMillisecond;
 constexpr uint64_t kSlowestForceNs = 256 * kMillisecond;
-constexpr uint64_t kAgainNs = 1000 * kMillisecond;  // before an unanswered request is repeated
+constexpr uint64_t kRetryNs = 1000 * kMillisecond;  // before an unanswered request is repeated
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kResponseLimitNs = 2000 * kMillisecond;
 constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a process, in one pass
@@ -111,7 +111,7 @@ class DirectBackend : public Backend {
   DirectBackend(const Options& options, BackendHost& host);
 
   Attached begin() override;
-  Attached look(pid_t pid) override;
+  Attached check(pid_t pid) override;
   Attached attach(pid_t pid) override;
   bool inherited(pid_t pid) override;
   bool holds(pid_t pid) override;
@@ -127,8 +127,8 @@ class DirectBackend : public Backend {
   Attached examine(pid_t pid, const LuaSearch& search);
   RingCalls ring_calls(pid_t pid);
   void detach(Live& live);
-  void say_ringless(const Live& live);
-  bool look(Live& live, uint64_t now);
+  void report_ringless(const Live& live);
+  bool poll_process(Live& live, uint64_t now);
   static std::string no_response_text(const Live& live);
   std::string unanswered_ends() const;
   bool find_owner(uint64_t inode, pid_t except) const;
@@ -192,13 +192,13 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
     return {Refusal::kNoProcess, "has no memory: it has just ended, or is a kernel thread"};
   if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error), true};
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is never traced, whoever asks: " + set_id};
+  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
   if (search.ours.empty())
     return {Refusal::kNoLuaJIT, explain_no_lua(pid, search), !search.unusable.empty()};
   for (const auto& image : search.ours)
     if (image.note.clock != clock())
-      return {Refusal::kOther, "cannot be recorded: its LuaJIT and this recorder use other clocks",
-              true};
+      return {Refusal::kOther,
+              "cannot be recorded: its LuaJIT and this recorder use different clocks", true};
   const RingCalls calls = ring_calls(pid);
   if (calls.verdict == RingCalls::kAllowed) return {};
   std::string other = "; --via bpf needs no ring of it";
@@ -220,11 +220,11 @@ RingCalls DirectBackend::ring_calls(pid_t pid) {
   return calls_[pid] = {now, may_make_ring(pid)}, calls_[pid].second;
 }
 
-Attached DirectBackend::look(pid_t pid) {
+Attached DirectBackend::check(pid_t pid) {
   LuaSearch search = find_lua(pid);
   if (const Attached a = examine(pid, search); !a) return a;
   for (auto& image : search.ours)
-    if (const Attached a = vm::Target(pid, std::move(image)).look(settings_); !a) return a;
+    if (const Attached a = vm::Target(pid, std::move(image)).check(settings_); !a) return a;
   return {};
 }
 
@@ -278,7 +278,7 @@ void DirectBackend::detach(Live& live) {
   live.guarded.clear();
 }
 
-void DirectBackend::say_ringless(const Live& live) {
+void DirectBackend::report_ringless(const Live& live) {
   const size_t ringless = count_ringless(live);
   if (ringless == 0) return;
   remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(ringless) +
@@ -294,7 +294,7 @@ void DirectBackend::forget(pid_t pid) {
     if (live->taken.empty() && live->without_ring.empty() && live->states > 0 &&
         process_is_ending(pid))
       ended_unanswered_.push_back(pid);
-    say_ringless(*live);
+    report_ringless(*live);
     detach(*live);
   }
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
@@ -366,8 +366,8 @@ bool DirectBackend::take_rings(Live& live, const vm::Target& target,
 void DirectBackend::force_unanswered(Live& live, const vm::Target& target,
                                      const std::vector<vm::State>& silent, uint64_t now) {
   if (silent.empty() || now < live.force_ns) return;
-  const bool forced = (silent[0].stop & LT_STOP_KICK) != 0;
-  live.force_pause_ns = forced ? kAgainNs : std::min(live.force_pause_ns * 2, kSlowestForceNs);
+  const bool forced = (silent[0].stop & LT_STOP_POLL) != 0;
+  live.force_pause_ns = forced ? kRetryNs : std::min(live.force_pause_ns * 2, kSlowestForceNs);
   live.force_ns = now + live.force_pause_ns;
   const bool asleep = !has_running_thread(live.pid);
   if (asleep && forced) return;
@@ -388,7 +388,7 @@ std::string DirectBackend::no_response_text(const Live& live) {
 }
 
 // One pass over a process. True if something of it is still to come or to end.
-bool DirectBackend::look(Live& live, uint64_t now) {
+bool DirectBackend::poll_process(Live& live, uint64_t now) {
   bool waiting = false;
   live.states = live.answered = 0;
   if (!stopping_) live.unopened = false;
@@ -423,9 +423,9 @@ void DirectBackend::warn_no_response(Live& live, uint64_t now) {
   live.warned_no_response = true;
   const std::string who = "process " + std::to_string(live.pid) + ": ";
   if (live.states == 0)
-    say(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua VM (yet)"));
+    log(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua VM (yet)"));
   else
-    say(who + "no Lua VM has answered for " + time_text(static_cast<double>(now - live.begin_ns)) +
+    log(who + "no Lua VM has answered for " + time_text(static_cast<double>(now - live.begin_ns)) +
         ": " + live.no_response);
 }
 
@@ -438,7 +438,7 @@ int DirectBackend::poll(uint64_t now) {
     for (auto& t : live.targets) live.lost = live.lost || !(due ? t.renew() : t.is_ours());
     if (live.lost) continue;
     const bool young = now - live.begin_ns < 100 * kMillisecond;
-    if (look(live, now) && young) waiting = true;
+    if (poll_process(live, now) && young) waiting = true;
     warn_no_response(live, now);
   }
   const uint64_t spent = (monotonic_ns() - now) / kMillisecond;
@@ -451,10 +451,11 @@ void DirectBackend::take_last_rings() {
   const uint64_t limit = monotonic_ns() + kLastRingsNs;
   for (auto& live : live_) {
     live.force_ns = UINT64_MAX;  // stopping threads may take time: not before all are released
-    if (!live.lost) look(live, monotonic_ns());
+    if (!live.lost) poll_process(live, monotonic_ns());
   }
   for (auto& live : live_)
-    while (!live.lost && live.untried > 0 && monotonic_ns() < limit) look(live, monotonic_ns());
+    while (!live.lost && live.untried > 0 && monotonic_ns() < limit)
+      poll_process(live, monotonic_ns());
 }
 
 void DirectBackend::stop() {
@@ -473,7 +474,8 @@ void DirectBackend::stop() {
 bool DirectBackend::stopped() {
   bool quiet = true;
   for (auto& live : live_)
-    if (!live.lost && look(live, monotonic_ns()) && has_running_thread(live.pid)) quiet = false;
+    if (!live.lost && poll_process(live, monotonic_ns()) && has_running_thread(live.pid))
+      quiet = false;
   return quiet;
 }
 
@@ -491,7 +493,7 @@ std::vector<std::string> DirectBackend::remarks() {
   if (const std::string text = unanswered_ends(); !text.empty()) remarks_.push_back(text);
   for (const auto& live : live_) {
     const std::string who = "process " + std::to_string(live.pid) + ": ";
-    say_ringless(live);
+    report_ringless(live);
     if (live.untried > 0)
       remarks_.push_back(who + grouped(live.untried) +
                          (live.untried == 1 ? " Lua VM is" : " Lua VMs are") +

@@ -15,7 +15,7 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kShortest = 100'000, kLongest = 5'000'000;  // ns
-constexpr uint64_t kLookNs = 20'000'000;                       // then come jobs, and other rings
+constexpr uint64_t kPassNs = 20'000'000;                       // then come jobs, and other rings
 
 }  // namespace
 
@@ -91,13 +91,13 @@ void Drainer::run_jobs() {
 }
 
 // All rings, or as many as time allows; the others come first the next time.
-uint64_t Drainer::look_at_all() {
-  uint64_t most = 0;
-  const uint64_t until = monotonic_ns() + kLookNs;
+uint64_t Drainer::poll_all() {
+  uint64_t max_words = 0;
+  const uint64_t until = monotonic_ns() + kPassNs;
   for (const auto& r : rings_) r.drain->set_alive();
   for (size_t n = 0; n < rings_.size() && (n == 0 || monotonic_ns() < until); n++) {
     auto& r = rings_[next_++ % rings_.size()];
-    most = std::max<uint64_t>(most, r.drain->look(until));
+    max_words = std::max<uint64_t>(max_words, r.drain->poll(until));
     if (r.drain->saw_c_functions()) *r.maps_wanted = true;
     if (r.drain->output().dead() && !r.drain->finished()) {
       r.drain->output().announce_early_end();
@@ -106,13 +106,13 @@ uint64_t Drainer::look_at_all() {
     }
   }
   remove_finished();
-  return most;
+  return max_words;
 }
 
 void Drainer::remove_finished() {
   std::erase_if(rings_, [](const OwnedRing& r) {
     if (r.drain->finished() && !r.drain->damage().empty())
-      say("process " + std::to_string(r.drain->ring().info().pid) +
+      log("process " + std::to_string(r.drain->ring().info().pid) +
           ": its ring is damaged, recording of it ends here: " + r.drain->damage());
     return r.drain->finished();
   });
@@ -123,9 +123,9 @@ void Drainer::run() {
   uint64_t pause = kShortest;
   for (;;) {
     run_jobs();
-    const uint64_t most = look_at_all();
-    if (most >= 2 * LT_RING_BLOCK_SIZE / 8) continue;  // it is faster than our pauses
-    pause = most > 0 ? kShortest : std::min(pause * 2, patience_ns());
+    const uint64_t max_words = poll_all();
+    if (max_words >= 2 * LT_RING_BLOCK_SIZE / 8) continue;  // it is faster than our pauses
+    pause = max_words > 0 ? kShortest : std::min(pause * 2, patience_ns());
     std::unique_lock lock(mutex_);
     if (stop_ && jobs_.empty()) return;
     wake_.wait_for(lock, std::chrono::nanoseconds(pause),

@@ -48,7 +48,7 @@ class Drainer {
  private:
   void run();
   void run_jobs();
-  uint64_t look_at_all();
+  uint64_t poll_all();
   void remove_finished();
   uint64_t patience_ns() const;
 

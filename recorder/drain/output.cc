@@ -12,9 +12,9 @@ namespace luatrace::record {
 namespace {
 
 // Bytes reserved for the very end: CLOCK and END blocks.
-constexpr uint64_t kEndRoom = 1024;
+constexpr uint64_t kEndReserve = 1024;
 // Bytes that one stream may still hold back: a full EVENTS block.
-constexpr uint64_t kStreamRoom = LT_RING_BLOCK_SIZE + sizeof(lt_block);
+constexpr uint64_t kStreamReserve = LT_RING_BLOCK_SIZE + sizeof(lt_block);
 // It is better to know that a file cannot be written before the first process is accepted.
 constexpr uint64_t kFirstWrite = 200'000'000;  // ns
 
@@ -31,7 +31,7 @@ Output::Output(WriteQueue& queue, int fd, std::string name, uint32_t clock, uint
       clock_(clock),
       max_size_(max_size),
       compression_(compression),
-      reserved_(kEndRoom),
+      reserved_(kEndReserve),
       start_(sample_clocks(clock)) {
   struct stat st {};
   if (fstat(fd, &st) == 0) opened_.device = st.st_dev, opened_.inode = st.st_ino;
@@ -76,7 +76,7 @@ void Output::begin(std::string note) {
 }
 
 uint32_t Output::next_stream() {
-  reserved_ += kStreamRoom;
+  reserved_ += kStreamReserve;
   return static_cast<uint32_t>(++totals_.streams);
 }
 
@@ -90,7 +90,7 @@ void Output::write_clock() {
   if (!dead()) writer_->write_clock(sample_clocks(clock_));
 }
 
-bool Output::fits(uint64_t bytes) {
+bool Output::has_space(uint64_t bytes) {
   if (max_size_ != 0 && writer_->bytes() + reserved_ + bytes > max_size_) full_ = true;
   return !dead();
 }
@@ -100,9 +100,9 @@ void Output::announce_early_end() {
   if (announced_ || (!full_ && writer_->ok())) return;
   announced_ = true;
   if (!writer_->ok())
-    say(writer_->error() + "; the recording ends there, the program continues");
+    log(writer_->error() + "; the recording ends there, the program continues");
   else
-    say(writer_->name() + ": --max-size " + grouped(max_size_) +
+    log(writer_->name() + ": --max-size " + grouped(max_size_) +
         " was reached; the recording ends, the program continues");
 }
 
@@ -115,9 +115,9 @@ void Output::count_discarded() {
   }
 }
 
-void Output::wait_for_room() {
+void Output::wait_for_space() {
   if (end_.mono_ns == 0) end_ = sample_clocks(clock_);
-  queue_.wait_for_room();
+  queue_.wait_for_space();
 }
 
 void Output::finish(uint32_t reason, int exit_status) {

@@ -54,16 +54,16 @@ class Output {
   uint32_t add_stream(const lt_stream_info& info);
   void write_clock();
 
-  // Is there space for so many bytes more, apart from the reserved space? After the first no the
+  // Is there space for this many more bytes, apart from the reserved space? After the first no the
   // answer is always no, and full() is true.
-  bool fits(uint64_t bytes);
+  bool has_space(uint64_t bytes);
   bool full() const { return full_; }
   // Can it take events now? If not they stay in the rings until the disk has caught up.
   bool ready() const { return !queue_.full(); }
   bool crowded() const { return queue_.crowded(); }
   // The recording has just ended: from here on writing waits for the disk, until the queue's
   // deadline.
-  void wait_for_room();
+  void wait_for_space();
   // Nothing can be written any more.
   bool dead() const { return full_ || finished_ || !writer_->ok(); }
   // Prints on standard error, once, that the recording ended early and why, if it did.

@@ -55,7 +55,7 @@ size_t RingDrain::take(std::span<const uint64_t> words) {
 
 // The rest of block tail_, which the target has finished. Words that cannot be taken are damage.
 bool RingDrain::take_block() {
-  if (!output_->fits(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
+  if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
   const auto block = ring_->block(tail_);
   auto rest = block.subspan(pos_);
   if (filter_) {  // reads each word more than once: not in memory that may change
@@ -99,7 +99,7 @@ size_t RingDrain::take_partial_block() {
     scratch_.push_back(w);
   }
   if (scratch_.empty()) return empty_at_ = looked, 0;
-  if (!output_->fits(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return 0;
+  if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return 0;
   take_functions();
   if (output_->dead()) return 0;
   const size_t n = take(scratch_);
@@ -115,11 +115,11 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
     uint16_t type, flags;
   } start;
   const size_t at = tail % meta.size();
-  const size_t room = std::min<uint64_t>(head - tail, meta.size() - at);
-  if (at % 8 != 0 || room < sizeof start) return false;
+  const size_t space = std::min<uint64_t>(head - tail, meta.size() - at);
+  if (at % 8 != 0 || space < sizeof start) return false;
   std::memcpy(&start, &meta[at], sizeof start);
-  if (start.type == LT_META_WRAP) return tail += room, true;
-  if (start.size < sizeof(lt_func) || start.size > room || start.size % 8 != 0) return false;
+  if (start.type == LT_META_WRAP) return tail += space, true;
+  if (start.size < sizeof(lt_func) || start.size > space || start.size % 8 != 0) return false;
   const size_t end = functions_.size();
   functions_.insert(functions_.end(), &meta[at], &meta[at] + start.size);
   if (!func_is_valid(&functions_[end], start.size)) return functions_.resize(end), false;
@@ -134,7 +134,7 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
 }
 
 void RingDrain::write_functions() {
-  if (function_count_ > 0 && output_->fits(functions_.size() + sizeof(lt_block)))
+  if (function_count_ > 0 && output_->has_space(functions_.size() + sizeof(lt_block)))
     output_->writer().write_funcs(stream_, function_count_, functions_);
   functions_.clear();
   function_count_ = 0;
@@ -157,7 +157,7 @@ void RingDrain::take_functions() {
   ring_->set_meta_tail(meta_tail_);
 }
 
-size_t RingDrain::look(uint64_t until_ns) {
+size_t RingDrain::poll(uint64_t until_ns) {
   if (finished_) return 0;
   const bool last = complete_ || ring_->closed();  // before head is read
   set_alive();
@@ -195,19 +195,19 @@ void RingDrain::finish() {
     take_partial_block();
   }
   take_functions();
-  tell_last_loss();
+  report_last_loss();
   if (!output_->finished()) events_.flush();
   if (!output_->finished()) output_->writer().flush();
   add_totals();
 }
 
-// A loss that was going on when the target died, or was told to stop while its ring was full: the
-// target could not report it.
-void RingDrain::tell_last_loss() {
+// A loss that was going on when the target died, or was reported to stop while its ring was full:
+// the target could not report it.
+void RingDrain::report_last_loss() {
   const WordScanner& s = events_.scanner();
-  const uint64_t since = ring_->lost_since(), all = ring_->lost(), told = s.lost_events();
-  if (all <= told || since < s.tick() || since > empty_at_ || !damage_.empty()) return;
-  const uint64_t words[] = {lt_word(empty_at_, lt_ext(LTX_LOSS, 2, 0), LT_EXT), all - told + 1,
+  const uint64_t since = ring_->lost_since(), all = ring_->lost(), reported = s.lost_events();
+  if (all <= reported || since < s.tick() || since > empty_at_ || !damage_.empty()) return;
+  const uint64_t words[] = {lt_word(empty_at_, lt_ext(LTX_LOSS, 2, 0), LT_EXT), all - reported + 1,
                             since};
   events_.append(words, since);
 }
@@ -217,12 +217,12 @@ void RingDrain::add_totals() {
   OutputTotals& t = output_->totals();
   const WordScanner& s = events_.scanner();
   const uint64_t since = ring_->lost_since(), end = empty_at_;
-  const uint64_t told = s.lost_events(), all = ring_->lost();
-  t.lost += std::max(told, all);
-  t.gaps += s.losses() + (all > told ? 1 : 0);
+  const uint64_t reported = s.lost_events(), all = ring_->lost();
+  t.lost += std::max(reported, all);
+  t.gaps += s.losses() + (all > reported ? 1 : 0);
   t.lost_otherwise += s.lost_otherwise();
   t.lost_ticks += s.lost_ticks();
-  if (all > told && since != 0 && since < end) t.lost_ticks += end - since;
+  if (all > reported && since != 0 && since < end) t.lost_ticks += end - since;
   t.lost_functions += ring_->meta_lost();
   t.backwards += s.clock_backwards();
   if (!damage_.empty() || skipped_) t.damaged++;

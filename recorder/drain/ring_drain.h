@@ -29,14 +29,14 @@ class RingDrain {
   // One pass: takes full blocks and, if none have come for a while, the words so far of the block
   // that is being filled; tells the target that the recorder is alive. Stops at the monotonic time
   // until_ns (but takes at least a block). Returns the number of words taken.
-  size_t look(uint64_t until_ns);
+  size_t poll(uint64_t until_ns);
 
   // Takes everything that is left and writes it out, whether the output is ready or not. The
   // target's clock no longer matters: the ring is complete, its owner is gone or was told to stop.
   void finish();
   bool finished() const { return finished_; }
 
-  // The owner is gone, or nothing more will come: the next look() is the last.
+  // The owner is gone, or nothing more will come: the next poll() is the last.
   void set_complete() { complete_ = true; }
   void detach() { ring_->set_detach(); }
   void set_alive() { ring_->set_alive(now()); }
@@ -61,7 +61,7 @@ class RingDrain {
   bool take_function(std::span<const std::byte> meta, uint64_t& tail, uint64_t head);
   void write_functions();
   void give_up(const std::string& why);
-  void tell_last_loss();
+  void report_last_loss();
   void add_totals();
   uint64_t now() const { return read_tick(ring_->info().clock); }
 

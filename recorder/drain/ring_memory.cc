@@ -55,8 +55,8 @@ std::string check_file(int fd, struct stat& st) {
 }  // namespace
 
 uint64_t max_ring_size(uint64_t asked) {
-  const uint64_t least = uint64_t{LT_RING_MIN_BLOCKS} * LT_RING_BLOCK_SIZE;
-  return std::max(asked != 0 ? asked : kUsual, least) + kRest;
+  const uint64_t min_size = uint64_t{LT_RING_MIN_BLOCKS} * LT_RING_BLOCK_SIZE;
+  return std::max(asked != 0 ? asked : kUsual, min_size) + kRest;
 }
 
 bool is_memfd(int fd) {

@@ -86,7 +86,7 @@ bool WriteQueue::File::write(Chunk& chunk) {
   std::unique_lock lock(queue_.mutex_);
   if (!ok()) return false;
   const uint64_t size = chunk.bytes.size();
-  if (!takes_all_ && has_events(chunk) && !queue_.has_room(lock, size)) return !(late_ = true);
+  if (!takes_all_ && has_events(chunk) && !queue_.has_space(lock, size)) return !(late_ = true);
   Task task{Task::kWrite, shared_, std::move(chunk)};
   chunk = {};
   if (!queue_.spare_.empty()) {
@@ -155,14 +155,14 @@ void WriteQueue::post(Task task) {
 }
 
 // After the deadline a small amount is still accepted, if the disk is not the cause of the delay.
-bool WriteQueue::has_room(std::unique_lock<std::mutex>& lock, uint64_t size) {
+bool WriteQueue::has_space(std::unique_lock<std::mutex>& lock, uint64_t size) {
   if (!patient_) return true;
   if (monotonic_ns() < deadline_)
     return wait_on(done_, lock, &deadline_, [this] { return held_ < limit_; });
   return held_ < kLittle && (taken_late_ += size) < kLittle;
 }
 
-void WriteQueue::wait_for_room() {
+void WriteQueue::wait_for_space() {
   patient_ = true;
 }
 

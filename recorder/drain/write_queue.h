@@ -5,7 +5,7 @@
 // all waiting ends at the deadline, whatever the disk does.
 //
 // While events are recorded nothing waits here: a queue that is full() gets nothing, and the rings
-// fill. At the end wait_for_room() makes write() wait, so that the rings can be emptied.
+// fill. At the end wait_for_space() makes write() wait, so that the rings can be emptied.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ class WriteQueue {
   // be used then. empty_it: a regular file is emptied first.
   std::unique_ptr<BlockSink> file(int fd, bool empty_it);
 
-  // Should nothing be read that would have to be written? False after wait_for_room().
+  // Should nothing be read that would have to be written? False after wait_for_space().
   bool full() const { return !patient_ && held_ >= limit_; }
   // Should only indispensable data be written?
   bool crowded() const { return held_ >= 2 * limit_; }
@@ -44,7 +44,7 @@ class WriteQueue {
   uint64_t held() const { return held_; }      // bytes waiting or being written
 
   // From now on write() waits for space, until the deadline.
-  void wait_for_room();
+  void wait_for_space();
   // The monotonic time in ns at which waiting ends. It can only be moved forward.
   void set_deadline(uint64_t ns);
   // Waits until everything is written, or the deadline. False: it is not.
@@ -59,7 +59,7 @@ class WriteQueue {
   struct Task;
 
   void post(Task task);
-  bool has_room(std::unique_lock<std::mutex>& lock, uint64_t size);
+  bool has_space(std::unique_lock<std::mutex>& lock, uint64_t size);
   void run();
 
   const uint64_t limit_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ELF, as far as a recorder needs it; see elf_file.h. libelf is not used: it makes a structure of
-// its own for each section that a file claims to have before anything of it was looked at.
+// ELF, as far as a recorder needs it; see elf_file.h. libelf is not used: it allocates a structure
+// for each section that a file claims to have before anything of it is examined.
 #include "recorder/os/elf_file.h"
 
 #include <unistd.h>

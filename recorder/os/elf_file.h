@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The little of ELF that a recorder needs: program headers and notes, of a file or of an image in
-// the memory of a process. What is read belongs to the traced program and may be hostile.
-// Invariant: whatever the file claims, a bounded number of bytes is read and kept (the constants
-// below); what goes beyond is not there for us. x86-64's and other 64-bit little-endian files only.
+// The parts of ELF that a recorder needs: program headers and notes, of a file or of an image in
+// the memory of a process. The data belongs to the traced program and may be hostile. Invariant:
+// whatever the file claims, a bounded number of bytes is read and kept (the constants below);
+// anything beyond is ignored. 64-bit little-endian files only, as on x86-64.
 #pragma once
 
 #include <elf.h>
@@ -21,7 +21,7 @@ constexpr size_t kMaxSegments = 256;  // more: not an ELF file for us
 constexpr size_t kMaxNoteParts = 32;  // segments or sections of notes of a file that are read
 constexpr size_t kMaxNoteBytes = 256 << 10;  // of each, and of all segments together
 
-// Reads that many bytes from an offset (or address). False if they are not all there.
+// Reads that many bytes from an offset (or address). False if they do not all exist.
 using ReadAt = std::function<bool(uint64_t at, void* to, size_t size)>;
 
 // From a descriptor, which is neither moved nor closed.
@@ -32,7 +32,7 @@ struct ElfHead {
   std::vector<Elf64_Phdr> segments;
 };
 
-// Nothing if it is not such a file. read: by offset in the file.
+// Empty if it is not such a file. read: by offset in the file.
 std::optional<ElfHead> read_elf_head(const ReadAt& read);
 
 struct ElfNote {
@@ -42,12 +42,12 @@ struct ElfNote {
   size_t text_offset = 0;  // in the bytes that were given
 };
 
-// Calls take for each note until that says false. align: of the segment or section, 8 or anything
-// else, which means 4. Returns false if take did.
+// Calls `take` for each note until it returns false. align: of the segment or section, 8 or
+// anything else, which means 4. Returns false if `take` did.
 bool each_note(std::string_view bytes, uint64_t align,
                const std::function<bool(const ElfNote&)>& take);
 
-// The build-id of a file; empty if it has none of at most 32 bytes.
+// The build-id of a file; empty if it has none of up to 32 bytes.
 std::vector<std::byte> read_build_id(const ReadAt& read);
 
 }  // namespace luatrace::record

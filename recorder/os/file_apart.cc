@@ -63,7 +63,7 @@ FileApart::~FileApart() {
   reap_helper(pid_, kEndMs);
 }
 
-// In the other process, as long as somebody asks.
+// Runs in the other process until requests end.
 void FileApart::serve(int socket, const std::function<int()>& open) {
   static Answer answer;
   struct stat st {};
@@ -79,7 +79,7 @@ void FileApart::serve(int socket, const std::function<int()>& open) {
   }
 }
 
-// Returns how many bytes came; 0: nothing will come any more.
+// Returns how many bytes came; 0: nothing more will come.
 size_t FileApart::receive(void* to, size_t size) {
   const uint64_t now = monotonic_ns();
   const uint64_t left = now < until_ns_ ? (until_ns_ - now) / kMillisecond : 0;

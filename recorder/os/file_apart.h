@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// FileApart: a file that may never answer (run_apart.h), opened and read by a process of ours. It
-// only copies bytes; what they mean is worked out on this side.
-// Invariants: nothing here waits longer than the limits; that process makes system calls and
-// nothing else, for it is forked where there are threads: one of them may hold a lock of the C
-// library's (malloc's), which nobody would release in the copy.
+// FileApart: a file that may never answer (run_apart.h), opened and read by a helper process, which
+// only copies bytes; they are interpreted on this side. Invariants: nothing here waits longer than
+// the limits; the helper makes only system calls, because it is forked while threads exist: one of
+// them may hold a lock of the C library (malloc's), which nobody would release in the copy.
 #pragma once
 
 #include <sys/types.h>
@@ -22,22 +21,22 @@ class FileApart {
     int answer_ms;  // for each answer
     int all_ms;     // for all of them
   };
-  // For who looks at a file of a process that is recorded.
+  // For a file of a process that is recorded.
   static constexpr Limits kUsual = {200, 2000};
 
   // open: opens the file and returns its descriptor, or -1; runs in the other process, and may make
-  // system calls only. m: whose file system it is. One that does not answer is not asked again.
+  // only system calls. m: identifies the file system. One that does not answer is not asked again.
   FileApart(const Mapping& m, const std::function<int()>& open, Limits limits = kUsual);
   ~FileApart();
   FileApart(const FileApart&) = delete;
   FileApart& operator=(const FileApart&) = delete;
 
-  // It could be asked, and there was an answer to all that was asked so far.
+  // It could be asked, and has answered every request so far.
   bool answers() const { return answers_; }
   bool is_open() const { return is_open_; }
   uint64_t size() const { return size_; }
   mode_t mode() const { return mode_; }
-  // To be used while this lives.
+  // Valid during this object's lifetime.
   ReadAt reader();
 
  private:

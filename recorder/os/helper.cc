@@ -51,7 +51,7 @@ void leave_the_recorder(const char* name, const std::vector<int>& kept) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // gets this number, the lowest free one
 }
 
-// Waits until the helper has closed its side, however busy the machine is: whoever kills the
+// Waits until the helper has closed its side, however busy the machine is: what kills the
 // recorder's process group now must not kill its guard.
 void wait_for_end_of(int pipe) {
   if (pipe < 0) return;

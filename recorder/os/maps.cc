@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory maps and build-ids; see maps.h. The file is opened the way the process sees it: through
+// Memory maps and build-ids; see maps.h. The file is opened as the process sees it: through
 // /proc/PID/map_files, which is the mapped file itself, deleted or not, or through /proc/PID/root,
-// which needs less privilege; then it must be the same file still. What opens files makes system
-// calls only: it runs also where nothing else may be done (file_apart.h).
+// which needs less privilege; then it must still be the same file. The functions that open files
+// make only system calls, because they also run where nothing else is allowed (file_apart.h).
 #include "recorder/os/maps.h"
 
 #include <fcntl.h>
@@ -30,10 +30,10 @@ namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxMappings = 65536;
-constexpr size_t kMaxSeenBytes = 16u << 20;  // of mappings that were reported
-constexpr uint32_t kMaxAtOnce = 256;         // that are reported at a time
+constexpr size_t kMaxSeenBytes = 16u << 20;  // of reported mappings
+constexpr uint32_t kMaxAtOnce = 256;         // reported at a time
 
-// The kernel writes a newline in a path as \012, and nothing else that way.
+// The kernel writes a newline in a path as \012, and nothing else in this form.
 std::string unescape(std::string_view path) {
   std::string out(path);
   for (size_t at = 0; (at = out.find("\\012", at)) != out.npos; at++) out.replace(at, 4, "\n");
@@ -54,8 +54,8 @@ bool parse_line(const std::string& line, Mapping& m) {
   return m.end > m.start;
 }
 
-// What a descriptor of O_PATH means. The file system is not asked again (a hostile one need not
-// answer). False if it is not a regular file.
+// The attributes of an O_PATH descriptor. The file system is not asked again (a hostile one need
+// not answer). False if it is not a regular file.
 bool look_at_regular(int look, struct statx& st) {
   constexpr unsigned kWanted = STATX_TYPE | STATX_INO;
   return statx(look, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, kWanted, &st) == 0 &&
@@ -75,7 +75,7 @@ bool is_device(const Mapping& m, uint64_t major, uint64_t minor) {
 }
 
 // The line of our own mapping that begins there, and all after it; null: not found. The kernel
-// gives whole lines, of less than that size.
+// returns whole lines, up to that size.
 const char* find_own_mapping(const void* start, std::span<char> text) {
   char wanted[24];
   std::snprintf(wanted, sizeof wanted, "%" PRIxPTR "-", reinterpret_cast<uintptr_t>(start));
@@ -95,7 +95,7 @@ const char* find_own_mapping(const void* start, std::span<char> text) {
 }
 
 // Would a mapping of that file be shown like m? Btrfs and overlays show other device numbers there
-// than stat(2) does, so it is tried.
+// than stat(2), so it is tried.
 bool maps_like(int fd, const Mapping& m) {
   std::array<char, 16384> text;
   char device[24] = "";
@@ -108,7 +108,8 @@ bool maps_like(int fd, const Mapping& m) {
          inode == m.inode && m.device == device;
 }
 
-// look: a descriptor of O_PATH, or -1; closed. m: what it must be, if that is still open.
+// look: a descriptor of O_PATH, or -1; it is closed. m: the required mapping, if that still
+// matters.
 int open_looked_at(int look, const Mapping* m) {
   struct statx st {};
   int fd = -1;

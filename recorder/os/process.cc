@@ -173,18 +173,18 @@ pid_t find_process(const std::string& spec, std::string& why) {
   return 0;
 }
 
-std::string read_proc(pid_t pid, const char* name, size_t most) {
+std::string read_proc(pid_t pid, const char* name, size_t max_size) {
   const int fd = open(proc_path(pid, name).c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return "";
   std::string text;
   char buffer[16384];
-  while (text.size() < most) {
+  while (text.size() < max_size) {
     const ssize_t n = read(fd, buffer, sizeof buffer);
     if (n <= 0) break;
     text.append(buffer, static_cast<size_t>(n));
   }
   close(fd);
-  if (text.size() > most) text.resize(most);
+  if (text.size() > max_size) text.resize(max_size);
   return text;
 }
 

@@ -30,8 +30,8 @@ std::string read_title(pid_t pid, const std::string& image);
 // The target of a symbolic link; empty if it cannot be read.
 std::string read_link(const std::string& path);
 
-// The content of a file of /proc, up to `most` bytes; empty if it cannot be read.
-std::string read_proc(pid_t pid, const char* name, size_t most = 1u << 20);
+// The content of a file of /proc, up to `max_size` bytes; empty if it cannot be read.
+std::string read_proc(pid_t pid, const char* name, size_t max_size = 1u << 20);
 
 // The process id in the process's own namespace; the one in ours if that is not known.
 pid_t pid_inside(pid_t pid);

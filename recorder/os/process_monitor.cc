@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ProcessMonitor; see process_monitor.h. The connector is available to everybody since Linux 6.6,
+// ProcessMonitor; see process_monitor.h. The connector is available to all users since Linux 6.6,
 // before to root, and only outside containers (in the initial namespaces of processes, users and
 // networks). The kernel puts the message into our socket while it creates the process, so messages
 // are in order.
@@ -46,7 +46,7 @@ bool ask(int s) {
 }
 
 // One message of the kernel; 0 for a message of another sender. -1: none, see errno.
-ssize_t hear(int s, char* bytes, size_t size) {
+ssize_t receive(int s, char* bytes, size_t size) {
   sockaddr_nl from{};
   socklen_t length = sizeof from;
   const ssize_t n =
@@ -98,7 +98,7 @@ bool ProcessMonitor::listen() {
   char bytes[512];
   for (;;) {  // events before the answer belong to processes found by a scan
     proc_event e;
-    const ssize_t n = hear(socket_, bytes, sizeof bytes);
+    const ssize_t n = receive(socket_, bytes, sizeof bytes);
     if (n < 0) return false;
     if (n == 0) continue;
     if (!parse(bytes, static_cast<size_t>(n), e)) return false;
@@ -111,7 +111,7 @@ bool ProcessMonitor::take(std::vector<ProcessEvent>& events) {
   char bytes[512];
   while (has_kernel_events()) {
     proc_event e;
-    const ssize_t n = hear(socket_, bytes, sizeof bytes);
+    const ssize_t n = receive(socket_, bytes, sizeof bytes);
     if (n < 0 && errno == ENOBUFS) complete = false;
     if (n < 0 && errno != ENOBUFS && errno != EINTR) break;
     if (n > 0 && parse(bytes, static_cast<size_t>(n), e)) append(e, events);

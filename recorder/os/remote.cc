@@ -113,7 +113,7 @@ std::string explain_access(const AccessFacts& f, int error) {
            "its memory is no longer there";
   if (f.yama == 3)
     return "may not be attached to: the setting kernel.yama.ptrace_scope = 3 forbids it for "
-           "everybody until the next boot";
+           "all users until the next boot";
   if (f.have_ptrace && !f.same_user_ns)
     return "may not be attached to: it is in another user namespace, in which we do not have the "
            "capability CAP_SYS_PTRACE";

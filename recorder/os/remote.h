@@ -53,7 +53,7 @@ AccessFacts access_facts(pid_t pid);
 std::string explain_access(const AccessFacts& facts, int error);
 
 // Does it run, or did it start, with other permissions than those of the user who started it? Then
-// it must not be traced by anybody. Empty, or the evidence.
+// no user may trace it. Empty, or the evidence.
 std::string set_id_reason(pid_t pid);
 
 }  // namespace luatrace::record

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading what may never answer; see run_apart.h.
+// Reads files that may never answer; see run_apart.h.
 #include "recorder/os/run_apart.h"
 
 #include <fcntl.h>
@@ -25,15 +25,15 @@ namespace {
 
 constexpr size_t kMaxBytes = 4096;   // of an answer: one write to a pipe
 constexpr int kApartMs = 200;        // for an answer
-constexpr int kEndMs = 5;            // for the end of who has answered, or was killed
-constexpr size_t kMaxGivenUp = 256;  // file systems; then none that may not answer is asked
+constexpr int kEndMs = 5;            // for the end of a helper that has answered or was killed
+constexpr size_t kMaxGivenUp = 256;  // file systems; beyond that, none that may not answer is asked
 constexpr size_t kPage = 4096;
 constexpr uint64_t kPresent = 1ull << 63;  // in /proc/PID/pagemap
 
 std::mutex mutex;
 std::set<std::string> given_up;  // devices
 
-// Those that wait for another program or machine.
+// File systems that wait for another program or machine.
 bool waits_for_others(const std::string& type) {
   static const std::set<std::string> types = {
       "nfs",  "nfs4",     "cifs",   "smb3", "smbfs", "9p",       "afs",    "ceph",
@@ -45,7 +45,7 @@ bool is_on_no_disk(const Mapping& m) {
   return m.device.starts_with("00:");
 }
 
-// In the helper. A byte, then what the job has to say.
+// In the helper: sends a byte, then the job's result.
 void work(const std::function<size_t(std::span<std::byte>)>& job, int to) {
   std::array<std::byte, 1 + kMaxBytes> answer{};
   const size_t n = job(std::span(answer).subspan(1));
@@ -77,7 +77,7 @@ void give_up(const Mapping& m) {
   if (!m.device.empty()) given_up.insert(m.device);
 }
 
-// What cannot be asked now (too few descriptors, too many processes) may answer another time.
+// A request that is impossible now (too few descriptors, too many processes) may succeed later.
 ssize_t run_apart(const Mapping& m, const std::function<size_t(std::span<std::byte>)>& job,
                   std::span<std::byte> out) {
   int ends[2];

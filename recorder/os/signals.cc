@@ -59,7 +59,7 @@ Signals::Signals() {
   take_over_signals(all);
   signal_fd_ = open_signals(ending);
   child_fd_ = open_signals({SIGCHLD});
-  heard_fd_ = open_event();
+  event_fd_ = open_event();
   stop_fd_ = open_event();
   thread_ = std::thread([this] { listen(); });
 }
@@ -67,17 +67,17 @@ Signals::Signals() {
 Signals::~Signals() {
   raise_event(stop_fd_);
   thread_.join();
-  for (const int fd : {signal_fd_, child_fd_, heard_fd_, stop_fd_}) close(fd);
+  for (const int fd : {signal_fd_, child_fd_, event_fd_, stop_fd_}) close(fd);
 }
 
-std::vector<HeardSignal> Signals::take() {
+std::vector<ReceivedSignal> Signals::take() {
   eventfd_t n;
-  if (eventfd_read(heard_fd_, &n) != 0) n = 0;
+  if (eventfd_read(event_fd_, &n) != 0) n = 0;
   signalfd_siginfo child;
   while (read(child_fd_, &child, sizeof child) == sizeof child) {
   }
   const std::lock_guard lock(mutex_);
-  return std::exchange(heard_, {});
+  return std::exchange(received_, {});
 }
 
 // False: there is none (any more).
@@ -88,9 +88,9 @@ bool Signals::read_one() {
   last_ = static_cast<int>(s.ssi_signo);
   {
     const std::lock_guard lock(mutex_);
-    heard_.push_back({last_, s.ssi_code == SI_KERNEL});
+    received_.push_back({last_, s.ssi_code == SI_KERNEL});
   }
-  raise_event(heard_fd_);
+  raise_event(event_fd_);
   return true;
 }
 

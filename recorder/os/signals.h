@@ -16,7 +16,7 @@
 
 namespace luatrace::record {
 
-struct HeardSignal {
+struct ReceivedSignal {
   int number;
   bool from_kernel;  // from a terminal: the command has received it, too
 };
@@ -33,19 +33,19 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   // Becomes readable when a signal has arrived or a child has changed; take() clears it.
-  int heard_fd() const { return heard_fd_; }
+  int event_fd() const { return event_fd_; }
   int child_fd() const { return child_fd_; }
   // The signals since the last call, in order. Does not wait.
-  std::vector<HeardSignal> take();
+  std::vector<ReceivedSignal> take();
 
  private:
   void listen();
   bool read_one();
 
-  int signal_fd_ = -1, child_fd_ = -1, heard_fd_ = -1, stop_fd_ = -1;
+  int signal_fd_ = -1, child_fd_ = -1, event_fd_ = -1, stop_fd_ = -1;
   std::mutex mutex_;
-  std::vector<HeardSignal> heard_;  // protected by the lock
-  size_t count_ = 0;                // used by the thread only
+  std::vector<ReceivedSignal> received_;  // protected by the lock
+  size_t count_ = 0;                      // used by the thread only
   int last_ = 0;
   std::thread thread_;
 };

@@ -29,12 +29,12 @@ constexpr uint64_t kDetachLimit =
 
 // These calls do not notice a stop, whatever their arguments: the kernel restarts them. (Others end
 // with EINTR, some only if their socket has a time limit.)
-constexpr long kBegunAgain[] = {SYS_wait4,        SYS_waitid,          SYS_ppoll,    SYS_futex,
-                                SYS_nanosleep,    SYS_clock_nanosleep, SYS_pselect6,
+constexpr long kRestarted[] = {SYS_wait4,        SYS_waitid,          SYS_ppoll,    SYS_futex,
+                               SYS_nanosleep,    SYS_clock_nanosleep, SYS_pselect6,
 #ifdef SYS_poll
-                                SYS_poll,         SYS_select,          SYS_pause,
+                               SYS_poll,         SYS_select,          SYS_pause,
 #endif
-                                SYS_rt_sigsuspend};
+                               SYS_rt_sigsuspend};
 
 bool good_moment(pid_t pid, pid_t tid) {
   if (thread_state(pid, tid) != 'S') return true;
@@ -42,7 +42,7 @@ bool good_moment(pid_t pid, pid_t tid) {
       read_proc(pid, ("task/" + std::to_string(tid) + "/syscall").c_str(), 4096);
   if (call.empty() || call[0] < '0' || call[0] > '9') return false;
   const long number = std::atol(call.c_str());
-  return std::find(std::begin(kBegunAgain), std::end(kBegunAgain), number) != std::end(kBegunAgain);
+  return std::find(std::begin(kRestarted), std::end(kRestarted), number) != std::end(kRestarted);
 }
 
 // May we wait for its end, other than as its tracer?
@@ -89,7 +89,7 @@ bool has_running_thread(pid_t pid) {
   return false;
 }
 
-bool stop_is_unseen(pid_t pid) {
+bool stop_is_transparent(pid_t pid) {
   const auto threads = threads_of(pid);
   return !threads.empty() && std::all_of(threads.begin(), threads.end(), [pid](pid_t tid) {
     const char state = thread_state(pid, tid);
@@ -143,10 +143,10 @@ bool StoppedThreads::stop_all(pid_t pid, std::string& why) {
 bool StoppedThreads::stop(pid_t pid, pid_t tid, std::string& why) {
   const uint64_t begin = monotonic_ns();
   for (uint64_t now = begin; now - begin < kStopLimitAlone; now = monotonic_ns()) {
-    const bool deaf = thread_state(pid, tid) == 'D';  // it would stop when that is over
-    if (!deaf && (good_moment(pid, tid) || now - begin > kMomentLimit))
+    const bool uninterruptible = thread_state(pid, tid) == 'D';  // it would stop when that is over
+    if (!uninterruptible && (good_moment(pid, tid) || now - begin > kMomentLimit))
       return seize(tid, why) && wait_for_all(why);
-    usleep(deaf ? 1000 : 100);
+    usleep(uninterruptible ? 1000 : 100);
   }
   why = "a thread waits for something in the kernel and cannot be stopped";
   return false;

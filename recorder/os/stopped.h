@@ -24,7 +24,7 @@ bool has_running_thread(pid_t pid);
 
 // Would none of its threads notice that it is stopped for a moment? Running threads do not, nor do
 // those that sleep in calls that the kernel restarts.
-bool stop_is_unseen(pid_t pid);
+bool stop_is_transparent(pid_t pid);
 
 // For callers that wait for any process: does this status report a thread that stopped too late (it
 // got no CPU for so long) for StoppedThreads? Then it is detached now. wait_status: as in
@@ -41,7 +41,7 @@ class StoppedThreads {
   // Stops the running threads; those that sleep in a system call are left alone, so no call is
   // interrupted. False and the reason if not all have stopped.
   bool stop_running(pid_t pid, std::string& why);
-  // Stops all of them, see stop_is_unseen().
+  // Stops all of them, see stop_is_transparent().
   bool stop_all(pid_t pid, std::string& why);
   // Stops that thread, whatever it does. The kernel restarts the call in which it sleeps, but some
   // calls end with EINTR instead (signal(7): epoll_wait, ...): then it waits up to 20 ms for a

@@ -120,7 +120,7 @@ std::string errno_text(int err) {
 namespace {
 
 // Waits a moment for standard error; after a timeout, no more until it accepts output again.
-bool can_say() {
+bool can_log() {
   constexpr int kPauseMs = 200;
   static std::atomic<bool> in_vain = false;
   pollfd p{STDERR_FILENO, POLLOUT, 0};
@@ -130,10 +130,10 @@ bool can_say() {
 
 }  // namespace
 
-void say(std::string_view text) {
+void log(std::string_view text) {
   const std::string line = "luatrace-record: " + printable(text) + "\n";
   size_t at = 0;
-  while (at < line.size() && can_say()) {
+  while (at < line.size() && can_log()) {
     const size_t part = std::min<size_t>(line.size() - at, PIPE_BUF);
     const ssize_t n = write(STDERR_FILENO, &line[at], part);
     if (n <= 0) return;

@@ -39,6 +39,6 @@ std::string expand_pid(const std::string& name, int pid);
 std::string errno_text(int err);
 
 // One line on standard error, "luatrace-record: TEXT".
-void say(std::string_view text);
+void log(std::string_view text);
 
 }  // namespace luatrace::record

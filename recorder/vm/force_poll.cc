@@ -29,7 +29,7 @@ bool force_state(const Target& target, const State& s) {
   const std::vector<uint64_t> slots(n.nslots, target.image().poll);
   const uint64_t table = s.address + static_cast<uint64_t>(static_cast<int64_t>(n.dispatch));
   return target.memory().write(table, slots.data(), slots.size() * sizeof slots[0]) == 0 &&
-         flag_state(target, s, LT_STOP_KICK);
+         flag_state(target, s, LT_STOP_POLL);
 }
 
 // VMs that were not forced yet come first: the others have had their turn.
@@ -37,7 +37,7 @@ std::string force_states(const Target& target, const std::vector<State>& states)
   size_t left = kMaxForced;
   for (const bool again : {false, true})
     for (const auto& s : states) {
-      if (((s.stop & LT_STOP_KICK) != 0) != again || left == 0) continue;
+      if (((s.stop & LT_STOP_POLL) != 0) != again || left == 0) continue;
       left--;
       if (!force_state(target, s)) return "its dispatch tables cannot be written";
     }
@@ -96,9 +96,9 @@ const char* reason_text(NoResponseReason s) {
   return "";
 }
 
-bool retell(const Target& target, const std::vector<State>& states) {
+bool request_report(const Target& target, const std::vector<State>& states) {
   bool good = true;
-  for (const auto& s : states) good = flag_state(target, s, LT_STOP_RETELL) && good;
+  for (const auto& s : states) good = flag_state(target, s, LT_STOP_REPORT) && good;
   return good;
 }
 
@@ -113,7 +113,7 @@ std::string force_poll_asleep(const Target& target, const std::vector<State>& st
   StoppedThreads stopped;
   std::string why;
   const pid_t pid = target.memory().pid();
-  if (!stop_is_unseen(pid)) return "";
+  if (!stop_is_transparent(pid)) return "";
   return stopped.stop_all(pid, why) ? force_states(target, states) : why;
 }
 

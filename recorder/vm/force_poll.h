@@ -2,7 +2,7 @@
 // force_poll: makes a Lua VM check its control word although its code never does. An interpreted
 // loop that neither allocates nor calls C executes no poll; but every instruction goes through the
 // dispatch table, and that is data. Its slots are redirected to the code that polls (lt_note.poll);
-// the VM restores them when it gets there (LT_STOP_KICK). Invariant: slots are written only while
+// the VM restores them when it gets there (LT_STOP_POLL). Invariant: slots are written only while
 // every running thread of the process is stopped. A thread that sleeps in the kernel is left alone,
 // or stopped where it does not notice: no system call is interrupted.
 #pragma once
@@ -36,7 +36,7 @@ std::string force_poll(const Target& target, const std::vector<State>& states);
 // seen running. Does nothing if a thread would notice that it is stopped.
 std::string force_poll_asleep(const Target& target, const std::vector<State>& states);
 
-// Sets LT_STOP_RETELL of those VMs, which act on it at their next poll. No thread is stopped.
-bool retell(const Target& target, const std::vector<State>& states);
+// Sets LT_STOP_REPORT of those VMs, which act on it at their next poll. No thread is stopped.
+bool request_report(const Target& target, const std::vector<State>& states);
 
 }  // namespace luatrace::record::vm

@@ -67,7 +67,7 @@ Attached Target::no_access(int error, bool other_way) const {
 }
 
 // Does a recorder read any ring of this process?
-bool Target::somebody_drains(const lt_control& c) const {
+bool Target::is_drained(const lt_control& c) const {
   if (c.owner == 0 && socket_is_gone(memory_.pid(), c)) return false;
   const uint64_t now = read_tick(image_.note.clock);
   if (is_young(c.alive, now, c.tick_khz)) return true;
@@ -91,7 +91,7 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
     return {Refusal::kBusy,
             "is being recorded in blocks through BPF; record it the same way (--via bpf), or end "
             "that recording"};
-  if (c.ring == 0 || c.owner == settings.owner || !somebody_drains(c)) return {};
+  if (c.ring == 0 || c.owner == settings.owner || !is_drained(c)) return {};
   std::string who = "another luatrace-record";
   if (c.owner != 0) who += " (process " + std::to_string(c.owner_pid) + " there)";
   return {Refusal::kBusy, "is being recorded by " + who + "; only one can record a process"};
@@ -119,7 +119,7 @@ int Target::write_settings(const Settings& s, uint32_t generation) {
   return error;
 }
 
-Attached Target::look(const Settings& settings) const {
+Attached Target::check(const Settings& settings) const {
   lt_control c;
   if (const int e = memory_.read(image_.control, c)) return no_access(e, true);
   return check(c, settings);

@@ -59,7 +59,7 @@ class Target {
       const Settings& settings,
       const std::function<void(const Target&)>& prepared = [](const Target&) {});
   // Could claim() do that? Changes nothing.
-  Attached look(const Settings& settings) const;
+  Attached check(const Settings& settings) const;
   // Is it still ours? False: gone, another program, taken over.
   bool is_ours() const;
   // Renews the sign of life.
@@ -87,7 +87,7 @@ class Target {
   Attached check(const lt_control& c, const Settings& settings) const;
   // Its memory could not be used, for that reason (an errno); another method may work.
   Attached no_access(int error, bool other_way) const;
-  bool somebody_drains(const lt_control& c) const;
+  bool is_drained(const lt_control& c) const;
   bool may_release() const;
   int write_settings(const Settings& settings, uint32_t generation);
   void restore_settings();

@@ -133,11 +133,11 @@ END
   record -p $target --children
   recording
   open_gate
-  within 20 "the child" said 'process [0-9]*: tracepoints in .*' # its parent's is the first of two
+  within 20 "the child" logged 'process [0-9]*: tracepoints in .*' # its parent's is the first of two
   within 20 "the child" eval '[ "$(grep -c ": tracepoints in " "$scratch/record.err")" = 2 ]'
   sleep 0.3 # the recorder checks it about ten times
   touch "$scratch/seen"
   ended
   finish 0
-  ! said 'not recorded' || fail "a state without a ring: $(grep 'not recorded' "$scratch/record.err")"
+  ! logged 'not recorded' || fail "a Lua VM without a ring: $(grep 'not recorded' "$scratch/record.err")"
 fi

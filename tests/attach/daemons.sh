@@ -5,12 +5,12 @@
 # children contains them. Reported by the kernel, and in a process namespace of our own, where it
 # reports nothing.
 #
-#   daemons.sh BUILD VIA HOW      HOW: told, untold (by the kernel)
+#   daemons.sh BUILD VIA HOW      HOW: reported, unreported (by the kernel)
 source "$(dirname "$0")/lib.sh"
 via=$2
 [ "$(id -u)" = 0 ] || [ "$via" = direct ] || skip "BPF needs root"
-if [ "$3" = untold ] && [ -z "${INSIDE-}" ]; then
-  unshare -p -f --mount-proc true 2>/dev/null || skip "no right to make a process namespace"
+if [ "$3" = unreported ] && [ -z "${INSIDE-}" ]; then
+  unshare -p -f --mount-proc true 2>/dev/null || skip "not permitted to create a process namespace"
   rm -rf "$scratch"
   INSIDE=1 exec unshare -p -f --mount-proc --kill-child "$0" "$@"
 fi
@@ -94,7 +94,7 @@ check() {
 # Ten of them; with the direct method they do not wait and still lose nothing.
 stay=stay
 [ "$via" = bpf ] || stay=hurry
-if [ "$via" = direct ] || [ "$3" = told ]; then
+if [ "$via" = direct ] || [ "$3" = reported ]; then
   fresh 1 10 $stay
   touch "$scratch/more"
   recording 11
@@ -122,7 +122,7 @@ fi
 fresh 1 1 stay exec
 rm "$scratch/ready"  # the master's; the daemon's program says it again
 touch "$scratch/more"
-if [ "$3" = told ]; then
+if [ "$3" = reported ]; then
   within 20 "the daemon's program" test -s "$scratch/started"
   daemon=$(cat "$scratch/started")
   within 20 "the daemon to be recorded" switched_on "$daemon"
@@ -136,14 +136,14 @@ if [ "$3" = told ]; then
   # Children that end before they could be checked are mentioned.
   begin sh -c "while :; do sleep 0.05; done"
   record --via $via -p $target --children
-  within 20 "the recorder to look at the shell" said "process $target .* has no LuaJIT"
+  within 20 "the recorder to look at the shell" logged "process $target .* has no LuaJIT"
   kill -STOP $recorder
   sleep 0.5
   kill -CONT $recorder
   sleep 1
   kill -INT $recorder
   finish 122
-  said '[0-9,]+ descendants? had ended before its program was known' ||
+  logged '[0-9,]+ descendants? had ended before its program was known' ||
     fail "children that ended early are not mentioned: $(cat "$scratch/record.err")"
   kill $target
   ended 143
@@ -152,12 +152,12 @@ else
   within 20 "the daemon's program" test -e "$scratch/started"
   seen=no
   for i in $(seq 60); do
-    states_taken 3 && seen=yes && break  # the master, and the daemon before and after
+    vms_taken 3 && seen=yes && break  # the master, and the daemon before and after
     sleep 0.05
   done
   kill -INT $recorder
   finish 0
-  [ $seen = yes ] || said "[12] process(es)? of the same program started meanwhile without a known parent.*: [0-9, ]+; to record them, use -p" ||
+  [ $seen = yes ] || logged "[12] process(es)? of the same program started meanwhile without a known parent.*: [0-9, ]+; to record them, use -p" ||
     fail "no message that a daemon may be missing: $(cat "$scratch/record.err")"
   open_gate
   daemons_work 1

@@ -15,7 +15,7 @@ full() {
   "$@" 2>"$scratch/record.err" || status=$?
   same "status ($what)" $status 125
   same "lines about the disk ($what)" "$(grep -cE 'No space left on device|File too large' "$scratch/record.err")" 1
-  said '(No space left on device|File too large); the recording ends there, the program continues$' ||
+  logged '(No space left on device|File too large); the recording ends there, the program continues$' ||
     fail "$what: no message about what happens then: $(cat "$scratch/record.err")"
   ! grep -qE 'no event came|has answered|is not recorded|the command' "$scratch/record.err" ||
     fail "$what: a false message: $(cat "$scratch/record.err")"
@@ -37,10 +37,10 @@ for way in $ways; do
   "$bin/luatrace-record" -v -o "$scratch/$way.%p.bin" --via $way -p $busy -p $target --max-size 1M 2>"$scratch/record.err" &
   recorder=$!
   started+=($recorder)
-  within 20 "the file of $busy to be full ($way)" said 'max-size 1,048,576 was reached'
-  within 20 "$busy to be let go of ($way)" quiet $busy
+  within 20 "the file of $busy to be full ($way)" logged 'max-size 1,048,576 was reached'
+  within 20 "$busy to be detached ($way)" quiet $busy
   # It sleeps most of the time, and may answer late; a file without a stream would be removed.
-  within 20 "the first event of $target ($way)" said "process $target: first event"
+  within 20 "the first event of $target ($way)" logged "process $target: first event"
   ! quiet $target || fail "$way: the other process is not recorded any more"
   kill -INT $recorder
   finish 0

@@ -85,22 +85,22 @@ record -p $target
 recording
 kill -INT $recorder
 finish 0
-let_go $target "after ^C"
+detached $target "after ^C"
 record -p $target -d 3  # long enough for a machine that lets one wait
 finish 0
 record -p $target --max-size 300K
 finish 0
-said 'max-size .* was reached' || fail "the size is not named"
+logged 'max-size .* was reached' || fail "the size is not named"
 [ "$(stat -c %s "$scratch/trace.bin")" -le 307200 ] || fail "larger than --max-size"
-let_go $target "after --max-size"
+detached $target "after --max-size"
 
 # A full disk: the data already written stays readable, the message names the file, the program
 # continues.
 status=0
 (ulimit -f 400; exec "$bin/luatrace-record" -o "$scratch/full.bin" -p $target) 2>"$scratch/record.err" || status=$?
 same "exit statuses (full disk)" $status 125
-said 'full.bin: .*(File too large|No space)' || fail "the full disk is not named: $(cat "$scratch/record.err")"
-let_go $target "after a full disk"
+logged 'full.bin: .*(File too large|No space)' || fail "the full disk is not named: $(cat "$scratch/record.err")"
+detached $target "after a full disk"
 [ "$(json "$scratch/full.bin" | jq '.trace.events')" -gt 10000 ] || fail "what had been written is lost"
 
 # The ring overflows while the recorder is stopped: the loss is counted, the rest is correct.
@@ -114,7 +114,7 @@ kill -CONT $recorder
 touch "$scratch/end"
 ended
 finish 0
-said 'LOST: [0-9,]+ events? in [0-9]+ gap' || fail "no message about the loss: $(cat "$scratch/record.err")"
+logged 'LOST: [0-9,]+ events? in [0-9]+ gap' || fail "no message about the loss: $(cat "$scratch/record.err")"
 json "$scratch/trace.bin" | jq -e '.trust | .lost > 0 and .unbalanced + .bad_records + .bad_blocks == 0' >/dev/null ||
   fail "the loss is not counted, or more is wrong"
 # With --block nothing is lost.

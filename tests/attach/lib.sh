@@ -5,7 +5,7 @@
 #   begin WORDS...      starts a program in the background: $target
 #   gate WORDS... -- PROGRAM   starts PROGRAM gate.lua, waits until it waits
 #   record OPTIONS...   luatrace-record in the background: $recorder
-#   recording           waits until it records (a stream is in the file, or -v said so)
+#   recording           waits until it records (a stream is in the file, or -v logged it)
 #   finish N            waits for the recorder, whose status must be N
 #   calls FILE          "CALLS line" of work.lua's functions
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -38,21 +38,21 @@ gate() {
 ready() { within 20 "the program" test -e "$scratch/ready${1-}"; }
 # -v, so that the messages show the times.
 record() {
-  : >"$scratch/record.err"  # what an earlier one has said must not be taken for this one's
+  : >"$scratch/record.err"  # of an earlier recorder
   "$bin/luatrace-record" -v -o "$scratch/trace.bin" "$@" >"$scratch/record.out" 2>"$scratch/record.err" &
   recorder=$!
   started+=($recorder)
 }
-said() { grep -qE "$1" "$scratch/record.err"; }
-# Waits until N Lua states were taken (1); with via=bpf: until N processes have told something (a
-# process is attached to before that, and may then sleep without a word).
+logged() { grep -qE "$1" "$scratch/record.err"; }
+# Waits until N Lua VMs have sent their rings (1); with via=bpf: until N processes have sent an event (a
+# process is attached to before that, and may then sleep without sending any).
 via=direct
-states_taken() {
-  local sign='announced a Lua state'
+vms_taken() {
+  local sign='has sent the ring of a Lua VM'
   [ "$via" = direct ] || sign='first event'
   [ "$(cat "$scratch/record.err" 2>/dev/null | grep -c "$sign")" -ge "$1" ]
 }
-recording() { within 20 "the recording" states_taken "${1:-1}"; }
+recording() { within 20 "the recording" vms_taken "${1:-1}"; }
 # A signal of ours may end it.
 finish() {
   local status=0
@@ -78,7 +78,7 @@ no_anomalies() {
 # The switch of the direct recorder must be 0 (the other word is that of uprobe tracers).
 all_off() { "$here/words" "$1" | awk '$2 != 0 { bad = 1 } END { exit bad }'; }
 no_ring() { ! grep -q luatrace-ring "/proc/$1/maps" 2>/dev/null; }
-let_go() {
+detached() {
   all_off "$1" || fail "$2: the control words are $("$here/words" "$1")"
   within 10 "the ring of $1 to be closed ($2)" no_ring "$1"
 }

@@ -21,7 +21,7 @@ reach() {
   no_anomalies_but_loss "$scratch/trace.bin"
   grep -qE 'first event [0-9.]+ .?s after attaching' "$scratch/record.err" || fail "$1: no time of the first event"
   grep -q 'next: .*luatrace-analyze .*--flame' "$scratch/record.err" || fail "$1: no next command"
-  let_go $target "$1"
+  detached $target "$1"
   kill $target
   ended 143
 }
@@ -64,7 +64,7 @@ within 20 "the long sleep" slept
 sleep 0.2
 record -p $target -d 2.5
 finish 124
-said 'no Lua VM has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
+logged 'no Lua VM has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
   fail "a call by FFI is not explained: $(cat "$scratch/record.err")"
 kill $target
 ended 143
@@ -83,7 +83,7 @@ begin "$bin/luajit" -joff "$scratch/sleeper.lua"
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
 sleep 0.3
 record -p $target
-within 20 "a sleeper" states_taken 1
+within 20 "a sleeper" vms_taken 1
 kill -INT $recorder
 finish 0
 all_off $target || fail "the control words of a sleeper are not 0"
@@ -96,7 +96,7 @@ begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
 record -p $target -d 2.5
 finish 124
-said 'no Lua VM has answered for .*: it sleeps' || fail "sleep is not explained: $(cat "$scratch/record.err")"
+logged 'no Lua VM has answered for .*: it sleeps' || fail "sleep is not explained: $(cat "$scratch/record.err")"
 all_off $target || fail "the control words of a sleeping process are not 0"
 kill $target
 ended 143
@@ -105,12 +105,12 @@ ended 143
 begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(60)'
 within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
 record -p $target
-within 10 "the recorder" said "process $target .* is being recorded"
+within 10 "the recorder" logged "process $target .* is being recorded"
 sleep 1
 kill -KILL $target
 ended 137
 finish 124
-said "process $target has ended without an event" || fail "an early end is not explained: $(cat "$scratch/record.err")"
+logged "process $target has ended without an event" || fail "an early end is not explained: $(cat "$scratch/record.err")"
 
 # One that wakes up, runs for a moment and exits without closing its state leaves what it did. (The
 # recorder must look within 0.2 s: on a busy machine once may not do.)

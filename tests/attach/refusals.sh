@@ -38,7 +38,7 @@ if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
   begin "$plain/luajit" -e 'while true do os.clock() end'
   within 10 "the program" grep -q R "/proc/$target/stat"
   refused 122 "has no LuaJIT with tracepoints; it has:" -p $target
-  said "luajit: LuaJIT 2.1.*, part of the program itself, without tracepoints" || fail "does not name it: $(cat "$scratch/record.err")"
+  logged "luajit: LuaJIT 2.1.*, part of the program itself, without tracepoints" || fail "does not name it: $(cat "$scratch/record.err")"
   kill $target
   ended 143
   cp "$plain/libluajit-5.1.so.2" "$scratch/other.so"
@@ -59,7 +59,7 @@ if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
   touch "$scratch/end"
   ended
   finish 0
-  same "recorded states" "$(json "$scratch/trace.bin" | jq '.trace.files[0].streams | length')" 1
+  same "recorded Lua VMs" "$(json "$scratch/trace.bin" | jq '.trace.files[0].streams | length')" 1
 fi
 
 # Another user's process, a process that is not dumpable, a setuid one.
@@ -72,14 +72,14 @@ if [ "$(id -u)" = 0 ]; then
   status=0
   timeout 60 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $other 2>"$scratch/record.err" || status=$?
   same "exit statuses" $status 121
-  said 'belongs to user 0, we are user 65534.*CAP_SYS_PTRACE' || fail "does not name the user: $(cat "$scratch/record.err")"
+  logged 'belongs to user 0, we are user 65534.*CAP_SYS_PTRACE' || fail "does not name the user: $(cat "$scratch/record.err")"
 
   begin "${user[@]}" "$bin/luajit" -e 'require("ffi").cdef("int prctl(int, ...);") require("ffi").C.prctl(4, 0, 0, 0, 0) while true do os.clock() end'
   sleep 0.3
   status=0
   timeout 60 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $target 2>"$scratch/record.err" || status=$?
   same "exit statuses" $status 121
-  said 'not dumpable' || fail "does not say 'not dumpable': $(cat "$scratch/record.err")"
+  logged 'not dumpable' || fail "does not say 'not dumpable': $(cat "$scratch/record.err")"
   kill $target
   ended 143
 
@@ -89,7 +89,7 @@ if [ "$(id -u)" = 0 ]; then
   begin "${user[@]}" "$scratch/suid" -e 'while true do os.clock() end'
   sleep 0.3
   if [ "$(awk '/^Uid/ { print $3 }' "/proc/$target/status")" = 65533 ]; then
-    refused 121 'is never traced, whoever asks: .*(setuid|ids differ)' -p $target
+    refused 121 'is not traced, not even for root: .*(setuid|ids differ)' -p $target
   else
     echo "here setuid programs have no effect (nosuid)"
   fi
@@ -115,8 +115,8 @@ begin sh -c "ulimit -n 64; exec '$bin/luajit' -e 'local t = {} repeat t[#t + 1] 
 within 10 "the descriptors to be used up" grep -q full "$scratch/target.err"
 record -p $target -d 0.5
 finish 124
-said 'no file descriptor left for a ring' || fail "does not say why there is no ring: $(cat "$scratch/record.err")"
-let_go $target "without descriptors"
+logged 'no file descriptor left for a ring' || fail "does not say why there is no ring: $(cat "$scratch/record.err")"
+detached $target "without descriptors"
 kill $target
 ended 143
 
@@ -133,7 +133,7 @@ if [ "$(id -u)" = 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
   recording
   kill -INT $recorder
   finish 0
-  said "process $host \(luajit\) is being recorded" || fail "another process was recorded: $(cat "$scratch/record.err")"
+  logged "process $host \(luajit\) is being recorded" || fail "another process was recorded: $(cat "$scratch/record.err")"
   same "numbers in the container" "$(json "$scratch/trace.bin" | jq -c '.trace.files[0].processes[0] | [.pid, .ns_pid]')" "[$host,$number]"
   refused 120 "no process 999 in the process namespace of $host" -p "999@$host"
   kill -9 $host

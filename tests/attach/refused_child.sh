@@ -19,13 +19,13 @@ within 20 "the first recorder" grep -q 'first event' "$scratch/first.err"
 
 record -p $target --children
 refused="^luatrace-record: process $first .*is being recorded by another"
-within 20 "the refusal" said "$refused"
+within 20 "the refusal" logged "$refused"
 touch "$scratch/start2"
 within 10 "the second child" child_is_there 2
-within 20 "the second child's recording" said "process $child: first event"
+within 20 "the second child's recording" logged "process $child: first event"
 same "refusals that were reported" "$(grep -cE "$refused" "$scratch/record.err")" 1
 kill -INT $other
-within 20 "the first child's recording" said "process $first: first event"
+within 20 "the first child's recording" logged "process $first: first event"
 kill -INT $recorder
 finish 0
 kill $first $child $target

@@ -14,7 +14,7 @@ gate env LD_LIBRARY_PATH="$build/lib" "$build/tests/attach/attach_resumes" "$scr
 ready
 record --via "$via" -p $target
 if [ "$via" = bpf ] && ! kill -0 $recorder 2>/dev/null; then skip "$(cat "$scratch/record.err")"; fi
-within 20 "the first event" said "first event"
+within 20 "the first event" logged "first event"
 open_gate
 ended
 finish 0

@@ -30,8 +30,8 @@ try() {
   recorder=$!
   started+=($recorder)
   case $status in
-    0) within 20 "the recording" said 'first event' && kill -INT $recorder ;;
-    124) within 20 "the process to be asked" said 'is being recorded' && sleep 0.3 && kill -INT $recorder ;;
+    0) within 20 "the recording" logged 'first event' && kill -INT $recorder ;;
+    124) within 20 "the process to be asked" logged 'is being recorded' && sleep 0.3 && kill -INT $recorder ;;
   esac
   wait $recorder || got=$?
   [ $got = "$status" ] || { cat "$scratch/record.err" >&2; fail "${options[*]} ended with $got, not $status"; }

@@ -27,8 +27,8 @@ runs_still() {
   local state
   state=$(awk '{ print $3 }' "/proc/$recorder/stat" 2>/dev/null) && [ "$state" != Z ]
 }
-let_go_while_stuck() {
-  within 20 "the process to be let go of ($1)" quiet
+detached_while_stuck() {
+  within 20 "the process to be detached ($1)" quiet
   runs_still || fail "$1: the recorder did not wait for the disk: $(cat "$scratch/record.err")"
 }
 interrupted() {
@@ -44,7 +44,7 @@ interrupted() {
 for options in "" "--compress"; do
   stuck
   record --via "$way" -p "$target" -d 0.5 $options
-  let_go_while_stuck "-d $options"
+  detached_while_stuck "-d $options"
   interrupted
 done
 
@@ -52,13 +52,13 @@ stuck
 record --via "$way" -p "$target"
 recording
 kill -INT "$recorder"
-let_go_while_stuck "a signal"
+detached_while_stuck "a signal"
 interrupted
 
 # It answers again: everything that was held is there, and the rest is a loss.
 stuck
 record --via "$way" -p "$target" -d 0.5
-let_go_while_stuck "for a while"
+detached_while_stuck "for a while"
 cat <&8 >"$scratch/all" &
 reader=$!
 started+=($reader)

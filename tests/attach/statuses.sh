@@ -7,30 +7,30 @@ source "$(dirname "$0")/lib.sh"
 ways="direct"
 [ "$(id -u)" != 0 ] || "$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep -q 'built without it' || ways="direct bpf auto"
 
-# wish STATUS PATTERN OPTIONS...: for each way; no file is left
-wish() {
+# expect STATUS PATTERN OPTIONS...: for each way; no file is left
+expect() {
   local status=$1 pattern=$2 way got
   shift 2
   for way in $ways; do
     got=0
     timeout 60 ${wrapper-} "$bin/luatrace-record" -o "$scratch/trace.bin" --via $way -d 1 "$@" 2>"$scratch/record.err" || got=$?
     [ $got = "$status" ] || { cat "$scratch/record.err" >&2; fail "--via $way $*: status $got, not $status"; }
-    said "$pattern" || fail "--via $way $*: no message '$pattern', but: $(cat "$scratch/record.err")"
+    logged "$pattern" || fail "--via $way $*: no message '$pattern', but: $(cat "$scratch/record.err")"
     [ ! -e "$scratch/trace.bin" ] || fail "--via $way $* left a trace file"
     ! grep -q 'the command' "$scratch/record.err" || fail "--via $way $*: there is no command"
   done
 }
 
-wish 125 'is not a process id' -p 0
-wish 125 'is not a process id' -p 1x
-wish 120 'no such process' -p 399999999
+expect 125 'is not a process id' -p 0
+expect 125 'is not a process id' -p 1x
+expect 120 'no such process' -p 399999999
 # A kernel thread.
 if [ -r /proc/2/stat ] && [ "$(awk '{ print int($9 / 2097152) % 2 }' /proc/2/stat)" = 1 ]; then
-  wish 122 'process 2 .*is a kernel thread' -p 2
+  expect 122 'process 2 .*is a kernel thread' -p 2
 fi
 begin sleep 300
 sleeper=$target
-wish 122 'has no LuaJIT in it' -p $sleeper
+expect 122 'has no LuaJIT in it' -p $sleeper
 
 # --children, and no process has one: the message lists those that were checked.
 begin sh -c 'sleep 300 & wait'
@@ -39,8 +39,8 @@ both() { [ -n "$(cat "/proc/$shell/task/$shell/children")" ]; }
 within 10 "the shell's child" both
 child=$(cat "/proc/$shell/task/$shell/children")
 started+=(${child% })
-wish 122 'none of 2 processes has a LuaJIT with tracepoints' -p $shell --children
-said "process $shell .*has no LuaJIT in it" && said "process ${child% } .sleep. has no LuaJIT in it" ||
+expect 122 'none of 2 processes has a LuaJIT with tracepoints' -p $shell --children
+logged "process $shell .*has no LuaJIT in it" && logged "process ${child% } .sleep. has no LuaJIT in it" ||
   fail "the processes are not named: $(cat "$scratch/record.err")"
 # An older file is left as it was.
 echo old >"$scratch/old.bin"
@@ -50,14 +50,14 @@ same status $status 122
 same "the older file" "$(cat "$scratch/old.bin")" old
 # While it waits, the recorder says so.
 "$bin/luatrace-record" -o "$scratch/trace.bin" -p $shell --children -d 2.5 2>"$scratch/record.err" || true
-said 'no LuaJIT with tracepoints so far in 2 processes; waiting' || fail "it waits without a word: $(cat "$scratch/record.err")"
+logged 'no LuaJIT with tracepoints so far in 2 processes; waiting' || fail "no message that it waits: $(cat "$scratch/record.err")"
 
 # Without the right, also as root.
 if [ "$(id -u)" = 0 ] && setpriv --bounding-set -sys_ptrace true 2>/dev/null; then
   begin setpriv --reuid 65534 --regid 65534 --clear-groups "$bin/luajit" -e 'while true do os.clock() end'
   within 10 "the program" test "$bin/luajit" -ef "/proc/$target/exe"
-  wrapper="setpriv --bounding-set -sys_ptrace" wish 121 'root may only with the capability CAP_SYS_PTRACE, which is missing here' -p $target
-  ! said 'do it as root' || fail "root is advised to be root"
+  wrapper="setpriv --bounding-set -sys_ptrace" expect 121 'root may only with the capability CAP_SYS_PTRACE, which is missing here' -p $target
+  ! logged 'do it as root' || fail "root is advised to be root"
   kill $target
   ended 143
 fi

@@ -24,7 +24,7 @@ within 10 "the events to be in the file" in_the_file
 kill -KILL $recorder
 finish 137
 within 10 "the guardian" all_off $target
-let_go $target "after kill -9"
+detached $target "after kill -9"
 in_the_file || fail "what had been recorded is lost"
 
 # Killed together with its guardian: the VM notices by itself, after 5 seconds.
@@ -34,7 +34,7 @@ guardian=$(cat "/proc/$recorder/task/$recorder/children")
 kill -KILL $guardian $recorder
 finish 137
 within 20 "the VM to notice" all_off $target
-let_go $target "after kill -9 of both"
+detached $target "after kill -9 of both"
 
 # Both begin at the same moment: exactly one records.
 for i in 1 2 3 4 5; do
@@ -53,7 +53,7 @@ for i in 1 2 3 4 5; do
   status=0
   wait ${pids[$other]} || status=$?
   same "the status of the one that records" $status 0
-  let_go $target "after a race"
+  detached $target "after a race"
 done
 
 # A command's process is its recorder's.
@@ -72,7 +72,7 @@ sleep 0.2
 status=0
 "$bin/luatrace-record" -o "$scratch/second.bin" -p $child 2>"$scratch/second.err" || status=$?
 same "exit statuses" $status 123
-# Its recorder is killed: then the next one is welcome, not only after 5 seconds.
+# Its recorder is killed: then the next one is accepted, not only after 5 seconds.
 socket=$(tr '\0' '\n' <"/proc/$child/environ" | sed -n 's/^LUATRACE_SOCKET=//p')
 started+=($child)
 kill -KILL $recorder
@@ -86,7 +86,7 @@ within 20 "the next recorder" next_records
 kill -INT $recorder 2>/dev/null || true
 wait $recorder || fail "a recorder that is dead keeps its claim: $(cat "$scratch/second.err")"
 [ "$(json "$scratch/second.bin" | jq .trace.events)" -gt 0 ] || fail "the next recorder got nothing"
-let_go $child "after the recorder of a command"
+detached $child "after the recorder of a command"
 kill $child
 
 touch "$scratch/end"

@@ -56,7 +56,7 @@ TEST_F(Command, ItsStatusIsOurs) {
   EXPECT_NE(err().find("--block"), std::string::npos) << err();
 }
 
-// It was stopped for a moment to be told of the recording, and did not survive that.
+// It was stopped for a moment to switch the recording on, and did not survive that.
 TEST_F(Command, ItsStatusIsOursIfItIsKilledWhileItIsStopped) {
   for (int i = 0; i < 5 && !HasFailure(); i++)
     EXPECT_EQ(128 + SIGKILL,

@@ -12,7 +12,7 @@
 **                 `uprobe` (336)
 **     -r N        states that are opened and closed again, one after the other
 **     -s          runs Lua in the first state only, and then waits for its end: it is
-**                 killed as soon as somebody stops it by ptrace
+**                 killed as soon as a process stops it by ptrace
 */
 #define _GNU_SOURCE
 #include <errno.h>

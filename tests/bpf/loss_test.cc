@@ -6,7 +6,7 @@ namespace {
 
 using bpftest::BpfTest;
 
-// 60,000 calls and one of the main chunk: so many entries and returns.
+// 60,000 calls and one of the main chunk: as many entries and returns.
 const char* const kManyCalls = "local function f(x) return x end for i = 1, 60000 do f(i) end";
 
 // No hit of the second recording is unaccounted for: it arrived or was lost, and the file says so.
@@ -27,7 +27,7 @@ TEST_P(Loss, IsCountedExactly) {
 }
 
 // The recorder is stopped while the program runs: the ring is full soon, and at the end, too. The
-// loss is told in the trace with its time, and on standard error.
+// loss is in the trace with its time, and on standard error.
 TEST_P(Loss, AtTheEndIsCounted) {
   const auto program = host(write_script(kManyCalls), {"-j", "off"});
   record(program, "all", {"--bpf-site", GetParam()});

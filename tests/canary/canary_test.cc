@@ -66,7 +66,7 @@ struct Outcome {
   int error = 0;
 };
 
-// Runs the program, held back until the event is there. into: bytes behind the site's start.
+// Runs the program, held back until the event is there. into: bytes after the site's start.
 Outcome RunTraced(const Site& site, int into, const char* option,
                   const char* program = CANARY_PROGRAM) {
   Outcome outcome;

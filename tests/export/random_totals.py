@@ -56,7 +56,7 @@ def options(choose, others=False):
 
 
 def has_two(seed):
-    """Whether the trace is of two Lua states, each on a thread of its own: then filters by these, too."""
+    """Whether the trace is of two Lua VMs, each on a thread of its own: then filters by these, too."""
     return seed % 5 == 3
 
 

@@ -213,7 +213,7 @@ def pprof(data):
 
 
 def callgrind(path):
-    """callgrind_annotate's own sums; its names have the line behind them."""
+    """callgrind_annotate's own sums; the line follows each name."""
     run = subprocess.run(["callgrind_annotate", "--threshold=100", "--auto=no", "--show-percs=no", str(path)],
                          capture_output=True, text=True)
     assert run.returncode == 0 and not run.stderr, run.stderr

@@ -73,7 +73,7 @@ names() {
   shift 2
   "$analyze" --json "$@" "$scratch/trace.txt" 2>"$scratch/err" | jq -r '[.functions[].name] | sort | join(" | ")'
 }
-# inlined PATH BUILD_ID OPTIONS: parts::outer and what was inlined into it, each behind what it is in,
+# inlined PATH BUILD_ID OPTIONS: parts::outer and what was inlined into it, each after what it is in,
 # with where it is defined and called.
 inlined() {
   write_trace "$1" "$2"

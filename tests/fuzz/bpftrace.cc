@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "check.h"
-#include "mend.h"
+#include "repair.h"
 
 using namespace luatrace::fuzz;
 
@@ -13,8 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t room, unsigned seed) {
-  return mutate(data, size, room, seed, [](uint8_t* text, size_t length, unsigned) {
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t limit, unsigned seed) {
+  return mutate(data, size, limit, seed, [](uint8_t* text, size_t length, unsigned) {
     static const char kFirst[] = "#luatrace-bt 1 100000000000 ";
     if (length >= sizeof kFirst - 1) memcpy(text, kFirst, sizeof kFirst - 1);
   });

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "check.h"
-#include "mend.h"
+#include "repair.h"
 
 using namespace luatrace::fuzz;
 
@@ -13,8 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t room, unsigned seed) {
-  return mutate(data, size, room, seed, [](uint8_t* records, size_t length, unsigned) {
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t limit, unsigned seed) {
+  return mutate(data, size, limit, seed, [](uint8_t* records, size_t length, unsigned) {
     static const uint8_t kFirst[] = {'H', 0x4c, 1, 0, 'T', 'S', 'T', 'P'};
     if (length >= sizeof kFirst) memcpy(records, kFirst, sizeof kFirst);
     for (size_t at = 40; at + 40 <= length; at += 40) records[at + 1] = 0x4c;  // Every record's.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The reader of binary traces: any bytes are read as far as they are valid, or refused.
 #include "check.h"
-#include "mend.h"
+#include "repair.h"
 
 using namespace luatrace::fuzz;
 
@@ -11,6 +11,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t room, unsigned seed) {
-  return mutate(data, size, room, seed, mend_trace);
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t limit, unsigned seed) {
+  return mutate(data, size, limit, seed, repair_trace);
 }

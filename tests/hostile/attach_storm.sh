@@ -6,8 +6,7 @@
 # A program of tests/storm (programs/NAME, unusual/NAME) runs while recorders attach and detach:
 # each for some tens of milliseconds, ended by -d, by SIGINT or by SIGKILL, at a moment drawn from a
 # fixed seed, sometimes two at once. The program must print the same as untraced and end normally,
-# each file must be readable, and afterwards a normal recording must succeed and leave nothing
-# behind.
+# each file must be readable, and afterwards a normal recording must succeed and leave no files.
 source "$(dirname "$0")/../attach/lib.sh"
 program=$here/../storm/$2.lua via=$3
 luajit=$build/luajit/openresty-20250117$4/luajit

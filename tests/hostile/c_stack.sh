@@ -38,12 +38,12 @@ END
 
 # nests KIND DEPTH STACK_KB PATTERN OPTIONS: prints the program's output, traced
 nests() {
-  local status=0 told
+  local status=0 output
   (ulimit -s "$3" && exec "$build/bin/luatrace-record" --max-size 200M --c-functions all -o "$scratch/trace.bin" -- \
     "$build/bin/luajit" ${5-} "$scratch/nest.lua" "$1" "$2") >"$scratch/out" 2>"$scratch/err" || status=$?
   [ $status = 0 ] || fail "$1 $2 with $3 KB: status $status: $(cat "$scratch/out" "$scratch/err")"
-  told=$(cat "$scratch/out")
-  [[ $told =~ $4 ]] || fail "$1 $2 with $3 KB: '$told', not '$4'"
+  output=$(cat "$scratch/out")
+  [[ $output =~ $4 ]] || fail "$1 $2 with $3 KB: '$output', not '$4'"
   "$build/bin/luatrace-analyze" --json "$scratch/trace.bin" | jq -e '.trust | .unbalanced + .bad_records == 0' >/dev/null ||
     fail "$1 $2 with $3 KB: $("$build/bin/luatrace-analyze" "$scratch/trace.bin" | tail -1)"
 }

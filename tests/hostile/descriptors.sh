@@ -23,7 +23,7 @@ for closed in '>&-' '<&- >&- 2>&-'; do
   grep -q luatrace-ring "/proc/$target/maps" || fail "the ring is gone ($closed)"
   kill -INT $recorder
   finish 0
-  let_go $target "streams closed"
+  detached $target "streams closed"
   touch "$scratch/end"
   ended
   [ -e "$scratch/finished" ] || fail "the program did not finish ($closed)"
@@ -54,18 +54,18 @@ ready
 record -p $target
 recording
 open_gate
-within 60 "the states" test -e "$scratch/done"
+within 60 "the Lua VMs" test -e "$scratch/done"
 kill -INT $recorder
 finish 0
 touch "$scratch/end"
 ended
-same "states that could open a file" "$(cat "$scratch/target.out")" "300 of 300"
+same "Lua VMs that could open a file" "$(cat "$scratch/target.out")" "300 of 300"
 streams=$(json "$scratch/trace.bin" | jq '.trace.files[0].streams | length')
-unrecorded=$(awk -F: '/Lua states? (is|are) not recorded: / { n += $3 } END { print n + 0 }' "$scratch/record.err")
-same "states recorded, or said not to be" $((streams + unrecorded)) 301
+unrecorded=$(awk -F: '/Lua VMs? (is|are) not recorded: / { n += $3 } END { print n + 0 }' "$scratch/record.err")
+same "VMs recorded, or reported as not recorded" $((streams + unrecorded)) 301
 
 # No descriptor to spare: no ring, and the recorder says so.
 "$bin/luatrace-record" -o "$scratch/trace.bin" -- /bin/bash -c 'ulimit -n 6; exec "$@"' sh \
   "$bin/luajit" "$programs/states.lua" 2 >"$scratch/few.out" 2>"$scratch/record.err" || fail "few descriptors: $?"
-same "what states computed" "$(tr '\n\t' '  ' <"$scratch/few.out")" "0 100 0 100 "
-said 'too few file descriptors' || fail "no message about the missing ring: $(cat "$scratch/record.err")"
+same "what the Lua VMs computed" "$(tr '\n\t' '  ' <"$scratch/few.out")" "0 100 0 100 "
+logged 'too few file descriptors' || fail "no message about the missing ring: $(cat "$scratch/record.err")"

@@ -20,7 +20,7 @@ for how in run attach; do
   fi
   open_gate
   finish 0
-  ! said 'LOST' || fail "lost ($how): $(grep LOST "$scratch/record.err")"
+  ! logged 'LOST' || fail "lost ($how): $(grep LOST "$scratch/record.err")"
   same "calls ($how)" "$(leaf_calls "$scratch/trace.bin")" 480
   no_anomalies "$scratch/trace.bin"
   rm -f "$scratch/go"

@@ -3,8 +3,8 @@
 #
 # A program has mapped a library whose file system (FUSE) no longer answers, and no page of it is in
 # memory. It is recorded like any other; the recorder waits for that file system once, and handles
-# -d.
-# untraced: a command that has no other LuaJIT; the message about the library at the end does not wait for it either.
+# -d. untraced: a command that has no other LuaJIT; the final message about the library does not
+# wait for it either.
 # Usage: fuse.sh BUILD direct|bpf|command|untraced
 source "$(dirname "$0")/../attach/lib.sh"
 via=$2
@@ -71,7 +71,7 @@ gone() { [ -z "$(ps -o stat= -p $recorder | grep -v Z)" ]; }
 within 30 "the recorder to end" gone
 finish 0
 if [ "$via" = untraced ]; then
-  said 'libluajit.so, which could not be read now' || fail "it says: $(cat "$scratch/record.err")"
+  logged 'libluajit.so, which could not be read now' || fail "it says: $(cat "$scratch/record.err")"
   exit 0
 fi
 json "$scratch/trace.bin" | jq -e '.trust | .events > 0 and .anomalies == 0' >/dev/null ||

@@ -2,7 +2,7 @@
 ** Debug hooks in C, which can do what those in Lua cannot: yield, and fail at any instruction.
 **
 **   yielding(f, mask, count)  calls f in a coroutine whose hook yields each time; number of yields
-**   failing(f, mask, every)   calls f with a hook that raises an error every so many times ("n": of
+**   failing(f, mask, every)   calls f with a hook that raises an error every N times ("n": of
 **                             instructions); true if none came through; table: line of the
 **                             function -> calls that failed before they began
 */

@@ -53,7 +53,7 @@ class Stream {
   void loss() { ext(LTX_LOSS, 0, {2, now_}); }
   void thread(uint32_t tid) { ext(LTX_THREAD, 0, {tid}); }
   void ext(uint32_t sub, uint32_t arg, std::vector<uint64_t> more) {
-    room(1 + more.size());
+    make_space(1 + more.size());
     words_.push_back(lt_word(now_, lt_ext(sub, more.size(), arg), LT_EXT));
     words_.insert(words_.end(), more.begin(), more.end());
     count_++;
@@ -106,12 +106,12 @@ class Stream {
   static constexpr size_t kBlockWords = 8192;
   void word(uint32_t kind, uint32_t value) {
     const bool big = value >= LT_PAYLOAD_BIG;
-    room(big ? 2 : 1);
+    make_space(big ? 2 : 1);
     words_.push_back(lt_word(now_, big ? LT_PAYLOAD_BIG : value, kind));
     if (big) words_.push_back(value);
     count_++;
   }
-  void room(size_t words) {
+  void make_space(size_t words) {
     if (words_.size() + words > kBlockWords) flush();
     now_ += step;
   }

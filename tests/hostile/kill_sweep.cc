@@ -44,7 +44,7 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr unsigned kHangSeconds = 120;  // of one recorder
-constexpr size_t kSample = 24;          // one of so many calls without effect on the program
+constexpr size_t kSample = 24;          // one of this many calls without effect on the program
 constexpr int kNoEvent = 124;           // status: the program has had no processor in that time
 constexpr useconds_t kDuringUs = 300;
 constexpr size_t kUsualEvery = 12;  // kills between two recordings as usual
@@ -163,8 +163,8 @@ class Program {
     if (!forgotten && left.owner) return "the claim is left";
     if (!forgotten && left.settings) return "the settings are left";
     if (left.probes != 0) return "tracers of its probes: " + std::to_string(left.probes);
-    if (left.states == 0) return "it has no Lua state";
-    if (left.on != 0) return "a Lua state is on";
+    if (left.states == 0) return "it has no Lua VM";
+    if (left.on != 0) return "a Lua VM is on";
     if (left.patched != 0) return "patched slots: " + std::to_string(left.patched);
     const std::string maps = luatrace::record::read_proc(pid_, "maps");
     if (maps.find("luatrace-ring") != maps.npos) return "it has a ring";
@@ -199,7 +199,7 @@ class Program {
     if (state == status.npos || tracer == status.npos) return "it has no status";
     if (std::strchr("RSD", status[state + 8]) == nullptr)
       return std::string("its state is ") + status[state + 8];
-    return status[tracer + 12] == '0' ? "" : "somebody traces it";
+    return status[tracer + 12] == '0' ? "" : "a process traces it";
   }
 
   pid_t pid_;

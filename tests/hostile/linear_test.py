@@ -21,7 +21,7 @@ import import_shapes  # noqa: E402
 SMALL, TIMES, GROWTH = 1000, 4, 1.3
 # Tables of the heap that begin larger than the smaller input fills them; the same for steps.
 SLACK_STEPS, SLACK_BYTES = 1_000_000, 4 << 20
-# For each byte of the input, as docs/security.md promises it; and beside that in any case (there: 100 MB).
+# For each byte of the input, as docs/security.md promises it; and in addition to that in any case (there: 100 MB).
 MOST_STEPS, MOST_BYTES = 2500, 600
 FREE_STEPS, FREE_BYTES = 60_000_000, 16 << 20
 

@@ -105,12 +105,12 @@ TEST(ListenerLimits, AllTogetherKeepTwoHundredAndFiftySix) {
   EXPECT_EQ(size_t{kOfAll}, kept(listener));
 }
 
-// While it lives this process gets so many more descriptors.
+// While it lives this process gets this many more descriptors.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t more) {
     getrlimit(RLIMIT_NOFILE, &old_);
-    const int next = dup(0);  // the lowest that is free; those behind it are, too
+    const int next = dup(0);  // the lowest that is free; those after it are, too
     close(next);
     const rlimit few{static_cast<rlim_t>(next) + more, old_.rlim_max};
     setrlimit(RLIMIT_NOFILE, &few);
@@ -137,7 +137,7 @@ TEST(ListenerLimits, WithoutADescriptorConnectionsAreSentAway) {
 }
 
 // Connects, says hello with a descriptor, and waits to be killed.
-[[noreturn]] void say_hello(const std::string& path, int ready) {
+[[noreturn]] void send_hello(const std::string& path, int ready) {
   const int s = connect_to(path);
   lt_hello hello{};
   hello.magic = LT_HELLO_MAGIC;
@@ -164,7 +164,7 @@ TEST(ListenerLimits, WithoutADescriptorForItsRingAProgramIsRefused) {
   int ready[2];
   ASSERT_EQ(0, pipe(ready));
   const pid_t child = fork();
-  if (child == 0) say_hello(listener.path(), ready[1]);
+  if (child == 0) send_hello(listener.path(), ready[1]);
   char byte;
   ASSERT_EQ(1, read(ready[0], &byte, 1));
   std::vector<std::string> refusals;

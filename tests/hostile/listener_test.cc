@@ -23,7 +23,7 @@ constexpr uid_t kNobody = 65534;
 
 class ListenerTest : public RecorderTest {
  protected:
-  // The socket of the one recorder that this test runs, as everybody can see it.
+  // The socket of the one recorder that this test runs, as every user can see it.
   std::string socket_path() const {
     std::ifstream in("/proc/net/unix");
     for (std::string line; std::getline(in, line);) {
@@ -67,7 +67,7 @@ class ListenerTest : public RecorderTest {
     for (const auto& f : open) close(f.fd);
   }
 
-  // fake_vm with a ring of its own, started by somebody else. What it says.
+  // fake_vm with a ring of its own, started by another process. Its messages.
   std::string outsider(const std::string& path, bool nobody) {
     const std::string rights = nobody ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
     const std::string line = std::string(LT_ENV_SOCKET) + "=" + path + " exec " + rights + FAKE_VM +

@@ -103,7 +103,7 @@ TEST_F(MapPaths, SpecialFilesAreNotOpened) {
   EXPECT_EQ(::read(watch, event, sizeof event), -1) << "the FIFO was opened";
   close(watch);
   const bool made = mknod((root_ / "zero").c_str(), S_IFCHR | 0600, makedev(1, 5)) == 0;
-  EXPECT_EQ(read("/zero"), "-") << (made ? "a device was opened" : "(no right to make one)");
+  EXPECT_EQ(read("/zero"), "-") << (made ? "a device was opened" : "(not permitted to create one)");
   EXPECT_LT(open_regular_in("", "/dev/zero"), 0);
   EXPECT_LT(open_regular_in("", "/proc/self/maps"), 0);
   EXPECT_LT(open_regular_in("", "/proc/self/exe/../maps"), 0);

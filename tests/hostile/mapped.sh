@@ -40,7 +40,7 @@ maps() {
     ended
     finish 0
     same "calls of fib ($what)" "$(calls "$scratch/trace.bin" | awk '$3 == 7 { print $1 }')" 21891
-    same "Lua states ($what)" "$(json "$scratch/trace.bin" | jq '.trace.files[0].streams | length')" 1
+    same "Lua VMs ($what)" "$(json "$scratch/trace.bin" | jq '.trace.files[0].streams | length')" 1
   done
 }
 number= maps "$(readlink -f "$bin/luajit")" "$bin/luajit"

@@ -24,12 +24,12 @@ within 10 "the program" grep -q on "$scratch/target.out"
 kill -STOP $target
 within 10 "the process to stop" state_is T
 record -p $target
-within 20 "what is wrong" said 'no Lua VM has answered for .*: the process is stopped, by a signal or a debugger'
+within 20 "what is wrong" logged 'no Lua VM has answered for .*: the process is stopped, by a signal or a debugger'
 stop "a stopped process"
 finish 124
 state_is T || fail "the process is not stopped any more"
 kill -CONT $target
-let_go $target "stopped by a signal"
+detached $target "stopped by a signal"
 kill -9 $target
 
 # Held by a tracer.
@@ -41,12 +41,12 @@ tracer=$!
 started+=($tracer)
 within 10 "the tracer" grep -q ready "$scratch/tracer"
 record -p $target
-within 20 "what is wrong" said 'no Lua VM has answered for .*: the process is stopped, by a signal or a debugger'
+within 20 "what is wrong" logged 'no Lua VM has answered for .*: the process is stopped, by a signal or a debugger'
 stop "a traced process"
 finish 124
 same "its tracer" "$(awk '/^TracerPid/ { print $2 }' "/proc/$target/status")" $tracer
 kill -9 $tracer
-let_go $target "held by a tracer"
+detached $target "held by a tracer"
 kill -9 $target
 
 # A zombie: its parent does not ask.
@@ -63,7 +63,7 @@ if [ "$(id -u)" = 0 ]; then
   begin "$liar" vfork
   within 10 "the child" state_is D
   record --via direct -p $target
-  within 20 "the recorder to refuse" said 'a thread waits for something in the kernel and cannot be stopped'
+  within 20 "the recorder to refuse" logged 'a thread waits for something in the kernel and cannot be stopped'
   finish 121
   kill -9 $target
 fi

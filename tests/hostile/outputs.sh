@@ -98,7 +98,7 @@ for way in "${ways[@]}"; do
   ln -s "$mark/new" "$all/mine" && ln -s "$mark/file" "$all/not" && chown -h 65534 "$all/not"
   left_alone "$way" "$all/not" "$mark/file" "'not' is a symbolic link of user 65534 in a directory of user 0"
   taken "$way" "$all/mine" "$mark/new" 600
-  chmod 777 "$all" # without the sticky bit anybody could have exchanged it
+  chmod 777 "$all" # without the sticky bit any user could have exchanged it
   echo precious >"$mark/new"
   left_alone "$way" "$all/mine" "$mark/new" "'mine' is a symbolic link of user 0"
 done

@@ -88,7 +88,7 @@ class PeerTest : public RecorderTest {
     return true;
   }
 
-  // The program, beside whatever peer() does until it is told to stop. The status of the program.
+  // The program, while peer() acts, until it is stopped. The status of the program.
   template <class Peer>
   int run_beside(const Words& words, const Peer& peer) {
     std::atomic<bool> done = false;

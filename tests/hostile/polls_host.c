@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A program that is told of a tracer at the worst moments, and checks its own reports.
+// A program to which a tracer attaches at the worst moments, and checks its own reports.
 //
 //   polls_host attach FIRST STEP FILE   runs FILE again and again; in the n-th run a tracer comes at
 //                                       the n-th allocation, n = FIRST, FIRST + STEP, ...
-//   polls_host retell EVERY FILE        traced from the start; at every EVERY-th allocation or event
+//   polls_host report EVERY FILE        traced from the start; at every EVERY-th allocation or event
 //                                       the stack is requested, as after a loss
 //
 // LuaJIT is linked in except for lj_ltprobe.o: its probes end here, so neither the kernel nor
@@ -31,7 +31,7 @@ static struct stack *stacks[kMaxStacks];
 static uint32_t nstacks;
 
 static struct { struct stack *of; uint32_t left, n, id[kMaxCalls]; int compare; } report;
-static uint64_t allocations, attach_at, occasions, retell_every, events, reports, faults;
+static uint64_t allocations, attach_at, occasions, report_every, events, reports, faults;
 static global_State *state;
 
 static void fault(const char *what, const char *name) {
@@ -67,8 +67,8 @@ static void forget(void *L) {
 
 // Another moment at which the stack may be requested.
 static void occasion(void) {
-  if (retell_every && state && ++occasions % retell_every == 0)
-    G2LT(state)->stop |= LTSTOP_RETELL;
+  if (report_every && state && ++occasions % report_every == 0)
+    G2LT(state)->stop |= LTSTOP_REPORT;
 }
 
 static void entry(void *L, uint32_t id, uint32_t ofs, const char *name) {
@@ -153,7 +153,7 @@ void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason, void *g) {
   UNUSED(id), UNUSED(reason), UNUSED(g);
   reports++;
   if (report.left) fault("a report in a report", "");
-  report.compare = s && (retell_every || s->n);
+  report.compare = s && (report_every || s->n);
   report.of = s = find_or_make(L);
   report.left = n;
   report.n = 0;
@@ -187,7 +187,7 @@ static uint64_t run(const char *file) {
   luajit_usdt_control.cfuncs = LTC_ALL;
   if (luaL_loadfile(L, file)) fprintf(stderr, "%s\n", lua_tostring(L, -1)), exit(2);
   allocations = occasions = events = 0;
-  luajit_usdt_control.semaphore = retell_every != 0;
+  luajit_usdt_control.semaphore = report_every != 0;
   state = G(L);
   if (lua_pcall(L, 0, 0, 0)) fprintf(stderr, "%s\n", lua_tostring(L, -1)), exit(2);
   state = NULL;
@@ -203,14 +203,14 @@ static uint64_t run(const char *file) {
 
 int main(int argc, char **argv) {
   uint64_t n = 0, step;
-  if (argc == 4 && !strcmp(argv[1], "retell") && (retell_every = strtoull(argv[2], NULL, 10))) {
+  if (argc == 4 && !strcmp(argv[1], "report") && (report_every = strtoull(argv[2], NULL, 10))) {
     run(argv[3]);
     printf("%llu events, ", (unsigned long long)events);
     n = 1;
   } else if (argc == 5 && !strcmp(argv[1], "attach") && (step = strtoull(argv[3], NULL, 10))) {
     for (attach_at = strtoull(argv[2], NULL, 10); run(argv[4]) >= attach_at; attach_at += step) n++;
   } else {
-    fprintf(stderr, "usage: polls_host attach FIRST STEP FILE | retell EVERY FILE\n");
+    fprintf(stderr, "usage: polls_host attach FIRST STEP FILE | report EVERY FILE\n");
     return 2;
   }
   printf("%llu runs, %llu reports, %llu faults\n", (unsigned long long)n,

@@ -3,9 +3,9 @@
 //
 //   silent_fuse FOLDER FILE STOP
 //
-// mounts itself on FOLDER with one file in it, "libluajit.so", with the contents of FILE. Once a file
-// STOP exists it stops answering. Ends with status 77 where it cannot be mounted; prints "ready"
-// when it is.
+// mounts itself on FOLDER with one file in it, "libluajit.so", with the contents of FILE. Once a
+// file STOP exists it stops answering. Ends with status 77 where it cannot be mounted; prints
+// "ready" when it is.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>

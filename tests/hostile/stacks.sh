@@ -44,7 +44,7 @@ attached() {
   "$bin/luatrace-record" -q -p $pid -d 0.5 -o attached.bin 2>err || status=$?
   : >stop
   wait $pid || fail "the program failed"
-  [ $status != 121 ] || skip "no right to attach: $(cat err)"
+  [ $status != 121 ] || skip "not permitted to attach: $(cat err)"
   [ $status = 0 ] || fail "attach: status $status: $(cat err)"
 }
 # trust FILE: the counters, as NAME=NUMBER.
@@ -74,7 +74,7 @@ trust many.bin
 same "anomalies of many coroutines" "$(counter anomalies)" "$(counter lost)"
 seen=$(jq .trace.coroutines json)
 [ "$seen" -le $((n + 1)) ] || fail "$seen coroutines, of which $n were made"
-# Each has as many events: of those that were not lost so many are seen.
+# Each has as many events: this is how many are seen of those that were not lost.
 kept=$(jq --argjson n "$n" '.trust | $n * .events / (.events + .lost) * 0.9 | floor' json)
 [ "$seen" -ge "$kept" ] || fail "only $seen of $n coroutines: $(jq -c .trust json)"
 

@@ -1,26 +1,26 @@
 /*
 ** SPDX-License-Identifier: MIT
 ** A program that pretends to be a LuaJIT with tracepoints and lies to a recorder that attaches. It
-** has our note and control structure, written from luatrace_format.h alone, and behind them one of
+** has our note and control structure, written from luatrace_format.h alone, followed by one of
 **
-**   loop          a list of Lua states that comes back to its beginning
-**   many          65,536 states, each with a ring that is none
-**   big           a ring of 525 MB where 8 were asked for, full of nothing
-**   unsealed      a ring that can be made smaller
-**   hugetlb       a ring in huge pages, of which there may be none when they are touched
-**   nowhere       a state at an address where nothing is
+**   loop          a list of Lua VMs that comes back to its beginning
+**   many          65,536 Lua VMs, each with an invalid ring
+**   big           a ring of 525 MB where 8 were requested, without contents
+**   unsealed      a ring that can be shrunk
+**   hugetlb       a ring in huge pages, of which there may be none at the first access
+**   nowhere       a Lua VM at an address that is not mapped
 **   node FILE     a ring whose descriptor is FILE, which may be of any kind
 **   map FILE      the same, and FILE is mapped where the ring would be
 **   swap FILE     the same number is a ring and FILE in turn
-**   notes DIR     a state, and 1,000 mappings of an ELF file with 2,000 segments of notes
-**   sections DIR  a state, and a sparse ELF file that claims 20,000,000 sections, mapped as code
-**   vfork         a state; it has a seccomp filter and waits for a child that has its memory (vfork)
+**   notes DIR     a Lua VM, and 1,000 mappings of an ELF file with 2,000 segments of notes
+**   sections DIR  a Lua VM, and a sparse ELF file that claims 20,000,000 sections, mapped as code
+**   vfork         a Lua VM; it has a seccomp filter and waits for a child that has its memory (vfork)
 **
-** It says "ready", and "opened" if anybody else opens FILE (to look at it, O_PATH, is not to open
-** it). It ends by itself after a minute. For the scripts:
+** It prints "ready", and "opened" if another process opens FILE (other than with O_PATH). It ends
+** by itself after a minute. For the scripts:
 **
 **   trace PID         traces that process and keeps it stopped
-**   peak COMMAND...   runs it, ends with its status, and says "peak N cpu M" (kB, ms) on standard error
+**   peak COMMAND...   runs it, ends with its status, and prints "peak N cpu M" (kB, ms) on standard error
 */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -46,7 +46,7 @@
 
 #include "luatrace_format.h"
 
-/* A Lua state, as the note describes it. */
+/* A Lua VM, as the note describes it. */
 struct state {
   uint64_t next, seen, ring;
   uint32_t on, stop;

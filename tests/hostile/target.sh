@@ -39,7 +39,7 @@ ends_with() {
   [ "$status" = "$1" ] || { cat "$scratch/record.err" >&2; fail "$what: status $status, not $1"; }
   [ "$kilobytes" -le "$2" ] || fail "$what: the recorder took $kilobytes kB, more than $2"
   [ "$cpu" -le 5000 ] || fail "$what: the recorder was busy for $cpu ms"
-  said "$3" || { cat "$scratch/record.err" >&2; fail "$what: does not say '$3'"; }
+  logged "$3" || { cat "$scratch/record.err" >&2; fail "$what: does not say '$3'"; }
 }
 over() {
   ! grep -q opened "$scratch/target.out" || fail "$what: the recorder has opened it"
@@ -64,9 +64,9 @@ if [ "$via" = bpf ]; then
   exit 0
 fi
 
-try "a list of states with a loop" 124 'Lua VMs cannot be found: their list is damaged' loop
-try "a state that is nowhere" 124 'Lua VMs cannot be found: their list is damaged' nowhere
-try "65,536 states with rings that are none" 124 'no event came' many
+try "a list of Lua VMs with a loop" 124 'Lua VMs cannot be found: their list is damaged' loop
+try "a Lua VM at an unmapped address" 124 'Lua VMs cannot be found: their list is damaged' nowhere
+try "65,536 Lua VMs whose rings are invalid" 124 'no event came' many
 try "a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" big
 try "a ring that can be made smaller" 124 'not sealed against changes of size' unsealed
 try "2,000 segments of notes, 1,000 times" 124 'no event came' notes "$scratch/dir"
@@ -85,10 +85,10 @@ begin "$bin/luatrace-record" -o "$scratch/trace.bin" -- env LD_PRELOAD="$scratch
 gone() { ! kill -0 $target 2>/dev/null; }
 within 20 "the recorder, with a FIFO under the library's name" gone
 ended 0
-grep -q 'It used .*/libluajit-none.so, which could not be read now' "$scratch/target.err" || fail "not said what it used"
+grep -q 'It used .*/libluajit-none.so, which could not be read now' "$scratch/target.err" || fail "the file it used is not named"
 
-# A ring whose descriptor is something else: who may open what is mapped does that, anybody else takes nothing. The
-# something is not opened.
+# A ring whose descriptor is another file: a user who may open what is mapped does that, others take nothing. The
+# other file is not opened.
 mkfifo -m 666 "$scratch/dir/fifo"
 by_number=(124 'no event came')
 for mapped in /proc/self/map_files/*; do

@@ -15,7 +15,7 @@ inline constexpr uint64_t kBeat = 0x1000000;        // When the tracer was there
 // 70, the process 7, its hits are numbered unless ":N" says which one it is:
 //     "E @10 L 3 8"      -> "E 100000000010 7 70 <seq> L 3 8 beef"
 // Lines that begin with '=' are taken as they are, without it. Before them come the first line,
-// functions 1..9 of pid 7 with pointer beef; behind them the end, unless `end` is false.
+// functions 1..9 of pid 7 with pointer beef; after them the end, unless `end` is false.
 std::string bt_text(const std::string& hits, bool end = true);
 
 // The same hits as bt_text() as records of 40 bytes.

@@ -112,7 +112,7 @@ TEST(Import, DamagedTotalsAreNoLosses) {
   }
 }
 
-// Without an end the totals are of some moment before it: a last hit behind them is a loss of those
+// Without an end the totals are of some moment before it: a last hit after them is a loss of those
 // before it, not damaged.
 TEST(Import, TotalsOfAFileThatIsCutAreEarly) {
   auto records = stap_records(kCalls);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that writes its title over its argument and whose file is replaced, with a Lua state
+/* A program that writes its title over its argument and whose file is replaced, with a Lua VM
  * before and one after: what nginx does to its workers, and a package manager to nginx. With one
- * argument: a daemon whose child runs Lua before it does so itself, as an nginx that is reloaded. */
+ * argument: a daemon whose child runs Lua before it does so itself, like an nginx that is reloaded. */
 #include <string.h>
 #include <unistd.h>
 

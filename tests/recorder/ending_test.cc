@@ -28,8 +28,8 @@ TEST_F(EndingTest, StatusIsTheCommands) {
   }
 }
 
-// Neither helpers of ours nor children that we had before the command are what it left behind, also
-// where all orphans are given to us.
+// Neither our helpers nor children that we had before the command count as what it left behind,
+// also where all orphans are given to us.
 TEST_F(EndingTest, OnlyTheCommandsChildrenAreWaitedFor) {
   const Words plain = recorder({"-o", trace()}, fake({"ring=2", "events=10"}));
   std::string line = "exec";

@@ -71,7 +71,7 @@ Script split(const std::string& s, char by) {
 bool hurried = false;  // does not wait for the recorder's answer
 
 // The socket side. Returns the answer, -1 if the connection was closed without one.
-int greet(const void* hello, size_t size, int ring_fd) {
+int send_hello(const void* hello, size_t size, int ring_fd) {
   const char* const path = std::getenv(LT_ENV_SOCKET);
   if (path == nullptr) return -1;
   sockaddr_un a{};
@@ -122,7 +122,7 @@ struct State {
   static constexpr size_t kWords = LT_RING_BLOCK_SIZE / 8;
 
   uint64_t* block() { return data + head % ring->nblocks * kWords; }
-  bool room() {
+  bool has_space() {
     const uint64_t tail = std::atomic_ref(ring->tail).load(std::memory_order_acquire);
     return head - tail < ring->nblocks;
   }
@@ -158,7 +158,7 @@ struct State {
     if (off) return false;
     if (lost == 0 && pos + n > kWords) end_block();
     if (pos > 0) return true;
-    while (!room()) {
+    while (!has_space()) {
       if (drop) {
         if (lost++ == 0) lost_since = __rdtsc();
         std::atomic_ref(ring->lost).store(++lost_all, std::memory_order_release);
@@ -169,11 +169,11 @@ struct State {
       usleep(20);
     }
     begin_block();
-    if (lost > 0) tell_loss();
+    if (lost > 0) report_loss();
     return true;
   }
 
-  void tell_loss() {
+  void report_loss() {
     put(lt_word(__rdtsc(), lt_ext(LTX_LOSS, 2, 0), LT_EXT));
     put(lost + 1);
     put(lost_since);
@@ -338,7 +338,7 @@ struct State {
         static_cast<std::byte*>(mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_POPULATE, fd, 0));
     const lt_hello hello{LT_HELLO_MAGIC, LT_RING_VERSION, getpid()};
-    const int answer = greet(&hello, sizeof hello, fd);
+    const int answer = send_hello(&hello, sizeof hello, fd);
     close(fd);
     say(answer == 1 ? "accepted\n" : "refused\n");
     ring = reinterpret_cast<lt_ring*>(p);
@@ -395,7 +395,7 @@ struct State {
     if (kind == "nofd") fd = -1;
     hurried = kind == "hurried";
     if (hurried) stop_recorder();  // or it might be quick enough
-    const int answer = greet(&hello, hello_size, fd);
+    const int answer = send_hello(&hello, hello_size, fd);
     if (hurried) kill(getppid(), SIGCONT);
     say(answer == 1 ? "accepted\n" : "refused\n");
   }
@@ -449,7 +449,7 @@ struct Runner {
       state.reserve(4), state.fast = true,
                         state.put(lt_word(__rdtsc(), lt_ext(LTX_BLOCK, 3, 0), LT_EXT));
     if (key == "close") state.close_ring(LTE_CLOSE);
-    while (key == "room" && !state.room() && !state.orphaned()) usleep(20);
+    while (key == "room" && !state.has_space() && !state.orphaned()) usleep(20);
     if (key == "pause") State::stop_recorder();
     if (key == "continue") kill(getppid(), SIGCONT);
     if (key == "hole") state.hole();

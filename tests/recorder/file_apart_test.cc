@@ -11,8 +11,8 @@
 #include "recorder/os/file_apart.h"
 #include "recorder/os/process.h"
 
-// Who allocates in a copy of this process waits for ever if another thread was allocating when it
-// was made. Here it ends at once.
+// A copy of this process that allocates waits for ever if another thread was allocating when the
+// copy was made. Here it ends at once.
 static pid_t only_here = 0;  // the process that may; 0: all may
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -56,7 +56,7 @@ void expect_whole(FileApart& file, const std::string& path) {
   const size_t part = std::min<size_t>(size, 200'000);  // several answers
   EXPECT_EQ(bytes(reader_of(fd), 0, part), bytes(file.reader(), 0, part));
   EXPECT_EQ(bytes(reader_of(fd), size - 9, 9), bytes(file.reader(), size - 9, 9));
-  EXPECT_EQ("", bytes(file.reader(), size - 9, 10)) << "behind the end";
+  EXPECT_EQ("", bytes(file.reader(), size - 9, 10)) << "after the end";
   EXPECT_TRUE(file.answers());
   close(fd);
 }

@@ -80,7 +80,7 @@ TEST_F(RealVm, ItsStatusIsOursWhereChildrenAreIgnored) {
 }
 
 // A VM that says hello to the recorder while a timer of the program interrupts it every 100 us.
-TEST_F(RealVm, SignalsDuringTheGreeting) {
+TEST_F(RealVm, SignalsDuringTheHello) {
   const std::string code =
       "local ffi = require('ffi') ffi.cdef[[ struct tv { long s, us; }; struct it { struct tv i, v;"
       " }; int setitimer(int, const struct it *, void *); typedef void (*h)(int);"

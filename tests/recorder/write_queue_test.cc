@@ -52,7 +52,7 @@ TEST_F(WriteQueueTest, WhatThereIsNoTimeForIsCounted) {
   for (uint64_t i = 0; i < 160; i++) write_some(w, 1, 1 + i * 8192, 8192);
   write_some(w, 2, 5000, 100, 23);
   EXPECT_TRUE(queue.full());
-  queue.wait_for_room();
+  queue.wait_for_space();
   EXPECT_FALSE(queue.full());
   EXPECT_FALSE(w.discarding());
   queue.set_deadline(monotonic_ns());
@@ -97,7 +97,7 @@ TEST_F(WriteQueueTest, ItsMemoryIsBounded) {
   WriteQueue queue(1u << 20);
   TraceWriter w(queue.file(pipe.writer(path_), true), "pipe", make_file_header());
   w.write_stream(1, lt_stream_info{});
-  queue.wait_for_room();
+  queue.wait_for_space();
   queue.set_deadline(monotonic_ns() + kSecond / 10);
   for (uint64_t i = 0; i < 400; i++) write_some(w, 1, 1 + i * 8192, 8192);
   EXPECT_TRUE(w.discarding());

@@ -53,7 +53,7 @@ await() {
     ! "$@" || return 0
     sleep 0.1
   done
-  echo "waited in vain for: $*"
+  echo "did not come: $*"
   return 1
 }
 declare -A lines_of

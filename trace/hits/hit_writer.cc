@@ -119,7 +119,7 @@ void HitWriter::Impl::late(const Hit& hit) {
 
 // The hit's number jumps: are hits missing? Not if later hits of the thread continue from before
 // the jump: then the number is damaged. Without later hits, the thread's total decides, or whether
-// there was time for so many.
+// there was time for that many.
 bool HitWriter::Impl::is_plausible(const Hit& hit, const HitThread& thread,
                                    std::span<const Hit> later) const {
   if (shared.options.in_order) return true;  // Live hits cannot be damaged.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- files.lua DIRECTORY N: makes N Lua states; once DIRECTORY/go is there each opens a file and closes
--- it, three times; says in how many states that could be done, and keeps all until DIRECTORY/end.
+-- files.lua DIRECTORY N: makes N Lua VMs; once DIRECTORY/go is there each opens a file and closes
+-- it, three times; prints in how many VMs that was possible, and keeps all until DIRECTORY/end.
 local ffi = require("ffi")
 ffi.cdef([[
 void *luaL_newstate(void);

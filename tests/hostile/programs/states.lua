@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- states.lua N [GO]: makes N Lua states, one after the other, and says what each computed. With GO:
--- the first one, then it waits for that file, then the others; at last the seconds these took.
+-- states.lua N [GO]: makes N Lua VMs, one after the other, and prints what each computed. With GO:
+-- the first one, then it waits for that file, then the others; finally the seconds these took.
 local ffi = require("ffi")
 ffi.cdef([[
 void *luaL_newstate(void);

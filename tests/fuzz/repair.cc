@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "mend.h"
+#include "repair.h"
 
 #include <cstring>
 
@@ -7,7 +7,7 @@
 #include "luatrace_format.h"
 #include "trace/crc32c.h"
 
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t room);
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t limit);
 
 namespace luatrace::analyze::fuzz {
 namespace {
@@ -25,11 +25,11 @@ size_t next_block(const uint8_t* data, size_t from, size_t size) {
   return size;
 }
 
-// One block, in `room` bytes. Bytes inserted into or removed from its payload are part of it.
-void mend_block(uint8_t* data, size_t room, bool sizes) {
+// One block of `limit` bytes. Bytes inserted into or removed from its payload are part of it.
+void repair_block(uint8_t* data, size_t limit, bool sizes) {
   lt_block b;
   memcpy(&b, data, sizeof b);
-  const size_t payload = room - sizeof b;
+  const size_t payload = limit - sizeof b;
   if (sizes && (b.payload_size > payload || payload - b.payload_size > 7)) {
     b.payload_size = static_cast<uint32_t>(payload);
     if (!(b.flags & LT_BLOCK_F_ZSTD)) b.raw_size = b.payload_size;
@@ -41,7 +41,7 @@ void mend_block(uint8_t* data, size_t room, bool sizes) {
 
 }  // namespace
 
-void mend_trace(uint8_t* data, size_t size, unsigned seed) {
+void repair_trace(uint8_t* data, size_t size, unsigned seed) {
   if (size < sizeof(lt_file_header)) return;
   put(data, LT_FILE_MAGIC);
   put(data + offsetof(lt_file_header, version), LT_FILE_VERSION);
@@ -52,12 +52,12 @@ void mend_trace(uint8_t* data, size_t size, unsigned seed) {
   size_t at = next_block(data, sizeof(lt_file_header), size);
   while (at < size) {
     const size_t next = next_block(data, at + sizeof(lt_block), size);
-    mend_block(data + at, next - at, seed & 16);
+    repair_block(data + at, next - at, seed & 16);
     at = next;
   }
 }
 
-void mend_profile(uint8_t* data, size_t size, unsigned) {
+void repair_profile(uint8_t* data, size_t size, unsigned) {
   constexpr size_t kHeader = 32;  // docs/profile-format.md
   if (size < kHeader) return;
   put(data, kProfileMagic);
@@ -68,10 +68,10 @@ void mend_profile(uint8_t* data, size_t size, unsigned) {
   put(data + 28, crc32c(data, 28));
 }
 
-size_t mutate(uint8_t* data, size_t size, size_t room, unsigned seed,
-              void (*mend)(uint8_t*, size_t, unsigned)) {
-  size = LLVMFuzzerMutate(data, size, room);
-  if (seed % 8) mend(data, size, seed / 8);
+size_t mutate(uint8_t* data, size_t size, size_t limit, unsigned seed,
+              void (*repair)(uint8_t*, size_t, unsigned)) {
+  size = LLVMFuzzerMutate(data, size, limit);
+  if (seed % 8) repair(data, size, seed / 8);
   return size;
 }
 

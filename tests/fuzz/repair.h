@@ -10,12 +10,12 @@
 namespace luatrace::analyze::fuzz {
 
 // A binary trace: the header, and each block from one sync word to the next.
-void mend_trace(uint8_t* data, size_t size, unsigned seed);
+void repair_trace(uint8_t* data, size_t size, unsigned seed);
 // A saved profile.
-void mend_profile(uint8_t* data, size_t size, unsigned seed);
+void repair_profile(uint8_t* data, size_t size, unsigned seed);
 
-// libFuzzer's change, then the mending.
-size_t mutate(uint8_t* data, size_t size, size_t room, unsigned seed,
-              void (*mend)(uint8_t* data, size_t size, unsigned seed));
+// libFuzzer's change, then the repair.
+size_t mutate(uint8_t* data, size_t size, size_t limit, unsigned seed,
+              void (*repair)(uint8_t* data, size_t size, unsigned seed));
 
 }  // namespace luatrace::analyze::fuzz
