@@ -16,6 +16,7 @@
 #include "trace/crc32c.h"
 #include "trace/packing.h"
 
+using namespace luatrace;
 using namespace luatrace::analyze;
 
 namespace {

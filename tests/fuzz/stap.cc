@@ -5,7 +5,7 @@
 #include "check.h"
 #include "repair.h"
 
-using namespace luatrace::fuzz;
+using namespace luatrace::analyze::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   limit_time();
