@@ -23,8 +23,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// Decodes the escape sequence whose backslash is before text[pos] and moves `pos` after it. False
-// if it is malformed.
+// Decodes the escape at text[pos], after its backslash, and moves `pos` after it; false: malformed.
 bool unescape(std::string_view text, size_t& pos, std::string& out) {
   if (pos >= text.size()) return false;
   switch (text[pos++]) {

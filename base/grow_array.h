@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // An array that may become large. Above 2 MB it has pages of its own, which the kernel moves
-// instead of copying. While growing it needs its new size, at most a quarter more than it holds; a
-// std::vector that doubles needs three times its old size. Large arrays use huge pages where the
-// kernel has them, because random access would otherwise be dominated by TLB misses.
+// instead of copying. While growing it needs at most a quarter more than it holds; a std::vector
+// that doubles needs three times its old size. Large arrays use huge pages where the kernel has
+// them, because random access would otherwise be dominated by TLB misses.
 #pragma once
 
 #include <algorithm>

@@ -211,7 +211,6 @@ void StackMachine<Sink>::set_hidden(Coroutine& co, uint32_t calls) {
   if (changes) attach(co);
 }
 
-// Ends the calls above `depth` by an error.
 template <class Sink>
 void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
   trust_.unwound += co.top - depth;
@@ -247,10 +246,10 @@ void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
   unwind(depth > keep ? static_cast<uint32_t>(depth - keep) : 0, id);
 }
 
-// If the depth is unknown, only the id tells which of the known calls stay open: none if none has
-// this id, since it is that of a hidden call then. In a recursion it is the innermost call that
-// called another: the call on top has failed, unless what failed has no events. After that the
-// depth is known.
+// If the depth is unknown, only the id shows which of the known calls stay open. If none of them
+// has this id, it is that of a hidden call, and none stays. In a recursion it is the innermost call
+// that called another: the call on top has failed, unless what failed has no events. The depth is
+// known afterwards.
 template <class Sink>
 void StackMachine<Sink>::unwind_unknown_to(uint32_t keep, uint32_t id) {
   Coroutine& co = *cur_;
@@ -311,7 +310,7 @@ void StackMachine<Sink>::each_in_chain(Coroutine& co, F f, uint32_t work_of_link
   if (n > 1 && !afford(uint64_t{work_of_link} * n)) unlink_resumers(co);
 }
 
-// Marks this coroutine and all its resumers as resumed by an unknown coroutine.
+// Forgets who resumed this coroutine and its resumers.
 template <class Sink>
 void StackMachine<Sink>::unlink_resumers(Coroutine& co) {
   trust_.unbalanced++;

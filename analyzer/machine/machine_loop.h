@@ -232,7 +232,6 @@ void StackMachine<Sink>::add_self_time_until(uint64_t tick) {
   now_ = tick;
 }
 
-// Begins a recording.
 template <class Sink>
 void StackMachine<Sink>::begin(uint64_t tick) {
   recording_ = true;

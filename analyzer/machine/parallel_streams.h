@@ -6,7 +6,7 @@
 // Invariant: the result depends neither on the number of workers nor on which worker has which
 // stream: sums are integers, descriptions are chosen by stream (machine/functions.h), nodes are
 // sorted when they are reported (report/canonical_order.h). The exception: when the call tree
-// reaches its limit, which calls are left out is random.
+// reaches its limit, which calls are left out depends on timing.
 //
 // Besides what StackMachine needs, a Sink has add(const Sink&).
 #pragma once

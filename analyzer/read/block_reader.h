@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads bytes and returns checked blocks: the framing of a trace file (part 3 of
-// luatrace_format.h).
+// Turns bytes into checked blocks: the framing of a trace file (part 3 of luatrace_format.h).
 //
 // Where a block should begin and none does, or a payload's checksum is wrong, the reader searches
 // for the next LT_SYNC (at any byte, as damage may have removed some) with a correct header

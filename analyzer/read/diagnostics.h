@@ -18,10 +18,10 @@ namespace luatrace::analyze {
 struct Trust {
   uint64_t events = 0;
   uint64_t lost = 0;              // Events that the VM or the recorder dropped.
-  uint64_t unbalanced = 0;        // Ends without a beginning and the like, outside gaps.
+  uint64_t unbalanced = 0;        // Ends without a beginning and the like that no gap explains.
   uint64_t truncated = 0;         // Calls whose end is missing although there is no gap.
   uint64_t bad_blocks = 0;        // Places in the file that were unusable.
-  uint64_t bad_block_events = 0;  // Events in those of these blocks with a readable header.
+  uint64_t bad_block_events = 0;  // Events in such blocks whose header was readable.
   uint64_t missing_blocks = 0;    // Gaps between the blocks of the streams.
   uint64_t bad_records = 0;       // Malformed descriptions and event words.
   uint64_t clock_anomalies = 0;   // Steps backwards.
@@ -43,7 +43,7 @@ struct Trust {
   Trust& operator+=(const Trust& other);
 };
 
-// Thrown if a file (or other input) cannot be read at all: what() says its name and the reason.
+// Thrown if a file (or other input) cannot be read at all: what() has its name and the reason.
 class Unreadable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -19,8 +19,7 @@ namespace luatrace::analyze {
 
 class Input {
  public:
-  // Opens `path`; "-" is standard input. Throws Unreadable (missing, a directory, permission
-  // denied, ...).
+  // "-" is standard input. Throws Unreadable (missing, a directory, permission denied ...).
   explicit Input(const std::string& path);
   // Reads from memory; `name` is for messages.
   Input(std::string name, std::vector<uint8_t> bytes);
@@ -40,8 +39,7 @@ class Input {
     offset_ += size;
   }
 
-  // While a copy of the result exists, the window's current contents stay valid, also in other
-  // threads.
+  // While a copy of the result exists, the current window stays valid, also in other threads.
   std::shared_ptr<const void> hold() const { return buffer_; }
 
   // Makes the input rewindable. An input that is not (a pipe) is read to its end into a temporary

@@ -34,7 +34,7 @@ class TraceReader::Binary {
   }
 
  private:
-  // False unless this is a compressed EVENTS block and the sink takes those.
+  // Passes a compressed EVENTS block to a sink that takes such blocks; otherwise false.
   bool give_packed() {
     if (!takes_packed_ || block_.header.type != LT_BLOCK_EVENTS) return false;
     if (!(block_.header.flags & LT_BLOCK_F_ZSTD)) return false;
