@@ -23,7 +23,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// The escape behind a backslash at text[pos]; leaves pos behind it.
+// Decodes the escape at text[pos], after its backslash, and moves `pos` after it; false: malformed.
 bool unescape(std::string_view text, size_t& pos, std::string& out) {
   if (pos >= text.size()) return false;
   switch (text[pos++]) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kPage = size_t{2} << 20;
 
-// Whether an array of so many bytes has pages of its own.
+// Whether an array of `bytes` bytes has pages of its own.
 bool is_mapped(size_t bytes) {
   return bytes > kPage;
 }
@@ -20,7 +20,7 @@ size_t whole_pages(size_t bytes) {
   return (bytes + kPage - 1) & ~(kPage - 1);
 }
 
-// Addresses that begin at a huge page, without memory.
+// Reserves `size` bytes of address space, without memory, aligned to a huge page.
 void* reserve(size_t size) {
   void* found = mmap(nullptr, size + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (found == MAP_FAILED) throw std::bad_alloc();
@@ -39,12 +39,12 @@ void* map(size_t size) {
     munmap(at, size);
     throw std::bad_alloc();
   }
-  madvise(at, size, MADV_HUGEPAGE);  // Without them it is only slower.
+  madvise(at, size, MADV_HUGEPAGE);  // Best effort: without huge pages it is only slower.
   return at;
 }
 
 void* remap(void* memory, size_t old_size, size_t size) {
-  if (mremap(memory, old_size, size, 0) != MAP_FAILED) return memory;  // There is space after it.
+  if (mremap(memory, old_size, size, 0) != MAP_FAILED) return memory;  // Resized in place.
   void* at = reserve(size);
   if (mremap(memory, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED) return at;
   munmap(at, size);

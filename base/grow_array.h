@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// An array that may become large: of a few megabytes and more it has pages of its own, which the
-// kernel moves instead of copying them. So while it grows it takes what it needs and a quarter,
-// where a std::vector that doubles takes three times as much. Large ones are on huge pages where
-// the kernel has them: those that are read in random order would else spend their time on
-// finding the pages.
+// An array that may become large. Above 2 MB it has pages of its own, which the kernel moves
+// instead of copying. While growing it needs at most a quarter more than it holds; a std::vector
+// that doubles needs three times its old size. Large arrays use huge pages where the kernel has
+// them, because random access would otherwise be dominated by TLB misses.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +14,11 @@
 
 namespace luatrace {
 
-// Memory for `bytes` with what the first `used` bytes of `memory` hold, which is not to be used any
-// more; null: none. `bytes`: of both, 0: it is only given back. The sizes must be those that
-// array_bytes() gives. Throws std::bad_alloc.
+// Resizes an allocation (null: none) from `old_bytes` to `bytes` and keeps its contents; `memory`
+// is invalid afterwards. `bytes` 0 frees it and returns null. Both sizes must come from
+// array_bytes(). Throws std::bad_alloc.
 void* resize_array(void* memory, size_t old_bytes, size_t bytes);
-// What is taken for an array of so many bytes: no less.
+// Returns the size to allocate for an array of `bytes` bytes: at least `bytes`.
 size_t array_bytes(size_t bytes);
 
 template <class T>
@@ -63,7 +62,7 @@ class GrowArray {
 
   void push_back(const T& value) {
     if (size_ == capacity_) [[unlikely]] {
-      const T copy = value;  // It may be one of this array.
+      const T copy = value;  // `value` may be an element of this array.
       grow(size_ + 1);
       data_[size_++] = copy;
       return;
@@ -82,7 +81,7 @@ class GrowArray {
   }
 
  private:
-  static constexpr size_t kDoubled = 1 << 20;  // Bytes up to which it doubles.
+  static constexpr size_t kDoubled = 1 << 20;  // Bytes; smaller arrays double.
 
   [[gnu::noinline]] void grow(size_t least) {
     const bool doubles = capacity_ * sizeof(T) < kDoubled;

@@ -15,7 +15,7 @@ void append_format(std::string& out, const char* format, uint32_t value) {
   out += text;
 }
 
-// \uXXXX, two of them beyond U+FFFF.
+// Appends \uXXXX, or a surrogate pair of them for a code above U+FFFF.
 void append_escape(std::string& out, uint32_t code) {
   if (code >= 0x10000) append_format(out, "\\u%04x", 0xd7c0 + (code >> 10));
   append_format(out, "\\u%04x", code < 0x10000 ? code : 0xdc00 + (code & 0x3ff));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON of untrusted bytes (RFC 8259).
+// JSON strings from untrusted bytes (RFC 8259).
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace luatrace {
 
-// A JSON string with its quotes, valid whatever the bytes: those that are not UTF-8 appear as the
-// four characters \xNN.
+// Returns a JSON string with its quotes, valid for any input: a byte that is not part of valid
+// UTF-8 becomes the four characters \xNN.
 std::string json_string(std::string_view text);
 
 }  // namespace luatrace

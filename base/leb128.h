@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers as the page's data has them: seven bits a byte, the lowest first, the top bit set on all
-// but the last (unsigned LEB128).
+// Unsigned LEB128, the encoding of numbers in the page's data: seven bits per byte, the lowest
+// first, the top bit set in all bytes but the last.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hashes that who writes a trace cannot foresee: so none can be made of which all keys fall into
-// one place of a table, where each look-up would take as long as there are keys.
+// Hashes that the author of a trace cannot predict. So no trace can be crafted whose keys all fall
+// into one bucket of a hash table, where every lookup would be linear.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace luatrace {
 
-// Odd; the same as long as the process lives.
+// An odd random number, constant during the life of the process.
 uint64_t random_factor();
 
-// For numbers in unordered containers, whose own hash of a number is the number.
+// A hash of numbers for unordered containers; std::hash of a number is the number itself.
 struct RandomHash {
   size_t operator()(uint64_t key) const {
     key = (key ^ key >> 32) * random_factor();
-    // Numbers in a row are still evenly spaced, with some factors at a distance that puts many of
-    // them into few places.
+    // Consecutive numbers are still evenly spaced, and some factors space them so that many share a
+    // few buckets.
     key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9;
     return key ^ key >> 32;
   }

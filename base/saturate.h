@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Whole numbers made from real ones that depend on a trace: whatever is in it, the result is
-// defined.
+// Conversion of floating-point values computed from a trace to integers, defined for every input.
 #pragma once
 
 #include <cstdint>
 
 namespace luatrace {
 
-// Rounded down; 0 for what is below (or no number), 2^64-1 for what is above.
+// Rounds down; returns 0 for a negative value or NaN, 2^64-1 for a value of 2^64 or more.
 inline uint64_t saturate_u64(double value) {
   if (!(value > 0)) return 0;
   return value < 18446744073709551616.0 ? static_cast<uint64_t>(value) : UINT64_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that was lent to other threads by copies of a shared_ptr, and may be written to again.
+// Memory that is shared with other threads through copies of a shared_ptr, then written again.
 #pragma once
 
 #include <atomic>
@@ -7,14 +7,14 @@
 
 namespace luatrace {
 
-// Whether nobody holds it but `ours` pointers of the caller's thread, which alone makes copies.
-// Then all that the others did with it is done: their last look comes before what the caller
-// writes.
+// Whether the object's only owners are `ours` pointers of the calling thread, which must be the
+// only thread that makes copies. If true, all accesses by the other threads happened before
+// whatever the caller does next.
 template <class T>
 bool is_unique_owner(const std::shared_ptr<T>& pointer, long ours = 1) {
   if (pointer.use_count() != ours) return false;
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer does not know fences. The counting of copies is an order that it knows, too.
+  // ThreadSanitizer does not understand fences, but it does understand the reference count.
   std::shared_ptr<T>(pointer).reset();
 #else
   std::atomic_thread_fence(std::memory_order_acquire);

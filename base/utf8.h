@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading UTF-8, and which characters must not reach a reader as they are. The only place that
-// knows either: for terminals (base/escape.h), JSON (output/json.h) and pages
-// (output/page/page_text.h).
+// Decodes UTF-8 and decides which characters must not be printed as they are, for terminals
+// (base/escape.h), JSON (base/json.h) and pages (output/page/page_text.h).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@ struct Character {
   size_t length = 0;  // Bytes; 0: not well-formed.
 };
 
-// The character that `text`, which is not empty, begins with, by Unicode's table of well-formed
+// Decodes the first character of `text`, which must not be empty, by Unicode's table of well-formed
 // sequences: no overlong forms, no surrogates, nothing above U+10FFFF.
 inline Character read_utf8(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
@@ -33,8 +32,8 @@ inline Character read_utf8(std::string_view text) {
   return {code, length};
 }
 
-// Control characters (a terminal takes C1 ones for escape sequences), those that change the
-// direction of what stands beside them, and those that nobody sees.
+// Control characters (terminals take C1 controls for escape sequences), characters that change the
+// direction of the text around them, and invisible characters.
 inline bool is_invisible(uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
          code == 0x115f || code == 0x1160 || code == 0x180e || (code >= 0x200b && code <= 0x200f) ||

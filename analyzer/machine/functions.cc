@@ -9,8 +9,8 @@
 namespace luatrace::analyze {
 namespace {
 
-// Some of LuaJIT's library is bytecode (LJLIB_LUA in its lib_*.c). To the VM these are prototypes,
-// but of no line, their chunk called like the function (lib_read_lfunc() in lj_lib.c); to users
+// Parts of LuaJIT's library are bytecode (LJLIB_LUA in lib_*.c). For the VM these are prototypes
+// without lines whose chunk name is the function's name (lib_read_lfunc() in lj_lib.c); for users
 // they are library functions like the others.
 constexpr uint32_t kNoLine = UINT32_MAX;
 constexpr std::pair<std::string_view, std::string_view> kInBytecode[] = {
@@ -35,8 +35,8 @@ uint64_t id_key(uint32_t stream, uint32_t id) {
   return uint64_t{stream} << 32 | id;
 }
 
-// A string that is equal exactly for equal identities. NUL cannot occur in chunk or name. Of what
-// became known later (names of calls) nothing is part of it.
+// Returns a string that is equal for equal identities only (NUL cannot occur in chunk or name). It
+// contains nothing that became known later (names from calls).
 template <class Info>
 std::string identity(const Info& info, uint32_t process) {
   std::string key(1, static_cast<char>('0' + info.type));
@@ -55,8 +55,8 @@ Function make(const FunctionInfo& info, uint32_t process) {
           info.addr, info.id,   info.chunk,     info.name,     info.stream,  false};
 }
 
-// Another description of the same function. A name of the definition is better than one that a
-// call told; of several the first in the alphabet, as in reports (take_name()).
+// Merges another description of the same function. A name from the definition beats one from a
+// call; among equals the alphabetically first wins, as in reports (take_name()).
 void take_better(Function& f, const FunctionInfo& info, uint32_t process) {
   if (!info.name.empty() &&
       (f.name.empty() || std::tie(info.hint, info.name) < std::tie(f.hint, f.name))) {
@@ -92,7 +92,7 @@ uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
   return index;
 }
 
-// 0: none.
+// Returns 0 if there is none.
 uint32_t FunctionTable::find_identity(const std::string& key) const {
   const auto [begin, end] = by_identity_.equal_range(std::hash<std::string>()(key));
   for (auto it = begin; it != end; ++it)
@@ -100,7 +100,8 @@ uint32_t FunctionTable::find_identity(const std::string& key) const {
   return 0;
 }
 
-// The function of that identity; else the next one, which the caller has to add. True: it is new.
+// Returns the function with this identity and false, or the next index, at which the caller must
+// add it, and true.
 std::pair<uint32_t, bool> FunctionTable::find_or_add(const std::string& key) {
   if (const uint32_t found = find_identity(key)) return {found, false};
   const auto next = static_cast<uint32_t>(functions_.size());
@@ -173,7 +174,7 @@ void IdMap::define(const FunctionInfo& info) {
   *known = table_.describe(*known, info, process_);
 }
 
-// Where the index of `id` is kept.
+// Returns the slot for the index of `id`.
 uint32_t* IdMap::slot(uint64_t id) {
   if (id < dense_.size()) return &dense_[id];
   if (!sparse_.contains(id)) seen_++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A set of ids that are mostly given one after the other, as the VM numbers its coroutines: kept as
-// ranges, so that millions of them need hardly any memory.
+// A set of mostly consecutive ids, such as the VM's coroutine ids, kept as ranges so that millions
+// of them need hardly any memory.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace luatrace::analyze {
 class IdSet {
  public:
   void add(uint32_t id) {
-    auto next = ranges_.upper_bound(id);  // The first range that begins after it.
+    auto next = ranges_.upper_bound(id);  // The first range that begins after `id`.
     auto own = next == ranges_.begin() ? ranges_.end() : std::prev(next);
     if (own != ranges_.end() && id <= own->second) return;
     count_++;
@@ -28,7 +28,7 @@ class IdSet {
   uint64_t count() const { return count_; }
 
  private:
-  std::map<uint32_t, uint32_t> ranges_;  // From the first id of a range to its last.
+  std::map<uint32_t, uint32_t> ranges_;  // First id of a range → its last.
   uint64_t count_ = 0;
 };
 

@@ -1,71 +1,71 @@
 // SPDX-License-Identifier: MIT
-// The stack machine of one stream (one Lua state): from event words to calls.
+// The stack machine of one stream (one Lua VM): turns event words into calls.
 //
-// It keeps the stack of every coroutine, follows which one is current and who resumed whom, and
-// tells its Sink where time is spent and which calls begin and end. docs/semantics.md is the
-// contract. Two loops: fast() handles entries and matching returns of the current coroutine with
-// everything in registers; slow() handles one record of any kind, and is the full definition. Their
-// code is in machine_loop.h and machine_events.h, which whoever makes a machine includes as well.
+// It keeps the stack of every coroutine, tracks which one is current and who resumed whom, and
+// reports to its Sink where time is spent and which calls begin and end. docs/semantics.md is the
+// contract. There are two loops: fast() handles entries and matching returns of the current
+// coroutine with everything in registers; slow() handles one record of any kind and is the full
+// definition. Their code is in machine_loop.h and machine_events.h; files that instantiate a
+// machine include those too.
 //
-// Invariants: cur_ is never null; every tick between the start and the end of a recording is given
-// to the Sink exactly once (add_self_time), except those of gaps, which are summed in gap(); a
-// coroutine that is not running has `since` set and its suspended time is told when it ends or
-// wakes.
+// Invariants: cur_ is never null; every tick between the start and the end of a recording is passed
+// to the Sink exactly once (add_self_time), except those of gaps, which gap() sums; a coroutine
+// that is not running has `since` set, and its suspended time is reported when it ends or wakes.
 //
-// A Sink has (a node is one of its call tree, 0 is the root):
+// All times are in ticks. A Sink has (a node is one of its call tree, 0 is the root):
 //   uint32_t enter(uint32_t node, uint32_t function)
 //        A call begins or is reported: returns its node, a child of `node`. Called once for each
 //        ENTRY and FRAME of the stream, in their order.
 //   uint32_t enter_base(uint32_t node, uint32_t function)
-//        The node below which the calls of a coroutine are.
+//        Returns the node below `node` to which the calls of a coroutine are attached.
 //   uint32_t enter_again(uint32_t node, uint32_t old, uint32_t function)
-//        The call of node `old` is a child of `node` from now on.
+//        The call at node `old` is a child of `node` from now on; returns its new node.
 //   void call(uint32_t node)
-//        A call begins there.
+//        A call begins at `node`.
 //   void add_self_time(uint32_t node, uint64_t ticks)
 //        Time with this call innermost.
 //   void ended(uint32_t node, uint32_t function, uint64_t running)
-//        A call ends that was seen from beginning to end.
+//        A call ends whose beginning and end were seen; `running` is its inclusive time.
 //   void suspended(uint32_t node, uint64_t ticks)
-//        Its coroutine was suspended in this call.
+//        The coroutine was suspended with this call innermost.
 //   static constexpr bool kNotes
 //        If true, also: void note(const Note&).
 // and may have
 //   bool looks_ahead(), CallTree& look_up(), enter(node, function, hash)
-//        Whether the tree is too large for the caches; the tree; enter() with the hash of the call
-//        stack known.
+//        Whether the tree is too large for the caches; the tree; enter() with a known hash of the
+//        call path.
 //   void cut(uint32_t node, uint64_t running)
-//        A call ends without its end being seen; kNotSeen: nor was its beginning.
+//        A call ends unseen; `running` is kNotSeen if its beginning was unseen, too.
 //   static constexpr bool kFrames
-//        If true, it follows single calls instead.
-// A sink that follows single calls has, instead of call, add_self_time, ended and suspended (a call
-// is a coroutine and the index of a frame; that of `top` is meant):
+//        If true, the sink follows single calls.
+// Such a sink has, instead of call, add_self_time, ended and suspended (a call is identified by its
+// coroutine and frame index; the one at `top` is meant):
 //   uint32_t base(const Coroutine&, const Coroutine* resumer)
-//        The node below which the coroutine is attached.
+//        Returns the node to which the coroutine is attached.
 //   void opened(Coroutine&, uint64_t now, bool begins)
-//        The call on top has begun, or was reported.
+//        The call on top has begun, or was reported (begins: false).
 //   void closed(Coroutine&, uint64_t now, uint64_t running, bool whole)
-//        It ends; its running time (kNotSeen: unknown); whole: beginning and end were seen.
+//        The call ends; inclusive time (kNotSeen: unknown); whole: beginning and end were seen.
 //   void add_self_time(Machine&, uint64_t from, uint64_t to)
 //        Time of the current coroutine.
 //   void suspended(Coroutine&, uint64_t from, uint64_t to, bool resumed)
 //        resumed: it runs again.
 //   void attached(Coroutine&, bool moved, uint64_t now)
-//        Its place in the call tree is settled for now.
+//        Its node in the call tree is settled for now.
 //   void gap(uint64_t from, uint64_t to)
 //   void begins(uint64_t tick)
 //        A recording begins.
 //   void on_thread(uint32_t tid)
 //   void created(Coroutine& by, Coroutine&, uint64_t now)
 //   void gone(Coroutine&, uint64_t now, Gone how)
-//        Nothing more comes of it.
-// That way a call costs three times as much. So such a sink may take runs, in which calls of one
-// coroutine begin and end and nothing else happens, except for the outermost call, as a sink of
-// sums does:
+//        The coroutine's last event.
+// This makes a call three times as expensive. So such a sink may accept runs: periods in which
+// calls of one coroutine begin and end (except the outermost call) and nothing else happens. During
+// a run it is called much like a sink of sums:
 //   bool takes_runs()
-//        Whether it ever does. Asked once a block.
+//        Whether it ever accepts runs. Called once per block.
 //   bool begin_run(Machine&, uint64_t until)
-//        Whether it takes one that ends no later than `until`.
+//        Whether it accepts a run that ends no later than `until`.
 //   void add_self_time(uint32_t node, uint64_t ticks)
 //   void run_opened(Coroutine&, uint32_t index)
 //        As opened(), but `top` is not up to date.
@@ -88,7 +88,7 @@
 
 namespace luatrace::analyze {
 
-// One thing that happened, for sinks that print.
+// One event, for sinks that print.
 struct Note {
   enum Kind {
     kEntry,
@@ -110,12 +110,12 @@ struct Note {
   };
   Kind kind;
   uint32_t coroutine;
-  uint32_t depth;  // Of the call (1: outermost); of other events: number of open calls.
+  uint32_t depth;  // Calls: depth of the call (1: outermost); others: number of open calls.
   uint64_t what;   // Function index, coroutine, status, reason or count.
 };
 
-// How a coroutine's life ended, for sinks that follow single calls. kLost: a gap begins; it may be
-// seen again.
+// How a coroutine ended, for sinks that follow single calls. kLost: a gap begins; the coroutine may
+// appear again.
 enum class Gone { kDone, kError, kCollected, kCut, kLost };
 
 template <class Sink>
@@ -131,37 +131,36 @@ class StackMachine {
   }
 
   IdMap& ids() { return ids_; }
-  // Works through one block. Its words are not kept.
+  // Processes one block. Its words are not kept.
   void block(const EventBlock& block);
-  // The end of the file: whatever is open is cut here.
+  // To be called at the end of the file: cuts all open calls.
   void finish();
 
   uint64_t traced() const { return traced_; }  // Ticks of all recordings, gaps included.
-  uint64_t gap() const { return gap_; }        // Ticks about which nothing is known.
+  uint64_t gap() const { return gap_; }        // Ticks of gaps.
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return now_; }
   uint64_t coroutines() const { return seen_.count(); }
   const std::set<uint32_t>& threads() const { return threads_; }
-  uint64_t work() const { return used_; }  // Steps that needed kWorkPerWord, see there.
+  uint64_t work() const { return used_; }  // Steps used of the budget, see kWorkPerWord.
 
   // For sinks that follow single calls.
   Coroutine& current() { return *cur_; }
   uint64_t now() const { return now_; }
-  // Resumers. LuaJIT has no limit but the C stack, of which 8 MB hold 74,000 while traced.
+  // Resumers in a row. LuaJIT limits them only by the C stack; 8 MB hold 74,000 while traced.
   static constexpr uint32_t kMaxChain = 1u << 17;
-  // The coroutine with this id, null if there is none.
+  // Returns the coroutine with this id, null if there is none.
   Coroutine* find(uint32_t id);
-  // The coroutine that resumed this one, null if nobody did (or it was suspended since).
+  // Returns the coroutine that resumed `co`, null if none did or `co` was suspended since.
   Coroutine* resumer_of(const Coroutine& co) {
     Coroutine* by = co.resumed ? find(co.resumer) : nullptr;
     return by && by->serial == co.resumer_serial ? by : nullptr;
   }
-  // Changes when a coroutine's resumer may have become another one in any other way than by its own
-  // resume or suspension.
+  // Changes when a coroutine's resumer may have changed other than by its own resume or suspension.
   uint64_t links() const { return links_; }
-  // `f` for this coroutine, the one that resumed it, and so on outwards. Not for each event: this
-  // is work of the kind that is limited (kWorkPerWord), if less of it than the machine's own: who
-  // looks at each resume of some hundred coroutines inside each other must not end it.
+  // Calls `f` for this coroutine, its resumer, and so on outwards. Not to be called for each event:
+  // it uses up the work budget (kWorkPerWord), though at a lower rate than the machine, so that a
+  // sink may call it at each resume of some hundred nested coroutines.
   static constexpr uint32_t kWorkOfLook = 64;
   template <class F>
   void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfLook);
@@ -170,11 +169,11 @@ class StackMachine {
   static constexpr size_t kDoubledFrames = 65536;  // Longer stacks grow by a quarter.
   static constexpr uint32_t kMaxSearch = 65536;    // Frames; LuaJIT's stacks have fewer slots.
 
-  // Some records need as many steps as the stack is deep or the chain of resumers long. A trace
-  // made for it could have nothing but those. So each word brings some steps with it, many more
-  // than any program needs; when they are used up, such records are done by halves, and counted.
+  // Some records need as many steps as the stack is deep or resumers are nested; a hostile trace
+  // could consist of them. So each word adds some steps to a budget, many more than any program
+  // needs; when it is used up, such records are handled incompletely, and counted.
   static constexpr uint64_t kWorkPerWord = 1024, kWorkAtFirst = 65536;
-  // The first is one comparison, the others look for a node of the call tree.
+  // Cost in steps: the first is one comparison, the others look up a node of the call tree.
   static constexpr uint32_t kWorkOfLink = 16, kWorkOfWaking = 48, kWorkOfMove = 32;
   static constexpr uint32_t kLeastSearch = 256;
   bool afford(uint64_t steps) {
@@ -231,7 +230,7 @@ class StackMachine {
   void end_by_error(Coroutine& co, uint32_t depth);
   void drop_to(Coroutine& co, uint32_t depth);
   void attach(Coroutine& co);
-  // resumed: it runs again; else its time of being suspended only ends.
+  // resumed: it runs again; otherwise only its suspended time ends.
   void wake(Coroutine& co, bool resumed = true);
   void sleep(Coroutine& co);
   void thread(uint32_t tid);
@@ -243,7 +242,7 @@ class StackMachine {
   void report_attached(Coroutine& co, bool moved) {
     if constexpr (Sink::kFrames) sink_.attached(co, moved, now_);
   }
-  // The time of the last record: during a report of a stack it is later than now_.
+  // The time of the last record, which is later than now_ during a report of a stack.
   uint64_t latest() const { return std::max(now_, held_); }
   bool reports() const { return pending_ || (torn_ && held_ != 0); }
   uint64_t clock(const Coroutine& co) const {
@@ -260,26 +259,26 @@ class StackMachine {
   IdMap ids_;
   std::unordered_map<uint32_t, std::unique_ptr<Coroutine>, RandomHash> coroutines_;
   bool gap_seen_ = false;  // Coroutines that appear may have calls from before the gap.
-  bool attached_ = false;  // So may any that is not reported: LT_START_ATTACHED.
+  bool attached_ = false;  // So may any coroutine that is not reported: LT_START_ATTACHED.
   bool recording_ = false;
   Coroutine* cur_ = nullptr;
-  std::vector<Coroutine*> woken_;  // By set_current(), which alone uses it.
+  std::vector<Coroutine*> woken_;  // Scratch memory of set_current().
   uint64_t now_ = 0;
-  uint64_t begun_ = 0;      // Of this recording.
-  uint64_t block_end_ = 0;  // No clock of this block can be later.
+  uint64_t begun_ = 0;      // When this recording began.
+  uint64_t block_end_ = 0;  // Upper bound of all clocks in this block.
   uint64_t block_offset_ = 0;
-  bool bad_said_ = false;         // About this block.
-  bool opens_with_loss_ = false;  // It does, and that comes yet; the hole was cut out already.
-  uint64_t records_ = 0;          // Of this block.
+  bool bad_said_ = false;         // A message about this block was logged.
+  bool opens_with_loss_ = false;  // The block's loss record is yet to come; its gap is done.
+  uint64_t records_ = 0;          // In this block.
   uint32_t next_seq_ = 0;
-  // A report of a stack is of one moment: until its last FRAME no time goes by, and how late it is
-  // then is held back.
+  // A report of a stack describes one moment: no time passes until its last FRAME; the time of its
+  // records is held back in held_.
   uint64_t pending_ = 0;  // FRAMEs that must follow.
   uint64_t held_ = 0;
-  bool torn_ = false;  // A gap was just before: what follows may be the rest of a report.
+  bool torn_ = false;  // Just after a gap: what follows may be the rest of a report.
   uint64_t traced_ = 0, gap_ = 0, first_ = 0;
   uint64_t serials_ = 0;
-  IdSet seen_;  // Coroutines, by their ids, which the VM gives once.
+  IdSet seen_;  // Ids of all coroutines; the VM never reuses an id.
   uint64_t work_ = kWorkAtFirst, used_ = 0, links_ = 0;
   bool began_once_ = false;
   std::set<uint32_t> threads_;

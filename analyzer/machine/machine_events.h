@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// StackMachine: what each kind of record does.
+// StackMachine: how each kind of record is processed.
 #pragma once
 
 #include <algorithm>
@@ -8,18 +8,18 @@
 
 namespace luatrace::analyze {
 
-// Function ids are 32 bits wide; what does not fit is treated as the unknown function.
+// Function ids are 32 bits wide; a larger value becomes the unknown function.
 inline uint32_t function_id(uint64_t value) {
   return value < LT_ID_NONE ? static_cast<uint32_t>(value) : LT_ID_UNKNOWN;
 }
 
-// Records that may stand outside a recording; any other one shows that it has begun.
+// False for records that may stand outside a recording; any other shows that it has begun.
 inline bool begins_recording(const Record& r) {
   return r.kind != LT_EXT || !(r.sub == LTX_START || r.sub == LTX_STOP || r.sub == LTX_BLOCK ||
                                r.sub == LTX_TIME || r.sub == LTX_THREAD);
 }
 
-// Records that say nothing of stacks: they may stand anywhere, also inside the report of one.
+// Records that do not concern stacks: they may stand anywhere, even inside a report of a stack.
 inline bool is_aside(const Record& r) {
   if (r.kind != LT_EXT) return false;
   switch (r.sub) {
@@ -42,7 +42,7 @@ void StackMachine<Sink>::handle(const Record& r) {
   if (!recording_ && begins_recording(r)) begin(now_);
   if (is_aside(r)) return handle_ext(r);
   if (r.kind != LT_FRAME) {
-    // What was lost may be the rest of the report; a recording may end anywhere.
+    // The lost events may be the rest of the report; a recording may end anywhere.
     const bool cut = r.kind == LT_EXT && (r.sub == LTX_LOSS || r.sub == LTX_STOP);
     if (pending_ && !cut) end_report(false);
     if (r.kind != LT_EXT || (r.sub != LTX_SWITCH && r.sub != LTX_LOSS)) torn_ = false;
@@ -123,7 +123,7 @@ void StackMachine<Sink>::entry(uint32_t id) {
   note(Note::kEntry, cur_->top, ids_(id));
 }
 
-// The innermost call ends, seen.
+// Ends the innermost call; its end was seen.
 template <class Sink>
 void StackMachine<Sink>::end_top(Coroutine& co) {
   const Frame& f = co.frames[co.top];
@@ -136,7 +136,7 @@ void StackMachine<Sink>::end_top(Coroutine& co) {
   co.top--;
 }
 
-// For sinks that ask for it: those above `depth` end here, however they did.
+// For sinks that handle unseen ends: all calls above `depth` end here, whatever the reason.
 template <class Sink>
 void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth) {
   for (; co.top > depth; co.top--) {
@@ -159,7 +159,7 @@ void StackMachine<Sink>::drop_to(Coroutine& co, uint32_t depth) {
   co.top = depth;
 }
 
-// Depth of the innermost open call of this function at or below `from`, 0 if there is none.
+// Returns the depth of the innermost open call of function `id` at or below `from`, 0 if none.
 template <class Sink>
 uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id, uint32_t from) {
   const uint32_t most = work_ ? kMaxSearch : kLeastSearch;
@@ -194,7 +194,7 @@ void StackMachine<Sink>::frame(uint32_t id) {
   if (pending_ && --pending_ == 0) end_report(true);
 }
 
-// The time that it took to write the report goes by, with the stack as it is now.
+// The time that it took to write the report passes, with the stack as it is now.
 template <class Sink>
 void StackMachine<Sink>::end_report(bool complete) {
   if (!complete) trust_.unbalanced++;
@@ -203,7 +203,7 @@ void StackMachine<Sink>::end_report(bool complete) {
   held_ = 0;
 }
 
-// From now on so many calls are open here that are not known.
+// From now on `calls` open calls of this coroutine are unknown.
 template <class Sink>
 void StackMachine<Sink>::set_hidden(Coroutine& co, uint32_t calls) {
   const bool changes = (calls == 0) != (co.hidden == 0);
@@ -211,7 +211,6 @@ void StackMachine<Sink>::set_hidden(Coroutine& co, uint32_t calls) {
   if (changes) attach(co);
 }
 
-// The calls above `depth` end by an error.
 template <class Sink>
 void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
   trust_.unwound += co.top - depth;
@@ -231,7 +230,7 @@ void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
   end_by_error(co, co.top - known);
   if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - inferred);
   if (co.frames[co.top].id == id) return;  // The sentinel has LT_ID_NONE.
-  if (id == LT_ID_UNKNOWN) return;         // The VM did not look so far down.
+  if (id == LT_ID_UNKNOWN) return;         // The VM did not search that deep.
   const uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id, co.top);
   if (at || id == LT_ID_NONE)
     drop_to(co, at);
@@ -239,7 +238,7 @@ void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
     trust_.unbalanced++;
 }
 
-// All calls but the `keep` lowest.
+// Ends all calls but the `keep` outermost by an error.
 template <class Sink>
 void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
   if (cur_->hidden == LT_DEPTH_UNKNOWN) return unwind_unknown_to(keep, id);
@@ -247,10 +246,10 @@ void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
   unwind(depth > keep ? static_cast<uint32_t>(depth - keep) : 0, id);
 }
 
-// Where the depth is not known only the id tells which of the calls that are here stay: none if it
-// is that of none, since it is a hidden one's then. Of a recursion the innermost that called
-// another: the call on top has failed, unless what failed has no events. After that the depth is
-// known.
+// If the depth is unknown, only the id shows which of the known calls stay open. If none of them
+// has this id, it is that of a hidden call, and none stays. In a recursion it is the innermost call
+// that called another: the call on top has failed, unless what failed has no events. The depth is
+// known afterwards.
 template <class Sink>
 void StackMachine<Sink>::unwind_unknown_to(uint32_t keep, uint32_t id) {
   Coroutine& co = *cur_;
@@ -258,7 +257,7 @@ void StackMachine<Sink>::unwind_unknown_to(uint32_t keep, uint32_t id) {
   if (at == 0 && co.frames[co.top].id == id) at = co.top;
   if (at > keep) at = 0;
   end_by_error(co, at);
-  co.adrift = true;  // Still nobody knows who resumed it.
+  co.adrift = true;  // Its resumer is still unknown.
   set_hidden(co, keep - at);
 }
 
@@ -270,7 +269,7 @@ Coroutine* StackMachine<Sink>::find(uint32_t id) {
   return it == coroutines_.end() ? nullptr : it->second.get();
 }
 
-// Coroutine with this id; if it is new, with an empty stack, which is unknown after a gap.
+// Returns the coroutine with this id; a new one has an empty stack, or an unknown one after a gap.
 template <class Sink>
 Coroutine* StackMachine<Sink>::get(uint32_t id) {
   auto& slot = coroutines_[id];
@@ -290,7 +289,7 @@ void StackMachine<Sink>::erase(uint32_t id) {
   coroutines_.erase(id);
 }
 
-// All that is known of it ends here; its calls are counted.
+// Ends all that is known of the coroutine; adds its open calls to `counter`.
 template <class Sink>
 void StackMachine<Sink>::cut(Coroutine& co, uint64_t& counter, Gone how) {
   wake(co, false);
@@ -311,7 +310,7 @@ void StackMachine<Sink>::each_in_chain(Coroutine& co, F f, uint32_t work_of_link
   if (n > 1 && !afford(uint64_t{work_of_link} * n)) unlink_resumers(co);
 }
 
-// Nobody is known to have resumed this coroutine, nor those that did.
+// Forgets who resumed this coroutine and its resumers.
 template <class Sink>
 void StackMachine<Sink>::unlink_resumers(Coroutine& co) {
   trust_.unbalanced++;
@@ -369,7 +368,7 @@ void StackMachine<Sink>::attach(Coroutine& co) {
   report_attached(co, true);
 }
 
-// Hangs the running coroutines anew, outermost first.
+// Reattaches the running coroutines, outermost first.
 template <class Sink>
 void StackMachine<Sink>::reattach() {
   std::vector<Coroutine*> chain;
@@ -387,13 +386,13 @@ void StackMachine<Sink>::thread(uint32_t tid) {
   }
 }
 
-// Makes `co` current: it and its resumers run, nobody else's state changes. Those that wake are
-// attached where their resumer's calls are now, outermost first: it may have had other ones since.
+// Makes `co` current: it and its resumers run, other coroutines do not change. Those that wake are
+// attached, outermost first, below the current call of their resumer, which may have changed.
 template <class Sink>
 void StackMachine<Sink>::set_current(Coroutine* co) {
   cur_ = co;
   woken_.clear();
-  // Where one runs, those that resumed it do: a program with n nested coroutines is not n^2 work.
+  // If a coroutine runs, so do its resumers: n nested coroutines do not cost n^2 steps.
   for (Coroutine* at = co; at && !at->running; at = resumer_of(*at)) {
     wake(*at);
     woken_.push_back(at);
@@ -413,8 +412,8 @@ void StackMachine<Sink>::switch_to(Coroutine& to) {
   if (from.id == 0 && !from.running) leave_unnamed();
 }
 
-// After a gap the coroutine without a name is a different one each time: its calls are not those of
-// the next.
+// After a gap the unnamed coroutine is a different one each time: its calls must not be taken for
+// those of the next.
 template <class Sink>
 void StackMachine<Sink>::leave_unnamed() {
   Coroutine* co = gap_seen_ ? find(0) : nullptr;
@@ -478,8 +477,8 @@ template <class Sink>
 void StackMachine<Sink>::loss(const Record& r) {
   const uint64_t said = std::max(latest(), unwrap(latest(), lt_time(r.word)));
   const uint64_t until = std::min(said, std::max(latest(), block_end_));
-  // Since when is known already if the block opens with it; and of a report that is not complete
-  // nothing is known since its beginning.
+  // The start of the gap is known already if the block opens with the loss; and if a report is
+  // incomplete, nothing is known since its start.
   uint64_t since = opens_with_loss_ || reports() ? now_ : r.words[1];
   opens_with_loss_ = false;
   // The first lost event may be as old as the last one seen, but not older.
@@ -530,8 +529,8 @@ void StackMachine<Sink>::collect(uint32_t id) {
   erase(id);
 }
 
-// What a block of the ring begins with. It says what is current where it stands; after a loss that
-// is not what was current in the words before. Only who does not know it needs it.
+// The first record of a ring block. It names the coroutine that is current there, which after a
+// loss differs from that of the words before. Needed only if the current coroutine is unknown.
 template <class Sink>
 void StackMachine<Sink>::ring_block(uint32_t id, uint32_t tid) {
   thread(tid);

@@ -31,9 +31,9 @@ void StackMachine<Sink>::block(const EventBlock& block) {
   }
 }
 
-// Entries, and returns from the call on top. Leaves every other record to slow(), also what has a
-// time that cannot be: before the last record, or after the end of the block; and for sinks that
-// follow single calls what happens while no call is open.
+// Handles entries, and returns from the call on top. Leaves all other records to slow(), also those
+// with an impossible time (before the last record or after the end of the block) and, for sinks
+// that follow single calls, what happens while no call is open.
 template <class Sink>
 const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end) {
   if (now_ > block_end_) return p;
@@ -69,7 +69,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
   Frame* top = base + co.top;
   const uint64_t suspended = co.suspended;
   const uint64_t* const from = p;
-  const uint64_t* turn = p;  // Where to ask `ahead` again.
+  const uint64_t* turn = p;  // Where to call advance() again.
   uint64_t now = now_;
   uint64_t left = std::min(block_end_ - now, kTimeHalf - 1);
   uint32_t node = top->node;
@@ -141,7 +141,7 @@ const uint64_t* StackMachine<Sink>::slow(const uint64_t* p, const uint64_t* end)
   return p + r.length;
 }
 
-// Checks the sequence, and brings the clock to the right turn before the first word.
+// Checks the sequence, and sets the high bits of the clock before the first word.
 template <class Sink>
 void StackMachine<Sink>::start_block(const EventBlock& block) {
   records_ = 0;
@@ -156,7 +156,7 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
     block_end_ = UINT64_MAX;
   }
   uint64_t first = base + (((block.words[0] >> LT_TIME_SHIFT) - base) & kTimeMask);
-  if (lt_kind(block.words[0]) == LT_EXT) first = base;  // May be a full clock, or no time.
+  if (lt_kind(block.words[0]) == LT_EXT) first = base;  // May have a full clock, or no time.
   bool missing = block.seq != next_seq_;
   next_seq_ = block.seq + 1;
   if (missing || (block.flags & LT_BLOCK_F_GAP)) {
@@ -177,8 +177,8 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
   }
 }
 
-// What the header of a block says is current before its first word, and how many calls are open
-// there: for who does not know it from the words.
+// Takes the current coroutine and its number of open calls from the block's header, for use where
+// the words do not say them.
 template <class Sink>
 void StackMachine<Sink>::resync(const EventBlock& block) {
   if (block.coroutine == 0) return;
@@ -188,8 +188,9 @@ void StackMachine<Sink>::resync(const EventBlock& block) {
   if (cur_->hidden) set_hidden(*cur_, block.depth);
 }
 
-// The VM makes a new ring block when there is room again, and says first what was lost before:
-// since when, from now_ to `base`, the block's own time; that if nothing was lost.
+// The VM starts a new ring block when there is space again, and first records what was lost.
+// Returns since when, from the last known tick to `base`, the block's own time; `base` if nothing
+// was lost.
 template <class Sink>
 uint64_t StackMachine<Sink>::hole_before(const EventBlock& block, uint64_t base) {
   Record r;
@@ -208,11 +209,11 @@ uint64_t StackMachine<Sink>::hole_before(const EventBlock& block, uint64_t base)
 template <class Sink>
 void StackMachine<Sink>::take_time(const Record& r) {
   uint64_t tick;
-  if (r.kind == LT_EXT && r.sub == LTX_LOSS) return;  // Takes its time itself.
+  if (r.kind == LT_EXT && r.sub == LTX_LOSS) return;  // loss() takes the time.
   if (!r.full_clock(tick)) tick = unwrap(latest(), lt_time(r.word));
   if (tick < latest() || tick > block_end_) {
     if (recording_ || tick > block_end_) trust_.clock_anomalies++;
-    links_++;  // The sink does not hear of the time between this record and the one before.
+    links_++;  // The sink does not see the time between the previous record and this one.
     return;
   }
   if (r.kind == LT_EXT && r.sub == LTX_START) stop();  // The time before it is not traced.
@@ -231,7 +232,6 @@ void StackMachine<Sink>::add_self_time_until(uint64_t tick) {
   now_ = tick;
 }
 
-// A recording begins.
 template <class Sink>
 void StackMachine<Sink>::begin(uint64_t tick) {
   recording_ = true;
@@ -242,10 +242,10 @@ void StackMachine<Sink>::begin(uint64_t tick) {
   set_current(cur_);
 }
 
-// Closes all calls now; counts them. Forgets every coroutine: those that appear from now on may
-// have calls that nobody saw begin if this is a gap, and have none if it is the end of a recording.
-// The youngest is the first, since those that were resumed are mostly younger; the container's own
-// order is another one each time.
+// Closes all calls now and counts them. Forgets every coroutine: those that appear later may have
+// calls that nobody saw begin if this is a gap, and have none if it is the end of a recording. The
+// youngest coroutine goes first, since resumed coroutines are mostly younger; the container's own
+// order varies between runs.
 template <class Sink>
 void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   std::vector<Coroutine*> all;
@@ -254,7 +254,7 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   std::sort(all.begin(), all.end(),
             [](const Coroutine* a, const Coroutine* b) { return a->id > b->id; });
   for (Coroutine* co : all) cut(*co, counter, gap ? Gone::kLost : Gone::kCut);
-  // Not clear(): that takes as long as there ever were coroutines.
+  // Not clear(), whose time grows with the largest number of coroutines that there ever was.
   decltype(coroutines_)().swap(coroutines_);
   links_++;
   pending_ = held_ = 0;
@@ -275,8 +275,8 @@ void StackMachine<Sink>::finish() {
   stop();
 }
 
-// Nothing is known of the time until `tick`, nor of any stack after it. Of the calls that were open
-// it is not known either how they ended: that is no anomaly of its own, but part of this one.
+// Nothing is known of the time until `tick`, nor of any stack after it. How the calls that were
+// open ended is unknown, too: that is part of this anomaly, not another one.
 template <class Sink>
 void StackMachine<Sink>::gap_until(uint64_t tick) {
   cut(trust_.open_gap, true);

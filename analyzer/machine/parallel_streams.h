@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The streams of one trace file, by several threads: as Streams, but each stream belongs to one of
-// some workers, and each worker has a Sink and diagnostics of its own, which are added up in the
-// end. Who of them has nothing to do reads on (machine/worker_pool.h).
+// The streams of one trace file, processed by several threads: like Streams, but each stream
+// belongs to one of several workers, each with its own Sink and diagnostics, which are added up at
+// the end. An idle worker reads more of the file (machine/worker_pool.h).
 //
-// Invariant: what comes out does not depend on the number of workers, nor on which of them has
-// which stream: sums are integers, descriptions are chosen by stream (machine/functions.h), nodes
-// are brought into an order of their own when they are reported (report/canonical_order.h). But
-// when the limit of the call tree is reached, who comes first is chance.
+// Invariant: the result depends neither on the number of workers nor on which worker has which
+// stream: sums are integers, descriptions are chosen by stream (machine/functions.h), nodes are
+// sorted when they are reported (report/canonical_order.h). The exception: when the call tree
+// reaches its limit, which calls are left out depends on timing.
 //
-// Besides what StackMachine needs a Sink has add(const Sink&).
+// Besides what StackMachine needs, a Sink has add(const Sink&).
 #pragma once
 
 #include <algorithm>
@@ -31,12 +31,12 @@ namespace luatrace::analyze {
 template <class Sink>
 class ParallelStreams : private TraceSink {
  public:
-  // Makes a worker's sink; given what the worker knows of the file, which is all but functions,
-  // maps and notes, as of what it has come to. (The functions are those of the facts given to
-  // ParallelStreams, to which all workers add.) Called by one thread at a time.
+  // Makes a worker's sink. The argument is what the worker knows of the file so far, without
+  // functions, maps and notes (all workers add their functions to the facts given to
+  // ParallelStreams). Called by one thread at a time.
   using Make = std::function<std::unique_ptr<Sink>(const TraceFacts&)>;
 
-  // By at most `workers` threads (2 or more), of which the caller's is one.
+  // Uses up to `workers` threads (2 or more), including the caller's.
   ParallelStreams(TraceFacts& facts, Diagnostics& diagnostics, size_t workers, Make make)
       : facts_(facts),
         diag_(diagnostics),
@@ -44,8 +44,8 @@ class ParallelStreams : private TraceSink {
         make_(std::move(make)),
         opener_(diagnostics, *this),
         crew_([this] { return reader_->step(); }) {}
-  // Reads all of the input. Returns the sum of all sinks. Once. Throws what read_trace() does, and
-  // what a sink did.
+  // Reads the whole input and returns the sum of all sinks. To be called once. Throws what
+  // read_trace() and the sinks throw.
   std::unique_ptr<Sink> read(Input& input, const Progress& progress = {});
 
  private:
@@ -74,10 +74,10 @@ class ParallelStreams : private TraceSink {
   }
 
   bool takes_packed() const override { return true; }
-  // Who has enough to do is given blocks that have been undone: there is time for that. So one
-  // stream takes two threads, and two streams take no more than that.
+  // A worker that has enough to do gets blocks decompressed by the reader, which has time for that.
+  // So one stream uses two threads, and two streams use no more than that.
   void on_packed(const Block& block) override {
-    if (block.header.stream == 0) return opener_.open(block);  // Says what is wrong.
+    if (block.header.stream == 0) return opener_.open(block);  // Logs the error.
     Worker& w = worker(block.header.stream);
     if (crew_.has_plenty(w.queue)) return opener_.open(block);
     w.words += block.header.raw_size / sizeof(uint64_t);
@@ -97,14 +97,14 @@ class ParallelStreams : private TraceSink {
     }
 
     WorkerPool::WorkQueue& queue;
-    TraceFacts facts;  // Of its streams.
+    TraceFacts facts;  // Of this worker's streams.
     std::unique_ptr<Sink> sink;
     Diagnostics diag;
     Streams<Sink> streams;
     BlockDecoder opener;
-    std::thread thread;  // None: the caller's.
-    uint64_t words = 0;  // Given to it, ever.
-    uint64_t owned = 0;  // Streams.
+    std::thread thread;  // Not joinable: the caller's.
+    uint64_t words = 0;  // Ever put into its queue.
+    uint64_t owned = 0;  // Number of streams.
   };
 
   Worker& worker(uint32_t stream);
@@ -120,17 +120,17 @@ class ParallelStreams : private TraceSink {
   const Make make_;
   lt_file_header header_{};
   TraceReader* reader_ = nullptr;
-  BlockDecoder opener_;  // For who reads.
+  BlockDecoder opener_;  // For the reading thread.
   WorkerPool crew_;
-  WorkerPool::WorkQueue& seat_ = crew_.add_queue();  // Of the caller's thread, ...
-  Worker* own_ = nullptr;                            // ... which only reads until this is there.
+  WorkerPool::WorkQueue& seat_ = crew_.add_queue();  // Of the caller's thread, which
+  Worker* own_ = nullptr;                            // only reads while this is null.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<uint32_t, Worker*> by_stream_;
 };
 
-// A new stream goes to a new worker, or if there are enough to the one that had least to do; as
-// long as nobody had anything (all streams are often described before the first events) to the one
-// that has fewest.
+// Assigns a new stream to a new worker or, once there are enough, to the one that was given the
+// least work; as long as none has any (all streams are often described before the first events), to
+// the one with the fewest streams.
 template <class Sink>
 typename ParallelStreams<Sink>::Worker& ParallelStreams<Sink>::worker(uint32_t stream) {
   Worker*& mine = by_stream_[stream];
@@ -146,13 +146,13 @@ typename ParallelStreams<Sink>::Worker& ParallelStreams<Sink>::worker(uint32_t s
   return *mine;
 }
 
-// With a thread of its own; the last one, or if there is no thread to be had, with the caller's.
-// False if that has a worker already.
+// Adds a worker with its own thread; the last one, or if no thread can be started, uses the
+// caller's. False if the caller's thread has a worker already.
 template <class Sink>
 bool ParallelStreams<Sink>::add_worker() {
   if (workers_.size() + 1 < most_) {
     auto fresh = std::make_unique<Worker>(*this, crew_.add_queue());
-    workers_.reserve(most_);  // So that nothing fails behind the start of the thread.
+    workers_.reserve(most_);  // So that nothing throws after the thread has started.
     try {
       fresh->thread = std::thread([this, w = fresh.get()] { work(w->queue, w); });
       workers_.push_back(std::move(fresh));
@@ -165,7 +165,7 @@ bool ParallelStreams<Sink>::add_worker() {
   return true;
 }
 
-// All that comes to a queue, for its worker: who reads sees to it that there is one then.
+// Processes all items of a queue; the reader sets `worker` before it puts the first one.
 template <class Sink>
 void ParallelStreams<Sink>::work(WorkerPool::WorkQueue& queue, Worker* const& worker) {
   try {
@@ -207,7 +207,7 @@ std::unique_ptr<Sink> ParallelStreams<Sink>::read(Input& input, const Progress& 
   return sum();
 }
 
-// Workers come until nobody reads any more.
+// Waits until nobody reads, since reading can add workers, then joins the threads.
 template <class Sink>
 void ParallelStreams<Sink>::join() {
   crew_.wait();
@@ -231,13 +231,13 @@ std::unique_ptr<Sink> ParallelStreams<Sink>::sum() {
   return sum;
 }
 
-// Reads all of the input, by at most `jobs` threads (1 or more). `make`: as ParallelStreams wants
-// it. Throws what read_trace() does, and what a sink did.
+// Reads the whole input with up to `jobs` threads (1 or more). `make`: see ParallelStreams::Make.
+// Throws what read_trace() and the sinks throw.
 template <class Sink, class Make>
 std::unique_ptr<Sink> read_streams(Input& input, TraceFacts& facts, Diagnostics& diagnostics,
                                    size_t jobs, Make make, const Progress& progress = {}) {
   if (jobs > 1) return ParallelStreams<Sink>(facts, diagnostics, jobs, make).read(input, progress);
-  InFileOrder order(diagnostics);  // Compressed blocks are undone later than the next are read.
+  InFileOrder order(diagnostics);  // Blocks are decompressed after later ones are read.
   std::unique_ptr<Sink> sink = make(facts);
   Streams<Sink> streams(facts, *sink, diagnostics);
   read_trace(input, diagnostics, streams, progress);

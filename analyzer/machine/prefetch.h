@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Which nodes of a large call tree the next events are going to need: told to the memory in time.
+// Prefetches the nodes of a large call tree that the next events will need.
 //
-// With a million nodes nearly every call is a cache miss, and the next one cannot begin to be
-// looked up before it is known where this one led. But where a chain of calls stands in the tree's
-// table depends on its functions alone (collect/call_tree.h). So this follows entries and returns
-// some windows of words ahead of the loop that does the work, keeps hashes instead of nodes, and
-// has fetched: for the window after the next one the places, for the next one what stands there.
+// With a million nodes nearly every call is a cache miss, and the next lookup cannot begin before
+// this one's result is known. But the slot of a call path in the tree's table depends only on its
+// functions (collect/call_tree.h). So the prefetcher follows entries and returns a few windows of
+// words ahead of the main loop, computes hashes instead of nodes, and prefetches the slots for the
+// window after the next one and the nodes for the next one.
 //
-// Invariant: as long as the loop has done exactly what the words in between say (entries, and
-// returns of the call on top), hash() is that of the chain which its entry makes. Whenever that is
-// not so the loop ends, and this with it.
+// Invariant: as long as the main loop has done exactly what the words in between say (entries, and
+// returns of the call on top), hash() is that of the call path which its entry makes. Otherwise the
+// main loop ends, and the prefetcher with it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,8 @@ class Prefetcher {
  public:
   static constexpr size_t kWindow = 32;  // Words.
 
-  // `base` to `limit` are the coroutine's frames, of which `top` is on top; `p` to `end` the words.
+  // `base` to `limit` are the coroutine's frames, `top` is the innermost; `p` to `end` are the
+  // words.
   Prefetcher(const Tree& tree, const IdMap& ids, const Frame* base, const Frame* top,
              const Frame* limit, const uint64_t* p, const uint64_t* end)
       : tree_(tree),
@@ -44,8 +45,8 @@ class Prefetcher {
     fetch();
   }
 
-  // The loop has come to `p`. Returns up to where it may go on before it must ask again; `p`: it
-  // has to leave the next word to others.
+  // To be called when the main loop has reached `p`. Returns up to where the loop may go before it
+  // must call again; `p` itself if the loop cannot handle the next word.
   const uint64_t* advance(const uint64_t* p) {
     follow();
     fetch();
@@ -54,7 +55,7 @@ class Prefetcher {
   uint64_t hash(const uint64_t* p) const { return hashes_[number(p)]; }
 
  private:
-  static constexpr size_t kChain = 256;  // More than three windows can go down.
+  static constexpr size_t kChain = 256;  // Frames; more than three windows can descend.
   static constexpr size_t kHashes = 128;
 
   static size_t number(const uint64_t* p) {
@@ -71,14 +72,14 @@ class Prefetcher {
   const IdMap& ids_;
   const Frame* const base_;
   const size_t most_;
-  size_t depth_, known_;  // chain_ has the hashes of known_ to depth_.
+  size_t depth_, known_;  // chain_ has the hashes at depths known_ to depth_.
   const uint64_t *reached_, *fetched_, *end_;
   uint64_t chain_[kChain];
   uint64_t hashes_[kHashes];
 };
 
-// One window more. Without branches that depend on what the words are, as long as they are entries
-// and returns: which of the two comes next cannot be predicted.
+// Follows one more window. Entries and returns are handled without data-dependent branches: which
+// of the two comes next cannot be predicted.
 template <class Tree>
 void Prefetcher<Tree>::follow() {
   const uint64_t* to =
@@ -90,8 +91,8 @@ void Prefetcher<Tree>::follow() {
     const uint64_t enters = kind == LT_ENTRY;
     const uint64_t child = tree_.child_hash(chain_[depth_ % kChain], function);
     const size_t depth = depth_ + 2 * enters - 1;
-    if (depth >= most_) break;        // Nothing was open, or too much.
-    if (depth < known_) know(depth);  // From before the first word: it has not changed.
+    if (depth >= most_) break;        // No call was open, or too many are.
+    if (depth < known_) know(depth);  // From before the first word: unchanged.
     if (depth - known_ >= kChain) known_ = depth - kChain + 1;
     depth_ = depth;
     const uint64_t hash = chain_[depth % kChain] ^ ((chain_[depth % kChain] ^ child) & -enters);
@@ -102,7 +103,7 @@ void Prefetcher<Tree>::follow() {
   if (reached_ != to) end_ = reached_;
 }
 
-// All but the window that was followed last, of which the places are still on their way.
+// Prefetches nodes for all but the last followed window, whose slots are still on their way.
 template <class Tree>
 void Prefetcher<Tree>::fetch() {
   const bool all = reached_ == end_ || reached_ - fetched_ < static_cast<ptrdiff_t>(kWindow);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All streams of one trace file: gives each its stack machine, and the machines one Sink.
+// All streams of one trace file: one stack machine per stream, all with the same Sink.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace luatrace::analyze {
 
-// What became known of one stream, in ticks.
+// Results of one stream; times in ticks.
 struct StreamSums {
   uint32_t stream = 0;
   uint64_t traced = 0;
@@ -36,7 +36,7 @@ struct TraceFacts {
   std::string notes;
   std::optional<EndInfo> end;
 
-  // Number of the process of a stream, 0 if unknown.
+  // Returns the process number of a stream, 0 if unknown.
   uint32_t process_of(uint32_t stream) const {
     auto it = streams.find(stream);
     return it == streams.end() ? 0 : it->second.process;
@@ -50,7 +50,7 @@ class Streams : public TraceSink {
 
   Streams(TraceFacts& facts, Sink& sink, Diagnostics& diagnostics)
       : Streams(facts, facts.functions, sink, diagnostics) {}
-  // With functions that others add to, too.
+  // With a function table to which other threads add, too.
   Streams(TraceFacts& facts, FunctionTable& functions, Sink& sink, Diagnostics& diagnostics)
       : facts_(facts), functions_(functions), sink_(sink), diag_(diagnostics) {}
 
@@ -73,10 +73,10 @@ class Streams : public TraceSink {
     m.block(block);
   }
 
-  // The end of the file: cuts what is open.
+  // To be called at the end of the file: cuts all open calls.
   void finish() {
     for (auto& entry : machines_) {
-      const uint32_t number = entry.first;  // clang 14 takes no structured binding below.
+      const uint32_t number = entry.first;  // clang 14 cannot capture a structured binding below.
       auto& m = entry.second;
       if constexpr (requires { sink_.stream(number); }) sink_.stream(number);
       m->finish();

@@ -25,7 +25,7 @@ void WorkerPool::put(WorkQueue& queue, Item item) {
     queue.items_.push_back(std::move(item));
     wake = std::exchange(queue.waits_, false);
   }
-  if (wake) queue.wake_.notify_one();  // Behind the lock, or it would be waited for at once.
+  if (wake) queue.wake_.notify_one();  // After unlocking, or the thread would wait for the lock.
 }
 
 bool WorkerPool::take(WorkQueue& mine, std::deque<Item>& items) {
@@ -40,14 +40,14 @@ bool WorkerPool::take(WorkQueue& mine, std::deque<Item>& items) {
     if (!reader_) {
       read_on(mine, lock);
     } else {
-      mine.waits_ = true;  // Until somebody wakes it, and then again if another was faster.
+      mine.waits_ = true;  // Until notified; waits again if another thread was faster.
       mine.wake_.wait(lock);
     }
   }
   return false;
 }
 
-// Until there is enough to do for this thread itself.
+// Reads until this thread has enough work itself.
 void WorkerPool::read_on(WorkQueue& mine, std::unique_lock<std::mutex>& lock) {
   reader_ = &mine;
   lock.unlock();
@@ -66,7 +66,7 @@ void WorkerPool::read_on(WorkQueue& mine, std::unique_lock<std::mutex>& lock) {
   if (over() || !mine.items_.empty()) wake(over());
 }
 
-// Who waits: all, or one, to read.
+// Wakes the waiting threads: all of them, or one, which will read.
 void WorkerPool::wake(bool all) {
   for (auto& queue : queues_) {
     if (!std::exchange(queue->waits_, false)) continue;
@@ -76,9 +76,9 @@ void WorkerPool::wake(bool all) {
 }
 
 void WorkerPool::done(WorkQueue& queue) {
-  // Not for each: the reader should not be woken to find room for one.
+  // Notifies only at half the limit, so that the reader does not wake to find space for one block.
   if (--queue.blocks_ != kMost / 2) return;
-  { std::lock_guard lock(mutex_); }  // If it is about to wait it does now.
+  { std::lock_guard lock(mutex_); }  // If the reader is about to wait, it waits now.
   room_.notify_one();
 }
 

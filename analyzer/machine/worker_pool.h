@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Threads that share the work on one file. Each has a queue, with event blocks (a Block is one that
-// is still compressed) and descriptions, in the order of the file, that are its to work on; who has
-// nothing left to do reads on, for all. So there are as many threads as there is work for, and none
-// of them does nothing but read while another has to wait for a processor.
+// Threads that share the work on one file. Each has a queue of event blocks (Block: one that is
+// still compressed) and descriptions, in file order. A thread without work reads more of the file
+// for all threads. So there are as many threads as there is work for, and none only reads while
+// another waits for a processor.
 //
-// Invariant: one thread at a time reads, what it did is done before the next one does. At most
-// kMost event blocks (each keeps its buffer of the input alive) and kMostItems of all kinds wait at
-// a queue other than the reader's own: the reader waits for room, for whom nobody has to wait but
-// those without work.
+// Invariant: one thread reads at a time, and sees the effects of the previous reader. Up to kMost
+// event blocks (each keeps its input buffer alive) and kMostItems items of all kinds wait in any
+// queue but the reader's own: the reader waits for space there, which delays only threads without
+// work.
 #pragma once
 
 #include <atomic>
@@ -29,42 +29,42 @@ class WorkerPool {
  public:
   using Item = std::variant<EventBlock, Block, FunctionInfo, StreamInfo, ProcessInfo>;
 
-  // Of one thread, which alone takes from it.
+  // The queue of one thread; only that thread takes from it.
   class WorkQueue {
     friend WorkerPool;
     std::condition_variable wake_;
     std::deque<Item> items_;
-    std::atomic<size_t> blocks_ = 0;  // Given and not done.
+    std::atomic<size_t> blocks_ = 0;  // Put and not done.
     bool waits_ = false;
   };
 
-  // `read` reads some of the file and put()s it; false at the end.
+  // `read` reads a part of the file and calls put() for its items; it returns false at the end.
   explicit WorkerPool(std::function<bool()> read) : read_(std::move(read)) {}
 
   WorkQueue& add_queue();
-  // By the thread that reads (in `read`).
+  // Adds an item; waits for space. Only for the reading thread (in `read`).
   void put(WorkQueue& queue, Item item);
-  // By the same: there is so much that more will not be looked at soon.
+  // Whether the queue holds so many blocks that another one would wait for long. For the reader.
   bool has_plenty(const WorkQueue& queue) const { return queue.blocks_ >= kMost / 2; }
-  // Moves what is there to be done to `items` (which must be empty), and reads before if there is
-  // nothing. False at the end: nothing will come any more.
+  // Moves the queue's items to `items` (which must be empty); reads first if there are none. False
+  // if there will be no more items, at the end of the file or after a failure.
   bool take(WorkQueue& queue, std::deque<Item>& items);
-  // One of the blocks that were taken is done.
+  // Marks one of the taken blocks as done.
   void done(WorkQueue& queue);
-  // Whether take() returned false because something went wrong: then somebody may still be reading.
+  // Whether take() returned false because of a failure; another thread may still be reading then.
   bool failed();
-  // It went wrong: all take()s return false from now on, and nothing that is put is kept.
+  // Reports a failure: all take() calls return false from now on, and put() drops its items.
   void fail(std::exception_ptr why);
-  // Returns when nobody reads, nor will: it came to the end of the file, or something went wrong.
+  // Returns when no thread reads or will read again: at the end of the file or after a failure.
   void wait();
-  // What went wrong first, in `read` or else; null if nothing did. After wait().
+  // The first failure, in `read` or passed to fail(); null if there was none. Valid after wait().
   std::exception_ptr failure() const { return failure_; }
 
  private:
-  static constexpr size_t kMost = 32;  // 2 MB of those that the recorder writes.
+  static constexpr size_t kMost = 32;  // 2 MB in blocks of the recorder's size.
   static constexpr size_t kMostItems = 4096;
-  static constexpr size_t kEnough = 8;  // Of one's own to stop reading for.
-  static constexpr int kAtOnce = 64;    // Steps, then a look whether something went wrong.
+  static constexpr size_t kEnough = 8;  // Own blocks after which a thread stops reading.
+  static constexpr int kAtOnce = 64;    // Reading steps between two checks for a failure.
 
   void read_on(WorkQueue& mine, std::unique_lock<std::mutex>& lock);
   void wake(bool all);
@@ -72,7 +72,7 @@ class WorkerPool {
 
   const std::function<bool()> read_;
   std::mutex mutex_;
-  std::condition_variable room_, over_;  // For the reader; for wait().
+  std::condition_variable room_, over_;  // Awaited by the reader; awaited by wait().
   std::vector<std::unique_ptr<WorkQueue>> queues_;
   WorkQueue* reader_ = nullptr;
   bool ended_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Undoes compressed blocks one by one, on the thread of the caller, and parses them. For those who
-// take them as they are in the file (TraceSink::on_packed), each thread with one of its own.
+// Decompresses blocks one by one on the caller's thread and parses them. For threads that receive
+// blocks as they are in the file (TraceSink::on_packed); each needs its own decoder.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace luatrace::analyze {
 
 using Words = std::shared_ptr<std::vector<uint64_t>>;
 
-// Makes `block` what it was before it was compressed; `words` has been undone of it, and is held by
-// it from now on. `problem`: that could not be done, which is counted and said, and false.
+// Replaces the payload of `block` with `words`, decompressed from it, and makes the block hold
+// them. If `problem` is not null, decompression failed: counts and logs that, and returns false.
 bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& diagnostics);
 
 class BlockDecoder {
@@ -22,7 +22,7 @@ class BlockDecoder {
   BlockDecoder(Diagnostics& diagnostics, TraceSink& sink)
       : diag_(diagnostics), dispatcher_(diagnostics, sink) {}
 
-  // What comes out goes to the sink, and may be kept there (EventBlock::hold).
+  // Passes the contents to the sink, which may keep them (EventBlock::hold).
   void open(Block block);
 
  private:
@@ -31,7 +31,7 @@ class BlockDecoder {
   Diagnostics& diag_;
   Dispatcher dispatcher_;
   Unpacker unpacker_;
-  std::vector<Words> words_;  // Some may still be held by others.
+  std::vector<Words> words_;  // The sink may still hold some of them.
 };
 
 }  // namespace luatrace::analyze

@@ -10,10 +10,10 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr uint64_t kKnownFeatures = LT_FEATURE_ZSTD;  // Of lt_file_header.required.
+constexpr uint64_t kKnownFeatures = LT_FEATURE_ZSTD;  // Flags of lt_file_header.required.
 constexpr uint64_t kRescanFree = 64u << 20;  // Bytes of bad payloads that are always searched.
 
-// Reads a block header at `data` (64 bytes there); false if it is none.
+// Reads a block header from the 64 bytes at `data`; false if there is none.
 bool parse_header(const uint8_t* data, lt_block& block) {
   memcpy(&block, data, sizeof block);
   return block.sync == LT_SYNC && block.payload_size <= LT_PAYLOAD_MAX &&
@@ -125,7 +125,7 @@ bool BlockReader::search() {
       searching_ = false;
       return true;
     }
-    // A candidate at the edge of the window is looked at again with all of its header.
+    // A candidate at the edge of the window is checked again when all of its header is there.
     bool whole = !found || have - skip >= sizeof header;
     input_.consume(found ? skip + whole : std::max<size_t>(skip, 1));
   }
@@ -133,7 +133,7 @@ bool BlockReader::search() {
   return false;
 }
 
-// The block at the current place, whose header is good. False: nothing usable, go on.
+// Reads the block at the current offset, whose header is good. False: unusable, continue.
 bool BlockReader::deliver(Block& block) {
   lt_block header;
   memcpy(&header, input_.data(), sizeof header);
@@ -149,8 +149,8 @@ bool BlockReader::deliver(Block& block) {
     diag_.say(input_.offset(), "block of type " + std::to_string(header.type) + ", " +
                                    std::to_string(header.payload_size) + " bytes: " + bad +
                                    ", skipped");
-    // Bytes may be missing: the next block may begin inside what should be this one's payload.
-    // The budget keeps a file of nested false headers from costing more than a few readings.
+    // Bytes may be missing: the next block may begin inside this payload. The budget limits the
+    // cost of a file of nested false headers to a few passes.
     rescanned_ += header.payload_size;
     bool affordable = rescanned_ <= kRescanFree + 4 * input_.offset();
     input_.consume(affordable ? sizeof header : std::min(size, have));
@@ -169,7 +169,7 @@ bool BlockReader::deliver_cut(Block& block, const lt_block& header) {
                                  ": the file ends after " + std::to_string(have) + " of its " +
                                  std::to_string(header.payload_size) + " bytes");
   if (header.type != LT_BLOCK_EVENTS || (header.flags & LT_BLOCK_F_ZSTD)) {
-    // A damaged length, if its checksum happens to fit, must not hide what follows.
+    // A damaged length whose checksum happens to match must not hide what follows.
     input_.consume(sizeof header);
     searching_ = true;
     return false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// From bytes to checked blocks: the framing of a trace file (part 3 of luatrace_format.h).
+// Turns bytes into checked blocks: the framing of a trace file (part 3 of luatrace_format.h).
 //
-// Where a block should begin and none does, or where a payload's checksum is wrong, the reader
-// looks for the next LT_SYNC (at any byte: damage may have removed some) whose header checksum is
-// right. Invariant: each damaged place is counted once and said once, and every byte is looked at
-// a bounded number of times, so that no input makes the reader slow.
+// Where a block should begin and none does, or a payload's checksum is wrong, the reader searches
+// for the next LT_SYNC (at any byte, as damage may have removed some) with a correct header
+// checksum. Invariant: each damaged place is counted and logged once, and every byte is read a
+// bounded number of times, so that no input makes the reader slow.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ namespace luatrace::analyze {
 
 struct Block {
   lt_block header;
-  uint64_t offset = 0;               // Of the header in the file.
-  std::span<const uint8_t> payload;  // As in the file. Lives until the next call of next().
+  uint64_t offset = 0;               // Of the header, in the file.
+  std::span<const uint8_t> payload;  // As in the file. Valid until next() is called, or see hold.
   bool cut = false;                  // The file ends inside the payload.
-  std::shared_ptr<const void> hold;  // As long as a copy lives, the payload does.
+  std::shared_ptr<const void> hold;  // While a copy exists, the payload stays valid.
 };
 
 class BlockReader {
  public:
-  // Reads and checks the file header. Throws Unreadable if this is no trace, or one of a newer
-  // version, or one that requires a feature that this reader does not have.
+  // Reads and checks the file header. Throws Unreadable if this is no trace, or its version is
+  // newer, or it requires a feature that this reader lacks.
   BlockReader(Input& input, Diagnostics& diagnostics);
 
   const lt_file_header& header() const { return header_; }
 
-  // The next block whose header and payload are good; a cut one only if it has EVENTS. False at
-  // the end of the file. Throws Unreadable on a read error.
+  // Reads the next block whose header and payload are good; a cut block only if it has EVENTS.
+  // False at the end of the file. Throws Unreadable on a read error.
   bool next(Block& block);
 
  private:
@@ -48,9 +48,9 @@ class BlockReader {
   Input& input_;
   Diagnostics& diag_;
   lt_file_header header_{};
-  size_t behind_ = 0;  // Bytes of the block delivered last.
+  size_t behind_ = 0;  // Size in bytes of the block delivered last.
   uint64_t rescanned_ = 0;
-  bool searching_ = false;  // The place before was bad and has been reported.
+  bool searching_ = false;  // The preceding bytes were bad; that has been reported.
 };
 
 }  // namespace luatrace::analyze

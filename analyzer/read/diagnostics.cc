@@ -41,8 +41,8 @@ void Diagnostics::print(uint64_t offset, const std::string& reason) const {
   printer_(printable(file_) + ": offset " + std::to_string(offset) + ": " + reason);
 }
 
-// Behind those of the same offset. Which ones are found first depends on how far somebody reads
-// ahead; which are the first in the file does not.
+// Inserts after messages of the same offset. Which messages are found first depends on how far the
+// reader is ahead; which have the lowest offsets does not.
 void Diagnostics::keep(uint64_t offset, const std::string& reason) {
   const auto at =
       std::upper_bound(kept_.begin(), kept_.end(), offset,
@@ -59,7 +59,7 @@ void Diagnostics::finish() {
   said_ = 0;
 }
 
-// Each of those that are added kept its first ones, so the first of all are among them.
+// Each thread kept its first messages, so the first of all are among them.
 void Diagnostics::add(const Diagnostics& other) {
   trust += other.trust;
   for (const Message& message : other.kept_) keep(message.offset, message.reason);

@@ -76,7 +76,7 @@ bool Dispatcher::events(const Block& block) {
                  h.coroutine, h.depth, block.cut, block.offset, {},          block.hold};
   size_t words = block.payload.size() / 8;
   auto* data = block.payload.data();
-  if (reinterpret_cast<uintptr_t>(data) % 8) {  // Only after bytes went missing.
+  if (reinterpret_cast<uintptr_t>(data) % 8) {  // Only if bytes are missing before it.
     auto copy = std::make_shared<std::vector<uint64_t>>(words);
     if (words) memcpy(copy->data(), data, words * 8);
     out.words = *copy;

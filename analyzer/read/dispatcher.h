@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gives each block to the right parser and what comes out to a sink.
-// Invariant: a malformed block is counted and said; what was good in it has been given.
+// Passes each block to its parser and the contents to a sink. Invariant: a malformed block is
+// counted and logged; the sink gets what was good in it.
 #pragma once
 
 #include "analyzer/read/block_reader.h"
@@ -13,9 +13,9 @@ class Dispatcher {
  public:
   Dispatcher(Diagnostics& diagnostics, TraceSink& sink) : diag_(diagnostics), sink_(sink) {}
 
-  // Of which the payload is not packed.
+  // `block` must not be compressed.
   void block(const Block& block);
-  bool ended() const { return ended_; }  // The end block was there.
+  bool ended() const { return ended_; }  // The end block was found.
 
  private:
   bool parse(const Block& block);

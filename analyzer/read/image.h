@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A binary trace in memory, with every field under control: what TraceWriter writes to a file it
-// may be asked to write wrong here (sequence numbers, counts, clocks), for the text form and tests.
+// A binary trace in memory whose fields are all under the caller's control. Unlike TraceWriter it
+// can write invalid sequence numbers, counts and clocks, for the text form and for tests.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace luatrace::analyze {
 
 class TraceImage {
  public:
-  // Fills in magic, version and size if they are 0, and the checksum.
+  // Fills in magic, version and size where they are 0, and the checksum.
   explicit TraceImage(lt_file_header header);
-  // Appends a block; sync, sizes and checksums are filled in.
+  // Appends a block; fills in sync, sizes and checksums.
   void add(lt_block block, std::span<const std::byte> payload);
   std::vector<uint8_t> take() { return std::move(bytes_); }
   uint64_t blocks() const { return blocks_; }

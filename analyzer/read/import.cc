@@ -9,12 +9,12 @@ namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
-// How long, and for how many hits, the report of a stack is waited for; and then for hits that
-// are older than it and come later, from another CPU.
+// How long, and for how many hits, to wait for the report of a stack; and then how long to wait for
+// older hits that arrive later, from another CPU.
 constexpr uint64_t kAttaching = 3'000'000'000;
 constexpr uint64_t kSettling = 1'000'000'000;
 constexpr size_t kAttachingHits = 1u << 18;
-// More hits than these processors make, one each in so many ns, are not believed.
+// Upper bound for a plausible number of hits: each of kMostProcessors makes one every kFastest ns.
 constexpr uint64_t kMostProcessors = 4096;
 constexpr uint64_t kFastest = 20;
 
@@ -44,7 +44,7 @@ Importer::Importer(Spool& spool, Diagnostics& diag, uint64_t start_ns, uint64_t 
     : diag_(diag), start_(start_ns), note_("recorder=" + recorder + "\n") {
   writer_.emplace(spool, "the temporary file of the import", header(start_ns, start_real_ns));
   HitOptions options;
-  options.window_ns = UINT64_MAX;  // Nobody waits: as many as fit.
+  options.window_ns = UINT64_MAX;  // Output need not be timely: only window_hits limits it.
   options.on_process = [this](uint32_t pid, uint64_t time) { return write_process(pid, time); };
   hits_.emplace(*writer_, std::move(options));
 }
@@ -77,7 +77,7 @@ void Importer::hit(const Hit& hit, uint64_t offset) {
   while (!due_.empty() && due_.begin()->first <= hit.time) begin(due_.begin()->second);
 }
 
-// Waits for the report that says that all probes are attached to.
+// Holds hits back until the report that shows that all probes are attached.
 void Importer::hold(Process& p, const Hit& hit) {
   const bool report = hit.kind == HitKind::kStack;
   p.before.push_back(hit);
@@ -90,7 +90,7 @@ void Importer::hold(Process& p, const Hit& hit) {
   due_.insert({p.due = due, hit.pid});
 }
 
-// Passes on what was held, but for what is older than the report.
+// Passes on the held hits, except those older than the report.
 void Importer::begin(uint32_t pid) {
   Process& p = processes_[pid];
   due_.erase({p.due, pid});
@@ -123,8 +123,8 @@ void Importer::set_counted(uint64_t hits, uint64_t time) {
   counted_at_ = time;
 }
 
-// Numbers of threads can be lost like anything: what the source counts beyond all that was heard of
-// any thread is missing, too. It cannot count less: then something is damaged.
+// Numbers of threads can be lost, too: hits that the source counted beyond those of all known
+// threads are missing. If it counted fewer, something is damaged.
 void Importer::compare(uint64_t offset) {
   if (!counted_) return;
   const std::string counted = "the script counted " + std::to_string(*counted_) + " hits, but ";
@@ -176,7 +176,7 @@ void Importer::finish(uint64_t offset) {
     diag_.say(offset, "the output has no end: its tracer was killed, or the file is cut");
   }
   while (!due_.empty()) begin(due_.begin()->second);
-  // Of a process of which nobody says that it is still there.
+  // Processes that are not known to be alive.
   for (auto& [pid, p] : processes_) {
     const bool alive = leaving_ && (p.last > leaving_ || alive_.contains(p.last_tid));
     if (!p.ended && p.last && !alive) end_process(pid, p.last);

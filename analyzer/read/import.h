@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Import: the output of probes/lua-calls.bt (text) and probes/lua-calls.stp (records), read as a
-// trace. It is turned into the binary form in a spool (memory, or a temporary file), so that there
-// is one meaning only; docs/import-format.md has the formats, trace/hits/ the rules.
+// Imports the output of probes/lua-calls.bt (text) and probes/lua-calls.stp (records). It is
+// converted to the binary form in a spool (memory or a temporary file), so that there is only one
+// meaning. docs/import-format.md has the formats, trace/hits/ the rules.
 #pragma once
 
 #include <cstdint>
@@ -21,45 +21,45 @@
 
 namespace luatrace::analyze {
 
-// Is the input one of those? Consumes nothing.
+// Whether the input has one of these formats. Consumes nothing.
 bool is_import(Input& input);
 
-// All of it as a binary trace. What cannot be used is counted and said in `diagnostics`. Throws
-// Unreadable if nothing can be read, or the temporary file cannot be written.
+// Converts the whole input to a binary trace. Counts and logs unusable parts in `diagnostics`.
+// Throws Unreadable if nothing can be read or the temporary file cannot be written.
 std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diagnostics,
                                     const std::function<void(uint64_t)>& progress);
 
-// What the readers of both formats share: where hits go, and what is known besides.
+// The part that the readers of both formats share: where hits go, and what else is known.
 //
-// A tracer attaches to one probe after the other, and the one for the VM's report of the stack is
-// attached to last. So the hits of a process before its first report were seen by some probes only,
-// and are left out; if no report comes (a forked child) they are taken as they are.
+// A tracer attaches to one probe after the other, last to that of the VM's stack report. So only
+// some probes saw the hits of a process before its first report; these hits are left out. If no
+// report comes (a forked child), they are kept.
 class Importer {
  public:
-  // start: what the source says of its clock. The spool must live longer.
+  // `start_ns`, `start_real_ns`: the source's clock at its start. `spool` must outlive this object.
   Importer(Spool& spool, Diagnostics& diagnostics, uint64_t start_ns, uint64_t start_real_ns,
            const std::string& recorder);
 
   HitWriter& hits() { return *hits_; }
   Diagnostics& diagnostics() { return diag_; }
-  // A hit, unless its time makes no sense: one wild time would make all later hits look late.
+  // Adds a hit, unless its time is impossible: one wild time would make all later hits look late.
   void hit(const Hit& hit, uint64_t offset);
-  // The last number of a thread; and how many of its hits came after set_ended()'s time.
+  // Takes the last number of a thread, and how many of its hits came after set_ended()'s time.
   void total(uint32_t tid, uint32_t seq, uint32_t late = 0);
   void name_process(uint32_t pid, const std::string& name, uint32_t parent);
-  // The process is gone. If nobody says so its last hit is the last that is known of it.
+  // The process ended. Without this call its last hit is the last that is known of it.
   void end_process(uint32_t pid, uint64_t time);
-  // A malformed line or record.
+  // Counts and logs a malformed line or record.
   void bad(uint64_t offset, const std::string& what);
   void note(const std::string& key, uint64_t value);
-  // The end of the source was there: nothing is cut. After `leaving` the tracer was leaving the
-  // probes one by one (0: it does not say).
+  // The end of the source was found: nothing is cut. From `leaving` on the tracer was detaching
+  // from the probes one by one (0: unknown).
   void set_ended(uint64_t leaving);
-  // The same, and what it had not read when it left is missing: see HitWriter::cut_at().
+  // The same, but hits that it had not read when it detached are missing: see HitWriter::cut_at().
   void set_cut(uint64_t leaving, uint64_t holes);
-  // How many hits the source itself counted in all, up to when.
+  // Sets how many hits the source itself counted in all, up to `time`.
   void set_counted(uint64_t hits, uint64_t time);
-  // The rest, and the end block. Throws Unreadable.
+  // Writes the rest and the end block. Throws Unreadable.
   void finish(uint64_t offset);
 
  private:
@@ -67,13 +67,13 @@ class Importer {
     std::string name;
     uint32_t parent = 0;
     uint32_t number = 0;
-    uint64_t last = 0;  // hit: its time and thread
+    uint64_t last = 0;  // Of the last hit: time and thread.
     uint32_t last_tid = 0;
     bool ended = false;
     bool begun = false;
-    std::vector<Hit> before;       // begun
-    uint64_t report = UINT64_MAX;  // of those, the oldest report
-    uint64_t due = UINT64_MAX;     // waits until a hit is as young as this
+    std::vector<Hit> before;       // Hits held back until begun.
+    uint64_t report = UINT64_MAX;  // Time of the oldest report among them.
+    uint64_t due = UINT64_MAX;     // The wait ends at a hit of this time or later.
   };
   void hold(Process& p, const Hit& hit);
   void begin(uint32_t pid);
@@ -87,19 +87,19 @@ class Importer {
   std::unordered_map<uint32_t, Process> processes_;
   uint32_t last_pid_ = 0;
   Process* last_process_ = nullptr;
-  std::set<std::pair<uint64_t, uint32_t>> due_;  // processes that wait: until when, which
+  std::set<std::pair<uint64_t, uint32_t>> due_;  // Waiting processes: (due, pid).
   uint32_t numbers_ = 0;
-  std::optional<uint64_t> counted_;  // see set_counted()
+  std::optional<uint64_t> counted_;  // See set_counted().
   uint64_t counted_at_ = 0;
   std::string note_;
-  uint64_t dropped_ = 0;  // from before a report
+  uint64_t dropped_ = 0;  // Hits from before a report.
   uint64_t leaving_ = 0;
-  uint64_t holes_ = UINT64_MAX;         // see set_cut()
-  std::unordered_set<uint32_t> alive_;  // threads that had hits after that
+  uint64_t holes_ = UINT64_MAX;         // See set_cut().
+  std::unordered_set<uint32_t> alive_;  // Threads that had hits after that.
   bool ended_ = false;
 };
 
-// The readers of the two formats. When they return the trace is in the spool.
+// The readers of the two formats. They return when the trace is in the spool.
 bool is_bpftrace_text(Input& input);
 void read_bpftrace(Input& input, Diagnostics& diagnostics, Spool& spool,
                    const std::function<void(uint64_t)>& progress);

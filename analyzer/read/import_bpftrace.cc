@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The text of probes/lua-calls.bt, see docs/import-format.md.
 //
-// Strings of the traced program may hold anything, newlines and lines that look like ours too.
-// Therefore they stand between two copies of a number that the program cannot know: the time at
-// which the tracer began.
+// Strings of the traced program may contain anything, even newlines and lines that look like ours.
+// So they are enclosed in two copies of a number that the program cannot know: the time at which
+// the tracer began.
 //
-// Invariant: a line is looked at once; a bad one costs itself, not the ones after it.
+// Invariant: a line is parsed once; a bad line does not affect the lines after it.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -22,13 +22,13 @@ namespace {
 
 constexpr std::string_view kFirst = "#luatrace-bt 1 ";
 constexpr size_t kMaxLine = 4096;
-constexpr size_t kPart = 63;  // str(p, 64): a part of this length goes on in the next one
+constexpr size_t kPart = 63;  // str(p, 64): a part of this length continues in the next one.
 constexpr size_t kMaxParts = 17;
-constexpr uint64_t kBeat = 6'000'000;  // ns: as long is a beat good for
-// ns: so far apart can be what bpftrace read last of one processor and of another
+constexpr uint64_t kBeat = 6'000'000;  // ns: how long a beat is valid.
+// ns: maximum distance of the last events that bpftrace read from two processors.
 constexpr uint64_t kUnread = 1'000'000'000;
 
-// Blank-separated numbers, one after the other.
+// Parses numbers separated by blanks, one after the other.
 class Fields {
  public:
   explicit Fields(std::string_view text, int base = 16) : at_(text), base_(base) {}
@@ -41,7 +41,7 @@ class Fields {
     return value;
   }
   uint32_t next32() { return static_cast<uint32_t>(next()); }
-  // Was all there, and nothing else?
+  // Whether everything was there and nothing is left.
   bool done() const { return good_ && at_.empty(); }
   bool good() const { return good_; }
   std::string_view rest() const { return at_; }
@@ -65,7 +65,7 @@ class BpftraceReader {
  private:
   using Key = std::tuple<uint32_t, uint32_t, uint64_t>;  // pid, id, pointer
   struct Function {
-    uint64_t number = 0;  // What HitWriter knows it by, 0: not described yet.
+    uint64_t number = 0;  // Its number in HitWriter, 0: not described yet.
     HitFunction told;
     HitFunction next;  // Being gathered.
     bool gathering = false;
@@ -89,20 +89,20 @@ class BpftraceReader {
   std::string nonce_;  // In hexadecimal.
   Importer out_;
   std::map<Key, Function> functions_;
-  std::map<Key, uint64_t> unknown_;  // numbers given out before their description
+  std::map<Key, uint64_t> unknown_;  // Numbers assigned before the description.
   uint64_t numbers_ = 0;
   struct Thread {
     uint32_t seq = 0, late_hits = 0;
     uint64_t late_beat = 0;
-    uint32_t last_seq = 0;  // of the lines that are there
+    uint32_t last_seq = 0;  // In the lines that are in the input.
     uint64_t last_time = 0;
   };
   bool is_unread(const Thread& t) const;
   void saw(const Hit& h);
   std::map<uint32_t, Thread> threads_;
-  uint64_t beat_ = 0;      // the last one
-  uint64_t latest_ = 0;    // of all hits
-  uint64_t reported_ = 0;  // messages that bpftrace says it lost
+  uint64_t beat_ = 0;      // Time of the last beat.
+  uint64_t latest_ = 0;    // Latest time of all hits.
+  uint64_t reported_ = 0;  // Messages that bpftrace reports as lost.
   std::map<uint32_t, Thread>::iterator last_thread_ = threads_.end();
 };
 
@@ -158,7 +158,7 @@ void BpftraceReader::saw(const Hit& h) {
 
 // -- Functions --
 
-// What HitWriter knows it by.
+// Returns the function's number in HitWriter.
 uint64_t BpftraceReader::number(const Key& key) {
   const auto it = functions_.find(key);
   if (it != functions_.end() && it->second.number) return it->second.number;
@@ -189,7 +189,7 @@ bool BpftraceReader::function(Fields f, bool lua) {
   return true;
 }
 
-// A string stands for what it is as far as its parts are there.
+// Joins the parts of a string up to the first missing one.
 std::string BpftraceReader::joined(const Function& f) const {
   std::string all;
   for (const std::string& part : f.parts) {
@@ -220,16 +220,16 @@ bool BpftraceReader::string_for(char kind, Fields& f, std::string_view value) {
   return true;
 }
 
-// The last line of a description was there.
+// The last line of a description was read.
 void BpftraceReader::tell(const Key& key, Function& f) {
   if (!std::exchange(f.gathering, false)) return;
   f.next.chunk = joined(f);
   const bool lua = f.next.type == LT_FUNC_LUA;
-  if (lua && f.next.chunk.empty()) return;  // The page was not there. It is told again soon.
+  if (lua && f.next.chunk.empty()) return;  // Not in memory; reported again soon.
   if (f.number && f.told.type == f.next.type && f.told.line == f.next.line &&
       f.told.chunk == f.next.chunk && f.told.addr == f.next.addr)
     return;
-  // New, or the address now belongs to another one.
+  // New, or the address now belongs to another function.
   const auto it = unknown_.find(key);
   f.number = it != unknown_.end() ? it->second : ++numbers_;
   if (it != unknown_.end()) unknown_.erase(it);
@@ -239,7 +239,7 @@ void BpftraceReader::tell(const Key& key, Function& f) {
 
 // -- Lines --
 
-// MAP[TID]: N   Leaves tid alone if there is none.
+// MAP[TID]: N. Leaves `tid` alone if there is none.
 bool parse_map(std::string_view text, std::string_view map, uint32_t& tid, uint64_t& n) {
   if (!text.starts_with(map)) return false;
   text.remove_prefix(map.size());
@@ -281,15 +281,15 @@ bool BpftraceReader::number_line(std::string_view text) {
   return true;
 }
 
-// Was the thread busy when bpftrace left, and are its last hits not in the file, though no buffer
-// was too small?
+// Whether the thread was busy when bpftrace detached, and its last hits are not in the file though
+// no buffer overflowed.
 bool BpftraceReader::is_unread(const Thread& t) const {
   return !reported_ && t.late_hits && t.late_beat == beat_ && t.last_time + kUnread >= latest_ &&
          static_cast<int32_t>(t.seq - t.late_hits - t.last_seq) > 0;
 }
 
-// What the maps say about the end. bpftrace reads no more when it is told to end: what is in its
-// buffers then is gone, which it does not call a loss. The trace is over where that begins.
+// Evaluates what the maps say about the end. When it is told to end, bpftrace stops reading: the
+// rest of its buffers is gone, which it does not call a loss. The trace ends where that begins.
 void BpftraceReader::end() {
   uint64_t end = beat_ + kBeat, unread = 0;
   bool busy = false;
@@ -346,8 +346,8 @@ bool BpftraceReader::plain(std::string_view text) {
   }
 }
 
-// A line with a string: KIND FIELDS... NONCE:STRING NONCE. Its length with the newline, 0: it is
-// none.
+// A line with a string: KIND FIELDS... NONCE:STRING NONCE. Returns its length with the newline, 0
+// if it is none.
 size_t BpftraceReader::string_line(std::string_view ahead) {
   const std::string open = " " + nonce_ + ":";
   const std::string close = nonce_ + "\n";
@@ -361,8 +361,8 @@ size_t BpftraceReader::string_line(std::string_view ahead) {
   return to + close.size();
 }
 
-// Takes one line; `ahead` is what follows its beginning, newlines included. How many bytes that
-// were.
+// Takes one line; `ahead` is the input from its beginning, newlines included. Returns how many
+// bytes the line had.
 size_t BpftraceReader::line(std::string_view text, std::string_view ahead) {
   if (text.size() > 2 && text[1] == ' ' && std::strchr("CNP", text[0])) {
     if (const size_t taken = string_line(ahead)) return taken;
@@ -374,7 +374,7 @@ size_t BpftraceReader::line(std::string_view text, std::string_view ahead) {
 }
 
 void BpftraceReader::read(const std::function<void(uint64_t)>& progress) {
-  bool skipping = false;  // the rest of a line that is too long
+  bool skipping = false;  // Within the rest of a line that is too long.
   while (const size_t have = input_.need(kMaxLine)) {
     const std::string_view ahead(reinterpret_cast<const char*>(input_.data()),
                                  std::min(have, kMaxLine));
@@ -403,13 +403,13 @@ void BpftraceReader::read(const std::function<void(uint64_t)>& progress) {
                          "hits behind the end of what is there");
 }
 
-// The first line, which stands behind what bpftrace itself says; empty if there is none.
+// Returns the first line, which follows bpftrace's own output; empty if there is none.
 std::string_view first_line(Input& input) {
   const size_t have = std::min<size_t>(input.need(kMaxLine), kMaxLine);
   const std::string_view ahead(reinterpret_cast<const char*>(input.data()), have);
   size_t from = ahead.find(kFirst);
   if (from == ahead.npos || (from > 0 && ahead[from - 1] != '\n')) return {};
-  // Only bpftrace's own words may stand before it.
+  // Only bpftrace's own messages may precede it.
   const std::string_view before = ahead.substr(0, from);
   if (!before.empty() && !before.starts_with("Attaching ") && before[0] != '\n') return {};
   const size_t end = ahead.find('\n', from);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The records of probes/lua-calls.stp: 40 bytes each, see docs/import-format.md.
 //
-// Invariant: every byte is looked at a bounded number of times, and a place that is no record is
-// counted once, however long it is.
+// Invariant: every byte is read a bounded number of times, and a run of bytes that are no records
+// is counted once, however long it is.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -59,13 +59,13 @@ class StapReader {
 
   Input& input_;
   Importer out_;
-  std::unordered_map<uint32_t, uint32_t> pids_;             // of threads
-  std::unordered_map<uint32_t, std::vector<Hit>> waiting_;  // hits of threads of unknown process
-  std::unordered_map<uint32_t, Function> functions_;        // by number
+  std::unordered_map<uint32_t, uint32_t> pids_;             // Thread → process.
+  std::unordered_map<uint32_t, std::vector<Hit>> waiting_;  // Hits of threads of unknown process.
+  std::unordered_map<uint32_t, Function> functions_;        // By number.
   void total(const uint8_t* p);
 
-  std::unordered_map<uint32_t, uint32_t> totals_;  // of threads, the furthest that was told
-  uint32_t last_tid_ = 0, last_pid_ = 0;           // looked up last, 0: none
+  std::unordered_map<uint32_t, uint32_t> totals_;  // Highest known number of each thread.
+  uint32_t last_tid_ = 0, last_pid_ = 0;           // Result of the last lookup, 0: none.
 };
 
 void StapReader::hit(const uint8_t* p, HitKind kind) {
@@ -96,7 +96,7 @@ void StapReader::hit(const uint8_t* p, HitKind kind) {
   out_.hit(h, input_.offset());
 }
 
-// Tells the process of a thread.
+// Records the process of a thread.
 void StapReader::thread(const uint8_t* p) {
   const auto tid = get<uint32_t>(p, 4), pid = get<uint32_t>(p, 8);
   const std::string comm(reinterpret_cast<const char*>(p + 16), 16);
@@ -126,7 +126,7 @@ void StapReader::function(const uint8_t* p) {
   f.what.addr = get<uint64_t>(p, 24);
   f.what.defined = (p[2] & 4) != 0;
   if (type != 1 && type != 2) out_.bad(input_.offset(), "a function of an unknown type");
-  // Byte 2, bit 1: the strings could not be read. A later record may bring them.
+  // Byte 2, bit 1: the strings could not be read. A later record may have them.
   if (!(p[2] & 2)) tell(number, f, false);
 }
 
@@ -141,7 +141,7 @@ void StapReader::text(const uint8_t* p) {
   tell(number, f, false);
 }
 
-// Passes on a description as soon as it is whole; `anyway`: or as it is.
+// Passes on a description once it is complete; `anyway`: even if it is not.
 void StapReader::tell(uint32_t number, Function& f, bool anyway) {
   const bool whole = f.text[0].size() >= f.parts[0] && f.text[1].size() >= f.parts[1] &&
                      f.parts[0] + f.parts[1] > 0;
@@ -212,11 +212,11 @@ void StapReader::record(const uint8_t* p) {
     case 'Z':
       return end(p);
     default:
-      return;  // 'H' again, pads
+      return;  // Another 'H', padding.
   }
 }
 
-// Bytes are missing or wrong here: looks for the next two records in a row.
+// Bytes are missing or wrong here: searches for the next two records in a row.
 void StapReader::skip_to_record() {
   const uint64_t from = input_.offset();
   input_.consume(1);
@@ -241,7 +241,7 @@ void StapReader::read(const std::function<void(uint64_t)>& progress) {
   if (input_.available()) out_.bad(input_.offset(), "the file ends inside a record");
   for (auto& [tid, hits] : waiting_)
     for (Hit& h : hits) {
-      h.pid = tid;  // Nobody said; most processes have one thread.
+      h.pid = tid;  // Unknown process; most processes have one thread.
       out_.hit(h, input_.offset());
     }
   for (auto& [number, f] : functions_) tell(number, f, f.text[0].size() + f.text[1].size() > 0);

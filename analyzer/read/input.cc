@@ -40,14 +40,14 @@ Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : p
   measure();
 }
 
-// The size of the file, and a buffer that fits it.
+// Gets the file's size and a buffer of matching size.
 void Input::measure() {
   struct stat st;
   if (fstat(fd_, &st) == 0 && S_ISREG(st.st_mode)) {
     size_ = static_cast<uint64_t>(st.st_size);
     start_ = lseek(fd_, 0, SEEK_CUR);
   }
-  // A small file needs no more than its size (and a byte, to see its end), should it not grow.
+  // A small file needs only its size, plus some bytes to see its end, unless it grows.
   take_free_buffer(size_ ? std::min<uint64_t>(kBufferSize, size_ + 4096) : kBufferSize);
 }
 
@@ -63,7 +63,7 @@ Input::Input(std::string name, Spool spool) : name_(std::move(name)) {
   take(std::move(spool));
 }
 
-// Its bytes are what is read from now on.
+// Continues with the spool's contents.
 void Input::take(Spool spool) {
   if (owned_) close(fd_);
   fd_ = spool.take_file();
@@ -103,7 +103,7 @@ Input::~Input() {
   if (owned_) close(fd_);
 }
 
-// Makes buffer_ one that nobody else holds, of at least that size.
+// Makes buffer_ one of at least `size` bytes that no one else holds.
 void Input::take_free_buffer(size_t size) {
   buffer_ = nullptr;
   for (auto& buffer : buffers_)
@@ -114,7 +114,7 @@ void Input::take_free_buffer(size_t size) {
 
 size_t Input::need(size_t size) {
   if (available() >= size || eof_) return available();
-  // Twice what is needed: else each call would move all.
+  // Twice the required size, or each call would move everything.
   const size_t room = buffer_->size() < size ? 2 * size : buffer_->size();
   const std::shared_ptr<Buffer> old = buffer_;
   const uint8_t* rest = data();

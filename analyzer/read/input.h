@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Bytes of a trace, from a file, a pipe or memory, through one window that moves forward.
+// The bytes of a trace from a file, a pipe or memory, seen through a window that moves forward.
 //
-// Large reads into a buffer that stays in the cache, not mmap: the same code serves pipes, and a
-// file that shrinks meanwhile is a short read, not a SIGBUS.
+// Input uses large reads into a buffer that stays in the cache, not mmap: the same code serves
+// pipes, and a file that shrinks meanwhile causes a short read, not a SIGBUS.
 #pragma once
 
 #include <unistd.h>
@@ -19,18 +19,18 @@ namespace luatrace::analyze {
 
 class Input {
  public:
-  // "-" is standard input. Throws Unreadable (missing, directory, no permission, ...).
+  // "-" is standard input. Throws Unreadable (missing, a directory, permission denied ...).
   explicit Input(const std::string& path);
-  // The bytes themselves; `name` is for messages.
+  // Reads from memory; `name` is for messages.
   Input(std::string name, std::vector<uint8_t> bytes);
-  // What was written to the spool.
+  // Reads what was written to the spool.
   Input(std::string name, Spool spool);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  // Makes at least `size` bytes available at data() unless the input ends before; returns
-  // available(). Pointers into the window become invalid. Throws Unreadable on a read error.
+  // Makes at least `size` bytes available at data(), or all that are left; returns available().
+  // Invalidates pointers into the window. Throws Unreadable on a read error.
   size_t need(size_t size);
   const uint8_t* data() const { return buffer_->data() + begin_; }
   size_t available() const { return end_ - begin_; }
@@ -39,19 +39,19 @@ class Input {
     offset_ += size;
   }
 
-  // While a copy of this lives, so does what is in the window now, also in other threads.
+  // While a copy of the result exists, the current window stays valid, also in other threads.
   std::shared_ptr<const void> hold() const { return buffer_; }
 
-  // Makes it one that can be read again. What cannot be (a pipe) is read to its end and kept in a
-  // temporary file; so it is to be called before anything is consumed. Throws Unreadable.
+  // Makes the input rewindable. An input that is not (a pipe) is read to its end into a temporary
+  // file; so keep() must be called before anything is consumed. Throws Unreadable.
   void keep();
-  // To the beginning; it can be read again: a file, or memory, or it was kept.
+  // Moves to the beginning. Only for files and memory, or after keep(). Throws Unreadable.
   void rewind();
 
-  uint64_t offset() const { return offset_; }        // Of data() in the file.
+  uint64_t offset() const { return offset_; }        // Of data(), in the file.
   uint64_t size() const { return size_; }            // Of a regular file, else 0.
   const std::string& name() const { return name_; }  // For messages.
-  // As it was given: "-" for standard input; of memory the name.
+  // The path as given: "-" for standard input; for memory the name.
   std::string path() const { return fd_ == STDIN_FILENO && !owned_ ? "-" : name_; }
 
  private:
@@ -59,14 +59,14 @@ class Input {
   int fd_ = -1;
   bool owned_ = false;
   bool eof_ = false;
-  int64_t start_ = -1;  // Offset in the file that fd_ began with; -1: it cannot be set.
+  int64_t start_ = -1;  // Initial file offset of fd_; -1: not seekable.
   using Buffer = std::vector<uint8_t>;
   void measure();
   void take(Spool spool);
   void take_free_buffer(size_t size);
 
   std::shared_ptr<Buffer> buffer_;
-  std::vector<std::shared_ptr<Buffer>> buffers_;  // All; but for buffer_ those that were held.
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // buffer_, and others that were held.
   size_t begin_ = 0;
   size_t end_ = 0;
   uint64_t offset_ = 0;

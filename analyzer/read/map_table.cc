@@ -9,8 +9,8 @@ MapTable::MapTable(std::initializer_list<MapInfo> maps) {
   for (const MapInfo& map : maps) add(map);
 }
 
-// Takes its place from those that were there: each is cut off, cut in two, or goes. At most one
-// more comes into being for each that is added, so all together are searched and moved linearly.
+// Takes the new range from existing ones: each is cut off, split or removed. Each addition makes up
+// to one extra range, so the total number of moves is linear.
 void MapTable::add(const MapInfo& map) {
   maps_.push_back(map);
   if (map.start >= map.end) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The mappings of files that a trace tells of, by process and address: which one has an address.
+// The file mappings in a trace, searchable by process and address.
 //
-// Invariant: ranges_ has no overlaps; each address of a process is in the range of that mapping of
-// it that was added last. So a question is one search, however many mappings there are.
+// Invariant: ranges_ has no overlaps; each address of a process is in the range of the mapping that
+// was added last for it. So a lookup is one search, however many mappings there are.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class MapTable {
   MapTable& operator=(MapTable&&) = default;
 
   void add(const MapInfo& map);
-  // Of overlapping ones the last added; null if there is none.
+  // Returns the last added mapping that contains the address; null if there is none.
   const MapInfo* find(uint32_t process, uint64_t address) const;
   bool empty() const { return maps_.empty(); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a trace says about itself, in memory: clock, processes, streams, functions, maps.
 //
-// Invariant: everything here has been checked against the bounds of the block it came from;
-// strings may still hold any byte, so whoever prints them must escape them.
+// Invariant: everything here has been checked against the bounds of its block. Strings may contain
+// any byte; code that prints them must escape them.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace luatrace::analyze {
 
-// Ticks of the trace's clock and how they become nanoseconds.
+// The trace's clock: ticks and their conversion to nanoseconds.
 struct Clock {
   uint32_t kind = 0;  // LT_CLOCK_*
   uint32_t shift = 0;
@@ -24,7 +24,7 @@ struct Clock {
   uint64_t start_mono_ns = 0;
   uint64_t start_real_ns = 0;
 
-  // Nanoseconds in `ticks`; saturates at 2^64-1, so that a hostile multiplier cannot wrap.
+  // Converts ticks to nanoseconds; saturates at 2^64-1, so that a hostile multiplier cannot wrap.
   uint64_t ns(uint64_t ticks) const {
     unsigned __int128 value = (static_cast<unsigned __int128>(ticks) * mult) >> shift;
     return value > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(value);
@@ -32,7 +32,7 @@ struct Clock {
 };
 
 struct ProcessInfo {
-  uint32_t number = 0;  // From 1, in the file.
+  uint32_t number = 0;  // In the file, from 1.
   int32_t pid = 0;
   int32_t ns_pid = 0;
   int32_t parent = 0;
@@ -43,7 +43,7 @@ struct ProcessInfo {
 };
 
 struct StreamInfo {
-  uint32_t number = 0;  // From 1, in the file.
+  uint32_t number = 0;  // In the file, from 1.
   uint32_t process = 0;
   uint32_t flags = 0;  // LTF_*
   uint64_t state_addr = 0;
@@ -58,11 +58,11 @@ struct FunctionInfo {
   uint32_t stream = 0;
   uint32_t id = 0;
   uint16_t type = 0;       // LT_FUNC_*; 0: no description was delivered.
-  bool hint = false;       // The name comes from the call, not from the definition.
-  uint32_t firstline = 0;  // See lt_func: LT_LINE_CODE and more are no line.
+  bool hint = false;       // The name comes from a call, not from the definition.
+  uint32_t firstline = 0;  // If LT_LINE_CODE is set, not a line: see lt_func.
   uint32_t lastline = 0;
   uint32_t ffid = 0;
-  uint32_t fileofs = 0;  // C: address in the file `chunk`, as ELF counts. 0: not known.
+  uint32_t fileofs = 0;  // C: ELF address in the file `chunk`. 0: unknown.
   uint64_t addr = 0;
   std::string chunk;
   std::string name;
@@ -75,7 +75,7 @@ struct MapInfo {
   uint64_t offset = 0;
   std::string build_id;  // Raw bytes, may be empty.
   std::string path;
-  bool is_elf_address = false;  // `offset` is not one in the file but an address as ELF counts.
+  bool is_elf_address = false;  // `offset` is an ELF address, not a file offset.
 };
 
 struct EndInfo {
@@ -87,8 +87,7 @@ struct EndInfo {
   int32_t exit_status = -1;
 };
 
-// One EVENTS block. `words` lives until on_events() returns, or as long as there is a copy of
-// `hold`.
+// One EVENTS block. `words` is valid until on_events() returns, or while a copy of `hold` exists.
 struct EventBlock {
   uint32_t stream = 0;
   uint32_t seq = 0;
@@ -99,14 +98,14 @@ struct EventBlock {
   uint32_t coroutine = 0;
   uint32_t depth = LT_DEPTH_UNKNOWN;
   bool cut = false;     // The file ends inside this block: its checksum could not be verified.
-  uint64_t offset = 0;  // Of the block in the file.
+  uint64_t offset = 0;  // Of the block, in the file.
   std::span<const uint64_t> words;
   std::shared_ptr<const void> hold;
 };
 
 struct Block;  // read/block_reader.h
 
-// Receives a trace in the order of the file. One call per block or description, never per event.
+// Receives a trace in file order: one call per block or description, never per event.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
@@ -118,8 +117,8 @@ class TraceSink {
   virtual void on_note(const std::string&) {}
   virtual void on_clock(const lt_clock_info&) {}
   virtual void on_events(const EventBlock&) {}
-  // Whether compressed EVENTS blocks shall come as they are in the file, to on_packed(): to be
-  // undone by another thread (read/block_decoder.h).
+  // Whether on_packed() gets compressed EVENTS blocks as they are in the file, for decompression in
+  // another thread (read/block_decoder.h).
   virtual bool takes_packed() const { return false; }
   virtual void on_packed(const Block&) {}
   virtual void on_end(const EndInfo&) {}

@@ -6,7 +6,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// The struct at the front of `bytes`; false if they are too few.
+// Copies the struct at the front of `bytes`; false if there are too few bytes.
 template <class T>
 bool take(std::span<const uint8_t> bytes, T& out) {
   if (bytes.size() < sizeof out) return false;
@@ -46,7 +46,7 @@ bool parse_function(std::span<const uint8_t> record, const lt_func& raw, Functio
   return true;
 }
 
-// Walks records {u32 size, ...} of at least sizeof(T); `each` gets the bytes and the fixed part.
+// Iterates over records {u32 size, ...} of at least sizeof(T); `each` gets the bytes and the T.
 template <class T, class F>
 bool each_record(std::span<const uint8_t> bytes, F each) {
   while (!bytes.empty()) {

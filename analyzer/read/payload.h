@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The payloads of blocks other than EVENTS, parsed with every length checked.
-// Each returns false if the payload is malformed; records before the bad one are kept.
+// Parsers for the payloads of blocks other than EVENTS, which check every length. Each returns
+// false if the payload is malformed; records before the bad one are kept.
 #pragma once
 
 #include <vector>

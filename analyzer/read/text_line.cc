@@ -23,7 +23,7 @@ TextLine::TextLine(std::string_view line, std::string where) : where_(std::move(
   }
 }
 
-// A quoted string, or everything up to the next blank.
+// Reads a quoted string, or everything up to the next blank.
 std::string TextLine::value(std::string_view line, size_t& pos) const {
   std::string out;
   if (pos < line.size() && line[pos] == '"') {

@@ -13,20 +13,20 @@ namespace luatrace::analyze {
 
 class TextLine {
  public:
-  // Splits `line`. `where` ("FILE: line N") begins every message. Throws Unreadable.
+  // Splits `line`. `where` ("FILE: line N") starts every message. Throws Unreadable.
   TextLine(std::string_view line, std::string where);
 
-  // The n-th word that is no field; throws if there are fewer.
+  // Returns word n (from 0; fields do not count); throws Unreadable if there are fewer.
   const std::string& word(size_t n) const;
   size_t words() const { return words_.size(); }
   bool has(std::string_view key) const { return find(key) != nullptr; }
-  // A field; the default if it is missing.
+  // Return the value of a field, or `fallback` if it is missing.
   std::string text(std::string_view key, std::string fallback = {}) const;
   uint64_t number(std::string_view key, uint64_t fallback = 0) const;
-  // Decimal, negative decimal or 0x; throws if it is none.
+  // Parses a decimal, negative decimal or 0x number; throws Unreadable if `text` is none.
   uint64_t to_number(std::string_view text) const;
   uint64_t word_number(size_t n) const { return to_number(word(n)); }
-  // Index of a word of `names`, or a plain number.
+  // Returns the index of `text` in `names`, or the number that it is.
   template <class Names>
   uint64_t choice(const Names& names, std::string_view text) const {
     for (size_t i = 0; i < names.size(); i++)

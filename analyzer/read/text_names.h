@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Words of the text form that stand for numbers of the format; used by its reader and writer.
+// Words of the text form for numbers of the format; used by its reader and its writer.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, 4> kStopNames = {"detach", "close"
 inline constexpr std::array<std::string_view, 4> kFunctionNames = {"none", "lua", "c", "ff"};
 inline constexpr std::array<std::string_view, 3> kClockNames = {"none", "tsc", "monotonic"};
 
-// The word for a number, or the number itself if it has none.
+// Returns the word for a number, or the number itself if it has none.
 template <size_t N>
 std::string name_of(const std::array<std::string_view, N>& names, uint64_t value) {
   return value < N ? std::string(names[value]) : std::to_string(value);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "#luatrace-text";
 
-// Gathers lines into blocks: events of one stream, descriptions of one stream, maps of one process.
+// Collects lines into blocks: events or descriptions of one stream, maps of one process.
 class TextReader {
  public:
   explicit TextReader(std::string name) : name_(std::move(name)) {}
@@ -55,7 +55,7 @@ class TextReader {
 
   std::string name_;
   std::optional<TraceImage> image_;
-  lt_block block_{};                // What is being gathered; type 0: nothing.
+  lt_block block_{};                // The block being collected; type 0: none.
   std::vector<std::byte> payload_;  // Records or text.
   std::vector<uint64_t> words_;     // Events.
   uint64_t tick_ = 0;               // Of the event being read.
@@ -72,7 +72,7 @@ TraceImage& TextReader::image() {
   return *image_;
 }
 
-// Goes on with the block being gathered if it is of this type and owner, else begins one.
+// Continues the current block if it has this type and owner, otherwise begins one.
 void TextReader::gather(uint16_t type, uint32_t owner) {
   if (block_.type == type && block_.stream == owner) return;
   flush();

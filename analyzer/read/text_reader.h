@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text form of a trace, read. It is turned into the binary form in memory, so that there is
-// one meaning only; docs/semantics.md has the grammar, output/dump.h the way back.
+// Reads the text form of a trace. It is converted to the binary form in memory, so that there is
+// only one meaning. docs/semantics.md has the grammar; output/dump.h writes the text form.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace luatrace::analyze {
 
-// Does the input begin with "#luatrace-text"? Consumes nothing.
+// Whether the input begins with "#luatrace-text". Consumes nothing.
 bool is_text_trace(Input& input);
 
-// The whole input as a binary trace. Throws Unreadable naming file, line and what is wrong.
+// Converts the whole input to a binary trace. Throws Unreadable with file, line and reason.
 std::vector<uint8_t> text_to_binary(Input& input);
 
 }  // namespace luatrace::analyze

@@ -34,11 +34,11 @@ class TraceReader::Binary {
   }
 
  private:
-  // False if the sink wants the events of the block undone, or it is another one.
+  // Passes a compressed EVENTS block to a sink that takes such blocks; otherwise false.
   bool give_packed() {
     if (!takes_packed_ || block_.header.type != LT_BLOCK_EVENTS) return false;
     if (!(block_.header.flags & LT_BLOCK_F_ZSTD)) return false;
-    queue_.finish();  // What came before it.
+    queue_.finish();  // Delivers the blocks before it.
     sink_.on_packed(block_);
     return true;
   }
@@ -67,7 +67,7 @@ class TraceReader::Binary {
 TraceReader::TraceReader(Input& input, Diagnostics& diag, TraceSink& sink, Progress progress) {
   if (is_import(input)) {
     made_ = import_trace(input, diag, progress);
-    progress = {};  // Of the input; it has been read.
+    progress = {};  // It counts bytes of the input, which are all read.
   } else if (is_text_trace(input)) {
     made_ = std::make_unique<Input>(input.name(), text_to_binary(input));
   }

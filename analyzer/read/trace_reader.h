@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads one trace, binary or text, and hands its contents to a TraceSink in the file's order.
+// Reads one trace, binary or text, and passes its contents to a TraceSink in file order.
 #pragma once
 
 #include <functional>
@@ -14,29 +14,29 @@ namespace luatrace::analyze {
 // Called after each block with the offset reached.
 using Progress = std::function<void(uint64_t offset)>;
 
-// The clock that a file header tells of.
+// Returns the clock that a file header describes.
 Clock clock_of(const lt_file_header& header);
 
-// Reads a trace bit by bit. The steps may be done by several threads, one at a time, with what one
-// did before the next begins.
+// Reads a trace step by step. Several threads may do the steps, one at a time, if each sees the
+// effects of the step before.
 class TraceReader {
  public:
-  // Recognises `input` by its first bytes; an import is made here. Damage goes to `diagnostics`,
-  // reading goes on. Throws Unreadable if it cannot be read at all.
+  // Detects the format of `input` by its first bytes; imports are converted here. Damage goes to
+  // `diagnostics`, and reading continues. Throws Unreadable if the trace cannot be read at all.
   TraceReader(Input& input, Diagnostics& diagnostics, TraceSink& sink, Progress progress = {});
   ~TraceReader();
 
-  // Some of the contents for the sink (about one block of the file). False if that was the last of
-  // it. Throws what the sink does, and Unreadable on a read error.
+  // Passes some of the contents to the sink (about one block of the file). False if nothing is
+  // left. Throws what the sink throws, and Unreadable on a read error.
   bool step();
 
  private:
   class Binary;
-  std::unique_ptr<Input> made_;  // If it is not the input itself that is read.
+  std::unique_ptr<Input> made_;  // The converted input, null if there was no conversion.
   std::unique_ptr<Binary> binary_;
 };
 
-// All of it at once.
+// Reads everything in one call. Throws what TraceReader throws.
 void read_trace(Input& input, Diagnostics& diagnostics, TraceSink& sink,
                 const Progress& progress = {});
 

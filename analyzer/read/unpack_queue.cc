@@ -18,7 +18,7 @@ UnpackQueue::~UnpackQueue() {
   for (auto& helper : helpers_) helper.join();
 }
 
-// One processor is the caller's.
+// One processor is left to the caller.
 void UnpackQueue::start_helpers() {
   started_ = true;
   const unsigned processors = std::max(2u, std::thread::hardware_concurrency());
@@ -26,11 +26,11 @@ void UnpackQueue::start_helpers() {
     for (unsigned i = 0; i < std::min(processors - 1, kMaxHelpers); i++)
       helpers_.emplace_back([this] { help(); });
   } catch (const std::system_error&) {
-    // No thread to be had: the caller does what is left.
+    // No thread could be started: the caller decompresses the rest.
   }
 }
 
-// Too little memory is not the file's fault: who gets the block is told (deliver()).
+// A lack of memory is not an error of the file: deliver() rethrows it.
 void UnpackQueue::undo(Unpacker& unpacker, Slot& slot) {
   try {
     slot.problem = unpacker.unpack(slot.block.header, slot.block.payload, *slot.words);
@@ -64,7 +64,7 @@ void UnpackQueue::add(const Block& block) {
   Slot& to = slot(added_);
   if (!is_unique_owner(to.words)) to.words = std::make_shared<std::vector<uint64_t>>();
   to.block = block;
-  to.block.hold = nullptr;  // Of the packed payload, which is copied.
+  to.block.hold = nullptr;  // The hold is of the packed payload, which is copied.
   to.packed.assign(block.payload.begin(), block.payload.end());
   to.block.payload = to.packed;
   to.done = false;

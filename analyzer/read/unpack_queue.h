@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Compressed blocks, undone by helper threads while the caller's thread works on earlier ones.
+// Helper threads decompress blocks while the caller's thread works on earlier ones.
 //
 // Blocks go in and come out in the same order, on the caller's thread. Compressed payloads are
-// copied into one of kSlots slots; helpers take them one after the other; the caller takes the
-// oldest when all slots are used, and does the work itself if no helper has begun it. So nothing
-// depends on how many helpers there are, not even that there is one. An uncompressed block waits
-// for those before it and is not copied. Helpers start when a few compressed blocks wait.
+// copied into one of kSlots slots, which helpers take in order; when all slots are in use the
+// caller takes the oldest, and decompresses it itself if no helper has begun. So nothing depends on
+// the number of helpers, which may be 0. An uncompressed block waits for those before it and is not
+// copied. Helpers start when a few compressed blocks wait.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ namespace luatrace::analyze {
 
 class UnpackQueue {
  public:
-  // `deliver` gets each block, uncompressed; its payload lives until it returns, or
-  // as long as there is a copy of its `hold`. Blocks that cannot be undone are counted and said.
+  // `deliver` gets each block, uncompressed; its payload is valid until `deliver` returns, or while
+  // a copy of its `hold` exists. Blocks that cannot be decompressed are counted and logged.
   UnpackQueue(Diagnostics& diagnostics, std::function<void(const Block&)> deliver)
       : diag_(diagnostics), deliver_(std::move(deliver)) {}
   ~UnpackQueue();
@@ -33,15 +33,15 @@ class UnpackQueue {
   void finish();
 
  private:
-  static constexpr size_t kSlots = 32;  // 4 MB of memory at most.
+  static constexpr size_t kSlots = 32;  // Up to 4 MB of memory.
   static constexpr unsigned kMaxHelpers = 4;
-  static constexpr size_t kWorthHelp = 4;  // Fewer are undone sooner than a thread begins.
+  static constexpr size_t kWorthHelp = 4;  // Fewer are decompressed before a thread starts.
 
   struct Slot {
     Block block;
     std::vector<uint8_t> packed;
     Words words;
-    const char* problem = nullptr;  // Of the file, or:
+    const char* problem = nullptr;  // Error in the file, or:
     std::exception_ptr failure;
     bool done = false;
   };
@@ -60,9 +60,9 @@ class UnpackQueue {
   Unpacker own_;
   bool started_ = false;
 
-  std::mutex mutex_;  // Of everything below, and of Slot::done.
+  std::mutex mutex_;  // Protects everything below, and Slot::done.
   std::condition_variable work_, ready_;
-  uint64_t added_ = 0, begun_ = 0, delivered_ = 0;  // Numbers of slots, ever.
+  uint64_t added_ = 0, begun_ = 0, delivered_ = 0;  // Total numbers of slots.
   bool stop_ = false;
 };
 

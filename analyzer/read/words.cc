@@ -6,7 +6,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// Continuation words that a known sub-kind needs; 0 for unknown ones.
+// Returns how many continuation words a known sub-kind needs; 0 for unknown ones.
 uint32_t needed_words(uint32_t sub) {
   switch (sub) {
     case LTX_BLOCK:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Event words, one record at a time (part 1 of luatrace_format.h), and their 40-bit time.
+// Decodes event words, one record at a time (part 1 of luatrace_format.h), and their 40-bit time.
 //
-// The stack machine has a faster loop of its own for entries and returns; everything else, and
-// everybody else, goes through here.
+// The stack machine has its own faster loop for entries and returns; all other decoding is done
+// here.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,21 @@ struct Record {
   uint32_t kind = 0;                // LT_*
   uint32_t sub = 0;                 // LT_EXT: LTX_*
   uint32_t arg = 0;                 // LT_EXT: its argument
-  uint64_t value = 0;               // Other kinds: payload, or the word that follows if too big.
-  const uint64_t* words = nullptr;  // LT_EXT: its continuation words
+  uint64_t value = 0;               // Other kinds: payload, or the next word if that is too big.
+  const uint64_t* words = nullptr;  // LT_EXT: its continuation words.
   uint32_t nwords = 0;
-  uint32_t length = 1;  // In words, with the first.
+  uint32_t length = 1;  // In words, including the first.
 
-  // LT_EXT records that carry the full clock: its value; false for others.
+  // Sets `tick` if this is an LT_EXT record with a full clock; false for other records.
   bool full_clock(uint64_t& tick) const;
 };
 
-// The record at `words` (at least 1 of `available` there). False if it is malformed: kind 0, fewer
-// continuation words than its kind needs, or cut by the end of the block. length is valid then too.
+// Decodes the record at `words`, where `available` words (at least 1) are. False if it is
+// malformed: kind 0, too few continuation words for its kind, or cut by the end of the block.
+// out.length is valid then, too.
 bool read_record(const uint64_t* words, size_t available, Record& out);
 
-// Full time of a word whose low 40 bits are `low`, near `now` (within 2^39 before or after).
+// Returns the full time of a word with the low 40 bits `low`, within 2^39 before or after `now`.
 inline uint64_t unwrap(uint64_t now, uint64_t low) {
   uint64_t delta = (low - now) & kTimeMask;
   return delta < kTimeHalf ? now + delta : now - (kTimeMask + 1 - delta);
