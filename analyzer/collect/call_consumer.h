@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The interface of outputs that receive the single calls of files while they are read.
+// The interface of outputs that receive the single calls of files while they are read, in the order
+// of each file.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ class CallConsumer {
   virtual CallObserver& begin_file(const FilterPlan& plan, const TraceFacts& facts,
                                    const SymbolFinder& symbols) = 0;
   virtual void end_file() = 0;
-  // Returns the option that requires the calls and all names in advance; "" if none is required.
+  // Returns the option that requires all calls, and names in advance; "" if it takes what is there.
   virtual std::string required_by() const { return ""; }
 };
 

@@ -155,8 +155,8 @@ CoroutineLog::By coroutine_order(const std::string& sort);
 
 // -- Time --
 
-// Time by slice for each lane: up to kSlices slices, whose width doubles as time goes on. With so
-// many lanes that they would exceed kCells together, fewer slices, but up to kLeastSlices.
+// Time by slice for each lane: up to kSlices slices, whose width doubles as time goes on. The limit
+// falls, down to kLeastSlices, if all lanes together would exceed kCells.
 //
 // Invariant: slices begin at multiples of their width, which is a power of two. So the slices of
 // two timelines nest, and a timeline does not depend on the order in which times were added.
