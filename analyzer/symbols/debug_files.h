@@ -46,11 +46,11 @@ std::string hex_text(const std::string& bytes);  // "00ff..."
 // Opens the file with that build-id in the debug folders: the program itself (`debug` false) or its
 // debug information.
 OpenFile find_by_build_id(const SymbolPaths& paths, const std::string& build_id, bool debug);
-// Opens the file named in the .gnu_debuglink of `elf`, whose path without the sysroot is `recorded`.
+// Opens the file named in the .gnu_debuglink of `elf`, whose path without sysroot is `recorded`.
 OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string& recorded);
 // Opens the file named in the .gnu_debugaltlink of `dwarf`, which was read from debug_file. may_ask
-// becomes false if no other search is allowed: the name is not a regular file, or there is a
-// sysroot, which another search would leave.
+// becomes false if no other search is allowed: the named file exists but is not regular, or there
+// is a sysroot, which another search would leave.
 OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file,
                         bool& may_ask);
 

@@ -23,8 +23,8 @@ SourceLine DebugFunctions::source_line(const char* file, uint64_t line) {
   return {file ? texts_.get(cut_text(file, kLongestPath)) : nullptr, line};
 }
 
-// Does not use dwarf_decl_file(): that uses the files of the wrong unit if the DIE refers to another
-// unit, does not accept file 0, which clang uses, and aborts if a unit has no files.
+// Does not use dwarf_decl_file(): that uses the files of the wrong unit if the DIE refers to
+// another unit, rejects file 0, which clang uses, and aborts if a unit has no files.
 SourceLine DebugFunctions::definition_of(Dwarf_Die* die) {
   Dwarf_Attribute in_file, in_line;
   Dwarf_Word number = 0, line = 0;

@@ -145,8 +145,8 @@ void ElfModule::read_segments() {
   }
 }
 
-// Converts an address of the program to one of the module. A debug file has lost the file offsets of
-// its segments; the mapping is of its only executable segment.
+// Converts an address of the program to one of the module. A debug file has lost the file offsets
+// of its segments; the mapping is of its only executable segment.
 bool ElfModule::module_address(const MapInfo& map, uint64_t address, uint64_t& out) const {
   if (map.is_elf_address) return out = address - map.start + map.offset + bias_, true;
   if (by_code_) return out = address - map.start + code_ + bias_, true;

@@ -35,8 +35,8 @@ class ElfModule {
   // Why the file cannot be used; "" if it can.
   const std::string& problem() const { return problem_; }
 
-  // Returns the name of the function at this address of the program, "" if there is none. `map`: the
-  // mapping of this file that contains the address.
+  // Returns the name of the function at this address of the program, "" if there is none. `map`:
+  // the mapping of this file that contains the address.
   std::string name(const MapInfo& map, uint64_t address) const;
   // Sets what else is known of the function at the address; leaves the rest of `out` unchanged.
   void describe(const MapInfo& map, uint64_t address, NativeCode& out) const;
@@ -88,9 +88,9 @@ class ElfModule {
   mutable bool units_read_ = false;         // Whether units_ is filled.
   mutable DebugFunctions functions_;
   mutable std::map<Elf*, bool> has_symtab_;
-  // Part of the debug information is said to be in something that is not a regular file. libdw would
-  // open it on its own when it needs that part (and block forever on a FIFO). Set when the debug
-  // information is loaded.
+  // Part of the debug information is said to be in something that is not a regular file. libdw
+  // would open that on its own (and block forever on a FIFO) when it needs that part. Set when the
+  // debug information is loaded.
   mutable bool is_unsafe_ = false;
 };
 

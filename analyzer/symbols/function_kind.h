@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kind of a function in reports: a function of the program, or a pseudo-function that stands for
-// calls that are not distinguished.
+// The kind of a function in reports: a function of the program, or a pseudo-function that stands
+// for calls that are not distinguished.
 #pragma once
 
 #include <cstdint>

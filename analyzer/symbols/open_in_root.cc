@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A path is walked name by name, each looked up in the directory opened before (openat with
-// O_NOFOLLOW), so that concurrent renames cannot lead out of the root. openat2() could do this, too,
-// but not on every kernel, nor under every seccomp filter.
+// O_NOFOLLOW), so that concurrent renames cannot lead out of the root. openat2() does the same, but
+// not on every kernel, nor under every seccomp filter.
 #include "analyzer/symbols/open_in_root.h"
 
 #include <elf.h>

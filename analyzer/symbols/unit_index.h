@@ -3,8 +3,8 @@
 // namespaces and classes functions are declared.
 //
 // Invariant: the number of visited entries is proportional to the unit's bytes (in damaged files a
-// walk could loop), and their depth is up to kDeepest. The bytes that libdw reads to find the end of
-// entries that do not say where they end are limited in the same way.
+// walk could loop), and their depth is up to kDeepest. The bytes that libdw reads to find the ends
+// of entries that do not state them are limited in the same way.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -29,10 +29,10 @@ struct WalkSteps {
 };
 constexpr unsigned kDeepest = 500;
 
-// Finds the sibling after `die`; `found`: whether there is one. If `die` does not say where it ends,
+// Finds the sibling after `die`; `found`: whether there is one. If `die` does not state its end,
 // libdw reads everything below it, at each level again: this is charged to steps.skips. `end`: the
-// end of the parent; set to the end of `die` if that is known. Returns false, with no steps left, if
-// too much was read.
+// end of the parent; set to the end of `die` if there is a sibling. Returns false, with no steps
+// left, if too much was read.
 bool find_sibling(Dwarf_Die& die, Dwarf_Die& sibling, bool& found, Dwarf_Off& end,
                   WalkSteps& steps);
 
