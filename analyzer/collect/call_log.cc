@@ -99,7 +99,6 @@ void CallLog::calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uin
   mark_changed(chain, {place, before, chain.caller()}, tick, flow);
 }
 
-// Updates inner coroutines first.
 void CallLog::mark_changed(Chain& chain, std::array<size_t, 3> places, uint64_t tick,
                            uint64_t flow) {
   std::sort(places.begin(), places.end(), std::greater<>());

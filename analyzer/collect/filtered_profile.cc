@@ -209,8 +209,7 @@ FilteredProfile::Whose FilteredProfile::whose_time(Coroutine& co) {
   return place(co, co.top).takes && has_owner(co, co.top) ? Whose::kCall : Whose::kFiltered;
 }
 
-// Unknown time is added to its node in the tree if it has one: then it is part of the inclusive
-// time of the callers.
+// Adds to the node of unknown time if there is one: then callers include it in inclusive time.
 void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
   const uint32_t node = place(co, co.top).out;
   if (shown(node).function == kUnknownFunction)
@@ -245,7 +244,6 @@ FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
   return shown_[node];
 }
 
-// Adds time for --threads and --timeline.
 void FilteredProfile::show(Coroutine& co, Whose whose, uint64_t from, uint64_t to) {
   if (threads) {
     ThreadSums& sums = thread_sums(scope_.tid());

@@ -66,7 +66,7 @@ class FilteredProfile {
   ThreadLog* threads = nullptr;
   CallObserver* calls = nullptr;
 
-  // Takes the nodes of the call tree from `budget`; null: their number is not limited.
+  // See Profile::limit().
   void limit(NodeBudget* budget) { placement_.limit(budget); }
   // All streams have been read.
   void finish();
@@ -83,7 +83,7 @@ class FilteredProfile {
   uint64_t gap() const { return gap_; }
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return last_; }
-  // Whether anything ran in a coroutine that matches the n-th --coroutine filter.
+  // See Scope::matched().
   bool matched(size_t n) const { return scope_.matched(n); }
 
   // What the machines call; see machine/machine.h.

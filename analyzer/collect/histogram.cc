@@ -75,7 +75,6 @@ void Histograms::make_room(size_t functions) {
   functions_ = functions;  // Last: if a resize throws, no vector is used at the new size.
 }
 
-// Works for calls of any length.
 void Histograms::add(uint32_t function, uint64_t ticks) {
   if (function >= functions_) make_room(2 * size_t{function} + 64);
   Rest& rest = rest_[function];

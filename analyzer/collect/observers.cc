@@ -274,7 +274,7 @@ void Timeline::reach(uint64_t from, uint64_t to) {
   fit();
 }
 
-// Widens slices as the number of lanes and the time they span require, in whatever order they came.
+// Widens slices as the number of lanes and their time span require.
 void Timeline::fit() {
   const size_t most =
       std::clamp(kCells / std::max<size_t>(lanes_.size(), 1), kLeastSlices, kSlices);

@@ -6,7 +6,6 @@
 namespace luatrace::analyze {
 namespace {
 
-// Whether every call is shown, as a call of its own function.
 bool shows_all(const FilterOptions& o) {
   return !o.looks_at_functions() && o.depth == 0 && o.group < GroupBy::kFile;
 }
@@ -65,8 +64,8 @@ uint32_t Placement::group(const std::string& name, bool coroutine) {
   return function;
 }
 
-// Does what place() does for trees where each node is its own `out`. A node whose `out` would be
-// elsewhere, such as unknown callers, is therefore created there in the first place.
+// Does what place() does where each node is its own `out`: a node whose `out` would be elsewhere,
+// such as unknown callers, is created there.
 uint32_t Placement::enter_plain_base(uint32_t node, uint32_t function) {
   const uint32_t fold = plain_fold(node);
   if (function == kUnknownFunction || fold == node) return raw_.enter(fold, function);

@@ -74,7 +74,7 @@ class Placement {
   }
   // Whether every call is shown, as a call of its own function.
   bool is_plain() const { return is_plain_; }
-  // Returns the name that patterns are matched against.
+  // See CallPath::described().
   FunctionName described(uint32_t function) const { return path_.described(function); }
   // Returns the pseudo-function of a group, of coroutines or something else.
   uint32_t group(const std::string& name, bool coroutine = false);

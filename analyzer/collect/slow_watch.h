@@ -53,7 +53,7 @@ class SlowWatch {
   const Placement& placement_;
   const CallTree& shown_;
   std::vector<uint8_t> known_;  // By function: 0 not matched yet, 1 not selected, 2 selected.
-  size_t watched_ = 0;          // Number of watched calls.
+  size_t watched_ = 0;
 };
 
 // Calls `f` for each direct or indirect resumer of the coroutine that has a watched call, the

@@ -68,7 +68,6 @@ class GroupPattern {
   std::optional<Regex> regex_;
 };
 
-// Matches a function that any of the patterns matches.
 class FunctionPatterns {
  public:
   FunctionPatterns() = default;

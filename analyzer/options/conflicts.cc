@@ -67,7 +67,6 @@ bool has_one_of(const CommandLine& given, const char* names) {
   return false;
 }
 
-// Refuses options that have an effect only together with another one.
 void refuse_alone(const CommandLine& given, const std::string& format) {
   for (const Belongs& b : kBelongs) {
     if (!given.has(b.option) || has_one_of(given, b.others)) continue;
@@ -152,7 +151,6 @@ void refuse_hidden_views(const Options& o) {
   refuse_if(o.save_profile == "-", "--save-profile", "--save-profile=FILE");
 }
 
-// Refuses options that depend on the views.
 void refuse_without_view(const CommandLine& given, const Options& o) {
   const ViewOptions& v = o.views;
   if (!o.diff.empty() && v.coroutines)
@@ -173,7 +171,6 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
   refuse_limit(given, v);
 }
 
-// Whether a condition of --fail-if uses times.
 bool compares_times(const Options& o) {
   return std::any_of(o.fail_if.begin(), o.fail_if.end(), [&](const std::string& text) {
     return Condition(text, !o.diff.empty()).has_times();

@@ -33,7 +33,7 @@ struct Options {
   std::optional<std::string> flame;    // File; "": next to the trace. Also set by --page.
   PageOptions page;
   std::optional<std::string> save_profile;
-  std::vector<std::string> diff;  // The files to compare with.
+  std::vector<std::string> diff;  // The baseline to compare with.
   std::vector<std::string> fail_if;
   bool allow_missing = false;  // Functions of fail_if need not occur.
   ExportOptions exports;

@@ -122,7 +122,7 @@ uint32_t InlinedReader::enter(Dwarf_Die& die, uint32_t parent) {
   return found->second;
 }
 
-// Sorts rows so that each follows its parent: a parent that occurs again may have got new children.
+// Sorts rows after their parents: a parent that occurs again may have got new children.
 InlinedFunctions InlinedReader::in_order() {
   const auto& list = out_.list;
   std::vector<std::vector<uint32_t>> children(list.size() + 1);

@@ -24,8 +24,8 @@ class DebugFunctions {
  public:
   // Returns the function of `unit` at this address of the debug information; null: none.
   const UnitIndex::Function* find(const Dwarf_Die& unit, Dwarf_Addr address);
-  // Returns the name of a function or inlined function, "" if it has none. The linkage name is
-  // preferred: it distinguishes overloads and namespaces.
+  // Returns the name of a function, also an inlined one; "" if it has none. Prefers the linkage
+  // name, which distinguishes overloads and namespaces.
   std::string name(Dwarf_Die* die);
   // Where the function is defined.
   SourceLine definition_of(Dwarf_Die* die);

@@ -173,7 +173,6 @@ int ElfModule::find_alternate_file(Dwarf* dwarf, const char* debug_file, char** 
   return file.fd;
 }
 
-// Looks up an address in the symbol tables.
 ElfModule::Symbol ElfModule::symbol(uint64_t at) const {
   GElf_Off offset = 0;
   GElf_Sym symbol;
@@ -229,8 +228,8 @@ std::string ElfModule::debug_name(uint64_t at) const {
   return functions_.name(&die);
 }
 
-// Returns the line where a function's code begins, for a function described without a location. Of
-// several lines at that address, the first is its own; the others are of inlined functions.
+// Returns the line where the code of a function begins that is described without a location. The
+// first line at that address is its own, others are of inlined functions.
 SourceLine ElfModule::first_line(uint64_t at) const {
   std::optional<Unit> unit = unit_at(at);
   Dwarf_Lines* lines = nullptr;
@@ -252,7 +251,7 @@ SourceLine ElfModule::first_line(uint64_t at) const {
   return known ? functions_.source_line(file, static_cast<uint64_t>(number)) : SourceLine{};
 }
 
-// Returns the path of the file that has names and lines: the separate debug file if there is one.
+// Returns the path of the separate debug file, or else of the file itself.
 std::string ElfModule::read_from() const {
   const char *file = nullptr, *debug = nullptr;
   dwfl_module_info(module_, nullptr, nullptr, nullptr, nullptr, nullptr, &file, &debug);

@@ -37,7 +37,7 @@ FunctionName describe(const Function& function, const SymbolFinder& symbols);
 std::string identity(const FunctionName& function);
 
 // Replaces the name of `f` if `name` is better: a definition's name is better than a hint; of two
-// equally good names, the alphabetically first one is better. So the order of names has no effect.
+// equally good names, the alphabetically first one is. So their order has no effect.
 void take_name(FunctionName& f, const std::string& name, bool hint);
 
 // Returns the display name, unescaped: "work", "main chunk", "string.gsub", "co.lua:3".

@@ -83,7 +83,7 @@ Descriptor Walk::end() {
       return rest_.empty() ? std::move(fd) : Descriptor();
     }
   }
-  return Descriptor();  // The path leads to a directory.
+  return Descriptor();
 }
 
 // Whether the file is of a kernel file system: some of those look like regular files, but reading

@@ -20,7 +20,6 @@ std::string place_name(const MapInfo& map, uint64_t offset, bool usable) {
   return name + '+' + hex(offset);
 }
 
-// Returns the mapping that contains the address, or else `own` if that does; null: none.
 const MapInfo* find_map(const MapTable& maps, const MapInfo& own, uint64_t address) {
   const MapInfo* const map = maps.find(own.process, address);
   return map || address < own.start || address >= own.end ? map : &own;
