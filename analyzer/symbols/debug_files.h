@@ -7,8 +7,8 @@
 //   DIR/.build-id/..., the path it names, DIR/.dwz/                   for an alternate file of dwz
 //
 // Invariant: a file is used only if it has the wanted build-id or, if there is none, the checksum
-// of the debuglink. Only regular files are opened, and with a sysroot only inside it, since a path
-// may come from a trace (symbols/open_in_root.h).
+// of the debuglink. Only regular files are opened, and look-ups in a sysroot never leave it, since
+// a path may come from a trace (symbols/open_in_root.h).
 #pragma once
 
 #include <cstdint>
