@@ -10,9 +10,9 @@
 namespace luatrace::analyze {
 namespace {
 
-// The sixteen buckets to a power of two are the exponent of a floating point number and the first
-// four bits of its fraction. Bits behind the eighth are cut so that it is not rounded up.
-constexpr int kFloatBucket = 130 * 16;  // Where the first such bucket, 16 ns, is 16.
+// The number of a bucket (16 per power of two) is the exponent of a floating point number and the
+// first four bits of its fraction. Bits after the eighth are cleared to prevent rounding up.
+constexpr int kFloatBucket = 130 * 16;  // Subtracted so that the bucket of 16 ns is 16.
 constexpr int kCut = 8, kFloatShift = 19;
 
 #ifdef __x86_64__
@@ -24,11 +24,11 @@ LUATRACE_AVX2 inline __m256i buckets_of(__m256i ns) {
   const __m256i bits = _mm256_castps_si256(_mm256_cvtepi32_ps(cut));
   const __m256i bucket =
       _mm256_sub_epi32(_mm256_srli_epi32(bits, kFloatShift), _mm256_set1_epi32(kFloatBucket));
-  // Below 16 that is less than what it has to be; else it is at least 16.
+  // Below 16 ns, `bucket` is less than the right one, which is ns; otherwise it is at least 16.
   return _mm256_max_epi32(bucket, _mm256_min_epi32(ns, _mm256_set1_epi32(15)));
 }
 
-// Of four, in 64 bits each.
+// Converts four tick counts of 64 bits each.
 LUATRACE_AVX2 inline __m256i ns_of(__m256i ticks, __m256i mult, __m128i shift) {
   const __m256i upper = _mm256_mul_epu32(ticks, _mm256_srli_epi64(mult, 32));
   const __m256i lower = _mm256_mul_epu32(ticks, mult);
@@ -98,7 +98,7 @@ BatchSums plain_sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint
 }
 
 BatchSums sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min, uint32_t max) {
-  BatchSums out;  // One for all, so that it is not copied.
+  BatchSums out;  // Shared by all branches, so that it is not copied.
 #ifdef __x86_64__
   if (kHasAvx2)
     avx2_sums_of(calls, rate, offset, min, max, out);

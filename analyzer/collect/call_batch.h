@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT
-// Some ended calls of one function at once: what a histogram needs of each costs a fraction of
-// what it costs one by one, since the processor does eight in a step.
+// Processes ended calls of one function in batches: the values that a histogram needs cost a
+// fraction of what they cost one by one, since AVX2 computes eight at a time.
 //
-// Invariant: the same numbers as Clock::ns() and bucket_of() give, for ticks below 2^31 of which
-// the product with the clock's factor is below 2^64, and the nanoseconds below 2^29.
+// Invariant: the results equal those of Clock::ns() and bucket_of() for ticks below 2^31, if the
+// product with the clock's factor is below 2^64 and the time below 2^29 ns.
 #pragma once
 
 #include <cstdint>
 
 namespace luatrace::analyze {
 
-constexpr uint32_t kBatchSize = 32;  // At most: the sum of the squares is below 2^64.
+constexpr uint32_t kBatchSize = 32;  // The limit up to which the sum of squares is below 2^64.
 
 struct alignas(64) CallBatch {
   uint32_t ticks[kBatchSize];
 };
 
-// What is the same for all calls: ns = ticks * mult >> shift.
+// Conversion of ticks: ns = ticks * mult >> shift.
 struct Rate {
   uint64_t mult = 1;
   uint32_t shift = 0;
 };
 
 struct BatchSums {
-  uint32_t place[kBatchSize];       // Bucket of each, plus what was asked for.
-  uint64_t ticks = 0, squares = 0;  // Sums; squares of ns.
+  uint32_t place[kBatchSize];       // Bucket of each call, plus `offset`.
+  uint64_t ticks = 0, squares = 0;  // Sums of ticks and of squared ns.
   bool within = true;               // All ticks are between min and max.
 };
 
-// Modulo 2^32 each place is `offset` + bucket.
+// Each place is `offset` + bucket modulo 2^32. min, max: in ticks, inclusive.
 BatchSums sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min, uint32_t max);
-// The same without what only some processors can do.
+// The same in portable code, without AVX2.
 BatchSums plain_sums_of(const CallBatch& calls, Rate rate, uint32_t offset, uint32_t min,
                         uint32_t max);
 

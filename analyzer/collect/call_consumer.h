@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who gets the single calls of files while they are read, in the order of each file.
+// The interface of outputs that receive the single calls of files while they are read, in the order
+// of each file.
 #pragma once
 
 #include <string>
@@ -13,11 +14,11 @@ namespace luatrace::analyze {
 class CallConsumer {
  public:
   virtual ~CallConsumer() = default;
-  // The observer of the next file's calls, which is used until end_file(). All three live as long.
+  // Returns the observer of the next file's calls. It and the arguments are used until end_file().
   virtual CallObserver& begin_file(const FilterPlan& plan, const TraceFacts& facts,
                                    const SymbolFinder& symbols) = 0;
   virtual void end_file() = 0;
-  // The option that asks for the calls and for all names beforehand; empty: it takes what there is.
+  // Returns the option that requires all calls, and names in advance; "" if it takes what is there.
   virtual std::string required_by() const { return ""; }
 };
 

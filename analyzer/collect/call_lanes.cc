@@ -10,7 +10,7 @@ CallLane* CallLanes::find(uint32_t stream, uint32_t coroutine) {
   return it == lanes_.end() ? nullptr : &it->second;
 }
 
-// Headings are made of it: a command line may be long, and its tracks many.
+// Track names contain it, so it is cut and shared: it may be long, and the tracks many.
 std::shared_ptr<const std::string> CallLanes::command(uint32_t process) {
   constexpr size_t kMost = 500;
   auto& known = commands_[process];
@@ -47,7 +47,7 @@ void CallLanes::erase(CallLane& lane, uint64_t tick) {
   lanes_.erase(key(lane.track.stream, lane.track.coroutine));
 }
 
-// Ticks that the coroutine has not been suspended. Behind the range it stands still.
+// Returns the ticks during which the coroutine was not suspended. After the range it stands still.
 uint64_t CallLanes::running_clock(const CallLane& lane, const Coroutine& co, uint64_t now) const {
   const bool behind = now >= to_;
   const uint64_t at =
@@ -70,7 +70,7 @@ uint64_t CallLanes::ns(uint64_t tick) const {
   return clock.start_mono_ns + clock.ns(tick - std::min(tick, clock.start_tick));
 }
 
-// Self time of a call, rounded so that that of all calls of its function together is exact.
+// Converts the self time of a call to ns, rounded so that the sum for the function is exact.
 uint64_t CallLanes::own_ns(uint32_t number, uint64_t ticks) {
   if (number >= own_.size()) own_.resize(2 * size_t{number} + 64);
   const Clock& clock = facts_.clock;
@@ -84,7 +84,7 @@ void CallLanes::arrive(CallLane& lane, uint64_t flow, uint64_t tick) {
   writer_.arrive(lane.track, flow, ns(tick));
 }
 
-// The outermost slice that is not written yet begins.
+// Writes the beginning of the outermost slice that is not written yet.
 void CallLanes::write_begin(CallLane& lane, uint64_t tick) {
   const LaneFrame& frame = lane.open[lane.written++];
   Slice slice;
@@ -98,7 +98,7 @@ void CallLanes::write_begin(CallLane& lane, uint64_t tick) {
   writer_.begin(lane.track, slice, ns(clip(tick)));
 }
 
-// What is open at a moment after the beginning of the range is shown from there on.
+// Slices that are still open after the beginning of the range are shown from that beginning.
 void CallLanes::write_open(CallLane& lane, uint64_t tick) {
   while (tick > from_ && lane.written < lane.open.size()) write_begin(lane, from_);
 }
@@ -109,18 +109,18 @@ void CallLanes::push(CallLane& lane, LaneFrame frame, uint64_t tick) {
   if (tick > from_) write_begin(lane, tick);
 }
 
-// The innermost slice ends. Of a call: its running time.
+// Ends the innermost slice. running: inclusive ticks of a call.
 void CallLanes::end(CallLane& lane, uint64_t tick, uint64_t running) {
   write_open(lane, tick);
   const LaneFrame frame = lane.open.back();
   lane.open.pop_back();
-  if (lane.written <= lane.open.size()) return;  // It was not in the range.
+  if (lane.written <= lane.open.size()) return;  // The slice was not in the range.
   lane.written--;
   const uint64_t own = frame.marker ? 0 : own_ns(number_of(frame.function), frame.self);
   writer_.end(lane.track, ns(clip(tick)), std::max(facts_.clock.ns(running), own), own);
 }
 
-// -- Calls, and why there is none --
+// -- Calls and markers --
 
 void CallLanes::begin_call(CallLane& lane, const Coroutine& co, CallObserver::Open call,
                            uint64_t now) {

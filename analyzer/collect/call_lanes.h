@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The tracks of a file's coroutines: what is open on each, and its slices as they are written.
+// The tracks of a file's coroutines: the open slices of each, and how slices are written.
 //
-// A slice that begins before --time-range may end before it, too: it is written when something
-// happens on its track within the range.
+// A slice that begins before --time-range may also end before it. So it is written only when
+// something happens on its track within the range.
 //
-// Invariant: the slices of a track are written in the order of time, each with its end, the inner
-// ones first; every one that is begun is ended.
+// Invariant: the slices of a track are written in the order of time, and inner slices end before
+// outer ones; every slice that is begun is ended.
 #pragma once
 
 #include <algorithm>
@@ -25,35 +25,36 @@ namespace luatrace::analyze {
 enum class LaneState : uint8_t { kOwn, kResumed, kSuspended, kFiltered, kUnknown };
 struct LaneFrame {
   uint64_t running_begin = 0, self = 0;
-  uint32_t depth = 0;  // In its coroutine; of a slice that is no call that of the call below.
+  uint32_t depth = 0;  // Of the call in its coroutine; 0 for a marker.
   uint32_t function = 0;
-  bool marker = false;  // No call, but a slice that says why the coroutine does nothing itself.
+  bool marker = false;  // Not a call, but a slice that says why the coroutine does not run itself.
 };
 struct CallLane {
   Track track;
-  uint32_t other = 0;  // kResumed: whom.
+  uint32_t other = 0;  // kResumed: the resumed coroutine.
   LaneState state = LaneState::kOwn;
-  uint64_t woke = 0;  // When it last ceased to be suspended.
-  // As of the last moment within the range: ticks it had been suspended, and since when it is.
+  uint64_t woke = 0;  // Tick at which it last ceased to be suspended.
+  // At the last moment within the range: suspended ticks so far, and since when it is suspended.
   uint64_t suspended = 0, left = UINT64_MAX;
-  GrowArray<LaneFrame> open;  // At most the innermost is a marker, ...
-  Slice marker;               // ... this one.
-  // The outermost so many of `open` are written; the others begin before the range, ...
+  GrowArray<LaneFrame> open;  // Only the innermost may be a marker, ...
+  Slice marker;               // ... with this slice.
+  // Number of frames of `open`, from the outermost, that are written; the rest begin before the
+  // range.
   uint32_t written = 0;
-  bool early = false;  // ... and running_begin of calls among `open` is not known yet.
+  bool early = false;  // Calls in `open` begin before the range: running_begin is not final.
   bool has_calls() const { return open.size() > (open.empty() || !open.back().marker ? 0 : 1); }
 };
 class CallLanes {
  public:
   using Namer = std::function<FrameName(uint32_t function)>;
 
-  // Calls that are cut by the range of ticks are cut there.
+  // Slices are clipped to the ticks from..to.
   CallLanes(CallWriter& writer, const TraceFacts& facts, uint64_t from, uint64_t to, Namer namer)
       : writer_(writer), facts_(facts), from_(from), to_(to), namer_(std::move(namer)) {}
 
   uint64_t from() const { return from_; }
   uint64_t to() const { return to_; }
-  // Numbers go on after those of the file before.
+  // Sets the numbers used so far, by the files before.
   void number_from(uint64_t tracks, uint32_t functions) {
     tracks_count_ = tracks, functions_count_ = functions;
   }
@@ -61,18 +62,18 @@ class CallLanes {
   uint32_t functions() const { return functions_count_; }
 
   CallLane* find(uint32_t stream, uint32_t coroutine);
-  // The coroutine's track, and whether this is its first use; it stays under the thread on which
-  // that was.
+  // Returns the coroutine's track, and whether it is new. A track keeps the thread of its first
+  // use.
   std::pair<CallLane&, bool> get(uint32_t stream, uint32_t coroutine, uint32_t tid);
-  // Ends what is open.
+  // Ends all open slices and the track.
   void erase(CallLane& lane, uint64_t tick);
   void clear() { lanes_.clear(); }
 
   void begin_call(CallLane& lane, const Coroutine& co, CallObserver::Open call, uint64_t now);
   void end_call(CallLane& lane, const Coroutine& co, uint64_t now);
-  // The coroutine runs within the range for the first time: from here on its calls are timed.
+  // The coroutine runs within the range for the first time: its open calls are timed from here.
   void enter_range(CallLane& lane, const Coroutine& co);
-  // Why the coroutine does nothing itself from now on. other, flow: see Slice.
+  // From `tick` on the coroutine is in this state. other, flow: Slice::coroutine, Slice::flow.
   void set_state(CallLane& lane, LaneState state, uint32_t other, uint64_t tick, uint64_t flow = 0);
   void end_marker(CallLane& lane, uint64_t tick);
   static void wake(CallLane& lane, uint64_t tick) {
@@ -100,9 +101,9 @@ class CallLanes {
   uint64_t from_, to_;
   Namer namer_;
   std::unordered_map<uint64_t, CallLane> lanes_;
-  std::vector<uint32_t> numbers_;  // By function of the file: of define(), 0: none.
+  std::vector<uint32_t> numbers_;  // By function of the file: number in define(); 0: none.
   std::vector<uint64_t> own_;      // By number: ticks of self time written so far.
-  // By number of the process, 0: not known.
+  // By number of the process; 0: unknown process.
   std::unordered_map<uint32_t, std::shared_ptr<const std::string>> commands_;
   uint64_t tracks_count_ = 0;
   uint32_t functions_count_ = 0;

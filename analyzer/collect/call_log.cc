@@ -24,11 +24,12 @@ void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_
   const bool first = l.open.empty();
   lanes_.begin_call(l, co, {co.top, function}, now);
   if (!first) return;
-  // From now on the one that resumed it waits for it.
+  // From now on the resumer waits for this coroutine.
   Chain& chain = chains_[stream];
   const bool resumed = chain.size() > 1 && chain.current().coroutine == co.id;
   const CallLane* by = resumed ? chain[chain.last() - 1].lane : nullptr;
-  const bool waits = by && by->has_calls() && !own_stacks_;  // Else it did since it resumed.
+  // With own_stacks_ the resumer has waited since the resume.
+  const bool waits = by && by->has_calls() && !own_stacks_;
   const uint64_t flow = waits && now > lanes_.from() ? ++flows_ : 0;
   calls_changed(chain, co.id, now, flow);
   if (flow) lanes_.arrive(l, flow, now);
@@ -43,7 +44,7 @@ void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now) {
   if (l->open.empty()) calls_changed(chains_[stream], co.id, now);
 }
 
-// What is shown as it was goes on. The rest ends, as far as it was shown, and begins as it is now.
+// Calls that are shown as before continue. The other shown calls end, and the new ones begin.
 void CallLog::moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
                     const std::vector<Open>& open) {
   if (now >= lanes_.to() || (open.empty() && !lanes_.find(stream, co.id))) return;
@@ -75,9 +76,9 @@ void CallLog::finish() {
 
 // -- Who runs --
 
-// A coroutine waits for the one it has resumed as soon as that one, or one that this has resumed,
-// has a call open: until then the time is its own (docs/semantics.md), unless stacks are separate.
-// What the current one does is not said here.
+// A coroutine waits as soon as a coroutine further in (which it has resumed, directly or not) has
+// an open call. Until then the time is its own (docs/semantics.md), unless stacks are separate. The
+// current coroutine is not changed.
 void CallLog::mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t flow) {
   if (place == Chain::kNone || place >= chain.last()) return;
   CallLane* l = chain[place].lane;
@@ -89,8 +90,8 @@ void CallLog::mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t f
                    place + 1 == chain.last() ? flow : 0);
 }
 
-// The calls of this coroutine, or of what runs inside it, may have become none, or the first ones:
-// for whom it waits changes for itself, for the innermost with calls, and for what was that.
+// The coroutine may have got its first call or lost its last one. That changes for whom three
+// coroutines wait: this one, the innermost one with calls, and the one that was so before.
 void CallLog::calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uint64_t flow) {
   if (chain.empty()) return;
   const size_t place = chain.place(coroutine), before = chain.caller();
@@ -98,14 +99,13 @@ void CallLog::calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uin
   mark_changed(chain, {place, before, chain.caller()}, tick, flow);
 }
 
-// The inner ones first.
 void CallLog::mark_changed(Chain& chain, std::array<size_t, 3> places, uint64_t tick,
                            uint64_t flow) {
   std::sort(places.begin(), places.end(), std::greater<>());
   for (size_t place : places) mark_waiting(chain, place, tick, flow);
 }
 
-// It runs: alone or for one that it has resumed.
+// The coroutine is in the running chain now.
 void CallLog::arrived(const Coroutine& co, CallLane* lane, uint64_t tick) const {
   if (!lane || tick >= lanes_.to()) return;
   lane->suspended = co.suspended;
@@ -116,13 +116,13 @@ void CallLog::suspend(CallLane& lane, uint64_t tick, uint64_t flow) {
   if (tick < lanes_.to()) lane.left = tick;
   lanes_.set_state(lane, LaneState::kSuspended, 0, tick, flow);
 }
-// From each thing that is not a resume or a suspension the whole chain must be asked for: the
-// machine has gone through it, too, and limits how often.
+// Rebuilds the chain after anything but a resume or a suspension. The machine has also walked the
+// whole chain then, and limits how often that happens.
 void CallLog::make_again(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain,
                          uint64_t tick, uint64_t flow) {
   const Chain before = std::exchange(chain, {});
   std::vector<Chain::Link> links;
-  std::unordered_set<uint32_t> known;  // Of a broken trace it might be a circle.
+  std::unordered_set<uint32_t> known;  // A damaged trace might have a cycle.
   chain.links = machine.links();
   machine.each_in_chain(machine.current(), [&](const Coroutine& co) {
     if (!known.insert(co.id).second) return;
@@ -136,7 +136,8 @@ void CallLog::make_again(FilteredProfile::Machine& machine, uint32_t stream, Cha
       suspend(*before[i].lane, tick, i == before.last() ? flow : 0);
 }
 
-// The same if the current coroutine was resumed by the one before, or that by it.
+// Updates the chain if the current coroutine was resumed by the previous one or had resumed it.
+// Returns false for anything else.
 bool CallLog::follow(FilteredProfile::Machine& machine, Chain& chain, CallLane* to, bool resumes,
                      uint64_t tick, uint64_t flow) {
   if (chain.empty() || chain.links != machine.links()) return false;
@@ -153,14 +154,15 @@ bool CallLog::follow(FilteredProfile::Machine& machine, Chain& chain, CallLane* 
   return true;
 }
 
-// Another coroutine of the stream runs now. Those that it is not resumed by are suspended.
+// Another coroutine of the stream runs now. All that are not among its resumers are suspended.
 void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain,
                        uint64_t tick) {
   const Coroutine& co = machine.current();
   const uint32_t last = chain.empty() ? 0 : chain.current().coroutine;
   CallLane* from = lanes_.find(stream, last);
   CallLane* to = lanes_.find(stream, co.id);
-  // An arrow goes from the slice that tells why the one stopped, if there is one, to the other.
+  // An arrow goes from the marker that says why one coroutine stopped, if there is one, to the
+  // other.
   const Coroutine* by = machine.resumer_of(co);
   const bool resumes = by && by->id == last;
   const bool arrow = from && to && from->has_calls() && (!resumes || to->has_calls()) &&
@@ -182,13 +184,13 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain
 
 void CallLog::add_self_time(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from,
                             uint64_t to, Owner owner) {
-  // Empty: calls were told of before any time passed.
+  // The chain is empty if calls were reported before any time passed.
   Chain& chain = chains_[stream];
   if (chain.empty() || chain.current().coroutine != machine.current().id)
     switched(machine, stream, chain, from);
   if (CallLane* current = chain.current().lane; current && to > lanes_.from())
     lanes_.enter_range(*current, machine.current());
-  // Without a call of its own a coroutine's time is that of the call that resumed it.
+  // Time of a coroutine without open calls belongs to the call that resumed it.
   const size_t place = own_stacks_ ? chain.last() : chain.caller();
   CallLane* l = place == Chain::kNone ? nullptr : chain[place].lane;
   if (!l || !l->has_calls()) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// From what FilteredProfile sees of single calls to slices on tracks (call_lanes.h): who runs, who
-// waits for whom, and which arrows lead from one to the other.
+// Converts the single calls that FilteredProfile reports to slices on tracks (call_lanes.h): which
+// coroutine runs, which one waits for which, and the arrows between them.
 //
-// Invariant: of the coroutines of a stream that have a track each is in the state that the chain of
-// those that run now says, as of the last moment told.
+// Invariant: the LaneState of every coroutine that has a track follows from the stream's running
+// chain, as of the last reported event.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ namespace luatrace::analyze {
 
 class CallLog : public CallObserver {
  public:
-  // Calls that are cut by the plan's range of ticks are cut there. What a coroutine does without a
-  // call of its own is part of the call that resumed it only if coroutines are linked.
+  // Calls are clipped to the plan's range of ticks. Time of a coroutine outside of its own calls
+  // is part of the call that resumed it only if coroutines are linked.
   CallLog(CallWriter& writer, const TraceFacts& facts, const FilterPlan& plan,
           CallLanes::Namer namer)
       : own_stacks_(plan.options->mode != CoroutineMode::kLinked ||
@@ -36,7 +36,7 @@ class CallLog : public CallObserver {
   void gone(const Coroutine& co, uint32_t stream, uint64_t now) override;
 
   void finish();
-  // Numbers go on after those of the file before.
+  // Sets the numbers used so far, by the files before.
   void number_from(uint64_t tracks, uint32_t functions, uint64_t flows) {
     lanes_.number_from(tracks, functions), flows_ = flows;
   }
@@ -46,7 +46,7 @@ class CallLog : public CallObserver {
 
  private:
   struct Chain : RunningChain<CallLane> {
-    uint64_t links = 0;  // StackMachine::links() when it was made.
+    uint64_t links = 0;  // StackMachine::links() when the chain was built.
   };
 
   CallLane& lane(uint32_t stream, uint32_t coroutine, uint32_t tid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tells several observers of single calls what one of them would be told.
+// Forwards single calls to several observers.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace luatrace::analyze {
 class CallTee : public CallObserver {
  public:
   void add(CallObserver* observer) { all_.push_back(observer); }
-  // Null if there is none, itself if there are several.
+  // Returns null if there are no observers, the only one, or this if there are several.
   CallObserver* observer() { return all_.empty() ? nullptr : all_.size() == 1 ? all_[0] : this; }
 
   void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,

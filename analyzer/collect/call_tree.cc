@@ -31,7 +31,7 @@ CallTree::CallTree()
 
 uint32_t CallTree::add(uint32_t node, uint32_t function, uint64_t hash, size_t slot) {
   if (!budget_) return make(node, function, hash, slot);
-  // Unknown time stays unknown; there is at most one such node for each coroutine's place.
+  // Unknown time stays unknown; there is at most one such node per position of a coroutine.
   if (nodes_[node].function == kPrunedFunction)
     return function == kUnknownFunction ? enter(0, function) : node;
   if (function == kUnknownFunction || budget_->take()) return make(node, function, hash, slot);
@@ -48,7 +48,7 @@ uint32_t CallTree::make(uint32_t node, uint32_t function, uint64_t hash, size_t 
   return child;
 }
 
-// The child [pruned] of `node`.
+// Returns the [pruned] child of `node`, or of the root if the budget for it is exhausted.
 uint32_t CallTree::pruned(uint32_t node) {
   const uint64_t key = key_of(node, kPrunedFunction);
   const uint64_t hash = child_hash(hashes_[node], kPrunedFunction);
@@ -60,7 +60,7 @@ uint32_t CallTree::pruned(uint32_t node) {
   return pruned(0);
 }
 
-// In its own memory: a slot that is in the way of one in its new place is the next to be moved.
+// Rehashes in place: a slot that occupies the new place of a moved one is the next to be moved.
 void CallTree::grow() {
   const size_t before = slots_.size();
   slots_.resize(2 * before);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The call tree: one node for each different chain of callers. The innermost loop of the analyzer
-// ends here, and what it costs is cache misses. So a node is 32 bytes and knows the child taken
-// last with its function, and the table of children holds whole keys: a node is found without a
-// look at any other, and the processor need not wait for it before it goes on with the next event.
+// The call tree: one node per call path. The analyzer's innermost loop ends here, and its cost is
+// cache misses. So a node is 32 bytes and stores the last child taken and that child's function,
+// and the hash table of children holds whole keys: a look-up reads no other node, and the processor
+// can go on with the next event before the node arrives.
 //
-// Where in that table a node stands depends on the functions of its chain alone, not on numbers of
-// nodes. So whoever knows which calls come next knows the places, too, before the nodes are known,
-// and can have them fetched (machine/prefetch.h). Equal hashes of different chains cost a probe
-// more, nothing else; a random factor keeps traces from being made to have many.
+// The slot of a node in that table depends only on the functions of its call path, not on node
+// numbers. So if the next calls are known, their slots are known before the nodes are, and can be
+// prefetched (machine/prefetch.h). A hash collision of two paths only costs one more probe; a
+// random factor prevents traces crafted to have many.
 //
-// A tree may have a limit (limit()): then calls for which there is no node left count to a child
-// `[pruned]` of the call that made them, or to one of the root if there is none left for that.
+// A tree may have a limit (limit()): calls for which no node is left are then added to a `[pruned]`
+// child of their caller, or of the root if no node is left for that either.
 //
 // Invariant: a parent's index is smaller than its children's; node 0 is the root, function 0;
 // a node of [pruned] has no children.
@@ -25,16 +25,16 @@
 namespace luatrace::analyze {
 
 struct CallNode {
-  uint64_t self = 0;  // Ticks (or ns) with this call innermost.
+  uint64_t self = 0;  // Ticks (or ns) during which this call was innermost.
   uint64_t calls = 0;
   uint32_t function = 0;
   uint32_t parent = 0;
-  uint32_t last = 0;           // Child taken last, 0: none (node 0 is nobody's child), ...
-  uint32_t last_function = 0;  // ... and its function.
+  uint32_t last = 0;           // Last child taken; 0: none (node 0 is never a child).
+  uint32_t last_function = 0;  // Function of `last`.
 };
 
-// How many nodes may still be made, by one tree or by several of different threads. Of each nine,
-// one is for [pruned].
+// How many nodes may still be made, by one tree or by several in different threads. One ninth is
+// reserved for [pruned].
 class NodeBudget {
  public:
   explicit NodeBudget(uint64_t nodes) : nodes_(nodes - nodes / 9), pruned_(nodes / 9) {}
@@ -58,19 +58,19 @@ class CallTree {
  public:
   CallTree();
 
-  // From now on nodes are taken from `budget`, if there is one.
+  // From now on, takes nodes from `budget`; null: no limit.
   void limit(NodeBudget* budget) { budget_ = budget; }
 
-  // The child of `node` for `function` (not 0), made if it is new.
+  // Returns the child of `node` for `function` (not 0), creating it if necessary.
   [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function) {
     const CallNode& n = nodes_[node];
     if (n.last_function == function) [[likely]]
       return n.last;
     const uint32_t child = enter(node, function, child_hash(hashes_[node], function));
-    nodes_[node].last_function = function;  // Not n's: it may have moved.
+    nodes_[node].last_function = function;  // Not through n: the node may have moved.
     return nodes_[node].last = child;
   }
-  // The same, if its hash is known.
+  // The same if the hash of the child's call path is known.
   [[gnu::always_inline]] uint32_t enter(uint32_t node, uint32_t function, uint64_t hash) {
     const uint64_t key = key_of(node, function);
     const size_t mask = slots_.size() - 1;
@@ -81,24 +81,24 @@ class CallTree {
     }
   }
 
-  // The hash of a node's chain, and of that chain with one more call.
+  // The hash of a node's call path, and that of the path extended by one call.
   uint64_t hash_of(uint32_t node) const { return hashes_[node]; }
-  // Twice multiplied: once, functions in a row would be evenly spaced, with some factors so that
-  // many of them lie side by side.
+  // Multiplied twice: with one multiplication, consecutive functions would be evenly spaced, and
+  // with some factors many of them adjacent.
   uint64_t child_hash(uint64_t hash, uint32_t function) const {
     hash = (hash ^ function) * 0x9e3779b97f4a7c15;
     hash = (hash ^ hash >> 32) * factor_;
     return hash ^ hash >> 29;
   }
-  // Have fetched what enter() looks at, and, when that is there, what is done to the node.
+  // Prefetch the slot that enter() reads, and, once the slot is cached, the node.
   void fetch_place(uint64_t hash) const { __builtin_prefetch(&slots_[place_of(hash)]); }
   void fetch_node(uint64_t hash) const {
     __builtin_prefetch(&nodes_[slots_[place_of(hash)].child], 1);
   }
-  // Gives back what only enter() and hashes need. Nothing may be entered until make_index().
+  // Frees what only enter() and hashes need. enter() must not be called until make_index().
   void drop_index();
   void make_index();
-  // Whether the second level cache cannot hold it, so that fetching is worth its while.
+  // Whether the tree exceeds the second-level cache, so that prefetching pays off.
   bool is_large() const { return nodes_.size() > 16384; }
 
   CallNode& operator[](uint32_t node) { return nodes_[node]; }
@@ -109,7 +109,7 @@ class CallTree {
   struct Slot {
     uint64_t key = 0;  // parent << 32 | function; 0: free.
     uint32_t child = 0;
-    uint32_t hash = 0;  // Its upper half, of which the upper bits are the place.
+    uint32_t hash = 0;  // Upper half of the hash; its upper bits are the slot.
   };
   // Never 0, because no child has function 0.
   static uint64_t key_of(uint32_t parent, uint32_t function) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What formats that tell single calls are given: slices on tracks. A track is one coroutine; its
-// slices lie in each other like the calls of its stack, and come in the order of time.
+// The interface of export formats that store single calls: slices on tracks. A track is one
+// coroutine; its slices are nested like the calls of its stack and come in the order of time.
 //
-// Beside calls there are slices for the time in which a coroutine does not run itself: it waits
-// for one that it has resumed, or it is suspended. So a slice's own time, without the slices in it,
-// is the self time of its call.
+// Besides calls, there are slices for the time in which a coroutine does not run itself: it waits
+// for one that it has resumed, or is suspended. So the time of a call's slice minus the slices in
+// it is the call's self time.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@
 
 namespace luatrace::analyze {
 
-// How a format names a function. All strings are printable (base/escape.h); what else a format must
-// escape it escapes itself.
+// How a format names a function. All strings are printable (base/escape.h); the format does any
+// further escaping itself.
 struct FrameName {
-  std::string label;   // In the style wanted, tells functions apart: "work (app.lua:12)".
-  std::string name;    // Alone, for formats with file and line of their own: "work". Other styles
-                       // than ours: the label.
-  std::string unique;  // Told apart within its file: "work:12".
+  std::string label;   // Unique among all functions, in the selected style: "work (app.lua:12)".
+  std::string name;    // For formats with separate file and line: "work". The label in styles other
+                       // than ours.
+  std::string unique;  // Unique within its file: "work:12".
   std::string file;    // "app.lua", "/usr/lib/libc.so.6", "" if unknown.
   uint32_t line = 0;   // 0: main chunk or not Lua.
 };
 
 struct Track {
-  uint64_t number = 0;  // From 1, in all files together.
+  uint64_t number = 0;  // From 1, across all files.
   int32_t pid = 0;
   uint32_t tid = 0;
   uint32_t stream = 0, coroutine = 0;  // In its file.
 };
 
-// What a track is called; apart, as there may be a million of them at one time.
+// The name of a track; not in Track, as a million tracks may exist at one time.
 struct TrackNames {
-  std::shared_ptr<const std::string> process;  // Command line, its beginning; not null.
-  bool of_state = false;                       // Its file has several Lua states.
+  std::shared_ptr<const std::string> process;  // Beginning of the command line; not null.
+  bool of_state = false;                       // Its file has several Lua VMs.
 };
 
 struct Slice {
@@ -42,30 +42,29 @@ struct Slice {
     kCall,
     kResumed,    // The coroutine has resumed another one, which runs.
     kSuspended,  // The coroutine is suspended.
-    kFiltered,   // What runs is left out by filters.
-    kUnknown,    // What runs is not known: its stack was lost.
+    kFiltered,   // A call runs that filters leave out.
+    kUnknown,    // It is unknown what runs: the stack was lost.
   };
   Kind kind = kCall;
-  uint32_t function = 0;   // kCall: number of define().
-  uint32_t coroutine = 0;  // kResumed: which.
-  // Of an arrow that goes out from the moment of this slice's beginning to another track, 0: none.
-  uint64_t flow = 0;
-  uint64_t track = 0;  // kResumed: number of that coroutine's track, 0: it has none.
+  uint32_t function = 0;   // kCall: number passed to define().
+  uint32_t coroutine = 0;  // kResumed: the resumed coroutine.
+  uint64_t flow = 0;   // Of an arrow from the beginning of this slice to another track; 0: none.
+  uint64_t track = 0;  // kResumed: number of that coroutine's track; 0: it has none.
 };
 
 class CallWriter {
  public:
   virtual ~CallWriter() = default;
-  // Before the first slice that has this number (from 1).
+  // Defines a function; comes before the first slice that uses its number (from 1).
   virtual void define(uint32_t function, const FrameName& name) = 0;
   virtual void track(const Track& track, const TrackNames& names) = 0;
   virtual void begin(const Track& track, const Slice& slice, uint64_t ns) = 0;
-  // The innermost open slice ends. Of a call: its running time, and its own time.
+  // The innermost open slice ends. running_ns, self_ns: inclusive and self time, of a call only.
   virtual void end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) = 0;
-  // The end of an arrow: control has come here.
+  // An arrow ends on this track.
   virtual void arrive(const Track&, uint64_t /*flow*/, uint64_t /*ns*/) {}
-  // Nothing will come on the track any more: the coroutine is gone. Not told of those that live on
-  // when the file ends.
+  // The coroutine is gone: no more slices follow on the track. Not called for coroutines that are
+  // alive when the file ends.
   virtual void leave(const Track&) {}
   virtual void finish() {}
 };

@@ -63,8 +63,8 @@ void FilteredProfile::on_thread(uint32_t tid) {
   scope_.on_thread(tid);
 }
 
-// Time of a call that is hidden goes to the call that it is part of. If that is one of a coroutine
-// further out, which resumed this one and is left out by --coroutine, nobody is left to have it.
+// Time of a hidden call goes to the shown call around it. If that call belongs to a resumer that
+// --coroutine leaves out, the time has no owner.
 bool FilteredProfile::has_owner(Coroutine& co, uint32_t index) {
   if (options_.coroutines.empty() || place(co, index).own) return true;
   const Coroutine* owner = find_outer(stream_->machine, co, &Coroutine::outer_owner,
@@ -77,7 +77,7 @@ void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
   CoroutineLife& life = coroutines->of(co, scope_.number(), now);
   life.begin_seen = true;
   if (!by.top) return;
-  // Not coroutine.create, but the function that called it.
+  // The creator is the function that called the builtin coroutine.create.
   const uint32_t function = placement_.function_of(by.frames[by.top].node);
   const bool library = placement_.is_builtin(function) && by.top > 1;
   life.created_in = library ? placement_.function_of(by.frames[by.top - 1].node) : function;
@@ -115,7 +115,7 @@ void FilteredProfile::count(Coroutine& co, const Place& p) {
 
 void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
   const FrameNotes& f = co.notes[co.top];
-  const Place& p = placement_[f.node];  // A call is counted where it began, so its times are, too.
+  const Place& p = placement_[f.node];  // Times are counted where the call was: where it began.
   const bool seen = p.shown && running != kNotSeen && f.counted;
   if (calls) calls->closed(co, scope_.number(), now);
   if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
@@ -128,7 +128,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   watch_.end(co, std::move(call), now, facts_.clock, seen && whole);
 }
 
-// Elsewhere other calls may be shown.
+// After a move in the call tree, other calls may be shown.
 void FilteredProfile::attached(Coroutine& co, bool moved, uint64_t now) {
   co.epoch += moved;
   if (!calls) return;
@@ -143,8 +143,8 @@ void FilteredProfile::attached(Coroutine& co, bool moved, uint64_t now) {
 
 // -- Runs --
 
-// A run is as a whole where the filters look, or not: so not if the range of time begins or ends in
-// it, or some of its calls have owners in other coroutines.
+// The filters must accept or reject a run as a whole. So there is no run if the time range begins
+// or ends in it, or if some of its calls have owners in other coroutines.
 bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   stream_->machine = &machine;
   const uint64_t now = machine.now();
@@ -199,8 +199,8 @@ void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to
   if (timeline || threads) show(co, whose, from, to);
 }
 
-// Filters of calls make no difference to idle and unknown time: what nobody ran is nobody's, what
-// nobody knows may have been anything. Those of threads, states and coroutines say where to look.
+// Call filters do not affect idle and unknown time: idle time belongs to no call, unknown time may
+// belong to any. Filters of threads, Lua VMs and coroutines apply to both.
 FilteredProfile::Whose FilteredProfile::whose_time(Coroutine& co) {
   using Outside = Coroutine::Outside;
   if (!scope_.wanted(co)) return Whose::kFiltered;
@@ -209,7 +209,7 @@ FilteredProfile::Whose FilteredProfile::whose_time(Coroutine& co) {
   return place(co, co.top).takes && has_owner(co, co.top) ? Whose::kCall : Whose::kFiltered;
 }
 
-// In the tree if it has a node there: then it is in the running time of the calls that led to it.
+// Adds to the node of unknown time if there is one: then callers include it in inclusive time.
 void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
   const uint32_t node = place(co, co.top).out;
   if (shown(node).function == kUnknownFunction)
@@ -231,7 +231,7 @@ ThreadSums& FilteredProfile::thread_sums(uint32_t tid) {
   return sums;
 }
 
-// Each node's is known from its parent's.
+// Computed for all nodes up to `node`, each from its parent's.
 FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
   const bool by_root = options_.group != GroupBy::kNone && options_.group < GroupBy::kFile;
   while (shown_.size() <= node) {
@@ -244,7 +244,6 @@ FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
   return shown_[node];
 }
 
-// For the views of threads and of time.
 void FilteredProfile::show(Coroutine& co, Whose whose, uint64_t from, uint64_t to) {
   if (threads) {
     ThreadSums& sums = thread_sums(scope_.tid());
@@ -261,8 +260,8 @@ void FilteredProfile::show(Coroutine& co, Whose whose, uint64_t from, uint64_t t
   timeline->add(Timeline::key(1, s.lane), from, to);
 }
 
-// It wakes since another coroutine resumes it right now. Else it was switched to, or what it
-// resumed was; a main coroutine is never resumed.
+// Whether the coroutine wakes because another one resumes it now, and not because control switched
+// to it or to a coroutine that it resumed. A main coroutine is never resumed.
 bool FilteredProfile::is_resumed(const Coroutine& co) const {
   if (!co.resumed) return false;
   return !stream_->machine || stream_->machine->current().id == co.resumer;
@@ -290,7 +289,7 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
   watch_.suspended(co, p.out, to - from);
 }
 
-// Which coroutine ran then is not known; on which thread it was is taken from before.
+// The coroutine that ran during the gap is unknown; the thread is assumed to be the one before it.
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
   const bool is_wanted = scope_.wanted();
   if (calls && stream_->machine)

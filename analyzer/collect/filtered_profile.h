@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The Sink that applies every filter and grouping, and feeds the views that need more than sums.
-// If none of those is asked for it adds up in runs (machine/machine.h), as fast as Profile does.
+// The Sink that applies all filters and groupings, and feeds the views that need more than sums.
+// Without such views it sums up in runs (machine/machine.h), as fast as Profile does.
 //
-// Invariant: every tick within the range of time goes to exactly one of: self time of a shown call,
-// idle, unknown (gap), filtered. So self + idle + unknown + filtered = traced, whatever is asked.
+// Invariant: every tick within the time range is added to exactly one of: self time of a shown
+// call, idle, unknown (gap), filtered. So self + idle + unknown + filtered = traced, always.
 //
-// Which calls are shown by their chain is Placement's business, where to look is Scope's. What
-// depends on the single call, its length (-t) and whether it led to a function of -C, is known when
-// it begins: from a reading of the trace before this one (verdicts.h).
+// Placement decides by call path which calls are shown; Scope applies the filters of Lua VM,
+// thread, coroutine and time. What depends on the single call (-t, and whether it led to a function
+// of -C) is known when it begins, from an earlier pass over the trace (verdicts.h).
 #pragma once
 
 #include <unordered_map>
@@ -22,25 +22,25 @@ namespace luatrace::analyze {
 
 class FilteredProfile;
 
-// Is told of single calls in the order of the events; for what shows them one by one. Times are
-// ticks, functions those of the file.
+// Receives single calls in the order of events, for outputs that show them one by one. Times are
+// ticks, functions are indices of the file.
 class CallObserver {
  public:
-  // The innermost call that is shown; something that is not; nobody knows what.
+  // Who owns time: the innermost shown call, something hidden, or it is unknown.
   enum class Owner : uint8_t { kCall, kFiltered, kUnknown };
   virtual ~CallObserver() = default;
-  // A call that is shown begins, or was reported open: the one on top of the coroutine.
+  // A shown call, on top of the coroutine, begins or was reported as open.
   virtual void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
                       uint64_t now) = 0;
   // The call on top ends, shown or not.
   virtual void closed(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
-  // The open calls may be shown otherwise from now on: as `open`, the outermost first.
+  // From now on the coroutine's open calls are shown as `open`, the outermost first.
   struct Open {
     uint32_t depth, function;
   };
   virtual void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
                      const std::vector<Open>& open) = 0;
-  // Time of the machine's current coroutine, and whose it is.
+  // Time of the machine's current coroutine, and its owner.
   virtual void add_self_time(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
                              uint64_t to, Owner owner) = 0;
   virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
@@ -52,10 +52,10 @@ class FilteredProfile {
   static constexpr bool kFrames = true;
   using Machine = StackMachine<FilteredProfile>;
 
-  // All references must live as long as this is told of calls. Observers may be null.
+  // The references must stay valid as long as this receives calls. Observers may be null.
   FilteredProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols)
       : FilteredProfile(plan, facts, facts.functions, symbols) {}
-  // With functions that others add to, too.
+  // The same with a table of functions to which other threads may add meanwhile.
   FilteredProfile(const FilterPlan& plan, const TraceFacts& facts, FunctionTable& functions,
                   const SymbolFinder& symbols);
   FilteredProfile(const FilteredProfile&) = delete;
@@ -66,24 +66,24 @@ class FilteredProfile {
   ThreadLog* threads = nullptr;
   CallObserver* calls = nullptr;
 
-  // Nodes of the call tree come from there; null: there may be any number.
+  // See Profile::limit().
   void limit(NodeBudget* budget) { placement_.limit(budget); }
   // All streams have been read.
   void finish();
   // See Profile::close().
   void close();
 
-  // Adds what another one found out about other streams of the file, and its observers to these.
+  // Adds the results of other streams of the file, and those of their observers to the observers.
   void add(const FilteredProfile& other);
 
-  // After finish().
+  // Results, valid after finish(). Times are ticks.
   const HistogramProfile& sums() const { return sums_; }
   uint64_t traced() const { return traced_; }
   uint64_t filtered() const { return filtered_; }
   uint64_t gap() const { return gap_; }
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return last_; }
-  // Whether anything ran in the coroutine of the options' n-th filter of coroutines.
+  // See Scope::matched().
   bool matched(size_t n) const { return scope_.matched(n); }
 
   // What the machines call; see machine/machine.h.
@@ -116,7 +116,7 @@ class FilteredProfile {
   void gap(uint64_t from, uint64_t to);
   void gone(Coroutine& co, uint64_t now, Gone how);
 
-  // Not if something is asked for that sums do not tell.
+  // False if a view needs more than sums.
   bool takes_runs() const { return !slow && !timeline && !threads && !calls; }
   bool begin_run(Machine& machine, uint64_t until);
   void add_self_time(uint32_t raw, uint64_t ticks) { look_up()[raw].self += ticks & run_.spends; }
@@ -133,15 +133,15 @@ class FilteredProfile {
 
  private:
   struct Stream {
-    Machine* machine = nullptr;  // Known once it has spent time.
+    Machine* machine = nullptr;  // Known once time has passed.
     const StreamVerdicts* verdicts = nullptr;
-    uint64_t calls = 0;  // That have begun or were reported; counted if there are verdicts.
+    uint64_t calls = 0;  // Begun or reported so far; counted only if there are verdicts.
   };
   // What holds for all of a run.
   struct Run {
     bool in_range = false;
-    bool counts = false;  // Calls count, ...
-    uint64_t spends = 0;  // ... and so do these bits of their times: all or none.
+    bool counts = false;  // Whether calls are counted.
+    uint64_t spends = 0;  // Mask of the ticks that are counted: all bits or none.
   };
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
@@ -154,8 +154,8 @@ class FilteredProfile {
   Whose whose_time(Coroutine& co);
   void spend_unknown(Coroutine& co, uint64_t ticks);
   void show(Coroutine& co, Whose whose, uint64_t from, uint64_t to);
-  // Of a node of the shown tree: the function whose time its own is, and whose lane of the timeline
-  // that goes to.
+  // For a node of the shown tree: the function that owns its self time, and the function whose lane
+  // of the timeline gets it.
   struct Shown {
     uint32_t function, lane;
   };
@@ -172,7 +172,7 @@ class FilteredProfile {
   std::unordered_map<uint32_t, Stream, RandomHash> streams_;
   Stream* stream_ = nullptr;
   Run run_;
-  std::vector<Shown> shown_;  // By node, as far as asked for.
+  std::vector<Shown> shown_;  // By node; extended by shown().
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
 };
 

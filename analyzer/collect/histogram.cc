@@ -72,10 +72,9 @@ void Histograms::make_room(size_t functions) {
   rest_.resize(functions);
   waiting_.resize(functions);
   filled_.resize(functions);
-  functions_ = functions;  // Last: without memory for all of them nobody may use the others.
+  functions_ = functions;  // Last: if a resize throws, no vector is used at the new size.
 }
 
-// Whatever call it is.
 void Histograms::add(uint32_t function, uint64_t ticks) {
   if (function >= functions_) make_room(2 * size_t{function} + 64);
   Rest& rest = rest_[function];
@@ -129,7 +128,7 @@ void Histograms::count_together(Full& full) {
   for (uint32_t place : sums.place) counts[place]++;
 }
 
-// Some of the calls are shorter or longer than all before.
+// Extends the row: some of the calls are shorter or longer than all before.
 void Histograms::reach(Row& row, const CallBatch& calls) {
   for (uint32_t ticks : calls.ticks) {
     row.min = std::min(row.min, ticks);
@@ -139,7 +138,7 @@ void Histograms::reach(Row& row, const CallBatch& calls) {
   }
 }
 
-// Makes room in the function's counts.
+// Moves the function's counts to more_, so that they cannot overflow.
 void Histograms::spill(uint32_t function) {
   Row& row = rows_[function];
   row.counted = 0;
@@ -175,8 +174,8 @@ void Histograms::add_count(uint32_t function, uint32_t bucket, uint64_t n) {
   row.counted += static_cast<uint32_t>(n);
 }
 
-// A window of whole powers of two that has `bucket`, too, and some room on both sides: in
-// proportion, so that what is left behind is not more than what is used.
+// Widens the window, in whole powers of two, to contain `bucket` and some space beyond it. That
+// space is proportional, so that abandoned windows take no more memory than those in use.
 void Histograms::widen(Row& row, uint32_t bucket) {
   const uint32_t room = std::max(kSubBuckets, row.width / 2 / kSubBuckets * kSubBuckets);
   const uint32_t power = bucket / kSubBuckets * kSubBuckets;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How long single calls took: for each function a histogram with logarithmic buckets, 16 to each
-// power of two, so that a value read from it is off by at most 1/32 (3.2 %); below 16 ns it is
-// exact. And the sum of the squares, exact, for the standard deviation.
+// How long single calls took: for each function a histogram with logarithmic buckets, 16 per power
+// of two, so that a value read from it is off by at most 1/32 (3.2 %); below 16 ns it is exact.
+// And the exact sum of the squares, for the standard deviation.
 //
-// Invariant: adding two histograms gives the same whatever the order (integers only), so profiles
-// can be merged in any order.
+// Invariant: adding histograms gives the same result in any order (integers only), so profiles can
+// be merged in any order.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline uint32_t bucket_of(uint64_t ns) {
   const auto above = static_cast<uint32_t>(std::bit_width(ns | kSubBuckets)) - 5;
   return above * kSubBuckets + static_cast<uint32_t>(ns >> above);
 }
-// The smallest value of a bucket; of the one behind it: one more than its largest.
+// The smallest value of a bucket in ns; for bucket + 1, one more than the largest of `bucket`.
 inline uint64_t bucket_begin(uint32_t bucket) {
   if (bucket < kSubBuckets) return bucket;
   if (bucket >= kBuckets) return UINT64_MAX;
@@ -36,18 +36,18 @@ inline uint64_t bucket_begin(uint32_t bucket) {
 
 using Square = unsigned __int128;
 
-// Buckets that have something, in rising order.
+// One bucket that is not empty.
 struct HistogramBucket {
   uint32_t bucket = 0;
   uint64_t count = 0;
 };
 struct Distribution {
-  std::vector<HistogramBucket> buckets;
-  Square squares = 0;  // Sum of ns * ns; saturates.
+  std::vector<HistogramBucket> buckets;  // In rising order.
+  Square squares = 0;                    // Sum of ns * ns; saturates.
 
   void add(const Distribution& other);
   uint64_t count() const;
-  // The value that `percent` of all values do not exceed, between min and max. 0 if empty.
+  // The value in ns that `percent` of all values do not exceed, between min and max. 0 if empty.
   uint64_t percentile(double percent, uint64_t min, uint64_t max) const;
 };
 
@@ -55,7 +55,7 @@ struct Distribution {
 double deviation(uint64_t n, uint64_t sum, Square squares);
 Square saturating_add(Square a, Square b);
 
-// Of the calls of a function that were seen from beginning to end: running time of each, in ticks.
+// Inclusive times, in ticks, of the calls of a function that were seen from beginning to end.
 struct CallStats {
   uint64_t min = UINT64_MAX;
   uint64_t max = 0;
@@ -71,17 +71,16 @@ struct CallStats {
   }
 };
 
-// Statistics and histograms of all functions while a trace is read. What a call costs is a store to
-// its function's line of cache, where it waits until that is full; then all of it is counted
-// together (collect/call_batch.h), in the buckets of a window around the times that the function
-// takes. What does not fit there (65536 calls, times of half a second) goes to tables that are
-// hardly ever used. Of many functions neither row nor window is in the processor's cache: both are
-// fetched while a full line waits until those of two more functions are full.
+// Statistics and histograms of all functions while a trace is read. A call costs one store to its
+// function's batch; a full batch is counted at once (collect/call_batch.h), in a window of buckets
+// around the function's usual times. What exceeds that (65536 calls, half a second) goes to rarely
+// used tables. For many functions, neither row nor window is in the processor's cache: both are
+// prefetched while a full batch waits for two more batches to fill.
 class Histograms {
  public:
   void set_clock(const Clock& clock);
   void add(uint32_t function, uint64_t ticks);
-  // The same, but done by settle() at the latest, which must come before anything is asked.
+  // The same, but may be deferred until settle(), which must be called before any query.
   [[gnu::always_inline]] void add_later(uint32_t function, uint64_t ticks) {
     if (function >= functions_ || ticks >= short_ticks_) [[unlikely]]
       return add(function, ticks);
@@ -101,16 +100,16 @@ class Histograms {
   struct alignas(64) Row {
     uint64_t sum = 0;
     uint64_t squares = 0;            // The lower half.
-    uint32_t min = kNoMin, max = 0;  // Of those that waited; the others are in Rest.
+    uint32_t min = kNoMin, max = 0;  // Of batched calls; those of others are in Rest.
     uint32_t offset = 0;             // Where in counts_ bucket 0 would be, modulo 2^32.
-    uint16_t begin = 0, width = 0;   // Its window of buckets: all that are between min and max.
-    uint32_t counted = 0;            // Sum of its counts_.
+    uint16_t begin = 0, width = 0;   // Window of buckets: has all between min and max.
+    uint32_t counted = 0;            // Sum of the row's counts_.
   };
   struct Rest {
     uint64_t min = UINT64_MAX, max = 0;
     uint64_t squares_high = 0;
   };
-  // A full line; what it is counted in is being fetched.
+  // A full batch whose row and window are being prefetched.
   struct Full {
     CallBatch calls;
     uint32_t function = kNobody;
@@ -130,17 +129,17 @@ class Histograms {
   }
 
   Clock clock_;
-  Rate rate_;                 // The same for calls that wait, ...
-  uint64_t short_ticks_ = 0;  // ... which are those below, as together.h needs it.
-  size_t functions_ = 0;      // Size of all that is by function.
+  Rate rate_;                 // The same for batched calls, ...
+  uint64_t short_ticks_ = 0;  // ... which are shorter than this, as call_batch.h requires.
+  size_t functions_ = 0;      // Size of all vectors indexed by function.
   std::vector<CallBatch> waiting_;
-  std::vector<uint16_t> filled_;  // How many of them; not bytes, which might be anything's.
+  std::vector<uint16_t> filled_;  // Calls in the batch; not bytes, which may alias anything.
   std::array<Full, 2> full_;
-  uint32_t oldest_ = 0;  // Of them.
+  uint32_t oldest_ = 0;  // Index in full_.
   std::vector<Row> rows_;
   std::vector<uint16_t> counts_;
   std::vector<Rest> rest_;
-  std::unordered_map<uint64_t, uint64_t, RandomHash> more_;  // By key(): what counts_ cannot hold.
+  std::unordered_map<uint64_t, uint64_t, RandomHash> more_;  // By key(): overflow of counts_.
 };
 
 }  // namespace luatrace::analyze

@@ -19,13 +19,13 @@ void LeadingCalls::stream(uint32_t number) {
   stream_->verdicts = &verdicts[number];
 }
 
-// As Scope has it: the calls of a coroutine that is kept apart have no callers outside of it.
+// As in Scope::base(): the calls of a separate coroutine have no callers outside of it.
 uint32_t LeadingCalls::base(const Coroutine& co, const Coroutine* by) const {
   const bool apart = by_coroutine_ || merged_ || (separate_ && co.id);
   return apart || !by ? path_.root() : by->frames[by->top].node & ~CallPath::kTarget;
 }
 
-// What it leads to is not known yet: until then to nothing.
+// The call is dropped until it is known to lead to a function of -C.
 void LeadingCalls::begin(Coroutine& co, uint32_t index) {
   if (stream_->calls == UINT32_MAX) throw_too_many_calls();
   co.notes[index].number = stream_->calls++;
@@ -38,20 +38,20 @@ bool LeadingCalls::begin_run(Machine& machine, uint64_t) {
   return !has_news(machine.current());
 }
 
-// Calls of coroutines that resumed this one since the call of -C was made have led to it, too.
+// Calls of the coroutines that have resumed this one since the call of -C began led to it, too.
 void LeadingCalls::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
   stream_->machine = &machine;
   Coroutine& co = machine.current();
   if (from >= to || !has_news(co)) return;
-  uint32_t links = 0;  // Of a broken trace they might be a circle.
+  uint32_t links = 0;  // A damaged trace might have a cycle.
   for (Coroutine* c = &co; c && c->led != c->epoch && links <= Machine::kMaxChain; links++) {
     if (const uint32_t index = target_in(*c)) return mark_leading(*c, index);
-    c->led = c->epoch;  // Those further out are told now.
+    c->led = c->epoch;  // The resumers are marked now.
     c = machine.resumer_of(*c);
   }
 }
 
-// The index of the call of -C that is open in the coroutine, 0 if there is none.
+// Returns the index of the open call of -C in the coroutine, 0 if there is none.
 uint32_t LeadingCalls::target_in(const Coroutine& co) {
   uint32_t before = 0, reached = co.top;
   while (reached - before > 1) {
@@ -61,7 +61,7 @@ uint32_t LeadingCalls::target_in(const Coroutine& co) {
   return reached && is(co, reached, CallPath::kTarget) ? reached : 0;
 }
 
-// Every open call of the running stacks has led to the one at `index`.
+// Marks all open calls from the one at `index` outwards, across resumers, as leading to it.
 void LeadingCalls::mark_leading(Coroutine& co, uint32_t index) {
   StreamVerdicts& verdicts = *stream_->verdicts;
   auto mark = [&](Coroutine& c, uint32_t from) {
@@ -69,7 +69,7 @@ void LeadingCalls::mark_leading(Coroutine& co, uint32_t index) {
       verdicts.drop(c.notes[i].number, false);
   };
   mark(co, index);
-  // `led`: those further out than it were told since it woke; they have no new calls.
+  // led == epoch: the resumers were marked since the coroutine woke; they have no new calls.
   for (Coroutine* c = &co; stream_->machine && c->led != c->epoch;) {
     c->led = c->epoch;
     c = stream_->machine->resumer_of(*c);

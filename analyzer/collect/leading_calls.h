@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The Sink that finds which calls have not led to a function of -C, and those shorter than -t. It
-// has no call tree: a node is the place of a call path (call_path.h).
+// The Sink that finds calls that did not lead to a function of -C or were shorter than -t. It has
+// no call tree: a node is a position in call paths (call_path.h).
 //
-// Invariant: a call that is open or has ended is dropped unless it led to a function of -C, and by
-// what is known so far took as long as -t asks for. Those that have resumed the coroutine of such a
-// function have led to it, too, as soon as time passes in it.
+// Invariant: an open or ended call is dropped unless it led to a function of -C and, as far as is
+// known yet, took at least the time of -t. Calls that resumed the coroutine of such a function lead
+// to it, too, as soon as time passes in it.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ class LeadingCalls {
   static bool is(const Coroutine& co, uint32_t index, uint32_t place) {
     return co.frames[index].node & place;
   }
-  // Time passes inside a call of -C, and those that resumed its coroutine do not know it yet.
+  // Whether a call of -C is open and the resumers' calls are not marked as leading to it yet.
   static bool has_news(const Coroutine& co) {
     return co.led != co.epoch && is(co, co.top, CallPath::kReached);
   }

@@ -10,8 +10,8 @@
 namespace luatrace::analyze {
 namespace {
 
-// Keeps the `most` greatest (0: all) in a heap whose first is the least of them. Of equal ones
-// those of the lower stream, and there the earlier: so it is no matter which came first here.
+// Keeps the `most` greatest items (0: all) in a heap with the smallest first. Ties are won by the
+// lower stream, then the lower serial, so that the order of insertion makes no difference.
 template <class T, class Rank>
 void keep_greatest(std::vector<T>& heap, size_t most, T item, Rank rank) {
   auto above = [&](const T& a, const T& b) {
@@ -54,7 +54,7 @@ void SlowCalls::clear_known(Watch& w) {
 }
 
 void SlowCalls::drop(uint32_t watch) {
-  constexpr size_t kFew = 64;  // Their memory is used again.
+  constexpr size_t kFew = 64;  // Up to this many nodes, the memory is reused.
   Watch& w = watches_[watch];
   clear_known(w);
   known_ -= w.nodes.size();
@@ -63,13 +63,13 @@ void SlowCalls::drop(uint32_t watch) {
   free_.push_back(watch);
 }
 
-// Chains longer than this below a watched call are not told apart: a trace could make each of its
-// calls one.
+// Longer call paths below a watched call are not distinguished: a trace could have one for each of
+// its calls.
 constexpr size_t kMostDepth = 2048;
 
-// The call's own node for a node of the call tree at or below its root. What hangs elsewhere (calls
-// of coroutines, if they are not linked) hangs below the call with all of its chain that the call's
-// own does not have. A parent's number is smaller than its children's.
+// Maps a node of the call tree to a node of the watched call. A node that is not below the call's
+// root (calls of coroutines that are not linked) is attached to the call with the part of its call
+// path that the root does not share. A parent's number is smaller than its children's.
 uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
   if (known_ >= kMostKnown) {
     auto it = w.known.find(node);
@@ -252,7 +252,7 @@ CoroutineLog::By coroutine_order(const std::string& sort) {
   return find_coroutine_order(sort).value_or(CoroutineLog::By::kSuspended);
 }
 
-// Slices twice as wide: two become one.
+// Doubles the width of slices: merges pairs.
 void Timeline::widen() {
   shift_++;
   first_ /= 2;
@@ -265,7 +265,7 @@ void Timeline::widen() {
   }
 }
 
-// Makes room for from..to, which is not empty.
+// Extends the timeline to from..to, which is not empty.
 void Timeline::reach(uint64_t from, uint64_t to) {
   if (!begun_) first_ = last_ = slice(from);
   begun_ = true;
@@ -274,7 +274,7 @@ void Timeline::reach(uint64_t from, uint64_t to) {
   fit();
 }
 
-// As wide as the number of lanes and the time that they are of ask for, whatever came first.
+// Widens slices as the number of lanes and their time span require.
 void Timeline::fit() {
   const size_t most =
       std::clamp(kCells / std::max<size_t>(lanes_.size(), 1), kLeastSlices, kSlices);
@@ -287,7 +287,7 @@ Timeline::Lane& Timeline::lane(uint64_t key) {
   return it->second;
 }
 
-// The time in one slice of a lane.
+// Returns the ticks of one slice of a lane, which is extended if necessary.
 uint64_t& Timeline::at(Lane& lane, uint64_t slice) {
   if (lane.ticks.empty()) lane.first = slice;
   if (slice < lane.first) {

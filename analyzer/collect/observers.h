@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the views by time, thread, coroutine and single call keep while a trace is read; in ticks,
-// with function indices of the file. Each is bounded by what it can show: a number of slices, of
-// threads, of coroutines alive at one time, of calls kept.
+// Data that the views of time, threads, coroutines and single calls collect while a trace is read:
+// in ticks, with function indices of the file. Its size is bounded by the number of slices, of
+// threads, of coroutines alive at one time, and of calls kept.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace luatrace::analyze {
 // -- Slow calls --
 
 struct SlowNode {
-  uint32_t parent = 0;  // Index in its call; the first is the call itself.
+  uint32_t parent = 0;  // Index in SlowCall::nodes; node 0 is the call itself.
   uint32_t function = 0;
   uint64_t calls = 0;
   uint64_t self = 0;
@@ -32,32 +32,33 @@ struct SlowNode {
 };
 struct SlowCall {
   uint32_t stream = 0, coroutine = 0, thread = 0;
-  uint64_t serial = 0;  // Rises with the calls of a stream.
+  uint64_t serial = 0;  // Increases with each call found in a stream.
   uint64_t begin = 0, running = 0, wall = 0;
   std::vector<SlowNode> nodes;
 };
 
 // Watches calls while they are open and keeps the slowest. A watched call has a small tree of its
-// own, by functions, since the place where it hangs in the call tree may change.
+// own, by function, because its position in the call tree may change.
 class SlowCalls {
  public:
   SlowCalls(uint64_t least_ns, bool by_wall, size_t most)
       : least_ns_(least_ns), by_wall_(by_wall), most_(most) {}
 
-  // Begins to watch a call at this depth of its coroutine; a number for Coroutine::watched, not 0.
+  // Begins to watch a call at this depth of its coroutine; returns a number for
+  // Coroutine::watched, not 0.
   uint32_t watch(uint32_t depth, uint32_t function, uint64_t begin);
   uint32_t depth(uint32_t watch) const { return watches_[watch].depth; }
-  // What happened at `node` of `tree`, while the watched call hangs at `root`.
+  // Adds what happened at `node` of `tree`, while the watched call is at `root`.
   void add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node, SlowNode what);
-  // The call ended; `call` says where and when. Kept if it took long enough.
+  // The call ended at tick `end`; `call` says where. It is kept if it took long enough.
   void finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock);
-  void drop(uint32_t watch);         // It ended unseen.
-  void leave_out() { left_out_++; }  // A call that is not watched (any more).
-  // Adds what another one has kept of other streams.
+  void drop(uint32_t watch);         // Stops watching without a result.
+  void leave_out() { left_out_++; }  // Counts a call that is not watched (any more).
+  // Adds the calls of other streams.
   void add(const SlowCalls& other);
 
   const std::vector<SlowCall>& kept() const { return kept_; }
-  uint64_t found() const { return found_; }  // With those not kept.
+  uint64_t found() const { return found_; }  // Including those not kept.
   uint64_t left_out() const { return left_out_; }
 
  private:
@@ -67,10 +68,10 @@ class SlowCalls {
     std::vector<SlowNode> nodes;
     // By parent << 32 | function.
     std::unordered_map<uint64_t, uint32_t, RandomHash> children;
-    std::unordered_map<uint32_t, uint32_t> known;  // From nodes of the call tree, at this root.
+    std::unordered_map<uint32_t, uint32_t> known;  // By node of the call tree, for this root.
   };
-  // Nodes that all watched calls together may know of: a trace could have many that are watched
-  // with many in each. What is more counts to the call itself.
+  // Limit of nodes in all watched calls together: a trace could have many watched calls with many
+  // nodes each. Beyond it, events are added to the watched call itself.
   static constexpr size_t kMostKnown = 1 << 19;
   void clear_known(Watch& w);
   uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
@@ -83,33 +84,33 @@ class SlowCalls {
   size_t most_;
   std::vector<Watch> watches_{1};
   std::vector<uint32_t> free_;
-  std::vector<SlowCall> kept_;  // A heap, the shortest first; of equal ones the last.
+  std::vector<SlowCall> kept_;  // A heap: the shortest first, of equal ones the last.
   uint64_t found_ = 0, left_out_ = 0;
-  size_t known_ = 0;  // Nodes in `known` of all watches, and in `nodes`.
+  size_t known_ = 0;  // Sum of the sizes of `known` and `nodes` of all watches.
 };
 
 // -- Coroutines --
 
 struct CoroutineLife {
   uint32_t stream = 0, id = 0;
-  uint32_t created_in = 0;  // Function that created it, 0: not seen.
-  uint32_t body = 0;        // Its first call, 0: none was seen.
+  uint32_t created_in = 0;  // Function that created it; 0: not seen.
+  uint32_t body = 0;        // Function of its outermost call; 0: none was seen.
   uint64_t begin = 0, end = 0;
   bool begin_seen = false;
   Gone how = Gone::kCut;
-  uint64_t serial = 0;  // Rises with the ends of a stream's coroutines.
+  uint64_t serial = 0;  // Increases with each coroutine that ends.
   uint64_t suspended = 0, resumes = 0;
-  uint64_t lost = 0;                     // Between what was seen of it: nobody knows what it did.
-  uint64_t longest = 0, longest_at = 0;  // Its longest suspension, when it began, and
-  uint32_t longest_in = 0;               // the call that was innermost; 0: before it first ran.
+  uint64_t lost = 0;                     // Ticks in gaps: it is unknown what the coroutine did.
+  uint64_t longest = 0, longest_at = 0;  // The longest suspension, its beginning, and
+  uint32_t longest_in = 0;               // the innermost function; 0: before it first ran.
 
   uint64_t running() const { return end - begin - suspended - lost; }
 };
 struct CoroutineGroup {
   uint64_t count = 0, running = 0, suspended = 0, resumes = 0, longest = 0;
-  uint32_t longest_in = 0;      // Of the longest suspension; of equal ones that of the lowest ...
-  uint32_t longest_stream = 0;  // ... stream, and there of the coroutine that ended first, ...
-  uint64_t longest_serial = 0;  // ... which had this number.
+  uint32_t longest_in = 0;      // Function of the longest suspension. Ties are won by the lowest
+  uint32_t longest_stream = 0;  // stream, then by the coroutine that ended first,
+  uint64_t longest_serial = 0;  // which had this serial.
 
   CoroutineGroup& operator+=(const CoroutineGroup& other);
 };
@@ -121,13 +122,13 @@ class CoroutineLog {
 
   CoroutineLife& of(Coroutine& co, uint32_t stream, uint64_t now);
   void gone(Coroutine& co, uint64_t now, Gone how);
-  // All is read: those that were not seen again after a gap ended in it.
+  // All has been read: coroutines that were not seen again after a gap ended in it.
   void finish();
-  // Adds what another one has kept of other streams, when nothing is alive any more.
+  // Adds the coroutines of other streams, after finish().
   void add(const CoroutineLog& other);
 
   const std::vector<CoroutineLife>& kept() const { return kept_; }
-  // By birth place and body.
+  // By creation site (created_in) and body.
   const std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup>& groups() const { return groups_; }
 
  private:
@@ -139,36 +140,37 @@ class CoroutineLog {
   size_t most_;
   std::vector<CoroutineLife> alive_{1};  // By Coroutine::record; 0: none.
   std::vector<uint32_t> free_;
-  // Records of those that a gap hides, by stream and id. Ids are given once: one that is seen again
-  // is the same one.
+  // Records of coroutines hidden by a gap, by stream and id. Ids are not reused: an id seen again
+  // is the same coroutine.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> hidden_;
   uint64_t ended_ = 0;
-  std::vector<CoroutineLife> kept_;  // A heap, the least first; of equal ones the last.
+  std::vector<CoroutineLife> kept_;  // A heap: the smallest first, of equal ones the last.
   std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups_;
 };
 
-// What --sort asks for, if that is an order of coroutines; else suspended time.
+// The order that `sort`, the value of --sort, means for coroutines. If it means none, the first
+// returns nullopt and the second returns kSuspended.
 std::optional<CoroutineLog::By> find_coroutine_order(const std::string& sort);
 CoroutineLog::By coroutine_order(const std::string& sort);
 
 // -- Time --
 
-// Time by slice for each lane: at most kSlices, of a width that doubles when time goes on; fewer,
-// but kLeastSlices, if there are so many lanes that it would be more than kCells in all of them.
+// Time by slice for each lane: up to kSlices slices, whose width doubles as time goes on. The limit
+// falls, down to kLeastSlices, if all lanes together would exceed kCells.
 //
-// Invariant: slices begin at multiples of their width, which is a power of two. So those of any two
-// timelines fit into each other, and what a timeline says does not depend on what came first.
+// Invariant: slices begin at multiples of their width, which is a power of two. So the slices of
+// two timelines nest, and a timeline does not depend on the order in which times were added.
 class Timeline {
  public:
   static constexpr size_t kSlices = 1024, kLeastSlices = 16, kCells = 4 << 20;
   struct Lane {
-    uint64_t first = 0;           // Number of the first slice: its beginning, divided by the width.
+    uint64_t first = 0;           // Number of the first slice: its beginning / width().
     std::vector<uint64_t> ticks;  // By slice.
   };
 
-  // Ticks from..to belong to lane `key`.
+  // Adds the ticks from..to to lane `key`.
   void add(uint64_t key, uint64_t from, uint64_t to);
-  // Adds another one's time to the same lanes.
+  // Adds the times of another timeline to the same lanes.
   void add(const Timeline& other);
   const std::map<uint64_t, Lane>& lanes() const { return lanes_; }
   uint64_t first() const { return first_; }  // Number of the first slice.
@@ -184,7 +186,7 @@ class Timeline {
   uint64_t& at(Lane& lane, uint64_t slice);
 
   bool begun_ = false;
-  uint64_t first_ = 0, last_ = 0;  // Slices.
+  uint64_t first_ = 0, last_ = 0;  // Numbers of slices.
   uint32_t shift_ = 0;
   std::map<uint64_t, Lane> lanes_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who, of those that resumed a coroutine, is the nearest for which something holds.
+// Finds the nearest resumer of a coroutine for which a condition holds.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace luatrace::analyze {
 
-// Directly or through others; null: nobody. It is remembered in `link` as long as the coroutine
-// runs and hangs where it does: whoever resumed it begins no calls meanwhile. So all questions
-// together take hardly more steps than there are resumes and moves, however long the chain is.
+// Returns the nearest direct or indirect resumer of `co` for which `is` holds; null if there is
+// none. It is cached in `link` while `co` runs and is not moved: its resumers begin no calls
+// meanwhile. So all look-ups together take few more steps than there are resumes and moves, however
+// long the chain of resumers is.
 template <class Machine, class Is>
 Coroutine* find_outer(Machine* machine, Coroutine& co, OuterLink Coroutine::*link, Is is) {
   if (!machine || !co.running) return nullptr;
@@ -23,7 +24,7 @@ Coroutine* find_outer(Machine* machine, Coroutine& co, OuterLink Coroutine::*lin
   const bool is_known = (co.*link).epoch == co.epoch;
   Coroutine* found = next(co);
   if (is_known && (!found || is(*found))) return found;
-  std::vector<Coroutine*> passed{&co};  // Of a broken trace it might be a circle.
+  std::vector<Coroutine*> passed{&co};  // A damaged trace might have a cycle.
   for (; found && !is(*found) && passed.size() <= Machine::kMaxChain; found = next(*found))
     passed.push_back(found);
   if (found && !is(*found)) found = nullptr;

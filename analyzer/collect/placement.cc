@@ -6,7 +6,6 @@
 namespace luatrace::analyze {
 namespace {
 
-// Every call is shown, as a call of its own function.
 bool shows_all(const FilterOptions& o) {
   return !o.looks_at_functions() && o.depth == 0 && o.group < GroupBy::kFile;
 }
@@ -36,7 +35,7 @@ void Placement::close() {
   folds_.clear();
 }
 
-// A call's cost of recording is partly in its own time, partly in its caller's.
+// The recording overhead of a call is partly in its own time and partly in its caller's.
 uint64_t Placement::settle(Profile& to) {
   uint64_t nobodys = 0;
   for (uint32_t i = 0; i < raw_.size() && !is_plain_; i++) {
@@ -65,8 +64,8 @@ uint32_t Placement::group(const std::string& name, bool coroutine) {
   return function;
 }
 
-// What place() says, where each node is its own `out`. So what would have its `out` elsewhere, as
-// unknown callers have, is made there at once.
+// Does what place() does where each node is its own `out`: a node whose `out` would be elsewhere,
+// such as unknown callers, is created there.
 uint32_t Placement::enter_plain_base(uint32_t node, uint32_t function) {
   const uint32_t fold = plain_fold(node);
   if (function == kUnknownFunction || fold == node) return raw_.enter(fold, function);
@@ -84,7 +83,7 @@ uint32_t Placement::plain_fold(uint32_t node) const {
   return it == folds_.end() ? node : it->second;
 }
 
-// What others than enter_plain() ask for.
+// Only the fields that callers other than enter_plain() need.
 Place Placement::plain_place(uint32_t node) const {
   const uint32_t function = raw_[node].function;
   Place p;
@@ -106,21 +105,21 @@ Place Placement::place(uint32_t raw) {
   const bool folded = reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {
     p.own = false;
-    if (!options_.coroutines.empty()) p.group = 0;  // That of the resumer may be left out.
+    if (!options_.coroutines.empty()) p.group = 0;  // The resumer may be filtered out.
     if (above.takes && !folded) {
       p.out = p.fold = out_.enter(above.fold, function);
-      // What hides in it goes to a caller that is known, or to none.
+      // Hidden calls in it are added to a known caller, or to none.
       if (above.unknown) p.out = out_.enter(above.out, function), p.unknown = true;
     }
   } else if (function == kUnknownFunction) {
-    p.takes = true;  // Whatever is asked for: it may have been that.
+    p.takes = true;  // Whatever the filters: it may have been a selected call.
     p.out = out_.enter(above.fold, function);
     p.unknown = true;
   } else if (is_group(function)) {
     p.own = true;
     p.takes = !asks_for_functions();
     p.out = p.fold = out_.enter(above.fold, function);
-    // A coroutine is no file: its own time is of a group, too; not of [other], which is calls.
+    // A coroutine has no file, so its own time gets a group, too: not [other], which has calls.
     if (groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
   } else {
     place_function(p, raw);
@@ -128,8 +127,8 @@ Place Placement::place(uint32_t raw) {
   return p;
 }
 
-// Then what a coroutine does outside of any call, its own time where it is not part of its
-// resumer's, is filtered out: it is of no function.
+// Whether filters select by function. Then time of a coroutine outside of any call, where it is
+// not part of its resumer's, is filtered out, because it belongs to no function.
 bool Placement::asks_for_functions() const {
   return !options_.only.empty() || !options_.callers.empty() || !functions_.empty() ||
          !options_.kinds.empty();
@@ -147,7 +146,8 @@ void Placement::place_function(Place& p, uint32_t raw) {
   const bool folded = reached || (options_.depth && p.depth >= options_.depth);
   bool hidden = r.hidden || folded || !inside || excluded;
   if (groups_files()) {
-    // A call inside its own group is no call of the group; what is in none counts to its caller.
+    // A call within its own group is not a call of the group; a function without a group belongs to
+    // that of its caller.
     if (!hidden && (above.group == 0 || (r.group != 0 && r.group != above.group)))
       p.function = r.group ? r.group : group("[other]");
     else

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Where calls are shown: the function filters and groupings, decided once for each chain of calls.
+// Where calls are shown: function filters and groupings, decided once per call path.
 //
 // The stack machines walk a call tree of everything (the raw tree). Each of its nodes has a Place:
-// the node of the shown tree that gets its time, and whether it is a call of its own there. All of
-// -F -N -C -H -D, --function, --kind and --group-by depend on the chain of calls alone, so they
-// cost something only when a chain occurs for the first time. Calls and times are added up in the
-// raw tree, so a call costs no more than without filters, and brought to the shown tree when all
-// has been read (settle()). What depends on the single call (-t,
-// and whether it led to a function of -C) is decided before (verdicts.h): a call that is to be left
-// out has a node of its own, `dropped`, whose time is its caller's.
+// the node of the shown tree that gets its time, and whether it is a call of its own there. -F -N
+// -C -H -D, --function, --kind and --group-by depend on the call path alone, so they cost time only
+// when a path occurs for the first time. Calls and times are summed in the raw tree, so a call
+// costs no more than without filters, and moved to the shown tree at the end (settle()). What
+// depends on the single call (-t, and whether it led to a function of -C) is decided by an earlier
+// pass (verdicts.h): a dropped call has a node of its own, whose time belongs to its caller.
 //
-// If nothing that was asked for hides or renames a call, the raw tree is the shown tree itself: no
-// second one is made, and a node's Place follows from its function.
+// If no option hides or renames calls, the raw tree is the shown tree: no second one is made, and
+// the Place of a node follows from its function.
 #pragma once
 
 #include <cstdint>
@@ -29,37 +28,37 @@ namespace luatrace::analyze {
 struct Place {
   uint32_t out = 0;       // Node of the shown tree.
   uint32_t fold = 0;      // Node of the shown tree for hidden calls below it.
-  uint32_t function = 0;  // What it is there, if `shown`.
-  uint32_t group = 0;     // Group of files that the chain is in, 0: none.
+  uint32_t function = 0;  // The function it is shown as, if `shown`.
+  uint32_t group = 0;     // The file group that the call path is in; 0: none.
   uint32_t depth = 0;     // Shown calls so far.
-  bool shown = false;     // A call there is a call of `out`.
-  bool takes = true;      // Time there is time of `out`; else it is filtered out.
+  bool shown = false;     // A call of this node is a call of `out`.
+  bool takes = true;      // Its time is added to `out`; otherwise it is filtered out.
   uint32_t path = 0;      // See CallPath.
-  bool own = false;       // `out` is a call (or group) of this very coroutine.
-  bool within = false;    // A call is shown here, or further out behind a function of -F.
-  bool unknown = false;   // Callers that nobody knows, or what they resumed has no call of its own.
+  bool own = false;       // `out` is a call (or group) of the same coroutine.
+  bool within = false;    // A call is shown here or further out, up to the function of -F.
+  bool unknown = false;   // Unknown callers, or a coroutine they resumed, outside its calls.
 };
 
 class Placement {
  public:
-  // Others may add to `functions`, too. `out`: the shown tree.
+  // Other threads may add to `functions` meanwhile. `out`: the shown tree.
   Placement(const FilterPlan& plan, FunctionTable& functions, const SymbolFinder& symbols,
             CallTree& out);
-  // Nodes of the raw tree come from there; the shown one cannot have many more.
+  // Takes the nodes of the raw tree from `budget`; the shown tree cannot have many more.
   void limit(NodeBudget* budget) { raw_.limit(budget); }
 
-  // Adds calls and times of the raw tree to the shown one, whose profile is `to`. Returns the time
-  // that is nobody's there. Then they are gone from the raw tree, unless it is the shown one.
+  // Moves calls and times from the raw tree to the shown one, whose profile is `to`. Returns the
+  // ticks that have no owner there. Does nothing if both trees are the same.
   uint64_t settle(Profile& to);
-  // Gives back what it knows of nodes: nothing is asked any more.
+  // Frees what is stored per node. Nothing may be queried afterwards.
   void close();
 
-  // The child of a node of the raw tree; for a call that is dropped another one.
+  // Returns the child of a node of the raw tree; dropped calls have a child of their own.
   uint32_t enter(uint32_t raw, uint32_t function, bool dropped = false) {
     if (is_plain_) return enter_plain(raw, function);
     return placed(raw_.enter(raw, dropped ? function | kDropped : function));
   }
-  // Of a call that is not dropped, the hash of whose chain in the raw tree is known.
+  // The same for a call that is not dropped and whose call path hash in the raw tree is known.
   uint32_t enter(uint32_t raw, uint32_t function, uint64_t hash) {
     return placed(raw_.enter(raw, function, hash));
   }
@@ -67,24 +66,24 @@ class Placement {
   Place operator[](uint32_t raw) const { return is_plain_ ? plain_place(raw) : places_[raw]; }
   uint32_t function_of(uint32_t raw) const { return raw_[raw].function & ~kDropped; }
   bool is_dropped(uint32_t raw) const { return raw_[raw].function & kDropped; }
-  // As what function the call at `raw` is shown; 0: it is not.
+  // Returns the function that the call at `raw` is shown as; 0: it is not shown.
   uint32_t shown_as(uint32_t raw) const {
     if (is_plain_) return raw_[raw].function;
     const Place& p = places_[raw];
     return p.shown ? p.function : 0;
   }
-  // Every call is shown, as a call of its own function.
+  // Whether every call is shown, as a call of its own function.
   bool is_plain() const { return is_plain_; }
-  // What patterns are matched with.
+  // See CallPath::described().
   FunctionName described(uint32_t function) const { return path_.described(function); }
-  // The function that stands for a group, of coroutines or of something else; whether it is one.
+  // Returns the pseudo-function of a group, of coroutines or something else.
   uint32_t group(const std::string& name, bool coroutine = false);
   bool is_builtin(uint32_t function) const;
   bool is_group(uint32_t function) const { return function < groups_.size() && groups_[function]; }
 
  private:
-  static constexpr uint32_t kDropped = 1u << 31;  // In the function of a node of the raw tree.
-  // What the options say about a function, wherever it is called.
+  static constexpr uint32_t kDropped = 1u << 31;  // Flag in the function of a raw tree node.
+  // What the options say about a function, independent of its callers.
   struct Rules {
     bool known = false, hidden = false;
     uint32_t group = 0;  // 0: none.
@@ -117,11 +116,11 @@ class Placement {
   CallPath path_;
   FunctionPatterns hide_, functions_;
   std::optional<GroupPattern> group_pattern_;
-  const bool is_plain_;  // The raw tree is that of `out`.
-  CallTree own_;         // The raw tree if it is not.
+  const bool is_plain_;  // The raw tree is out_.
+  CallTree own_;         // The raw tree otherwise.
   CallTree& raw_;
   std::vector<Place> places_;  // By node, unless is_plain_.
-  // is_plain_: Place::fold of the nodes of coroutines that callers resumed whom nobody knows.
+  // is_plain_: Place::fold of the nodes of coroutines that unknown callers resumed.
   std::unordered_map<uint32_t, uint32_t> folds_;
   std::vector<Rules> rules_;  // By function.
   std::vector<bool> groups_;  // By function: made by group().

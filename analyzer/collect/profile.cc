@@ -3,9 +3,9 @@
 
 namespace luatrace::analyze {
 
-// Parents come before their children, so each node's place is known when its children ask for it.
+// Parents come before their children, so a parent's place is known when its children need it.
 void Profile::add(const Profile& other, const std::vector<uint32_t>* same) {
-  tree_.limit(nullptr);  // Its nodes and the other's were counted when they were made.
+  tree_.limit(nullptr);  // The nodes of both trees were counted when they were made.
   std::vector<uint32_t> place(other.tree_.size());
   for (uint32_t i = 0; i < other.tree_.size(); i++) {
     const CallNode& from = other.tree_[i];

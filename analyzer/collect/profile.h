@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Sink of the stack machines that adds up: call tree and per-function extremes, in ticks.
+// The stack machines' Sink that sums up: a call tree and per-function statistics, in ticks.
 // Invariant: memory grows with the call tree and the number of functions, never with the trace.
 #pragma once
 
@@ -31,7 +31,7 @@ class Profile {
   // See machine/prefetch.h.
   bool looks_ahead() const { return tree_.is_large(); }
   CallTree& look_up() { return tree_; }
-  // Nodes of the call tree come from there; null: there may be any number.
+  // Takes the nodes of the call tree from `budget`; null: their number is not limited.
   void limit(NodeBudget* budget) { tree_.limit(budget); }
   void call(uint32_t node) { tree_[node].calls++; }
   void add_self_time(uint32_t node, uint64_t ticks) { tree_[node].self += ticks; }
@@ -45,22 +45,22 @@ class Profile {
     s.complete++;
   }
   void suspended(uint32_t node, uint64_t ticks) { add_at(suspended_, node, ticks); }
-  // Calls, of whatever function, whose cost of recording is part of this node's self time; for
-  // sinks that leave out calls. Without it: those of the node itself and of its children.
+  // Adds calls, of any function, whose recording overhead is in this node's self time; for sinks
+  // that leave out calls. Without it, these are the calls of the node and its children.
   void charged(uint32_t node, uint64_t calls) { add_at(charged_, node, calls); }
 
-  // Adds what another one found out, with the same table of functions. same: which function to take
-  // for which (of the call tree only), null: each for itself.
+  // Adds a profile with the same function table. same: the function that replaces each function in
+  // the call tree (only there); null: none is replaced.
   void add(const Profile& other, const std::vector<uint32_t>* same = nullptr);
 
-  // All has been read: gives back what only reading needs.
+  // All has been read: frees what only reading needs.
   void close() { tree_.drop_index(); }
 
   const CallTree& tree() const { return tree_; }
   virtual CallStats stats(uint32_t function) const {
     return function < stats_.size() ? stats_[function] : CallStats{};
   }
-  // Ticks that a coroutine was suspended with this node's call innermost.
+  // Ticks during which a coroutine was suspended with this node's call innermost.
   uint64_t suspended_at(uint32_t node) const {
     return node < suspended_.size() ? suspended_[node] : 0;
   }
@@ -75,11 +75,11 @@ class Profile {
 
   CallTree tree_;
   std::vector<CallStats> stats_;     // By function.
-  std::vector<uint64_t> suspended_;  // By node; apart, because few nodes have it.
+  std::vector<uint64_t> suspended_;  // By node; separate from the tree, as few nodes have it.
   std::vector<uint64_t> charged_;    // By node.
 };
 
-// The same with a histogram for each function. finish() must come before anything is asked.
+// A profile with a histogram of each function. Results are valid only after finish().
 class HistogramProfile : public Profile {
  public:
   [[gnu::always_inline]] void ended(uint32_t, uint32_t function, uint64_t running) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The coroutines of a stream that run now: the current one, the one that resumed it, and so on; and
-// which of them have calls open. So that the next event costs the same however many there are, it
-// is changed at its inner end only, by what a resume and a suspension change; for anything else it
-// is made again (reset()).
+// The running chain of a stream: the current coroutine, its resumer, and so on; and which of them
+// have open calls. A resume or suspension changes only the inner end, so its cost does not depend
+// on the length of the chain; anything else rebuilds the chain (reset()).
 //
-// Invariants: a place is an index, 0 is the outermost; places() has each coroutine once; callers_
-// rises, and every place whose lane has calls is in it.
+// Invariants: a place is an index, 0 is the outermost; places_ has each coroutine once; callers_ is
+// in rising order and has every place whose lane has calls.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@
 
 namespace luatrace::analyze {
 
-// Lane: what is known of a coroutine; has bool has_calls() const.
+// Lane: the data of a coroutine; has bool has_calls() const.
 template <class Lane>
 class RunningChain {
  public:
@@ -32,7 +31,7 @@ class RunningChain {
   const Link& operator[](size_t place) const { return links_[place]; }
   size_t last() const { return links_.size() - 1; }
   const Link& current() const { return links_.back(); }
-  // Of a coroutine; kNone if it is not in the chain.
+  // The place of a coroutine; kNone if it is not in the chain.
   size_t place(uint32_t coroutine) const {
     auto it = places_.find(coroutine);
     return it == places_.end() ? kNone : it->second;
@@ -44,13 +43,13 @@ class RunningChain {
     links_.push_back(link);
     update(last());
   }
-  // The current coroutine was suspended; there is one that resumed it.
+  // The current coroutine was suspended; it must have a resumer.
   void pop() {
     if (!callers_.empty() && callers_.back() == last()) callers_.pop_back();
     places_.erase(current().coroutine);
     links_.pop_back();
   }
-  // Other coroutines, the outermost first.
+  // Replaces the chain by `links`, the outermost first.
   void reset(std::vector<Link> links) {
     links_ = std::move(links);
     places_.clear();
@@ -60,11 +59,11 @@ class RunningChain {
       update(i);
     }
   }
-  // The coroutine has another lane now, or null.
+  // Sets the lane of a coroutine, if it is in the chain; null: it has none now.
   void set_lane(uint32_t coroutine, Lane* lane) {
     if (const size_t at = place(coroutine); at != kNone) links_[at].lane = lane;
   }
-  // Call it when the calls of the lane at `place` may be its first.
+  // Must be called when the lane at `place` may have got its first call.
   void update(size_t place) {
     if (!has_calls(place)) return;
     auto at = std::lower_bound(callers_.begin(), callers_.end(), place);
@@ -83,7 +82,7 @@ class RunningChain {
 
   std::vector<Link> links_;
   std::unordered_map<uint32_t, size_t> places_;  // By coroutine.
-  std::vector<size_t> callers_;                  // Those that have no calls any more may be in it.
+  std::vector<size_t> callers_;                  // May also have places without calls by now.
 };
 
 }  // namespace luatrace::analyze

@@ -42,7 +42,7 @@ void Scope::on_thread(uint32_t tid) {
 
 bool Scope::wanted(const Coroutine& co) const {
   if (!wanted()) return false;
-  if (options_.coroutines.empty() || co.id == 0) return true;  // 0: not known which.
+  if (options_.coroutines.empty() || co.id == 0) return true;  // 0: unknown coroutine.
   const auto& asked = options_.coroutines;
   bool any = false;
   for (size_t i = 0; i < asked.size(); i++) {
@@ -73,8 +73,8 @@ uint32_t Scope::group_root(Placement& placement) const {
 uint32_t Scope::base(Placement& placement, const Coroutine& co, const Coroutine* by) const {
   const bool separate =
       options_.mode == CoroutineMode::kSeparate || options_.group == GroupBy::kCoroutine;
-  // After a gap it may not be known which one it is. A group of its own is only needed where there
-  // is no other.
+  // After a gap the coroutine may be unknown (id 0). It needs a group of its own only if results
+  // are grouped by coroutine.
   if (separate && (co.id || options_.group == GroupBy::kCoroutine)) {
     const std::string id = co.id ? std::to_string(co.id) : "?";
     const std::string name = "coroutine " + std::to_string(number()) + ':' + id + process_text();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the filters look: which streams, threads, coroutines and times; and below what node of the
-// call tree the calls of a coroutine are. Nothing here depends on what functions are called.
+// The filters that do not depend on functions: Lua VMs, threads, coroutines and time. And the node
+// of the call tree to which the calls of a coroutine are attached.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,20 @@ class Scope {
  public:
   Scope(const FilterPlan& plan, const TraceFacts& facts);
 
-  void stream(uint32_t number);  // Its events come now.
+  void stream(uint32_t number);  // The next events are of this stream.
   void on_thread(uint32_t tid);
-  uint32_t number() const { return stream_->number; }  // Of the stream.
+  uint32_t number() const { return stream_->number; }  // Of the current stream.
   uint32_t tid() const { return stream_->tid; }
   bool wanted() const { return stream_->state_wanted && stream_->thread_wanted; }
   bool wanted(const Coroutine& co) const;
   bool is_of_coroutines() const { return !options_.coroutines.empty(); }
   bool has(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
-  // Whether anything ran in the coroutine of the options' n-th filter of coroutines.
+  // Whether anything ran in a coroutine that matches the n-th --coroutine filter.
   bool matched(size_t n) const { return matched_[n]; }
   void add(const Scope& other);
 
-  // The node of the raw tree below which the calls of the coroutine are; `by` resumed it, or null.
+  // Returns the node of the raw tree to which the calls of `co` are attached; `by`: its resumer,
+  // or null.
   uint32_t base(Placement& placement, const Coroutine& co, const Coroutine* by) const;
 
  private:
@@ -48,7 +49,7 @@ class Scope {
   const TraceFacts& facts_;
   std::unordered_map<uint32_t, Stream, RandomHash> streams_;
   Stream* stream_ = nullptr;
-  mutable std::vector<char> matched_;  // By filter of coroutines.
+  mutable std::vector<char> matched_;  // By --coroutine filter.
 };
 
 }  // namespace luatrace::analyze

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// --slow: which calls are watched while they are open, and what each of them is told.
+// --slow: which open calls are watched, and what is recorded for each of them.
 //
-// Invariant: a coroutine has at most one call that is watched, the outermost of those asked for;
-// each is told of all that happens inside it, also in coroutines that were resumed there.
+// Invariant: a coroutine has at most one watched call, the outermost one that --slow selects. The
+// record of a watched call covers everything inside it, including coroutines resumed there.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@ namespace luatrace::analyze {
 
 class SlowWatch {
  public:
-  // `calls`: where calls are kept, which may be said later; null: nowhere, none is watched.
-  // `shown`: the tree that `placement` places calls in.
+  // `calls`: where calls are kept; may be set later; null: no call is watched. `shown`: the tree
+  // in which `placement` places calls.
   SlowWatch(SlowCalls* const& calls, const FilterPlan& plan, const Placement& placement,
             const CallTree& shown)
       : calls_(calls), plan_(plan), placement_(placement), shown_(shown) {}
 
   bool is_watching() const { return watched_ != 0; }
-  // A call on top of the coroutine has begun, and is shown. It is watched if it is asked for.
+  // The call on top of the coroutine has begun and is shown: watches it if --slow selects it.
   template <class Machine>
   void begin(Machine* machine, Coroutine& co, uint64_t now);
-  // What happened in the coroutine at `node` of the shown tree, if a call is watched.
+  // Adds `what` happened at `node` of the shown tree to the watched calls that are open around it.
   template <class Machine>
   void tell(Machine* machine, Coroutine& co, uint32_t node, SlowNode what);
-  // The coroutine was suspended there: only its own call is told.
+  // The coroutine was suspended at `node` for `ticks`: added to its own watched call only.
   void suspended(const Coroutine& co, uint32_t node, uint64_t ticks);
-  // The call on top ends. `call` says where and when; `counts`: it was seen from beginning to end,
-  // and is shown.
+  // The call on top ends. `call` says where, and its inclusive time; `counts`: it is shown, and was
+  // seen from beginning to end.
   void end(Coroutine& co, SlowCall call, uint64_t now, const Clock& clock, bool counts);
 
  private:
-  // Calls that are watched while one in the innermost of their coroutines runs: each is told of all
-  // that happens there.
+  // Limit of watched calls in coroutines that resumed one another: each gets every event of the
+  // innermost one.
   static constexpr size_t kMostNested = 64;
 
   bool is_asked_for(uint32_t function);
@@ -52,13 +52,13 @@ class SlowWatch {
   const FilterPlan& plan_;
   const Placement& placement_;
   const CallTree& shown_;
-  std::vector<uint8_t> known_;  // By function: 1 not asked for, 2 asked for.
-  size_t watched_ = 0;          // Calls that are being watched.
+  std::vector<uint8_t> known_;  // By function: 0 not matched yet, 1 not selected, 2 selected.
+  size_t watched_ = 0;
 };
 
-// `f` for those that resumed the coroutine and have a call that is watched, from the nearest on. If
-// they are too many (calls that were watched before their coroutines came to be inside each other)
-// the outermost are given up.
+// Calls `f` for each direct or indirect resumer of the coroutine that has a watched call, the
+// nearest first. Beyond kMostNested (calls that were watched before their coroutines resumed one
+// another), the outermost watched calls are given up.
 template <class Machine, class F>
 void SlowWatch::each_outer(Machine* machine, Coroutine& co, F f) {
   const auto is_watched = [](const Coroutine& c) { return c.watched != 0; };

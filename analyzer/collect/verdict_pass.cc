@@ -11,7 +11,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// The Sink that finds calls shorter than -t and nothing else: a node is the number of a call.
+// The Sink that only finds calls shorter than -t. Its nodes are call numbers.
 class ShortCalls {
  public:
   static constexpr bool kNotes = false;
@@ -44,8 +44,8 @@ class ShortCalls {
  private:
   const uint64_t least_ns_;
   Clock clock_;
-  std::map<uint32_t, uint32_t> counts_;  // By stream: its calls so far.
-  uint32_t* calls_ = nullptr;            // Those of the stream whose events come now.
+  std::map<uint32_t, uint32_t> counts_;  // By stream: calls so far.
+  uint32_t* calls_ = nullptr;            // Of the current stream.
   StreamVerdicts* stream_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reading of a trace that finds the verdicts of -t and -C (filter/verdicts.h).
+// The pass over a trace that finds the verdicts of -t and -C (filter/verdicts.h).
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace luatrace::analyze {
 
-// A stream has more calls than verdicts can number.
+// Throws Unreadable: a stream has more calls than verdicts can number.
 [[noreturn]] void throw_too_many_calls();
 
-// Reads all of the trace, by at most `jobs` threads (1 or more). `plan`: plan.known has its names
-// if -C is asked for; its verdicts are not looked at. What is wrong with the trace is said when it
-// is read again. Throws Unreadable.
+// Reads the whole trace, with up to `jobs` threads (1 or more). With -C, plan.known must have the
+// trace's functions; plan.verdicts is ignored. Damage is reported by the second pass only. Throws
+// Unreadable.
 CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, Input& input,
                            size_t jobs);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where a call is with regard to the filters of call paths: behind a function of -F, of -N, of -C.
-// It follows from the caller's place and the function called, so a place is a few bits.
+// The position of a call relative to the call path filters: at or below a function of -F, -N, -C.
+// It follows from the caller's position and the called function, and is a set of a few bits.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@ namespace luatrace::analyze {
 
 class CallPath {
  public:
-  static constexpr uint32_t kInside = 1;    // Behind a function of -F, or there is no -F.
-  static constexpr uint32_t kExcluded = 2;  // Behind a function of -N.
-  static constexpr uint32_t kReached = 4;   // Behind a function of -C, ...
-  static constexpr uint32_t kTarget = 8;    // ... and this call is the outermost one of it.
+  static constexpr uint32_t kInside = 1;    // At or below a function of -F, or there is no -F.
+  static constexpr uint32_t kExcluded = 2;  // At or below a function of -N.
+  static constexpr uint32_t kReached = 4;   // At or below a function of -C, ...
+  static constexpr uint32_t kTarget = 8;    // ... and this is the outermost such call.
 
-  // Others may add to `functions`, too.
+  // Other threads may add to `functions` meanwhile.
   CallPath(const FilterPlan& plan, const FunctionTable& functions, const SymbolFinder& symbols);
 
   uint32_t root() const { return only_.empty() ? kInside : 0; }
-  // The place of a call of `function`, not less than kFirstFunction, by one at `caller`.
+  // Returns the position of a call of `function` (kFirstFunction or greater) whose caller's
+  // position is `caller`.
   uint32_t enter(uint32_t caller, uint32_t function) {
     const uint32_t matches = matches_of(function);
     const uint32_t place = (caller & ~kTarget) | (matches & (kInside | kExcluded));
     const bool searched = (place & (kInside | kExcluded | kReached)) == kInside;
     return searched && (matches & kTarget) ? place | kReached | kTarget : place;
   }
-  // What patterns are matched with.
+  // Returns the name that patterns are matched against.
   FunctionName described(uint32_t function) const;
 
  private:
@@ -46,7 +47,7 @@ class CallPath {
   const FunctionTable& table_;
   const SymbolFinder& symbols_;
   const FunctionPatterns only_, without_, callers_;
-  std::vector<uint8_t> matches_;  // By function: bits as of places; 0: not asked for yet.
+  std::vector<uint8_t> matches_;  // By function: bits as in positions; 0: not computed yet.
 };
 
 }  // namespace luatrace::analyze

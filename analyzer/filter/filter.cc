@@ -12,7 +12,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// The number at the beginning of `text`; what follows it stays there. False if there is none.
+// Removes a number from the beginning of `text`. False if there is none between 0 and 1e19.
 bool take_number(std::string& text, double& value) {
   auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
@@ -21,7 +21,7 @@ bool take_number(std::string& text, double& value) {
   return true;
 }
 
-// Seconds and a fraction, exactly (a double has not enough digits for nanoseconds since 1970).
+// Parses seconds with a fraction exactly: a double has too few digits for ns since the Unix epoch.
 bool exact_seconds(const std::string& text, uint64_t& ns) {
   size_t point = text.find('.');
   std::string whole = text.substr(0, point);
@@ -33,7 +33,7 @@ bool exact_seconds(const std::string& text, uint64_t& ns) {
   return true;
 }
 
-// 2026-11-21T10:00:00[.25][Z]
+// Parses 2026-11-21T10:00:00[.25][Z], in UTC.
 bool date(std::string text, uint64_t& ns) {
   if (text.ends_with('Z')) text.pop_back();
   tm parts{};
@@ -62,7 +62,7 @@ TimePoint parse_point(const std::string& text) {
   return out;
 }
 
-// The same for the same time, however it was written.
+// Returns the same text for the same time, whatever the user wrote.
 std::string time_text(uint64_t ns) {
   static constexpr std::pair<uint64_t, const char*> kUnits[] = {
       {1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
@@ -83,7 +83,7 @@ std::string point_text(const TimePoint& p) {
   return std::string(text, end) + '%';
 }
 
-// As a shell takes it for this one word.
+// Quotes `word` for a shell if necessary.
 std::string quoted(const std::string& word) {
   if (!word.empty() && word.find_first_of(" \t\n'\"\\$*?()[]{}|&;<>#~`!") == word.npos) return word;
   std::string out = "'";
@@ -91,7 +91,7 @@ std::string quoted(const std::string& word) {
   return out + '\'';
 }
 
-// Options that may be given several times: their order means nothing, nor does a second one.
+// Builds the text of repeatable options; their order and repetition make no difference.
 class ChoiceWords {
  public:
   template <class T, class Text>

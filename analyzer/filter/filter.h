@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of a trace is looked at, and how calls are put together. docs/analyzing.md says what each
-// filter means; FilteredProfile does it.
+// Which part of a trace is analyzed, and how calls are grouped. docs/analyzing.md defines the
+// filters; FilteredProfile applies them.
 #pragma once
 
 #include <compare>
@@ -13,11 +13,11 @@
 
 namespace luatrace::analyze {
 
-// One end of a range of time.
+// One end of a time range.
 struct TimePoint {
   enum Kind { kOpen, kRelative, kPercent, kAbsolute };
   Kind kind = kOpen;
-  uint64_t ns = 0;     // Since the first event; kAbsolute: since 1970.
+  uint64_t ns = 0;     // Since the first event; kAbsolute: since the Unix epoch.
   double percent = 0;  // Of the time from the first event to the last.
 };
 
@@ -29,10 +29,10 @@ struct CoroutineId {
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
 enum class GroupBy { kNone, kThread, kCoroutine, kState, kFile, kPattern };
 
-// The options by which events became sums, as words: those of unlike meaning are never equal, so
-// that sums can be told apart by it, also when they were saved. The order and number of equal
-// options and the unit of a time make no difference; other ways to write the same (0~1s and ~1s,
-// '(x)' and '/(x)/') do.
+// The options that produced a profile, as text. Options of different meaning never have equal
+// signatures, so signatures tell profiles apart, including saved ones. The order and repetition of
+// options and the unit of a time make no difference; other spellings of the same meaning (0~1s and
+// ~1s, '(x)' and '/(x)/') do.
 struct FilterSignature {
   std::string groups;   // WHAT of --group-by; empty: no groups.
   std::string filters;  // The others: "-F handle -t 1ms --coroutines=separate"; empty: none.
@@ -40,7 +40,7 @@ struct FilterSignature {
 };
 
 struct FilterOptions {
-  // Functions, as FunctionPattern understands them.
+  // The patterns are in the syntax of FunctionPattern.
   std::vector<std::string> only;     // -F
   std::vector<std::string> without;  // -N
   std::vector<std::string> callers;  // -C
@@ -57,24 +57,26 @@ struct FilterOptions {
   std::string group_pattern;
 
   bool has_range() const { return from.kind != TimePoint::kOpen || to.kind != TimePoint::kOpen; }
-  // Something is to be left out.
+  // Whether any filter is set.
   bool filters() const;
-  // It depends on what functions are called, where they are, or of what kind they are.
+  // Whether the result depends on the names, locations or kinds of functions.
   bool looks_at_functions() const {
     return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
            !functions.empty() || !kinds.empty() || group >= GroupBy::kFile;
   }
-  // Whether a call is shown is known only when it has ended (verdicts.h).
+  // Whether some calls can be judged only when they have ended (verdicts.h).
   bool needs_verdicts() const { return least_ns || !callers.empty(); }
-  // Calls are shown elsewhere than below their callers.
+  // Whether calls are shown elsewhere than below their callers.
   bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
 };
 
 FilterSignature signature_of(const FilterOptions& options);
 
-// "5ms", "1.5s", "200us", "10" (ns), "2m", "1h". Throws UsageError that names `option`.
+// Parses "5ms", "1.5s", "200us", "10" (ns), "2m", "1h"; returns ns. Throws a UsageError that names
+// `option`.
 uint64_t parse_time(const std::string& text, const std::string& option);
-// "1s~2s", "20%~", "~@1700000000.5", "2026-11-21T10:00:00~2026-11-21T10:00:01".
+// Parses "1s~2s", "20%~", "~@1700000000.5", "2026-11-21T10:00:00~2026-11-21T10:00:01". Throws
+// UsageError.
 void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to);
 
 }  // namespace luatrace::analyze

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options that say what is looked at, made ready for one file.
+// The filter options, resolved for one file.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,12 @@ namespace luatrace::analyze {
 struct FilterPlan {
   const FilterOptions* options = nullptr;
   uint64_t from = 0, to = UINT64_MAX;  // Ticks.
-  FunctionPatterns slow;               // Calls to be watched.
-  // What all of the file says about its functions, if that is known: filters judge a function by
-  // it, also one that was called before its description came. Without it they judge by what was
-  // said when it was first called: in a file of several streams that is a question of who was
-  // first.
+  FunctionPatterns slow;               // Functions whose calls are watched (--slow).
+  // The functions of the whole file, if known: filters then also match a function that is called
+  // before its description. Without it they use what is known when it is first called, which in a
+  // file of several streams depends on which stream comes first.
   const FunctionTable* known = nullptr;
-  const CallVerdicts* verdicts = nullptr;  // Which calls are dropped; null: none.
+  const CallVerdicts* verdicts = nullptr;  // Calls to drop; null: none.
 };
 
 }  // namespace luatrace::analyze

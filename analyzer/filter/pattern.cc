@@ -7,7 +7,8 @@ namespace {
 
 constexpr size_t kMostText = 1024;
 
-// [a-z] at pattern[at]: whether c is in it; leaves `at` behind it. A '[' without end is itself.
+// Whether the class such as [a-z] at pattern[at] contains c; moves `at` past the class. A '['
+// without a ']' is literal.
 bool class_matches(std::string_view pattern, size_t& at, char c) {
   size_t end = pattern.find(']', at + 2);
   if (end == pattern.npos) return pattern[at++] == c;
@@ -23,7 +24,7 @@ bool class_matches(std::string_view pattern, size_t& at, char c) {
   return found != negate;
 }
 
-// Whether the one character pattern element at `at` fits c; leaves `at` behind it.
+// Whether the one-character pattern element at `at` matches c; moves `at` past the element.
 bool one_matches(std::string_view pattern, size_t& at, char c) {
   if (pattern[at] == '?') return at++, true;
   if (pattern[at] == '[') return class_matches(pattern, at, c);
@@ -35,8 +36,8 @@ bool is_regex(const std::string& text) {
   return text.size() > 2 && text.starts_with('/') && text.ends_with('/');
 }
 
-// What reports show is a name also where it looks like a glob: the [ that a place or what is no
-// function begins with ([string "return 1"]:1, [builtin]) is itself.
+// Names that reports show must match themselves even where they look like a glob: the leading [ of
+// a location or pseudo-function ([string "return 1"]:1, [builtin]) is literal.
 std::string with_literal_bracket(std::string text) {
   for (const char* begin : {"[string \"", "[string]", "[C]", "[builtin]", "[coroutines]",
                             "[yielded]", "[pruned]", "[unknown callers]"})
@@ -51,8 +52,8 @@ bool is_glob(const std::string& text) {
   return text.find_first_of("*?[\\") != text.npos;
 }
 
-// A place without its outer folders, one after the other until `f` is true of one: app/a/b.lua ->
-// a/b.lua, b.lua. At most so many, of the innermost ones.
+// Calls `f` with the location minus its outer folders, the shortest first, until it returns true:
+// app/a/b.lua -> b.lua, a/b.lua. Up to kMostFolders of them are tried.
 template <class F>
 bool inner_parts(std::string_view place, F f) {
   constexpr size_t kMostFolders = 32;
@@ -67,11 +68,11 @@ bool inner_parts(std::string_view place, F f) {
 
 }  // namespace
 
-// Only the last * needs to be tried again, so this is at worst |pattern| * |text|.
+// Backtracks to the last * only, so the time is O(|pattern| * |text|).
 bool glob_matches(std::string_view pattern, std::string_view text,
                   std::vector<std::string_view>* stars) {
   size_t p = 0, t = 0, star = pattern.npos, again = 0, begin = 0;
-  auto keep = [&] {  // What the last * stands for, now that nothing will change it.
+  auto keep = [&] {  // Stores what the last * matches, which is now final.
     if (stars && star != pattern.npos) stars->push_back(text.substr(begin, again - begin));
   };
   while (t < text.size()) {
@@ -134,8 +135,8 @@ bool FunctionPattern::matches_text(std::string_view text) const {
   return glob_ ? glob_matches(wanted_, text) : text == wanted_;
 }
 
-// One that is a hint is shown as `name?`, and found so: of foreach? and foreachi? the first alone
-// is `foreach?`.
+// A name that is a hint is shown as `name?` and matches so: `foreach?` matches foreach?, but not
+// foreachi?.
 bool FunctionPattern::matches_name(const FunctionName& f, const std::string& name) const {
   const bool marked = f.hint && glob_ && wanted_.ends_with('?');
   return matches_text(marked ? name + '?' : name);

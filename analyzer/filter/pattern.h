@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How users name functions and files, the same everywhere: `work`, `co.lua:3`, `app/*`,
-// `/^get|^set/`. Places and files fit with all of their folders, or without the outer ones.
+// Patterns by which users name functions and files, the same everywhere: `work`, `co.lua:3`,
+// `app/*`, `/^get|^set/`. A location or file matches with its whole path or without outer folders.
 //
-// Names in a trace are untrusted: matching takes time proportional to their length for globs, and
-// is left to the C library's regcomp() otherwise, which does not recurse over the text. Only the
-// first kilobyte of a name is looked at.
+// Names in a trace are untrusted: globs match in time proportional to the length of the name, and
+// regular expressions use the C library's regcomp(), which does not recurse over the text. Only
+// the first kilobyte of a name is examined.
 #pragma once
 
 #include <regex.h>
@@ -19,16 +19,18 @@
 
 namespace luatrace::analyze {
 
-// Shell-like: * ? [a-z] [!x] and \ for a literal character. * also stands for '/'. `stars`, if it
-// is not null, gets what each * stands for; the first ones for as little as possible.
+// Supports the shell's * ? [a-z] [!x], and \ for a literal character; * also matches '/'. If
+// `stars` is not null, the text that each * matches is appended to it; the earlier ones match as
+// little as possible.
 bool glob_matches(std::string_view pattern, std::string_view text,
                   std::vector<std::string_view>* stars = nullptr);
 
-// A POSIX extended regular expression, found anywhere in the text.
+// A POSIX extended regular expression, which may match anywhere in the text.
 class Regex {
  public:
   explicit Regex(const std::string& pattern);  // Throws UsageError.
-  // What the first ( ) matches, or all of it if there is none; empty if nothing matches.
+  // Returns what the first ( ) matches, or the whole match if the pattern has none; nullopt if
+  // nothing matches.
   std::optional<std::string> find(std::string_view text) const;
 
  private:
@@ -46,19 +48,19 @@ class FunctionPattern {
   bool matches_name(const FunctionName& f, const std::string& name) const;
 
   std::string text_;
-  std::string wanted_;  // As a glob, if it is one.
+  std::string wanted_;  // The name or glob to match, unless it is a regular expression.
   bool glob_ = false;
   std::optional<Regex> regex_;
 };
 
-// --group-by: files that fit a pattern, and what of their name is the name of their group: in a
-// regular expression the first ( ), in a glob the first * that it does not begin with (if there is
-// but one, that); else the whole name.
+// A pattern of --group-by: selects files and derives the group's name from the file's name. The
+// group is named by the first ( ) of a regular expression, or the first * of a glob, not counting
+// one at its beginning unless it is the only one; otherwise by the whole matched name.
 class GroupPattern {
  public:
-  // What has a bracket in it is a regular expression without slashes around it, too.
+  // Text with a '(' is a regular expression even without slashes around it.
   explicit GroupPattern(const std::string& text);  // Throws UsageError.
-  // Empty if the file does not fit. `file` is what file_name() says.
+  // Returns the group's name; nullopt if the file does not match. `file` is from file_name().
   std::optional<std::string> find(std::string_view file) const;
 
  private:
@@ -66,7 +68,6 @@ class GroupPattern {
   std::optional<Regex> regex_;
 };
 
-// Any of them.
 class FunctionPatterns {
  public:
   FunctionPatterns() = default;

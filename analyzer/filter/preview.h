@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The first of two readings of a file: what has to be known of it before its calls are looked at,
-// and may stand behind them: when it begins and ends, its functions, its libraries.
+// The first of two passes over a file. It collects what must be known before the calls are
+// processed but may come after them: when the file begins and ends, its functions, its libraries.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace luatrace::analyze {
 
 class Preview : public TraceSink {
  public:
-  // Reads all of it. What is wrong with it is said when it is read again.
+  // Reads the whole file. Damage is reported by the second pass only.
   void read(Input& input);
-  // Of a trace that can be read only once, as much as can be known: its clock. False: not even
-  // that.
+  // For a trace that can be read only once: reads the clock without consuming input. Returns false
+  // if the header is missing or invalid.
   bool header_only(Input& input);
 
-  // The tick of a point of --time-range; `open` if it has no such end.
+  // Converts a point of --time-range to ticks; returns `open` for an open end. Throws UsageError.
   uint64_t tick(const TimePoint& point, uint64_t open) const;
 
   void on_header(const Clock& clock, const lt_file_header&) override { clock_ = clock; }
@@ -33,7 +33,7 @@ class Preview : public TraceSink {
   void on_function(const FunctionInfo& info) override;
   void on_events(const EventBlock& block) override;
 
-  bool complete = false;  // All of the file was read.
+  bool complete = false;  // The whole file was read.
   MapTable maps;
   FunctionTable functions;
   uint64_t first = UINT64_MAX, last = 0;
@@ -42,7 +42,7 @@ class Preview : public TraceSink {
   uint64_t ticks(uint64_t ns) const;
 
   Clock clock_;
-  std::map<uint32_t, uint32_t> process_of_;  // By stream, as far as told: as Streams has it.
+  std::map<uint32_t, uint32_t> process_of_;  // By stream; streams not described yet are missing.
 };
 
 }  // namespace luatrace::analyze

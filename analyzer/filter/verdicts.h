@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Which calls are dropped: those that are too short (-t), or have not led to a function of -C. That
-// is known when they end; so the trace is read once for it, and once more for all the rest, which
-// then knows when a call begins whether it is shown.
+// Which calls are dropped: those shorter than -t, and those that did not lead to a function of -C.
+// This is known only when a call ends. So a first pass over the trace decides it; the second pass
+// then knows at the beginning of a call whether it is shown.
 //
 // Invariant: calls are numbered in the order of their ENTRY and FRAME events in the stream, which
-// is the same in both readings. A call of which nothing is noted is kept.
+// is the same in both passes. A call without a verdict is kept.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace luatrace::analyze {
 
-// Of one stream. A bit a call, up to the last one that is dropped.
+// The verdicts of one stream: one bit per call, up to the last call that is dropped.
 class StreamVerdicts {
  public:
   bool drops(uint64_t call) const {
@@ -34,13 +34,13 @@ class StreamVerdicts {
 
 class CallVerdicts {
  public:
-  // Null: all of the stream's calls are kept.
+  // Returns null if all calls of the stream are kept.
   const StreamVerdicts* find(uint32_t stream) const {
     auto it = streams_.find(stream);
     return it == streams_.end() ? nullptr : &it->second;
   }
   StreamVerdicts& operator[](uint32_t stream) { return streams_[stream]; }
-  // Those of other streams.
+  // Adds the verdicts of other streams.
   void add(CallVerdicts&& other) { streams_.merge(other.streams_); }
 
  private:

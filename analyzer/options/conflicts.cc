@@ -12,16 +12,16 @@
 namespace luatrace::analyze {
 namespace {
 
-// `option` means something only with one of the others.
+// `option` has an effect only together with one of the others.
 struct Belongs {
   const char* option;
-  const char* others;        // Blanks between them.
-  const char* shown;         // The same for people.
-  const char* formats = "";  // Those of --format that make something of it, too.
+  const char* others;        // Separated by blanks.
+  const char* shown;         // The others as messages show them.
+  const char* formats = "";  // Values of --format with which it also has an effect.
 };
 constexpr const char* kNaming =
     "folded speedscope perfetto chrome pprof callgrind csv luaprofiler xmake luaprofile";
-// perfetto and chrome have suspended time anyway.
+// perfetto and chrome have suspended time even without --yielded.
 constexpr const char* kYielding = "folded speedscope perfetto chrome pprof callgrind";
 constexpr Belongs kBelongs[] = {
     {"over", "slow", "--slow FN"},
@@ -38,12 +38,12 @@ constexpr Belongs kBelongs[] = {
     {"graph-limit", "flame page", "--flame and --page"},
 };
 
-// What makes nothing of the others, and why.
+// `option` cannot be combined with the others, because of `why`.
 struct Refuses {
   const char* option;
   const char* why;
-  const char* others;    // Blanks between them.
-  bool all_but = false;  // All others but these.
+  const char* others;    // Separated by blanks.
+  bool all_but = false;  // Conflicts with all options except `others`.
 };
 constexpr const char* kEvents =
     "dump convert strict quiet progress color width jobs sysroot debug-dir";
@@ -67,7 +67,6 @@ bool has_one_of(const CommandLine& given, const char* names) {
   return false;
 }
 
-// What means something only with another one.
 void refuse_alone(const CommandLine& given, const std::string& format) {
   for (const Belongs& b : kBelongs) {
     if (!given.has(b.option) || has_one_of(given, b.others)) continue;
@@ -97,17 +96,17 @@ void refuse_others(const CommandLine& given) {
     throw UsageError("--dump does not go with --convert: give one of them");
 }
 
-// Whether something takes the place of the summary, or --quiet leaves it out.
+// Whether the summary is not shown: standard output has another use, or --quiet is given.
 bool hides_summary(const Options& o) {
   return o.quiet || is_output_taken(o);
 }
 
-// Whether a table is shown, of which rows and columns can be chosen.
+// Whether a table with selectable rows and columns is shown.
 bool has_rows(const Options& o) {
   return o.views.any() || !o.diff.empty() || o.csv || !hides_summary(o);
 }
 
-// --sort, if no view has rows in that order.
+// Refuses --sort if no view has rows in that order.
 void refuse_sort(const ViewOptions& v) {
   if (!v.coroutines && has_word("life suspended resumes", v.sort))
     throw UsageError("--sort " + v.sort + " belongs to --coroutines");
@@ -122,7 +121,7 @@ void refuse_sort(const ViewOptions& v) {
                      "(default), running, life or resumes");
 }
 
-// --limit and --top, if no view leaves out rows: of others it may say that all are wanted.
+// Refuses --limit and --top if no view leaves out rows. --limit 0 (all rows) is always accepted.
 void refuse_limit(const CommandLine& given, const ViewOptions& v) {
   if (given.has("top") && given.has("limit"))
     throw UsageError("--top and --limit are the same: give one of them");
@@ -134,7 +133,7 @@ void refuse_limit(const CommandLine& given, const ViewOptions& v) {
                      " belongs to other views than --hist and --info, which have all their rows");
 }
 
-// Views are shown on standard output, or are what --json and --csv write.
+// Views go to standard output unless --json or --csv write them: refuses outputs in the same place.
 void refuse_hidden_views(const Options& o) {
   const std::string& format = o.exports.format;
   if (!o.views.any() || o.json || o.csv || format == "json" || format == "csv") return;
@@ -152,7 +151,6 @@ void refuse_hidden_views(const Options& o) {
   refuse_if(o.save_profile == "-", "--save-profile", "--save-profile=FILE");
 }
 
-// Those whose meaning hangs on the views.
 void refuse_without_view(const CommandLine& given, const Options& o) {
   const ViewOptions& v = o.views;
   if (!o.diff.empty() && v.coroutines)
@@ -173,15 +171,14 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
   refuse_limit(given, v);
 }
 
-// Whether a condition of --fail-if is about times.
 bool compares_times(const Options& o) {
   return std::any_of(o.fail_if.begin(), o.fail_if.end(), [&](const std::string& text) {
     return Condition(text, !o.diff.empty()).has_times();
   });
 }
 
-// What --compensate changes must be among what is shown; what it leaves as it is is named by
-// write_outputs().
+// Refuses --compensate if it changes no output. write_outputs() names the outputs that it does not
+// change.
 void refuse_compensate(const Options& o) {
   const ViewOptions& v = o.views;
   if (!v.compensate || v.report || v.tree || o.json) return;
@@ -194,7 +191,7 @@ void refuse_compensate(const Options& o) {
                      "for those, too");
 }
 
-// Also if the same file is called by two names, or is to be made by two.
+// Whether two names are of the same file, including one that does not exist yet.
 bool is_same_file(const std::string& a, const std::string& b) {
   if (a == b) return true;
   if (a == "-" || b == "-") return false;
@@ -208,11 +205,11 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return !one.empty() && one == whole(b);
 }
 
-// Two outputs in one file would be neither.
+// Refuses two outputs to the same file, which would corrupt each other.
 void refuse_same_output(const Options& o) {
   std::vector<std::pair<std::string, std::string>> outputs;  // Option, file.
   auto add = [&](const char* option, const std::optional<std::string>& file) {
-    if (!file || file->empty()) return;  // "": beside the trace.
+    if (!file || file->empty()) return;  // "": next to the trace.
     for (const auto& [other, name] : outputs)
       if (name != "/dev/null" && is_same_file(name, *file))
         throw UsageError(other + " and " + option + " both write to " +

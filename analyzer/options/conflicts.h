@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options that do not go together, or mean nothing alone. Invariant: no option is ignored in
-// silence.
+// Options that conflict, or have no effect alone. Invariant: no option is ignored silently.
 #pragma once
 
 #include "analyzer/options/options.h"
@@ -8,13 +7,13 @@
 
 namespace luatrace::analyze {
 
-// Throws UsageError that names both options.
+// Throws a UsageError that names both options.
 void refuse_conflicts(const CommandLine& given, const Options& options);
 
-// Whether something else than text for the terminal goes to standard output.
+// Whether an output other than text for the terminal goes to standard output.
 bool is_output_taken(const Options& options);
 
-// Those of the outputs asked for that have times as they were measured whatever --compensate says.
+// Returns those of the selected outputs whose times are not changed by --compensate.
 std::vector<std::string> raw_outputs(const Options& options);
 
 }  // namespace luatrace::analyze

@@ -32,7 +32,7 @@ TextStyle read_style(const Given& given) {
   return style;
 }
 
-// Two columns of one name are none in JSON.
+// Refuses a repeated column: in JSON, names must be unique.
 void refuse_double(const std::vector<Field>& fields) {
   for (size_t i = 0; i < fields.size(); i++)
     for (size_t k = 0; k < i; k++)
@@ -93,8 +93,8 @@ CoroutineId parse_coroutine(const std::string& text) {
   return {state, Given::number<uint32_t>("coroutine", text.substr(colon + 1))};
 }
 
-// A range that ends before it begins is a slip, not an empty one. Of points that cannot be compared
-// before the trace is read the reader says that nothing is in between.
+// Refuses a range that ends before it begins, which is a mistake. If the points can be compared
+// only when the trace is read, the reader reports an empty range.
 void refuse_reversed(const std::string& range, const TimePoint& from, const TimePoint& to) {
   if (from.kind != to.kind) return;
   const bool percent = from.kind == TimePoint::kPercent;
@@ -127,7 +127,7 @@ FilterOptions read_filter(const Given& given) {
   f.hide = given.list("hide");
   f.functions = given.list("function");
   for (const auto* list : {&f.only, &f.without, &f.callers, &f.hide, &f.functions})
-    FunctionPatterns{*list};  // Complains about what is none.
+    FunctionPatterns{*list};  // Throws UsageError for an invalid pattern.
   for (const auto& kind : given.list("kind"))
     f.kinds.push_back(kind == "lua" ? FunctionKind::kLua
                       : kind == "c" ? FunctionKind::kC
@@ -176,7 +176,7 @@ PageOptions read_page(const Given& given) {
   return p;
 }
 
-// What cannot be meant, before an hour's trace is read in vain.
+// Refuses impossible paths before a long trace is read in vain.
 void check_paths(const Options& o) {
   for (const auto* files : {&o.files, &o.diff})
     for (const std::string& file : *files)

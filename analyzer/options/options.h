@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line of luatrace-analyze, read.
+// The parsed command line of luatrace-analyze.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace luatrace::analyze {
 
-// Exit statuses of luatrace-analyze; a contract.
+// Exit statuses of luatrace-analyze, a stable interface.
 enum ExitStatus { kGood = 0, kUsage = 1, kUnreadable = 2, kDamaged = 3, kConditionTrue = 4 };
 
-// What goes into the page of --flame and --page.
+// Contents of the page of --flame and --page.
 struct PageOptions {
   bool always_chart = false;    // --page
   size_t chart_limit = 100000;  // Calls in the chart; 0: all.
@@ -27,29 +27,29 @@ struct Options {
   std::vector<std::string> files;
   std::optional<std::string> dump;     // "text" or "calls"
   std::optional<std::string> convert;  // Binary file to write.
-  std::optional<std::string> folded;   // File, "-": standard output.
+  std::optional<std::string> folded;   // File; "-": standard output.
   std::optional<std::string> json;     // The same.
   std::optional<std::string> csv;      // The same.
-  std::optional<std::string> flame;    // File; "": next to the trace. With --page, too.
+  std::optional<std::string> flame;    // File; "": next to the trace. Also set by --page.
   PageOptions page;
   std::optional<std::string> save_profile;
-  std::vector<std::string> diff;  // What was before.
+  std::vector<std::string> diff;  // The baseline to compare with.
   std::vector<std::string> fail_if;
   bool allow_missing = false;  // Functions of fail_if need not occur.
   ExportOptions exports;
   ViewOptions views;
   FilterOptions filter;
-  uint64_t unit_ns = 1;  // Of the weights of --folded.
+  uint64_t unit_ns = 1;  // Unit of the weights of --folded.
   std::string sysroot;
   std::vector<std::string> debug_dirs;
   bool strict = false;
   bool quiet = false;            // No progress, no summary.
-  bool progress = false;         // In lines, if standard error is no terminal.
-  size_t jobs = 0;               // Threads for streams; 0: as many as there are processors.
-  uint64_t max_nodes = 5000000;  // Of a file's call tree; 0: any number.
+  bool progress = false;         // Also if standard error is not a terminal, then in lines.
+  size_t jobs = 0;               // Threads for streams; 0: the number of processors.
+  uint64_t max_nodes = 5000000;  // Limit of nodes in a file's call tree; 0: none.
 };
 
-// Empty if --help or --version was asked for and has been printed. Throws UsageError.
+// Returns nullopt if --help or --version was given and has been printed. Throws UsageError.
 std::optional<Options> parse_options(int argc, char** argv);
 
 }  // namespace luatrace::analyze

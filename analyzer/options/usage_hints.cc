@@ -18,7 +18,8 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.") == text.npos;
 }
 
-// Of options whose value is called so: the first value that `is` likes. Empty if there is none.
+// Searches the options whose value has the name `kind`. Returns the first option with a value for
+// which `is` holds, and that value; empty if there is none.
 template <class Is>
 std::pair<std::string, std::string> find_value(const CommandLine& given, const char* kind, Is is) {
   for (const OptionSpec& o : analyze_program().options)
@@ -35,7 +36,7 @@ std::pair<std::string, std::string> find_value(const CommandLine& given, const c
       (option.empty() ? "" : " ('" + file + "' was taken as the function of " + option + ')'));
 }
 
-// "--report" of "report"; empty if there is no such view or output.
+// Returns "--report" for "report"; "" if there is no such option.
 std::string option_called(const std::string& word) {
   if (word == "graph") return "--tree";
   for (const OptionSpec& o : analyze_program().options)

@@ -16,7 +16,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// CRC-32 as .gnu_debuglink has it, which is zlib's.
+// The CRC-32 of .gnu_debuglink is that of zlib.
 bool has_checksum(int fd, uint32_t wanted) {
   std::array<unsigned char, 65536> buffer;
   uLong sum = crc32(0, nullptr, 0);
@@ -34,7 +34,7 @@ std::string build_id_of_file(int fd) {
   return id;
 }
 
-// The path if the file there is the one wanted. A build-id decides; without one the checksum.
+// Opens the file if it is the wanted one: by its build-id or, if that is empty, by its checksum.
 OpenFile take(const SymbolPaths::Folder& place, const std::string& build_id,
               const uint32_t* checksum) {
   OpenFile file = open_regular(place.root, place.path);
@@ -53,7 +53,7 @@ bool is_special(const std::string& path) {
 
 }  // namespace
 
-// Those that were named by the user may lie anywhere.
+// Folders named by the user may be outside of the sysroot.
 std::vector<SymbolPaths::Folder> SymbolPaths::debug_folders() const {
   std::vector<Folder> all;
   for (const std::string& dir : debug_dirs) {

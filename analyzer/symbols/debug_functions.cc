@@ -11,9 +11,9 @@
 
 namespace luatrace::analyze {
 
-static constexpr size_t kLongestPath = 4096;  // As the kernel's PATH_MAX.
+static constexpr size_t kLongestPath = 4096;  // The kernel's PATH_MAX.
 
-// Before DWARF 5 there is no file 0, for which libdw says "???".
+// Returns null for "???", libdw's name of file 0, which does not exist before DWARF 5.
 static const char* source_file(Dwarf_Files* files, Dwarf_Word number) {
   const char* name = files ? dwarf_filesrc(files, number, nullptr, nullptr) : nullptr;
   return name && strcmp(name, "???") != 0 ? name : nullptr;
@@ -23,8 +23,8 @@ SourceLine DebugFunctions::source_line(const char* file, uint64_t line) {
   return {file ? texts_.get(cut_text(file, kLongestPath)) : nullptr, line};
 }
 
-// Not dwarf_decl_file(): it takes the files of another unit if a description is elsewhere, not the
-// first file, which clang uses, and ends the program if a unit has none.
+// Does not use dwarf_decl_file(): that uses the files of the wrong unit if the DIE refers to
+// another unit, rejects file 0, which clang uses, and aborts if a unit has no files.
 SourceLine DebugFunctions::definition_of(Dwarf_Die* die) {
   Dwarf_Attribute in_file, in_line;
   Dwarf_Word number = 0, line = 0;
@@ -41,7 +41,7 @@ SourceLine DebugFunctions::definition_of(Dwarf_Die* die) {
   return file ? source_line(file, line) : SourceLine{};
 }
 
-// Lists what was inlined into one function.
+// Lists the functions inlined into one function.
 class InlinedReader {
  public:
   InlinedReader(DebugFunctions& functions, const Dwarf_Die& unit, WalkSteps& steps)
@@ -58,7 +58,7 @@ class InlinedReader {
 
  private:
   static constexpr size_t kMostRows = 20'000;
-  static constexpr uint32_t kNoRow = UINT32_MAX;  // There was no room for it.
+  static constexpr uint32_t kNoRow = UINT32_MAX;  // The list was full.
 
   void below(UnitIndex::Function entry, uint32_t parent, unsigned depth);
   void visit(UnitIndex::Function& entry, uint32_t parent, unsigned depth);
@@ -71,9 +71,9 @@ class InlinedReader {
   DebugFunctions& functions_;
   WalkSteps& steps_;
   Dwarf_Files* files_ = nullptr;
-  std::map<Dwarf_Word, SharedText> file_names_;  // By their numbers.
+  std::map<Dwarf_Word, SharedText> file_names_;  // By file number.
   InlinedFunctions out_;
-  // By parent, what was inlined, and the line of the call.
+  // By parent, inlined function, and file and line of the call.
   std::map<std::tuple<uint32_t, const void*, SharedText, uint64_t>, uint32_t> rows_;
 };
 
@@ -91,14 +91,14 @@ void InlinedReader::below(UnitIndex::Function entry, uint32_t parent, unsigned d
   }
 }
 
-// A function inside of another has calls of its own.
+// Nested functions are skipped: they have inlined calls of their own.
 void InlinedReader::visit(UnitIndex::Function& entry, uint32_t parent, unsigned depth) {
   const Part part = part_of(&entry.die);
   if (part == Part::kBlock) below(entry, parent, depth + 1);
   if (part == Part::kInlined) below(entry, enter(entry.die, parent), depth + 1);
 }
 
-// Its row, from 1.
+// Adds an inlined call; returns its row, from 1, or kNoRow.
 uint32_t InlinedReader::enter(Dwarf_Die& die, uint32_t parent) {
   Dwarf_Attribute attribute;
   Dwarf_Die origin = die;
@@ -122,7 +122,7 @@ uint32_t InlinedReader::enter(Dwarf_Die& die, uint32_t parent) {
   return found->second;
 }
 
-// Each row behind what it was inlined into: what is met a second time may have got new ones.
+// Sorts rows after their parents: a parent that occurs again may have got new children.
 InlinedFunctions InlinedReader::in_order() {
   const auto& list = out_.list;
   std::vector<std::vector<uint32_t>> children(list.size() + 1);
@@ -175,7 +175,7 @@ const UnitIndex::Function* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Add
   return index(unit).function_at(address);
 }
 
-// Namespaces and classes around where a function is declared: "parts::".
+// Returns the namespaces and classes around a function's declaration: "parts::".
 std::string DebugFunctions::folders_of(Dwarf_Die die) {
   Dwarf_Attribute attribute;
   for (unsigned kind : {DW_AT_abstract_origin, DW_AT_specification}) {

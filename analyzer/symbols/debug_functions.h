@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The functions that the debug information of one file knows: their names, where they are defined,
-// and what was inlined into them.
+// The functions in the debug information of one file: their names, definitions, and the functions
+// inlined into them.
 //
-// Invariant: the work for a file is in proportion to its size, whatever is asked and how often:
-// each unit is walked once, what is below its functions is (all together) walked no longer than the
-// unit may be (unit_index.h), and what was found for a function is kept. So is the memory: however
-// long names are and however often they are used, each is kept once (texts.h).
+// Invariant: time for a file is proportional to its size, whatever the queries: each unit is walked
+// once, walks below its functions share one limit of steps (unit_index.h), and the result for each
+// function is cached. Memory is, too: each name is stored once, however long or often used
+// (texts.h).
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -22,24 +22,24 @@ namespace luatrace::analyze {
 
 class DebugFunctions {
  public:
-  // The function of `unit` with code at this address of the debug information; null: none.
+  // Returns the function of `unit` at this address of the debug information; null: none.
   const UnitIndex::Function* find(const Dwarf_Die& unit, Dwarf_Addr address);
-  // A function's or inlined function's name: that of the linker tells overloads and namespaces
-  // apart. "" if it has none.
+  // Returns the name of a function, also an inlined one; "" if it has none. Prefers the linkage
+  // name, which distinguishes overloads and namespaces.
   std::string name(Dwarf_Die* die);
   // Where the function is defined.
   SourceLine definition_of(Dwarf_Die* die);
-  SourceLine source_line(const char* file, uint64_t line);  // Null: unknown.
-  // What was inlined into a function, anywhere in it.
+  SourceLine source_line(const char* file, uint64_t line);  // file: null if unknown.
+  // Returns the functions inlined into a function, at any depth.
   std::shared_ptr<const InlinedFunctions> inlined(const UnitIndex::Function& function);
 
  private:
   UnitIndex& index(const Dwarf_Die& unit);
   std::string folders_of(Dwarf_Die die);
 
-  std::map<const void*, std::unique_ptr<UnitIndex>> units_;  // By place of the unit.
+  std::map<const void*, std::unique_ptr<UnitIndex>> units_;  // By address of the unit's DIE.
   std::map<const void*, std::shared_ptr<const InlinedFunctions>> inlined_;
-  std::map<const void*, SharedText> names_;  // Of what is inlined, by place of its description.
+  std::map<const void*, SharedText> names_;  // Of inlined functions, by address of their DIE.
   StringPool texts_;
 
   friend class InlinedReader;

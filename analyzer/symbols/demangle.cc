@@ -9,8 +9,8 @@
 #include <string_view>
 
 #ifdef LUATRACE_DEMANGLE_CALLBACK
-// Of libsupc++, for its own use in messages: what __cxa_demangle() does, but piece by piece and
-// without memory of its own (so one may leave it at any piece). 0 if all is told.
+// An internal function of libsupc++: does what __cxa_demangle() does, but in pieces and without
+// allocating memory, so that it can be left at any piece. Returns 0 on success.
 extern "C" int __gcclibcxx_demangle_callback(const char* name,
                                              void (*piece)(const char*, size_t, void*), void* data);
 #endif
@@ -25,7 +25,7 @@ struct Output {
   jmp_buf enough;
 };
 
-// It is C that is left by longjmp(), and nothing here is alive that has to be destroyed.
+// longjmp() is safe here: it only leaves C code, and no object is alive that has a destructor.
 void add_piece(const char* piece, size_t bytes, void* data) {
   auto* out = static_cast<Output*>(data);
   if (out->text.size() + bytes > kLongestName) longjmp(out->enough, 1);
@@ -43,8 +43,8 @@ struct Output {
   std::string text;
 };
 
-// Each reference to what was before (S_, T0_ ...) may double the length, at worst: three of them
-// can make it three times as long. The many with fewer are a few megabytes at most.
+// In the worst case each back reference (S_, T0_ ...) doubles the length; three in a row can triple
+// it. Names with fewer references than this take a few megabytes at most.
 constexpr unsigned kMostReferences = 24;
 
 bool written(const char* name, Output& out) {
@@ -61,7 +61,7 @@ bool written(const char* name, Output& out) {
 
 #endif
 
-// Else "f" would be the type float.
+// Needed because "f", for example, would demangle to the type float.
 bool is_cxx(std::string_view name) {
   return name.starts_with("_Z") || name.starts_with("_GLOBAL_");
 }

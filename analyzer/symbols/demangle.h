@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Names of C++ functions as they are written, from those that the linker knows.
+// Demangling of C++ names.
 //
-// Invariant: bounded by kLongestName, in time too: a name refers back to its parts, so 300
-// characters can stand for gigabytes.
+// Invariant: the result and the time are bounded by kLongestName: because a name can refer back to
+// its parts, 300 characters can stand for gigabytes.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace luatrace::analyze {
 
 constexpr size_t kLongestName = 16 * 1024;  // Bytes of a function's name, before "...".
 
-// The text, of which no more than `most` bytes are looked at; what is longer ends in "...".
+// Returns up to `most` bytes of the text, and "..." if it is longer; reads no further than that.
 std::string cut_text(const char* text, size_t most);
-// Names that are not C++'s, or would be longer than kLongestName, stay as they are.
+// Returns names that are not C++ names, or would exceed kLongestName, unchanged.
 std::string demangle(const char* name);
 
 }  // namespace luatrace::analyze

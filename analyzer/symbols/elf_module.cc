@@ -18,9 +18,9 @@ namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kMostRanges = 20'000'000;  // Of all units, which may name the same ones.
+constexpr uint64_t kMostRanges = 20'000'000;  // Of all units; several units may share ranges.
 
-// libdwfl takes the symbols of a file that has a table of its own before the dynamic ones.
+// Whether the file has a .symtab, which libdwfl prefers to .dynsym.
 bool has_symtab(Elf* elf) {
   for (Elf_Scn* section = nullptr; elf && (section = elf_nextscn(elf, section));) {
     GElf_Shdr header;
@@ -29,17 +29,16 @@ bool has_symtab(Elf* elf) {
   return false;
 }
 
-// Whether libdwfl, which has the module's debug information by now, asks for the file that dwz has
-// put a part of it into: it names that file as if it were a debuglink.
+// Whether libdwfl, having loaded the module's debug information, asks for the alternate file into
+// which dwz has moved part of it: it passes that file's name as if it were a debuglink.
 bool is_about_alternate(Elf* elf, const char* link, GElf_Word crc) {
   GElf_Word own_crc = 0;
   const char* own = dwelf_elf_gnu_debuglink(elf, &own_crc);
   return link && crc == 0 && !(own && own_crc == 0 && strcmp(own, link) == 0);
 }
 
-// libdwfl asks for the debug information of a module: ours first, then its own search, which knows
-// debuginfod.
-// With a sysroot that is left alone: it knows none.
+// libdwfl's callback to find the debug information of a module: by our search first, then by
+// libdwfl's own, which supports debuginfod, but no sysroot: with one it is not used.
 int find_debuginfo(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base,
                    const char* file, const char* link, GElf_Word crc, char** found) {
   GElf_Addr bias;
@@ -54,14 +53,14 @@ int find_debuginfo(Dwfl_Module* module, void** data, const char* name, Dwarf_Add
   }
   if (self && elf)
     if (int fd = self->find_debug_file(elf, found); fd >= 0) return fd;
-  // It puts the names of the link and of the file behind that of its folder, "../" and all.
+  // libdwfl appends the names of the link and the file to its folder, including any "../".
   const bool leaves = (link && strchr(link, '/')) || (file && strstr(file, "/.."));
   if (!self || self->has_sysroot() || leaves) return -1;
   return dwfl_standard_find_debuginfo(module, data, name, base, file, link, crc, found);
 }
 
-// libdwfl's own search opens whatever has the right name, a FIFO, too: so it is kept to the
-// system's folder, where the names are root's. The others find_debug_file has looked into.
+// libdwfl's own search opens anything that has the right name, even a FIFO. So it is restricted to
+// the system's folder, where only root makes files; find_debug_file() has searched the others.
 char kOwnSearch[] = "+/usr/lib/debug";
 char* own_search = kOwnSearch;
 
@@ -70,7 +69,7 @@ const Dwfl_Callbacks kCallbacks = {dwfl_linux_proc_find_elf, find_debuginfo,
 
 }  // namespace
 
-// The kernel marks the path of a file that was removed or replaced.
+// Removes the mark that the kernel appends to the path of a removed or replaced file.
 std::string path_of(const MapInfo& map) {
   constexpr std::string_view kDeleted = " (deleted)";
   const std::string& path = map.path;
@@ -91,7 +90,7 @@ ElfModule::~ElfModule() {
   if (dwfl_) dwfl_end(dwfl_);
 }
 
-// Takes the descriptor. On failure problem_ says why.
+// Takes ownership of `fd`. On failure, problem_ says why.
 bool ElfModule::open(const std::string& path, int fd) {
   if (dwfl_) dwfl_end(dwfl_);
   module_ = nullptr;
@@ -119,7 +118,7 @@ bool ElfModule::open(const std::string& path, int fd) {
   return problem_.empty();
 }
 
-// The file is gone, or another one is in its place: the debug folders may have it by its build-id.
+// The file is gone or was replaced: searches the debug folders for its build-id.
 void ElfModule::open_stand_in() {
   const std::string why = problem_;
   for (bool debug : {false, true}) {
@@ -146,8 +145,8 @@ void ElfModule::read_segments() {
   }
 }
 
-// From an address of the program to one of the module. A file of debug information has lost the
-// offsets of its segments; its only executable one is what the mapping shows.
+// Converts an address of the program to one of the module. A debug file has lost the file offsets
+// of its segments; the mapping is of its only executable segment.
 bool ElfModule::module_address(const MapInfo& map, uint64_t address, uint64_t& out) const {
   if (map.is_elf_address) return out = address - map.start + map.offset + bias_, true;
   if (by_code_) return out = address - map.start + code_ + bias_, true;
@@ -174,13 +173,12 @@ int ElfModule::find_alternate_file(Dwarf* dwarf, const char* debug_file, char** 
   return file.fd;
 }
 
-// What the tables of symbols have there.
 ElfModule::Symbol ElfModule::symbol(uint64_t at) const {
   GElf_Off offset = 0;
   GElf_Sym symbol;
   Elf* elf = nullptr;
   const char* name = dwfl_module_addrinfo(module_, at, &offset, &symbol, nullptr, &elf, nullptr);
-  // A symbol without a size covers everything behind it: believe it only at its very place.
+  // For libdwfl, a symbol of size 0 covers everything after it; accept it only at its own address.
   if (name && (offset == 0 || offset < symbol.st_size)) return {name, symbol.st_size, elf};
   return {};
 }
@@ -192,8 +190,8 @@ std::string ElfModule::name(const MapInfo& map, uint64_t address) const {
   return found.name ? demangle(found.name) : debug_name(at);
 }
 
-// What was compiled at once and has this address. libdwfl looks into .debug_aranges, which clang
-// does not write: then each unit is asked for its ranges, which are read once.
+// Finds the compilation unit of an address. libdwfl uses .debug_aranges, which clang does not
+// write; without it, the ranges of all units are read once.
 std::optional<ElfModule::Unit> ElfModule::unit_at(uint64_t address) const {
   Dwarf_Addr bias = 0;
   dwfl_module_getdwarf(module_, &bias);
@@ -222,7 +220,7 @@ const UnitIndex::Function* ElfModule::function_at(uint64_t at) const {
   return unit ? functions_.find(unit->die, at - unit->bias) : nullptr;
 }
 
-// A static function that only the debug information knows.
+// Returns the name of a static function that has only debug information, no symbol.
 std::string ElfModule::debug_name(uint64_t at) const {
   const UnitIndex::Function* found = function_at(at);
   if (!found) return {};
@@ -230,8 +228,8 @@ std::string ElfModule::debug_name(uint64_t at) const {
   return functions_.name(&die);
 }
 
-// Where a function begins, if it is described without a place of its own. Of several lines that
-// have code at that address the first is its own, others are of what is inlined.
+// Returns the line where the code of a function begins that is described without a location. The
+// first line at that address is its own, others are of inlined functions.
 SourceLine ElfModule::first_line(uint64_t at) const {
   std::optional<Unit> unit = unit_at(at);
   Dwarf_Lines* lines = nullptr;
@@ -253,7 +251,7 @@ SourceLine ElfModule::first_line(uint64_t at) const {
   return known ? functions_.source_line(file, static_cast<uint64_t>(number)) : SourceLine{};
 }
 
-// The file that has the names and lines: that of the debug information if it is another one.
+// Returns the path of the separate debug file, or else of the file itself.
 std::string ElfModule::read_from() const {
   const char *file = nullptr, *debug = nullptr;
   dwfl_module_info(module_, nullptr, nullptr, nullptr, nullptr, nullptr, &file, &debug);

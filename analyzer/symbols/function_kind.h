@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a function of a report is: one of the program's, or what stands for calls that are not kept
-// apart.
+// The kind of a function in reports: a function of the program, or a pseudo-function that stands
+// for calls that are not distinguished.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace luatrace::analyze {
 
-// In the order of their names: functions that are alike otherwise are sorted by them.
+// In alphabetical order: functions that are otherwise equal are sorted by kind.
 enum class FunctionKind : uint8_t {
-  kNone,  // No function.
+  kNone,  // Not a function.
   kC,
   kBuiltin,
   kGap,  // Unknown callers.
@@ -22,10 +22,10 @@ enum class FunctionKind : uint8_t {
   kUnknown,  // Without a description.
   kYielded,
 };
-// As JSON, CSV, pages and identity() have it: "lua", "c", "ff" ...
+// Returns the name used in JSON, CSV, pages and identity(): "lua", "c", "ff" ...
 const char* kind_name(FunctionKind kind);
 
-// As --kind has it: "lua", "c" or "builtin".
+// Returns the value of --kind: "lua", "c" or "builtin".
 std::string kind_word(FunctionKind kind);
 
 }  // namespace luatrace::analyze

@@ -40,7 +40,7 @@ FunctionName describe(const Function& f, const SymbolFinder& symbols) {
   switch (f.type) {
     case LT_FUNC_LUA:
       out.kind = FunctionKind::kLua;
-      if (is_main(out)) {  // Called like what was called: by whoever loaded it.
+      if (is_main(out)) {  // The recorded name is whatever its caller used.
         out.name = kMainChunk;
         out.hint = false;
       }
@@ -63,7 +63,7 @@ FunctionName describe(const Function& f, const SymbolFinder& symbols) {
       return out;
   }
   if (!f.name.empty() && !f.hint) return out;
-  Symbol symbol = symbols(f);  // Surer than a name that came from the call.
+  Symbol symbol = symbols(f);  // More reliable than a name taken from a call.
   if (!symbol.file.empty()) out.chunk = symbol.file;
   if (!symbol.name.empty()) {
     out.name = symbol.name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a function is called and where it is: how filters, reports and exports name it.
+// The name and location of a function, as filters, reports and exports use them.
 #pragma once
 
 #include <cstdint>
@@ -14,42 +14,42 @@ namespace luatrace::analyze {
 
 struct FunctionName {
   FunctionKind kind = FunctionKind::kNone;
-  std::string chunk;  // As LuaJIT has it; of C functions the library's path, if known.
+  std::string chunk;  // The chunk name; for C functions the library's path, if known.
   uint32_t line = 0;
-  uint32_t code = 0;       // Of a Lua function without lines: LT_LINE_CODE and a hash of its code.
-  std::string name;        // "" if it is not known.
-  bool hint = false;       // The name is only what a call of it called it.
-  bool coroutine = false;  // A group that stands for coroutines: no other is the same.
+  uint32_t code = 0;       // For a Lua function without lines: LT_LINE_CODE and a hash of its code.
+  std::string name;        // "" if unknown.
+  bool hint = false;       // The name comes from a call, not from the definition.
+  bool coroutine = false;  // A group of coroutines, distinct from any other group.
 };
 
 struct NativeCode;
 
-// What a C function is called, and the library it is in.
+// The name of a C function and its library.
 struct Symbol {
   std::string name;
   std::string file;
-  std::shared_ptr<const NativeCode> code;  // Null unless it was asked for (--symbols).
+  std::shared_ptr<const NativeCode> code;  // Null without --symbols.
 };
 using SymbolFinder = std::function<Symbol(const Function&)>;
 
 FunctionName describe(const Function& function, const SymbolFinder& symbols);
-// Equal exactly for functions that reports take for the same.
+// Returns a key that is equal exactly for functions that reports treat as the same.
 std::string identity(const FunctionName& function);
 
-// Takes `name` if it is better than the one that `f` has: one of a definition than one of a call,
-// and of two equally good ones the first in the alphabet, whatever came first.
+// Replaces the name of `f` if `name` is better: a definition's name is better than a hint; of two
+// equally good names, the alphabetically first one is. So their order has no effect.
 void take_name(FunctionName& f, const std::string& name, bool hint);
 
-// Name of a function for people, unescaped: "work", "main chunk", "string.gsub", "co.lua:3".
+// Returns the display name, unescaped: "work", "main chunk", "string.gsub", "co.lua:3".
 std::string display_name(const FunctionName& f);
-// The same, but of functions without lines that have the same name, each has another one: for
-// readers that tell functions apart by name, file and line.
+// The same, but functions without lines that share a name get distinct ones: for consumers that
+// distinguish functions by name, file and line.
 std::string distinct_name(const FunctionName& f);
-// The file (or what else its chunk is called), unescaped: "co.lua", "libfoo.so", "return 1", "".
+// Returns the file, or else the chunk name, unescaped: "co.lua", "libfoo.so", "return 1", "".
 std::string file_name(const FunctionName& f);
-// Its line, or what stands for it where there are no lines: "3", "#1e83f2ab".
+// Returns the line, or a hash of the code if there are no lines: "3", "#1e83f2ab".
 std::string line_text(const FunctionName& f);
-// Where it is defined, unescaped: "co.lua:3", "co.luac:#1e83f2ab", "libfoo.so", "".
+// Returns the location, unescaped: "co.lua:3", "co.luac:#1e83f2ab", "libfoo.so", "".
 std::string display_place(const FunctionName& f);
 
 }  // namespace luatrace::analyze

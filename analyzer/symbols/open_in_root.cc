@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A path is walked name by name, each looked up in the directory that is open (openat with
-// O_NOFOLLOW), so that no renaming meanwhile leads out of the root. openat2() can do it, too, but
+// A path is walked name by name, each looked up in the directory opened before (openat with
+// O_NOFOLLOW), so that concurrent renames cannot lead out of the root. openat2() does the same, but
 // not on every kernel, nor under every seccomp filter.
 #include "analyzer/symbols/open_in_root.h"
 
@@ -22,7 +22,7 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kMostLinks = 40;  // As the kernel.
+constexpr size_t kMostLinks = 40;  // The kernel's limit.
 constexpr size_t kMostFolders = 64;
 constexpr size_t kLongestPath = 4 * PATH_MAX;
 
@@ -32,14 +32,14 @@ class Walk {
     constexpr int kFolder = O_PATH | O_DIRECTORY | O_CLOEXEC;
     folders_.emplace_back(open(root.empty() ? "/" : root.c_str(), kFolder));
   }
-  // What the path leads to, opened with O_PATH; -1: nothing.
+  // Returns the file that the path leads to, opened with O_PATH; -1: none, or a directory.
   Descriptor end();
 
  private:
   std::string next_name();
   bool follow(const Descriptor& link);
 
-  std::vector<Descriptor> folders_;  // From the root to the one that we are in.
+  std::vector<Descriptor> folders_;  // From the root to the current one.
   std::string rest_;
   size_t links_ = 0;
 };
@@ -79,14 +79,15 @@ Descriptor Walk::end() {
     } else if (S_ISDIR(st.st_mode)) {
       if (folders_.size() == kMostFolders) return Descriptor();
       folders_.push_back(std::move(fd));
-    } else {  // Nothing is below it.
+    } else {  // Not a directory: only valid as the last name.
       return rest_.empty() ? std::move(fd) : Descriptor();
     }
   }
-  return Descriptor();  // It was a directory.
+  return Descriptor();
 }
 
-// Some of their files are regular ones to look at; reading them waits or does things.
+// Whether the file is of a kernel file system: some of those look like regular files, but reading
+// them blocks or has side effects.
 bool is_of_kernel(int fd) {
   constexpr uint64_t kTypes[] = {0x9fa0 /* proc */,         0x62656572 /* sys */,
                                  0x64626720 /* debug */,    0x74726163 /* trace */,
@@ -115,13 +116,13 @@ namespace {
 
 constexpr uint64_t kMostSections = 100'000, kMostSegments = 10'000;
 
-// Ehdr, Shdr: of one class.
+// Ehdr, Shdr: of the same ELF class.
 template <class Ehdr, class Shdr>
 bool are_usual(int fd) {
   Ehdr header;
   if (pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return true;
   uint64_t sections = header.e_shnum, segments = header.e_phnum;
-  Shdr first{};  // It has the numbers that do not fit.
+  Shdr first{};  // Holds the counts that are too large for the ELF header.
   const auto at = static_cast<uint64_t>(header.e_shoff);
   if (at != 0 && at <= INT64_MAX && (sections == 0 || segments == PN_XNUM) &&
       pread(fd, &first, sizeof first, static_cast<off_t>(at)) ==
@@ -138,7 +139,7 @@ bool has_usual_tables(int fd) {
   unsigned char ident[EI_NIDENT] = {};
   if (pread(fd, ident, sizeof ident, 0) != static_cast<ssize_t>(sizeof ident)) return true;
   if (memcmp(ident, ELFMAG, SELFMAG) != 0) return true;
-  if (ident[EI_DATA] != ELFDATA2LSB) return false;  // Numbers that are not read here.
+  if (ident[EI_DATA] != ELFDATA2LSB) return false;  // Other byte orders are not supported here.
   return ident[EI_CLASS] == ELFCLASS64 ? are_usual<Elf64_Ehdr, Elf64_Shdr>(fd)
                                        : are_usual<Elf32_Ehdr, Elf32_Shdr>(fd);
 }

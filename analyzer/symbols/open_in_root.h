@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Opens files whose names others chose: those in a trace, and links on the way to them.
+// Opens files under untrusted names: from a trace, and of symbolic links on the way.
 //
-// Invariants: what is not below the root is not reached, whatever the path says: ".." ends at the
-// root, absolute links begin there. What is no regular file is not opened, only looked at
-// (O_PATH): a FIFO would wait for ever, a device may do anything, files of the kernel (/proc, /sys)
-// are no programs. Steps are bounded: links in circles, paths without end.
+// Invariants: nothing outside of the root is reached, whatever the path: ".." stops at the root,
+// absolute links begin there. Only regular files are opened for reading; anything else is opened
+// with O_PATH at most: a FIFO would block forever, a device may do anything, and kernel files
+// (/proc, /sys) are not programs. Steps are bounded, despite link cycles and endless paths.
 #pragma once
 
 #include <string>
 
 namespace luatrace::analyze {
 
-// A descriptor for reading, -1 if there is no such file. root: a directory; "": that of the system.
+// Returns a descriptor for reading, -1 if there is no such file. root: a directory; "": "/".
 int open_regular_in(const std::string& root, const std::string& path);
 
-// Whether libelf can be given the file without harm: it takes memory for as many sections and
-// segments as the file claims to have. (A file that is no ELF file at all is harmless.)
+// Whether the file is safe for libelf, which allocates memory for as many sections and segments as
+// the file claims to have. (A file that is not ELF is safe.)
 bool has_usual_tables(int fd);
 
 }  // namespace luatrace::analyze

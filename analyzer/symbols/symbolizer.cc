@@ -9,9 +9,9 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kShownId = 8;  // Bytes of a build-id in a name; the warning has all.
+constexpr size_t kShownId = 8;  // Bytes of a build-id in a name; the warning has all of them.
 
-// What stands for a function whose file cannot name it.
+// The fallback name of a function without a symbol.
 std::string place_name(const MapInfo& map, uint64_t offset, bool usable) {
   const std::string path = path_of(map);
   std::string name = path.substr(path.rfind('/') + 1);
@@ -20,7 +20,6 @@ std::string place_name(const MapInfo& map, uint64_t offset, bool usable) {
   return name + '+' + hex(offset);
 }
 
-// What is mapped at the address, or else `own` if it is around it.
 const MapInfo* find_map(const MapTable& maps, const MapInfo& own, uint64_t address) {
   const MapInfo* const map = maps.find(own.process, address);
   return map || address < own.start || address >= own.end ? map : &own;

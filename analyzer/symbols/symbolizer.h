@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Names of C functions: from an address, through the trace's map of mappings, to a symbol of the
-// ELF file or its debug information (libdw).
+// Names of C functions: finds the mapping of an address in the trace, then a symbol in the ELF file
+// or its debug information (libdw).
 //
-// Invariant: a name is given only if the file's build-id is the one that was recorded (if one was).
+// Invariant: a name is returned only if the file has the recorded build-id (if one was recorded).
 // Otherwise the result is FILE+0xOFFSET, with the build-id if one was recorded
-// (FILE[BUILDID]+0xOFFSET: so one can look for it, and two builds of a library are not taken for
-// one), and a warning says why, once per file.
+// (FILE[BUILDID]+0xOFFSET, so that the file can be found, and two builds of a library remain
+// distinct), and a warning says why, once per file.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +37,10 @@ class Symbolizer {
     std::string name;  // Demangled; FILE+0xOFFSET if there is no symbol; "" if not mapped.
     std::string file;  // As recorded.
   };
-  // `maps` of the process; of overlapping ones the last counts, and `own`, if it is around the
-  // address, where none is.
+  // Uses the last mapping of the process in `maps` that contains the address, or else `own` if it
+  // does.
   Result find(const MapTable& maps, const MapInfo& own, uint64_t address);
-  // What else is known of the function at an address.
+  // Returns what else is known of the function at an address.
   NativeCode describe(const MapTable& maps, const MapInfo& own, uint64_t address);
 
  private:

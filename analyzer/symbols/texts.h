@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // File names and function names of debug information, which thousands of rows share.
 //
-// Invariant: each is kept once, and all together are no longer than kMostBytes.
+// Invariant: each text is stored once; all texts together have up to kMostBytes.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ inline const std::string& string_of(const SharedText& text) {
 
 class StringPool {
  public:
-  // Null if there is no room.
+  // Returns null if `text` is empty or there is no space left.
   SharedText get(std::string text) {
     if (text.empty()) return nullptr;
     const auto found = known_.find(text);

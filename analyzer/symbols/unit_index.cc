@@ -11,11 +11,11 @@
 namespace luatrace::analyze {
 namespace {
 
-// A unit has fewer entries than bytes. Ranges stand elsewhere: few functions have more than two,
-// what is inlined may have dozens.
+// A unit has fewer entries than bytes. Ranges are stored elsewhere: few functions have more than
+// two, but inlined ones may have dozens.
 constexpr uint64_t kStepsForByte = 8, kStepsAtLeast = 1000;
-// gcc says where entries end, clang does not: then each level of blocks and of what is inlined
-// costs one more reading. Few bytes of a unit are as deep as this.
+// gcc writes where entries end, clang does not: then each level of blocks and inlined functions is
+// read once more. Few bytes of a unit are nested this deeply.
 constexpr uint64_t kSkipsForByte = 24;
 constexpr size_t kLongestFolder = 4096;  // Bytes of the name of a namespace or class.
 
@@ -86,7 +86,7 @@ void UnitIndex::walk(Function entry, uint32_t folder, unsigned depth) {
   }
 }
 
-// Inside of functions, too: there are classes with functions of their own (a lambda is one).
+// Functions are walked, too: they may contain classes with functions (lambdas, for example).
 void UnitIndex::visit(Function& entry, uint32_t folder, unsigned depth) {
   switch (part_of(&entry.die)) {
     case Part::kFolder:
@@ -109,7 +109,7 @@ void UnitIndex::add_folder(Function& entry, uint32_t folder, unsigned depth) {
   walk(entry, index, depth + 1);
 }
 
-// What the linker has thrown away is said to be at 0.
+// Functions that the linker has discarded have address 0 and are skipped.
 void UnitIndex::add_function(Function& entry) {
   const auto index = static_cast<uint32_t>(functions_.size());
   Dwarf_Addr base = 0, begin = 0, end = 0;
@@ -123,7 +123,7 @@ void UnitIndex::add_function(Function& entry) {
   if (has_code) functions_.push_back(entry);
 }
 
-// Only what none before it has.
+// Adds the parts of the range that no earlier range covers.
 void UnitIndex::add_range(Dwarf_Addr begin, Dwarf_Addr end, uint32_t function) {
   while (begin < end && steps_.take()) {
     const auto after = ranges_.upper_bound(begin);

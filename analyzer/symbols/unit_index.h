@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What was compiled at once, read once: which function has an address, and in which namespaces and
-// classes functions are declared. So many addresses of one unit cost one walk.
+// Index of one compilation unit, built in one walk: which function has an address, and in which
+// namespaces and classes functions are declared.
 //
-// Invariant: entries visited are in proportion to the unit's bytes (walks in damaged files could go
-// in circles), at most kDeepest below each other; and so are those that libdw reads to find what is
-// behind an entry that does not say where it ends.
+// Invariant: the number of visited entries is proportional to the unit's bytes (in damaged files a
+// walk could loop), and their depth is up to kDeepest. The bytes that libdw reads to find the ends
+// of entries that do not state them are limited in the same way.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -17,21 +17,22 @@
 
 namespace luatrace::analyze {
 
-// What may hold code, and what may hold functions without being code itself.
+// Entries that may have code, and entries (kFolder) that have no code but may contain functions.
 enum class Part { kNone, kFunction, kInlined, kBlock, kFolder };
 Part part_of(Dwarf_Die* die);
 
-// What a walk may still do. Each entry visited and each range of addresses is a step.
+// What a walk may still do. Each visited entry and each address range is a step.
 struct WalkSteps {
   uint64_t left = 0;
-  uint64_t skips = 0;  // Bytes of entries that libdw may read to find what is behind them.
+  uint64_t skips = 0;  // Bytes of entries that libdw may read to find their siblings.
   bool take() { return left > 0 && left-- > 0; }
 };
 constexpr unsigned kDeepest = 500;
 
-// The entry beside `die`. Where `die` does not say where it ends, libdw reads all below it for
-// that, at each level again: that is charged. `end`: where what both are in ends; becomes where
-// `die` does. False, and no steps are left: too much was read.
+// Finds the sibling after `die`; `found`: whether there is one. If `die` does not state its end,
+// libdw reads everything below it, at each level again: this is charged to steps.skips. `end`: the
+// end of the parent; set to the end of `die` if there is a sibling. Returns false, with no steps
+// left, if too much was read.
 bool find_sibling(Dwarf_Die& die, Dwarf_Die& sibling, bool& found, Dwarf_Off& end,
                   WalkSteps& steps);
 
@@ -41,14 +42,14 @@ class UnitIndex {
 
   struct Function {
     Dwarf_Die die;
-    Dwarf_Off end;  // Of its description.
+    Dwarf_Off end;  // End of the DIE and its children.
   };
-  // The function with code at this address of the debug information, null if there is none. Where
-  // several claim it, it is the first, or the outer one.
+  // Returns the function at this address of the debug information, null if there is none. If
+  // several claim the address, it is the first, or the outer one.
   const Function* function_at(Dwarf_Addr address) const;
-  // "parts::", of the namespaces and classes around a declaration in this unit.
+  // Returns the namespaces and classes around a declaration in this unit: "parts::".
   std::string folders_of(const Dwarf_Die& declaration) const;
-  // For walks below functions of the unit, all together.
+  // The steps left for all walks below functions of the unit together.
   WalkSteps& steps() { return steps_; }
 
  private:
@@ -70,7 +71,7 @@ class UnitIndex {
   std::vector<Function> functions_;     // With code.
   std::map<Dwarf_Addr, Range> ranges_;  // By their beginnings; none overlaps another.
   std::vector<Folder> folders_;         // 0: none.
-  std::unordered_map<const void*, uint32_t> folder_of_;  // By place of the declaration.
+  std::unordered_map<const void*, uint32_t> folder_of_;  // By address of the declaration's DIE.
 };
 
 }  // namespace luatrace::analyze
