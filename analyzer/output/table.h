@@ -31,7 +31,7 @@ struct Column {
   enum Use { kBoth, kTextOnly, kDataOnly };  // Text: terminal; data: CSV and JSON.
   std::string key;                           // For CSV and JSON: "self_ns".
   std::string title;                         // For text.
-  bool left = false;
+  bool left = false;                         // Left-aligned.
   Use use = kBoth;
   bool bar = false;   // A bar of identical characters: scaled down, not cut.
   int spare = 0;      // 0..3; if columns do not fit, those with the greatest go first.
@@ -53,8 +53,8 @@ struct Table {
 
 struct TextStyle {
   bool color = false;
-  size_t width = 0;  // Columns; 0: any. Text is cut to fit; numbers never are, but their columns
-                     // may be left out.
+  // Columns; 0: any. Text is cut to fit; a column of numbers is shown whole or left out.
+  size_t width = 0;
 };
 
 // The columns of a table, with null for those that are for `use` only.
