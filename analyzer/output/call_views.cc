@@ -113,9 +113,9 @@ Table hist_view(const Report& report, const ViewOptions&, const std::string& fn)
 
 namespace {
 
-// If not all columns fit, keeps those for which coroutine, where, and total times.
+// If not all columns fit, keeps those that identify the coroutine and its total times.
 void prefer_places(Table& t) {
-  constexpr size_t kLeast = 10;  // Three such columns fit beside the figures in 80.
+  constexpr size_t kLeast = 10;  // Three such columns fit beside the figures in 80 columns.
   static const char* const kSpare[] = {"state", "begin_ns", "end", "longest_yield_ns",
                                        "longest_yield_at_ns"};
   for (Column& c : t.columns) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --dump=calls: one line per event without times, for comparing runs: `S<stream> C<coroutine>
-// D<depth> <event> <what>`. docs/semantics.md defines the words.
+// --dump=calls: one line per event without times, for comparing runs:
+// `S<stream> C<coroutine> D<depth> <event> <what>`; docs/semantics.md defines the words.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rows of a table, either stored or generated each time they are read. Invariant: a table with
-// a row for each function or node of a large report takes almost no memory. The data from which
-// rows are generated must outlive them.
+// The rows of a table, either stored or generated each time they are read.
+// Invariant: a table with a row for each function or node of a large report takes almost no memory.
+// The data from which rows are generated must outlive them.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A view is one or more tables; this file converts them to terminal text, CSV or JSON. Invariant:
-// cells hold raw values and untrusted strings; escaping happens only here.
+// A view is one or more tables; this file converts them to terminal text, CSV or JSON.
+// Invariant: cells hold raw values and untrusted strings; escaping happens only here.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,7 @@ std::string TextTable::title(size_t c) const {
   return said ? column.title : column.of + ' ' + column.title;
 }
 
-// Narrows the widest text column repeatedly. False if all are at their minimum and do not fit.
+// Narrows the widest text column repeatedly. False if all are at their minimum, yet too wide.
 bool TextTable::fit(size_t width) {
   while (true) {
     size_t all = 0;

@@ -24,6 +24,7 @@ struct Compensation {
   std::vector<Corrected> nodes;      // Indexed by node of its tree.
 };
 
+// Returns the corrected times of all functions and nodes, in ns.
 Compensation compensate(const Report& report);
 
 }  // namespace luatrace::analyze

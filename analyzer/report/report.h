@@ -103,8 +103,7 @@ struct Report {
 
   std::vector<ReportSlowCall> slow;
   uint64_t slow_found = 0;
-  uint64_t slow_left_out =
-      0;  // Calls not considered: they were nested too deeply in calls of the same query.
+  uint64_t slow_left_out = 0;  // Calls without rows: nested in too many others, across coroutines.
   std::vector<ReportCoroutine> lives;
   std::vector<ReportCreationSite> creation_sites;
   std::vector<ReportThread> thread_list;
@@ -132,6 +131,7 @@ struct FileResult {
   uint64_t bytes = 0;  // Its size.
 };
 
+// Adds the results of a file; `symbols` finds the names of C functions.
 void add_to_report(Report& report, const FileResult& file, const SymbolFinder& symbols);
 
 // Sets inner_calls and inner_self_ns of groups that are roots of trees (threads, coroutines, Lua
@@ -139,7 +139,7 @@ void add_to_report(Report& report, const FileResult& file, const SymbolFinder& s
 // separate within a thread or VM. Call once, after the last file.
 void sum_up_groups(Report& report);
 
-// --yielded, for flame graphs and folded stacks: adds suspended time to the report's tree as calls
+// --yielded: for flame graphs and folded stacks, adds suspended time to the report's tree as calls
 // of a function `[yielded]`. The sums of the report do not change.
 void add_yielded_nodes(Report& report);
 

@@ -18,6 +18,7 @@ namespace luatrace::analyze {
 constexpr uint64_t kProfileMagic = 0x464f52505441554cull;  // "LUATPROF"
 constexpr uint32_t kProfileVersion = 1;
 
+// Writes the report; the caller checks the state of `out`.
 void write_profile(std::ostream& out, const Report& report);
 
 bool is_profile(Input& input);

@@ -123,7 +123,7 @@ void PprofWriter::write(const std::vector<FrameName>& names) {
 }  // namespace
 
 void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {
-  constexpr uint64_t kLocation = 8;  // Exceeds its bytes, to account for readers' lookup time.
+  constexpr uint64_t kLocation = 8;  // In bytes; more than it takes, as looking it up takes longer.
   const auto limit = stack_limit(report, std::vector<uint64_t>(report.functions.size(), kLocation));
   if (!limit) return PprofWriter(out, report).write(frame_names(report, options));
   Report cut = report;

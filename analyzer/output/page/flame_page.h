@@ -20,7 +20,7 @@ struct FlameTimes {
   uint64_t min_ns = 0, avg_ns = 0, max_ns = 0;
   bool percentiles = false;  // The next five are known.
   uint64_t p50_ns = 0, p90_ns = 0, p99_ns = 0, p999_ns = 0, deviation_ns = 0;
-  uint64_t wall_ns = 0;  // Sum of calls, suspended time included; 0: unknown.
+  uint64_t wall_ns = 0;  // Sum of durations, suspended time included; 0: unknown.
 };
 
 // A function as the page names it. All strings are untrusted bytes of any length; bytes that are
