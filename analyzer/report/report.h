@@ -79,8 +79,8 @@ struct Report {
   std::vector<ReportFile> files;
   // Functions 0 and 1 are the root and the unknown callers.
   std::vector<ReportFunction> functions;
-  CallTree
-      tree;  // In ns. Coroutines have no nodes: their calls are below the call that resumed them.
+  // In ns. Coroutines have no nodes: their calls are below the call that resumed them.
+  CallTree tree;
   std::vector<uint64_t> node_cost_ps;     // By node: cost of recording in its self time.
   std::vector<uint64_t> node_yielded_ns;  // By node: suspended time there.
   Trust trust;
