@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// luatrace-analyze: reads traces and says which functions ran, called by whom, how often and how
-// long. This file is the list of passes; the folders are the stages, in the order of the data:
+// luatrace-analyze: reads traces and reports which functions ran, their callers, how often and how
+// long. This file lists the passes; the folders are the stages, in the order of the data flow:
 //
 //   read        bytes -> checked blocks -> descriptions and event words (binary or text)
 //   machine     event words -> calls: a stack for each coroutine
@@ -23,7 +23,7 @@
 using namespace luatrace;
 using namespace luatrace::analyze;
 
-// A file that is opened must not become standard output because that was closed.
+// A file opened later must not become standard output because that was closed.
 static void keep_standard_files() {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDONLY);
@@ -39,7 +39,7 @@ static void flush(Session& session) {
 static int run(int argc, char** argv) {
   std::optional<Options> options = parse_options(argc, argv);
   Session session(options.value_or(Options()));
-  // Wrong usage throws; --help and --version have nothing left to do.
+  // Wrong usage throws; after --help and --version nothing is left to do.
   if (!options) {
     flush(session);
     return session.unreadable ? kUnreadable : kGood;
@@ -48,22 +48,18 @@ static int run(int argc, char** argv) {
   refuse_own_input(session.options);
   warn_duplicates(session.options);
   if (session.options.dump) {
-    // Print the events themselves.
     dump_files(session);
   } else if (session.options.convert) {
-    // Turn the text form into a trace.
+    // From the text form.
     convert_file(session);
   } else {
-    // Read everything, add it up, ...
     Report report = read_traces(session);
-    // ... what was before, too, if it is to be compared, ...
     std::optional<Report> before;
     if (!session.options.diff.empty()) before = read_files(session, session.options.diff);
     const bool comparable = !before || !before->files.empty();
-    // ... say which filters matched nothing, ...
     for (const std::string& remark : session.pipeline.remarks()) warn(printable(remark));
-    // ... and show it. What could be read is shown even if some of it could not; but to nothing
-    // there is no difference.
+    // Files that could be read are shown even if others could not, but a comparison needs at least
+    // one file on each side.
     const Report* other = before ? &*before : nullptr;
     if (!report.files.empty() && comparable) write_outputs(session, report, other);
     if (!session.unreadable) test_conditions(session, report, other);
@@ -77,8 +73,8 @@ static int run(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
-  // Else the bound rises to 32 MB as large tables are freed, and later ones stay in the heap: what
-  // is freed there is not given back.
+  // Otherwise the threshold rises to 32 MB as large tables are freed; later tables then stay in the
+  // heap, which does not return freed memory to the system.
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   keep_standard_files();
   std::ios::sync_with_stdio(false);

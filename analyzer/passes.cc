@@ -63,7 +63,8 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return std::filesystem::is_regular_file(a, missing) && std::filesystem::equivalent(a, b, missing);
 }
 
-// Writes with `write` to a file, or to standard output for "-" (whose errors show at the end).
+// Calls `write` with the file, or with standard output for "-", whose errors are checked at the
+// end.
 template <class F>
 bool write_to(Session& session, const std::string& path, F write) {
   if (path == "-") return write(std::cout), true;
@@ -74,7 +75,7 @@ bool write_to(Session& session, const std::string& path, F write) {
   return why.empty();
 }
 
-// To the terminal: the views that were asked for, or the summary.
+// Prints the requested views to standard output, or the summary.
 void print_text(const Report& report, const std::vector<Table>& views, const ViewOptions& options) {
   if (views.empty()) return print_summary(std::cout, report, options);
   for (const Table& table : views) {
@@ -168,7 +169,7 @@ void convert_file(Session& session) {
             });
 }
 
-// Those of which the recorder did not measure it, for a message.
+// The files for which the recorder did not measure the cost of events, for a message.
 std::string files_without_cost(const Report& report) {
   constexpr size_t kNamed = 5;
   size_t n = 0;
@@ -188,7 +189,7 @@ void warn_left_out(const Report& report) {
          "resumed each other: they are parts of those, but no rows of their own");
 }
 
-// What --compensate cannot take out, or not everywhere.
+// Warns if --compensate cannot correct all files.
 void warn_compensation(const Options& o, const Report& report) {
   if (!o.views.compensate) return;
   if (report.cost_ns == 0)
@@ -206,7 +207,7 @@ void warn_compensation(const Options& o, const Report& report) {
          " are as they were measured");
 }
 
-// Both cut off at one depth, if one of them must be.
+// The diff of both reports, cut off at the same depth if either must be.
 Diff diff_of_stacks(const Report& before, const Report& after, bool normalize) {
   const auto old_limit = folded_limit(before), limit = folded_limit(after);
   if (!old_limit && !limit) return make_diff(before, after, normalize);
@@ -230,7 +231,7 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     write_to(session, *o.csv, [&](std::ostream& out) {
       write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
     });
-  std::optional<Report> yielding;  // What flame graphs show, if it is more than the report.
+  std::optional<Report> yielding;  // The report with suspended time, for flame graphs.
   const ExportFormat* format = find_format(o.exports.format);
   if (o.views.yielded && (o.folded || o.flame || (format && format->has_tree)))
     add_yielded_nodes(yielding.emplace(report));
@@ -245,13 +246,13 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     });
   if (o.save_profile)
     write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });
-  if (format && format->write)  // Else it was written while the trace was read.
+  if (format && format->write)  // Otherwise it was written while reading.
     write_to(session, o.exports.output, [&](std::ostream& out) {
       format->write(out, format->has_tree ? shown : report, o.exports);
     });
   const bool busy = is_output_taken(o);
-  // --quiet is about the summary, not about what was asked for: also a comparison, if it is for
-  // nothing else.
+  // --quiet suppresses only the summary, not requested views, nor a comparison that has no other
+  // output.
   const bool other = o.json || o.csv || o.folded || o.flame || o.save_profile || !o.fail_if.empty();
   if (!busy && (!o.quiet || o.views.any() || (before && !other)))
     print_text(report, views, o.views);

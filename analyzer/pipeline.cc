@@ -17,7 +17,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// What the views that follow single calls collect, of the streams of one worker.
+// The observers of individual calls, for the streams of one worker.
 struct Observers {
   explicit Observers(const PipelineOptions& o)
       : slow(o.slow_over_ns, o.slow_by_wall, o.slow_limit),
@@ -34,7 +34,7 @@ struct Observers {
   ThreadLog threads;
 };
 
-// While it lives `grouped` is that of one file.
+// During its lifetime, report.grouped applies to the current file only.
 class GroupedBefore {
  public:
   explicit GroupedBefore(Report& report)
@@ -91,14 +91,14 @@ bool Pipeline::follows_calls() const {
   return must_follow_calls() || !consumers_.empty();
 }
 
-// While the trace is read it is asked what functions are called.
+// Whether function names are needed while the trace is read.
 bool Pipeline::looks_at_names() const {
   return options_.filter.looks_at_functions() || !options_.slow.empty() ||
          std::any_of(consumers_.begin(), consumers_.end(),
                      [](const CallConsumer* c) { return !c->required_by().empty(); });
 }
 
-// Whether something must be known of the trace that comes after its first event.
+// Whether facts from beyond the first event must be known in advance.
 bool Pipeline::needs_preview() const {
   auto is_relative = [](const TimePoint& p) {
     return p.kind == TimePoint::kRelative || p.kind == TimePoint::kPercent;
@@ -107,10 +107,10 @@ bool Pipeline::needs_preview() const {
   return is_relative(f.from) || is_relative(f.to) || f.needs_verdicts() || looks_at_names();
 }
 
-// The first of several readings, or as much of it as is needed.
+// The first pass over the file, or as much of it as needed.
 void Pipeline::first_pass(Input& input) {
   preview_ = std::make_unique<Preview>();
-  if (input.need(1) == 0) return;  // The next reading says so.
+  if (input.need(1) == 0) return;  // The next pass reports the error.
   if (!needs_preview() && (!options_.filter.has_range() || preview_->header_only(input))) return;
   input.keep();
   preview_->read(input);
@@ -123,7 +123,7 @@ void Pipeline::warn_limit(const Input& input, const NodeBudget& budget) const {
           " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
 }
 
-// `make`: as read_streams() wants it.
+// `make`: as for read_streams().
 template <class Sink, class Make>
 std::unique_ptr<Sink> Pipeline::run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
                                     const Progress& progress, Make make) {
@@ -136,7 +136,7 @@ std::unique_ptr<Sink> Pipeline::run(TraceFacts& facts, Input& input, Diagnostics
   return sink;
 }
 
-// Without a look at single calls.
+// Sums only, without following individual calls.
 template <class Sink>
 std::unique_ptr<Sink> Pipeline::sums(TraceFacts& facts, Input& input, Diagnostics& diag,
                                      const Progress& progress) {
@@ -183,7 +183,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
     sink->calls = tee.observer();
     return sink;
   };
-  // Single calls are given in the order of the file.
+  // Consumers get individual calls in file order, so one thread reads.
   auto sum = run<FilteredProfile>(facts, input, diag, tee.observer() ? 1 : jobs(), progress, make);
   warn_limit(input, budget);
   unmatched_.file(facts, *sum, finder_);
@@ -195,7 +195,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
                 finder_);
 }
 
-// With events, that is: no saved profile.
+// Reads a trace with events, as opposed to a saved profile.
 void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) {
   if (follows_calls()) return filtered(input, diag, progress);
   TraceFacts facts;
@@ -211,7 +211,7 @@ void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) 
   }
 }
 
-// What of the options a saved profile cannot give, for a message.
+// The first option that a saved profile cannot satisfy, for a message.
 std::string Pipeline::needs_events() const {
   const PipelineOptions& o = options_;
   if (o.filter.filters()) return "a filter";

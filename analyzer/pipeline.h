@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From trace files to a report: all that a program needs which analyses traces itself.
+// From trace files to a report: everything a program needs to analyse traces itself.
 //
 //   PipelineOptions options;
 //   options.filter.only = {"handle"};
@@ -9,9 +9,9 @@
 //   for (const ReportFunction& f : report.functions)
 //     std::cout << display_name(f) << ' ' << f.self_ns << '\n';
 //
-// Each file is read up to three times: for what must be known before its first event is shown
-// (filter/preview.h), for calls that -t and -C leave out (collect/verdict_pass.h), and for the
-// rest, by the sink that is just rich enough for what was asked for.
+// Each file is read up to three times: for facts that must be known before its first event is shown
+// (filter/preview.h), for the calls that -t and -C leave out (collect/verdict_pass.h), and for the
+// results, with the cheapest sink that can provide them.
 #pragma once
 
 #include <functional>
@@ -37,47 +37,48 @@ namespace luatrace::analyze {
 
 struct PipelineOptions {
   FilterOptions filter;
-  // What is collected beside functions and the call tree.
+  // Data to collect besides functions and the call tree.
   bool histograms = false;
   bool coroutines = false;
   CoroutineLog::By coroutine_order = CoroutineLog::By::kSuspended;
-  size_t coroutine_limit = 20;  // Kept in that order; 0: all.
+  size_t coroutine_limit = 20;  // Number kept, first in that order; 0: all.
   bool threads = false;
   bool timeline = false;
-  std::vector<std::string> slow;  // Single calls of these functions (patterns) that took ...
-  uint64_t slow_over_ns = 0;      // ... longer, ...
-  bool slow_by_wall = false;      // ... by wall time instead of running time; ...
-  size_t slow_limit = 5;          // ... the longest ones.
-  bool native_code = false;       // How C functions are named and where they are defined.
-  bool hidden_names = false;      // Names of functions of which filters leave nothing.
+  std::vector<std::string> slow;  // Individual calls of these functions (patterns) that took ...
+  uint64_t slow_over_ns = 0;      // ... longer than this, ...
+  bool slow_by_wall = false;      // ... by wall time instead of inclusive time; ...
+  size_t slow_limit = 5;          // ... only the longest ones; their number.
+  bool native_code = false;       // Keep the locations of C functions and how they got their names.
+  bool hidden_names = false;      // Keep the names of functions that filters leave out entirely.
 
-  std::string sysroot;                  // Below which libraries are looked for; empty: /.
-  std::vector<std::string> debug_dirs;  // Where separate debug information is, too.
-  size_t jobs = 0;                      // Threads; 0: as many as there are processors.
-  uint64_t max_nodes = 5000000;         // Of a file's call tree; 0: any number.
+  std::string sysroot;                  // Root for looking up libraries; empty: /.
+  std::vector<std::string> debug_dirs;  // Additional places of separate debug information.
+  size_t jobs = 0;                      // Threads; 0: one per processor.
+  uint64_t max_nodes = 5000000;         // Limit of a file's call tree; 0: none.
 };
 
-// For one thread. Several reports may be made, one after the other: they have one symbolizer, and
-// grouped sums can be in them only if they are grouped alike.
+// To be used by one thread. It can produce several reports, one after the other; they share the
+// symbolizer, and if their sums are grouped, they must be grouped alike.
 class Pipeline {
  public:
-  // `warn` gets messages without a line end, in which nothing is untrusted any more.
+  // `warn` takes messages without a line end, with untrusted text already escaped.
   Pipeline(PipelineOptions options, std::function<void(const std::string&)> warn);
 
-  // Gives it the single calls of the files that are read until finish().
+  // `consumer` gets the individual calls of the files that are read until finish().
   void add(CallConsumer& consumer) { consumers_.push_back(&consumer); }
 
-  // Adds a trace, or a saved profile, to the report. Throws Unreadable if it cannot be read, and
-  // UsageError if what was asked for cannot be had of it. Damage is said and counted in `diag`.
+  // Adds a trace or a saved profile to the report. Throws Unreadable if it cannot be read, and
+  // UsageError if it cannot provide what the options request. Damage is reported and counted in
+  // `diag`.
   void read(Input& input, Diagnostics& diag, const Progress& progress = {});
-  // The same; "-" is standard input. What is damaged is a warning.
+  // The same; "-" is standard input. Warns of damage.
   void read(const std::string& path);
 
-  // The report of what was read since the last one.
+  // Returns the report of what was read since the previous one.
   Report finish();
 
-  // What of the filters matched nothing, and which sums are of different filters: lines to warn
-  // with. Names in them are untrusted.
+  // Warnings about filters that matched nothing and sums with different filters, one per line.
+  // Names in them are untrusted.
   std::vector<std::string> remarks() const;
 
  private:
@@ -107,11 +108,11 @@ class Pipeline {
   std::vector<CallConsumer*> consumers_;
   Symbolizer symbolizer_;
   const SymbolFinder finder_;
-  std::mutex finding_;  // The symbolizer is for one thread.
+  std::mutex finding_;  // Guards symbolizer_, which is not thread-safe.
   UnmatchedFilters unmatched_;
   SignatureCheck signatures_;
   Report report_;
-  // Of the file that is being read.
+  // Of the current file.
   const TraceFacts* facts_ = nullptr;
   std::unique_ptr<Preview> preview_;
   uint64_t bytes_ = 0;

@@ -54,7 +54,7 @@ std::string progress_text(uint64_t done, uint64_t size, double seconds) {
 
 std::string progress_line(const std::string& name, const std::string& text, size_t columns) {
   const std::string line = name + ": " + text;
-  // Not into the last column: some terminals go on to the next line then.
+  // Leave the last column empty: some terminals wrap when it is written.
   if (columns == 0 || text_width(line) < columns) return line;
   constexpr size_t kShortestName = 8;
   const size_t rest = text_width(text) + 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How far the reading of a file is, on standard error: share, amount, rate and remaining time. On a
-// terminal one line that is written over ten times a second and goes away; if it was asked for
-// (--progress) and there is no terminal, a line every second and one at the end.
+// Progress of reading a file, on standard error: amount, share, rate and remaining time. On a
+// terminal, it is one line that is redrawn ten times a second and erased at the end; with
+// --progress and no terminal, a line every second and one at the end.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,11 @@ namespace luatrace::analyze {
 
 enum class ProgressMode { kNever, kTerminal, kLines };
 
-// "3.2 of 20.0 GB, 16 %, 850 MB/s, 0:20 left". size: of the file, 0 if unknown.
+// "3.2 of 20.0 GB, 16 %, 850 MB/s, 0:20 left". `done` and `size` (of the file, 0 if unknown) are in
+// bytes.
 std::string progress_text(uint64_t done, uint64_t size, double seconds);
 
-// "trace.bin: 3.2 of 20.0 GB ...", in less than `columns` (0: any): the name gives way first.
+// "trace.bin: 3.2 of 20.0 GB ...", narrower than `columns` (0: any); shortens the name first.
 std::string progress_line(const std::string& name, const std::string& text, size_t columns);
 
 class ProgressLine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pass that reads: the options as the pipeline has them, and who gets single calls meanwhile.
+// The pass that reads: sets the options of the pipeline and the consumers of individual calls.
 #include <unistd.h>
 
 #include <filesystem>
@@ -15,8 +15,8 @@
 namespace luatrace::analyze {
 namespace {
 
-// Above so many bytes of traces --flame makes do with sums, unless single calls are followed
-// anyway.
+// For traces above this size, in bytes, --flame shows only sums, unless individual calls are
+// followed anyway.
 constexpr uint64_t kMostChartBytes = 64 << 20;
 
 uint64_t size_of(const std::vector<std::string>& files) {
@@ -37,13 +37,13 @@ bool wants_chart(Session& session) {
   return false;
 }
 
-// Views or conditions do, so there may be something to say about names.
+// Whether views or conditions name functions, so that a message about a name may be needed.
 bool names_functions(const Options& o) {
   return !o.views.callers.empty() || !o.views.callees.empty() || !o.views.hist.empty() ||
          !o.views.slow.empty() || !o.fail_if.empty();
 }
 
-// Single calls cannot be had from a saved profile.
+// Takes the chart; a saved profile has no individual calls.
 void take_chart(Session& session, ChartExport& chart, Report& report) {
   session.chart = chart.finish(report);
   if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
@@ -55,7 +55,7 @@ bool needs_histograms(const Options& o) {
   return needs;
 }
 
-// Calls that are written to the terminal meanwhile must not be mixed up with the progress.
+// No progress while calls are written to the terminal: the two would mix.
 ProgressMode progress_mode(const Options& o, bool writes_calls) {
   const bool on_terminal = writes_calls && o.exports.output == "-" && isatty(STDOUT_FILENO);
   if (o.quiet || on_terminal) return ProgressMode::kNever;

@@ -12,7 +12,7 @@ constexpr const char* kEraseLine = "\r\033[K";
 
 void TerminalLine::say(const std::string& text) {
   std::lock_guard lock(busy_);
-  // In one piece: other programs write to the same terminal.
+  // One write: other programs may write to the same terminal.
   const std::string erase = shown_.empty() ? "" : kEraseLine;
   out_ << erase + text + '\n' + shown_ << std::flush;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Standard error, where messages and the line of progress meet. Invariant: only this writes there,
-// one thread at a time, so a message never begins behind half a line of progress nor inside another
-// message: the line is taken away, the message printed, the line drawn again.
+// Standard error, shared by messages and the progress line. Invariant: only this class writes
+// there, one thread at a time, so a message never begins in the middle of the progress line or of
+// another message: the progress line is erased, the message printed, the line drawn again.
 #pragma once
 
 #include <iosfwd>
@@ -16,9 +16,9 @@ class TerminalLine {
   TerminalLine(const TerminalLine&) = delete;
   TerminalLine& operator=(const TerminalLine&) = delete;
 
-  // A line that stays. By any thread.
+  // Prints a permanent line. Thread-safe.
   void say(const std::string& text);
-  // A line that the next one takes the place of, if this is a terminal; "": none any more.
+  // Shows a line that the next one replaces, if this is a terminal; "" erases it.
   void show(const std::string& text);
 
  private:
@@ -27,7 +27,7 @@ class TerminalLine {
   std::string shown_;
 };
 
-// That of this process.
+// The instance of this process.
 TerminalLine& standard_error();
 
 }  // namespace luatrace::analyze

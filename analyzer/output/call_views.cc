@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Views of what happened when: histograms of calls, coroutines, threads.
+// The views of call histograms, coroutines and threads.
 #include <algorithm>
 #include <tuple>
 
@@ -17,7 +17,7 @@ std::string repeat(const char* text, size_t n) {
   return out;
 }
 
-// One row for each power of two.
+// A row of the histogram: one power of two, in ns.
 struct PowerRow {
   uint64_t from = 0, to = 0, count = 0;
 };
@@ -27,7 +27,7 @@ std::vector<PowerRow> powers(const Distribution& times) {
   for (const auto& b : times.buckets) {
     uint64_t from = b.bucket < kSubBuckets ? 0 : bucket_begin(b.bucket / kSubBuckets * kSubBuckets);
     uint64_t to = from ? (from >> 63 ? UINT64_MAX : 2 * from) : kSubBuckets;
-    while (!rows.empty() && rows.back().to < from)  // Empty ones between the others.
+    while (!rows.empty() && rows.back().to < from)  // Empty rows in between.
       rows.push_back({rows.back().to, 2 * rows.back().to, 0});
     if (rows.empty() || rows.back().from != from) rows.push_back({from, to, 0});
     rows.back().count += b.count;
@@ -39,7 +39,7 @@ std::string function_or(const Report& report, uint32_t index, const char* none) 
   return index ? full_name(report.functions[index]) : none;
 }
 
-// Where it yielded longest.
+// Where the coroutine was suspended longest.
 std::string longest_in(const Report& report, uint32_t function, uint64_t ns) {
   return function_or(report, function, ns ? "before its first run" : "-");
 }
@@ -53,7 +53,7 @@ const char* how_it_ended(Gone how) {
 
 namespace {
 
-// The calls of all functions that were chosen; how many functions had any in `functions`.
+// Sums the calls of the chosen functions; counts the functions that had any in `functions`.
 ReportFunction sum_of(const Report& report, const std::vector<bool>& chosen, size_t& functions) {
   ReportFunction sum;
   for (size_t i = 1; i < chosen.size(); i++) {
@@ -113,9 +113,9 @@ Table hist_view(const Report& report, const ViewOptions&, const std::string& fn)
 
 namespace {
 
-// Without room for all columns those stay that say which, where, and how long in all.
+// If not all columns fit, keeps those that identify the coroutine and its total times.
 void prefer_places(Table& t) {
-  constexpr size_t kLeast = 10;  // Three of them fit beside the figures in 80 columns.
+  constexpr size_t kLeast = 10;  // Three such columns fit beside the figures in 80 columns.
   static const char* const kSpare[] = {"state", "begin_ns", "end", "longest_yield_ns",
                                        "longest_yield_at_ns"};
   for (Column& c : t.columns) {
@@ -207,7 +207,7 @@ std::vector<Table> coroutine_views(const Report& report, const ViewOptions& opti
   lives.rows.add(count,
                  [&report, list = std::move(list)](size_t i) { return life_row(report, list[i]); });
   if (options.limit) lives.rows.limit(options.limit);
-  uint64_t all = 0;  // The log keeps no more than were asked for.
+  uint64_t all = 0;  // The log keeps only up to the limit.
   for (const auto& p : report.creation_sites) all += p.count;
   if (lives.rows.size() < all)
     lives.notes.push_back(format_count(all - lives.rows.size()) + " more: --limit 0 shows all");

@@ -45,7 +45,7 @@ void CallsSink::note(const Note& n) {
 }
 
 std::string call_name(const Function& f, const std::string& symbol) {
-  constexpr size_t kLongest = 500;  // It is said for each event.
+  constexpr size_t kLongest = 500;  // Printed for each event.
   if (f.type == LT_FUNC_LUA) {
     std::string_view chunk = f.chunk;
     const bool file = chunk.starts_with('@');

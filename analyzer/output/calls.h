@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --dump=calls: what happened, without times: one line per event, for comparing runs.
-// `S<stream> C<coroutine> D<depth> <event> <what>`; docs/semantics.md has the words.
+// --dump=calls: one line per event without times, for comparing runs:
+// `S<stream> C<coroutine> D<depth> <event> <what>`; docs/semantics.md defines the words.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class CallsSink {
  public:
   static constexpr bool kNotes = true;
   static constexpr bool kFrames = false;
-  // Name of the function with an index of the function table.
+  // Takes an index of the function table; returns the function's name.
   using Namer = std::function<std::string(uint32_t)>;
 
   explicit CallsSink(std::ostream& out) : out_(out) {}
@@ -41,8 +41,8 @@ class CallsSink {
   uint32_t stream_ = 0;
 };
 
-// `basename:line` of a Lua function, `C:name` of a C function; sanitised. `symbol` is for C
-// functions that the VM had no name for, "" if unknown.
+// `basename:line` of a Lua function, `C:name` of a C function; escaped. `symbol` names C functions
+// for which the VM had no name; "" if unknown.
 std::string call_name(const Function& function, const std::string& symbol);
 
 }  // namespace luatrace::analyze

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --diff: what got faster, slower, appeared, vanished.
+// --diff: what became faster or slower, appeared or vanished.
 #include "analyzer/report/diff.h"
 
 #include <algorithm>
@@ -85,8 +85,8 @@ void say_scale(Table& t, const Diff& d) {
   if (d.scale != 1) t.notes.push_back("times of before multiplied with " + decimal(d.scale, 3));
 }
 
-// Where there is no room for all columns those of the field stay by which rows are sorted, and of
-// these the difference longest, and what is.
+// If not all columns fit, keeps those of the field by which rows are sorted; of these, drops the
+// difference last and the value after the change second to last.
 void prefer_delta(Table& t, const std::string& field) {
   for (Column& c : t.columns) {
     if (c.key == "function") continue;
@@ -149,13 +149,13 @@ double total_delta(const DiffNode& n) {
   return static_cast<double>(n.after.total_ns) - static_cast<double>(n.before.total_ns);
 }
 
-// The union of both trees, children by the size of their difference; of a large tree those nodes
-// where it is greatest, and what leads to them. Differences of calls below a node may cancel out,
-// so what leads to a great one need not have one.
+// The union of both trees, children sorted by size of difference. Of a large tree it shows the
+// nodes with the greatest differences and their call paths. Differences below a node may cancel
+// out, so a node on the path to a large difference may have none itself.
 class DiffTree {
  public:
   DiffTree(const Diff& diff, size_t rows);
-  // The nodes shown, depth first, and their depths; how many branches are not.
+  // The nodes shown and their depths, depth first. Sets hidden(), the number of branches not shown.
   std::vector<std::pair<uint32_t, uint32_t>> rows();
   size_t hidden() const { return hidden_; }
 
@@ -186,8 +186,8 @@ DiffTree::DiffTree(const Diff& diff, size_t rows)
   choose(std::move(order), rows);
 }
 
-// From the outermost call to the node with the greatest difference, then to the next, as long as
-// there are rows.
+// Shows the call path of the node with the greatest difference, then of the next, while rows are
+// left.
 void DiffTree::choose(std::vector<uint32_t> order, size_t rows) {
   sort(order);
   for (size_t i = 0; i < order.size() && rows; i++) {
@@ -233,7 +233,7 @@ Row diff_tree_row(const Diff& d, uint32_t i, uint32_t depth) {
   Row row;
   for (uint64_t number : {i, n.parent, depth}) row.push_back(Cell::of_count(number));
   const bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
-  // Nothing, in place of 0, if it was (or is) not there while it is (was).
+  // A side on which the node does not occur gets an empty cell instead of 0.
   auto of = [](bool there, Cell cell) { return there ? cell : Cell(); };
   const bool had = was || !is, has = is || !was;
   for (const Cell& cell :

@@ -31,7 +31,7 @@ void print_unwind(std::ostream& out, const Record& r) {
     out << lt_hi(w);
 }
 
-// The kinds with one number behind their name; null: others.
+// The names of kinds that have one number as operand; null for others.
 const char* numbered_name(uint32_t sub) {
   return sub == LTX_CREATE    ? "create "
          : sub == LTX_COLLECT ? "collect "
@@ -40,7 +40,7 @@ const char* numbered_name(uint32_t sub) {
                               : nullptr;
 }
 
-// Kinds that this version does not know.
+// Prints a kind that this version does not know.
 void print_unknown(std::ostream& out, const Record& r) {
   out << "ext " << r.sub << " arg=" << r.arg;
   for (uint32_t i = 0; i < r.nwords; i++) out << ' ' << hex(r.words[i]);
@@ -137,7 +137,7 @@ void DumpSink::on_map(const MapInfo& m) {
        << ' ' << hex_bytes(m.build_id) << ' ' << quote(m.path) << '\n';
 }
 
-// One line for each line of the note; quoted if it would not survive otherwise.
+// Prints one line per line of the note, quoted if it could not be read back otherwise.
 void DumpSink::on_note(const std::string& text) {
   size_t from = 0;
   while (from < text.size()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text form of a trace, written: one line per event and description, as text_reader.h reads it.
-// Binary -> text -> binary -> text gives the same text.
+// Writes the text form of a trace, which text_reader.h reads: one line per event and description.
+// Binary -> text -> binary -> text yields the same text.
 #pragma once
 
 #include <iosfwd>

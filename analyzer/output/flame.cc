@@ -54,7 +54,7 @@ void add_function(FlameInput& input, const ReportFunction& f) {
       {distinct_name(f), f.chunk, f.line, kind_name(f.kind), times_of(f), shows_hint(f)});
 }
 
-// Title, chart and what else a page has whatever its nodes are.
+// Title, chart and everything else of a page that does not depend on its nodes.
 FlameInput page_of(const Report& r, const FlameSource& source) {
   FlameInput input;
   input.title = title_of(r);
@@ -100,7 +100,7 @@ void write_flame_diff(std::ostream& out, const Diff& diff, const Report& after,
                            root ? 0 : n.after.self_ns, n.before.calls,
                            root ? 0 : n.before.self_ns});
   }
-  // The functions of the chart are those of the report, which have other numbers here.
+  // The chart has function numbers of the report; the page has those of the diff.
   Report both;
   for (uint32_t i = 2; i < diff.before.size(); i++) both.function(diff.any(i));
   for (FlameTrack& track : input.chart.tracks)

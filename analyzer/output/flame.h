@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page of --flame and --page, from what the analyzer found out.
+// The page of --flame and --page, from a report.
 #pragma once
 
 #include <iosfwd>
@@ -11,15 +11,15 @@
 
 namespace luatrace::analyze {
 
-// What the page shows besides the report.
+// What the page shows in addition to the report.
 struct FlameSource {
   const FlameChart* chart = nullptr;  // May be empty; its functions are those of the report.
-  std::string no_chart;               // Why it is.
-  size_t most_nodes = 300000;         // Of the call tree; 0: all.
+  std::string no_chart;               // The reason if it is empty.
+  size_t most_nodes = 300000;         // Limit of the call tree; 0: none.
 };
 
 void write_flame(std::ostream& out, const Report& report, const FlameSource& source = {});
-// The same with what was before: `diff` is that of the two reports.
+// The same, compared with `before`; `diff` is the diff of the two reports.
 void write_flame_diff(std::ostream& out, const Diff& diff, const Report& after,
                       const Report& before, const FlameSource& source);
 

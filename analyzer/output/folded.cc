@@ -17,17 +17,17 @@ std::string frame_name(const ReportFunction& f) {
   return printable(name);
 }
 
-// The chain of calls of one node after the other, as text. Most have all but the last call in
-// common with one before, so what it takes is in proportion to what is printed.
+// Formats the call paths of successive nodes. Most share all but the last call with an earlier one,
+// so the work is proportional to the output.
 class ChainText {
  public:
   explicit ChainText(const std::vector<std::string>& names) : names_(names) {}
 
-  // Of `node`; parent(n) and function(n) are those of a node, 0 is the root.
+  // The call path of `node`; parent(n) and function(n) are those of a node, 0 is the root.
   template <class Parent, class Function>
   const std::string& of(uint32_t node, Parent parent, Function function) {
     while (!open_.empty() && open_.back().first != parent(node)) close();
-    std::vector<uint32_t> chain;  // All of it, if its parent is not there.
+    std::vector<uint32_t> chain;  // The whole path if its parent is not open.
     for (uint32_t at = node; at != 0 && (open_.empty() || open_.back().first != at);
          at = parent(at))
       chain.push_back(at);
@@ -47,11 +47,11 @@ class ChainText {
   }
 
   const std::vector<std::string>& names_;
-  std::vector<std::pair<uint32_t, size_t>> open_;  // Nodes, and where their names begin.
+  std::vector<std::pair<uint32_t, size_t>> open_;  // Nodes and the offsets of their names.
   std::string text_;
 };
 
-// Names are repeated for each node that has the call in its stack.
+// Limit of names, which repeat for each node that has the call in its stack.
 constexpr size_t kLongestName = 500;
 
 std::string in_stack(std::string name) {
@@ -65,7 +65,7 @@ std::vector<std::string> frame_names(const Report& report) {
   return names;
 }
 
-// What each takes in a stack, with what stands between two.
+// The bytes that each name takes in a stack, with its separator.
 std::vector<uint64_t> sizes(const std::vector<std::string>& names) {
   std::vector<uint64_t> out;
   for (const auto& name : names) out.push_back(name.size() + 1);

@@ -32,8 +32,8 @@ namespace {
 struct Range {
   uint32_t first, last;
 };
-// What terminals show two columns wide (East Asian, pictures) and what they put onto the character
-// before, by blocks: a name in these is rare, and a line that is too long by one is no harm.
+// Characters that terminals show two columns wide (East Asian, emoji) and those that combine with
+// the previous one, by block: names rarely have them, and a line one column too long is harmless.
 constexpr Range kWide[] = {
     {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},  {0xa960, 0xa97f}, {0xac00, 0xd7a3},
     {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},  {0xffe0, 0xffe6}, {0x1f300, 0x1f64f},
@@ -46,7 +46,7 @@ bool is_in(std::span<const Range> ranges, uint32_t c) {
                      [c](const Range& r) { return c >= r.first && c <= r.last; });
 }
 
-// Takes a character from the front of `text` and returns its columns.
+// Takes a character from the front of `text` and returns its width.
 size_t take_character(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text[0]);
   const size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
@@ -57,7 +57,7 @@ size_t take_character(std::string_view& text) {
   return c < 0x300 ? 1 : is_in(kNone, c) ? 0 : is_in(kWide, c) ? 2 : 1;
 }
 
-// The longest beginning and the longest end that have at most so many columns.
+// The longest beginning and the longest end of up to `most` columns.
 std::string_view beginning(std::string_view text, size_t most) {
   std::string_view rest = text;
   size_t columns = 0;
@@ -82,7 +82,7 @@ size_t text_width(std::string_view text) {
   return columns;
 }
 
-// The end says more than the middle: file and line of a place.
+// Keeps the end, which has the file and line of a location, rather than the middle.
 std::string cut_text(const std::string& text, size_t most) {
   if (text_width(text) <= most) return text;
   const size_t kept = most - std::min<size_t>(3, most), head = kept < 12 ? kept : kept / 3;
@@ -92,14 +92,14 @@ std::string cut_text(const std::string& text, size_t most) {
 
 namespace {
 
-// The end of a text that is too long.
+// Keeps only the end of a text that is too long.
 std::string cut_front(const std::string& text, size_t most) {
   return std::string("...").append(ending(text, most - std::min<size_t>(3, most)));
 }
 
 }  // namespace
 
-// First the indentation gives way, then the place's folders, then the place, at last the name.
+// Cuts first the indentation, then the folders of the location, then the location, then the name.
 std::string cut_name(const std::string& text, size_t most) {
   if (text_width(text) <= most) return text;
   constexpr size_t kLeast = 10, kShortPlace = 12, kBrackets = 4, kLong = 30;
@@ -120,7 +120,7 @@ std::string cut_name(const std::string& text, size_t most) {
 
 namespace {
 
-// Takes at most so many columns from a word, fewer if it can be broken behind a mark.
+// Takes up to `most` columns from a word; fewer if it can be broken after a punctuation mark.
 std::string_view take_piece(std::string_view& word, size_t most) {
   std::string_view piece = beginning(word, most);
   const size_t mark = piece.find_last_of("/,=;:");
@@ -133,7 +133,7 @@ std::string_view take_piece(std::string_view& word, size_t most) {
 
 std::string wrapped(const std::string& text, size_t width, size_t at, size_t indent) {
   if (width == 0 || at + text_width(text) <= width) return text;
-  constexpr size_t kLeast = 8;  // Characters of a line, however narrow.
+  constexpr size_t kLeast = 8;  // Minimum of a line, however narrow.
   const size_t room = std::max(width - std::min(width, indent), kLeast);
   std::string out;
   auto next_line = [&] {

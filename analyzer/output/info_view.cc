@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --info: what was recorded, when, how and by whom.
+// --info: what was recorded, when, how and by which recorder.
 #include "analyzer/output/format.h"
 #include "analyzer/output/summary.h"
 #include "analyzer/output/views.h"
@@ -53,7 +53,7 @@ void Info::file(const ReportFile& f) {
         s.event_cost_ps
             ? ", " + decimal(static_cast<double>(s.event_cost_ps) / 1000, 1) + " ns per event"
             : "";
-    // A tracer from outside cannot tell.
+    // Outside tracers do not know the settings.
     const std::string luajit = s.luajit.empty() && s.flags == 0
                                    ? "settings of LuaJIT not known"
                                    : s.luajit + " (" + flags_text(s.flags) + ")";

@@ -10,7 +10,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// Writes members of an object with their commas.
+// Writes the members of an object, with commas.
 class Object {
  public:
   Object(std::ostream& out, const char* indent) : out_(out), indent_(indent) { out_ << '{'; }
@@ -86,7 +86,7 @@ void write_file(std::ostream& out, const ReportFile& f) {
   o.end();
 }
 
-// corrected: null, or the same without the cost of recording.
+// `corrected`: times without the cost of recording, or null.
 void write_function(std::ostream& out, const ReportFunction& f, const Corrected* corrected) {
   Object o(out, " ");
   o.text("chunk", f.chunk);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --json: one object with `trace`, `functions` and `trust`, documented in docs/semantics.md.
+// --json: one object with `trace`, `functions` and `trust`; see docs/semantics.md.
 #pragma once
 
 #include <iosfwd>
@@ -10,8 +10,8 @@
 
 namespace luatrace::analyze {
 
-// Each view is one more member, an array of objects; views with the same name are put together.
-// corrected: functions also say what they are without the cost of recording.
+// Each view adds a member, an array of objects; views with the same name are joined. `corrected`
+// adds the times of functions without the cost of recording.
 void write_json(std::ostream& out, const Report& report, const std::vector<Table>& views = {},
                 bool corrected = false);
 

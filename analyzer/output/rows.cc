@@ -15,7 +15,7 @@ size_t Rows::size() const {
 }
 
 void Rows::push_back(Row row) {
-  // Not to what others share or limit() has cut.
+  // Do not append to rows that are shared or that limit() has cut.
   const Part* last = parts_.empty() ? nullptr : &parts_.back();
   if (!last || last->kept.use_count() != 1 || last->kept->size() != last->count)
     parts_.push_back({0, nullptr, std::make_shared<std::vector<Row>>()});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rows of a table: kept, or made each time that they are read.
-// Invariant: a table with a row for each function or node of a large report takes next to no
-// memory; what its rows are made from has to live as long as they do.
+// The rows of a table, either stored or generated each time they are read.
+// Invariant: a table with a row for each function or node of a large report takes almost no memory.
+// The data from which rows are generated must outlive them.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ class Rows {
   size_t size() const;
   bool empty() const { return size() == 0; }
   void push_back(Row row);
-  // Adds `count` rows; `make` is called with 0..count-1, in this order, each time they are read.
+  // Adds `count` rows; each reading calls `make` with 0..count-1, in this order.
   void add(size_t count, Maker make);
-  // Adds those of `other`, which are shared, not copied.
+  // Adds the rows of `other`, which are shared, not copied.
   void append(const Rows& other);
-  // Keeps the first `count`, if there are more.
+  // Truncates to the first `count` rows.
   void limit(size_t count);
-  // Calls `use` with each row, from the first to the last.
+  // Calls `use` with each row in order.
   void each(const std::function<void(const Row&)>& use) const;
 
  private:

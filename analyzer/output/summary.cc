@@ -12,7 +12,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// `width`: of the terminal, 0: any.
+// `width` of the terminal in columns; 0: any.
 void row(std::ostream& out, const std::string& label, const std::string& text, size_t width) {
   constexpr size_t kLabel = 13;
   out << std::left << std::setw(kLabel) << label << std::right
@@ -38,7 +38,7 @@ void print_file(std::ostream& out, const ReportFile& file, size_t width) {
         width);
   if (file.processes.size() > kMost)
     row(out, "", "and more processes: " + format_count(file.processes.size() - kMost), width);
-  // An outside tracer does not know the version, nor the flags.
+  // Outside tracers know neither version nor flags.
   if (!file.streams.empty() && !file.streams[0].luajit.empty())
     row(out, "LuaJIT",
         printable(file.streams[0].luajit) + "  (" + flags_text(file.streams[0].flags) + ')', width);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The report for people: what was recorded, the top functions, the trust line. Names are escaped.
+// The default text report: what was recorded, the top functions, the trust line. Names are escaped.
 #pragma once
 
 #include <iosfwd>
@@ -9,12 +9,12 @@
 namespace luatrace::analyze {
 
 void print_summary(std::ostream& out, const Report& report, const ViewOptions& options);
-// The line that ends every report; in a narrow terminal it is several.
+// The line that ends every report, wrapped in a narrow terminal.
 void print_trust(std::ostream& out, const Report& report, const TextStyle& style);
 
-// "JIT on, GC64"; of LTF_*.
+// "JIT on, GC64"; takes LTF_* flags.
 std::string flags_text(uint32_t flags);
-// ", exit status 1"; of what wait() gives, "" if it is not known.
+// ", exit status 1"; takes a status of wait(). "" if it is unknown.
 std::string exit_text(int32_t status);
 
 }  // namespace luatrace::analyze

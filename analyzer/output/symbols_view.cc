@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --symbols: the code of C functions, and what the compiler has inlined into it. That has no events
-// of its own: its time is the self time of the function, so its rows have none.
+// --symbols: the code of C functions and the functions inlined into it. Inlined functions have no
+// events: their time is part of the self time of the C function, so their rows have no times.
 #include <algorithm>
 #include <span>
 
@@ -14,7 +14,7 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kShownId = 8;  // Bytes of a build-id in text.
+constexpr size_t kShownId = 8;  // Bytes of a build ID shown in text.
 
 Cell count_or_none(uint64_t n) {
   return n ? Cell::of_count(n) : Cell{};
@@ -24,7 +24,7 @@ Cell text_or_none(const std::string& text) {
   return text.empty() ? Cell{} : Cell::of_text(text);
 }
 
-// For people: "strbuf.h:120".
+// For text: "strbuf.h:120".
 std::string short_line(const SourceLine& at) {
   const std::string& file = at.file();
   if (file.empty()) return "";
@@ -46,7 +46,7 @@ class SymbolRows {
   void add_line(std::vector<Cell>& row, const SourceLine& at);
 
   Table& table_;
-  const size_t limit_;  // Of inlined ones of each function; 0: all.
+  const size_t limit_;  // Inlined functions per function; 0: all.
   uint64_t left_out_ = 0, unknown_ = 0, unmapped_ = 0;
   bool has_inlined_ = false, is_cut_ = false, is_pruned_ = false;
 };
@@ -79,7 +79,8 @@ void SymbolRows::add_line(std::vector<Cell>& row, const SourceLine& at) {
   row.push_back(count_or_none(at.line));
 }
 
-// The last columns. What was inlined is where the function is, which text need not repeat.
+// Adds the last columns. An inlined function is at the location of the function that contains it,
+// which text does not repeat.
 void SymbolRows::add_place(std::vector<Cell>& row, const NativeCode& code, bool own) {
   const std::string offset = code.module.empty() ? "" : hex(code.offset);
   for (const std::string& text : {code.module, std::string(code.named_by), offset,
@@ -130,7 +131,7 @@ void SymbolRows::add_inlined(const NativeCode& code) {
   is_cut_ |= code.inlined->cut;
 }
 
-// `base`: the row of the function, which is the parent 0.
+// `base`: the row of the containing function, to which parent 0 refers.
 void SymbolRows::add_inlined(const InlinedFunction& f, const NativeCode& code, uint64_t base) {
   ReportFunction described;
   described.kind = FunctionKind::kInlined;
@@ -182,7 +183,7 @@ void SymbolRows::notes(size_t functions_left_out) {
   if (table_.rows.empty()) notes.push_back("no C functions");
 }
 
-// The places of each function, which stand side by side in report.codes.
+// The locations of a function, which are adjacent in report.codes.
 std::span<const ReportCode> places_of(const Report& report, uint32_t function) {
   auto [begin, end] = std::equal_range(
       report.codes.begin(), report.codes.end(), ReportCode{function, 0, 0, nullptr},

@@ -20,7 +20,7 @@ std::string with_sign(double value, const std::string& text) {
   return out += text;
 }
 
-// Whole numbers without a point, others with as many digits as needed.
+// Up to six significant digits; integers without a decimal point.
 std::string plain_number(double value) {
   char text[64];
   snprintf(text, sizeof text, "%.6g", value);
@@ -109,7 +109,7 @@ void write_csv(std::ostream& out, const std::vector<Table>& tables) {
   };
   line([](const std::string& key, size_t) { return key; });
   for (const Table& table : tables) {
-    std::vector<size_t> places;  // By key: the table's column, SIZE_MAX if it has none.
+    std::vector<size_t> places;  // By key: the table's column; SIZE_MAX if missing.
     const auto columns = columns_without(table, Column::kTextOnly);
     for (const std::string& key : keys) {
       size_t c = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A table as text. Columns are as wide as what is in them; if that is wider than the terminal, the
-// widest of the left-aligned ones (names, places) give way, and at last whole columns do, which is
-// said below the table. Without a terminal only the last of
-// these may be of any width: a chunk's name can be its whole code, and must not push the others out
-// of sight.
+// A table as text. Columns are as wide as their contents; if that exceeds the terminal, the widest
+// of the left-aligned columns (names, locations) are narrowed, and finally whole columns are left
+// out, which a line below the table says. Without a terminal only the last left-aligned column may
+// have any width: a chunk name can be a whole source text and must not push others out of sight.
 #include <algorithm>
 #include <cstddef>
 #include <ostream>
@@ -20,11 +19,11 @@ constexpr size_t kNarrowestBar = 5, kWidest = 60, kBetween = 2;
 // A column that is shown.
 struct Shown {
   const Column* column;
-  size_t cell;  // Of a row.
+  size_t cell;  // Index in a row.
   std::string title;
   size_t width = 0;
-  size_t longest = 0, deepest = 0;  // Of its texts, and how far one of them is indented.
-  bool indent_less = false;         // Half as much.
+  size_t longest = 0, deepest = 0;  // Greatest text width and indentation.
+  bool indent_less = false;         // Halve the indentation.
 
   bool left() const { return column->left; }
   size_t narrowest() const { return column->bar ? kNarrowestBar : column->least; }
@@ -61,8 +60,8 @@ class TextTable {
   const Table& table_;
   const TextStyle& style_;
   std::vector<Shown> columns_;
-  size_t subject_ = 0;                 // The column that says what a row is about: its name.
-  std::vector<std::string> left_out_;  // Titles of columns for which there is no room.
+  size_t subject_ = 0;                 // The column that names the subject of a row.
+  std::vector<std::string> left_out_;  // Titles of columns that do not fit.
 };
 
 TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table), style_(style) {
@@ -78,12 +77,12 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   measure();
   if (table.wraps) return;
   style.width ? squeeze(style.width) : narrow_inner();
-  // Of a tree that is too deep for its column all levels are indented half as much.
+  // If a tree is too deep for its column, halve the indentation of all levels.
   constexpr size_t kRoom = 10;  // For a name.
   for (Shown& c : columns_) c.indent_less = c.longest > c.width && c.deepest + kRoom > c.width;
 }
 
-// Reads all rows once: they are not kept as text.
+// Reads all rows once, without keeping their text.
 void TextTable::measure() {
   for (size_t c = 0; c < columns_.size(); c++) columns_[c].measure(columns_[c].title = title(c));
   table_.rows.each([this](const Row& row) {
@@ -92,14 +91,14 @@ void TextTable::measure() {
   for (Shown& c : columns_) c.width = c.longest;
 }
 
-// Of columns that are about one thing the first says what about.
+// The first of several columns with a common heading has it before its title.
 std::string TextTable::title(size_t c) const {
   const Column& column = *columns_[c].column;
   const bool said = column.of.empty() || (c && columns_[c - 1].column->of == column.of);
   return said ? column.title : column.of + ' ' + column.title;
 }
 
-// Takes from the widest text column again and again, until all fit or none has anything to give.
+// Narrows the widest text column repeatedly. False if all are at their minimum, yet too wide.
 bool TextTable::fit(size_t width) {
   while (true) {
     size_t all = 0;
@@ -111,7 +110,7 @@ bool TextTable::fit(size_t width) {
     }
     if (all <= width) return true;
     if (!widest) return false;
-    size_t next = widest->narrowest();  // No further than to the second widest.
+    size_t next = widest->narrowest();  // Down to the second widest.
     for (const Shown& c : columns_)
       if (c.left() && &c != widest && c.width > c.narrowest())
         next = std::max(next, std::min(c.width, widest->width - 1));
@@ -119,7 +118,7 @@ bool TextTable::fit(size_t width) {
   }
 }
 
-// The last column but for what the rows are about, and one of numbers; spare ones before others.
+// Leaves out the last column, except the subject and one of numbers; spare ones go first.
 bool TextTable::leave_out_one() {
   for (int spare = 3; spare >= 0; spare--)
     if (leave_out_last(spare)) return true;
@@ -140,7 +139,7 @@ bool TextTable::leave_out_last(int spare) {
   return false;
 }
 
-// The last one of several about the same thing, which says little without the others.
+// Whether column `c` is the only one left under its heading, where it says little by itself.
 bool TextTable::is_alone(size_t c) const {
   const Column& column = *columns_[c].column;
   auto same = [&](const Shown& other) { return other.column->of == column.of; };
@@ -174,7 +173,7 @@ void TextTable::narrow_inner() {
     if (&c != &columns_.back() && c.left()) c.width = std::min(c.width, kWidest);
 }
 
-// A bar, in proportion to the longest.
+// Scales a bar in proportion to the longest.
 std::string shorter(const std::string& text, const Shown& c) {
   const size_t all = text_width(text);
   if (all == 0 || c.width >= c.longest) return text;

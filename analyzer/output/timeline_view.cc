@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --timeline: what ran when, a lane for each thread and for the functions (or groups) with the most
-// time, drawn with characters.
+// --timeline: what ran when, drawn with characters: a lane for each thread and for the functions
+// (or groups) with the most time.
 #include <algorithm>
 
 #include "analyzer/output/format.h"
@@ -33,7 +33,8 @@ std::vector<const ReportLane*> sorted_lanes(const ReportTimeline& timeline, size
   return lanes;
 }
 
-// The lane with `width` characters, each as high as the share of its time that was spent there.
+// Draws the lane with `width` characters, the height of each being the share of its time spent in
+// the lane.
 std::string draw(const ReportLane& lane, const std::vector<uint64_t>& borders, size_t width) {
   static const char* const kLevels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const size_t slices = borders.size() - 1;
@@ -50,8 +51,8 @@ std::string draw(const ReportLane& lane, const std::vector<uint64_t>& borders, s
   return out;
 }
 
-// Columns of a line: a lane's name, its time, the lane between two bars. Narrow terminals take them
-// from the name first.
+// Widths in a line: the name of a lane, its time, the lane between two bars. In narrow terminals
+// the name is cut first.
 struct Layout {
   size_t label, lane;
   static constexpr size_t kTime = 9, kBars = 3;
@@ -64,7 +65,7 @@ struct Layout {
   }
 };
 
-// The line above the lanes: when they begin and end.
+// The line above the lanes, with the times at which they begin and end.
 std::string draw_ends(const ReportTimeline& timeline, const Layout& layout) {
   const std::string head = format_time(timeline.borders_ns.front()),
                     tail = format_time(timeline.borders_ns.back());

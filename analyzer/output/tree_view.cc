@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Call trees as tables: the whole one (--tree), the one above some functions turned upside down
-// (--callers), the one below them (--callees), and that of a single slow call (--slow).
+// Call trees as tables: the whole tree (--tree), the inverted tree of callers of some functions
+// (--callers), the tree of their callees (--callees), and that of a single slow call (--slow).
 //
 // Of a large tree the nodes with the greatest times are shown; a parent's time is never less than
-// its child's, so what is shown hangs together.
+// its child's, so the nodes shown form a tree.
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -19,10 +19,10 @@
 namespace luatrace::analyze {
 namespace {
 
-// Callers that are followed outwards. A recursion n deep would make a tree of n * n / 2 nodes.
+// Limit of the callers followed outwards: a recursion n deep would yield n * n / 2 nodes.
 constexpr uint32_t kMostCallers = 256;
-// Nor are they followed so far if the function has more nodes than this many steps are enough for:
-// so many in any case, and so many for each node of the tree.
+// Limit of the steps to follow callers of all nodes of a function: a constant plus a number per
+// node of the tree. Beyond it fewer callers are followed.
 constexpr uint64_t kStepsFree = 1 << 17, kStepsPerNode = 4;
 
 struct TreeNode {
@@ -30,10 +30,10 @@ struct TreeNode {
   uint64_t calls = 0, self = 0, total = 0, yielded = 0;
 };
 
-// Node 0 is the root and is not shown. Parents before children.
+// Node 0 is the root and is not shown. Parents come before children.
 struct ViewTree {
   std::vector<TreeNode> nodes{1};
-  std::vector<Corrected> corrected{};  // By node, if that was asked for.
+  std::vector<Corrected> corrected{};  // By node, if requested.
   uint64_t whole = 0;                  // 100 %
   bool yielded = false;
 
@@ -46,7 +46,7 @@ struct ViewTree {
   }
 };
 
-// The nodes of a tree that are shown: `rows` of the greatest and what leads to them, 0: all.
+// Selects the nodes to show: the `rows` greatest (0: all) and their ancestors.
 std::vector<bool> choose(const ViewTree& tree, size_t rows) {
   const size_t n = tree.nodes.size();
   std::vector<bool> shown(n, true);
@@ -62,7 +62,7 @@ std::vector<bool> choose(const ViewTree& tree, size_t rows) {
   return shown;
 }
 
-// The order of a tree's rows: depth first, greatest first; of equal ones the first.
+// The order of a tree's rows: depth first, greatest first, equal ones in order of the tree.
 class RowOrder {
  public:
   struct Place {
@@ -138,14 +138,13 @@ void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::Pl
   double share =
       tree.whole ? 100 * static_cast<double>(n.total) / static_cast<double>(tree.whole) : 0;
   row.push_back(Cell::of_percent(share));
-  // Deep recursion does not push names out of the window.
+  // Limit the indentation, so that deep recursion does not push names out of sight.
   std::string indent(2 * std::min<size_t>(at.depth - 1, 30), ' ');
   if (at.depth > 31) indent += "[" + std::to_string(at.depth) + "] ";
   add_function_cells(row, report.functions[n.function], indent);
 }
 
-// Adds columns and rows, after those of `first`, which every row has. `rows`: up to so many; 0:
-// all.
+// Adds the columns and up to `rows` rows (0: all) of the tree. Each row begins with `first`.
 void add_tree(Table& t, const Report& report, ViewTree&& shown, size_t rows, const Row& first) {
   const auto tree = std::make_shared<const ViewTree>(std::move(shown));
   add_tree_columns(t, *tree);
@@ -175,7 +174,7 @@ Table make_table(const Report& report, ViewTree&& tree, const ViewOptions& optio
   return t;
 }
 
-// For each node whether its function is chosen, and whether one further out is, too.
+// By node: whether a call further out is of a chosen function.
 std::vector<bool> nodes_inside(const CallTree& tree, const std::vector<bool>& chosen) {
   std::vector<bool> inside(tree.size());
   for (uint32_t i = 1; i < tree.size(); i++) {
@@ -185,7 +184,7 @@ std::vector<bool> nodes_inside(const CallTree& tree, const std::vector<bool>& ch
   return inside;
 }
 
-// `order`: of the nodes, all of them; what a node's number is does not depend on what came first.
+// `order` has all nodes in canonical order, so that node numbers do not depend on arrival.
 ViewTree from_call_tree(const Report& report, const CallTree& sums,
                         const std::vector<uint64_t>& totals, const std::vector<uint32_t>& order) {
   ViewTree out;
@@ -222,10 +221,10 @@ Table tree_view(const Report& report, const ViewOptions& options) {
   return make_table(report, std::move(tree), options, "tree", "");
 }
 
-// How far callers of the chosen functions can be followed.
+// The number of levels for which callers of the chosen functions can be followed.
 static uint32_t callers_followed(const CallTree& tree, const std::vector<bool>& chosen) {
   std::vector<uint32_t> depth(tree.size());
-  std::vector<uint64_t> steps(kMostCallers + 2);  // By depth, up to the last, which has the rest.
+  std::vector<uint64_t> steps(kMostCallers + 2);  // By depth; the last entry has the rest.
   for (uint32_t i = 1; i < tree.size(); i++) {
     depth[i] = depth[tree[i].parent] + 1;
     if (chosen[tree[i].function]) steps[std::min(depth[i], kMostCallers + 1)]++;
@@ -260,7 +259,7 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
       totals.resize(turned.size());
       turned[at].calls += tree[i].calls;
       turned[at].self += tree[i].self;
-      if (!inside[i]) totals[at] += inclusive[i];  // Else it is in the outer call's already.
+      if (!inside[i]) totals[at] += inclusive[i];  // Otherwise the outer call has it.
     }
   }
   Table t = make_table(report, from_call_tree(report, turned, totals), options, "callers", fn);
@@ -288,10 +287,10 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
 
 namespace {
 
-// Of the tree of a slow call; --limit is for the calls.
+// Rows of a slow call's tree; --limit counts calls.
 constexpr size_t kSlowRows = 1000;
 
-// The greatest of the slow calls, greatest first.
+// The slowest calls in descending order.
 std::vector<const ReportSlowCall*> slowest(const Report& report, const ViewOptions& options) {
   auto length = [&](const ReportSlowCall& c) { return options.wall ? c.wall_ns : c.running_ns; };
   std::vector<const ReportSlowCall*> calls;
@@ -315,7 +314,7 @@ std::string slow_heading(const Report& report, const ReportSlowCall& call) {
   return report.files.size() > 1 ? out + ", " + file.path : out;
 }
 
-// What every row of the call's tree says about the call; its columns are put into the table.
+// Adds the columns that describe the call to the table; returns their cells, the same in every row.
 Row slow_columns(Table& t, const Report& report, const ReportSlowCall& call, size_t number) {
   const std::pair<const char*, Cell> about[] = {
       {"call", Cell::of_count(number)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The views: from the report to tables. Which ones, and how they are cut, is in ViewOptions.
+// The views convert the report to tables. ViewOptions selects and limits them.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,12 @@ struct ViewOptions {
            !callers.empty() || !callees.empty() || !hist.empty() || !slow.empty();
   }
   bool needs_histogram() const;
-  // Rows of a tree, of which more are needed to make sense of it; 0: all.
+  // Rows of a tree, which needs more of them to make sense; 0: all.
   size_t tree_limit() const { return limit_given ? limit : 100; }
 };
 
-// Tables of every view that was asked for, in a fixed order. Throws UsageError if a function that
-// was named does not occur. The rows of tables are made from the report: it has to live, unchanged,
-// as long as they do.
+// The tables of all requested views, in a fixed order. Throws UsageError if a named function does
+// not occur. Rows are generated from the report, which must outlive them unchanged.
 std::vector<Table> make_views(const Report& report, const ViewOptions& options);
 
 Table report_view(const Report& report, const ViewOptions& options);
@@ -56,33 +55,34 @@ std::vector<Table> timeline_views(const Report& report, const ViewOptions& optio
 Table symbols_view(const Report& report, const ViewOptions& options);
 Table info_view(const Report& report);
 
-// With --diff: the report of differences unless only --tree was asked for, and the tree of them.
+// The same for --diff: the report of differences, unless only --tree was requested, and the tree of
+// differences.
 std::vector<Table> make_diff_views(const Report& before, const Report& after,
                                    const ViewOptions& options);
 
-// For the views themselves: "work (co.lua:3)", unescaped.
+// "work (co.lua:3)", unescaped; for the views themselves.
 std::string full_name(const FunctionName& f);
-// Its name is shown, and only a call told it: a ? stands behind it where people read it.
+// Whether the name shown is only known from a call; text marks it with a '?'.
 bool shows_hint(const ReportFunction& f);
 std::string marked_name(const ReportFunction& f);  // full_name() with that mark.
-// "no function of the trace fits 'FN'; did you mean 'fn'?", for messages about functions that are
-// not there, or of which filters or groups left nothing. Escaped.
+// The message for a pattern that matches nothing, or only functions that filters or groups left out
+// entirely, with suggestions of names. Escaped.
 std::string no_function(const Report& report, const std::string& pattern);
-// The columns that say which function a row is about, and their cells. In text a name that only a
-// call told has a '?' behind it; in data the column `hint` is 1.
+// Adds the columns that identify the function of a row, and their cells. A name that is only known
+// from a call has a '?' after it in text, and 1 in the column `hint` in data.
 void add_function_columns(Table& table, const char* title);
 void add_function_cells(Row& row, const ReportFunction& f, const std::string& indent = "");
-// The columns of --compensate, and their cells.
+// Adds the columns of --compensate, and their cells.
 void add_corrected_columns(Table& table);
 void add_corrected_cells(Row& row, const Corrected& c);
-// Where there is no room for all columns these stay longest, self' with its mark before total';
-// then those that they correct, and that by which rows are sorted.
+// If not all columns fit, the corrected ones are dropped last (self' with its mark after total');
+// before them, the columns that they correct and the sort key.
 void prefer_corrected(Table& table, const std::string& sort);
-// A line below the table that says what their marks mean.
+// Adds a line below the table that explains their marks.
 void explain_corrected(Table& table);
-// Cuts the rows at options.limit and says so.
+// Truncates the rows to `limit` and adds a note that says so.
 void limit_rows(Table& table, size_t limit);
-// Functions that fit the pattern. Throws UsageError that names close ones if there is none.
+// By function: whether it matches the pattern. Throws UsageError with suggestions if none does.
 std::vector<bool> chosen_functions(const Report& report, const std::string& pattern);
 
 }  // namespace luatrace::analyze

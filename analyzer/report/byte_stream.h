@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers and strings as bytes, for saved profiles: numbers in LEB128 (7 bits a byte, low ones
-// first, the top bit says that more follow), strings with their length before them.
+// Encodes numbers and strings for saved profiles: numbers in LEB128 (7 bits per byte, low bits
+// first, top bit set if more bytes follow), strings prefixed with their length.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class ByteWriter {
     for (; n >= 0x80; n >>= 7) bytes_ += static_cast<char>(n | 0x80);
     bytes_ += static_cast<char>(n);
   }
-  // Signed: zigzag.
+  // A signed number, zigzag-encoded.
   void integer(int64_t n) {
     number(static_cast<uint64_t>(n) << 1 ^ static_cast<uint64_t>(n >> 63));
   }
@@ -29,7 +29,7 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Reads what may be anything: throws Short where the bytes end too soon or a number is too long.
+// Decodes untrusted bytes: throws Short if they end too soon or a number exceeds 64 bits.
 class ByteReader {
  public:
   struct Short {};
@@ -54,7 +54,8 @@ class ByteReader {
   }
   std::string text() { return std::string(part_bytes()); }
   ByteReader part() { return ByteReader(part_bytes()); }
-  // A number of things of at least a byte each, of which there can be no more than bytes.
+  // The number of elements that follow. Each takes at least one byte, so a number greater than the
+  // remaining bytes throws Short.
   size_t count() {
     const uint64_t n = number();
     if (n > bytes_.size()) throw Short();

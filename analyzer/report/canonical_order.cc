@@ -9,7 +9,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// All nodes but the root, by the rank of their functions; the tree's order where that is equal.
+// All nodes but the root, by the rank of their functions; equal ranks keep the tree's order.
 std::vector<uint32_t> by_rank(const CallTree& tree, const std::vector<uint32_t>& rank) {
   const uint32_t most = rank.empty() ? 0 : *std::max_element(rank.begin(), rank.end());
   std::vector<uint32_t> begin(size_t{most} + 2);

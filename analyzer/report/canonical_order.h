@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An order of functions and nodes that depends on what they are, not on what came first: threads
-// that share the streams of a trace find them in an order of chance, and what was merged before
-// comes first.
+// Orders functions and nodes by content rather than by arrival, which is not deterministic: worker
+// threads share the streams of a trace, and files that were merged earlier come first.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,16 @@
 
 namespace luatrace::analyze {
 
-// All nodes, parents before their children, children of one node in the order of their functions'
-// `rank` (by function; those of equal rank in the tree's order).
+// All nodes, parents before their children, the children of a node by the `rank` of their functions
+// (indexed by function); nodes of equal rank keep the order of the tree.
 std::vector<uint32_t> canonical_order(const CallTree& tree, const std::vector<uint32_t>& rank);
 
-// The place of each function among all: by name, as reports show it, then by chunk and line.
+// The rank of each function, by index: by name as reports show it, then by chunk and line.
 std::vector<uint32_t> name_ranks(const std::vector<ReportFunction>& functions);
-// The functions in this order, without the first `skip`.
+// The indices of the functions in this order, without functions 0 to `skip` - 1.
 std::vector<uint32_t> by_name(const std::vector<ReportFunction>& functions, uint32_t skip);
 
-// By index: the place of each file in an order that does not depend on which was given first.
+// The rank of each file, by index; it does not depend on the order in which files were given.
 std::vector<uint32_t> file_ranks(const std::vector<ReportFile>& files);
 
 }  // namespace luatrace::analyze

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// --compensate: times without the cost of recording. An event's cost was measured when recording
-// began; of a call's two events half of each lies in its own time, half in its caller's. What was
-// recorded stays as it is: corrected times stand beside it.
+// --compensate: times without the cost of recording. The cost of an event was measured when
+// recording began; a call has two events, and half the cost of each lies in the call's own time,
+// half in its caller's. Recorded times are kept; corrected times are shown beside them.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,11 @@ struct Corrected {
 };
 
 struct Compensation {
-  std::vector<Corrected> functions;  // By function of the report.
-  std::vector<Corrected> nodes;      // By node of its tree.
+  std::vector<Corrected> functions;  // Indexed by function of the report.
+  std::vector<Corrected> nodes;      // Indexed by node of its tree.
 };
 
+// Returns the corrected times of all functions and nodes, in ns.
 Compensation compensate(const Report& report);
 
 }  // namespace luatrace::analyze

@@ -13,15 +13,15 @@
 
 namespace luatrace::analyze {
 
-// Either two conditions (and, or), or a comparison.
+// Two conditions joined by `and` or `or`, or a comparison.
 struct ConditionNode {
   enum Kind { kAnd, kOr, kCompare } kind = kCompare;
   std::unique_ptr<ConditionNode> left, right;
 
   bool change = false;
-  std::string figure;                      // Of the whole report, or ...
-  std::optional<Field> field;              // ... of the functions ...
-  std::optional<FunctionPattern> pattern;  // ... that fit this.
+  std::string figure;                      // A figure of the whole report, or ...
+  std::optional<Field> field;              // ... a field of the functions ...
+  std::optional<FunctionPattern> pattern;  // ... that match this.
   std::string op;
   double number = 0;
   bool percent = false;
@@ -37,7 +37,7 @@ bool is_count(const std::string& figure) {
   return figure == "events" || figure == "lost" || figure == "anomalies";
 }
 
-// What a condition compares, by how its numbers are written.
+// What a condition compares; it decides which units are allowed.
 enum class Measure { kTime, kCount, kShare };
 
 Measure measure_of(const ConditionNode& n) {
@@ -46,7 +46,7 @@ Measure measure_of(const ConditionNode& n) {
   return n.field->is_time() ? Measure::kTime : Measure::kCount;
 }
 
-// Whether per cent of it mean something, other than of what was before.
+// Whether a percentage of the figure is meaningful without change().
 bool has_whole(const ConditionNode& n) {
   if (!n.field) return n.figure != "events";
   const auto kind = n.field->kind;
@@ -84,7 +84,7 @@ class Parser {
     at_ = end;
     return true;
   }
-  // What other languages write for what is meant.
+  // Suggests our operators for those of other languages.
   void suggest_usage() const {
     static constexpr const char* kSlips[][2] = {
         {"&&", "and"}, {"||", "or"}, {"&", "and"}, {"|", "or"}};
@@ -93,7 +93,7 @@ class Parser {
     for (const char* right : {"and", "or"})
       if (word != right && is_word(word, right)) refuse_slip(word, right);
   }
-  // The same where a comparison stands; the longer ones first.
+  // The same for comparison operators; longer ones come first, as they contain shorter ones.
   void refuse_comparison_slips() const {
     static constexpr const char* kSlips[][2] = {{"===", "=="}, {"!==", "!="}, {"<>", "!="},
                                                 {"~=", "!="},  {"=!", "!="},  {"=>", ">="},
@@ -101,7 +101,7 @@ class Parser {
     if (text_.compare(at_, 2, "==") == 0 && text_.compare(at_, 3, "===") != 0) return;
     refuse_any(kSlips);
   }
-  // And where a condition begins.
+  // The same at the beginning of a condition.
   void refuse_false_start() const;
   std::string word_here() const {
     size_t end = at_;
@@ -160,7 +160,7 @@ std::string Parser::name() {
   return text_.substr(begin, at_ - begin);
 }
 
-// The function's pattern: in quotes, or up to the bracket that closes what it opens itself.
+// The function's pattern: quoted, or up to the bracket that closes FIELD's; brackets inside nest.
 std::string Parser::function() {
   blanks();
   char quote = at_ < text_.size() ? text_[at_] : 0;
@@ -265,7 +265,7 @@ void Parser::number(ConditionNode& node) {
   if (minus) node.number = -node.number;
 }
 
-// What stands behind a number, if it is no word of the condition.
+// The unit after a number; "" if a keyword or nothing follows.
 std::string Parser::unit() {
   const size_t begin = at_;
   if (take("%")) return "%";
@@ -281,7 +281,7 @@ std::string Parser::unit() {
   return out;
 }
 
-// Nobody is to find out after a year that his 20 were nanoseconds.
+// Times must have a unit, so that nobody finds out a year later that "20" meant nanoseconds.
 void Parser::check_unit(const ConditionNode& n, const std::string& unit) const {
   const std::string what = n.field ? n.field->name : n.figure;
   if (unit == "%") {
@@ -326,7 +326,7 @@ class Evaluator {
 
  private:
   bool functions(const ConditionNode& n);
-  // `whole` is what 100 % are, unless the change is asked for.
+  // `whole` is 100 %, except for change().
   static bool compare(const ConditionNode& n, double value, double was, double whole);
   static const ReportFunction* same(const Report& report, const ReportFunction& f);
 
@@ -382,8 +382,8 @@ bool Evaluator::functions(const ConditionNode& n) {
   return any ? result : compare(n, 0, 0, whole);
 }
 
-// Also one that the filters left nothing of: that is 0, and its name is not misspelt. Not so one
-// that is part of a group: its time is not 0, but unknown.
+// Functions that the filters left out entirely match too: their figures are 0, and their names are
+// not misspelt. Functions inside groups do not: their time is unknown, not 0.
 bool any_fits(const FunctionPattern& pattern, const Report& report) {
   const bool groups = only_groups(report);
   auto fits = [&](const FunctionName& f) {
@@ -393,8 +393,8 @@ bool any_fits(const FunctionPattern& pattern, const Report& report) {
          std::any_of(report.hidden.begin(), report.hidden.end(), fits);
 }
 
-// All of them, also where the answer does not depend on them: a name that was misspelt is found at
-// once.
+// Collects from all operands, even those that do not affect the result, so that misspelt names are
+// found at once.
 void find_missing(const ConditionNode& n, const Report& report, const Report* before,
                   std::vector<std::string>& out) {
   if (n.kind != ConditionNode::kCompare) {
@@ -406,7 +406,7 @@ void find_missing(const ConditionNode& n, const Report& report, const Report* be
   }
 }
 
-// Whether `is` holds of one of the comparisons.
+// Whether `is` holds for any of the comparisons.
 template <class Is>
 bool any_comparison(const ConditionNode& n, Is is) {
   if (n.kind != ConditionNode::kCompare)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// --fail-if: conditions on the report, for use in tests of other programs.
+// --fail-if: conditions on the report, for the tests of other programs.
 //
 //   or      = and { "or" and }           number = DIGITS[.DIGITS][%|ns|us|ms|s|m|h]
 //   and     = term { "and" term }        value  = FIELD "(" FN ")" | "change" "(" value ")" | NAME
 //   term    = "(" or ")" | value OP number
 //
-// Times need a unit (or to be 0), counts have none; both may be per cent where that has a meaning.
+// Times need a unit unless they are 0, counts have none; either may be a percentage where that is
+// meaningful.
 //
-// FN ends at the closing bracket, or stands in quotes ('...' or "..."). If several functions fit
-// FN, a comparison is true if it is for one of them.
+// FN ends at the closing bracket unless it is quoted ('...' or "..."). If several functions match
+// FN, a comparison is true if it holds for at least one of them.
 #pragma once
 
 #include <memory>
@@ -23,19 +24,19 @@ struct ConditionNode;
 
 class Condition {
  public:
-  // Throws UsageError that says what is wrong and where. Without `with_before` there is no
-  // change().
+  // Throws UsageError, which says what is wrong and where. change() is an error unless
+  // `with_before`.
   Condition(const std::string& text, bool with_before);
   Condition(Condition&&) noexcept;
   ~Condition();
 
-  // Whether it is true. `before` is what --diff names, null if nothing. What no function fits
-  // counts as 0; see missing().
+  // Whether the condition is true. `before` is the report that --diff names, or null. A pattern
+  // that matches no function counts as 0; see missing().
   bool test(const Report& report, const Report* before) const;
-  // What it says of functions, as it stands, that fits none, neither now nor before.
+  // The patterns of the condition, as written, that match no function in either report.
   std::vector<std::string> missing(const Report& report, const Report* before) const;
   bool needs_histogram() const;
-  // Whether a time is compared, or its share, rather than counts alone.
+  // Whether any comparison is of a time or a share of time, not of counts only.
   bool has_times() const;
   const std::string& text() const { return text_; }
 
@@ -44,8 +45,8 @@ class Condition {
   std::unique_ptr<ConditionNode> root_;
 };
 
-// Whether there are groups in place of functions (--group-by file or PATTERN): a function's name
-// then means nothing. Of threads, states and coroutines the functions are below their groups.
+// Whether the report has groups instead of functions (--group-by file or PATTERN), so that function
+// names match nothing. Groups by thread, Lua VM or coroutine have their functions below them.
 bool only_groups(const Report& report);
 
 }  // namespace luatrace::analyze

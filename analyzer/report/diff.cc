@@ -14,12 +14,12 @@ uint64_t scaled(uint64_t value, double factor) {
   return out < 1.8e19 ? static_cast<uint64_t>(std::llround(std::min(out, 9.2e18))) : UINT64_MAX;
 }
 
-// Builds the functions and the tree of both in one report, and remembers what came from where.
+// Merges the functions and trees of both into one report and records which came from which.
 class Differ {
  public:
   explicit Differ(Diff& diff) : diff_(diff) {}
   void add(const Report& report, bool after, double factor);
-  void finish();  // Puts nodes and functions in an order that does not depend on what came first.
+  void finish();  // Sorts nodes and functions into an order independent of arrival.
 
  private:
   Diff& diff_;

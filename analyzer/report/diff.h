@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// --diff: two reports side by side. Functions meet by identity, call chains by their functions.
+// --diff: two reports side by side. Functions are matched by identity, call paths by their
+// functions.
 //
-// This is also the data for a flame graph in two colours: a node's width is its time now, its
-// colour the difference of `after` and `before`.
+// This is also the data of a differential flame graph: the width of a node is its time in `after`,
+// its colour the difference between `after` and `before`.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +22,21 @@ struct DiffNode {
 };
 
 struct Diff {
-  // Functions of both; 0 and 1 are the root and the unknown callers. `before` and `after` are empty
-  // functions where there is none.
+  // The functions of both reports; 0 and 1 are the root and the unknown callers. A function that is
+  // missing from a report has an empty entry there.
   std::vector<ReportFunction> before, after;
-  std::vector<bool> was, is;      // By function: it occurs there.
-  std::vector<uint32_t> by_name;  // The functions but the root, in the order of their names.
+  std::vector<bool> was, is;      // By function: whether it occurs there.
+  std::vector<uint32_t> by_name;  // The functions but the root, sorted by name.
   std::vector<DiffNode> nodes;
   Report before_sums, after_sums;  // Sums only: no functions, no tree.
-  double scale = 1;                // What times of `before` were multiplied with.
+  double scale = 1;                // The factor applied to times of `before`.
 
   const ReportFunction& any(uint32_t i) const {
     return is[i] || before[i].kind == FunctionKind::kNone ? after[i] : before[i];
   }
 };
 
-// `normalize`: times of `before` are scaled so that the self times of all functions are equal sums.
+// `normalize` scales the times of `before` so that the total self time of both reports is equal.
 Diff make_diff(const Report& before, const Report& after, bool normalize);
 
 }  // namespace luatrace::analyze

@@ -15,7 +15,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// Ticks of holes.
+// Time in gaps, in ticks.
 uint64_t gap_ticks(const FileResult& file) {
   if (file.filtered) return file.filtered->gap();
   uint64_t sum = 0;
@@ -23,10 +23,10 @@ uint64_t gap_ticks(const FileResult& file) {
   return sum;
 }
 
-// Adds one file's functions and tree; functions meet by identity. Entries of the file's table that
-// are one function in the report (machine/functions.h says why there are any) become one before
-// anything is summed up or rounded: what runs inside itself does not count twice. Of a file with
-// several streams in an order that does not depend on which stream came first.
+// Adds the functions and the tree of one file; functions are matched by identity. Entries of the
+// file's table that are one function in the report (machine/functions.h says why) are unified
+// before anything is summed or rounded, so that recursion does not count twice. If the file has
+// several streams, the order of functions does not depend on the order of streams.
 class Merger {
  public:
   Merger(Report& report, const FileResult& file, const SymbolFinder& symbols)
@@ -44,7 +44,7 @@ class Merger {
  private:
   struct Entry {
     uint32_t index;
-    std::string key;  // identity(): equal for what is one function in the report.
+    std::string key;  // identity(): equal for entries that are one function in the report.
   };
   bool has_order() const { return file_.facts.sums.size() > 1; }
   void mark_shown();
@@ -63,15 +63,15 @@ class Merger {
   const FileResult& file_;
   const Clock& clock_;
   const Profile& profile_;
-  Profile unified_;         // Instead of it, if functions became one.
-  const Profile* tree_of_;  // Which of them.
+  Profile unified_;         // Replaces profile_ if functions were unified.
+  const Profile* tree_of_;  // The one of the two in use.
   const SymbolFinder& symbols_;
   std::vector<uint32_t> map_;   // From function of the file to function of the report.
-  std::vector<uint32_t> rank_;  // By function of the file, if there is an order.
-  std::vector<uint32_t> same_;  // By function of the file: the first of those that are one with it.
-  std::vector<uint32_t> list_;  // Functions that are part of the report, what is one side by side.
-  std::vector<bool> empty_;     // By node, with filters: nothing is left at or below it.
-  std::vector<bool> shown_;     // By function of the file: it has nodes that are not empty.
+  std::vector<uint32_t> rank_;  // By function of the file, if has_order().
+  std::vector<uint32_t> same_;  // By function of the file: the first entry of its unified function.
+  std::vector<uint32_t> list_;  // Functions in the report, entries of one function adjacent.
+  std::vector<bool> empty_;     // By node, with filters: nothing is left in its subtree.
+  std::vector<bool> shown_;     // By function of the file: it has a node that is not empty.
 };
 
 void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
@@ -82,7 +82,7 @@ void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
   report_.self_ns += clock_.ns(ticks.self);
 }
 
-// Of the functions of these entries, which are one.
+// Adds the call statistics of `entries`, which are one function.
 void Merger::add_calls(ReportFunction& f, std::span<const uint32_t> entries) {
   CallStats stats;
   for (const uint32_t function : entries) {
@@ -97,14 +97,14 @@ void Merger::add_calls(ReportFunction& f, std::span<const uint32_t> entries) {
   f.complete += stats.complete;
 }
 
-// What was filtered out is no part of the report, nor what stands for nothing.
+// Whether the report leaves out the function: it is filtered out or has no figures.
 bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
   if (!file_.filtered && function != kPrunedFunction) return false;
   const bool shown = file_.filtered && shown_[function];
   return !shown && !t.calls && !t.wall && !profile_.stats(function).complete;
 }
 
-// By identity; those that are one by their names, the better first.
+// Sorts by identity; entries of one function by name, names that are not mere hints first.
 void Merger::sort(std::vector<Entry>& list) const {
   std::sort(list.begin(), list.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.key, a.index) < std::tie(b.key, b.index);
@@ -145,7 +145,7 @@ void Merger::unify(std::vector<Entry> list) {
   tree_of_ = &unified_;
 }
 
-// Whether filters left nothing at or below each node.
+// By node: whether filters left nothing in its subtree.
 std::vector<bool> empty_nodes(const Profile& profile) {
   const CallTree& tree = profile.tree();
   std::vector<bool> empty(tree.size(), true);
@@ -156,8 +156,8 @@ std::vector<bool> empty_nodes(const Profile& profile) {
   return empty;
 }
 
-// A call that was open already, or a group, may have nothing of its own, and stand above calls that
-// took no time.
+// Functions without figures are shown if a node of theirs is not empty: a group, or a call that was
+// already open, may have none itself and be above calls that took no time.
 void Merger::mark_shown() {
   shown_.resize(file_.facts.functions.size());
   empty_ = empty_nodes(profile_);
@@ -166,7 +166,7 @@ void Merger::mark_shown() {
   }
 }
 
-// For messages about names that fit nothing that is left.
+// Keeps the name for messages about patterns that match nothing in the report.
 void Merger::hide(const Function& function) {
   if (report_.keeps_hidden && file_.filtered && function.type < kGroupType)
     report_.hidden.push_back(describe(function, symbols_));
@@ -186,7 +186,7 @@ void Merger::functions() {
       list.push_back({i, identity(described(i))});
   unify(std::move(list));
   if (tree_of_ != &profile_) ticks = function_ticks(*tree_of_, table.size());
-  // As many as there are, rather than twice that; many small files still double it.
+  // Reserves the exact number instead of doubling; many small files still double.
   auto& functions = report_.functions;
   if (functions.size() + list_.size() > 2 * functions.capacity())
     functions.reserve(functions.size() + list_.size());
@@ -200,11 +200,12 @@ void Merger::functions() {
     n = end;
   }
   report_.idle_ns += clock_.ns(ticks[kNoFunction].self);
-  // Of holes, and of coroutines of which nobody knows what ran there; rounded together.
+  // Time in gaps, and in coroutines whose functions are unknown; rounded together.
   report_.gap_ns += clock_.ns(gap_ticks(file_) + ticks[kUnknownFunction].self);
 }
 
-// Calls whose cost of recording lies in the node's self time: its own and its children's.
+// The number of calls whose cost of recording lies in the node's self time: its own and its
+// children's.
 uint64_t Merger::charges(uint32_t node, const std::vector<uint64_t>& below) const {
   if (tree_of_->has_charges()) return tree_of_->charged_at(node);
   return tree_of_->tree()[node].calls + below[node];
@@ -214,10 +215,10 @@ double cost_of(const TraceFacts& facts) {
   double sum = 0;
   for (const auto& [number, info] : facts.streams) sum += static_cast<double>(info.event_cost_ps);
   auto n = static_cast<double>(facts.streams.size());
-  return n > 0 ? sum / n : 0;  // In picoseconds.
+  return n > 0 ? sum / n : 0;  // Picoseconds per event.
 }
 
-// Nodes of coroutines become one with the node of the call that resumed them.
+// Adds the tree; nodes of coroutines are merged into the node of the call that resumed them.
 void Merger::tree() {
   const CallTree& from = tree_of_->tree();
   std::vector<uint32_t> place(from.size());
@@ -226,8 +227,8 @@ void Merger::tree() {
   if (cost_ps > 0)
     for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
   if (file_.filtered && tree_of_ != &profile_) empty_ = empty_nodes(*tree_of_);
-  // Whose time it is, and how much of theirs was given to nodes: so that the nodes' nanoseconds,
-  // rounded one by one, sum up to the functions'.
+  // By node, the function whose time it is; by function, the ticks already assigned to its nodes:
+  // so the nodes' nanoseconds, rounded one by one, sum to the function's.
   std::vector<uint32_t> owner(from.size());
   std::vector<uint64_t> given(file_.facts.functions.size());
   std::vector<uint32_t> order;
@@ -243,13 +244,13 @@ void Merger::tree() {
     place[i] = own ? report_.tree.enter(above, map_[n.function]) : above;
     CallNode& to = report_.tree[place[i]];
     to.calls += n.calls;
-    // Else it is part of the gap.
+    // Function 1 is unknown: its time is in gap_ns.
     if (to.function != 1) to.self += clock_.ns(ticks + n.self) - clock_.ns(ticks);
     ticks += n.self;
     report_.node_cost_ps.resize(report_.tree.size());
     report_.node_yielded_ns.resize(report_.tree.size());
     report_.node_yielded_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
-    // A call has two events: half of each lies in its own time, half in its caller's.
+    // A call has two events; half the cost of each lies in its own time, half in its caller's.
     if (cost_ps > 0)
       report_.node_cost_ps[place[i]] +=
           saturate_u64(cost_ps * static_cast<double>(charges(i, below)));
@@ -326,7 +327,7 @@ uint32_t Report::function(const FunctionName& described) {
     at = index_.emplace(hash, static_cast<uint32_t>(functions.size()));
     FunctionName& f = functions.emplace_back();
     f = described;
-    f.name.clear();  // take_name() judges each.
+    f.name.clear();  // take_name() chooses among the candidates.
     f.hint = false;
   }
   take_name(functions[at->second], described.name, described.hint);
@@ -355,7 +356,7 @@ void sum_up_groups(Report& report) {
     root[i] = tree[i].parent ? root[tree[i].parent] : i;
     ReportFunction& group = report.functions[tree[root[i]].function];
     ReportFunction& f = report.functions[tree[i].function];
-    // A coroutine above groups of files is none of them.
+    // A coroutine above groups by file is not one of these groups.
     if (group.coroutine && f.kind == FunctionKind::kGroup && !f.coroutine && !group.self_ns)
       group.in_group = true;
     if (group.kind != FunctionKind::kGroup || root[i] == i ||
@@ -365,7 +366,7 @@ void sum_up_groups(Report& report) {
     group.inner_calls += tree[i].calls;
     group.inner_self_ns += tree[i].self;
   }
-  // What was rounded for each function must not be more than what was rounded once.
+  // Sums of figures rounded per function must not exceed a figure that was rounded once.
   for (ReportFunction& f : report.functions) {
     if (!f.inner_self_ns) continue;
     f.running_ns = std::max(f.running_ns, f.self_ns + f.inner_self_ns);
@@ -395,7 +396,7 @@ std::vector<uint64_t> inclusive_ns(const CallTree& tree) {
     sum[i] += tree[i].self;
     sum[tree[i].parent] += sum[i];
   }
-  return sum;  // The root's: all functions; its own self is idle time and not in it.
+  return sum;  // The root's self time is idle time and not included.
 }
 
 }  // namespace luatrace::analyze

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the analyzer found out, in nanoseconds, merged over all input files: the input of everything
-// in render/. docs/semantics.md says what each number means.
+// The results of the analysis in nanoseconds, merged over all input files: the input of everything
+// in output/. docs/semantics.md says what each number means.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,15 @@ struct ReportFile {
   std::string notes;
   bool ended = false;
   EndInfo end;
-  uint64_t bytes = 0;          // Of the file; 0 if unknown.
-  uint64_t start_real_ns = 0;  // Of the first event, since 1970; 0 if unknown.
+  uint64_t bytes = 0;          // Size of the file; 0 if unknown.
+  uint64_t start_real_ns = 0;  // Unix time of the first event; 0 if unknown.
   uint64_t duration_ns = 0;
   uint32_t clock = 0;                        // LT_CLOCK_*
-  std::optional<FilterSignature> signature;  // Of the sums; empty: not known, as of old profiles.
+  std::optional<FilterSignature> signature;  // Of the sums; empty if unknown (old profiles).
 };
 
-// For all of the following: times are since the first event of the file, indices of functions and
-// files are those of the report.
+// In all of the following, points in time count from the first event of the file, and indices of
+// functions and files are those of the report.
 struct ReportSlowCall {
   uint32_t file = 0, state = 0, coroutine = 0, thread = 0;
   uint64_t at_ns = 0, running_ns = 0, wall_ns = 0;
@@ -45,7 +45,7 @@ struct ReportSlowCall {
 };
 struct ReportCoroutine {
   uint32_t file = 0, state = 0, id = 0;
-  uint32_t created_in = 0, body = 0;  // 0: not known.
+  uint32_t created_in = 0, body = 0;  // 0: unknown.
   uint64_t begin_ns = 0, life_ns = 0, running_ns = 0, suspended_ns = 0, resumes = 0;
   uint64_t longest_ns = 0, longest_at_ns = 0;
   uint32_t longest_in = 0;  // 0: before it first ran.
@@ -64,14 +64,13 @@ struct ReportThread {
 };
 struct ReportLane {
   bool thread = false;
-  std::string name;              // Of a thread, ...
-  uint32_t function = 0;         // ... else the function or group.
-  std::vector<uint64_t> slices;  // ns; their sum is what the report has, not rounded more often.
+  std::string name;              // The name of a thread, ...
+  uint32_t function = 0;         // ... or the function or group.
+  std::vector<uint64_t> slices;  // ns; rounded so that they sum to the report's figure.
 };
 struct ReportTimeline {
   uint32_t file = 0;
-  // Slice i of each lane is from borders_ns[i] to borders_ns[i + 1], as exactly as that can be
-  // said.
+  // Slice i of each lane extends from borders_ns[i] to borders_ns[i + 1], up to rounding.
   std::vector<uint64_t> borders_ns;
   std::vector<ReportLane> lanes;
 };
@@ -80,9 +79,10 @@ struct Report {
   std::vector<ReportFile> files;
   // Functions 0 and 1 are the root and the unknown callers.
   std::vector<ReportFunction> functions;
-  CallTree tree;  // In ns; without nodes for coroutines: their calls are below the resumer's.
+  // In ns. Coroutines have no nodes: their calls are below the call that resumed them.
+  CallTree tree;
   std::vector<uint64_t> node_cost_ps;     // By node: cost of recording in its self time.
-  std::vector<uint64_t> node_yielded_ns;  // By node: suspended there.
+  std::vector<uint64_t> node_yielded_ns;  // By node: suspended time there.
   Trust trust;
   uint64_t duration_ns = 0;  // From the first to the last event.
   uint64_t traced_ns = 0;    // Sum over the streams; = self + idle + gap + filtered.
@@ -93,17 +93,17 @@ struct Report {
   uint64_t threads = 0;
   uint64_t coroutines = 0;
   uint64_t bytes = 0;
-  // Of recording all events, as measured when recording began. Rounded for each file, so that a sum
-  // of sums is the sum.
+  // Cost of recording all events, as measured when recording began. Rounded once per file, so that
+  // merging reports yields the same sum.
   uint64_t cost_ns = 0;
-  bool grouped = false;  // Functions of kind "group" are what was asked for.
-  // Functions of which filters or groups left nothing, without sums; if somebody asks for names.
+  bool grouped = false;  // Rows are functions of kind "group".
+  // Functions that filters or groups left out entirely, without sums; filled if keeps_hidden.
   bool keeps_hidden = false;
   std::vector<FunctionName> hidden;
 
   std::vector<ReportSlowCall> slow;
   uint64_t slow_found = 0;
-  uint64_t slow_left_out = 0;  // Calls not looked at: they were inside too many others of theirs.
+  uint64_t slow_left_out = 0;  // Calls without rows: nested in too many others, across coroutines.
   std::vector<ReportCoroutine> lives;
   std::vector<ReportCreationSite> creation_sites;
   std::vector<ReportThread> thread_list;
@@ -112,37 +112,38 @@ struct Report {
   std::vector<ReportCode> codes;
 
   Report();
-  // The index of the function with this identity, added if it is new.
+  // Returns the index of the function with this identity; adds it if it is new.
   uint32_t function(const FunctionName& described);
 
  private:
-  // By a hash of identity(); a function's identity does not change.
+  // Keyed by a hash of identity(), which never changes for a function.
   std::unordered_multimap<uint64_t, uint32_t, RandomHash> index_;
 };
 
-// One analysed file.
+// The results of one file.
 struct FileResult {
   std::string path;
   const TraceFacts& facts;
   const Profile& profile;
   const Histograms* histograms = nullptr;
-  const FilteredProfile* filtered = nullptr;  // The same as `profile`, if it is one.
+  const FilteredProfile* filtered = nullptr;  // `profile` again, if it is a filtered one.
   const Trust& trust;
   uint64_t bytes = 0;  // Its size.
 };
 
+// Adds the results of a file; `symbols` finds the names of C functions.
 void add_to_report(Report& report, const FileResult& file, const SymbolFinder& symbols);
 
-// Groups that are roots of trees (threads, coroutines, states) have no calls of their own: tells
-// them those of the functions below them, and their self times; also of coroutines of a thread or
-// state that are kept apart in it. Once, after the last file.
+// Sets inner_calls and inner_self_ns of groups that are roots of trees (threads, coroutines, Lua
+// VMs) and have no calls of their own, from the functions below them, including coroutines that are
+// separate within a thread or VM. Call once, after the last file.
 void sum_up_groups(Report& report);
 
-// --yielded, for flame graphs and folded stacks: the report's tree gets suspended time as calls of
-// a function `[yielded]`. Sums of the report stay what they are.
+// --yielded: for flame graphs and folded stacks, adds suspended time to the report's tree as calls
+// of a function `[yielded]`. The sums of the report do not change.
 void add_yielded_nodes(Report& report);
 
-// Inclusive time of each node of the report's tree.
+// Inclusive time by node, in ns; of the root, the sum over all functions without idle time.
 std::vector<uint64_t> inclusive_ns(const CallTree& tree);
 
 }  // namespace luatrace::analyze

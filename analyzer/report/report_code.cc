@@ -26,11 +26,11 @@ struct Ticks {
   uint64_t calls = 0, self = 0;
 };
 
-// Those of one place, whatever process had it where in its memory, become one before anything is
-// rounded.
+// Sums by location in the file, over all processes and the addresses it was mapped to, before
+// anything is rounded.
 using Places = std::map<ReportCode, Ticks, ByPlace>;
 
-// Of one file with others.
+// Merges the locations of the last file with those of earlier ones.
 void merge(std::vector<ReportCode>& codes) {
   std::stable_sort(codes.begin(), codes.end(), ByPlace());
   std::vector<ReportCode> merged;
@@ -60,7 +60,7 @@ void add_codes(Report& report, const FileResult& file, const std::vector<uint32_
     sum.calls += ticks[i].calls;
     sum.self += ticks[i].self;
   }
-  // So that the places' nanoseconds, rounded one by one, sum up to the function's.
+  // Ticks assigned so far: the locations' nanoseconds, rounded one by one, sum to the function's.
   std::map<uint32_t, uint64_t> given;
   for (const auto& [place, sum] : places) {
     uint64_t& before = given[place.function];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where in which files the C functions of a report are, for --symbols.
+// Files and offsets of the C functions of a report, for --symbols.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@ struct FileResult;
 struct NativeCode;
 struct Report;
 
-// A function's code at one place of a file, with the sums of the calls that ran there: two static
-// functions of one name, or those of two builds of a library, are one function of the report.
+// The code of a function at one offset of a file, with the sums of the calls that ran there. One
+// function of the report may have several: static functions of the same name, or two builds of a
+// library.
 struct ReportCode {
-  uint32_t function = 0;  // Of the report.
+  uint32_t function = 0;  // Index in the report.
   uint64_t calls = 0;
-  uint64_t self_ns = 0;  // Over the places of a function that is its self time.
+  uint64_t self_ns = 0;  // Sums to the self time over all locations of a function.
   std::shared_ptr<const NativeCode> code;
 };
 
-// Adds those of one file, of which `map` has the report's functions (0: none is left), to
-// report.codes.
+// Adds the locations of one file to report.codes. `map`: from functions of the file to functions of
+// the report; 0 if filtered out.
 void add_codes(Report& report, const FileResult& file, const std::vector<uint32_t>& map,
                const SymbolFinder& symbols);
 

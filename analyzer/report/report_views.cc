@@ -28,7 +28,7 @@ class Views {
  private:
   void lanes(ReportTimeline& out, const Timeline& from);
   std::vector<SlowNode> slow_nodes(const SlowCall& call);
-  // Since the first event of the file.
+  // Nanoseconds since the first event of the file.
   uint64_t since(uint64_t tick) const { return tick > first_ ? clock_.ns(tick - first_) : 0; }
   uint32_t function(uint32_t index) {
     if (index < kFirstFunction) return index == kUnknownFunction ? 1 : 0;
@@ -51,8 +51,8 @@ class Views {
   uint64_t first_;
 };
 
-// Those that only views show, which the filters left out otherwise: added in an order that does not
-// depend on which stream of the file came first.
+// Adds functions that only views show because filters left them out elsewhere, in an order that
+// does not depend on the order of the file's streams.
 void Views::functions() {
   const FilteredProfile& from = *result_.filtered;
   std::set<uint32_t> used;
@@ -73,15 +73,14 @@ void Views::functions() {
     if (f >= kFirstFunction && (f >= map_.size() || !map_[f])) {
       const FunctionName described = describe(result_.facts.functions[f], symbols_);
       auto [it, fresh] = missing.emplace(identity(described), described);
-      const FunctionName& so_far =
-          it->second;  // Of several names the same one whatever came first.
+      const FunctionName& so_far = it->second;  // Choose the same name in any order.
       if (!fresh && std::tie(described.hint, described.name) < std::tie(so_far.hint, so_far.name))
         it->second = described;
     }
   for (const auto& [key, described] : missing) report_.function(described);
 }
 
-// In the order in which they began, or ended.
+// Pointers to the items in the order in which they began, or ended.
 template <class T>
 std::vector<const T*> in_order(const std::vector<T>& kept) {
   std::vector<const T*> out;
@@ -92,8 +91,8 @@ std::vector<const T*> in_order(const std::vector<T>& kept) {
   return out;
 }
 
-// The tree of a slow call, in ns: calls of functions that are one in the report are one, and what
-// is rounded sums up to the running time, as it was rounded.
+// The tree of a slow call, in ns: functions that are one in the report are unified, and the nodes
+// are rounded so that they sum to the rounded inclusive time.
 std::vector<SlowNode> Views::slow_nodes(const SlowCall& call) {
   std::vector<SlowNode> out;
   std::vector<uint32_t> place;
@@ -152,7 +151,7 @@ void Views::coroutines() {
     out.how = life.how;
     report_.lives.push_back(out);
   }
-  // Functions of the file that are one in the report are one here, too.
+  // Unify the functions of the file that are one in the report.
   std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups;
   for (const auto& [key, group] : result_.filtered->coroutines->groups())
     groups[{function(key.first), function(key.second)}] += group;
@@ -171,7 +170,7 @@ void Views::coroutines() {
     it->running_ns += clock_.ns(group.running);
     it->suspended_ns += clock_.ns(group.suspended);
     it->resumes += group.resumes;
-    // Of equal ones that in the function of the first name, whichever file came first.
+    // Of equal ones take the function whose name sorts first, whatever the order of files.
     const uint64_t longest = clock_.ns(group.longest);
     const uint32_t in = function(group.longest_in);
     if (longest < it->longest_ns || (longest == it->longest_ns && !goes_before(in, it->longest_in)))
@@ -181,7 +180,7 @@ void Views::coroutines() {
   }
 }
 
-// Each sum is rounded so that those of all threads are the report's, which were rounded once.
+// Rounds each sum so that those of all threads add up to the report's, which are rounded once.
 void Views::threads() {
   const auto& processes = result_.facts.processes;
   ThreadSums before;
@@ -205,7 +204,7 @@ void Views::threads() {
   }
 }
 
-// Ticks one after the other as nanoseconds whose sum is that of all of them, rounded once.
+// Adds `ticks` to `ns`, rounded so that the nanoseconds sum to the sum of the ticks, rounded once.
 void add_slices(const Clock& clock, const std::vector<uint64_t>& ticks, std::vector<uint64_t>& ns) {
   ns.resize(std::max(ns.size(), ticks.size()));
   uint64_t before = 0;
@@ -213,15 +212,15 @@ void add_slices(const Clock& clock, const std::vector<uint64_t>& ticks, std::vec
     ns[i] += clock.ns(before + ticks[i]) - clock.ns(before);
 }
 
-// The slices of a lane from the first one of all lanes on.
+// The slices of a lane, padded to start with the first slice of all lanes.
 std::vector<uint64_t> slices_of(const Timeline& timeline, const Timeline::Lane& lane) {
   std::vector<uint64_t> ticks(lane.first - timeline.first());
   ticks.insert(ticks.end(), lane.ticks.begin(), lane.ticks.end());
   return ticks;
 }
 
-// Functions of the file that are one in the report have one lane, added before it is rounded, as
-// the table of functions does it.
+// Functions of the file that are one in the report share a lane, summed before rounding as in the
+// table of functions.
 void Views::lanes(ReportTimeline& out, const Timeline& from) {
   std::map<uint32_t, std::vector<uint64_t>> functions;
   for (const auto& [key, sparse] : from.lanes()) {

@@ -25,10 +25,10 @@ constexpr FunctionKind kKinds[] = {
     FunctionKind::kRoot,  FunctionKind::kGap,     FunctionKind::kLua,
     FunctionKind::kC,     FunctionKind::kBuiltin, FunctionKind::kUnknown,
     FunctionKind::kGroup, FunctionKind::kPruned,  FunctionKind::kGroup};
-constexpr uint64_t kCoroutineGroup = 8;  // The second of that name.
+constexpr uint64_t kCoroutineGroup = 8;  // Index of the second kGroup above.
 constexpr size_t kHeaderSize = 32;
 
-// The members of a structure in the order of the file. The same list writes and reads.
+// Visits the members of a structure in the order of the file, for writing and reading alike.
 template <class Report, class F>
 void each_sum(Report& r, F f) {
   for (auto* n : {&r.duration_ns, &r.traced_ns, &r.self_ns, &r.idle_ns, &r.gap_ns, &r.filtered_ns,
@@ -69,7 +69,7 @@ class Writer {
 
   const Report& r_;
   ByteWriter out_;
-  std::vector<uint32_t> place_;  // By function of the report: its place in the file.
+  std::vector<uint32_t> place_;  // By function of the report: its index in the file.
 };
 
 void Writer::sums() {
@@ -146,8 +146,8 @@ void Writer::functions() {
   section(kHints, hints);
 }
 
-// Depth first, children by the place of their function; each node says how much shallower its
-// parent is than the node before it.
+// Depth first, children by the index of their function; each node stores how many nodes before it
+// its parent is.
 void Writer::nodes() {
   const CallTree& tree = r_.tree;
   std::vector<std::vector<uint32_t>> children(tree.size());
@@ -192,7 +192,7 @@ class Reader {
  public:
   Reader(ByteReader payload, const std::string& path) : in_(payload), path_(path) {}
   void run();
-  // After run(): what was read, added to a report. Nothing can fail any more.
+  // Adds what run() read to a report. Cannot fail.
   void add_to(Report& report) const;
   const Trust& trust() const { return head_.trust; }
 
@@ -227,7 +227,7 @@ void Reader::sums(ByteReader in) {
 
 void Reader::counters(ByteReader in) {
   each_counter(head_.trust, [&](uint64_t& n) { n = in.number(); });
-  if (!in.at_end()) head_.trust.open_gap = in.number();  // Else it is of a version without it.
+  if (!in.at_end()) head_.trust.open_gap = in.number();  // Missing in older versions.
 }
 
 void Reader::file(ByteReader in) {
@@ -259,7 +259,7 @@ void Reader::file(ByteReader in) {
     s.luajit = in.text();
     f.streams.push_back(std::move(s));
   }
-  if (!in.at_end()) {  // Else it is of a version that did not say.
+  if (!in.at_end()) {  // Missing in older versions.
     FilterSignature& signature = f.signature.emplace();
     signature.groups = in.text();
     signature.filters = in.text();
@@ -322,7 +322,7 @@ void Reader::run() {
       if (tag == kFile) file(content);
       if (tag == kFunctions) functions(content);
       if (tag == kNodes) nodes(content);
-      if (tag == kHints) hints(content);  // Others are of later versions.
+      if (tag == kHints) hints(content);  // Ignore tags of later versions.
     }
   } catch (const ByteReader::Short&) {
     fail("it ends too soon");
@@ -397,7 +397,7 @@ Trust read_profile(Input& input, Report& report) {
   const auto crc = get(24, uint32_t{});
   if (get(12, uint32_t{}) != kHeaderSize) fail("wrong size of its header");
   input.consume(kHeaderSize);
-  // Asked for bit by bit: a size that is a lie costs no memory.
+  // Read piecemeal: a forged size costs no memory.
   std::string payload;
   while (payload.size() < size) {
     size_t more = input.need(1);

@@ -9,9 +9,9 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kNamed = 3;  // Of each list; of the others the number is said.
+constexpr size_t kNamed = 3;  // Names per list; the rest are counted.
 
-// Of any length in a saved profile.
+// Shortens text of a saved profile, which may be of any length.
 std::string brief(const std::string& text) {
   constexpr size_t kMost = 200;
   if (text.size() <= kMost) return text;

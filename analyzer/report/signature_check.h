@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// By which filters and groups the sums were made that are added up or compared: those of saved
-// profiles are fixed, and nobody sees in a number what was left out of it.
+// Checks that sums which are added or compared have the same filters and groups: those of saved
+// profiles are fixed, and a number does not show what was left out of it.
 //
-// Invariant: what stands in one table is all functions, or all groups of one kind, as far as that
-// is known; else it is refused. Unlike filters are only said: two halves of a trace are a whole.
+// Invariant: the rows of a table are all functions, or all groups of one kind, as far as known;
+// other files are refused. Different filters only cause a warning: two halves of a trace make a
+// whole.
 #pragma once
 
 #include <map>
@@ -18,26 +19,26 @@ namespace luatrace::analyze {
 
 class SignatureCheck {
  public:
-  // A file as it was given, and what it brought; of a profile these are the traces in it. grouped:
-  // it has groups. Throws UsageError if its groups are other ones than those of the files before.
+  // Adds a file: `path` as given, `files` as reported (of a profile, the traces in it), `grouped`
+  // if it has groups. Throws UsageError if its groups differ from those of earlier files.
   void add(const std::string& path, std::span<const ReportFile> files, bool grouped);
-  // Which files have which filters, if not all have the same; of which it is not known how they
-  // were grouped. Names in it are untrusted; their number and length are bounded.
+  // Lines that say which files have which filters, if they differ, and for which files the grouping
+  // is unknown. Names in them are untrusted; their number and length are bounded.
   std::vector<std::string> remarks() const;
 
  private:
   struct Grouping {
     std::string path;
     bool grouped = false;
-    std::optional<std::string> by;  // Empty: not known.
+    std::optional<std::string> by;  // Empty: unknown.
     bool fits(const Grouping& other) const;
     std::string text() const;
   };
   std::string unlike_filters() const;
 
-  std::vector<Grouping> groupings_;  // Those that could be told apart from each other.
-  std::map<std::string, std::vector<std::string>> paths_;  // By filters.
-  std::vector<std::string> known_, unknown_;  // Paths of groups: by what they are is (not) known.
+  std::vector<Grouping> groupings_;                        // One of each distinguishable grouping.
+  std::map<std::string, std::vector<std::string>> paths_;  // Keyed by filters.
+  std::vector<std::string> known_, unknown_;               // Grouped files; grouping (un)known.
 };
 
 }  // namespace luatrace::analyze

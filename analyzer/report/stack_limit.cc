@@ -14,10 +14,10 @@ std::vector<uint32_t> depths(const CallTree& tree) {
   return depth;
 }
 
-// By depth: what the calls there take in the stacks of all nodes.
+// By depth: the bytes that calls at that depth take in the stacks of all nodes.
 std::vector<uint64_t> bytes_by_depth(const CallTree& tree, const std::vector<uint32_t>& depth,
                                      const std::vector<uint64_t>& size) {
-  std::vector<uint64_t> stacks(tree.size(), 1);  // By node: in how many it is.
+  std::vector<uint64_t> stacks(tree.size(), 1);  // By node: the number of stacks that contain it.
   std::vector<uint64_t> bytes(*std::max_element(depth.begin(), depth.end()) + size_t{1});
   for (auto i = static_cast<uint32_t>(tree.size()); i-- > 1;) {
     stacks[tree[i].parent] += stacks[i];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// For formats that write the whole stack of each node of the call tree: what they write is as long
-// as the tree is large times as it is deep. So a tree that is too deep for its size is cut off.
+// For formats that write the whole stack of each node of the call tree: their output grows with the
+// size of the tree times its depth, so a tree too deep for its size is cut off.
 //
-// Invariant: what a format writes of a tree that was cut is in proportion to the number of its
-// nodes, and a constant; calls and times stay what they were in sum.
+// Invariant: the output for a cut tree is linear in the number of its nodes plus a constant; the
+// sums of calls and times do not change.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace luatrace::analyze {
 
-// How many bytes may be written: so many in any case, and so many for each node.
+// Limit of the output in bytes: a constant plus a number per node.
 constexpr uint64_t kStackBytesFree = 32 << 20, kStackBytesPerNode = 4096;
 
-// How deep the stacks of `report` may be; none: as they are. size: what one call of each function
-// takes in a stack, in bytes.
+// The maximum depth of the stacks of `report`; empty if they need no cut. `size`: by function, the
+// bytes that one call of it takes in a stack.
 std::optional<uint32_t> stack_limit(const Report& report, const std::vector<uint64_t>& size);
-// Calls below that depth (1: of the outermost) become one function, [calls deeper than N], called
-// by those that are as deep.
+// Merges calls below `depth` (1: the outermost calls) into one function, [calls deeper than N],
+// called by those at that depth.
 void cut_stacks(Report& report, uint32_t depth);
 
 }  // namespace luatrace::analyze

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Distance: 0 if only capitals differ; then by how much longer the one is that contains the other,
-// or by how many letters have to be changed, put in, left out or exchanged with their neighbour.
-// Names are untrusted: only the first characters of each are looked at.
+// The distance is 0 if only case differs; otherwise the difference in length if one name contains
+// the other, or the number of letters to replace, insert, delete or swap with a neighbour. Names
+// are untrusted, so only the first characters of each are compared.
 #include "analyzer/report/suggestions.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kMostLetters = 64, kShortest = 3, kFar = SIZE_MAX;
-constexpr size_t kMuch = 2 * kMostLetters;  // More than any distance; can be added to.
-constexpr size_t kMuchFurther = 2;          // Than the closest one: not shown.
+constexpr size_t kMuch = 2 * kMostLetters;  // More than any distance, without overflow.
+constexpr size_t kMuchFurther = 2;          // Beyond the closest one: not shown.
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
@@ -36,7 +36,7 @@ std::string plain_part(const std::string& pattern) {
   return best;
 }
 
-// Letters that occur in `a` and not in `b`: each is an edit at least.
+// The letters in `a` but not `b`, or vice versa, whichever is more: each needs at least one edit.
 int letters_without(const std::string& a, const std::string& b) {
   uint64_t in_a = 0, in_b = 0;
   for (char c : a) in_a |= uint64_t{1} << (static_cast<unsigned char>(c) & 63);
@@ -44,15 +44,15 @@ int letters_without(const std::string& a, const std::string& b) {
   return std::max(std::popcount(in_a & ~in_b), std::popcount(in_b & ~in_a));
 }
 
-// Is there a chance that `most` edits make `b` of `a`? Cheap, as it is asked of every name.
+// Whether `most` edits might turn `a` into `b`. Cheap, as it runs for every name.
 bool may_be_close(const std::string& a, const std::string& b, size_t most) {
   if (a.size() > b.size() + most || b.size() > a.size() + most) return false;
   return static_cast<size_t>(letters_without(a, b)) <= most;
 }
 
-// Optimal string alignment, row by row: in each row only the cells that `most` edits can reach, and
-// no further rows when none of the last two (exchanged neighbours skip one) has any. kFar if it is
-// more than `most`. Adds to `cells` how many were filled.
+// Optimal string alignment, row by row: fills only the cells that `most` edits can reach, and stops
+// when neither of the last two rows (a swap skips one) has any. kFar if the distance exceeds
+// `most`. Adds the number of cells filled to `cells`.
 size_t edits(const std::string& a, const std::string& b, size_t most, uint64_t& cells) {
   if (!may_be_close(a, b, most)) return kFar;
   std::array<size_t, kMostLetters + 2> rows[3];
@@ -71,7 +71,7 @@ size_t edits(const std::string& a, const std::string& b, size_t most, uint64_t& 
       least = std::min(least, (*row)[j] = cell);
     }
     cells += to + 1 - std::min(from, to + 1);
-    (*row)[to + 1] = kMuch;  // The next row reaches one further.
+    (*row)[to + 1] = kMuch;  // The next row reads one cell further.
     if (std::min(least, least_above) > most) return kFar;
     least_above = least;
     std::swap(before, above);
@@ -81,7 +81,7 @@ size_t edits(const std::string& a, const std::string& b, size_t most, uint64_t& 
   return d <= most ? d : kFar;
 }
 
-// Up to `most`; kFar beyond.
+// The distance if it is up to `most`, otherwise kFar.
 size_t distance(const std::string& wanted, const std::string& name, size_t most, uint64_t& cells) {
   if (wanted == name) return 0;
   const size_t shorter = std::min(wanted.size(), name.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// "Did you mean": which of the names that there are may have been meant by one that there is not.
+// "Did you mean": existing names that are similar to one that does not exist.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace luatrace::analyze {
 
 class Suggestions {
  public:
-  // `wanted`: as the user wrote it; of a glob or a regular expression its longest plain part
-  // counts.
+  // `wanted`: as the user wrote it; of a glob or a regular expression only the longest literal part
+  // is compared.
   explicit Suggestions(const std::string& wanted);
   void offer(const std::string& name);
-  // A function's name and place, the latter with and without folders.
+  // Offers the function's name and its location, the latter with and without folders.
   void offer(const FunctionName& function);
   // "; did you mean 'a', 'b' or 'c'?", the closest first; "" if none is close.
   std::string question() const;
-  // Cells of tables of distances that were filled so far: the work, for tests.
+  // Cells of edit distance tables filled so far; a measure of work for tests.
   uint64_t cells() const { return cells_; }
 
  private:
@@ -33,12 +33,12 @@ class Suggestions {
 
   std::string wanted_;  // In lower case.
   std::vector<Found> found_;
-  // Greater distances are of no interest: there are three that are closer, or one that is much so.
+  // Greater distances are irrelevant: three names are closer, or one is much closer.
   size_t most_ = kFar - 1;
   uint64_t cells_ = 0;
 };
 
-// The same of the functions of a report.
+// The same for the functions of a report.
 std::string did_you_mean(const std::string& wanted, const std::vector<FunctionName>& functions);
 
 }  // namespace luatrace::analyze

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Two sweeps: against the order of the nodes, to sum what is below each; then in depth-first order,
-// to tell the outermost call of each function from those inside it, which must not count twice.
+// Two sweeps: in reverse order of the nodes, to sum their subtrees; then depth-first, to
+// distinguish the outermost call of each function from those inside it, which must not count twice.
 //
-// "Outermost" has two meanings. Running time: no call of the same function further out on the whole
-// chain of stacks, coroutines included. Wall time: none further out in the same coroutine, because
-// a coroutine's suspended time is its own.
+// "Outermost" has two meanings. For inclusive time: no call of the same function further out on the
+// whole call stack, across coroutines. For wall time: none further out in the same coroutine,
+// because each coroutine is suspended separately.
 #include "analyzer/report/tree_times.h"
 
 #include "analyzer/machine/functions.h"
@@ -36,13 +36,13 @@ class TreeTimes {
   const Profile& profile_;
   const CallTree& tree_;
   std::vector<FunctionTicks> result_;
-  std::vector<uint64_t> running_;    // By node: self of its subtree.
-  std::vector<uint64_t> suspended_;  // By node: suspended in its subtree, this coroutine only.
+  std::vector<uint64_t> running_;    // By node: self time of its subtree.
+  std::vector<uint64_t> suspended_;  // By node: suspended time of its subtree within the coroutine.
   std::vector<uint32_t> child_, sibling_;
   std::vector<uint32_t> owner_;    // By node: the function whose time it is.
-  std::vector<uint32_t> segment_;  // By node: the coroutine's node it hangs below.
+  std::vector<uint32_t> segment_;  // By node: the coroutine node above it.
   std::vector<uint32_t> inside_;   // By function: segment of its innermost open call, or kNone.
-  std::vector<uint32_t> before_;   // By node: what inside_ was before it.
+  std::vector<uint32_t> before_;   // By node: the previous value of inside_.
 };
 
 void TreeTimes::sum_up() {
@@ -114,8 +114,8 @@ void TreeTimes::walk() {
 
 }  // namespace
 
-// A function is inside itself if one of the calls above is its own; which ones are is kept while
-// the tree is walked in depth-first order.
+// Counts the open calls of each function during a depth-first walk: only the outermost one adds to
+// the sum.
 std::vector<uint64_t> outermost_sums(const CallTree& tree, size_t functions,
                                      const std::vector<uint64_t>& inclusive) {
   const auto n = static_cast<uint32_t>(tree.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What filters and groups name and no file has: a filter that fits nothing is silent otherwise, and
-// its empty report looks like an answer.
+// Finds filters and groups that match nothing in any file: otherwise such a filter goes unnoticed,
+// and its empty report looks like an answer.
 #pragma once
 
 #include <set>
@@ -18,9 +18,9 @@ class UnmatchedFilters {
  public:
   explicit UnmatchedFilters(const FilterOptions& options);
 
-  // A file that was read; what occurs in one of several is met.
+  // Adds a file that was read; a filter needs to match in only one of them.
   void file(const TraceFacts& facts, const FilteredProfile& profile, const SymbolFinder& symbols);
-  // A line for each thing that no file had. Names in them are untrusted.
+  // One line for each filter that matched nothing. Names in them are untrusted.
   std::vector<std::string> remarks() const;
 
  private:
@@ -44,9 +44,9 @@ class UnmatchedFilters {
   bool group_matched_ = false, any_file_ = false;
   std::set<uint32_t> threads_, states_;
   std::set<FunctionKind> kinds_;
-  std::vector<bool> coroutines_;  // By filter: met.
+  std::vector<bool> coroutines_;  // By filter: whether it matched.
   uint64_t traced_ = 0;
-  bool shown_ = false;        // A call, or a part of one.
+  bool shown_ = false;        // Whether any call, or part of one, was shown.
   uint64_t duration_ns_ = 0;  // Of the longest file.
 };
 

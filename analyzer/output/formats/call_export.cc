@@ -17,7 +17,7 @@ CallExport::CallExport(const ExportOptions& options)
 CallLog& CallExport::begin_file(const FilterPlan& plan, const TraceFacts& facts,
                                 const SymbolFinder& symbols) {
   log_.emplace(*writer_, facts, plan, [&facts, &symbols, &plan, this](uint32_t function) {
-    // Written before the end of the file is read: by then it may have been described.
+    // Names are written before the whole file is read, so the best description may come later.
     const Function& known = best_known(facts.functions[function], plan.known);
     return frame_name(describe(known, symbols), options_);
   });

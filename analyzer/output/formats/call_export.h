@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An output of single calls while files are read: opens it, gives each file its CallLog.
+// Writes individual calls while files are read: opens the output and gives each file a CallLog.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace luatrace::analyze {
 
 class CallExport : public CallConsumer {
  public:
-  // Of a format that has a writer. Creates the file; errors show in error() and finish().
+  // The format must have a writer. Creates the file; see error() and finish() for errors.
   explicit CallExport(const ExportOptions& options);
 
   CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts,
@@ -24,17 +24,17 @@ class CallExport : public CallConsumer {
   std::string required_by() const override { return "--format " + options_.format; }
   // Completes the output.
   void finish();
-  // Why it cannot be written: empty if it can be.
+  // Why the output cannot be written; empty if it can.
   const std::string& error() const { return error_; }
 
  private:
   const ExportOptions& options_;
   std::string error_;
-  std::optional<OutputFile> file_;  // Unless it is standard output.
+  std::optional<OutputFile> file_;  // Empty for standard output.
   std::ostream& out_;
   std::unique_ptr<CallWriter> writer_;
   std::optional<CallLog> log_;
-  uint64_t tracks_ = 0, flows_ = 0;  // Used by the files before.
+  uint64_t tracks_ = 0, flows_ = 0;  // Used by earlier files.
   uint32_t functions_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Callgrind's profile format, version 1 (valgrind's manual, "Callgrind Format Specification"): for
-// each function its self time and, for each function it calls, how often and the time of these
-// calls. That time counts a moment once however often the same call is open in it (recursion).
+// each function its self time and, for each callee, the number of calls and their inclusive time,
+// in which recursion counts once.
 #include <algorithm>
 #include <ostream>
 #include <unordered_map>
@@ -19,7 +19,7 @@ struct Edge {
   uint32_t callee = 0;
   uint64_t calls = 0;
   uint64_t ns = 0;
-  uint32_t open = 0;  // While the tree is walked.
+  uint32_t open = 0;  // Open calls during the walk.
 };
 
 class CallGraph {
@@ -65,7 +65,7 @@ Edge& CallGraph::edge(uint32_t caller, uint32_t callee) {
   return list[it->second];
 }
 
-// "(7) name" the first time, "(7)" from then on; so names may look like anything.
+// "(7) name" the first time, then "(7)"; so names may contain anything.
 class Numbered {
  public:
   std::string operator()(const std::string& name) {
@@ -78,8 +78,8 @@ class Numbered {
   std::unordered_map<std::string, size_t> numbers_;
 };
 
-// Where a function is: of a C function that is an object file, which must not be taken for its
-// source (readers show the lines of that).
+// The location of a function. A C function has an object file, which must not be given as a source
+// file, whose lines readers would show.
 struct Position {
   std::string object, file;
   uint32_t line = 0;
@@ -89,7 +89,7 @@ Position position_of(const ReportFunction& f, const FrameName& name) {
   const std::string known = name.file.empty() ? "???" : name.file;
   if (f.kind == FunctionKind::kBuiltin) return {"Lua", "???", 0};
   if (f.kind != FunctionKind::kLua) return {known, "???", 0};
-  return {"Lua", known, std::max(name.line, 1u)};  // A main chunk begins in the first line.
+  return {"Lua", known, std::max(name.line, 1u)};  // A main chunk begins at line 1.
 }
 
 }  // namespace
@@ -117,8 +117,8 @@ void write_callgrind(std::ostream& out, const Report& report, const ExportOption
     out << "\nob=" << objects(at[i].object) << "\nfl=" << files(at[i].file)
         << "\nfn=" << functions(names[i].unique) << '\n'
         << at[i].line << ' ' << graph.self()[i] << '\n';
-    // A call that began before the trace, or elsewhere, is told as one, too: readers take the line
-    // behind "calls=0" for self time.
+    // A call that began before the trace, or elsewhere, is written as one call: readers take the
+    // line after "calls=0" for self time.
     for (const Edge& e : graph.edges()[i])
       out << "cob=" << objects(at[e.callee].object) << "\ncfi=" << files(at[e.callee].file)
           << "\ncfn=" << functions(names[e.callee].unique)

@@ -9,10 +9,9 @@
 namespace luatrace::analyze {
 namespace {
 
-// Coroutines that the page shows, those that live longest.
+// Limit of coroutines on the page; those that live longest are kept.
 constexpr size_t kMostTracks = 5000;
-// Short calls are one block if what is between two of them is no longer than so many times what is
-// too short to be drawn.
+// Short calls join a block if the gap between them is up to this many times `shortest`.
 constexpr uint64_t kWidestGap = 16;
 
 uint64_t end_of(const FlameSlice& slice) {
@@ -34,10 +33,10 @@ FlameSlice::Kind kind_of(Slice::Kind kind) {
 
 }  // namespace
 
-// -- What is too short --
+// -- Folding of short calls --
 
-// A slice ends after those in it, so there is hardly ever more than one level deeper than one that
-// is asked for.
+// The level of a depth. A slice ends after those in it, so there is rarely more than one deeper
+// level to skip.
 SliceFolder::Level& SliceFolder::level(uint32_t depth) {
   size_t at = levels_.size();
   while (at > 0 && levels_[at - 1].depth >= depth) at--;
@@ -48,7 +47,7 @@ SliceFolder::Level& SliceFolder::level(uint32_t depth) {
   return levels_[at];
 }
 
-// It is not known from now on, nor are deeper ones.
+// Removes and returns the level of a depth; drops deeper ones.
 SliceFolder::Level SliceFolder::take_level(uint32_t depth) {
   Level found;
   for (; !levels_.empty() && levels_.back().depth >= depth; levels_.pop_back())
@@ -56,7 +55,7 @@ SliceFolder::Level SliceFolder::take_level(uint32_t depth) {
   return found;
 }
 
-// The block of this depth does not go on. One that is too short is taken back.
+// Ends the block of this depth; withdraws it if it is too short.
 void SliceFolder::end_block(Level& l, uint64_t shortest) {
   if (l.block == kNone) return;
   FlameSlice& block = slices_[l.block];
@@ -113,7 +112,7 @@ void SliceFolder::fold(uint64_t shortest) {
                                    [](const FlameSlice& slice) { return slice.length_ns == 0; });
   slices_.resize(static_cast<size_t>(kept - slices_.begin()));
   if (slices_.empty()) slices_ = {};
-  // What calls that are still open hide stays theirs.
+  // Keep the counts of hidden calls of calls that are still open.
   GrowArray<Level> all;
   for (size_t i = 0, j = 0; i < levels.size() || j < levels_.size();) {
     const bool older =
@@ -127,7 +126,7 @@ void SliceFolder::fold(uint64_t shortest) {
   levels_ = std::move(all);
 }
 
-// -- What comes --
+// -- Input --
 
 void ChartWriter::track(const Track& track, const TrackNames& names) {
   Lane& lane = lanes_[track.number];
@@ -190,7 +189,7 @@ void ChartWriter::end_file(uint64_t first_ns) {
   file_++;
 }
 
-// -- What is kept --
+// -- Pruning --
 
 uint64_t ChartWriter::next_shortest() const {
   std::vector<uint64_t> lengths;
@@ -218,9 +217,9 @@ void ChartWriter::prune() {
   } while (kept_ > limit_);
 }
 
-// -- What is told --
+// -- Output --
 
-// Those that live longest, by file and thread and then by their beginning.
+// The lanes that live longest, sorted by file, thread and beginning.
 std::vector<ChartWriter::Lane*> ChartWriter::lanes_to_show() {
   std::vector<Lane*> lanes;
   for (auto& [number, lane] : lanes_)
@@ -242,7 +241,7 @@ std::vector<ChartWriter::Lane*> ChartWriter::lanes_to_show() {
   return lanes;
 }
 
-// Files that were recorded far from each other have no time in common: each begins at 0.
+// Files that were recorded far apart in time share no timeline: each begins at 0.
 void ChartWriter::align_files(const std::vector<Lane*>& lanes, FlameChart& chart) const {
   struct Range {
     uint64_t begin = UINT64_MAX, end = 0;
@@ -287,7 +286,7 @@ FlameTrack ChartWriter::describe(const Lane& lane, bool many_threads) const {
 
 FlameChart ChartWriter::take() {
   FlameChart chart;
-  for (auto& [number, lane] : lanes_) lane.folder.fold(shortest_);  // Ends what might have gone on.
+  for (auto& [number, lane] : lanes_) lane.folder.fold(shortest_);  // Ends open blocks.
   kept_ = 0;
   for (const auto& [number, lane] : lanes_) kept_ += lane.folder.size();
   if (limit_ && kept_ > limit_) prune();
@@ -295,7 +294,7 @@ FlameChart ChartWriter::take() {
   const bool many = std::any_of(lanes.begin(), lanes.end(), [&](const Lane* l) {
     return l->what.pid != lanes[0]->what.pid || l->file != lanes[0]->file;
   });
-  std::unordered_map<uint64_t, uint32_t> places;  // By number of the track: place + 1.
+  std::unordered_map<uint64_t, uint32_t> places;  // By track number: index + 1.
   for (const Lane* l : lanes) places.emplace(l->what.number, places.size() + 1);
   auto place = [&](uint64_t number) {
     auto it = places.find(number);
@@ -327,7 +326,7 @@ FlameChart ChartWriter::take() {
   return chart;
 }
 
-// -- While files are read --
+// -- Reading files --
 
 CallLog& ChartExport::begin_file(const FilterPlan& plan, const TraceFacts& facts,
                                  const SymbolFinder& symbols) {
@@ -341,7 +340,7 @@ CallLog& ChartExport::begin_file(const FilterPlan& plan, const TraceFacts& facts
   return *log_;
 }
 
-// Only now all that is known of its functions has been read.
+// Functions are described only now, when all their descriptions have been read.
 void ChartExport::end_file() {
   log_->finish();
   for (uint32_t function : defined_)

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The page's chart of calls over time: from slices on tracks (call_writer.h) to a bounded number of
-// them that says what it leaves out.
+// The page's chart of calls over time: reduces slices on tracks (call_writer.h) to a bounded number
+// and counts what is left out.
 //
-// What is too short to be seen is not kept one by one: calls shorter than `shortest` become part of
-// a block for the short calls that stand near each other in their caller; a block that is itself
-// too short is only counted. `shortest` begins with 1 ns and grows whenever more than twice the
-// limit of slices are kept. A call is never shorter than those in it, so what is kept is a tree at
-// any time.
+// Calls shorter than `shortest` are not kept individually: neighbouring ones in the same caller are
+// merged into a block; a block that is itself shorter is only counted. `shortest` starts at 1 ns
+// and grows whenever more than twice the limit of slices are kept. A call is never shorter than
+// those in it, so the slices kept are always a tree.
 //
-// Invariants: memory grows with the limit, the depth of the stacks, and the coroutines that live at
-// one time. Sums of tracks and of calls are exact, whatever is kept; each call is kept or hidden.
+// Invariants: memory grows with the limit, the stack depth and the number of live coroutines. Sums
+// of tracks and calls are exact, whatever is kept; each call is either kept or hidden.
 #pragma once
 
 #include <map>
@@ -27,23 +26,23 @@
 
 namespace luatrace::analyze {
 
-// The slices of one track, which come when they end: inner ones first.
+// The slices of one track, which arrive when they end: inner ones first.
 class SliceFolder {
  public:
-  // Takes a slice that is deeper than or beside the one before, or the one around them.
+  // Takes a slice: deeper than the previous one, beside it, or the one that contains it.
   void add(FlameSlice slice, uint64_t shortest);
-  // The same for a greater `shortest`.
+  // Folds the slices kept so far with a greater `shortest`.
   void fold(uint64_t shortest);
   size_t size() const { return slices_.size(); }
-  // In the order in which they ended; of length 0: taken back.
+  // In the order in which they ended; a length of 0 means withdrawn.
   const GrowArray<FlameSlice>& slices() const { return slices_; }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // What is known of the slices of one depth since the last one that is less deep.
+  // State of the slices at one depth since the last slice at a lower depth.
   struct Level {
     uint32_t depth = 0;
-    uint32_t block = kNone;           // Place of the block of short calls that may go on.
+    uint32_t block = kNone;           // Index of the block of short calls that may continue.
     uint64_t calls = 0, self_ns = 0;  // Of calls that are not drawn.
   };
   Level& level(uint32_t depth);
@@ -52,12 +51,12 @@ class SliceFolder {
   void add_block(const FlameSlice& block, uint64_t shortest);
 
   GrowArray<FlameSlice> slices_;
-  GrowArray<Level> levels_;  // Those with anything in them, by depth.
+  GrowArray<Level> levels_;  // Those that are not empty, by depth.
 };
 
 class ChartWriter : public CallWriter {
  public:
-  // At most `limit` slices, 0: all.
+  // Keeps up to `limit` slices; 0: all.
   explicit ChartWriter(size_t limit) : limit_(limit) {}
 
   void define(uint32_t, const FrameName&) override {}
@@ -65,27 +64,27 @@ class ChartWriter : public CallWriter {
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
   void end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) override;
   void leave(const Track& track) override;
-  // The tracks of one file are complete: they cannot be resumed from the next. Its first event was
-  // at first_ns.
+  // Completes the tracks of a file, which the next file cannot resume. Its first event was at
+  // first_ns.
   void end_file(uint64_t first_ns);
 
-  // What was kept; FlameSlice::what of calls is the number of define(), of others track + 1. To be
-  // taken once, after the last file.
+  // Returns the chart. FlameSlice::what is the number of define() for calls, track + 1 for others.
+  // Call once, after the last file.
   FlameChart take();
 
  private:
-  // A call or stretch of time that has not ended; its depth is its index.
+  // An open slice; its depth is its index.
   struct Open {
     uint64_t begin_ns = 0;
-    uint32_t what = 0;  // As FlameSlice has it, but of kResumed the number of a track.
+    uint32_t what = 0;  // As in FlameSlice, but the number of a track for kResumed.
     FlameSlice::Kind kind = FlameSlice::kCall;
   };
-  // There may be a million of them at one time: what follows from the rest is not in it.
+  // There may be a million of them at a time, so derived data is not stored.
   struct Lane {
     Track what;
     uint32_t file = 0;
     uint32_t process = 0;  // Index in processes_.
-    uint64_t resumer = 0;  // Number of its track.
+    uint64_t resumer = 0;  // Track number.
     uint64_t begin_ns = 0, end_ns = 0, suspended_ns = 0, waiting_ns = 0;
     uint32_t resumes = 0;
     bool begun = false, left = false, of_state = false;
@@ -103,14 +102,14 @@ class ChartWriter : public CallWriter {
   const size_t limit_;
   uint64_t shortest_ = 1;
   uint64_t calls_ = 0, self_ns_ = 0, dropped_ = 0;
-  size_t kept_ = 0;  // Slices in all folders, about.
+  size_t kept_ = 0;  // Approximate number of slices in all folders.
   uint32_t file_ = 0;
-  uint64_t first_ns_ = UINT64_MAX;  // Of all files.
-  std::map<uint64_t, Lane> lanes_;  // By number of the track.
+  uint64_t first_ns_ = UINT64_MAX;  // Earliest of all files.
+  std::map<uint64_t, Lane> lanes_;  // By track number.
   std::vector<std::shared_ptr<const std::string>> processes_;
 };
 
-// The chart while files are read, like CallExport.
+// Builds the chart while files are read, like CallExport.
 class ChartExport : public CallConsumer {
  public:
   explicit ChartExport(size_t limit) : writer_(limit) {}
@@ -118,13 +117,13 @@ class ChartExport : public CallConsumer {
   CallLog& begin_file(const FilterPlan& plan, const TraceFacts& facts,
                       const SymbolFinder& symbols) override;
   void end_file() override;
-  // What was found; its functions are those of the report.
+  // Returns the chart; its functions are those of the report.
   FlameChart finish(Report& report);
 
  private:
   ChartWriter writer_;
   std::optional<CallLog> log_;
-  const TraceFacts* facts_ = nullptr;  // Of the file that is being read.
+  const TraceFacts* facts_ = nullptr;  // Of the current file.
   const SymbolFinder* symbols_ = nullptr;
   std::vector<uint32_t> defined_;           // In this file.
   std::vector<FunctionName> functions_{1};  // By number of define().

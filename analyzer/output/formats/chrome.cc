@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Chrome's trace events (JSON object format): for chrome://tracing, Perfetto's UI, speedscope and
-// whatever else reads it. A track is a "thread" of the process; its number is not a thread's id,
-// but its name holds that. Times are in microseconds with three decimals: exact.
+// Chrome's trace events (JSON object format), for chrome://tracing, Perfetto's UI, speedscope and
+// other readers. A track is a "thread" of the process; its number is not a thread ID, but its name
+// contains that. Times are in microseconds with three decimals, so they are exact.
 #include <ostream>
 #include <unordered_map>
 
@@ -42,7 +42,7 @@ class ChromeWriter : public CallWriter {
   void finish() override { out_ << "\n]}\n"; }
 
  private:
-  static constexpr size_t kLongest = 500;  // Names, which each event repeats.
+  static constexpr size_t kLongest = 500;  // Limit of names, which each event repeats.
   static constexpr const char* kFlow = ",\"name\":\"control\",\"cat\":\"coroutine\",\"id\":";
   std::ostream& event(char phase, const Track& track, uint64_t ns);
   struct Open {
@@ -75,7 +75,7 @@ std::ostream& ChromeWriter::event(char phase, const Track& track, uint64_t ns) {
                 << ",\"tid\":" << track.number << ",\"ts\":" << microseconds(ns);
 }
 
-// Of the beginning and, because speedscope looks for it there, of the end.
+// The name fields of a begin event, and of an end event because speedscope expects them there.
 std::string ChromeWriter::text_of(const Open& slice) const {
   if (slice.kind == Slice::kCall) return names_[slice.what];
   return "\"name\":\"" + marker_name(slice.kind, slice.what) + "\",\"cat\":\"coroutine\"";

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// --format NAME -o FILE: what the analyzer found out, in the words of other programs.
+// --format NAME -o FILE: the results in the formats of other programs.
 //
-// One table: a format is a name and a function. Most are made from the report, so that every filter
-// and grouping shows in them; those that tell single calls one after the other are made while the
-// trace is read (Calls, export/calls.h).
+// A table lists each format with its name and function. Most are written from the report, so every
+// filter and grouping applies; those of individual calls are written while the trace is read
+// (CallWriter, collect/call_writer.h).
 //
-// Invariant: in every format the self times of the calls sum up to the same as in the report, as
-// exactly as the format's unit allows. Names come from programs nobody trusts: each format escapes
-// what is special in it.
+// Invariant: in every format the self times sum to those of the report, as exactly as the format's
+// unit allows. Names come from untrusted programs: each format escapes its special characters.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@
 
 namespace luatrace::analyze {
 
-// How a function is called in formats that have but one string for it.
+// How formats with only one string for a function name it.
 enum class FrameStyle {
   kOurs,    // work (app.lua:12), string.gsub, memcpy (libc.so.6)
   kTagged,  // L:app.lua:12, builtin#string.gsub, C:memcpy
@@ -29,10 +28,10 @@ enum class FrameStyle {
 
 struct ExportOptions {
   std::string format;        // "": no export.
-  std::string output = "-";  // File, "-": standard output.
+  std::string output = "-";  // A file; "-": standard output.
   FrameStyle style = FrameStyle::kOurs;
-  std::string source_root;  // Taken away from the front of file names.
-  uint64_t unit_ns = 1;     // Of folded weights.
+  std::string source_root;  // Prefix to strip from file names.
+  uint64_t unit_ns = 1;     // Unit of folded weights.
 };
 
 class CallWriter;
@@ -40,19 +39,20 @@ class CallWriter;
 struct ExportFormat {
   const char* name;
   const char* what;  // For --help.
-  // Writes it from the report, or (one of them is null) writes calls while the trace is read.
+  // Exactly one is not null: `write` writes the report, `make_writer` writes calls while the trace
+  // is read.
   void (*write)(std::ostream& out, const Report& report, const ExportOptions& options);
   std::unique_ptr<CallWriter> (*make_writer)(std::ostream& out) = nullptr;
-  bool has_tree = false;  // With --yielded suspended time is in it, too.
+  bool has_tree = false;  // --yielded adds suspended time.
 };
 
 std::span<const ExportFormat> export_formats();
-// Null if there is none of this name.
+// Null if no format has this name.
 const ExportFormat* find_format(const std::string& name);
-// Of "ours", "L" or "@".
+// Takes "ours", "L" or "@".
 FrameStyle frame_style(const std::string& name);
 
-// The formats. Where one is specified is said at its definition.
+// The formats. Their definitions name the specifications.
 void write_speedscope(std::ostream& out, const Report& report, const ExportOptions& options);
 void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options);
 void write_callgrind(std::ostream& out, const Report& report, const ExportOptions& options);
@@ -60,7 +60,7 @@ void write_functions_csv(std::ostream& out, const Report& report, const ExportOp
 void write_luaprofile(std::ostream& out, const Report& report, const ExportOptions& options);
 void write_xmake(std::ostream& out, const Report& report, const ExportOptions& options);
 
-// Those that write single calls while the trace is read.
+// Formats of individual calls, written while the trace is read.
 std::unique_ptr<CallWriter> make_chrome_writer(std::ostream& out);
 std::unique_ptr<CallWriter> make_perfetto_writer(std::ostream& out);
 std::unique_ptr<CallWriter> make_luaprofiler_writer(std::ostream& out);

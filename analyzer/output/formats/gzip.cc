@@ -12,7 +12,7 @@ GzipWriter::GzipWriter(std::ostream& out) : out_(out), buffer_(65536) {
     throw std::bad_alloc();
 }
 
-// Pieces are small, so their sizes fit into zlib's unsigned int.
+// `bytes` is small, so its size fits zlib's unsigned int.
 void GzipWriter::run(std::string_view bytes, int flush) {
   stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream_.avail_in = static_cast<uInt>(bytes.size());

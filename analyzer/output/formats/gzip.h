@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes to a gzip file, piece by piece.
+// Writes a gzip stream incrementally.
 #pragma once
 
 #include <zlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// LuaProfiler's log: one tab-separated line for each call, at its return, with a header. Times are
-// seconds, with all digits. What a call's line was (current_line) is not in a trace: -1, as Lua
-// itself says then.
+// LuaProfiler's log: a header and one tab-separated line per call, written at its return. Times are
+// in seconds, with all digits. Traces do not have the line of a call (current_line): it is -1, as
+// in Lua itself.
 #include <cstdio>
 #include <ostream>
 #include <unordered_map>
@@ -40,10 +40,10 @@ class LuaProfilerWriter : public CallWriter {
   void end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) override;
 
  private:
-  static constexpr size_t kLongest = 500;  // Names, which each line repeats.
+  static constexpr size_t kLongest = 500;  // Limit of names, which each line repeats.
   std::ostream& out_;
   std::vector<std::string> names_{""};
-  // By track: functions, 0 for slices that are no calls.
+  // By track: functions; 0 for slices that are not calls.
   std::unordered_map<uint64_t, GrowArray<uint32_t>> open_;
 };
 

@@ -10,7 +10,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// display_place() without the line.
+// display_place() without the line, with `root` stripped.
 std::string file_of(const FunctionName& f, const std::string& root) {
   std::string file = display_place(f);
   if (f.kind == FunctionKind::kLua && !file.empty()) file.erase(file.rfind(':'));
@@ -19,7 +19,7 @@ std::string file_of(const FunctionName& f, const std::string& root) {
     if (file[skip] == '/')
       skip++;
     else if (!root.ends_with('/'))
-      skip = 0;  // Another folder whose name begins the same.
+      skip = 0;  // Another folder whose name has the same prefix.
     file.erase(0, skip);
   }
   return printable(file);

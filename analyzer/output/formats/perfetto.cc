@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Perfetto's protobuf (trace_packet.proto, track_event.proto, track_descriptor.proto): a track for
-// each coroutine below the one of its thread, slices for calls, flows from the slice in which a
-// coroutine resumes or yields to an instant on the other's track. Names are interned once.
+// each coroutine below that of its thread, slices for calls, flows from the slice in which a
+// coroutine resumes or yields to an instant on the other coroutine's track. Names are interned.
 #include <map>
 #include <ostream>
 #include <set>
@@ -50,7 +50,7 @@ enum { kCategories = 1, kNames = 2, kLocations = 4 };
 enum { kStateCleared = 1, kNeedsState = 2 };     // Of packet::kSequenceFlags.
 enum { kCallCategory = 1, kCoroutineCategory };  // Interned.
 constexpr uint64_t kSequenceId = 1;
-// Uuids of tracks: coroutines have their numbers, threads and processes what follows.
+// UUIDs of tracks: coroutines use their numbers, threads and processes start at these.
 constexpr uint64_t kThreadUuids = uint64_t{1} << 40, kProcessUuids = uint64_t{2} << 40;
 
 class PerfettoWriter : public CallWriter {
@@ -85,7 +85,7 @@ void PerfettoWriter::write(const ProtoMessage& packet) {
   out_ << trace.bytes();
 }
 
-// The first packet says that what is interned counts from here on.
+// Writes the first packet, which resets the interned names.
 void PerfettoWriter::start() {
   if (started_) return;
   started_ = true;

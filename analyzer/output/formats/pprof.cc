@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pprof's profile.proto: a sample for each node of the call tree with two values, calls and self
-// time, its stack leaf first. A function is one location, at the line of its definition.
+// pprof's profile.proto: a sample per node of the call tree with two values, calls and self time,
+// and its stack, leaf first. A function is one location, at the line of its definition.
 #include <algorithm>
 #include <ostream>
 #include <unordered_map>
@@ -72,7 +72,7 @@ void PprofWriter::header() {
   put(fields);
 }
 
-// Function and location have the same number: index + 1, because 0 is none.
+// A function and its location have the same ID: index + 1, because 0 means none.
 void PprofWriter::function(uint64_t id, const FrameName& name) {
   ProtoMessage f;
   f.integer(1, id);
@@ -123,7 +123,7 @@ void PprofWriter::write(const std::vector<FrameName>& names) {
 }  // namespace
 
 void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {
-  constexpr uint64_t kLocation = 8;  // More than its bytes: finding it takes longer.
+  constexpr uint64_t kLocation = 8;  // In bytes; more than it takes, as looking it up takes longer.
   const auto limit = stack_limit(report, std::vector<uint64_t>(report.functions.size(), kLocation));
   if (!limit) return PprofWriter(out, report).write(frame_names(report, options));
   Report cut = report;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writing protocol buffers: the wire format of proto3, as far as pprof and Perfetto need it.
+// Writes protocol buffers: the subset of the proto3 wire format that pprof and Perfetto need.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace luatrace::analyze {
 
-// One message being written. Fields come out in the order of the calls; numbers are those of the
+// A message being written. Fields appear in the order of the calls; field numbers are those of the
 // .proto file.
 class ProtoMessage {
  public:

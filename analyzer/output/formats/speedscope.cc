@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // speedscope's own format (file-format-schema.json of its release): the call tree as one "evented"
-// profile, in which each node is opened and closed once and time is the sum of self times before.
-// So the file grows with the tree, not with its depth, and weights are exact nanoseconds.
+// profile, in which each node is opened and closed once, at the sum of the self times before it. So
+// the file grows with the tree, not with its depth, and weights are exact nanoseconds.
 #include <ostream>
 
 #include "analyzer/output/formats/names.h"

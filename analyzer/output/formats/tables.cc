@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Formats that are tables of functions: our CSV, and those of two older profilers for Lua, so that
-// what reads them goes on working.
+// Formats that are tables of functions: our CSV, and those of two older Lua profilers, so that
+// their readers keep working.
 #include <algorithm>
 #include <cstdio>
 #include <ostream>
@@ -12,7 +12,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// Indices of the program's functions, those with most of `key` first.
+// Indices of the program's functions in descending order of `key`.
 template <class Key>
 std::vector<uint32_t> sorted(const Report& report, Key key) {
   std::vector<uint32_t> order;
@@ -27,7 +27,7 @@ bool is_native(const ReportFunction& f) {
   return f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin;
 }
 
-// By function: time during which a C function that it has called was open, each moment once.
+// By function: time during which a C function called by it was open; nested calls count once.
 std::vector<uint64_t> native_times(const Report& report) {
   const CallTree& tree = report.tree;
   const std::vector<uint64_t> inclusive = inclusive_ns(tree);
@@ -67,7 +67,7 @@ void write_functions_csv(std::ostream& out, const Report& report, const ExportOp
   }
 }
 
-// Columns and their order are those of owent's LuaProfile; times are in microseconds.
+// The columns of owent's LuaProfile, in its order; times are in microseconds.
 void write_luaprofile(std::ostream& out, const Report& report, const ExportOptions& options) {
   out << "File Name,Line,Function Name,Call Times,Full Call Clock(Total),Full Call Clock(Avg.),"
          "Inner Call Clock(Total),Inner Call Clock(Avg.),Native Call Clock(Total),"
@@ -83,8 +83,8 @@ void write_luaprofile(std::ostream& out, const Report& report, const ExportOptio
   }
 }
 
-// xmake's profiler: "%6.3f, %6.2f%%, %7d, name : file: line", by time. Its time is that of whole
-// calls, in seconds, its share that of the traced time.
+// xmake's profiler: "%6.3f, %6.2f%%, %7d, name : file: line", sorted by time: inclusive time in
+// seconds, its share of the traced time, calls.
 void write_xmake(std::ostream& out, const Report& report, const ExportOptions& options) {
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
     const ReportFunction& f = report.functions[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The call tree in depth-first order, parents before children, children in the order in which they
-// were first called. Without recursion: a tree may be as deep as a stack of the program.
+// Walks the call tree depth first, parents before children, children in the order in which they
+// were first called. Not recursive: a tree may be as deep as the stacks of the traced program.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace luatrace::analyze {
 
-// Calls enter(node) and, after everything below it, leave(node), for every node but the root.
+// Calls enter(node) and, after its subtree, leave(node), for every node but the root.
 template <class Enter, class Leave>
 void walk_tree(const CallTree& tree, Enter enter, Leave leave) {
   std::vector<uint32_t> child(tree.size()), sibling(tree.size());

@@ -10,7 +10,7 @@
 namespace luatrace::analyze::page {
 namespace {
 
-// The slices of one track, each with a look at those that it lies in.
+// Encodes the slices of one track and checks that each lies within its parents.
 class TrackEncoder {
  public:
   TrackEncoder(const FlameInput& input, std::vector<uint8_t>& bytes, uint64_t origin, size_t track)
@@ -69,7 +69,7 @@ class TrackEncoder {
   const FlameInput& input_;
   std::vector<uint8_t>& bytes_;
   std::vector<uint64_t> ends_;  // of the open slices
-  uint64_t last_;               // begin of the slice before
+  uint64_t last_;               // begin of the previous slice
   size_t track_;
 };
 

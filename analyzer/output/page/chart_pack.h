@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chart over time to the bytes that the page carries.
+// Encodes the chart over time as the bytes in the page.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace luatrace::analyze::page {
 
-// All tracks' slices one after the other, each unsigned LEB128 numbers: levels up from one below
-// the slice before it in its track; code; begin, since that slice began (the first: since the
-// earliest of all tracks); length; and then
+// The slices of all tracks in sequence, each as unsigned LEB128 numbers: levels up from one below
+// the previous slice of its track; code; begin, relative to that of the previous slice (the first:
+// of the earliest track); length; and then
 //   code 0  calls too short to be drawn: calls, self time, suspended time
 //   code 1  waits for a coroutine: its track + 1, or 0
 //   code 2  suspended        code 3  filtered
@@ -21,8 +21,8 @@ struct PackedChart {
   uint64_t origin_ns = 0;  // begin of the earliest track
 };
 
-// Throws std::invalid_argument if a slice names a function or track out of range, lies outside of
-// its parent, or begins before the slice before it.
+// Throws std::invalid_argument if a slice refers to a function or track out of range, is not within
+// its parent, or begins before the previous slice.
 PackedChart pack_chart(const FlameInput& input);
 
 }  // namespace luatrace::analyze::page

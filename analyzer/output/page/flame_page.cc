@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fills the page's frame: the shell (HTML, CSS and script, made one text at build time by
-// inline_page.cmake) holds marks, which are replaced in one pass, so that nothing in the
-// input can be taken for a mark.
+// Fills the page shell (HTML, CSS and script, joined at build time by inline_page.cmake), which has
+// placeholders. They are replaced in one pass, so that no input can be taken for a placeholder.
 #include "analyzer/output/page/flame_page.h"
 
 #include <map>
@@ -21,7 +20,7 @@ using page::FunctionTotals;
 using page::PackedTree;
 using page::script_string;
 
-// Writes [a, b, c], each by write(item).
+// Writes [a, b, c], calling write(item) for each.
 template <typename Items, typename Write>
 void write_array(std::ostream& out, const Items& items, Write write) {
   out << '[';
@@ -34,7 +33,7 @@ void write_array(std::ostream& out, const Items& items, Write write) {
   out << ']';
 }
 
-// Chunks and kinds repeat a lot: each is written once and named by its place.
+// Chunks and kinds repeat a lot: each is written once and referred to by index.
 class Names {
  public:
   size_t place(const std::string& text) {
@@ -51,7 +50,7 @@ class Names {
   std::vector<const std::string*> list_;
 };
 
-// ,"key":[...] of a number of each item.
+// Writes ,"key":[...] with get(item) for each item.
 template <typename Items, typename Get>
 void write_column(std::ostream& out, const char* key, const Items& items, Get get) {
   out << ",\"" << key << "\":";
@@ -67,8 +66,8 @@ void write_before(std::ostream& out, const PackedTree& tree) {
   column("beforeSelf", &FunctionTotals::before_self_ns);
 }
 
-// How long single calls took: [complete, min, average, max, wall, and if known p50, p90, p99,
-// p99.9, standard deviation], or 0.
+// Writes durations of calls: [complete, min, average, max, wall, and if known p50, p90, p99, p99.9,
+// standard deviation], or 0.
 void write_times(std::ostream& out, const FlameTimes& t) {
   if (t.complete == 0 && t.wall_ns == 0) {
     out << '0';

@@ -26,7 +26,7 @@ std::string visible_control(uint8_t c) {
 
 std::string visible_text(std::string_view bytes, size_t max_bytes) {
   const std::string_view all = bytes;
-  // A character cut in two would look like broken input: cut before its first byte.
+  // Cut before the first byte of a character; half a character would look like broken input.
   if (bytes.size() > max_bytes) {
     size_t end = max_bytes;
     while (end > 0 && max_bytes - end < 3 && (static_cast<uint8_t>(bytes[end]) & 0xC0) == 0x80)

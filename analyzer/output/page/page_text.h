@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Untrusted bytes to text that is safe in the page, in two steps that are never skipped:
-// visible_text makes valid UTF-8 without control characters, then script_string or html_text
-// quotes it for the place it goes to.
+// Converts untrusted bytes to text that is safe in the page, in two mandatory steps: visible_text
+// produces valid UTF-8 without control characters, then script_string or html_text quotes it for
+// its destination.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace luatrace::analyze::page {
 
-// Valid UTF-8 in which every character can be seen: control characters and bytes that are not
-// UTF-8 become \n, \t or \xNN; line separators and characters that turn the writing direction
-// become \u{NNNN}. More than max_bytes of input are cut, and the text says how long it was.
+// Valid UTF-8 in which every character is visible: control characters and bytes that are not UTF-8
+// become \n, \t or \xNN; line separators and characters that change the writing direction become
+// \u{NNNN}. Input over max_bytes is cut, and the text says how long it was.
 std::string visible_text(std::string_view bytes, size_t max_bytes = 2000);
 
 // A JSON string literal with its quotes, safe inside <script>: no '<', '>', '&' in it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// See tree_pack.h. Parents stand before their children in the input, so sums go up by a loop from
-// the last node to the first; everything else is one walk in preorder over lists of children.
+// See tree_pack.h. Parents come before their children in the input, so a loop from the last node to
+// the first sums subtrees; everything else is one walk in preorder over lists of children.
 #include "analyzer/output/page/tree_pack.h"
 
 #include <algorithm>
@@ -76,9 +76,9 @@ void walk(const std::vector<FlameNode>& nodes, const Children& children, Enter e
   }
 }
 
-// Which nodes stay: those with enough of the total, and of them the max_nodes largest. A parent
-// is never smaller than its child, and of equals the first in the input wins, so a node that stays
-// has its parent with it.
+// Selects the nodes to keep: the max_nodes largest of those with at least min_share of the total. A
+// parent is never smaller than its child, and of equal nodes the first in the input wins, so the
+// parent of a kept node is kept.
 std::vector<bool> choose(const std::vector<uint64_t>& inclusive, const FlamePageOptions& options) {
   std::vector<uint32_t> order;
   const double least = options.min_share * (inclusive.empty() ? 0.0 : double(inclusive[0]));
@@ -103,7 +103,7 @@ std::vector<FunctionTotals> sum_functions(const FlameInput& input, const Childre
   std::vector<FunctionTotals> totals(input.functions.size());
   std::vector<uint32_t> open(totals.size());
   auto enter = [&](uint32_t i) {
-    if (i == 0) return;  // the root is no function, whatever it names
+    if (i == 0) return;  // the root is not a function, whatever its index
     const FlameNode& node = input.nodes[i];
     FunctionTotals& sum = totals[node.function];
     sum.calls += node.calls;
@@ -121,7 +121,7 @@ std::vector<FunctionTotals> sum_functions(const FlameInput& input, const Childre
   return totals;
 }
 
-// What one node is written with.
+// The figures written for a node.
 struct Figures {
   uint64_t calls = 0, self_ns = 0, before_calls = 0, before_self_ns = 0;
 };
@@ -186,7 +186,7 @@ PackedTree pack_tree(const FlameInput& input, const FlamePageOptions& options) {
   const std::vector<uint64_t> inclusive = sum_up(input.nodes, &FlameNode::self_ns);
   const std::vector<uint64_t> before = sum_up(input.nodes, &FlameNode::before_self_ns);
   const Children children(input.nodes);
-  // What has vanished is as worth keeping as what is there.
+  // Nodes that vanished are as worth keeping as those that exist.
   std::vector<uint64_t> larger(inclusive.size());
   for (size_t i = 0; i < larger.size(); i++) larger[i] = std::max(inclusive[i], before[i]);
   const std::vector<bool> keep = choose(larger, options);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A call tree to the bytes that the page carries: totals per function, the choice of nodes that
-// are too small to keep, and the encoding.
+// Converts a call tree to the bytes in the page: sums per function, pruning of nodes that are too
+// small, and encoding.
 //
-// Invariant: no time is lost. The self times of the packed nodes, the [pruned] ones included, add
-// up to the self times of the input. No step recurses: a tree may be as deep as it likes.
+// Invariant: no time is lost. The self times of the packed nodes, including [pruned] ones, sum to
+// those of the input. No step is recursive, so a tree may have any depth.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace luatrace::analyze::page {
 
 struct FunctionTotals {
   uint64_t calls = 0;
-  uint64_t inclusive_ns = 0;  // recursion counted once: only the outermost of nested calls
+  uint64_t inclusive_ns = 0;  // recursion counts once: only outermost calls
   uint64_t self_ns = 0;
   uint64_t before_calls = 0, before_inclusive_ns = 0, before_self_ns = 0;
 };
@@ -23,15 +23,15 @@ struct FunctionTotals {
 struct PackedTree {
   // Nodes in preorder, four unsigned LEB128 numbers each: levels up from one below the previous
   // node, function, calls, self time in ns; with FlameInput::diff two more, calls and self time
-  // before. Function functions.size() is [pruned], one more is the root.
+  // before. Function functions.size() is [pruned], functions.size() + 1 is the root.
   std::vector<uint8_t> bytes;
-  uint64_t nodes = 0;                     // in bytes, [pruned] ones included
+  uint64_t nodes = 0;                     // in `bytes`, including [pruned] ones
   uint64_t total_ns = 0;                  // sum of all self times
   uint64_t before_ns = 0;                 // the same before
-  uint64_t pruned_nodes = 0;              // nodes of the input that are not in bytes
-  uint64_t pruned_ns = 0;                 // their self times, which the [pruned] nodes carry
+  uint64_t pruned_nodes = 0;              // nodes of the input that are not in `bytes`
+  uint64_t pruned_ns = 0;                 // their self times, which the [pruned] nodes have
   uint64_t unequal = 0;                   // nodes whose inclusive_ns is not self + children
-  std::vector<FunctionTotals> functions;  // of the whole tree, before anything is left out
+  std::vector<FunctionTotals> functions;  // of the whole tree, before pruning
 };
 
 // Throws std::invalid_argument if a node's parent or function is out of range.
