@@ -67,7 +67,7 @@ fi
 try "a list of Lua VMs with a loop" 124 'Lua VMs cannot be found: their list is damaged' loop
 try "a Lua VM at an unmapped address" 124 'Lua VMs cannot be found: their list is damaged' nowhere
 try "65,536 Lua VMs whose rings are invalid" 124 'no event came' many
-try "a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" big
+try "a ring of 525 MB" 124 "its ring has 525.* MB, more than the 10.* MB allowed" big
 try "a ring that can be made smaller" 124 'not sealed against changes of size' unsealed
 try "2,000 segments of notes, 1,000 times" 124 'no event came' notes "$scratch/dir"
 try "20,000,000 sections" 124 'no event came' sections "$scratch/dir"
@@ -107,7 +107,7 @@ if [ "$(id -u)" = 0 ]; then
     output=$scratch/dir
     what="another user's, recorded by ${as[*]:-root}:"
     tell "$what 20,000,000 sections" 124 'no event came' "${user[@]}" "$liar" sections "$scratch/dir"
-    tell "$what a ring of 525 MB" 124 "its ring has 525.* MB where 10.* MB would do" "${user[@]}" "$liar" big
+    tell "$what a ring of 525 MB" 124 "its ring has 525.* MB, more than the 10.* MB allowed" "${user[@]}" "$liar" big
     tell "$what a list with a loop" 124 'their list is damaged' "${user[@]}" "$liar" loop
   done
   tell "another user's, recorded by himself: a ring by the number of a FIFO" 124 'no event came' \

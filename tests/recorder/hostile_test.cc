@@ -35,7 +35,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"helloversion", "speaks version 2"},
       {"short", "did not send a hello"},
       {"notmemfd", "not a memfd"},
-      {"huge", "524.4 MB where 10.5 MB would do"},
+      {"huge", "524.4 MB, more than the 10.5 MB allowed"},
       {"nofd", "sent no memory"},
       {"parent", "that of another process"},
   };

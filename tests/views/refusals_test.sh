@@ -87,7 +87,7 @@ done
 
 # What is for a format changes something of it (perfetto and chrome have suspended time anyway), or is refused.
 coroutines=$source/tests/export/coroutines.txt
-for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*; choose //; s/ or / /; s/,//g'); do
+for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*; choose //; s/ or / /; s/,//g; s/ (see.*//'); do
   "$analyze" -q --format "$format" -o plain.out "$coroutines"
   for option in "--unit ms" --yielded "--frames L" "--source-root dir"; do
     # shellcheck disable=SC2086
