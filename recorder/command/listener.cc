@@ -79,12 +79,22 @@ std::vector<std::string> bases() {
   return best;
 }
 
-std::string make_directory() {
-  std::string last;
-  for (const std::string& base : bases()) {
-    std::string name = base + "/luatrace-XXXXXX";
-    if (name.size() + sizeof "/" + 32 > sizeof(sockaddr_un::sun_path)) continue;
-    if (mkdtemp(name.data()) == nullptr) {  // mode 0700
+// Directories that may be made for a socket of that name, best first.
+std::vector<std::string> directories(const std::string& socket) {
+  const std::string suffix = "/luatrace-" + secret_name().substr(0, 8);
+  std::vector<std::string> all;
+  for (const std::string& base : bases())
+    if (base.size() + suffix.size() + 1 + socket.size() < sizeof(sockaddr_un::sun_path))
+      all.push_back(base + suffix);
+  return all;
+}
+
+// The first that can be made.
+std::string make_directory(const std::vector<std::string>& wanted) {
+  std::string last = "no path is short enough";
+  for (const std::string& name : wanted) {
+    const std::string base = name.substr(0, name.rfind('/'));
+    if (mkdir(name.c_str(), 0700) != 0) {
       last = base + ": " + errno_text(errno);
       continue;
     }
@@ -92,6 +102,16 @@ std::string make_directory() {
     return name;
   }
   throw std::runtime_error("cannot create a directory for the socket: " + last);
+}
+
+// Where others can create names, the path may now lead elsewhere: this removes only a socket of our
+// secret name and an empty directory, never what a link points to.
+void remove_socket(const std::string& directory, const std::string& name) {
+  const int fd = open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;
+  unlinkat(fd, name.c_str(), 0);
+  close(fd);
+  rmdir(directory.c_str());
 }
 
 // The data on a connection. 0: nothing yet; 1: a hello; -1: refused, see why.
@@ -151,19 +171,21 @@ bool peer_of(int fd, ucred& peer, std::string& why) {
 
 }  // namespace
 
-Listener::Listener()
-    : directory_(make_directory()), name_(secret_name()), path_(directory_ + "/" + name_) {
+Listener::Listener() : name_(secret_name()) {
+  const std::vector<std::string> wanted = directories(name_);
+  start_sweeper(wanted);
+  directory_ = make_directory(wanted);
+  path_ = directory_ + "/" + name_;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   directory_fd_ = open(directory_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (directory_fd_ >= 0) start_sweeper();
   if (directory_fd_ < 0 || fd_ < 0 ||
       bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       (geteuid() == 0 && chmod(path_.c_str(), 0666) != 0) || listen(fd_, kBacklog) != 0) {
     const std::string why = errno_text(errno);
-    remove();
+    remove_socket(directory_, name_);
     throw std::runtime_error(path_ + ": cannot listen: " + why);
   }
   reserve();
@@ -172,27 +194,22 @@ Listener::Listener()
 Listener::~Listener() {
   for (const auto& c : connections_) close(c.fd);
   close(fd_);
-  remove();
+  remove_socket(directory_, name_);
   if (directory_fd_ >= 0) close(directory_fd_);
   release();
   if (sweeper_ >= 0) close(sweeper_);
 }
 
-// Where others can create names, the path may now lead elsewhere.
-void Listener::remove() const {
-  if (directory_fd_ >= 0) unlinkat(directory_fd_, name_.c_str(), 0);
-  rmdir(directory_.c_str());  // removes only an empty directory, never the target of a link
-}
-
-// A process that waits for the end of this one, however it ends.
-void Listener::start_sweeper() {
+// A process that waits for the end of this one, however it ends. It exists before any of the
+// directories does. Other threads are running, so it makes system calls only.
+void Listener::start_sweeper(const std::vector<std::string>& directories) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
-  start_helper("luatrace-sweep", {ends[0], directory_fd_}, [&] {
+  start_helper("luatrace-sweep", {ends[0]}, [&] {
     char byte;
     while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
     }
-    remove();
+    for (const std::string& directory : directories) remove_socket(directory, name_);
   });
   close(ends[0]);
   sweeper_ = ends[1];

@@ -67,8 +67,7 @@ class Listener {
   void drop_silent(std::vector<std::string>& refusals);
   void refuse(const Connection& c, const std::string& why, std::vector<std::string>& refusals);
 
-  void start_sweeper();
-  void remove() const;
+  void start_sweeper(const std::vector<std::string>& directories);
 
   std::string directory_, name_, path_;
   int directory_fd_ = -1;  // the directory itself, whatever its path means later

@@ -1,40 +1,44 @@
 // SPDX-License-Identifier: MIT
-// A recorder that is killed (SIGKILL) before or after any system call of an attachment leaves
-// nothing in the program.
+// A recorder that is killed (SIGKILL) before or after any system call leaves nothing in the
+// program.
 //
-//   kill_sweep BUILD direct|bpf calls|loop recorder|guard [all]
+//   kill_sweep BUILD direct|bpf|command calls|loop recorder|guard [all|OFFSET]
 //
-// One program (programs/kill_sweep.lua) runs all the time. Recorders attach to it for 20 ms, one
-// after the other; each is killed at another moment: at the Nth call of that name, before or after
-// the kernel has executed it. Then the program must continue and compute the same as untraced, and
-// soon nothing of the recorder may be in it or run. From time to time a normal recording follows,
-// and must be correct. guard: its guard is killed instead, or stopped, or both are killed one after
-// the other. Without `all`: every call that touches the program or the system, and a sample of the
-// others; with a loop, which occupies a processor, only calls that affect the program.
+// direct, bpf: one program (programs/kill_sweep.lua) runs all the time. Recorders attach to it for
+// 20 ms, one after the other; each is killed at another moment: the Nth call of that name, before
+// or after the kernel has done it. Then the program must go on and compute what it computed
+// untraced, and soon nothing of us may be in it or run beside it. guard: its guard is killed
+// instead, or stopped, or both are killed one after the other. command: each recorder starts such a
+// program of its own; those that have lost theirs are looked at when they have had the time to
+// notice. Now and then a recording as usual follows, and must be in order.
+//
+// all: every call. Else every call that changes something outside of the recorder and a sample of
+// the others (through BPF and with a command: one of some of those, too), counted from OFFSET,
+// which is another one each time and is printed; beside a loop, which takes a processor for itself,
+// only calls that reach into the program.
 #include <dirent.h>
-#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <set>
+#include <memory>
+#include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
-#include "tests/hostile/left_behind.h"
+#include "tests/hostile/kill_moments.h"
+#include "tests/hostile/swept_program.h"
 #include "tests/hostile/syscall_tracer.h"
 
 using namespace hostile;
@@ -43,72 +47,20 @@ using luatrace::record::monotonic_ns;
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kHealLimit = 20 * kSecond;
 constexpr unsigned kHangSeconds = 120;  // of one recorder
-constexpr size_t kSample = 24;          // one of this many calls without effect on the program
 constexpr int kNoEvent = 124;           // status: the program has had no processor in that time
-constexpr useconds_t kDuringUs = 300;
-constexpr size_t kUsualEvery = 12;  // kills between two recordings as usual
-
-// Calls that change something outside of the recorder's own memory, or its place among processes.
-const std::set<long> kTouching = {SYS_process_vm_writev,
-                                  SYS_ptrace,
-                                  SYS_kill,
-                                  SYS_tgkill,
-                                  SYS_ioctl,
-                                  SYS_bpf,
-                                  SYS_perf_event_open,
-                                  SYS_pidfd_open,
-                                  SYS_socket,
-                                  SYS_socketpair,
-                                  SYS_bind,
-                                  SYS_listen,
-                                  SYS_connect,
-                                  SYS_sendmsg,
-                                  SYS_recvmsg,
-                                  SYS_sendto,
-                                  SYS_ftruncate,
-                                  SYS_unlink,
-                                  SYS_unlinkat,
-                                  SYS_rmdir,
-                                  SYS_mkdir,
-                                  SYS_fork,
-                                  SYS_vfork,
-                                  SYS_clone,
-                                  SYS_clone3,
-                                  SYS_prctl,
-                                  SYS_rt_sigprocmask,
-                                  SYS_wait4,
-                                  SYS_waitid,
-                                  SYS_flock,
-                                  SYS_dup2,
-                                  SYS_pwrite64,
-                                  SYS_setsid,
-                                  SYS_memfd_create,
-                                  SYS_exit_group};
-
-// Those of them that reach into the program's memory, or stop it.
-const std::set<long> kReaching = {SYS_process_vm_writev, SYS_ptrace, SYS_kill, SYS_tgkill};
-
-// Those of them after which the kernel is at work for milliseconds: links of probes are made and
-// ended, by this process or by its guard.
-const std::set<Call> kLong = {
-    {SYS_bpf, true},   {SYS_close, true},   {SYS_perf_event_open, true},
-    {SYS_ioctl, true}, {SYS_sendto, false}, {SYS_process_vm_writev, false}};
-
-bool touches(const Call& call) {
-  return call.writes || kTouching.contains(call.number);
-}
+constexpr int kNotBegun = 125;          // status of a command that its recorder has not let begin
+constexpr size_t kUsualEvery = 12;      // kills between two recordings as usual
+constexpr size_t kSayEvery = 200;
+constexpr double kRounds = 10;     // of a command
+constexpr size_t kLingering = 40;  // commands that have lost their recorder
 
 std::string scratch;  // a folder that is gone after the test
 
 void remove_scratch() {
   std::error_code e;
   std::filesystem::remove_all(scratch, e);
-}
-
-[[noreturn]] void fail(const std::string& text) {
-  std::fprintf(stderr, "FAIL: %s\n", text.c_str());
-  std::exit(1);
 }
 
 void hangs(int) {
@@ -122,163 +74,119 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// -- The program --
-
-class Program {
- public:
-  Program(const std::string& luajit, const std::string& script, const std::string& kind,
-          const std::string& file) {
-    const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, 16) != 0) fail(file);
-    told_ = static_cast<volatile double*>(mmap(nullptr, 16, PROT_READ, MAP_SHARED, fd, 0));
-    close(fd);
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      execl(luajit.c_str(), luajit.c_str(), script.c_str(), kind.c_str(), file.c_str(), nullptr);
-      _exit(99);
-    }
-    const uint64_t limit = monotonic_ns() + 20 * kSecond;
-    while (told_[0] < 3 && monotonic_ns() < limit) usleep(1000);
-    if (told_[0] < 3) fail("the program does not begin");
-    descriptors_ = descriptors();
-    code_ = code_of(pid_);
-    if (code_.empty()) fail("its code cannot be read");
-  }
-  ~Program() {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  pid_t pid() const { return pid_; }
-  double rounds() const { return told_[0]; }
-
-  // The differences from its original state; empty: none. forgotten: what nobody could take
-  // back (the claim, the settings) may be there.
-  std::string disturbed(bool forgotten) const {
-    if (told_[1] != 0) return "it has computed something else";
-    LeftBehind left;
-    std::string why;
-    if (!look_at(pid_, left, why)) return why;
-    if (left.ring != 0) return "its switch is on";
-    if (!forgotten && left.owner) return "the claim is left";
-    if (!forgotten && left.settings) return "the settings are left";
-    if (left.probes != 0) return "tracers of its probes: " + std::to_string(left.probes);
-    if (left.states == 0) return "it has no Lua VM";
-    if (left.on != 0) return "a Lua VM is on";
-    if (left.patched != 0) return "patched slots: " + std::to_string(left.patched);
-    const std::string maps = luatrace::record::read_proc(pid_, "maps");
-    if (maps.find("luatrace-ring") != maps.npos) return "it has a ring";
-    if (descriptors() != descriptors_) return "its descriptors are others";
-    if (const std::string why = changed_code(); !why.empty()) return why;
-    return stopped();
-  }
-
- private:
-  std::set<std::string> descriptors() const {
-    std::set<std::string> all;
-    std::error_code e;
-    for (const auto& f :
-         std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd", e))
-      all.insert(f.path().filename().string() + luatrace::record::read_link(f.path()));
-    return all;
-  }
-  std::string changed_code() const {
-    const std::string now = code_of(pid_);
-    if (now == code_) return "";
-    size_t at = 0;
-    while (at < std::min(now.size(), code_.size()) && now[at] == code_[at]) at++;
-    std::string text = "its code is changed, from byte " + std::to_string(at) + ":";
-    char byte[8];
-    for (size_t i = at; i < std::min(now.size(), at + 8); i++)
-      text += (std::snprintf(byte, sizeof byte, " %02x", now[i] & 0xff), byte);
-    return text;
-  }
-  std::string stopped() const {
-    const std::string status = luatrace::record::read_proc(pid_, "status");
-    const size_t state = status.find("\nState:\t"), tracer = status.find("\nTracerPid:\t");
-    if (state == status.npos || tracer == status.npos) return "it has no status";
-    if (std::strchr("RSD", status[state + 8]) == nullptr)
-      return std::string("its state is ") + status[state + 8];
-    return status[tracer + 12] == '0' ? "" : "a process traces it";
-  }
-
-  pid_t pid_;
-  volatile double* told_;
-  std::set<std::string> descriptors_;
-  std::string code_;
-};
-
-// -- The sweep --
-
-enum class When { kBefore, kDuring, kAfter };
-
-struct Moment {
-  Call call;
-  size_t turn;  // 1: the first such call
-  When when;
-  std::string text() const {
-    const char* const words[] = {"before ", "in ", "after "};
-    return words[static_cast<int>(when)] + name_of(call) + " " + std::to_string(turn);
-  }
-};
-
-// During a call: its thread is in the kernel when the signal comes, if it takes that long.
-void kill_at(const Moment& moment, pid_t pid) {
-  if (moment.when != When::kDuring) {
-    kill(pid, SIGKILL);
-    return;
-  }
-  std::thread([pid] {
-    usleep(kDuringUs);
-    kill(pid, SIGKILL);
-  }).detach();
+std::vector<pid_t> own_children() {
+  const std::string pid = std::to_string(getpid());
+  std::istringstream in(read_file("/proc/self/task/" + pid + "/children"));
+  std::vector<pid_t> all;
+  for (pid_t child; in >> child;) all.push_back(child);
+  return all;
 }
 
-// Counts calls; true when the moment has come, once.
-class Watch {
+std::string text_of(const std::vector<pid_t>& pids) {
+  std::string text;
+  for (const pid_t pid : pids)
+    text += " " + std::to_string(pid) + " " + luatrace::record::read_proc(pid, "comm");
+  return text;
+}
+
+// -- Recorders --
+
+class Recorders {
  public:
-  explicit Watch(const Moment& moment) : moment_(moment) {}
-  bool is_now(const Call& call, bool after) {
-    if (met_ || call != moment_.call) return false;
-    if (!after) turns_++;
-    return met_ = turns_ == moment_.turn && after == (moment_.when == When::kAfter);
+  Recorders(std::string build, Selection selection)
+      : build_(std::move(build)), selection_(selection) {}
+
+ protected:
+  using OnCall = std::function<void(const Stop&)>;
+
+  std::string log() const { return scratch + "/log"; }
+  std::string trace() const { return scratch + "/trace.bin"; }
+  std::string luajit() const { return build_ + "/bin/luajit"; }
+  // Runs luatrace-record with these options.
+  int run(std::vector<std::string> words, Follow follow, const OnCall& on_call) {
+    words.insert(words.begin(), {build_ + "/bin/luatrace-record", "-o", trace()});
+    std::filesystem::remove(log());
+    alarm(kHangSeconds);
+    const int status = trace_calls(words, log(), follow, on_call);
+    alarm(0);
+    return status;
   }
-  bool met() const { return met_; }
+  std::vector<Moment> choose(const std::vector<Call>& calls, bool sample) const {
+    Selection s = selection_;
+    if (!sample) s.sample = 0;
+    return s.choose(calls);
+  }
+  void expect_end(const std::string& when, int status, bool killed) {
+    const bool by_us = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    const bool orderly = ended_orderly(status);
+    if (killed ? !by_us && !orderly : !orderly)
+      fail(when + ": the recorder ended with " + std::to_string(status) + ":\n" + read_file(log()));
+    if (killed && by_us) count_kill();
+  }
+  static bool ended_orderly(int status) {
+    return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kNoEvent);
+  }
+  void expect_in_order(const std::string& when) const {
+    const std::string query = build_ + "/bin/luatrace-analyze --json " + trace() +
+                              " | jq -e '.trust.anomalies == 0 and .trust.lost == 0 and "
+                              "(.functions | length) > 0' >/dev/null";
+    if (std::system(query.c_str()) != 0) fail("the recording after " + when + " is not in order");
+  }
+  void count_kill() {
+    if (++killed_ % kSayEvery == 0) std::printf("%zu were killed\n", killed_), std::fflush(stdout);
+  }
+  void report(const char* what, size_t moments) {
+    std::printf("%zu of %zu %s were killed\n", killed_, moments, what);
+    if (killed_ * 10 < moments * 7) fail("too few");
+    killed_ = 0;
+  }
 
  private:
-  Moment moment_;
-  size_t turns_ = 0;
-  bool met_ = false;
+  std::string build_;
+  Selection selection_;
+  size_t killed_ = 0;
 };
 
-class Sweep {
+// -- Attaching --
+
+class AttachSweep : Recorders {
  public:
-  Sweep(std::string build, std::string via, const std::string& kind, bool all)
-      : build_(std::move(build)),
+  AttachSweep(const std::string& build, std::string via, const std::string& kind, Selection s)
+      : Recorders(build, s),
         via_(std::move(via)),
-        loops_(kind == "loop"),
-        all_(all),
-        program_(build_ + "/bin/luajit", PROGRAMS "/kill_sweep.lua", kind, scratch + "/told") {}
+        told_(scratch + "/told"),
+        program_({luajit(), PROGRAMS "/kill_sweep.lua", kind, scratch + "/told"}, told_) {}
 
   // Is this way of recording possible here? Empty, or why not.
   std::string able() {
-    const int status = trace_calls(recorder(0.02), log(), Follow::kProgram, [](const Stop&) {});
+    const int status = record(Follow::kProgram, [](const Stop&) {});
     return ended_orderly(status) ? "" : read_file(log());
   }
 
-  void recorders() { kill_recorders(choose(profile(Follow::kProgram, false), true)); }
+  void recorders() {
+    const auto moments = choose(profile(Follow::kProgram, false), true);
+    for (const Moment& m : moments) {
+      Watch watch(m);
+      const int status = record(Follow::kProgram, [&](const Stop& s) {
+        if (watch.is_now(s.call, s.after)) kill_at(m, s.program);
+      });
+      expect_end(m.text(), status, watch.met());
+      healed("a recorder killed " + m.text());
+    }
+    report("recorders", moments.size());
+  }
 
   // The guard dies while the recorder records: the recorder goes on and takes everything back.
   void guards() {
     const auto moments = choose(profile(Follow::kChildren, true), false);
     for (const Moment& m : moments) {
       Watch watch(m);
-      const int status = run(Follow::kChildren, [&](const Stop& s) {
+      const int status = record(Follow::kChildren, [&](const Stop& s) {
         if (s.in_child && watch.is_now(s.call, s.after)) kill(s.child, SIGKILL);
       });
-      killed_ += watch.met() ? 1 : 0;
+      if (watch.met()) count_kill();
       expect_end("guard " + m.text(), status, false);
-      healed("a guard killed " + m.text(), false);
+      healed("a guard killed " + m.text());
     }
     report("guards", moments.size());
   }
@@ -290,21 +198,21 @@ class Sweep {
     std::vector<Call> calls;
     {
       Watch recorder(first);
-      run(Follow::kChildren, [&](const Stop& s) {
+      record(Follow::kChildren, [&](const Stop& s) {
         if (!s.in_child && recorder.is_now(s.call, s.after)) kill(s.program, SIGKILL);
         if (s.in_child && recorder.met() && !s.after) calls.push_back(s.call);
       });
-      healed("a recorder killed " + first.text(), false);
+      healed("a recorder killed " + first.text());
     }
     const auto moments = choose(calls, false);
     for (const Moment& m : moments) {
       Watch recorder(first), guard(m);
-      run(Follow::kChildren, [&](const Stop& s) {
+      record(Follow::kChildren, [&](const Stop& s) {
         if (!s.in_child && recorder.is_now(s.call, s.after)) kill(s.program, SIGKILL);
         if (s.in_child && recorder.met() && guard.is_now(s.call, s.after)) kill(s.child, SIGKILL);
       });
-      killed_ += guard.met() ? 1 : 0;
-      healed("recorder and guard killed, the guard " + m.text(), true);
+      if (guard.met()) count_kill();
+      healed("recorder and guard killed, the guard " + m.text(), Forgotten::kClaim);
     }
     report("recorders with their guards", moments.size());
   }
@@ -312,109 +220,46 @@ class Sweep {
   // Somebody stops the guard: the recorder ends in time all the same, and takes it along.
   void stopped_guard() {
     Watch watch({{SYS_process_vm_writev}, 3, When::kBefore});
-    const int status = run(Follow::kProgram, [&](const Stop& s) {
+    const int status = record(Follow::kProgram, [&](const Stop& s) {
       if (watch.is_now(s.call, s.after)) kill(s.child, SIGSTOP);
     });
     if (!watch.met()) fail("no guard was stopped");
     expect_end("its guard was stopped", status, false);
-    healed("a guard stopped", false);
+    healed("a guard stopped");
   }
 
  private:
-  std::string log() const { return scratch + "/log"; }
-  std::string trace() const { return scratch + "/trace.bin"; }
-  std::vector<std::string> recorder(double seconds) const {
-    return {build_ + "/bin/luatrace-record",
-            "--via",
-            via_,
-            "-d",
-            std::to_string(seconds),
-            "--include",
-            "*",
-            "-o",
-            trace(),
-            "-p",
-            std::to_string(program_.pid())};
-  }
-  int run(Follow follow, const std::function<void(const Stop&)>& on_call) {
-    std::filesystem::remove(log());
-    alarm(kHangSeconds);
-    const int status = trace_calls(recorder(0.02), log(), follow, on_call);
-    alarm(0);
-    return status;
-  }
-
-  void kill_recorders(const std::vector<Moment>& moments) {
-    for (const Moment& m : moments) {
-      Watch watch(m);
-      const int status = run(Follow::kProgram, [&](const Stop& s) {
-        if (watch.is_now(s.call, s.after)) kill_at(m, s.program);
-      });
-      expect_end(m.text(), status, watch.met());
-      healed("a recorder killed " + m.text(), false);
-    }
-    report("recorders", moments.size());
+  int record(Follow follow, const OnCall& on_call, double seconds = 0.02) {
+    return run({"--via", via_, "-d", std::to_string(seconds), "--include", "*", "-p",
+                std::to_string(program_.pid())},
+               follow, on_call);
   }
 
   // All calls of a recording, or of its child's.
   std::vector<Call> profile(Follow follow, bool child) {
     std::vector<Call> calls;
-    const int status = run(follow, [&](const Stop& s) {
+    const int status = record(follow, [&](const Stop& s) {
       if (!s.after && s.in_child == child) calls.push_back(s.call);
     });
     expect_end("nothing was killed", status, false);
-    healed("a recording as usual", false);
+    healed("a recording as usual");
     return calls;
   }
 
-  // Through BPF one recording takes the kernel a second: fewer of them.
-  bool is_wanted(const Call& call, size_t i, bool sample) const {
-    if (all_) return true;
-    if (loops_) return kReaching.contains(call.number);
-    if (kLong.contains(call)) return true;
-    const size_t one_of = via_ == "bpf" ? kSample / 2 : 1;
-    return touches(call) ? i % one_of == 0 : sample && i % (kSample * one_of) == 0;
-  }
-
-  std::vector<Moment> choose(const std::vector<Call>& calls, bool sample) const {
-    std::map<Call, size_t> turns;
-    std::vector<Moment> moments;
-    for (size_t i = 0; i < calls.size(); i++) {
-      const size_t turn = ++turns[calls[i]];
-      if (!is_wanted(calls[i], i, sample)) continue;
-      moments.push_back({calls[i], turn, When::kBefore});
-      if (calls[i].number != SYS_exit_group) moments.push_back({calls[i], turn, When::kAfter});
-      if (kLong.contains(calls[i])) moments.push_back({calls[i], turn, When::kDuring});
-    }
-    return moments;
-  }
-
-  void expect_end(const std::string& when, int status, bool killed) {
-    const bool by_us = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    const bool orderly = ended_orderly(status);
-    if (killed ? !by_us && !orderly : !orderly)
-      fail(when + ": the recorder ended with " + std::to_string(status) + ":\n" + read_file(log()));
-    killed_ += killed && by_us ? 1 : 0;
-  }
-
-  static bool ended_orderly(int status) {
-    return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kNoEvent);
-  }
-  // The recorder's forked helpers end by themselves; they have become our children.
+  // What the recorder has forked ends by itself; it has become our child.
   std::string beside() const {
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    const std::string pid = std::to_string(getpid());
-    const std::string children = read_file("/proc/self/task/" + pid + "/children");
-    return children == std::to_string(program_.pid()) + " " ? "" : "children run: " + children;
+    const auto children = own_children();
+    return children == std::vector{program_.pid()} ? "" : "children run:" + text_of(children);
   }
 
-  void healed(const std::string& when, bool forgotten) {
-    const uint64_t limit = monotonic_ns() + 20 * kSecond;
+  void healed(const std::string& when, Forgotten forgotten = Forgotten::kNothing) {
+    const uint64_t limit = monotonic_ns() + kHealLimit;
     std::string wrong = beside() + program_.disturbed(forgotten);
     for (; !wrong.empty() && monotonic_ns() < limit; usleep(1000))
       wrong = beside() + program_.disturbed(forgotten);
-    for (const double rounds = program_.rounds(); wrong.empty() && program_.rounds() < rounds + 2;
+    for (const double rounds = told_.rounds(); wrong.empty() && told_.rounds() < rounds + 2;
          usleep(200))
       if (monotonic_ns() > limit) wrong = "it stands still";
     if (!wrong.empty()) fail("after " + when + ": " + wrong);
@@ -424,48 +269,210 @@ class Sweep {
   void as_usual(const std::string& when) {
     int status = 0;
     for (double seconds = 0.03; seconds < 3; seconds *= 4) {
-      std::filesystem::remove(log());
-      alarm(kHangSeconds);
-      status = trace_calls(recorder(seconds), log(), Follow::kProgram, [](const Stop&) {});
-      alarm(0);
+      status = record(
+          Follow::kProgram, [](const Stop&) {}, seconds);
       if (!WIFEXITED(status) || WEXITSTATUS(status) != kNoEvent) break;
     }
     expect_end("the next one after " + when, status, false);
-    const std::string query = build_ + "/bin/luatrace-analyze --json " + trace() +
-                              " | jq -e '.trust.anomalies == 0 and .trust.lost == 0 and "
-                              "(.functions | length) > 0' >/dev/null";
-    if (std::system(query.c_str()) != 0) fail("the recording after " + when + " is not in order");
+    expect_in_order(when);
   }
 
-  void report(const char* what, size_t moments) {
-    std::printf("%zu of %zu %s were killed\n", killed_, moments, what);
-    if (killed_ * 10 < moments * 7) fail("too few");
-    killed_ = 0;
-  }
-
-  std::string build_, via_;
-  bool loops_, all_;
-  Program program_;
-  size_t killed_ = 0, checked_ = 0;
+  std::string via_;
+  Told told_;
+  SweptProgram program_;
+  size_t checked_ = 0;
 };
 
-}  // namespace
+// -- Commands --
 
-int main(int argc, char** argv) {
-  if (argc < 5) return std::puts("kill_sweep BUILD direct|bpf calls|loop recorder|guard [all]"), 2;
-  const std::string via = argv[2], what = argv[4];
-  prctl(PR_SET_CHILD_SUBREAPER, 1);  // the recorder's orphans become our children
-  signal(SIGALRM, hangs);
-  char name[] = "/tmp/kill_sweep.XXXXXX";
-  if (mkdtemp(name) == nullptr) fail("no folder");
-  scratch = name;
-  std::atexit(remove_scratch);
-  Sweep sweep(argv[1], via, argv[3], argc > 5);
+class CommandSweep : Recorders {
+ public:
+  // own_run: no recorder of somebody else's makes its socket where these do.
+  CommandSweep(const std::string& build, Selection s, bool own_run)
+      : Recorders(build, s), own_run_(own_run) {
+    Told told(scratch + "/told");
+    const SweptProgram model(words("told"), told);
+    untouched_.first_descriptor = 3;  // those before lead elsewhere
+    untouched_.code = model.before().code;
+    for (const auto& d : model.before().descriptors)
+      if (std::atoi(d.c_str()) >= untouched_.first_descriptor) untouched_.descriptors.insert(d);
+  }
+
+  void recorders() {
+    std::vector<Call> calls;
+    as_usual("nothing", [&](const Stop& s) {
+      if (!s.after) calls.push_back(s.call);
+      return false;
+    });
+    const auto moments = choose(calls, true);
+    for (const Moment& m : moments) {
+      Watch watch(m);
+      auto told = std::make_unique<Told>(scratch + "/" + name());
+      const int status = record(*told, [&](const Stop& s) {
+        if (watch.is_now(s.call, s.after)) kill_at(m, s.program);
+        return watch.met();
+      });
+      expect_end(m.text(), status, watch.met());
+      meet_command("a recorder killed " + m.text(), std::move(told));
+      while (lost_.size() > kLingering) first_is_healed();
+      if (++checked_ % kUsualEvery == 0) as_usual(m.text(), [](const Stop&) { return false; });
+    }
+    while (!lost_.empty()) first_is_healed();
+    report("recorders of commands", moments.size());
+  }
+
+ private:
+  // A command that runs without its recorder.
+  struct Lost {
+    std::string when;
+    uint64_t limit_ns;
+    std::unique_ptr<Told> told;
+    std::unique_ptr<SweptProgram> program;
+  };
+
+  std::string name() const { return "told" + std::to_string(checked_); }
+  std::vector<std::string> words(const std::string& told) const {
+    return {luajit(), PROGRAMS "/kill_sweep.lua", "slowly", scratch + "/" + told};
+  }
+  // is_killed: was the recorder killed, now or before? Else the command ends after some rounds.
+  int record(Told& told, const std::function<bool(const Stop&)>& is_killed) {
+    std::vector<std::string> all = {"--"};
+    for (const auto& w : words(name())) all.push_back(w);
+    return run(all, Follow::kProgram, [&](const Stop& s) {
+      if (!is_killed(s) && told.rounds() >= kRounds) told.end();
+    });
+  }
+
+  void as_usual(const std::string& when, const std::function<bool(const Stop&)>& on_call) {
+    Told told(scratch + "/" + name());
+    expect_end("the one after " + when, record(told, on_call), false);
+    expect_in_order(when);
+    std::filesystem::remove(scratch + "/" + name());
+  }
+
+  bool is_known(pid_t pid) const {
+    for (const Lost& l : lost_)
+      if (l.program->pid() == pid) return true;
+    return false;
+  }
+
+  // Children that have ended. A command that has lost its recorder runs on; one that it has not let
+  // begin ends; helpers end by themselves.
+  void reap(const std::string& when) const {
+    int status = 0;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+      if (is_known(pid) || !WIFEXITED(status) ||
+          (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != kNotBegun))
+        fail("after " + when + ": a process has ended with " + std::to_string(status));
+  }
+
+  // Finds the command, if it has begun and was not told to end; until nothing else is left of the
+  // recorder.
+  void meet_command(const std::string& when, std::unique_ptr<Told> told) {
+    std::vector<pid_t> others;
+    const uint64_t limit = monotonic_ns() + kHealLimit;
+    do {
+      reap(when);
+      others = own_children();
+      std::erase_if(others, [&](pid_t pid) { return is_known(pid); });
+      if (others.size() == 1 && told->rounds() >= 1 && !told->is_ending()) {
+        auto program = std::make_unique<SweptProgram>(others[0], *told, untouched_);
+        lost_.push_back({when, limit, std::move(told), std::move(program)});
+        others.clear();
+      }
+      if (others.empty()) break;
+      usleep(1000);
+    } while (monotonic_ns() < limit);
+    if (!others.empty()) fail("after " + when + ": children run:" + text_of(others));
+    expect_no_socket(when, limit);
+    std::filesystem::remove(scratch + "/" + name());
+  }
+
+  // The folder of a socket that nobody hears; empty: there is none.
+  static std::string find_socket() {
+    for (const char* folder : {"/run", scratch.c_str()}) {
+      std::error_code e;
+      for (const auto& f : std::filesystem::directory_iterator(folder, e))
+        if (f.path().filename().string().starts_with("luatrace-")) return f.path();
+    }
+    return "";
+  }
+  void expect_no_socket(const std::string& when, uint64_t limit) const {
+    while (own_run_ && !find_socket().empty() && monotonic_ns() < limit) usleep(1000);
+    if (own_run_ && !find_socket().empty())
+      fail("after " + when + ": " + find_socket() + " is left");
+  }
+
+  // Its settings came with its environment; the switch stays on for states that had no answer.
+  void first_is_healed() {
+    Lost& l = lost_.front();
+    std::string wrong;
+    do {
+      reap(l.when);
+      wrong = l.program->disturbed(Forgotten::kSwitch);
+      if (!wrong.empty()) usleep(10000);
+    } while (!wrong.empty() && monotonic_ns() < l.limit_ns);
+    const uint64_t limit = monotonic_ns() + kHealLimit;
+    for (const double rounds = l.told->rounds(); wrong.empty() && l.told->rounds() < rounds + 2;
+         usleep(1000))
+      if (monotonic_ns() > limit) wrong = "it stands still";
+    if (!wrong.empty()) fail("after " + l.when + ": " + wrong);
+    lost_.pop_front();
+  }
+
+  bool own_run_;
+  Untouched untouched_;
+  std::deque<Lost> lost_;
+  size_t checked_ = 0;
+};
+
+// A /run of our own, where nobody else's recorder makes its socket.
+bool make_own_run() {
+  setenv("XDG_RUNTIME_DIR", scratch.c_str(), 1);
+  if (geteuid() != 0) return true;
+  return unshare(CLONE_NEWNS) == 0 &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") == 0;
+}
+
+Selection selection_of(const std::string& via, const std::string& kind, const char* how) {
+  Selection s;
+  s.all = how != nullptr && how == std::string("all");
+  s.reaching = kind == "loop";
+  if (via == "bpf") s.one_of = 12;  // one recording takes the kernel a second
+  if (via == "command") s.one_of = 3;
+  s.offset = how != nullptr ? std::strtoul(how, nullptr, 10) : monotonic_ns() / 1000 % 1000;
+  if (!s.all) std::printf("offset %zu\n", s.offset);
+  return s;
+}
+
+int attach_sweep(const std::string& build, const std::string& via, const std::string& kind,
+                 const std::string& what, Selection selection) {
+  AttachSweep sweep(build, via, kind, selection);
   if (const std::string why = sweep.able(); !why.empty()) {
     std::fprintf(stderr, "SKIP: %s", why.c_str());
     return via == "bpf" && geteuid() != 0 ? 77 : 1;
   }
   if (what == "recorder") sweep.recorders();
   if (what == "guard") sweep.stopped_guard(), sweep.guards(), sweep.both();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5)
+    return std::puts("kill_sweep BUILD direct|bpf|command calls|loop recorder|guard [all|OFFSET]"),
+           2;
+  const std::string via = argv[2], kind = argv[3];
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a recorder leaves is ours to see
+  signal(SIGALRM, hangs);
+  char name[] = "/tmp/kill_sweep.XXXXXX";
+  if (mkdtemp(name) == nullptr) fail("no folder");
+  scratch = name;
+  std::atexit(remove_scratch);
+  const Selection selection = selection_of(via, kind, argc > 5 ? argv[5] : nullptr);
+  if (via != "command") return attach_sweep(argv[1], via, kind, argv[4], selection);
+  CommandSweep(argv[1], selection, make_own_run()).recorders();
   return 0;
 }

@@ -108,7 +108,7 @@ class Tracer {
     program_ = fork();
     if (program_ == 0) {
       char byte;
-      const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+      const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
       if (out < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(98);
       if (read(ends[0], &byte, 1) == 1) execv(argv[0], argv.data());
       _exit(99);

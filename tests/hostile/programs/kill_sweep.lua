@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- kill_sweep.lua calls|loop FILE: does the same work again and again and compares what comes out with the first time.
--- FILE, 16 bytes, is mapped: how often it was done, and how often something else came out.
--- calls: code of every kind, then a nap. loop: interpreted, without calls and allocations, so that only what goes
+-- kill_sweep.lua calls|slowly|loop FILE: does the same work again and again and compares what comes out with the first
+-- time. FILE, 24 bytes, is mapped: how often it was done, how often something else came out, and whether it shall end.
+-- calls: code of every kind, then a nap; slowly: a longer one. loop: interpreted, without calls and allocations, so that only what goes
 -- through the dispatch table is seen.
 local ffi = require("ffi")
 ffi.cdef [[
@@ -13,7 +13,7 @@ int usleep(unsigned);
 local kind, name = arg[1], arg[2]
 local fd = ffi.C.open(name, 2)
 assert(fd >= 0, name)
-local told = ffi.cast("volatile double *", ffi.C.mmap(nil, 16, 3, 1, fd, 0))
+local told = ffi.cast("volatile double *", ffi.C.mmap(nil, 24, 3, 1, fd, 0))
 ffi.C.close(fd)
 
 local function leaf(x) return x + 1 end
@@ -42,9 +42,10 @@ end
 jit.off(loop)
 
 local work = kind == "loop" and loop or calls
+local nap = ({calls = 1000, slowly = 10000})[kind]
 local wanted = work()
-while true do
+while told[2] == 0 do
   if work() ~= wanted then told[1] = told[1] + 1 end
   told[0] = told[0] + 1
-  if kind == "calls" then ffi.C.usleep(1000) end
+  if nap then ffi.C.usleep(nap) end
 end
