@@ -50,7 +50,6 @@ static int run(int argc, char** argv) {
   if (session.options.dump) {
     dump_files(session);
   } else if (session.options.convert) {
-    // From the text form.
     convert_file(session);
   } else {
     Report report = read_traces(session);
@@ -85,7 +84,7 @@ int main(int argc, char** argv) {
     warn(printable(e.what()) + " (see --help)");
     return kUsage;
   } catch (const std::exception& e) {
-    warn("cannot go on: " + printable(e.what()));
+    warn("cannot continue: " + printable(e.what()));
     return kUnreadable;
   }
 }

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -14,19 +14,19 @@
 #include "analyzer/output/dump.h"
 #include "analyzer/output/flame.h"
 #include "analyzer/output/folded.h"
+#include "analyzer/output/format.h"
 #include "analyzer/output/formats/formats.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
 #include "analyzer/read/import.h"
 #include "analyzer/read/text_reader.h"
-#include "analyzer/read/trace_reader.h"
 #include "analyzer/report/conditions.h"
 #include "analyzer/report/saved_profile.h"
 #include "analyzer/report/stack_limit.h"
-#include "analyzer/report/suggestions.h"
 #include "analyzer/symbols/symbolizer.h"
 #include "analyzer/terminal_line.h"
 #include "base/escape.h"
+#include "base/saturate.h"
 #include "cli/command_line.h"
 #include "trace/output_file.h"
 
@@ -37,7 +37,7 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
   CallsSink sink(std::cout);
   TraceFacts facts;
   Streams<CallsSink> streams(facts, sink, diag);
-  sink.set_namer([&](uint32_t index) {
+  sink.set_namer([&](FunctionId index) {
     const Function& f = facts.functions[index];
     bool search = f.type == LT_FUNC_C && f.name.empty();
     return call_name(f, search ? symbols.find(facts.maps, own_map(f), f.addr).name : "");
@@ -53,9 +53,7 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
 
 std::string page_path(const std::string& trace) {
   if (trace == "-") return "trace.html";
-  size_t slash = trace.rfind('/'), dot = trace.rfind('.');
-  bool has = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1) && dot > 0;
-  return trace.substr(0, has ? dot : trace.size()) + ".html";
+  return std::filesystem::path(trace).replace_extension(".html").string();
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -103,7 +101,7 @@ void refuse_own_input(const Options& o) {
     for (const auto* inputs : {&o.files, &o.diff})
       for (const std::string& in : *inputs)
         if (is_same_file(in, out))
-          throw UsageError(printable(out) + " would be overwritten, and is what is to be read");
+          throw UsageError(printable(out) + " is an input file and would be overwritten");
 }
 
 void warn_duplicates(const Options& o) {
@@ -112,12 +110,12 @@ void warn_duplicates(const Options& o) {
     struct stat s {};
     if (path == "-" || stat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) continue;
     if (!seen.emplace(s.st_dev, s.st_ino).second)
-      warn(printable(path) + ": is given twice, and counts twice");
+      warn(printable(path) + ": given twice, so it is counted twice");
   }
 }
 
 void warn(const std::string& text) {
-  standard_error().say("luatrace-analyze: " + text);
+  standard_error().print("luatrace-analyze: " + text);
 }
 
 void each_file(Session& session, const std::vector<std::string>& files,
@@ -182,11 +180,11 @@ std::string files_without_cost(const Report& report) {
   return n > kNamed ? all + " and " + std::to_string(n - kNamed) + " more" : all;
 }
 
-void warn_left_out(const Report& report) {
+void warn_slow_left_out(const Report& report) {
   if (report.slow_left_out)
     warn("--slow: " + std::to_string(report.slow_left_out) +
-         " calls were inside too many others of the functions asked for, by coroutines that "
-         "resumed each other: they are parts of those, but no rows of their own");
+         " calls have no row of their own, because too many other matching calls were open in the "
+         "coroutines that resumed theirs: they are part of those calls");
 }
 
 // Warns if --compensate cannot correct all files.
@@ -194,17 +192,17 @@ void warn_compensation(const Options& o, const Report& report) {
   if (!o.views.compensate) return;
   if (report.cost_ns == 0)
     return warn(
-        "--compensate: what recording cost is not known (tracers from outside do not measure "
-        "it), so nothing is taken out");
+        "--compensate: the cost of recording is unknown (outside tracers do not measure it), so no "
+        "times are corrected");
   const std::string raw = files_without_cost(report);
   if (!raw.empty())
-    warn("--compensate: what recording cost is not known of " + raw +
-         ": nothing is taken out of their times");
+    warn("--compensate: the cost of recording is unknown for " + raw +
+         ": their times are not corrected");
   std::string names;
   for (const std::string& name : raw_outputs(o)) names += (names.empty() ? "" : ", ") + name;
   if (!names.empty())
-    warn("--compensate is for --report, --tree and the functions of --json: the times of " + names +
-         " are as they were measured");
+    warn("--compensate corrects only --report, --tree and the functions of --json: the times of " +
+         names + " are as measured");
 }
 
 // The diff of both reports, cut off at the same depth if either must be.
@@ -221,7 +219,7 @@ Diff diff_of_stacks(const Report& before, const Report& after, bool normalize) {
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   warn_compensation(o, report);
-  warn_left_out(report);
+  warn_slow_left_out(report);
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
@@ -231,14 +229,14 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     write_to(session, *o.csv, [&](std::ostream& out) {
       write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
     });
-  std::optional<Report> yielding;  // The report with suspended time, for flame graphs.
+  std::optional<Report> with_suspended;  // The report with suspended time, for flame graphs.
   const ExportFormat* format = find_format(o.exports.format);
-  if (o.views.yielded && (o.folded || o.flame || (format && format->has_tree)))
-    add_yielded_nodes(yielding.emplace(report));
-  const Report& shown = yielding ? *yielding : report;
-  std::optional<Report> yielded;
-  if (yielding && before) add_yielded_nodes(yielded.emplace(*before));
-  const Report& old = yielded ? *yielded : before ? *before : report;
+  if (o.views.suspended && (o.folded || o.flame || (format && format->has_tree)))
+    add_suspended_nodes(with_suspended.emplace(report));
+  const Report& shown = with_suspended ? *with_suspended : report;
+  std::optional<Report> old_suspended;
+  if (with_suspended && before) add_suspended_nodes(old_suspended.emplace(*before));
+  const Report& old = old_suspended ? *old_suspended : before ? *before : report;
   if (o.folded)
     write_to(session, *o.folded, [&](std::ostream& out) {
       if (!before) return write_folded(out, shown, o.unit_ns);
@@ -258,24 +256,41 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
-  const FlameSource source{&session.chart, session.no_chart, o.page.graph_limit};
+  session.page.max_nodes = o.page.graph_limit;
   const bool written = write_to(session, path, [&](std::ostream& out) {
-    if (!before) return write_flame(out, shown, source);
-    write_flame_diff(out, make_diff(old, shown, o.views.normalize), shown, old, source);
+    if (!before) return write_flame(out, shown, session.page);
+    write_flame_diff(out, make_diff(old, shown, o.views.normalize), shown, old, session.page);
   });
   if (written && !busy && !o.quiet) std::cout << "flame graph: " << printable(path) << '\n';
+}
+
+// "is 9.54 %", or with several "self(work) is 9.54 %, lost is 3".
+std::string values_text(const std::vector<ComparedValue>& values) {
+  std::string out;
+  for (const ComparedValue& v : values) {
+    const double size = std::fabs(v.value);
+    const uint64_t whole = saturate_u64(size);
+    out += (out.empty() ? "" : ", ") + (values.size() > 1 ? v.of + ' ' : "") + "is ";
+    out += v.value < 0 ? "-" : v.change ? "+" : "";
+    out += v.kind == ComparedValue::kPercent
+               ? (std::isinf(size) ? "infinite" : decimal(size, 2)) + " %"
+           : v.kind == ComparedValue::kTime ? format_time(whole)
+                                            : format_count(whole);
+  }
+  return out;
 }
 
 void test_conditions(Session& session, const Report& report, const Report* before) {
   for (const std::string& text : session.options.fail_if) {
     const Condition condition(text, before);
-    const bool is_true = condition.test(report, before);
+    std::vector<ComparedValue> values;
+    const bool is_true = condition.test(report, before, values);
     if (!session.options.allow_missing)
       for (const std::string& name : condition.missing(report, before)) {
         warn("--fail-if: " + no_function(report, name) + " (--allow-missing: it counts as 0)");
         session.missing = true;
       }
-    if (is_true) warn("--fail-if: true: " + printable(text));
+    if (is_true) warn("--fail-if: true: " + printable(text + " (" + values_text(values) + ')'));
     session.condition |= is_true;
   }
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "analyzer/options/options.h"
 #include "analyzer/output/page/flame_page.h"
@@ -25,8 +24,7 @@ struct Session {
   bool unreadable = false;  // At least one file could not be read or written.
   bool condition = false;   // One of the --fail-if conditions is true.
   bool missing = false;     // A --fail-if condition names a function that does not occur.
-  FlameChart chart;         // For the page; filled while the files are read.
-  std::string no_chart;     // Why it is empty.
+  FlameInput page;          // Its chart, or why it has none; filled while the files are read.
   Pipeline pipeline;
 };
 // Warns that a file cannot be written and sets `unreadable`, which decides the exit status. `why`
@@ -43,7 +41,7 @@ void refuse_own_input(const Options& options);
 void warn_duplicates(const Options& options);
 // --dump: prints each file as text, with or without times.
 void dump_files(Session& session);
-// --convert: writes the single input file as a binary trace.
+// --convert: writes the single input file (a text trace or an import) as a binary trace.
 void convert_file(Session& session);
 // Reads the files (traces and saved profiles) into one report. If requested, also writes their
 // individual calls and keeps them for the chart.

@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "analyzer/collect/call_tee.h"
 #include "analyzer/collect/verdict_pass.h"
 #include "analyzer/machine/parallel_streams.h"
 #include "analyzer/report/saved_profile.h"
@@ -25,11 +24,13 @@ struct Observers {
   void watch(FilteredProfile& profile, const PipelineOptions& o) {
     if (!o.slow.empty()) profile.slow = &slow;
     if (o.coroutines) profile.coroutines = &coroutines;
+    if (o.waits) profile.waits = &waits;
     if (o.timeline) profile.timeline = &timeline;
     if (o.threads) profile.threads = &threads;
   }
   SlowCalls slow;
   CoroutineLog coroutines;
+  WaitLog waits;
   Timeline timeline;
   ThreadLog threads;
 };
@@ -69,7 +70,7 @@ Symbol Pipeline::find_symbol(const Function& f) {
   std::lock_guard lock(finding_);
   const MapTable& maps = preview_->complete ? preview_->maps : facts_->maps;
   auto found = symbolizer_.find(maps, own_map(f), f.addr);
-  Symbol symbol{found.name, found.file, nullptr};
+  Symbol symbol{found.name, found.file, found.offset, nullptr};
   if (options_.native_code)
     symbol.code = std::make_shared<NativeCode>(symbolizer_.describe(maps, own_map(f), f.addr));
   return symbol;
@@ -81,8 +82,8 @@ size_t Pipeline::jobs() const {
 
 bool Pipeline::must_follow_calls() const {
   const PipelineOptions& o = options_;
-  return o.filter.filters() || o.filter.regroups() || o.coroutines || o.threads || o.timeline ||
-         !o.slow.empty() ||
+  return o.filter.filters() || o.filter.regroups() || o.coroutines || o.waits || o.threads ||
+         o.timeline || !o.slow.empty() ||
          std::any_of(consumers_.begin(), consumers_.end(),
                      [](const CallConsumer* c) { return !c->required_by().empty(); });
 }
@@ -111,7 +112,7 @@ bool Pipeline::needs_preview() const {
 void Pipeline::first_pass(Input& input) {
   preview_ = std::make_unique<Preview>();
   if (input.need(1) == 0) return;  // The next pass reports the error.
-  if (!needs_preview() && (!options_.filter.has_range() || preview_->header_only(input))) return;
+  if (!needs_preview() && (!options_.filter.has_range() || preview_->read_clock(input))) return;
   input.keep();
   preview_->read(input);
   input.rewind();
@@ -120,7 +121,7 @@ void Pipeline::first_pass(Input& input) {
 void Pipeline::warn_limit(const Input& input, const NodeBudget& budget) const {
   if (budget.exhausted())
     warn_(printable(input.name()) + ": the call tree has " + std::to_string(options_.max_nodes) +
-          " nodes: calls that need more are put together as [pruned] (see --max-nodes)");
+          " nodes: calls that need more are merged as [pruned] (see --max-nodes)");
 }
 
 // `make`: as for read_streams().
@@ -173,18 +174,19 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(options_.max_nodes ? options_.max_nodes : UINT64_MAX);
-  CallTee tee;
-  for (CallConsumer* consumer : consumers_) tee.add(&consumer->begin_file(plan, facts, finder_));
+  std::vector<CallObserver*> calls;
+  for (CallConsumer* consumer : consumers_)
+    calls.push_back(&consumer->begin_file(plan, facts, finder_));
   std::deque<Observers> observers;
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
     sink->limit(&budget);
     observers.emplace_back(options_).watch(*sink, options_);
-    sink->calls = tee.observer();
+    sink->calls = calls;
     return sink;
   };
   // Consumers get individual calls in file order, so one thread reads.
-  auto sum = run<FilteredProfile>(facts, input, diag, tee.observer() ? 1 : jobs(), progress, make);
+  auto sum = run<FilteredProfile>(facts, input, diag, calls.empty() ? jobs() : 1, progress, make);
   warn_limit(input, budget);
   unmatched_.file(facts, *sum, finder_);
   for (CallConsumer* consumer : consumers_) consumer->end_file();
@@ -218,6 +220,7 @@ std::string Pipeline::needs_events() const {
   if (o.filter.group != GroupBy::kNone) return "--group-by";
   if (o.filter.regroups()) return "--coroutines=MODE";
   if (o.coroutines) return "--coroutines";
+  if (o.waits) return "--waits";
   if (o.threads) return "--threads";
   if (o.timeline) return "--timeline";
   if (!o.slow.empty()) return "--slow";

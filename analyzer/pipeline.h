@@ -15,7 +15,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,10 +41,11 @@ struct PipelineOptions {
   bool coroutines = false;
   CoroutineLog::By coroutine_order = CoroutineLog::By::kSuspended;
   size_t coroutine_limit = 20;  // Number kept, first in that order; 0: all.
+  bool waits = false;
   bool threads = false;
   bool timeline = false;
-  std::vector<std::string> slow;  // Individual calls of these functions (patterns) that took ...
-  uint64_t slow_over_ns = 0;      // ... longer than this, ...
+  std::vector<std::string> slow;  // Keep single calls of these functions (patterns) that took ...
+  uint64_t slow_over_ns = 0;      // ... at least this long, ...
   bool slow_by_wall = false;      // ... by wall time instead of inclusive time; ...
   size_t slow_limit = 5;          // ... only the longest ones; their number.
   bool native_code = false;       // Keep the locations of C functions and how they got their names.

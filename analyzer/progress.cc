@@ -82,7 +82,7 @@ void ProgressLine::operator()(uint64_t offset) {
 void ProgressLine::print(const std::string& text) {
   const std::string name = printable(input_.name());
   if (mode_ == ProgressMode::kLines)
-    standard_error().say("luatrace-analyze: " + name + ": " + text);
+    standard_error().print("luatrace-analyze: " + name + ": " + text);
   else
     standard_error().show(progress_line(name, text, terminal_columns(STDERR_FILENO)));
 }

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
+#include "analyzer/options/conflicts.h"
 #include "analyzer/output/formats/call_export.h"
 #include "analyzer/output/formats/chart.h"
 #include "analyzer/passes.h"
@@ -17,7 +17,7 @@ namespace {
 
 // For traces above this size, in bytes, --flame shows only sums, unless individual calls are
 // followed anyway.
-constexpr uint64_t kMostChartBytes = 64 << 20;
+constexpr uint64_t kMaxChartBytes = 64 << 20;
 
 uint64_t size_of(const std::vector<std::string>& files) {
   uint64_t sum = 0;
@@ -32,8 +32,8 @@ uint64_t size_of(const std::vector<std::string>& files) {
 bool wants_chart(Session& session) {
   const Options& o = session.options;
   if (!o.flame) return false;
-  if (o.page.always_chart || size_of(o.files) <= kMostChartBytes) return true;
-  session.no_chart = "Traces of more than 64 MB: luatrace-analyze --page makes it.";
+  if (o.page.always_chart || size_of(o.files) <= kMaxChartBytes) return true;
+  session.page.no_chart = "The traces have more than 64 MB: use luatrace-analyze --page.";
   return false;
 }
 
@@ -43,14 +43,14 @@ bool names_functions(const Options& o) {
          !o.views.slow.empty() || !o.fail_if.empty();
 }
 
-// Takes the chart; a saved profile has no individual calls.
+// Takes the chart, which is empty for saved profiles: they have no single calls.
 void take_chart(Session& session, ChartExport& chart, Report& report) {
-  session.chart = chart.finish(report);
-  if (session.chart.tracks.empty()) session.no_chart = "No single calls are known.";
+  session.page.chart = chart.finish(report);
+  if (session.page.chart.tracks.empty()) session.page.no_chart = "No single calls are known.";
 }
 
 bool needs_histograms(const Options& o) {
-  bool needs = o.views.needs_histogram() || o.save_profile;
+  bool needs = o.views.needs_histogram() || o.save_profile || shows_default_table(o);
   for (const auto& text : o.fail_if) needs |= Condition(text, !o.diff.empty()).needs_histogram();
   return needs;
 }
@@ -73,6 +73,7 @@ PipelineOptions pipeline_options(const Options& o) {
   p.coroutines = v.coroutines;
   p.coroutine_order = coroutine_order(v.sort_given ? v.sort : "");
   p.coroutine_limit = v.limit;
+  p.waits = v.waits;
   p.threads = v.threads;
   p.timeline = v.timeline;
   p.slow = v.slow;

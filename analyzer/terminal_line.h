@@ -17,13 +17,13 @@ class TerminalLine {
   TerminalLine& operator=(const TerminalLine&) = delete;
 
   // Prints a permanent line. Thread-safe.
-  void say(const std::string& text);
+  void print(const std::string& text);
   // Shows a line that the next one replaces, if this is a terminal; "" erases it.
   void show(const std::string& text);
 
  private:
   std::ostream& out_;
-  std::mutex busy_;
+  std::mutex mutex_;
   std::string shown_;
 };
 

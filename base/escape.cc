@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/escape.h"
 
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 
@@ -9,45 +10,32 @@
 namespace luatrace {
 namespace {
 
-void append_hex(std::string& out, unsigned char byte) {
-  static const char digits[] = "0123456789abcdef";
-  out += "\\x";
-  out += digits[byte >> 4];
-  out += digits[byte & 15];
+void append_hex(std::string& out, char byte) {
+  (out += "\\x") += hex_bytes({&byte, 1});
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+// Appends \uXXXX, or a surrogate pair of them for a code above U+FFFF.
+void append_escape(std::string& out, uint32_t code) {
+  if (code >= 0x10000) append_escape(out, 0xd7c0 + (code >> 10));
+  char text[8];
+  snprintf(text, sizeof text, "\\u%04x", code < 0x10000 ? code : 0xdc00 + (code & 0x3ff));
+  out += text;
 }
+
+// Characters with a short escape, and its letters.
+constexpr std::string_view kEscaped = "\n\t\"\\", kLetters = "nt\"\\";
 
 // Decodes the escape at text[pos], after its backslash, and moves `pos` after it; false: malformed.
 bool unescape(std::string_view text, size_t& pos, std::string& out) {
   if (pos >= text.size()) return false;
-  switch (text[pos++]) {
-    case 'n':
-      out += '\n';
-      return true;
-    case 't':
-      out += '\t';
-      return true;
-    case '"':
-      out += '"';
-      return true;
-    case '\\':
-      out += '\\';
-      return true;
-    case 'x':
-      break;
-    default:
-      return false;
-  }
-  if (pos + 2 > text.size()) return false;
-  int high = hex_digit(text[pos]), low = hex_digit(text[pos + 1]);
-  if (high < 0 || low < 0) return false;
-  out += static_cast<char>(high << 4 | low);
+  const char letter = text[pos++];
+  if (const size_t at = kLetters.find(letter); at != kLetters.npos)
+    return out += kEscaped[at], true;
+  if (letter != 'x' || pos + 2 > text.size()) return false;
+  uint8_t byte = 0;
+  const char* digits = text.data() + pos;
+  if (std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return false;
+  out += static_cast<char>(byte);
   pos += 2;
   return true;
 }
@@ -70,7 +58,7 @@ std::string printable(std::string_view text) {
       else if (text[i] == '\t')
         out += "\\t";
       else
-        append_hex(out, static_cast<unsigned char>(text[i]));
+        append_hex(out, text[i]);
     }
   }
   return out;
@@ -78,12 +66,9 @@ std::string printable(std::string_view text) {
 
 std::string cut_bytes(std::string_view text, size_t max) {
   if (text.size() <= max) return std::string(text);
-  while (max > 0 && (static_cast<unsigned char>(text[max]) & 0xc0) == 0x80) max--;
-  return std::string(text.substr(0, max)) + "...";
-}
-
-size_t utf8_length(std::string_view text, size_t i) {
-  return read_utf8(text.substr(i)).length;
+  size_t end = max;  // A character has up to three bytes after its first.
+  while (end > 0 && max - end < 3 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) end--;
+  return std::string(text.substr(0, end)) + "...";
 }
 
 std::string hex(uint64_t value) {
@@ -92,19 +77,39 @@ std::string hex(uint64_t value) {
   return text;
 }
 
+std::string hex_bytes(std::string_view bytes) {
+  static const char digits[] = "0123456789abcdef";
+  std::string out;
+  for (unsigned char byte : bytes) (out += digits[byte >> 4]) += digits[byte & 15];
+  return out;
+}
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const auto [code, length] = read_utf8(text);
+    if (length == 0)
+      append_hex(out += '\\', text[0]);
+    else if (code == '"' || code == '\\')
+      (out += '\\') += text[0];
+    else if (is_invisible(code))
+      append_escape(out, code);
+    else
+      out += text.substr(0, length);
+    text.remove_prefix(length ? length : 1);
+  }
+  return out += '"';
+}
+
 std::string quote(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
-    if (c == '\n')
-      out += "\\n";
-    else if (c == '\t')
-      out += "\\t";
-    else if (c == '"' || c == '\\')
-      (out += '\\') += c;
+    if (const size_t at = kEscaped.find(c); at != kEscaped.npos)
+      (out += '\\') += kLetters[at];
     else if (c >= 0x20 && c < 0x7f)
       out += c;
     else
-      append_hex(out, static_cast<unsigned char>(c));
+      append_hex(out, c);
   }
   return out += '"';
 }

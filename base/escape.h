@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes untrusted bytes safe to print on a terminal and to write into the text form of a trace.
+// Makes untrusted bytes safe to print on a terminal, and to write into the text form of a trace and
+// into JSON (RFC 8259).
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,19 @@ namespace luatrace {
 // escaped.
 std::string printable(std::string_view text);
 
-// Returns up to `max` bytes of `text`, which must be valid UTF-8, plus "..." if something was cut.
+// Returns up to `max` bytes of `text`, plus "..." if something was cut. Cuts no character of valid
+// UTF-8.
 std::string cut_bytes(std::string_view text, size_t max);
-
-// Length in bytes of the valid UTF-8 sequence at text[i], 0 if there is none.
-size_t utf8_length(std::string_view text, size_t i);
 
 // Returns `value` in hexadecimal: "0x1f".
 std::string hex(uint64_t value);
+
+// Returns two hexadecimal digits for each byte: "00ff".
+std::string hex_bytes(std::string_view bytes);
+
+// Returns a JSON string with its quotes, valid for any input: a byte that is not part of valid
+// UTF-8 becomes the four characters \xNN.
+std::string json_string(std::string_view text);
 
 // Returns `text` as a C string literal with its quotes: \n \t \" \\, and \xNN for all other bytes
 // outside printable ASCII. unquote() is its inverse.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An array that may become large. Above 2 MB it has pages of its own, which the kernel moves
-// instead of copying. While growing it needs at most a quarter more than it holds; a std::vector
+// instead of copying. While growing it needs up to a quarter more than it holds; a std::vector
 // that doubles needs three times its old size. Large arrays use huge pages where the kernel has
 // them, because random access would otherwise be dominated by TLB misses.
 #pragma once
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace luatrace {
 
@@ -77,17 +78,17 @@ class GrowArray {
     size_ = size;
   }
   void reserve(size_t size) {
-    if (size > capacity_) take(size);
+    if (size > capacity_) reallocate(size);
   }
 
  private:
-  static constexpr size_t kDoubled = 1 << 20;  // Bytes; smaller arrays double.
+  static constexpr size_t kDoubleBelow = 1 << 20;  // Bytes; smaller arrays double.
 
-  [[gnu::noinline]] void grow(size_t least) {
-    const bool doubles = capacity_ * sizeof(T) < kDoubled;
-    take(std::max(least, doubles ? 2 * capacity_ : capacity_ + capacity_ / 4));
+  [[gnu::noinline]] void grow(size_t min) {
+    const bool doubles = capacity_ * sizeof(T) < kDoubleBelow;
+    reallocate(std::max(min, doubles ? 2 * capacity_ : capacity_ + capacity_ / 4));
   }
-  void take(size_t capacity) {
+  void reallocate(size_t capacity) {
     const size_t bytes = array_bytes(capacity * sizeof(T)) / sizeof(T) * sizeof(T);
     data_ = static_cast<T*>(resize_array(data_, capacity_ * sizeof(T), bytes));
     capacity_ = bytes / sizeof(T);
@@ -96,5 +97,13 @@ class GrowArray {
   T* data_ = nullptr;
   size_t size_ = 0, capacity_ = 0;
 };
+
+// Returns list[at]; the list grows if it is too short.
+template <class T>
+T& grown(std::vector<T>& list, uint32_t at) {
+  if (at >= list.size()) [[unlikely]]
+    list.resize(2 * size_t{at} + 64);
+  return list[at];
+}
 
 }  // namespace luatrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decodes UTF-8 and decides which characters must not be printed as they are, for terminals
-// (base/escape.h), JSON (base/json.h) and pages (output/page/page_text.h).
+// and JSON (base/escape.h).
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ inline Character read_utf8(std::string_view text) {
     if ((byte(i) & 0xc0) != 0x80) return {};
     code = code << 6 | (byte(i) & 0x3f);
   }
-  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
+  constexpr uint32_t kMin[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kMin[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
   return {code, length};
 }
 

@@ -37,11 +37,11 @@ class Group:
 
     def __init__(self, limit):
         base = Path("/sys/fs/cgroup")
-        two = (base / "cgroup.controllers").exists()
-        self.path = (base if two else base / "memory") / f"luatrace-big-{os.getpid()}"
+        version2 = (base / "cgroup.controllers").exists()
+        self.path = (base if version2 else base / "memory") / f"luatrace-big-{os.getpid()}"
         self.path.mkdir()
         try:
-            if two:
+            if version2:
                 self.write("memory.max", limit)
                 self.write("memory.swap.max", 0, may_miss=True)
             else:
@@ -50,7 +50,7 @@ class Group:
         except OSError:
             self.path.rmdir()
             raise
-        self.peak_file = "memory.peak" if two else "memory.max_usage_in_bytes"
+        self.peak_file = "memory.peak" if version2 else "memory.max_usage_in_bytes"
 
     def write(self, name, value, may_miss=False):
         if may_miss and not (self.path / name).exists():
@@ -74,7 +74,8 @@ class Group:
 
 
 def limited(command, limit):
-    """Runs it; (status, seconds, peak resident set in bytes, that of the group, kind of limit)."""
+    """Runs the command within the limit. Returns (status, seconds, peak resident set in bytes,
+    peak memory of the group in bytes or None, kind of limit)."""
     try:
         group, how = Group(limit), "control group"
         enter = group.enter

@@ -23,6 +23,7 @@ po::options_description option_descriptions(const Program& program) {
   po::options_description d;
   for (const OptionSpec& o : program.options) {
     std::string name = o.name;
+    if (o.former) name += std::string(",") + o.former;
     if (o.letter) (name += ',') += o.letter;
     if (o.value)
       d.add_options()(name.c_str(), po::value<Tokens>()->composing(), o.help);
@@ -35,7 +36,7 @@ po::options_description option_descriptions(const Program& program) {
 
 const OptionSpec* find_option(const Program& program, std::string_view name) {
   for (const OptionSpec& o : program.options)
-    if (name == o.name) return &o;
+    if (name == o.name || (o.former && name == o.former)) return &o;
   return nullptr;
 }
 
@@ -150,7 +151,7 @@ const std::string CommandLine::kMissing = "\x01";
 CommandLine::CommandLine(const Program& program, int argc, const char* const* argv)
     : program_(program) {
   Tokens tokens(argv + std::min(argc, 1), argv + argc);
-  if (program.operands == Operands::kCommand) {
+  if (program.operands != Operands::kFiles) {
     const auto at = tokens.begin() + static_cast<long>(find_command(program, tokens));
     const bool dashes = at != tokens.end() && *at == "--";
     operands_.assign(at + dashes, tokens.end());

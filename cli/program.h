@@ -27,15 +27,19 @@ struct OptionSpec {
   Complete complete = Complete::kNothing;
   bool open_choices = false;  // Other values than `choices` are allowed.
   bool list = false;          // The value is a comma-separated list of them.
+  // An earlier long name, which the parser takes, too, but --help does not have; null: none.
+  const char* former = nullptr;
 };
 
-struct StatusSpec {
-  const char* number;
-  const char* meaning;
+// A status, an example, an environment variable or a file, and what it means or does.
+struct Meaning {
+  const char* what;
+  const char* meaning;  // In lower case, without a full stop.
 };
 
 // What the tokens that are not options mean.
-enum class Operands { kFiles, kCommand };
+// kProgram: the name of a program of ours without "luatrace-", then its command line.
+enum class Operands { kFiles, kCommand, kProgram };
 
 struct Program {
   const char* name;
@@ -44,14 +48,19 @@ struct Program {
   const char* what;                    // A paragraph, in lines of up to 100 characters.
   std::span<const char* const> notes;  // Further paragraphs.
   std::span<const OptionSpec> options;
-  std::span<const StatusSpec> statuses;
+  std::span<const Meaning> statuses, examples, environment, files;
   const char* see_also;  // Other man pages, then documents.
   Operands operands;
 };
 
-// The programs' tables (analyzer/options/option_table.cc, recorder/option_table.cc).
+// The programs' tables (analyzer/options/option_table.cc, recorder/option_table.cc,
+// cli/luatrace_table.cc).
 const Program& analyze_program();
 const Program& record_program();
+const Program& luatrace_program();
+
+// The programs that `luatrace` runs: their names after "luatrace-".
+constexpr const char* kPrograms[] = {"record", "analyze"};
 
 // Width of the terminal `fd`: $COLUMNS, else what the terminal reports; 0 if `fd` is not a terminal
 // or its width is unknown.

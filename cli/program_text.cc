@@ -147,6 +147,36 @@ void man_option(std::ostream& out, const OptionSpec& o) {
   if (o.more) out << troff(o.more) << '\n';
 }
 
+void man_section(std::ostream& out, const char* title, const std::string& before,
+                 std::span<const Meaning> list) {
+  out << ".SH \"" << title << "\"\n";
+  for (const Meaning& m : list)
+    out << ".TP\n.B " << troff(before + m.what) << '\n' << troff(m.meaning) << ".\n";
+}
+
+std::string program_names() {
+  std::string names;
+  for (const char* name : kPrograms) names += (names.empty() ? "" : " ") + std::string(name);
+  return names;
+}
+
+// For Operands::kProgram: completes the program's name, then by that program's own completion.
+void bash_program(std::ostream& out, const std::string& options) {
+  out << "  if ((COMP_CWORD == 1)) && [[ $cur == -* ]]; then\n    "
+      << bash_words('\'' + options + '\'') << "; return\n  elif ((COMP_CWORD == 1)); then\n    "
+      << bash_words('\'' + program_names() + '\'') << "; return\n  fi\n"
+      << "  local program=luatrace-${COMP_WORDS[1]} function=_luatrace_${COMP_WORDS[1]}\n"
+         "  declare -F $function >/dev/null ||\n"
+         "    . \"${BASH_SOURCE%/*}/$program\" 2>/dev/null || return\n"
+         "  COMP_WORDS=(\"$program\" \"${COMP_WORDS[@]:2}\")\n  ((COMP_CWORD--))\n  $function\n";
+}
+
+void zsh_program(std::ostream& out) {
+  out << "  '1:program:(" << program_names() << ")' '*::arguments:->arguments' && return\n"
+      << "if [[ $state == arguments ]]; then\n"
+         "  words[1]=luatrace-$words[1]\n  _call_function ret _$words[1]\n  return ret\nfi\n";
+}
+
 // Sets `at` to the index of the command; what follows it is completed as the command's arguments.
 void bash_command(std::ostream& out, const Program& program) {
   out << "  local at\n  for ((at = 1; at < COMP_CWORD; at++)); do\n"
@@ -221,9 +251,17 @@ void write_help(std::ostream& out, const Program& program, size_t columns) {
     help_option(out, o, width);
   }
   for (const char* note : program.notes) out << '\n', wrap(out, note, 0, 0, width);
+  out << "\nExamples:\n";
+  for (const Meaning& e : program.examples) {
+    out << "  ";
+    wrap(out, program.name + std::string(" ") + e.what, 2, 6, width);
+    out << (width ? "" : "\n") << "      ";
+    wrap(out, e.meaning, 6, 6, width);
+    if (!width) out << '\n';
+  }
   out << "\nExit status:\n";
-  for (const StatusSpec& s : program.statuses) {
-    out << "  " << std::left << std::setw(7) << s.number << ' ';
+  for (const Meaning& s : program.statuses) {
+    out << "  " << std::left << std::setw(7) << s.what << ' ';
     wrap(out, s.meaning, 10, 10, width);
     if (!width) out << '\n';
   }
@@ -245,18 +283,29 @@ void write_man(std::ostream& out, const Program& program, std::string_view versi
     if (group != o.group) out << ".SH \"" << troff(group = o.group) << "\"\n";
     man_option(out, o);
   }
-  out << ".SH \"EXIT STATUS\"\n";
-  for (const StatusSpec& s : program.statuses)
-    out << ".TP\n.B " << troff(s.number) << '\n' << troff(s.meaning) << ".\n";
+  man_section(out, "EXIT STATUS", "", program.statuses);
+  man_section(out, "EXAMPLES", program.name + std::string(" "), program.examples);
+  man_section(out, "ENVIRONMENT", "", program.environment);
+  man_section(out, "FILES", "", program.files);
   out << ".SH \"SEE ALSO\"\n" << troff(program.see_also) << ".\n";
 }
 
 void write_bash_completion(std::ostream& out, const Program& program) {
   const std::string function = function_name(program);
+  std::string names;
+  for (const OptionSpec& o : program.options) {
+    names += std::string(names.empty() ? "" : " ") + "--" + o.name;
+    if (o.letter) (names += " -") += o.letter;
+  }
   out << "# SPDX-License-Identifier: MIT\n# bash completion for " << program.name
       << "; generated.\n"
       << function << "() {\n"
       << "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} name value\n";
+  if (program.operands == Operands::kProgram) {
+    bash_program(out, names);
+    out << "}\ncomplete -F " << function << ' ' << program.name << '\n';
+    return;
+  }
   if (program.operands == Operands::kCommand)
     bash_command(out, program);
   else
@@ -268,21 +317,22 @@ void write_bash_completion(std::ostream& out, const Program& program) {
          "  elif [[ $cur == --*=* ]]; then name=${cur%%=*}; cur=${cur#*=}\n"
          "  else name=$prev; value=1; fi\n";
   bash_values(out, program);
-  std::string names;
-  for (const OptionSpec& o : program.options) {
-    names += std::string(names.empty() ? "" : " ") + "--" + o.name;
-    if (o.letter) (names += " -") += o.letter;
-  }
   out << "  if [[ $cur == -* ]]; then\n    " << bash_words('\'' + names + '\'') << "\n  else\n    "
       << kBashFiles << "\n  fi\n}\ncomplete -F " << function << ' ' << program.name << '\n';
 }
 
 void write_zsh_completion(std::ostream& out, const Program& program) {
-  const bool command = program.operands == Operands::kCommand;
+  const bool command = program.operands != Operands::kFiles;
+  const bool dispatches = program.operands == Operands::kProgram;
   out << "#compdef " << program.name << "\n# SPDX-License-Identifier: MIT\n# zsh completion for "
-      << program.name << "; generated.\n_arguments -S " << (command ? "-A '-*' " : "") << "\\\n";
+      << program.name << "; generated.\n"
+      << (dispatches ? "local curcontext=\"$curcontext\" state line ret=1\ntypeset -A opt_args\n"
+                     : "")
+      << "_arguments -S " << (dispatches ? "-C " : "") << (command ? "-A '-*' " : "") << "\\\n";
   for (const OptionSpec& o : program.options) zsh_option(out, o);
-  if (command)
+  if (dispatches)
+    zsh_program(out);
+  else if (command)
     out << "  '(-)1:command:_command_names -e' \\\n  '*::arguments:_normal'\n";
   else
     out << "  '*:trace:_files'\n";

@@ -55,7 +55,7 @@ local function handle(request)
   return #page + auth.digest(page)
 end
 
--- A coroutine's outermost function has no name in a trace; those it calls have.
+-- A coroutine's outermost function has no name in a trace; the functions that it calls have one.
 local function serve(request)
   local sent = handle(request)
   return sent

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/escape.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
@@ -18,12 +19,22 @@ constexpr uint64_t kFirstRetry =
     10 * kMillisecond;  // a process that has just started, or called exec
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
 constexpr uint64_t kResponseLimit =
-    2000 * kMillisecond;             // then a message says that no LuaJIT has come
-constexpr int kTries = 3;            // for a process that calls exec while it is checked
-constexpr size_t kMaxNamed = 10;     // processes in a message
-constexpr size_t kMaxLooked = 4096;  // processes, before a method is chosen for all
+    2000 * kMillisecond;               // then a message warns that there is no LuaJIT
+constexpr int kTries = 3;              // for a process that calls exec while it is checked
+constexpr size_t kMaxNamed = 10;       // processes in a message
+constexpr size_t kMaxExamined = 4096;  // processes, before a method is chosen for all
 
 using Attaching = Process::Attaching;
+
+// Why a process is no longer attached: the rest of a sentence about it. One that begins to end
+// meanwhile looks like another program, or like none: so that is checked last.
+std::string lost_text(const Process& p) {
+  const bool other_program = !p.image.id.empty() && read_process(p.pid).image != p.image.id;
+  if (process_is_ending(p.pid)) return " is ending";
+  if (other_program) return " has executed another program";
+  return " is no longer recorded: another recorder has it, its memory cannot be accessed any more, "
+         "or this recorder did not run for some seconds";
+}
 
 }  // namespace
 
@@ -48,7 +59,7 @@ std::vector<pid_t> Attacher::requested() const {
   std::string missing;
   for (const auto& spec : options_.pids)
     if (const pid_t pid = find_process(spec, missing); pid > 0) all.push_back(pid);
-  for (size_t i = 0; options_.children && i < all.size() && all.size() < kMaxLooked; i++)
+  for (size_t i = 0; options_.children && i < all.size() && all.size() < kMaxExamined; i++)
     for (const pid_t child : children_of(all[i])) all.push_back(child);
   return all;
 }
@@ -67,7 +78,7 @@ bool Attacher::start() {
     log("-p " + printable(spec) + ": " + missing);
     if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoProcess;
   }
-  if (options_.children) follow_children();
+  options_.children ? follow_children() : suggest_children();
   const auto& all = processes_.followed();
   return std::any_of(all.begin(), all.end(), [&](const Process* p) {
     return p->attached() || (options_.children && p->counts());
@@ -89,7 +100,7 @@ bool Attacher::is_followed(pid_t pid) {
   return p != nullptr && p->followed;
 }
 
-// It may be known: another Lua VM, or another LuaJIT, of it.
+// If the process is known, it has opened another Lua VM, or loaded another LuaJIT.
 std::string Attacher::attach_peer(const Peer& peer) {
   Process* p = processes_.find(peer.pid);
   if (p != nullptr && p->followed && p->attached()) {
@@ -125,7 +136,7 @@ bool Attacher::attach_to(Process& p) {
   const bool kernel = is_kernel_thread(p.pid);
   Attached a = kernel ? Attached{Refusal::kNoLuaJIT, "is a kernel thread: it runs no program"}
                       : attach_with_retries(p.pid);
-  // Whatever could not be done with a process that was ending: that is the reason.
+  // Whatever failed, the reason is that the process was ending.
   if (!a && !kernel && process_is_ending(p.pid)) a = {Refusal::kNoProcess, "has just ended"};
   p.retry_ns = now + p.pause_ns;
   p.pause_ns = std::min(p.pause_ns * 2, kSlowestRetry);
@@ -158,7 +169,7 @@ void Attacher::set_attached(Process& p) {
 
 // Why it is not recorded, for the last message.
 void Attacher::set_obstacle(Process& p, const std::string& why) {
-  if (p.obstacle.empty() && ++explained_ > kMaxLooked) return;
+  if (p.obstacle.empty() && ++explained_ > kMaxExamined) return;
   p.obstacle = why;
 }
 
@@ -178,9 +189,7 @@ void Attacher::check(uint64_t now) {
     if (p.attached() && !backend_->holds(p.pid)) {
       forget(p, Attaching::kWaiting);
       p.retry_ns = now + kFirstRetry;  // it may be about to end
-      processes_.detail(
-          process_text(p.pid) +
-          " is ending, has executed another program, or is recorded by another recorder");
+      processes_.detail(process_text(p.pid) + lost_text(p));
     }
     if (may_retry(p) && now >= p.retry_ns && continues_()) attach_to(p);
   }
@@ -212,7 +221,7 @@ bool Attacher::check_outputs() {
   if (programs_.empty()) return false;
   processes_.drainer().call([&] {
     for (const auto& o : outputs_.all())
-      if (o->dead()) dead.insert(o.get());
+      if (o->cut_short()) dead.insert(o.get());
   });
   if (dead.empty()) return false;
   if (dead.size() == outputs_.all().size()) return true;
@@ -233,9 +242,9 @@ void Attacher::follow_children() {
 
 // -- The end --
 
-// A user who waits for nothing gets a message.
+// Otherwise a user might wait for nothing.
 void Attacher::warn_waiting(uint64_t now, uint64_t begin_ns) {
-  if (logged_waiting_ || !options_.attach() || !programs_.empty() ||
+  if (logged_waiting_ || options_.quiet || !options_.attach() || !programs_.empty() ||
       now < begin_ns + kResponseLimit)
     return;
   logged_waiting_ = true;

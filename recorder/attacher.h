@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Attacher: which processes are attached, and when: those named by -p, their descendants
 // (--children), those that a command's recording passes to it (--via bpf). Invariants: used by the
-// session's thread; if a process cannot be attached yet it is tried again at growing intervals, but
-// not if it was refused; between two processes continues() is called, so that signals and -d are
-// noticed.
+// session's thread; a process that cannot be attached yet is tried again at growing intervals, and
+// so is a refused one of --children (it may execute another program); between two processes
+// continues() is called, so that signals and -d are noticed.
 #pragma once
 
 #include <sys/types.h>
@@ -38,11 +38,11 @@ class Attacher {
   std::vector<pid_t> requested() const;
   // Attaches to the requested processes. True if there is something to record, or to wait for.
   bool start();
-  // Attaches to a process that waits for our answer. Empty, or the rest of a sentence about it.
+  // Attaches to a process that waits for our answer. Empty, or why not: the rest of a sentence.
   std::string attach_peer(const Peer& peer);
 
-  // Called from time to time, for new processes. last: all known ones have ended; did they leave
-  // any?
+  // Called from time to time: looks for new processes. last: immediately, because all known ones
+  // have ended.
   void follow_new_processes(bool last = false);
   void check(uint64_t now);
   // A descriptor that becomes readable when processes start; -1: none.
@@ -71,6 +71,7 @@ class Attacher {
   bool may_retry(const Process& p) const;
   void forget(Process& p, Process::Attaching attaching);
   void follow_children();
+  void suggest_children();
   void take_process_events();
   void on_process(pid_t pid);
   void consider_unrelated(pid_t pid);

@@ -5,15 +5,18 @@
 // are reported as possibly missing.
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "recorder/attacher.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
+#include "recorder/vm/lua_image.h"
 
 namespace luatrace::record {
 namespace {
+
+constexpr size_t kMaxSuggested = 64;           // descendants, for a message
+constexpr uint64_t kSuggesting = 200'000'000;  // ns, for what --children would record
+constexpr int kLastPortions = 16;  // of process events, at the end: more than the kernel keeps
 
 // Its parent has ended: it now has one that it does not descend from.
 bool is_orphan(pid_t pid) {
@@ -21,12 +24,21 @@ bool is_orphan(pid_t pid) {
   return parent <= 1 || getsid(parent) != getsid(pid);
 }
 
+// Is its program known? A parent's list of children may have shown it before the kernel's event.
+bool was_examined(const Process& p) {
+  return p.was_attached || p.image.number != 0 || !p.obstacle.empty() || !p.refusal.empty();
+}
+
 }  // namespace
 
-// last: all known processes have ended; did they leave any?
 void Attacher::follow_new_processes(bool last) {
   if (monitor_ == nullptr) return;
-  if (monitor_->has_kernel_events()) return take_process_events();
+  if (monitor_->has_kernel_events()) {
+    take_process_events();
+    for (int i = 0; last && monitor_->has_more() && i < kLastPortions && continues_(); i++)
+      take_process_events();
+    return;
+  }
   for (const pid_t pid : monitor_->new_processes(monotonic_ns(), last))
     if (continues_()) consider_unrelated(pid);
 }
@@ -51,7 +63,7 @@ void Attacher::take_process_events() {
     if (e.kind == ProcessEvent::kFork) processes_.known(e.pid).descendant = true;
     if (is_descendant(e.pid)) fresh.push_back(e.pid);
     if (e.kind == ProcessEvent::kFork && process_is_gone(e.pid) &&
-        processes_.known(e.pid).image.number == 0)
+        !was_examined(processes_.known(e.pid)))
       ended_unseen_++;
   }
   for (const pid_t pid : fresh)
@@ -60,6 +72,25 @@ void Attacher::take_process_events() {
   events_missed_ = true;
   for (const pid_t pid : all_processes())
     if (continues_()) consider_unrelated(pid);
+}
+
+// Without --children: a server's work is often done by processes that the requested one has
+// started. In all this takes up to 0.2 s: rings wait meanwhile.
+void Attacher::suggest_children() {
+  const uint64_t until = monotonic_ns() + kSuggesting;
+  for (const Process* const p : processes_.followed()) {
+    if (options_.quiet && p->attached()) continue;
+    std::vector<pid_t> all = {p->pid}, found;
+    for (size_t i = 0;
+         i < all.size() && i <= kMaxSuggested && monotonic_ns() < until && continues_(); i++) {
+      if (i > 0 && !is_followed(all[i]) && !find_lua(all[i], kSuggesting / 10).ours.empty())
+        found.push_back(all[i]);
+      for (const pid_t child : children_of(all[i])) all.push_back(child);
+    }
+    if (found.empty()) continue;
+    log(process_text(p->pid) + (found.size() == 1 ? ": a descendant has" : ": descendants have") +
+        " a LuaJIT with tracepoints and would be recorded with --children: " + pids_text(found));
+  }
 }
 
 // A descendant that was just created, or has executed another program.
@@ -84,13 +115,11 @@ void Attacher::consider_unrelated(pid_t pid) {
 
 void Attacher::warn_missed_processes() {
   if (events_missed_)
-    log("the kernel could not report all new processes: descendants whose "
-        "parents "
-        "have ended may be missing");
+    log("the kernel could not report all new processes: descendants whose parents have ended may "
+        "be missing");
   if (ended_unseen_ > 0)
     log(grouped(ended_unseen_) + (ended_unseen_ == 1 ? " descendant" : " descendants") +
-        " had ended before its program was known: if it had a LuaJIT, its "
-        "events are missing");
+        " had ended before its program was known: if it had a LuaJIT, its events are missing");
   std::vector<pid_t> suspects;
   for (const auto& [pid, p] : processes_.all())
     if (p.suspect && p.image.number == 0) suspects.push_back(pid);

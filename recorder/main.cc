@@ -11,7 +11,7 @@
 #include "recorder/os/text.h"
 #include "recorder/session.h"
 
-// Otherwise a file or pipe of ours would get such a number, and be taken for standard output.
+// A file or pipe of ours that got the number of a closed one would be taken for standard output.
 static void open_standard_files() {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);

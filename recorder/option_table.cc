@@ -14,6 +14,7 @@ constexpr const char* kOther = "Other";
 constexpr OptionSpec kOptions[] = {
     {kWhere, "output", 'o', "FILE", false, false, "where to write the trace",
      nullptr, nullptr, Complete::kFile},
+    {kWhere, "force", 0, nullptr, false, false, "overwrite FILE even if it is not a trace", nullptr},
     {kWhere, "compress", 0, "LEVEL", true, false, "compress the trace with zstd, 1 (default: fast) to 19 (small)", nullptr},
     {kWhere, "max-size", 0, "SIZE", false, false, "end the recording before FILE becomes larger; the program continues", nullptr},
     {kWhere, "ring-size", 0, "SIZE", false, false, "memory between program and recorder, per Lua VM", nullptr},
@@ -37,14 +38,11 @@ constexpr OptionSpec kOptions[] = {
      "auto direct bpf"},
     {kAttach, "seccomp", 0, "WHAT", false, false, "with --via direct: check a process's seccomp filter, or ignore it",
      "check: if the filter forbids the system calls for a ring, or cannot be read, the process is refused (auto: --via bpf).", "check ignore"},
-    {kAttach, "bpf-site", 0, "KIND", false, false, "with --via bpf: probe blocks of events, single events, or auto",
-     "block: blocks of events, which the LuaJIT collects. single: each event. auto: blocks if the LuaJIT has them.",
-     "auto block single"},
     {kAttach, "bpf-link", 0, "KIND", false, false,
-     "with --via bpf: multi (one link for all probes), each (perf events), or auto", nullptr, "auto multi each"},
+     "with --via bpf: multi (uprobe links, Linux 6.6), each (perf events), or auto", nullptr, "auto multi each"},
 
     {kOther, "verbose", 'v', nullptr, false, false, "print more messages", nullptr},
-    {kOther, "quiet", 'q', nullptr, false, false, "print only errors", nullptr},
+    {kOther, "quiet", 'q', nullptr, false, false, "print only errors and what is missing", nullptr},
     {kOther, "help", 'h', nullptr, false, false, "print this help", nullptr},
     {kOther, "version", 0, nullptr, false, false, "print the version", nullptr},
 };
@@ -53,11 +51,9 @@ constexpr OptionSpec kOptions[] = {
 constexpr const char* kUses[] = {"-o FILE [options] [--] COMMAND [ARGUMENTS]",
                                  "-o FILE [options] -p PID [-p PID...]"};
 constexpr const char* kNotes[] = {
-    "SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each "
-    "process\n"
-    "writes a file of its own. FILE may be - (standard output, if that is not a terminal; what "
-    "the\n"
-    "command prints then goes to standard error).\n",
+    ("SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each\n"
+     "process writes a file of its own. FILE may be - (standard output, if that is not\n"
+     "a terminal; what the command prints then goes to standard error).\n"),
     "Processes that COMMAND leaves running, such as daemons, are recorded until they end or a "
     "signal comes.\n"
     "SIGINT, SIGTERM, SIGHUP (not under nohup): the first ends the recording, a second one\n"
@@ -65,7 +61,24 @@ constexpr const char* kNotes[] = {
     ("GLOBs are matched with chunk names in LuaJIT's form, \"@path/file.lua\", with the same\n"
      "without the first character, and with the file's name alone; * matches / too.\n"),
     "PID may be PID@HOSTPID: process PID in the process namespace of HOSTPID (a container's).\n"};
-constexpr StatusSpec kStatuses[] = {
+constexpr Meaning kExamples[] = {
+    {"-o trace.bin luajit app.lua", "a program from its start"},
+    {"-o trace.bin -p 4711 -d 10", "a running process, for ten seconds"},
+    {"-o trace.bin -p MASTER --children -d 10", "a server's master and all its workers"},
+    {"-o trace.%p.bin --max-size 1G -p 4711 -p 4712", "two processes, a file for each"},
+    {"-o trace.bin --include '*/plugins/*' -- ./server",
+     "only the functions of some files; -- ends the options"}};
+constexpr Meaning kEnvironment[] = {
+    {"COLUMNS", "width of --help and of the status line, if exported"},
+    {"TERM", "dumb: no status line"},
+    {"XDG_RUNTIME_DIR, TMPDIR",
+     "where the directory of a command's socket is made, if it can be reached there"}};
+constexpr Meaning kFiles[] = {
+    {"FILE",
+     "the trace (trace-format.md); mode 0600. A file that is not a trace is overwritten "
+     "only with --force"},
+    {"/run/luatrace-*", "the directory of a command's socket, removed at the end"}};
+constexpr Meaning kStatuses[] = {
     {"COMMAND", "its own; 128+N if signal N ended it"},
     {"125", "luatrace-record itself failed, or wrong usage"},
     {"126", "COMMAND cannot be executed"},
@@ -86,7 +99,10 @@ constexpr Program kProgram = {
     kNotes,
     kOptions,
     kStatuses,
-    "luatrace-analyze(1); recording.md and bpf.md in the documentation",
+    kExamples,
+    kEnvironment,
+    kFiles,
+    "luatrace(1), luatrace-analyze(1); recording.md and bpf.md in the documentation",
     Operands::kCommand};
 
 }  // namespace

@@ -67,9 +67,23 @@ double seconds_option(const std::string& text) {
   return seconds;
 }
 
+// Is it an option of ours that few other programs have?
+bool looks_like_ours(const std::string& word) {
+  for (const OptionSpec& o : record_program().options) {
+    const std::string name = std::string("--") + o.name;
+    if (o.letter && o.value && word == std::string("-") + o.letter) return true;
+    if (std::string_view("verbose quiet help version").find(o.name) != std::string::npos) continue;
+    if (word == name || word.starts_with(name + "=")) return true;
+  }
+  return false;
+}
+
 // Options that exclude each other.
 void check(const Options& o) {
-  if (o.output.empty()) throw UsageError("missing output file (-o FILE)");
+  if (o.output.empty()) {
+    const std::string misplaced = explain_misplaced(o.command);
+    throw UsageError("missing output file (-o FILE)" + (misplaced.empty() ? "" : "; " + misplaced));
+  }
   if (o.command.empty() && !o.attach())
     throw UsageError("missing command after the options (or -p PID)");
   if (!o.command.empty() && o.attach())
@@ -78,8 +92,7 @@ void check(const Options& o) {
     if (!is_process_spec(spec))
       throw UsageError("-p: '" + spec + "' is not a process id, nor PID@HOSTPID");
   const bool bpf = o.via == "bpf" || (o.via == "auto" && o.attach());
-  if (!bpf && (o.bpf_site != "auto" || o.bpf_link != "auto"))
-    throw UsageError("--bpf-site and --bpf-link need --via bpf");
+  if (!bpf && o.bpf_link != "auto") throw UsageError("--bpf-link needs --via bpf");
   if (o.via == "bpf" && o.seccomp != "check")
     throw UsageError("--seccomp needs --via direct; filters do not affect --via bpf");
   if (o.children && !o.attach())
@@ -99,6 +112,7 @@ void read_sizes(const CommandLine& given, Options& o) {
 Options read(const CommandLine& given) {
   Options o;
   o.output = given.last("output").value_or("");
+  o.force = given.has("force");
   o.include = given.list("include");
   o.exclude = given.list("exclude");
   o.c_functions = given.last("c-functions").value_or("");
@@ -107,7 +121,6 @@ Options read(const CommandLine& given) {
   o.children = given.has("children");
   o.via = given.last("via").value_or(o.via);
   o.seccomp = given.last("seccomp").value_or(o.seccomp);
-  o.bpf_site = given.last("bpf-site").value_or(o.bpf_site);
   o.bpf_link = given.last("bpf-link").value_or(o.bpf_link);
   o.verbose = given.has("verbose");
   o.quiet = given.has("quiet");
@@ -123,6 +136,14 @@ Options read(const CommandLine& given) {
 
 const char* version_text() {
   return LUATRACE_VERSION;
+}
+
+std::string explain_misplaced(const std::vector<std::string>& command) {
+  for (size_t i = 1; i < command.size(); i++)
+    if (looks_like_ours(command[i]))
+      return shell_word(command[i]) + " after " + shell_word(command[0]) +
+             " is an option of that command; options of luatrace-record come before it";
+  return "";
 }
 
 Options parse_options(int argc, char** argv, bool* done) {

@@ -13,4 +13,8 @@ Options parse_options(int argc, char** argv, bool* done);
 
 const char* version_text();
 
+// Names the first of a command's words that looks like an option of ours, and where it belongs.
+// Empty: there is none.
+std::string explain_misplaced(const std::vector<std::string>& command);
+
 }  // namespace luatrace::record

@@ -3,6 +3,7 @@
 #include "recorder/outputs.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 #include "recorder/options.h"
 #include "recorder/os/text.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 namespace {
@@ -32,6 +34,16 @@ std::string date_text() {
   return text;
 }
 
+// Is it an empty file, a trace, or no regular file at all?
+bool is_replaceable(int fd) {
+  struct stat st {};
+  if (fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size == 0)) return true;
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  const Descriptor reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  uint64_t magic = 0;
+  return read(reader.get(), &magic, sizeof magic) == sizeof magic && magic == LT_FILE_MAGIC;
+}
+
 }  // namespace
 
 Outputs::~Outputs() {
@@ -48,14 +60,26 @@ bool Outputs::open(pid_t pid) {
     opened_fd_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     trace_stdout_ = opened_fd_;
   } else {
-    opened_name_ = expand_pid(options_.output, pid);
-    opened_ = luatrace::open_output(opened_name_);
+    opened_ = open_file(pid, opened_name_);
     opened_fd_ = opened_.fd;
   }
   if (opened_fd_ >= 0) return true;
   error_ = opened_name_ +
            ": cannot open for writing: " + (opened_.why.empty() ? errno_text(errno) : opened_.why);
   return false;
+}
+
+OpenedOutput Outputs::open_file(pid_t pid, std::string& name) {
+  name = expand_pid(options_.output, pid);
+  int& used = names_[name];
+  if (used > 0) name += "." + std::to_string(used + 1);
+  OpenedOutput opened = luatrace::open_output(name);
+  if (opened.fd >= 0 && !options_.force && !is_replaceable(opened.fd)) {
+    close(std::exchange(opened.fd, -1));
+    opened.why = "it exists and is not a trace; choose another name, or --force overwrites it";
+  }
+  if (opened.fd >= 0) used++;
+  return opened;
 }
 
 std::string Outputs::note() const {
@@ -87,7 +111,9 @@ std::string Outputs::note() const {
 
 // A thread, like the drainer: created after everything that forks.
 WriteQueue& Outputs::queue() {
-  if (queue_ == nullptr) queue_ = std::make_unique<WriteQueue>();
+  if (queue_ != nullptr) return *queue_;
+  queue_ = std::make_unique<WriteQueue>();
+  if (options_.attach() && options_.seconds == 0 && options_.max_size == 0) queue_->watch_disk();
   return *queue_;
 }
 
@@ -96,14 +122,16 @@ std::shared_ptr<Output> Outputs::begin() {
   auto output =
       std::make_shared<Output>(queue(), std::exchange(opened_fd_, -1), opened_name_, clock_,
                                options_.max_size, options_.compression, options_.output != "-");
+  output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   all_.push_back(output);
+  begun_ = output.get();
   return output;
 }
 
 std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
-  const std::string name = expand_pid(options_.output, pid);
-  const OpenedOutput opened = luatrace::open_output(name);
+  std::string name;
+  const OpenedOutput opened = open_file(pid, name);
   if (opened.fd < 0) {
     why = name + ": cannot open for writing: " + opened.why;
     failed_ = true;
@@ -111,6 +139,7 @@ std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
   }
   auto output = std::make_shared<Output>(queue(), opened.fd, name, clock_, options_.max_size,
                                          options_.compression);
+  output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;
 }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,9 +33,13 @@ class Outputs {
   const std::string& error() const { return error_; }
   // -o -: a copy of our standard output, to which the trace is written; otherwise -1.
   int trace_stdout() const { return trace_stdout_; }
-  // Makes an output of the opened file, if that was not done yet. Returns it, or null.
+  // Makes an output of the opened file (with a file per process: the command's), if that was not
+  // done yet. Returns it, or null.
   std::shared_ptr<Output> begin();
-  // With a file per process: that of one more process. Null and the reason on failure.
+  // Is it that one?
+  bool is_commands(const Output& output) const { return &output == begun_; }
+  // With a file per process: that of one more process. Null and the reason on failure. Process ids
+  // are reused: the second file of the same name gets ".2" after it, and so on.
   std::shared_ptr<Output> add(pid_t pid, std::string& why);
   // Removes the file that was opened and is not needed.
   void remove_unused() const;
@@ -50,10 +55,13 @@ class Outputs {
 
   WriteQueue& queue();
   bool queue_idle() const { return queue_ == nullptr || queue_->idle(); }
+  bool disk_is_scarce() const { return queue_ != nullptr && queue_->disk_is_scarce(); }
   bool queue_was_full() const { return queue_ != nullptr && queue_->was_full(); }
 
  private:
   std::string note() const;
+  // open_output(), for a trace of that process; name: gets the file's name.
+  OpenedOutput open_file(pid_t pid, std::string& name);
 
   const Options& options_;
   std::unique_ptr<WriteQueue> queue_;
@@ -62,6 +70,8 @@ class Outputs {
   int opened_fd_ = -1;   // until begin()
   OpenedOutput opened_;  // the same, unless it is standard output
   std::string opened_name_, error_;
+  const Output* begun_ = nullptr;
+  std::map<std::string, int> names_;  // with a file per process: how often each was used
   int trace_stdout_ = -1;
   bool failed_ = false;
 };

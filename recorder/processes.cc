@@ -18,8 +18,9 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kRateNs =
     20 * kMillisecond;  // the first estimate of the clock's rate needs that
 
-constexpr int kMaxTitles = 8;       // of a process, while it is recorded
-constexpr size_t kMaxRings = 4096;  // that are drained at a time
+constexpr uint64_t kTurnNs = 200 * kMillisecond;  // for new mappings of all processes
+constexpr int kMaxTitles = 8;                     // of a process, while it is recorded
+constexpr size_t kMaxRings = 4096;                // that are drained at a time
 
 constexpr const char* kFileEnded = "its file has ended";
 
@@ -30,6 +31,29 @@ void write_again(Drainer& drainer, const Image& image) {
     if (!output->dead() && output->has_space(sizeof info + exe.size() + title.size() + 128))
       output->writer().write_process(number, info, exe, title);
   });
+}
+
+// Its VM closes it soon, instead of filling a ring that nobody reads. It neither waits for us then,
+// nor counts as one whose ring was not seen.
+void turn_away(RingMemory& ring) {
+  ring.set_taken();
+  ring.set_detach();
+}
+
+// The command's output is not: it gets the command's exit status, at the end of the recording.
+void finish_soon(Drainer& drainer, const std::shared_ptr<Output>& output) {
+  drainer.post([&drainer, output] { drainer.finish_soon(output); });
+}
+
+// Why a valid ring is not taken, while `active` others are drained; empty: it is.
+std::string refuse_ring(const RingMemory& ring, uint64_t ring_size, size_t active) {
+  const uint64_t max = max_ring_size(ring_size);
+  if (ring.size() > max)
+    return "its ring has " + bytes_text(ring.size()) + ", more than the " + bytes_text(max) +
+           " allowed (--ring-size)";
+  if (active >= kMaxRings)
+    return "there are more than " + grouped(kMaxRings) + " Lua VMs at a time";
+  return "";
 }
 
 bool has_ended(const Process& p) {
@@ -64,7 +88,7 @@ Process& Processes::known(pid_t pid) {
   return p;
 }
 
-// The rest of an earlier process with the same number is removed, except for the file of that name.
+// What is left of an earlier process with that number is removed, except for the file of that name.
 Process& Processes::follow(pid_t pid, int peer) {
   Process& p = known(pid);
   if (p.followed) return p;
@@ -97,6 +121,7 @@ void Processes::take_ended(const std::function<void(Process&)>& ended) {
     if (p.pidfd >= 0) close(std::exchange(p.pidfd, -1));
     ended(p);
     end_image(p);
+    if (p.output != nullptr && !outputs_.is_commands(*p.output)) finish_soon(drainer(), p.output);
   }
   std::erase_if(followed_, [](const Process* p) { return !p->followed; });
 }
@@ -116,6 +141,9 @@ std::shared_ptr<Output> Processes::output_of(pid_t pid, std::string& why) {
     return outputs_.all()[0];
   }
   auto& output = known(pid).output;
+  bool kept = false;
+  if (output != nullptr) drainer().call([&] { kept = drainer().keep(*output); });
+  if (!kept) output = nullptr;                       // of an earlier process with that number
   if (output == nullptr) output = outputs_.begin();  // the command's was opened before it ran
   if (output != nullptr) return output;
   output = outputs_.add(pid, why);
@@ -132,14 +160,17 @@ uint32_t Processes::process_number(pid_t pid, std::string& why) {
 }
 
 RingAnswer Processes::add_ring(const Peer& peer, std::unique_ptr<RingMemory> ring) {
-  std::string why = refuse_ring(*ring);
-  if (!why.empty()) {
-    if (peer.socket < 0) ring->set_detach();  // otherwise it waits for our answer
-    return {RingAnswer::kRefused, why};
-  }
+  std::string why = refuse_ring(*ring, options_.ring_size, drainer_ ? drainer_->active() : 0);
+  if (!why.empty()) return turn_away(*ring), RingAnswer{RingAnswer::kRefused, why};
   Process* const p = process_for(peer, ring->info().clock, why);
-  if (p == nullptr || !drain_ring(*p, std::move(ring), why)) return {RingAnswer::kNotTaken, why};
+  if (p == nullptr) return turn_away(*ring), RingAnswer{RingAnswer::kNotTaken, why};
+  if (!drain_ring(*p, std::move(ring), why)) return {RingAnswer::kNotTaken, why};
   return {RingAnswer::kTaken, ""};
+}
+
+bool Processes::has_streams(pid_t pid) {
+  const Process* const p = find(pid);
+  return p != nullptr && p->rings > 0;
 }
 
 void Processes::has_c_functions(pid_t pid) {
@@ -147,9 +178,15 @@ void Processes::has_c_functions(pid_t pid) {
 }
 
 void Processes::first_event(pid_t pid, uint64_t after_ns) {
+  any_events_ = true;
   if (!options_.quiet)
     log("process " + std::to_string(pid) + ": first event " +
         time_text(static_cast<double>(after_ns)) + " after attaching");
+}
+
+void Processes::silent(const std::string& text) {
+  if (options_.children && any_events_) return detail(text);
+  log(text);
 }
 
 void Processes::detail(const std::string& text) {
@@ -161,17 +198,6 @@ void Processes::report(const std::string& text) {
   if (!text.ends_with(kFileEnded) || options_.verbose) log(text);
 }
 
-// Why a valid ring is not taken; empty: it is.
-std::string Processes::refuse_ring(const RingMemory& ring) const {
-  const uint64_t max = max_ring_size(options_.ring_size);
-  if (ring.size() > max)
-    return "its ring has " + bytes_text(ring.size()) + ", more than the " + bytes_text(max) +
-           " allowed (--ring-size)";
-  if (drainer_ != nullptr && drainer_->active() >= kMaxRings)
-    return "there are more than " + grouped(kMaxRings) + " Lua VMs at a time";
-  return "";
-}
-
 // -- Images --
 
 uint32_t Processes::number_of_parent(pid_t parent, const Output& output) {
@@ -179,7 +205,7 @@ uint32_t Processes::number_of_parent(pid_t parent, const Output& output) {
   return p != nullptr && p->image.output.get() == &output ? p->image.number : 0;
 }
 
-// Writes its PROCESS block. 0 and the reason if the output takes nothing more.
+// Writes its PROCESS block. 0 and the reason if the output cannot take its events.
 uint32_t Processes::write_process(const ProcessFacts& facts, const Peer& peer, Output& output,
                                   uint32_t clock, lt_process_info& info, std::string& why) {
   bool accepted = false;
@@ -262,25 +288,28 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     added = true;
   });
   if (!added) why = ended ? kFileEnded : "its clock is not the file's";
-  if (!added) {  // its VM waits for us, or fills a ring that nobody reads
-    if (ring != nullptr) ring->set_detach(), ring->set_taken();
+  if (!added) {
+    if (ring != nullptr) turn_away(*ring);
     return false;
   }
   rings_++;
+  p.rings++;
   detail("process " + std::to_string(p.pid) + " has sent the ring of a Lua VM");
   return true;
 }
 
 // -- Mappings and titles --
 
+// As far as time allows; the next call continues from there.
 void Processes::update() {
   const uint64_t now = monotonic_ns();
-  for (Process* const p : followed_) {
-    Image& image = p->image;
+  for (size_t left = followed_.size(); left > 0 && monotonic_ns() < now + kTurnNs; left--) {
+    Process& p = *followed_[turn_++ % followed_.size()];
+    Image& image = p.image;
     if (image.ended) continue;
     if (image.maps_wanted->exchange(false))
       image.maps_pause_ns = kMillisecond, image.maps_due_ns = now;
-    if (now >= image.maps_due_ns) update_maps(*p, now);
+    if (now >= image.maps_due_ns) update_maps(p, now);
   }
 }
 

@@ -59,6 +59,7 @@ struct Process {
   std::string refusal;                  // the last message about it
   std::shared_ptr<Output> output;       // its own, with a file for each process
   Image image;
+  uint64_t rings = 0;  // of its Lua VMs, drained so far
 
   bool attached() const { return attaching == Attaching::kAttached; }
   // Does the recording continue for it?
@@ -105,13 +106,14 @@ class Processes : public BackendHost {
   std::shared_ptr<Output> output_of(pid_t pid, std::string& why) override;
   uint32_t process_number(pid_t pid, std::string& why) override;
   void has_c_functions(pid_t pid) override;
+  bool has_streams(pid_t pid) override;
   RingAnswer add_ring(const Peer& peer, std::unique_ptr<RingMemory> ring) override;
   void first_event(pid_t pid, uint64_t after_ns) override;
+  void silent(const std::string& text) override;
   void detail(const std::string& text) override;
   void report(const std::string& text) override;
 
  private:
-  std::string refuse_ring(const RingMemory& ring) const;
   Process* process_for(const Peer& peer, uint32_t clock, std::string& why);
   uint32_t write_process(const ProcessFacts& facts, const Peer& peer, Output& output,
                          uint32_t clock, lt_process_info& info, std::string& why);
@@ -127,7 +129,9 @@ class Processes : public BackendHost {
   std::unique_ptr<Drainer> drainer_;
   std::map<pid_t, Process> all_;
   std::vector<Process*> followed_;
+  size_t turn_ = 0;  // the process whose mappings are read next
   uint64_t next_key_ = 1, rings_ = 0;
+  bool any_events_ = false;
   BuildIds build_ids_;
 };
 

@@ -15,6 +15,7 @@
 #include "recorder/bpf/backend.h"
 #include "recorder/command/backend.h"
 #include "recorder/direct/backend.h"
+#include "recorder/options.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
 #include "recorder/os/stopped.h"
@@ -28,9 +29,9 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kStopGrace = kSecond / 4;  // for rings to be closed after a request
 constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to stop
-constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was told to end
-// Time for writing the held data when the recording was ended from outside; then for recording in
-// the file what is missing; and the same after a second signal.
+constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was sent a signal to end
+// Time for writing the held data when the recording was ended from outside, then for recording in
+// the file what is missing; both again after a second signal.
 constexpr uint64_t kWriteLimit = 10 * kSecond, kFinalLimit = kSecond;
 constexpr uint64_t kHurriedLimit = kSecond * 3 / 20, kHurriedWords = kSecond / 5;
 constexpr uint64_t kLeaveLimit =
@@ -42,7 +43,8 @@ Session::Session(Options options)
     : options_(std::move(options)),
       outputs_(options_),
       processes_(options_, outputs_),
-      attacher_(options_, processes_, outputs_, [this] { return continues(); }) {}
+      attacher_(options_, processes_, outputs_, [this] { return continues(); }),
+      status_line_(options_) {}
 
 Session::~Session() {
   processes_.end_drainer();  // before the backend, which its jobs use
@@ -200,6 +202,7 @@ void Session::on_signal(int number, bool from_kernel) {
 void Session::request_stop(uint32_t reason) {
   if (phase_ != Phase::kRecording) return;
   phase_ = Phase::kStopping;
+  status_line_.end();
   reason_ = reason;
   stop_ns_ = monotonic_ns();
   outputs_.queue().set_deadline(stop_ns_ + kWriteLimit);
@@ -234,7 +237,7 @@ bool Session::is_broken() {
   return !why.empty();
 }
 
-// New processes, attached ones, and messages.
+// Looks for new processes, checks the attached ones, and prints messages.
 void Session::poll_backend() {
   if (phase_ != Phase::kRecording) return;
   const uint64_t now = monotonic_ns();
@@ -245,6 +248,11 @@ void Session::poll_backend() {
   if (now >= outputs_due_ns_) {
     outputs_due_ns_ = now + 100 * kMillisecond;
     if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
+    if (outputs_.disk_is_scarce()) {
+      log("the disk is nearly full: the recording ends, the program continues (with -d or "
+          "--max-size this is not checked)");
+      return request_stop(LTQ_MAX_SIZE);
+    }
   }
   if (is_broken()) return request_stop(LTQ_ERROR);
   attacher_.warn_waiting(now, begin_ns_);
@@ -263,6 +271,7 @@ void Session::run_timers() {
   }
   processes_.update();
   if (phase_ == Phase::kRecording) {
+    status_line_.update(now, begin_ns(), processes_.drainer(), outputs_);
     if (time_is_up(now)) request_stop(LTQ_DURATION);
     return;
   }
@@ -284,6 +293,7 @@ bool Session::all_ended() const {
 void Session::finish() {
   const int status = backend_->wait_status();
   if (phase_ == Phase::kRecording) backend_->stop();
+  status_line_.end();
   phase_ = Phase::kWriting;
   writing_ns_ = monotonic_ns();
   processes_.drainer().post([this, drainer = &processes_.drainer(), status, reason = reason_] {
@@ -312,24 +322,27 @@ void Session::warn_writing(uint64_t now) {
 
 void Session::take_ending() {
   phase_ = Phase::kFinished;
+  const auto& all = outputs_.all();
+  const bool sound =
+      std::all_of(all.begin(), all.end(), [](const auto& o) { return o->writer().ok(); });
   if (!ending_->complete) {  // the disk takes nothing, not even the last blocks
     outputs_.set_failed();
-    log("the output did not take the last " + bytes_text(outputs_.queue().held()) +
-        " in time: the end of the trace is missing");
+    for (const auto& o : all) o->give_up();
   }
-  is_broken();  // at the last moment
+  is_broken();  // perhaps since the last check
   summarize(options_, outputs_, backend_->diagnosis(reason_));
-  const auto& all = outputs_.all();
-  if (std::all_of(all.begin(), all.end(), [](const auto& o) { return o->writer().ok(); })) {
+  if (sound) {
     for (const auto& line : backend_->remarks()) log(line);
     attacher_.log_end();
   }
   outputs_.remove_unused();
+  if (backend_->wait_status() > 0 && !options_.attach() && !options_.quiet)
+    if (const std::string text = explain_misplaced(options_.command); !text.empty()) log(text);
   if (const pid_t command = backend_->command(); command > 0 && !options_.quiet)
     log("the command (process " + std::to_string(command) + ") continues without being recorded");
 }
 
-// The second signal. The disk may be blocked, so nobody waits long for it.
+// The second signal. The disk may be blocked, so it is not waited for long.
 int Session::leave_now() {
   const int status = 128 + last_signal_;
   if (phase_ == Phase::kFinished) return leave(status);

@@ -17,6 +17,7 @@
 #include "recorder/os/signals.h"
 #include "recorder/outputs.h"
 #include "recorder/processes.h"
+#include "recorder/status_line.h"
 
 namespace luatrace::record {
 
@@ -29,7 +30,7 @@ class Session {
   int run();
 
  private:
-  // kStopping: told to detach. kWriting: nothing more is read, held data is written.
+  // kStopping: everything is being detached. kWriting: nothing more is read, held data is written.
   enum class Phase { kRecording, kStopping, kWriting, kFinished };
   // The result of the drainer's last job for this thread.
   struct Ending {
@@ -68,6 +69,7 @@ class Session {
   Outputs outputs_;
   Processes processes_;
   Attacher attacher_;
+  StatusLine status_line_;
   std::unique_ptr<Backend> backend_;
   Phase phase_ = Phase::kRecording;
   uint32_t reason_ = LTQ_EXIT;

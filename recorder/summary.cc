@@ -22,18 +22,25 @@ std::string per_event(uint64_t bytes, uint64_t events) {
   return text;
 }
 
+// What helps against the loss; empty if that is not known.
+std::string advice(const Options& options, bool slow, Output& output) {
+  const OutputTotals& t = output.totals();
+  const TraceWriter& w = output.writer();
+  if (slow || t.unwritten > 0)
+    return "; " + w.name() + " is too slow: --compress helps, or a faster disk" +
+           (w.seekable() ? "" : " or reader") + ", or fewer events (--exclude, --max-depth)";
+  if (!w.ok() || t.lost <= t.lost_otherwise) return "";
+  return options.via == "bpf" ? "; a larger --ring-size helps"
+                              : "; a larger --ring-size helps, or --block";
+}
+
 std::string lost_text(const Options& options, bool slow, Output& output) {
   const OutputTotals& t = output.totals();
-  const double ns = ticks_to_ns(output.rate_so_far(), t.lost_ticks);
+  const uint64_t ticks = t.lost_time.covered(output.start().tick, output.end().tick);
+  const double ns = ticks_to_ns(output.rate_so_far(), ticks);
   std::string text = "LOST: " + counted(t.lost, "event", "events") + " in " +
-                     counted(t.gaps, "gap", "gaps") + ", " + time_text(ns) + " in all";
-  if (slow)
-    text += "; " + output.writer().name() +
-            " is too slow: --compress helps, or a faster disk, or fewer "
-            "events (--exclude, --max-depth)";
-  else if (t.lost > t.lost_otherwise)
-    text += options.via == "bpf" ? "; a larger --ring-size helps"
-                                 : "; a larger --ring-size helps, or --block";
+                     counted(t.gaps, "gap", "gaps") + ", " + time_text(ns) + " in all" +
+                     advice(options, slow, output);
   if (t.unwritten > 0)
     text += "; " + grouped(t.unwritten) + " of them were read, but not written in time";
   if (t.lost_otherwise > 0)
@@ -79,6 +86,19 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   if (!w.ok()) outputs.set_failed();
 }
 
+// Patterns that no file has a function of: probably mistyped.
+void report_unmatched(const Options& options, Outputs& outputs) {
+  for (const std::string& glob : options.include) {
+    const bool matched = std::any_of(outputs.all().begin(), outputs.all().end(), [&](auto& o) {
+      const auto& left = o->unmatched().left();
+      return std::find(left.begin(), left.end(), glob) == left.end();
+    });
+    if (!matched)
+      log("--include " + shell_word(glob) +
+          ": no function of a matching chunk was recorded (chunk names are like @app/main.lua)");
+  }
+}
+
 }  // namespace
 
 void summarize(const Options& options, Outputs& outputs,
@@ -95,6 +115,7 @@ void summarize(const Options& options, Outputs& outputs,
   for (const auto& line : diagnosis) log(line);
   const bool any =
       std::any_of(all.begin(), all.end(), [](const auto& o) { return o->totals().streams > 0; });
+  if (any && !options.quiet) report_unmatched(options, outputs);
   if (any && outputs.trace_stdout() < 0 && !options.quiet)
     log("next: " + next_command(options, outputs));
 }

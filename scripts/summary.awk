@@ -28,11 +28,11 @@ skipped && /: Skipped$/ { getline reason } # GoogleTest: the reason is on the ne
 /<\/testcase>/ {
   if (status == "run") passed++
   else if (skipped || status == "disabled") {
-    left_out++
+    nskipped++
     print "SKIPPED " name ": " (reason == "" ? status : reason)
   } else failed++
 }
 END {
-  printf "%d passed, %d failed, %d skipped\n", passed, failed, left_out
+  printf "%d passed, %d failed, %d skipped\n", passed, failed, nskipped
   exit failed > 0
 }

@@ -6,13 +6,21 @@
 #   skip TEXT...          cannot run here (ctest: skipped)
 #   same WHAT A B         A and B are equal strings
 #   refuses PATTERN CMD   CMD fails and prints PATTERN (a grep -E) on stderr
+#   within SECONDS WHAT CMD...   waits until CMD succeeds; on a busy machine that may take longer
 #   runs PID PROGRAM      returns when that process, first a shell, has executed PROGRAM
-# pipefail: use "... | grep -q" only for output that is written at once: grep ends at the first
-# match, and a process that still writes gets SIGPIPE. Otherwise use "... | grep ... >/dev/null".
+#   works PID N           returns when that process has had a processor for N/100 s more
+#   sleeps PID N          returns when that process has been asleep N times more
+#
+# At the end of the test its background jobs are killed, and the processes in started=().
+#
+# pipefail: no "... | grep -q" (repo.pipes): grep ends at the first match, and a process that still
+# writes gets SIGPIPE. Use "... | grep ... >/dev/null"; if the process itself fails, use a file.
 set -euo pipefail
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+started=()
+end_started() { kill -9 "${started[@]}" $(jobs -p) 2>/dev/null || true; }
+trap 'end_started; rm -rf "$scratch"' EXIT
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
 skip() { echo "SKIP: $*" >&2; exit 77; }
@@ -25,17 +33,25 @@ refuses() {
   shift
   "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
   [ $status -ne 0 ] || fail "should have been refused: $*"
-  grep -qE -e "$pattern" "$scratch/err" || fail "'$*' no message '$pattern', but: $(cat "$scratch/err")"
+  grep -qE -e "$pattern" "$scratch/err" || fail "'$*': no message '$pattern', but: $(cat "$scratch/err")"
 }
 
-runs() {
-  local i
-  for ((i = 0; i < 300; i++)); do
-    ! [ "/proc/$1/exe" -ef "$2" ] || return 0
-    sleep 0.1
+within() {
+  local tries=$(($1 * 50)) what=$2
+  shift 2
+  until "$@"; do
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || { cat "$scratch"/*.err >&2 || true; fail "waited too long for $what"; }
+    sleep 0.02
   done
-  fail "process $1 does not become $2"
 }
+runs() { within 30 "process $1 to execute $2" test "/proc/$1/exe" -ef "$2"; }
+ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat" 2>/dev/null || echo 0; }
+has_worked() { [ "$(ticks "$1")" -ge "$2" ]; }
+slept() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
+has_slept() { [ "$(slept "$1")" -ge "$2" ]; }
+sleeps() { within 60 "process $1 to sleep $2 times" has_slept "$1" $(($(slept "$1") + $2)); }
+works() { within 60 "process $1 to get a processor" has_worked "$1" $(($(ticks "$1") + $2)); }
 
 # A LuaJIT build as a user would start it, without what ctest or make exported.
 plain_make() {

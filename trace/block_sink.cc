@@ -31,12 +31,12 @@ bool is_withdrawn(const BlockNote& note) {
 
 }  // namespace
 
-void Chunk::clear() {
+void BlockBatch::clear() {
   bytes.clear();
   notes.clear();
 }
 
-uint64_t Chunk::take_out_events(std::vector<BlockNote>& out) {
+uint64_t BlockBatch::take_out_events(std::vector<BlockNote>& out) {
   std::vector<BlockNote> kept;
   size_t from = 0, to = 0;
   for (const BlockNote& note : notes) {
@@ -67,9 +67,9 @@ bool FileSink::fail(const char* what, int err) {
 
 // Cuts the file after a write that was cut short. A reader takes half a block for the end of a cut
 // file, which is right but can be avoided here.
-void FileSink::cut(Chunk& chunk, uint64_t done) {
+void FileSink::cut(BlockBatch& batch, uint64_t done) {
   uint64_t good = 0;
-  for (const BlockNote& note : chunk.notes) {
+  for (const BlockNote& note : batch.notes) {
     if (good + note.size > done || !unwritten_.empty())
       unwritten_.push_back(note);
     else
@@ -80,12 +80,12 @@ void FileSink::cut(Chunk& chunk, uint64_t done) {
   written_ += done;
 }
 
-bool FileSink::write(Chunk& chunk) {
-  if (!ok()) return chunk.clear(), false;
+bool FileSink::write(BlockBatch& batch) {
+  if (!ok()) return batch.clear(), false;
   uint64_t done = 0;
   int err = 0;
-  while (done < chunk.bytes.size() && err == 0) {
-    const ssize_t n = ::write(fd_, chunk.bytes.data() + done, chunk.bytes.size() - done);
+  while (done < batch.bytes.size() && err == 0) {
+    const ssize_t n = ::write(fd_, batch.bytes.data() + done, batch.bytes.size() - done);
     if (n > 0) done += static_cast<uint64_t>(n);
     if (n == 0 || (n < 0 && errno != EINTR)) err = n < 0 ? errno : EIO;
   }
@@ -95,9 +95,9 @@ bool FileSink::write(Chunk& chunk) {
     written_ += done;
     fail("write", err);  // before the write: its offset is in the message
     written_ -= done;
-    cut(chunk, done);
+    cut(batch, done);
   }
-  chunk.clear();
+  batch.clear();
   return err == 0;
 }
 
@@ -121,17 +121,17 @@ bool FileSink::close() {
   return ok();
 }
 
-bool SpoolSink::write(Chunk& chunk) {
+bool SpoolSink::write(BlockBatch& batch) {
   size_t done = 0;
-  while (ok() && done < chunk.bytes.size()) {
-    const iovec rest{chunk.bytes.data() + done, chunk.bytes.size() - done};
+  while (ok() && done < batch.bytes.size()) {
+    const iovec rest{batch.bytes.data() + done, batch.bytes.size() - done};
     const ssize_t n = spool_.append(&rest, 1);
     if (n > 0) done += static_cast<size_t>(n);
     if (n == 0 || (n < 0 && errno != EINTR))
       error_ = text("write", written_ + done, n < 0 ? errno : EIO);
   }
   written_ += done;
-  chunk.clear();
+  batch.clear();
   return ok();
 }
 

@@ -25,7 +25,7 @@ struct BlockNote {
 };
 
 // Consecutive blocks, and a note for each.
-struct Chunk {
+struct BlockBatch {
   std::vector<std::byte> bytes;
   std::vector<BlockNote> notes;
 
@@ -42,8 +42,8 @@ class BlockSink {
 
   // Can the header be rewritten, and the file be started again?
   virtual bool seekable() const = 0;
-  // Takes the chunk's content and leaves the chunk empty. False: it failed, or is late().
-  virtual bool write(Chunk& chunk) = 0;
+  // Takes the batch's content and leaves the batch empty. False: it failed, or is late().
+  virtual bool write(BlockBatch& batch) = 0;
   // Overwrites the file's header.
   virtual bool rewrite(const lt_file_header& header) = 0;
   // Discards everything that was written.
@@ -62,6 +62,8 @@ class BlockSink {
   virtual bool late() const { return false; }
   // From now on nothing is late: only little data follows.
   virtual void take_all() {}
+  // What is not written by now counts as not written, although it may still be: an error.
+  virtual void give_up() {}
   // Drops the events and function descriptions that write() took and that can still be left out.
   // Returns their notes, oldest first. After an error: notes of everything that was not written.
   virtual std::vector<BlockNote> withdraw() { return {}; }
@@ -77,7 +79,7 @@ class FileSink final : public BlockSink {
   FileSink& operator=(const FileSink&) = delete;
 
   bool seekable() const override { return seekable_; }
-  bool write(Chunk& chunk) override;
+  bool write(BlockBatch& batch) override;
   bool rewrite(const lt_file_header& header) override;
   bool restart() override;
   bool close() override;
@@ -88,7 +90,7 @@ class FileSink final : public BlockSink {
 
  private:
   bool fail(const char* what, int err);
-  void cut(Chunk& chunk, uint64_t done);
+  void cut(BlockBatch& batch, uint64_t done);
 
   int fd_;
   bool seekable_;
@@ -102,7 +104,7 @@ class SpoolSink final : public BlockSink {
   explicit SpoolSink(Spool& spool) : spool_(spool) {}
 
   bool seekable() const override { return false; }
-  bool write(Chunk& chunk) override;
+  bool write(BlockBatch& batch) override;
   bool rewrite(const lt_file_header&) override { return true; }
   bool restart() override { return false; }
   bool close() override { return ok(); }

@@ -8,7 +8,7 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kChunk = 256;  // words by which the output grows
+constexpr size_t kRun = 256;  // words by which the output grows
 
 bool is_ext(uint64_t w, uint32_t sub) {
   return lt_kind(w) == LT_EXT && lt_ext_sub(lt_payload(w)) == sub;
@@ -49,7 +49,7 @@ size_t DepthFilter::run_plain(std::span<const uint64_t> words, std::vector<uint6
   constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
   uint32_t depth = scanner_.depth();
   if (depth == LT_DEPTH_UNKNOWN) return 0;
-  words = words.first(std::min(words.size(), kChunk));
+  words = words.first(std::min(words.size(), kRun));
   const size_t before = out.size();
   out.resize(before + words.size());
   uint64_t* to = out.data() + before;

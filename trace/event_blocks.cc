@@ -9,8 +9,9 @@
 
 namespace luatrace {
 
-EventBlocks::EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_tick)
-    : writer_(writer), scanner_(start_tick) {
+EventBlocks::EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_tick,
+                         TimeSpans* lost_time)
+    : writer_(writer), scanner_(start_tick, lost_time) {
   info_.stream = stream;
 }
 
@@ -35,6 +36,11 @@ void EventBlocks::flush() {
   writer_.write_events(info_, std::span(buffer_).first(used_));
   used_ = 0;
   gap_ = false;
+}
+
+void EventBlocks::rest() {
+  flush();
+  buffer_ = decltype(buffer_)();
 }
 
 size_t EventBlocks::append(std::span<const uint64_t> words, uint64_t not_before) {

@@ -19,7 +19,9 @@ class EventBlocks {
   static constexpr size_t kMaxWords = 8192;
 
   // `writer` must outlive this object. start_tick: full clock at the beginning of the stream.
-  EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_tick);
+  // lost_time: see WordScanner.
+  EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_tick,
+              TimeSpans* lost_time = nullptr);
 
   // Takes as many whole records as there are and returns how many words that was: fewer than
   // words.size() if a record is incomplete or a word is 0. not_before: see WordScanner::scan(). A
@@ -32,6 +34,9 @@ class EventBlocks {
   // Writes what has been collected, if anything.
   void flush();
 
+  // The same; nothing, or very little, will follow: releases memory.
+  void rest();
+
   size_t pending_words() const { return used_; }
   uint64_t events() const { return events_; }  // records taken, written or not
   uint64_t words() const { return words_; }
@@ -43,7 +48,7 @@ class EventBlocks {
   TraceWriter& writer_;
   WordScanner scanner_;
   EventBlockInfo info_;           // of the block being collected
-  std::vector<uint64_t> buffer_;  // at most kMaxWords; used_ of them hold words
+  std::vector<uint64_t> buffer_;  // up to kMaxWords; used_ of them hold words
   size_t used_ = 0;
   bool gap_ = false;
   uint64_t lost_ = 0;  // in the blocks written, by the scanner's count

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "trace/output_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,12 +43,17 @@ int OutputBuffer::sync() {
   return empty() ? 0 : -1;
 }
 
-OutputFile::OutputFile(const std::string& path) : OutputFile(open_output(path)) {}
+OutputFile::OutputFile(const std::string& path) : OutputFile(path, open_output(path)) {}
 
-OutputFile::OutputFile(OpenedOutput opened)
-    : std::ostream(nullptr), fd_(opened.fd), error_(std::move(opened.why)), buffer_(fd_) {
+OutputFile::OutputFile(const std::string& path, OpenedOutput opened)
+    : std::ostream(nullptr),
+      path_(path),
+      opened_(std::move(opened)),
+      fd_(opened_.fd),
+      error_(opened_.why),
+      buffer_(fd_) {
   rdbuf(&buffer_);
-  if (fd_ >= 0 && !empty_output(opened)) error_ = std::strerror(errno);
+  if (fd_ >= 0 && !empty_output(opened_)) error_ = std::strerror(errno);
   if (!error_.empty()) setstate(badbit);
 }
 
@@ -59,7 +65,12 @@ std::string OutputFile::finish() {
   if (fd_ < 0) return error_;
   flush();
   int error = buffer_.error();
+  struct stat st {};
+  const bool regular = fstat(fd_, &st) == 0 && S_ISREG(st.st_mode);
+  // No part is left; a file that was there before keeps its names.
+  if (error != 0 && regular && !opened_.created) (void)!ftruncate(fd_, 0);
   if (close(fd_) != 0 && error == 0) error = errno;
+  if (error != 0 && regular && opened_.created) remove_output(path_, opened_);
   fd_ = -1;
   if (error_.empty() && error != 0) error_ = std::strerror(error);
   return error_;

@@ -37,12 +37,15 @@ class OutputFile : public std::ostream {
  public:
   explicit OutputFile(const std::string& path);
   ~OutputFile() override;
-  // Writes the rest and closes. Empty if everything was written, else the reason.
+  // Writes the rest and closes. Empty if everything was written, else the reason; then a regular
+  // file is removed: a part of an output looks like a whole one.
   std::string finish();
 
  private:
-  OutputFile(OpenedOutput opened);
+  OutputFile(const std::string& path, OpenedOutput opened);
 
+  const std::string path_;
+  const OpenedOutput opened_;
   int fd_;
   std::string error_;
   OutputBuffer buffer_;

@@ -86,11 +86,17 @@ Unpacker::Context& Unpacker::context() {
   return *(context_ = std::move(context));
 }
 
+const char* Unpacker::wrong_size(const lt_block& block) {
+  if (block.raw_size == 0 || block.raw_size > LT_PACKED_MAX) return "invalid size";
+  if (block.payload_size > LT_PACKED_MAX) return "compressed, it is longer than a payload may be";
+  if (block.type == LT_BLOCK_EVENTS && block.raw_size % 8) return "its size is not a multiple of 8";
+  return nullptr;
+}
+
 const char* Unpacker::unpack(const lt_block& block, std::span<const uint8_t> payload,
                              std::vector<uint64_t>& out) {
+  if (const char* problem = wrong_size(block)) return problem;
   const size_t size = block.raw_size;
-  if (size == 0 || size > LT_PACKED_MAX) return "invalid size";
-  if (block.type == LT_BLOCK_EVENTS && size % 8) return "its size is not a multiple of 8";
   if (ZSTD_findFrameCompressedSize(payload.data(), payload.size()) != payload.size())
     return "not one zstd frame";
   if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != size)

@@ -7,7 +7,7 @@
 // again and again. All words are treated alike, continuation words too, so that decompression need
 // not understand them.
 //
-// Invariant: unpack() allocates at most LT_PACKED_MAX bytes whatever the payload says, and its
+// Invariant: unpack() allocates up to LT_PACKED_MAX bytes whatever the payload says, and its
 // output has exactly the size that the header promises.
 #pragma once
 
@@ -46,6 +46,9 @@ class Unpacker {
  public:
   Unpacker();
   ~Unpacker();
+
+  // Returns nullptr, or why unpack() refuses the block by the sizes in its header alone.
+  static const char* wrong_size(const lt_block& block);
 
   // Decompresses into `out`, which then has raw_size bytes (its last word may be partly unused).
   // Returns nullptr, or why it is not possible.

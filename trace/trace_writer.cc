@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter. Blocks are collected in a chunk, which goes to the sink when it is full or flushed.
+// TraceWriter. Blocks are collected in a batch, which goes to the sink when it is full or flushed.
 #include "trace/trace_writer.h"
 
 #include <fcntl.h>
@@ -16,7 +16,8 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kChunkSize = 256 * 1024;
+constexpr size_t kBatchSize = 256 * 1024;
+constexpr uint32_t kLossRecords = 2;  // of a stream, by write_discarded()
 
 size_t padding(size_t size) {
   return (8 - size % 8) % 8;
@@ -42,6 +43,14 @@ void add_events(std::map<uint32_t, Discarded>& discarded, const BlockNote& note)
   d.until = std::max(d.until, note.end_tick);
   d.events += note.events;
   d.lost += note.lost;
+}
+
+lt_block block_of(uint16_t type, uint32_t stream = 0, uint32_t count = 0) {
+  lt_block b{};
+  b.type = type;
+  b.stream = stream;
+  b.count = count;
+  return b;
 }
 
 template <class T>
@@ -71,7 +80,7 @@ int open_trace(const std::string& path, std::string* error) {
 TraceWriter::TraceWriter(std::unique_ptr<BlockSink> sink, std::string name,
                          const lt_file_header& header)
     : sink_(std::move(sink)), name_(std::move(name)), header_(header) {
-  chunk_.bytes.reserve(kChunkSize);
+  batch_.bytes.reserve(kBatchSize);
   put_header();
 }
 
@@ -89,18 +98,13 @@ void TraceWriter::put_header() {
   seal(header_);
   BlockNote note;
   note.size = sizeof header_;
-  chunk_.notes.push_back(note);
+  batch_.notes.push_back(note);
   put(&header_, sizeof header_);
 }
 
 std::string TraceWriter::error() const {
   if (!error_.empty()) return error_;
   return sink_->ok() ? "" : name_ + ": " + sink_->error();
-}
-
-bool TraceWriter::fail(const char* what, int err) {
-  if (ok()) error_ = name_ + ": cannot " + what + ": " + std::strerror(err);
-  return false;
 }
 
 // -- Blocks that are not written --
@@ -113,13 +117,14 @@ void TraceWriter::take_back(const BlockNote& note) {
   blocks_--;
   if (note.type != LT_BLOCK_EVENTS) return;
   events_ -= note.events;
+  lost_ -= note.lost;
   seq_[note.stream]--;
 }
 
 void TraceWriter::discard() {
   if (std::exchange(discarding_, true) || !ok()) return;
   std::vector<BlockNote> notes = sink_->withdraw();
-  chunk_.take_out_events(notes);
+  batch_.take_out_events(notes);
   for (const BlockNote& note : notes) {
     take_back(note);
     add_events(discarded_, note);
@@ -128,6 +133,7 @@ void TraceWriter::discard() {
 
 void TraceWriter::write_discarded() {
   if (!std::exchange(discarding_, false)) return;
+  recorded_discarded_ = true;
   sink_->take_all();
   for (const auto& [stream, d] : discarded_) {
     const std::array<uint64_t, 4> words = {
@@ -135,33 +141,45 @@ void TraceWriter::write_discarded() {
         lt_word(d.until, lt_ext(LTX_STOP, 0, LTE_DETACH), LT_EXT)};
     EventBlockInfo info;
     info.stream = stream;
-    info.count = 2;
+    info.count = kLossRecords;
     info.base_tick = info.end_tick = d.until;
     write_events(info, words);
   }
 }
 
-void TraceWriter::forget_unwritten() {
-  if (ok()) return;
-  for (const BlockNote& note : sink_->withdraw()) take_back(note);
-  for (const BlockNote& note : chunk_.notes) take_back(note);
-  chunk_.clear();
+std::map<uint32_t, Discarded> TraceWriter::forget_unwritten() {
+  std::map<uint32_t, Discarded> missing;
+  if (ok()) sink_->give_up();
+  if (ok()) return missing;
+  std::vector<BlockNote> notes = sink_->withdraw();
+  notes.insert(notes.end(), batch_.notes.begin(), batch_.notes.end());
+  for (const BlockNote& note : notes) {
+    take_back(note);
+    add_events(missing, note);
+  }
+  batch_.clear();
   bytes_ = sink_->written();
+  // A stream's record of what was discarded is its last block.
+  if (recorded_discarded_)
+    for (auto& [stream, d] : missing)
+      if (discarded_.contains(stream)) d.events -= std::min<uint64_t>(d.events, kLossRecords);
+  std::erase_if(missing, [](const auto& entry) { return entry.second.events == 0; });
+  return missing;
 }
 
 // -- Blocks --
 
 bool TraceWriter::flush() {
   if (!ok()) return false;
-  if (chunk_.empty() || sink_->write(chunk_)) return true;
+  if (batch_.empty() || sink_->write(batch_)) return true;
   if (!sink_->late()) return false;
   discard();
-  return chunk_.empty() || sink_->write(chunk_);
+  return batch_.empty() || sink_->write(batch_);
 }
 
 void TraceWriter::put(const void* data, size_t size) {
   const auto* p = static_cast<const std::byte*>(data);
-  chunk_.bytes.insert(chunk_.bytes.end(), p, p + size);
+  batch_.bytes.insert(batch_.bytes.end(), p, p + size);
   bytes_ += size;
 }
 
@@ -171,7 +189,10 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload) {
 
 bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, BlockNote note) {
   if (!ok()) return false;
-  if (payload.size() > LT_PAYLOAD_MAX) return fail("write a block of that size", EMSGSIZE);
+  if (payload.size() > LT_PAYLOAD_MAX) {
+    if (ok()) error_ = name_ + ": cannot write a block of that size";
+    return false;
+  }
   note.stream = b.stream;
   note.type = b.type;
   if (discarding_ && is_of_events(b)) return add_events(discarded_, note), true;
@@ -179,9 +200,9 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, Bl
     if (const auto packed = packer_->pack(b, payload); !packed.empty()) payload = packed;
   const size_t pad = padding(payload.size());
   note.size = sizeof b + payload.size() + pad;
-  if (chunk_.bytes.size() + note.size > kChunkSize && !flush()) return false;
+  if (batch_.bytes.size() + note.size > kBatchSize && !flush()) return false;
   if (discarding_ && is_of_events(b))
-    return add_events(discarded_, note), true;  // discarding() since just now
+    return add_events(discarded_, note), true;  // discarding_ since just now
   b.sync = LT_SYNC;
   b.payload_size = static_cast<uint32_t>(payload.size());
   if ((b.flags & LT_BLOCK_F_ZSTD) == 0) b.raw_size = b.payload_size;
@@ -191,7 +212,8 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, Bl
   b.header_crc = crc32c(&b, offsetof(lt_block, header_crc));
   blocks_++;
   events_ += note.events;
-  chunk_.notes.push_back(note);
+  lost_ += note.lost;
+  batch_.notes.push_back(note);
   static constexpr uint64_t kZero = 0;
   put(&b, sizeof b);
   put(payload.data(), payload.size());
@@ -200,11 +222,8 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, Bl
 }
 
 bool TraceWriter::write_events(const EventBlockInfo& info, std::span<const uint64_t> words) {
-  lt_block b{};
-  b.type = LT_BLOCK_EVENTS;
+  lt_block b = block_of(LT_BLOCK_EVENTS, info.stream, info.count);
   b.flags = info.flags;
-  b.stream = info.stream;
-  b.count = info.count;
   b.base_tick = info.base_tick;
   b.end_tick = info.end_tick;
   b.coroutine = info.coroutine;
@@ -218,59 +237,39 @@ bool TraceWriter::write_events(const EventBlockInfo& info, std::span<const uint6
 }
 
 bool TraceWriter::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
-  lt_block b{};
-  b.type = LT_BLOCK_FUNCS;
-  b.stream = stream;
-  b.count = count;
-  return write_block(b, records);
+  return write_block(block_of(LT_BLOCK_FUNCS, stream, count), records);
 }
 
 bool TraceWriter::write_stream(uint32_t stream, const lt_stream_info& info) {
-  lt_block b{};
-  b.type = LT_BLOCK_STREAM;
-  b.stream = stream;
-  return write_block(b, bytes_of(info));
+  return write_block(block_of(LT_BLOCK_STREAM, stream), bytes_of(info));
 }
 
 bool TraceWriter::write_process(uint32_t process, lt_process_info info, std::string_view exe,
                                 std::string_view cmdline) {
-  lt_block b{};
-  b.type = LT_BLOCK_PROCESS;
-  b.stream = process;
   info.exe_len = static_cast<uint32_t>(exe.size());
   info.cmd_len = static_cast<uint32_t>(cmdline.size());
   std::string payload(reinterpret_cast<const char*>(&info), sizeof info);
   payload.append(exe).append(cmdline);
-  return write_block(b, std::as_bytes(std::span(payload)));
+  return write_block(block_of(LT_BLOCK_PROCESS, process), std::as_bytes(std::span(payload)));
 }
 
 bool TraceWriter::write_maps(uint32_t process, uint32_t count, std::span<const std::byte> records) {
-  lt_block b{};
-  b.type = LT_BLOCK_MAPS;
-  b.stream = process;
-  b.count = count;
-  return write_block(b, records);
+  return write_block(block_of(LT_BLOCK_MAPS, process, count), records);
 }
 
 bool TraceWriter::write_clock(const lt_clock_info& info) {
-  lt_block b{};
-  b.type = LT_BLOCK_CLOCK;
-  return write_block(b, bytes_of(info));
+  return write_block(block_of(LT_BLOCK_CLOCK), bytes_of(info));
 }
 
 bool TraceWriter::write_note(std::string_view text) {
-  lt_block b{};
-  b.type = LT_BLOCK_NOTE;
-  return write_block(b, std::as_bytes(std::span(text)));
+  return write_block(block_of(LT_BLOCK_NOTE), std::as_bytes(std::span(text)));
 }
 
 bool TraceWriter::write_end(lt_end_info info) {
-  lt_block b{};
-  b.type = LT_BLOCK_END;
   info.events = events_;
   info.blocks = blocks_;
   info.streams = static_cast<uint32_t>(seq_.size());
-  return write_block(b, bytes_of(info));
+  return write_block(block_of(LT_BLOCK_END), bytes_of(info));
 }
 
 bool TraceWriter::set_clock_rate(uint64_t tick_mult, uint32_t tick_shift) {
@@ -282,8 +281,8 @@ bool TraceWriter::set_clock_rate(uint64_t tick_mult, uint32_t tick_shift) {
 
 bool TraceWriter::restart(const lt_file_header& header) {
   if (!ok() || !sink_->restart()) return false;
-  chunk_.clear();
-  bytes_ = events_ = blocks_ = 0;
+  batch_.clear();
+  bytes_ = events_ = lost_ = blocks_ = 0;
   seq_.clear();
   header_ = header;
   put_header();
@@ -292,6 +291,8 @@ bool TraceWriter::restart(const lt_file_header& header) {
 
 bool TraceWriter::close() {
   flush();
+  if (batch_.empty()) batch_ = {};  // the object may live on, without the memory
+  packer_.reset();
   return sink_->close() && ok();
 }
 

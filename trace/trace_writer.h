@@ -93,7 +93,6 @@ class TraceWriter {
   // Time has run out: events and functions that the sink has not begun to write are left out, and
   // so are all later ones; discarded() counts the events. Other blocks are still written.
   void discard();
-  bool discarding() const { return discarding_; }
   const std::map<uint32_t, Discarded>& discarded() const { return discarded_; }
   // Records them in the file: one LTX_LOSS for each stream, and the stream's end. Once, at the end.
   void write_discarded();
@@ -107,17 +106,20 @@ class TraceWriter {
 
   bool ok() const { return error_.empty() && sink_->ok(); }
   std::string error() const;  // "FILE: cannot write ...: reason"
-  // After an error: takes out of the counts below what is not in the file.
-  void forget_unwritten();
+  // After close(), when nothing is waited for any more: takes out of the counts below what is not
+  // in the file, and returns the events among it, by stream (not the records of write_discarded()).
+  // If there is anything that the sink has not written by now, that is an error.
+  std::map<uint32_t, Discarded> forget_unwritten();
   const std::string& name() const { return name_; }
   bool seekable() const { return sink_->seekable(); }
   uint64_t bytes() const { return bytes_; }  // header and blocks, including those not yet written
+  uint64_t written() const { return sink_->written(); }  // of them
   uint64_t events() const { return events_; }
+  uint64_t lost() const { return lost_; }  // events, as far as the events written report it
 
  private:
   bool write_block(lt_block block, std::span<const std::byte> payload, BlockNote note);
   void put(const void* data, size_t size);
-  bool fail(const char* what, int err);
   void put_header();
   void take_back(const BlockNote& note);
 
@@ -126,11 +128,11 @@ class TraceWriter {
   std::string name_;
   std::string error_;  // the writer's own, not the sink's
   lt_file_header header_;
-  Chunk chunk_;  // not yet passed to the sink
-  bool discarding_ = false;
+  BlockBatch batch_;  // not yet passed to the sink
+  bool discarding_ = false, recorded_discarded_ = false;
   std::map<uint32_t, Discarded> discarded_;  // by stream
   uint64_t bytes_ = 0;
-  uint64_t events_ = 0;
+  uint64_t events_ = 0, lost_ = 0;
   uint64_t blocks_ = 0;
   std::unordered_map<uint32_t, uint32_t> seq_;  // next sequence number of each stream
 };

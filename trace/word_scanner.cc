@@ -105,14 +105,14 @@ void WordScanner::unwind(uint32_t n) {
   c.depth -= std::min(n, c.depth);
 }
 
-// What LTX_BLOCK said is true of the end of the loss, but LTX_BLOCK need not have come before it.
+// The coroutine in LTX_BLOCK is that at the end of the loss, but LTX_BLOCK may come after the loss.
 void WordScanner::loss(const uint64_t* w) {
   forget();
   if (lt_ext_nwords(lt_payload(w[0])) < 2) return;
   losses_++;
   lost_events_ += w[1] - 1;
   if (lt_ext_arg(lt_payload(w[0])) != 0) lost_otherwise_ += w[1] - 1;
-  if (w[2] < tick_) lost_ticks_ += tick_ - w[2];
+  if (lost_time_ != nullptr) lost_time_->add(w[2], tick_);
 }
 
 void WordScanner::extension(const uint64_t* w, uint32_t p) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "luatrace_format.h"
+#include "trace/time_spans.h"
 
 namespace luatrace {
 
@@ -37,8 +38,10 @@ class WordScanner {
     uint64_t tick;  // full clock of the last record taken, in this call or an earlier one
   };
 
-  // start_tick: full clock at the beginning of the stream.
-  explicit WordScanner(uint64_t start_tick) : tick_(start_tick) {}
+  // start_tick: full clock at the beginning of the stream. lost_time gets the time spans of the
+  // losses, and must outlive this object; null: nobody wants them.
+  explicit WordScanner(uint64_t start_tick, TimeSpans* lost_time = nullptr)
+      : tick_(start_tick), lost_time_(lost_time) {}
 
   // Takes whole records from the run. not_before: full clock at a moment when the first word of the
   // run did not exist yet (0: unknown); it shows how often the 40-bit time has wrapped since.
@@ -57,7 +60,6 @@ class WordScanner {
   // Counted so far.
   uint64_t lost_events() const { return lost_events_; }        // according to LTX_LOSS records
   uint64_t lost_otherwise() const { return lost_otherwise_; }  // those not lost to a full ring
-  uint64_t lost_ticks() const { return lost_ticks_; }          // sum of their time spans
   uint64_t losses() const { return losses_; }
   uint64_t clock_backwards() const { return clock_backwards_; }
 
@@ -85,13 +87,13 @@ class WordScanner {
   const Coroutine& here() const { return const_cast<WordScanner*>(this)->slot(current_); }
 
   uint64_t tick_;
+  TimeSpans* lost_time_;
   uint32_t current_ = 0;          // 0: not known
   uint32_t epoch_ = 0;            // number of losses: each makes what was known before invalid
   std::vector<Coroutine> dense_;  // ids below kDense
   std::unordered_map<uint32_t, Coroutine> sparse_;  // the others
   uint64_t lost_events_ = 0;
   uint64_t lost_otherwise_ = 0;
-  uint64_t lost_ticks_ = 0;
   uint64_t losses_ = 0;
   uint64_t clock_backwards_ = 0;
 };

@@ -5,35 +5,35 @@
 
 namespace luatrace::analyze {
 
-CallLane* CallLanes::find(uint32_t stream, uint32_t coroutine) {
-  auto it = lanes_.find(key(stream, coroutine));
+CallLane* CallLanes::find(StreamId stream, CoroutineId coroutine) {
+  auto it = lanes_.find(pair_key(stream, coroutine));
   return it == lanes_.end() ? nullptr : &it->second;
 }
 
 // Track names contain it, so it is cut and shared: it may be long, and the tracks many.
-std::shared_ptr<const std::string> CallLanes::command(uint32_t process) {
-  constexpr size_t kMost = 500;
+std::shared_ptr<const std::string> CallLanes::command(ProcessId process) {
+  constexpr size_t kMaxBytes = 500;
   auto& known = commands_[process];
   if (known) return known;
   std::string all;
   if (auto p = facts_.processes.find(process); p != facts_.processes.end())
     for (const auto& word : p->second.cmdline) {
-      if (all.size() > kMost) break;
+      if (all.size() > kMaxBytes) break;
       all += (all.empty() ? "" : " ") + printable(word);
     }
-  return known = std::make_shared<std::string>(cut_bytes(all, kMost));
+  return known = std::make_shared<std::string>(cut_bytes(all, kMaxBytes));
 }
 
-std::pair<CallLane&, bool> CallLanes::get(uint32_t stream, uint32_t coroutine, uint32_t tid) {
-  auto [it, fresh] = lanes_.try_emplace(key(stream, coroutine));
+std::pair<CallLane&, bool> CallLanes::get(StreamId stream, CoroutineId coroutine, ThreadId tid) {
+  auto [it, fresh] = lanes_.try_emplace(pair_key(stream, coroutine));
   CallLane& lane = it->second;
   if (!fresh) return {lane, false};
   Track& track = lane.track;
-  track.number = ++tracks_count_;
+  track.number = ++used_.tracks;
   track.tid = tid;
   track.stream = stream;
   track.coroutine = coroutine;
-  const uint32_t process = facts_.process_of(stream);
+  const ProcessId process = facts_.process_of(stream);
   if (auto p = facts_.processes.find(process); p != facts_.processes.end())
     track.pid = p->second.pid;
   writer_.track(track, {command(process), facts_.streams.size() > 1});
@@ -44,22 +44,21 @@ void CallLanes::erase(CallLane& lane, uint64_t tick) {
   end_marker(lane, tick);
   while (!lane.open.empty()) end(lane, tick, 0);
   writer_.leave(lane.track);
-  lanes_.erase(key(lane.track.stream, lane.track.coroutine));
+  lanes_.erase(pair_key(lane.track.stream, lane.track.coroutine));
 }
 
-// Returns the ticks during which the coroutine was not suspended. After the range it stands still.
+// Returns the ticks during which the coroutine was not suspended. It is constant after the range.
 uint64_t CallLanes::running_clock(const CallLane& lane, const Coroutine& co, uint64_t now) const {
-  const bool behind = now >= to_;
-  const uint64_t at =
-      behind ? std::min(to_, lane.left) : clip(co.running ? now : std::min(now, co.since));
-  const uint64_t suspended = behind ? lane.suspended : co.suspended;
+  const bool after_range = now >= to_;
+  const uint64_t at = after_range ? std::min(to_, lane.suspended_since)
+                                  : clip(co.running ? now : std::min(now, co.since));
+  const uint64_t suspended = after_range ? lane.suspended : co.suspended;
   return at > suspended ? at - suspended : 0;
 }
 
-uint32_t CallLanes::number_of(uint32_t function) {
-  if (function >= numbers_.size()) numbers_.resize(2 * size_t{function} + 64);
-  uint32_t& number = numbers_[function];
-  if (number == 0) writer_.define(number = ++functions_count_, namer_(function));
+SliceFunctionId CallLanes::number_of(FunctionId function) {
+  SliceFunctionId& number = grown(numbers_, function);
+  if (number == kNoSliceFunction) writer_.define(number = ++used_.functions, namer_(function));
   return number;
 }
 
@@ -71,11 +70,10 @@ uint64_t CallLanes::ns(uint64_t tick) const {
 }
 
 // Converts the self time of a call to ns, rounded so that the sum for the function is exact.
-uint64_t CallLanes::own_ns(uint32_t number, uint64_t ticks) {
-  if (number >= own_.size()) own_.resize(2 * size_t{number} + 64);
+uint64_t CallLanes::self_ns(SliceFunctionId number, uint64_t ticks) {
   const Clock& clock = facts_.clock;
-  const uint64_t before = own_[number], after = before + ticks;
-  own_[number] = after;
+  uint64_t& sum = grown(self_ticks_, number);
+  const uint64_t before = sum, after = sum += ticks;
   return after < before ? clock.ns(ticks) : clock.ns(after) - clock.ns(before);
 }
 
@@ -116,7 +114,7 @@ void CallLanes::end(CallLane& lane, uint64_t tick, uint64_t running) {
   lane.open.pop_back();
   if (lane.written <= lane.open.size()) return;  // The slice was not in the range.
   lane.written--;
-  const uint64_t own = frame.marker ? 0 : own_ns(number_of(frame.function), frame.self);
+  const uint64_t own = frame.marker ? 0 : self_ns(number_of(frame.function), frame.self);
   writer_.end(lane.track, ns(clip(tick)), std::max(facts_.clock.ns(running), own), own);
 }
 
@@ -152,7 +150,7 @@ void CallLanes::end_marker(CallLane& lane, uint64_t tick) {
   end(lane, tick, 0);
 }
 
-void CallLanes::set_state(CallLane& lane, LaneState state, uint32_t other, uint64_t tick,
+void CallLanes::set_state(CallLane& lane, LaneState state, CoroutineId other, uint64_t tick,
                           uint64_t flow) {
   if (lane.state == state && lane.other == other) return;
   end_marker(lane, tick);

@@ -7,7 +7,7 @@
 
 namespace luatrace::analyze {
 
-CallLane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) {
+CallLane& CallLog::lane(StreamId stream, CoroutineId coroutine, ThreadId tid) {
   auto [lane, fresh] = lanes_.get(stream, coroutine, tid);
   if (fresh) chains_[stream].set_lane(coroutine, &lane);
   return lane;
@@ -15,7 +15,7 @@ CallLane& CallLog::lane(uint32_t stream, uint32_t coroutine, uint32_t tid) {
 
 // -- Calls --
 
-void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+void CallLog::opened(const Coroutine& co, StreamId stream, ThreadId tid, FunctionId function,
                      uint64_t now) {
   if (now >= lanes_.to()) return;
   CallLane& l = lane(stream, co.id, tid);
@@ -30,12 +30,12 @@ void CallLog::opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_
   const CallLane* by = resumed ? chain[chain.last() - 1].lane : nullptr;
   // With own_stacks_ the resumer has waited since the resume.
   const bool waits = by && by->has_calls() && !own_stacks_;
-  const uint64_t flow = waits && now > lanes_.from() ? ++flows_ : 0;
+  const uint64_t flow = waits && now > lanes_.from() ? ++used_.flows : 0;
   calls_changed(chain, co.id, now, flow);
   if (flow) lanes_.arrive(l, flow, now);
 }
 
-void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now) {
+void CallLog::closed(const Coroutine& co, StreamId stream, uint64_t now) {
   CallLane* l = lanes_.find(stream, co.id);
   if (!l) return;
   lanes_.end_marker(*l, now);
@@ -45,11 +45,11 @@ void CallLog::closed(const Coroutine& co, uint32_t stream, uint64_t now) {
 }
 
 // Calls that are shown as before continue. The other shown calls end, and the new ones begin.
-void CallLog::moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+void CallLog::moved(const Coroutine& co, StreamId stream, ThreadId tid, uint64_t now,
                     const std::vector<Open>& open) {
   if (now >= lanes_.to() || (open.empty() && !lanes_.find(stream, co.id))) return;
   CallLane& l = lane(stream, co.id, tid);
-  const size_t calls = l.open.size() - (l.open.empty() || !l.open.back().marker ? 0 : 1);
+  const size_t calls = l.calls();
   size_t same = 0;
   while (same < std::min(calls, open.size()) && l.open[same].depth == open[same].depth &&
          l.open[same].function == open[same].function)
@@ -62,7 +62,7 @@ void CallLog::moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t
   calls_changed(chains_[stream], co.id, now);
 }
 
-void CallLog::gone(const Coroutine& co, uint32_t stream, uint64_t now) {
+void CallLog::gone(const Coroutine& co, StreamId stream, uint64_t now) {
   CallLane* l = lanes_.find(stream, co.id);
   if (!l) return;
   chains_[stream].set_lane(co.id, nullptr);
@@ -74,11 +74,11 @@ void CallLog::finish() {
   chains_.clear();
 }
 
-// -- Who runs --
+// -- The running chain --
 
-// A coroutine waits as soon as a coroutine further in (which it has resumed, directly or not) has
-// an open call. Until then the time is its own (docs/semantics.md), unless stacks are separate. The
-// current coroutine is not changed.
+// A coroutine waits as soon as one that it has resumed, directly or not, has an open call. Until
+// then the time is its own (docs/semantics.md), unless stacks are separate. The current coroutine
+// is not changed.
 void CallLog::mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t flow) {
   if (place == Chain::kNone || place >= chain.last()) return;
   CallLane* l = chain[place].lane;
@@ -86,13 +86,14 @@ void CallLog::mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t f
   const size_t caller = chain.caller();
   const bool waits = own_stacks_ || (caller != Chain::kNone && caller > place);
   lanes_.set_state(*l, waits ? LaneState::kResumed : LaneState::kOwn,
-                   waits ? chain[place + 1].coroutine : 0, tick,
+                   waits ? chain[place + 1].coroutine : kUnknownCoroutine, tick,
                    place + 1 == chain.last() ? flow : 0);
 }
 
-// The coroutine may have got its first call or lost its last one. That changes for whom three
-// coroutines wait: this one, the innermost one with calls, and the one that was so before.
-void CallLog::calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uint64_t flow) {
+// The coroutine may have got its first call or lost its last one. That may change the state of
+// three coroutines: this one, the innermost one with calls, and the previous innermost one with
+// calls.
+void CallLog::calls_changed(Chain& chain, CoroutineId coroutine, uint64_t tick, uint64_t flow) {
   if (chain.empty()) return;
   const size_t place = chain.place(coroutine), before = chain.caller();
   if (place != Chain::kNone) chain.update(place);
@@ -109,20 +110,20 @@ void CallLog::mark_changed(Chain& chain, std::array<size_t, 3> places, uint64_t 
 void CallLog::arrived(const Coroutine& co, CallLane* lane, uint64_t tick) const {
   if (!lane || tick >= lanes_.to()) return;
   lane->suspended = co.suspended;
-  lane->left = UINT64_MAX;
+  lane->suspended_since = UINT64_MAX;
 }
 
 void CallLog::suspend(CallLane& lane, uint64_t tick, uint64_t flow) {
-  if (tick < lanes_.to()) lane.left = tick;
-  lanes_.set_state(lane, LaneState::kSuspended, 0, tick, flow);
+  if (tick < lanes_.to()) lane.suspended_since = tick;
+  lanes_.set_state(lane, LaneState::kSuspended, kUnknownCoroutine, tick, flow);
 }
 // Rebuilds the chain after anything but a resume or a suspension. The machine has also walked the
 // whole chain then, and limits how often that happens.
-void CallLog::make_again(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain,
-                         uint64_t tick, uint64_t flow) {
+void CallLog::rebuild(FilteredProfile::Machine& machine, StreamId stream, Chain& chain,
+                      uint64_t tick, uint64_t flow) {
   const Chain before = std::exchange(chain, {});
   std::vector<Chain::Link> links;
-  std::unordered_set<uint32_t> known;  // A damaged trace might have a cycle.
+  std::unordered_set<CoroutineId, RandomHash> known;  // A damaged trace might have a cycle.
   chain.links = machine.links();
   machine.each_in_chain(machine.current(), [&](const Coroutine& co) {
     if (!known.insert(co.id).second) return;
@@ -155,10 +156,10 @@ bool CallLog::follow(FilteredProfile::Machine& machine, Chain& chain, CallLane* 
 }
 
 // Another coroutine of the stream runs now. All that are not among its resumers are suspended.
-void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain,
+void CallLog::switched(FilteredProfile::Machine& machine, StreamId stream, Chain& chain,
                        uint64_t tick) {
   const Coroutine& co = machine.current();
-  const uint32_t last = chain.empty() ? 0 : chain.current().coroutine;
+  const CoroutineId last = chain.empty() ? kUnknownCoroutine : chain.current().coroutine;
   CallLane* from = lanes_.find(stream, last);
   CallLane* to = lanes_.find(stream, co.id);
   // An arrow goes from the marker that says why one coroutine stopped, if there is one, to the
@@ -167,12 +168,12 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain
   const bool resumes = by && by->id == last;
   const bool arrow = from && to && from->has_calls() && (!resumes || to->has_calls()) &&
                      tick > lanes_.from() && tick < lanes_.to();
-  const uint64_t flow = arrow ? ++flows_ : 0;
+  const uint64_t flow = arrow ? ++used_.flows : 0;
   const size_t caller = chain.empty() ? Chain::kNone : chain.caller();
   const bool follows = follow(machine, chain, to, resumes, tick, flow);
-  if (!follows) make_again(machine, stream, chain, tick, flow);
+  if (!follows) rebuild(machine, stream, chain, tick, flow);
   if (to) lanes_.wake(*to, tick);
-  if (to) lanes_.set_state(*to, LaneState::kOwn, 0, tick);
+  if (to) lanes_.set_state(*to, LaneState::kOwn, kUnknownCoroutine, tick);
   const uint64_t arrives = resumes ? flow : 0;
   if (follows) {
     mark_changed(chain, {chain.last() - 1, caller, chain.caller()}, tick, arrives);
@@ -182,7 +183,7 @@ void CallLog::switched(FilteredProfile::Machine& machine, uint32_t stream, Chain
   if (arrow) lanes_.arrive(*to, flow, tick);
 }
 
-void CallLog::add_self_time(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from,
+void CallLog::add_self_time(FilteredProfile::Machine& machine, StreamId stream, uint64_t from,
                             uint64_t to, Owner owner) {
   // The chain is empty if calls were reported before any time passed.
   Chain& chain = chains_[stream];
@@ -199,7 +200,7 @@ void CallLog::add_self_time(FilteredProfile::Machine& machine, uint32_t stream, 
                    own                         ? LaneState::kOwn
                    : owner == Owner::kFiltered ? LaneState::kFiltered
                                                : LaneState::kUnknown,
-                   0, from);
+                   kUnknownCoroutine, from);
   from = std::max(from, lanes_.from());
   to = std::min(to, lanes_.to());
   if (own && from < to) l->open.back().self += to - from;

@@ -20,51 +20,45 @@ class CallLog : public CallObserver {
  public:
   // Calls are clipped to the plan's range of ticks. Time of a coroutine outside of its own calls
   // is part of the call that resumed it only if coroutines are linked.
-  CallLog(CallWriter& writer, const TraceFacts& facts, const FilterPlan& plan,
+  CallLog(CallWriter& writer, SliceNumbers& used, const TraceFacts& facts, const FilterPlan& plan,
           CallLanes::Namer namer)
       : own_stacks_(plan.options->mode != CoroutineMode::kLinked ||
                     plan.options->group == GroupBy::kCoroutine),
-        lanes_(writer, facts, plan.from, plan.to, std::move(namer)) {}
+        used_(used),
+        lanes_(writer, used, facts, plan.from, plan.to, std::move(namer)) {}
 
-  void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+  void opened(const Coroutine& co, StreamId stream, ThreadId tid, FunctionId function,
               uint64_t now) override;
-  void closed(const Coroutine& co, uint32_t stream, uint64_t now) override;
-  void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+  void closed(const Coroutine& co, StreamId stream, uint64_t now) override;
+  void moved(const Coroutine& co, StreamId stream, ThreadId tid, uint64_t now,
              const std::vector<Open>& open) override;
-  void add_self_time(FilteredProfile::Machine& machine, uint32_t stream, uint64_t from, uint64_t to,
+  void add_self_time(FilteredProfile::Machine& machine, StreamId stream, uint64_t from, uint64_t to,
                      Owner owner) override;
-  void gone(const Coroutine& co, uint32_t stream, uint64_t now) override;
+  void gone(const Coroutine& co, StreamId stream, uint64_t now) override;
 
   void finish();
-  // Sets the numbers used so far, by the files before.
-  void number_from(uint64_t tracks, uint32_t functions, uint64_t flows) {
-    lanes_.number_from(tracks, functions), flows_ = flows;
-  }
-  uint64_t tracks() const { return lanes_.tracks(); }
-  uint32_t functions() const { return lanes_.functions(); }
-  uint64_t flows() const { return flows_; }
 
  private:
   struct Chain : RunningChain<CallLane> {
     uint64_t links = 0;  // StackMachine::links() when the chain was built.
   };
 
-  CallLane& lane(uint32_t stream, uint32_t coroutine, uint32_t tid);
-  void switched(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain, uint64_t tick);
+  CallLane& lane(StreamId stream, CoroutineId coroutine, ThreadId tid);
+  void switched(FilteredProfile::Machine& machine, StreamId stream, Chain& chain, uint64_t tick);
   bool follow(FilteredProfile::Machine& machine, Chain& chain, CallLane* to, bool resumes,
               uint64_t tick, uint64_t flow);
-  void make_again(FilteredProfile::Machine& machine, uint32_t stream, Chain& chain, uint64_t tick,
-                  uint64_t flow);
+  void rebuild(FilteredProfile::Machine& machine, StreamId stream, Chain& chain, uint64_t tick,
+               uint64_t flow);
   void arrived(const Coroutine& co, CallLane* lane, uint64_t tick) const;
   void suspend(CallLane& lane, uint64_t tick, uint64_t flow);
   void mark_waiting(Chain& chain, size_t place, uint64_t tick, uint64_t flow = 0);
   void mark_changed(Chain& chain, std::array<size_t, 3> places, uint64_t tick, uint64_t flow);
-  void calls_changed(Chain& chain, uint32_t coroutine, uint64_t tick, uint64_t flow = 0);
+  void calls_changed(Chain& chain, CoroutineId coroutine, uint64_t tick, uint64_t flow = 0);
 
   const bool own_stacks_;
+  SliceNumbers& used_;
   CallLanes lanes_;
-  std::unordered_map<uint32_t, Chain> chains_;  // By stream.
-  uint64_t flows_ = 0;
+  std::unordered_map<StreamId, Chain, RandomHash> chains_;
 };
 
 }  // namespace luatrace::analyze

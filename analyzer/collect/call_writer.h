@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "analyzer/read/model.h"
+
 namespace luatrace::analyze {
 
 // How a format names a function. All strings are printable (base/escape.h); the format does any
@@ -24,17 +26,28 @@ struct FrameName {
   uint32_t line = 0;   // 0: main chunk or not Lua.
 };
 
+// Of a function in define(), from 1.
+using SliceFunctionId = Id<struct FunctionsOfSlices>;
+constexpr SliceFunctionId kNoSliceFunction{0};
+
+// The numbers used so far, by all files of an output.
+struct SliceNumbers {
+  uint64_t tracks = 0, flows = 0;
+  SliceFunctionId functions;
+};
+
 struct Track {
   uint64_t number = 0;  // From 1, across all files.
   int32_t pid = 0;
-  uint32_t tid = 0;
-  uint32_t stream = 0, coroutine = 0;  // In its file.
+  ThreadId tid;
+  StreamId stream;
+  CoroutineId coroutine;
 };
 
 // The name of a track; not in Track, as a million tracks may exist at one time.
 struct TrackNames {
   std::shared_ptr<const std::string> process;  // Beginning of the command line; not null.
-  bool of_state = false;                       // Its file has several Lua VMs.
+  bool of_vm = false;                          // Its file has several Lua VMs.
 };
 
 struct Slice {
@@ -46,8 +59,8 @@ struct Slice {
     kUnknown,    // It is unknown what runs: the stack was lost.
   };
   Kind kind = kCall;
-  uint32_t function = 0;   // kCall: number passed to define().
-  uint32_t coroutine = 0;  // kResumed: the resumed coroutine.
+  SliceFunctionId function;  // kCall.
+  CoroutineId coroutine;     // kResumed: the resumed coroutine.
   uint64_t flow = 0;   // Of an arrow from the beginning of this slice to another track; 0: none.
   uint64_t track = 0;  // kResumed: number of that coroutine's track; 0: it has none.
 };
@@ -55,12 +68,12 @@ struct Slice {
 class CallWriter {
  public:
   virtual ~CallWriter() = default;
-  // Defines a function; comes before the first slice that uses its number (from 1).
-  virtual void define(uint32_t function, const FrameName& name) = 0;
+  // Defines a function; comes before the first slice that uses its number.
+  virtual void define(SliceFunctionId function, const FrameName& name) = 0;
   virtual void track(const Track& track, const TrackNames& names) = 0;
   virtual void begin(const Track& track, const Slice& slice, uint64_t ns) = 0;
-  // The innermost open slice ends. running_ns, self_ns: inclusive and self time, of a call only.
-  virtual void end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) = 0;
+  // The innermost open slice ends. inclusive_ns, self_ns: inclusive and self time, of a call only.
+  virtual void end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) = 0;
   // An arrow ends on this track.
   virtual void arrive(const Track&, uint64_t /*flow*/, uint64_t /*ns*/) {}
   // The coroutine is gone: no more slices follow on the track. Not called for coroutines that are

@@ -11,10 +11,10 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
     : plan_(plan),
       options_(*plan.options),
       facts_(facts),
-      placement_(plan, functions, symbols, sums_.look_up()),
+      placement_(plan, functions, symbols, sums_.tree()),
       scope_(plan, facts),
       watch_(slow, plan, placement_, sums_.tree()) {
-  stream(0);
+  stream(kNoStream);
 }
 
 void FilteredProfile::finish() {
@@ -39,6 +39,8 @@ void FilteredProfile::add(const FilteredProfile& other) {
   last_ = std::max(last_, other.last_);
   if (slow) slow->add(*other.slow);
   if (coroutines) coroutines->add(*other.coroutines);
+  if (waits)
+    for (const auto& [key, sums] : *other.waits) (*waits)[key] += sums;
   if (timeline) timeline->add(*other.timeline);
   if (!threads) return;
   for (const auto& [thread, sums] : *other.threads) (*threads)[thread] += sums;
@@ -46,7 +48,7 @@ void FilteredProfile::add(const FilteredProfile& other) {
 
 // -- Streams, threads, coroutines --
 
-void FilteredProfile::stream(uint32_t number) {
+void FilteredProfile::stream(StreamId number) {
   scope_.stream(number);
   auto [it, fresh] = streams_.try_emplace(number);
   stream_ = &it->second;
@@ -57,7 +59,7 @@ void FilteredProfile::begins(uint64_t tick) {
   first_ = std::min(first_, std::max(tick, plan_.from));
 }
 
-void FilteredProfile::on_thread(uint32_t tid) {
+void FilteredProfile::on_thread(ThreadId tid) {
   if (threads && tid != scope_.tid())
     (*threads)[{facts_.process_of(scope_.number()), tid}].switches++;
   scope_.on_thread(tid);
@@ -76,16 +78,21 @@ void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
   if (!coroutines || !scope_.wanted(co) || !scope_.has(now)) return;
   CoroutineLife& life = coroutines->of(co, scope_.number(), now);
   life.begin_seen = true;
-  if (!by.top) return;
-  // The creator is the function that called the builtin coroutine.create.
-  const uint32_t function = placement_.function_of(by.frames[by.top].node);
-  const bool library = placement_.is_builtin(function) && by.top > 1;
-  life.created_in = library ? placement_.function_of(by.frames[by.top - 1].node) : function;
+  life.created_in = function_of_user(by);
+}
+
+// The function of the innermost call, kNoFunction if there is none. If it is a builtin
+// (coroutine.create, coroutine.yield): the function that called it.
+FunctionId FilteredProfile::function_of_user(const Coroutine& co) const {
+  if (!co.top) return kNoFunction;
+  const FunctionId function = placement_.function_of(co.frames[co.top].node);
+  const bool library = placement_.is_builtin(function) && co.top > 1;
+  return library ? placement_.function_of(co.frames[co.top - 1].node) : function;
 }
 
 void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
   if (coroutines) coroutines->gone(co, std::min(now, plan_.to), how);
-  if (calls) calls->gone(co, scope_.number(), now);
+  for (auto* o : calls) o->gone(co, scope_.number(), now);
 }
 
 // -- Calls --
@@ -101,25 +108,25 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   }
   if (f.counted) count(co, p);
   if (f.counted && p.shown) watch_.begin(stream_->machine, co, now);
-  if (!calls || !p.shown) return;
+  if (calls.empty() || !p.shown) return;
   if (!scope_.wanted(co)) return static_cast<void>(co.stale = true);
-  calls->opened(co, scope_.number(), scope_.tid(), p.function, now);
+  for (auto* o : calls) o->opened(co, scope_.number(), scope_.tid(), p.function, now);
 }
 
 void FilteredProfile::count(Coroutine& co, const Place& p) {
-  look_up()[co.frames[co.top].node].calls++;
+  machine_tree()[NodeId(co.frames[co.top].node)].calls++;
   if (!p.shown) return;
   if (threads) thread_sums(scope_.tid()).calls++;
-  if (watch_.is_watching()) watch_.tell(stream_->machine, co, p.out, {0, 0, 1, 0, 0});
+  if (watch_.is_watching()) watch_.add(stream_->machine, co, p.out, {0, 0, 1, 0, 0});
 }
 
 void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
   const FrameNotes& f = co.notes[co.top];
   const Place& p = placement_[f.node];  // Times are counted where the call was: where it began.
   const bool seen = p.shown && running != kNotSeen && f.counted;
-  if (calls) calls->closed(co, scope_.number(), now);
+  for (auto* o : calls) o->closed(co, scope_.number(), now);
   if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
-  if (!co.watched) return;
+  if (!co.watched_call) return;
   SlowCall call;
   call.stream = scope_.number();
   call.coroutine = co.id;
@@ -131,14 +138,14 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
 // After a move in the call tree, other calls may be shown.
 void FilteredProfile::attached(Coroutine& co, bool moved, uint64_t now) {
   co.epoch += moved;
-  if (!calls) return;
+  if (calls.empty()) return;
   co.stale |= moved;
   if (!co.stale || !scope_.wanted(co)) return;
   co.stale = false;
   std::vector<CallObserver::Open> open;
   for (uint32_t i = 1; i <= co.top; i++)
     if (const Place p = place(co, i); p.shown) open.push_back({i, p.function});
-  calls->moved(co, scope_.number(), scope_.tid(), now, open);
+  for (auto* o : calls) o->moved(co, scope_.number(), scope_.tid(), now, open);
 }
 
 // -- Runs --
@@ -153,90 +160,91 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   const bool wanted = scope_.wanted(machine.current());
   if (wanted && scope_.is_of_coroutines() && !placement_.is_plain()) return false;
   run_.counts = wanted && run_.in_range;
-  run_.spends = run_.counts ? UINT64_MAX : 0;
+  run_.time_mask = run_.counts ? UINT64_MAX : 0;
   return true;
 }
 
 void FilteredProfile::end_run(uint64_t from, uint64_t to) {
-  if (!run_.in_range || from == to) return;
-  last_ = std::max(last_, to);
-  traced_ += to - from;
+  if (!run_.in_range || !take_time(from, to)) return;
   if (!run_.counts) filtered_ += to - from;
 }
 
 // -- Time --
 
+bool FilteredProfile::take_time(uint64_t& from, uint64_t& to) {
+  from = std::max(from, plan_.from);
+  to = std::min(to, plan_.to);
+  if (from >= to) return false;
+  last_ = std::max(last_, to);
+  traced_ += to - from;
+  return true;
+}
+
 void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
   stream_->machine = &machine;
   Coroutine& co = machine.current();
-  const Whose whose = whose_time(co);
-  if (calls) {
-    using Owner = CallObserver::Owner;
-    calls->add_self_time(machine, scope_.number(), from, to,
-                         whose == Whose::kUnknown ? Owner::kUnknown
-                         : whose == Whose::kCall  ? Owner::kCall
-                                                  : Owner::kFiltered);
-  }
-  from = std::max(from, plan_.from);
-  to = std::min(to, plan_.to);
-  if (from >= to) return;
-  last_ = std::max(last_, to);
-  traced_ += to - from;
-  switch (whose) {
-    case Whose::kCall:
-      spend_at(co, to - from);
+  const TimeKind kind = time_kind(co);
+  report_time(machine, from, to,
+              kind == TimeKind::kUnknown ? CallObserver::Owner::kUnknown
+              : kind == TimeKind::kCall  ? CallObserver::Owner::kCall
+                                         : CallObserver::Owner::kFiltered);
+  if (!take_time(from, to)) return;
+  switch (kind) {
+    case TimeKind::kCall:
+      add_self_time_at(co, to - from);
       break;
-    case Whose::kIdle:
-      look_up()[0].self += to - from;
+    case TimeKind::kIdle:
+      machine_tree()[kRootNode].self += to - from;
       break;
-    case Whose::kUnknown:
-      spend_unknown(co, to - from);
+    case TimeKind::kUnknown:
+      add_unknown_time(co, to - from);
       break;
-    case Whose::kFiltered:
+    case TimeKind::kFiltered:
       filtered_ += to - from;
       break;
   }
-  if (timeline || threads) show(co, whose, from, to);
+  if (timeline || threads) add_to_views(co, kind, from, to);
 }
 
 // Call filters do not affect idle and unknown time: idle time belongs to no call, unknown time may
 // belong to any. Filters of threads, Lua VMs and coroutines apply to both.
-FilteredProfile::Whose FilteredProfile::whose_time(Coroutine& co) {
+FilteredProfile::TimeKind FilteredProfile::time_kind(Coroutine& co) {
   using Outside = Coroutine::Outside;
-  if (!scope_.wanted(co)) return Whose::kFiltered;
-  if (co.top == 0 && co.outside == Outside::kIdle) return Whose::kIdle;
-  if (co.top == 0 && co.outside == Outside::kUnknown) return Whose::kUnknown;
-  return place(co, co.top).takes && has_owner(co, co.top) ? Whose::kCall : Whose::kFiltered;
+  if (!scope_.wanted(co)) return TimeKind::kFiltered;
+  if (co.top == 0 && co.outside == Outside::kIdle) return TimeKind::kIdle;
+  if (co.top == 0 && co.outside == Outside::kUnknown) return TimeKind::kUnknown;
+  return place(co, co.top).takes && has_owner(co, co.top) ? TimeKind::kCall : TimeKind::kFiltered;
 }
 
 // Adds to the node of unknown time if there is one: then callers include it in inclusive time.
-void FilteredProfile::spend_unknown(Coroutine& co, uint64_t ticks) {
-  const uint32_t node = place(co, co.top).out;
+void FilteredProfile::add_unknown_time(Coroutine& co, uint64_t ticks) {
+  const NodeId node = place(co, co.top).out;
   if (shown(node).function == kUnknownFunction)
-    spend_at(co, ticks);
+    add_self_time_at(co, ticks);
   else
     gap_ += ticks;
 }
 
-void FilteredProfile::spend_at(Coroutine& co, uint64_t ticks) {
+void FilteredProfile::add_self_time_at(Coroutine& co, uint64_t ticks) {
   const uint32_t raw = co.frames[co.top].node;
-  look_up()[raw].self += ticks;
+  machine_tree()[NodeId(raw)].self += ticks;
   if (watch_.is_watching())
-    watch_.tell(stream_->machine, co, placement_[raw].out, {0, 0, 0, ticks, 0});
+    watch_.add(stream_->machine, co, placement_[raw].out, {0, 0, 0, ticks, 0});
 }
 
-ThreadSums& FilteredProfile::thread_sums(uint32_t tid) {
+ThreadSums& FilteredProfile::thread_sums(ThreadId tid) {
   ThreadSums& sums = (*threads)[{facts_.process_of(scope_.number()), tid}];
-  sums.states.insert(scope_.number());
+  sums.vms.insert(scope_.number());
   return sums;
 }
 
 // Computed for all nodes up to `node`, each from its parent's.
-FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
+FilteredProfile::Shown FilteredProfile::shown(NodeId node) {
   const bool by_root = options_.group != GroupBy::kNone && options_.group < GroupBy::kFile;
   while (shown_.size() <= node) {
-    const CallNode& n = sums_.tree()[static_cast<uint32_t>(shown_.size())];
-    Shown s{n.function, n.function};
+    const CallNode& n = sums_.tree()[NodeId(static_cast<uint32_t>(shown_.size()))];
+    const FunctionId function(n.function);
+    Shown s{function, function, NodeId(static_cast<uint32_t>(shown_.size()))};
     if (!shown_.empty() && n.function == kCoroutineFunction) s = shown_[n.parent];
     if (by_root && n.parent) s.lane = shown_[n.parent].lane;
     shown_.push_back(s);
@@ -244,20 +252,20 @@ FilteredProfile::Shown FilteredProfile::shown(uint32_t node) {
   return shown_[node];
 }
 
-void FilteredProfile::show(Coroutine& co, Whose whose, uint64_t from, uint64_t to) {
+void FilteredProfile::add_to_views(Coroutine& co, TimeKind kind, uint64_t from, uint64_t to) {
   if (threads) {
     ThreadSums& sums = thread_sums(scope_.tid());
-    uint64_t& sum = whose == Whose::kFiltered  ? sums.filtered
-                    : whose == Whose::kIdle    ? sums.idle
-                    : whose == Whose::kUnknown ? sums.gap
-                                               : sums.self;
+    uint64_t& sum = kind == TimeKind::kFiltered  ? sums.filtered
+                    : kind == TimeKind::kIdle    ? sums.idle
+                    : kind == TimeKind::kUnknown ? sums.gap
+                                                 : sums.self;
     sum += to - from;
   }
-  if (whose != Whose::kCall) return;
+  if (kind != TimeKind::kCall) return;
   const Shown s = shown(place(co, co.top).out);
   if (!timeline) return;
-  timeline->add(Timeline::key(0, scope_.tid()), from, to);
-  timeline->add(Timeline::key(1, s.lane), from, to);
+  timeline->add(LaneId(scope_.tid()), from, to);
+  timeline->add(LaneId(s.lane), from, to);
 }
 
 // Whether the coroutine wakes because another one resumes it now, and not because control switched
@@ -267,8 +275,24 @@ bool FilteredProfile::is_resumed(const Coroutine& co) const {
   return !stream_->machine || stream_->machine->current().id == co.resumer;
 }
 
+// The coroutine waited since it yielded, with the call at this node of the shown tree innermost.
+// whole: beginning and end were seen. Code that ran on its stack meanwhile does not end the wait.
+void FilteredProfile::add_wait(NodeId node, uint64_t ticks, bool whole) {
+  const CallTree& tree = sums_.tree();
+  node = shown(node).call;
+  if (!node) return;
+  WaitSums& sums =
+      (*waits)[{FunctionId(tree[node].function), FunctionId(shown(tree[node].parent).function)}];
+  if (whole)
+    sums.add(ticks, facts_.clock);
+  else
+    sums.unfinished++;
+}
+
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
   co.epoch++;
+  const bool whole = resumed && scope_.has(co.yielded) && to <= plan_.to;
+  const uint64_t waited = to - std::min(to, co.yielded);
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from > to || !scope_.wanted(co)) return;
@@ -279,12 +303,15 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
     if (to - from > life.longest) {
       life.longest = to - from;
       life.longest_at = from;
-      life.longest_in = co.top ? placement_.function_of(co.frames[co.top].node) : 0;
+      life.longest_in = function_of_user(co);
     }
   }
-  if (!co.top || from == to) return;
+  if (!co.top) return;
   const Place p = place(co, co.top);
   if (!p.takes) return;
+  if (waits && co.yielded != kNotSeen && (!resumed || is_resumed(co)))
+    add_wait(p.out, waited, whole);
+  if (from == to) return;
   sums_.suspended(p.out, to - from);
   watch_.suspended(co, p.out, to - from);
 }
@@ -292,15 +319,10 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
 // The coroutine that ran during the gap is unknown; the thread is assumed to be the one before it.
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
   const bool is_wanted = scope_.wanted();
-  if (calls && stream_->machine)
-    calls->add_self_time(
-        *stream_->machine, scope_.number(), from, to,
-        is_wanted ? CallObserver::Owner::kUnknown : CallObserver::Owner::kFiltered);
-  from = std::max(from, plan_.from);
-  to = std::min(to, plan_.to);
-  if (from >= to) return;
-  last_ = std::max(last_, to);
-  traced_ += to - from;
+  if (stream_->machine)
+    report_time(*stream_->machine, from, to,
+                is_wanted ? CallObserver::Owner::kUnknown : CallObserver::Owner::kFiltered);
+  if (!take_time(from, to)) return;
   (is_wanted ? gap_ : filtered_) += to - from;
   if (!threads) return;
   ThreadSums& sums = thread_sums(scope_.tid());

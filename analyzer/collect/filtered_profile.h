@@ -16,6 +16,7 @@
 #include "analyzer/collect/placement.h"
 #include "analyzer/collect/scope.h"
 #include "analyzer/collect/slow_watch.h"
+#include "analyzer/collect/waits.h"
 #include "analyzer/machine/streams.h"
 
 namespace luatrace::analyze {
@@ -26,24 +27,25 @@ class FilteredProfile;
 // ticks, functions are indices of the file.
 class CallObserver {
  public:
-  // Who owns time: the innermost shown call, something hidden, or it is unknown.
+  // The owner of time: the innermost shown call, something hidden, or unknown.
   enum class Owner : uint8_t { kCall, kFiltered, kUnknown };
   virtual ~CallObserver() = default;
   // A shown call, on top of the coroutine, begins or was reported as open.
-  virtual void opened(const Coroutine& co, uint32_t stream, uint32_t tid, uint32_t function,
+  virtual void opened(const Coroutine& co, StreamId stream, ThreadId tid, FunctionId function,
                       uint64_t now) = 0;
   // The call on top ends, shown or not.
-  virtual void closed(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
+  virtual void closed(const Coroutine& co, StreamId stream, uint64_t now) = 0;
   // From now on the coroutine's open calls are shown as `open`, the outermost first.
   struct Open {
-    uint32_t depth, function;
+    uint32_t depth;
+    FunctionId function;
   };
-  virtual void moved(const Coroutine& co, uint32_t stream, uint32_t tid, uint64_t now,
+  virtual void moved(const Coroutine& co, StreamId stream, ThreadId tid, uint64_t now,
                      const std::vector<Open>& open) = 0;
   // Time of the machine's current coroutine, and its owner.
-  virtual void add_self_time(StackMachine<FilteredProfile>& machine, uint32_t stream, uint64_t from,
+  virtual void add_self_time(StackMachine<FilteredProfile>& machine, StreamId stream, uint64_t from,
                              uint64_t to, Owner owner) = 0;
-  virtual void gone(const Coroutine& co, uint32_t stream, uint64_t now) = 0;
+  virtual void gone(const Coroutine& co, StreamId stream, uint64_t now) = 0;
 };
 
 class FilteredProfile {
@@ -52,7 +54,7 @@ class FilteredProfile {
   static constexpr bool kFrames = true;
   using Machine = StackMachine<FilteredProfile>;
 
-  // The references must stay valid as long as this receives calls. Observers may be null.
+  // The references must stay valid as long as this receives calls. Observers may be missing.
   FilteredProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols)
       : FilteredProfile(plan, facts, facts.functions, symbols) {}
   // The same with a table of functions to which other threads may add meanwhile.
@@ -62,9 +64,10 @@ class FilteredProfile {
   FilteredProfile& operator=(const FilteredProfile&) = delete;
   SlowCalls* slow = nullptr;
   CoroutineLog* coroutines = nullptr;
+  WaitLog* waits = nullptr;
   Timeline* timeline = nullptr;
   ThreadLog* threads = nullptr;
-  CallObserver* calls = nullptr;
+  std::vector<CallObserver*> calls;
 
   // See Profile::limit().
   void limit(NodeBudget* budget) { placement_.limit(budget); }
@@ -88,22 +91,22 @@ class FilteredProfile {
 
   // What the machines call; see machine/machine.h.
   void set_clock(const Clock& clock) { sums_.set_clock(clock); }
-  [[gnu::always_inline]] uint32_t enter(uint32_t raw, uint32_t function) {
+  [[gnu::always_inline]] uint32_t enter(uint32_t raw, FunctionId function) {
     return placement_.enter(raw, function,
-                            stream_->verdicts && stream_->verdicts->drops(stream_->calls++));
+                            stream_->verdicts && stream_->verdicts->drops(stream_->next++));
   }
-  uint32_t enter(uint32_t raw, uint32_t function, uint64_t hash) {
+  uint32_t enter(uint32_t raw, FunctionId function, uint64_t hash) {
     return placement_.enter(raw, function, hash);
   }
-  uint32_t enter_base(uint32_t raw, uint32_t function) { return placement_.enter(raw, function); }
-  uint32_t enter_again(uint32_t raw, uint32_t old, uint32_t function) {
+  uint32_t enter_base(uint32_t raw, FunctionId function) { return placement_.enter(raw, function); }
+  uint32_t enter_again(uint32_t raw, uint32_t old, FunctionId function) {
     return placement_.enter(raw, function, placement_.is_dropped(old));
   }
-  bool looks_ahead() { return !stream_->verdicts && look_up().is_large(); }
-  CallTree& look_up() { return placement_.raw(); }
-  void stream(uint32_t number);
+  bool prefetches() { return !stream_->verdicts && machine_tree().is_large(); }
+  CallTree& machine_tree() { return placement_.raw(); }
+  void stream(StreamId number);
   void begins(uint64_t tick);
-  void on_thread(uint32_t tid);
+  void on_thread(ThreadId tid);
   uint32_t base(const Coroutine& co, const Coroutine* by) {
     return scope_.base(placement_, co, by);
   }
@@ -117,17 +120,19 @@ class FilteredProfile {
   void gone(Coroutine& co, uint64_t now, Gone how);
 
   // False if a view needs more than sums.
-  bool takes_runs() const { return !slow && !timeline && !threads && !calls; }
+  bool takes_runs() const { return !slow && !timeline && !threads && calls.empty(); }
   bool begin_run(Machine& machine, uint64_t until);
-  void add_self_time(uint32_t raw, uint64_t ticks) { look_up()[raw].self += ticks & run_.spends; }
+  void add_self_time(uint32_t raw, uint64_t ticks) {
+    machine_tree()[NodeId(raw)].self += ticks & run_.time_mask;
+  }
   void run_opened(Coroutine& co, uint32_t index) {
     const uint32_t raw = co.frames[index].node;
-    look_up()[raw].calls += run_.counts;
-    co.notes[index] = {raw, 0, run_.counts};
+    machine_tree()[NodeId(raw)].calls += run_.counts;
+    co.notes[index] = {raw, {}, run_.counts};
   }
   void run_closed(const FrameNotes& f, uint64_t running) {
     if (!f.counted || !run_.in_range) return;
-    if (const uint32_t function = placement_.shown_as(f.node)) sums_.ended(0, function, running);
+    if (const FunctionId function = placement_.shown_as(f.node)) sums_.ended(0, function, running);
   }
   void end_run(uint64_t from, uint64_t to);
 
@@ -135,32 +140,40 @@ class FilteredProfile {
   struct Stream {
     Machine* machine = nullptr;  // Known once time has passed.
     const StreamVerdicts* verdicts = nullptr;
-    uint64_t calls = 0;  // Begun or reported so far; counted only if there are verdicts.
+    CallNumber next;  // Of the calls begun or reported; counted only if there are verdicts.
   };
   // What holds for all of a run.
   struct Run {
     bool in_range = false;
-    bool counts = false;  // Whether calls are counted.
-    uint64_t spends = 0;  // Mask of the ticks that are counted: all bits or none.
+    bool counts = false;     // Whether calls are counted.
+    uint64_t time_mask = 0;  // Mask of the ticks that are counted: all bits or none.
   };
+  // Clips from..to to the time range, and adds it to the traced time. False if nothing is left.
+  bool take_time(uint64_t& from, uint64_t& to);
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];
   }
   bool is_resumed(const Coroutine& co) const;
-  void spend_at(Coroutine& co, uint64_t ticks);
+  void report_time(Machine& machine, uint64_t from, uint64_t to, CallObserver::Owner owner) {
+    for (auto* o : calls) o->add_self_time(machine, scope_.number(), from, to, owner);
+  }
+  FunctionId function_of_user(const Coroutine& co) const;
+  void add_self_time_at(Coroutine& co, uint64_t ticks);
+  void add_wait(NodeId node, uint64_t ticks, bool whole);
   void count(Coroutine& co, const Place& p);
-  enum class Whose : uint8_t { kCall, kIdle, kUnknown, kFiltered };
-  Whose whose_time(Coroutine& co);
-  void spend_unknown(Coroutine& co, uint64_t ticks);
-  void show(Coroutine& co, Whose whose, uint64_t from, uint64_t to);
+  enum class TimeKind : uint8_t { kCall, kIdle, kUnknown, kFiltered };
+  TimeKind time_kind(Coroutine& co);
+  void add_unknown_time(Coroutine& co, uint64_t ticks);
+  void add_to_views(Coroutine& co, TimeKind kind, uint64_t from, uint64_t to);
   // For a node of the shown tree: the function that owns its self time, and the function whose lane
   // of the timeline gets it.
   struct Shown {
-    uint32_t function, lane;
+    FunctionId function, lane;
+    NodeId call;  // The innermost that is no coroutine's, 0: none.
   };
-  Shown shown(uint32_t node);
-  ThreadSums& thread_sums(uint32_t tid);
+  Shown shown(NodeId node);
+  ThreadSums& thread_sums(ThreadId tid);
 
   const FilterPlan& plan_;
   const FilterOptions& options_;
@@ -169,7 +182,7 @@ class FilteredProfile {
   Placement placement_;
   Scope scope_;
   SlowWatch watch_;
-  std::unordered_map<uint32_t, Stream, RandomHash> streams_;
+  std::unordered_map<StreamId, Stream, RandomHash> streams_;
   Stream* stream_ = nullptr;
   Run run_;
   std::vector<Shown> shown_;  // By node; extended by shown().

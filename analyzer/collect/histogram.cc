@@ -67,7 +67,7 @@ void Histograms::set_clock(const Clock& clock) {
   short_ticks_ = static_cast<uint64_t>(ticks);
 }
 
-void Histograms::make_room(size_t functions) {
+void Histograms::resize_tables(size_t functions) {
   rows_.resize(functions);
   rest_.resize(functions);
   waiting_.resize(functions);
@@ -75,8 +75,8 @@ void Histograms::make_room(size_t functions) {
   functions_ = functions;  // Last: if a resize throws, no vector is used at the new size.
 }
 
-void Histograms::add(uint32_t function, uint64_t ticks) {
-  if (function >= functions_) make_room(2 * size_t{function} + 64);
+void Histograms::add(FunctionId function, uint64_t ticks) {
+  if (function >= functions_) resize_tables(2 * size_t{function} + 64);
   Rest& rest = rest_[function];
   rest.min = std::min(rest.min, ticks);
   rest.max = std::max(rest.max, ticks);
@@ -86,9 +86,9 @@ void Histograms::add(uint32_t function, uint64_t ticks) {
   add_count(function, bucket_of(ns), 1);
 }
 
-void Histograms::hand_on(uint32_t function) {
+void Histograms::queue_full_batch(FunctionId function) {
   Full& full = full_[oldest_];
-  count_together(full);
+  count_batch(full);
   full.calls = waiting_[function];
   full.function = function;
   filled_[function] = 0;
@@ -98,21 +98,21 @@ void Histograms::hand_on(uint32_t function) {
 }
 
 void Histograms::fetch_counts(const Full& full) const {
-  if (full.function == kNobody) return;
+  if (full.function == kUnused) return;
   const Row& row = rows_[full.function];
   const uint16_t* const begin = counts_.data() + (row.offset + row.begin);
   for (uint32_t i = 0; i < row.width; i += 64 / sizeof(*begin)) __builtin_prefetch(begin + i, 1);
 }
 
-void Histograms::count_together(Full& full) {
-  if (full.function == kNobody) return;
+void Histograms::count_batch(Full& full) {
+  if (full.function == kUnused) return;
   const CallBatch& calls = full.calls;
-  const uint32_t function = std::exchange(full.function, kNobody);
+  const FunctionId function = std::exchange(full.function, kUnused);
   Row& row = rows_[function];
   BatchSums sums = sums_of(calls, rate_, row.offset, row.min, row.max);
   if (!sums.within) [[unlikely]] {
     const uint32_t before = row.offset;
-    reach(row, calls);
+    extend(row, calls);
     for (uint32_t& place : sums.place) place += row.offset - before;
   }
   if (row.counted > UINT16_MAX - kBatchSize) [[unlikely]]
@@ -129,7 +129,7 @@ void Histograms::count_together(Full& full) {
 }
 
 // Extends the row: some of the calls are shorter or longer than all before.
-void Histograms::reach(Row& row, const CallBatch& calls) {
+void Histograms::extend(Row& row, const CallBatch& calls) {
   for (uint32_t ticks : calls.ticks) {
     row.min = std::min(row.min, ticks);
     row.max = std::max(row.max, ticks);
@@ -139,25 +139,25 @@ void Histograms::reach(Row& row, const CallBatch& calls) {
 }
 
 // Moves the function's counts to more_, so that they cannot overflow.
-void Histograms::spill(uint32_t function) {
+void Histograms::spill(FunctionId function) {
   Row& row = rows_[function];
   row.counted = 0;
   for (uint32_t i = row.begin; i < row.begin + uint32_t{row.width}; i++) {
     uint16_t& n = counts_[row.offset + i];
-    if (n) more_[key(function, i)] += n;
+    if (n) more_[pair_key(function, i)] += n;
     n = 0;
   }
 }
 
 void Histograms::settle() {
-  for (Full& full : full_) count_together(full);
-  for (uint32_t f = 0; f < functions_; f++) {
+  for (Full& full : full_) count_batch(full);
+  for (FunctionId f; f < functions_; ++f) {
     for (uint32_t i = 0; i < filled_[f]; i++) add(f, waiting_[f].ticks[i]);
     filled_[f] = 0;
   }
 }
 
-void Histograms::add_square(uint32_t function, Square square) {
+void Histograms::add_square(FunctionId function, Square square) {
   uint64_t& low = rows_[function].squares;
   uint64_t& high = rest_[function].squares_high;
   const Square sum = saturating_add(Square{high} << 64 | low, square);
@@ -165,11 +165,11 @@ void Histograms::add_square(uint32_t function, Square square) {
   high = static_cast<uint64_t>(sum >> 64);
 }
 
-void Histograms::add_count(uint32_t function, uint32_t bucket, uint64_t n) {
+void Histograms::add_count(FunctionId function, uint32_t bucket, uint64_t n) {
   Row& row = rows_[function];
   if (bucket - row.begin >= row.width) widen(row, bucket);
   if (n > UINT16_MAX - row.counted) spill(function);
-  if (n > UINT16_MAX) return static_cast<void>(more_[key(function, bucket)] += n);
+  if (n > UINT16_MAX) return static_cast<void>(more_[pair_key(function, bucket)] += n);
   counts_[row.offset + bucket] += static_cast<uint16_t>(n);
   row.counted += static_cast<uint32_t>(n);
 }
@@ -177,12 +177,12 @@ void Histograms::add_count(uint32_t function, uint32_t bucket, uint64_t n) {
 // Widens the window, in whole powers of two, to contain `bucket` and some space beyond it. That
 // space is proportional, so that abandoned windows take no more memory than those in use.
 void Histograms::widen(Row& row, uint32_t bucket) {
-  const uint32_t room = std::max(kSubBuckets, row.width / 2 / kSubBuckets * kSubBuckets);
+  const uint32_t margin = std::max(kSubBuckets, row.width / 2 / kSubBuckets * kSubBuckets);
   const uint32_t power = bucket / kSubBuckets * kSubBuckets;
   uint32_t low = row.width ? std::min<uint32_t>(row.begin, power) : power;
   uint32_t high = std::max<uint32_t>(row.begin + row.width, power + kSubBuckets);
-  if (power == low) low -= std::min(low, room);
-  if (power + kSubBuckets == high) high = std::min(high + room, kBuckets);
+  if (power == low) low -= std::min(low, margin);
+  if (power + kSubBuckets == high) high = std::min(high + margin, kBuckets);
   const auto first = static_cast<uint32_t>(counts_.size());
   if (counts_.size() + (high - low) > UINT32_MAX) throw std::bad_alloc();
   counts_.resize(counts_.size() + (high - low));
@@ -193,12 +193,12 @@ void Histograms::widen(Row& row, uint32_t bucket) {
   row.offset = first - low;
 }
 
-uint64_t Histograms::count(uint32_t function, uint32_t bucket) const {
-  auto more = more_.find(key(function, bucket));
+uint64_t Histograms::count(FunctionId function, uint32_t bucket) const {
+  auto more = more_.find(pair_key(function, bucket));
   return counts_[rows_[function].offset + bucket] + (more == more_.end() ? 0 : more->second);
 }
 
-CallStats Histograms::stats(uint32_t function) const {
+CallStats Histograms::stats(FunctionId function) const {
   CallStats out;
   if (function >= functions_) return out;
   const Row& row = rows_[function];
@@ -209,7 +209,7 @@ CallStats Histograms::stats(uint32_t function) const {
   return out;
 }
 
-Distribution Histograms::of(uint32_t function) const {
+Distribution Histograms::of(FunctionId function) const {
   Distribution out;
   if (function >= functions_) return out;
   const Row& row = rows_[function];
@@ -220,8 +220,8 @@ Distribution Histograms::of(uint32_t function) const {
 }
 
 void Histograms::add(const Histograms& other) {
-  if (other.functions_ > functions_) make_room(other.functions_);
-  for (uint32_t f = 0; f < other.functions_; f++) {
+  if (other.functions_ > functions_) resize_tables(other.functions_);
+  for (FunctionId f; f < other.functions_; ++f) {
     const CallStats stats = other.stats(f);
     if (stats.complete == 0) continue;
     const Distribution times = other.of(f);

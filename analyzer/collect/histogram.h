@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analyzer/collect/call_batch.h"
+#include "analyzer/machine/functions.h"
 #include "analyzer/read/model.h"
 #include "base/random_hash.h"
 
@@ -79,24 +80,24 @@ struct CallStats {
 class Histograms {
  public:
   void set_clock(const Clock& clock);
-  void add(uint32_t function, uint64_t ticks);
+  void add(FunctionId function, uint64_t ticks);
   // The same, but may be deferred until settle(), which must be called before any query.
-  [[gnu::always_inline]] void add_later(uint32_t function, uint64_t ticks) {
+  [[gnu::always_inline]] void add_later(FunctionId function, uint64_t ticks) {
     if (function >= functions_ || ticks >= short_ticks_) [[unlikely]]
       return add(function, ticks);
     const uint32_t n = filled_[function];
     waiting_[function].ticks[n] = static_cast<uint32_t>(ticks);
     filled_[function] = static_cast<uint16_t>(n + 1);
-    if (n + 1 == kBatchSize) hand_on(function);
+    if (n + 1 == kBatchSize) queue_full_batch(function);
   }
   void settle();
   void add(const Histograms& other);
-  CallStats stats(uint32_t function) const;
-  Distribution of(uint32_t function) const;
+  CallStats stats(FunctionId function) const;
+  Distribution of(FunctionId function) const;
 
  private:
   static constexpr uint32_t kNoMin = INT32_MAX;
-  static constexpr uint32_t kNobody = UINT32_MAX;
+  static constexpr FunctionId kUnused{UINT32_MAX};
   struct alignas(64) Row {
     uint64_t sum = 0;
     uint64_t squares = 0;            // The lower half.
@@ -112,21 +113,18 @@ class Histograms {
   // A full batch whose row and window are being prefetched.
   struct Full {
     CallBatch calls;
-    uint32_t function = kNobody;
+    FunctionId function = kUnused;
   };
-  void hand_on(uint32_t function);
+  void queue_full_batch(FunctionId function);
   void fetch_counts(const Full& full) const;
-  void count_together(Full& full);
-  void reach(Row& row, const CallBatch& calls);
-  void spill(uint32_t function);
-  void add_square(uint32_t function, Square square);
-  void add_count(uint32_t function, uint32_t bucket, uint64_t n);
+  void count_batch(Full& full);
+  void extend(Row& row, const CallBatch& calls);
+  void spill(FunctionId function);
+  void add_square(FunctionId function, Square square);
+  void add_count(FunctionId function, uint32_t bucket, uint64_t n);
   void widen(Row& row, uint32_t bucket);
-  uint64_t count(uint32_t function, uint32_t bucket) const;
-  void make_room(size_t functions);
-  static uint64_t key(uint32_t function, uint32_t bucket) {
-    return uint64_t{function} << 32 | bucket;
-  }
+  uint64_t count(FunctionId function, uint32_t bucket) const;
+  void resize_tables(size_t functions);
 
   Clock clock_;
   Rate rate_;                 // The same for batched calls, ...
@@ -139,7 +137,8 @@ class Histograms {
   std::vector<Row> rows_;
   std::vector<uint16_t> counts_;
   std::vector<Rest> rest_;
-  std::unordered_map<uint64_t, uint64_t, RandomHash> more_;  // By key(): overflow of counts_.
+  std::unordered_map<uint64_t, uint64_t, RandomHash>
+      more_;  // By function and bucket: overflow of counts_.
 };
 
 }  // namespace luatrace::analyze

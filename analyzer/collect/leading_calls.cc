@@ -6,15 +6,15 @@ namespace luatrace::analyze {
 
 LeadingCalls::LeadingCalls(const FilterPlan& plan, const FunctionTable& functions,
                            const SymbolFinder& symbols)
-    : least_ns_(plan.options->least_ns),
+    : min_ns_(plan.options->min_ns),
       separate_(plan.options->mode == CoroutineMode::kSeparate),
       merged_(plan.options->mode == CoroutineMode::kMerged),
       by_coroutine_(plan.options->group == GroupBy::kCoroutine),
       path_(plan, functions, symbols) {
-  stream(0);
+  stream(kNoStream);
 }
 
-void LeadingCalls::stream(uint32_t number) {
+void LeadingCalls::stream(StreamId number) {
   stream_ = &streams_[number];
   stream_->verdicts = &verdicts[number];
 }
@@ -27,26 +27,26 @@ uint32_t LeadingCalls::base(const Coroutine& co, const Coroutine* by) const {
 
 // The call is dropped until it is known to lead to a function of -C.
 void LeadingCalls::begin(Coroutine& co, uint32_t index) {
-  if (stream_->calls == UINT32_MAX) throw_too_many_calls();
-  co.notes[index].number = stream_->calls++;
+  co.notes[index].number = next_call(stream_->calls);
   stream_->verdicts->drop(co.notes[index].number, true);
   if (is(co, index, CallPath::kTarget)) mark_leading(co, index);
 }
 
 bool LeadingCalls::begin_run(Machine& machine, uint64_t) {
   stream_->machine = &machine;
-  return !has_news(machine.current());
+  return !needs_marking(machine.current());
 }
 
 // Calls of the coroutines that have resumed this one since the call of -C began led to it, too.
 void LeadingCalls::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
   stream_->machine = &machine;
   Coroutine& co = machine.current();
-  if (from >= to || !has_news(co)) return;
+  if (from >= to || !needs_marking(co)) return;
   uint32_t links = 0;  // A damaged trace might have a cycle.
-  for (Coroutine* c = &co; c && c->led != c->epoch && links <= Machine::kMaxChain; links++) {
+  for (Coroutine* c = &co; c && c->marked_epoch != c->epoch && links <= Machine::kMaxChain;
+       links++) {
     if (const uint32_t index = target_in(*c)) return mark_leading(*c, index);
-    c->led = c->epoch;  // The resumers are marked now.
+    c->marked_epoch = c->epoch;  // The resumers are marked now.
     c = machine.resumer_of(*c);
   }
 }
@@ -69,9 +69,10 @@ void LeadingCalls::mark_leading(Coroutine& co, uint32_t index) {
       verdicts.drop(c.notes[i].number, false);
   };
   mark(co, index);
-  // led == epoch: the resumers were marked since the coroutine woke; they have no new calls.
-  for (Coroutine* c = &co; stream_->machine && c->led != c->epoch;) {
-    c->led = c->epoch;
+  // marked_epoch == epoch: the resumers were marked since the coroutine woke; they have no new
+  // calls.
+  for (Coroutine* c = &co; stream_->machine && c->marked_epoch != c->epoch;) {
+    c->marked_epoch = c->epoch;
     c = stream_->machine->resumer_of(*c);
     if (!c) return;
     mark(*c, c->top);

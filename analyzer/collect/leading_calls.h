@@ -28,10 +28,12 @@ class LeadingCalls {
 
   // What the machines call; see machine/machine.h.
   void set_clock(const Clock& clock) { clock_ = clock; }
-  void stream(uint32_t number);
-  uint32_t enter(uint32_t node, uint32_t function) { return path_.enter(node, function); }
-  uint32_t enter_base(uint32_t node, uint32_t) { return node & ~CallPath::kTarget; }
-  uint32_t enter_again(uint32_t node, uint32_t, uint32_t function) { return enter(node, function); }
+  void stream(StreamId number);
+  uint32_t enter(uint32_t node, FunctionId function) { return path_.enter(node, function); }
+  uint32_t enter_base(uint32_t node, FunctionId) { return node & ~CallPath::kTarget; }
+  uint32_t enter_again(uint32_t node, uint32_t, FunctionId function) {
+    return enter(node, function);
+  }
   uint32_t base(const Coroutine& co, const Coroutine* by) const;
   void opened(Coroutine& co, uint64_t, bool) { begin(co, co.top); }
   void closed(Coroutine& co, uint64_t, uint64_t running, bool) {
@@ -42,7 +44,7 @@ class LeadingCalls {
   void attached(Coroutine& co, bool moved, uint64_t) { co.epoch += moved; }
   void gap(uint64_t, uint64_t) {}
   void begins(uint64_t) {}
-  void on_thread(uint32_t) {}
+  void on_thread(ThreadId) {}
   void created(Coroutine&, Coroutine&, uint64_t) {}
   void gone(Coroutine&, uint64_t, Gone) {}
 
@@ -57,27 +59,27 @@ class LeadingCalls {
   struct Stream {
     StreamVerdicts* verdicts = nullptr;
     Machine* machine = nullptr;  // Known once time has passed.
-    uint32_t calls = 0;          // So far.
+    CallNumber calls;            // The next call.
   };
   static bool is(const Coroutine& co, uint32_t index, uint32_t place) {
     return co.frames[index].node & place;
   }
   // Whether a call of -C is open and the resumers' calls are not marked as leading to it yet.
-  static bool has_news(const Coroutine& co) {
-    return co.led != co.epoch && is(co, co.top, CallPath::kReached);
+  static bool needs_marking(const Coroutine& co) {
+    return co.marked_epoch != co.epoch && is(co, co.top, CallPath::kReached);
   }
   void begin(Coroutine& co, uint32_t index);
   void end(const FrameNotes& f, uint64_t running) {
-    if (least_ns_ && clock_.ns(running) < least_ns_) stream_->verdicts->drop(f.number, true);
+    if (min_ns_ && clock_.ns(running) < min_ns_) stream_->verdicts->drop(f.number, true);
   }
   static uint32_t target_in(const Coroutine& co);
   void mark_leading(Coroutine& co, uint32_t index);
 
-  const uint64_t least_ns_;
+  const uint64_t min_ns_;
   const bool separate_, merged_, by_coroutine_;
   Clock clock_;
   CallPath path_;
-  std::map<uint32_t, Stream> streams_;
+  std::map<StreamId, Stream> streams_;
   Stream* stream_ = nullptr;
 };
 

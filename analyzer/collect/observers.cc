@@ -5,21 +5,19 @@
 #include <tuple>
 #include <utility>
 
-#include "analyzer/collect/call_tree.h"
-
 namespace luatrace::analyze {
 namespace {
 
-// Keeps the `most` greatest items (0: all) in a heap with the smallest first. Ties are won by the
+// Keeps the `limit` largest items (0: all) in a heap with the smallest first. Ties are won by the
 // lower stream, then the lower serial, so that the order of insertion makes no difference.
 template <class T, class Rank>
-void keep_greatest(std::vector<T>& heap, size_t most, T item, Rank rank) {
+void keep_largest(std::vector<T>& heap, size_t limit, T item, Rank rank) {
   auto above = [&](const T& a, const T& b) {
     const auto left = rank(a), right = rank(b);
     return left != right ? left > right
                          : std::tie(a.stream, a.serial) < std::tie(b.stream, b.serial);
   };
-  if (most && heap.size() >= most) {
+  if (limit && heap.size() >= limit) {
     if (!above(item, heap.front())) return;
     std::pop_heap(heap.begin(), heap.end(), above);
     heap.pop_back();
@@ -30,10 +28,10 @@ void keep_greatest(std::vector<T>& heap, size_t most, T item, Rank rank) {
 
 }  // namespace
 
-uint32_t SlowCalls::watch(uint32_t depth, uint32_t function, uint64_t begin) {
-  uint32_t number;
+WatchId SlowCalls::watch(uint32_t depth, FunctionId function, uint64_t begin) {
+  WatchId number;
   if (free_.empty()) {
-    number = static_cast<uint32_t>(watches_.size());
+    number = WatchId(static_cast<uint32_t>(watches_.size()));
     watches_.emplace_back();
   } else {
     number = free_.back();
@@ -42,7 +40,7 @@ uint32_t SlowCalls::watch(uint32_t depth, uint32_t function, uint64_t begin) {
   Watch& w = watches_[number];
   w.depth = depth;
   w.begin = begin;
-  w.root = 0;
+  w.root = kRootNode;
   w.nodes.assign(1, {0, function, 0, 0, 0});
   known_++;
   return number;
@@ -53,7 +51,7 @@ void SlowCalls::clear_known(Watch& w) {
   w.known.clear();
 }
 
-void SlowCalls::drop(uint32_t watch) {
+void SlowCalls::drop(WatchId watch) {
   constexpr size_t kFew = 64;  // Up to this many nodes, the memory is reused.
   Watch& w = watches_[watch];
   clear_known(w);
@@ -65,18 +63,19 @@ void SlowCalls::drop(uint32_t watch) {
 
 // Longer call paths below a watched call are not distinguished: a trace could have one for each of
 // its calls.
-constexpr size_t kMostDepth = 2048;
+constexpr size_t kMaxPathLength = 2048;
 
 // Maps a node of the call tree to a node of the watched call. A node that is not below the call's
 // root (calls of coroutines that are not linked) is attached to the call with the part of its call
 // path that the root does not share. A parent's number is smaller than its children's.
-uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
-  if (known_ >= kMostKnown) {
+uint32_t SlowCalls::local(Watch& w, const CallTree& tree, NodeId node) {
+  if (known_ >= kMaxKnown) {
     auto it = w.known.find(node);
     return it == w.known.end() ? 0 : it->second;
   }
-  std::vector<uint32_t> chain;
-  uint32_t at = node, here = 0, above = w.root;
+  std::vector<NodeId> path;
+  NodeId at = node, above = w.root;
+  uint32_t here = 0;
   while (at != above) {
     if (at < above) {
       above = tree[above].parent;
@@ -87,15 +86,15 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
       here = it->second;
       break;
     }
-    chain.push_back(at);
-    if (chain.size() > kMostDepth) return known_++, w.known[node] = 0;
+    path.push_back(at);
+    if (path.size() > kMaxPathLength) return known_++, w.known[node] = 0;
     at = tree[at].parent;
   }
-  for (auto up = chain.rbegin(); up != chain.rend(); ++up) {
+  for (auto up = path.rbegin(); up != path.rend(); ++up) {
     const uint32_t function = tree[*up].function;
     if (function != kCoroutineFunction) {
       auto next = static_cast<uint32_t>(w.nodes.size());
-      auto [child, is_new] = w.children.try_emplace(uint64_t{here} << 32 | function, next);
+      auto [child, is_new] = w.children.try_emplace(pair_key(here, function), next);
       if (is_new) w.nodes.push_back({here, function, 0, 0, 0}), known_++;
       here = child->second;
     }
@@ -104,26 +103,25 @@ uint32_t SlowCalls::local(Watch& w, const CallTree& tree, uint32_t node) {
   return here;
 }
 
-SlowNode& SlowCalls::at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node) {
+SlowNode& SlowCalls::at(WatchId watch, const CallTree& tree, NodeId root, NodeId node) {
   Watch& w = watches_[watch];
   if (w.root != root) clear_known(w);
   w.root = root;
   return w.nodes[local(w, tree, node)];
 }
 
-void SlowCalls::add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node,
-                    SlowNode what) {
+void SlowCalls::add(WatchId watch, const CallTree& tree, NodeId root, NodeId node, SlowNode what) {
   SlowNode& sums = at(watch, tree, root, node);
   sums.self += what.self;
   sums.calls += what.calls;
   sums.suspended += what.suspended;
 }
 
-void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock) {
+void SlowCalls::finish(WatchId watch, SlowCall call, uint64_t end, const Clock& clock) {
   const Watch& w = watches_[watch];
   call.begin = w.begin;
   call.wall = end - w.begin;
-  if (clock.ns(length(call)) >= least_ns_) {
+  if (clock.ns(length(call)) >= min_ns_) {
     call.serial = found_++;
     call.nodes = w.nodes;
     keep(std::move(call));
@@ -132,7 +130,7 @@ void SlowCalls::finish(uint32_t watch, SlowCall call, uint64_t end, const Clock&
 }
 
 void SlowCalls::keep(SlowCall call) {
-  keep_greatest(kept_, most_, std::move(call), [&](const SlowCall& c) { return length(c); });
+  keep_largest(kept_, limit_, std::move(call), [&](const SlowCall& c) { return length(c); });
 }
 
 void SlowCalls::add(const SlowCalls& other) {
@@ -154,23 +152,23 @@ uint64_t CoroutineLog::rank(const CoroutineLife& life) const {
   }
 }
 
-CoroutineLife& CoroutineLog::of(Coroutine& co, uint32_t stream, uint64_t now) {
-  if (co.record) return alive_[co.record];
+CoroutineLife& CoroutineLog::of(Coroutine& co, StreamId stream, uint64_t now) {
+  if (co.log_entry) return alive_[co.log_entry];
   if (const auto it = hidden_.find({stream, co.id}); it != hidden_.end()) {
-    co.record = it->second;
+    co.log_entry = it->second;
     hidden_.erase(it);
-    CoroutineLife& life = alive_[co.record];
+    CoroutineLife& life = alive_[co.log_entry];
     life.lost += now - std::min(now, life.end);
     return life;
   }
   if (free_.empty()) {
-    co.record = static_cast<uint32_t>(alive_.size());
+    co.log_entry = LifeId(static_cast<uint32_t>(alive_.size()));
     alive_.emplace_back();
   } else {
-    co.record = free_.back();
+    co.log_entry = free_.back();
     free_.pop_back();
   }
-  CoroutineLife& life = alive_[co.record] = {};
+  CoroutineLife& life = alive_[co.log_entry] = {};
   life.stream = stream;
   life.id = co.id;
   life.begin = now;
@@ -178,20 +176,20 @@ CoroutineLife& CoroutineLog::of(Coroutine& co, uint32_t stream, uint64_t now) {
 }
 
 void CoroutineLog::gone(Coroutine& co, uint64_t now, Gone how) {
-  if (!co.record) return;
-  const uint32_t record = std::exchange(co.record, 0);
-  CoroutineLife& life = alive_[record];
+  if (!co.log_entry) return;
+  const LifeId entry = std::exchange(co.log_entry, kNoLife);
+  CoroutineLife& life = alive_[entry];
   life.end = now;
   life.how = how;
   if (how == Gone::kLost)
-    hidden_.emplace(std::pair(life.stream, life.id), record);
+    hidden_.emplace(std::pair(life.stream, life.id), entry);
   else
-    end(record);
+    end(entry);
 }
 
-void CoroutineLog::end(uint32_t record) {
-  CoroutineLife& life = alive_[record];
-  free_.push_back(record);
+void CoroutineLog::end(LifeId entry) {
+  CoroutineLife& life = alive_[entry];
+  free_.push_back(entry);
   life.serial = ended_++;
   groups_[{life.created_in, life.body}] += CoroutineGroup{
       1,           life.running(), life.suspended, life.resumes, life.longest, life.longest_in,
@@ -200,12 +198,12 @@ void CoroutineLog::end(uint32_t record) {
 }
 
 void CoroutineLog::finish() {
-  for (const auto& [id, record] : hidden_) end(record);
+  for (const auto& [id, entry] : hidden_) end(entry);
   hidden_.clear();
 }
 
 void CoroutineLog::keep(const CoroutineLife& life) {
-  keep_greatest(kept_, most_, life, [&](const CoroutineLife& l) { return rank(l); });
+  keep_largest(kept_, limit_, life, [&](const CoroutineLife& l) { return rank(l); });
 }
 
 void CoroutineLog::add(const CoroutineLog& other) {
@@ -236,12 +234,13 @@ ThreadSums& ThreadSums::operator+=(const ThreadSums& other) {
   filtered += other.filtered;
   calls += other.calls;
   switches += other.switches;
-  states.insert(other.states.begin(), other.states.end());
+  vms.insert(other.vms.begin(), other.vms.end());
   return *this;
 }
 
 std::optional<CoroutineLog::By> find_coroutine_order(const std::string& sort) {
-  if (sort == "total" || sort == "running" || sort == "self") return CoroutineLog::By::kRunning;
+  if (sort == "inclusive" || sort == "total" || sort == "running" || sort == "self")
+    return CoroutineLog::By::kRunning;
   if (sort == "life" || sort == "wall") return CoroutineLog::By::kLife;
   if (sort == "resumes" || sort == "calls") return CoroutineLog::By::kResumes;
   if (sort == "suspended") return CoroutineLog::By::kSuspended;
@@ -266,24 +265,23 @@ void Timeline::widen() {
 }
 
 // Extends the timeline to from..to, which is not empty.
-void Timeline::reach(uint64_t from, uint64_t to) {
+void Timeline::extend(uint64_t from, uint64_t to) {
   if (!begun_) first_ = last_ = slice(from);
   begun_ = true;
   first_ = std::min(first_, slice(from));
   last_ = std::max(last_, slice(to - 1));
-  fit();
+  limit_slices();
 }
 
 // Widens slices as the number of lanes and their time span require.
-void Timeline::fit() {
-  const size_t most =
-      std::clamp(kCells / std::max<size_t>(lanes_.size(), 1), kLeastSlices, kSlices);
-  while (last_ - first_ >= most) widen();
+void Timeline::limit_slices() {
+  const size_t limit = std::clamp(kCells / std::max<size_t>(lanes_.size(), 1), kMinSlices, kSlices);
+  while (last_ - first_ >= limit) widen();
 }
 
-Timeline::Lane& Timeline::lane(uint64_t key) {
-  auto [it, fresh] = lanes_.try_emplace(key);
-  if (fresh) fit();
+Timeline::Lane& Timeline::lane(LaneId id) {
+  auto [it, fresh] = lanes_.try_emplace(id);
+  if (fresh) limit_slices();
   return it->second;
 }
 
@@ -298,10 +296,10 @@ uint64_t& Timeline::at(Lane& lane, uint64_t slice) {
   return lane.ticks[slice - lane.first];
 }
 
-void Timeline::add(uint64_t key, uint64_t from, uint64_t to) {
+void Timeline::add(LaneId id, uint64_t from, uint64_t to) {
   if (from >= to) return;
-  reach(from, to);
-  Lane& lane = this->lane(key);
+  extend(from, to);
+  Lane& lane = this->lane(id);
   const uint64_t begin = slice(from), last = slice(to - 1);
   if (begin == last) return static_cast<void>(at(lane, begin) += to - from);
   at(lane, last) += to - (last << shift_);
@@ -313,9 +311,9 @@ void Timeline::add(const Timeline& other) {
   if (!other.begun_) return;
   while (shift_ < other.shift_) widen();
   for (uint64_t end : {other.first_, other.last_})
-    reach(end << other.shift_, (end << other.shift_) + 1);
-  for (const auto& [key, lane] : other.lanes_) {
-    Lane& mine = this->lane(key);
+    extend(end << other.shift_, (end << other.shift_) + 1);
+  for (const auto& [id, lane] : other.lanes_) {
+    Lane& mine = this->lane(id);
     for (size_t i = 0; i < lane.ticks.size(); i++)
       at(mine, slice((lane.first + i) << other.shift_)) += lane.ticks[i];
   }

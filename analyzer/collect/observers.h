@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/collect/call_tree.h"
+#include "analyzer/collect/profile.h"
 #include "analyzer/machine/coroutine.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/machine/machine_events.h"
@@ -31,7 +32,9 @@ struct SlowNode {
   uint64_t suspended = 0;
 };
 struct SlowCall {
-  uint32_t stream = 0, coroutine = 0, thread = 0;
+  StreamId stream;
+  CoroutineId coroutine;
+  ThreadId thread;
   uint64_t serial = 0;  // Increases with each call found in a stream.
   uint64_t begin = 0, running = 0, wall = 0;
   std::vector<SlowNode> nodes;
@@ -41,18 +44,18 @@ struct SlowCall {
 // own, by function, because its position in the call tree may change.
 class SlowCalls {
  public:
-  SlowCalls(uint64_t least_ns, bool by_wall, size_t most)
-      : least_ns_(least_ns), by_wall_(by_wall), most_(most) {}
+  SlowCalls(uint64_t min_ns, bool by_wall, size_t limit)
+      : min_ns_(min_ns), by_wall_(by_wall), limit_(limit) {}
 
   // Begins to watch a call at this depth of its coroutine; returns a number for
-  // Coroutine::watched, not 0.
-  uint32_t watch(uint32_t depth, uint32_t function, uint64_t begin);
-  uint32_t depth(uint32_t watch) const { return watches_[watch].depth; }
+  // Coroutine::watched_call.
+  WatchId watch(uint32_t depth, FunctionId function, uint64_t begin);
+  uint32_t depth(WatchId watch) const { return watches_[watch].depth; }
   // Adds what happened at `node` of `tree`, while the watched call is at `root`.
-  void add(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node, SlowNode what);
+  void add(WatchId watch, const CallTree& tree, NodeId root, NodeId node, SlowNode what);
   // The call ended at tick `end`; `call` says where. It is kept if it took long enough.
-  void finish(uint32_t watch, SlowCall call, uint64_t end, const Clock& clock);
-  void drop(uint32_t watch);         // Stops watching without a result.
+  void finish(WatchId watch, SlowCall call, uint64_t end, const Clock& clock);
+  void drop(WatchId watch);          // Stops watching without a result.
   void leave_out() { left_out_++; }  // Counts a call that is not watched (any more).
   // Adds the calls of other streams.
   void add(const SlowCalls& other);
@@ -63,27 +66,28 @@ class SlowCalls {
 
  private:
   struct Watch {
-    uint32_t depth = 0, root = 0;
+    uint32_t depth = 0;
+    NodeId root;
     uint64_t begin = 0;
     std::vector<SlowNode> nodes;
-    // By parent << 32 | function.
+    // By parent and function.
     std::unordered_map<uint64_t, uint32_t, RandomHash> children;
     std::unordered_map<uint32_t, uint32_t> known;  // By node of the call tree, for this root.
   };
   // Limit of nodes in all watched calls together: a trace could have many watched calls with many
   // nodes each. Beyond it, events are added to the watched call itself.
-  static constexpr size_t kMostKnown = 1 << 19;
+  static constexpr size_t kMaxKnown = 1 << 19;
   void clear_known(Watch& w);
-  uint32_t local(Watch& w, const CallTree& tree, uint32_t node);
-  SlowNode& at(uint32_t watch, const CallTree& tree, uint32_t root, uint32_t node);
+  uint32_t local(Watch& w, const CallTree& tree, NodeId node);
+  SlowNode& at(WatchId watch, const CallTree& tree, NodeId root, NodeId node);
   uint64_t length(const SlowCall& call) const { return by_wall_ ? call.wall : call.running; }
   void keep(SlowCall call);
 
-  uint64_t least_ns_;
+  uint64_t min_ns_;
   bool by_wall_;
-  size_t most_;
+  size_t limit_;
   std::vector<Watch> watches_{1};
-  std::vector<uint32_t> free_;
+  std::vector<WatchId> free_;
   std::vector<SlowCall> kept_;  // A heap: the shortest first, of equal ones the last.
   uint64_t found_ = 0, left_out_ = 0;
   size_t known_ = 0;  // Sum of the sizes of `known` and `nodes` of all watches.
@@ -92,9 +96,10 @@ class SlowCalls {
 // -- Coroutines --
 
 struct CoroutineLife {
-  uint32_t stream = 0, id = 0;
-  uint32_t created_in = 0;  // Function that created it; 0: not seen.
-  uint32_t body = 0;        // Function of its outermost call; 0: none was seen.
+  StreamId stream;
+  CoroutineId id;
+  FunctionId created_in;  // Function that created it; kNoFunction: not seen.
+  FunctionId body;        // Function of its outermost call; kNoFunction: none was seen.
   uint64_t begin = 0, end = 0;
   bool begin_seen = false;
   Gone how = Gone::kCut;
@@ -102,14 +107,14 @@ struct CoroutineLife {
   uint64_t suspended = 0, resumes = 0;
   uint64_t lost = 0;                     // Ticks in gaps: it is unknown what the coroutine did.
   uint64_t longest = 0, longest_at = 0;  // The longest suspension, its beginning, and
-  uint32_t longest_in = 0;               // the innermost function; 0: before it first ran.
+  FunctionId longest_in;                 // the innermost function; none before it first ran.
 
   uint64_t running() const { return end - begin - suspended - lost; }
 };
 struct CoroutineGroup {
   uint64_t count = 0, running = 0, suspended = 0, resumes = 0, longest = 0;
-  uint32_t longest_in = 0;      // Function of the longest suspension. Ties are won by the lowest
-  uint32_t longest_stream = 0;  // stream, then by the coroutine that ended first,
+  FunctionId longest_in;        // Function of the longest suspension. Ties are won by the lowest
+  StreamId longest_stream;      // stream, then by the coroutine that ended first,
   uint64_t longest_serial = 0;  // which had this serial.
 
   CoroutineGroup& operator+=(const CoroutineGroup& other);
@@ -118,9 +123,9 @@ struct CoroutineGroup {
 class CoroutineLog {
  public:
   enum class By { kSuspended, kRunning, kLife, kResumes };
-  CoroutineLog(By by, size_t most) : by_(by), most_(most) {}
+  CoroutineLog(By by, size_t limit) : by_(by), limit_(limit) {}
 
-  CoroutineLife& of(Coroutine& co, uint32_t stream, uint64_t now);
+  CoroutineLife& of(Coroutine& co, StreamId stream, uint64_t now);
   void gone(Coroutine& co, uint64_t now, Gone how);
   // All has been read: coroutines that were not seen again after a gap ended in it.
   void finish();
@@ -129,23 +134,25 @@ class CoroutineLog {
 
   const std::vector<CoroutineLife>& kept() const { return kept_; }
   // By creation site (created_in) and body.
-  const std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup>& groups() const { return groups_; }
+  const std::map<std::pair<FunctionId, FunctionId>, CoroutineGroup>& groups() const {
+    return groups_;
+  }
 
  private:
   uint64_t rank(const CoroutineLife& life) const;
   void keep(const CoroutineLife& life);
-  void end(uint32_t record);
+  void end(LifeId entry);
 
   By by_;
-  size_t most_;
-  std::vector<CoroutineLife> alive_{1};  // By Coroutine::record; 0: none.
-  std::vector<uint32_t> free_;
-  // Records of coroutines hidden by a gap, by stream and id. Ids are not reused: an id seen again
+  size_t limit_;
+  std::vector<CoroutineLife> alive_{1};  // By Coroutine::log_entry; kNoLife is not used.
+  std::vector<LifeId> free_;
+  // Entries of coroutines hidden by a gap, by stream and id. Ids are not reused: an id seen again
   // is the same coroutine.
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> hidden_;
+  std::map<std::pair<StreamId, CoroutineId>, LifeId> hidden_;
   uint64_t ended_ = 0;
   std::vector<CoroutineLife> kept_;  // A heap: the smallest first, of equal ones the last.
-  std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups_;
+  std::map<std::pair<FunctionId, FunctionId>, CoroutineGroup> groups_;
 };
 
 // The order that `sort`, the value of --sort, means for coroutines. If it means none, the first
@@ -155,49 +162,57 @@ CoroutineLog::By coroutine_order(const std::string& sort);
 
 // -- Time --
 
+// The lane of a thread, or of a function or group.
+struct LaneId {
+  enum class Kind : uint32_t { kThread, kFunction } kind;
+  uint32_t number;
+  explicit LaneId(ThreadId thread) : kind(Kind::kThread), number(thread) {}
+  explicit LaneId(FunctionId function) : kind(Kind::kFunction), number(function) {}
+  auto operator<=>(const LaneId&) const = default;
+};
+
 // Time by slice for each lane: up to kSlices slices, whose width doubles as time goes on. The limit
-// falls, down to kLeastSlices, if all lanes together would exceed kCells.
+// falls, down to kMinSlices, if all lanes together would exceed kCells.
 //
 // Invariant: slices begin at multiples of their width, which is a power of two. So the slices of
 // two timelines nest, and a timeline does not depend on the order in which times were added.
 class Timeline {
  public:
-  static constexpr size_t kSlices = 1024, kLeastSlices = 16, kCells = 4 << 20;
+  static constexpr size_t kSlices = 1024, kMinSlices = 16, kCells = 4 << 20;
   struct Lane {
     uint64_t first = 0;           // Number of the first slice: its beginning / width().
     std::vector<uint64_t> ticks;  // By slice.
   };
 
-  // Adds the ticks from..to to lane `key`.
-  void add(uint64_t key, uint64_t from, uint64_t to);
+  // Adds the ticks from..to to the lane.
+  void add(LaneId id, uint64_t from, uint64_t to);
   // Adds the times of another timeline to the same lanes.
   void add(const Timeline& other);
-  const std::map<uint64_t, Lane>& lanes() const { return lanes_; }
+  const std::map<LaneId, Lane>& lanes() const { return lanes_; }
   uint64_t first() const { return first_; }  // Number of the first slice.
   uint64_t width() const { return uint64_t{1} << shift_; }
-  static uint64_t key(uint32_t kind, uint32_t number) { return uint64_t{kind} << 32 | number; }
 
  private:
   void widen();
-  void reach(uint64_t from, uint64_t to);
-  void fit();
-  Lane& lane(uint64_t key);
+  void extend(uint64_t from, uint64_t to);
+  void limit_slices();
+  Lane& lane(LaneId id);
   uint64_t slice(uint64_t tick) const { return tick >> shift_; }
   uint64_t& at(Lane& lane, uint64_t slice);
 
   bool begun_ = false;
   uint64_t first_ = 0, last_ = 0;  // Numbers of slices.
   uint32_t shift_ = 0;
-  std::map<uint64_t, Lane> lanes_;
+  std::map<LaneId, Lane> lanes_;
 };
 
 struct ThreadSums {
   uint64_t self = 0, idle = 0, gap = 0, filtered = 0, calls = 0, switches = 0;
-  std::set<uint32_t> states;
+  std::set<StreamId> vms;
 
   ThreadSums& operator+=(const ThreadSums& other);
 };
 // By process and thread.
-using ThreadLog = std::map<std::pair<uint32_t, uint32_t>, ThreadSums>;
+using ThreadLog = std::map<std::pair<ProcessId, ThreadId>, ThreadSums>;
 
 }  // namespace luatrace::analyze

@@ -17,8 +17,8 @@ Coroutine* find_outer(Machine* machine, Coroutine& co, OuterLink Coroutine::*lin
   if (!machine || !co.running) return nullptr;
   const auto next = [&](Coroutine& c) {
     OuterLink& known = c.*link;
-    if (known.epoch == c.epoch) return known.id == LT_ID_NONE ? nullptr : machine->find(known.id);
-    known = {c.epoch, LT_ID_NONE};
+    if (known.epoch == c.epoch) return known.id == kNoCoroutine ? nullptr : machine->find(known.id);
+    known = {c.epoch, kNoCoroutine};
     return machine->resumer_of(c);
   };
   const bool is_known = (co.*link).epoch == co.epoch;
@@ -28,7 +28,7 @@ Coroutine* find_outer(Machine* machine, Coroutine& co, OuterLink Coroutine::*lin
   for (; found && !is(*found) && passed.size() <= Machine::kMaxChain; found = next(*found))
     passed.push_back(found);
   if (found && !is(*found)) found = nullptr;
-  for (Coroutine* c : passed) (c->*link).id = found ? found->id : LT_ID_NONE;
+  for (Coroutine* c : passed) (c->*link).id = found ? found->id : kNoCoroutine;
   return found;
 }
 

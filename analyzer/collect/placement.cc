@@ -2,6 +2,7 @@
 #include "analyzer/collect/placement.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace luatrace::analyze {
 namespace {
@@ -37,28 +38,28 @@ void Placement::close() {
 
 // The recording overhead of a call is partly in its own time and partly in its caller's.
 uint64_t Placement::settle(Profile& to) {
-  uint64_t nobodys = 0;
+  uint64_t unowned = 0;
   for (uint32_t i = 0; i < raw_.size() && !is_plain_; i++) {
-    CallNode& n = raw_[i];
+    CallNode& n = raw_[NodeId(i)];
     const Place &p = places_[i], &above = places_[n.parent];
-    (p.takes ? out_[p.out].self : nobodys) += n.self;
+    (p.takes ? out_[p.out].self : unowned) += n.self;
     if (p.shown) out_[p.out].calls += n.calls;
     if (n.calls && p.takes) to.charged(p.out, n.calls);
     if (n.calls && above.takes) to.charged(above.out, n.calls);
     n.self = n.calls = 0;
   }
-  return nobodys;
+  return unowned;
 }
 
-bool Placement::is_builtin(uint32_t function) const {
+bool Placement::is_builtin(FunctionId function) const {
   const uint16_t type = table_.type(function);
   if (type || !known_) return type == LT_FUNC_FF;
   const Function so_far = table_.copy(function);
   return best_known(so_far, known_).type == LT_FUNC_FF;
 }
 
-uint32_t Placement::group(const std::string& name, bool coroutine) {
-  const uint32_t function = table_.add_group(name, coroutine);
+FunctionId Placement::group(const std::string& name, bool coroutine) {
+  const FunctionId function = table_.add_group(name, coroutine);
   if (function >= groups_.size()) groups_.resize(function + 1);
   groups_[function] = true;
   return function;
@@ -66,17 +67,17 @@ uint32_t Placement::group(const std::string& name, bool coroutine) {
 
 // Does what place() does where each node is its own `out`: a node whose `out` would be elsewhere,
 // such as unknown callers, is created there.
-uint32_t Placement::enter_plain_base(uint32_t node, uint32_t function) {
-  const uint32_t fold = plain_fold(node);
+NodeId Placement::enter_plain_base(NodeId node, FunctionId function) {
+  const NodeId fold = plain_fold(node);
   if (function == kUnknownFunction || fold == node) return raw_.enter(fold, function);
-  const uint32_t elsewhere = raw_.enter(fold, function);
-  const uint32_t child = raw_.enter(node, function);
+  const NodeId elsewhere = raw_.enter(fold, function);
+  const NodeId child = raw_.enter(node, function);
   if (raw_[child].function == function) folds_[child] = elsewhere;
   return child;
 }
 
-uint32_t Placement::plain_fold(uint32_t node) const {
-  const uint32_t function = raw_[node].function;
+NodeId Placement::plain_fold(NodeId node) const {
+  const FunctionId function(raw_[node].function);
   if (function == kUnknownFunction) return raw_[node].parent;
   if (function != kCoroutineFunction || folds_.empty()) return node;
   auto it = folds_.find(node);
@@ -84,8 +85,8 @@ uint32_t Placement::plain_fold(uint32_t node) const {
 }
 
 // Only the fields that callers other than enter_plain() need.
-Place Placement::plain_place(uint32_t node) const {
-  const uint32_t function = raw_[node].function;
+Place Placement::plain_place(NodeId node) const {
+  const FunctionId function(raw_[node].function);
   Place p;
   p.out = node;
   p.own = node && function != kCoroutineFunction;
@@ -95,17 +96,17 @@ Place Placement::plain_place(uint32_t node) const {
 }
 
 Place Placement::place(uint32_t raw) {
-  const uint32_t function = function_of(raw);
-  const Place& above = places_[raw_[raw].parent];
+  const FunctionId function = function_of(raw);
+  const Place& above = places_[raw_[NodeId(raw)].parent];
   Place p = above;
-  p.function = 0;
+  p.function = kNoFunction;
   p.shown = p.unknown = false;
   p.own = above.own || function == kUnknownFunction;
   const bool reached = above.path & CallPath::kReached;
   const bool folded = reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {
     p.own = false;
-    if (!options_.coroutines.empty()) p.group = 0;  // The resumer may be filtered out.
+    if (!options_.coroutines.empty()) p.group = kNoFunction;  // The resumer may be filtered out.
     if (above.takes && !folded) {
       p.out = p.fold = out_.enter(above.fold, function);
       // Hidden calls in it are added to a known caller, or to none.
@@ -117,7 +118,7 @@ Place Placement::place(uint32_t raw) {
     p.unknown = true;
   } else if (is_group(function)) {
     p.own = true;
-    p.takes = !asks_for_functions();
+    p.takes = !selects_functions();
     p.out = p.fold = out_.enter(above.fold, function);
     // A coroutine has no file, so its own time gets a group, too: not [other], which has calls.
     if (groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
@@ -129,15 +130,15 @@ Place Placement::place(uint32_t raw) {
 
 // Whether filters select by function. Then time of a coroutine outside of any call, where it is
 // not part of its resumer's, is filtered out, because it belongs to no function.
-bool Placement::asks_for_functions() const {
+bool Placement::selects_functions() const {
   return !options_.only.empty() || !options_.callers.empty() || !functions_.empty() ||
          !options_.kinds.empty();
 }
 
 void Placement::place_function(Place& p, uint32_t raw) {
-  const uint32_t function = function_of(raw);
+  const FunctionId function = function_of(raw);
   const bool dropped = is_dropped(raw);
-  const Place& above = places_[raw_[raw].parent];
+  const Place& above = places_[raw_[NodeId(raw)].parent];
   const Rules& r = rules(function);
   p.path = path_.enter(above.path, function);
   const bool inside = p.path & CallPath::kInside, excluded = p.path & CallPath::kExcluded;
@@ -148,7 +149,7 @@ void Placement::place_function(Place& p, uint32_t raw) {
   if (groups_files()) {
     // A call within its own group is not a call of the group; a function without a group belongs to
     // that of its caller.
-    if (!hidden && (above.group == 0 || (r.group != 0 && r.group != above.group)))
+    if (!hidden && (!above.group || (r.group && r.group != above.group)))
       p.function = r.group ? r.group : group("[other]");
     else
       hidden = true;
@@ -160,7 +161,7 @@ void Placement::place_function(Place& p, uint32_t raw) {
   p.depth += !hidden;
   p.within |= p.shown;
   if (p.shown) {
-    const bool in_coroutine = groups_files() && is_group(function_of(raw_[raw].parent));
+    const bool in_coroutine = groups_files() && is_group(function_of(raw_[NodeId(raw)].parent));
     p.out = p.fold = out_.enter(in_coroutine ? above.fold : above.out, p.function);
     p.own = true;
   } else {
@@ -171,34 +172,32 @@ void Placement::place_function(Place& p, uint32_t raw) {
   p.takes &= above.takes || !dropped;
 }
 
-bool Placement::wrong_kind(const FunctionName& f) const {
+bool Placement::has_other_kind(const FunctionName& f) const {
   const auto& kinds = options_.kinds;
   return !kinds.empty() && std::find(kinds.begin(), kinds.end(), f.kind) == kinds.end();
 }
 
-const Placement::Rules& Placement::rules(uint32_t function) {
-  if (function >= rules_.size()) rules_.resize(std::max<size_t>(2 * rules_.size(), function + 64));
-  if (rules_[function].known) return rules_[function];
-  Rules r;
-  r.known = true;
-  if (hide_.empty() && functions_.empty() && options_.kinds.empty() && !groups_files())
-    return rules_[function] = r;
+const Placement::Rules& Placement::rules(FunctionId function) {
+  Rules& r = grown(rules_, function);
+  if (std::exchange(r.known, true)) return r;
+  if (hide_.empty() && functions_.empty() && options_.kinds.empty() && !groups_files()) return r;
   const FunctionName f = described(function);
-  r.hidden = hide_.matches(f) || wrong_kind(f) || (!functions_.empty() && !functions_.matches(f));
+  r.hidden =
+      hide_.matches(f) || has_other_kind(f) || (!functions_.empty() && !functions_.matches(f));
   r.group = group_of(f);
-  return rules_[function] = r;
+  return r;
 }
 
-uint32_t Placement::group_of(const FunctionName& f) {
+FunctionId Placement::group_of(const FunctionName& f) {
   std::string place = file_name(f);
   if (options_.group == GroupBy::kFile) {
     if (f.kind == FunctionKind::kBuiltin) place = "[builtin]";
     if (f.kind == FunctionKind::kLua && place.size() == f.chunk.size()) place = "[string]";
     return group(place.empty() ? "[C]" : place);
   }
-  if (options_.group != GroupBy::kPattern) return 0;
+  if (options_.group != GroupBy::kPattern) return kNoFunction;
   auto found = group_pattern_->find(place);
-  return found ? group(found->empty() ? "[empty]" : *found) : 0;
+  return found ? group(found->empty() ? "[empty]" : *found) : kNoFunction;
 }
 
 }  // namespace luatrace::analyze

@@ -14,6 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/read/model.h"
+#include "base/random_hash.h"
+
 namespace luatrace::analyze {
 
 // Lane: the data of a coroutine; has bool has_calls() const.
@@ -22,7 +25,7 @@ class RunningChain {
  public:
   static constexpr size_t kNone = SIZE_MAX;
   struct Link {
-    uint32_t coroutine = 0;
+    CoroutineId coroutine;
     Lane* lane = nullptr;  // Null: the coroutine has none.
   };
 
@@ -32,7 +35,7 @@ class RunningChain {
   size_t last() const { return links_.size() - 1; }
   const Link& current() const { return links_.back(); }
   // The place of a coroutine; kNone if it is not in the chain.
-  size_t place(uint32_t coroutine) const {
+  size_t place(CoroutineId coroutine) const {
     auto it = places_.find(coroutine);
     return it == places_.end() ? kNone : it->second;
   }
@@ -60,7 +63,7 @@ class RunningChain {
     }
   }
   // Sets the lane of a coroutine, if it is in the chain; null: it has none now.
-  void set_lane(uint32_t coroutine, Lane* lane) {
+  void set_lane(CoroutineId coroutine, Lane* lane) {
     if (const size_t at = place(coroutine); at != kNone) links_[at].lane = lane;
   }
   // Must be called when the lane at `place` may have got its first call.
@@ -81,8 +84,8 @@ class RunningChain {
   }
 
   std::vector<Link> links_;
-  std::unordered_map<uint32_t, size_t> places_;  // By coroutine.
-  std::vector<size_t> callers_;                  // May also have places without calls by now.
+  std::unordered_map<CoroutineId, size_t, RandomHash> places_;
+  std::vector<size_t> callers_;  // May also have places without calls by now.
 };
 
 }  // namespace luatrace::analyze

@@ -10,43 +10,43 @@ Scope::Scope(const FilterPlan& plan, const TraceFacts& facts)
       options_(*plan.options),
       facts_(facts),
       matched_(plan.options->coroutines.size()) {
-  stream(0);
+  stream(kNoStream);
 }
 
 void Scope::add(const Scope& other) {
   for (size_t i = 0; i < matched_.size(); i++) matched_[i] |= other.matched_[i];
 }
 
-void Scope::stream(uint32_t number) {
+void Scope::stream(StreamId number) {
   auto [it, fresh] = streams_.try_emplace(number);
   stream_ = &it->second;
   if (!fresh) return;
   stream_->number = number;
-  const auto& states = options_.states;
-  stream_->state_wanted =
-      states.empty() || std::find(states.begin(), states.end(), number) != states.end();
+  const auto& vms = options_.vms;
+  stream_->vm_wanted = vms.empty() || std::find(vms.begin(), vms.end(), number) != vms.end();
   auto info = facts_.streams.find(number);
-  if (info != facts_.streams.end()) stream_->tid = static_cast<uint32_t>(info->second.tid);
+  if (info != facts_.streams.end())
+    stream_->tid = ThreadId(static_cast<uint32_t>(info->second.tid));
   stream_->thread_wanted = is_thread_wanted(stream_->tid);
 }
 
-bool Scope::is_thread_wanted(uint32_t tid) const {
+bool Scope::is_thread_wanted(ThreadId tid) const {
   const auto& list = options_.threads;
   return list.empty() || std::find(list.begin(), list.end(), tid) != list.end();
 }
 
-void Scope::on_thread(uint32_t tid) {
+void Scope::on_thread(ThreadId tid) {
   stream_->tid = tid;
   stream_->thread_wanted = is_thread_wanted(tid);
 }
 
 bool Scope::wanted(const Coroutine& co) const {
   if (!wanted()) return false;
-  if (options_.coroutines.empty() || co.id == 0) return true;  // 0: unknown coroutine.
-  const auto& asked = options_.coroutines;
+  if (options_.coroutines.empty() || co.id == kUnknownCoroutine) return true;
+  const auto& filters = options_.coroutines;
   bool any = false;
-  for (size_t i = 0; i < asked.size(); i++) {
-    if (asked[i].id != co.id || (asked[i].state != 0 && asked[i].state != number())) continue;
+  for (size_t i = 0; i < filters.size(); i++) {
+    if (filters[i].id != co.id || (filters[i].vm && filters[i].vm != number())) continue;
     matched_[i] = true;
     any = true;
   }
@@ -63,8 +63,8 @@ uint32_t Scope::group_root(Placement& placement) const {
   std::string name;
   if (options_.group == GroupBy::kThread)
     name = "thread " + std::to_string(tid());
-  else if (options_.group == GroupBy::kState)
-    name = "state " + std::to_string(number()) + process_text();
+  else if (options_.group == GroupBy::kVm)
+    name = "Lua VM " + std::to_string(number()) + process_text();
   else
     return 0;
   return placement.enter(0, placement.group(name));
@@ -73,7 +73,7 @@ uint32_t Scope::group_root(Placement& placement) const {
 uint32_t Scope::base(Placement& placement, const Coroutine& co, const Coroutine* by) const {
   const bool separate =
       options_.mode == CoroutineMode::kSeparate || options_.group == GroupBy::kCoroutine;
-  // After a gap the coroutine may be unknown (id 0). It needs a group of its own only if results
+  // After a gap the coroutine may be unknown. It needs a group of its own only if results
   // are grouped by coroutine.
   if (separate && (co.id || options_.group == GroupBy::kCoroutine)) {
     const std::string id = co.id ? std::to_string(co.id) : "?";

@@ -19,11 +19,11 @@ class Scope {
  public:
   Scope(const FilterPlan& plan, const TraceFacts& facts);
 
-  void stream(uint32_t number);  // The next events are of this stream.
-  void on_thread(uint32_t tid);
-  uint32_t number() const { return stream_->number; }  // Of the current stream.
-  uint32_t tid() const { return stream_->tid; }
-  bool wanted() const { return stream_->state_wanted && stream_->thread_wanted; }
+  void stream(StreamId number);  // The next events are of this stream.
+  void on_thread(ThreadId tid);
+  StreamId number() const { return stream_->number; }  // Of the current stream.
+  ThreadId tid() const { return stream_->tid; }
+  bool wanted() const { return stream_->vm_wanted && stream_->thread_wanted; }
   bool wanted(const Coroutine& co) const;
   bool is_of_coroutines() const { return !options_.coroutines.empty(); }
   bool has(uint64_t tick) const { return tick >= plan_.from && tick <= plan_.to; }
@@ -37,17 +37,18 @@ class Scope {
 
  private:
   struct Stream {
-    uint32_t number = 0, tid = 0;
-    bool state_wanted = true, thread_wanted = true;
+    StreamId number;
+    ThreadId tid;
+    bool vm_wanted = true, thread_wanted = true;
   };
-  bool is_thread_wanted(uint32_t tid) const;
+  bool is_thread_wanted(ThreadId tid) const;
   uint32_t group_root(Placement& placement) const;
   std::string process_text() const;
 
   const FilterPlan& plan_;
   const FilterOptions& options_;
   const TraceFacts& facts_;
-  std::unordered_map<uint32_t, Stream, RandomHash> streams_;
+  std::unordered_map<StreamId, Stream, RandomHash> streams_;
   Stream* stream_ = nullptr;
   mutable std::vector<char> matched_;  // By --coroutine filter.
 };

@@ -28,9 +28,9 @@ class SlowWatch {
   void begin(Machine* machine, Coroutine& co, uint64_t now);
   // Adds `what` happened at `node` of the shown tree to the watched calls that are open around it.
   template <class Machine>
-  void tell(Machine* machine, Coroutine& co, uint32_t node, SlowNode what);
+  void add(Machine* machine, Coroutine& co, NodeId node, SlowNode what);
   // The coroutine was suspended at `node` for `ticks`: added to its own watched call only.
-  void suspended(const Coroutine& co, uint32_t node, uint64_t ticks);
+  void suspended(const Coroutine& co, NodeId node, uint64_t ticks);
   // The call on top ends. `call` says where, and its inclusive time; `counts`: it is shown, and was
   // seen from beginning to end.
   void end(Coroutine& co, SlowCall call, uint64_t now, const Clock& clock, bool counts);
@@ -38,11 +38,11 @@ class SlowWatch {
  private:
   // Limit of watched calls in coroutines that resumed one another: each gets every event of the
   // innermost one.
-  static constexpr size_t kMostNested = 64;
+  static constexpr size_t kMaxNested = 64;
 
-  bool is_asked_for(uint32_t function);
-  uint32_t root(const Coroutine& co) const {
-    return placement_[co.frames[calls_->depth(co.watched)].node].out;
+  bool is_selected(FunctionId function);
+  NodeId root(const Coroutine& co) const {
+    return placement_[co.frames[calls_->depth(co.watched_call)].node].out;
   }
   template <class Machine, class F>
   void each_outer(Machine* machine, Coroutine& co, F f);
@@ -52,20 +52,21 @@ class SlowWatch {
   const FilterPlan& plan_;
   const Placement& placement_;
   const CallTree& shown_;
-  std::vector<uint8_t> known_;  // By function: 0 not matched yet, 1 not selected, 2 selected.
+  enum class Selected : uint8_t { kUnknown, kNo, kYes };
+  std::vector<Selected> known_;  // By function.
   size_t watched_ = 0;
 };
 
 // Calls `f` for each direct or indirect resumer of the coroutine that has a watched call, the
-// nearest first. Beyond kMostNested (calls that were watched before their coroutines resumed one
+// nearest first. Beyond kMaxNested (calls that were watched before their coroutines resumed one
 // another), the outermost watched calls are given up.
 template <class Machine, class F>
 void SlowWatch::each_outer(Machine* machine, Coroutine& co, F f) {
-  const auto is_watched = [](const Coroutine& c) { return c.watched != 0; };
+  const auto is_watched = [](const Coroutine& c) { return c.watched_call != kNoWatch; };
   Coroutine* last = &co;
   size_t n = 0;
   while (Coroutine* c = find_outer(machine, *last, &Coroutine::outer_watched, is_watched)) {
-    if (n++ == kMostNested) {
+    if (n++ == kMaxNested) {
       give_up(*c), n--;
       continue;
     }
@@ -76,24 +77,24 @@ void SlowWatch::each_outer(Machine* machine, Coroutine& co, F f) {
 
 template <class Machine>
 void SlowWatch::begin(Machine* machine, Coroutine& co, uint64_t now) {
-  if (!calls_ || co.watched) return;
+  if (!calls_ || co.watched_call) return;
   const Place p = placement_[co.frames[co.top].node];
-  if (!is_asked_for(p.function)) return;
+  if (!is_selected(p.function)) return;
   size_t nested = 0;
   each_outer(machine, co, [&](Coroutine&) { nested++; });
-  if (nested == kMostNested) return calls_->leave_out();
-  co.watched = calls_->watch(co.top, p.function, now);
+  if (nested == kMaxNested) return calls_->leave_out();
+  co.watched_call = calls_->watch(co.top, p.function, now);
   watched_++;
-  calls_->add(co.watched, shown_, p.out, p.out, {0, 0, 1, 0, 0});
+  calls_->add(co.watched_call, shown_, p.out, p.out, {0, 0, 1, 0, 0});
 }
 
 template <class Machine>
-void SlowWatch::tell(Machine* machine, Coroutine& co, uint32_t node, SlowNode what) {
-  auto tell_one = [&](Coroutine& c) {
-    if (c.watched) calls_->add(c.watched, shown_, root(c), node, what);
+void SlowWatch::add(Machine* machine, Coroutine& co, NodeId node, SlowNode what) {
+  auto add_to = [&](Coroutine& c) {
+    if (c.watched_call) calls_->add(c.watched_call, shown_, root(c), node, what);
   };
-  tell_one(co);
-  each_outer(machine, co, tell_one);
+  add_to(co);
+  each_outer(machine, co, add_to);
 }
 
 }  // namespace luatrace::analyze

@@ -17,44 +17,42 @@ class ShortCalls {
   static constexpr bool kNotes = false;
   static constexpr bool kFrames = false;
 
-  explicit ShortCalls(uint64_t least_ns) : least_ns_(least_ns) { stream(0); }
+  explicit ShortCalls(uint64_t min_ns) : min_ns_(min_ns) { stream(kNoStream); }
   CallVerdicts verdicts;
 
   void set_clock(const Clock& clock) { clock_ = clock; }
-  void stream(uint32_t number) {
+  void stream(StreamId number) {
     calls_ = &counts_[number];
     stream_ = &verdicts[number];
   }
   void add(ShortCalls& other) { verdicts.add(std::move(other.verdicts)); }
 
-  uint32_t enter(uint32_t, uint32_t) {
-    if (*calls_ == UINT32_MAX) throw_too_many_calls();
-    return (*calls_)++;
-  }
-  uint32_t enter_base(uint32_t, uint32_t) { return 0; }
-  uint32_t enter_again(uint32_t, uint32_t old, uint32_t) { return old; }
+  uint32_t enter(uint32_t, FunctionId) { return next_call(*calls_); }
+  uint32_t enter_base(uint32_t, FunctionId) { return 0; }
+  uint32_t enter_again(uint32_t, uint32_t old, FunctionId) { return old; }
   void call(uint32_t) {}
   void add_self_time(uint32_t, uint64_t) {}
   void suspended(uint32_t, uint64_t) {}
-  void ended(uint32_t number, uint32_t, uint64_t running) { cut(number, running); }
+  void ended(uint32_t number, FunctionId, uint64_t running) { cut(number, running); }
   void cut(uint32_t number, uint64_t running) {
-    if (clock_.ns(running) < least_ns_) stream_->drop(number, true);
+    if (clock_.ns(running) < min_ns_) stream_->drop(CallNumber(number), true);
   }
 
  private:
-  const uint64_t least_ns_;
+  const uint64_t min_ns_;
   Clock clock_;
-  std::map<uint32_t, uint32_t> counts_;  // By stream: calls so far.
-  uint32_t* calls_ = nullptr;            // Of the current stream.
+  std::map<StreamId, CallNumber> counts_;  // By stream: the next call.
+  CallNumber* calls_ = nullptr;            // Of the current stream.
   StreamVerdicts* stream_ = nullptr;
 };
 
 }  // namespace
 
-void throw_too_many_calls() {
+CallNumber next_call(CallNumber& next) {
+  if (next != UINT32_MAX) return next++;
   throw Unreadable(
-      "-t and -C are for traces of up to 4,294,967,295 calls in each Lua state: cut this one "
-      "(--time-range), or leave them out");
+      "-t and -C support up to 4,294,967,295 calls in each Lua VM, but the trace has more: leave "
+      "them out");
 }
 
 CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, Input& input,
@@ -63,7 +61,7 @@ CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, 
   TraceFacts facts;
   if (plan.options->callers.empty()) {
     auto brief = [&](const TraceFacts&) {
-      return std::make_unique<ShortCalls>(plan.options->least_ns);
+      return std::make_unique<ShortCalls>(plan.options->min_ns);
     };
     return std::move(read_streams<ShortCalls>(input, facts, silent, jobs, brief)->verdicts);
   }

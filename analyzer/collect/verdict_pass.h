@@ -10,11 +10,12 @@
 
 namespace luatrace::analyze {
 
-// Throws Unreadable: a stream has more calls than verdicts can number.
-[[noreturn]] void throw_too_many_calls();
+// Returns the number of the next call of a stream and increments it. Throws Unreadable: a stream
+// has more calls than verdicts can number.
+CallNumber next_call(CallNumber& next);
 
 // Reads the whole trace, with up to `jobs` threads (1 or more). With -C, plan.known must have the
-// trace's functions; plan.verdicts is ignored. Damage is reported by the second pass only. Throws
+// trace's functions; plan.verdicts is ignored. Damage is reported by the last pass only. Throws
 // Unreadable.
 CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, Input& input,
                            size_t jobs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/filter/call_path.h"
 
-#include <algorithm>
+#include "base/grow_array.h"
 
 namespace luatrace::analyze {
 
@@ -14,22 +14,20 @@ CallPath::CallPath(const FilterPlan& plan, const FunctionTable& functions,
       without_(plan.options->without),
       callers_(plan.options->callers) {}
 
-FunctionName CallPath::described(uint32_t function) const {
+FunctionName CallPath::described(FunctionId function) const {
   const Function so_far = table_.copy(function);
   return describe(best_known(so_far, known_), symbols_);
 }
 
-uint32_t CallPath::match(uint32_t function) {
-  if (function >= matches_.size())
-    matches_.resize(std::max<size_t>(2 * matches_.size(), function + 64));
-  uint8_t found = kAsked;
+uint32_t CallPath::match(FunctionId function) {
+  uint8_t found = kComputed;
   if (!only_.empty() || !without_.empty() || !callers_.empty()) {
     const FunctionName f = described(function);
     if (only_.matches(f)) found |= kInside;
     if (without_.matches(f)) found |= kExcluded;
     if (callers_.matches(f)) found |= kTarget;
   }
-  return matches_[function] = found;
+  return grown(matches_, function) = found;
 }
 
 }  // namespace luatrace::analyze

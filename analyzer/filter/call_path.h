@@ -25,23 +25,23 @@ class CallPath {
   uint32_t root() const { return only_.empty() ? kInside : 0; }
   // Returns the position of a call of `function` (kFirstFunction or greater) whose caller's
   // position is `caller`.
-  uint32_t enter(uint32_t caller, uint32_t function) {
+  uint32_t enter(uint32_t caller, FunctionId function) {
     const uint32_t matches = matches_of(function);
     const uint32_t place = (caller & ~kTarget) | (matches & (kInside | kExcluded));
     const bool searched = (place & (kInside | kExcluded | kReached)) == kInside;
     return searched && (matches & kTarget) ? place | kReached | kTarget : place;
   }
   // Returns the name that patterns are matched against.
-  FunctionName described(uint32_t function) const;
+  FunctionName described(FunctionId function) const;
 
  private:
-  static constexpr uint8_t kAsked = 128;
-  uint32_t matches_of(uint32_t function) {
+  static constexpr uint8_t kComputed = 128;
+  uint32_t matches_of(FunctionId function) {
     if (function < matches_.size() && matches_[function]) [[likely]]
       return matches_[function];
     return match(function);
   }
-  uint32_t match(uint32_t function);
+  uint32_t match(FunctionId function);
 
   const FunctionTable* const known_;
   const FunctionTable& table_;

@@ -53,7 +53,8 @@ TimePoint parse_point(const std::string& text) {
   }
   std::string rest = text;
   if (take_number(rest, out.percent) && rest == "%") {
-    if (out.percent > 100) throw UsageError("--time-range: " + text + " is more than 100 %");
+    if (out.percent > 100)
+      throw UsageError("--time-range: '" + text + "' is out of range; the maximum is 100%");
     out.kind = TimePoint::kPercent;
     return out;
   }
@@ -118,37 +119,37 @@ FilterSignature signature_of(const FilterOptions& f) {
   words.add("-C", f.callers, same);
   words.add("-H", f.hide, same);
   words.add("--function", f.functions, same);
-  words.add("--kind", f.kinds, kind_word);
+  words.add("--kind", f.kinds, kind_name);
   if (f.depth) words.add("-D " + number(f.depth));
-  if (f.least_ns) words.add("-t " + time_text(f.least_ns));
+  if (f.min_ns) words.add("-t " + time_text(f.min_ns));
   if (f.has_range()) words.add("-r " + point_text(f.from) + '~' + point_text(f.to));
   words.add("--thread", f.threads, number);
-  words.add("--coroutine", f.coroutines, [&](const CoroutineId& c) {
-    return (c.state ? number(c.state) + ':' : "") + number(c.id);
+  words.add("--coroutine", f.coroutines, [&](const CoroutineFilter& c) {
+    return (c.vm ? number(c.vm) + ':' : "") + number(c.id);
   });
-  words.add("--state", f.states, number);
+  words.add("--vm", f.vms, number);
   if (f.mode == CoroutineMode::kSeparate) words.add("--coroutines=separate");
   if (f.mode == CoroutineMode::kMerged) words.add("--coroutines=merged");
-  static const char* const kNames[] = {"", "thread", "coroutine", "state", "file"};
+  static const char* const kNames[] = {"", "thread", "coroutine", "vm", "file"};
   const bool pattern = f.group == GroupBy::kPattern;
   return {pattern ? f.group_pattern : kNames[static_cast<int>(f.group)], words.text()};
 }
 
 bool FilterOptions::filters() const {
   return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
-         !functions.empty() || !kinds.empty() || depth || least_ns || has_range() ||
-         !threads.empty() || !states.empty() || !coroutines.empty();
+         !functions.empty() || !kinds.empty() || depth || min_ns || has_range() ||
+         !threads.empty() || !vms.empty() || !coroutines.empty();
 }
 
 uint64_t parse_time(const std::string& text, const std::string& option) {
   if (auto ns = duration_ns(text, 1)) return *ns;
-  throw UsageError(option + ": '" + text + "' is no time (" + kTimeExamples + ')');
+  throw UsageError(option + ": '" + text + "' is not a time (" + kTimeExamples + ')');
 }
 
 void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to) {
   size_t middle = text.find('~');
   if (middle == text.npos || text == "~")
-    throw UsageError("--time-range: FROM~TO, of which one may be missing, not '" + text + "'");
+    throw UsageError("--time-range: invalid value '" + text + "'; write FROM~TO, FROM~ or ~TO");
   from = parse_point(text.substr(0, middle));
   to = parse_point(text.substr(middle + 1));
 }

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/symbols/function_kind.h"
+#include "analyzer/read/model.h"
+#include "analyzer/symbols/function_name.h"
 
 namespace luatrace::analyze {
 
@@ -21,16 +22,17 @@ struct TimePoint {
   double percent = 0;  // Of the time from the first event to the last.
 };
 
-struct CoroutineId {
-  uint32_t state = 0;  // 0: any.
-  uint32_t id = 0;
+// A value of --coroutine.
+struct CoroutineFilter {
+  StreamId vm;  // kNoStream: any.
+  CoroutineId id;
 };
 
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
-enum class GroupBy { kNone, kThread, kCoroutine, kState, kFile, kPattern };
+enum class GroupBy { kNone, kThread, kCoroutine, kVm, kFile, kPattern };
 
 // The options that produced a profile, as text. Options of different meaning never have equal
-// signatures, so signatures tell profiles apart, including saved ones. The order and repetition of
+// signatures, so signatures distinguish profiles, including saved ones. The order and repetition of
 // options and the unit of a time make no difference; other spellings of the same meaning (0~1s and
 // ~1s, '(x)' and '/(x)/') do.
 struct FilterSignature {
@@ -47,11 +49,12 @@ struct FilterOptions {
   std::vector<std::string> hide;     // -H
   std::vector<std::string> functions;
   std::vector<FunctionKind> kinds;
-  uint32_t depth = 0;  // 0: any.
-  uint64_t least_ns = 0;
+  uint32_t depth = 0;   // 0: any.
+  uint64_t min_ns = 0;  // -t
   TimePoint from, to;
-  std::vector<uint32_t> threads, states;
-  std::vector<CoroutineId> coroutines;
+  std::vector<ThreadId> threads;
+  std::vector<StreamId> vms;
+  std::vector<CoroutineFilter> coroutines;
   CoroutineMode mode = CoroutineMode::kLinked;
   GroupBy group = GroupBy::kNone;
   std::string group_pattern;
@@ -65,7 +68,7 @@ struct FilterOptions {
            !functions.empty() || !kinds.empty() || group >= GroupBy::kFile;
   }
   // Whether some calls can be judged only when they have ended (verdicts.h).
-  bool needs_verdicts() const { return least_ns || !callers.empty(); }
+  bool needs_verdicts() const { return min_ns || !callers.empty(); }
   // Whether calls are shown elsewhere than below their callers.
   bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
 };

@@ -5,7 +5,7 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kMostText = 1024;
+constexpr size_t kMaxText = 1024;
 
 // Whether the class such as [a-z] at pattern[at] contains c; moves `at` past the class. A '['
 // without a ']' is literal.
@@ -40,7 +40,7 @@ bool is_regex(const std::string& text) {
 // a location or pseudo-function ([string "return 1"]:1, [builtin]) is literal.
 std::string with_literal_bracket(std::string text) {
   for (const char* begin : {"[string \"", "[string]", "[C]", "[builtin]", "[coroutines]",
-                            "[yielded]", "[pruned]", "[unknown callers]"})
+                            "[suspended]", "[pruned]", "[unknown callers]"})
     if (text.starts_with(begin)) {
       text.insert(0, "\\");
       break;
@@ -53,12 +53,12 @@ bool is_glob(const std::string& text) {
 }
 
 // Calls `f` with the location minus its outer folders, the shortest first, until it returns true:
-// app/a/b.lua -> b.lua, a/b.lua. Up to kMostFolders of them are tried.
+// app/a/b.lua -> b.lua, a/b.lua. Up to kMaxFolders of them are tried.
 template <class F>
 bool inner_parts(std::string_view place, F f) {
-  constexpr size_t kMostFolders = 32;
+  constexpr size_t kMaxFolders = 32;
   size_t slash = place.npos;
-  for (size_t n = 0; n < kMostFolders && slash != 0; n++) {
+  for (size_t n = 0; n < kMaxFolders && slash != 0; n++) {
     slash = place.rfind('/', slash == place.npos ? slash : slash - 1);
     if (slash == place.npos) return false;
     if (f(place.substr(slash + 1))) return true;
@@ -104,7 +104,7 @@ Regex::Regex(const std::string& pattern) {
   if (int error = regcomp(compiled.get(), pattern.c_str(), REG_EXTENDED)) {
     char text[200];
     regerror(error, compiled.get(), text, sizeof text);
-    throw UsageError("'" + pattern + "' is no regular expression: " + text);
+    throw UsageError("invalid regular expression '" + pattern + "': " + text);
   }
   regex_.reset(compiled.release(), [](regex_t* r) {
     regfree(r);
@@ -114,7 +114,7 @@ Regex::Regex(const std::string& pattern) {
 
 std::optional<std::string> Regex::find(std::string_view text) const {
   regmatch_t match[2];
-  std::string subject(text.substr(0, kMostText));
+  std::string subject(text.substr(0, kMaxText));
   if (regexec(regex_.get(), subject.c_str(), 2, match, 0) != 0) return std::nullopt;
   const regmatch_t& m = regex_->re_nsub > 0 ? match[1] : match[0];
   if (m.rm_so < 0) return std::string();
@@ -122,7 +122,7 @@ std::optional<std::string> Regex::find(std::string_view text) const {
 }
 
 FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
-  if (text.empty()) throw UsageError("a function's name or pattern must not be empty");
+  if (text.empty()) throw UsageError("the name or pattern of a function must not be empty");
   if (is_regex(text))
     regex_.emplace(text.substr(1, text.size() - 2));
   else
@@ -131,8 +131,19 @@ FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
 }
 
 bool FunctionPattern::matches_text(std::string_view text) const {
-  text = text.substr(0, kMostText);
+  text = text.substr(0, kMaxText);
   return glob_ ? glob_matches(wanted_, text) : text == wanted_;
+}
+
+bool FunctionPattern::matches_shown(const std::string& name, const std::string& place) const {
+  if (!regex_) return matches_text(name);
+  return regex_->find(place.empty() ? name : name + " (" + place + ')').has_value();
+}
+
+bool FunctionPattern::matches_place(const std::string& place) const {
+  if (place.empty()) return false;
+  return matches_text(place) ||
+         inner_parts(place, [&](std::string_view part) { return matches_text(part); });
 }
 
 // A name that is a hint is shown as `name?` and matches so: `foreach?` matches foreach?, but not
@@ -142,12 +153,15 @@ bool FunctionPattern::matches_name(const FunctionName& f, const std::string& nam
   return matches_text(marked ? name + '?' : name);
 }
 
+// Any main chunk is a `main chunk`, too.
 bool FunctionPattern::matches(const FunctionName& f) const {
   std::string name = display_name(f), place = display_place(f);
-  if (regex_) return regex_->find(place.empty() ? name : name + " (" + place + ')').has_value();
-  if (matches_name(f, name) || (!place.empty() && matches_text(place))) return true;
+  if (is_main_chunk(f) && matches_shown(kMainChunk, place)) return true;
+  if (regex_) return matches_shown(name, place);
+  if (f.kind == FunctionKind::kC && matches_place(file_name(f))) return true;  // With any offset.
+  if (matches_name(f, name)) return true;
   if (!f.name.empty() && f.kind == FunctionKind::kLua && matches_name(f, f.name)) return true;
-  return inner_parts(place, [&](std::string_view part) { return matches_text(part); });
+  return matches_place(place);
 }
 
 GroupPattern::GroupPattern(const std::string& text) : text_(text) {
@@ -160,16 +174,16 @@ GroupPattern::GroupPattern(const std::string& text) : text_(text) {
 std::optional<std::string> GroupPattern::find(std::string_view file) const {
   if (regex_) return regex_->find(file);
   std::optional<std::string> found;
-  auto fits = [&](std::string_view part) {
-    part = part.substr(0, kMostText);
+  auto matches = [&](std::string_view part) {
+    part = part.substr(0, kMaxText);
     std::vector<std::string_view> stars;
-    const bool fit = is_glob(text_) ? glob_matches(text_, part, &stars) : part == text_;
-    if (!fit) return false;
+    const bool is_match = is_glob(text_) ? glob_matches(text_, part, &stars) : part == text_;
+    if (!is_match) return false;
     const bool skip = text_.starts_with('*') && stars.size() > 1;
     found = stars.empty() ? part : stars[skip];
     return true;
   };
-  if (!fits(file)) inner_parts(file, fits);
+  if (!matches(file)) inner_parts(file, matches);
   return found;
 }
 

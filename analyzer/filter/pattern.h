@@ -45,6 +45,8 @@ class FunctionPattern {
 
  private:
   bool matches_text(std::string_view text) const;
+  bool matches_shown(const std::string& name, const std::string& place) const;
+  bool matches_place(const std::string& place) const;
   bool matches_name(const FunctionName& f, const std::string& name) const;
 
   std::string text_;

@@ -16,7 +16,7 @@ void Preview::read(Input& input) {
   complete = true;
 }
 
-bool Preview::header_only(Input& input) {
+bool Preview::read_clock(Input& input) {
   lt_file_header header;
   if (input.need(sizeof header) < sizeof header) return false;
   memcpy(&header, input.data(), sizeof header);
@@ -27,7 +27,7 @@ bool Preview::header_only(Input& input) {
 
 void Preview::on_function(const FunctionInfo& info) {
   auto process = process_of_.find(info.stream);
-  functions.add(info, process == process_of_.end() ? 0 : process->second);
+  functions.add(info, process == process_of_.end() ? kNoProcess : process->second);
 }
 
 void Preview::on_events(const EventBlock& block) {
@@ -51,7 +51,8 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
       return first + saturate_u64(static_cast<double>(last - first) * point.percent / 100 + 0.5);
     case TimePoint::kAbsolute: {
       if (clock_.start_real_ns == 0)
-        throw UsageError("--time-range: the trace does not say at what time of day it was made");
+        throw UsageError(
+            "--time-range: the trace has no time of day: use times since its first event");
       if (point.ns < clock_.start_real_ns) {
         uint64_t before = ticks(clock_.start_real_ns - point.ns);
         return clock_.start_tick > before ? clock_.start_tick - before : 0;

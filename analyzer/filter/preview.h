@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The first of two passes over a file. It collects what must be known before the calls are
-// processed but may come after them: when the file begins and ends, its functions, its libraries.
+// The first pass over a file. It collects what must be known before the calls are processed but may
+// come after them: when the file begins and ends, its functions, its libraries.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace luatrace::analyze {
 
 class Preview : public TraceSink {
  public:
-  // Reads the whole file. Damage is reported by the second pass only.
+  // Reads the whole file. Damage is reported by the last pass only.
   void read(Input& input);
   // For a trace that can be read only once: reads the clock without consuming input. Returns false
   // if the header is missing or invalid.
-  bool header_only(Input& input);
+  bool read_clock(Input& input);
 
   // Converts a point of --time-range to ticks; returns `open` for an open end. Throws UsageError.
   uint64_t tick(const TimePoint& point, uint64_t open) const;
@@ -42,7 +42,7 @@ class Preview : public TraceSink {
   uint64_t ticks(uint64_t ns) const;
 
   Clock clock_;
-  std::map<uint32_t, uint32_t> process_of_;  // By stream; streams not described yet are missing.
+  std::map<StreamId, ProcessId> process_of_;  // By stream; streams not described yet are missing.
 };
 
 }  // namespace luatrace::analyze

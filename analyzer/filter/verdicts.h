@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which calls are dropped: those shorter than -t, and those that did not lead to a function of -C.
-// This is known only when a call ends. So a first pass over the trace decides it; the second pass
+// This is known only when a call ends. So an earlier pass over the trace decides it; the last pass
 // then knows at the beginning of a call whether it is shown.
 //
 // Invariant: calls are numbered in the order of their ENTRY and FRAME events in the stream, which
@@ -11,15 +11,17 @@
 #include <map>
 #include <vector>
 
+#include "analyzer/machine/coroutine.h"
+
 namespace luatrace::analyze {
 
 // The verdicts of one stream: one bit per call, up to the last call that is dropped.
 class StreamVerdicts {
  public:
-  bool drops(uint64_t call) const {
+  bool drops(CallNumber call) const {
     return call / 64 < bits_.size() && (bits_[call / 64] >> call % 64 & 1);
   }
-  void drop(uint64_t call, bool dropped) {
+  void drop(CallNumber call, bool dropped) {
     if (call / 64 >= bits_.size()) {
       if (!dropped) return;
       bits_.resize(call / 64 + 1);
@@ -35,16 +37,16 @@ class StreamVerdicts {
 class CallVerdicts {
  public:
   // Returns null if all calls of the stream are kept.
-  const StreamVerdicts* find(uint32_t stream) const {
+  const StreamVerdicts* find(StreamId stream) const {
     auto it = streams_.find(stream);
     return it == streams_.end() ? nullptr : &it->second;
   }
-  StreamVerdicts& operator[](uint32_t stream) { return streams_[stream]; }
+  StreamVerdicts& operator[](StreamId stream) { return streams_[stream]; }
   // Adds the verdicts of other streams.
   void add(CallVerdicts&& other) { streams_.merge(other.streams_); }
 
  private:
-  std::map<uint32_t, StreamVerdicts> streams_;
+  std::map<StreamId, StreamVerdicts> streams_;
 };
 
 }  // namespace luatrace::analyze

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/read/model.h"
 #include "base/grow_array.h"
 #include "luatrace_format.h"
 
@@ -12,17 +13,25 @@ namespace luatrace::analyze {
 
 constexpr uint64_t kNotSeen = UINT64_MAX;  // Frame.start of a call whose entry was not seen.
 
+// Of a call in its stream, in the order of ENTRY and FRAME events.
+using CallNumber = Id<struct CallsOfStream>;
+// Numbers that sinks give to what they watch (collect/observers.h).
+using WatchId = Id<struct WatchedCalls>;
+using LifeId = Id<struct CoroutineLives>;
+constexpr WatchId kNoWatch{0};
+constexpr LifeId kNoLife{0};
+
 // One open call. It has 16 bytes so that the stacks stay in the first-level cache.
 struct Frame {
   uint64_t start;  // Clock of the coroutine (now - suspended) at entry, or kNotSeen.
   uint32_t node;   // Node of the call tree, valid until the coroutine is attached elsewhere.
-  uint32_t id;     // Function id in the stream.
+  VmFunctionId id;
 };
 
 // What a sink that follows single calls (kFrames) keeps about one open call.
 struct FrameNotes {
-  uint32_t node = 0;     // Node of the call tree when the call began.
-  uint32_t number = 0;   // Number of the call in its stream, from 0.
+  uint32_t node = 0;  // Node of the call tree when the call began.
+  CallNumber number;
   bool counted = false;  // The call began where the filters apply.
 };
 
@@ -30,15 +39,15 @@ struct FrameNotes {
 // some condition.
 struct OuterLink {
   uint32_t epoch = 0;  // The coroutine's epoch at the time of the search.
-  uint32_t id = LT_ID_NONE;
+  CoroutineId id = kNoCoroutine;
 };
 
 // A trace may have a million coroutines at a time, so each starts with memory for one call.
 //
-// Invariants: frames[0] is a sentinel with id LT_ID_NONE (no function has it), so top is always
+// Invariants: frames[0] is a sentinel with id kNoVmFunction (no function has it), so top is always
 // valid; frames[0].node is the node of the call tree to which the stack is attached.
 struct Coroutine {
-  uint32_t id = 0;         // 0: unknown.
+  CoroutineId id;          // kUnknownCoroutine after a gap.
   uint64_t serial = 0;     // Changes after a gap: what was known is void then.
   uint32_t top = 0;        // Index of the innermost frame = number of open calls.
   uint64_t suspended = 0;  // Total suspended ticks so far.
@@ -47,24 +56,29 @@ struct Coroutine {
   // Number of open calls below the known frames that a gap hides; LT_DEPTH_UNKNOWN: some, number
   // unknown.
   uint32_t hidden = 0;
+  // Calls that began before this (on the coroutine's clock) are only assumed to be open: an UNWIND
+  // to a depth did not say which ones stayed.
+  uint64_t assumed_until = 0;
   // Who gets the time while no call is open here: nobody (idle), the unknown function, or a call of
   // a resumer.
   enum class Outside : uint8_t { kIdle, kUnknown, kCall } outside = Outside::kIdle;
-  bool adrift = false;   // A missing block hides who resumed it.
-  bool resumed = false;  // By the coroutine `resumer`, and not suspended since.
-  uint32_t resumer = 0;
+  bool resumer_unknown = false;  // A gap hides the coroutine that resumed it.
+  bool resumed = false;          // By the coroutine `resumer`, and not suspended since.
+  uint64_t yielded = kNotSeen;   // Tick at which it yielded, if it was not resumed since.
+  CoroutineId resumer;
   uint64_t resumer_serial = 0;
-  uint32_t chain = 1;  // Number of coroutines from this one to its outermost resumer.
+  uint32_t resume_depth = 1;  // Number of coroutines from this one to its outermost resumer.
   GrowArray<Frame> frames;
   GrowArray<FrameNotes> notes;  // Parallel to frames; only for sinks with kFrames.
-  uint32_t watched = 0;         // For such sinks: number of the call watched here; 0: none.
-  uint32_t record = 0;          // For such sinks: number of their record about the coroutine.
-  uint32_t epoch = 1;           // Changes when it wakes or its calls move.
-  uint32_t led = 0;             // Epoch for which outer calls are marked as leading to a target.
-  OuterLink outer_watched, outer_owner;  // Caches for such sinks.
-  bool stale = false;                    // The sink's view of where the calls are is outdated.
+  // For such sinks only:
+  WatchId watched_call;       // The call watched in this coroutine (--slow).
+  LifeId log_entry;           // The coroutine's entry in CoroutineLog.
+  uint32_t epoch = 1;         // Changes when it wakes or its calls move.
+  uint32_t marked_epoch = 0;  // Epoch in which the resumers' calls were marked as leading to -C.
+  OuterLink outer_watched, outer_owner;  // Caches.
+  bool stale = false;                    // A CallObserver does not know the current open calls.
 
-  Coroutine() : frames(2, Frame{kNotSeen, 0, LT_ID_NONE}) {}
+  Coroutine() : frames(2, Frame{kNotSeen, 0, kNoVmFunction}) {}
 };
 
 }  // namespace luatrace::analyze

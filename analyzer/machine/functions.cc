@@ -31,14 +31,10 @@ FunctionInfo as_library_function(FunctionInfo info) {
   return info;
 }
 
-uint64_t id_key(uint32_t stream, uint32_t id) {
-  return uint64_t{stream} << 32 | id;
-}
-
 // Returns a string that is equal for equal identities only (NUL cannot occur in chunk or name). It
 // contains nothing that became known later (names from calls).
 template <class Info>
-std::string identity(const Info& info, uint32_t process) {
+std::string identity(const Info& info, ProcessId process) {
   std::string key(1, static_cast<char>('0' + info.type));
   if (info.type == LT_FUNC_LUA) return key + std::to_string(info.firstline) + ':' + info.chunk;
   if (!info.name.empty() && !info.hint) return key + 'n' + info.chunk + '\0' + info.name;
@@ -50,14 +46,14 @@ std::string identity(const Function& f) {
   return identity(f, f.process);
 }
 
-Function make(const FunctionInfo& info, uint32_t process) {
+Function make(const FunctionInfo& info, ProcessId process) {
   return {info.type, info.hint, info.firstline, info.lastline, info.fileofs, process,
           info.addr, info.id,   info.chunk,     info.name,     info.stream,  false};
 }
 
 // Merges another description of the same function. A name from the definition beats one from a
 // call; among equals the alphabetically first wins, as in reports (take_name()).
-void take_better(Function& f, const FunctionInfo& info, uint32_t process) {
+void take_better(Function& f, const FunctionInfo& info, ProcessId process) {
   if (!info.name.empty() &&
       (f.name.empty() || std::tie(info.hint, info.name) < std::tie(f.hint, f.name))) {
     f.name = info.name;
@@ -84,32 +80,32 @@ FunctionTable::FunctionTable() : functions_(kPrunedFunction + 1) {
   functions_[kPrunedFunction].name = "[pruned]";
 }
 
-uint32_t FunctionTable::add(const FunctionInfo& info, uint32_t process) {
+FunctionId FunctionTable::add(const FunctionInfo& info, ProcessId process) {
   if (is_in_bytecode(info)) return add(as_library_function(info), process);
   std::lock_guard lock(mutex_);
-  const uint32_t index = add_locked(info, process);
-  by_id_.try_emplace(id_key(info.stream, info.id), index);
+  const FunctionId index = add_locked(info, process);
+  by_id_.try_emplace(pair_key(info.stream, info.id), index);
   return index;
 }
 
-// Returns 0 if there is none.
-uint32_t FunctionTable::find_identity(const std::string& key) const {
+// Returns kNoFunction if there is none.
+FunctionId FunctionTable::find_identity(const std::string& key) const {
   const auto [begin, end] = by_identity_.equal_range(std::hash<std::string>()(key));
   for (auto it = begin; it != end; ++it)
     if (identity(functions_[it->second]) == key) return it->second;
-  return 0;
+  return kNoFunction;
 }
 
 // Returns the function with this identity and false, or the next index, at which the caller must
 // add it, and true.
-std::pair<uint32_t, bool> FunctionTable::find_or_add(const std::string& key) {
-  if (const uint32_t found = find_identity(key)) return {found, false};
-  const auto next = static_cast<uint32_t>(functions_.size());
+std::pair<FunctionId, bool> FunctionTable::find_or_add(const std::string& key) {
+  if (const FunctionId found = find_identity(key)) return {found, false};
+  const FunctionId next(static_cast<uint32_t>(functions_.size()));
   by_identity_.emplace(std::hash<std::string>()(key), next);
   return {next, true};
 }
 
-uint32_t FunctionTable::add_locked(const FunctionInfo& info, uint32_t process) {
+FunctionId FunctionTable::add_locked(const FunctionInfo& info, ProcessId process) {
   const auto [index, fresh] = find_or_add(identity(info, process));
   if (fresh)
     functions_.push_back(make(info, process));
@@ -118,17 +114,17 @@ uint32_t FunctionTable::add_locked(const FunctionInfo& info, uint32_t process) {
   return index;
 }
 
-uint32_t FunctionTable::add_undescribed(uint32_t stream, uint32_t id, uint32_t process) {
+FunctionId FunctionTable::add_undescribed(StreamId stream, VmFunctionId id, ProcessId process) {
   std::lock_guard lock(mutex_);
   Function f;
   f.stream = stream;
   f.id = id;
   f.process = process;
   functions_.push_back(f);
-  return static_cast<uint32_t>(functions_.size() - 1);
+  return FunctionId(static_cast<uint32_t>(functions_.size() - 1));
 }
 
-uint32_t FunctionTable::add_group(const std::string& name, bool coroutine) {
+FunctionId FunctionTable::add_group(const std::string& name, bool coroutine) {
   std::lock_guard lock(mutex_);
   Function f;
   f.type = kGroupType;
@@ -139,10 +135,10 @@ uint32_t FunctionTable::add_group(const std::string& name, bool coroutine) {
   return index;
 }
 
-uint32_t FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint32_t process) {
+FunctionId FunctionTable::describe(FunctionId index, const FunctionInfo& info, ProcessId process) {
   if (is_in_bytecode(info)) return describe(index, as_library_function(info), process);
   std::lock_guard lock(mutex_);
-  if (index == 0) return add_locked(info, process);
+  if (index == kNoFunction) return add_locked(info, process);
   Function& known = functions_[index];
   if (known.type == 0) return known = make(info, process), index;
   if (identity(known) != identity(info, process)) return add_locked(info, process);
@@ -150,35 +146,35 @@ uint32_t FunctionTable::describe(uint32_t index, const FunctionInfo& info, uint3
   return index;
 }
 
-Function FunctionTable::copy(uint32_t index) const {
+Function FunctionTable::copy(FunctionId index) const {
   std::lock_guard lock(mutex_);
   return functions_[index];
 }
 
-uint16_t FunctionTable::type(uint32_t index) const {
+uint16_t FunctionTable::type(FunctionId index) const {
   std::lock_guard lock(mutex_);
   return functions_[index].type;
 }
 
 const Function* FunctionTable::find(const Function& other) const {
   if (other.type == 0) {
-    auto it = by_id_.find(id_key(other.stream, other.id));
+    auto it = by_id_.find(pair_key(other.stream, other.id));
     return it == by_id_.end() ? nullptr : &functions_[it->second];
   }
-  const uint32_t found = find_identity(identity(other));
+  const FunctionId found = find_identity(identity(other));
   return found ? &functions_[found] : nullptr;
 }
 
 void IdMap::define(const FunctionInfo& info) {
-  uint32_t* known = slot(info.id);
+  FunctionId* known = slot(info.id);
   *known = table_.describe(*known, info, process_);
 }
 
 // Returns the slot for the index of `id`.
-uint32_t* IdMap::slot(uint64_t id) {
+FunctionId* IdMap::slot(uint64_t id) {
   if (id < dense_.size()) return &dense_[id];
   if (!sparse_.contains(id)) seen_++;
-  if (id < kAtFirst + kMostForOne * seen_) {
+  if (id < kInitialSlots + kSlotsPerId * seen_) {
     size_t old = dense_.size();
     dense_.resize(id + 1 + id / 2);
     for (auto it = sparse_.begin(); it != sparse_.end();) {
@@ -190,10 +186,10 @@ uint32_t* IdMap::slot(uint64_t id) {
   return id < dense_.size() ? &dense_[id] : &sparse_[id];
 }
 
-uint32_t IdMap::slow(uint64_t id) {
-  uint32_t* known = slot(id);
-  if (*known == 0) {
-    *known = table_.add_undescribed(stream_, static_cast<uint32_t>(id), process_);
+FunctionId IdMap::look_up_or_add(VmFunctionId id) {
+  FunctionId* known = slot(id);
+  if (*known == kNoFunction) {
+    *known = table_.add_undescribed(stream_, id, process_);
     trust_.undescribed++;
   }
   return *known;

@@ -23,13 +23,14 @@
 
 namespace luatrace::analyze {
 
-enum : uint32_t {
-  kNoFunction = 0,         // The root: time with no open call ("idle").
-  kUnknownFunction = 1,    // Parent of calls whose callers are hidden by a gap.
-  kCoroutineFunction = 2,  // Between the resuming function and the coroutine's body.
-  kFirstFunction = 3,
-  kPrunedFunction = 3,  // Calls for which the call tree has no space. Otherwise an ordinary entry.
-};
+// Indices of the table.
+using FunctionId = Id<struct FunctionsOfFile>;
+constexpr FunctionId kNoFunction{0};         // The root: time with no open call ("idle").
+constexpr FunctionId kUnknownFunction{1};    // Parent of calls whose callers a gap hides.
+constexpr FunctionId kCoroutineFunction{2};  // Between the resuming function and the body.
+constexpr FunctionId kFirstFunction{3};
+// Calls for which the call tree has no space. Otherwise an ordinary entry.
+constexpr FunctionId kPrunedFunction{3};
 
 // Types beyond LT_FUNC_*, for entries that are not functions of the program.
 constexpr uint16_t kGroupType = 0x100;   // A group of calls, see add_group().
@@ -41,13 +42,13 @@ struct Function {
   uint32_t firstline = 0;  // If LT_LINE_CODE is set: a hash of the code, not a line.
   uint32_t lastline = 0;
   uint32_t fileofs = 0;  // See FunctionInfo.
-  uint32_t process = 0;  // The process of the first description.
+  ProcessId process;     // The process of the first description.
   uint64_t addr = 0;     // In that process.
-  uint32_t id = 0;       // In the first stream that described it.
+  VmFunctionId id;       // In the first stream that described it.
   std::string chunk;
   std::string name;
   // The stream of the description (the name may come from another), or of the first call if none.
-  uint32_t stream = 0;
+  StreamId stream;
   bool coroutine = false;  // Group that stands for coroutines.
 };
 
@@ -66,44 +67,44 @@ class FunctionTable {
 
   // Returns the index of the function with this identity; adds it if it is new. Also records that
   // this is the function's description in its stream, for find().
-  uint32_t add(const FunctionInfo& info, uint32_t process);
+  FunctionId add(const FunctionInfo& info, ProcessId process);
   // Adds a function without a description and returns its index.
-  uint32_t add_undescribed(uint32_t stream, uint32_t id, uint32_t process);
+  FunctionId add_undescribed(StreamId stream, VmFunctionId id, ProcessId process);
   // Returns the index of the group of calls (a thread, a file ...) with this name; adds it if it is
   // new. Groups of coroutines are distinct from other groups of the same name.
-  uint32_t add_group(const std::string& name, bool coroutine = false);
-  // Adds a description for `index` (0: none yet) and returns the index to use from now on. That is
-  // `index` itself if add_undescribed() made it and it has no description yet; otherwise the result
-  // is that of add(). In the first case the entry stays private to that stream: its calls so far
-  // were counted as those of an undescribed function, so other streams must not share it. Several
-  // entries may therefore have one identity; reports merge them, as calls are in trees and
-  // histograms by then, along with C functions whose names come only from symbols
-  // (report/report.cc).
-  uint32_t describe(uint32_t index, const FunctionInfo& info, uint32_t process);
+  FunctionId add_group(const std::string& name, bool coroutine = false);
+  // Adds a description for `index` (kNoFunction: none yet) and returns the index to use from now
+  // on. That is `index` itself if add_undescribed() made it and it has no description yet;
+  // otherwise the result is that of add(). In the first case the entry stays private to that
+  // stream: its calls so far were counted as those of an undescribed function, so other streams
+  // must not share it. Several entries may therefore have one identity; reports merge them, as
+  // calls are in trees and histograms by then, along with C functions whose names come only from
+  // symbols (report/report.cc).
+  FunctionId describe(FunctionId index, const FunctionInfo& info, ProcessId process);
 
   // Returns a copy of the current entry.
-  Function copy(uint32_t index) const;
-  uint16_t type(uint32_t index) const;  // LT_FUNC_*, 0: undescribed.
+  Function copy(FunctionId index) const;
+  uint16_t type(FunctionId index) const;  // LT_FUNC_*, 0: undescribed.
   // Looks up a function of another table of the same file, also one that was called before its
   // description came; all descriptions must have been added here. Null if there is none. Like
   // operator[], must not run while a thread adds.
   const Function* find(const Function& other) const;
 
   // Must not run while a thread adds.
-  const Function& operator[](uint32_t index) const { return functions_[index]; }
+  const Function& operator[](FunctionId index) const { return functions_[index]; }
   size_t size() const { return functions_.size(); }
 
  private:
-  uint32_t find_identity(const std::string& key) const;
-  std::pair<uint32_t, bool> find_or_add(const std::string& key);
-  uint32_t add_locked(const FunctionInfo& info, uint32_t process);
+  FunctionId find_identity(const std::string& key) const;
+  std::pair<FunctionId, bool> find_or_add(const std::string& key);
+  FunctionId add_locked(const FunctionInfo& info, ProcessId process);
 
   mutable std::mutex mutex_;
   std::vector<Function> functions_;
   // By a hash of the identity.
-  std::unordered_multimap<uint64_t, uint32_t, RandomHash> by_identity_;
-  // By stream << 32 | id; the first entry added wins.
-  std::unordered_map<uint64_t, uint32_t, RandomHash> by_id_;
+  std::unordered_multimap<uint64_t, FunctionId, RandomHash> by_identity_;
+  // By stream and id; the first entry added wins.
+  std::unordered_map<uint64_t, FunctionId, RandomHash> by_id_;
 };
 
 // Returns the entry in `known`, a table from a first pass over the file (may be null), or
@@ -116,33 +117,33 @@ inline const Function& best_known(const Function& function, const FunctionTable*
 // Maps the function ids of one stream to indices of the function table.
 class IdMap {
  public:
-  IdMap(FunctionTable& table, Trust& trust, uint32_t stream)
+  IdMap(FunctionTable& table, Trust& trust, StreamId stream)
       : table_(table), trust_(trust), stream_(stream) {}
 
-  void set_process(uint32_t process) { process_ = process; }
+  void set_process(ProcessId process) { process_ = process; }
   void define(const FunctionInfo& info);
   // Returns the index of `id`; an id without a description gets its own entry and is counted.
-  [[gnu::always_inline]] uint32_t operator()(uint64_t id) {
-    if (id < dense_.size() && dense_[id] != 0) return dense_[id];
-    return slow(id);
+  [[gnu::always_inline]] FunctionId operator()(VmFunctionId id) {
+    if (id < dense_.size() && dense_[id] != kNoFunction) return dense_[id];
+    return look_up_or_add(id);
   }
-  // The same without adding an entry: 0 if there is none, or it is not in the dense table.
-  uint32_t known(uint64_t id) const { return id < dense_.size() ? dense_[id] : 0; }
+  // The same without adding an entry: kNoFunction if there is none, or none in the dense table.
+  FunctionId known(VmFunctionId id) const { return id < dense_.size() ? dense_[id] : kNoFunction; }
 
  private:
-  // The dense table has up to kMostForOne slots per known id, plus kAtFirst, so that a hostile
+  // The dense table has up to kSlotsPerId slots per known id, plus kInitialSlots, so that a hostile
   // trace, even one with thousands of streams, cannot make it large.
-  static constexpr uint64_t kMostForOne = 64, kAtFirst = 1024;
-  uint32_t slow(uint64_t id);
-  uint32_t* slot(uint64_t id);
+  static constexpr uint64_t kSlotsPerId = 64, kInitialSlots = 1024;
+  FunctionId look_up_or_add(VmFunctionId id);
+  FunctionId* slot(uint64_t id);
 
   FunctionTable& table_;
   Trust& trust_;
-  const uint32_t stream_;
-  uint32_t process_ = 0;
-  std::vector<uint32_t> dense_;  // 0: not defined.
-  uint64_t seen_ = 0;            // Ids looked up that were not in dense_.
-  std::unordered_map<uint64_t, uint32_t, RandomHash> sparse_;
+  const StreamId stream_;
+  ProcessId process_;
+  std::vector<FunctionId> dense_;  // kNoFunction: not defined.
+  uint64_t seen_ = 0;              // Ids looked up that were not in dense_.
+  std::unordered_map<uint64_t, FunctionId, RandomHash> sparse_;
 };
 
 }  // namespace luatrace::analyze

@@ -13,27 +13,27 @@
 // that is not running has `since` set, and its suspended time is reported when it ends or wakes.
 //
 // All times are in ticks. A Sink has (a node is one of its call tree, 0 is the root):
-//   uint32_t enter(uint32_t node, uint32_t function)
+//   uint32_t enter(uint32_t node, FunctionId function)
 //        A call begins or is reported: returns its node, a child of `node`. Called once for each
 //        ENTRY and FRAME of the stream, in their order.
-//   uint32_t enter_base(uint32_t node, uint32_t function)
+//   uint32_t enter_base(uint32_t node, FunctionId function)
 //        Returns the node below `node` to which the calls of a coroutine are attached.
-//   uint32_t enter_again(uint32_t node, uint32_t old, uint32_t function)
+//   uint32_t enter_again(uint32_t node, uint32_t old, FunctionId function)
 //        The call at node `old` is a child of `node` from now on; returns its new node.
 //   void call(uint32_t node)
 //        A call begins at `node`.
 //   void add_self_time(uint32_t node, uint64_t ticks)
 //        Time with this call innermost.
-//   void ended(uint32_t node, uint32_t function, uint64_t running)
+//   void ended(uint32_t node, FunctionId function, uint64_t running)
 //        A call ends whose beginning and end were seen; `running` is its inclusive time.
 //   void suspended(uint32_t node, uint64_t ticks)
 //        The coroutine was suspended with this call innermost.
 //   static constexpr bool kNotes
 //        If true, also: void note(const Note&).
 // and may have
-//   bool looks_ahead(), CallTree& look_up(), enter(node, function, hash)
-//        Whether the tree is too large for the caches; the tree; enter() with a known hash of the
-//        call path.
+//   bool prefetches(), CallTree& machine_tree(), enter(node, function, hash)
+//        Whether its call tree is too large for the caches, so that nodes should be prefetched
+//        (machine/prefetch.h); that tree; enter() with a known hash of the call path.
 //   void cut(uint32_t node, uint64_t running)
 //        A call ends unseen; `running` is kNotSeen if its beginning was unseen, too.
 //   static constexpr bool kFrames
@@ -55,7 +55,7 @@
 //   void gap(uint64_t from, uint64_t to)
 //   void begins(uint64_t tick)
 //        A recording begins.
-//   void on_thread(uint32_t tid)
+//   void on_thread(ThreadId thread)
 //   void created(Coroutine& by, Coroutine&, uint64_t now)
 //   void gone(Coroutine&, uint64_t now, Gone how)
 //        The coroutine's last event.
@@ -109,7 +109,7 @@ struct Note {
     kStop
   };
   Kind kind;
-  uint32_t coroutine;
+  CoroutineId coroutine;
   uint32_t depth;  // Calls: depth of the call (1: outermost); others: number of open calls.
   uint64_t what;   // Function index, coroutine, status, reason or count.
 };
@@ -121,13 +121,13 @@ enum class Gone { kDone, kError, kCollected, kCut, kLost };
 template <class Sink>
 class StackMachine {
  public:
-  StackMachine(uint32_t stream, Sink& sink, Diagnostics& diagnostics, FunctionTable& functions)
+  StackMachine(StreamId stream, Sink& sink, Diagnostics& diagnostics, FunctionTable& functions)
       : stream_(stream),
         sink_(sink),
         diag_(diagnostics),
         trust_(diagnostics.trust),
         ids_(functions, diagnostics.trust, stream) {
-    cur_ = get(0);
+    cur_ = get(kUnknownCoroutine);
   }
 
   IdMap& ids() { return ids_; }
@@ -141,7 +141,7 @@ class StackMachine {
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return now_; }
   uint64_t coroutines() const { return seen_.count(); }
-  const std::set<uint32_t>& threads() const { return threads_; }
+  const std::set<ThreadId>& threads() const { return threads_; }
   uint64_t work() const { return used_; }  // Steps used of the budget, see kWorkPerWord.
 
   // For sinks that follow single calls.
@@ -150,7 +150,7 @@ class StackMachine {
   // Resumers in a row. LuaJIT limits them only by the C stack; 8 MB hold 74,000 while traced.
   static constexpr uint32_t kMaxChain = 1u << 17;
   // Returns the coroutine with this id, null if there is none.
-  Coroutine* find(uint32_t id);
+  Coroutine* find(CoroutineId id);
   // Returns the coroutine that resumed `co`, null if none did or `co` was suspended since.
   Coroutine* resumer_of(const Coroutine& co) {
     Coroutine* by = co.resumed ? find(co.resumer) : nullptr;
@@ -159,11 +159,10 @@ class StackMachine {
   // Changes when a coroutine's resumer may have changed other than by its own resume or suspension.
   uint64_t links() const { return links_; }
   // Calls `f` for this coroutine, its resumer, and so on outwards. Not to be called for each event:
-  // it uses up the work budget (kWorkPerWord), though at a lower rate than the machine, so that a
-  // sink may call it at each resume of some hundred nested coroutines.
-  static constexpr uint32_t kWorkOfLook = 64;
+  // each coroutine costs `work_of_link` steps of the work budget (kWorkPerWord).
+  static constexpr uint32_t kWorkOfVisit = 64;
   template <class F>
-  void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfLook);
+  void each_in_chain(Coroutine& co, F f, uint32_t work_of_link = kWorkOfVisit);
 
  private:
   static constexpr size_t kDoubledFrames = 65536;  // Longer stacks grow by a quarter.
@@ -172,10 +171,10 @@ class StackMachine {
   // Some records need as many steps as the stack is deep or resumers are nested; a hostile trace
   // could consist of them. So each word adds some steps to a budget, many more than any program
   // needs; when it is used up, such records are handled incompletely, and counted.
-  static constexpr uint64_t kWorkPerWord = 1024, kWorkAtFirst = 65536;
+  static constexpr uint64_t kWorkPerWord = 1024, kInitialWork = 65536;
   // Cost in steps: the first is one comparison, the others look up a node of the call tree.
   static constexpr uint32_t kWorkOfLink = 16, kWorkOfWaking = 48, kWorkOfMove = 32;
-  static constexpr uint32_t kLeastSearch = 256;
+  static constexpr uint32_t kMinSearch = 256;
   bool afford(uint64_t steps) {
     used_ += std::min(steps, work_);
     if (steps > work_) return work_ = 0, false;
@@ -188,7 +187,7 @@ class StackMachine {
   template <bool kAhead, class Ahead>
   const uint64_t* fast_run(const uint64_t* p, const uint64_t* end, Ahead ahead);
   const uint64_t* slow(const uint64_t* p, const uint64_t* end);
-  uint64_t hole_before(const EventBlock& block, uint64_t base);
+  uint64_t gap_start_before(const EventBlock& block, uint64_t base);
   void start_block(const EventBlock& block);
   void resync(const EventBlock& block);
   void take_time(const Record& r);
@@ -201,39 +200,42 @@ class StackMachine {
   void stop();
   void gap_until(uint64_t tick);
 
-  void entry(uint32_t id);
-  void leave(uint32_t id, Note::Kind kind);
-  void frame(uint32_t id);
+  void entry(VmFunctionId id);
+  void leave(VmFunctionId id, Note::Kind kind);
+  void frame(VmFunctionId id);
   void end_report(bool complete);
-  void unwind(uint32_t count, uint32_t id);
-  void unwind_to(uint32_t keep, uint32_t id);
-  void unwind_unknown_to(uint32_t keep, uint32_t id);
-  void resume(uint32_t id);
+  void unwind(uint32_t count, VmFunctionId id);
+  void unwind_to(uint32_t keep, VmFunctionId id);
+  void unwind_at_unknown_depth(uint32_t keep, VmFunctionId id);
+  void resume(CoroutineId id);
   void suspend(uint32_t status);
   void switch_to(Coroutine& to);
   void leave_unnamed();
-  void stack(uint32_t id, uint64_t calls, uint32_t reason);
+  void stack(CoroutineId id, uint64_t calls, uint32_t reason);
   void loss(const Record& r);
-  void create(uint32_t id);
-  void collect(uint32_t id);
-  void ring_block(uint32_t id, uint32_t tid);
+  void create(CoroutineId id);
+  void collect(CoroutineId id);
+  void ring_block(CoroutineId id, ThreadId tid);
 
-  Coroutine* get(uint32_t id);
-  void erase(uint32_t id);
+  Coroutine* get(CoroutineId id);
+  void erase(CoroutineId id);
   void cut(Coroutine& co, uint64_t& counter, Gone how);
   void set_current(Coroutine* co);
   void set_hidden(Coroutine& co, uint32_t calls);
-  uint32_t find_frame(const Coroutine& co, uint32_t id, uint32_t from);
+  uint32_t find_frame(const Coroutine& co, VmFunctionId id, uint32_t from);
   void unlink_resumers(Coroutine& co);
-  void push(Coroutine& co, uint64_t start, uint32_t id);
+  void push(Coroutine& co, uint64_t start, VmFunctionId id);
   void end_top(Coroutine& co);
   void end_by_error(Coroutine& co, uint32_t depth);
   void drop_to(Coroutine& co, uint32_t depth);
+  static bool is_assumed(const Coroutine& co, uint32_t at);
+  void forget_calls(Coroutine& co);
+  void forget_assumed(Coroutine& co);
   void attach(Coroutine& co);
   // resumed: it runs again; otherwise only its suspended time ends.
   void wake(Coroutine& co, bool resumed = true);
   void sleep(Coroutine& co);
-  void thread(uint32_t tid);
+  void thread(ThreadId tid);
   void reattach();
   void close_unseen(Coroutine& co, uint32_t depth);
   void report_gone(Coroutine& co, Gone how) {
@@ -252,14 +254,14 @@ class StackMachine {
     if constexpr (Sink::kNotes) sink_.note({kind, cur_->id, depth, what});
   }
 
-  uint32_t stream_;
+  StreamId stream_;
   Sink& sink_;
   Diagnostics& diag_;
   Trust& trust_;
   IdMap ids_;
-  std::unordered_map<uint32_t, std::unique_ptr<Coroutine>, RandomHash> coroutines_;
+  std::unordered_map<CoroutineId, std::unique_ptr<Coroutine>, RandomHash> coroutines_;
   bool gap_seen_ = false;  // Coroutines that appear may have calls from before the gap.
-  bool attached_ = false;  // So may any coroutine that is not reported: LT_START_ATTACHED.
+  bool attached_ = false;  // LT_START_ATTACHED: so may coroutines that were not reported.
   bool recording_ = false;
   Coroutine* cur_ = nullptr;
   std::vector<Coroutine*> woken_;  // Scratch memory of set_current().
@@ -267,7 +269,7 @@ class StackMachine {
   uint64_t begun_ = 0;      // When this recording began.
   uint64_t block_end_ = 0;  // Upper bound of all clocks in this block.
   uint64_t block_offset_ = 0;
-  bool bad_said_ = false;         // A message about this block was logged.
+  bool bad_logged_ = false;       // A message about this block was logged.
   bool opens_with_loss_ = false;  // The block's loss record is yet to come; its gap is done.
   uint64_t records_ = 0;          // In this block.
   uint32_t next_seq_ = 0;
@@ -279,9 +281,9 @@ class StackMachine {
   uint64_t traced_ = 0, gap_ = 0, first_ = 0;
   uint64_t serials_ = 0;
   IdSet seen_;  // Ids of all coroutines; the VM never reuses an id.
-  uint64_t work_ = kWorkAtFirst, used_ = 0, links_ = 0;
+  uint64_t work_ = kInitialWork, used_ = 0, links_ = 0;
   bool began_once_ = false;
-  std::set<uint32_t> threads_;
+  std::set<ThreadId> threads_;
 };
 
 }  // namespace luatrace::analyze

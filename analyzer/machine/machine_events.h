@@ -9,8 +9,13 @@
 namespace luatrace::analyze {
 
 // Function ids are 32 bits wide; a larger value becomes the unknown function.
-inline uint32_t function_id(uint64_t value) {
-  return value < LT_ID_NONE ? static_cast<uint32_t>(value) : LT_ID_UNKNOWN;
+inline VmFunctionId function_id(uint64_t value) {
+  return value < LT_ID_NONE ? VmFunctionId(static_cast<uint32_t>(value)) : kUnknownVmFunction;
+}
+
+// The coroutine in the lower half of a continuation word.
+inline CoroutineId coroutine_id(uint64_t word) {
+  return CoroutineId(lt_lo(word));
 }
 
 // False for records that may stand outside a recording; any other shows that it has begun.
@@ -57,7 +62,7 @@ void StackMachine<Sink>::handle(const Record& r) {
     case LT_FRAME:
       return frame(function_id(r.value));
     case LT_RESUME:
-      return resume(static_cast<uint32_t>(r.value));
+      return resume(coroutine_id(r.value));
     case LT_SUSPEND:
       return suspend(static_cast<uint32_t>(r.value));
     default:
@@ -69,24 +74,24 @@ template <class Sink>
 void StackMachine<Sink>::handle_ext(const Record& r) {
   switch (r.sub) {
     case LTX_BLOCK:
-      return ring_block(lt_lo(r.words[1]), lt_lo(r.words[2]));
+      return ring_block(coroutine_id(r.words[1]), ThreadId(lt_lo(r.words[2])));
     case LTX_UNWIND:
-      if (r.arg == 1) return unwind_to(lt_lo(r.words[0]) - 1, lt_hi(r.words[0]));
-      return unwind(lt_lo(r.words[0]), lt_hi(r.words[0]));
+      if (r.arg == 1) return unwind_to(lt_lo(r.words[0]) - 1, VmFunctionId(lt_hi(r.words[0])));
+      return unwind(lt_lo(r.words[0]), VmFunctionId(lt_hi(r.words[0])));
     case LTX_CREATE:
-      return create(lt_lo(r.words[0]));
+      return create(coroutine_id(r.words[0]));
     case LTX_COLLECT:
-      return collect(lt_lo(r.words[0]));
+      return collect(coroutine_id(r.words[0]));
     case LTX_SWITCH:
       note(Note::kSwitch, cur_->top, lt_lo(r.words[0]));
-      return switch_to(*get(lt_lo(r.words[0])));
+      return switch_to(*get(coroutine_id(r.words[0])));
     case LTX_STACK:
-      return stack(lt_lo(r.words[0]), r.words[1] - 1, r.arg);
+      return stack(coroutine_id(r.words[0]), r.words[1] - 1, r.arg);
     case LTX_LOSS:
       return loss(r);
     case LTX_THREAD:
       note(Note::kThread, cur_->top, lt_lo(r.words[0]));
-      return thread(lt_lo(r.words[0]));
+      return thread(ThreadId(lt_lo(r.words[0])));
     case LTX_START:
       stop();
       begin(now_);
@@ -105,7 +110,7 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
 // -- Calls --
 
 template <class Sink>
-void StackMachine<Sink>::push(Coroutine& co, uint64_t start, uint32_t id) {
+void StackMachine<Sink>::push(Coroutine& co, uint64_t start, VmFunctionId id) {
   if (const size_t size = co.frames.size(); co.top + 1 == size)
     co.frames.resize(size + (size < kDoubledFrames ? size : size / 4));
   uint32_t node = sink_.enter(co.frames[co.top].node, ids_(id));
@@ -117,7 +122,7 @@ void StackMachine<Sink>::push(Coroutine& co, uint64_t start, uint32_t id) {
 }
 
 template <class Sink>
-void StackMachine<Sink>::entry(uint32_t id) {
+void StackMachine<Sink>::entry(VmFunctionId id) {
   push(*cur_, clock(*cur_), id);
   if constexpr (!Sink::kFrames) sink_.call(cur_->frames[cur_->top].node);
   note(Note::kEntry, cur_->top, ids_(id));
@@ -159,11 +164,33 @@ void StackMachine<Sink>::drop_to(Coroutine& co, uint32_t depth) {
   co.top = depth;
 }
 
+// Returns whether the call at depth `at`, if there is one, is only assumed to be open.
+template <class Sink>
+bool StackMachine<Sink>::is_assumed(const Coroutine& co, uint32_t at) {
+  return co.top >= at && at > 0 && co.frames[at].start < co.assumed_until;
+}
+
+// What was known of the stack since a gap is void: its calls are part of that gap.
+template <class Sink>
+void StackMachine<Sink>::forget_calls(Coroutine& co) {
+  trust_.open_gap += co.top;
+  close_unseen(co, 0);
+  co.top = 0;
+}
+
+// The assumption was wrong: as many calls are open, but it is unknown which.
+template <class Sink>
+void StackMachine<Sink>::forget_assumed(Coroutine& co) {
+  const uint32_t calls = co.top;
+  forget_calls(co);
+  if (co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden + calls);
+}
+
 // Returns the depth of the innermost open call of function `id` at or below `from`, 0 if none.
 template <class Sink>
-uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id, uint32_t from) {
-  const uint32_t most = work_ ? kMaxSearch : kLeastSearch;
-  const uint32_t stop = from > most ? from - most : 0;
+uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, VmFunctionId id, uint32_t from) {
+  const uint32_t max = work_ ? kMaxSearch : kMinSearch;
+  const uint32_t stop = from > max ? from - max : 0;
   uint32_t at = from;
   while (at > stop && co.frames[at].id != id) at--;
   afford(from - at);
@@ -171,9 +198,10 @@ uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, uint32_t id, uint32
 }
 
 template <class Sink>
-void StackMachine<Sink>::leave(uint32_t id, Note::Kind kind) {
+void StackMachine<Sink>::leave(VmFunctionId id, Note::Kind kind) {
   Coroutine& co = *cur_;
   uint32_t at = find_frame(co, id, co.top);
+  if (at < co.top && is_assumed(co, co.top)) forget_assumed(co), at = 0;
   if (at == 0) {
     const bool inferred = co.hidden && co.top == 0;
     ++(inferred ? trust_.inferred : trust_.unbalanced);
@@ -186,7 +214,7 @@ void StackMachine<Sink>::leave(uint32_t id, Note::Kind kind) {
 }
 
 template <class Sink>
-void StackMachine<Sink>::frame(uint32_t id) {
+void StackMachine<Sink>::frame(VmFunctionId id) {
   if (pending_ == 0 && !torn_) trust_.unbalanced++;
   if (!gap_seen_) trust_.open_start++;
   push(*cur_, kNotSeen, id);
@@ -221,7 +249,7 @@ void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
 }
 
 template <class Sink>
-void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
+void StackMachine<Sink>::unwind(uint32_t count, VmFunctionId id) {
   Coroutine& co = *cur_;
   const uint32_t known = std::min(count, co.top), more = count - known;
   const uint32_t inferred = std::min(more, co.hidden);
@@ -229,10 +257,11 @@ void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
   trust_.unbalanced += more > inferred;
   end_by_error(co, co.top - known);
   if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - inferred);
-  if (co.frames[co.top].id == id) return;  // The sentinel has LT_ID_NONE.
-  if (id == LT_ID_UNKNOWN) return;         // The VM did not search that deep.
-  const uint32_t at = id == LT_ID_NONE ? 0 : find_frame(co, id, co.top);
-  if (at || id == LT_ID_NONE)
+  if (co.frames[co.top].id == id) return;  // The sentinel has kNoVmFunction.
+  if (id == kUnknownVmFunction) return;    // The VM did not search that deep.
+  if (is_assumed(co, co.top)) return forget_assumed(co);
+  const uint32_t at = id == kNoVmFunction ? 0 : find_frame(co, id, co.top);
+  if (at || id == kNoVmFunction)
     drop_to(co, at);
   else if (co.top || !co.hidden)
     trust_.unbalanced++;
@@ -240,52 +269,53 @@ void StackMachine<Sink>::unwind(uint32_t count, uint32_t id) {
 
 // Ends all calls but the `keep` outermost by an error.
 template <class Sink>
-void StackMachine<Sink>::unwind_to(uint32_t keep, uint32_t id) {
-  if (cur_->hidden == LT_DEPTH_UNKNOWN) return unwind_unknown_to(keep, id);
+void StackMachine<Sink>::unwind_to(uint32_t keep, VmFunctionId id) {
+  if (cur_->hidden == LT_DEPTH_UNKNOWN) return unwind_at_unknown_depth(keep, id);
   const uint64_t depth = uint64_t{cur_->hidden} + cur_->top;
   unwind(depth > keep ? static_cast<uint32_t>(depth - keep) : 0, id);
 }
 
 // If the depth is unknown, only the id shows which of the known calls stay open. If none of them
 // has this id, it is that of a hidden call, and none stays. In a recursion it is the innermost call
-// that called another: the call on top has failed, unless what failed has no events. The depth is
-// known afterwards.
+// that called another: the call on top has failed, unless what failed has no events. This is
+// assumed; later events that contradict it make the calls unknown. The depth is known afterwards.
 template <class Sink>
-void StackMachine<Sink>::unwind_unknown_to(uint32_t keep, uint32_t id) {
+void StackMachine<Sink>::unwind_at_unknown_depth(uint32_t keep, VmFunctionId id) {
   Coroutine& co = *cur_;
   uint32_t at = co.top ? find_frame(co, id, co.top - 1) : 0;
   if (at == 0 && co.frames[co.top].id == id) at = co.top;
   if (at > keep) at = 0;
   end_by_error(co, at);
-  co.adrift = true;  // Its resumer is still unknown.
+  co.assumed_until = clock(co);
+  co.resumer_unknown = true;  // Its resumer is still unknown.
   set_hidden(co, keep - at);
 }
 
 // -- Coroutines --
 
 template <class Sink>
-Coroutine* StackMachine<Sink>::find(uint32_t id) {
+Coroutine* StackMachine<Sink>::find(CoroutineId id) {
   auto it = coroutines_.find(id);
   return it == coroutines_.end() ? nullptr : it->second.get();
 }
 
 // Returns the coroutine with this id; a new one has an empty stack, or an unknown one after a gap.
 template <class Sink>
-Coroutine* StackMachine<Sink>::get(uint32_t id) {
+Coroutine* StackMachine<Sink>::get(CoroutineId id) {
   auto& slot = coroutines_[id];
   if (!slot) {
     slot = std::make_unique<Coroutine>();
     slot->id = id;
     slot->serial = ++serials_;
-    slot->hidden = gap_seen_ || (attached_ && id != 0) ? LT_DEPTH_UNKNOWN : 0;
+    slot->hidden = gap_seen_ || (attached_ && id != kUnknownCoroutine) ? LT_DEPTH_UNKNOWN : 0;
     slot->since = now_;
-    if (id != 0) seen_.add(id);
+    if (id != kUnknownCoroutine) seen_.add(id);
   }
   return slot.get();
 }
 
 template <class Sink>
-void StackMachine<Sink>::erase(uint32_t id) {
+void StackMachine<Sink>::erase(CoroutineId id) {
   coroutines_.erase(id);
 }
 
@@ -317,7 +347,7 @@ void StackMachine<Sink>::unlink_resumers(Coroutine& co) {
   links_++;
   for (Coroutine* at = &co; at && at->resumed;) {
     at->resumed = false;
-    at->chain = 1;
+    at->resume_depth = 1;
     at = find(at->resumer);
   }
 }
@@ -346,7 +376,7 @@ template <class Sink>
 void StackMachine<Sink>::attach(Coroutine& co) {
   Coroutine* by = resumer_of(co);
   co.outside = co.hidden ? Coroutine::Outside::kUnknown
-               : !by     ? co.adrift ? Coroutine::Outside::kUnknown : Coroutine::Outside::kIdle
+               : !by ? co.resumer_unknown ? Coroutine::Outside::kUnknown : Coroutine::Outside::kIdle
                : by->top ? Coroutine::Outside::kCall
                          : by->outside;
   uint32_t base;
@@ -354,7 +384,7 @@ void StackMachine<Sink>::attach(Coroutine& co) {
     base = sink_.base(co, by);
   else
     base = by ? sink_.enter_base(by->frames[by->top].node, kCoroutineFunction) : 0;
-  if (co.hidden || (co.adrift && !by)) base = sink_.enter_base(base, kUnknownFunction);
+  if (co.hidden || (co.resumer_unknown && !by)) base = sink_.enter_base(base, kUnknownFunction);
   if (co.frames[0].node == base) return report_attached(co, false);
   if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
     trust_.unbalanced++;
@@ -378,7 +408,7 @@ void StackMachine<Sink>::reattach() {
 }
 
 template <class Sink>
-void StackMachine<Sink>::thread(uint32_t tid) {
+void StackMachine<Sink>::thread(ThreadId tid) {
   threads_.insert(tid);
   if constexpr (Sink::kFrames) {
     sink_.on_thread(tid);
@@ -409,33 +439,34 @@ void StackMachine<Sink>::switch_to(Coroutine& to) {
   each_in_chain(
       from, [&](Coroutine& c) { sleep(c); }, kWorkOfLink);
   set_current(&to);
-  if (from.id == 0 && !from.running) leave_unnamed();
+  if (from.id == kUnknownCoroutine && !from.running) leave_unnamed();
 }
 
 // After a gap the unnamed coroutine is a different one each time: its calls must not be taken for
 // those of the next.
 template <class Sink>
 void StackMachine<Sink>::leave_unnamed() {
-  Coroutine* co = gap_seen_ ? find(0) : nullptr;
+  Coroutine* co = gap_seen_ ? find(kUnknownCoroutine) : nullptr;
   if (!co) return;
   cut(*co, trust_.open_gap, Gone::kLost);
-  erase(0);
+  erase(kUnknownCoroutine);
 }
 
 template <class Sink>
-void StackMachine<Sink>::resume(uint32_t id) {
+void StackMachine<Sink>::resume(CoroutineId id) {
   note(Note::kResume, cur_->top, id);
   Coroutine* co = get(id);
-  if (co->running || cur_->chain >= kMaxChain) {
+  if (co->running || cur_->resume_depth >= kMaxChain) {
     trust_.unbalanced++;
     return switch_to(*co);
   }
   co->resumed = true;
-  co->adrift = false;
+  co->resumer_unknown = false;
   co->resumer = cur_->id;
   co->resumer_serial = cur_->serial;
-  co->chain = cur_->chain + 1;
+  co->resume_depth = cur_->resume_depth + 1;
   wake(*co);
+  co->yielded = kNotSeen;
   cur_ = co;
   attach(*co);
 }
@@ -449,9 +480,10 @@ void StackMachine<Sink>::suspend(uint32_t status) {
   note(Note::kSuspend, co.top, status);
   Coroutine* next = resumer_of(co);
   co.resumed = false;
-  co.chain = 1;
+  co.yielded = status == LTS_YIELD ? now_ : kNotSeen;
+  co.resume_depth = 1;
   sleep(co);
-  uint32_t id = co.id;
+  const CoroutineId id = co.id;
   cur_ = nullptr;
   if (status == LTS_DONE || status == LTS_ERROR) {
     if (next == &co) next = nullptr;
@@ -459,14 +491,17 @@ void StackMachine<Sink>::suspend(uint32_t status) {
     erase(id);
   }
   if (!next) leave_unnamed();
-  set_current(next ? next : get(0));
+  set_current(next ? next : get(kUnknownCoroutine));
 }
 
 template <class Sink>
-void StackMachine<Sink>::stack(uint32_t id, uint64_t calls, uint32_t reason) {
+void StackMachine<Sink>::stack(CoroutineId id, uint64_t calls, uint32_t reason) {
   Coroutine* co = get(id);
   switch_to(*co);
-  drop_to(*co, 0);
+  if (co->hidden || is_assumed(*co, 1))
+    forget_calls(*co);
+  else
+    drop_to(*co, 0);
   co->hidden = 0;
   attach(*co);
   pending_ = calls;
@@ -494,7 +529,7 @@ void StackMachine<Sink>::loss(const Record& r) {
 }
 
 template <class Sink>
-void StackMachine<Sink>::create(uint32_t id) {
+void StackMachine<Sink>::create(CoroutineId id) {
   note(Note::kCreate, cur_->top, id);
   Coroutine* old = find(id);
   if (old && (old->running || old->top)) {
@@ -507,7 +542,7 @@ void StackMachine<Sink>::create(uint32_t id) {
 }
 
 template <class Sink>
-void StackMachine<Sink>::collect(uint32_t id) {
+void StackMachine<Sink>::collect(CoroutineId id) {
   note(Note::kCollect, cur_->top, id);
   Coroutine* co = find(id);
   if (!co) return;
@@ -532,9 +567,10 @@ void StackMachine<Sink>::collect(uint32_t id) {
 // The first record of a ring block. It names the coroutine that is current there, which after a
 // loss differs from that of the words before. Needed only if the current coroutine is unknown.
 template <class Sink>
-void StackMachine<Sink>::ring_block(uint32_t id, uint32_t tid) {
+void StackMachine<Sink>::ring_block(CoroutineId id, ThreadId tid) {
   thread(tid);
-  if (cur_->id == 0 && id != 0 && id != LT_ID_NONE && !pending_) switch_to(*get(id));
+  const bool named = id != kUnknownCoroutine && id != kNoCoroutine;
+  if (cur_->id == kUnknownCoroutine && named && !pending_) switch_to(*get(id));
 }
 
 }  // namespace luatrace::analyze

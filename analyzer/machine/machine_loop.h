@@ -24,10 +24,10 @@ void StackMachine<Sink>::block(const EventBlock& block) {
     if (p != end) p = slow(p, end);
   }
   trust_.events += records_;
-  if (!block.cut && records_ != block.count && !bad_said_) {
+  if (!block.cut && records_ != block.count && !bad_logged_) {
     trust_.bad_records++;
-    diag_.say(block.offset, "the block has " + std::to_string(records_) + " events, its header " +
-                                "says " + std::to_string(block.count));
+    diag_.log(block.offset, "the block has " + std::to_string(records_) +
+                                " events, but its header " + "says " + std::to_string(block.count));
   }
 }
 
@@ -49,10 +49,10 @@ const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end)
 
 template <class Sink>
 const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* end) {
-  if constexpr (requires { sink_.looks_ahead(); }) {
-    if (sink_.looks_ahead()) {
+  if constexpr (requires { sink_.prefetches(); }) {
+    if (sink_.prefetches()) {
       const Frame* base = cur_->frames.data();
-      Prefetcher ahead(sink_.look_up(), ids_, base, base + cur_->top,
+      Prefetcher ahead(sink_.machine_tree(), ids_, base, base + cur_->top,
                        base + cur_->frames.size() - 1, p, end);
       return fast_run<true>(p, end, &ahead);
     }
@@ -68,8 +68,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
   Frame* const limit = base + co.frames.size() - 1;
   Frame* top = base + co.top;
   const uint64_t suspended = co.suspended;
-  const uint64_t* const from = p;
-  const uint64_t* turn = p;  // Where to call advance() again.
+  const uint64_t *const from = p, *turn = p;  // turn: where to call advance() again.
   uint64_t now = now_;
   uint64_t left = std::min(block_end_ - now, kTimeHalf - 1);
   uint32_t node = top->node;
@@ -79,14 +78,15 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
       if (p == turn && (turn = ahead->advance(p)) == p) break;
     const uint64_t w = *p;
     const uint64_t delta = ((w >> LT_TIME_SHIFT) - now) & kTimeMask;
-    const uint32_t kind = lt_kind(w), id = lt_payload(w);
+    const uint32_t kind = lt_kind(w);
+    const VmFunctionId id(lt_payload(w));
     if (delta > left || id == LT_PAYLOAD_BIG) break;
     if (kind == LT_ENTRY) {
       if (top == limit) break;
       now += delta;
       left -= delta;
       sink_.add_self_time(node, delta);
-      const uint32_t function = ids_(id);
+      const FunctionId function = ids_(id);
       if constexpr (kAhead)
         node = sink_.enter(node, function, ahead->hash(p));
       else
@@ -128,10 +128,10 @@ const uint64_t* StackMachine<Sink>::slow(const uint64_t* p, const uint64_t* end)
   Record r;
   if (!read_record(p, static_cast<size_t>(end - p), r)) {
     trust_.bad_records++;
-    if (!bad_said_)
-      diag_.say(block_offset_,
+    if (!bad_logged_)
+      diag_.log(block_offset_,
                 "malformed event word in this block of stream " + std::to_string(stream_));
-    bad_said_ = true;
+    bad_logged_ = true;
     return p + r.length;
   }
   records_++;
@@ -145,13 +145,13 @@ const uint64_t* StackMachine<Sink>::slow(const uint64_t* p, const uint64_t* end)
 template <class Sink>
 void StackMachine<Sink>::start_block(const EventBlock& block) {
   records_ = 0;
-  bad_said_ = opens_with_loss_ = false;
+  bad_logged_ = opens_with_loss_ = false;
   block_offset_ = block.offset;
   block_end_ = block.end_tick;
   uint64_t base = block.base_tick;
   if (base > block.end_tick || (recording_ && base < now_ && now_ - base >= kTimeHalf)) {
     trust_.clock_anomalies++;
-    diag_.say(block.offset, "the block's time makes no sense");
+    diag_.log(block.offset, "the times in the block's header are invalid");
     base = latest();
     block_end_ = UINT64_MAX;
   }
@@ -161,7 +161,7 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
   next_seq_ = block.seq + 1;
   if (missing || (block.flags & LT_BLOCK_F_GAP)) {
     trust_.missing_blocks++;
-    diag_.say(block.offset, missing ? "blocks of stream " + std::to_string(stream_) +
+    diag_.log(block.offset, missing ? "blocks of stream " + std::to_string(stream_) +
                                           " are missing before this one"
                                     : "the recorder left out events before this block");
     gap_until(first);
@@ -169,10 +169,10 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
   } else if (!recording_) {
     now_ = base;
   } else if (base > latest()) {
-    const uint64_t hole = hole_before(block, base);
-    opens_with_loss_ = hole < base;
+    const uint64_t gap_start = gap_start_before(block, base);
+    opens_with_loss_ = gap_start < base;
     if (reports() && !opens_with_loss_) held_ = base;
-    if (!reports()) add_self_time_until(hole);
+    if (!reports()) add_self_time_until(gap_start);
     if (opens_with_loss_) gap_until(base);
   }
 }
@@ -181,9 +181,9 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
 // the words do not say them.
 template <class Sink>
 void StackMachine<Sink>::resync(const EventBlock& block) {
-  if (block.coroutine == 0) return;
+  if (block.coroutine == kUnknownCoroutine) return;
   Coroutine* co = get(block.coroutine);
-  co->adrift = true;
+  co->resumer_unknown = true;
   switch_to(*co);
   if (cur_->hidden) set_hidden(*cur_, block.depth);
 }
@@ -192,7 +192,7 @@ void StackMachine<Sink>::resync(const EventBlock& block) {
 // Returns since when, from the last known tick to `base`, the block's own time; `base` if nothing
 // was lost.
 template <class Sink>
-uint64_t StackMachine<Sink>::hole_before(const EventBlock& block, uint64_t base) {
+uint64_t StackMachine<Sink>::gap_start_before(const EventBlock& block, uint64_t base) {
   Record r;
   for (auto words = block.words; !words.empty(); words = words.subspan(r.length)) {
     if (!read_record(words.data(), words.size(), r) || r.kind != LT_EXT) break;
@@ -243,7 +243,7 @@ void StackMachine<Sink>::begin(uint64_t tick) {
 }
 
 // Closes all calls now and counts them. Forgets every coroutine: those that appear later may have
-// calls that nobody saw begin if this is a gap, and have none if it is the end of a recording. The
+// calls whose beginning was not seen if this is a gap, but not if it is the end of a recording. The
 // youngest coroutine goes first, since resumed coroutines are mostly younger; the container's own
 // order varies between runs.
 template <class Sink>
@@ -259,7 +259,7 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   links_++;
   pending_ = held_ = 0;
   gap_seen_ = torn_ = gap;
-  cur_ = get(0);
+  cur_ = get(kUnknownCoroutine);
 }
 
 template <class Sink>

@@ -40,10 +40,10 @@ class ParallelStreams : private TraceSink {
   ParallelStreams(TraceFacts& facts, Diagnostics& diagnostics, size_t workers, Make make)
       : facts_(facts),
         diag_(diagnostics),
-        most_(workers),
+        max_workers_(workers),
         make_(std::move(make)),
-        opener_(diagnostics, *this),
-        crew_([this] { return reader_->step(); }) {}
+        decoder_(diagnostics, *this),
+        pool_([this] { return reader_->step(); }) {}
   // Reads the whole input and returns the sum of all sinks. To be called once. Throws what
   // read_trace() and the sinks throw.
   std::unique_ptr<Sink> read(Input& input, const Progress& progress = {});
@@ -55,14 +55,14 @@ class ParallelStreams : private TraceSink {
   }
   void on_process(const ProcessInfo& info) override {
     facts_.processes[info.number] = info;
-    for (auto& w : workers_) crew_.put(w->queue, info);
+    for (auto& w : workers_) pool_.put(w->queue, info);
   }
   void on_stream(const StreamInfo& info) override {
     facts_.streams[info.number] = info;
-    crew_.put(worker(info.number).queue, info);
+    pool_.put(worker(info.number).queue, info);
   }
   void on_function(const FunctionInfo& info) override {
-    crew_.put(worker(info.stream).queue, info);
+    pool_.put(worker(info.stream).queue, info);
   }
   void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
@@ -70,18 +70,19 @@ class ParallelStreams : private TraceSink {
   void on_events(const EventBlock& block) override {
     Worker& w = worker(block.stream);
     w.words += block.words.size();
-    crew_.put(w.queue, block);
+    pool_.put(w.queue, block);
   }
 
   bool takes_packed() const override { return true; }
   // A worker that has enough to do gets blocks decompressed by the reader, which has time for that.
   // So one stream uses two threads, and two streams use no more than that.
   void on_packed(const Block& block) override {
-    if (block.header.stream == 0) return opener_.open(block);  // Logs the error.
-    Worker& w = worker(block.header.stream);
-    if (crew_.has_plenty(w.queue)) return opener_.open(block);
+    const StreamId stream(block.header.stream);
+    if (stream == kNoStream) return decoder_.decode(block);  // Logs the error.
+    Worker& w = worker(stream);
+    if (pool_.has_plenty(w.queue)) return decoder_.decode(block);
     w.words += block.header.raw_size / sizeof(uint64_t);
-    crew_.put(w.queue, block);
+    pool_.put(w.queue, block);
   }
 
   struct Worker {
@@ -90,7 +91,7 @@ class ParallelStreams : private TraceSink {
           sink(all.make_(facts)),
           diag(all.diag_.file(), [](const std::string&) {}),
           streams(facts, all.facts_.functions, *sink, diag),
-          opener(diag, streams) {
+          decoder(diag, streams) {
       diag.keep();
       facts.processes = all.facts_.processes;
       streams.on_header(all.facts_.clock, all.header_);
@@ -101,13 +102,13 @@ class ParallelStreams : private TraceSink {
     std::unique_ptr<Sink> sink;
     Diagnostics diag;
     Streams<Sink> streams;
-    BlockDecoder opener;
+    BlockDecoder decoder;
     std::thread thread;  // Not joinable: the caller's.
     uint64_t words = 0;  // Ever put into its queue.
     uint64_t owned = 0;  // Number of streams.
   };
 
-  Worker& worker(uint32_t stream);
+  Worker& worker(StreamId stream);
   bool add_worker();
   void work(WorkerPool::WorkQueue& queue, Worker* const& worker);
   void handle(Worker& worker, const WorkerPool::Item& item);
@@ -116,29 +117,29 @@ class ParallelStreams : private TraceSink {
 
   TraceFacts& facts_;
   Diagnostics& diag_;
-  const size_t most_;
+  const size_t max_workers_;
   const Make make_;
   lt_file_header header_{};
   TraceReader* reader_ = nullptr;
-  BlockDecoder opener_;  // For the reading thread.
-  WorkerPool crew_;
-  WorkerPool::WorkQueue& seat_ = crew_.add_queue();  // Of the caller's thread, which
-  Worker* own_ = nullptr;                            // only reads while this is null.
+  BlockDecoder decoder_;  // For the reading thread.
+  WorkerPool pool_;
+  WorkerPool::WorkQueue& caller_queue_ = pool_.add_queue();  // Of the caller's thread.
+  Worker* caller_worker_ = nullptr;  // While it is null, the caller's thread only reads.
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::map<uint32_t, Worker*> by_stream_;
+  std::map<StreamId, Worker*> by_stream_;
 };
 
 // Assigns a new stream to a new worker or, once there are enough, to the one that was given the
 // least work; as long as none has any (all streams are often described before the first events), to
 // the one with the fewest streams.
 template <class Sink>
-typename ParallelStreams<Sink>::Worker& ParallelStreams<Sink>::worker(uint32_t stream) {
+typename ParallelStreams<Sink>::Worker& ParallelStreams<Sink>::worker(StreamId stream) {
   Worker*& mine = by_stream_[stream];
   if (mine) return *mine;
   auto less = [](const auto& a, const auto& b) {
     return std::tie(a->words, a->owned) < std::tie(b->words, b->owned);
   };
-  if (workers_.size() < most_ && add_worker())
+  if (workers_.size() < max_workers_ && add_worker())
     mine = workers_.back().get();
   else
     mine = std::min_element(workers_.begin(), workers_.end(), less)->get();
@@ -150,9 +151,9 @@ typename ParallelStreams<Sink>::Worker& ParallelStreams<Sink>::worker(uint32_t s
 // caller's. False if the caller's thread has a worker already.
 template <class Sink>
 bool ParallelStreams<Sink>::add_worker() {
-  if (workers_.size() + 1 < most_) {
-    auto fresh = std::make_unique<Worker>(*this, crew_.add_queue());
-    workers_.reserve(most_);  // So that nothing throws after the thread has started.
+  if (workers_.size() + 1 < max_workers_) {
+    auto fresh = std::make_unique<Worker>(*this, pool_.add_queue());
+    workers_.reserve(max_workers_);  // So that nothing throws after the thread has started.
     try {
       fresh->thread = std::thread([this, w = fresh.get()] { work(w->queue, w); });
       workers_.push_back(std::move(fresh));
@@ -160,8 +161,8 @@ bool ParallelStreams<Sink>::add_worker() {
     } catch (const std::system_error&) {
     }
   }
-  if (own_) return false;
-  own_ = workers_.emplace_back(std::make_unique<Worker>(*this, seat_)).get();
+  if (caller_worker_) return false;
+  caller_worker_ = workers_.emplace_back(std::make_unique<Worker>(*this, caller_queue_)).get();
   return true;
 }
 
@@ -170,12 +171,12 @@ template <class Sink>
 void ParallelStreams<Sink>::work(WorkerPool::WorkQueue& queue, Worker* const& worker) {
   try {
     std::deque<WorkerPool::Item> items;
-    while (crew_.take(queue, items)) {
+    while (pool_.take(queue, items)) {
       for (; !items.empty(); items.pop_front()) handle(*worker, items.front());
     }
-    if (!crew_.failed() && worker) worker->streams.finish();
+    if (!pool_.failed() && worker) worker->streams.finish();
   } catch (...) {
-    crew_.fail(std::current_exception());
+    pool_.fail(std::current_exception());
   }
 }
 
@@ -183,10 +184,10 @@ template <class Sink>
 void ParallelStreams<Sink>::handle(Worker& worker, const WorkerPool::Item& item) {
   if (auto* block = std::get_if<EventBlock>(&item)) {
     worker.streams.on_events(*block);
-    crew_.done(worker.queue);
+    pool_.done(worker.queue);
   } else if (auto* packed = std::get_if<Block>(&item)) {
-    worker.opener.open(*packed);
-    crew_.done(worker.queue);
+    worker.decoder.decode(*packed);
+    pool_.done(worker.queue);
   } else if (auto* function = std::get_if<FunctionInfo>(&item)) {
     worker.streams.on_function(*function);
   } else if (auto* process = std::get_if<ProcessInfo>(&item)) {
@@ -201,16 +202,16 @@ std::unique_ptr<Sink> ParallelStreams<Sink>::read(Input& input, const Progress& 
   TraceReader reader(input, diag_, *this, progress);
   reader_ = &reader;
   InFileOrder order(diag_);
-  work(seat_, own_);
+  work(caller_queue_, caller_worker_);
   join();
-  if (crew_.failure()) std::rethrow_exception(crew_.failure());
+  if (pool_.failure()) std::rethrow_exception(pool_.failure());
   return sum();
 }
 
-// Waits until nobody reads, since reading can add workers, then joins the threads.
+// Waits until no thread reads, since reading can add workers, then joins the threads.
 template <class Sink>
 void ParallelStreams<Sink>::join() {
-  crew_.wait();
+  pool_.wait();
   for (auto& w : workers_)
     if (w->thread.joinable()) w->thread.join();
 }

@@ -3,7 +3,7 @@
 //
 // With a million nodes nearly every call is a cache miss, and the next lookup cannot begin before
 // this one's result is known. But the slot of a call path in the tree's table depends only on its
-// functions (collect/call_tree.h). So the prefetcher follows entries and returns a few windows of
+// functions (collect/profile.h). So the prefetcher follows entries and returns a few windows of
 // words ahead of the main loop, computes hashes instead of nodes, and prefetches the slots for the
 // window after the next one and the nodes for the next one.
 //
@@ -33,13 +33,13 @@ class Prefetcher {
       : tree_(tree),
         ids_(ids),
         base_(base),
-        most_(static_cast<size_t>(limit - base)),
+        max_depth_(static_cast<size_t>(limit - base)),
         depth_(static_cast<size_t>(top - base)),
         known_(depth_),
         reached_(p),
         fetched_(p),
         end_(end) {
-    chain_[depth_ % kChain] = tree_.hash_of(top->node);
+    path_hashes_[depth_ % kKeptDepths] = tree_.hash_of(top->node);
     follow();
     follow();
     fetch();
@@ -55,7 +55,7 @@ class Prefetcher {
   uint64_t hash(const uint64_t* p) const { return hashes_[number(p)]; }
 
  private:
-  static constexpr size_t kChain = 256;  // Frames; more than three windows can descend.
+  static constexpr size_t kKeptDepths = 256;  // Frames; more than three windows can descend.
   static constexpr size_t kHashes = 128;
 
   static size_t number(const uint64_t* p) {
@@ -64,17 +64,17 @@ class Prefetcher {
   void follow();
   void fetch();
   void know(size_t depth) {
-    chain_[depth % kChain] = tree_.hash_of(base_[depth].node);
+    path_hashes_[depth % kKeptDepths] = tree_.hash_of(base_[depth].node);
     known_ = depth;
   }
 
   const Tree& tree_;
   const IdMap& ids_;
   const Frame* const base_;
-  const size_t most_;
-  size_t depth_, known_;  // chain_ has the hashes at depths known_ to depth_.
+  const size_t max_depth_;
+  size_t depth_, known_;  // path_hashes_ has the hashes at depths known_ to depth_.
   const uint64_t *reached_, *fetched_, *end_;
-  uint64_t chain_[kChain];
+  uint64_t path_hashes_[kKeptDepths];
   uint64_t hashes_[kHashes];
 };
 
@@ -86,17 +86,19 @@ void Prefetcher<Tree>::follow() {
       end_ - reached_ > static_cast<ptrdiff_t>(kWindow) ? reached_ + kWindow : end_;
   for (; reached_ != to; ++reached_) {
     const uint64_t w = *reached_;
-    const uint32_t kind = lt_kind(w), function = ids_.known(lt_payload(w));
-    if (kind - LT_ENTRY > LT_RETURN - LT_ENTRY || function == 0) break;
+    const uint32_t kind = lt_kind(w);
+    const FunctionId function = ids_.known(VmFunctionId(lt_payload(w)));
+    if (kind - LT_ENTRY > LT_RETURN - LT_ENTRY || function == kNoFunction) break;
     const uint64_t enters = kind == LT_ENTRY;
-    const uint64_t child = tree_.child_hash(chain_[depth_ % kChain], function);
+    const uint64_t child = tree_.child_hash(path_hashes_[depth_ % kKeptDepths], function);
     const size_t depth = depth_ + 2 * enters - 1;
-    if (depth >= most_) break;        // No call was open, or too many are.
+    if (depth >= max_depth_) break;   // No call was open, or too many are.
     if (depth < known_) know(depth);  // From before the first word: unchanged.
-    if (depth - known_ >= kChain) known_ = depth - kChain + 1;
+    if (depth - known_ >= kKeptDepths) known_ = depth - kKeptDepths + 1;
     depth_ = depth;
-    const uint64_t hash = chain_[depth % kChain] ^ ((chain_[depth % kChain] ^ child) & -enters);
-    chain_[depth % kChain] = hash;
+    const uint64_t hash =
+        path_hashes_[depth % kKeptDepths] ^ ((path_hashes_[depth % kKeptDepths] ^ child) & -enters);
+    path_hashes_[depth % kKeptDepths] = hash;
     hashes_[number(reached_)] = hash;
     tree_.fetch_place(hash);
   }

@@ -16,30 +16,30 @@ namespace luatrace::analyze {
 
 // Results of one stream; times in ticks.
 struct StreamSums {
-  uint32_t stream = 0;
+  StreamId stream;
   uint64_t traced = 0;
   uint64_t gap = 0;
   uint64_t first = 0;
   uint64_t last = 0;
   uint64_t coroutines = 0;
-  std::set<uint32_t> threads;
+  std::set<ThreadId> threads;
 };
 
 // What a file says about itself, and the sums of its streams: what reports need besides the Sink.
 struct TraceFacts {
   Clock clock;
   FunctionTable functions;
-  std::map<uint32_t, ProcessInfo> processes;
-  std::map<uint32_t, StreamInfo> streams;
+  std::map<ProcessId, ProcessInfo> processes;
+  std::map<StreamId, StreamInfo> streams;
   std::vector<StreamSums> sums;
   MapTable maps;
   std::string notes;
   std::optional<EndInfo> end;
 
-  // Returns the process number of a stream, 0 if unknown.
-  uint32_t process_of(uint32_t stream) const {
+  // Returns the process of a stream.
+  ProcessId process_of(StreamId stream) const {
     auto it = streams.find(stream);
-    return it == streams.end() ? 0 : it->second.process;
+    return it == streams.end() ? kNoProcess : it->second.process;
   }
 };
 
@@ -76,7 +76,7 @@ class Streams : public TraceSink {
   // To be called at the end of the file: cuts all open calls.
   void finish() {
     for (auto& entry : machines_) {
-      const uint32_t number = entry.first;  // clang 14 cannot capture a structured binding below.
+      const StreamId number = entry.first;  // clang 14 cannot capture a structured binding below.
       auto& m = entry.second;
       if constexpr (requires { sink_.stream(number); }) sink_.stream(number);
       m->finish();
@@ -89,7 +89,7 @@ class Streams : public TraceSink {
   }
 
  private:
-  Machine& machine(uint32_t stream) {
+  Machine& machine(StreamId stream) {
     auto& slot = machines_[stream];
     if (!slot) slot = std::make_unique<Machine>(stream, sink_, diag_, functions_);
     return *slot;
@@ -99,7 +99,7 @@ class Streams : public TraceSink {
   FunctionTable& functions_;
   Sink& sink_;
   Diagnostics& diag_;
-  std::map<uint32_t, std::unique_ptr<Machine>> machines_;
+  std::map<StreamId, std::unique_ptr<Machine>> machines_;
 };
 
 }  // namespace luatrace::analyze

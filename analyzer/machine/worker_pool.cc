@@ -17,9 +17,10 @@ void WorkerPool::put(WorkQueue& queue, Item item) {
   {
     std::unique_lock lock(mutex_);
     auto may_put = [&] {
-      return failure_ || (queue.items_.size() < kMostItems && (!block || queue.blocks_ < kMost));
+      return failure_ ||
+             (queue.items_.size() < kMaxItems && (!block || queue.blocks_ < kMaxBlocks));
     };
-    if (&queue != reader_) room_.wait(lock, may_put);
+    if (&queue != reader_) space_.wait(lock, may_put);
     if (failure_) return;
     queue.blocks_ += block;
     queue.items_.push_back(std::move(item));
@@ -32,7 +33,7 @@ bool WorkerPool::take(WorkQueue& mine, std::deque<Item>& items) {
   std::unique_lock lock(mutex_);
   while (!failure_) {
     if (!mine.items_.empty()) {
-      if (mine.items_.size() >= kMostItems) room_.notify_one();
+      if (mine.items_.size() >= kMaxItems) space_.notify_one();
       items.swap(mine.items_);
       return true;
     }
@@ -54,7 +55,7 @@ void WorkerPool::read_on(WorkQueue& mine, std::unique_lock<std::mutex>& lock) {
   bool more = true;
   std::exception_ptr failure;
   try {
-    for (int i = 0; i < kAtOnce && more && mine.blocks_ < kEnough; i++) more = read_();
+    for (int i = 0; i < kStepsPerCheck && more && mine.blocks_ < kEnough; i++) more = read_();
   } catch (...) {
     failure = std::current_exception();
   }
@@ -77,15 +78,15 @@ void WorkerPool::wake(bool all) {
 
 void WorkerPool::done(WorkQueue& queue) {
   // Notifies only at half the limit, so that the reader does not wake to find space for one block.
-  if (--queue.blocks_ != kMost / 2) return;
+  if (--queue.blocks_ != kMaxBlocks / 2) return;
   { std::lock_guard lock(mutex_); }  // If the reader is about to wait, it waits now.
-  room_.notify_one();
+  space_.notify_one();
 }
 
 void WorkerPool::fail(std::exception_ptr why) {
   std::lock_guard lock(mutex_);
   if (!failure_) failure_ = why;
-  room_.notify_one();
+  space_.notify_one();
   over_.notify_all();
   wake(true);
 }

@@ -4,10 +4,10 @@
 // for all threads. So there are as many threads as there is work for, and none only reads while
 // another waits for a processor.
 //
-// Invariant: one thread reads at a time, and sees the effects of the previous reader. Up to kMost
-// event blocks (each keeps its input buffer alive) and kMostItems items of all kinds wait in any
-// queue but the reader's own: the reader waits for space there, which delays only threads without
-// work.
+// Invariant: one thread reads at a time, and sees the effects of the previous reader. In any queue
+// but the reader's own, up to kMaxBlocks event blocks (each keeps its input buffer alive) and
+// kMaxItems items of all kinds wait: the reader waits for space there, which delays only threads
+// without work.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,7 @@ class WorkerPool {
   // Adds an item; waits for space. Only for the reading thread (in `read`).
   void put(WorkQueue& queue, Item item);
   // Whether the queue holds so many blocks that another one would wait for long. For the reader.
-  bool has_plenty(const WorkQueue& queue) const { return queue.blocks_ >= kMost / 2; }
+  bool has_plenty(const WorkQueue& queue) const { return queue.blocks_ >= kMaxBlocks / 2; }
   // Moves the queue's items to `items` (which must be empty); reads first if there are none. False
   // if there will be no more items, at the end of the file or after a failure.
   bool take(WorkQueue& queue, std::deque<Item>& items);
@@ -61,10 +61,10 @@ class WorkerPool {
   std::exception_ptr failure() const { return failure_; }
 
  private:
-  static constexpr size_t kMost = 32;  // 2 MB in blocks of the recorder's size.
-  static constexpr size_t kMostItems = 4096;
-  static constexpr size_t kEnough = 8;  // Own blocks after which a thread stops reading.
-  static constexpr int kAtOnce = 64;    // Reading steps between two checks for a failure.
+  static constexpr size_t kMaxBlocks = 32;  // 2 MB in blocks of the recorder's size.
+  static constexpr size_t kMaxItems = 4096;
+  static constexpr size_t kEnough = 8;       // Own blocks after which a thread stops reading.
+  static constexpr int kStepsPerCheck = 64;  // Reading steps between two checks for a failure.
 
   void read_on(WorkQueue& mine, std::unique_lock<std::mutex>& lock);
   void wake(bool all);
@@ -72,7 +72,7 @@ class WorkerPool {
 
   const std::function<bool()> read_;
   std::mutex mutex_;
-  std::condition_variable room_, over_;  // Awaited by the reader; awaited by wait().
+  std::condition_variable space_, over_;  // Awaited by the reader; awaited by wait().
   std::vector<std::unique_ptr<WorkQueue>> queues_;
   WorkQueue* reader_ = nullptr;
   bool ended_ = false;

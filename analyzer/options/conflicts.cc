@@ -13,7 +13,7 @@ namespace luatrace::analyze {
 namespace {
 
 // `option` has an effect only together with one of the others.
-struct Belongs {
+struct Needs {
   const char* option;
   const char* others;        // Separated by blanks.
   const char* shown;         // The others as messages show them.
@@ -21,21 +21,20 @@ struct Belongs {
 };
 constexpr const char* kNaming =
     "folded speedscope perfetto chrome pprof callgrind csv luaprofiler xmake luaprofile";
-// perfetto and chrome have suspended time even without --yielded.
-constexpr const char* kYielding = "folded speedscope perfetto chrome pprof callgrind";
-constexpr Belongs kBelongs[] = {
+// perfetto and chrome have suspended time even without --suspended.
+constexpr const char* kSuspending = "folded speedscope perfetto chrome pprof callgrind";
+constexpr Needs kNeeds[] = {
     {"over", "slow", "--slow FN"},
     {"wall", "slow", "--slow FN"},
     {"normalize", "diff", "--diff OTHER"},
     {"allow-missing", "fail-if", "--fail-if EXPR"},
-    {"output", "format", "--format NAME"},
     {"frames", "", "--format NAME", kNaming},
     {"source-root", "", "--format NAME", kNaming},
-    {"unit", "folded", "--folded and --format folded", "folded"},
-    {"yielded", "tree flame page folded", "--tree, --flame, --page, --folded and --format",
-     kYielding},
-    {"chart-limit", "flame page", "--flame and --page"},
-    {"graph-limit", "flame page", "--flame and --page"},
+    {"unit", "folded", "--folded or --format folded", "folded"},
+    {"suspended", "tree flame page folded", "--tree, --flame, --page, --folded or --format",
+     kSuspending},
+    {"chart-limit", "flame page", "--flame or --page"},
+    {"graph-limit", "flame page", "--flame or --page"},
 };
 
 // `option` cannot be combined with the others, because of `why`.
@@ -50,7 +49,8 @@ constexpr const char* kEvents =
 constexpr Refuses kRefuses[] = {
     {"diff",
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
-     "callers callees hist slow threads timeline symbols info compensate format dump convert"},
+     "callers callees hist slow waits threads timeline symbols info compensate format dump "
+     "convert"},
     {"symbols", "has a row for each C function", "group-by"},
     {"dump", "prints all events as they are", kEvents, true},
     {"convert", "writes all events as they are", kEvents, true},
@@ -68,18 +68,18 @@ bool has_one_of(const CommandLine& given, const char* names) {
 }
 
 void refuse_alone(const CommandLine& given, const std::string& format) {
-  for (const Belongs& b : kBelongs) {
-    if (!given.has(b.option) || has_one_of(given, b.others)) continue;
-    if (!*b.formats || format.empty())
-      throw UsageError(std::string("--") + b.option + " belongs to " + b.shown);
-    if (!has_word(b.formats, format))
-      throw UsageError(std::string("--") + b.option + " does not go with --format " + format +
-                       ", which has no use for it: leave one of them out");
+  for (const Needs& n : kNeeds) {
+    if (!given.has(n.option) || has_one_of(given, n.others)) continue;
+    if (!*n.formats || format.empty())
+      throw UsageError(std::string("--") + n.option + " needs " + n.shown);
+    if (!has_word(n.formats, format))
+      throw UsageError(std::string("--") + n.option + " has no effect with --format " + format +
+                       ": leave one of them out");
   }
 }
 
 void refuse(const Refuses& r, const std::string& other) {
-  throw UsageError("--" + other + " does not go with --" + r.option + ", which " + r.why +
+  throw UsageError("--" + other + " cannot be combined with --" + r.option + ", which " + r.why +
                    ": leave one of them out");
 }
 
@@ -93,7 +93,11 @@ void refuse_others(const CommandLine& given) {
     }
   }
   if (given.has("dump") && given.has("convert"))
-    throw UsageError("--dump does not go with --convert: give one of them");
+    throw UsageError("--dump cannot be combined with --convert: give one of them");
+}
+
+const char* page_option(const Options& o) {
+  return o.page.always_chart ? "--page" : "--flame";
 }
 
 // Whether the summary is not shown: standard output has another use, or --quiet is given.
@@ -109,28 +113,25 @@ bool has_rows(const Options& o) {
 // Refuses --sort if no view has rows in that order.
 void refuse_sort(const ViewOptions& v) {
   if (!v.coroutines && has_word("life suspended resumes", v.sort))
-    throw UsageError("--sort " + v.sort + " belongs to --coroutines");
+    throw UsageError("--sort " + v.sort + " needs --coroutines");
   const bool of_functions = v.report || v.symbols || !v.any();
   if (!v.sort_given || of_functions) return;
   if (!v.coroutines)
     throw UsageError(
-        "--sort belongs to --report, --symbols and --coroutines: give one of them, too");
+        "--sort needs --report, --symbols or --coroutines: the selected views have a fixed order");
   if (!find_coroutine_order(v.sort))
     throw UsageError("--sort " + v.sort +
-                     " belongs to --report and --symbols: --coroutines is sorted by suspended "
+                     " needs --report or --symbols: --coroutines is sorted by suspended "
                      "(default), running, life or resumes");
 }
 
-// Refuses --limit and --top if no view leaves out rows. --limit 0 (all rows) is always accepted.
-void refuse_limit(const CommandLine& given, const ViewOptions& v) {
-  if (given.has("top") && given.has("limit"))
-    throw UsageError("--top and --limit are the same: give one of them");
+// Refuses --limit if no view leaves out rows. --limit 0 (all rows) is always accepted.
+void refuse_limit(const ViewOptions& v) {
   ViewOptions others = v;
   others.hist.clear();
   others.info = false;
   if (v.limit_given && v.limit && v.any() && !others.any())
-    throw UsageError(std::string("--") + (given.has("top") ? "top" : "limit") +
-                     " belongs to other views than --hist and --info, which have all their rows");
+    throw UsageError("--limit has no effect on --hist and --info, which always show all rows");
 }
 
 // Views go to standard output unless --json or --csv write them: refuses outputs in the same place.
@@ -146,8 +147,7 @@ void refuse_hidden_views(const Options& o) {
   };
   refuse_if(!format.empty() && o.exports.output == "-", "--format " + format, "-o FILE");
   refuse_if(o.folded == "-", "--folded", "--folded=FILE");
-  const std::string page = o.page.always_chart ? "--page" : "--flame";
-  refuse_if(o.flame == "-", page, page + "=FILE");
+  refuse_if(o.flame == "-", page_option(o), page_option(o) + std::string("=FILE"));
   refuse_if(o.save_profile == "-", "--save-profile", "--save-profile=FILE");
 }
 
@@ -155,20 +155,18 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
   const ViewOptions& v = o.views;
   if (!o.diff.empty() && v.coroutines)
     throw UsageError(
-        "--coroutines does not go with --diff, which compares two profiles: leave one of them out "
-        "(--coroutines=MODE says where their calls are shown)");
-  if (v.yielded && !o.diff.empty() && !o.flame)
+        "--coroutines cannot be combined with --diff, which compares two profiles: leave one of "
+        "them out (--coroutines=MODE is possible)");
+  if (v.suspended && !o.diff.empty() && !o.flame)
     throw UsageError(
-        "--yielded with --diff belongs to --flame and --page: other differences are without "
-        "suspended time");
-  if (given.has("fields") && v.any() && !v.report)
-    throw UsageError("--fields belongs to --report: give that, too");
-  for (const char* rows : {"fields", "sort", "limit", "top"})
+        "--suspended with --diff needs --flame or --page: other comparisons have no suspended "
+        "time");
+  if (given.has("fields") && v.any() && !v.report) throw UsageError("--fields needs --report");
+  for (const char* rows : {"fields", "sort", "limit"})
     if (given.has(rows) && !has_rows(o))
-      throw UsageError(std::string("--") + rows +
-                       " belongs to the views and --csv: give one of them, such as --report");
+      throw UsageError(std::string("--") + rows + " needs a view, such as --report, or --csv");
   refuse_sort(v);
-  refuse_limit(given, v);
+  refuse_limit(v);
 }
 
 bool compares_times(const Options& o) {
@@ -185,10 +183,11 @@ void refuse_compensate(const Options& o) {
   const bool summed_up = !v.any() && (o.csv || !hides_summary(o));
   const auto raw = raw_outputs(o);
   if (!summed_up && !raw.empty())
-    throw UsageError(raw[0] +
-                     " does not go with --compensate, which takes the cost of recording out of "
-                     "--report, --tree and the functions of --json: leave one of them out, or ask "
-                     "for those, too");
+    throw UsageError(
+        raw[0] +
+        " cannot be combined with --compensate alone, which takes the cost of recording "
+        "out of --report, --tree and the functions of --json: leave --compensate out, "
+        "or add one of these");
 }
 
 // Whether two names are of the same file, including one that does not exist yet.
@@ -205,7 +204,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return !one.empty() && one == whole(b);
 }
 
-// Refuses two outputs to the same file, which would corrupt each other.
+// Refuses two outputs to the same file: they would corrupt each other.
 void refuse_same_output(const Options& o) {
   std::vector<std::pair<std::string, std::string>> outputs;  // Option, file.
   auto add = [&](const char* option, const std::optional<std::string>& file) {
@@ -220,7 +219,7 @@ void refuse_same_output(const Options& o) {
   add("--json", o.json);
   add("--csv", o.csv);
   add("--folded", o.folded);
-  add(o.page.always_chart ? "--page" : "--flame", o.flame);
+  add(page_option(o), o.flame);
   add("--save-profile", o.save_profile);
   if (!o.exports.format.empty()) add("--output", o.exports.output);
 }
@@ -237,9 +236,13 @@ void refuse_conflicts(const CommandLine& given, const Options& options) {
 }
 
 bool is_output_taken(const Options& o) {
-  const bool exported = !o.exports.format.empty() && o.exports.output == "-";
-  return exported || o.json == "-" || o.csv == "-" || o.folded == "-" || o.flame == "-" ||
-         o.save_profile == "-";
+  if (!o.exports.format.empty() && o.exports.output == "-") return true;
+  const auto all = {o.json, o.csv, o.folded, o.flame, o.save_profile};
+  return std::find(all.begin(), all.end(), "-") != all.end();
+}
+
+bool shows_default_table(const Options& o) {
+  return !o.views.any() && o.views.fields.empty() && (o.csv || !hides_summary(o));
 }
 
 std::vector<std::string> raw_outputs(const Options& o) {
@@ -249,12 +252,12 @@ std::vector<std::string> raw_outputs(const Options& o) {
                                               {"--slow", !v.slow.empty()},
                                               {"--hist", !v.hist.empty()},
                                               {"--coroutines", v.coroutines},
+                                              {"--waits", v.waits},
                                               {"--threads", v.threads},
                                               {"--timeline", v.timeline},
                                               {"--symbols", v.symbols},
                                               {"--folded", o.folded.has_value()},
-                                              {"--page", o.flame && o.page.always_chart},
-                                              {"--flame", o.flame && !o.page.always_chart},
+                                              {page_option(o), o.flame.has_value()},
                                               {"--format", !o.exports.format.empty()},
                                               {"--fail-if", compares_times(o)}};
   std::vector<std::string> names;

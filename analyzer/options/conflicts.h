@@ -13,6 +13,9 @@ void refuse_conflicts(const CommandLine& given, const Options& options);
 // Whether an output other than text for the terminal goes to standard output.
 bool is_output_taken(const Options& options);
 
+// Whether the table of functions is shown though no view was requested.
+bool shows_default_table(const Options& options);
+
 // Returns those of the selected outputs whose times are not changed by --compensate.
 std::vector<std::string> raw_outputs(const Options& options);
 

@@ -9,7 +9,6 @@
 #include <iostream>
 
 #include "analyzer/options/conflicts.h"
-#include "analyzer/options/usage_hints.h"
 #include "analyzer/report/conditions.h"
 #include "cli/command_line.h"
 
@@ -37,7 +36,7 @@ void refuse_double(const std::vector<Field>& fields) {
   for (size_t i = 0; i < fields.size(); i++)
     for (size_t k = 0; k < i; k++)
       if (fields[i].name == fields[k].name)
-        throw UsageError("--fields: " + fields[i].name + " is there twice");
+        throw UsageError("--fields: " + fields[i].name + " is given twice");
 }
 
 void read_rows(const Given& given, ViewOptions& v) {
@@ -47,21 +46,21 @@ void read_rows(const Given& given, ViewOptions& v) {
   static const char* const kOthers[] = {"name", "life", "suspended", "resumes"};
   bool other = std::find(std::begin(kOthers), std::end(kOthers), v.sort) != std::end(kOthers);
   if (!other && !find_field(v.sort))
-    throw UsageError(
-        "--sort: a field of --report (self, total, calls, avg, min, max, p99 ...), "
-        "name, or of --coroutines life, suspended, resumes; not '" +
-        v.sort + "'");
-  for (const char* name : {"top", "limit"})
-    if (auto n = given.last(name)) {
-      v.limit = v.slow_limit = Given::number<size_t>(name, *n);
-      v.limit_given = true;
-    }
+    throw UsageError("--sort: invalid value '" + v.sort +
+                     "'; choose name, a field of --report (self, inclusive, calls, avg, min, max, "
+                     "p99 ...), or, for "
+                     "--coroutines, life, suspended or resumes");
+  if (auto n = given.last("limit")) {
+    v.limit = v.slow_limit = Given::number<size_t>("limit", *n);
+    v.limit_given = true;
+  }
 }
 
 ViewOptions read_views(const Given& given) {
   ViewOptions v;
   v.report = given.has("report");
   v.tree = given.has("tree");
+  v.waits = given.has("waits");
   v.threads = given.has("threads");
   v.timeline = given.has("timeline");
   v.symbols = given.has("symbols");
@@ -73,7 +72,7 @@ ViewOptions read_views(const Given& given) {
   v.slow = given.list("slow");
   if (auto over = given.last("over")) v.over_ns = parse_time(*over, "--over");
   v.wall = given.has("wall");
-  v.yielded = given.has("yielded");
+  v.suspended = given.has("suspended");
   v.compensate = given.has("compensate");
   v.normalize = given.has("normalize");
   v.style = read_style(given);
@@ -82,15 +81,16 @@ ViewOptions read_views(const Given& given) {
   return v;
 }
 
-CoroutineId parse_coroutine(const std::string& text) {
+CoroutineFilter parse_coroutine(const std::string& text) {
   const size_t colon = text.find(':');
-  if (colon == text.npos) return {0, Given::number<uint32_t>("coroutine", text)};
-  const auto state = Given::number<uint32_t>("coroutine", text.substr(0, colon));
-  if (state == 0)
+  if (colon == text.npos)
+    return {kNoStream, CoroutineId(Given::number<uint32_t>("coroutine", text))};
+  const StreamId vm(Given::number<uint32_t>("coroutine", text.substr(0, colon)));
+  if (vm == kNoStream)
     throw UsageError("--coroutine: '" + text +
-                     "': states are numbered from 1 (--info lists them); for a coroutine of any "
-                     "state give its number alone");
-  return {state, Given::number<uint32_t>("coroutine", text.substr(colon + 1))};
+                     "': Lua VMs are numbered from 1 (--info lists them); for a coroutine of any "
+                     "Lua VM, give its number alone");
+  return {vm, CoroutineId(Given::number<uint32_t>("coroutine", text.substr(colon + 1)))};
 }
 
 // Refuses a range that ends before it begins, which is a mistake. If the points can be compared
@@ -109,9 +109,10 @@ void read_grouping(const Given& given, FilterOptions& f) {
     if (mode == "separate") f.mode = CoroutineMode::kSeparate;
     if (mode == "merged") f.mode = CoroutineMode::kMerged;
   }
-  static const char* const kNames[] = {"none", "thread", "coroutine", "state", "file"};
+  static const char* const kNames[] = {"none", "thread", "coroutine", "vm", "file"};
   auto what = given.last("group-by");
   if (!what) return;
+  if (*what == "state") what = "vm";  // Its earlier name, until version 0.3.
   auto found = std::find(std::begin(kNames), std::end(kNames), *what);
   f.group = static_cast<GroupBy>(found - std::begin(kNames));
   if (f.group != GroupBy::kPattern) return;
@@ -134,15 +135,15 @@ FilterOptions read_filter(const Given& given) {
                                     : FunctionKind::kBuiltin);
   if (auto depth = given.last("depth")) {
     f.depth = Given::number<uint32_t>("depth", *depth);
-    if (f.depth == 0) throw UsageError("--depth: at least 1");
+    if (f.depth == 0) throw UsageError("--depth: '0' is out of range; the minimum is 1");
   }
-  if (auto least = given.last("time-filter")) f.least_ns = parse_time(*least, "--time-filter");
+  if (auto min = given.last("time-filter")) f.min_ns = parse_time(*min, "--time-filter");
   if (auto range = given.last("time-range")) {
     parse_time_range(*range, f.from, f.to);
     refuse_reversed(*range, f.from, f.to);
   }
-  f.threads = given.numbers<uint32_t>("thread");
-  f.states = given.numbers<uint32_t>("state");
+  for (const auto number : given.numbers<uint32_t>("thread")) f.threads.emplace_back(number);
+  for (const auto number : given.numbers<uint32_t>("vm")) f.vms.emplace_back(number);
   for (const auto& id : given.list("coroutine")) f.coroutines.push_back(parse_coroutine(id));
   read_grouping(given, f);
   return f;
@@ -162,7 +163,8 @@ ExportOptions read_exports(const Given& given) {
   e.unit_ns = read_unit(given);
   const bool binary = e.format == "pprof" || e.format == "perfetto";
   if (binary && e.output == "-" && isatty(STDOUT_FILENO))
-    throw UsageError("--format " + e.format + " is nothing to read on a terminal: say -o FILE");
+    throw UsageError("--format " + e.format +
+                     " is binary: give it a file (-o FILE) instead of the terminal");
   return e;
 }
 
@@ -176,18 +178,53 @@ PageOptions read_page(const Given& given) {
   return p;
 }
 
-// Refuses impossible paths before a long trace is read in vain.
+// Outputs whose file is optional: `open` is given without it.
+struct FileOutput {
+  const char *name, *ending;
+  std::optional<std::string> Options::*file;
+  bool open(const Given& given) const { return given.last(name) == kMissing; }
+};
+constexpr FileOutput kFileOutputs[] = {{"json", ".json", &Options::json},
+                                       {"csv", ".csv", &Options::csv},
+                                       {"folded", ".folded", &Options::folded},
+                                       {"flame", ".html", &Options::flame},
+                                       {"page", ".html", &Options::flame}};
+
+// -o FILE without --format is the file of the one output that was given without its own.
+void read_output(const Given& given, Options& o) {
+  if (!given.has("output") || !o.exports.format.empty()) return;
+  std::vector<std::optional<std::string>*> open;
+  for (const FileOutput& output : kFileOutputs)
+    if (output.open(given)) open.push_back(&(o.*output.file));
+  if (open.size() != 1)
+    throw UsageError(
+        "--output needs --format NAME, or one of --json, --csv, --folded, --flame and --page "
+        "without a file of its own");
+  *open[0] = given.last("output");
+}
+
+// Refuses invalid paths before a long trace is read in vain.
 void check_paths(const Options& o) {
   for (const auto* files : {&o.files, &o.diff})
     for (const std::string& file : *files)
-      if (file.empty()) throw UsageError("the name of a trace is empty");
+      if (file.empty()) throw UsageError("the file name of a trace is empty");
   auto check = [](const char* option, const std::string& path) {
     std::error_code error;
     if (!path.empty() && !std::filesystem::is_directory(path, error))
-      throw UsageError(std::string(option) + ": '" + path + "' is no directory");
+      throw UsageError(std::string(option) + ": '" + path + "' is not a directory");
   };
   check("--sysroot", o.sysroot);
   for (const std::string& dir : o.debug_dirs) check("--debug-dir", dir);
+}
+
+// The file of an output was written after a blank, and would be read as a trace.
+void check_operands(const Given& given) {
+  if (given.operands().empty()) throw UsageError("no trace given");
+  for (const std::string& word : given.operands())
+    for (const FileOutput& output : kFileOutputs)
+      if (word.ends_with(output.ending) && output.open(given))
+        throw UsageError('\'' + word + "' is taken as a trace; write --" + output.name + '=' +
+                         word);
 }
 
 Options read(const Given& given) {
@@ -208,6 +245,7 @@ Options read(const Given& given) {
   o.filter = read_filter(given);
   o.unit_ns = read_unit(given);
   o.exports = read_exports(given);
+  read_output(given, o);
   o.sysroot = given.last("sysroot").value_or("");
   o.debug_dirs = given.list("debug-dir");
   o.strict = given.has("strict");
@@ -215,11 +253,11 @@ Options read(const Given& given) {
   o.progress = given.has("progress");
   if (auto jobs = given.last("jobs")) {
     o.jobs = Given::number<uint16_t>("jobs", *jobs);
-    if (o.jobs == 0) throw UsageError("--jobs: at least 1");
+    if (o.jobs == 0) throw UsageError("--jobs: '0' is out of range; the minimum is 1");
   }
   if (auto nodes = given.last("max-nodes"))
     o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
-  suggest_usage(given);
+  check_operands(given);
   check_paths(o);
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
   refuse_conflicts(given, o);

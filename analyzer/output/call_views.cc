@@ -35,12 +35,12 @@ std::vector<PowerRow> powers(const Distribution& times) {
   return rows;
 }
 
-std::string function_or(const Report& report, uint32_t index, const char* none) {
-  return index ? full_name(report.functions[index]) : none;
+std::string function_or(const Report& report, ReportFunctionId index, const char* none) {
+  return index != kReportRoot ? full_name(report.functions[index]) : none;
 }
 
 // Where the coroutine was suspended longest.
-std::string longest_in(const Report& report, uint32_t function, uint64_t ns) {
+std::string longest_in(const Report& report, ReportFunctionId function, uint64_t ns) {
   return function_or(report, function, ns ? "before its first run" : "-");
 }
 
@@ -49,14 +49,10 @@ const char* how_it_ended(Gone how) {
   return kNames[static_cast<int>(how)];
 }
 
-}  // namespace
-
-namespace {
-
 // Sums the calls of the chosen functions; counts the functions that had any in `functions`.
 ReportFunction sum_of(const Report& report, const std::vector<bool>& chosen, size_t& functions) {
   ReportFunction sum;
-  for (size_t i = 1; i < chosen.size(); i++) {
+  for (size_t i = kReportUnknown; i < chosen.size(); i++) {
     const ReportFunction& f = report.functions[i];
     if (!chosen[i] || !f.complete) continue;
     functions++;
@@ -68,11 +64,11 @@ ReportFunction sum_of(const Report& report, const std::vector<bool>& chosen, siz
 void add_bars(Table& t, const std::string& fn, const ReportFunction& sum) {
   constexpr double kLongest = 50;
   const auto rows = powers(sum.times);
-  uint64_t most = 1;
-  for (const auto& r : rows) most = std::max(most, r.count);
+  uint64_t greatest = 1;
+  for (const auto& r : rows) greatest = std::max(greatest, r.count);
   for (const auto& r : rows) {
     const auto count = static_cast<double>(r.count);
-    const auto bar = static_cast<size_t>(kLongest * count / static_cast<double>(most) + 0.5);
+    const auto bar = static_cast<size_t>(kLongest * count / static_cast<double>(greatest) + 0.5);
     t.rows.push_back({Cell::of_text(fn), Cell::of_time(r.from), Cell::of_time(r.to),
                       Cell::of_count(r.count),
                       Cell::of_percent(100 * count / static_cast<double>(sum.complete)),
@@ -97,7 +93,7 @@ Table hist_view(const Report& report, const ViewOptions&, const std::string& fn)
   const ReportFunction sum = sum_of(report, chosen_functions(report, fn), functions);
   Table t;
   t.name = "hist";
-  t.heading = "running time of the calls of " + fn;
+  t.heading = "inclusive time of the calls of " + fn;
   if (functions > 1) t.heading += " (" + std::to_string(functions) + " functions)";
   t.columns = {{"of", "of", true, Column::kDataOnly},
                {"from_ns", "from"},
@@ -113,33 +109,48 @@ Table hist_view(const Report& report, const ViewOptions&, const std::string& fn)
 
 namespace {
 
-// If not all columns fit, keeps those that identify the coroutine and its total times.
-void prefer_places(Table& t) {
-  constexpr size_t kLeast = 10;  // Three such columns fit beside the figures in 80 columns.
-  static const char* const kSpare[] = {"state", "begin_ns", "end", "longest_yield_ns",
-                                       "longest_yield_at_ns"};
+// If not all columns fit, keeps those that identify the coroutine and its times.
+void mark_spare_columns(Table& t) {
+  constexpr size_t kMinWidth = 10;  // Three such columns fit beside the figures in 80 columns.
+  static const char* const kSpare[] = {"vm", "begin_ns", "end", "longest_suspension_ns",
+                                       "longest_suspension_at_ns"};
   for (Column& c : t.columns) {
     c.spare = std::find(std::begin(kSpare), std::end(kSpare), c.key) != std::end(kSpare);
-    if (c.left && !c.spare) c.least = kLeast;
+    if (c.left && !c.spare) c.min_width = kMinWidth;
   }
 }
 
-Table births_view(const Report& report, const ViewOptions& options) {
+// Data has the members under their earlier names, too, until version 0.3.
+void add_former_keys(Table& t) {
+  static const std::pair<const char*, const char*> kKeys[] = {
+      {"vm", "state"},
+      {"vms", "states"},
+      {"longest_suspension_ns", "longest_yield_ns"},
+      {"longest_suspension_at_ns", "longest_yield_at_ns"},
+      {"longest_suspension_in", "longest_yield_in"}};
+  for (Column& c : t.columns)
+    for (const auto& [key, former] : kKeys)
+      if (c.key == key) c.former = former;
+}
+
+Table creation_sites_view(const Report& report, const ViewOptions& options) {
   Table t;
-  t.name = "coroutine_births";
-  t.columns = {{"coroutines", "coroutines"},       {"running_ns", "running"},
-               {"suspended_ns", "suspended"},      {"resumes", "resumes"},
-               {"longest_yield_ns", "longest"},    {"body", "body", true},
-               {"created_in", "created in", true}, {"longest_yield_in", "longest yield in", true}};
-  prefer_places(t);
-  auto places = report.creation_sites;
+  t.name = "creation_sites";
+  t.former = "coroutine_births";
+  t.columns = {{"coroutines", "coroutines"},         {"running_ns", "running"},
+               {"suspended_ns", "suspended"},        {"resumes", "resumes"},
+               {"longest_suspension_ns", "longest"}, {"body", "body", true},
+               {"created_in", "created in", true},   {"longest_suspension_in", "longest in", true}};
+  add_former_keys(t);
+  mark_spare_columns(t);
+  auto sites = report.creation_sites;
   const std::vector<uint32_t> name = name_ranks(report.functions);
   auto key = [&](const ReportCreationSite& p) {
     return std::tuple(~p.running_ns, name[p.body], name[p.created_in]);
   };
-  std::sort(places.begin(), places.end(),
+  std::sort(sites.begin(), sites.end(),
             [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  for (const ReportCreationSite& p : places)
+  for (const ReportCreationSite& p : sites)
     t.rows.push_back({Cell::of_count(p.count), Cell::of_time(p.running_ns),
                       Cell::of_time(p.suspended_ns), Cell::of_count(p.resumes),
                       Cell::of_time(p.longest_ns), Cell::of_text(function_or(report, p.body, "?")),
@@ -149,8 +160,8 @@ Table births_view(const Report& report, const ViewOptions& options) {
   return t;
 }
 
-std::vector<ReportCoroutine> sorted_lives(const Report& report, const ViewOptions& options) {
-  auto list = report.lives;
+std::vector<ReportCoroutine> sorted_coroutines(const Report& report, const ViewOptions& options) {
+  auto list = report.coroutine_list;
   const std::vector<uint32_t> file = file_ranks(report.files);
   const auto by = coroutine_order(options.sort_given ? options.sort : "");
   auto rank = [&](const ReportCoroutine& c) {
@@ -160,15 +171,15 @@ std::vector<ReportCoroutine> sorted_lives(const Report& report, const ViewOption
                                               : c.suspended_ns;
   };
   auto key = [&](const ReportCoroutine& c) {
-    return std::tuple(~rank(c), file[c.file], c.state, c.id, c.begin_ns);
+    return std::tuple(~rank(c), file[c.file], c.vm, c.id, c.begin_ns);
   };
   std::sort(list.begin(), list.end(),
             [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return list;
 }
 
-std::vector<Cell> life_row(const Report& report, const ReportCoroutine& c) {
-  return {Cell::of_count(c.state),
+std::vector<Cell> coroutine_row(const Report& report, const ReportCoroutine& c) {
+  return {Cell::of_count(c.vm),
           Cell::of_count(c.id),
           Cell::of_time(c.begin_ns),
           Cell::of_time(c.life_ns),
@@ -186,41 +197,42 @@ std::vector<Cell> life_row(const Report& report, const ReportCoroutine& c) {
 }  // namespace
 
 std::vector<Table> coroutine_views(const Report& report, const ViewOptions& options) {
-  Table lives;
-  lives.name = "coroutines";
-  lives.columns = {{"state", "state"},
-                   {"coroutine", "id"},
-                   {"begin_ns", "from"},
-                   {"life_ns", "life"},
-                   {"running_ns", "running"},
-                   {"suspended_ns", "suspended"},
-                   {"resumes", "resumes"},
-                   {"end", "end", true},
-                   {"longest_yield_ns", "longest"},
-                   {"longest_yield_at_ns", "at"},
-                   {"longest_yield_in", "longest yield in", true},
-                   {"body", "body", true},
-                   {"created_in", "created in", true}};
-  prefer_places(lives);
-  auto list = sorted_lives(report, options);
+  Table t;
+  t.name = "coroutines";
+  t.columns = {{"vm", "VM"},
+               {"coroutine", "id"},
+               {"begin_ns", "from"},
+               {"life_ns", "life"},
+               {"running_ns", "running"},
+               {"suspended_ns", "suspended"},
+               {"resumes", "resumes"},
+               {"end", "end", true},
+               {"longest_suspension_ns", "longest"},
+               {"longest_suspension_at_ns", "at"},
+               {"longest_suspension_in", "longest in", true},
+               {"body", "body", true},
+               {"created_in", "created in", true}};
+  add_former_keys(t);
+  mark_spare_columns(t);
+  auto list = sorted_coroutines(report, options);
   const size_t count = list.size();
-  lives.rows.add(count,
-                 [&report, list = std::move(list)](size_t i) { return life_row(report, list[i]); });
-  if (options.limit) lives.rows.limit(options.limit);
+  t.rows.add(count, [&report, list = std::move(list)](size_t i) {
+    return coroutine_row(report, list[i]);
+  });
+  if (options.limit) t.rows.limit(options.limit);
   uint64_t all = 0;  // The log keeps only up to the limit.
   for (const auto& p : report.creation_sites) all += p.count;
-  if (lives.rows.size() < all)
-    lives.notes.push_back(format_count(all - lives.rows.size()) + " more: --limit 0 shows all");
-  return {births_view(report, options), lives};
+  note_left_out(t, all - std::min<uint64_t>(all, t.rows.size()));
+  return {creation_sites_view(report, options), t};
 }
 
 Table thread_view(const Report& report, const ViewOptions& options) {
   Table t;
   t.name = "threads";
-  t.columns = {{"pid", "pid"},      {"tid", "thread"},     {"self_ns", "calls"},
+  t.columns = {{"pid", "pid"},      {"tid", "thread"},     {"self_ns", "in calls"},
                {"idle_ns", "idle"}, {"gap_ns", "unknown"}, {"filtered_ns", "filtered"},
-               {"calls", "count"},  {"states", "states"}};
-  t.columns[2].title = "in calls";
+               {"calls", "count"},  {"vms", "VMs"}};
+  add_former_keys(t);
   auto list = report.thread_list;
   const std::vector<uint32_t> file = file_ranks(report.files);
   auto key = [&](const ReportThread& r) {
@@ -232,7 +244,7 @@ Table thread_view(const Report& report, const ViewOptions& options) {
     t.rows.push_back({Cell::of_text(std::to_string(r.pid)), Cell::of_text(std::to_string(r.tid)),
                       Cell::of_time(r.self_ns), Cell::of_time(r.idle_ns), Cell::of_time(r.gap_ns),
                       Cell::of_time(r.filtered_ns), Cell::of_count(r.calls),
-                      Cell::of_count(r.states)});
+                      Cell::of_count(r.vms)});
   limit_rows(t, options.limit);
   return t;
 }

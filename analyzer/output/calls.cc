@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <ostream>
-#include <sstream>
 
-#include "analyzer/output/format.h"
 #include "analyzer/read/text_names.h"
 #include "base/escape.h"
 
@@ -33,7 +31,7 @@ std::string CallsSink::what(const Note& n) const {
     case Note::kFrame:
     case Note::kUnwind:
     case Note::kAbandon:
-      return namer_(static_cast<uint32_t>(n.what));
+      return namer_(FunctionId(static_cast<uint32_t>(n.what)));
     default:
       return std::to_string(n.what);
   }
@@ -57,9 +55,7 @@ std::string call_name(const Function& f, const std::string& symbol) {
   if (f.type == 0) return "?:" + std::to_string(f.id);
   if (!f.name.empty()) return "C:" + printable(cut_bytes(f.name, kLongest));
   if (!symbol.empty()) return "C:" + printable(symbol);
-  std::ostringstream hex;
-  hex << "C:0x" << std::hex << f.addr;
-  return hex.str();
+  return "C:" + hex(f.addr);
 }
 
 }  // namespace luatrace::analyze

@@ -17,20 +17,20 @@ class CallsSink {
   static constexpr bool kNotes = true;
   static constexpr bool kFrames = false;
   // Takes an index of the function table; returns the function's name.
-  using Namer = std::function<std::string(uint32_t)>;
+  using Namer = std::function<std::string(FunctionId)>;
 
   explicit CallsSink(std::ostream& out) : out_(out) {}
   void set_namer(Namer namer) { namer_ = std::move(namer); }
 
-  void stream(uint32_t number) { stream_ = number; }
+  void stream(StreamId number) { stream_ = number; }
   void note(const Note& n);
 
-  uint32_t enter(uint32_t, uint32_t) { return 0; }
-  uint32_t enter_base(uint32_t, uint32_t) { return 0; }
-  uint32_t enter_again(uint32_t, uint32_t, uint32_t) { return 0; }
+  uint32_t enter(uint32_t, FunctionId) { return 0; }
+  uint32_t enter_base(uint32_t, FunctionId) { return 0; }
+  uint32_t enter_again(uint32_t, uint32_t, FunctionId) { return 0; }
   void call(uint32_t) {}
   void add_self_time(uint32_t, uint64_t) {}
-  void ended(uint32_t, uint32_t, uint64_t) {}
+  void ended(uint32_t, FunctionId, uint64_t) {}
   void suspended(uint32_t, uint64_t) {}
 
  private:
@@ -38,7 +38,7 @@ class CallsSink {
 
   std::ostream& out_;
   Namer namer_;
-  uint32_t stream_ = 0;
+  StreamId stream_;
 };
 
 // `basename:line` of a Lua function, `C:name` of a C function; escaped. `symbol` names C functions

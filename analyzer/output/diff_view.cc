@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "analyzer/output/format.h"
+#include "analyzer/output/row_order.h"
 #include "analyzer/output/views.h"
 #include "base/saturate.h"
 
@@ -38,7 +38,6 @@ const char* status(bool was, bool is) {
   return !was ? "added" : !is ? "vanished" : "";
 }
 
-// `now` may be null where there is no colour.
 int color_of(double delta) {
   return delta > 0 ? kRed : delta < 0 ? kGreen : 0;
 }
@@ -61,8 +60,8 @@ struct Values {
 
 Values values_of(const Diff& d, const Field& field, uint32_t i) {
   Values v;
-  if (d.was[i]) v.before = value_of(field, d.before[i], d.before_sums);
-  if (d.is[i]) v.after = value_of(field, d.after[i], d.after_sums);
+  if (d.in_before[i]) v.before = value_of(field, d.before[i], d.before_sums);
+  if (d.in_after[i]) v.after = value_of(field, d.after[i], d.after_sums);
   return v;
 }
 
@@ -71,8 +70,9 @@ std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
   std::vector<uint32_t> list;
   for (uint32_t i : d.by_name) {
     bool group = d.any(i).kind == FunctionKind::kGroup && !d.any(i).in_group;
-    bool row = i == 1 ? d.before[i].self_ns || d.after[i].self_ns : group || !d.after_sums.grouped;
-    if (row && (d.was[i] || d.is[i])) list.push_back(i);
+    bool row = i == kReportUnknown ? d.before[i].self_ns || d.after[i].self_ns
+                                   : group || !d.after_sums.grouped;
+    if (row && (d.in_before[i] || d.in_after[i])) list.push_back(i);
   }
   if (options.sort == "name") return list;
   std::stable_sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
@@ -81,8 +81,8 @@ std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
   return list;
 }
 
-void say_scale(Table& t, const Diff& d) {
-  if (d.scale != 1) t.notes.push_back("times of before multiplied with " + decimal(d.scale, 3));
+void add_scale_note(Table& t, const Diff& d) {
+  if (d.scale != 1) t.notes.push_back("times of before are multiplied by " + decimal(d.scale, 3));
 }
 
 // If not all columns fit, keeps those of the field by which rows are sorted; of these, drops the
@@ -94,12 +94,14 @@ void prefer_delta(Table& t, const std::string& field) {
   }
 }
 
-void add_field_column(Table& t, const std::string& field, const std::string& key,
+// The key of the column is the field's name and `suffix`.
+void add_field_column(Table& t, const Field& field, const std::string& suffix,
                       const std::string& title) {
   Column& column = t.columns.emplace_back();
-  column.key = key;
+  column.key = field.name + suffix;
   column.title = title;
-  column.of = field;
+  column.of = field.name;
+  if (!field.former.empty()) column.former = field.former + suffix;
 }
 
 using SharedDiff = std::shared_ptr<const Diff>;
@@ -113,21 +115,21 @@ Row diff_row(const Diff& d, const std::vector<Field>& fields, uint32_t i) {
     row.push_back(delta_cell(field, v.delta()));
     row.push_back(change_cell(v.before.value_or(0), v.after.value_or(0)));
   }
-  add_name_cells(row, d.any(i), status(d.was[i], d.is[i]), "");
+  add_name_cells(row, d.any(i), status(d.in_before[i], d.in_after[i]), "");
   return row;
 }
 
 Table diff_view(const SharedDiff& shared, const ViewOptions& options) {
   const Diff& d = *shared;
-  auto fields = options.fields.empty() ? parse_fields("self,total,calls") : options.fields;
+  auto fields = options.fields.empty() ? parse_fields("self,inclusive,calls") : options.fields;
   Table t;
   t.name = "diff";
   for (const Field& field : fields) {
     std::string unit = field.is_time() ? "_ns" : "";
-    add_field_column(t, field.name, field.name + "_before" + unit, "was");
-    add_field_column(t, field.name, field.name + unit, "is");
-    add_field_column(t, field.name, field.name + "_delta" + unit, "delta");
-    add_field_column(t, field.name, field.name + "_change", "%");
+    add_field_column(t, field, "_before" + unit, "was");
+    add_field_column(t, field, unit, "is");
+    add_field_column(t, field, "_delta" + unit, "delta");
+    add_field_column(t, field, "_change", "%");
   }
   const Field key = find_field(options.sort).value_or(Field{});
   auto is_key = [&](const Field& f) { return f.name == key.name; };
@@ -141,138 +143,83 @@ Table diff_view(const SharedDiff& shared, const ViewOptions& options) {
     return diff_row(*shared, fields, order[n]);
   });
   limit_rows(t, options.limit);
-  say_scale(t, d);
+  add_scale_note(t, d);
   return t;
 }
 
-double total_delta(const DiffNode& n) {
-  return static_cast<double>(n.after.total_ns) - static_cast<double>(n.before.total_ns);
-}
+// The union of both trees.
+struct DiffTree {
+  explicit DiffTree(const SharedDiff& d)
+      : diff(d),
+        before_ns(inclusive_before_ns(d->tree, d->before_nodes)),
+        after_ns(inclusive_ns(d->tree)) {}
+  double delta(NodeId node) const {
+    return static_cast<double>(after_ns[node]) - static_cast<double>(before_ns[node]);
+  }
+  RowOrder order(size_t limit) const;
 
-// The union of both trees, children sorted by size of difference. Of a large tree it shows the
-// nodes with the greatest differences and their call paths. Differences below a node may cancel
-// out, so a node on the path to a large difference may have none itself.
-class DiffTree {
- public:
-  DiffTree(const Diff& diff, size_t rows);
-  // The nodes shown and their depths, depth first. Sets hidden(), the number of branches not shown.
-  std::vector<std::pair<uint32_t, uint32_t>> rows();
-  size_t hidden() const { return hidden_; }
-
- private:
-  void sort(std::vector<uint32_t>& nodes) const;
-  void choose(std::vector<uint32_t> order, size_t rows);
-  void push(uint32_t node, uint32_t depth);
-
-  const Diff& d_;
-  std::vector<uint32_t> child_, sibling_;
-  std::vector<bool> shown_;
-  std::vector<std::pair<uint32_t, uint32_t>> stack_;  // Node and depth.
-  size_t hidden_ = 0;
+  SharedDiff diff;
+  std::vector<uint64_t> before_ns, after_ns;  // Inclusive times by node.
 };
 
-DiffTree::DiffTree(const Diff& diff, size_t rows)
-    : d_(diff),
-      child_(diff.nodes.size()),
-      sibling_(diff.nodes.size()),
-      shown_(diff.nodes.size(), rows == 0) {
-  for (auto i = static_cast<uint32_t>(d_.nodes.size()); i-- > 1;) {
-    sibling_[i] = child_[d_.nodes[i].parent];
-    child_[d_.nodes[i].parent] = i;
+// By the size of the difference. Those of children may cancel out, so a node with a large one may
+// be below a node that has none.
+RowOrder DiffTree::order(size_t limit) const {
+  std::vector<uint32_t> parent;
+  std::vector<uint64_t> weight;
+  for (uint32_t i = 0; i < after_ns.size(); i++) {
+    parent.push_back(diff->tree[NodeId(i)].parent);
+    weight.push_back(std::max(before_ns[i], after_ns[i]) - std::min(before_ns[i], after_ns[i]));
   }
-  if (!rows) return;
-  std::vector<uint32_t> order(d_.nodes.size() - 1);
-  std::iota(order.begin(), order.end(), 1);
-  choose(std::move(order), rows);
+  return RowOrder(parent, weight, limit);
 }
 
-// Shows the call path of the node with the greatest difference, then of the next, while rows are
-// left.
-void DiffTree::choose(std::vector<uint32_t> order, size_t rows) {
-  sort(order);
-  for (size_t i = 0; i < order.size() && rows; i++) {
-    std::vector<uint32_t> chain;
-    for (uint32_t at = order[i]; at && !shown_[at]; at = d_.nodes[at].parent) chain.push_back(at);
-    for (; !chain.empty() && rows; chain.pop_back(), rows--) shown_[chain.back()] = true;
-  }
-}
-
-// Greatest difference first.
-void DiffTree::sort(std::vector<uint32_t>& nodes) const {
-  std::stable_sort(nodes.begin(), nodes.end(), [this](uint32_t a, uint32_t b) {
-    return std::fabs(total_delta(d_.nodes[a])) > std::fabs(total_delta(d_.nodes[b]));
-  });
-}
-
-void DiffTree::push(uint32_t node, uint32_t depth) {
-  std::vector<uint32_t> children;
-  for (uint32_t at = child_[node]; at; at = sibling_[at]) children.push_back(at);
-  sort(children);
-  for (auto at = children.rbegin(); at != children.rend(); ++at) stack_.emplace_back(*at, depth);
-}
-
-std::vector<std::pair<uint32_t, uint32_t>> DiffTree::rows() {
-  std::vector<std::pair<uint32_t, uint32_t>> rows;
-  push(0, 1);
-  while (!stack_.empty()) {
-    const auto [node, depth] = stack_.back();
-    stack_.pop_back();
-    if (!shown_[node]) {
-      hidden_++;
-      continue;
-    }
-    rows.emplace_back(node, depth);
-    push(node, depth + 1);
-  }
-  return rows;
-}
-
-Row diff_tree_row(const Diff& d, uint32_t i, uint32_t depth) {
-  const DiffNode& n = d.nodes[i];
-  const double self = static_cast<double>(n.after.self_ns) - static_cast<double>(n.before.self_ns);
+Row diff_tree_row(const DiffTree& tree, NodeId i, uint32_t depth) {
+  const CallNode& after = tree.diff->tree[i];
+  const NodeFigures& before = tree.diff->before_nodes[i];
+  const double self = static_cast<double>(after.self) - static_cast<double>(before.self_ns);
   Row row;
-  for (uint64_t number : {i, n.parent, depth}) row.push_back(Cell::of_count(number));
-  const bool was = n.before.calls || n.before.total_ns, is = n.after.calls || n.after.total_ns;
+  for (uint32_t number : std::initializer_list<uint32_t>{i, after.parent, depth})
+    row.push_back(Cell::of_count(number));
+  const bool was = before.calls || tree.before_ns[i], is = after.calls || tree.after_ns[i];
   // A side on which the node does not occur gets an empty cell instead of 0.
   auto of = [](bool there, Cell cell) { return there ? cell : Cell(); };
   const bool had = was || !is, has = is || !was;
   for (const Cell& cell :
-       {of(had, Cell::of_time(n.before.total_ns)), of(has, Cell::of_time(n.after.total_ns)),
-        Cell::of_delta(total_delta(n)), of(had, Cell::of_time(n.before.self_ns)),
-        of(has, Cell::of_time(n.after.self_ns)), Cell::of_delta(self),
-        of(had, Cell::of_count(n.before.calls)), of(has, Cell::of_count(n.after.calls))})
+       {of(had, Cell::of_time(tree.before_ns[i])), of(has, Cell::of_time(tree.after_ns[i])),
+        Cell::of_delta(tree.delta(i)), of(had, Cell::of_time(before.self_ns)),
+        of(has, Cell::of_time(after.self)), Cell::of_delta(self),
+        of(had, Cell::of_count(before.calls)), of(has, Cell::of_count(after.calls))})
     row.push_back(cell);
-  add_name_cells(row, d.any(n.function), was == is ? "" : status(was, is),
+  add_name_cells(row, tree.diff->any(after.function), was == is ? "" : status(was, is),
                  std::string(2 * std::min<size_t>(depth - 1, 30), ' '));
   return row;
 }
 
-Table diff_tree_view(const SharedDiff& shared, const ViewOptions& options) {
-  const Diff& d = *shared;
+Table diff_tree_view(const SharedDiff& diff, const ViewOptions& options) {
   Table t;
   t.name = "diff_tree";
-  t.columns = {{"node", "", false, Column::kDataOnly},
-               {"parent", "", false, Column::kDataOnly},
-               {"depth", "", false, Column::kDataOnly}};
-  for (const std::string field : {"total", "self"}) {
-    add_field_column(t, field, field + "_before_ns", "was");
-    add_field_column(t, field, field + "_ns", "is");
-    add_field_column(t, field, field + "_delta_ns", "delta");
+  add_data_columns(t, {"node", "parent", "depth"});
+  for (const Field& field : parse_fields("inclusive,self")) {
+    add_field_column(t, field, "_before_ns", "was");
+    add_field_column(t, field, "_ns", "is");
+    add_field_column(t, field, "_delta_ns", "delta");
   }
-  add_field_column(t, "calls", "calls_before", "were");
-  add_field_column(t, "calls", "calls", "are");
+  const Field calls = *find_field("calls");
+  add_field_column(t, calls, "_before", "were");
+  add_field_column(t, calls, "", "are");
   add_names(t);
-  prefer_delta(t, "total");
-  DiffTree tree(d, options.tree_limit());
-  auto rows = tree.rows();
-  for (const auto& [node, depth] : rows) t.colors.push_back(color_of(total_delta(d.nodes[node])));
-  const size_t count = rows.size();
-  t.rows.add(count, [shared, rows = std::move(rows)](size_t i) {
-    return diff_tree_row(*shared, rows[i].first, rows[i].second);
+  prefer_delta(t, "inclusive");
+  const auto tree = std::make_shared<const DiffTree>(diff);
+  RowOrder order = tree->order(options.tree_limit());
+  for (const RowOrder::Entry& row : order.rows)
+    t.colors.push_back(color_of(tree->delta(NodeId(row.node))));
+  const size_t count = order.rows.size();
+  t.rows.add(count, [tree, rows = std::move(order.rows)](size_t i) {
+    return diff_tree_row(*tree, NodeId(rows[i].node), rows[i].depth);
   });
-  if (tree.hidden())
-    t.notes.push_back(format_count(tree.hidden()) + " more branches: --limit 0 shows all");
-  say_scale(t, d);
+  note_left_out(t, order.hidden, " more branches");
+  add_scale_note(t, *diff);
   return t;
 }
 

@@ -2,9 +2,7 @@
 #include "analyzer/output/dump.h"
 
 #include <algorithm>
-#include <iomanip>
 #include <ostream>
-#include <sstream>
 
 #include "analyzer/read/text_names.h"
 #include "analyzer/read/words.h"
@@ -12,12 +10,6 @@
 
 namespace luatrace::analyze {
 namespace {
-
-std::string hex_bytes(const std::string& bytes) {
-  std::ostringstream out;
-  for (unsigned char c : bytes) out << std::hex << std::setw(2) << std::setfill('0') << unsigned{c};
-  return bytes.empty() ? "-" : out.str();
-}
 
 void print_unwind(std::ostream& out, const Record& r) {
   const uint64_t w = r.words[0];
@@ -31,15 +23,6 @@ void print_unwind(std::ostream& out, const Record& r) {
     out << lt_hi(w);
 }
 
-// The names of kinds that have one number as operand; null for others.
-const char* numbered_name(uint32_t sub) {
-  return sub == LTX_CREATE    ? "create "
-         : sub == LTX_COLLECT ? "collect "
-         : sub == LTX_SWITCH  ? "switch "
-         : sub == LTX_THREAD  ? "thread "
-                              : nullptr;
-}
-
 // Prints a kind that this version does not know.
 void print_unknown(std::ostream& out, const Record& r) {
   out << "ext " << r.sub << " arg=" << r.arg;
@@ -48,9 +31,9 @@ void print_unknown(std::ostream& out, const Record& r) {
 
 void print_ext(std::ostream& out, const Record& r) {
   const uint64_t* w = r.words;
-  if (const char* name = numbered_name(r.sub))
-    out << name << w[0];
-  else if (r.sub == LTX_UNWIND)
+  for (const auto& [name, sub] : kNumberedNames)
+    if (r.sub == sub) return void(out << name << ' ' << w[0]);
+  if (r.sub == LTX_UNWIND)
     print_unwind(out, r);
   else if (r.sub == LTX_BLOCK)
     out << "ringblock co=" << lt_lo(w[1]) << " tid=" << lt_lo(w[2]) << " rec=" << lt_hi(w[2]);
@@ -70,28 +53,12 @@ void print_ext(std::ostream& out, const Record& r) {
 }
 
 void print_event(std::ostream& out, const Record& r) {
-  switch (r.kind) {
-    case LT_ENTRY:
-      out << "entry " << r.value;
-      return;
-    case LT_RETURN:
-      out << "return " << r.value;
-      return;
-    case LT_TAIL:
-      out << "tail " << r.value;
-      return;
-    case LT_FRAME:
-      out << "frame " << r.value;
-      return;
-    case LT_RESUME:
-      out << "resume " << r.value;
-      return;
-    case LT_SUSPEND:
-      out << "suspend " << name_of(kSuspendNames, r.value);
-      return;
-    default:
-      print_ext(out, r);
-  }
+  if (r.kind == LT_EXT) return print_ext(out, r);
+  out << kEventNames[r.kind - LT_ENTRY] << ' ';
+  if (r.kind == LT_SUSPEND)
+    out << name_of(kSuspendNames, r.value);
+  else
+    out << r.value;
 }
 
 }  // namespace
@@ -134,7 +101,7 @@ void DumpSink::on_function(const FunctionInfo& f) {
 
 void DumpSink::on_map(const MapInfo& m) {
   out_ << "map " << m.process << ' ' << hex(m.start) << ' ' << hex(m.end) << ' ' << hex(m.offset)
-       << ' ' << hex_bytes(m.build_id) << ' ' << quote(m.path) << '\n';
+       << ' ' << (m.build_id.empty() ? "-" : hex_bytes(m.build_id)) << ' ' << quote(m.path) << '\n';
 }
 
 // Prints one line per line of the note, quoted if it could not be read back otherwise.

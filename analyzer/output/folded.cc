@@ -12,26 +12,26 @@ namespace luatrace::analyze {
 namespace {
 
 std::string frame_name(const ReportFunction& f) {
-  std::string name = display_name(f), place = display_place(f);
+  std::string name = display_name(f), place = is_main_chunk(f) ? kMainChunk : display_place(f);
   if (!place.empty() && place != name) name += " (" + place + ')';
   return printable(name);
 }
 
 // Formats the call paths of successive nodes. Most share all but the last call with an earlier one,
 // so the work is proportional to the output.
-class ChainText {
+class PathText {
  public:
-  explicit ChainText(const std::vector<std::string>& names) : names_(names) {}
+  explicit PathText(const std::vector<std::string>& names) : names_(names) {}
 
-  // The call path of `node`; parent(n) and function(n) are those of a node, 0 is the root.
+  // The call path of `node`; parent(n) and function(n) are those of a node.
   template <class Parent, class Function>
-  const std::string& of(uint32_t node, Parent parent, Function function) {
+  const std::string& of(NodeId node, Parent parent, Function function) {
     while (!open_.empty() && open_.back().first != parent(node)) close();
-    std::vector<uint32_t> chain;  // The whole path if its parent is not open.
-    for (uint32_t at = node; at != 0 && (open_.empty() || open_.back().first != at);
+    std::vector<NodeId> added;  // The whole path if its parent is not open.
+    for (NodeId at = node; at != kRootNode && (open_.empty() || open_.back().first != at);
          at = parent(at))
-      chain.push_back(at);
-    for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
+      added.push_back(at);
+    for (auto at = added.rbegin(); at != added.rend(); ++at) {
       const size_t begin = text_.size();
       if (!open_.empty()) text_ += ';';
       open_.emplace_back(*at, begin);
@@ -47,7 +47,7 @@ class ChainText {
   }
 
   const std::vector<std::string>& names_;
-  std::vector<std::pair<uint32_t, size_t>> open_;  // Nodes and the offsets of their names.
+  std::vector<std::pair<NodeId, size_t>> open_;  // Nodes and the offsets of their names.
   std::string text_;
 };
 
@@ -61,7 +61,8 @@ std::string in_stack(std::string name) {
 
 std::vector<std::string> frame_names(const Report& report) {
   std::vector<std::string> names;
-  for (const auto& f : report.functions) names.push_back(in_stack(frame_name(f)));
+  DistinctNames distinct;
+  for (const auto& f : report.functions) names.push_back(distinct.add(in_stack(frame_name(f))));
   return names;
 }
 
@@ -74,11 +75,11 @@ std::vector<uint64_t> sizes(const std::vector<std::string>& names) {
 
 void write_nodes(std::ostream& out, const Report& report, uint64_t unit_ns,
                  const std::vector<std::string>& names) {
-  ChainText chain(names);
-  auto parent = [&](uint32_t node) { return report.tree[node].parent; };
-  auto function = [&](uint32_t node) { return report.tree[node].function; };
-  for (uint32_t i = 1; i < report.tree.size(); i++) {
-    const std::string& text = chain.of(i, parent, function);
+  PathText paths(names);
+  auto parent = [&](NodeId node) { return report.tree[node].parent; };
+  auto function = [&](NodeId node) { return report.tree[node].function; };
+  for (NodeId i{1}; i < report.tree.size(); ++i) {
+    const std::string& text = paths.of(i, parent, function);
     if (uint64_t weight = report.tree[i].self / unit_ns) out << text << ' ' << weight << '\n';
   }
 }
@@ -109,13 +110,13 @@ void write_folded_diff(std::ostream& out, const Diff& diff, uint64_t unit_ns) {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < diff.before.size(); i++)
     names.push_back(in_stack(frame_name(diff.any(i))));
-  ChainText chain(names);
-  auto parent = [&](uint32_t node) { return diff.nodes[node].parent; };
-  auto function = [&](uint32_t node) { return diff.nodes[node].function; };
-  for (uint32_t i = 1; i < diff.nodes.size(); i++) {
-    uint64_t before = diff.nodes[i].before.self_ns / unit_ns;
-    uint64_t after = diff.nodes[i].after.self_ns / unit_ns;
-    const std::string& text = chain.of(i, parent, function);
+  PathText paths(names);
+  auto parent = [&](NodeId node) { return diff.tree[node].parent; };
+  auto function = [&](NodeId node) { return diff.tree[node].function; };
+  for (NodeId i{1}; i < diff.tree.size(); ++i) {
+    uint64_t before = diff.before_nodes[i].self_ns / unit_ns;
+    uint64_t after = diff.tree[i].self / unit_ns;
+    const std::string& text = paths.of(i, parent, function);
     if (before || after) out << text << ' ' << before << ' ' << after << '\n';
   }
 }

@@ -6,6 +6,9 @@
 #include <ctime>
 #include <span>
 
+#include "analyzer/symbols/function_name.h"
+#include "base/utf8.h"
+
 namespace luatrace::analyze {
 std::string format_time(uint64_t ns) {
   static const char* const kUnits[] = {"ns", "us", "ms", "s"};
@@ -48,29 +51,25 @@ bool is_in(std::span<const Range> ranges, uint32_t c) {
 
 // Takes a character from the front of `text` and returns its width.
 size_t take_character(std::string_view& text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  uint32_t c = length == 1 ? first : first & (0xffu >> (length + 1));
-  for (size_t i = 1; i < std::min(length, text.size()); i++)
-    c = c << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
-  text.remove_prefix(std::min(length, text.size()));
-  return c < 0x300 ? 1 : is_in(kNone, c) ? 0 : is_in(kWide, c) ? 2 : 1;
+  const auto [code, length] = read_utf8(text);
+  text.remove_prefix(std::max<size_t>(length, 1));
+  return code < 0x300 ? 1 : is_in(kNone, code) ? 0 : is_in(kWide, code) ? 2 : 1;
 }
 
-// The longest beginning and the longest end of up to `most` columns.
-std::string_view beginning(std::string_view text, size_t most) {
+// The longest beginning and the longest end of up to `width` columns.
+std::string_view beginning(std::string_view text, size_t width) {
   std::string_view rest = text;
   size_t columns = 0;
   while (!rest.empty()) {
-    std::string_view behind = rest;
-    if ((columns += take_character(behind)) > most) break;
-    rest = behind;
+    std::string_view next = rest;
+    if ((columns += take_character(next)) > width) break;
+    rest = next;
   }
   return text.substr(0, text.size() - rest.size());
 }
 
-std::string_view ending(std::string_view text, size_t most) {
-  for (size_t columns = text_width(text); columns > most;) columns -= take_character(text);
+std::string_view ending(std::string_view text, size_t width) {
+  for (size_t columns = text_width(text); columns > width;) columns -= take_character(text);
   return text;
 }
 
@@ -83,9 +82,9 @@ size_t text_width(std::string_view text) {
 }
 
 // Keeps the end, which has the file and line of a location, rather than the middle.
-std::string cut_text(const std::string& text, size_t most) {
-  if (text_width(text) <= most) return text;
-  const size_t kept = most - std::min<size_t>(3, most), head = kept < 12 ? kept : kept / 3;
+std::string cut_text(const std::string& text, size_t width) {
+  if (text_width(text) <= width) return text;
+  const size_t kept = width - std::min<size_t>(3, width), head = kept < 12 ? kept : kept / 3;
   std::string out(beginning(text, head));
   return (out += "...") += ending(text, kept - head);
 }
@@ -93,36 +92,55 @@ std::string cut_text(const std::string& text, size_t most) {
 namespace {
 
 // Keeps only the end of a text that is too long.
-std::string cut_front(const std::string& text, size_t most) {
-  return std::string("...").append(ending(text, most - std::min<size_t>(3, most)));
+std::string cut_front(const std::string& text, size_t width) {
+  return std::string("...").append(ending(text, width - std::min<size_t>(3, width)));
+}
+
+// Cuts the folders of a path first. Without folders, or if the rest is too long, the middle.
+std::string cut_path(const std::string& name, size_t width) {
+  const std::string last = name.substr(name.rfind('/') + 1);
+  if (text_width(name) <= width) return name;
+  if (last.size() == name.size() || text_width(last) > width) return cut_text(last, width);
+  return text_width(last) + 3 <= width ? cut_front(name, width) : last;
 }
 
 }  // namespace
 
 // Cuts first the indentation, then the folders of the location, then the location, then the name.
-std::string cut_name(const std::string& text, size_t most) {
-  if (text_width(text) <= most) return text;
-  constexpr size_t kLeast = 10, kShortPlace = 12, kBrackets = 4, kLong = 30;
+std::string cut_name(const std::string& text, size_t width) {
+  if (text_width(text) <= width) return text;
+  constexpr size_t kMinWidth = 10, kShortPlace = 12, kBrackets = 4, kLong = 30;
   size_t indent = std::min(text.find_first_not_of(' '), text.size());
   const size_t middle = text.rfind("  (");
   const bool placed = middle != text.npos && middle > indent && text.ends_with(')');
   const std::string name = text.substr(indent, placed ? middle - indent : text.npos);
-  indent = std::min(indent, most - std::min(most, kLeast));
-  const size_t room = most - indent, needed = text_width(name) + kBrackets;
+  indent = std::min(indent, width - std::min(width, kMinWidth));
+  const size_t space = width - indent, needed = text_width(name) + kBrackets;
   const std::string blank(indent, ' ');
-  if (!placed || needed + kShortPlace > room) return blank + cut_text(name, room);
-  const std::string place = text.substr(middle + 3, text.size() - middle - 4);
-  const size_t left = room - needed;
+  const std::string place = placed ? text.substr(middle + 3, text.size() - middle - 4) : "";
+  if (place == kMainChunk && needed + place.size() > space) return blank + cut_path(name, space);
+  if (!placed || needed + kShortPlace > space) return blank + cut_text(name, space);
+  const size_t left = space - needed;
   if (text_width(place) <= left) return blank + name + "  (" + place + ')';
   return blank + name + "  (" + (left < kLong ? cut_front(place, left) : cut_text(place, left)) +
          ')';
 }
 
+std::string DistinctNames::add(const std::string& name) {
+  const auto [known, fresh] = numbers_.try_emplace(name, 1);
+  if (fresh) return name;
+  size_t& number = known->second;
+  while (true) {
+    std::string text = name + " #" + std::to_string(++number);
+    if (numbers_.try_emplace(text, 1).second) return text;
+  }
+}
+
 namespace {
 
-// Takes up to `most` columns from a word; fewer if it can be broken after a punctuation mark.
-std::string_view take_piece(std::string_view& word, size_t most) {
-  std::string_view piece = beginning(word, most);
+// Takes up to `width` columns from a word; fewer if it can be broken after a punctuation mark.
+std::string_view take_piece(std::string_view& word, size_t width) {
+  std::string_view piece = beginning(word, width);
   const size_t mark = piece.find_last_of("/,=;:");
   if (mark != piece.npos && mark >= piece.size() / 2) piece = piece.substr(0, mark + 1);
   word.remove_prefix(piece.size());
@@ -133,8 +151,8 @@ std::string_view take_piece(std::string_view& word, size_t most) {
 
 std::string wrapped(const std::string& text, size_t width, size_t at, size_t indent) {
   if (width == 0 || at + text_width(text) <= width) return text;
-  constexpr size_t kLeast = 8;  // Minimum of a line, however narrow.
-  const size_t room = std::max(width - std::min(width, indent), kLeast);
+  constexpr size_t kMinWidth = 8;  // Minimum of a line, however narrow.
+  const size_t line_width = std::max(width - std::min(width, indent), kMinWidth);
   std::string out;
   auto next_line = [&] {
     out += '\n' + std::string(indent, ' ');
@@ -149,8 +167,8 @@ std::string wrapped(const std::string& text, size_t width, size_t at, size_t ind
       out += ' ', at++;
     else if (at > indent && at + text_width(word) > width)
       next_line();
-    while (beginning(word, room).size() < word.size()) {
-      out += take_piece(word, room);
+    while (beginning(word, line_width).size() < word.size()) {
+      out += take_piece(word, line_width);
       next_line();
     }
     out += word;

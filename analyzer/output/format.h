@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -18,10 +19,20 @@ std::string format_count(uint64_t n);
 std::string counted(uint64_t n, const std::string& one);
 // The width in terminal columns of `text`, which is valid UTF-8.
 size_t text_width(std::string_view text);
-// Cuts `text` to up to `most` columns: a longer text becomes its beginning, "..." and its end.
-std::string cut_text(const std::string& text, size_t most);
+// Cuts `text` to up to `width` columns: a longer text becomes its beginning, "..." and its end.
+std::string cut_text(const std::string& text, size_t width);
 // The same for "  work  (app/co.lua:3)", of which the name is cut last.
-std::string cut_name(const std::string& text, size_t most);
+std::string cut_name(const std::string& text, size_t width);
+
+// Tells names apart that are equal.
+class DistinctNames {
+ public:
+  // Returns `name`, or if it was returned before, "name #2", "name #3" ...
+  std::string add(const std::string& name);
+
+ private:
+  std::map<std::string, size_t> numbers_;  // The last one used for a name.
+};
 // Wraps `text` to lines of up to `width` columns (0: one line), broken at blanks; a word that is
 // longer than a line is broken, too. The first line comes after `at` other columns; the others are
 // indented by `indent`.

@@ -57,7 +57,7 @@ void Info::file(const ReportFile& f) {
     const std::string luajit = s.luajit.empty() && s.flags == 0
                                    ? "settings of LuaJIT not known"
                                    : s.luajit + " (" + flags_text(s.flags) + ")";
-    add("state " + std::to_string(s.number),
+    add("Lua VM " + std::to_string(s.number),
         "process " + std::to_string(s.process) + ", thread " + std::to_string(s.tid) +
             ", recording " + std::to_string(s.recording) + ", " + luajit + cost);
   }
@@ -78,12 +78,15 @@ Table info_view(const Report& report) {
                          ", idle " + format_time(report.idle_ns) + ", unknown " +
                          format_time(report.gap_ns) + ", filtered out " +
                          format_time(report.filtered_ns) + ")");
-  info.add("events", format_count(report.trust.events));
-  info.add("threads", format_count(report.threads));
-  info.add("coroutines", format_count(report.coroutines));
+  const bool range = has_range(report);
+  const std::string whole = range ? " in the whole trace" : "";
+  info.add("events", format_count(report.trust.events) + whole);
+  info.add("threads", format_count(report.threads) + whole);
+  info.add("coroutines", format_count(report.coroutines) + whole);
   info.add("functions", format_count(report.functions.size() - 2));
   info.add("call-tree nodes", format_count(report.tree.size() - 1));
-  if (report.cost_ns > 0) info.add("cost of recording", "about " + format_time(report.cost_ns));
+  if (report.cost_ns > 0 && !range)
+    info.add("cost of recording", "about " + format_time(report.cost_ns));
   return t;
 }
 

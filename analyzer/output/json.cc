@@ -5,7 +5,7 @@
 
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/compensate.h"
-#include "base/json.h"
+#include "base/escape.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -97,10 +97,12 @@ void write_function(std::ostream& out, const ReportFunction& f, const Corrected*
   o.boolean("hint", f.hint);
   o.number("calls", f.calls);
   o.number("wall_ns", f.wall_ns);
-  o.number("running_ns", f.running_ns);
+  o.number("inclusive_ns", f.inclusive_ns);
+  o.number("running_ns", f.inclusive_ns);  // Its earlier name.
   o.number("self_ns", f.self_ns);
   if (corrected) {
-    o.number("running_corrected_ns", corrected->total_ns);
+    o.number("inclusive_corrected_ns", corrected->inclusive_ns);
+    o.number("running_corrected_ns", corrected->inclusive_ns);  // Its earlier name.
     o.number("self_corrected_ns", corrected->self_ns);
     o.boolean("rough", corrected->rough);
   }
@@ -116,7 +118,7 @@ void write_functions(std::ostream& out, const Report& r, bool corrected) {
   if (corrected) c = compensate(r);
   out << '[';
   bool first = true;
-  for (uint32_t i : by_name(r.functions, 2)) {
+  for (uint32_t i : by_name(r.functions, kReportFirst)) {
     out << (first ? "" : ",") << "\n  ";
     first = false;
     write_function(out, r.functions[i], corrected ? &c.functions[i] : nullptr);
@@ -144,24 +146,7 @@ void write_trace(std::ostream& out, const Report& r) {
 
 void write_trust(std::ostream& out, const Trust& t) {
   Object o(out, "\n   ");
-  o.number("events", t.events);
-  o.number("lost", t.lost);
-  o.number("unbalanced", t.unbalanced);
-  o.number("truncated", t.truncated);
-  o.number("bad_blocks", t.bad_blocks);
-  o.number("bad_block_events", t.bad_block_events);
-  o.number("missing_blocks", t.missing_blocks);
-  o.number("bad_records", t.bad_records);
-  o.number("clock_anomalies", t.clock_anomalies);
-  o.number("undescribed", t.undescribed);
-  o.number("cut", t.cut);
-  o.number("open_start", t.open_start);
-  o.number("open_end", t.open_end);
-  o.number("open_gap", t.open_gap);
-  o.number("inferred", t.inferred);
-  o.number("abandoned", t.abandoned);
-  o.number("unwound", t.unwound);
-  o.number("unknown", t.unknown);
+  for (const auto& [name, counter] : kCounters) o.number(name, t.*counter);
   o.number("anomalies", t.anomalies());
   o.end();
 }
@@ -174,7 +159,10 @@ void write_json(std::ostream& out, const Report& r, const std::vector<Table>& vi
   write_trace(o.begin("trace"), r);
   write_functions(o.begin("functions"), r, corrected);
   write_trust(o.begin("trust"), r.trust);
-  for (const Table& view : joined(views)) write_json(o.begin(view.name.c_str()), view, "\n  ");
+  for (const Table& view : joined(views)) {
+    write_json(o.begin(view.name.c_str()), view, "\n  ");
+    if (!view.former.empty()) write_json(o.begin(view.former.c_str()), view, "\n  ");
+  }
   o.end("\n");
   out << '\n';
 }

@@ -2,7 +2,6 @@
 #include "analyzer/output/summary.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <iomanip>
 #include <ostream>
 
@@ -28,16 +27,16 @@ std::string command(const ProcessInfo& p) {
 void print_file(std::ostream& out, const ReportFile& file, size_t width) {
   row(out, "trace", printable(file.path) + (file.ended ? exit_text(file.end.exit_status) : ""),
       width);
-  constexpr size_t kMost = 5;
-  for (size_t i = 0; i < file.processes.size() && i < kMost; i++)
+  constexpr size_t kMaxProcesses = 5;
+  for (size_t i = 0; i < file.processes.size() && i < kMaxProcesses; i++)
     row(out, "program",
         cut_text(command(file.processes[i]), width > 60 ? width - 30
                                              : width    ? 30
                                                         : SIZE_MAX) +
             "  (pid " + std::to_string(file.processes[i].pid) + ')',
         width);
-  if (file.processes.size() > kMost)
-    row(out, "", "and more processes: " + format_count(file.processes.size() - kMost), width);
+  if (file.processes.size() > kMaxProcesses)
+    row(out, "", format_count(file.processes.size() - kMaxProcesses) + " more processes", width);
   // Outside tracers know neither version nor flags.
   if (!file.streams.empty() && !file.streams[0].luajit.empty())
     row(out, "LuaJIT",
@@ -48,7 +47,11 @@ void print_head(std::ostream& out, const Report& r, size_t width) {
   for (const auto& file : r.files) print_file(out, file, width);
   auto events = static_cast<double>(r.trust.events);
   double seconds = static_cast<double>(r.duration_ns) / 1e9;
-  std::string rate = seconds > 0 ? decimal(events / seconds / 1e6, 2) + " M/s" : "-";
+  // Events are counted in the whole trace: with -r they have no rate, and no share of the duration.
+  const bool range = has_range(r);
+  std::string rate = range         ? "in the whole trace"
+                     : seconds > 0 ? decimal(events / seconds / 1e6, 2) + " M/s"
+                                   : "-";
   row(out, "duration",
       format_time(r.duration_ns) + "  (calls " + format_time(r.self_ns) + ", idle " +
           format_time(r.idle_ns) + (r.gap_ns ? ", unknown " + format_time(r.gap_ns) : "") +
@@ -59,20 +62,26 @@ void print_head(std::ostream& out, const Report& r, size_t width) {
           (events > 0 ? decimal(static_cast<double>(r.bytes) / events, 2) : "-") + " bytes each)",
       width);
   row(out, "",
-      counted(r.threads, "thread") + ", " + counted(r.coroutines, "coroutine") + ", " +
+      counted(r.threads, "thread") + ", " + counted(r.coroutines, "coroutine") +
+          (range ? " in the whole trace; in the range " : ", ") +
           counted(r.functions.size() - 2, "function") + ", " +
           counted(r.tree.size() - 1, "call-tree node"),
       width);
   if (r.cost_ns > 0 && events > 0)
     row(out, "recording",
         decimal(static_cast<double>(r.cost_ns) / events, 1) +
-            " ns per event, measured at the start: "
-            "about " +
-            format_time(r.cost_ns) + " of the duration",
+            " ns per event, measured at the start" +
+            (range ? "" : ": about " + format_time(r.cost_ns) + " of the duration"),
         width);
 }
 
 }  // namespace
+
+bool has_range(const Report& r) {
+  return std::any_of(r.files.begin(), r.files.end(), [](const ReportFile& f) {
+    return f.signature && (' ' + f.signature->filters).find(" -r ") != std::string::npos;
+  });
+}
 
 std::string flags_text(uint32_t flags) {
   static const char* classes[] = {"none", "user", "default", "all"};

@@ -7,7 +7,6 @@
 #include "analyzer/output/format.h"
 #include "analyzer/output/views.h"
 #include "analyzer/report/fields.h"
-#include "analyzer/symbols/debug_files.h"
 #include "analyzer/symbols/native_code.h"
 #include "base/escape.h"
 
@@ -54,7 +53,7 @@ class SymbolRows {
 void SymbolRows::columns() {
   const auto text = Column::kTextOnly, data = Column::kDataOnly;
   auto& c = table_.columns;
-  for (const char* key : {"node", "parent", "depth"}) c.push_back({key, key, false, data});
+  add_data_columns(table_, {"node", "parent", "depth"});
   c.push_back({"calls", "calls"});
   c.push_back({"self_ns", "self"});
   c.push_back({"times", "times", false, data});
@@ -63,7 +62,7 @@ void SymbolRows::columns() {
   c.push_back({"left_out", "left out", false, data});
   const size_t function = c.size();
   add_function_columns(table_, "function");
-  c[function].least = 24;
+  c[function].min_width = 24;
   c.push_back({"defined", "defined", true, text});
   c.push_back({"called", "called at", true, text});
   for (const char* key : {"defined_file", "defined_line", "called_file", "called_line"})
@@ -84,12 +83,12 @@ void SymbolRows::add_line(std::vector<Cell>& row, const SourceLine& at) {
 void SymbolRows::add_place(std::vector<Cell>& row, const NativeCode& code, bool own) {
   const std::string offset = code.module.empty() ? "" : hex(code.offset);
   for (const std::string& text : {code.module, std::string(code.named_by), offset,
-                                  hex_text(code.build_id.substr(0, kShownId))})
+                                  hex_bytes(code.build_id.substr(0, kShownId))})
     row.push_back(own ? text_or_none(text) : Cell::of_text(""));
   row.push_back(Cell::of_text(own ? code.named_by : "debug"));
   row.push_back(text_or_none(code.module));
   row.push_back(text_or_none(own ? offset : ""));
-  row.push_back(text_or_none(hex_text(code.build_id)));
+  row.push_back(text_or_none(hex_bytes(code.build_id)));
   row.push_back(text_or_none(code.read_from));
 }
 
@@ -161,32 +160,33 @@ void SymbolRows::add_inlined(const InlinedFunction& f, const NativeCode& code, u
 
 void SymbolRows::notes(size_t functions_left_out) {
   auto& notes = table_.notes;
-  if (functions_left_out)
-    notes.push_back(format_count(functions_left_out) + " more: --limit 0 shows all");
-  if (left_out_)
-    notes.push_back(format_count(left_out_) + " more inlined functions: --limit 0 shows all");
-  if (is_pruned_) notes.push_back("of some functions there are more than can be shown");
+  note_left_out(table_, functions_left_out);
+  note_left_out(table_, left_out_, " more inlined functions");
+  if (is_pruned_) notes.push_back("some functions have more inlined functions than can be shown");
   if (is_cut_)
     notes.push_back(
-        "of some the debug information is damaged, or deeper than is read: there may be more");
+        "the debug information of some is damaged or nested too deeply: inlined functions may be "
+        "missing");
   if (has_inlined_)
     notes.push_back(
         "indented: inlined by the compiler, without events; their time is the function's self");
   if (unknown_)
-    notes.push_back("of " + format_count(unknown_) +
-                    " there is no debug information, so what was inlined is not known (compile "
-                    "with -g; --debug-dir DIR says where debug files are)");
+    notes.push_back("no debug information for " + counted(unknown_, "function") +
+                    ", so what was inlined is unknown (compile with -g; --debug-dir DIR says where "
+                    "debug files are)");
   if (unmapped_)
-    notes.push_back("of " + format_count(unmapped_) +
-                    " the trace does not say in which file they were: the program ended, or had "
-                    "unloaded the file, before the recorder read its mappings");
+    notes.push_back("the trace does not say which file contained " +
+                    counted(unmapped_, "function") +
+                    ": the program ended, or unloaded the file, before the recorder read its "
+                    "mappings");
   if (table_.rows.empty()) notes.push_back("no C functions");
 }
 
 // The locations of a function, which are adjacent in report.codes.
 std::span<const ReportCode> places_of(const Report& report, uint32_t function) {
   auto [begin, end] = std::equal_range(
-      report.codes.begin(), report.codes.end(), ReportCode{function, 0, 0, nullptr},
+      report.codes.begin(), report.codes.end(),
+      ReportCode{ReportFunctionId(function), 0, 0, nullptr},
       [](const ReportCode& a, const ReportCode& b) { return a.function < b.function; });
   return {begin, end};
 }
@@ -200,9 +200,9 @@ Table symbols_view(const Report& report, const ViewOptions& options) {
   size_t shown = 0, left_out = 0;
   for (uint32_t i : sorted_functions(report, options.sort))
     for (const ReportCode& place : places_of(report, i)) {
-      const bool fits = options.limit == 0 || shown < options.limit;
-      fits ? shown++ : left_out++;
-      if (fits) rows.add(report.functions[i], place);
+      const bool show = options.limit == 0 || shown < options.limit;
+      show ? shown++ : left_out++;
+      if (show) rows.add(report.functions[i], place);
     }
   rows.notes(left_out);
   return t;

@@ -7,9 +7,7 @@
 #include <ostream>
 
 #include "analyzer/output/format.h"
-#include "analyzer/output/json.h"
 #include "base/escape.h"
-#include "base/json.h"
 #include "base/saturate.h"
 
 namespace luatrace::analyze {
@@ -33,11 +31,8 @@ std::string data_number(const Cell& cell) {
     case Cell::kCount:
       return std::to_string(cell.exact);
     case Cell::kDelta:
-    case Cell::kDeltaCount: {
-      char text[64];
-      snprintf(text, sizeof text, "%.0f", cell.value);
-      return text;
-    }
+    case Cell::kDeltaCount:
+      return decimal(cell.value, 0);
     default:
       return plain_number(cell.value);
   }
@@ -48,13 +43,24 @@ std::string csv_cell(const Cell& cell) {
   return cell.kind == Cell::kText ? csv_text(printable(cell.text)) : data_number(cell);
 }
 
-}  // namespace
+// A key of CSV and JSON, and the number of its column.
+struct DataColumn {
+  std::string key;
+  size_t column;
+};
 
-std::vector<const Column*> columns_without(const Table& table, Column::Use use) {
-  std::vector<const Column*> list;
-  for (const Column& c : table.columns) list.push_back(c.use == use ? nullptr : &c);
-  return list;
+// All columns for data, and after them the earlier keys of those that have one.
+std::vector<DataColumn> data_columns(const Table& table) {
+  std::vector<DataColumn> out;
+  for (auto key : {&Column::key, &Column::former})
+    for (size_t i = 0; i < table.columns.size(); i++) {
+      const Column& c = table.columns[i];
+      if (c.use != Column::kTextOnly && !(c.*key).empty()) out.push_back({c.*key, i});
+    }
+  return out;
 }
+
+}  // namespace
 
 std::vector<Table> joined(const std::vector<Table>& tables) {
   std::vector<Table> out;
@@ -81,8 +87,7 @@ std::string cell_text(const Cell& cell) {
     case Cell::kCount:
       return format_count(cell.exact);
     case Cell::kPercent:
-      snprintf(text, sizeof text, "%.1f", cell.value);
-      return text;
+      return decimal(cell.value, 1);
     case Cell::kDelta:
       return with_sign(cell.value, format_time(saturate_u64(std::fabs(cell.value))));
     case Cell::kDeltaCount:
@@ -90,8 +95,6 @@ std::string cell_text(const Cell& cell) {
     case Cell::kDeltaPercent:
       snprintf(text, sizeof text, "%+.1f", cell.value);
       return text;
-    case Cell::kReal:
-      return plain_number(cell.value);
     default:
       return "-";
   }
@@ -101,42 +104,41 @@ void write_csv(std::ostream& out, const std::vector<Table>& tables) {
   std::vector<std::string> keys;
   if (tables.size() > 1) keys.push_back("view");
   for (const Table& table : tables)
-    for (const Column* c : columns_without(table, Column::kTextOnly))
-      if (c && std::find(keys.begin(), keys.end(), c->key) == keys.end()) keys.push_back(c->key);
+    for (const DataColumn& c : data_columns(table))
+      if (std::find(keys.begin(), keys.end(), c.key) == keys.end()) keys.push_back(c.key);
   auto line = [&](auto text) {
     for (size_t k = 0; k < keys.size(); k++) out << (k ? "," : "") << text(keys[k], k);
     out << '\n';
   };
   line([](const std::string& key, size_t) { return key; });
   for (const Table& table : tables) {
-    std::vector<size_t> places;  // By key: the table's column; SIZE_MAX if missing.
-    const auto columns = columns_without(table, Column::kTextOnly);
+    std::vector<size_t> indices;  // By key: the table's column; SIZE_MAX if missing.
+    const auto columns = data_columns(table);
     for (const std::string& key : keys) {
-      size_t c = 0;
-      while (c < columns.size() && !(columns[c] && columns[c]->key == key)) c++;
-      places.push_back(c < columns.size() ? c : SIZE_MAX);
+      auto at = std::find_if(columns.begin(), columns.end(),
+                             [&](const DataColumn& c) { return c.key == key; });
+      indices.push_back(at != columns.end() ? at->column : SIZE_MAX);
     }
     table.rows.each([&](const Row& row) {
       line([&](const std::string&, size_t k) {
         if (k == 0 && tables.size() > 1) return table.name;
-        return places[k] == SIZE_MAX ? "" : csv_cell(row[places[k]]);
+        return indices[k] == SIZE_MAX ? "" : csv_cell(row[indices[k]]);
       });
     });
   }
 }
 
 void write_json(std::ostream& out, const Table& table, const std::string& indent) {
-  auto columns = columns_without(table, Column::kTextOnly);
+  const auto columns = data_columns(table);
   out << '[';
   bool any = false;
   table.rows.each([&](const Row& row) {
     out << (any ? "," : "") << indent << '{';
     any = true;
     bool first = true;
-    for (size_t c = 0; c < columns.size(); c++) {
-      if (!columns[c]) continue;
-      const Cell& cell = row[c];
-      out << (first ? "" : ", ") << '"' << columns[c]->key << "\": ";
+    for (const auto& [key, column] : columns) {
+      const Cell& cell = row[column];
+      out << (first ? "" : ", ") << '"' << key << "\": ";
       first = false;
       if (cell.kind == Cell::kEmpty)
         out << "null";

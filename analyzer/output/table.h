@@ -13,7 +13,7 @@
 namespace luatrace::analyze {
 
 struct Cell {
-  enum Kind { kEmpty, kText, kTime, kCount, kPercent, kDelta, kDeltaCount, kDeltaPercent, kReal };
+  enum Kind { kEmpty, kText, kTime, kCount, kPercent, kDelta, kDeltaCount, kDeltaPercent };
   Kind kind = kEmpty;
   double value = 0;    // ns, count, per cent
   uint64_t exact = 0;  // kTime, kCount: the value as an integer.
@@ -33,15 +33,18 @@ struct Column {
   std::string title;                         // For text.
   bool left = false;                         // Left-aligned.
   Use use = kBoth;
-  bool bar = false;   // A bar of identical characters: scaled down, not cut.
-  int spare = 0;      // 0..3; if columns do not fit, those with the greatest go first.
-  size_t least = 12;  // Minimum width of a text column.
-  std::string of{};   // Common heading of adjacent columns, shown before the first title.
+  bool bar = false;       // A bar of identical characters: scaled down, not cut.
+  int spare = 0;          // 0..3; if columns do not fit, those with the greatest go first.
+  size_t min_width = 12;  // Of a text column.
+  std::string of{};       // Common heading of adjacent columns, shown before the first title.
+  // An earlier key, which CSV and JSON have, too, with the same value; until version 0.3.
+  std::string former{};
 };
 
 struct Table {
-  std::string name;     // Name of the member in JSON: "report".
-  std::string heading;  // Line above the table in text; may be empty. Untrusted.
+  std::string name;      // Name of the member in JSON: "report".
+  std::string former{};  // An earlier name, which JSON has, too.
+  std::string heading;   // Line above the table in text; may be empty. Untrusted.
   std::vector<Column> columns;
   Rows rows;
   std::vector<std::string> notes;  // Lines below the table in text.
@@ -51,14 +54,14 @@ struct Table {
   bool wraps = false;              // In text, the last column is wrapped rather than cut.
 };
 
+// What the '?' after a name means, for a line below what shows one.
+constexpr const char* kHintNote = "?: named after a call of it, as nothing else names it";
+
 struct TextStyle {
   bool color = false;
   // Columns; 0: any. Text is cut to fit; a column of numbers is shown whole or left out.
   size_t width = 0;
 };
-
-// The columns of a table, with null for those that are for `use` only.
-std::vector<const Column*> columns_without(const Table& table, Column::Use use);
 
 // Joins tables of the same name, for CSV and JSON; the result shares their rows.
 std::vector<Table> joined(const std::vector<Table>& tables);

@@ -9,12 +9,13 @@
 
 #include "analyzer/output/format.h"
 #include "analyzer/output/table.h"
+#include "analyzer/symbols/function_name.h"
 #include "base/escape.h"
 
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kNarrowestBar = 5, kWidest = 60, kBetween = 2;
+constexpr size_t kNarrowestBar = 5, kWidest = 60, kBetween = 2, kLongestMain = 40;
 
 // A column that is shown.
 struct Shown {
@@ -23,10 +24,13 @@ struct Shown {
   std::string title;
   size_t width = 0;
   size_t longest = 0, deepest = 0;  // Greatest text width and indentation.
-  bool indent_less = false;         // Halve the indentation.
+  size_t main = 0;  // Greatest width of a main chunk's name, without folders, which stays whole.
+  bool indent_less = false;  // Halve the indentation.
 
   bool left() const { return column->left; }
-  size_t narrowest() const { return column->bar ? kNarrowestBar : column->least; }
+  size_t narrowest() const {
+    return column->bar ? kNarrowestBar : std::max(column->min_width, main);
+  }
   void measure(const std::string& text);
 };
 
@@ -37,6 +41,9 @@ size_t indent(const std::string& text) {
 void Shown::measure(const std::string& text) {
   longest = std::max(longest, text_width(text));
   deepest = std::max(deepest, indent(text));
+  static const std::string kMain = std::string("  (") + kMainChunk + ')';
+  if (!text.ends_with(kMain)) return;
+  main = std::max(main, text_width(text.substr(text.rfind('/') + 1)) - kMain.size());
 }
 
 class TextTable {
@@ -62,13 +69,13 @@ class TextTable {
   std::vector<Shown> columns_;
   size_t subject_ = 0;                 // The column that names the subject of a row.
   std::vector<std::string> left_out_;  // Titles of columns that do not fit.
+  bool has_hint_ = false;              // The name of a row comes from a call.
 };
 
 TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table), style_(style) {
-  const auto columns = columns_without(table, Column::kDataOnly);
-  for (size_t cell = 0; cell < columns.size(); cell++) {
-    const Column* c = columns[cell];
-    if (!c) continue;
+  for (size_t cell = 0; cell < table.columns.size(); cell++) {
+    const Column* c = &table.columns[cell];
+    if (c->use == Column::kDataOnly) continue;
     const bool first =
         std::none_of(columns_.begin(), columns_.end(), [](const Shown& s) { return s.left(); });
     if (c->key == "function" || c->key == "body" || (c->left && first)) subject_ = columns_.size();
@@ -78,8 +85,8 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   if (table.wraps) return;
   style.width ? squeeze(style.width) : narrow_inner();
   // If a tree is too deep for its column, halve the indentation of all levels.
-  constexpr size_t kRoom = 10;  // For a name.
-  for (Shown& c : columns_) c.indent_less = c.longest > c.width && c.deepest + kRoom > c.width;
+  constexpr size_t kNameWidth = 10;
+  for (Shown& c : columns_) c.indent_less = c.longest > c.width && c.deepest + kNameWidth > c.width;
 }
 
 // Reads all rows once, without keeping their text.
@@ -87,15 +94,20 @@ void TextTable::measure() {
   for (size_t c = 0; c < columns_.size(); c++) columns_[c].measure(columns_[c].title = title(c));
   table_.rows.each([this](const Row& row) {
     for (Shown& c : columns_) c.measure(cell_text(row[c.cell]));
+    for (size_t c = 0; c < row.size(); c++)
+      has_hint_ |= table_.columns[c].key == "hint" && row[c].exact;
   });
-  for (Shown& c : columns_) c.width = c.longest;
+  for (Shown& c : columns_) {
+    c.width = c.longest;
+    c.main = std::min({c.main, kLongestMain, style_.width / 2});
+  }
 }
 
 // The first of several columns with a common heading has it before its title.
 std::string TextTable::title(size_t c) const {
   const Column& column = *columns_[c].column;
-  const bool said = column.of.empty() || (c && columns_[c - 1].column->of == column.of);
-  return said ? column.title : column.of + ' ' + column.title;
+  const bool repeats = column.of.empty() || (c && columns_[c - 1].column->of == column.of);
+  return repeats ? column.title : column.of + ' ' + column.title;
 }
 
 // Narrows the widest text column repeatedly. False if all are at their minimum, yet too wide.
@@ -217,11 +229,13 @@ void TextTable::write(std::ostream& out) const {
     print(out, line, i < table_.colors.size() ? table_.colors[i] : 0);
     i++;
   });
+  if (has_hint_)
+    out << "  " << wrapped(std::string("(") + kHintNote + ')', style_.width, 2, 3) << '\n';
   if (left_out_.empty()) return;
-  std::string note = "(no room for";
+  std::string note = "(no space for";
   for (const std::string& title : left_out_)
     note += (&title == &left_out_[0] ? " " : ", ") + printable(title);
-  out << "  " << wrapped(note + "; all: --width 0)", style_.width, 2, 3) << '\n';
+  out << "  " << wrapped(note + "; --width 0 shows all)", style_.width, 2, 3) << '\n';
 }
 
 }  // namespace

@@ -105,16 +105,17 @@ Table timeline_of(const Report& report, const ReportTimeline& timeline,
   const Layout layout(timeline, options.style.width);
   t.drawn = true;
   t.drawing = draw_ends(timeline, layout);
+  bool hints = false;
   for (auto* lane : lanes) {
     const std::string name = lane_name(report, *lane);
     const bool hint = !lane->thread && shows_hint(report.functions[lane->function]);
+    hints |= hint;
     t.drawing += draw_lane(timeline, *lane, hint ? name + '?' : name, layout);
     add_slices(t, timeline, *lane, file, name,
                lane->thread ? "thread" : kind_name(report.functions[lane->function].kind));
   }
-  if (lanes.size() < timeline.lanes.size())
-    t.notes.push_back(format_count(timeline.lanes.size() - lanes.size()) +
-                      " more: --limit 0 shows all");
+  if (hints) t.notes.push_back(kHintNote);
+  note_left_out(t, timeline.lanes.size() - lanes.size());
   return t;
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Call trees as tables: the whole tree (--tree), the inverted tree of callers of some functions
 // (--callers), the tree of their callees (--callees), and that of a single slow call (--slow).
-//
-// Of a large tree the nodes with the greatest times are shown; a parent's time is never less than
-// its child's, so the nodes shown form a tree.
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -12,6 +9,7 @@
 #include <utility>
 
 #include "analyzer/output/format.h"
+#include "analyzer/output/row_order.h"
 #include "analyzer/output/views.h"
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/compensate.h"
@@ -20,123 +18,79 @@ namespace luatrace::analyze {
 namespace {
 
 // Limit of the callers followed outwards: a recursion n deep would yield n * n / 2 nodes.
-constexpr uint32_t kMostCallers = 256;
+constexpr uint32_t kMaxCallers = 256;
 // Limit of the steps to follow callers of all nodes of a function: a constant plus a number per
 // node of the tree. Beyond it fewer callers are followed.
 constexpr uint64_t kStepsFree = 1 << 17, kStepsPerNode = 4;
 
-struct TreeNode {
-  uint32_t parent = 0, function = 0;
-  uint64_t calls = 0, self = 0, total = 0, yielded = 0;
-};
+// Without ownership: of a tree or list of the report, which outlives all rows.
+template <class T>
+std::shared_ptr<const T> borrowed(const T& of_report) {
+  return {std::shared_ptr<const T>(), &of_report};
+}
 
-// Node 0 is the root and is not shown. Parents come before children.
+// A tree as rows show it: each node has a number, parents before children; 0 is the root, which is
+// not shown.
 struct ViewTree {
-  std::vector<TreeNode> nodes{1};
-  std::vector<Corrected> corrected{};  // By node, if requested.
-  uint64_t whole = 0;                  // 100 %
-  bool yielded = false;
-
-  uint64_t weight(uint32_t i) const { return nodes[i].total + nodes[i].yielded; }
-  void sum_up() {
-    for (size_t i = nodes.size(); i-- > 1;) {
-      nodes[i].total += nodes[i].self;
-      nodes[nodes[i].parent].total += nodes[i].total;
-    }
+  // `order`: the nodes by number. `inclusive_ns`: by node.
+  ViewTree(std::shared_ptr<const CallTree> shown, std::vector<NodeId> order,
+           std::vector<uint64_t> inclusive_ns, uint64_t whole_ns)
+      : tree(std::move(shown)),
+        nodes(std::move(order)),
+        inclusive(std::move(inclusive_ns)),
+        whole(whole_ns) {
+    std::vector<uint32_t> number(nodes.size());
+    for (uint32_t n = 0; n < nodes.size(); n++) number[nodes[n]] = n;
+    for (NodeId node : nodes) parents.push_back(number[(*tree)[node].parent]);
   }
+
+  std::shared_ptr<const CallTree> tree;
+  std::vector<NodeId> nodes;                                 // By number.
+  std::vector<uint32_t> parents;                             // By number: that of the parent.
+  std::vector<uint64_t> inclusive;                           // By node.
+  uint64_t whole;                                            // 100 %
+  std::shared_ptr<const std::vector<uint64_t>> suspended{};  // By node, if requested.
+  std::vector<Corrected> corrected{};                        // The same.
 };
 
-// Selects the nodes to show: the `rows` greatest (0: all) and their ancestors.
-std::vector<bool> choose(const ViewTree& tree, size_t rows) {
-  const size_t n = tree.nodes.size();
-  std::vector<bool> shown(n, true);
-  if (rows == 0 || n - 1 <= rows) return shown;
-  std::vector<uint32_t> order(n - 1);
-  std::iota(order.begin(), order.end(), 1);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return tree.nodes[a].total > tree.nodes[b].total;
-  });
-  shown.assign(n, false);
-  for (size_t i = 0; i < rows; i++)
-    for (uint32_t at = order[i]; at && !shown[at]; at = tree.nodes[at].parent) shown[at] = true;
-  return shown;
-}
-
-// The order of a tree's rows: depth first, greatest first, equal ones in order of the tree.
-class RowOrder {
- public:
-  struct Place {
-    uint32_t node, depth;
-  };
-
-  RowOrder(const ViewTree& tree, size_t rows);
-  std::vector<Place> places;
-  size_t hidden = 0;  // Branches.
-
- private:
-  void push(const ViewTree& tree, uint32_t node, uint32_t depth);
-
-  std::vector<uint32_t> child_, sibling_;
-  std::vector<Place> stack_;
-};
-
-RowOrder::RowOrder(const ViewTree& tree, size_t rows)
-    : child_(tree.nodes.size()), sibling_(tree.nodes.size()) {
-  for (auto i = static_cast<uint32_t>(tree.nodes.size()); i-- > 1;) {
-    sibling_[i] = child_[tree.nodes[i].parent];
-    child_[tree.nodes[i].parent] = i;
-  }
-  const std::vector<bool> shown = choose(tree, rows);
-  push(tree, 0, 1);
-  while (!stack_.empty()) {
-    const Place at = stack_.back();
-    stack_.pop_back();
-    if (!shown[at.node]) {
-      hidden++;
-      continue;
-    }
-    places.push_back(at);
-    push(tree, at.node, at.depth + 1);
-  }
-}
-
-void RowOrder::push(const ViewTree& tree, uint32_t node, uint32_t depth) {
-  const size_t begin = stack_.size();
-  for (uint32_t at = child_[node]; at; at = sibling_[at]) stack_.push_back({at, depth});
-  std::sort(stack_.begin() + static_cast<std::ptrdiff_t>(begin), stack_.end(),
-            [&](const Place& a, const Place& b) {
-              const uint64_t x = tree.weight(a.node), y = tree.weight(b.node);
-              return x != y ? x < y : a.node > b.node;
-            });
+RowOrder order_rows(const ViewTree& tree, size_t limit) {
+  std::vector<uint64_t> weight;
+  for (NodeId node : tree.nodes)
+    weight.push_back(tree.inclusive[node] + (tree.suspended ? (*tree.suspended)[node] : 0));
+  return RowOrder(tree.parents, weight, limit);
 }
 
 void add_tree_columns(Table& t, const ViewTree& tree) {
-  t.columns.push_back({"node", "node", false, Column::kDataOnly});
-  t.columns.push_back({"parent", "parent", false, Column::kDataOnly});
-  t.columns.push_back({"depth", "depth", false, Column::kDataOnly});
+  add_data_columns(t, {"node", "parent", "depth"});
   t.columns.push_back({"calls", "calls"});
-  t.columns.push_back({"total_ns", "total"});
+  t.columns.push_back({"inclusive_ns", "inclusive"});
+  t.columns.back().former = "total_ns";
   t.columns.push_back({"self_ns", "self"});
   if (!tree.corrected.empty()) add_corrected_columns(t);
-  if (tree.yielded) t.columns.push_back({"yielded_ns", "[yielded]"});
-  t.columns.push_back({"total_share", "total %"});
+  if (tree.suspended) {
+    t.columns.push_back({"suspended_ns", "[suspended]"});
+    t.columns.back().former = "yielded_ns";
+  }
+  t.columns.push_back({"inclusive_share", "inclusive %"});
+  t.columns.back().former = "total_share";
   add_function_columns(t, "function");
-  if (!tree.corrected.empty()) prefer_corrected(t, "total");
+  if (!tree.corrected.empty()) prefer_corrected(t, "inclusive");
 }
 
 // Adds the node's cells to a row.
-void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::Place at) {
-  const TreeNode& n = tree.nodes[at.node];
-  row.push_back(Cell::of_count(at.node));
-  row.push_back(Cell::of_count(n.parent));
-  row.push_back(Cell::of_count(at.depth));
-  row.push_back(Cell::of_count(n.calls));
-  row.push_back(Cell::of_time(n.total));
+void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::Entry at) {
+  const NodeId node = tree.nodes[at.node];
+  const CallNode& n = (*tree.tree)[node];
+  const uint64_t inclusive = tree.inclusive[node];
+  for (uint64_t number :
+       {uint64_t{at.node}, uint64_t{tree.parents[at.node]}, uint64_t{at.depth}, n.calls})
+    row.push_back(Cell::of_count(number));
+  row.push_back(Cell::of_time(inclusive));
   row.push_back(Cell::of_time(n.self));
-  if (!tree.corrected.empty()) add_corrected_cells(row, tree.corrected[at.node]);
-  if (tree.yielded) row.push_back(Cell::of_time(n.yielded));
+  if (!tree.corrected.empty()) add_corrected_cells(row, tree.corrected[node]);
+  if (tree.suspended) row.push_back(Cell::of_time((*tree.suspended)[node]));
   double share =
-      tree.whole ? 100 * static_cast<double>(n.total) / static_cast<double>(tree.whole) : 0;
+      tree.whole ? 100 * static_cast<double>(inclusive) / static_cast<double>(tree.whole) : 0;
   row.push_back(Cell::of_percent(share));
   // Limit the indentation, so that deep recursion does not push names out of sight.
   std::string indent(2 * std::min<size_t>(at.depth - 1, 30), ' ');
@@ -144,18 +98,17 @@ void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::Pl
   add_function_cells(row, report.functions[n.function], indent);
 }
 
-// Adds the columns and up to `rows` rows (0: all) of the tree. Each row begins with `first`.
-void add_tree(Table& t, const Report& report, ViewTree&& shown, size_t rows, const Row& first) {
+// Adds the columns and up to `limit` rows (0: all) of the tree. Each row begins with `first`.
+void add_tree(Table& t, const Report& report, ViewTree&& shown, size_t limit, const Row& first) {
   const auto tree = std::make_shared<const ViewTree>(std::move(shown));
   add_tree_columns(t, *tree);
-  RowOrder order(*tree, rows);
-  if (order.hidden)
-    t.notes.push_back(format_count(order.hidden) + " smaller branches: --limit 0 shows all");
+  RowOrder order = order_rows(*tree, limit);
+  note_left_out(t, order.hidden, " smaller branches");
   if (!tree->corrected.empty()) explain_corrected(t);
-  const size_t count = order.places.size();
-  t.rows.add(count, [&report, tree, first, places = std::move(order.places)](size_t i) {
+  const size_t count = order.rows.size();
+  t.rows.add(count, [&report, tree, first, rows = std::move(order.rows)](size_t i) {
     Row row = first;
-    add_node(row, report, *tree, places[i]);
+    add_node(row, report, *tree, rows[i]);
     return row;
   });
 }
@@ -177,65 +130,52 @@ Table make_table(const Report& report, ViewTree&& tree, const ViewOptions& optio
 // By node: whether a call further out is of a chosen function.
 std::vector<bool> nodes_inside(const CallTree& tree, const std::vector<bool>& chosen) {
   std::vector<bool> inside(tree.size());
-  for (uint32_t i = 1; i < tree.size(); i++) {
-    uint32_t parent = tree[i].parent;
+  for (NodeId i{1}; i < tree.size(); ++i) {
+    const NodeId parent = tree[i].parent;
     inside[i] = inside[parent] || (parent && chosen[tree[parent].function]);
   }
   return inside;
 }
 
-// `order` has all nodes in canonical order, so that node numbers do not depend on arrival.
-ViewTree from_call_tree(const Report& report, const CallTree& sums,
-                        const std::vector<uint64_t>& totals, const std::vector<uint32_t>& order) {
-  ViewTree out;
-  out.whole = report.self_ns;
-  out.nodes.resize(sums.size());
-  std::vector<uint32_t> place(sums.size());
-  for (uint32_t n = 1; n < order.size(); n++) {
-    const uint32_t i = order[n];
-    place[i] = n;
-    out.nodes[n] = {place[sums[i].parent], sums[i].function, sums[i].calls,
-                    sums[i].self,          totals[i],        0};
-  }
-  return out;
+// Nodes are numbered in canonical order, so that numbers do not depend on arrival.
+ViewTree in_canonical_order(const Report& report, std::shared_ptr<const CallTree> tree,
+                            std::vector<uint64_t> inclusive) {
+  std::vector<NodeId> order = canonical_order(*tree, name_ranks(report.functions));
+  return {std::move(tree), std::move(order), std::move(inclusive), report.self_ns};
 }
 
-ViewTree from_call_tree(const Report& report, const CallTree& sums,
-                        const std::vector<uint64_t>& totals) {
-  return from_call_tree(report, sums, totals, canonical_order(sums, name_ranks(report.functions)));
+// The same of a tree that is complete.
+ViewTree in_canonical_order(const Report& report, CallTree&& tree,
+                            std::vector<uint64_t> inclusive) {
+  tree.drop_index();
+  return in_canonical_order(report, std::make_shared<const CallTree>(std::move(tree)),
+                            std::move(inclusive));
 }
 
 }  // namespace
 
 Table tree_view(const Report& report, const ViewOptions& options) {
-  const auto order = canonical_order(report.tree, name_ranks(report.functions));
-  ViewTree tree = from_call_tree(report, report.tree, inclusive_ns(report.tree), order);
-  tree.yielded = options.yielded;
-  if (options.yielded)
-    for (uint32_t n = 1; n < order.size(); n++)
-      tree.nodes[n].yielded = report.node_yielded_ns[order[n]];
-  if (options.compensate) {
-    const Compensation all = compensate(report);
-    for (uint32_t node : order) tree.corrected.push_back(all.nodes[node]);
-  }
+  ViewTree tree = in_canonical_order(report, borrowed(report.tree), inclusive_ns(report.tree));
+  if (options.suspended) tree.suspended = borrowed(report.node_suspended_ns);
+  if (options.compensate) tree.corrected = compensate(report).nodes;
   return make_table(report, std::move(tree), options, "tree", "");
 }
 
 // The number of levels for which callers of the chosen functions can be followed.
 static uint32_t callers_followed(const CallTree& tree, const std::vector<bool>& chosen) {
   std::vector<uint32_t> depth(tree.size());
-  std::vector<uint64_t> steps(kMostCallers + 2);  // By depth; the last entry has the rest.
-  for (uint32_t i = 1; i < tree.size(); i++) {
+  std::vector<uint64_t> steps(kMaxCallers + 2);  // By depth; the last entry has the rest.
+  for (NodeId i{1}; i < tree.size(); ++i) {
     depth[i] = depth[tree[i].parent] + 1;
-    if (chosen[tree[i].function]) steps[std::min(depth[i], kMostCallers + 1)]++;
+    if (chosen[tree[i].function]) steps[std::min(depth[i], kMaxCallers + 1)]++;
   }
-  for (uint32_t d = kMostCallers + 1; d-- > 1;) steps[d] += steps[d + 1];
+  for (uint32_t d = kMaxCallers + 1; d-- > 1;) steps[d] += steps[d + 1];
   uint64_t left = kStepsFree + kStepsPerNode * tree.size();
-  for (uint32_t d = 1; d <= kMostCallers + 1; d++) {
+  for (uint32_t d = 1; d <= kMaxCallers + 1; d++) {
     if (steps[d] > left) return std::max(d - 1, 2u) - 1;
     left -= steps[d];
   }
-  return kMostCallers;
+  return kMaxCallers;
 }
 
 Table callers_view(const Report& report, const ViewOptions& options, const std::string& fn) {
@@ -246,12 +186,13 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
   CallTree turned;
   std::vector<uint64_t> totals(1);
   bool cut = false;
-  const uint32_t most = callers_followed(tree, chosen);
-  for (uint32_t i = 1; i < tree.size(); i++) {
+  const uint32_t limit = callers_followed(tree, chosen);
+  for (NodeId i{1}; i < tree.size(); ++i) {
     if (!chosen[tree[i].function]) continue;
-    uint32_t at = 0, n = 0;
-    for (uint32_t up = i; up; up = tree[up].parent) {
-      if (n++ > most) {
+    NodeId at;
+    uint32_t n = 0;
+    for (NodeId up = i; up; up = tree[up].parent) {
+      if (n++ > limit) {
         cut = true;
         break;
       }
@@ -262,9 +203,10 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
       if (!inside[i]) totals[at] += inclusive[i];  // Otherwise the outer call has it.
     }
   }
-  Table t = make_table(report, from_call_tree(report, turned, totals), options, "callers", fn);
+  Table t = make_table(report, in_canonical_order(report, std::move(turned), std::move(totals)),
+                       options, "callers", fn);
   if (cut)
-    t.notes.push_back("callers more than " + std::to_string(most) +
+    t.notes.push_back("callers more than " + std::to_string(limit) +
                       " calls further out are left out");
   return t;
 }
@@ -274,15 +216,16 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
   const CallTree& tree = report.tree;
   auto inside = nodes_inside(tree, chosen);
   CallTree merged;
-  std::vector<uint32_t> place(tree.size());
-  for (uint32_t i = 1; i < tree.size(); i++) {
+  std::vector<NodeId> place(tree.size());
+  for (NodeId i{1}; i < tree.size(); ++i) {
     if (!inside[i] && !chosen[tree[i].function]) continue;
-    place[i] = merged.enter(inside[i] ? place[tree[i].parent] : 0, tree[i].function);
+    place[i] = merged.enter(inside[i] ? place[tree[i].parent] : kRootNode, tree[i].function);
     merged[place[i]].calls += tree[i].calls;
     merged[place[i]].self += tree[i].self;
   }
-  return make_table(report, from_call_tree(report, merged, inclusive_ns(merged)), options,
-                    "callees", fn);
+  std::vector<uint64_t> inclusive = inclusive_ns(merged);
+  return make_table(report, in_canonical_order(report, std::move(merged), std::move(inclusive)),
+                    options, "callees", fn);
 }
 
 namespace {
@@ -292,12 +235,12 @@ constexpr size_t kSlowRows = 1000;
 
 // The slowest calls in descending order.
 std::vector<const ReportSlowCall*> slowest(const Report& report, const ViewOptions& options) {
-  auto length = [&](const ReportSlowCall& c) { return options.wall ? c.wall_ns : c.running_ns; };
+  auto length = [&](const ReportSlowCall& c) { return options.wall ? c.wall_ns : c.inclusive_ns; };
   std::vector<const ReportSlowCall*> calls;
   for (const auto& call : report.slow) calls.push_back(&call);
   const std::vector<uint32_t> file = file_ranks(report.files);
   auto key = [&](const ReportSlowCall& c) {
-    return std::tuple(~length(c), file[c.file], c.state, c.at_ns);
+    return std::tuple(~length(c), file[c.file], c.vm, c.at_ns);
   };
   std::stable_sort(calls.begin(), calls.end(), [&](auto* a, auto* b) { return key(*a) < key(*b); });
   if (options.slow_limit && calls.size() > options.slow_limit) calls.resize(options.slow_limit);
@@ -307,9 +250,9 @@ std::vector<const ReportSlowCall*> slowest(const Report& report, const ViewOptio
 std::string slow_heading(const Report& report, const ReportSlowCall& call) {
   const ReportFile& file = report.files[call.file];
   std::string out = marked_name(report.functions[call.nodes[0].function]) + " at " +
-                    format_moment(call.at_ns, file.start_real_ns) + ": running " +
-                    format_time(call.running_ns) + ", wall " + format_time(call.wall_ns) +
-                    ", state " + std::to_string(call.state) + ", coroutine " +
+                    format_moment(call.at_ns, file.start_real_ns) + ": inclusive " +
+                    format_time(call.inclusive_ns) + ", wall " + format_time(call.wall_ns) +
+                    ", Lua VM " + std::to_string(call.vm) + ", coroutine " +
                     std::to_string(call.coroutine) + ", thread " + std::to_string(call.thread);
   return report.files.size() > 1 ? out + ", " + file.path : out;
 }
@@ -320,30 +263,39 @@ Row slow_columns(Table& t, const Report& report, const ReportSlowCall& call, siz
       {"call", Cell::of_count(number)},
       {"file", Cell::of_text(report.files[call.file].path)},
       {"at_ns", Cell::of_time(call.at_ns)},
-      {"running_ns", Cell::of_time(call.running_ns)},
+      {"running_ns", Cell::of_time(call.inclusive_ns)},
       {"wall_ns", Cell::of_time(call.wall_ns)},
-      {"state", Cell::of_count(call.state)},
+      {"vm", Cell::of_count(call.vm)},
       {"coroutine", Cell::of_count(call.coroutine)},
       {"thread", Cell::of_count(call.thread)}};
   Row cells;
   for (const auto& [key, cell] : about) {
     t.columns.push_back({key, key, true, Column::kDataOnly});
+    if (t.columns.back().key == "vm") t.columns.back().former = "state";
     cells.push_back(cell);
   }
   return cells;
 }
 
+// Nodes are numbered as in the call; the call itself is node 1.
 ViewTree slow_tree(const ReportSlowCall& call) {
-  ViewTree tree;
+  auto tree = std::make_shared<CallTree>();
+  std::vector<uint64_t> suspended(1);
   for (const SlowNode& n : call.nodes) {
-    // The call itself is node 1, below the root.
-    uint32_t parent = tree.nodes.size() == 1 ? 0 : n.parent + 1;
-    tree.nodes.push_back({parent, n.function, n.calls, n.self, 0, n.suspended});
+    const NodeId parent = tree->size() == 1 ? kRootNode : NodeId(n.parent + 1);
+    const NodeId node = tree->enter(parent, n.function);
+    (*tree)[node].calls = n.calls;
+    (*tree)[node].self = n.self;
+    suspended.push_back(n.suspended);
   }
-  tree.sum_up();
-  tree.whole = tree.nodes[1].total;
-  tree.yielded = true;
-  return tree;
+  tree->drop_index();
+  std::vector<NodeId> order(tree->size());
+  std::iota(order.begin(), order.end(), kRootNode);
+  std::vector<uint64_t> inclusive = inclusive_ns(*tree);
+  const uint64_t whole = inclusive[1];
+  ViewTree out(std::move(tree), std::move(order), std::move(inclusive), whole);
+  out.suspended = std::make_shared<const std::vector<uint64_t>>(std::move(suspended));
+  return out;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/output/views.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "analyzer/output/format.h"
@@ -17,14 +16,23 @@ namespace {
 
 std::vector<Field> fields_of(const ViewOptions& options) {
   if (!options.fields.empty()) return options.fields;
-  return parse_fields(options.report ? "calls,total,self,share,avg,p50,p99,max"
-                                     : "calls,total,self,share,avg,min,max");
+  return parse_fields("calls,inclusive,self,share,avg,p50,p99,max");
 }
 
 Column column_of(const Field& field) {
-  std::string key = field.kind == Field::kShare ? "self_share" : field.name;
-  if (field.is_time()) key += "_ns";
-  return {key, field.kind == Field::kShare ? "self %" : field.name};
+  if (field.kind == Field::kShare) return {"self_share", "self %"};
+  const std::string unit = field.is_time() ? "_ns" : "";
+  Column column{field.name + unit, field.name};
+  if (!field.former.empty()) column.former = field.former + unit;
+  return column;
+}
+
+// Marks the column by which the rows are sorted.
+void mark_sorted(Table& t, const std::string& sort) {
+  const auto field = find_field(sort);
+  const std::string key = field ? column_of(*field).key : sort == "name" ? "function" : "";
+  for (Column& c : t.columns)
+    if (c.key == key) c.title += sort == "name" ? "▲" : "▼";
 }
 
 Cell cell_of(const Field& field, const ReportFunction& f, const Report& report) {
@@ -45,18 +53,18 @@ bool ViewOptions::needs_histogram() const {
 }
 
 std::string full_name(const FunctionName& f) {
-  std::string name = display_name(f), place = display_place(f);
+  std::string name = display_name(f), place = is_main_chunk(f) ? kMainChunk : display_place(f);
   return place.empty() || place == name ? name : name + "  (" + place + ')';
-}
-
-bool shows_hint(const ReportFunction& f) {
-  return f.hint && f.name == display_name(f);
 }
 
 std::string marked_name(const ReportFunction& f) {
   std::string text = full_name(f);
   if (shows_hint(f)) text.insert(f.name.size(), "?");
   return text;
+}
+
+void add_data_columns(Table& t, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) t.columns.push_back({key, key, false, Column::kDataOnly});
 }
 
 void add_function_columns(Table& t, const char* title) {
@@ -75,56 +83,65 @@ void add_function_cells(Row& row, const ReportFunction& f, const std::string& in
 }
 
 void add_corrected_columns(Table& t) {
-  t.columns.push_back({"total_corrected_ns", "total'"});
+  t.columns.push_back({"inclusive_corrected_ns", "inclusive'"});
+  t.columns.back().former = "total_corrected_ns";
   t.columns.push_back({"self_corrected_ns", "self'"});
   t.columns.push_back({"rough", ""});
 }
 
 void add_corrected_cells(Row& row, const Corrected& c) {
-  row.push_back(Cell::of_time(c.total_ns));
+  row.push_back(Cell::of_time(c.inclusive_ns));
   row.push_back(Cell::of_time(c.self_ns));
   row.push_back(Cell::of_text(c.rough ? "!" : ""));
 }
 
 void prefer_corrected(Table& t, const std::string& sort) {
+  const auto field = find_field(sort);
+  const std::string key = field ? field->name : sort;
   auto spare = [&](const std::string& title) {
     if (title == "self'" || title.empty()) return 0;
-    if (title == "total'") return 1;
-    return title == "total" || title == "self" || title == "[yielded]" || title == sort ? 2 : 3;
+    if (title == "inclusive'") return 1;
+    return title == "inclusive" || title == "self" || title == "[suspended]" || title == key ? 2
+                                                                                             : 3;
   };
   for (Column& c : t.columns)
     if (!c.left) c.spare = spare(c.title);
 }
 
 void explain_corrected(Table& t) {
-  t.notes.push_back("' without the cost of recording; !: more than 30 % of it, so rough");
+  t.notes.push_back(
+      "': without the cost of recording; !: a rough guess, the cost exceeds 30 % of the time");
 }
 
 void limit_rows(Table& table, size_t limit) {
   if (limit == 0 || table.rows.size() <= limit) return;
-  size_t more = table.rows.size() - limit;
+  note_left_out(table, table.rows.size() - limit);
   table.rows.limit(limit);
-  table.notes.push_back(format_count(more) + " more: --limit 0 shows all");
+}
+
+void note_left_out(Table& table, uint64_t count, const char* what) {
+  if (count) table.notes.push_back(format_count(count) + what + ": --limit 0 shows all");
 }
 
 std::string no_function(const Report& report, const std::string& pattern) {
   const FunctionPattern wanted(pattern);
-  const std::string fits = " fits '" + printable(pattern) + '\'';
+  const std::string matches = " matches '" + printable(pattern) + '\'';
   for (const FunctionName& f : report.hidden)
     if (wanted.matches(f))
-      return "no function that the filters show" + fits + ": nothing is left of " +
+      return "no function that the filters show" + matches + ": nothing is left of " +
              printable(full_name(f)) + (report.grouped ? ", or it is part of a group" : "");
   std::vector<FunctionName> known(report.functions.begin(), report.functions.end());
-  if (only_groups(report)) return "no group" + fits + printable(did_you_mean(pattern, known));
+  if (only_groups(report)) return "no group" + matches + printable(did_you_mean(pattern, known));
   known.insert(known.end(), report.hidden.begin(), report.hidden.end());
-  return "no function of the trace" + fits + printable(did_you_mean(pattern, known));
+  return "no function of the trace" + matches + printable(did_you_mean(pattern, known));
 }
 
 std::vector<bool> chosen_functions(const Report& report, const std::string& pattern) {
   FunctionPattern wanted(pattern);
   std::vector<bool> chosen(report.functions.size());
   bool any = false;
-  for (size_t i = 1; i < chosen.size(); i++) any |= chosen[i] = wanted.matches(report.functions[i]);
+  for (size_t i = kReportUnknown; i < chosen.size(); i++)
+    any |= chosen[i] = wanted.matches(report.functions[i]);
   if (!any) throw UsageError(no_function(report, pattern));
   return chosen;
 }
@@ -137,6 +154,7 @@ Table report_view(const Report& report, const ViewOptions& options) {
   if (options.compensate) add_corrected_columns(t);
   add_function_columns(t, report.grouped ? "group" : "function");
   if (options.compensate && options.fields.empty()) prefer_corrected(t, options.sort);
+  mark_sorted(t, options.sort);
   std::vector<Corrected> corrected;
   if (options.compensate) corrected = compensate(report).functions;
   auto order = sorted_functions(report, options.sort);
@@ -169,6 +187,7 @@ std::vector<Table> make_views(const Report& report, const ViewOptions& o) {
   for (const auto& fn : o.slow) chosen_functions(report, fn);
   if (!o.slow.empty()) add(slow_views(report, o));
   if (o.coroutines) add(coroutine_views(report, o));
+  if (o.waits) out.push_back(waits_view(report, o));
   if (o.threads) out.push_back(thread_view(report, o));
   if (o.timeline) add(timeline_views(report, o));
   if (o.symbols) out.push_back(symbols_view(report, o));

@@ -14,8 +14,8 @@
 namespace luatrace::analyze {
 
 struct ViewOptions {
-  bool report = false, tree = false, coroutines = false, threads = false, timeline = false,
-       symbols = false, info = false;
+  bool report = false, tree = false, coroutines = false, waits = false, threads = false,
+       timeline = false, symbols = false, info = false;
   std::vector<std::string> callers, callees, hist, slow;  // FN
   uint64_t over_ns = 0;
   bool wall = false;  // --slow by wall time.
@@ -24,14 +24,14 @@ struct ViewOptions {
   bool sort_given = false;
   size_t limit = 20;  // Rows; 0: all.
   bool limit_given = false;
-  size_t slow_limit = 5;  // Calls.
-  bool yielded = false;   // Show suspended time in trees.
+  size_t slow_limit = 5;   // Calls.
+  bool suspended = false;  // Show suspended time in trees.
   bool compensate = false;
   bool normalize = false;  // --diff
   TextStyle style;
 
   bool any() const {
-    return report || tree || coroutines || threads || timeline || symbols || info ||
+    return report || tree || coroutines || waits || threads || timeline || symbols || info ||
            !callers.empty() || !callees.empty() || !hist.empty() || !slow.empty();
   }
   bool needs_histogram() const;
@@ -50,6 +50,7 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
 Table hist_view(const Report& report, const ViewOptions& options, const std::string& function);
 std::vector<Table> slow_views(const Report& report, const ViewOptions& options);
 std::vector<Table> coroutine_views(const Report& report, const ViewOptions& options);
+Table waits_view(const Report& report, const ViewOptions& options);
 Table thread_view(const Report& report, const ViewOptions& options);
 std::vector<Table> timeline_views(const Report& report, const ViewOptions& options);
 Table symbols_view(const Report& report, const ViewOptions& options);
@@ -62,12 +63,13 @@ std::vector<Table> make_diff_views(const Report& before, const Report& after,
 
 // "work (co.lua:3)", unescaped; for the views themselves.
 std::string full_name(const FunctionName& f);
-// Whether the name shown is only known from a call; text marks it with a '?'.
-bool shows_hint(const ReportFunction& f);
-std::string marked_name(const ReportFunction& f);  // full_name() with that mark.
+// full_name(), with a '?' after a name that is only known from a call.
+std::string marked_name(const ReportFunction& f);
 // The message for a pattern that matches nothing, or only functions that filters or groups left out
 // entirely, with suggestions of names. Escaped.
 std::string no_function(const Report& report, const std::string& pattern);
+// Adds columns of numbers for data only.
+void add_data_columns(Table& table, std::initializer_list<const char*> keys);
 // Adds the columns that identify the function of a row, and their cells. A name that is only known
 // from a call has a '?' after it in text, and 1 in the column `hint` in data.
 void add_function_columns(Table& table, const char* title);
@@ -75,13 +77,15 @@ void add_function_cells(Row& row, const ReportFunction& f, const std::string& in
 // Adds the columns of --compensate, and their cells.
 void add_corrected_columns(Table& table);
 void add_corrected_cells(Row& row, const Corrected& c);
-// If not all columns fit, the corrected ones are dropped last (self' with its mark after total');
-// before them, the columns that they correct and the sort key.
+// If not all columns fit, the corrected ones are dropped last (self' with its mark after
+// inclusive'); before them, the columns that they correct and the sort key.
 void prefer_corrected(Table& table, const std::string& sort);
 // Adds a line below the table that explains their marks.
 void explain_corrected(Table& table);
 // Truncates the rows to `limit` and adds a note that says so.
 void limit_rows(Table& table, size_t limit);
+// Adds the note that `count` rows (`what`) are left out, unless it is 0.
+void note_left_out(Table& table, uint64_t count, const char* what = " more");
 // By function: whether it matches the pattern. Throws UsageError with suggestions if none does.
 std::vector<bool> chosen_functions(const Report& report, const std::string& pattern);
 

@@ -1,19 +1,135 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/read/block_decoder.h"
 
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/unique_owner.h"
 
 namespace luatrace::analyze {
+namespace {
+
+// Parsers for the payloads of blocks other than EVENTS, which check every length. Each returns
+// false if the payload is malformed; records before the bad one are kept.
+
+// Copies the struct at the front of `bytes`; false if there are too few bytes.
+template <class T>
+bool take(std::span<const uint8_t> bytes, T& out) {
+  if (bytes.size() < sizeof out) return false;
+  memcpy(&out, bytes.data(), sizeof out);
+  return true;
+}
+
+std::string text(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::vector<std::string> split_nul(const std::string& all) {
+  std::vector<std::string> parts;
+  if (all.empty()) return parts;
+  size_t from = 0;
+  for (size_t at; (at = all.find('\0', from)) != std::string::npos; from = at + 1)
+    parts.push_back(all.substr(from, at - from));
+  parts.push_back(all.substr(from));
+  return parts;
+}
+
+bool parse_function(std::span<const uint8_t> record, const lt_func& raw, FunctionInfo& out) {
+  size_t strings = size_t{raw.chunk_len} + 1 + raw.name_len + 1;
+  if (record.size() - sizeof raw < strings || raw.id == 0) return false;
+  if (raw.type < LT_FUNC_LUA || raw.type > LT_FUNC_FF) return false;
+  auto tail = record.subspan(sizeof raw);
+  out.id = VmFunctionId(raw.id);
+  out.type = raw.type;
+  out.hint = raw.flags & LT_FUNC_HINT;
+  out.firstline = raw.firstline;
+  out.lastline = raw.lastline;
+  out.ffid = raw.ffid;
+  out.fileofs = raw.fileofs;
+  out.addr = raw.addr;
+  out.chunk = text(tail.first(raw.chunk_len));
+  out.name = text(tail.subspan(raw.chunk_len + size_t{1}, raw.name_len));
+  return true;
+}
+
+// Iterates over records {u32 size, ...} of at least sizeof(T); `each` gets the bytes and the T.
+template <class T, class F>
+bool each_record(std::span<const uint8_t> bytes, F each) {
+  while (!bytes.empty()) {
+    T raw;
+    if (!take(bytes, raw) || raw.size < sizeof raw || raw.size % 8 || raw.size > bytes.size())
+      return false;
+    if (!each(bytes.first(raw.size), raw)) return false;
+    bytes = bytes.subspan(raw.size);
+  }
+  return true;
+}
+
+bool parse_process(const Block& block, ProcessInfo& out) {
+  lt_process_info raw;
+  if (!take(block.payload, raw)) return false;
+  auto tail = block.payload.subspan(sizeof raw);
+  if (raw.exe_len > tail.size() || raw.cmd_len > tail.size() - raw.exe_len) return false;
+  const ProcessId number(block.header.stream);
+  out = {number, raw.pid, raw.ns_pid, raw.parent, raw.uid, raw.start_tick, {}, {}};
+  out.exe = text(tail.first(raw.exe_len));
+  out.cmdline = split_nul(text(tail.subspan(raw.exe_len, raw.cmd_len)));
+  return number != kNoProcess;
+}
+
+bool parse_stream(const Block& block, StreamInfo& out) {
+  lt_stream_info raw;
+  if (!take(block.payload, raw)) return false;
+  const StreamId number(block.header.stream);
+  const ProcessId process(raw.process);
+  out = {number,         process,           raw.flags, raw.state_addr, raw.recording, raw.tid,
+         raw.start_tick, raw.event_cost_ps, {}};
+  out.luajit.assign(raw.luajit, strnlen(raw.luajit, sizeof raw.luajit));
+  return number != kNoStream;
+}
+
+bool parse_functions(const Block& block, std::vector<FunctionInfo>& out) {
+  return each_record<lt_func>(block.payload, [&](auto record, const lt_func& raw) {
+    FunctionInfo info;
+    info.stream = StreamId(block.header.stream);
+    if (!parse_function(record, raw, info)) return false;
+    out.push_back(std::move(info));
+    return true;
+  });
+}
+
+bool parse_maps(const Block& block, std::vector<MapInfo>& out) {
+  return each_record<lt_map>(block.payload, [&](auto record, const lt_map& raw) {
+    if (raw.build_id_len > sizeof raw.build_id || raw.path_len > record.size() - sizeof raw)
+      return false;
+    MapInfo info{ProcessId(block.header.stream), raw.start, raw.end, raw.offset, {}, {}, false};
+    info.build_id.assign(reinterpret_cast<const char*>(raw.build_id), raw.build_id_len);
+    info.path = text(record.subspan(sizeof raw, raw.path_len));
+    out.push_back(std::move(info));
+    return true;
+  });
+}
+
+bool parse_clock(const Block& block, lt_clock_info& out) {
+  return take(block.payload, out);
+}
+
+bool parse_end(const Block& block, EndInfo& out) {
+  lt_end_info raw;
+  if (!take(block.payload, raw)) return false;
+  out = {raw.events, raw.lost, raw.blocks, raw.streams, raw.reason, raw.exit_status};
+  return true;
+}
+
+}  // namespace
 
 bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& diag) {
   if (problem) {
     diag.trust.bad_blocks++;
     if (block.header.type == LT_BLOCK_EVENTS) diag.trust.bad_block_events += block.header.count;
-    diag.say(block.offset, "block of type " + std::to_string(block.header.type) +
-                               ": its compressed payload cannot be read (" + problem +
-                               "), skipped");
+    diag.log(block.offset, "block of type " + std::to_string(block.header.type) +
+                               ": its payload cannot be decompressed (" + problem + "), skipped");
     return false;
   }
   block.header.flags &= static_cast<uint16_t>(~LT_BLOCK_F_ZSTD);
@@ -23,10 +139,10 @@ bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& d
   return true;
 }
 
-void BlockDecoder::open(Block block) {
+void BlockDecoder::decode(Block block) {
   Words& words = free_words();
   const char* problem = unpacker_.unpack(block.header, block.payload, *words);
-  if (set_unpacked(block, words, problem, diag_)) dispatcher_.block(block);
+  if (set_unpacked(block, words, problem, diag_)) parse(block);
 }
 
 Words& BlockDecoder::free_words() {
@@ -34,6 +150,87 @@ Words& BlockDecoder::free_words() {
     if (is_unique_owner(words)) return words;
   }
   return words_.emplace_back(std::make_shared<std::vector<uint64_t>>());
+}
+
+void BlockDecoder::parse(const Block& block) {
+  if (!contents(block)) {
+    diag_.trust.bad_records++;
+    diag_.log(block.offset,
+              "malformed record in a block of type " + std::to_string(block.header.type));
+  }
+}
+
+template <class T>
+bool BlockDecoder::one(const Block& block, bool (*parser)(const Block&, T&),
+                       void (TraceSink::*give)(const T&)) {
+  T info{};
+  if (!parser(block, info)) return false;
+  (sink_.*give)(info);
+  return true;
+}
+
+bool BlockDecoder::contents(const Block& block) {
+  switch (block.header.type) {
+    case LT_BLOCK_EVENTS:
+      return events(block);
+    case LT_BLOCK_FUNCS:
+      return functions(block);
+    case LT_BLOCK_STREAM:
+      return one<StreamInfo>(block, parse_stream, &TraceSink::on_stream);
+    case LT_BLOCK_PROCESS:
+      return one<ProcessInfo>(block, parse_process, &TraceSink::on_process);
+    case LT_BLOCK_MAPS:
+      return maps(block);
+    case LT_BLOCK_CLOCK:
+      return one<lt_clock_info>(block, parse_clock, &TraceSink::on_clock);
+    case LT_BLOCK_NOTE:
+      return note(block);
+    case LT_BLOCK_END:
+      return ended_ = one<EndInfo>(block, parse_end, &TraceSink::on_end);
+    default:
+      diag_.trust.unknown++;
+      return true;
+  }
+}
+
+bool BlockDecoder::functions(const Block& block) {
+  std::vector<FunctionInfo> list;
+  bool good = parse_functions(block, list);
+  for (const auto& info : list) sink_.on_function(info);
+  return good;
+}
+
+bool BlockDecoder::maps(const Block& block) {
+  std::vector<MapInfo> list;
+  bool good = parse_maps(block, list);
+  for (const auto& info : list) sink_.on_map(info);
+  return good;
+}
+
+bool BlockDecoder::note(const Block& block) {
+  sink_.on_note({reinterpret_cast<const char*>(block.payload.data()), block.payload.size()});
+  return true;
+}
+
+bool BlockDecoder::events(const Block& block) {
+  const lt_block& h = block.header;
+  const StreamId stream(h.stream);
+  if (stream == kNoStream) return false;
+  EventBlock out{
+      stream,  h.seq,     h.flags,      h.count, h.base_tick, h.end_tick, CoroutineId(h.coroutine),
+      h.depth, block.cut, block.offset, {},      block.hold};
+  size_t words = block.payload.size() / 8;
+  auto* data = block.payload.data();
+  if (reinterpret_cast<uintptr_t>(data) % 8) {  // Only if bytes are missing before it.
+    auto copy = std::make_shared<std::vector<uint64_t>>(words);
+    if (words) memcpy(copy->data(), data, words * 8);
+    out.words = *copy;
+    out.hold = copy;
+  } else {
+    out.words = {reinterpret_cast<const uint64_t*>(data), words};
+  }
+  sink_.on_events(out);
+  return block.payload.size() % 8 == 0;
 }
 
 }  // namespace luatrace::analyze

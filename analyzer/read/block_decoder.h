@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Decompresses blocks one by one on the caller's thread and parses them. For threads that receive
-// blocks as they are in the file (TraceSink::on_packed); each needs its own decoder.
+// Decompresses blocks one by one on the caller's thread, parses them and passes their contents to a
+// sink. Threads that receive blocks as they are in the file (TraceSink::on_packed) need a decoder
+// each.
+// Invariant: a malformed block is counted and logged; the sink gets what was good in it.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "analyzer/read/dispatcher.h"
+#include "analyzer/read/block_reader.h"
+#include "analyzer/read/diagnostics.h"
+#include "analyzer/read/model.h"
 #include "trace/packing.h"
 
 namespace luatrace::analyze {
@@ -19,19 +23,29 @@ bool set_unpacked(Block& block, Words words, const char* problem, Diagnostics& d
 
 class BlockDecoder {
  public:
-  BlockDecoder(Diagnostics& diagnostics, TraceSink& sink)
-      : diag_(diagnostics), dispatcher_(diagnostics, sink) {}
+  BlockDecoder(Diagnostics& diagnostics, TraceSink& sink) : diag_(diagnostics), sink_(sink) {}
 
-  // Passes the contents to the sink, which may keep them (EventBlock::hold).
-  void open(Block block);
+  // Passes the contents to the sink, which may keep events (EventBlock::hold).
+  void decode(Block block);
+  // The same for a block that is not compressed.
+  void parse(const Block& block);
+  bool ended() const { return ended_; }  // The end block was found.
 
  private:
   Words& free_words();
+  bool contents(const Block& block);
+  template <class T>
+  bool one(const Block& block, bool (*parser)(const Block&, T&), void (TraceSink::*give)(const T&));
+  bool functions(const Block& block);
+  bool maps(const Block& block);
+  bool note(const Block& block);
+  bool events(const Block& block);
 
   Diagnostics& diag_;
-  Dispatcher dispatcher_;
+  TraceSink& sink_;
   Unpacker unpacker_;
   std::vector<Words> words_;  // The sink may still hold some of them.
+  bool ended_ = false;
 };
 
 }  // namespace luatrace::analyze

@@ -59,11 +59,11 @@ void BlockReader::read_header() {
 void BlockReader::check_header_values(bool damaged) {
   if (damaged) {
     diag_.trust.bad_blocks++;
-    diag_.say(0, "the file header is damaged (its checksum is wrong): times may be wrong");
+    diag_.log(0, "the file header is damaged (its checksum is wrong): times may be wrong");
   }
   if (header_.tick_shift > 63 || header_.tick_mult == 0) {
     if (!damaged) diag_.trust.bad_records++;
-    diag_.say(36, "the clock's rate makes no sense: times are in ticks");
+    diag_.log(36, "the clock's rate is invalid: times are in ticks");
     header_.tick_shift = 0;
     header_.tick_mult = 1;
   }
@@ -71,7 +71,7 @@ void BlockReader::check_header_values(bool damaged) {
   if (size < sizeof header_ || size > 65536 || (damaged && size != sizeof header_)) {
     if (!damaged) {
       diag_.trust.bad_records++;
-      diag_.say(12, "the header's size makes no sense: " + std::to_string(size));
+      diag_.log(12, "the header's size is invalid: " + std::to_string(size));
     }
     size = sizeof header_;
   }
@@ -80,8 +80,8 @@ void BlockReader::check_header_values(bool damaged) {
 
 bool BlockReader::next(Block& block) {
   block.hold = nullptr;
-  input_.consume(behind_);
-  behind_ = 0;
+  input_.consume(delivered_size_);
+  delivered_size_ = 0;
   while (find_block())
     if (deliver(block)) return true;
   return false;
@@ -97,15 +97,11 @@ bool BlockReader::find_block() {
     return true;
   }
   if (!searching_) {
-    if (have < sizeof header) {
-      diag_.trust.bad_blocks++;
-      diag_.say(input_.offset(), "the file ends inside a block header");
-    } else {
-      diag_.trust.bad_blocks++;
-      diag_.say(input_.offset(),
-                "no block begins here (bad sync or header checksum): looking for "
-                "the next one");
-    }
+    diag_.trust.bad_blocks++;
+    diag_.log(input_.offset(), have < sizeof header
+                                   ? "the file ends inside a block header"
+                                   : "no block begins here (bad sync or header checksum): "
+                                     "searching for the next one");
   }
   return search();
 }
@@ -121,7 +117,7 @@ bool BlockReader::search() {
     size_t skip = found ? static_cast<size_t>(found - data) : have - (sizeof sync - 1);
     if (found && have - skip >= sizeof header && parse_header(found, header)) {
       input_.consume(skip);
-      diag_.say(input_.offset(), "goes on here");
+      diag_.log(input_.offset(), "reading continues here");
       searching_ = false;
       return true;
     }
@@ -141,14 +137,12 @@ bool BlockReader::deliver(Block& block) {
   size_t have = input_.need(size);
   if (have < sizeof header + header.payload_size) return deliver_cut(block, header);
   const uint8_t* payload = input_.data() + sizeof header;
-  std::string bad;
-  if (header.payload_crc != crc32c(payload, header.payload_size)) bad = "wrong checksum";
-  if (!bad.empty()) {
+  if (header.payload_crc != crc32c(payload, header.payload_size)) {
     diag_.trust.bad_blocks++;
     if (header.type == LT_BLOCK_EVENTS) diag_.trust.bad_block_events += header.count;
-    diag_.say(input_.offset(), "block of type " + std::to_string(header.type) + ", " +
-                                   std::to_string(header.payload_size) + " bytes: " + bad +
-                                   ", skipped");
+    diag_.log(input_.offset(), "block of type " + std::to_string(header.type) + ", " +
+                                   std::to_string(header.payload_size) +
+                                   " bytes: wrong checksum, skipped");
     // Bytes may be missing: the next block may begin inside this payload. The budget limits the
     // cost of a file of nested false headers to a few passes.
     rescanned_ += header.payload_size;
@@ -158,14 +152,14 @@ bool BlockReader::deliver(Block& block) {
     return false;
   }
   block = {header, input_.offset(), {payload, header.payload_size}, false, input_.hold()};
-  behind_ = std::min(size, have);
+  delivered_size_ = std::min(size, have);
   return true;
 }
 
 bool BlockReader::deliver_cut(Block& block, const lt_block& header) {
   size_t have = input_.available() - sizeof header;
   diag_.trust.bad_blocks++;
-  diag_.say(input_.offset(), "block of type " + std::to_string(header.type) +
+  diag_.log(input_.offset(), "block of type " + std::to_string(header.type) +
                                  ": the file ends after " + std::to_string(have) + " of its " +
                                  std::to_string(header.payload_size) + " bytes");
   if (header.type != LT_BLOCK_EVENTS || (header.flags & LT_BLOCK_F_ZSTD)) {
@@ -179,7 +173,7 @@ bool BlockReader::deliver_cut(Block& block, const lt_block& header) {
            {input_.data() + sizeof header, have & ~size_t{7}},
            true,
            input_.hold()};
-  behind_ = input_.available();
+  delivered_size_ = input_.available();
   return true;
 }
 

@@ -7,33 +7,36 @@
 
 namespace luatrace::analyze {
 
+const std::array<std::pair<const char*, uint64_t Trust::*>, 18> kCounters = {
+    {{"events", &Trust::events},
+     {"lost", &Trust::lost},
+     {"unbalanced", &Trust::unbalanced},
+     {"truncated", &Trust::truncated},
+     {"bad_blocks", &Trust::bad_blocks},
+     {"bad_block_events", &Trust::bad_block_events},
+     {"missing_blocks", &Trust::missing_blocks},
+     {"bad_records", &Trust::bad_records},
+     {"clock_anomalies", &Trust::clock_anomalies},
+     {"undescribed", &Trust::undescribed},
+     {"cut", &Trust::cut},
+     {"open_start", &Trust::open_start},
+     {"open_end", &Trust::open_end},
+     {"open_gap", &Trust::open_gap},
+     {"inferred", &Trust::inferred},
+     {"abandoned", &Trust::abandoned},
+     {"unwound", &Trust::unwound},
+     {"unknown", &Trust::unknown}}};
+
 Trust& Trust::operator+=(const Trust& other) {
-  events += other.events;
-  lost += other.lost;
-  unbalanced += other.unbalanced;
-  truncated += other.truncated;
-  bad_blocks += other.bad_blocks;
-  bad_block_events += other.bad_block_events;
-  missing_blocks += other.missing_blocks;
-  bad_records += other.bad_records;
-  clock_anomalies += other.clock_anomalies;
-  inferred += other.inferred;
-  undescribed += other.undescribed;
-  cut += other.cut;
-  open_start += other.open_start;
-  open_end += other.open_end;
-  open_gap += other.open_gap;
-  abandoned += other.abandoned;
-  unwound += other.unwound;
-  unknown += other.unknown;
+  for (const auto& [name, counter] : kCounters) this->*counter += other.*counter;
   return *this;
 }
 
-void Diagnostics::say(uint64_t offset, const std::string& reason) {
-  said_++;
+void Diagnostics::log(uint64_t offset, const std::string& reason) {
+  logged_++;
   if (keeps_)
     keep(offset, reason);
-  else if (said_ <= kMaxMessages)
+  else if (logged_ <= kMaxMessages)
     print(offset, reason);
 }
 
@@ -53,17 +56,17 @@ void Diagnostics::keep(uint64_t offset, const std::string& reason) {
 }
 
 void Diagnostics::finish() {
-  if (keeps_ || said_ <= kMaxMessages) return;
-  printer_(printable(file_) + ": " + std::to_string(said_ - kMaxMessages) +
+  if (keeps_ || logged_ <= kMaxMessages) return;
+  printer_(printable(file_) + ": " + std::to_string(logged_ - kMaxMessages) +
            " more messages of this kind");
-  said_ = 0;
+  logged_ = 0;
 }
 
 // Each thread kept its first messages, so the first of all are among them.
 void Diagnostics::add(const Diagnostics& other) {
   trust += other.trust;
   for (const Message& message : other.kept_) keep(message.offset, message.reason);
-  said_ += other.said_;
+  logged_ += other.logged_;
 }
 
 void Diagnostics::release() {

@@ -5,10 +5,12 @@
 // Invariant: nothing is repaired, skipped or guessed anywhere in the analyzer without a counter.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace luatrace::analyze {
@@ -42,6 +44,8 @@ struct Trust {
   }
   Trust& operator+=(const Trust& other);
 };
+// The counters with their names in JSON.
+extern const std::array<std::pair<const char*, uint64_t Trust::*>, 18> kCounters;
 
 // Thrown if a file (or other input) cannot be read at all: what() has its name and the reason.
 class Unreadable : public std::runtime_error {
@@ -59,7 +63,7 @@ class Diagnostics {
 
   // Logs "FILE: offset N: reason", escaped. Only the first kMaxMessages are printed or, after
   // keep(), those with the lowest offsets.
-  void say(uint64_t offset, const std::string& reason);
+  void log(uint64_t offset, const std::string& reason);
   // Logs how many messages were left out.
   void finish();
 
@@ -82,7 +86,7 @@ class Diagnostics {
 
   std::string file_;
   Printer printer_;
-  uint64_t said_ = 0;
+  uint64_t logged_ = 0;
   bool keeps_ = false;
   std::vector<Message> kept_;  // Up to kMaxMessages, in file order.
 };

@@ -14,8 +14,8 @@ constexpr uint64_t kLongest = 1ull << 50;  // ns, 13 days
 constexpr uint64_t kAttaching = 3'000'000'000;
 constexpr uint64_t kSettling = 1'000'000'000;
 constexpr size_t kAttachingHits = 1u << 18;
-// Upper bound for a plausible number of hits: each of kMostProcessors makes one every kFastest ns.
-constexpr uint64_t kMostProcessors = 4096;
+// Upper bound for a plausible number of hits: each of kMaxProcessors makes one every kFastest ns.
+constexpr uint64_t kMaxProcessors = 4096;
 constexpr uint64_t kFastest = 20;
 
 lt_file_header header(uint64_t start_ns, uint64_t start_real_ns) {
@@ -64,7 +64,7 @@ uint32_t Importer::write_process(uint32_t pid, uint64_t time) {
 
 void Importer::hit(const Hit& hit, uint64_t offset) {
   if (hit.time < start_ || hit.time - start_ > kLongest)
-    return bad(offset, "a time that is not near that of the beginning");
+    return bad(offset, "a time before the start of the trace or more than 13 days after it");
   if (!last_process_ || last_pid_ != hit.pid) {
     last_process_ = &processes_[hit.pid];
     last_pid_ = hit.pid;
@@ -74,7 +74,7 @@ void Importer::hit(const Hit& hit, uint64_t offset) {
     last_process_->last_tid = hit.tid;
   }
   last_process_->begun ? hits_->hit(hit) : hold(*last_process_, hit);
-  while (!due_.empty() && due_.begin()->first <= hit.time) begin(due_.begin()->second);
+  while (!held_.empty() && held_.begin()->first <= hit.time) begin(held_.begin()->second);
 }
 
 // Holds hits back until the report that shows that all probes are attached.
@@ -82,18 +82,19 @@ void Importer::hold(Process& p, const Hit& hit) {
   const bool report = hit.kind == HitKind::kStack;
   p.before.push_back(hit);
   if (report) p.report = std::min(p.report, hit.time);
-  const uint64_t due = p.before.size() >= kAttachingHits
-                           ? 0
-                           : std::min(p.due, hit.time + (report ? kSettling : kAttaching));
-  if (due == p.due) return;
-  due_.erase({p.due, hit.pid});
-  due_.insert({p.due = due, hit.pid});
+  const uint64_t hold_until =
+      p.before.size() >= kAttachingHits
+          ? 0
+          : std::min(p.hold_until, hit.time + (report ? kSettling : kAttaching));
+  if (hold_until == p.hold_until) return;
+  held_.erase({p.hold_until, hit.pid});
+  held_.insert({p.hold_until = hold_until, hit.pid});
 }
 
 // Passes on the held hits, except those older than the report.
 void Importer::begin(uint32_t pid) {
   Process& p = processes_[pid];
-  due_.erase({p.due, pid});
+  held_.erase({p.hold_until, pid});
   p.begun = true;
   const std::vector<Hit> hits = std::move(p.before);
   const auto early = [&p](const Hit& h) { return p.report != UINT64_MAX && h.time < p.report; };
@@ -108,14 +109,14 @@ void Importer::total(uint32_t tid, uint32_t seq, uint32_t late) {
   if (late) alive_.insert(tid);
 }
 
-void Importer::set_ended(uint64_t leaving) {
+void Importer::set_ended(uint64_t detaching_since) {
   ended_ = true;
-  leaving_ = leaving;
+  detaching_since_ = detaching_since;
 }
 
-void Importer::set_cut(uint64_t leaving, uint64_t holes) {
-  set_ended(leaving);
-  holes_ = holes;
+void Importer::set_cut(uint64_t detaching_since, uint64_t gaps) {
+  set_ended(detaching_since);
+  gaps_ = gaps;
 }
 
 void Importer::set_counted(uint64_t hits, uint64_t time) {
@@ -123,22 +124,22 @@ void Importer::set_counted(uint64_t hits, uint64_t time) {
   counted_at_ = time;
 }
 
-// Numbers of threads can be lost, too: hits that the source counted beyond those of all known
-// threads are missing. If it counted fewer, something is damaged.
+// The last numbers of threads can be lost, too: hits that the source counted beyond those of all
+// known threads are missing. If it counted fewer, something is damaged.
 void Importer::compare(uint64_t offset) {
   if (!counted_) return;
   const std::string counted = "the script counted " + std::to_string(*counted_) + " hits, but ";
   const uint64_t taken = hits_->numbered(false), all = hits_->numbered(true);
   if (*counted_ < all) {
-    bad(offset, counted + "the file tells of " + std::to_string(all));
+    bad(offset, counted + "the file accounts for " + std::to_string(all));
     if (*counted_ < taken) return;
     hits_->forget_totals();
   }
   HitLoss loss;
   loss.count = *counted_ - (*counted_ < all ? taken : all);
   loss.until = std::max(hits_->last_time(), std::min(counted_at_, start_ + kLongest));
-  if (loss.count > kMostProcessors * (1 + (loss.until - start_) / kFastest))
-    return bad(offset, counted + "there was no time for so many");
+  if (loss.count > kMaxProcessors * (1 + (loss.until - start_) / kFastest))
+    return bad(offset, counted + "the time was too short for so many");
   if (loss.count) hits_->lost(loss);
 }
 
@@ -162,7 +163,7 @@ void Importer::end_process(uint32_t pid, uint64_t time) {
 
 void Importer::bad(uint64_t offset, const std::string& what) {
   diag_.trust.bad_records++;
-  diag_.say(offset, what);
+  diag_.log(offset, what);
 }
 
 void Importer::note(const std::string& key, uint64_t value) {
@@ -173,15 +174,17 @@ void Importer::finish(uint64_t offset) {
   if (!ended_) {
     hits_->totals_are_early();
     diag_.trust.cut++;
-    diag_.say(offset, "the output has no end: its tracer was killed, or the file is cut");
+    diag_.log(offset, "the output has no end: its tracer was killed, or the file is cut");
   }
-  while (!due_.empty()) begin(due_.begin()->second);
+  while (!held_.empty()) begin(held_.begin()->second);
   // Processes that are not known to be alive.
   for (auto& [pid, p] : processes_) {
-    const bool alive = leaving_ && (p.last > leaving_ || alive_.contains(p.last_tid));
+    const bool alive =
+        detaching_since_ && (p.last > detaching_since_ || alive_.contains(p.last_tid));
     if (!p.ended && p.last && !alive) end_process(pid, p.last);
   }
-  if (leaving_) holes_ == UINT64_MAX ? hits_->end_at(leaving_) : hits_->cut_at(leaving_, holes_);
+  if (detaching_since_)
+    gaps_ == UINT64_MAX ? hits_->end_at(detaching_since_) : hits_->cut_at(detaching_since_, gaps_);
   hits_->settle();
   compare(offset);
   hits_->finish();
@@ -190,17 +193,16 @@ void Importer::finish(uint64_t offset) {
   note("left-out-while-attaching", dropped_);
   note("late", c.late);
   note("repeated", c.repeated);
-  note("holes-not-told", c.odd);
+  note("gaps-not-reported", c.odd);
   note("reused-addresses", c.reused);
   note("dropped", c.dropped);
   if (c.misnumbered) {
     diag_.trust.bad_records += c.misnumbered;
-    diag_.say(offset, std::to_string(c.misnumbered) +
-                          " hits have a number that those behind them do not go on from: damaged");
+    diag_.log(offset, std::to_string(c.misnumbered) +
+                          " hits have a number that the following hits do not continue: damaged");
   }
   if (c.late)
-    diag_.say(offset, std::to_string(c.late) +
-                          " hits were too far out of order to be put where they belong");
+    diag_.log(offset, std::to_string(c.late) + " hits were too far out of order to be sorted in");
   writer_->write_note(note_);
   lt_end_info end{};
   end.lost = hits_->lost_events();

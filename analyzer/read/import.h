@@ -52,11 +52,11 @@ class Importer {
   // Counts and logs a malformed line or record.
   void bad(uint64_t offset, const std::string& what);
   void note(const std::string& key, uint64_t value);
-  // The end of the source was found: nothing is cut. From `leaving` on the tracer was detaching
-  // from the probes one by one (0: unknown).
-  void set_ended(uint64_t leaving);
+  // The end of the source was found: nothing is cut. From `detaching_since` on, the tracer detached
+  // from one probe after the other (0: unknown).
+  void set_ended(uint64_t detaching_since);
   // The same, but hits that it had not read when it detached are missing: see HitWriter::cut_at().
-  void set_cut(uint64_t leaving, uint64_t holes);
+  void set_cut(uint64_t detaching_since, uint64_t gaps);
   // Sets how many hits the source itself counted in all, up to `time`.
   void set_counted(uint64_t hits, uint64_t time);
   // Writes the rest and the end block. Throws Unreadable.
@@ -71,9 +71,9 @@ class Importer {
     uint32_t last_tid = 0;
     bool ended = false;
     bool begun = false;
-    std::vector<Hit> before;       // Hits held back until begun.
-    uint64_t report = UINT64_MAX;  // Time of the oldest report among them.
-    uint64_t due = UINT64_MAX;     // The wait ends at a hit of this time or later.
+    std::vector<Hit> before;           // Hits held back until begun.
+    uint64_t report = UINT64_MAX;      // Time of the oldest report among them.
+    uint64_t hold_until = UINT64_MAX;  // They are held until a hit of this time or later.
   };
   void hold(Process& p, const Hit& hit);
   void begin(uint32_t pid);
@@ -87,14 +87,14 @@ class Importer {
   std::unordered_map<uint32_t, Process> processes_;
   uint32_t last_pid_ = 0;
   Process* last_process_ = nullptr;
-  std::set<std::pair<uint64_t, uint32_t>> due_;  // Waiting processes: (due, pid).
+  std::set<std::pair<uint64_t, uint32_t>> held_;  // Waiting processes: (hold_until, pid).
   uint32_t numbers_ = 0;
   std::optional<uint64_t> counted_;  // See set_counted().
   uint64_t counted_at_ = 0;
   std::string note_;
   uint64_t dropped_ = 0;  // Hits from before a report.
-  uint64_t leaving_ = 0;
-  uint64_t holes_ = UINT64_MAX;         // See set_cut().
+  uint64_t detaching_since_ = 0;
+  uint64_t gaps_ = UINT64_MAX;          // See set_cut().
   std::unordered_set<uint32_t> alive_;  // Threads that had hits after that.
   bool ended_ = false;
 };

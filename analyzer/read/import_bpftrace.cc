@@ -21,6 +21,7 @@ namespace luatrace::analyze {
 namespace {
 
 constexpr std::string_view kFirst = "#luatrace-bt 1 ";
+constexpr std::string_view kHitLetters = "ERTUcryeSOX";  // In the order of HitKind.
 constexpr size_t kMaxLine = 4096;
 constexpr size_t kPart = 63;  // str(p, 64): a part of this length continues in the next one.
 constexpr size_t kMaxParts = 17;
@@ -66,7 +67,7 @@ class BpftraceReader {
   using Key = std::tuple<uint32_t, uint32_t, uint64_t>;  // pid, id, pointer
   struct Function {
     uint64_t number = 0;  // Its number in HitWriter, 0: not described yet.
-    HitFunction told;
+    HitFunction described;
     HitFunction next;  // Being gathered.
     bool gathering = false;
     std::array<std::string, kMaxParts> parts;
@@ -81,7 +82,7 @@ class BpftraceReader {
   size_t string_line(std::string_view ahead);
   bool string_for(char kind, Fields& f, std::string_view value);
   bool function(Fields f, bool lua);
-  void tell(const Key& key, Function& f);
+  void end_description(const Key& key, Function& f);
   std::string joined(const Function& f) const;
   uint64_t number(const Key& key);
 
@@ -215,26 +216,26 @@ bool BpftraceReader::string_for(char kind, Fields& f, std::string_view value) {
     function.parts[part] = value;
   } else {
     function.next.name = value;
-    tell(key, function);
+    end_description(key, function);
   }
   return true;
 }
 
-// The last line of a description was read.
-void BpftraceReader::tell(const Key& key, Function& f) {
+// Passes on a description whose last line was read, unless it is known already.
+void BpftraceReader::end_description(const Key& key, Function& f) {
   if (!std::exchange(f.gathering, false)) return;
   f.next.chunk = joined(f);
   const bool lua = f.next.type == LT_FUNC_LUA;
   if (lua && f.next.chunk.empty()) return;  // Not in memory; reported again soon.
-  if (f.number && f.told.type == f.next.type && f.told.line == f.next.line &&
-      f.told.chunk == f.next.chunk && f.told.addr == f.next.addr)
+  if (f.number && f.described.type == f.next.type && f.described.line == f.next.line &&
+      f.described.chunk == f.next.chunk && f.described.addr == f.next.addr)
     return;
   // New, or the address now belongs to another function.
   const auto it = unknown_.find(key);
   f.number = it != unknown_.end() ? it->second : ++numbers_;
   if (it != unknown_.end()) unknown_.erase(it);
-  f.told = f.next;
-  out_.hits().describe(std::get<0>(key), f.number, f.told);
+  f.described = f.next;
+  out_.hits().describe(std::get<0>(key), f.number, f.described);
 }
 
 // -- Lines --
@@ -288,8 +289,8 @@ bool BpftraceReader::is_unread(const Thread& t) const {
          static_cast<int32_t>(t.seq - t.late_hits - t.last_seq) > 0;
 }
 
-// Evaluates what the maps say about the end. When it is told to end, bpftrace stops reading: the
-// rest of its buffers is gone, which it does not call a loss. The trace ends where that begins.
+// Evaluates what the maps say about the end. When a signal ends it, bpftrace discards the unread
+// rest of its buffers and does not report that as a loss. The trace ends where that rest begins.
 void BpftraceReader::end() {
   uint64_t end = beat_ + kBeat, unread = 0;
   bool busy = false;
@@ -314,40 +315,14 @@ bool BpftraceReader::plain(std::string_view text) {
   if (text.empty() || text.starts_with("Attaching ")) return true;
   if (text.size() < 2 || text[1] != ' ') return number_line(text);
   const std::string_view rest = text.substr(2);
-  switch (text[0]) {
-    case 'E':
-      return hit(rest, HitKind::kEntry);
-    case 'R':
-      return hit(rest, HitKind::kReturn);
-    case 'T':
-      return hit(rest, HitKind::kTail);
-    case 'U':
-      return hit(rest, HitKind::kUnwind);
-    case 'c':
-      return hit(rest, HitKind::kCreate);
-    case 'r':
-      return hit(rest, HitKind::kResume);
-    case 'y':
-      return hit(rest, HitKind::kYield);
-    case 'e':
-      return hit(rest, HitKind::kEnd);
-    case 'S':
-      return hit(rest, HitKind::kStack);
-    case 'O':
-      return hit(rest, HitKind::kOpen);
-    case 'X':
-      return hit(rest, HitKind::kClose);
-    case 'F':
-      return function(Fields(rest), true);
-    case 'G':
-      return function(Fields(rest), false);
-    default:
-      return false;
-  }
+  if (const size_t kind = kHitLetters.find(text[0]); kind != kHitLetters.npos)
+    return hit(rest, static_cast<HitKind>(kind + 1));
+  if (text[0] == 'F' || text[0] == 'G') return function(Fields(rest), text[0] == 'F');
+  return false;
 }
 
 // A line with a string: KIND FIELDS... NONCE:STRING NONCE. Returns its length with the newline, 0
-// if it is none.
+// if the text does not begin with one.
 size_t BpftraceReader::string_line(std::string_view ahead) {
   const std::string open = " " + nonce_ + ":";
   const std::string close = nonce_ + "\n";
@@ -400,7 +375,7 @@ void BpftraceReader::read(const std::function<void(uint64_t)>& progress) {
   if (reported_ > lost)
     out_.bad(offset, "bpftrace lost " + std::to_string(reported_) + " messages, " +
                          std::to_string(lost) + " of them hits; the rest are descriptions, or " +
-                         "hits behind the end of what is there");
+                         "hits after the end of the output");
 }
 
 // Returns the first line, which follows bpftrace's own output; empty if there is none.

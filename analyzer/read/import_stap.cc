@@ -15,8 +15,9 @@ namespace {
 
 constexpr size_t kSize = 40;
 constexpr uint8_t kMark = 0x4c;
-constexpr uint32_t kMagic = 0x50545354;  // "TSTP"
-constexpr std::string_view kKinds = "ERtUcryeOXSHPFTNZQB.";
+constexpr uint32_t kMagic = 0x50545354;            // "TSTP"
+constexpr std::string_view kHits = "ERtUcryeSOX";  // In the order of HitKind.
+constexpr std::string_view kOthers = "HPFTNZQB.";
 constexpr size_t kTextBytes = 28;
 constexpr uint32_t kMaxParts = 64;
 
@@ -28,7 +29,8 @@ T get(const uint8_t* record, size_t at) {
 }
 
 bool is_record(const uint8_t* p) {
-  return p[1] == kMark && kKinds.find(static_cast<char>(p[0])) != kKinds.npos;
+  const char kind = static_cast<char>(p[0]);
+  return p[1] == kMark && (kHits.find(kind) != kHits.npos || kOthers.find(kind) != kOthers.npos);
 }
 
 class StapReader {
@@ -42,7 +44,7 @@ class StapReader {
  private:
   struct Function {
     uint32_t pid = 0, parts[2] = {0, 0};
-    bool head = false, told = false;
+    bool head = false, described = false;
     HitFunction what;
     std::map<uint32_t, std::string> text[2];  // chunk, name
   };
@@ -52,7 +54,7 @@ class StapReader {
   void hit(const uint8_t* p, HitKind kind);
   void function(const uint8_t* p);
   void text(const uint8_t* p);
-  void tell(uint32_t number, Function& f, bool anyway);
+  void describe(uint32_t number, Function& f, bool if_incomplete);
   void end(const uint8_t* p);
   void skip_to_record();
   void thread(const uint8_t* p);
@@ -115,7 +117,7 @@ void StapReader::thread(const uint8_t* p) {
 void StapReader::function(const uint8_t* p) {
   const auto number = get<uint32_t>(p, 4);
   Function& f = functions_[number];
-  if (f.told) return;
+  if (f.described) return;
   const auto id = get<uint32_t>(p, 16), type = get<uint32_t>(p, 20);
   f.head = true;
   f.pid = get<uint32_t>(p, 8);
@@ -127,29 +129,29 @@ void StapReader::function(const uint8_t* p) {
   f.what.defined = (p[2] & 4) != 0;
   if (type != 1 && type != 2) out_.bad(input_.offset(), "a function of an unknown type");
   // Byte 2, bit 1: the strings could not be read. A later record may have them.
-  if (!(p[2] & 2)) tell(number, f, false);
+  if (!(p[2] & 2)) describe(number, f, false);
 }
 
 void StapReader::text(const uint8_t* p) {
   const uint8_t which = p[2], length = p[3];
   const auto number = get<uint32_t>(p, 4), part = get<uint32_t>(p, 8);
   if (which > 1 || length > kTextBytes || part >= kMaxParts)
-    return out_.bad(input_.offset(), "a text record that cannot be");
+    return out_.bad(input_.offset(), "an invalid text record");
   Function& f = functions_[number];
-  if (f.told) return;
+  if (f.described) return;
   f.text[which][part].assign(reinterpret_cast<const char*>(p + 12), length);
-  tell(number, f, false);
+  describe(number, f, false);
 }
 
-// Passes on a description once it is complete; `anyway`: even if it is not.
-void StapReader::tell(uint32_t number, Function& f, bool anyway) {
+// Passes on a description once it is complete; `if_incomplete`: even if it is not.
+void StapReader::describe(uint32_t number, Function& f, bool if_incomplete) {
   const bool whole = f.text[0].size() >= f.parts[0] && f.text[1].size() >= f.parts[1] &&
                      f.parts[0] + f.parts[1] > 0;
-  if (f.told || !f.head || !(whole || anyway)) return;
+  if (f.described || !f.head || !(whole || if_incomplete)) return;
   for (auto& [part, text] : f.text[0]) f.what.chunk += text;
   for (auto& [part, text] : f.text[1]) f.what.name += text;
   for (std::string* s : {&f.what.chunk, &f.what.name}) std::erase(*s, '\0');
-  f.told = true;
+  f.described = true;
   for (auto& t : f.text) t.clear();
   out_.hits().describe(f.pid, number, std::move(f.what));
 }
@@ -174,29 +176,9 @@ void StapReader::total(const uint8_t* p) {
 }
 
 void StapReader::record(const uint8_t* p) {
+  const size_t kind = kHits.find(static_cast<char>(p[0]));
+  if (kind != kHits.npos) return hit(p, static_cast<HitKind>(kind + 1));
   switch (p[0]) {
-    case 'E':
-      return hit(p, HitKind::kEntry);
-    case 'R':
-      return hit(p, HitKind::kReturn);
-    case 't':
-      return hit(p, HitKind::kTail);
-    case 'U':
-      return hit(p, HitKind::kUnwind);
-    case 'c':
-      return hit(p, HitKind::kCreate);
-    case 'r':
-      return hit(p, HitKind::kResume);
-    case 'y':
-      return hit(p, HitKind::kYield);
-    case 'e':
-      return hit(p, HitKind::kEnd);
-    case 'O':
-      return hit(p, HitKind::kOpen);
-    case 'X':
-      return hit(p, HitKind::kClose);
-    case 'S':
-      return hit(p, HitKind::kStack);
     case 'P':
       return thread(p);
     case 'B':
@@ -244,7 +226,7 @@ void StapReader::read(const std::function<void(uint64_t)>& progress) {
       h.pid = tid;  // Unknown process; most processes have one thread.
       out_.hit(h, input_.offset());
     }
-  for (auto& [number, f] : functions_) tell(number, f, f.text[0].size() + f.text[1].size() > 0);
+  for (auto& [number, f] : functions_) describe(number, f, f.text[0].size() + f.text[1].size() > 0);
   for (const auto& [tid, seq] : totals_) out_.total(tid, seq);
   out_.finish(input_.offset());
 }
@@ -261,7 +243,7 @@ void read_stap(Input& input, Diagnostics& diag, Spool& spool,
   const auto version = get<uint16_t>(input.data(), 2);
   if (version != 1)
     throw Unreadable(input.name() + ": version " + std::to_string(version) +
-                     " of lua-calls.stp's records; this program knows 1");
+                     " of lua-calls.stp's records, but this program reads version 1");
   StapReader(input, diag, spool).read(progress);
 }
 

@@ -83,7 +83,8 @@ void Input::keep() {
     const ssize_t n = spool.append(&all, 1);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
-      fail(name_, std::string("cannot be kept to be read a second time: ") + strerror(errno));
+      fail(name_, std::string("cannot be copied to a temporary file for a second pass: ") +
+                      strerror(errno));
     begin_ += static_cast<size_t>(n);
   }
   take(std::move(spool));
@@ -115,11 +116,11 @@ void Input::take_free_buffer(size_t size) {
 size_t Input::need(size_t size) {
   if (available() >= size || eof_) return available();
   // Twice the required size, or each call would move everything.
-  const size_t room = buffer_->size() < size ? 2 * size : buffer_->size();
+  const size_t capacity = buffer_->size() < size ? 2 * size : buffer_->size();
   const std::shared_ptr<Buffer> old = buffer_;
   const uint8_t* rest = data();
   const long ours = 3;  // buffer_, buffers_ and `old`.
-  if (!is_unique_owner(old, ours) || old->size() < room) take_free_buffer(room);
+  if (!is_unique_owner(old, ours) || old->size() < capacity) take_free_buffer(capacity);
   memmove(buffer_->data(), rest, available());
   end_ -= begin_;
   begin_ = 0;

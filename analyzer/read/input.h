@@ -42,8 +42,8 @@ class Input {
   // While a copy of the result exists, the current window stays valid, also in other threads.
   std::shared_ptr<const void> hold() const { return buffer_; }
 
-  // Makes the input rewindable. An input that is not (a pipe) is read to its end into a temporary
-  // file; so keep() must be called before anything is consumed. Throws Unreadable.
+  // Makes the input rewindable. An input that is not (a pipe) is read to its end into a spool; so
+  // keep() must be called before anything is consumed. Throws Unreadable.
   void keep();
   // Moves to the beginning. Only for files and memory, or after keep(). Throws Unreadable.
   void rewind();

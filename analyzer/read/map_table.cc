@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/read/map_table.h"
 
-#include <algorithm>
-
 namespace luatrace::analyze {
 
 MapTable::MapTable(std::initializer_list<MapInfo> maps) {
@@ -32,7 +30,7 @@ void MapTable::add(const MapInfo& map) {
   ranges_.insert_or_assign(key(map.start), Range{map.end, &maps_.back()});
 }
 
-const MapInfo* MapTable::find(uint32_t process, uint64_t address) const {
+const MapInfo* MapTable::find(ProcessId process, uint64_t address) const {
   auto at = ranges_.upper_bound({process, address});
   if (at == ranges_.begin()) return nullptr;
   --at;

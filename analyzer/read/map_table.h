@@ -24,7 +24,7 @@ class MapTable {
 
   void add(const MapInfo& map);
   // Returns the last added mapping that contains the address; null if there is none.
-  const MapInfo* find(uint32_t process, uint64_t address) const;
+  const MapInfo* find(ProcessId process, uint64_t address) const;
   bool empty() const { return maps_.empty(); }
 
  private:
@@ -33,7 +33,7 @@ class MapTable {
     const MapInfo* map;
   };
   std::deque<MapInfo> maps_;
-  std::map<std::pair<uint32_t, uint64_t>, Range> ranges_;  // By process and first address.
+  std::map<std::pair<ProcessId, uint64_t>, Range> ranges_;  // By process and first address.
 };
 
 }  // namespace luatrace::analyze

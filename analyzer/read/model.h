@@ -11,9 +11,23 @@
 #include <string>
 #include <vector>
 
+#include "base/id.h"
 #include "luatrace_format.h"
 
 namespace luatrace::analyze {
+
+// Numbers in one trace file: of a process and a stream, from 1.
+using ProcessId = Id<struct ProcessesOfFile>;
+using StreamId = Id<struct StreamsOfFile>;
+constexpr ProcessId kNoProcess{0};  // Unknown.
+constexpr StreamId kNoStream{0};
+// Numbers in one stream: of a coroutine, from 1, and of a function as the VM numbers it.
+using CoroutineId = Id<struct CoroutinesOfStream>;
+using VmFunctionId = Id<struct FunctionsOfStream>;
+constexpr CoroutineId kUnknownCoroutine{0}, kNoCoroutine{LT_ID_NONE};
+constexpr VmFunctionId kUnknownVmFunction{LT_ID_UNKNOWN}, kNoVmFunction{LT_ID_NONE};
+// A thread, as the operating system numbers it.
+using ThreadId = Id<struct ThreadsOfSystem>;
 
 // The trace's clock: ticks and their conversion to nanoseconds.
 struct Clock {
@@ -32,7 +46,7 @@ struct Clock {
 };
 
 struct ProcessInfo {
-  uint32_t number = 0;  // In the file, from 1.
+  ProcessId number;
   int32_t pid = 0;
   int32_t ns_pid = 0;
   int32_t parent = 0;
@@ -43,8 +57,8 @@ struct ProcessInfo {
 };
 
 struct StreamInfo {
-  uint32_t number = 0;  // In the file, from 1.
-  uint32_t process = 0;
+  StreamId number;
+  ProcessId process;
   uint32_t flags = 0;  // LTF_*
   uint64_t state_addr = 0;
   uint32_t recording = 0;
@@ -55,8 +69,8 @@ struct StreamInfo {
 };
 
 struct FunctionInfo {
-  uint32_t stream = 0;
-  uint32_t id = 0;
+  StreamId stream;
+  VmFunctionId id;
   uint16_t type = 0;       // LT_FUNC_*; 0: no description was delivered.
   bool hint = false;       // The name comes from a call, not from the definition.
   uint32_t firstline = 0;  // If LT_LINE_CODE is set, not a line: see lt_func.
@@ -69,7 +83,7 @@ struct FunctionInfo {
 };
 
 struct MapInfo {
-  uint32_t process = 0;
+  ProcessId process;
   uint64_t start = 0;
   uint64_t end = 0;
   uint64_t offset = 0;
@@ -89,13 +103,13 @@ struct EndInfo {
 
 // One EVENTS block. `words` is valid until on_events() returns, or while a copy of `hold` exists.
 struct EventBlock {
-  uint32_t stream = 0;
+  StreamId stream;
   uint32_t seq = 0;
   uint32_t flags = 0;  // LT_BLOCK_F_*
   uint32_t count = 0;
   uint64_t base_tick = 0;
   uint64_t end_tick = 0;
-  uint32_t coroutine = 0;
+  CoroutineId coroutine;
   uint32_t depth = LT_DEPTH_UNKNOWN;
   bool cut = false;     // The file ends inside this block: its checksum could not be verified.
   uint64_t offset = 0;  // Of the block, in the file.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/read/diagnostics.h"
+#include "analyzer/read/text_names.h"
 
 namespace luatrace::analyze {
 
@@ -19,19 +20,17 @@ class TextLine {
   // Returns word n (from 0; fields do not count); throws Unreadable if there are fewer.
   const std::string& word(size_t n) const;
   size_t words() const { return words_.size(); }
-  bool has(std::string_view key) const { return find(key) != nullptr; }
   // Return the value of a field, or `fallback` if it is missing.
   std::string text(std::string_view key, std::string fallback = {}) const;
   uint64_t number(std::string_view key, uint64_t fallback = 0) const;
-  // Parses a decimal, negative decimal or 0x number; throws Unreadable if `text` is none.
+  // Parses a decimal, negative decimal or 0x number; throws Unreadable for other texts.
   uint64_t to_number(std::string_view text) const;
   uint64_t word_number(size_t n) const { return to_number(word(n)); }
   // Returns the index of `text` in `names`, or the number that it is.
   template <class Names>
   uint64_t choice(const Names& names, std::string_view text) const {
-    for (size_t i = 0; i < names.size(); i++)
-      if (names[i] == text) return i;
-    return to_number(text);
+    const size_t place = place_of(names, text);
+    return place < names.size() ? place : to_number(text);
   }
   [[noreturn]] void fail(const std::string& what) const;
 

@@ -2,20 +2,36 @@
 // Words of the text form for numbers of the format; used by its reader and its writer.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "luatrace_format.h"
 
 namespace luatrace::analyze {
 
+// Events, from LT_ENTRY on.
+inline constexpr std::array<std::string_view, 6> kEventNames = {"entry",  "return",  "tail",
+                                                                "resume", "suspend", "frame"};
+// Kinds of LT_EXT that have one number as operand.
+inline constexpr std::pair<std::string_view, uint32_t> kNumberedNames[] = {{"create", LTX_CREATE},
+                                                                           {"collect", LTX_COLLECT},
+                                                                           {"switch", LTX_SWITCH},
+                                                                           {"thread", LTX_THREAD}};
 inline constexpr std::array<std::string_view, 3> kSuspendNames = {"yield", "done", "error"};
 inline constexpr std::array<std::string_view, 4> kStackNames = {"activate", "resumed", "loss",
                                                                 "fork"};
 inline constexpr std::array<std::string_view, 4> kStopNames = {"detach", "close", "orphan", "fail"};
 inline constexpr std::array<std::string_view, 4> kFunctionNames = {"none", "lua", "c", "ff"};
 inline constexpr std::array<std::string_view, 3> kClockNames = {"none", "tsc", "monotonic"};
+
+// Returns the index of a word; N if it is none of them.
+template <size_t N>
+size_t place_of(const std::array<std::string_view, N>& names, std::string_view word) {
+  return static_cast<size_t>(std::find(names.begin(), names.end(), word) - names.begin());
+}
 
 // Returns the word for a number, or the number itself if it has none.
 template <size_t N>

@@ -9,7 +9,6 @@
 #include "analyzer/read/image.h"
 #include "analyzer/read/text_line.h"
 #include "analyzer/read/text_names.h"
-#include "analyzer/read/words.h"
 #include "base/escape.h"
 #include "trace/records.h"
 
@@ -201,8 +200,10 @@ void TextReader::map(const TextLine& line) {
   m.offset = line.word_number(4);
   std::vector<std::byte> id;
   const std::string& hex = line.word(5);
+  if (hex != "-" && hex.size() % 2)
+    line.fail("a build-id has an even number of digits: " + quote(hex));
   if (hex != "-")
-    for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    for (size_t i = 0; i < hex.size(); i += 2)
       id.push_back(static_cast<std::byte>(line.to_number("0x" + hex.substr(i, 2))));
   append_map(payload_, m, id, line.word(6));
   block_.count++;
@@ -256,7 +257,6 @@ void TextReader::event(const TextLine& line) {
   const std::string& what = line.word(2);
   if (block_.type != LT_BLOCK_EVENTS || block_.stream != stream ||
       words_.size() * 8 > LT_PAYLOAD_MAX - 1024) {
-    gather(0, 0);
     flush();
     block_.type = LT_BLOCK_EVENTS;
     block_.stream = stream;
@@ -266,18 +266,11 @@ void TextReader::event(const TextLine& line) {
   }
   block_.end_tick = std::max(block_.end_tick, tick_);
   block_.count++;
-  if (what == "entry")
-    plain(line.word_number(3), LT_ENTRY);
-  else if (what == "return")
-    plain(line.word_number(3), LT_RETURN);
-  else if (what == "tail")
-    plain(line.word_number(3), LT_TAIL);
-  else if (what == "frame")
-    plain(line.word_number(3), LT_FRAME);
-  else if (what == "resume")
-    plain(line.word_number(3), LT_RESUME);
-  else if (what == "suspend")
+  const auto kind = static_cast<uint32_t>(LT_ENTRY + place_of(kEventNames, what));
+  if (kind == LT_SUSPEND)
     word(static_cast<uint32_t>(line.choice(kSuspendNames, line.word(3))), LT_SUSPEND);
+  else if (kind < LT_EXT)
+    plain(line.word_number(3), kind);
   else
     ext_event(line, what);
 }
@@ -298,10 +291,8 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
     if (what == "unwindto") return ext(LTX_UNWIND, 1, {lt_pack(value + 1, top)});
     return ext(LTX_UNWIND, 0, {lt_pack(value, top)});
   }
-  if (what == "create") return ext(LTX_CREATE, 0, {value});
-  if (what == "collect") return ext(LTX_COLLECT, 0, {value});
-  if (what == "switch") return ext(LTX_SWITCH, 0, {value});
-  if (what == "thread") return ext(LTX_THREAD, 0, {value});
+  for (const auto& [name, sub] : kNumberedNames)
+    if (what == name) return ext(sub, 0, {value});
   if (what == "stack")
     return ext(LTX_STACK, line.choice(kStackNames, line.word(4)), {value, line.number("n") + 1});
   if (what == "loss")

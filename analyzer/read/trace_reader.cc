@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/read/trace_reader.h"
 
+#include "analyzer/read/block_decoder.h"
 #include "analyzer/read/block_reader.h"
-#include "analyzer/read/dispatcher.h"
 #include "analyzer/read/import.h"
 #include "analyzer/read/text_reader.h"
 #include "analyzer/read/unpack_queue.h"
@@ -21,8 +21,8 @@ class TraceReader::Binary {
         takes_packed_(sink.takes_packed()),
         progress_(std::move(progress)),
         reader_(input, diag),
-        dispatcher_(diag, sink),
-        queue_(diag, [this](const Block& block) { dispatcher_.block(block); }) {
+        decoder_(diag, sink),
+        queue_(diag, [this](const Block& block) { decoder_.parse(block); }) {
     sink.on_header(clock_of(reader_.header()), reader_.header());
   }
 
@@ -44,9 +44,9 @@ class TraceReader::Binary {
   }
   void finish() {
     queue_.finish();
-    if (!dispatcher_.ended()) {
+    if (!decoder_.ended()) {
       diag_.trust.cut++;
-      diag_.say(input_.offset(),
+      diag_.log(input_.offset(),
                 "the trace has no end block: recording was interrupted, or the file "
                 "is cut");
     }
@@ -59,7 +59,7 @@ class TraceReader::Binary {
   const bool takes_packed_;
   Progress progress_;
   BlockReader reader_;
-  Dispatcher dispatcher_;
+  BlockDecoder decoder_;
   UnpackQueue queue_;
   Block block_;
 };

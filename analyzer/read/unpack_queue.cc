@@ -24,14 +24,14 @@ void UnpackQueue::start_helpers() {
   const unsigned processors = std::max(2u, std::thread::hardware_concurrency());
   try {
     for (unsigned i = 0; i < std::min(processors - 1, kMaxHelpers); i++)
-      helpers_.emplace_back([this] { help(); });
+      helpers_.emplace_back([this] { run_helper(); });
   } catch (const std::system_error&) {
     // No thread could be started: the caller decompresses the rest.
   }
 }
 
 // A lack of memory is not an error of the file: deliver() rethrows it.
-void UnpackQueue::undo(Unpacker& unpacker, Slot& slot) {
+void UnpackQueue::decompress(Unpacker& unpacker, Slot& slot) {
   try {
     slot.problem = unpacker.unpack(slot.block.header, slot.block.payload, *slot.words);
   } catch (...) {
@@ -39,7 +39,7 @@ void UnpackQueue::undo(Unpacker& unpacker, Slot& slot) {
   }
 }
 
-void UnpackQueue::help() {
+void UnpackQueue::run_helper() {
   Unpacker unpacker;
   std::unique_lock lock(mutex_);
   while (true) {
@@ -47,7 +47,7 @@ void UnpackQueue::help() {
     if (stop_) return;
     Slot& mine = slot(begun_++);
     lock.unlock();
-    undo(unpacker, mine);
+    decompress(unpacker, mine);
     lock.lock();
     mine.done = true;
     ready_.notify_one();
@@ -59,13 +59,15 @@ void UnpackQueue::add(const Block& block) {
     finish();
     return deliver_(block);
   }
-  if (!started_ && added_ - delivered_ == kWorthHelp) start_helpers();
+  if (!started_ && added_ - delivered_ == kMinForHelpers) start_helpers();
   if (added_ - delivered_ == kSlots) deliver_oldest();
   Slot& to = slot(added_);
   if (!is_unique_owner(to.words)) to.words = std::make_shared<std::vector<uint64_t>>();
   to.block = block;
   to.block.hold = nullptr;  // The hold is of the packed payload, which is copied.
-  to.packed.assign(block.payload.begin(), block.payload.end());
+  to.packed.clear();
+  if (!Unpacker::wrong_size(block.header))  // Otherwise unpack() refuses it by its header.
+    to.packed.assign(block.payload.begin(), block.payload.end());
   to.block.payload = to.packed;
   to.done = false;
   {
@@ -82,7 +84,7 @@ void UnpackQueue::deliver_oldest() {
     if (begun_ == delivered_) {
       begun_++;
       lock.unlock();
-      undo(own_, oldest);
+      decompress(own_, oldest);
     } else {
       ready_.wait(lock, [&] { return oldest.done; });
     }

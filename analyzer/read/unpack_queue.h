@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Helper threads decompress blocks while the caller's thread works on earlier ones.
 //
-// Blocks go in and come out in the same order, on the caller's thread. Compressed payloads are
-// copied into one of kSlots slots, which helpers take in order; when all slots are in use the
-// caller takes the oldest, and decompresses it itself if no helper has begun. So nothing depends on
-// the number of helpers, which may be 0. An uncompressed block waits for those before it and is not
-// copied. Helpers start when a few compressed blocks wait.
+// Blocks go in and come out in the same order, on the caller's thread. Compressed payloads, unless
+// they are too long, are copied into one of kSlots slots, which helpers take in order; when all
+// slots are in use the caller takes the oldest, and decompresses it itself if no helper has begun.
+// So nothing depends on the number of helpers, which may be 0. An uncompressed block waits for
+// those before it and is not copied. Helpers start when a few compressed blocks wait.
 #pragma once
 
 #include <array>
@@ -33,9 +33,9 @@ class UnpackQueue {
   void finish();
 
  private:
-  static constexpr size_t kSlots = 32;  // Up to 4 MB of memory.
+  static constexpr size_t kSlots = 32;  // 4 MB of memory for payloads as the recorder writes them.
   static constexpr unsigned kMaxHelpers = 4;
-  static constexpr size_t kWorthHelp = 4;  // Fewer are decompressed before a thread starts.
+  static constexpr size_t kMinForHelpers = 4;  // Fewer are decompressed before a thread starts.
 
   struct Slot {
     Block block;
@@ -48,10 +48,10 @@ class UnpackQueue {
 
   Slot& slot(uint64_t number) { return slots_[number % kSlots]; }
   void start_helpers();
-  void help();
+  void run_helper();
   void deliver_oldest();
   void deliver(Slot& slot);
-  static void undo(Unpacker& unpacker, Slot& slot);
+  static void decompress(Unpacker& unpacker, Slot& slot);
 
   Diagnostics& diag_;
   std::function<void(const Block&)> deliver_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/read/words.h"
 
-#include <algorithm>
-
 namespace luatrace::analyze {
 namespace {
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Encodes numbers and strings for saved profiles: numbers in LEB128 (7 bits per byte, low bits
-// first, top bit set if more bytes follow), strings prefixed with their length.
+// Encodes numbers and strings for saved profiles: numbers in LEB128, strings prefixed with their
+// length.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/leb128.h"
+
 namespace luatrace::analyze {
 
 class ByteWriter {
  public:
-  void number(uint64_t n) {
-    for (; n >= 0x80; n >>= 7) bytes_ += static_cast<char>(n | 0x80);
-    bytes_ += static_cast<char>(n);
-  }
+  void number(uint64_t n) { put_leb128(bytes_, n); }
   // A signed number, zigzag-encoded.
   void integer(int64_t n) {
     number(static_cast<uint64_t>(n) << 1 ^ static_cast<uint64_t>(n >> 63));
@@ -22,6 +21,12 @@ class ByteWriter {
   void text(std::string_view text) {
     number(text.size());
     bytes_ += text;
+  }
+  // The number of elements, and what `write` writes of each.
+  template <class List, class Write>
+  void list(const List& list, Write write) {
+    number(list.size());
+    for (const auto& item : list) write(item);
   }
   const std::string& bytes() const { return bytes_; }
 
@@ -48,11 +53,20 @@ class ByteReader {
     }
     throw Short();
   }
-  int64_t integer() {
-    const uint64_t n = number();
-    return static_cast<int64_t>(n >> 1 ^ (0 - (n & 1)));
+  template <class T>
+  void number(T& n) {
+    n = static_cast<T>(number());
   }
-  std::string text() { return std::string(part_bytes()); }
+  template <class T>
+  void integer(T& out) {
+    const uint64_t n = number();
+    out = static_cast<T>(n >> 1 ^ (0 - (n & 1)));
+  }
+  void text(std::string& out) { out = part_bytes(); }
+  template <class List, class Read>
+  void list(List& list, Read read) {
+    for (size_t n = count(); n > 0; n--) read(list.emplace_back());
+  }
   ByteReader part() { return ByteReader(part_bytes()); }
   // The number of elements that follow. Each takes at least one byte, so a number greater than the
   // remaining bytes throws Short.

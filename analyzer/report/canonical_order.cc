@@ -6,40 +6,31 @@
 #include <string>
 #include <tuple>
 
+#include "analyzer/collect/tree_links.h"
+
 namespace luatrace::analyze {
 namespace {
 
 // All nodes but the root, by the rank of their functions; equal ranks keep the tree's order.
-std::vector<uint32_t> by_rank(const CallTree& tree, const std::vector<uint32_t>& rank) {
-  const uint32_t most = rank.empty() ? 0 : *std::max_element(rank.begin(), rank.end());
-  std::vector<uint32_t> begin(size_t{most} + 2);
-  for (uint32_t i = 1; i < tree.size(); i++) begin[rank[tree[i].function] + 1]++;
+std::vector<NodeId> by_rank(const CallTree& tree, const std::vector<uint32_t>& rank) {
+  const uint32_t max_rank = rank.empty() ? 0 : *std::max_element(rank.begin(), rank.end());
+  std::vector<uint32_t> begin(size_t{max_rank} + 2);
+  for (NodeId i{1}; i < tree.size(); ++i) begin[rank[tree[i].function] + 1]++;
   for (size_t r = 1; r < begin.size(); r++) begin[r] += begin[r - 1];
-  std::vector<uint32_t> out(tree.size() - 1);
-  for (uint32_t i = 1; i < tree.size(); i++) out[begin[rank[tree[i].function]]++] = i;
+  std::vector<NodeId> out(tree.size() - 1);
+  for (NodeId i{1}; i < tree.size(); ++i) out[begin[rank[tree[i].function]]++] = i;
   return out;
 }
 
 }  // namespace
 
-std::vector<uint32_t> canonical_order(const CallTree& tree, const std::vector<uint32_t>& rank) {
-  std::vector<uint32_t> child(tree.size()), sibling(tree.size()), order;
-  const std::vector<uint32_t> nodes = by_rank(tree, rank);
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-    sibling[*node] = child[tree[*node].parent];
-    child[tree[*node].parent] = *node;
-  }
+std::vector<NodeId> canonical_order(const CallTree& tree, const std::vector<uint32_t>& rank) {
+  std::vector<NodeId> order;
   order.reserve(tree.size());
-  for (uint32_t node = 0;;) {
-    order.push_back(node);
-    if (child[node]) {
-      node = child[node];
-      continue;
-    }
-    while (node && !sibling[node]) node = tree[node].parent;
-    if (!node) return order;
-    node = sibling[node];
-  }
+  order.push_back(kRootNode);
+  const TreeLinks links(tree, by_rank(tree, rank));
+  links.walk([&](NodeId node) { order.push_back(node); }, [](NodeId) {});
+  return order;
 }
 
 std::vector<uint32_t> by_name(const std::vector<ReportFunction>& functions, uint32_t skip) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/collect/call_tree.h"
+#include "analyzer/collect/profile.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/report_function.h"
 
@@ -14,7 +14,7 @@ namespace luatrace::analyze {
 
 // All nodes, parents before their children, the children of a node by the `rank` of their functions
 // (indexed by function); nodes of equal rank keep the order of the tree.
-std::vector<uint32_t> canonical_order(const CallTree& tree, const std::vector<uint32_t>& rank);
+std::vector<NodeId> canonical_order(const CallTree& tree, const std::vector<uint32_t>& rank);
 
 // The rank of each function, by index: by name as reports show it, then by chunk and line.
 std::vector<uint32_t> name_ranks(const std::vector<ReportFunction>& functions);

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/report/compensate.h"
 
+#include "analyzer/collect/tree_links.h"
 #include "analyzer/report/tree_times.h"
 
 namespace luatrace::analyze {
 namespace {
 
-bool much(uint64_t cost, uint64_t of) {
-  return static_cast<double>(cost) > kMuchCorrected * static_cast<double>(of);
-}
-
-std::vector<uint64_t> summed_up(const CallTree& tree, std::vector<uint64_t> values) {
-  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 1;) values[tree[i].parent] += values[i];
-  return values;
+bool is_rough(uint64_t cost, uint64_t time) {
+  return static_cast<double>(cost) > kRoughShare * static_cast<double>(time);
 }
 
 }  // namespace
@@ -21,27 +17,32 @@ Compensation compensate(const Report& report) {
   const CallTree& tree = report.tree;
   const size_t n = tree.size();
   std::vector<uint64_t> cost(n), self(n);
-  for (uint32_t i = 1; i < n; i++) {
+  for (NodeId i{1}; i < n; ++i) {
     cost[i] = report.node_cost_ps[i] / 1000;
     self[i] = tree[i].self > cost[i] ? tree[i].self - cost[i] : 0;
   }
-  std::vector<uint64_t> total = summed_up(tree, self), total_cost = summed_up(tree, cost);
-  std::vector<uint64_t> raw = inclusive_ns(tree);
+  const auto sums_of = [&](const std::vector<uint64_t>& values) {
+    return subtree_sums(tree, [&](NodeId node) { return values[node]; });
+  };
+  const std::vector<uint64_t> inclusive = sums_of(self), inclusive_cost = sums_of(cost);
+  const std::vector<uint64_t> raw = inclusive_ns(tree);
   Compensation out;
   out.nodes.resize(n);
   out.functions.resize(report.functions.size());
   std::vector<uint64_t> function_cost(report.functions.size());
-  for (uint32_t i = 1; i < n; i++) {
-    out.nodes[i] = {self[i], total[i], much(cost[i], tree[i].self) || much(total_cost[i], raw[i])};
+  for (NodeId i{1}; i < n; ++i) {
+    out.nodes[i] = {self[i], inclusive[i],
+                    is_rough(cost[i], tree[i].self) || is_rough(inclusive_cost[i], raw[i])};
     out.functions[tree[i].function].self_ns += self[i];
     function_cost[tree[i].function] += cost[i];
   }
-  auto totals = outermost_sums(tree, report.functions.size(), total);
-  auto costs = outermost_sums(tree, report.functions.size(), total_cost);
-  for (size_t i = 1; i < report.functions.size(); i++) {
+  auto sums = outermost_sums(tree, report.functions.size(), inclusive);
+  auto costs = outermost_sums(tree, report.functions.size(), inclusive_cost);
+  for (size_t i = kReportUnknown; i < report.functions.size(); i++) {
     const ReportFunction& f = report.functions[i];
-    out.functions[i].total_ns = totals[i];
-    out.functions[i].rough = much(function_cost[i], f.self_ns) || much(costs[i], f.running_ns);
+    out.functions[i].inclusive_ns = sums[i];
+    out.functions[i].rough =
+        is_rough(function_cost[i], f.self_ns) || is_rough(costs[i], f.inclusive_ns);
   }
   return out;
 }

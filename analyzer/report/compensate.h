@@ -11,11 +11,11 @@
 
 namespace luatrace::analyze {
 
-constexpr double kMuchCorrected = 0.3;  // Share above which a corrected time is a rough guess.
+constexpr double kRoughShare = 0.3;  // Of cost in a time; above it the corrected time is rough.
 
 struct Corrected {
   uint64_t self_ns = 0;
-  uint64_t total_ns = 0;
+  uint64_t inclusive_ns = 0;
   bool rough = false;
 };
 

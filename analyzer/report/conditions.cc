@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "analyzer/filter/pattern.h"
@@ -50,7 +49,7 @@ Measure measure_of(const ConditionNode& n) {
 bool has_whole(const ConditionNode& n) {
   if (!n.field) return n.figure != "events";
   const auto kind = n.field->kind;
-  return kind == Field::kTotal || kind == Field::kSelf || kind == Field::kWall ||
+  return kind == Field::kInclusive || kind == Field::kSelf || kind == Field::kWall ||
          kind == Field::kShare;
 }
 
@@ -58,10 +57,9 @@ class Parser {
  public:
   Parser(const std::string& text, bool with_before) : text_(text), with_before_(with_before) {}
   Node run() {
-    Node node = either();
+    Node node = joined(ConditionNode::kOr);
     blanks();
-    suggest_usage();
-    if (at_ != text_.size()) fail("nothing more was expected");
+    if (at_ != text_.size()) fail("'and', 'or' or the end was expected");
     return node;
   }
 
@@ -84,51 +82,12 @@ class Parser {
     at_ = end;
     return true;
   }
-  // Suggests our operators for those of other languages.
-  void suggest_usage() const {
-    static constexpr const char* kSlips[][2] = {
-        {"&&", "and"}, {"||", "or"}, {"&", "and"}, {"|", "or"}};
-    refuse_any(kSlips);
-    const std::string word = word_here();
-    for (const char* right : {"and", "or"})
-      if (word != right && is_word(word, right)) refuse_slip(word, right);
-  }
-  // The same for comparison operators; longer ones come first, as they contain shorter ones.
-  void refuse_comparison_slips() const {
-    static constexpr const char* kSlips[][2] = {{"===", "=="}, {"!==", "!="}, {"<>", "!="},
-                                                {"~=", "!="},  {"=!", "!="},  {"=>", ">="},
-                                                {"=<", "<="},  {"=", "=="}};
-    if (text_.compare(at_, 2, "==") == 0 && text_.compare(at_, 3, "===") != 0) return;
-    refuse_any(kSlips);
-  }
-  // The same at the beginning of a condition.
-  void refuse_false_start() const;
-  std::string word_here() const {
-    size_t end = at_;
-    while (end < text_.size() && isalnum(static_cast<unsigned char>(text_[end]))) end++;
-    return text_.substr(at_, end - at_);
-  }
-  static bool is_word(const std::string& word, const char* same) {
-    return strcasecmp(word.c_str(), same) == 0;
-  }
-  template <size_t n>
-  void refuse_any(const char* const (&slips)[n][2]) const {
-    for (const auto& [slip, right] : slips)
-      if (text_.compare(at_, strlen(slip), slip) == 0) refuse_slip(slip, right);
-  }
-  [[noreturn]] void refuse_slip(const std::string& slip, const std::string& right) const {
-    fail("write '" + right + "' in place of '" + slip + '\'');
-  }
   void need(const std::string& word) {
-    blanks();
-    if (word == ")") suggest_usage();
     if (!take(word)) fail("'" + word + "' was expected");
   }
   std::string name();
   std::string function();
-  Node join(ConditionNode::Kind kind, Node left, Node right);
-  Node either();
-  Node both();
+  Node joined(ConditionNode::Kind kind);
   Node term();
   void value(ConditionNode& node);
   void number(ConditionNode& node);
@@ -140,16 +99,6 @@ class Parser {
   size_t at_ = 0;
   int depth_ = 0;
 };
-
-void Parser::refuse_false_start() const {
-  const std::string word = word_here();
-  if (is_word(word, "and") || is_word(word, "or"))
-    fail('\'' + word + "' stands between two conditions, and the one before it is missing");
-  const bool sign = at_ < text_.size() && (text_[at_] == '!' || text_[at_] == '~');
-  if (sign || is_word(word, "not"))
-    fail("there is no '" + (sign ? std::string(1, text_[at_]) : word) +
-         "': write the opposite comparison ('<=' in place of '>', '<' of '>=', '!=' of '==')");
-}
 
 std::string Parser::name() {
   blanks();
@@ -182,39 +131,29 @@ std::string Parser::function() {
   return text_.substr(begin, end - begin);
 }
 
-Node Parser::join(ConditionNode::Kind kind, Node left, Node right) {
-  auto node = std::make_unique<ConditionNode>();
-  node->kind = kind;
-  node->left = std::move(left);
-  node->right = std::move(right);
-  return node;
-}
-
-Node Parser::either() {
-  Node node = both();
-  while (take("or")) node = join(ConditionNode::kOr, std::move(node), both());
-  return node;
-}
-
-Node Parser::both() {
-  Node node = term();
-  while (take("and")) node = join(ConditionNode::kAnd, std::move(node), term());
+// Conditions joined by `or`, or those joined by `and`, of which the former consist.
+Node Parser::joined(ConditionNode::Kind kind) {
+  const bool any = kind == ConditionNode::kOr;
+  Node node = any ? joined(ConditionNode::kAnd) : term();
+  while (take(any ? "or" : "and")) {
+    Node left = std::exchange(node, std::make_unique<ConditionNode>());
+    node->kind = kind;
+    node->left = std::move(left);
+    node->right = any ? joined(ConditionNode::kAnd) : term();
+  }
   return node;
 }
 
 Node Parser::term() {
   if (take("(")) {
-    if (++depth_ > 100) fail("too many brackets");
-    Node node = either();
+    if (++depth_ > 100) fail("brackets are nested too deeply");
+    Node node = joined(ConditionNode::kOr);
     need(")");
     depth_--;
     return node;
   }
-  refuse_false_start();
   auto node = std::make_unique<ConditionNode>();
   value(*node);
-  blanks();
-  refuse_comparison_slips();
   for (const char* op : {">=", "<=", "==", "!=", ">", "<"})
     if (node->op.empty() && take(op)) node->op = op;
   if (node->op.empty()) fail("a comparison was expected");
@@ -234,7 +173,7 @@ void Parser::value(ConditionNode& node) {
   }
   if (take("(")) {
     node.field = find_field(word);
-    if (!node.field) fail("'" + word + "' is no field of --report");
+    if (!node.field) fail("'" + word + "' is not a field of --report");
     node.pattern.emplace(function());
     return need(")");
   }
@@ -253,12 +192,12 @@ void Parser::number(ConditionNode& node) {
   auto [rest, error] =
       std::from_chars(begin, text_.data() + text_.size(), node.number, std::chars_format::fixed);
   if (error != std::errc() || !std::isfinite(node.number)) fail("a number was expected");
-  const size_t behind = at_ + static_cast<size_t>(rest - begin);
-  at_ = behind;
+  const size_t unit_begin = at_ + static_cast<size_t>(rest - begin);
+  at_ = unit_begin;
   const std::string word = unit();
   node.percent = word == "%";
   const size_t end = at_;
-  at_ = behind;
+  at_ = unit_begin;
   check_unit(node, word);
   at_ = end;
   if (const double ns = unit_ns(word); ns > 0) node.number = std::floor(node.number * ns + 0.5);
@@ -271,7 +210,6 @@ std::string Parser::unit() {
   if (take("%")) return "%";
   if (take("and") || take("or")) return at_ = begin, "";
   blanks();
-  suggest_usage();
   const size_t word = at_;
   while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
                                 static_cast<unsigned char>(text_[at_]) >= 0x80))
@@ -285,7 +223,7 @@ std::string Parser::unit() {
 void Parser::check_unit(const ConditionNode& n, const std::string& unit) const {
   const std::string what = n.field ? n.field->name : n.figure;
   if (unit == "%") {
-    if (!n.change && !has_whole(n)) fail("per cent of " + what + " make no sense; before this");
+    if (!n.change && !has_whole(n)) fail("a percentage of " + what + " is meaningless");
     return;
   }
   const Measure measure = measure_of(n);
@@ -294,8 +232,8 @@ void Parser::check_unit(const ConditionNode& n, const std::string& unit) const {
   if (measure == Measure::kTime && !unit.empty() && unit_ns(unit) == 0)
     fail("ns, us, ms, s, m, h or % was expected");
   if (measure == Measure::kCount && !unit.empty())
-    fail(what + " is a count, of which there are no units; nothing more was expected");
-  if (measure == Measure::kShare && !unit.empty()) fail("share is per cent; % was expected");
+    fail(what + " is a count and has no unit; nothing more was expected");
+  if (measure == Measure::kShare && !unit.empty()) fail("share is a percentage; % was expected");
 }
 
 double figure_of(const std::string& name, const Report& r) {
@@ -310,11 +248,20 @@ double figure_of(const std::string& name, const Report& r) {
 
 class Evaluator {
  public:
-  Evaluator(const Report& report, const Report* before) : report_(report), before_(before) {}
+  Evaluator(const Report& report, const Report* before, std::vector<ComparedValue>& values)
+      : report_(report), before_(before), values_(values) {}
 
   bool test(const ConditionNode& n) {
     if (n.kind == ConditionNode::kAnd) return test(*n.left) && test(*n.right);
     if (n.kind == ConditionNode::kOr) return test(*n.left) || test(*n.right);
+    const size_t before = values_.size();
+    const bool is_true = compare_any(n);
+    if (values_.size() > before + 1) values_.resize(before + 1);
+    return is_true;
+  }
+
+ private:
+  bool compare_any(const ConditionNode& n) {
     if (!n.field) {
       double was = before_ ? figure_of(n.figure, *before_) : 0;
       const uint64_t whole =
@@ -323,16 +270,37 @@ class Evaluator {
     }
     return functions(n);
   }
-
- private:
   bool functions(const ConditionNode& n);
   // `whole` is 100 %, except for change().
-  static bool compare(const ConditionNode& n, double value, double was, double whole);
+  bool compare(const ConditionNode& n, double value, double was, double whole);
   static const ReportFunction* same(const Report& report, const ReportFunction& f);
 
   const Report& report_;
   const Report* before_;
+  std::vector<ComparedValue>& values_;
 };
+
+bool holds(const ConditionNode& n, double value) {
+  const double x = n.number;
+  if (n.op == ">") return value > x;
+  if (n.op == ">=") return value >= x;
+  if (n.op == "<") return value < x;
+  if (n.op == "<=") return value <= x;
+  return n.op == "==" ? value == x : value != x;
+}
+
+ComparedValue compared(const ConditionNode& n, double value) {
+  const Measure measure = measure_of(n);
+  ComparedValue out;
+  out.kind = n.percent || measure == Measure::kShare ? ComparedValue::kPercent
+             : measure == Measure::kTime             ? ComparedValue::kTime
+                                                     : ComparedValue::kCount;
+  out.change = n.change;
+  out.value = value;
+  out.of = n.field ? n.field->name + '(' + n.pattern->text() + ')' : n.figure;
+  if (n.change) out.of = "change(" + out.of + ')';
+  return out;
+}
 
 bool Evaluator::compare(const ConditionNode& n, double value, double was, double whole) {
   if (n.change) {
@@ -345,17 +313,14 @@ bool Evaluator::compare(const ConditionNode& n, double value, double was, double
     else
       value = 100 * value / whole;
   }
-  const double x = n.number;
-  if (n.op == ">") return value > x;
-  if (n.op == ">=") return value >= x;
-  if (n.op == "<") return value < x;
-  if (n.op == "<=") return value <= x;
-  return n.op == "==" ? value == x : value != x;
+  const bool is_true = holds(n, value);
+  if (is_true) values_.push_back(compared(n, value));
+  return is_true;
 }
 
 const ReportFunction* Evaluator::same(const Report& report, const ReportFunction& f) {
   const std::string key = identity(f);
-  for (size_t i = 1; i < report.functions.size(); i++)
+  for (size_t i = kReportUnknown; i < report.functions.size(); i++)
     if (identity(report.functions[i]) == key) return &report.functions[i];
   return nullptr;
 }
@@ -369,13 +334,13 @@ bool Evaluator::functions(const ConditionNode& n) {
     double old = was ? value_of(*n.field, *was, *before_).value_or(0) : 0;
     result |= compare(n, value, old, whole);
   };
-  for (size_t i = 1; i < report_.functions.size(); i++) {
+  for (size_t i = kReportUnknown; i < report_.functions.size(); i++) {
     const ReportFunction& f = report_.functions[i];
-    if ((i == 1 && !f.self_ns) || !n.pattern->matches(f)) continue;
+    if ((i == kReportUnknown && !f.self_ns) || !n.pattern->matches(f)) continue;
     look(&f, before_ && n.change ? same(*before_, f) : nullptr);
   }
   if (n.change)
-    for (size_t i = 2; i < before_->functions.size(); i++) {
+    for (size_t i = kReportFirst; i < before_->functions.size(); i++) {
       const ReportFunction& f = before_->functions[i];
       if (n.pattern->matches(f) && !same(report_, f)) look(nullptr, &f);
     }
@@ -384,13 +349,13 @@ bool Evaluator::functions(const ConditionNode& n) {
 
 // Functions that the filters left out entirely match too: their figures are 0, and their names are
 // not misspelt. Functions inside groups do not: their time is unknown, not 0.
-bool any_fits(const FunctionPattern& pattern, const Report& report) {
+bool matches_any(const FunctionPattern& pattern, const Report& report) {
   const bool groups = only_groups(report);
-  auto fits = [&](const FunctionName& f) {
+  auto matches = [&](const FunctionName& f) {
     return (!groups || f.kind == FunctionKind::kGroup) && pattern.matches(f);
   };
-  return std::any_of(report.functions.begin() + 1, report.functions.end(), fits) ||
-         std::any_of(report.hidden.begin(), report.hidden.end(), fits);
+  return std::any_of(report.functions.begin() + 1, report.functions.end(), matches) ||
+         std::any_of(report.hidden.begin(), report.hidden.end(), matches);
 }
 
 // Collects from all operands, even those that do not affect the result, so that misspelt names are
@@ -400,8 +365,8 @@ void find_missing(const ConditionNode& n, const Report& report, const Report* be
   if (n.kind != ConditionNode::kCompare) {
     find_missing(*n.left, report, before, out);
     find_missing(*n.right, report, before, out);
-  } else if (n.pattern && !any_fits(*n.pattern, report) &&
-             !(before && any_fits(*n.pattern, *before))) {
+  } else if (n.pattern && !matches_any(*n.pattern, report) &&
+             !(before && matches_any(*n.pattern, *before))) {
     out.push_back(n.pattern->text());
   }
 }
@@ -426,12 +391,12 @@ bool only_groups(const Report& report) {
 }
 
 Condition::Condition(const std::string& text, bool with_before)
-    : text_(text), root_(Parser(text, with_before).run()) {}
-Condition::Condition(Condition&&) noexcept = default;
+    : root_(Parser(text, with_before).run()) {}
 Condition::~Condition() = default;
 
-bool Condition::test(const Report& report, const Report* before) const {
-  return Evaluator(report, before).test(*root_);
+bool Condition::test(const Report& report, const Report* before,
+                     std::vector<ComparedValue>& values) const {
+  return Evaluator(report, before, values).test(*root_);
 }
 
 std::vector<std::string> Condition::missing(const Report& report, const Report* before) const {

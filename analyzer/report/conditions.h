@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // --fail-if: conditions on the report, for the tests of other programs.
 //
-//   or      = and { "or" and }           number = DIGITS[.DIGITS][%|ns|us|ms|s|m|h]
+//   or      = and { "or" and }           number = [+|-]DIGITS[.DIGITS][%|ns|us|ms|s|m|h]
 //   and     = term { "and" term }        value  = FIELD "(" FN ")" | "change" "(" value ")" | NAME
 //   term    = "(" or ")" | value OP number
 //
@@ -22,26 +22,32 @@ namespace luatrace::analyze {
 
 struct ConditionNode;
 
+// The value of a comparison that is true.
+struct ComparedValue {
+  enum Kind { kTime, kCount, kPercent } kind = kCount;
+  bool change = false;  // A difference, with a sign.
+  double value = 0;     // In ns, or per cent; may be infinite.
+  std::string of;       // "self(work)", "lost".
+};
+
 class Condition {
  public:
   // Throws UsageError, which says what is wrong and where. change() is an error unless
   // `with_before`.
   Condition(const std::string& text, bool with_before);
-  Condition(Condition&&) noexcept;
   ~Condition();
 
   // Whether the condition is true. `before` is the report that --diff names, or null. A pattern
-  // that matches no function counts as 0; see missing().
-  bool test(const Report& report, const Report* before) const;
+  // that matches no function counts as 0; see missing(). Appends the values of comparisons that are
+  // true to `values`: of several functions, that of the first for which it is true.
+  bool test(const Report& report, const Report* before, std::vector<ComparedValue>& values) const;
   // The patterns of the condition, as written, that match no function in either report.
   std::vector<std::string> missing(const Report& report, const Report* before) const;
   bool needs_histogram() const;
   // Whether any comparison is of a time or a share of time, not of counts only.
   bool has_times() const;
-  const std::string& text() const { return text_; }
 
  private:
-  std::string text_;
   std::unique_ptr<ConditionNode> root_;
 };
 

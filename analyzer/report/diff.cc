@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "analyzer/collect/tree_links.h"
 #include "analyzer/report/canonical_order.h"
 
 namespace luatrace::analyze {
@@ -22,54 +23,65 @@ class Differ {
   void finish();  // Sorts nodes and functions into an order independent of arrival.
 
  private:
+  void add_nodes(const Report& report, const std::vector<ReportFunctionId>& map, bool after,
+                 double factor);
+
   Diff& diff_;
-  Report both_;
+  Report both_;                      // Its tree has the figures of `after`, ...
+  std::vector<NodeFigures> before_;  // ... and this, by node, those of `before`.
 };
 
 void Differ::add(const Report& report, bool after, double factor) {
-  std::vector<uint32_t> map{0, 1};
+  std::vector<ReportFunctionId> map{kReportRoot, kReportUnknown};
   auto& functions = after ? diff_.after : diff_.before;
-  auto& occurs = after ? diff_.is : diff_.was;
+  auto& occurs = after ? diff_.in_after : diff_.in_before;
   for (uint32_t i = 0; i < report.functions.size(); i++) {
-    if (i >= 2) map.push_back(both_.function(report.functions[i]));
+    if (i >= kReportFirst) map.push_back(both_.function(report.functions[i]));
     functions.resize(std::max(functions.size(), both_.functions.size()));
     occurs.resize(functions.size());
     ReportFunction f = report.functions[i];
-    for (auto* time :
-         {&f.self_ns, &f.inner_self_ns, &f.running_ns, &f.wall_ns, &f.min_ns, &f.max_ns, &f.sum_ns})
+    for (auto* time : {&f.self_ns, &f.inner_self_ns, &f.inclusive_ns, &f.wall_ns, &f.min_ns,
+                       &f.max_ns, &f.sum_ns})
       *time = scaled(*time, factor);
     functions[map[i]] = f;
     // A trace may describe functions that never ran.
-    occurs[map[i]] = i < 2 || f.calls || f.wall_ns || f.self_ns || f.inner_self_ns;
+    occurs[map[i]] = i < kReportFirst || f.calls || f.wall_ns || f.self_ns || f.inner_self_ns;
   }
-  std::vector<uint64_t> total = inclusive_ns(report.tree);
-  std::vector<uint32_t> place(report.tree.size());
-  for (uint32_t i = 0; i < report.tree.size(); i++) {
+  add_nodes(report, map, after, factor);
+}
+
+void Differ::add_nodes(const Report& report, const std::vector<ReportFunctionId>& map, bool after,
+                       double factor) {
+  std::vector<NodeId> place(report.tree.size());
+  for (NodeId i{1}; i < report.tree.size(); ++i) {
     const CallNode& n = report.tree[i];
-    if (i) place[i] = both_.tree.enter(place[n.parent], map[n.function]);
-    diff_.nodes.resize(both_.tree.size());
-    DiffNode& to = diff_.nodes[place[i]];
-    to.parent = both_.tree[place[i]].parent;
-    to.function = both_.tree[place[i]].function;
-    (after ? to.after : to.before) = {n.calls, scaled(i ? n.self : 0, factor),
-                                      scaled(total[i], factor)};
+    place[i] = both_.tree.enter(place[n.parent], map[n.function]);
+    before_.resize(both_.tree.size());
+    const NodeFigures figures{n.calls, scaled(n.self, factor)};
+    if (after)
+      both_.tree[place[i]].calls = figures.calls, both_.tree[place[i]].self = figures.self_ns;
+    else
+      before_[place[i]] = figures;
   }
 }
 
 void Differ::finish() {
   const size_t n = both_.functions.size();
   for (auto* list : {&diff_.before, &diff_.after}) list->resize(n);
-  for (auto* list : {&diff_.was, &diff_.is}) list->resize(n);
-  diff_.by_name = by_name(both_.functions, 1);
-  const auto order = canonical_order(both_.tree, name_ranks(both_.functions));
-  std::vector<uint32_t> place(order.size());
-  std::vector<DiffNode> nodes;
-  for (uint32_t i : order) {
-    place[i] = static_cast<uint32_t>(nodes.size());
-    nodes.push_back(diff_.nodes[i]);
-    nodes.back().parent = place[nodes.back().parent];
+  for (auto* list : {&diff_.in_before, &diff_.in_after}) list->resize(n);
+  diff_.by_name = by_name(both_.functions, kReportUnknown);
+  const CallTree& tree = both_.tree;
+  std::vector<NodeId> place(tree.size());
+  before_.resize(tree.size());
+  diff_.before_nodes.resize(tree.size());
+  for (NodeId i : canonical_order(tree, name_ranks(both_.functions))) {
+    if (i == kRootNode) continue;
+    place[i] = diff_.tree.enter(place[tree[i].parent], tree[i].function);
+    diff_.tree[place[i]].calls = tree[i].calls;
+    diff_.tree[place[i]].self = tree[i].self;
+    diff_.before_nodes[place[i]] = before_[i];
   }
-  diff_.nodes = std::move(nodes);
+  diff_.tree.drop_index();
 }
 
 void copy_sums(Report& to, const Report& from) {
@@ -83,6 +95,11 @@ void copy_sums(Report& to, const Report& from) {
 }
 
 }  // namespace
+
+std::vector<uint64_t> inclusive_before_ns(const CallTree& tree,
+                                          const std::vector<NodeFigures>& before) {
+  return subtree_sums(tree, [&](NodeId node) { return before[node].self_ns; });
+}
 
 Diff make_diff(const Report& before, const Report& after, bool normalize) {
   Diff diff;

@@ -13,28 +13,32 @@
 
 namespace luatrace::analyze {
 
-struct DiffFigures {
-  uint64_t calls = 0, self_ns = 0, total_ns = 0;
-};
-struct DiffNode {
-  uint32_t parent = 0, function = 0;  // Node 0 is the root; parents before children.
-  DiffFigures before, after;
+// Of a node of the call tree, in ns.
+struct NodeFigures {
+  uint64_t calls = 0, self_ns = 0;
 };
 
 struct Diff {
-  // The functions of both reports; 0 and 1 are the root and the unknown callers. A function that is
-  // missing from a report has an empty entry there.
+  // The functions of both reports, from kReportRoot. A function that is missing from a report has
+  // an empty entry there.
   std::vector<ReportFunction> before, after;
-  std::vector<bool> was, is;      // By function: whether it occurs there.
-  std::vector<uint32_t> by_name;  // The functions but the root, sorted by name.
-  std::vector<DiffNode> nodes;
+  std::vector<bool> in_before, in_after;  // By function: whether it occurs there.
+  std::vector<uint32_t> by_name;          // The functions but the root, sorted by name.
+  // The call paths of both reports in canonical order, with the figures of `after`; those of
+  // `before` by node.
+  CallTree tree;
+  std::vector<NodeFigures> before_nodes;
   Report before_sums, after_sums;  // Sums only: no functions, no tree.
   double scale = 1;                // The factor applied to times of `before`.
 
   const ReportFunction& any(uint32_t i) const {
-    return is[i] || before[i].kind == FunctionKind::kNone ? after[i] : before[i];
+    return in_after[i] || before[i].kind == FunctionKind::kNone ? after[i] : before[i];
   }
 };
+
+// Inclusive time by node, in ns, as inclusive_ns(tree), but of the figures of `before`.
+std::vector<uint64_t> inclusive_before_ns(const CallTree& tree,
+                                          const std::vector<NodeFigures>& before);
 
 // `normalize` scales the times of `before` so that the total self time of both reports is equal.
 Diff make_diff(const Report& before, const Report& after, bool normalize);

@@ -13,10 +13,13 @@ std::optional<Field> find_field(const std::string& name) {
   static const struct {
     const char* name;
     Field::Kind kind;
-  } kinds[] = {{"calls", Field::kCalls}, {"total", Field::kTotal},      {"running", Field::kTotal},
-               {"self", Field::kSelf},   {"share", Field::kShare},      {"avg", Field::kAvg},
-               {"min", Field::kMin},     {"max", Field::kMax},          {"stddev", Field::kStddev},
-               {"wall", Field::kWall},   {"complete", Field::kComplete}};
+  } kinds[] = {
+      {"calls", Field::kCalls}, {"self", Field::kSelf},     {"share", Field::kShare},
+      {"avg", Field::kAvg},     {"min", Field::kMin},       {"max", Field::kMax},
+      {"wall", Field::kWall},   {"stddev", Field::kStddev}, {"complete", Field::kComplete}};
+  if (name == "inclusive" || name == "total")
+    return Field{Field::kInclusive, "inclusive", 0, "total"};
+  if (name == "running") return Field{Field::kInclusive, "inclusive", 0, "running"};
   for (const auto& k : kinds)
     if (name == k.name) return Field{k.kind, name, 0};
   if (name.size() < 2 || name[0] != 'p') return std::nullopt;
@@ -35,9 +38,9 @@ std::vector<Field> parse_fields(const std::string& list) {
     auto field = find_field(name);
     if (!field)
       throw UsageError(
-          "--fields: calls, total, self, share, avg, min, max, stddev, wall, complete "
-          "or p50 and the like, not '" +
-          name + "'");
+          "--fields: invalid value '" + name +
+          "'; choose calls, inclusive, self, share, avg, min, max, stddev, wall, complete or a "
+          "percentile such as p99.9");
     out.push_back(*field);
     at = end + 1;
   }
@@ -49,8 +52,8 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, cons
   switch (field.kind) {
     case Field::kCalls:
       return f.calls + f.inner_calls;
-    case Field::kTotal:
-      return f.running_ns;
+    case Field::kInclusive:
+      return f.inclusive_ns;
     case Field::kSelf:
       return f.self_ns + f.inner_self_ns;
     case Field::kShare:
@@ -77,9 +80,10 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, cons
 
 std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort) {
   std::vector<uint32_t> list;
-  for (uint32_t i : by_name(r.functions, 1)) {
+  for (uint32_t i : by_name(r.functions, kReportUnknown)) {
     const ReportFunction& f = r.functions[i];
-    if (i == 1 ? f.self_ns == 0 : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group))
+    if (i == kReportUnknown ? f.self_ns == 0
+                            : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group))
       continue;
     list.push_back(i);
   }

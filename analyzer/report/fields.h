@@ -15,7 +15,7 @@ namespace luatrace::analyze {
 struct Field {
   enum Kind {
     kCalls,
-    kTotal,
+    kInclusive,
     kSelf,
     kShare,
     kAvg,
@@ -27,8 +27,10 @@ struct Field {
     kPercentile
   };
   Kind kind = kSelf;
-  std::string name;    // As the user calls it.
+  std::string name;    // Of --fields.
   double percent = 0;  // kPercentile
+  // kInclusive: an earlier name, which data has, too (Column::former).
+  std::string former{};
 
   bool is_time() const { return kind != kCalls && kind != kShare && kind != kComplete; }
   bool needs_histogram() const { return kind == kStddev || kind == kPercentile; }

@@ -7,6 +7,7 @@
 #include <span>
 #include <tuple>
 
+#include "analyzer/collect/tree_links.h"
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/report_views.h"
 #include "analyzer/report/tree_times.h"
@@ -39,25 +40,25 @@ class Merger {
 
   void functions();
   void tree();
-  const std::vector<uint32_t>& map() const { return map_; }
+  const std::vector<ReportFunctionId>& map() const { return map_; }
 
  private:
   struct Entry {
-    uint32_t index;
+    FunctionId index;
     std::string key;  // identity(): equal for entries that are one function in the report.
   };
   bool has_order() const { return file_.facts.sums.size() > 1; }
   void mark_shown();
-  bool is_empty(uint32_t function, const FunctionTicks& ticks) const;
-  FunctionName described(uint32_t function) const {
+  bool is_empty(FunctionId function, const FunctionTicks& ticks) const;
+  FunctionName described(FunctionId function) const {
     return describe(file_.facts.functions[function], symbols_);
   }
   void sort(std::vector<Entry>& list) const;
   void unify(std::vector<Entry> list);
   void hide(const Function& function);
   void add_ticks(ReportFunction& f, const FunctionTicks& ticks);
-  void add_calls(ReportFunction& f, std::span<const uint32_t> entries);
-  uint64_t charges(uint32_t node, const std::vector<uint64_t>& below) const;
+  void add_calls(ReportFunction& f, std::span<const FunctionId> entries);
+  uint64_t charges(NodeId node, const std::vector<uint64_t>& below) const;
 
   Report& report_;
   const FileResult& file_;
@@ -66,39 +67,40 @@ class Merger {
   Profile unified_;         // Replaces profile_ if functions were unified.
   const Profile* tree_of_;  // The one of the two in use.
   const SymbolFinder& symbols_;
-  std::vector<uint32_t> map_;   // From function of the file to function of the report.
-  std::vector<uint32_t> rank_;  // By function of the file, if has_order().
-  std::vector<uint32_t> same_;  // By function of the file: the first entry of its unified function.
-  std::vector<uint32_t> list_;  // Functions in the report, entries of one function adjacent.
-  std::vector<bool> empty_;     // By node, with filters: nothing is left in its subtree.
-  std::vector<bool> shown_;     // By function of the file: it has a node that is not empty.
+  std::vector<ReportFunctionId> map_;  // From function of the file to function of the report.
+  std::vector<uint32_t> rank_;         // By function of the file, if has_order().
+  std::vector<FunctionId>
+      same_;  // By function of the file: the first entry of its unified function.
+  std::vector<FunctionId> list_;  // Functions in the report, entries of one function adjacent.
+  std::vector<bool> empty_;       // By node, with filters: nothing is left in its subtree.
+  std::vector<bool> shown_;       // By function of the file: it has a node that is not empty.
 };
 
 void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
   f.calls += ticks.calls;
   f.self_ns += clock_.ns(ticks.self);
-  f.running_ns += clock_.ns(ticks.running);
+  f.inclusive_ns += clock_.ns(ticks.inclusive);
   f.wall_ns += clock_.ns(ticks.wall);
   report_.self_ns += clock_.ns(ticks.self);
 }
 
 // Adds the call statistics of `entries`, which are one function.
-void Merger::add_calls(ReportFunction& f, std::span<const uint32_t> entries) {
+void Merger::add_calls(ReportFunction& f, std::span<const FunctionId> entries) {
   CallStats stats;
-  for (const uint32_t function : entries) {
+  for (const FunctionId function : entries) {
     stats += profile_.stats(function);
     if (file_.histograms) f.times.add(file_.histograms->of(function));
   }
   if (stats.complete == 0) return;
-  uint64_t least = clock_.ns(stats.min);
-  f.min_ns = f.complete ? std::min(f.min_ns, least) : least;
+  const uint64_t min_ns = clock_.ns(stats.min);
+  f.min_ns = f.complete ? std::min(f.min_ns, min_ns) : min_ns;
   f.max_ns = std::max(f.max_ns, clock_.ns(stats.max));
   f.sum_ns += clock_.ns(stats.sum);
   f.complete += stats.complete;
 }
 
 // Whether the report leaves out the function: it is filtered out or has no figures.
-bool Merger::is_empty(uint32_t function, const FunctionTicks& t) const {
+bool Merger::is_empty(FunctionId function, const FunctionTicks& t) const {
   if (!file_.filtered && function != kPrunedFunction) return false;
   const bool shown = file_.filtered && shown_[function];
   return !shown && !t.calls && !t.wall && !profile_.stats(function).complete;
@@ -112,7 +114,7 @@ void Merger::sort(std::vector<Entry>& list) const {
   for (auto begin = list.begin(); begin != list.end();) {
     const auto end =
         std::find_if(begin, list.end(), [&](const Entry& e) { return e.key != begin->key; });
-    std::vector<std::tuple<bool, std::string, uint32_t>> same;
+    std::vector<std::tuple<bool, std::string, FunctionId>> same;
     for (auto e = begin; e != end && end - begin > 1; ++e) {
       FunctionName f = described(e->index);
       same.emplace_back(f.hint, std::move(f.name), e->index);
@@ -126,8 +128,8 @@ void Merger::sort(std::vector<Entry>& list) const {
 void Merger::unify(std::vector<Entry> list) {
   sort(list);
   same_.resize(map_.size());
-  std::iota(same_.begin(), same_.end(), 0);
-  rank_ = same_;
+  std::iota(same_.begin(), same_.end(), FunctionId());
+  rank_.assign(same_.begin(), same_.end());
   bool unifies = false;
   for (size_t n = 0; n < list.size(); n++) {
     const bool is_same = n && list[n].key == list[n - 1].key;
@@ -138,7 +140,7 @@ void Merger::unify(std::vector<Entry> list) {
   }
   if (!has_order())
     std::stable_sort(list_.begin(), list_.end(),
-                     [&](uint32_t a, uint32_t b) { return same_[a] < same_[b]; });
+                     [&](FunctionId a, FunctionId b) { return same_[a] < same_[b]; });
   if (!unifies) return;
   unified_.add(profile_, &same_);
   unified_.close();
@@ -149,7 +151,8 @@ void Merger::unify(std::vector<Entry> list) {
 std::vector<bool> empty_nodes(const Profile& profile) {
   const CallTree& tree = profile.tree();
   std::vector<bool> empty(tree.size(), true);
-  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 0;) {
+  for (NodeId i(static_cast<uint32_t>(tree.size())); i > 0;) {
+    --i;
     if (tree[i].calls || tree[i].self || profile.suspended_at(i)) empty[i] = false;
     if (i && !empty[i]) empty[tree[i].parent] = false;
   }
@@ -161,7 +164,7 @@ std::vector<bool> empty_nodes(const Profile& profile) {
 void Merger::mark_shown() {
   shown_.resize(file_.facts.functions.size());
   empty_ = empty_nodes(profile_);
-  for (uint32_t i = 1; i < empty_.size(); i++) {
+  for (NodeId i{1}; i < empty_.size(); ++i) {
     if (!empty_[i]) shown_[profile_.tree()[i].function] = true;
   }
 }
@@ -177,9 +180,9 @@ void Merger::functions() {
   if (file_.filtered) mark_shown();
   std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
   map_.resize(table.size());
-  map_[kUnknownFunction] = 1;
+  map_[kUnknownFunction] = kReportUnknown;
   std::vector<Entry> list;
-  for (uint32_t i = kFirstFunction; i < table.size(); i++)
+  for (FunctionId i = kFirstFunction; i < table.size(); ++i)
     if (is_empty(i, ticks[i]))
       hide(table[i]);
     else
@@ -194,7 +197,7 @@ void Merger::functions() {
     size_t end = n + 1;
     while (end < list_.size() && same_[list_[end]] == same_[list_[n]]) end++;
     for (size_t i = n; i < end; i++) map_[list_[i]] = report_.function(described(list_[i]));
-    const uint32_t index = map_[list_[n]];
+    const ReportFunctionId index = map_[list_[n]];
     add_ticks(report_.functions[index], ticks[list_[n]]);
     add_calls(report_.functions[index], std::span(list_).subspan(n, end - n));
     n = end;
@@ -206,7 +209,7 @@ void Merger::functions() {
 
 // The number of calls whose cost of recording lies in the node's self time: its own and its
 // children's.
-uint64_t Merger::charges(uint32_t node, const std::vector<uint64_t>& below) const {
+uint64_t Merger::charges(NodeId node, const std::vector<uint64_t>& below) const {
   if (tree_of_->has_charges()) return tree_of_->charged_at(node);
   return tree_of_->tree()[node].calls + below[node];
 }
@@ -221,35 +224,35 @@ double cost_of(const TraceFacts& facts) {
 // Adds the tree; nodes of coroutines are merged into the node of the call that resumed them.
 void Merger::tree() {
   const CallTree& from = tree_of_->tree();
-  std::vector<uint32_t> place(from.size());
+  std::vector<NodeId> place(from.size());
   const double cost_ps = cost_of(file_.facts);
   std::vector<uint64_t> below(cost_ps > 0 ? from.size() : 0);  // By node: calls of its children.
   if (cost_ps > 0)
-    for (uint32_t i = 1; i < from.size(); i++) below[from[i].parent] += from[i].calls;
+    for (NodeId i{1}; i < from.size(); ++i) below[from[i].parent] += from[i].calls;
   if (file_.filtered && tree_of_ != &profile_) empty_ = empty_nodes(*tree_of_);
   // By node, the function whose time it is; by function, the ticks already assigned to its nodes:
   // so the nodes' nanoseconds, rounded one by one, sum to the function's.
   std::vector<uint32_t> owner(from.size());
-  std::vector<uint64_t> given(file_.facts.functions.size());
-  std::vector<uint32_t> order;
+  std::vector<uint64_t> assigned(file_.facts.functions.size());
+  std::vector<NodeId> order;
   if (has_order()) order = canonical_order(from, rank_);
   for (uint32_t at = 0; at < from.size(); at++) {
-    const uint32_t i = order.empty() ? at : order[at];
+    const NodeId i = order.empty() ? NodeId(at) : order[at];
     if (!empty_.empty() && empty_[i] && i) continue;
     const CallNode& n = from[i];
     bool own = i != 0 && n.function != kCoroutineFunction;
-    uint32_t above = i ? place[n.parent] : 0;
+    const NodeId above = i ? place[n.parent] : kRootNode;
     owner[i] = i && !own ? owner[n.parent] : n.function;
-    uint64_t& ticks = given[owner[i]];
+    uint64_t& ticks = assigned[owner[i]];
     place[i] = own ? report_.tree.enter(above, map_[n.function]) : above;
     CallNode& to = report_.tree[place[i]];
     to.calls += n.calls;
-    // Function 1 is unknown: its time is in gap_ns.
-    if (to.function != 1) to.self += clock_.ns(ticks + n.self) - clock_.ns(ticks);
+    if (to.function != kReportUnknown)  // Its time is in gap_ns.
+      to.self += clock_.ns(ticks + n.self) - clock_.ns(ticks);
     ticks += n.self;
     report_.node_cost_ps.resize(report_.tree.size());
-    report_.node_yielded_ns.resize(report_.tree.size());
-    report_.node_yielded_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
+    report_.node_suspended_ns.resize(report_.tree.size());
+    report_.node_suspended_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
     // A call has two events; half the cost of each lies in its own time, half in its caller's.
     if (cost_ps > 0)
       report_.node_cost_ps[place[i]] +=
@@ -261,11 +264,11 @@ void add_sums(Report& report, const FileResult& result, ReportFile& file) {
   const TraceFacts& facts = result.facts;
   const Clock& clock = facts.clock;
   uint64_t first = UINT64_MAX, last = 0, traced = 0;
-  std::set<std::pair<uint32_t, uint32_t>> threads;
+  std::set<std::pair<ProcessId, ThreadId>> threads;
   for (const StreamSums& sums : facts.sums) {
-    uint32_t process = facts.process_of(sums.stream);
-    for (uint32_t tid : sums.threads) threads.emplace(process, tid);
-    if (sums.threads.empty()) threads.emplace(process, UINT32_MAX - sums.stream);
+    const ProcessId process = facts.process_of(sums.stream);
+    for (ThreadId tid : sums.threads) threads.emplace(process, tid);
+    if (sums.threads.empty()) threads.emplace(process, ThreadId(UINT32_MAX - sums.stream));
     traced += sums.traced;
     report.coroutines += sums.coroutines;
     if (sums.traced == 0) continue;
@@ -312,19 +315,43 @@ uint64_t first_tick(const TraceFacts& facts) {
   return first;
 }
 
-Report::Report() : functions(2), node_cost_ps(1), node_yielded_ns(1) {
-  functions[0].kind = FunctionKind::kRoot;
-  functions[1].kind = FunctionKind::kGap;
-  functions[1].name = "[unknown callers]";
+void add_figures(ReportFunction& to, const ReportFunction& from) {
+  if (from.complete) {
+    to.min_ns = to.complete ? std::min(to.min_ns, from.min_ns) : from.min_ns;
+    to.max_ns = std::max(to.max_ns, from.max_ns);
+    to.sum_ns += from.sum_ns;
+    to.complete += from.complete;
+    to.times.add(from.times);
+  }
+  to.calls += from.calls;
+  to.self_ns += from.self_ns;
+  to.inclusive_ns += from.inclusive_ns;
+  to.wall_ns += from.wall_ns;
 }
 
-uint32_t Report::function(const FunctionName& described) {
+ReportWait& ReportWait::operator+=(const ReportWait& other) {
+  count += other.count;
+  total_ns += other.total_ns;
+  min_ns = std::min(min_ns, other.min_ns);
+  max_ns = std::max(max_ns, other.max_ns);
+  unfinished += other.unfinished;
+  times.add(other.times);
+  return *this;
+}
+
+Report::Report() : functions(kReportFirst), node_cost_ps(1), node_suspended_ns(1) {
+  functions[kReportRoot].kind = FunctionKind::kRoot;
+  functions[kReportUnknown].kind = FunctionKind::kGap;
+  functions[kReportUnknown].name = "[unknown callers]";
+}
+
+ReportFunctionId Report::function(const FunctionName& described) {
   const std::string key = identity(described);
   const uint64_t hash = std::hash<std::string>()(key);
   auto [at, end] = index_.equal_range(hash);
   while (at != end && identity(functions[at->second]) != key) ++at;
   if (at == end) {
-    at = index_.emplace(hash, static_cast<uint32_t>(functions.size()));
+    at = index_.emplace(hash, ReportFunctionId(static_cast<uint32_t>(functions.size())));
     FunctionName& f = functions.emplace_back();
     f = described;
     f.name.clear();  // take_name() chooses among the candidates.
@@ -351,8 +378,8 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
 
 void sum_up_groups(Report& report) {
   const CallTree& tree = report.tree;
-  std::vector<uint32_t> root(tree.size());
-  for (uint32_t i = 1; i < tree.size(); i++) {
+  std::vector<NodeId> root(tree.size());
+  for (NodeId i{1}; i < tree.size(); ++i) {
     root[i] = tree[i].parent ? root[tree[i].parent] : i;
     ReportFunction& group = report.functions[tree[root[i]].function];
     ReportFunction& f = report.functions[tree[i].function];
@@ -369,34 +396,29 @@ void sum_up_groups(Report& report) {
   // Sums of figures rounded per function must not exceed a figure that was rounded once.
   for (ReportFunction& f : report.functions) {
     if (!f.inner_self_ns) continue;
-    f.running_ns = std::max(f.running_ns, f.self_ns + f.inner_self_ns);
-    f.wall_ns = std::max(f.wall_ns, f.running_ns);
+    f.inclusive_ns = std::max(f.inclusive_ns, f.self_ns + f.inner_self_ns);
+    f.wall_ns = std::max(f.wall_ns, f.inclusive_ns);
   }
 }
 
-void add_yielded_nodes(Report& report) {
+void add_suspended_nodes(Report& report) {
   ReportFunction f;
-  f.kind = FunctionKind::kYielded;
-  f.name = "[yielded]";
-  const uint32_t yielded = report.function(f);
+  f.kind = FunctionKind::kSuspended;
+  f.name = "[suspended]";
+  const ReportFunctionId suspended = report.function(f);
   report.tree.make_index();
   const size_t n = report.tree.size();
-  for (uint32_t i = 1; i < n; i++) {
-    if (report.node_yielded_ns[i] == 0) continue;
-    uint32_t node = report.tree.enter(i, yielded);
-    report.tree[node].self += report.node_yielded_ns[i];
+  for (NodeId i{1}; i < n; ++i) {
+    if (report.node_suspended_ns[i] == 0) continue;
+    const NodeId node = report.tree.enter(i, suspended);
+    report.tree[node].self += report.node_suspended_ns[i];
   }
   report.node_cost_ps.resize(report.tree.size());
-  report.node_yielded_ns.resize(report.tree.size());
+  report.node_suspended_ns.resize(report.tree.size());
 }
 
 std::vector<uint64_t> inclusive_ns(const CallTree& tree) {
-  std::vector<uint64_t> sum(tree.size());
-  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 1;) {
-    sum[i] += tree[i].self;
-    sum[tree[i].parent] += sum[i];
-  }
-  return sum;  // The root's self time is idle time and not included.
+  return subtree_sums(tree, [&](NodeId node) { return tree[node].self; });
 }
 
 }  // namespace luatrace::analyze

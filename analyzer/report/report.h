@@ -4,12 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "analyzer/collect/call_tree.h"
 #include "analyzer/collect/filtered_profile.h"
 #include "analyzer/collect/profile.h"
 #include "analyzer/filter/filter.h"
@@ -39,33 +40,46 @@ struct ReportFile {
 // In all of the following, points in time count from the first event of the file, and indices of
 // functions and files are those of the report.
 struct ReportSlowCall {
-  uint32_t file = 0, state = 0, coroutine = 0, thread = 0;
-  uint64_t at_ns = 0, running_ns = 0, wall_ns = 0;
+  uint32_t file = 0;
+  StreamId vm;
+  CoroutineId coroutine;
+  ThreadId thread;
+  uint64_t at_ns = 0, inclusive_ns = 0, wall_ns = 0;
   std::vector<SlowNode> nodes;
 };
 struct ReportCoroutine {
-  uint32_t file = 0, state = 0, id = 0;
-  uint32_t created_in = 0, body = 0;  // 0: unknown.
+  uint32_t file = 0;
+  StreamId vm;
+  CoroutineId id;
+  ReportFunctionId created_in, body;  // kReportRoot: unknown.
   uint64_t begin_ns = 0, life_ns = 0, running_ns = 0, suspended_ns = 0, resumes = 0;
   uint64_t longest_ns = 0, longest_at_ns = 0;
-  uint32_t longest_in = 0;  // 0: before it first ran.
+  ReportFunctionId longest_in;  // kReportRoot: before it first ran.
   Gone how = Gone::kCut;
 };
 struct ReportCreationSite {
-  uint32_t created_in = 0, body = 0;
+  ReportFunctionId created_in, body;
   uint64_t count = 0, running_ns = 0, suspended_ns = 0, resumes = 0, longest_ns = 0;
-  uint32_t longest_in = 0;
+  ReportFunctionId longest_in;
+};
+// How long coroutines were suspended in a function that a caller called.
+struct ReportWait {
+  uint64_t count = 0, total_ns = 0, min_ns = UINT64_MAX, max_ns = 0;
+  uint64_t unfinished = 0;  // Not in the other members: without a resume.
+  Distribution times;
+
+  ReportWait& operator+=(const ReportWait& other);
 };
 struct ReportThread {
   uint32_t file = 0;
   int32_t pid = 0;
-  uint32_t tid = 0;
-  uint64_t self_ns = 0, idle_ns = 0, gap_ns = 0, filtered_ns = 0, calls = 0, states = 0;
+  ThreadId tid;
+  uint64_t self_ns = 0, idle_ns = 0, gap_ns = 0, filtered_ns = 0, calls = 0, vms = 0;
 };
 struct ReportLane {
   bool thread = false;
   std::string name;              // The name of a thread, ...
-  uint32_t function = 0;         // ... or the function or group.
+  ReportFunctionId function;     // ... or the function or group.
   std::vector<uint64_t> slices;  // ns; rounded so that they sum to the report's figure.
 };
 struct ReportTimeline {
@@ -77,12 +91,11 @@ struct ReportTimeline {
 
 struct Report {
   std::vector<ReportFile> files;
-  // Functions 0 and 1 are the root and the unknown callers.
-  std::vector<ReportFunction> functions;
+  std::vector<ReportFunction> functions;  // From kReportRoot.
   // In ns. Coroutines have no nodes: their calls are below the call that resumed them.
   CallTree tree;
-  std::vector<uint64_t> node_cost_ps;     // By node: cost of recording in its self time.
-  std::vector<uint64_t> node_yielded_ns;  // By node: suspended time there.
+  std::vector<uint64_t> node_cost_ps;       // By node: cost of recording in its self time.
+  std::vector<uint64_t> node_suspended_ns;  // By node: suspended time there.
   Trust trust;
   uint64_t duration_ns = 0;  // From the first to the last event.
   uint64_t traced_ns = 0;    // Sum over the streams; = self + idle + gap + filtered.
@@ -104,8 +117,10 @@ struct Report {
   std::vector<ReportSlowCall> slow;
   uint64_t slow_found = 0;
   uint64_t slow_left_out = 0;  // Calls without rows: nested in too many others, across coroutines.
-  std::vector<ReportCoroutine> lives;
+  std::vector<ReportCoroutine> coroutine_list;
   std::vector<ReportCreationSite> creation_sites;
+  // By function and caller (kReportRoot: none).
+  std::map<std::pair<ReportFunctionId, ReportFunctionId>, ReportWait> waits;
   std::vector<ReportThread> thread_list;
   std::vector<ReportTimeline> timelines;
   bool keeps_codes = false;  // For --symbols.
@@ -113,11 +128,11 @@ struct Report {
 
   Report();
   // Returns the index of the function with this identity; adds it if it is new.
-  uint32_t function(const FunctionName& described);
+  ReportFunctionId function(const FunctionName& described);
 
  private:
   // Keyed by a hash of identity(), which never changes for a function.
-  std::unordered_multimap<uint64_t, uint32_t, RandomHash> index_;
+  std::unordered_multimap<uint64_t, ReportFunctionId, RandomHash> index_;
 };
 
 // The results of one file.
@@ -139,9 +154,9 @@ void add_to_report(Report& report, const FileResult& file, const SymbolFinder& s
 // separate within a thread or VM. Call once, after the last file.
 void sum_up_groups(Report& report);
 
-// --yielded: for flame graphs and folded stacks, adds suspended time to the report's tree as calls
-// of a function `[yielded]`. The sums of the report do not change.
-void add_yielded_nodes(Report& report);
+// --suspended: for flame graphs and folded stacks, adds suspended time to the report's tree as
+// calls of a function `[suspended]`. The sums of the report do not change.
+void add_suspended_nodes(Report& report);
 
 // Inclusive time by node, in ns; of the root, the sum over all functions without idle time.
 std::vector<uint64_t> inclusive_ns(const CallTree& tree);

@@ -12,13 +12,13 @@
 namespace luatrace::analyze {
 namespace {
 
-auto place_of(const ReportCode& c) {
+auto location_of(const ReportCode& c) {
   return std::tie(c.function, c.code->module, c.code->build_id, c.code->offset);
 }
 
-struct ByPlace {
+struct ByLocation {
   bool operator()(const ReportCode& a, const ReportCode& b) const {
-    return place_of(a) < place_of(b);
+    return location_of(a) < location_of(b);
   }
 };
 
@@ -28,14 +28,14 @@ struct Ticks {
 
 // Sums by location in the file, over all processes and the addresses it was mapped to, before
 // anything is rounded.
-using Places = std::map<ReportCode, Ticks, ByPlace>;
+using LocationSums = std::map<ReportCode, Ticks, ByLocation>;
 
 // Merges the locations of the last file with those of earlier ones.
 void merge(std::vector<ReportCode>& codes) {
-  std::stable_sort(codes.begin(), codes.end(), ByPlace());
+  std::stable_sort(codes.begin(), codes.end(), ByLocation());
   std::vector<ReportCode> merged;
   for (ReportCode& c : codes) {
-    if (merged.empty() || place_of(merged.back()) != place_of(c)) {
+    if (merged.empty() || location_of(merged.back()) != location_of(c)) {
       merged.push_back(std::move(c));
       continue;
     }
@@ -47,24 +47,24 @@ void merge(std::vector<ReportCode>& codes) {
 
 }  // namespace
 
-void add_codes(Report& report, const FileResult& file, const std::vector<uint32_t>& map,
+void add_codes(Report& report, const FileResult& file, const std::vector<ReportFunctionId>& map,
                const SymbolFinder& symbols) {
   const FunctionTable& table = file.facts.functions;
   const std::vector<FunctionTicks> ticks = function_ticks(file.profile, table.size());
-  Places places;
-  for (uint32_t i = kFirstFunction; i < table.size(); i++) {
-    if (table[i].type != LT_FUNC_C || map[i] == 0) continue;
+  LocationSums sums_by_location;
+  for (FunctionId i = kFirstFunction; i < table.size(); ++i) {
+    if (table[i].type != LT_FUNC_C || map[i] == kReportRoot) continue;
     ReportCode code{map[i], 0, 0, symbols(table[i]).code};
     if (!code.code) continue;
-    Ticks& sum = places[std::move(code)];
+    Ticks& sum = sums_by_location[std::move(code)];
     sum.calls += ticks[i].calls;
     sum.self += ticks[i].self;
   }
   // Ticks assigned so far: the locations' nanoseconds, rounded one by one, sum to the function's.
-  std::map<uint32_t, uint64_t> given;
-  for (const auto& [place, sum] : places) {
-    uint64_t& before = given[place.function];
-    ReportCode& code = report.codes.emplace_back(place);
+  std::map<ReportFunctionId, uint64_t> assigned;
+  for (const auto& [location, sum] : sums_by_location) {
+    uint64_t& before = assigned[location.function];
+    ReportCode& code = report.codes.emplace_back(location);
     code.calls = sum.calls;
     code.self_ns = file.facts.clock.ns(before + sum.self) - file.facts.clock.ns(before);
     before += sum.self;

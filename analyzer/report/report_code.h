@@ -18,15 +18,15 @@ struct Report;
 // function of the report may have several: static functions of the same name, or two builds of a
 // library.
 struct ReportCode {
-  uint32_t function = 0;  // Index in the report.
+  ReportFunctionId function;
   uint64_t calls = 0;
   uint64_t self_ns = 0;  // Sums to the self time over all locations of a function.
   std::shared_ptr<const NativeCode> code;
 };
 
 // Adds the locations of one file to report.codes. `map`: from functions of the file to functions of
-// the report; 0 if filtered out.
-void add_codes(Report& report, const FileResult& file, const std::vector<uint32_t>& map,
+// the report; kReportRoot if filtered out.
+void add_codes(Report& report, const FileResult& file, const std::vector<ReportFunctionId>& map,
                const SymbolFinder& symbols);
 
 }  // namespace luatrace::analyze

@@ -6,14 +6,20 @@
 
 #include "analyzer/collect/histogram.h"
 #include "analyzer/symbols/function_name.h"
+#include "base/id.h"
 
 namespace luatrace::analyze {
+
+// Indices of the functions of a report: the root of the call tree, the unknown callers, and the
+// first one of a program.
+using ReportFunctionId = Id<struct FunctionsOfReport>;
+constexpr ReportFunctionId kReportRoot{0}, kReportUnknown{1}, kReportFirst{2};
 
 struct ReportFunction : FunctionName {
   uint64_t calls = 0;
   uint64_t complete = 0;  // Calls seen from beginning to end: min, max and sum cover only these.
   uint64_t wall_ns = 0;
-  uint64_t running_ns = 0;
+  uint64_t inclusive_ns = 0;
   uint64_t self_ns = 0;
   uint64_t min_ns = 0;
   uint64_t max_ns = 0;

@@ -9,7 +9,7 @@ namespace {
 
 class Views {
  public:
-  Views(Report& report, const FileResult& result, const std::vector<uint32_t>& map,
+  Views(Report& report, const FileResult& result, const std::vector<ReportFunctionId>& map,
         const SymbolFinder& symbols)
       : report_(report),
         result_(result),
@@ -22,6 +22,7 @@ class Views {
   void functions();
   void slow();
   void coroutines();
+  void waits();
   void threads();
   void timeline();
 
@@ -30,13 +31,13 @@ class Views {
   std::vector<SlowNode> slow_nodes(const SlowCall& call);
   // Nanoseconds since the first event of the file.
   uint64_t since(uint64_t tick) const { return tick > first_ ? clock_.ns(tick - first_) : 0; }
-  uint32_t function(uint32_t index) {
-    if (index < kFirstFunction) return index == kUnknownFunction ? 1 : 0;
+  ReportFunctionId function(FunctionId index) {
+    if (index < kFirstFunction) return index == kUnknownFunction ? kReportUnknown : kReportRoot;
     if (index < map_.size() && map_[index]) return map_[index];
     return report_.function(describe(result_.facts.functions[index], symbols_));
   }
 
-  bool goes_before(uint32_t a, uint32_t b) const {
+  bool is_before(ReportFunctionId a, ReportFunctionId b) const {
     const ReportFunction &f = report_.functions[a], &g = report_.functions[b];
     const std::string left = display_name(f), right = display_name(g);
     return std::tie(left, f.chunk, f.line, f.code) < std::tie(right, g.chunk, g.line, g.code);
@@ -45,7 +46,7 @@ class Views {
   Report& report_;
   const FileResult& result_;
   const Clock& clock_;
-  const std::vector<uint32_t>& map_;
+  const std::vector<ReportFunctionId>& map_;
   const SymbolFinder& symbols_;
   uint32_t file_;
   uint64_t first_;
@@ -55,21 +56,23 @@ class Views {
 // does not depend on the order of the file's streams.
 void Views::functions() {
   const FilteredProfile& from = *result_.filtered;
-  std::set<uint32_t> used;
+  std::set<FunctionId> used;
   if (from.slow)
     for (const SlowCall& call : from.slow->kept())
-      for (const SlowNode& n : call.nodes) used.insert(n.function);
+      for (const SlowNode& n : call.nodes) used.insert(FunctionId(n.function));
   if (from.coroutines) {
     for (const CoroutineLife& l : from.coroutines->kept())
       used.insert({l.created_in, l.body, l.longest_in});
     for (const auto& [key, group] : from.coroutines->groups())
       used.insert({key.first, key.second, group.longest_in});
   }
+  if (from.waits)
+    for (const auto& [key, sums] : *from.waits) used.insert({key.first, key.second});
   if (from.timeline)
-    for (const auto& [key, lane] : from.timeline->lanes())
-      if (key >> 32) used.insert(static_cast<uint32_t>(key));
+    for (const auto& [id, lane] : from.timeline->lanes())
+      if (id.kind == LaneId::Kind::kFunction) used.insert(FunctionId(id.number));
   std::map<std::string, FunctionName> missing;
-  for (uint32_t f : used)
+  for (FunctionId f : used)
     if (f >= kFirstFunction && (f >= map_.size() || !map_[f])) {
       const FunctionName described = describe(result_.facts.functions[f], symbols_);
       auto [it, fresh] = missing.emplace(identity(described), described);
@@ -80,7 +83,7 @@ void Views::functions() {
   for (const auto& [key, described] : missing) report_.function(described);
 }
 
-// Pointers to the items in the order in which they began, or ended.
+// Pointers to the items in the order in which they began; equal ones as they ended in a stream.
 template <class T>
 std::vector<const T*> in_order(const std::vector<T>& kept) {
   std::vector<const T*> out;
@@ -101,7 +104,7 @@ std::vector<SlowNode> Views::slow_nodes(const SlowCall& call) {
   for (const SlowNode& n : call.nodes) {
     const uint32_t parent = place.empty() ? UINT32_MAX : place[n.parent];
     const auto next = static_cast<uint32_t>(out.size());
-    auto [it, fresh] = known.emplace(std::pair(parent, function(n.function)), next);
+    auto [it, fresh] = known.emplace(std::pair(parent, function(FunctionId(n.function))), next);
     if (fresh) out.push_back({place.empty() ? 0 : parent, it->first.second, 0, 0, 0});
     place.push_back(it->second);
     SlowNode& to = out[it->second];
@@ -114,57 +117,51 @@ std::vector<SlowNode> Views::slow_nodes(const SlowCall& call) {
 }
 
 void Views::slow() {
-  for (const SlowCall* kept : in_order(result_.filtered->slow->kept())) {
-    const SlowCall& call = *kept;
-    ReportSlowCall out;
-    out.file = file_;
-    out.state = call.stream;
-    out.coroutine = call.coroutine;
-    out.thread = call.thread;
-    out.at_ns = since(call.begin);
-    out.running_ns = clock_.ns(call.running);
-    out.wall_ns = clock_.ns(call.wall);
-    out.nodes = slow_nodes(call);
-    report_.slow.push_back(std::move(out));
+  for (const SlowCall* call : in_order(result_.filtered->slow->kept())) {
+    report_.slow.push_back({.file = file_,
+                            .vm = call->stream,
+                            .coroutine = call->coroutine,
+                            .thread = call->thread,
+                            .at_ns = since(call->begin),
+                            .inclusive_ns = clock_.ns(call->running),
+                            .wall_ns = clock_.ns(call->wall),
+                            .nodes = slow_nodes(*call)});
   }
   report_.slow_found += result_.filtered->slow->found();
   report_.slow_left_out += result_.filtered->slow->left_out();
 }
 
 void Views::coroutines() {
-  for (const CoroutineLife* kept : in_order(result_.filtered->coroutines->kept())) {
-    const CoroutineLife& life = *kept;
-    ReportCoroutine out;
-    out.file = file_;
-    out.state = life.stream;
-    out.id = life.id;
-    out.created_in = function(life.created_in);
-    out.body = function(life.body);
-    out.begin_ns = since(life.begin);
-    out.life_ns = clock_.ns(life.end - life.begin);
-    out.suspended_ns = clock_.ns(life.suspended);
-    out.running_ns = clock_.ns(life.running());
-    out.resumes = life.resumes;
-    out.longest_ns = clock_.ns(life.longest);
-    out.longest_at_ns = since(life.longest_at);
-    out.longest_in = function(life.longest_in);
-    out.how = life.how;
-    report_.lives.push_back(out);
+  for (const CoroutineLife* life : in_order(result_.filtered->coroutines->kept())) {
+    report_.coroutine_list.push_back({.file = file_,
+                                      .vm = life->stream,
+                                      .id = life->id,
+                                      .created_in = function(life->created_in),
+                                      .body = function(life->body),
+                                      .begin_ns = since(life->begin),
+                                      .life_ns = clock_.ns(life->end - life->begin),
+                                      .running_ns = clock_.ns(life->running()),
+                                      .suspended_ns = clock_.ns(life->suspended),
+                                      .resumes = life->resumes,
+                                      .longest_ns = clock_.ns(life->longest),
+                                      .longest_at_ns = since(life->longest_at),
+                                      .longest_in = function(life->longest_in),
+                                      .how = life->how});
   }
   // Unify the functions of the file that are one in the report.
-  std::map<std::pair<uint32_t, uint32_t>, CoroutineGroup> groups;
+  std::map<std::pair<ReportFunctionId, ReportFunctionId>, CoroutineGroup> groups;
   for (const auto& [key, group] : result_.filtered->coroutines->groups())
     groups[{function(key.first), function(key.second)}] += group;
   for (const auto& [key, group] : groups) {
-    ReportCreationSite b;
-    std::tie(b.created_in, b.body) = key;
+    ReportCreationSite site;
+    std::tie(site.created_in, site.body) = key;
     auto same = [&](const ReportCreationSite& o) {
-      return o.created_in == b.created_in && o.body == b.body;
+      return o.created_in == site.created_in && o.body == site.body;
     };
     auto it = std::find_if(report_.creation_sites.begin(), report_.creation_sites.end(), same);
     if (it == report_.creation_sites.end()) {
-      b.longest_in = function(group.longest_in);
-      it = report_.creation_sites.insert(it, b);
+      site.longest_in = function(group.longest_in);
+      it = report_.creation_sites.insert(it, site);
     }
     it->count += group.count;
     it->running_ns += clock_.ns(group.running);
@@ -172,12 +169,22 @@ void Views::coroutines() {
     it->resumes += group.resumes;
     // Of equal ones take the function whose name sorts first, whatever the order of files.
     const uint64_t longest = clock_.ns(group.longest);
-    const uint32_t in = function(group.longest_in);
-    if (longest < it->longest_ns || (longest == it->longest_ns && !goes_before(in, it->longest_in)))
+    const ReportFunctionId in = function(group.longest_in);
+    if (longest < it->longest_ns || (longest == it->longest_ns && !is_before(in, it->longest_in)))
       continue;
     it->longest_ns = longest;
     it->longest_in = in;
   }
+}
+
+void Views::waits() {
+  // Unify the functions of the file that are one in the report.
+  std::map<std::pair<ReportFunctionId, ReportFunctionId>, WaitSums> all;
+  for (const auto& [key, sums] : *result_.filtered->waits)
+    all[{function(key.first), function(key.second)}] += sums;
+  for (const auto& [key, sums] : all)
+    report_.waits[key] += {sums.count,  clock_.ns(sums.ticks), sums.min_ns,
+                           sums.max_ns, sums.unfinished,       sums.times()};
 }
 
 // Rounds each sum so that those of all threads add up to the report's, which are rounded once.
@@ -190,17 +197,15 @@ void Views::threads() {
   };
   for (const auto& [key, sums] : *result_.filtered->threads) {
     auto process = processes.find(key.first);
-    ReportThread out;
-    out.file = file_;
-    out.pid = process == processes.end() ? 0 : process->second.pid;
-    out.tid = key.second;
-    out.self_ns = clock_.ns(sums.self);
-    out.idle_ns = round(&ThreadSums::idle, sums);
-    out.gap_ns = round(&ThreadSums::gap, sums);
-    out.filtered_ns = round(&ThreadSums::filtered, sums);
-    out.calls = sums.calls;
-    out.states = sums.states.size();
-    report_.thread_list.push_back(out);
+    report_.thread_list.push_back({.file = file_,
+                                   .pid = process == processes.end() ? 0 : process->second.pid,
+                                   .tid = key.second,
+                                   .self_ns = clock_.ns(sums.self),
+                                   .idle_ns = round(&ThreadSums::idle, sums),
+                                   .gap_ns = round(&ThreadSums::gap, sums),
+                                   .filtered_ns = round(&ThreadSums::filtered, sums),
+                                   .calls = sums.calls,
+                                   .vms = sums.vms.size()});
   }
 }
 
@@ -222,18 +227,17 @@ std::vector<uint64_t> slices_of(const Timeline& timeline, const Timeline::Lane& 
 // Functions of the file that are one in the report share a lane, summed before rounding as in the
 // table of functions.
 void Views::lanes(ReportTimeline& out, const Timeline& from) {
-  std::map<uint32_t, std::vector<uint64_t>> functions;
-  for (const auto& [key, sparse] : from.lanes()) {
+  std::map<ReportFunctionId, std::vector<uint64_t>> functions;
+  for (const auto& [id, sparse] : from.lanes()) {
     const std::vector<uint64_t> ticks = slices_of(from, sparse);
-    const auto number = static_cast<uint32_t>(key);
-    if (key >> 32 == 0) {
+    if (id.kind == LaneId::Kind::kThread) {
       ReportLane& lane = out.lanes.emplace_back();
       lane.thread = true;
-      lane.name = "thread " + std::to_string(number);
+      lane.name = "thread " + std::to_string(id.number);
       add_slices(clock_, ticks, lane.slices);
       continue;
     }
-    auto& sum = functions[function(number)];
+    auto& sum = functions[function(FunctionId(id.number))];
     sum.resize(std::max(sum.size(), ticks.size()));
     for (size_t i = 0; i < ticks.size(); i++) sum[i] += ticks[i];
   }
@@ -264,12 +268,13 @@ void Views::timeline() {
 
 }  // namespace
 
-void add_views(Report& report, const FileResult& result, const std::vector<uint32_t>& map,
+void add_views(Report& report, const FileResult& result, const std::vector<ReportFunctionId>& map,
                const SymbolFinder& symbols) {
   Views views(report, result, map, symbols);
   views.functions();
   if (result.filtered->slow) views.slow();
   if (result.filtered->coroutines) views.coroutines();
+  if (result.filtered->waits) views.waits();
   if (result.filtered->threads) views.threads();
   if (result.filtered->timeline) views.timeline();
 }

@@ -6,8 +6,8 @@
 
 namespace luatrace::analyze {
 
-// `map`: from functions of the file to functions of the report; 0 if not in it yet.
-void add_views(Report& report, const FileResult& result, const std::vector<uint32_t>& map,
+// `map`: from functions of the file to functions of the report; kReportRoot if not in it yet.
+void add_views(Report& report, const FileResult& result, const std::vector<ReportFunctionId>& map,
                const SymbolFinder& symbols);
 // The time of the first event, in ticks; UINT64_MAX if nothing was traced.
 uint64_t first_tick(const TraceFacts& facts);

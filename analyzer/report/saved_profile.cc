@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analyzer/report/byte_stream.h"
+#include "analyzer/report/canonical_order.h"
 #include "base/escape.h"
 #include "trace/crc32c.h"
 
@@ -28,26 +29,47 @@ constexpr FunctionKind kKinds[] = {
 constexpr uint64_t kCoroutineGroup = 8;  // Index of the second kGroup above.
 constexpr size_t kHeaderSize = 32;
 
-// Visits the members of a structure in the order of the file, for writing and reading alike.
-template <class Report, class F>
-void each_sum(Report& r, F f) {
-  for (auto* n : {&r.duration_ns, &r.traced_ns, &r.self_ns, &r.idle_ns, &r.gap_ns, &r.filtered_ns,
-                  &r.threads, &r.coroutines, &r.bytes})
-    f(*n);
-}
-template <class Trust, class F>
-void each_counter(Trust& t, F f) {
-  for (auto* n :
-       {&t.events, &t.lost, &t.unbalanced, &t.truncated, &t.bad_blocks, &t.bad_block_events,
-        &t.missing_blocks, &t.bad_records, &t.clock_anomalies, &t.inferred, &t.undescribed, &t.cut,
-        &t.open_start, &t.open_end, &t.abandoned, &t.unwound, &t.unknown})
-    f(*n);
-}
-template <class Function, class F>
-void each_figure(Function& g, F f) {
-  for (auto* n : {&g.calls, &g.complete, &g.wall_ns, &g.running_ns, &g.self_ns, &g.min_ns,
-                  &g.max_ns, &g.sum_ns})
-    f(*n);
+// Members in the order of the file.
+constexpr uint64_t Report::*kSumMembers[] = {
+    &Report::duration_ns, &Report::traced_ns,   &Report::self_ns, &Report::idle_ns,
+    &Report::gap_ns,      &Report::filtered_ns, &Report::threads, &Report::coroutines,
+    &Report::bytes,       &Report::cost_ns};
+constexpr uint64_t Trust::*kTrustMembers[] = {
+    &Trust::events,         &Trust::lost,        &Trust::unbalanced,
+    &Trust::truncated,      &Trust::bad_blocks,  &Trust::bad_block_events,
+    &Trust::missing_blocks, &Trust::bad_records, &Trust::clock_anomalies,
+    &Trust::inferred,       &Trust::undescribed, &Trust::cut,
+    &Trust::open_start,     &Trust::open_end,    &Trust::abandoned,
+    &Trust::unwound,        &Trust::unknown};
+constexpr uint64_t ReportFunction::*kFigures[] = {
+    &ReportFunction::calls,        &ReportFunction::complete, &ReportFunction::wall_ns,
+    &ReportFunction::inclusive_ns, &ReportFunction::self_ns,  &ReportFunction::min_ns,
+    &ReportFunction::max_ns,       &ReportFunction::sum_ns};
+
+// Writes or reads all but the signature. `stream`: a ByteWriter or ByteReader.
+template <class Stream, class File>
+void pass_file(Stream& stream, File& f) {
+  stream.text(f.path);
+  stream.text(f.notes);
+  for (auto* n : {&f.bytes, &f.start_real_ns, &f.duration_ns}) stream.number(*n);
+  stream.number(f.clock);
+  stream.number(f.ended);
+  stream.number(f.end.reason);
+  stream.integer(f.end.exit_status);
+  stream.list(f.processes, [&](auto& p) {
+    stream.number(p.number);
+    for (auto* n : {&p.pid, &p.ns_pid, &p.parent, &p.uid}) stream.integer(*n);
+    stream.text(p.exe);
+    stream.list(p.cmdline, [&](auto& word) { stream.text(word); });
+  });
+  stream.list(f.streams, [&](auto& s) {
+    stream.number(s.number);
+    stream.number(s.process);
+    for (auto* n : {&s.flags, &s.recording}) stream.number(*n);
+    stream.number(s.event_cost_ps);
+    stream.integer(s.tid);
+    stream.text(s.luajit);
+  });
 }
 
 // -- Writing --
@@ -74,39 +96,17 @@ class Writer {
 
 void Writer::sums() {
   ByteWriter sums, trust;
-  each_sum(r_, [&](uint64_t n) { sums.number(n); });
-  sums.number(r_.cost_ns);
+  for (auto sum : kSumMembers) sums.number(r_.*sum);
   sums.number(r_.grouped);
   section(kSums, sums);
-  each_counter(r_.trust, [&](uint64_t n) { trust.number(n); });
+  for (auto counter : kTrustMembers) trust.number(r_.trust.*counter);
   trust.number(r_.trust.open_gap);
   section(kTrust, trust);
 }
 
 void Writer::file(const ReportFile& f) {
   ByteWriter w;
-  w.text(f.path);
-  w.text(f.notes);
-  for (uint64_t n : {f.bytes, f.start_real_ns, f.duration_ns, uint64_t{f.clock}, uint64_t{f.ended},
-                     uint64_t{f.end.reason}})
-    w.number(n);
-  w.integer(f.end.exit_status);
-  w.number(f.processes.size());
-  for (const ProcessInfo& p : f.processes) {
-    w.number(p.number);
-    for (int32_t n : {p.pid, p.ns_pid, p.parent, p.uid}) w.integer(n);
-    w.text(p.exe);
-    w.number(p.cmdline.size());
-    for (const auto& word : p.cmdline) w.text(word);
-  }
-  w.number(f.streams.size());
-  for (const StreamInfo& s : f.streams) {
-    for (uint64_t n : {uint64_t{s.number}, uint64_t{s.process}, uint64_t{s.flags},
-                       uint64_t{s.recording}, s.event_cost_ps})
-      w.number(n);
-    w.integer(s.tid);
-    w.text(s.luajit);
-  }
+  pass_file(w, f);
   if (f.signature) {
     w.text(f.signature->groups);
     w.text(f.signature->filters);
@@ -116,14 +116,14 @@ void Writer::file(const ReportFile& f) {
 
 void Writer::functions() {
   std::vector<std::pair<std::string, uint32_t>> order;
-  for (uint32_t i = 2; i < r_.functions.size(); i++)
+  for (uint32_t i = kReportFirst; i < r_.functions.size(); i++)
     order.emplace_back(identity(r_.functions[i]), i);
   std::sort(order.begin(), order.end());
-  place_ = {0, 1};
+  place_ = {kReportRoot, kReportUnknown};
   place_.resize(r_.functions.size());
   ByteWriter w;
   w.number(order.size());
-  for (uint32_t i = 0; i < order.size(); i++) place_[order[i].second] = i + 2;
+  for (uint32_t i = 0; i < order.size(); i++) place_[order[i].second] = i + kReportFirst;
   for (const auto& [key, index] : order) {
     const ReportFunction& f = r_.functions[index];
     auto kind = std::find(std::begin(kKinds), std::end(kKinds), f.kind) - std::begin(kKinds);
@@ -131,14 +131,10 @@ void Writer::functions() {
     w.text(f.chunk);
     w.text(f.name);
     w.number(f.code ? f.code : f.line);
-    each_figure(f, [&](uint64_t n) { w.number(n); });
+    for (auto figure : kFigures) w.number(f.*figure);
     w.number(static_cast<uint64_t>(f.times.squares));
     w.number(static_cast<uint64_t>(f.times.squares >> 64));
-    w.number(f.times.buckets.size());
-    for (const auto& b : f.times.buckets) {
-      w.number(b.bucket);
-      w.number(b.count);
-    }
+    w.list(f.times.buckets, [&](const auto& b) { w.number(b.bucket), w.number(b.count); });
   }
   section(kFunctions, w);
   ByteWriter hints;
@@ -146,28 +142,21 @@ void Writer::functions() {
   section(kHints, hints);
 }
 
-// Depth first, children by the index of their function; each node stores how many nodes before it
-// its parent is.
+// In canonical order by the index of the functions in the file; each node stores how many nodes
+// before it its parent is.
 void Writer::nodes() {
   const CallTree& tree = r_.tree;
-  std::vector<std::vector<uint32_t>> children(tree.size());
-  for (uint32_t i = 1; i < tree.size(); i++) children[tree[i].parent].push_back(i);
+  std::vector<uint32_t> number(tree.size());
   ByteWriter w;
   w.number(tree.size());
-  std::vector<std::pair<uint32_t, uint32_t>> stack{{0, 0}};  // Node, number of its parent.
-  for (uint32_t number = 0; !stack.empty(); number++) {
-    auto [node, parent] = stack.back();
-    stack.pop_back();
-    w.number(number - parent);
+  uint32_t next = 0;
+  for (NodeId node : canonical_order(tree, place_)) {
+    number[node] = next++;
+    w.number(number[node] - number[tree[node].parent]);
     w.number(place_[tree[node].function]);
     for (uint64_t n :
-         {tree[node].calls, tree[node].self, r_.node_cost_ps[node], r_.node_yielded_ns[node]})
+         {tree[node].calls, tree[node].self, r_.node_cost_ps[node], r_.node_suspended_ns[node]})
       w.number(n);
-    auto& list = children[node];
-    std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-      return place_[tree[a].function] > place_[tree[b].function];
-    });
-    for (uint32_t child : list) stack.emplace_back(child, number);
   }
   section(kNodes, w);
 }
@@ -199,7 +188,7 @@ class Reader {
  private:
   struct Node {
     uint32_t parent, function;
-    uint64_t calls, self, cost, yielded;
+    uint64_t calls, self, cost, suspended;
   };
   [[noreturn]] void fail(const std::string& what) const {
     throw Unreadable(path_ + ": damaged profile: " + what);
@@ -220,49 +209,21 @@ class Reader {
 };
 
 void Reader::sums(ByteReader in) {
-  each_sum(head_, [&](uint64_t& n) { n = in.number(); });
-  head_.cost_ns = in.number();
+  for (auto sum : kSumMembers) in.number(head_.*sum);
   head_.grouped = in.number() != 0;
 }
 
 void Reader::counters(ByteReader in) {
-  each_counter(head_.trust, [&](uint64_t& n) { n = in.number(); });
+  for (auto counter : kTrustMembers) in.number(head_.trust.*counter);
   if (!in.at_end()) head_.trust.open_gap = in.number();  // Missing in older versions.
 }
 
 void Reader::file(ByteReader in) {
   ReportFile f;
-  f.path = in.text();
-  f.notes = in.text();
-  f.bytes = in.number();
-  f.start_real_ns = in.number();
-  f.duration_ns = in.number();
-  f.clock = static_cast<uint32_t>(in.number());
-  f.ended = in.number() != 0;
-  f.end.reason = static_cast<uint32_t>(in.number());
-  f.end.exit_status = static_cast<int32_t>(in.integer());
-  for (size_t n = in.count(); n > 0; n--) {
-    ProcessInfo p;
-    p.number = static_cast<uint32_t>(in.number());
-    for (int32_t* to : {&p.pid, &p.ns_pid, &p.parent, &p.uid})
-      *to = static_cast<int32_t>(in.integer());
-    p.exe = in.text();
-    for (size_t words = in.count(); words > 0; words--) p.cmdline.push_back(in.text());
-    f.processes.push_back(std::move(p));
-  }
-  for (size_t n = in.count(); n > 0; n--) {
-    StreamInfo s;
-    for (uint32_t* to : {&s.number, &s.process, &s.flags, &s.recording})
-      *to = static_cast<uint32_t>(in.number());
-    s.event_cost_ps = in.number();
-    s.tid = static_cast<int32_t>(in.integer());
-    s.luajit = in.text();
-    f.streams.push_back(std::move(s));
-  }
+  pass_file(in, f);
   if (!in.at_end()) {  // Missing in older versions.
-    FilterSignature& signature = f.signature.emplace();
-    signature.groups = in.text();
-    signature.filters = in.text();
+    in.text(f.signature.emplace().groups);
+    in.text(f.signature->filters);
   }
   head_.files.push_back(std::move(f));
 }
@@ -273,18 +234,19 @@ void Reader::function(ByteReader& in) {
   if (kind < 2 || kind >= std::size(kKinds)) fail("a function of an unknown kind");
   f.kind = kKinds[kind];
   f.coroutine = kind == kCoroutineGroup;
-  f.chunk = in.text();
-  f.name = in.text();
+  in.text(f.chunk);
+  in.text(f.name);
   const auto line = static_cast<uint32_t>(in.number());
-  (f.kind == FunctionKind::kLua && line & LT_LINE_CODE ? f.code : f.line) = line;
-  each_figure(f, [&](uint64_t& n) { n = in.number(); });
+  const bool has_code = f.kind == FunctionKind::kLua || f.kind == FunctionKind::kC;
+  (has_code && line & LT_LINE_CODE ? f.code : f.line) = line;
+  for (auto figure : kFigures) in.number(f.*figure);
   uint64_t low = in.number();
   f.times.squares = Square{in.number()} << 64 | low;
-  uint64_t behind = 0;
+  uint64_t next = 0;
   for (size_t n = in.count(); n > 0; n--) {
     uint64_t bucket = in.number(), count = in.number();
-    if (bucket < behind || bucket >= kBuckets) fail("the buckets of a histogram are out of order");
-    behind = bucket + 1;
+    if (bucket < next || bucket >= kBuckets) fail("the buckets of a histogram are out of order");
+    next = bucket + 1;
     f.times.buckets.push_back({static_cast<uint32_t>(bucket), count});
   }
   functions_.push_back(std::move(f));
@@ -295,7 +257,7 @@ void Reader::functions(ByteReader in) {
 }
 
 void Reader::hints(ByteReader in) {
-  for (size_t i = 2; i < functions_.size() && !in.at_end(); i++)
+  for (size_t i = kReportFirst; i < functions_.size() && !in.at_end(); i++)
     functions_[i].hint = in.number() != 0;
 }
 
@@ -305,9 +267,9 @@ void Reader::nodes(ByteReader in) {
     uint64_t up = in.number(), function = in.number();
     if (i == 0 ? up || function : up == 0 || up > i || function == 0)
       fail("a node of the call tree without parent or function");
-    if (function >= functions_.size()) fail("a node of a function that is not there");
+    if (function >= functions_.size()) fail("a node of a function that does not exist");
     Node node{static_cast<uint32_t>(i - up), static_cast<uint32_t>(function), 0, 0, 0, 0};
-    for (uint64_t* to : {&node.calls, &node.self, &node.cost, &node.yielded}) *to = in.number();
+    for (uint64_t* to : {&node.calls, &node.self, &node.cost, &node.suspended}) in.number(*to);
     nodes_.push_back(node);
   }
 }
@@ -325,34 +287,31 @@ void Reader::run() {
       if (tag == kHints) hints(content);  // Ignore tags of later versions.
     }
   } catch (const ByteReader::Short&) {
-    fail("it ends too soon");
+    fail("it is truncated");
   }
 }
 
 void Reader::add_to(Report& report) const {
-  std::vector<uint64_t> values;
-  each_sum(head_, [&](uint64_t n) { values.push_back(n); });
-  size_t i = 0;
-  each_sum(report, [&](uint64_t& n) { n += values[i++]; });
-  report.cost_ns += head_.cost_ns;
+  for (auto sum : kSumMembers) report.*sum += head_.*sum;
   report.grouped |= head_.grouped;
   report.trust += head_.trust;
   report.files.insert(report.files.end(), head_.files.begin(), head_.files.end());
-  std::vector<uint32_t> map{0, 1};
-  for (size_t f = 2; f < functions_.size(); f++) {
+  std::vector<ReportFunctionId> map{kReportRoot, kReportUnknown};
+  for (size_t f = kReportFirst; f < functions_.size(); f++) {
     map.push_back(report.function(functions_[f]));
     add_figures(report.functions[map.back()], functions_[f]);
   }
-  std::vector<uint32_t> place;
+  std::vector<NodeId> place;
   for (const Node& node : nodes_) {
-    uint32_t at = place.empty() ? 0 : report.tree.enter(place[node.parent], map[node.function]);
+    const NodeId at =
+        place.empty() ? kRootNode : report.tree.enter(place[node.parent], map[node.function]);
     place.push_back(at);
     report.node_cost_ps.resize(report.tree.size());
-    report.node_yielded_ns.resize(report.tree.size());
+    report.node_suspended_ns.resize(report.tree.size());
     report.tree[at].calls += node.calls;
     report.tree[at].self += node.self;
     report.node_cost_ps[at] += node.cost;
-    report.node_yielded_ns[at] += node.yielded;
+    report.node_suspended_ns[at] += node.suspended;
   }
 }
 
@@ -384,31 +343,31 @@ Trust read_profile(Input& input, Report& report) {
   auto fail = [&](const std::string& what) {
     throw Unreadable(path + ": damaged profile: " + what);
   };
-  if (input.need(kHeaderSize) < kHeaderSize) fail("it ends in its header");
+  if (input.need(kHeaderSize) < kHeaderSize) fail("its header is truncated");
   auto get = [&](size_t at, auto value) {
     memcpy(&value, input.data() + at, sizeof value);
     return value;
   };
-  if (get(28, uint32_t{}) != crc32c(input.data(), 28)) fail("wrong checksum of its header");
+  if (get(28, uint32_t{}) != crc32c(input.data(), 28)) fail("its header has a wrong checksum");
   if (get(8, uint32_t{}) != kProfileVersion)
-    throw Unreadable(path + ": a profile of version " + std::to_string(get(8, uint32_t{})) +
-                     ", which this luatrace-analyze does not know");
+    throw Unreadable(path + ": unknown profile version " + std::to_string(get(8, uint32_t{})) +
+                     "; use a newer luatrace-analyze");
   const auto size = get(16, uint64_t{});
   const auto crc = get(24, uint32_t{});
-  if (get(12, uint32_t{}) != kHeaderSize) fail("wrong size of its header");
+  if (get(12, uint32_t{}) != kHeaderSize) fail("its header has a wrong size");
   input.consume(kHeaderSize);
   // Read piecemeal: a forged size costs no memory.
   std::string payload;
   while (payload.size() < size) {
     size_t more = input.need(1);
-    if (more == 0) fail("it ends too soon");
+    if (more == 0) fail("it is truncated");
     more = std::min<uint64_t>(more, size - payload.size());
     payload.append(reinterpret_cast<const char*>(input.data()), more);
     input.consume(more);
   }
   if (crc != crc32c(payload.data(), payload.size())) fail("wrong checksum");
   if (input.need(1) > 0)
-    fail("something stands behind its end (name each profile as an argument to add them up)");
+    fail("data after its end (give each profile as an argument to add them up)");
   Reader reader(ByteReader(payload), path);
   reader.run();
   reader.add_to(report);

@@ -9,22 +9,15 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kNamed = 3;  // Names per list; the rest are counted.
-
-// Shortens text of a saved profile, which may be of any length.
-std::string brief(const std::string& text) {
-  constexpr size_t kMost = 200;
-  if (text.size() <= kMost) return text;
-  size_t end = 0;
-  while (end < kMost) end += std::max<size_t>(utf8_length(text, end), 1);
-  return text.substr(0, end) + "...";
-}
+constexpr size_t kMaxNames = 3;    // Per list; the rest are counted.
+constexpr size_t kMaxBytes = 200;  // Of a text of a saved profile, which may be of any length.
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string out;
-  for (size_t i = 0; i < names.size() && i < kNamed; i++) out += (i ? ", " : "") + names[i];
-  return names.size() > kNamed ? out + " and " + std::to_string(names.size() - kNamed) + " more"
-                               : out;
+  for (size_t i = 0; i < names.size() && i < kMaxNames; i++) out += (i ? ", " : "") + names[i];
+  return names.size() > kMaxNames
+             ? out + " and " + std::to_string(names.size() - kMaxNames) + " more"
+             : out;
 }
 
 void add_once(std::vector<std::string>& names, const std::string& name) {
@@ -33,7 +26,7 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-bool SignatureCheck::Grouping::fits(const Grouping& other) const {
+bool SignatureCheck::Grouping::is_compatible(const Grouping& other) const {
   return grouped == other.grouped && (!by || !other.by || *by == *other.by);
 }
 
@@ -41,7 +34,7 @@ std::string SignatureCheck::Grouping::text() const {
   return path + " is " +
          (!grouped ? "not grouped"
           : !by    ? "grouped"
-                   : "grouped by '" + brief(*by) + '\'');
+                   : "grouped by '" + cut_bytes(*by, kMaxBytes) + '\'');
 }
 
 void SignatureCheck::add(const std::string& path, std::span<const ReportFile> files, bool grouped) {
@@ -49,7 +42,7 @@ void SignatureCheck::add(const std::string& path, std::span<const ReportFile> fi
     Grouping now{path, grouped, {}};
     if (file.signature) now = {path, !file.signature->groups.empty(), file.signature->groups};
     for (const Grouping& other : groupings_)
-      if (!now.fits(other))
+      if (!now.is_compatible(other))
         throw UsageError(now.text() + ", " + other.text() +
                          ": such sums cannot be added up or compared; make both with the same "
                          "--group-by");
@@ -64,24 +57,23 @@ std::vector<std::string> SignatureCheck::remarks() const {
   std::vector<std::string> out;
   if (paths_.size() > 1) out.push_back(unlike_filters());
   if (!unknown_.empty() && known_.size() + unknown_.size() > 1)
-    out.push_back("it is not known by what " + list_of(unknown_) +
-                  (unknown_.size() == 1 ? " was" : " were") +
-                  " grouped (a profile of an older version does not say it): if it was not the "
-                  "same for all, sums and differences mean nothing");
+    out.push_back("unknown --group-by of " + list_of(unknown_) +
+                  " (profiles of older versions do not contain it): unless it was the same for "
+                  "all files, sums and differences are meaningless");
   return out;
 }
 
 std::string SignatureCheck::unlike_filters() const {
   std::string all;
-  size_t said = 0;
+  size_t listed = 0;
   for (const auto& [filters, paths] : paths_) {
-    if (said++ == kNamed) break;
+    if (listed++ == kMaxNames) break;
     all += (all.empty() ? "" : "; ") + list_of(paths) +
-           (filters.empty() ? ": without filters" : ": with " + brief(filters));
+           (filters.empty() ? ": without filters" : ": with " + cut_bytes(filters, kMaxBytes));
   }
-  if (paths_.size() > kNamed)
-    all += "; and " + std::to_string(paths_.size() - kNamed) + " more sets of filters";
-  return "what is added up or compared was not made with the same filters: " + all;
+  if (paths_.size() > kMaxNames)
+    all += "; and " + std::to_string(paths_.size() - kMaxNames) + " more sets of filters";
+  return "files with different filters are added up or compared: " + all;
 }
 
 }  // namespace luatrace::analyze

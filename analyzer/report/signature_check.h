@@ -31,7 +31,7 @@ class SignatureCheck {
     std::string path;
     bool grouped = false;
     std::optional<std::string> by;  // Empty: unknown.
-    bool fits(const Grouping& other) const;
+    bool is_compatible(const Grouping& other) const;
     std::string text() const;
   };
   std::string unlike_filters() const;

@@ -5,24 +5,24 @@
 #include <string>
 #include <utility>
 
+#include "analyzer/collect/tree_links.h"
+
 namespace luatrace::analyze {
 namespace {
 
 std::vector<uint32_t> depths(const CallTree& tree) {
   std::vector<uint32_t> depth(tree.size());
-  for (uint32_t i = 1; i < tree.size(); i++) depth[i] = depth[tree[i].parent] + 1;
+  for (NodeId i{1}; i < tree.size(); ++i) depth[i] = depth[tree[i].parent] + 1;
   return depth;
 }
 
 // By depth: the bytes that calls at that depth take in the stacks of all nodes.
 std::vector<uint64_t> bytes_by_depth(const CallTree& tree, const std::vector<uint32_t>& depth,
                                      const std::vector<uint64_t>& size) {
-  std::vector<uint64_t> stacks(tree.size(), 1);  // By node: the number of stacks that contain it.
+  // By node: the number of stacks that contain it.
+  const std::vector<uint64_t> stacks = subtree_sums(tree, [](NodeId) { return 1; });
   std::vector<uint64_t> bytes(*std::max_element(depth.begin(), depth.end()) + size_t{1});
-  for (auto i = static_cast<uint32_t>(tree.size()); i-- > 1;) {
-    stacks[tree[i].parent] += stacks[i];
-    bytes[depth[i]] += stacks[i] * size[tree[i].function];
-  }
+  for (NodeId i{1}; i < tree.size(); ++i) bytes[depth[i]] += stacks[i] * size[tree[i].function];
   return bytes;
 }
 
@@ -43,23 +43,23 @@ void cut_stacks(Report& report, uint32_t depth) {
   ReportFunction deeper;
   deeper.kind = FunctionKind::kPruned;
   deeper.name = "[calls deeper than " + std::to_string(depth) + ']';
-  const uint32_t function = report.function(deeper);
+  const ReportFunctionId function = report.function(deeper);
   const CallTree from = std::exchange(report.tree, {});
   const auto cost = std::exchange(report.node_cost_ps, {});
-  const auto yielded = std::exchange(report.node_yielded_ns, {});
+  const auto suspended = std::exchange(report.node_suspended_ns, {});
   const std::vector<uint32_t> level = depths(from);
-  std::vector<uint32_t> place(from.size());
-  for (uint32_t i = 0; i < from.size(); i++) {
-    const uint32_t above = place[from[i].parent];
+  std::vector<NodeId> place(from.size());
+  for (NodeId i; i < from.size(); ++i) {
+    const NodeId above = place[from[i].parent];
     if (i && level[i] <= depth) place[i] = report.tree.enter(above, from[i].function);
     if (level[i] == depth + 1) place[i] = report.tree.enter(above, function);
     if (level[i] > depth + 1) place[i] = above;
     report.tree[place[i]].calls += from[i].calls;
     report.tree[place[i]].self += from[i].self;
     report.node_cost_ps.resize(report.tree.size());
-    report.node_yielded_ns.resize(report.tree.size());
+    report.node_suspended_ns.resize(report.tree.size());
     report.node_cost_ps[place[i]] += cost[i];
-    report.node_yielded_ns[place[i]] += yielded[i];
+    report.node_suspended_ns[place[i]] += suspended[i];
   }
 }
 

@@ -29,12 +29,12 @@ class Suggestions {
     std::string name;
     auto operator<=>(const Found&) const = default;
   };
-  static constexpr size_t kMost = 3, kFar = SIZE_MAX;
+  static constexpr size_t kMaxNames = 3;
 
   std::string wanted_;  // In lower case.
   std::vector<Found> found_;
   // Greater distances are irrelevant: three names are closer, or one is much closer.
-  size_t most_ = kFar - 1;
+  size_t limit_ = SIZE_MAX - 1;
   uint64_t cells_ = 0;
 };
 

@@ -7,6 +7,7 @@
 // because each coroutine is suspended separately.
 #include "analyzer/report/tree_times.h"
 
+#include "analyzer/collect/tree_links.h"
 #include "analyzer/machine/functions.h"
 
 namespace luatrace::analyze {
@@ -21,126 +22,87 @@ class TreeTimes {
 
   std::vector<FunctionTicks> run() {
     sum_up();
-    link();
-    walk();
+    find_owners();
+    result_[kNoFunction].self += tree_[kRootNode].self;
+    TreeLinks(tree_).walk([&](NodeId node) { enter(node); }, [&](NodeId node) { leave(node); });
     return std::move(result_);
   }
 
  private:
   void sum_up();
-  void link();
-  void walk();
-  void enter(uint32_t node);
-  void leave(uint32_t node);
+  void find_owners();
+  void enter(NodeId node);
+  void leave(NodeId node);
 
   const Profile& profile_;
   const CallTree& tree_;
   std::vector<FunctionTicks> result_;
-  std::vector<uint64_t> running_;    // By node: self time of its subtree.
+  std::vector<uint64_t> inclusive_;  // By node: self time of its subtree.
   std::vector<uint64_t> suspended_;  // By node: suspended time of its subtree within the coroutine.
-  std::vector<uint32_t> child_, sibling_;
-  std::vector<uint32_t> owner_;    // By node: the function whose time it is.
-  std::vector<uint32_t> segment_;  // By node: the coroutine node above it.
-  std::vector<uint32_t> inside_;   // By function: segment of its innermost open call, or kNone.
-  std::vector<uint32_t> before_;   // By node: the previous value of inside_.
+  std::vector<uint32_t> owner_;      // By node: the function whose time it is.
+  std::vector<uint32_t> segment_;    // By node: the coroutine node above it.
+  std::vector<uint32_t> inside_;     // By function: segment of its innermost open call, or kNone.
+  std::vector<uint32_t> before_;     // By node: the previous value of inside_.
 };
 
 void TreeTimes::sum_up() {
   size_t n = tree_.size();
-  running_.resize(n);
+  inclusive_.resize(n);
   suspended_.resize(n);
-  for (size_t i = n; i-- > 0;) {
-    auto node = static_cast<uint32_t>(i);
-    running_[i] += tree_[node].self;
-    suspended_[i] += profile_.suspended_at(node);
-    if (node == 0) break;
-    uint32_t parent = tree_[node].parent;
-    running_[parent] += running_[i];
-    if (tree_[node].function != kCoroutineFunction) suspended_[parent] += suspended_[i];
+  for (NodeId node(static_cast<uint32_t>(n)); node > 0;) {
+    --node;
+    inclusive_[node] += tree_[node].self;
+    suspended_[node] += profile_.suspended_at(node);
+    if (node == kRootNode) break;
+    const NodeId parent = tree_[node].parent;
+    inclusive_[parent] += inclusive_[node];
+    if (tree_[node].function != kCoroutineFunction) suspended_[parent] += suspended_[node];
   }
 }
 
-void TreeTimes::link() {
+void TreeTimes::find_owners() {
   size_t n = tree_.size();
-  child_.resize(n);
-  sibling_.resize(n);
   segment_.resize(n);
   before_.resize(n);
   owner_.resize(n);
-  for (uint32_t i = 1; i < n; i++) {
-    uint32_t parent = tree_[i].parent;
+  for (NodeId i{1}; i < n; ++i) {
+    const NodeId parent = tree_[i].parent;
     owner_[i] = tree_[i].function == kCoroutineFunction ? owner_[parent] : tree_[i].function;
     segment_[i] = tree_[i].function == kCoroutineFunction ? i : segment_[parent];
-    sibling_[i] = child_[parent];
-    child_[parent] = i;
   }
 }
 
-void TreeTimes::enter(uint32_t node) {
+void TreeTimes::enter(NodeId node) {
   const CallNode& n = tree_[node];
   result_[owner_[node]].self += n.self;
   if (n.function < kFirstFunction) return;
   FunctionTicks& f = result_[n.function];
   f.calls += n.calls;
   uint32_t& inside = inside_[n.function];
-  if (inside == kNone) f.running += running_[node];
-  if (inside != segment_[node]) f.wall += running_[node] + suspended_[node];
+  if (inside == kNone) f.inclusive += inclusive_[node];
+  if (inside != segment_[node]) f.wall += inclusive_[node] + suspended_[node];
   before_[node] = inside;
   inside = segment_[node];
 }
 
-void TreeTimes::leave(uint32_t node) {
+void TreeTimes::leave(NodeId node) {
   uint32_t function = tree_[node].function;
   if (function >= kFirstFunction) inside_[function] = before_[node];
 }
 
-void TreeTimes::walk() {
-  uint32_t node = 0;
-  enter(node);
-  while (true) {
-    if (child_[node]) {
-      enter(node = child_[node]);
-      continue;
-    }
-    while (node && !sibling_[node]) {
-      leave(node);
-      node = tree_[node].parent;
-    }
-    if (!node) return;
-    leave(node);
-    enter(node = sibling_[node]);
-  }
-}
-
 }  // namespace
 
-// Counts the open calls of each function during a depth-first walk: only the outermost one adds to
-// the sum.
 std::vector<uint64_t> outermost_sums(const CallTree& tree, size_t functions,
                                      const std::vector<uint64_t>& inclusive) {
-  const auto n = static_cast<uint32_t>(tree.size());
-  std::vector<uint32_t> child(n), sibling(n), open(functions);
+  std::vector<uint32_t> open(functions);  // Open calls.
   std::vector<uint64_t> sums(functions);
-  for (uint32_t i = n; i-- > 1;) {
-    sibling[i] = child[tree[i].parent];
-    child[tree[i].parent] = i;
-  }
-  uint32_t node = 0;
-  while (true) {
-    const uint32_t f = tree[node].function;
-    if (open[f]++ == 0) sums[f] += inclusive[node];
-    if (child[node]) {
-      node = child[node];
-      continue;
-    }
-    while (true) {
-      open[tree[node].function]--;
-      if (node == 0) return sums;
-      if (sibling[node]) break;
-      node = tree[node].parent;
-    }
-    node = sibling[node];
-  }
+  TreeLinks(tree).walk(
+      [&](NodeId node) {
+        const uint32_t f = tree[node].function;
+        if (open[f]++ == 0) sums[f] += inclusive[node];
+      },
+      [&](NodeId node) { open[tree[node].function]--; });
+  return sums;
 }
 
 std::vector<FunctionTicks> function_ticks(const Profile& profile, size_t functions) {

@@ -7,21 +7,23 @@ namespace luatrace::analyze {
 namespace {
 
 // "1, 2, 3 and 40 more"
-std::string numbers(const std::set<uint32_t>& all) {
-  constexpr size_t kMost = 8;
+template <class Number>
+std::string numbers(const std::set<Number>& all) {
+  constexpr size_t kMaxListed = 8;
   std::string out;
   size_t n = 0;
-  for (uint32_t number : all)
-    if (n++ < kMost) out += (n > 1 ? ", " : "") + std::to_string(number);
-  return n > kMost ? out + " and " + std::to_string(n - kMost) + " more" : out;
+  for (const Number number : all)
+    if (n++ < kMaxListed) out += (n > 1 ? ", " : "") + std::to_string(number);
+  return n > kMaxListed ? out + " and " + std::to_string(n - kMaxListed) + " more" : out;
 }
 
+template <class Number>
 void add_missing(std::vector<std::string>& out, const char* option, const char* what,
-                 const std::vector<uint32_t>& asked, const std::set<uint32_t>& known) {
-  for (uint32_t number : asked)
+                 const std::vector<Number>& wanted, const std::set<Number>& known) {
+  for (const Number number : wanted)
     if (!known.contains(number))
       out.push_back(std::string(option) + ' ' + std::to_string(number) + ": no such " + what +
-                    (known.empty() ? "" : "; there is " + numbers(known)));
+                    (known.empty() ? "" : "; the trace has " + numbers(known)));
 }
 
 std::string seconds(uint64_t ns) {
@@ -43,7 +45,7 @@ UnmatchedFilters::UnmatchedFilters(const FilterOptions& options)
   add("--function", options.functions);
   if (options.group != GroupBy::kPattern) return;
   group_.emplace(options.group_pattern);
-  for (const char* name : {"thread", "coroutine", "state", "file"}) group_names_.offer(name);
+  for (const char* name : {"thread", "coroutine", "vm", "file"}) group_names_.offer(name);
 }
 
 void UnmatchedFilters::add(const char* option, const std::vector<std::string>& patterns) {
@@ -68,11 +70,11 @@ void UnmatchedFilters::file(const TraceFacts& facts, const FilteredProfile& prof
                             const SymbolFinder& symbols) {
   any_file_ = true;
   if (!wanted_.empty() || group_ || !options_.kinds.empty())
-    for (uint32_t i = kFirstFunction; i < facts.functions.size(); i++)
+    for (FunctionId i = kFirstFunction; i < facts.functions.size(); ++i)
       if (facts.functions[i].type != kGroupType) offer(describe(facts.functions[i], symbols));
   uint64_t first = UINT64_MAX, last = 0;
   for (const StreamSums& sums : facts.sums) {
-    states_.insert(sums.stream);
+    vms_.insert(sums.stream);
     threads_.insert(sums.threads.begin(), sums.threads.end());
     if (sums.traced == 0) continue;
     first = std::min(first, sums.first);
@@ -83,7 +85,7 @@ void UnmatchedFilters::file(const TraceFacts& facts, const FilteredProfile& prof
     if (profile.matched(i)) coroutines_[i] = true;
   traced_ += profile.traced();
   const CallTree& tree = profile.sums().tree();
-  for (uint32_t i = 1; i < tree.size() && !shown_; i++) shown_ = tree[i].calls || tree[i].self;
+  for (NodeId i{1}; i < tree.size() && !shown_; ++i) shown_ = tree[i].calls || tree[i].self;
 }
 
 std::vector<std::string> UnmatchedFilters::remarks() const {
@@ -91,14 +93,15 @@ std::vector<std::string> UnmatchedFilters::remarks() const {
   if (!any_file_) return out;
   for (const Wanted& w : wanted_)
     if (!w.met)
-      out.push_back(w.option + " '" + w.pattern.text() + "': no function of the trace fits" +
+      out.push_back(w.option + " '" + w.pattern.text() + "': no function of the trace matches" +
                     w.names.question());
   if (group_ && !group_matched_)
     out.push_back("--group-by '" + options_.group_pattern +
-                  "': no file of the trace fits, so all is [other]" + group_names_.question());
+                  "': no file of the trace matches, so all functions are in [other]" +
+                  group_names_.question());
   kinds(out);
   add_missing(out, "--thread", "thread", options_.threads, threads_);
-  add_missing(out, "--state", "Lua state", options_.states, states_);
+  add_missing(out, "--vm", "Lua VM", options_.vms, vms_);
   coroutines(out);
   if (options_.has_range() && traced_ == 0)
     range(out);
@@ -110,16 +113,17 @@ std::vector<std::string> UnmatchedFilters::remarks() const {
 void UnmatchedFilters::kinds(std::vector<std::string>& out) const {
   for (const FunctionKind kind : options_.kinds)
     if (!kinds_.contains(kind))
-      out.push_back("--kind " + kind_word(kind) + ": the trace has no functions of this kind");
+      out.push_back(std::string("--kind ") + kind_name(kind) +
+                    ": the trace has no functions of this kind");
 }
 
 void UnmatchedFilters::coroutines(std::vector<std::string>& out) const {
   for (size_t i = 0; i < coroutines_.size(); i++) {
-    const CoroutineId& c = options_.coroutines[i];
+    const CoroutineFilter& c = options_.coroutines[i];
     if (!coroutines_[i])
-      out.push_back("--coroutine " + (c.state ? std::to_string(c.state) + ':' : std::string()) +
+      out.push_back("--coroutine " + (c.vm ? std::to_string(c.vm) + ':' : std::string()) +
                     std::to_string(c.id) +
-                    ": nothing ran in such a coroutine; --coroutines lists those that there are");
+                    ": nothing ran in such a coroutine; --coroutines lists all");
   }
 }
 
@@ -130,8 +134,8 @@ void UnmatchedFilters::range(std::vector<std::string>& out) const {
 
 void UnmatchedFilters::nothing_left(std::vector<std::string>& out) const {
   FilterOptions others = options_;
-  others.least_ns = 0;
-  out.push_back(others.filters() ? "the filters leave nothing: no call fits all of them"
+  others.min_ns = 0;
+  out.push_back(others.filters() ? "the filters leave nothing: no call matches all of them"
                                  : "-t leaves nothing: no call ran as long as that");
 }
 

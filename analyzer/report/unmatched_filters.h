@@ -42,7 +42,8 @@ class UnmatchedFilters {
   std::optional<GroupPattern> group_;
   Suggestions group_names_;
   bool group_matched_ = false, any_file_ = false;
-  std::set<uint32_t> threads_, states_;
+  std::set<ThreadId> threads_;
+  std::set<StreamId> vms_;
   std::set<FunctionKind> kinds_;
   std::vector<bool> coroutines_;  // By filter: whether it matched.
   uint64_t traced_ = 0;

@@ -2,7 +2,6 @@
 #include "analyzer/symbols/debug_files.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <libelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <filesystem>
 
 #include "analyzer/symbols/open_in_root.h"
+#include "base/escape.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -80,20 +80,9 @@ std::string build_id_of(Elf* elf) {
   return size > 0 ? std::string(static_cast<const char*>(id), static_cast<size_t>(size)) : "";
 }
 
-std::string hex_text(const std::string& bytes) {
-  static const char digits[] = "0123456789abcdef";
-  std::string out;
-  for (char c : bytes) {
-    auto byte = static_cast<unsigned char>(c);
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-  }
-  return out;
-}
-
 OpenFile find_by_build_id(const SymbolPaths& paths, const std::string& build_id, bool debug) {
   if (build_id.size() < 2) return {};
-  const std::string hex = hex_text(build_id);
+  const std::string hex = hex_bytes(build_id);
   const std::string place =
       "/.build-id/" + hex.substr(0, 2) + '/' + hex.substr(2) + (debug ? ".debug" : "");
   for (const auto& folder : paths.debug_folders())
@@ -122,7 +111,7 @@ OpenFile find_by_debuglink(const SymbolPaths& paths, Elf* elf, const std::string
 }
 
 OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::string& debug_file,
-                        bool& may_ask) {
+                        bool& may_search) {
   const char* link = nullptr;
   const void* bytes = nullptr;
   const ssize_t size = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &bytes) : 0;
@@ -133,7 +122,7 @@ OpenFile find_alternate(const SymbolPaths& paths, Dwarf* dwarf, const std::strin
   const std::string inside =
       debug_file.starts_with(root) ? debug_file.substr(root.size()) : debug_file;
   const std::string named = name[0] == '/' ? name : inside.substr(0, inside.rfind('/') + 1) + name;
-  may_ask = root.empty() && !is_special(named) && !is_special(name);
+  may_search = root.empty() && !is_special(named) && !is_special(name);
   std::vector<SymbolPaths::Folder> places = {{root, named}};
   for (const auto& folder : paths.debug_folders())
     places.push_back({folder.root, folder.path + "/.dwz/" + name.substr(name.rfind('/') + 1)});

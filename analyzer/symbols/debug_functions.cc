@@ -3,7 +3,6 @@
 
 #include <dwarf.h>
 
-#include <algorithm>
 #include <cstring>
 #include <tuple>
 
@@ -51,18 +50,18 @@ class InlinedReader {
   }
   InlinedFunctions read(UnitIndex::Function function) {
     out_.bytes = bytes_of(&function.die);
-    below(function, 0, 0);
+    below(function, kNotInlined, 0);
     out_.cut |= functions_.texts_.is_full();
     return in_order();
   }
 
  private:
-  static constexpr size_t kMostRows = 20'000;
-  static constexpr uint32_t kNoRow = UINT32_MAX;  // The list was full.
+  static constexpr size_t kMaxRows = 20'000;
+  static constexpr InlinedId kNoRow{UINT32_MAX};  // The list was full.
 
-  void below(UnitIndex::Function entry, uint32_t parent, unsigned depth);
-  void visit(UnitIndex::Function& entry, uint32_t parent, unsigned depth);
-  uint32_t enter(Dwarf_Die& die, uint32_t parent);
+  void below(UnitIndex::Function entry, InlinedId parent, unsigned depth);
+  void visit(UnitIndex::Function& entry, InlinedId parent, unsigned depth);
+  InlinedId enter(Dwarf_Die& die, InlinedId parent);
   InlinedFunctions in_order();
   uint64_t bytes_of(Dwarf_Die* die);
   SourceLine call_of(Dwarf_Die* die);
@@ -74,13 +73,13 @@ class InlinedReader {
   std::map<Dwarf_Word, SharedText> file_names_;  // By file number.
   InlinedFunctions out_;
   // By parent, inlined function, and file and line of the call.
-  std::map<std::tuple<uint32_t, const void*, SharedText, uint64_t>, uint32_t> rows_;
+  std::map<std::tuple<InlinedId, const void*, SharedText, uint64_t>, InlinedId> rows_;
 };
 
-void InlinedReader::below(UnitIndex::Function entry, uint32_t parent, unsigned depth) {
+void InlinedReader::below(UnitIndex::Function entry, InlinedId parent, unsigned depth) {
   UnitIndex::Function child;
   if (dwarf_child(&entry.die, &child.die) != 0) return;
-  if (depth > kDeepest) return void(out_.cut = true);
+  if (depth > kMaxEntryDepth) return void(out_.cut = true);
   for (bool more = true; more;) {
     Dwarf_Die next;
     child.end = entry.end;
@@ -92,24 +91,24 @@ void InlinedReader::below(UnitIndex::Function entry, uint32_t parent, unsigned d
 }
 
 // Nested functions are skipped: they have inlined calls of their own.
-void InlinedReader::visit(UnitIndex::Function& entry, uint32_t parent, unsigned depth) {
+void InlinedReader::visit(UnitIndex::Function& entry, InlinedId parent, unsigned depth) {
   const Part part = part_of(&entry.die);
   if (part == Part::kBlock) below(entry, parent, depth + 1);
   if (part == Part::kInlined) below(entry, enter(entry.die, parent), depth + 1);
 }
 
 // Adds an inlined call; returns its row, from 1, or kNoRow.
-uint32_t InlinedReader::enter(Dwarf_Die& die, uint32_t parent) {
+InlinedId InlinedReader::enter(Dwarf_Die& die, InlinedId parent) {
   Dwarf_Attribute attribute;
   Dwarf_Die origin = die;
   dwarf_formref_die(dwarf_attr(&die, DW_AT_abstract_origin, &attribute), &origin);
   SourceLine call = call_of(&die);
   auto& list = out_.list;
-  const auto next = static_cast<uint32_t>(list.size() + 1);
-  const bool has_room = parent != kNoRow && list.size() < kMostRows;
+  const InlinedId next(static_cast<uint32_t>(list.size() + 1));
+  const bool has_space = parent != kNoRow && list.size() < kMaxRows;
   const auto key = std::tuple(parent, static_cast<const void*>(origin.addr), call.path, call.line);
   auto found = rows_.find(key);
-  if (found == rows_.end() && !has_room) return out_.more++, kNoRow;
+  if (found == rows_.end() && !has_space) return out_.more++, kNoRow;
   if (found == rows_.end()) {
     found = rows_.emplace(key, next).first;
     const uint32_t depth = parent ? list[parent - 1].depth + 1 : 1;
@@ -125,16 +124,16 @@ uint32_t InlinedReader::enter(Dwarf_Die& die, uint32_t parent) {
 // Sorts rows after their parents: a parent that occurs again may have got new children.
 InlinedFunctions InlinedReader::in_order() {
   const auto& list = out_.list;
-  std::vector<std::vector<uint32_t>> children(list.size() + 1);
+  std::vector<std::vector<InlinedId>> children(list.size() + 1);
   for (auto i = static_cast<uint32_t>(list.size()); i-- > 0;)
-    children[list[i].parent].push_back(i + 1);
-  std::vector<uint32_t> place(list.size() + 1), open = children[0];
+    children[list[i].parent].emplace_back(i + 1);
+  std::vector<InlinedId> place(list.size() + 1), open = children[kNotInlined];
   InlinedFunctions sorted{{}, out_.more, out_.cut, out_.bytes};
   while (!open.empty()) {
-    const uint32_t row = open.back();
+    const InlinedId row = open.back();
     open.pop_back();
     sorted.list.push_back(list[row - 1]);
-    place[row] = static_cast<uint32_t>(sorted.list.size());
+    place[row] = InlinedId(static_cast<uint32_t>(sorted.list.size()));
     sorted.list.back().parent = place[list[row - 1].parent];
     open.insert(open.end(), children[row].begin(), children[row].end());
   }
@@ -176,14 +175,14 @@ const UnitIndex::Function* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Add
 }
 
 // Returns the namespaces and classes around a function's declaration: "parts::".
-std::string DebugFunctions::folders_of(Dwarf_Die die) {
+std::string DebugFunctions::scopes_of(Dwarf_Die die) {
   Dwarf_Attribute attribute;
   for (unsigned kind : {DW_AT_abstract_origin, DW_AT_specification}) {
     Dwarf_Die origin;
     if (dwarf_formref_die(dwarf_attr(&die, kind, &attribute), &origin)) die = origin;
   }
   Dwarf_Die unit;
-  return dwarf_diecu(&die, &unit, nullptr, nullptr) ? index(unit).folders_of(die) : "";
+  return dwarf_diecu(&die, &unit, nullptr, nullptr) ? index(unit).scopes_of(die) : "";
 }
 
 std::string DebugFunctions::name(Dwarf_Die* die) {
@@ -193,7 +192,7 @@ std::string DebugFunctions::name(Dwarf_Die* die) {
       return demangle(name);
   const char* name = dwarf_diename(die);
   if (!name) return "";
-  return cut_text((folders_of(*die) + cut_text(name, kLongestName)).c_str(), kLongestName);
+  return cut_text((scopes_of(*die) + cut_text(name, kLongestName)).c_str(), kLongestName);
 }
 
 std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(

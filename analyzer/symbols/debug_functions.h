@@ -35,7 +35,7 @@ class DebugFunctions {
 
  private:
   UnitIndex& index(const Dwarf_Die& unit);
-  std::string folders_of(Dwarf_Die die);
+  std::string scopes_of(Dwarf_Die die);
 
   std::map<const void*, std::unique_ptr<UnitIndex>> units_;  // By address of the unit's DIE.
   std::map<const void*, std::shared_ptr<const InlinedFunctions>> inlined_;

@@ -12,8 +12,8 @@ namespace luatrace::analyze {
 
 constexpr size_t kLongestName = 16 * 1024;  // Bytes of a function's name, before "...".
 
-// Returns up to `most` bytes of the text, and "..." if it is longer; reads no further than that.
-std::string cut_text(const char* text, size_t most);
+// Returns up to `max` bytes of the text, and "..." if it is longer; reads no further than that.
+std::string cut_text(const char* text, size_t max);
 // Returns names that are not C++ names, or would exceed kLongestName, unchanged.
 std::string demangle(const char* name);
 

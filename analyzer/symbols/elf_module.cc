@@ -10,7 +10,6 @@
 #include <cstring>
 #include <iterator>
 #include <string_view>
-#include <utility>
 
 #include "analyzer/symbols/demangle.h"
 
@@ -18,7 +17,7 @@ namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kMostRanges = 20'000'000;  // Of all units; several units may share ranges.
+constexpr uint64_t kMaxRanges = 20'000'000;  // Of all units; several units may share ranges.
 
 // Whether the file has a .symtab, which libdwfl prefers to .dynsym.
 bool has_symtab(Elf* elf) {
@@ -45,9 +44,9 @@ int find_debuginfo(Dwfl_Module* module, void** data, const char* name, Dwarf_Add
   Elf* elf = dwfl_module_getelf(module, &bias);
   auto* self = *data ? static_cast<const ElfModule*>(*data) : nullptr;
   if (self && elf && is_about_alternate(elf, link, crc)) {
-    bool may_ask = true;
+    bool may_search = true;
     Dwarf* dwarf = dwfl_module_getdwarf(module, &bias);
-    if (int fd = self->find_alternate_file(dwarf, file, found, may_ask); fd >= 0 || !may_ask)
+    if (int fd = self->find_alternate_file(dwarf, file, found, may_search); fd >= 0 || !may_search)
       return fd;
     return dwfl_standard_find_debuginfo(module, data, name, base, file, link, crc, found);
   }
@@ -80,10 +79,10 @@ ElfModule::ElfModule(const SymbolPaths& paths, const MapInfo& map)
     : paths_(paths), recorded_(path_of(map)), build_id_(map.build_id) {
   OpenFile file = open_regular(paths.sysroot, recorded_);
   if (file.fd < 0)
-    problem_ = "no such file here";
+    problem_ = "no such file";
   else
     open(file.path, file.fd);
-  if (!problem_.empty() && !build_id_.empty()) open_stand_in();
+  if (!problem_.empty() && !build_id_.empty()) open_fallback();
 }
 
 ElfModule::~ElfModule() {
@@ -119,7 +118,7 @@ bool ElfModule::open(const std::string& path, int fd) {
 }
 
 // The file is gone or was replaced: searches the debug folders for its build-id.
-void ElfModule::open_stand_in() {
+void ElfModule::open_fallback() {
   const std::string why = problem_;
   for (bool debug : {false, true}) {
     OpenFile file = find_by_build_id(paths_, build_id_, debug);
@@ -166,9 +165,9 @@ int ElfModule::find_debug_file(Elf* elf, char** found) const {
 }
 
 int ElfModule::find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found,
-                                   bool& may_ask) const {
-  OpenFile file = find_alternate(paths_, dwarf, debug_file ? debug_file : recorded_, may_ask);
-  is_unsafe_ = file.fd < 0 && !may_ask;
+                                   bool& may_search) const {
+  OpenFile file = find_alternate(paths_, dwarf, debug_file ? debug_file : recorded_, may_search);
+  is_unsafe_ = file.fd < 0 && !may_search;
   if (file.fd >= 0) *found = strdup(file.path.c_str());
   return file.fd;
 }
@@ -206,7 +205,7 @@ std::optional<ElfModule::Unit> ElfModule::unit_at(uint64_t address) const {
 
 void ElfModule::read_units() const {
   units_read_ = true;
-  WalkSteps steps{kMostRanges};
+  WalkSteps steps{kMaxRanges};
   Dwarf_Addr bias = 0;
   for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module_, die, &bias));) {
     Dwarf_Addr base = 0, begin = 0, end = 0;

@@ -44,12 +44,13 @@ class ElfModule {
   bool has_sysroot() const { return !paths_.sysroot.empty(); }
   // For libdwfl's callback: returns a descriptor, -1 if there is no file, and its path in `found`.
   int find_debug_file(Elf* elf, char** found) const;
-  // The same; may_ask: whether libdwfl may search on (debuginfod) if there is no file.
-  int find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found, bool& may_ask) const;
+  // The same; may_search: whether libdwfl may search on (debuginfod) if there is no file.
+  int find_alternate_file(Dwarf* dwarf, const char* debug_file, char** found,
+                          bool& may_search) const;
 
  private:
   bool open(const std::string& path, int fd);
-  void open_stand_in();
+  void open_fallback();
   void read_segments();
   bool module_address(const MapInfo& map, uint64_t address, uint64_t& out) const;
   struct Symbol {

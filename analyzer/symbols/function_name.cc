@@ -3,14 +3,10 @@
 
 #include <algorithm>
 
+#include "base/escape.h"
+
 namespace luatrace::analyze {
 namespace {
-
-constexpr const char* kMainChunk = "main chunk";
-
-bool is_main(const FunctionName& f) {
-  return f.kind == FunctionKind::kLua && f.line == 0 && f.code == 0;
-}
 
 std::string short_chunk(const std::string& chunk) {
   if (chunk.starts_with('@') || chunk.starts_with('=')) return chunk.substr(1);
@@ -19,7 +15,30 @@ std::string short_chunk(const std::string& chunk) {
   return "[string \"" + line + (line.size() < chunk.size() ? "...\"]" : "\"]");
 }
 
+// A name from a call is shown, rather than the offset in the library, which becomes the location.
+void take_symbol(FunctionName& f, const Symbol& symbol) {
+  if (!symbol.file.empty()) f.chunk = symbol.file;
+  if (symbol.name.empty()) return;
+  if (f.hint && symbol.offset) {
+    f.code = LT_LINE_CODE | static_cast<uint32_t>(symbol.offset);
+    return;
+  }
+  f.name = symbol.name;
+  f.hint = false;
+}
+
 }  // namespace
+
+const char* kind_name(FunctionKind kind) {
+  static constexpr const char* kNames[] = {"",      "c",       "builtin",  "gap",
+                                           "group", "inlined", "lua",      "pruned",
+                                           "root",  "unknown", "suspended"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+bool is_main_chunk(const FunctionName& f) {
+  return f.kind == FunctionKind::kLua && f.line == 0 && f.code == 0;
+}
 
 std::string identity(const FunctionName& f) {
   std::string key = kind_name(f.kind);
@@ -40,8 +59,9 @@ FunctionName describe(const Function& f, const SymbolFinder& symbols) {
   switch (f.type) {
     case LT_FUNC_LUA:
       out.kind = FunctionKind::kLua;
-      if (is_main(out)) {  // The recorded name is whatever its caller used.
-        out.name = kMainChunk;
+      if (is_main_chunk(out)) {  // The recorded name is whatever its caller used.
+        out.name.clear();
+        out.name = display_name(out);
         out.hint = false;
       }
       return out;
@@ -62,13 +82,7 @@ FunctionName describe(const Function& f, const SymbolFinder& symbols) {
       out.name = std::to_string(f.id).insert(0, "function #");
       return out;
   }
-  if (!f.name.empty() && !f.hint) return out;
-  Symbol symbol = symbols(f);  // More reliable than a name taken from a call.
-  if (!symbol.file.empty()) out.chunk = symbol.file;
-  if (!symbol.name.empty()) {
-    out.name = symbol.name;
-    out.hint = false;
-  }
+  if (out.name.empty() || out.hint) take_symbol(out, symbols(f));
   return out;
 }
 
@@ -86,17 +100,18 @@ std::string file_name(const FunctionName& f) {
 }
 
 std::string line_text(const FunctionName& f) {
+  if (f.kind == FunctionKind::kC && f.code) return hex(f.code & ~LT_LINE_CODE);
   return line_text(f.code ? f.code : f.line);
 }
 
 std::string display_place(const FunctionName& f) {
   if (f.chunk.empty()) return "";
   if (f.kind == FunctionKind::kLua) return short_chunk(f.chunk) + ':' + line_text(f);
-  return f.chunk;
+  return f.code ? f.chunk + '+' + line_text(f) : f.chunk;
 }
 
 std::string display_name(const FunctionName& f) {
-  if (is_main(f)) return kMainChunk;
+  if (is_main_chunk(f)) return f.chunk.empty() ? kMainChunk : short_chunk(f.chunk);
   if (!f.name.empty()) return f.name;
   if (f.kind == FunctionKind::kRoot) return "all";
   std::string place = display_place(f);
@@ -104,8 +119,13 @@ std::string display_name(const FunctionName& f) {
                        : place.substr(f.kind == FunctionKind::kLua ? place.rfind('/') + 1 : 0);
 }
 
+bool shows_hint(const FunctionName& f) {
+  return f.hint && f.name == display_name(f);
+}
+
 std::string distinct_name(const FunctionName& f) {
-  return f.code && !f.name.empty() ? f.name + line_text(f) : display_name(f);
+  if (!f.code || f.name.empty()) return display_name(f);
+  return f.name + (f.kind == FunctionKind::kC ? "+" : "") + line_text(f);
 }
 
 }  // namespace luatrace::analyze

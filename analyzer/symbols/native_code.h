@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/symbols/texts.h"
+#include "base/id.h"
 
 namespace luatrace::analyze {
 
@@ -20,11 +21,15 @@ struct SourceLine {
   const std::string& file() const { return string_of(path); }
 };
 
+// Of a row of InlinedFunctions, its index + 1; the function itself has none.
+using InlinedId = Id<struct InlinedRows>;
+constexpr InlinedId kNotInlined{0};
+
 // An inlined function. Inlined calls of the same function at the same line share an entry.
 struct InlinedFunction {
-  uint32_t parent = 0;  // What it was inlined into: index + 1 in the list; 0: the function itself.
-  uint32_t depth = 1;   // 1: directly into the function.
-  SharedText name;      // Null if unknown.
+  InlinedId parent;    // What it was inlined into.
+  uint32_t depth = 1;  // 1: directly into the function.
+  SharedText name;     // Null if unknown.
   SourceLine defined;
   SourceLine called;
   uint64_t times = 0;  // Number of inlined calls at that line.

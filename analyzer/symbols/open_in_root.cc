@@ -22,8 +22,8 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kMostLinks = 40;  // The kernel's limit.
-constexpr size_t kMostFolders = 64;
+constexpr size_t kMaxLinks = 40;  // The kernel's limit.
+constexpr size_t kMaxFolders = 64;
 constexpr size_t kLongestPath = 4 * PATH_MAX;
 
 class Walk {
@@ -55,8 +55,7 @@ std::string Walk::next_name() {
 bool Walk::follow(const Descriptor& link) {
   char target[PATH_MAX];
   const ssize_t size = readlinkat(link.get(), "", target, sizeof target);
-  if (size <= 0 || static_cast<size_t>(size) == sizeof target || ++links_ > kMostLinks)
-    return false;
+  if (size <= 0 || static_cast<size_t>(size) == sizeof target || ++links_ > kMaxLinks) return false;
   if (target[0] == '/') folders_.resize(1);
   rest_.insert(0, target, static_cast<size_t>(size));
   return rest_.size() <= kLongestPath;
@@ -77,7 +76,7 @@ Descriptor Walk::end() {
     if (S_ISLNK(st.st_mode)) {
       if (!follow(fd)) return Descriptor();
     } else if (S_ISDIR(st.st_mode)) {
-      if (folders_.size() == kMostFolders) return Descriptor();
+      if (folders_.size() == kMaxFolders) return Descriptor();
       folders_.push_back(std::move(fd));
     } else {  // Not a directory: only valid as the last name.
       return rest_.empty() ? std::move(fd) : Descriptor();
@@ -114,7 +113,7 @@ int open_regular_in(const std::string& root, const std::string& path) {
 
 namespace {
 
-constexpr uint64_t kMostSections = 100'000, kMostSegments = 10'000;
+constexpr uint64_t kMaxSections = 100'000, kMaxSegments = 10'000;
 
 // Ehdr, Shdr: of the same ELF class.
 template <class Ehdr, class Shdr>
@@ -130,7 +129,7 @@ bool are_usual(int fd) {
     if (sections == 0) sections = first.sh_size;
     if (segments == PN_XNUM) segments = first.sh_info;
   }
-  return sections <= kMostSections && segments <= kMostSegments;
+  return sections <= kMaxSections && segments <= kMaxSegments;
 }
 
 }  // namespace

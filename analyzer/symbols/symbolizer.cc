@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/symbols/symbolizer.h"
 
-#include <sstream>
-
 #include "analyzer/symbols/elf_module.h"
 #include "base/escape.h"
 
@@ -16,7 +14,7 @@ std::string place_name(const MapInfo& map, uint64_t offset, bool usable) {
   const std::string path = path_of(map);
   std::string name = path.substr(path.rfind('/') + 1);
   if (!usable && !map.build_id.empty())
-    name += '[' + hex_text(map.build_id.substr(0, kShownId)) + ']';
+    name += '[' + hex_bytes(map.build_id.substr(0, kShownId)) + ']';
   return name + '+' + hex(offset);
 }
 
@@ -36,7 +34,7 @@ ElfModule& Symbolizer::module(const MapInfo& map) {
   auto& slot = modules_[{map.path, map.build_id}];
   if (!slot) {
     slot = std::make_unique<ElfModule>(paths_, map);
-    std::string id = map.build_id.empty() ? "" : ", build-id " + hex_text(map.build_id);
+    std::string id = map.build_id.empty() ? "" : ", build-id " + hex_bytes(map.build_id);
     if (!slot->problem().empty())
       warner_(printable(paths_.sysroot + path_of(map)) + ": " + slot->problem() + id +
               ": its functions are shown by their offset (" +
@@ -50,12 +48,12 @@ Symbolizer::Result Symbolizer::find(const MapTable& maps, const MapInfo& own, ui
   const MapInfo* map = find_map(maps, own, address);
   if (!map) return {};
   const uint64_t offset = address - map->start + map->offset;
-  if (!map->path.starts_with('/')) return {place_name(*map, offset, true), path_of(*map)};
+  if (!map->path.starts_with('/')) return {place_name(*map, offset, true), path_of(*map), offset};
   ElfModule& elf = module(*map);
   const bool usable = elf.problem().empty();
   std::string name = usable ? elf.name(*map, address) : "";
-  if (name.empty()) name = place_name(*map, offset, usable);
-  return {name, path_of(*map)};
+  if (!name.empty()) return {name, path_of(*map), 0};
+  return {place_name(*map, offset, usable), path_of(*map), offset};
 }
 
 NativeCode Symbolizer::describe(const MapTable& maps, const MapInfo& own, uint64_t address) {

@@ -34,8 +34,9 @@ class Symbolizer {
   Symbolizer& operator=(const Symbolizer&) = delete;
 
   struct Result {
-    std::string name;  // Demangled; FILE+0xOFFSET if there is no symbol; "" if not mapped.
-    std::string file;  // As recorded.
+    std::string name;     // Demangled; FILE+0xOFFSET if there is no symbol; "" if not mapped.
+    std::string file;     // As recorded.
+    uint64_t offset = 0;  // In the file, as ELF counts; of a function without a symbol, else 0.
   };
   // Uses the last mapping of the process in `maps` that contains the address, or else `own` if it
   // does.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // File names and function names of debug information, which thousands of rows share.
 //
-// Invariant: each text is stored once; all texts together have up to kMostBytes.
+// Invariant: each text is stored once; all texts together have up to kMaxBytes.
 #pragma once
 
 #include <map>
@@ -33,10 +33,10 @@ class StringPool {
   bool is_full() const { return is_full_; }
 
  private:
-  static constexpr size_t kMostBytes = 128 << 20;
+  static constexpr size_t kMaxBytes = 128 << 20;
 
   std::map<std::string_view, SharedText> known_;
-  size_t left_ = kMostBytes;
+  size_t left_ = kMaxBytes;
   bool is_full_ = false;
 };
 

@@ -13,11 +13,11 @@ namespace {
 
 // A unit has fewer entries than bytes. Ranges are stored elsewhere: few functions have more than
 // two, but inlined ones may have dozens.
-constexpr uint64_t kStepsForByte = 8, kStepsAtLeast = 1000;
+constexpr uint64_t kStepsPerByte = 8, kMinSteps = 1000;
 // gcc writes where entries end, clang does not: then each level of blocks and inlined functions is
 // read once more. Few bytes of a unit are nested this deeply.
-constexpr uint64_t kSkipsForByte = 24;
-constexpr size_t kLongestFolder = 4096;  // Bytes of the name of a namespace or class.
+constexpr uint64_t kSkipsPerByte = 24;
+constexpr size_t kMaxScopeName = 4096;  // Bytes of the name of a namespace or class.
 
 uint64_t bytes_of(Dwarf_Die unit) {
   const Dwarf_Off begin = dwarf_dieoffset(&unit) - dwarf_cuoffset(&unit);
@@ -46,7 +46,7 @@ Part part_of(Dwarf_Die* die) {
     case DW_TAG_class_type:
     case DW_TAG_structure_type:
     case DW_TAG_union_type:
-      return Part::kFolder;
+      return Part::kScope;
     default:
       return Part::kNone;
   }
@@ -55,63 +55,63 @@ Part part_of(Dwarf_Die* die) {
 bool find_sibling(Dwarf_Die& die, Dwarf_Die& sibling, bool& found, Dwarf_Off& end,
                   WalkSteps& steps) {
   const Dwarf_Off begin = dwarf_dieoffset(&die);
-  const bool says = !dwarf_haschildren(&die) || dwarf_hasattr(&die, DW_AT_sibling);
+  const bool states_end = !dwarf_haschildren(&die) || dwarf_hasattr(&die, DW_AT_sibling);
   found = dwarf_siblingof(&die, &sibling) == 0;
   if (found && dwarf_dieoffset(&sibling) > begin) end = dwarf_dieoffset(&sibling);
-  const uint64_t read = says || end < begin ? 0 : end - begin;
+  const uint64_t read = states_end || end < begin ? 0 : end - begin;
   if (read > steps.skips) return steps.left = 0, false;
   steps.skips -= read;
   return true;
 }
 
-UnitIndex::UnitIndex(const Dwarf_Die& unit) : folders_(1) {
+UnitIndex::UnitIndex(const Dwarf_Die& unit) : scopes_(1) {
   const uint64_t bytes = bytes_of(unit);
-  const WalkSteps all{kStepsForByte * bytes + kStepsAtLeast, kSkipsForByte * bytes};
+  const WalkSteps all{kStepsPerByte * bytes + kMinSteps, kSkipsPerByte * bytes};
   Function entry{unit, 0};
   entry.end = dwarf_dieoffset(&entry.die) + bytes;
   steps_ = all;
-  walk(entry, 0, 0);
+  walk(entry, kNoScope, 0);
   steps_ = all;
 }
 
-void UnitIndex::walk(Function entry, uint32_t folder, unsigned depth) {
+void UnitIndex::walk(Function entry, ScopeId scope, unsigned depth) {
   Function child;
-  if (depth > kDeepest || dwarf_child(&entry.die, &child.die) != 0) return;
+  if (depth > kMaxEntryDepth || dwarf_child(&entry.die, &child.die) != 0) return;
   for (bool more = true; more && steps_.take();) {
     Dwarf_Die next;
     child.end = entry.end;
     if (!find_sibling(child.die, next, more, child.end, steps_)) return;
-    visit(child, folder, depth);
+    visit(child, scope, depth);
     child.die = next;
   }
 }
 
 // Functions are walked, too: they may contain classes with functions (lambdas, for example).
-void UnitIndex::visit(Function& entry, uint32_t folder, unsigned depth) {
+void UnitIndex::visit(Function& entry, ScopeId scope, unsigned depth) {
   switch (part_of(&entry.die)) {
-    case Part::kFolder:
-      return add_folder(entry, folder, depth);
+    case Part::kScope:
+      return add_scope(entry, scope, depth);
     case Part::kFunction:
-      if (folder) folder_of_.emplace(entry.die.addr, folder);
+      if (scope) scope_of_.emplace(entry.die.addr, scope);
       add_function(entry);
-      return walk(entry, 0, depth + 1);
+      return walk(entry, kNoScope, depth + 1);
     case Part::kBlock:
-      return walk(entry, 0, depth + 1);
+      return walk(entry, kNoScope, depth + 1);
     default:
       return;
   }
 }
 
-void UnitIndex::add_folder(Function& entry, uint32_t folder, unsigned depth) {
+void UnitIndex::add_scope(Function& entry, ScopeId scope, unsigned depth) {
   const char* name = dwarf_diename(&entry.die);
-  const auto index = static_cast<uint32_t>(folders_.size());
-  folders_.push_back({folder, (name ? cut_text(name, kLongestFolder) : "(anonymous)") + "::"});
+  const ScopeId index(static_cast<uint32_t>(scopes_.size()));
+  scopes_.push_back({scope, (name ? cut_text(name, kMaxScopeName) : "(anonymous)") + "::"});
   walk(entry, index, depth + 1);
 }
 
 // Functions that the linker has discarded have address 0 and are skipped.
 void UnitIndex::add_function(Function& entry) {
-  const auto index = static_cast<uint32_t>(functions_.size());
+  const FunctionIndex index(static_cast<uint32_t>(functions_.size()));
   Dwarf_Addr base = 0, begin = 0, end = 0;
   bool has_code = false;
   for (ptrdiff_t at = 0;
@@ -124,7 +124,7 @@ void UnitIndex::add_function(Function& entry) {
 }
 
 // Adds the parts of the range that no earlier range covers.
-void UnitIndex::add_range(Dwarf_Addr begin, Dwarf_Addr end, uint32_t function) {
+void UnitIndex::add_range(Dwarf_Addr begin, Dwarf_Addr end, FunctionIndex function) {
   while (begin < end && steps_.take()) {
     const auto after = ranges_.upper_bound(begin);
     if (after != ranges_.begin() && std::prev(after)->second.end > begin) {
@@ -144,11 +144,11 @@ const UnitIndex::Function* UnitIndex::function_at(Dwarf_Addr address) const {
   return address < range.end ? &functions_[range.function] : nullptr;
 }
 
-std::string UnitIndex::folders_of(const Dwarf_Die& declaration) const {
-  const auto found = folder_of_.find(declaration.addr);
+std::string UnitIndex::scopes_of(const Dwarf_Die& declaration) const {
+  const auto found = scope_of_.find(declaration.addr);
   std::string text;
-  for (uint32_t i = found == folder_of_.end() ? 0 : found->second; i; i = folders_[i].parent)
-    text.insert(0, folders_[i].name);
+  for (ScopeId i = found == scope_of_.end() ? kNoScope : found->second; i; i = scopes_[i].parent)
+    text.insert(0, scopes_[i].name);
   return text;
 }
 

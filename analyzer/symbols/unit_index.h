@@ -3,8 +3,8 @@
 // namespaces and classes functions are declared.
 //
 // Invariant: the number of visited entries is proportional to the unit's bytes (in damaged files a
-// walk could loop), and their depth is up to kDeepest. The bytes that libdw reads to find the ends
-// of entries that do not state them are limited in the same way.
+// walk could loop), and their depth is up to kMaxEntryDepth. The bytes that libdw reads to find the
+// ends of entries that do not state them are limited in the same way.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -15,10 +15,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/id.h"
+
 namespace luatrace::analyze {
 
-// Entries that may have code, and entries (kFolder) that have no code but may contain functions.
-enum class Part { kNone, kFunction, kInlined, kBlock, kFolder };
+// Entries that may have code, and entries (kScope) that have no code but may contain functions.
+enum class Part { kNone, kFunction, kInlined, kBlock, kScope };
 Part part_of(Dwarf_Die* die);
 
 // What a walk may still do. Each visited entry and each address range is a step.
@@ -27,7 +29,7 @@ struct WalkSteps {
   uint64_t skips = 0;  // Bytes of entries that libdw may read to find their siblings.
   bool take() { return left > 0 && left-- > 0; }
 };
-constexpr unsigned kDeepest = 500;
+constexpr unsigned kMaxEntryDepth = 500;
 
 // Finds the sibling after `die`; `found`: whether there is one. If `die` does not state its end,
 // libdw reads everything below it, at each level again: this is charged to steps.skips. `end`: the
@@ -48,30 +50,34 @@ class UnitIndex {
   // several claim the address, it is the first, or the outer one.
   const Function* function_at(Dwarf_Addr address) const;
   // Returns the namespaces and classes around a declaration in this unit: "parts::".
-  std::string folders_of(const Dwarf_Die& declaration) const;
+  std::string scopes_of(const Dwarf_Die& declaration) const;
   // The steps left for all walks below functions of the unit together.
   WalkSteps& steps() { return steps_; }
 
  private:
-  void walk(Function entry, uint32_t folder, unsigned depth);
-  void visit(Function& entry, uint32_t folder, unsigned depth);
-  void add_folder(Function& entry, uint32_t folder, unsigned depth);
-  void add_function(Function& entry);
-  void add_range(Dwarf_Addr begin, Dwarf_Addr end, uint32_t function);
+  using FunctionIndex = Id<struct FunctionsOfUnit>;
+  using ScopeId = Id<struct ScopesOfUnit>;
+  static constexpr ScopeId kNoScope{0};
 
-  struct Folder {
-    uint32_t parent;
+  void walk(Function entry, ScopeId scope, unsigned depth);
+  void visit(Function& entry, ScopeId scope, unsigned depth);
+  void add_scope(Function& entry, ScopeId scope, unsigned depth);
+  void add_function(Function& entry);
+  void add_range(Dwarf_Addr begin, Dwarf_Addr end, FunctionIndex function);
+
+  struct NamedScope {
+    ScopeId parent;
     std::string name;
   };
   struct Range {
     Dwarf_Addr end;
-    uint32_t function;
+    FunctionIndex function;
   };
   WalkSteps steps_;
   std::vector<Function> functions_;     // With code.
   std::map<Dwarf_Addr, Range> ranges_;  // By their beginnings; none overlaps another.
-  std::vector<Folder> folders_;         // 0: none.
-  std::unordered_map<const void*, uint32_t> folder_of_;  // By address of the declaration's DIE.
+  std::vector<NamedScope> scopes_;      // The first stands for kNoScope.
+  std::unordered_map<const void*, ScopeId> scope_of_;  // By address of the declaration's DIE.
 };
 
 }  // namespace luatrace::analyze

@@ -4,8 +4,8 @@
 //
 // The tree is a heap: node i has the children 8i+1 ... 8i+8 that exist. Each call makes 0 to 4
 // calls of children chosen at random, so that most events happen at the leaves, which are visited
-// in random order: hard on the caches. With --streams as many of them run at a time, with other
-// random numbers, and share the events. The same options give the same bytes.
+// in random order: hard on the caches. With --streams N, N such streams run at the same time, with
+// different random numbers, and share the events. The same options give the same bytes.
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <iostream>
@@ -35,7 +35,7 @@ class Random {
   uint64_t state_;
 };
 
-// One Lua state.
+// One Lua VM.
 class Synth {
  public:
   Synth(TraceWriter& writer, uint32_t stream, uint64_t events, uint64_t nodes, uint32_t functions,
@@ -200,11 +200,12 @@ int run(int argc, char** argv) {
   po::options_description options("Options");
   options.add_options()("events", po::value<uint64_t>()->default_value(10000000), "event words")(
       "nodes", po::value<uint64_t>()->default_value(1000), "nodes of the call tree")(
-      "functions", po::value<uint32_t>()->default_value(1000), "functions, at least 8")(
-      "seed", po::value<uint64_t>()->default_value(1), "of the random numbers")(
-      "streams", po::value<uint32_t>()->default_value(1), "Lua states that share the events")(
-      "compress", po::value<int>()->implicit_value(1), "compress blocks, as zstd -LEVEL")(
-      "output,o", po::value<std::string>()->required(), "file to write")("help,h", "this text");
+      "functions", po::value<uint32_t>()->default_value(1000), "functions (minimum 8)")(
+      "seed", po::value<uint64_t>()->default_value(1), "seed of the random numbers")(
+      "streams", po::value<uint32_t>()->default_value(1), "Lua VMs that share the events")(
+      "compress", po::value<int>()->implicit_value(1), "compress blocks with this level of zstd")(
+      "output,o", po::value<std::string>()->required(), "file to write")("help,h",
+                                                                         "print this help");
   po::variables_map vm;
   po::store(po::parse_command_line(argc, argv, options), vm);
   if (vm.count("help")) return std::cout << "luatrace-synth -o FILE [options]\n" << options, 0;

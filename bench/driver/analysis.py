@@ -49,7 +49,7 @@ def trees(setup, table, nodes, aim):
     for name, cost in best.items():
         more = "" if cost is base else f"{100 * (cost.cpu / base.cpu - 1):+.1f} %"
         table.add(f"{nodes:,} nodes, {name}", aim if cost is base else "",
-                  f"{events / cost.cpu / 1e6:.1f}", more, f"{cost.peak_mb:.0f}", events)
+                  f"{events / cost.cpu / 1e6:.1f}", more, f"{cost.peak_mib:.0f}", events)
 
 
 def speed(setup):
@@ -67,7 +67,8 @@ def speed(setup):
 
 GROUPED = ["--report", "--group-by", "thread"]
 FILTERED = ["--report", "--tree", "-N", "f9*", "-t", "100"]
-SHARED = (("2 streams, 1,000 nodes", 1000, ["--streams", 2], []),
+# Name, nodes, options of luatrace-synth, options of luatrace-analyze.
+INPUTS = (("2 streams, 1,000 nodes", 1000, ["--streams", 2], []),
           ("4 streams, 100,000 nodes", 100_000, ["--streams", 4], []),
           ("2 streams, histograms", 1000, ["--streams", 2], HISTOGRAMS),
           ("2 streams, --group-by thread", 1000, ["--streams", 2], GROUPED),
@@ -78,15 +79,15 @@ SHARED = (("2 streams, 1,000 nodes", 1000, ["--streams", 2], []),
 
 
 def threads(setup):
-    """Wall time by number of threads, of streams, and compression. The machine's own limit is the
-    speed of two processes at once, each doing all of the work: two processors are seldom twice as
-    fast as one."""
+    """Wall time by number of threads, of streams, and with compression. The machine's own limit is
+    the speed of two processes at once, each of which does all of the work: two processors are
+    seldom twice as fast as one."""
     table = Table("Analysis by several threads, and of compressed traces",
                   "2 threads: at least 1.6 times as fast, or 0.8 of what 2 processes at once do; "
                   "up to 2.5 bytes per event when compressed",
                   ["input", "1 job: M events per second", "2 jobs", "÷ 1 job", "CPU ÷ 1 job",
-                   "2 processes ÷ 1", "of that", "bytes/event"])
-    for name, nodes, synth, options in SHARED:
+                   "2 processes ÷ 1", "÷ 2 processes", "bytes/event"])
+    for name, nodes, synth, options in INPUTS:
         with synthetic(setup, nodes, *synth) as path:
             one, two = ([setup.product("luatrace-analyze"), "--jobs", n, *options, path]
                         for n in (1, 2))

@@ -25,8 +25,9 @@ def flamegraph():
     return f"perl {shlex.quote(str(path))}"
 
 
-def works(setup, ours, data):
-    """Name of the task: (the peer's command, ours)."""
+def tasks(setup, ours, data):
+    """Yields (task, name of the peer, the peer's command, ours); if the peer is missing, (task,
+    reason, None, None)."""
     uftrace = tool("uftrace", "uftrace")
     analyze = f"{shlex.quote(str(setup.product('luatrace-analyze')))} --jobs 1"
 
@@ -76,13 +77,13 @@ def fill(setup, table):
                        cwd=setup.scratch)
         events = events_of(uftrace, data)
         with synthetic(setup, NODES, events=events) as ours:
-            for work, name, peer, mine in works(setup, ours, data):
+            for task, name, peer, mine in tasks(setup, ours, data):
                 if not peer:
-                    table.notes.append(f"NOT MEASURED: {work}: {name}")
+                    table.notes.append(f"NOT MEASURED: {task}: {name}")
                     continue
                 cost = [min(measure(["sh", "-c", c], discard=True).cpu
                             for _ in range(setup.rounds(2))) for c in (peer, mine)]
-                table.add(work, name, f"{cost[0]:.2f}", f"{cost[1]:.2f}",
+                table.add(task, name, f"{cost[0]:.2f}", f"{cost[1]:.2f}",
                           f"{cost[0] / max(cost[1], 0.001):.1f}", f"{events:,}")
     finally:
         shutil.rmtree(data, ignore_errors=True)

@@ -50,7 +50,7 @@ def environment(scratch=None):
 
 
 def run(variant, program, size, repetitions, scratch=None, timeout=300, layout=0):
-    """Runs a program; raises Missing if it fails or prints different things."""
+    """Runs a program; raises Missing if it fails or its repetitions print different results."""
     command = variant.command(program, size, repetitions, layout)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout,
@@ -78,7 +78,7 @@ def repetitions_for(variant, program, size, seconds, scratch=None):
 
 def interleave(variants, program, size, rounds, seconds, scratch=None, equally=False):
     """{name: Variant} -> {name: Samples}; every variant must print the same.
-    equally: all with the same number of repetitions, since the best of more is better."""
+    equally: all with the same number of repetitions, since a minimum of more runs is lower."""
     repetitions = {name: repetitions_for(v, program, size, seconds, scratch)
                    for name, v in variants.items()}
     if equally:
@@ -117,8 +117,8 @@ class Cost:
     """Resources of one command."""
 
     cpu: float  # seconds, user + system, all threads
-    wall: float
-    peak_mb: float
+    wall: float  # seconds
+    peak_mib: float
     output: str
 
 

@@ -63,7 +63,7 @@ class Setup:
         return self.args.rounds or (1 if self.args.tiny else default)
 
     def programs(self):
-        """The classic programs selected by --only."""
+        """The programs of bench/programs that --only selects."""
         wanted = set(self.args.only.split(",")) if self.args.only else None
         chosen = [p for p in programs() if wanted is None or p.name in wanted]
         if not chosen or (wanted and len(chosen) != len(wanted)):

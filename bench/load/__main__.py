@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/load: attaches to an nginx under load and detaches, by each method; prints what it
-cost and stops if any effect remains. Start reading here; `sections` defines the checks, `server`
+"""scripts/load: attaches to an nginx under load and detaches, by each method; prints what that
+costs and fails if any effect remains. Start reading here; `sections` defines the checks, `server`
 and `recorders` carry them out."""
 import argparse
 import pathlib
@@ -27,7 +27,7 @@ def parse(argv):
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build folder")
     args = p.parse_args(argv)
     args.sections = args.sections or list(SECTIONS)
-    for kind, known, given in (("section", SECTIONS, args.sections), ("way", KINDS, args.via.split(","))):
+    for kind, known, given in (("section", SECTIONS, args.sections), ("method", KINDS, args.via.split(","))):
         unknown = [name for name in given if name not in known]
         if unknown:
             p.error(f"unknown {kind} {unknown[0]!r}; choose from {', '.join(known)}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The three ways to trace a running process. Each is started for a process id, counts as
-attached when the target's switches say so, and ends on SIGINT."""
+"""The three methods of tracing a running process. Each recorder is started for a process id,
+counts as attached when the target's switches show it, and ends on SIGINT."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ from server import ROOT, Missing, Wrong, wait_until
 class Recorder:
     """One recording. `output` is a file name; a kept one is read by events()."""
     seconds_to_attach = 60.0
-    says_first_event = True
+    logs_first_event = True
 
     def __init__(self, build, server, output):
         self.server, self.output = server, output
@@ -22,19 +22,19 @@ class Recorder:
         self.process = subprocess.Popen(self.command(build, server.pid, output), stdin=subprocess.DEVNULL,
                                         stdout=self.errors, stderr=subprocess.STDOUT)
 
-    def said(self):
+    def messages(self):
         self.errors.seek(0)
         return self.errors.read()[-2000:]
 
     def wait_attached(self):
         def attached():
             if self.process.poll() is not None:
-                raise Wrong(f"{self.via}: ended with status {self.process.returncode}: {self.said()}")
+                raise Wrong(f"{self.via}: ended with status {self.process.returncode}: {self.messages()}")
             return self.is_attached(self.server.switches())
         wait_until(attached, f"{self.via} to attach", self.seconds_to_attach)
         # A worker that gets no processor cannot answer.
-        if self.says_first_event:
-            wait_until(lambda: "first event" in self.said() or attached() is None, f"{self.via}: the first event", 60)
+        if self.logs_first_event:
+            wait_until(lambda: "first event" in self.messages() or attached() is None, f"{self.via}: the first event", 60)
 
     def is_attached(self, switches):
         return switches[0] > self.before[0]
@@ -48,9 +48,9 @@ class Recorder:
             self.process.wait(90)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise Wrong(f"{self.via}: does not end within 90 s of SIGINT: {self.said()}")
+            raise Wrong(f"{self.via}: does not end within 90 s of SIGINT: {self.messages()}")
         if self.process.returncode not in (0, -signal.SIGINT):
-            raise Wrong(f"{self.via}: status {self.process.returncode}: {self.said()}")
+            raise Wrong(f"{self.via}: status {self.process.returncode}: {self.messages()}")
 
     def kill(self):
         self.process.kill()
@@ -63,7 +63,7 @@ class Recorder:
 
     def events(self):
         """What the recorder reported as recorded."""
-        found = re.search(r"([\d,]+) events", self.said())
+        found = re.search(r"([\d,]+) events", self.messages())
         return int(found[1].replace(",", "")) if found else 0
 
 
@@ -79,15 +79,12 @@ class Direct(Recorder):
 
 class Bpf(Direct):
     via = "bpf"
-
-    def is_attached(self, switches):
-        return switches[0] > self.before[0]
+    is_attached = Recorder.is_attached
 
 
 class Bpftrace(Recorder):
     via = "bpftrace"
-    says_first_event = False
-    seconds_to_attach = 60.0
+    logs_first_event = False
 
     def command(self, build, pid, output):
         script = ROOT / "probes/lua-calls.bt"
@@ -113,6 +110,3 @@ def check_usable(via, build):
         recorder = build / "bin/luatrace-record"
         if not recorder.exists():
             raise Missing(f"{recorder} is not built (scripts/build)")
-        text = subprocess.run([recorder, "--help"], capture_output=True, text=True).stdout
-        if "--via" not in text:
-            raise Missing("luatrace-record has no --via")

@@ -71,14 +71,14 @@ def speed(args, via):
             "after/before": statistics.median(after), "untraced requests/s": off[0]}
 
 
-class Flat:
+class MemoryGrowth:
     """The worker's memory: compared between the first tenth and the last of the cycles."""
 
     def __init__(self, server, cycles):
         self.server, self.warm, self.first = server, max(cycles // 10, 3), []
         self.last = []
 
-    def look(self, cycle):
+    def sample(self, cycle):
         (self.first if cycle < self.warm else self.last).append(self.server.memory())
         del self.last[:-self.warm]
 
@@ -112,7 +112,7 @@ class Control:
         control = Load(self.server, self.args.path, 3600)
         try:
             control.window(self.args.settle)
-            before = self.load.look(), control.look()
+            before = self.load.snapshot(), control.snapshot()
             time.sleep(self.args.window)
             ratio = self.load.since(before[0])[1] / control.since(before[1])[1]
             control.stop()
@@ -137,25 +137,25 @@ def cycles(args, via):
         control = Control(args, load, scratch)
         try:
             control.compare()
-            flat = Flat(server, count)
+            memory = MemoryGrowth(server, count)
             batch = max(count // args.checks, 1)
             for cycle in range(count):
                 empty += one_cycle(args, via, server) == 0
-                flat.look(cycle)
+                memory.sample(cycle)
                 if cycle % batch == batch - 1:
                     ratios.append(control.compare())
         finally:
             control.server.stop()
-    return judge(args, count, ratios, empty, flat.growth())
+    return check_cycles(args, count, ratios, empty, memory.growth())
 
 
-def judge(args, count, ratios, empty, growth):
+def check_cycles(args, count, ratios, empty, growth):
     if growth[0] > 2048 or growth[1] > 8 or growth[2] > 2:
         raise Wrong("the worker grew by %d KB, %d mappings, %d open files" % tuple(growth))
     if empty:
         raise Wrong(f"{empty} of {count} recordings were empty")
     if args.strict and statistics.median(ratios) < 0.97:
-        raise Wrong(f"after {count} detaches the speed is {statistics.median(ratios):.3f} of before")
+        raise Wrong(f"after {count} detaches the speed is {statistics.median(ratios):.3f} of that before")
     return {"cycles": count, "after/before": statistics.median(ratios), "worst": min(ratios),
             "grown KB": growth[0], "mappings": growth[1], "files": growth[2]}
 
@@ -189,7 +189,7 @@ def two(args, via):
             try:
                 time.sleep(1 + args.attached)
                 refused = second.process.poll() not in (None, 0)
-                if refused and not second.said():
+                if refused and not second.messages():
                     raise Wrong("the second recorder is refused without a message")
                 if not refused:
                     second.stop()

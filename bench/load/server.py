@@ -137,7 +137,8 @@ class Load:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         time.sleep(0.3)
 
-    def look(self):
+    def snapshot(self):
+        """(clock, processor time of the worker, requests) now."""
         if self.process.poll() is not None:
             raise Wrong("wrk ended early: " + self.process.stdout.read()[-500:])
         return time.monotonic(), self.server.cpu_seconds(), self.server.stats()["requests"]
@@ -146,7 +147,7 @@ class Load:
         """(requests per second, requests per second of the worker's processor time) since
         `before`, which on a busy machine can be longer ago than intended."""
         while True:
-            clock, cpu, requests = (b - a for a, b in zip(before, self.look()))
+            clock, cpu, requests = (b - a for a, b in zip(before, self.snapshot()))
             if requests > 0 and cpu > 0:
                 return requests / clock, requests / cpu
             if clock > 30:
@@ -154,7 +155,7 @@ class Load:
             time.sleep(0.1)
 
     def window(self, seconds):
-        before = self.look()
+        before = self.snapshot()
         time.sleep(seconds)
         return self.since(before)
 

@@ -38,7 +38,7 @@ typedef struct Table {		/* Open addressing, linear probing. */
   size_t size, used;
 } Table;
 
-static Table functions, threads;
+static Table functions, coroutines;
 static lua_State *current;
 static Stack *stack;
 static uint64_t ncalls;
@@ -93,7 +93,7 @@ static void clear(Table *t)
 
 static void switch_to(lua_State *L)
 {
-  Entry *e = find(&threads, L);
+  Entry *e = find(&coroutines, L);
   if (!e->stack && !(e->stack = calloc(1, sizeof(Stack))))
     abort();
   stack = e->stack;
@@ -147,7 +147,7 @@ static void hook(lua_State *L, lua_Debug *ar)
 static int start(lua_State *L)
 {
   clear(&functions);
-  clear(&threads);
+  clear(&coroutines);
   current = NULL;
   ncalls = 0;
   lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKRET, 0);

@@ -7,11 +7,11 @@ local M = {}
 local clock, getinfo, running = os.clock, debug.getinfo, coroutine.running
 local stacks, functions, calls
 
-local function stack_of(thread)
-  local stack = stacks[thread]
+local function stack_of(co)
+  local stack = stacks[co]
   if not stack then
     stack = {depth = 0, funcs = {}, starts = {}}
-    stacks[thread] = stack
+    stacks[co] = stack
   end
   return stack
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- LZ77 with a hash of triples, then Huffman code lengths of the tokens; and back again.
+-- LZ77 with a hash of triples, and back again; then the lengths of the tokens' Huffman codes.
 -- bench: size=200000 small=1500
 local n = tonumber((...)) or 200000
 

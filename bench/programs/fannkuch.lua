@@ -17,7 +17,7 @@ local function flips(perm, work)
   return count
 end
 
--- Rotates the first r + 1 elements until a counter is left over; false at the end.
+-- Rotates the first r elements, r = 2, 3, ..., until counts[r] is not used up; false at the end.
 local function next_permutation(perm, counts)
   for r = 2, n do
     local first = perm[1]

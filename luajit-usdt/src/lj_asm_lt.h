@@ -43,15 +43,20 @@ static void asm_ltword(ASMState *as, IRIns *ir)
   *--as->mcp = 0x0f;
 }
 
+/* With another clock than the TSC the event word is a call, as the IR has it. */
+#define lt_isinline(as, ir) \
+  ((ir)->op2 == IRCALL_lj_ltrec_jitword && \
+   J2GG((as)->J)->lt.clock == LT_CLOCK_TSC)
+
 /* asm_call(): the event word is not a call. */
 #define LT_ASM_CALL(as, ir) \
-  if ((ir)->op2 == IRCALL_lj_ltrec_jitword) { \
+  if (lt_isinline((as), (ir))) { \
     asm_ltword((as), (ir)); \
     return; \
   }
 /* asm_setup_regsp(): the registers that an event clobbers. */
 #define LT_ASM_SETUP(as, ir, inloop) \
-  if ((ir)->op2 == IRCALL_lj_ltrec_jitword) { \
+  if (lt_isinline((as), (ir))) { \
     (ir)->prev = REGSP_INIT; \
     if ((inloop)) (as)->modset |= RSET_LTWORD; \
     continue; \

@@ -70,7 +70,7 @@ void lj_ltblock_begin(LTState *lt)
 void lj_ltblock_head(LTState *lt)
 {
   uint64_t *w = lt->wp;
-  uint64_t now = lj_ltctl_clock();
+  uint64_t now = lj_ltctl_clock(lt);
   /* The head word last: it makes the record visible. */
   w[1] = now;
   w[2] = lt->L ? lt->L->lt_id : LT_ID_NONE;
@@ -88,6 +88,5 @@ void lj_ltblock_flush(LTState *lt)
   if (LT_RING_BLOCK_SIZE - ((uintptr_t)lt->wp & (LT_RING_BLOCK_SIZE-1)) > 4*8)
     lj_ltblock_head(lt);
 }
-
 
 #endif

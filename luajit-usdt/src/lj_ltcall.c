@@ -4,7 +4,8 @@
 **
 ** While tracing is on, coroutine.resume and the functions made by coroutine.wrap run
 ** here, in C instead of assembler, and C functions are called through g->wrapf.
-** Invariant: lt->call and lt->resumer hold what has been reported and has not ended. */
+** Invariant: lt->call and lt->resumer hold what has been reported and has not ended; a
+** reported call that yielded is in lua_State.lt_wait instead, until its coroutine is resumed. */
 
 #define lj_ltcall_c
 #define LUA_CORE
@@ -79,8 +80,8 @@ static LJ_NOINLINE void find_stack_bounds(LTState *lt)
 
 #define stack_between(lt, p)	((p) >= (lt)->stacklow && (p) < (lt)->stacksafe)
 
-/* Is the C stack nearly used up? With so many calls, what we add for each of them might
-** overflow it. On a stack of the program's own, or without a limit: no. */
+/* Is the C stack nearly used up? From STACK_DEEP nested calls on, what we add for each of
+** them might overflow it. On a stack of the program's own, or without a limit: no. */
 static int stack_low(LTState *lt, uint32_t depth)
 {
   char *p = (char *)__builtin_frame_address(0);
@@ -118,7 +119,60 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
     if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
   }
   co->lt_id = 0;
+  co->lt_wait = 0;
 }
+
+/* -- Calls of C functions, and those that yield ----------------------------- */
+
+static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
+{
+  LTState *lt = L2LT(L);
+  uint32_t id = c->id;
+  lt_check_current(lt, L, kind == LT_ENTRY);
+  if (lt_probeon(lt))
+    lj_ltstack_probec(L, c->fn, (uint32_t)c->ofs, id, kind, c->line);
+  if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
+}
+
+/* An event of fn, in which L is suspended. Returns 0 if there is no memory for it. */
+static int wait_event(lua_State *L, GCfunc *fn, uint32_t kind)
+{
+  LTCall call;
+  call.id = lj_ltfunc_cfuncid(L, fn, L->base-1);
+  if (call.id == LT_ID_UNKNOWN) return 0;
+  call.ofs = lt_stackofs(L, L->base);
+  call.fn = fn;
+  call.line = lt_probeon(L2LT(L)) ? lj_ltstack_callline(L, L->base-1) : -1;
+  c_event(L, &call, kind);
+  return 1;
+}
+
+/* L has yielded: in a C function, or in coroutine.yield, whose call has no event yet. */
+static void wait_begins(LTState *lt, lua_State *L)
+{
+  GCfunc *fn = lj_ltstack_waiting(L);
+  if (fn && fn->c.ffid == FF_coroutine_yield && lj_ltfunc_wantwait(G(L), fn) &&
+      wait_event(L, fn, LT_ENTRY))
+    L->lt_wait = lt_waitmark(lt, L, L->base);
+}
+
+/* L is resumed and its stack will be reported: the call in which it is suspended counts,
+** although its entry was not reported. */
+static void adopt_wait(LTState *lt, lua_State *L)
+{
+  GCfunc *fn = lj_ltstack_waiting(L);
+  if (fn && lj_ltfunc_wantwait(G(L), fn))
+    L->lt_wait = lt_waitmark(lt, L, L->base);
+}
+
+/* L has been resumed: the call in which it was suspended returns. */
+static void wait_ends(LTState *lt, lua_State *L)
+{
+  GCfunc *fn = lj_ltstack_waiting(L);
+  if (fn && L->lt_wait == lt_waitmark(lt, L, L->base)) wait_event(L, fn, LT_RETURN);
+}
+
+/* -- Resumes ---------------------------------------------------------------- */
 
 static void event_resume(LTState *lt, lua_State *co)
 {
@@ -130,9 +184,11 @@ static void event_resume(LTState *lt, lua_State *co)
     lj_ltring_need(lt, 4);
   }
   lt->L = co;
-  if (lt_ringon(lt)) lt_ring_store(lt, lj_ltctl_clock(), id, LT_RESUME);
+  if (lt_ringon(lt)) lt_ring_store(lt, lj_ltctl_clock(lt), id, LT_RESUME);
   if (fresh) co->lt_epoch = lt->epoch;
+  if (!lt_known(lt, co)) adopt_wait(lt, co);
   if (co->lt_epoch != lt->epoch) lj_ltstack_report(co, LTR_RESUMED, 0);
+  wait_ends(lt, co);
 }
 
 static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
@@ -146,7 +202,7 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
   }
   lt->L = resumer;
   if (lt_ringon(lt)) {
-    uint64_t now = lj_ltctl_clock();
+    uint64_t now = lj_ltctl_clock(lt);
     lj_ltring_put(lt, now, status == LUA_YIELD ? LTS_YIELD :
 		  status == LUA_OK ? LTS_DONE : LTS_ERROR, LT_SUSPEND);
   }
@@ -154,7 +210,7 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
 
 /* L is about to be resumed although it is current: C code pushed onto its stack and a
 ** finalizer ran there. Its resumer becomes current first, as it is the one that runs. */
-static void back_from(LTState *lt, lua_State *L)
+static void make_resumer_current(LTState *lt, lua_State *L)
 {
   lua_State *by = lt->left && lt->left->cframe ? lt->left : mainthread(G(L));
   if (by != L) lj_ltstack_change(by, 0);
@@ -174,6 +230,7 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
   lt_check_current(lt, L, 0);
   by = known ? lt->resumer[idx].by : NULL;
   if (by && by->lt_epoch != lt->epoch) by = NULL;  /* Its stack must be reported first. */
+  wait_begins(lt, L);
   event_suspend(lt, L, by, status);
   if (status != LUA_YIELD) lj_ltstack_dropcalls(lt, L, 0);
 }
@@ -212,7 +269,7 @@ static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *
       if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltstack_change(by, 0);
     } else {
       if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
-      if (lt->L == L) back_from(lt, L);
+      if (lt->L == L) make_resumer_current(lt, L);
     }
     lt->resumer[idx].by = lt->L;
     lt->resumer[idx].run = lt->run;
@@ -221,6 +278,7 @@ static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *
     event_resume(lt, L);
     event_after_hook(L);
   }
+  L->lt_wait = 0;
   return base;
 }
 
@@ -310,7 +368,7 @@ static LJ_NOINLINE TValue *coresume_begins(lua_State *L, int wrap)
   if (LJ_FR2 && co->status == LUA_OK) setnilV(base++);  /* Above the function. */
   for (i = 0; i < nargs; i++) copyTV(co, base+i, args+i);
   co->top = base + nargs;
-  L->top = args;  /* Keep the resumed thread in the stack for the GC. */
+  L->top = args;  /* Keep the resumed coroutine in the stack for the GC. */
   return resume_begins(co, base, L);
 }
 
@@ -338,9 +396,9 @@ static LJ_NOINLINE int coresume_ends(lua_State *L, int wrap, int status)
   return (int)nres + !wrap;
 }
 
-/* coroutine.resume and coroutine.wrap in C, exactly like the assembler versions
-** (vm_x64.dasc, coroutine_resume_wrap, and ffh_resume in lib_base.c). Those take 80
-** bytes of C stack per nested resume; this one takes 112, since it keeps only two
+/* coroutine.resume and the functions of coroutine.wrap in C, exactly like the assembler
+** versions (vm_x64.dasc, coroutine_resume_wrap, and ffh_resume in lib_base.c). Those take
+** 80 bytes of C stack per nested resume; this one takes 112, since it keeps only two
 ** registers and leaves the rest to calls before and after. */
 static LJ_NOINLINE int coresume(lua_State *L, int wrap)
 {
@@ -365,16 +423,6 @@ static int forward(lua_State *L, GCfunc *fn, lua_CFunction f)
   if (bc_op(*mref(fn->c.pc, BCIns)) == BC_FUNCCW && lt->wrapf)
     return ((LTWrapFunc)(void *)lt->wrapf)(L, f);
   return f(L);
-}
-
-static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
-{
-  LTState *lt = L2LT(L);
-  uint32_t id = c->id;
-  lt_check_current(lt, L, kind == LT_ENTRY);
-  if (lt_probeon(lt))
-    lj_ltstack_probec(L, c->fn, (uint32_t)c->ofs, id, kind, c->line);
-  if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
 #define NOCALL		(~(uint32_t)0)
@@ -404,8 +452,9 @@ static LJ_NOINLINE uint32_t c_begins(lua_State *L)
   return lt->ncall++;
 }
 
-/* It returned n. After lj_meta_tailcall its frame is no longer a call's, and the
-** callee's does not exist yet: the stack cannot be reported there. */
+/* It returned n. If it yielded, it ends when L is resumed. After lj_meta_tailcall its
+** frame is no longer a call's, and the callee's does not exist yet: the stack cannot be
+** reported there. */
 static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
 {
   global_State *g = G(L);
@@ -413,6 +462,10 @@ static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
   int tail;
   lt->ncall = idx;
   if (!lt->on || lt->run != run) return n;
+  if (lj_ltstack_waiting(L)) {
+    L->lt_wait = lt_waitmark(lt, L, L->base);
+    return n;
+  }
   tail = lt_stackofs(L, L->base) != lt->call[idx].ofs;
   if (tail) {
     if (!lt_known(lt, L)) return n;

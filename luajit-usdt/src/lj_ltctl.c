@@ -3,8 +3,9 @@
 ** settings, the clock, and the file descriptors that we use in the process.
 ** SPDX-License-Identifier: MIT
 **
-** Invariant: luajit_usdt_control is the only thing that a tracer writes from outside;
-** it is at a fixed place of a file-backed page of the library. */
+** Invariant: luajit_usdt_control is at a fixed place of a file-backed page of the library.
+** Apart from a ring, only a recorder that forces a poll writes anything else from outside
+** (LT_STOP_POLL). */
 
 #define lj_ltctl_c
 #define LUA_CORE
@@ -53,8 +54,8 @@ LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.exclude) == LT_GLOBS_MAX+1);
 
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
-/* Its first and its third member, for lj_ltprobe.c. Defined here, because not every
-** assembler can make an alias for a symbol that is defined elsewhere. */
+/* The first and the third member of luajit_usdt_control, for lj_ltprobe.c. Defined here,
+** because not every assembler can make an alias for a symbol that is defined elsewhere. */
 extern LTControl luajit_semaphore
   __attribute__((alias("luajit_usdt_control"), visibility("hidden")));
 LJ_STATIC_ASSERT(offsetof(LTControl, block) == 4);
@@ -120,7 +121,7 @@ extern LTControl lj_ltcontrol
 		   def(N_TEXT) end "  .popsection\n" : : def(N_ARG) [z] "i" (0))
 
 /* Never called: the assembler can be given constants only inside a function. */
-static __attribute__((used, noinline, noclone)) void lj_ltctl_note(void)
+static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
 {
   __asm__ volatile(
     "  .pushsection .note.luatrace, \"a\", %%note\n"
@@ -136,7 +137,8 @@ static __attribute__((used, noinline, noclone)) void lj_ltctl_note(void)
     : : [type] "i" (LT_NOTE_TYPE), [version] "i" (LT_NOTE_VERSION),
 	[cversion] "i" (LT_CONTROL_VERSION), [csize] "i" ((int)sizeof(LTControl)),
 	[flags] "i" ((LJ_HASJIT ? LTN_JIT : 0) | (LJ_GC64 ? LTN_GC64 : 0) |
-		     (LJ_FR2 ? LTN_FR2 : 0) | LTN_REPORT | LTN_BLOCKS),
+		     (LJ_FR2 ? LTN_FR2 : 0) | LTN_REPORT | LTN_BLOCKS |
+		     LTN_CLOCK),
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");
   N_PART(NOTEDEF2, "");
@@ -258,13 +260,18 @@ void lj_ltctl_closefd(LTState *lt)
 
 /* -- Clock ---------------------------------------------------------------- */
 
-#if !LJ_TARGET_X86ORX64
-uint64_t lj_ltctl_clock(void)
+uint64_t lj_ltctl_monotonic(void)
 {
   struct timespec ts;
   clock_gettime(CLOCK_MONOTONIC, &ts);
   return (uint64_t)ts.tv_sec*1000000000u + (uint64_t)ts.tv_nsec;
 }
-#endif
+
+/* The clock of blocks flushed through a probe. */
+uint32_t lj_ltctl_blockclock(void)
+{
+  uint32_t clock = luajit_usdt_control.clock;
+  return clock == LT_CLOCK_MONOTONIC ? clock : LJ_LT_CLOCK;
+}
 
 #endif

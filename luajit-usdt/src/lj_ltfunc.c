@@ -98,6 +98,20 @@ static char *newname(const char *name, int how)
 
 #define freename(f)	((f)->name ? free((f)->name - 1) : (void)0)
 
+/* Change the name of an entry, unless there is no memory. Tracers may remember where a
+** name is: an equal one stays there. */
+static void setname(LTFunc *f, const char *name, int how)
+{
+  char *copy;
+  if (f->name && !strcmp(f->name, name)) {
+    f->name[-1] = (char)how;
+    return;
+  }
+  if (!(copy = newname(name, how))) return;
+  freename(f);
+  f->name = copy;
+}
+
 /* Add an entry for a function that has this id. NULL without memory. how: LT_NAME_* */
 static LTFunc *keepfunc(LTState *lt, void *addr, uint32_t id, const char *name,
 			int how)
@@ -341,10 +355,7 @@ static void name_known(LTState *lt, GCproto *pt, const char *name)
 {
   LTFunc *f = lj_ltfunc_find(lt, pt);
   if (f) {
-    char *better = newname(name, LT_NAME_DEFINED);
-    if (!better) return;
-    freename(f);
-    f->name = better;
+    setname(f, name, LT_NAME_DEFINED);
   } else {
     if (!(f = keepfunc(lt, pt, pt->lt_id, name, LT_NAME_DEFINED))) return;
     f->rec = tracerline(lt, pt);
@@ -373,6 +384,17 @@ static void define_inner(LTState *lt, GCproto *pt)
   }
 }
 
+/* Give the name in package.loaded to a prototype whose definition was not seen. Main
+** chunks have their chunk's. */
+static void find_name(lua_State *L, GCproto *pt)
+{
+  LTFunc *f = lj_ltfunc_find(L2LT(L), pt);
+  char name[LT_PATH_MAX+1];
+  if (!pt->lt_id || (f && lj_ltfunc_defined(f))) return;
+  if (!pt->firstline && proto_lineinfo(pt)) return;
+  if (lj_ltname_find(L, pt, 1, name) == LT_PATH_ONE) name_known(L2LT(L), pt, name);
+}
+
 /* Make a prototype known to this recording. */
 static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
 {
@@ -383,6 +405,7 @@ static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
   }
   if (!pt->lt_id)
     pt->lt_id = newid(lt, pt, callname(L, frame), LT_NAME_HINT);
+  find_name(L, pt);
   pt->lt_rec = lt->rec << 1;
   if (lt_ringon(lt) && pt->lt_id) describe_proto(lt, pt);
   define_inner(lt, pt);
@@ -396,48 +419,6 @@ uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame)
   uint32_t d = pt->lt_rec - (lt->rec << 1);
   if (LJ_LIKELY(d == 0)) return pt->lt_id;
   return d == 1 ? 0 : newproto(L, pt, frame);
-}
-
-/* Names of library functions. */
-static const char *const ffnames[] = {
-  "", "",
-#define FFDEF(name)	#name,
-#include "lj_ffdef.h"
-#undef FFDEF
-};
-
-/* "string_gsub" -> "string.gsub", "io_method_read" -> "file:read" (as in LuaJIT's
-** manual); "assert" is unchanged. */
-static const char *ffname(uint32_t ffid, char *buf, size_t size)
-{
-  static const char mods[] = " bit buffer coroutine debug ffi io jit math os"
-			     " package string table thread ";
-  const char *s, *u;
-  if (ffid >= sizeof(ffnames)/sizeof(ffnames[0])) return NULL;
-  s = ffnames[ffid];
-  if (strlen(s)+3 > size) return NULL;
-  if (!strncmp(s, "io_method_", 10) || !strncmp(s, "buffer_method_", 14)) {
-    strcpy(buf, *s == 'i' ? "file:" : "buf:");
-    return strcat(buf, strstr(s, "method_")+7);
-  }
-  if (!strncmp(s, "ffi_meta_", 9) || !strncmp(s, "ffi_clib_", 9)) {
-    strcpy(buf, s);
-    buf[3] = buf[8] = '.';
-    return buf;
-  }
-  strcpy(buf, s);
-  u = strchr(s, '_');
-  if (u && u > s) {
-    char mod[32];
-    size_t n = (size_t)(u-s);
-    if (n < sizeof(mod)-3) {
-      mod[0] = ' ';
-      memcpy(mod+1, s, n);
-      mod[n+1] = ' '; mod[n+2] = '\0';
-      if (strstr(mods, mod)) buf[n] = '.';
-    }
-  }
-  return buf;
 }
 
 #if defined(__linux__)
@@ -457,8 +438,8 @@ void lj_ltfunc_begin(LTState *lt)
 }
 
 /* Path of the library that has a C function, and the function's address in that file
-** (as in ELF). Only the process itself can tell in a short run: it has ended before its
-** mappings could be read. NULL if not known, or if it is the program itself. */
+** (as in ELF). A process that runs briefly ends before anybody else can read its mappings.
+** NULL if not known, or if it is the program itself. */
 static const char *library_of(LTState *lt, void *addr, char *buf, size_t size,
 			      uint32_t *ofs)
 {
@@ -491,17 +472,31 @@ void lj_ltfunc_begin(LTState *lt)
 }
 #endif
 
-/* Make a C function known to this recording. */
-static void describe_cfunc(LTState *lt, GCfunc *fn, LTFunc *f)
+/* Give a C function its name in package.loaded. If another function now shares its
+** address, what was found earlier is a hint. */
+static void find_cname(lua_State *L, LTFunc *f)
 {
+  char name[LT_PATH_MAX+1];
+  int how = lj_ltname_find(L, f->addr, 0, name);
+  if (how == LT_PATH_ONE)
+    setname(f, name, LT_NAME_DEFINED);
+  else if (how == LT_PATH_SEVERAL && f->name)
+    f->name[-1] = LT_NAME_HINT;
+}
+
+/* Make a C function known to this recording. */
+static void describe_cfunc(lua_State *L, GCfunc *fn, LTFunc *f)
+{
+  LTState *lt = L2LT(L);
   int ff = fn->c.ffid > FF_C;
   struct lt_func what;
   char buf[LT_FUNC_STR_MAX+1];
   f->rec = lt->rec;
+  if (!ff) find_cname(L, f);
   if (!lt_ringon(lt)) return;
   memset(&what, 0, sizeof(what));
   what.type = ff ? LT_FUNC_FF : LT_FUNC_C;
-  what.flags = !ff && f->name ? LT_FUNC_HINT : 0;
+  what.flags = !ff && f->name && !lj_ltfunc_defined(f) ? LT_FUNC_HINT : 0;
   what.id = f->id;
   what.ffid = fn->c.ffid;
   what.addr = (uint64_t)(uintptr_t)f->addr;
@@ -519,10 +514,10 @@ uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
   if (!f) {
     char buf[64];
     const char *name = fn->c.ffid > FF_C ?
-      ffname(fn->c.ffid, buf, sizeof(buf)) : callname(L, frame);
+      lj_ltname_builtin(fn->c.ffid, buf, sizeof(buf)) : callname(L, frame);
     if (!(f = newfunc(lt, addr, name, LT_NAME_HINT))) return LT_ID_UNKNOWN;
   }
-  if (f->rec != lt->rec) describe_cfunc(lt, fn, f);
+  if (f->rec != lt->rec) describe_cfunc(L, fn, f);
   return f->id;
 }
 
@@ -568,6 +563,15 @@ int lj_ltfunc_wantc(global_State *g, GCfunc *fn)
   if (lt->cfuncs == LTC_DEFAULT) return !lj_ffrecord_has(fn);
 #endif
   return 1;
+}
+
+/* Does a call of this C function have events if it yields? That of coroutine.yield is made
+** by assembler: its entry is reported at the yield, which is all that it does. */
+int lj_ltfunc_wantwait(global_State *g, GCfunc *fn)
+{
+  if (fn->c.ffid == FF_coroutine_yield)
+    return G2LT(g)->on && G2LT(g)->cfuncs >= LTC_DEFAULT && !lt_mute(g);
+  return lj_ltfunc_wantc(g, fn);
 }
 
 /* coroutine.resume or a function made by coroutine.wrap? */

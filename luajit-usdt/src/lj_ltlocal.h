@@ -8,6 +8,7 @@
 **   lj_ltctl     control word, settings, descriptors, clock
 **   lj_ltblock   event words flushed through a probe
 **   lj_ltring    event words and descriptions in a ring
+**   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
@@ -34,6 +35,7 @@
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 
+/* Are event words stored, in a ring or in private memory? */
 #define lt_ringon(lt)	((lt)->on & LTON_WORDS)
 #define lt_probeon(lt)	((lt)->on & LTON_PROBE)
 /* No events inside handlers of VM events. */
@@ -50,7 +52,7 @@
 #define LT2G(lt) \
   (&((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))->g)
 
-/* Some upstreams need more (quirks). */
+/* An upstream whose function has more arguments defines it (quirks). */
 #ifndef lt_dispatch_update
 #define lt_dispatch_update(g)	lj_dispatch_update((g))
 #endif
@@ -75,6 +77,7 @@ LJ_FUNC int lj_ltctl_fdup(int low);
 LJ_FUNC void lj_ltctl_closefd(LTState *lt);
 LJ_FUNC void lj_ltctl_env(void);
 LJ_FUNC int lj_ltctl_match(const char *chunk);
+LJ_FUNC uint32_t lj_ltctl_blockclock(void);
 
 LJ_FUNC void lj_ltblock_begin(LTState *lt);
 LJ_FUNC void lj_ltblock_head(LTState *lt);
@@ -100,6 +103,13 @@ LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
 
+/* Longest name that lj_ltname_find makes, in bytes, and its results. */
+#define LT_PATH_MAX	255u
+enum { LT_PATH_NONE, LT_PATH_ONE, LT_PATH_SEVERAL };
+
+LJ_FUNC const char *lj_ltname_builtin(uint32_t ffid, char *buf, size_t size);
+LJ_FUNC int lj_ltname_find(lua_State *L, void *addr, int lua, char *name);
+
 LJ_FUNC int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need,
 			   size_t elem);
 LJ_FUNC LTFunc *lj_ltfunc_find(LTState *lt, void *addr);
@@ -110,9 +120,11 @@ LJ_FUNC uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame);
 LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
+LJ_FUNC int lj_ltfunc_wantwait(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_iscoro(GCfunc *fn);
 
-LJ_FUNC void lj_ltstate_lock(int lock);
+LJ_FUNC void lj_ltstate_lock(void);
+LJ_FUNC void lj_ltstate_unlock(void);
 LJ_FUNC void lj_ltstate_add(LTState *lt);
 LJ_FUNC void lj_ltstate_remove(LTState *lt);
 
@@ -131,6 +143,7 @@ LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
 
 LJ_FUNC LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
+LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
 LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
 LJ_FUNC void lj_ltstack_report(lua_State *L, int reason, int skiptop);
@@ -148,7 +161,7 @@ LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
 
 LJ_FUNC void lj_ltswitch_restore(global_State *g);
 
-/* -- All VMs of the process, while lj_ltstate_lock(1) holds ------------ */
+/* -- All VMs of the process, between lj_ltstate_lock and _unlock ------------ */
 
 #define lt_first()	((LTState *)(uintptr_t)luajit_usdt_control.states)
 
@@ -157,6 +170,12 @@ LJ_FUNC void lj_ltswitch_restore(global_State *g);
 /* Offset of a stack slot, in slots. */
 #define lt_stackofs(L, p)	((p) - tvref((L)->stack))
 #define lt_frame_isbottom(L, frame)	((frame) <= tvref((L)->stack)+LJ_FR2)
+
+/* What lua_State.lt_wait is while a call of a C function that has yielded is open in L: the
+** slot offset of its base, and LTState.run when that was reported. Else it is 0, or of an
+** older run. */
+#define lt_waitmark(lt, L, base) \
+  lt_pack((uint32_t)lt_stackofs((L), (base)), (lt)->run)
 
 /* Lower frame of a vararg function. */
 static LJ_AINLINE cTValue *lt_frame_lower(cTValue *frame)
@@ -202,10 +221,10 @@ static LJ_AINLINE void lt_newepoch(LTState *lt, int words)
 /* Periodic work before an event. */
 static LJ_AINLINE uint64_t lt_ring_tick(LTState *lt)
 {
-  uint64_t now = lj_ltctl_clock();
+  uint64_t now = lj_ltctl_clock(lt);
   if (LJ_UNLIKELY(now >= lt->deadline)) {
     lj_ltring_tick(lt, now);
-    now = lj_ltctl_clock();
+    now = lj_ltctl_clock(lt);
   }
   return now;
 }

@@ -1,6 +1,7 @@
 /*
 ** Tracing of calls: creating, publishing and closing rings.
 ** SPDX-License-Identifier: MIT
+**
 ** Invariants: a ring belongs to one Lua VM of one process. Our descriptors leave the
 ** program its low numbers and a reserve, are open only until the recorder has the ring,
 ** and are closed only if they are still ours. A ring is sent only to root or to our own
@@ -57,16 +58,9 @@
 
 /* -- Time ----------------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-  struct timespec ts;
-  clock_gettime(CLOCK_MONOTONIC, &ts);
-  return (int64_t)ts.tv_sec*1000000000 + ts.tv_nsec;
-}
-
 static int64_t now_ms(void)
 {
-  return now_ns()/1000000;
+  return (int64_t)(lj_ltctl_monotonic()/1000000);
 }
 
 /* -- Descriptors ---------------------------------------------------------- */
@@ -77,13 +71,13 @@ static int close_taken(void)
 {
   LTState *lt;
   int open = 0;
-  lj_ltstate_lock(1);
+  lj_ltstate_lock();
   for (lt = lt_first(); lt; lt = lt->next) {
     if (lt->fd < 0 || !lt->ring) continue;
     if (ld_acq(&lt->ring->taken)) lj_ltctl_closefd(lt);
     else open = 1;
   }
-  lj_ltstate_lock(0);
+  lj_ltstate_unlock();
   return open;
 }
 
@@ -91,14 +85,14 @@ static int close_taken(void)
 ** recorder to take rings of other VMs. */
 static int fd_spare(uint32_t token)
 {
-  static uint32_t vain;
+  static uint32_t gave_up;  /* Token of the recording that let us wait in vain. */
   struct timespec ts = { 0, 500000 };
   int64_t end = now_ms() + TAKE_TRIES/2;
   while (!lj_ltctl_fdsleft()) {
     int open = close_taken();
     if (lj_ltctl_fdsleft()) return 1;
-    if (!open || ld_acq(&vain) == token || now_ms() > end) {
-      if (open) st_rel(&vain, token);
+    if (!open || ld_acq(&gave_up) == token || now_ms() > end) {
+      if (open) st_rel(&gave_up, token);
       return 0;
     }
     nanosleep(&ts, NULL);
@@ -150,11 +144,11 @@ static int trusted(int s)
 	 (peer.uid == 0 || peer.uid == (uint32_t)geteuid());
 }
 
-/* A socket connected to the recorder; -1: nobody listens, or nobody to trust. Never
-** waits longer than for an answer. */
+/* A socket connected to the recorder; -1: nobody listens, or the listener is not trusted.
+** Waits up to HELLO_MS. */
 static int connect_recorder(void)
 {
-  struct timeval patience = { HELLO_MS/1000, 0 };
+  struct timeval timeout = { HELLO_MS/1000, 0 };
   struct sockaddr_un sa;  /* sun_path is as large as LTControl.socket. */
   int n, s;
   memset(&sa, 0, sizeof(sa));
@@ -163,14 +157,14 @@ static int connect_recorder(void)
   if (sa.sun_path[0] != '/') return -1;  /* Just cleared by another thread. */
   s = lj_ltctl_fdup(socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0));
   if (s < 0) return -1;
-  setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   uninterrupted(n, connect(s, (struct sockaddr *)&sa, sizeof(sa)));
   if (n == 0 && trusted(s)) return s;
   close(s);
   return -1;
 }
 
-/* Send the ring to the recorder; fd < 0: say that there is none. */
+/* Send the ring to the recorder; fd < 0: a hello without one. Returns 0 on failure. */
 static int send_hello(int s, int fd)
 {
   struct lt_hello hello = { LT_HELLO_MAGIC, LT_RING_VERSION, 0 };
@@ -192,49 +186,52 @@ static int send_hello(int s, int fd)
   return n > 0;
 }
 
-static uint32_t forgotten;  /* The recorder that started us has refused us. */
-
-/* Send the ring and wait for the recorder's answer. Returns LT_HELLO_*. After a refusal
-** its socket is cleared: no later VM and no child asks again. */
-static char exchange_hello(int fd)
+/* Send the ring, or a hello without one (fd < 0), and wait for the recorder's answer:
+** LT_HELLO_*. */
+static char say_hello(int fd)
 {
   char answer = LT_HELLO_REFUSED;
   int s = connect_recorder();
-  if (s >= 0) {
-    if (send_hello(s, fd)) answer = receive_answer(s);
-    close(s);
-  }
+  if (s < 0) return answer;
+  if (send_hello(s, fd)) answer = receive_answer(s);
+  close(s);
+  return answer;
+}
+
+static uint32_t was_refused;  /* By the recorder that started this process. */
+
+/* The same for a ring. After a refusal the recorder's socket is cleared: no later VM and no
+** child asks again. */
+static char exchange_hello(int fd)
+{
+  char answer = say_hello(fd);
   if (answer != LT_HELLO_RECORD && answer != LT_HELLO_PROBES) {
-    forgotten = 1;
+    was_refused = 1;
     memset(luajit_usdt_control.socket, 0, sizeof(luajit_usdt_control.socket));
   }
   return answer;
 }
 
-/* There is no ring: tell a recorder that runs the command, which could not know
-** otherwise. Once in a process; the process must stay alive until the message has been
-** read. */
+/* There is no ring: send a hello without one to a recorder that runs the command, which
+** could not know otherwise. Once in a process, which must stay alive until the message
+** has been read. */
 static void report_ringless(void)
 {
   static int32_t reported;
   int32_t pid = (int32_t)getpid();
-  int s;
-  if (!luajit_usdt_control.socket[0] ||
-      __atomic_exchange_n(&reported, pid, __ATOMIC_ACQ_REL) == pid) return;
-  s = connect_recorder();
-  if (s < 0) return;
-  if (send_hello(s, -1)) receive_answer(s);
-  close(s);
+  if (luajit_usdt_control.socket[0] &&
+      __atomic_exchange_n(&reported, pid, __ATOMIC_ACQ_REL) != pid)
+    say_hello(-1);
 }
 
-/* Another thread that walks the list of VMs (a fork, exit()) must not read freed
-** memory. */
+/* Unmap the ring. Another thread that walks the list of VMs (a fork, exit()) must not read
+** freed memory. */
 void lj_ltopen_drop(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  lj_ltstate_lock(1);
+  lj_ltstate_lock();
   lt->ring = NULL;
-  lj_ltstate_lock(0);
+  lj_ltstate_unlock();
   if (r) munmap(r, lt->mapsize);
 }
 
@@ -297,22 +294,22 @@ static struct lt_ring *ring_map(LTState *lt, uint32_t nblocks, int *fd)
   return (struct lt_ring *)p;
 }
 
-/* Mean cost of one event in picoseconds. Measured with the system's clock: the recorder
-** reports the rate of ours, but needs the cost before. */
+/* Cost of one event in picoseconds, the best of five runs. Measured with the system's
+** clock: the recorder needs the cost before it reports the rate of ours. */
 static uint64_t measure(LTState *lt)
 {
-  int64_t best = INT64_MAX;
+  uint64_t best = UINT64_MAX;
   int i, j;
   for (i = 0; i < 5; i++) {
-    int64_t t0 = now_ns(), t1;
+    uint64_t t0 = lj_ltctl_monotonic(), t1;
     lt->wp = lt->scratch;
     for (j = 0; j < 1000; j++)
-      lj_ltring_put(lt, lj_ltctl_clock(), 0, LT_ENTRY);
-    t1 = now_ns() - t0;
+      lj_ltring_put(lt, lj_ltctl_clock(lt), 0, LT_ENTRY);
+    t1 = lj_ltctl_monotonic() - t0;
     if (t1 < best) best = t1;
   }
   lj_ltring_scratch(lt);
-  return (uint64_t)best;  /* Nanoseconds per thousand events are picoseconds per event. */
+  return best;  /* Nanoseconds per thousand events are picoseconds per event. */
 }
 
 static uint32_t stream_flags(global_State *g)
@@ -321,7 +318,7 @@ static uint32_t stream_flags(global_State *g)
 #if LJ_HASJIT
   if (G2J(g)->flags & JIT_F_ON) f |= LTF_JIT;
 #if LJ_TARGET_X64 && LJ_GC64
-  f |= LTF_INLINE;
+  if (G2LT(g)->clock == LT_CLOCK_TSC) f |= LTF_INLINE;
 #endif
 #endif
   if (LJ_GC64) f |= LTF_GC64;
@@ -345,7 +342,7 @@ static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
   lt->endreason = LTE_DETACH;
   lt->startflags = stream_flags(G(L));
   lt->tid = (int32_t)syscall(SYS_gettid);
-  lt->start = lj_ltctl_clock();
+  lt->start = lj_ltctl_clock(lt);
 }
 
 /* Describe a ring, or private memory, that is all zeros, for its reader. */
@@ -367,7 +364,7 @@ void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
   r->stream_flags = lt->startflags;
   r->state_addr = (uint64_t)(uintptr_t)G(L);
   r->recording = lt->rec;
-  r->clock = LJ_LT_CLOCK;
+  r->clock = lt->clock;
   r->start_tick = r->alive = lt->start;
   r->tick_khz = luajit_usdt_control.tick_khz;
   strncpy(r->luajit, LUAJIT_VERSION, sizeof(r->luajit)-1);
@@ -375,8 +372,8 @@ void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
   st_rel(&r->magic, LT_RING_MAGIC);
 }
 
-/* An attached recorder opens the memfd itself. A short-lived VM or child must not take
-** its events along. */
+/* Wait until an attached recorder has opened the memfd, up to *left times 0.5 ms: the
+** events of a VM or a child that ends at once would otherwise be lost. */
 static void wait_taken(LTState *lt, int *left)
 {
   struct timespec ts = { 0, 500000 };
@@ -420,7 +417,7 @@ int lj_ltopen_ring(lua_State *L)
   struct lt_ring *r;
   int fd, young;
   lt->token = ld_acq(&c->ring);
-  if (forgotten && !c->socket[0] && !c->owner) return 0;
+  if (was_refused && !c->socket[0] && !c->owner) return 0;
   if (!c->socket[0] && lj_ltring_orphaned(lt, c->alive)) {
     lj_ltring_abandon(lt);
     return 0;
@@ -459,16 +456,16 @@ int lj_ltopen_ring(lua_State *L)
 
 /* exit() without lua_close(): a recorder that has just attached may need a moment to
 ** map the rings. Another thread may still run Lua. */
-static __attribute__((destructor)) void leave_rings(void)
+static __attribute__((destructor)) void wait_all_taken(void)
 {
   uintptr_t self = lj_ltring_thread();
   int left = TAKE_TRIES;  /* For all rings together. */
   LTState *lt;
   if (!luajit_usdt_control.ring) return;
-  lj_ltstate_lock(1);
+  lj_ltstate_lock();
   for (lt = lt_first(); lt; lt = lt->next)
     if (lt->thread == self && lt->ring && !lt_private(lt)) wait_taken(lt, &left);
-  lj_ltstate_lock(0);
+  lj_ltstate_unlock();
 }
 
 /* End the recording: store the reason, leave the ring to the recorder. */
@@ -489,6 +486,9 @@ void lj_ltopen_close(global_State *g, int reason)
     st_rel(&r->state, LT_RING_CLOSED);
     if (reason == LTE_ORPHAN) lj_ltring_abandon(lt);
     wait_taken(lt, &left);
+    if (lt->fd >= 0 && reason != LTE_ORPHAN &&
+	ld_acq(&luajit_usdt_control.ring) == lt->token)
+      __atomic_fetch_add(&luajit_usdt_control.untaken, 1, __ATOMIC_RELAXED);
   }
   ring_unmap(lt);
   if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);

@@ -54,95 +54,11 @@ extern unsigned short luajit_block_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
 #define luajit_block__switch_semaphore		luajit_block_semaphore
 
-#ifdef __clang__  /* Makes no clones and does not know the attribute. */
-#define PROBEFUNC	__attribute__((noinline)) void
-#else
-#define PROBEFUNC	__attribute__((noinline, noclone)) void
-#endif
+#define PROBEFUNC	__attribute__((noinline LT_NOCLONE)) void
 
-PROBEFUNC lj_ltprobe_entry(const char *chunk, const char *name, int line,
-			   void *L, uint32_t id, uint32_t frame, int callline)
-{
-  STAP_PROBE7(luajit, function__entry, chunk, name, line, L, id, frame,
-	      callline);
-}
-
-PROBEFUNC lj_ltprobe_return(const char *chunk, const char *name, int line,
-			    void *L, uint32_t id, uint32_t frame, int callline)
-{
-  STAP_PROBE7(luajit, function__return, chunk, name, line, L, id, frame,
-	      callline);
-}
-
-PROBEFUNC lj_ltprobe_tailcall(const char *chunk, const char *name, int line,
-			      void *L, uint32_t id, uint32_t frame,
-			      int callline)
-{
-  STAP_PROBE7(luajit, function__tailcall, chunk, name, line, L, id, frame,
-	      callline);
-}
-
-PROBEFUNC lj_ltprobe_centry(const char *name, void *addr, int ffid, void *L,
-			    uint32_t id, uint32_t frame, int callline)
-{
-  STAP_PROBE7(luajit, cfunction__entry, name, addr, ffid, L, id, frame,
-	      callline);
-}
-
-PROBEFUNC lj_ltprobe_creturn(const char *name, void *addr, int ffid, void *L,
-			     uint32_t id, uint32_t frame, int callline)
-{
-  STAP_PROBE7(luajit, cfunction__return, name, addr, ffid, L, id, frame,
-	      callline);
-}
-
-PROBEFUNC lj_ltprobe_unwind(void *L, uint32_t frame)
-{
-  STAP_PROBE2(luajit, function__unwind, L, frame);
-}
-
-PROBEFUNC lj_ltprobe_create(void *L, void *co, uint32_t id)
-{
-  STAP_PROBE3(luajit, coroutine__create, L, co, id);
-}
-
-PROBEFUNC lj_ltprobe_resume(void *L, void *co, uint32_t id)
-{
-  STAP_PROBE3(luajit, coroutine__resume, L, co, id);
-}
-
-PROBEFUNC lj_ltprobe_yield(void *L, void *co, uint32_t id)
-{
-  STAP_PROBE3(luajit, coroutine__yield, L, co, id);
-}
-
-PROBEFUNC lj_ltprobe_end(void *L, void *co, uint32_t id, int status)
-{
-  STAP_PROBE4(luajit, coroutine__end, L, co, id, status);
-}
-
-PROBEFUNC lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason,
-			   void *g)
-{
-  STAP_PROBE5(luajit, coroutine__stack, L, id, n, reason, g);
-}
-
-PROBEFUNC lj_ltprobe_open(void *g, void *L)
-{
-  STAP_PROBE2(luajit, state__open, g, L);
-}
-
-PROBEFUNC lj_ltprobe_close(void *g, void *L)
-{
-  STAP_PROBE2(luajit, state__close, g, L);
-}
-
-/* Event words, a block at a time: see LT_CHUNK_* in luatrace_format.h. */
-PROBEFUNC lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind,
-			   uint64_t number, uint32_t count, uint32_t rec)
-{
-  STAP_PROBE7(luajit, block, p, size, g, kind, number, count, rec);
-}
+#define PROBEDEF(func, probe, n, params, ...) \
+  PROBEFUNC lj_ltprobe_##func params { STAP_PROBE##n(luajit, probe, __VA_ARGS__); }
+LT_PROBES(PROBEDEF)
 
 /* Never called, and so never hit: tracers of `block` raise the semaphore here, and
 ** lower it here before they detach from `block`, so that what is then flushed still

@@ -31,26 +31,22 @@
 
 /* -- Events of the interpreter -------------------------------------------- */
 
-/* A Lua function is about to run (its frame exists). pc is after FUNC*. */
-static void enter_lua(lua_State *L, GCproto *pt)
+/* Poll before an event. pc as in lj_ltswitch_now. Returns 0 if there is to be none. */
+static int poll_event(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
   if (lj_ltrace_pending(g)) {
-    lj_ltswitch_now(L, proto_bc(pt));  /* Without its frame in the stack report. */
-    if (!G2LT(g)->on) return;
+    lj_ltswitch_now(L, pc);
+    if (!G2LT(g)->on) return 0;
   }
-  if (!lt_mute(g)) lj_ltstack_event(L, pt, LT_ENTRY);
+  return !lt_mute(g);
 }
 
 /* The current Lua function returns. */
 static void leave_lua(lua_State *L)
 {
-  global_State *g = G(L);
-  if (lj_ltrace_pending(g)) {
-    lj_ltswitch_now(L, NULL);
-    if (!G2LT(g)->on) return;
-  }
-  if (!lt_mute(g)) lj_ltstack_event(L, funcproto(curr_func(L)), LT_RETURN);
+  if (poll_event(L, NULL))
+    lj_ltstack_event(L, funcproto(curr_func(L)), LT_RETURN);
 }
 
 /* The function to which CALLT of this value gives the frame, or NULL if it raises an
@@ -69,13 +65,8 @@ void lj_ltrace_end(lua_State *L, const BCIns *pc)
   if (op == BC_RETM || op == BC_RET || op == BC_RET0 || op == BC_RET1) {
     leave_lua(L);
   } else if (op == BC_CALLT || op == BC_CALLMT) {
-    global_State *g = G(L);
     GCfunc *fn;
-    if (lj_ltrace_pending(g)) {
-      lj_ltswitch_now(L, NULL);
-      if (!G2LT(g)->on) return;
-    }
-    if (!lt_mute(g) && (fn = callee(L, L->base + bc_a(ins)))) {
+    if (poll_event(L, NULL) && (fn = callee(L, L->base + bc_a(ins)))) {
       lj_ltstack_event(L, funcproto(curr_func(L)), LT_TAIL);
       lj_ltfunc_tailcall(L, fn, pc-1);
     }
@@ -177,7 +168,9 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
   const BCIns *oldpc = lt->oldpc;
   BCOp op;
   lt->oldpc = LT_NOPC;
-  if (isluafunc(fn)) enter_lua(L, funcproto(fn));
+  /* Its frame exists, but is not in a report that is made now: pc is after FUNC*. */
+  if (isluafunc(fn) && poll_event(L, proto_bc(funcproto(fn))))
+    lj_ltstack_event(L, funcproto(fn), LT_ENTRY);
   if (call_wanted(g, oldpc)) return NULL;
   op = bc_op(pc[-1]);  /* Only now: switching unpatches JFUNCF. */
   if (isluafunc(fn)) {
@@ -197,7 +190,7 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
 #endif
 
 #if LJ_LTVMFAST
-/* The plain case: only event words are wanted (see lj_ltvm.c). */
+/* The plain case: only event words are wanted, with the TSC (see lj_ltvm.c). */
 static void dispatch_fast(global_State *g, ASMFunction *disp)
 {
   LTState *lt = G2LT(g);
@@ -226,7 +219,8 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
   i = G2LT(g)->coop;
   if (i) disp[i] = disp[i+1] = CALLHOOK;
 #if LJ_LTVMFAST
-  if (plain && !(G2LT(g)->on & LTON_PROBE)) dispatch_fast(g, disp);
+  if (plain && !(G2LT(g)->on & LTON_PROBE) && G2LT(g)->clock == LT_CLOCK_TSC)
+    dispatch_fast(g, disp);
 #else
   UNUSED(plain);
 #endif
@@ -236,7 +230,8 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
 
 #if LJ_HASJIT
 /* A trace that begins with RET* or ITERN was left at its beginning, and will be until
-** what runs now is over: its instruction would enter it for ever. */
+** the finalizer or handler that runs now is over: its first instruction would enter it
+** again for ever, so it is flushed. */
 static void go_past(jit_State *J, const BCIns *pc)
 {
   if (bc_op(*pc) == BC_JLOOP) {

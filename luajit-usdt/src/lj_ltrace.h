@@ -16,6 +16,13 @@
 
 #include "luatrace_format.h"
 
+/* Beside noinline, for functions that must exist exactly once. */
+#ifdef __clang__  /* Makes no clones and does not know the attribute. */
+#define LT_NOCLONE
+#else
+#define LT_NOCLONE	, noclone
+#endif
+
 /* -- Process-wide control ------------------------------------------------- */
 
 /*
@@ -39,9 +46,9 @@ LUA_API LTControl luajit_usdt_control;
 #define LTON_WORDS	(LTON_RING|LTON_BLOCK)
 
 /* Why traces must be left (LTState.stop). */
-#define LTSTOP_RESYNC	0x01	/* Events were lost: report the stack. */
+#define LTSTOP_RESYNC	0x01	/* Events were lost, or a fork: report the stack. */
 #define LTSTOP_OFF	0x02	/* The recording must end. */
-#define LTSTOP_LOOK	0x04	/* The control word has changed (only probes are on). */
+#define LTSTOP_LOOK	0x04	/* Look at the control word: it has changed, or a fork. */
 #define LTSTOP_MUTE	0x08	/* A handler of VM events or a profiler's callback runs. */
 #define LTSTOP_REPORT	LT_STOP_REPORT  /* From outside: report the stack again. */
 #define LTSTOP_POLL	LT_STOP_POLL  /* From outside: poll; dispatch is patched. */
@@ -58,7 +65,7 @@ typedef struct LTCall {
 
 /* A reported resume that has not ended. */
 typedef struct LTResume {
-  lua_State *by;	/* Current before; NULL: not known, or collected. */
+  lua_State *by;	/* Coroutine current before; NULL: not known, or collected. */
   uint32_t run;		/* LTState.run when it was reported. */
   uint32_t ncall;	/* LTState.ncall at that time. */
 } LTResume;
@@ -81,7 +88,7 @@ typedef struct LTChunk {
 } LTChunk;
 #define LT_NCHUNK	8
 
-/* Does the name come from the definition, not from a call? Probes pass only the name; a
+/* Does the name come from the definition or from a table, not from a call? Probes pass only the name; a
 ** tracer that is hit by them can check, too. */
 #define lj_ltfunc_defined(f)	((f)->name && (f)->name[-1] == LT_NAME_DEFINED)
 /* A word that stands for a missing name. */
@@ -98,37 +105,39 @@ typedef struct LTState {
   uint32_t run;		/* Increases when tracing begins: older reports do not
 			** count. */
   uint32_t epoch;	/* lua_State.lt_epoch of coroutines whose stack is known. */
-  uint32_t wordepoch;	/* The same for the reader of event words, or later: new probe
-			** tracers get all stacks, the words only what is new. */
+  uint32_t wordepoch;	/* Lowest lt_epoch of coroutines whose stack the reader of event
+			** words knows: only a new probe tracer gets all stacks again. */
   uint32_t nextco;	/* Last coroutine id assigned. */
   uint32_t lastfunc;	/* Last function id assigned. */
   uint32_t cfuncs;	/* LTC_* of this recording. */
-  uint32_t refused;	/* Value of the control word's ring for which the
-			** recorder refused us: try again when it changes. */
+  uint32_t refused;	/* Value of the control word's ring for which no ring could be
+			** opened or the recording has ended: wait for another. */
   uint32_t rec2;	/* 2*rec: lt_rec of prototypes that have events. */
   ASMFunction target[BC__MAX-BC_FUNCF];  /* Static targets of FUNC*. */
   LTFunc *func;		/* Hash table by address, open addressing. */
   uint32_t funcmask, nfunc;  /* Places - 1; entries. */
+  uint32_t searched, slots;  /* Recording that searched for names, and slots of tables that
+			** it may still look at. */
   LTChunk chunk[LT_NCHUNK];
   char *cwd;		/* Working directory when recording began, or NULL. */
   LTCall *call;		/* Reported C calls, innermost last. */
   uint32_t ncall, sizecall;
   lua_State *lender;	/* Coroutine whose id the finalizers borrow, or NULL. */
-  lua_State *left;	/* Current before L ran without a reported resume. */
+  lua_State *left;	/* Coroutine current before L ran without a reported resume. */
   LTResume *resumer;	/* Resumes of the current coroutine, innermost last. */
   uint32_t nresumer, sizeresumer;
   lua_CFunction wrapf;	/* The user's g->wrapf while ours is in its place. */
   uint32_t coop;	/* Opcode of coroutine.resume, then that of wrap_aux. */
-  lua_State *jitL;	/* The compiler's, while a handler of VM events runs: */
-  uint32_t jitparent, jitexitno;  /* code may be compiled or left there, too. */
+  lua_State *jitL;	/* L, parent and exitno of jit_State, saved while a handler of */
+  uint32_t jitparent, jitexitno;  /* VM events runs: it may compile or leave code, too. */
   const BCIns *oldpc;	/* The interpreter's SAVE_PC when a call was reported, or
 			** LT_NOPC: lj_vm_callhook clears it, line hooks need it. */
-  ASMFunction onward;	/* Where to go after it has been restored. */
-  GCRef pendfn;
-  uint32_t nguard;	/* Recorder: IR instructions of the guard. */
-  uint32_t polled;	/* Recorder: the trace checks the control word already. */
-  uint32_t pendff;	/* Recorder: C function whose events wait for a guard. */
-  int32_t pendofs;	/* Recorder: offset of its frame. */
+  ASMFunction onward;	/* Where to go after SAVE_PC has been restored. */
+  GCRef pendfn;		/* Trace recorder: C function whose events wait for a guard, */
+  uint32_t nguard;	/* Trace recorder: IR instructions of the guard. */
+  uint32_t polled;	/* Trace recorder: the trace checks the control word already. */
+  uint32_t pendff;	/* its id (0: none; or PEND_POLL), */
+  int32_t pendofs;	/* and the offset of its frame. */
   uint32_t lostframes;	/* An error came before all frames on top existed. */
   uint32_t forked;	/* In a forked child without a ring of its own. */
   uint32_t serial;	/* Number of the VM in the process, from 1. */
@@ -136,7 +145,7 @@ typedef struct LTState {
   uint32_t token;	/* Value of the control word's ring at the last opening. */
   uint32_t byprobe;	/* The recorder uses the probes instead. */
   uintptr_t stackthread;  /* Thread whose C stack the next two are about. */
-  char *stacklow, *stacksafe;  /* Its end; where calls must stop. */
+  char *stacklow, *stacksafe;  /* End of that stack; where calls must stop. */
   /* Ring. Others can write to its memory: the address of a store depends on these
   ** members alone, and of the header only the recorder's part is read. */
   struct lt_ring *ring;
@@ -153,14 +162,15 @@ typedef struct LTState {
   uint32_t endreason;	/* LTE_* of a recording that must end. */
   uint64_t start;	/* Clock when it began. */
   uint32_t startflags;	/* LTF_* */
+  uint32_t clock;	/* LT_CLOCK_*: constant while LTON_WORDS is set. */
   uint32_t warm;	/* Blocks that are populated with pages. */
   int fd;		/* memfd, -1 if closed: see lj_ltctl_closefd. */
-  uint64_t dev, ino;	/* What it must refer to. */
+  uint64_t dev, ino;	/* The file to which fd must refer. */
   uint64_t *block;	/* Start of the current block. */
   uint64_t *scratch;	/* Private block for events that are lost. */
   uint64_t lost;	/* Events lost in the current gap. */
   uint32_t extra;	/* Words in the block since ring->flushed that are not events. */
-  uint64_t lostsince;	/* Clock of the first one. */
+  uint64_t lostsince;	/* Clock of the first lost event. */
   uint64_t deadline;	/* Clock at which lj_ltring_tick is due. */
   uintptr_t thread;	/* Thread pointer of the last thread reported. */
   int32_t tid;
@@ -253,22 +263,26 @@ extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 
 LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
 
-/* Clock: the TSC where it is invariant (and everywhere on x64: a recorder refuses if it
-** finds that it is not), else CLOCK_MONOTONIC. */
+/* Clock of a ring: the TSC on x86 and x64 (a recorder refuses if it finds that it is not
+** invariant), else CLOCK_MONOTONIC. Blocks flushed through a probe may have the other one
+** (lt_control.clock): then events are neither in the fast path of the interpreter nor
+** inline in compiled code. */
+LJ_FUNC uint64_t lj_ltctl_monotonic(void);
 #if LJ_TARGET_X86ORX64
-static LJ_AINLINE uint64_t lj_ltctl_clock(void)
+static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
 {
   uint32_t lo, hi;
+  if (LJ_UNLIKELY(lt->clock != LT_CLOCK_TSC)) return lj_ltctl_monotonic();
   __asm__ volatile("rdtsc" : "=a" (lo), "=d" (hi));
   return lo | ((uint64_t)hi << 32);
 }
 #define LJ_LT_CLOCK	LT_CLOCK_TSC
 #else
-LJ_FUNC uint64_t lj_ltctl_clock(void);
+#define lj_ltctl_clock(lt)	((void)(lt), lj_ltctl_monotonic())
 #define LJ_LT_CLOCK	LT_CLOCK_MONOTONIC
 #endif
 
-/* Current thread, cheap. */
+/* Identifies the current thread, without a system call. */
 #if defined(__GNUC__) && (LJ_TARGET_X64 || LJ_TARGET_ARM64)
 #define lj_ltring_thread()	((uintptr_t)__builtin_thread_pointer())
 #else
@@ -289,34 +303,37 @@ LJ_FUNC uint64_t lj_ltctl_clock(void);
 
 /* -- The probe sites (lj_ltprobe.c) --------------------------------------- */
 
-/* Not LJ_FUNC: they are in a file of their own even in an amalgamated build. */
-#define LJ_LTPROBE	extern __attribute__((visibility("hidden")))
+/* The function that has the probe's site, the probe, the types and the names of its arguments.
+** block: event words, a block at a time, see LT_CHUNK_* in luatrace_format.h. */
+#define LT_PROBES(_) \
+  _(entry, function__entry, 7, (const char *chunk, const char *name, int line, void *L, \
+    uint32_t id, uint32_t frame, int callline), chunk, name, line, L, id, frame, callline) \
+  _(return, function__return, 7, (const char *chunk, const char *name, int line, void *L, \
+    uint32_t id, uint32_t frame, int callline), chunk, name, line, L, id, frame, callline) \
+  _(tailcall, function__tailcall, 7, (const char *chunk, const char *name, int line, void *L, \
+    uint32_t id, uint32_t frame, int callline), chunk, name, line, L, id, frame, callline) \
+  _(centry, cfunction__entry, 7, (const char *name, void *addr, int ffid, void *L, \
+    uint32_t id, uint32_t frame, int callline), name, addr, ffid, L, id, frame, callline) \
+  _(creturn, cfunction__return, 7, (const char *name, void *addr, int ffid, void *L, \
+    uint32_t id, uint32_t frame, int callline), name, addr, ffid, L, id, frame, callline) \
+  _(unwind, function__unwind, 2, (void *L, uint32_t frame), L, frame) \
+  _(create, coroutine__create, 3, (void *L, void *co, uint32_t id), L, co, id) \
+  _(resume, coroutine__resume, 3, (void *L, void *co, uint32_t id), L, co, id) \
+  _(yield, coroutine__yield, 3, (void *L, void *co, uint32_t id), L, co, id) \
+  _(end, coroutine__end, 4, (void *L, void *co, uint32_t id, int status), L, co, id, status) \
+  _(stack, coroutine__stack, 5, (void *L, uint32_t id, uint32_t n, int reason, void *g), \
+    L, id, n, reason, g) \
+  _(open, state__open, 2, (void *g, void *L), g, L) \
+  _(close, state__close, 2, (void *g, void *L), g, L) \
+  _(block, block, 7, (const void *p, uint32_t size, void *g, int kind, uint64_t number, \
+    uint32_t count, uint32_t rec), p, size, g, kind, number, count, rec)
 
-LJ_LTPROBE void lj_ltprobe_entry(const char *chunk, const char *name, int line,
-			      void *L, uint32_t id, uint32_t frame, int callline);
-LJ_LTPROBE void lj_ltprobe_return(const char *chunk, const char *name, int line,
-			       void *L, uint32_t id, uint32_t frame,
-			       int callline);
-LJ_LTPROBE void lj_ltprobe_tailcall(const char *chunk, const char *name, int line,
-				 void *L, uint32_t id, uint32_t frame,
-				 int callline);
-LJ_LTPROBE void lj_ltprobe_centry(const char *name, void *addr, int ffid, void *L,
-			       uint32_t id, uint32_t frame, int callline);
-LJ_LTPROBE void lj_ltprobe_creturn(const char *name, void *addr, int ffid,
-				void *L, uint32_t id, uint32_t frame,
-				int callline);
-LJ_LTPROBE void lj_ltprobe_unwind(void *L, uint32_t frame);
-LJ_LTPROBE void lj_ltprobe_create(void *L, void *co, uint32_t id);
-LJ_LTPROBE void lj_ltprobe_resume(void *L, void *co, uint32_t id);
-LJ_LTPROBE void lj_ltprobe_yield(void *L, void *co, uint32_t id);
-LJ_LTPROBE void lj_ltprobe_end(void *L, void *co, uint32_t id, int status);
-LJ_LTPROBE void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason,
-				 void *g);
-LJ_LTPROBE void lj_ltprobe_open(void *g, void *L);
-LJ_LTPROBE void lj_ltprobe_close(void *g, void *L);
-LJ_LTPROBE void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind,
-				 uint64_t number, uint32_t count, uint32_t rec);
-LJ_LTPROBE void lj_ltprobe_blockswitch(void);
+/* Not LJ_FUNC: they are in a file of their own even in an amalgamated build. */
+#define LT_PROBEDECL(func, probe, n, params, ...) \
+  extern __attribute__((visibility("hidden"))) void lj_ltprobe_##func params;
+LT_PROBES(LT_PROBEDECL)
+#undef LT_PROBEDECL
+extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 
 /* -- What the patches put into upstream's files ---------------------------- */
 
@@ -327,12 +344,12 @@ LJ_LTPROBE void lj_ltprobe_blockswitch(void);
 
 /* lj_parse.c, lj_bcread.c, lj_state.c: a new prototype, of which nothing is known. */
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
-#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0;
+#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0;
 /* lib_base.c: opcodes of the two assembler functions that resume coroutines. */
 #define LT_LIBCORO(L, init)	L2LT(L)->coop = BC__MAX + (init)[1]+1;
 /* lj_api.c, lua_resume(): with events around it. */
 #define LT_RESUME(L, base, z1, z2)	lj_ltcall_resume((L), (base))
-/* lj_dispatch.c: the event of a call. pc is odd for hot calls, which come again. */
+/* lj_dispatch.c: the event of a call. pc is odd for a hot call, which has had its event. */
 #define LT_CALL(L, g, pc) \
   if (lj_ltrace_on(g) && !((uintptr_t)(pc) & 1)) { \
     ASMFunction target_ = lj_ltrace_call((L), (pc)); \

@@ -16,7 +16,6 @@
 #include "lj_bc.h"
 #include "lj_ff.h"
 #include "lj_frame.h"
-#include "lj_debug.h"
 #include "lj_ir.h"
 #include "lj_jit.h"
 #include "lj_ircall.h"
@@ -29,7 +28,7 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
-/* Some local macros to save typing. Undef'd at the end. */
+/* Saves typing. Undef'd at the end. */
 #define emitir(ot, a, b)	(lj_ir_set(J, (ot), (a), (b)), lj_opt_fold(J))
 
 #define J2LT(J)			(&J2GG(J)->lt)
@@ -64,16 +63,8 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 /* Line of the current frame's call, for the probes. */
 static int32_t recline(jit_State *J)
 {
-  cTValue *frame = J->L->base-1;
   if (J->framedepth == 0) return LT_LINE_LOOK;
-  if (frame_isvarg(frame)) frame = frame_prevd(frame);
-  if (frame_islua(frame)) {
-    GCfunc *fn = frame_func(frame_prevl(frame));
-    if (isluafunc(fn))
-      return (int32_t)lj_debug_line(funcproto(fn),
-			proto_bcpos(funcproto(fn), frame_pc(frame))-1);
-  }
-  return -1;
+  return lj_ltstack_callline(J->L, J->L->base-1);
 }
 
 static uint32_t recproto(jit_State *J, GCproto *pt)
@@ -81,7 +72,7 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
   return lj_ltfunc_protoid(J->L, pt, J->L->base-1);
 }
 
-/* -- Hooks of the recorder ------------------------------------------------ */
+/* -- Hooks of the trace recorder ------------------------------------------ */
 
 #define recoff(J)	(!J2LT(J)->on)
 
@@ -91,11 +82,11 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 ** Where the control word is checked while nobody is attached: every cycle of compiled
 ** code that can run for ever passes a guard in each iteration, so that a VM answers
 ** within one iteration, whatever it allocates or calls.
-**   A root trace that is not a function's: at its head, in the loop (recguard).
+**   A root trace that is not a function's: at its head, in the loop (lj_ltrec_guard).
 **   A function's root trace: only calls reach its head. While they nest, the stack ends
 **   them; so there is a guard where they do not: before a tail call to a compiled
-**   function (recstop), and where a side trace returns to a frame below its own
-**   (recret). At the head every call would execute it. */
+**   function (lj_ltrec_stop), and where a side trace returns to a frame below its own
+**   (recreturned). At the head every call would execute it. */
 
 /* Leave the trace if the control word is not the value that the VM has acted upon. The
 ** comparison with 0 takes no register: asm_fusexref makes it one with memory. */
@@ -238,8 +229,7 @@ int32_t lj_ltrec_retofs(jit_State *J)
 /* RET* of pt was recorded. */
 void lj_ltrec_ret(jit_State *J, GCproto *pt, int32_t ofs, int32_t retdepth)
 {
-  cTValue *frame = J->L->base-1;
-  int32_t line;
+  cTValue *frame;
   uint32_t id;
   if (J->state != LJ_TRACE_RECORD) return;
   if (recoff(J)) {
@@ -248,16 +238,11 @@ void lj_ltrec_ret(jit_State *J, GCproto *pt, int32_t ofs, int32_t retdepth)
   }
   id = recproto(J, pt);
   if (!id) return;
-  if (frame_isvarg(frame)) frame = frame_prevd(frame);
-  line = -1;
-  if (frame_islua(frame)) {
-    GCfunc *fn = frame_func(frame_prevl(frame));
-    line = isluafunc(fn) ? (int32_t)lj_debug_line(funcproto(fn),
-		proto_bcpos(funcproto(fn), frame_pc(frame))-1) : -1;
-    if (J->retdepth != retdepth)  /* BASE has moved down. */
-      ofs = 1+LJ_FR2 + (int32_t)bc_a(frame_pc(frame)[-1]);
-  }
-  recevent(J, LT_RETURN, id, obj2gco(pt), ofs, line);
+  frame = lt_frame_lower(J->L->base-1);
+  if (frame_islua(frame) && J->retdepth != retdepth)  /* BASE has moved down. */
+    ofs = 1+LJ_FR2 + (int32_t)bc_a(frame_pc(frame)[-1]);
+  recevent(J, LT_RETURN, id, obj2gco(pt), ofs,
+	   lj_ltstack_callline(J->L, J->L->base-1));
 }
 
 /* The events of a library function that was recorded inline. */
@@ -320,7 +305,7 @@ void lj_ltrec_next(jit_State *J)
 void LJ_FASTCALL lj_ltrec_jitword(lua_State *L, int32_t word)
 {
   LTState *lt = L2LT(L);
-  lj_ltring_put(lt, lj_ltctl_clock(), (uint32_t)word >> LT_KIND_BITS,
+  lj_ltring_put(lt, lj_ltctl_clock(lt), (uint32_t)word >> LT_KIND_BITS,
 		(uint32_t)word & ((1u << LT_KIND_BITS)-1));
 }
 

@@ -5,7 +5,7 @@
 ** Invariant: while LTON_WORDS is set, lt->wp points into a block (of the ring, or the
 ** private scratch block while events are being lost) with space for at least one word,
 ** so that an event is one store and one test. Everything that is not one word goes
-** through lj_ltring_ext, which never lets a record straddle two blocks.
+** through reserve(), which never lets a record straddle two blocks.
 ** luatrace_format.h defines the layout. If the memory is private (lt_private), a full
 ** block is flushed at once and is free again. The memory of a ring is shared, but
 ** nothing in it can redirect a store: the address of the next store follows from
@@ -42,7 +42,7 @@ uint64_t lj_ltring_hz(LTState *lt)
 {
   uint32_t khz = ld_acq(lt->ring ? &lt->ring->tick_khz :
 				   &luajit_usdt_control.tick_khz);
-  if (LJ_LT_CLOCK == LT_CLOCK_MONOTONIC) return 1000000000u;
+  if (lt->clock == LT_CLOCK_MONOTONIC) return 1000000000u;
   return khz >= 1000 && khz <= 20000000 ? (uint64_t)khz*1000 : 4000000000u;
 }
 
@@ -114,14 +114,15 @@ void lj_ltring_scratch(LTState *lt)
 /* Count the events in the scratch block. */
 void lj_ltring_count(LTState *lt)
 {
-  lt->lost += count_records(lt->scratch, (size_t)(lt->wp - lt->scratch));
-  if (lt->ring) lt->ring->lost = lt->lost;
+  uint64_t n = count_records(lt->scratch, (size_t)(lt->wp - lt->scratch));
+  lt->lost += n;
+  if (lt->ring) lt->ring->lost += n;
 }
 
 /* Is this last sign of life of the recorder too old? */
 int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 {
-  uint64_t now = lj_ltctl_clock();
+  uint64_t now = lj_ltctl_clock(lt);
   return alive && now > alive && now - alive > LT_ORPHAN_SECONDS*lj_ltring_hz(lt);
 }
 
@@ -133,7 +134,7 @@ void lj_ltring_abandon(LTState *lt)
 			      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Does the recorder still read the ring? If not, requests the end. */
+/* Request the end if the recorder no longer reads the ring, or has ended the recording. */
 static void check_recorder(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
@@ -144,7 +145,9 @@ static void check_recorder(LTState *lt)
   }
   if (ld_acq(&r->detach))
     lt->stop |= LTSTOP_OFF;
-  if (lj_ltring_orphaned(lt, ld_acq(&r->alive))) {
+  /* A ring that waits to be taken has no sign of life of its own: there may be many. */
+  if (lj_ltring_orphaned(lt, ld_acq(lt->fd >= 0 ? &luajit_usdt_control.alive :
+						  &r->alive))) {
     lt->endreason = LTE_ORPHAN;
     lt->stop |= LTSTOP_OFF;
   }
@@ -173,7 +176,7 @@ static void wait_free(LTState *lt)
 void LJ_FASTCALL lj_ltring_full(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  uint64_t now = lj_ltctl_clock();
+  uint64_t now = lj_ltctl_clock(lt);
   int losing = lt->block == lt->scratch;
   int err = errno;
   lj_assertX(lt->wp == lt->block + BLOCKWORDS, "not at the end of a block");
@@ -260,7 +263,6 @@ int lj_ltring_space(LTState *lt)
   lj_ltring_count(lt);
   lost = lt->lost;
   lt->lost = 0;
-  lt->ring->lost = 0;
   lt->ring->lost_since = 0;
   lj_ltring_enter(lt);
   if (lost)
@@ -281,10 +283,12 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
   lt->lost = 0;
   lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* After a fork everything is reported again. */
   lj_ltring_enter(lt);
-  set_deadline(lt, lj_ltctl_clock());
+  set_deadline(lt, lj_ltctl_clock(lt));
   lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));
-  if (lost)
+  if (lost) {
+    lt->ring->lost += lost;
     lj_ltring_ext(lt, LTX_LOSS, 1, 2, lost+1, lt->lostsince);
+  }
 }
 
 /* Periodic work, called by events that are not inlined. */
@@ -324,7 +328,7 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
 ** that begins after it the new one. */
 void lj_ltring_need(LTState *lt, uint32_t n)
 {
-  reserve(lt, n, lj_ltctl_clock());
+  reserve(lt, n, lj_ltctl_clock(lt));
 }
 
 /* Commit n words at w: words 1.. are stored, the first one makes them visible. */
@@ -341,8 +345,8 @@ static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
 void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 		   uint64_t a, uint64_t b)
 {
-  uint64_t *w = reserve(lt, n+1, lj_ltctl_clock());
-  uint64_t now = lj_ltctl_clock();  /* Not before that of a new block. */
+  uint64_t *w = reserve(lt, n+1, lj_ltctl_clock(lt));
+  uint64_t now = lj_ltctl_clock(lt);  /* Not before that of a new block. */
   if (n > 0) w[1] = a ? a : now;  /* LTX_TIME: the time of the word itself. */
   if (n > 1) w[2] = b;
   commit(lt, w, n+1, lt_word(now, lt_ext(sub, n, arg), LT_EXT));
@@ -351,8 +355,8 @@ void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 /* Store an event whose payload does not fit into one word. */
 void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload)
 {
-  uint64_t *w = reserve(lt, 2, lj_ltctl_clock());
-  uint64_t now = lj_ltctl_clock();
+  uint64_t *w = reserve(lt, 2, lj_ltctl_clock(lt));
+  uint64_t now = lj_ltctl_clock(lt);
   w[1] = payload;
   commit(lt, w, 2, lt_word(now, LT_PAYLOAD_BIG, kind));
 }

@@ -5,8 +5,8 @@
 ** Invariant: frames on a Lua stack are counted by the same rule everywhere
 ** (lj_ltstack_frameid): a Lua function counts if its prototype was described in this
 ** recording and is not excluded, a C function if it was called by lj_ltcall_wrap since
-** tracing began (LTState.run). A stack that the reader does not know is reported before
-** any event of its coroutine. */
+** tracing began (LTState.run), or if its coroutine is suspended in it (lt_wait). A stack
+** that the reader does not know is reported before any event of its coroutine. */
 
 #define lj_ltstack_c
 #define LUA_CORE
@@ -48,10 +48,22 @@ void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs)
     lt->ncall--;
 }
 
+/* The C function in which L is suspended, or NULL. After a yield in a hook the frame on top
+** has no function (lua_yield). */
+GCfunc *lj_ltstack_waiting(lua_State *L)
+{
+  cTValue *frame = L->base-1;
+  GCfunc *fn = frame_func(frame);
+  if (L->status != LUA_YIELD || L->cframe || lt_frame_isbottom(L, frame) ||
+      fn->c.gct != ~LJ_TFUNC || isluafunc(fn))
+    return NULL;
+  return fn;
+}
 
 /* -- Frames --------------------------------------------------------------- */
 
-/* Id of the reported call in a frame, or 0 if it has no events. */
+/* Id of the reported call in a frame, or 0 if it has no events. With `describe` a Lua
+** function that this recording does not know yet is described to it. */
 uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
 {
   LTState *lt = L2LT(L);
@@ -65,19 +77,19 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
     if (pt->lt_rec == lt->rec << 1) return pt->lt_id;
     return describe ? lj_ltfunc_protoid(L, pt, frame) : 0;
   }
-  if (lj_ltstack_findcall(lt, L, lt_stackofs(L, frame+1)))
+  if (L->lt_wait == lt_waitmark(lt, L, frame+1) ||
+      lj_ltstack_findcall(lt, L, lt_stackofs(L, frame+1)))
     return lj_ltfunc_cfuncid(L, fn, NULL);
   return 0;
 }
-
 
 /* -- Current coroutine and thread ----------------------------------------- */
 
 /* Fire the entry probe for a call that was already running. */
 static void probe_running(lua_State *L, cTValue *frame, uint32_t id);
 
-/* L becomes the current coroutine, if it is not; its stack is known to the words'
-** reader. */
+/* L becomes the current coroutine, if it is not. The reader of event words knows its
+** stack. */
 static void become_current(LTState *lt, lua_State *L)
 {
   int other = lt->L != L;
@@ -117,11 +129,7 @@ void lj_ltstack_report(lua_State *L, int reason, int skiptop)
     lj_ltprobe_stack(L, lt_coid(lt, L), n, reason, G(L));
   for (i = n; i-- > 0; ) {
     if (lt_probeon(lt)) probe_running(L, tvref(L->stack)+v[i].ofs, v[i].id);
-    if (!words) continue;
-    if (v[i].id < LT_PAYLOAD_BIG)
-      lj_ltring_put(lt, lj_ltctl_clock(), v[i].id, LT_FRAME)
-    else
-      lj_ltring_big(lt, LT_FRAME, v[i].id);
+    if (words) lt_ring_store(lt, lj_ltctl_clock(lt), v[i].id, LT_FRAME);
   }
   free(v);
   lj_assertL(lt->L == L && lt_known(lt, L), "reported stack not known");

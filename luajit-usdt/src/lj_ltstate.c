@@ -31,22 +31,14 @@
 
 static volatile char lt_lock;
 
-void lj_ltstate_lock(int lock)
+void lj_ltstate_lock(void)
 {
-  if (lock)
-    while (__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE)) usleep(10);
-  else
-    __atomic_clear(&lt_lock, __ATOMIC_RELEASE);
+  while (__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE)) usleep(10);
 }
 
-static void list_lock(void)
+void lj_ltstate_unlock(void)
 {
-  lj_ltstate_lock(1);
-}
-
-static void list_unlock(void)
-{
-  lj_ltstate_lock(0);
+  __atomic_clear(&lt_lock, __ATOMIC_RELEASE);
 }
 
 /* The probes of a child: a tracer that is attached to the file sees the child, too, and
@@ -72,48 +64,50 @@ static void fork_child(void)
   LTControl *c = &luajit_usdt_control;
   LTState *lt;
   if (!c->socket[0] && !c->children) c->ring = 0;
+  c->untaken = 0;  /* The parent's. */
   for (lt = lt_first(); lt; lt = lt->next) {
     int losing = lt->block == lt->scratch;
     if (!lt->ring || lt_private(lt)) fork_probes(lt);
     if (!lt->ring) continue;
+    lt->stop |= LTSTOP_RESYNC;  /* First: without it, a recorder would take the VM
+				** for one that cannot make a ring. */
     munmap(lt->ring, lt->mapsize);
     lt->ring = NULL;
     lj_ltctl_closefd(lt);
     if (!losing) lj_ltring_scratch(lt);
     lt->lost = 0;
-    lt->lostsince = lj_ltctl_clock();
+    lt->lostsince = lj_ltctl_clock(lt);
     lt->forked = 1;
-    lt->stop |= LTSTOP_RESYNC;
     lj_trace_abort(LT2G(lt));  /* A ring would otherwise wait until the trace is complete. */
   }
-  list_unlock();
+  lj_ltstate_unlock();
 }
 
 void lj_ltstate_add(LTState *lt)
 {
   static int registered;
-  list_lock();
+  lj_ltstate_lock();
   if (!registered) {
     registered = 1;
-    pthread_atfork(list_lock, list_unlock, fork_child);
+    pthread_atfork(lj_ltstate_lock, lj_ltstate_unlock, fork_child);
   }
   lt->created = luajit_usdt_control.ring;
   lt->serial = (uint32_t)++luajit_usdt_control.opened;
   lt->next = lt_first();
   if (lt->next) lt->next->prev = lt;
   st_rel(&luajit_usdt_control.states, (uint64_t)(uintptr_t)lt);
-  list_unlock();
+  lj_ltstate_unlock();
 }
 
 void lj_ltstate_remove(LTState *lt)
 {
-  list_lock();
+  lj_ltstate_lock();
   if (lt->prev) lt->prev->next = lt->next;
   else if (lt_first() == lt)
     luajit_usdt_control.states = (uint64_t)(uintptr_t)lt->next;
   if (lt->next) lt->next->prev = lt->prev;
   lt->next = lt->prev = NULL;
-  list_unlock();
+  lj_ltstate_unlock();
 }
 
 #endif

@@ -25,7 +25,6 @@
 #define METASIZE	65536u
 #define MAPSIZE		((size_t)(1+NBLOCKS)*LT_RING_BLOCK_SIZE + METASIZE)
 
-
 /* -- Open and close ------------------------------------------------------- */
 
 static void flush_start(LTState *lt)
@@ -47,6 +46,8 @@ int lj_ltstream_open(lua_State *L)
   lj_ltring_scratch(lt);
   r = (struct lt_ring *)lj_ltopen_aligned(MAPSIZE, PROT_READ|PROT_WRITE);
   if (!r) return 0;
+  /* A forked child keeps its parent's, to which the dispatch table corresponds. */
+  if (!(lt->on & LTON_BLOCK)) lt->clock = lj_ltctl_blockclock();
   lj_ltopen_init(L, r, LT_RING_PROBE, NBLOCKS, METASIZE);
   r->wp = (uint64_t)(uintptr_t)&lt->wp;
   lt->forked = 0;
@@ -59,8 +60,8 @@ int lj_ltstream_open(lua_State *L)
   return 1;
 }
 
-/* A tracer has come later, or has missed something: the stream is reported to it again.
-** The caller makes functions be described again, and reports the stack. */
+/* A tracer has attached later, or has missed something: report the start of the stream to
+** it. The caller lets functions be described again, and reports the stack. */
 void lj_ltstream_again(LTState *lt)
 {
   if (lt->block == lt->scratch) return;
@@ -73,7 +74,7 @@ void lj_ltstream_again(LTState *lt)
 static void flush_end(LTState *lt, int reason)
 {
   struct lt_ring *r = lt->ring;
-  lj_ltprobe_block((void *)(uintptr_t)lj_ltctl_clock(), 0, LT2G(lt),
+  lj_ltprobe_block((void *)(uintptr_t)lj_ltctl_clock(lt), 0, LT2G(lt),
 		   LT_CHUNK_END, r->flushed_events, (uint32_t)reason,
 		   r->recording);
 }
@@ -86,6 +87,7 @@ void lj_ltstream_close(LTState *lt, int reason)
     if (lt->block != lt->scratch) lj_ltblock_words(lt);
     flush_end(lt, reason);
   }
+  lt->clock = LJ_LT_CLOCK;
   lj_ltopen_drop(lt);
   if (lt->scratch) munmap(lt->scratch, LT_RING_BLOCK_SIZE);
   lt->scratch = lt->block = lt->wp = NULL;
@@ -97,13 +99,13 @@ static __attribute__((destructor)) void flush_rest(void)
   uintptr_t self = lj_ltring_thread();
   LTState *lt;
   if (!luajit_usdt_control.block) return;
-  lj_ltstate_lock(1);
+  lj_ltstate_lock();
   for (lt = lt_first(); lt; lt = lt->next)
     if (lt->thread == self && lt_private(lt) && lt->block != lt->scratch) {
       lj_ltblock_flush(lt);
       flush_end(lt, LT_CHUNK_EXIT);
     }
-  lj_ltstate_lock(0);
+  lj_ltstate_unlock();
 }
 
 #endif

@@ -28,6 +28,7 @@
 
 /* -- Switching ------------------------------------------------------------ */
 
+/* The outputs (LTON_*) that the control word requests from this VM. */
 static uint32_t wanted(LTState *lt)
 {
   uint32_t on = 0, ring = luajit_usdt_control.ring;
@@ -156,8 +157,8 @@ static void resync(lua_State *L, const BCIns *pc)
 ** first one has switched us on: the reports went to sites that were not attached yet.
 ** Or a tracer replaced another one, which the word does not show: it sets
 ** LT_STOP_REPORT. The reader of event words knows everything, unless it reads blocks
-** and has just come. */
-static void again(lua_State *L, const BCIns *pc, int reason, int blocks)
+** and has just attached (blocks). */
+static void report_again(lua_State *L, const BCIns *pc, int reason, int blocks)
 {
   LTState *lt = L2LT(L);
   blocks = blocks && (lt->on & LTON_BLOCK);
@@ -185,10 +186,21 @@ static uint64_t follow_word(lua_State *L, uint64_t word, const BCIns *pc)
   return word;
 }
 
+/* The recording may have ended while the VM made its ring: nobody has seen the ring, and
+** a loop without events would never poll again. Whoever ends a recording writes the
+** control word before it looks for rings. */
+static void leave_ended(lua_State *L, const BCIns *pc)
+{
+  LTState *lt = L2LT(L);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if ((lt->on & LTON_RING) && ld_acq(&luajit_usdt_control.ring) != lt->token)
+    switch_mode(L, lt->on & ~(uint32_t)LTON_RING, pc);
+}
+
 /* Something has changed. Act on it if that is safe here: not on a trace, not while
 ** recording one, not inside a finalizer or a handler of VM events. pc: where the
-** interpreter continues, if that may be at a function header, else NULL. Returns 1 if
-** something was done. */
+** interpreter continues, if that may be at a function header, else NULL; or PC_NOREPORT.
+** Returns 0 if it is not safe here. */
 int lj_ltswitch_now(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
@@ -208,17 +220,20 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   if ((lt->on & LTON_RING) && ((lt->stop & LTSTOP_OFF) ||
 			       luajit_usdt_control.ring != lt->token))
     switch_mode(L, lt->on & ~(uint32_t)LTON_RING, pc);
+  if ((lt->on & LTON_BLOCK) && lt->clock != lj_ltctl_blockclock())
+    switch_mode(L, lt->on & ~(uint32_t)LTON_BLOCK, pc);  /* Begins again below. */
   was = lt->on;
   rec = lt->rec;
   if (wanted(lt) != was)
     word = follow_word(L, word, pc);
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
+  leave_ended(L, pc);
   more = report || (uint16_t)(word >> 32) > (uint16_t)(lt->seen >> 32);
   changed = lt->rec != rec && !(lt->on & LTON_RING);
   if (was && lt->on == was &&
       (forked || more || changed || (uint16_t)word > (uint16_t)lt->seen))
-    again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE, more);
+    report_again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE, more);
   if (!lt->on && word && !lt->seen)
     flush_traces(L);  /* Not for us: their guards would always fail. */
   lt->seen = word;
@@ -259,6 +274,7 @@ void lj_ltswitch_newstate(lua_State *L)
   LTState *lt = L2LT(L);
   lt->fd = -1;
   lt->oldpc = LT_NOPC;
+  lt->clock = LJ_LT_CLOCK;
   lt->epoch = 1;
   lt_coid(lt, L);
   lj_ltctl_env();

@@ -62,11 +62,6 @@
   "  testw %%si, %%si\n  jnz 1f\n" \
   "  call lj_ltring_slow\n"
 
-#ifdef __clang__  /* Makes no clones and does not know the attribute. */
-#define LT_NOCLONE
-#else
-#define LT_NOCLONE	, noclone
-#endif
 
 /* Never called: carries the targets, whose offsets only the compiler knows. */
 static __attribute__((used, noinline LT_NOCLONE)) void lj_ltvm_code(void)

@@ -130,7 +130,7 @@ enum {
   LTE_DETACH = 0,	/* Switched off from outside. */
   LTE_CLOSE = 1,	/* lua_close(). */
   LTE_ORPHAN = 2,	/* The recorder is gone (see lt_ring.alive). */
-  LTE_FAIL = 3		/* Out of memory or other failure inside the VM. */
+  LTE_FAIL = 3		/* Reserved, not written: a failure inside the VM. */
 };
 
 #define lt_word(time, payload, kind) \
@@ -168,7 +168,7 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 /*
 ** One memfd per Lua VM and recording, made by the VM:
 **
-**   offset 0           struct lt_ring                     (4096 bytes)
+**   offset 0           struct lt_ring; LT_RING_HDR_SIZE bytes or more are its
 **   offset data_ofs    nblocks blocks of block_size bytes (words)
 **   offset meta_ofs    meta_size bytes, circular: function descriptions
 **
@@ -190,7 +190,7 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 */
 #define LT_RING_MAGIC		0x31474e495254554cull	/* "LUTRING1" */
 #define LT_RING_VERSION		1u
-#define LT_RING_HDR_SIZE	4096u
+#define LT_RING_HDR_SIZE	4096u	/* Nothing else begins before this. */
 #define LT_RING_BLOCK_SIZE	65536u	/* The only size in version 1. */
 #define LT_RING_MIN_BLOCKS	4u	/* Limits that the VM applies */
 #define LT_RING_MAX_BLOCKS	16384u	/* to the requested size. */
@@ -221,14 +221,15 @@ struct lt_ring {
   uint64_t state_addr;		/* Address of the global_State: identifies the VM. */
   uint32_t recording;		/* Number of this recording of that VM, from 1. */
   uint32_t clock;		/* LT_CLOCK_* */
-  uint64_t start_tick;		/* Clock when the recording began. */
+  uint64_t start_tick;		/* Clock at which the recording began. */
   uint64_t event_cost_ps;	/* Measured cost of one event, picoseconds; 0: unknown. */
   char luajit[64];		/* Version string, NUL-terminated. */
   uint8_t pad0[256-152];
   /* Written by the VM. */
   uint64_t head;		/* Blocks finished. */
   uint64_t meta_head;		/* Bytes appended to the meta area in all. */
-  uint64_t lost;		/* Events lost so far (also in LTX_LOSS records). */
+  uint64_t lost;		/* Events lost so far: those of all LTX_LOSS records
+				** and of an unfinished loss. */
   uint32_t state;		/* LT_RING_OPEN, LT_RING_CLOSED. */
   uint32_t stop_reason;		/* LTE_*, once closed. */
   uint64_t lost_since;		/* Clock of the first event of an unfinished loss,
@@ -236,8 +237,8 @@ struct lt_ring {
   uint64_t meta_lost;		/* Descriptions lost because the area was full. */
   /* LT_RING_PROBE only. */
   uint64_t flushed;		/* Address of the first word not yet flushed. */
-  uint64_t flushed_events;		/* Events flushed in all. */
-  uint64_t flushed_funcs;		/* Descriptions flushed in all. */
+  uint64_t flushed_events;	/* Events flushed in all. */
+  uint64_t flushed_funcs;	/* Descriptions flushed in all. */
   uint64_t wp;			/* Address of the pointer past the last word. */
   uint64_t meta_count;		/* Descriptions in the meta area. */
   uint8_t pad1[128-88];
@@ -245,7 +246,8 @@ struct lt_ring {
   uint64_t tail;		/* Blocks read and zeroed. */
   uint64_t meta_tail;		/* Bytes of the meta area read in all. */
   uint64_t alive;		/* Recorder's clock when it last read. If it is older than
-				** LT_ORPHAN_SECONDS the VM stops recording. */
+				** LT_ORPHAN_SECONDS the VM stops recording. (Attached:
+				** until `taken` that of lt_control counts.) */
   uint32_t detach;		/* 1: the VM is to stop recording. */
   uint32_t tick_khz;		/* Recorder's estimate of the clock rate, 0: unknown. */
   uint32_t taken;		/* 1: the recorder has mapped the ring. */
@@ -292,7 +294,8 @@ struct lt_func {
   uint32_t size;		/* Whole record in bytes, a multiple of 8. */
   uint16_t type;		/* LT_FUNC_*: Lua; C function (lua_pushcclosure);
 				** library function. */
-  uint16_t flags;		/* LT_FUNC_HINT: name comes from the call. */
+  uint16_t flags;		/* LT_FUNC_HINT: name comes from the call, not from the
+				** definition or from package.loaded. */
   uint32_t id;			/* > 0, unique in its stream. */
   uint32_t firstline;		/* Line of the definition, 0 for a main chunk or C.
 				** LT_LINE_CODE is set: no line numbers (stripped
@@ -311,7 +314,7 @@ struct lt_func {
 };
 #define LT_LINE_CODE		0x80000000u	/* Except 0xffffffff: bytecode of the library. */
 #define LT_FUNC_HINT		0x01u
-/* The byte before the name to which a call probe points. */
+/* The byte before the name to which a call probe points. DEFINED: not from a call. */
 enum { LT_NAME_HINT, LT_NAME_DEFINED };
 #define LT_FUNC_STR_MAX		1023u
 
@@ -350,9 +353,9 @@ enum {
 ** A recorder that attaches to a running process finds an ELF note of this
 ** library or program (name LT_NOTE_NAME, type LT_NOTE_TYPE, in an allocated
 ** section, so that it survives strip), through it the control structure, and
-** writes its settings there; `ring` last. Each Lua VM notices at its next
+** writes its settings there; `ring` last. Each Lua VM notices that at its next
 ** poll, makes a ring, and keeps the memfd open (LTState.fd) until `taken` is
-** set: the recorder walks the list of VMs and opens it through
+** set: the recorder walks the list of VMs and opens the memfd through
 ** /proc/PID/map_files or /proc/PID/fd.
 **
 ** The owner of the control structure is the recorder whose random number is
@@ -384,7 +387,8 @@ struct lt_control {
   uint32_t envdone;		/* Environment has been read. */
   uint32_t children;		/* 1: forked children are recorded, too. */
   char socket[108];		/* Path of the recorder's socket; "" when attached. */
-  uint32_t reserved0;
+  uint32_t clock;		/* LT_CLOCK_* that blocks flushed through a probe are to use; 0,
+				** or one that the VM cannot read: lt_note.clock. */
   char include[1024];		/* Globs on chunk names, '\n' between them, or "". */
   char exclude[1024];
   uint64_t owner;		/* Random number of the recorder that attached. */
@@ -393,8 +397,9 @@ struct lt_control {
   int32_t owner_pid;		/* In the owner's namespace, for messages. */
   uint32_t generation;		/* Recordings so far: `ring` is derived from it, so that
 				** each recording has another number. */
-  uint32_t reserved1;
   /* Written by the VM. */
+  uint32_t untaken;		/* Rings of this recording that were closed before
+				** the recorder had opened them. */
   uint64_t states;		/* Address of the first LTState, 0: none. */
   uint64_t opened;		/* Number of VMs created so far. */
 };
@@ -446,9 +451,10 @@ struct lt_note {
 /* 0x08: older LuaJITs, whose sites had five-byte nops. */
 #define LTN_REPORT		0x10u	/* Knows LT_STOP_REPORT. */
 #define LTN_BLOCKS		0x20u	/* Has the probe luajit:block. */
+#define LTN_CLOCK		0x40u	/* Knows lt_control.clock. */
 
 /* In LTState.stop, set by a recorder: poll, then restore the dispatch table. Only
-** recorders write the topmost byte. */
+** recorders set bits of the topmost byte; the VM clears them. */
 #define LT_STOP_POLL		0x80000000u
 /* Likewise: a VM with probes on and no ring reports its stack again; one that
 ** flushes blocks describes its functions again, too. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Backend: a method of recording processes: running a command, whose VMs send their rings, or
-// attaching (--via). The session begins and ends it, and tells it which processes to attach to (-p,
+// attaching (--via). The session begins and ends it, and names the processes to attach to (-p,
 // --children). Invariants: all calls come from the session's thread; outputs are touched only in
 // jobs of the drainer (BackendHost::drainer); after stop() no process does anything for the
 // recording any more, at the latest when it next runs.
@@ -45,12 +45,17 @@ class BackendHost {
   // The number of the process in its output; a new one, with its PROCESS block, if it is new or has
   // executed another program. 0 and the reason: its file takes nothing more.
   virtual uint32_t process_number(pid_t pid, std::string& why) = 0;
-  // Drains a ring of that process.
+  // Is a ring of that process being drained, or was one, whatever program it ran then?
+  virtual bool has_streams(pid_t pid) = 0;
+  // Drains a ring of that process. One that is not taken is detached.
   virtual RingAnswer add_ring(const Peer& peer, std::unique_ptr<RingMemory> ring) = 0;
   // The process reports new C functions: perhaps those of a library that was just loaded.
   virtual void has_c_functions(pid_t pid) = 0;
   // The first event of that process has arrived; after_ns: how long after attaching.
   virtual void first_event(pid_t pid, uint64_t after_ns) = 0;
+  // No event came from a process, and why: a warning, but with --children, once other processes
+  // have events, only a message for -v (a server's master does no Lua work).
+  virtual void silent(const std::string& text) = 0;
   // A message for -v.
   virtual void detail(const std::string& text) = 0;
   // A warning, unless it is about a file that has ended: that was reported already.
@@ -91,8 +96,8 @@ class Backend {
   virtual bool ended() const { return true; }
   // The command while it runs; 0: none.
   virtual pid_t command() const { return 0; }
-  // The wait() status of the command when it has ended, 0 without one; -1: it still runs.
-  virtual int wait_status() const { return 0; }
+  // The wait() status of the command when it has ended; -1: it still runs, or there is none.
+  virtual int wait_status() const { return -1; }
   // Descriptors that become readable when accept() has something to do.
   virtual void add_descriptors(std::vector<pollfd>&) const {}
   // Called in each iteration of the loop: accepts processes that connect.

@@ -10,6 +10,7 @@ namespace luatrace::record {
 
 struct Options {
   std::string output;  // "-": standard output
+  bool force = false;  // overwrites whatever file that is
   std::vector<std::string> include, exclude;
   std::string c_functions;  // empty: not given
   uint64_t ring_size = 0;   // bytes, 0: not given
@@ -22,7 +23,6 @@ struct Options {
   bool children = false;
   std::string via = "auto";       // auto, direct, bpf
   std::string seccomp = "check";  // check, ignore
-  std::string bpf_site = "auto";  // auto, block, single
   std::string bpf_link = "auto";  // auto, multi, each
   bool verbose = false;
   bool quiet = false;

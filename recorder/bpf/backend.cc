@@ -7,8 +7,6 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "recorder/bpf/privileges.h"
@@ -27,32 +25,10 @@ constexpr uint64_t kRing = 64u << 20;  // bytes
 constexpr uint64_t kAskPause = 100'000'000;         // ns between requests to begin again
 constexpr uint64_t kResponseLimit = 2'000'000'000;  // ns without an event before a message
 
-Refusal refusal_of(Refused::Kind kind) {
-  switch (kind) {
-    case Refused::kNo:
-      return Refusal::kNone;
-    case Refused::kGone:
-      return Refusal::kNoProcess;
-    case Refused::kNoRight:
-      return Refusal::kNoRight;
-    case Refused::kNoLua:
-      return Refusal::kNoLuaJIT;
-    case Refused::kBusy:
-      return Refusal::kBusy;
-    case Refused::kOther:
-      break;
-  }
-  return Refusal::kOther;
-}
-
 Settings settings_of(const Options& o) {
   Settings s;
   s.ring_bytes = o.ring_size != 0 ? o.ring_size : kRing;
-  if (o.bpf_site == "block") s.granularity = Granularity::kBlock;
-  if (o.bpf_site == "single")
-    s.granularity = Granularity::kEvent;
-  else
-    s.clock = default_clock();
+  s.clock = default_clock();
   if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
   if (o.bpf_link == "multi") s.mechanism = Mechanism::kMulti;
   s.filter = {o.include, o.exclude, o.c_functions};
@@ -60,11 +36,8 @@ Settings settings_of(const Options& o) {
   return s;
 }
 
-std::string mode_text(const AttachMode& m) {
-  const char* const link = m.mechanism == Mechanism::kMulti ? ", one link" : ", perf events";
-  return std::string(m.granularity == Granularity::kBlock ? "blocks of events" : "single events") +
-         link;
-}
+constexpr const char* kDirect =
+    "is being recorded directly, and flushes no blocks meanwhile; end that recording";
 
 }  // namespace
 
@@ -109,14 +82,10 @@ class BpfBackend : public Backend {
   std::map<pid_t, Live> live_;
   std::atomic<bool> draining_ = false, stopped_ = false, unguarded_ = false;
   std::atomic<uint64_t> records_ = 0;  // in the last pass
-  // From the jobs to the session's thread.
-  std::mutex mutex_;
-  std::vector<pid_t> execs_;
-  std::map<pid_t, uint64_t> first_;  // ns after attaching
-  std::set<pid_t> unsynced_;         // should begin again for us
-  std::set<pid_t> with_c_;           // have new C functions
+  // From the jobs to the session's thread, which reads them only while none is draining_, and after
+  // stopped_.
+  News news_;
   SourceTotals totals_;
-  bool shared_ = false;
 };
 
 // Why the options or the build do not allow it; empty: they do.
@@ -141,45 +110,46 @@ std::string BpfBackend::able() {
 
 Attached BpfBackend::check(pid_t pid) {
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
+  if (!set_id.empty())
+    return {Refusal::kNoPermission, "is not traced, not even for root: " + set_id};
   const MappedLua lua = MappedFiles().look(pid);
   if (!lua.files.empty()) return {};
-  const Refused refused = nothing_to_attach(pid, lua);
-  return {refusal_of(refused.kind), refused.why};
+  return nothing_to_attach(pid, lua);
 }
 
 Attached BpfBackend::attach(pid_t pid) {
-  Refused refused;
-  AttachMode mode;
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
+  if (!set_id.empty())
+    return {Refusal::kNoPermission, "is not traced, not even for root: " + set_id};
   Waker waker(pid);
+  if (waker.has_ring()) return {Refusal::kBusy, kDirect};
   const bool again = live_.contains(pid);
   const bool will_report = !again && waker.prepare();
   if (options_.c_functions == "all") waker.want_all_c();
-  const bool single = waker.has_ring();
+  if (Attached a = waker.want_clock(clock_); !a) return a;
   const uint32_t tracers = waker.block_tracers();
+  Attached added;
+  bool multi = false;
   host_.drainer().call([&] {
-    refused = source_->add(pid, will_report, single);
-    mode = source_->mode();
+    added = source_->add(pid);
+    multi = source_->mechanism() == Mechanism::kMulti;
   });
-  if (will_report && mode.granularity == Granularity::kEvent) waker.ask();
+  if (!added) return waker.restore_clock(), added;
   // Its VMs may not notice this recorder: another one is attached, or has just detached.
-  if (!again && !refused && mode.granularity == Granularity::kBlock &&
-      (tracers != 0 || will_report))
-    waker.ask_all();
-  if (refused) return {refusal_of(refused.kind), refused.why};
+  if (!again && (tracers != 0 || will_report)) waker.request_restart();
   if (again) return live_.at(pid).waker = std::move(waker), Attached{};
   std::string why;
   const auto output = host_.output_of(pid, why);
   const uint32_t number = output != nullptr ? host_.process_number(pid, why) : 0;
   if (number == 0) {
     host_.drainer().call([&] { source_->remove(pid); });
+    waker.restore_clock();
     return {Refusal::kOther, "is not recorded: " + why};
   }
   host_.drainer().call([&] { source_->begin(pid, output, number); });
   live_.insert_or_assign(pid, Live{std::move(waker), monotonic_ns()});
-  host_.detail("process " + std::to_string(pid) + ": attached through BPF, " + mode_text(mode));
+  host_.detail("process " + std::to_string(pid) + ": attached through BPF, " +
+               (multi ? "uprobe links" : "perf events"));
   return {};
 }
 
@@ -187,54 +157,45 @@ void BpfBackend::forget(pid_t pid) {
   const auto it = live_.find(pid);
   if (it == live_.end()) return;
   it->second.waker.restore_c();
+  host_.drainer().post([source = source_, pid, waker = it->second.waker] {
+    source->remove(pid);
+    waker.restore_clock();
+  });
   live_.erase(it);
-  host_.drainer().post([source = source_, pid] { source->remove(pid); });
 }
 
 // A job: passes on the records, and leaves messages for news().
 void BpfBackend::drain() {
-  const uint64_t n = source_->drain();
-  const std::lock_guard lock(mutex_);
-  News news = source_->take_news();
-  execs_.insert(execs_.end(), news.execs.begin(), news.execs.end());
-  for (const auto& [pid, ns] : news.firsts) first_[pid] = ns;
-  unsynced_.insert(news.unsynced.begin(), news.unsynced.end());
-  with_c_.merge(news.with_c);
+  records_ = source_->drain();
+  news_ = source_->take_news();
   unguarded_ = source_->unguarded();
-  records_ = n;
   draining_ = false;
 }
 
 void BpfBackend::news(uint64_t now) {
-  std::vector<pid_t> execs;
-  std::map<pid_t, uint64_t> first;
-  std::set<pid_t> unsynced, with_c;
-  {
-    const std::lock_guard lock(mutex_);
-    execs.swap(execs_);
-    first.swap(first_);
-    unsynced.swap(unsynced_);
-    with_c.swap(with_c_);
-  }
-  for (const auto& [pid, ns] : first) {
+  const News news = std::exchange(news_, {});
+  for (const auto& [pid, ns] : news.firsts) {
     const auto it = live_.find(pid);
     if (it == live_.end()) continue;
     it->second.began = true;
     host_.first_event(pid, ns);
   }
-  for (const pid_t pid : with_c) host_.has_c_functions(pid);
-  for (const pid_t pid : execs) {
+  for (const pid_t pid : news.with_c) host_.has_c_functions(pid);
+  for (const pid_t pid : news.execs) {
     std::string why;
     const uint32_t number = host_.process_number(pid, why);
     host_.drainer().post([source = source_, pid, number] { source->renumber(pid, number); });
     const auto it = live_.find(pid);
-    if (it != live_.end()) it->second.waker = Waker(pid);
+    if (it == live_.end()) continue;
+    it->second.waker = Waker(pid);
+    it->second.waker.want_clock(clock_);
   }
   for (auto& [pid, live] : live_) {
     live.waker.poll(now);
-    if (unsynced.contains(pid) && now > live.asked_ns + kAskPause) {
+    if (news.unsynced.contains(pid) && now > live.asked_ns + kAskPause) {
       live.asked_ns = now;
-      live.waker.ask_all();
+      live.waker.want_clock(clock_);
+      live.waker.request_restart();
     }
     warn_no_response(pid, live, now);
   }
@@ -244,22 +205,29 @@ void BpfBackend::news(uint64_t now) {
 void BpfBackend::warn_no_response(pid_t pid, Live& live, uint64_t now) {
   if (live.began || live.warned_no_response || now < live.attached_ns + kResponseLimit) return;
   live.warned_no_response = true;
-  log("process " + std::to_string(pid) + ": " + live.waker.no_response_text());
+  if (!options_.quiet)
+    host_.silent("process " + std::to_string(pid) + ": " + live.waker.no_response_text());
 }
 
 int BpfBackend::poll(uint64_t now) {
-  news(now);
-  if (!draining_.exchange(true)) host_.drainer().post([this] { drain(); });
+  if (!draining_) {
+    news(now);
+    draining_ = true;
+    host_.drainer().post([this] { drain(); });
+  }
   return records_ > kBusy ? 1 : kPauseMs;
 }
 
 void BpfBackend::stop() {
-  for (auto& [pid, live] : live_) live.waker.restore_c();
-  host_.drainer().post([this] {
+  std::vector<Waker> wakers;
+  for (auto& [pid, live] : live_) {
+    live.waker.restore_c();
+    wakers.push_back(live.waker);
+  }
+  host_.drainer().post([this, wakers = std::move(wakers)] {
     source_->finish();
-    const std::lock_guard lock(mutex_);
+    for (const Waker& w : wakers) w.restore_clock();
     totals_ = source_->totals();
-    shared_ = source_->mode().shared;
     unguarded_ = source_->unguarded();
     stopped_ = true;
   });
@@ -272,23 +240,12 @@ std::string BpfBackend::broken() const {
 }
 
 std::vector<std::string> BpfBackend::remarks() {
-  std::vector<std::string> all;
-  const std::lock_guard lock(mutex_);
-  host_.detail(grouped(totals_.hits) + " hits came, " + grouped(totals_.lost) + " were lost");
+  if (!stopped_) return {};
+  host_.detail(grouped(totals_.events) + " events came, " + grouped(totals_.lost) + " were lost");
   if (totals_.early > 0)
     host_.detail(grouped(totals_.early) +
-                 " hits were left out: they came before the first stack report");
-  if (totals_.late_names > 0)
-    host_.detail(grouped(totals_.late_names) +
-                 " names were read late: they were not in memory for BPF");
-  if (totals_.unread_names > 0)
-    all.push_back(grouped(totals_.unread_names) +
-                  " names could not be read: the process had ended, or their memory was gone");
-  if (shared_)
-    all.push_back(
-        "another tool had probes at the same places: the first events before all of "
-        "ours were attached are incomplete");
-  return all;
+                 " events were left out: they came before the first stack report");
+  return {};
 }
 
 }  // namespace bpf

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "recorder/os/clock.h"
@@ -18,9 +19,16 @@ uint32_t sub_of(uint64_t word) {
   return lt_kind(word) == LT_EXT ? lt_ext_sub(lt_payload(word)) : 0;
 }
 
-// Counted like the VM does.
-bool is_event(uint64_t word) {
-  return sub_of(word) != LTX_PAD && sub_of(word) != LTX_BLOCK;
+// The number of words of the first `events` events, from which those found are subtracted.
+size_t skip(std::span<const uint64_t> words, uint64_t& events) {
+  size_t at = 0;
+  while (at < words.size() && events > 0) {
+    const size_t n = record_words(words[at]);
+    if (n == 0) break;
+    events -= sub_of(words[at]) != LTX_PAD && sub_of(words[at]) != LTX_BLOCK;
+    at += n;
+  }
+  return std::min(at, words.size());
 }
 
 bool is_plain(uint64_t word) {
@@ -30,12 +38,18 @@ bool is_plain(uint64_t word) {
 
 }  // namespace
 
+uint64_t count_events(std::span<const uint64_t> words) {
+  uint64_t left = UINT64_MAX;
+  skip(words, left);
+  return UINT64_MAX - left;
+}
+
 BlockStream::BlockStream(std::shared_ptr<Output> output, uint32_t process, const lt_ring& start,
                          uint64_t number, const FilterRules& rules, uint32_t max_depth)
     : output_(std::move(output)),
       stream_(output_->add_stream(stream_info(start, process))),
       rules_(&rules),
-      blocks_(output_->writer(), stream_, start.start_tick),
+      blocks_(output_->writer(), stream_, start.start_tick, &output_->totals().lost_time),
       next_(number),
       next_func_(start.flushed_funcs) {
   if (rules.any()) filter_.emplace();
@@ -43,12 +57,6 @@ BlockStream::BlockStream(std::shared_ptr<Output> output, uint32_t process, const
 }
 
 // -- Functions --
-
-void BlockStream::give_functions(std::span<const std::byte> records, uint32_t count) {
-  if (count == 0) return;
-  if (!output_->has_space(records.size() + sizeof(lt_block))) return;
-  output_->writer().write_funcs(stream_, count, records);
-}
 
 void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std::byte> records) {
   if (number > next_func_) lost_funcs_ += number - next_func_;
@@ -66,12 +74,11 @@ void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std
     n++;
     if (f.type == LT_FUNC_C) c_functions_ = true;
     if (!filter_) continue;
-    HitFunction about;
-    about.type = f.type;
-    about.chunk.assign(reinterpret_cast<const char*>(&record[sizeof f]), f.chunk_len);
-    if (!wants(*rules_, about)) filter_->unwanted(f.id);
+    const std::string chunk(reinterpret_cast<const char*>(&record[sizeof f]), f.chunk_len);
+    if (!wants(*rules_, f.type, chunk)) filter_->unwanted(f.id);
   }
-  give_functions(fresh, n);
+  if (n > 0 && output_->has_space(fresh.size() + sizeof(lt_block)))
+    output_->write_funcs(stream_, n, fresh);
 }
 
 // -- Coroutines with a known stack --
@@ -108,7 +115,7 @@ void BlockStream::coroutine_record(std::span<const uint64_t> r) {
   }
 }
 
-// One whole record that is not plain, if it says anything new.
+// One whole record that is not plain, unless it repeats what is known.
 void BlockStream::take(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   const uint32_t sub = sub_of(r[0]);
   if (lt_kind(r[0]) == LT_FRAME && skip_frames_ > 0) return void(skip_frames_--);
@@ -128,18 +135,6 @@ void BlockStream::take(std::span<const uint64_t> r, std::vector<uint64_t>& out) 
 }
 
 // -- Words --
-
-// The number of words of the first `events` events.
-size_t BlockStream::skip(std::span<const uint64_t> words, uint64_t events) const {
-  size_t at = 0;
-  while (at < words.size() && events > 0) {
-    const size_t n = record_words(words[at]);
-    if (n == 0) break;
-    events -= is_event(words[at]) ? 1 : 0;
-    at += n;
-  }
-  return std::min(at, words.size());
-}
 
 void BlockStream::put(std::span<const uint64_t> words) {
   if (filter_) {
@@ -166,13 +161,14 @@ void BlockStream::put(std::span<const uint64_t> words) {
 uint64_t BlockStream::events(uint64_t number, uint64_t count, std::span<const uint64_t> words) {
   if (number + count <= next_) return 0;
   if (ended_) ended_ = false;  // the program reported its exit, but continues
-  if (number < next_) words = words.subspan(skip(words, next_ - number));
+  uint64_t known = next_ - std::min(number, next_);
+  words = words.subspan(skip(words, known));
   if (number > next_) {
     const bool head = words.size() > 3 && sub_of(words[0]) == LTX_BLOCK;
     lose(number - next_, head ? words[1] : blocks_.scanner().tick());
     if (head && lt_lo(words[2]) != LT_ID_NONE) {
-      const uint64_t who[1] = {lt_lo(words[2])};
-      put_ext(words[1], LTX_SWITCH, 0, who);
+      const uint64_t coroutine[1] = {lt_lo(words[2])};
+      put_ext(words[1], LTX_SWITCH, 0, coroutine);
     }
   }
   const uint64_t fresh = number + count - std::max(next_, number);
@@ -241,7 +237,6 @@ void BlockStream::finish() {
   t.lost += s.lost_events();
   t.lost_otherwise += s.lost_otherwise();
   t.gaps += s.losses();
-  t.lost_ticks += s.lost_ticks();
   t.lost_functions += lost_funcs_;
   t.backwards += s.clock_backwards();
   if (damaged_) t.damaged++;

@@ -2,7 +2,7 @@
 // BlockStream: one Lua VM that flushes its event words in chunks (LT_CHUNK_*). Chunks that were
 // missed are found by their numbers and written as losses.
 //
-//   chunk -> without what we have already -> without reports of known stacks -> WordFilter ->
+//   chunk -> drop what we have already -> drop reports of known stacks -> WordFilter ->
 //   DepthFilter -> EventBlocks
 //
 // Invariants: functions are written before the words that use them, once; every event up to next()
@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "recorder/bpf/filter.h"
 #include "recorder/bpf/word_filter.h"
 #include "recorder/drain/output.h"
 #include "trace/depth_filter.h"
@@ -26,15 +25,17 @@
 
 namespace luatrace::record::bpf {
 
+// How many events there are in these whole records, counted like the VM does.
+uint64_t count_events(std::span<const uint64_t> words);
+
 class BlockStream {
  public:
   // Writes the STREAM block. start: from the first chunk; number: events before it.
   BlockStream(std::shared_ptr<Output> output, uint32_t process, const lt_ring& start,
               uint64_t number, const FilterRules& rules, uint32_t max_depth);
 
-  uint64_t next() const { return next_; }            // number of the next event
-  uint64_t next_func() const { return next_func_; }  // of the next description
-  uint64_t lost() const { return lost_; }            // events, as far as written
+  uint64_t next() const { return next_; }  // number of the next event
+  uint64_t lost() const { return lost_; }  // events, as far as written
   // Was a C function described since the last call?
   bool saw_c_functions() { return std::exchange(c_functions_, false); }
   bool ended() const { return ended_; }  // nothing more will come
@@ -52,7 +53,6 @@ class BlockStream {
   void finish();
 
  private:
-  size_t skip(std::span<const uint64_t> words, uint64_t events) const;
   bool is_known(uint32_t coroutine) const;
   void know(uint32_t coroutine);
   void forget(uint32_t coroutine);
@@ -60,7 +60,6 @@ class BlockStream {
   void coroutine_record(std::span<const uint64_t> record);
   void put(std::span<const uint64_t> words);
   void put_ext(uint64_t tick, uint32_t sub, uint32_t arg, std::span<const uint64_t> words);
-  void give_functions(std::span<const std::byte> records, uint32_t count);
 
   std::shared_ptr<Output> output_;
   uint32_t stream_;

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
-#include "recorder/os/remote.h"
-#include "trace/word_scanner.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::record::bpf {
 namespace {
@@ -24,6 +24,8 @@ static_assert(offsetof(lt_ring, flushed) - LTB_RING_CHANGING ==
 static_assert(offsetof(lt_ring, meta_count) - LTB_RING_CHANGING ==
               offsetof(ltb_ring_changing, meta_count));
 
+constexpr size_t kMaxVms = LTB_VMS;  // of a process, at a time
+
 constexpr uint64_t kNonsense = uint64_t{1} << 60;
 
 std::span<const uint64_t> words_of(const ltb_block& b) {
@@ -34,37 +36,72 @@ std::span<const std::byte> bytes_of(const ltb_block& b) {
   return {reinterpret_cast<const std::byte*>(b.bytes), b.size};
 }
 
-uint64_t count_events(std::span<const uint64_t> words) {
-  uint64_t n = 0;
-  for (size_t at = 0; at < words.size();) {
-    const size_t length = record_words(words[at]);
-    if (length == 0) break;
-    const uint32_t sub = lt_kind(words[at]) == LT_EXT ? lt_ext_sub(lt_payload(words[at])) : 0;
-    n += sub != LTX_PAD && sub != LTX_BLOCK ? 1 : 0;
-    at += length;
-  }
-  return n;
+uint64_t events_of(const ltb_block& b) {
+  return b.count == LTB_UNCOUNTED ? count_events(words_of(b)) : b.count;
 }
 
 }  // namespace
 
 // -- Chunks --
 
+bool Blocks::is_full(const AttachedProcess& a) {
+  return a.flushing.size() + a.other_clock.size() >= kMaxVms;
+}
+
+// Events of a VM that has no stream.
+void Blocks::lose_unrecorded(const AttachedProcess& a, uint64_t count) {
+  OutputTotals& t = a.sink->output->totals();
+  t.lost += count;
+  t.lost_otherwise += count;
+  t.gaps += count > 0 ? 1 : 0;
+  r_.totals.lost += count;
+}
+
+// The VM was on before we attached, and will begin again for us; or there are too many of them; or
+// its clock is not the file's.
+void Blocks::leave_out(AttachedProcess& a, const ltb_block& b) {
+  const bool other_clock = a.other_clock.contains(b.hit.state);
+  if (b.chunk_kind == LT_CHUNK_END) a.other_clock.erase(b.hit.state);
+  if (b.chunk_kind != LT_CHUNK_EVENTS && (other_clock || is_full(a))) return;
+  const uint64_t n = events_of(b);
+  if (other_clock) r_.news.unsynced.insert(a.pid);
+  if (other_clock || is_full(a)) return lose_unrecorded(a, n);
+  r_.totals.early += b.chunk_kind == LT_CHUNK_EVENTS ? n : 0;
+  r_.news.unsynced.insert(a.pid);
+}
+
+// It was on before the recorder could write the clock that it wants: it is asked to begin again.
+// Until then its events are lost, because one stream cannot have two clocks.
+void Blocks::refuse_stream(AttachedProcess& a, uint64_t state) {
+  if (const auto it = a.flushing.find(state); it != a.flushing.end()) {
+    finish_stream(it->second);
+    a.flushing.erase(it);
+  }
+  if (!is_full(a)) a.other_clock.insert(state);
+  r_.news.unsynced.insert(a.pid);
+}
+
 // A stream begins; or a running one describes itself again for a new tracer.
 void Blocks::start_stream(AttachedProcess& a, const ltb_block& b) {
   lt_ring start{};
   std::memcpy(&start, b.bytes, std::min<size_t>(b.size, sizeof start));
   start.luajit[sizeof start.luajit - 1] = 0;
-  if (start.magic != LT_RING_MAGIC || start.version != LT_RING_VERSION ||
-      start.clock != r_.settings.clock)
+  if (start.magic != LT_RING_MAGIC || start.version != LT_RING_VERSION) return;
+  if (start.clock != r_.settings.clock) return refuse_stream(a, b.hit.state);
+  a.other_clock.erase(b.hit.state);
+  if (is_full(a) && !a.flushing.contains(b.hit.state)) {
+    if (!std::exchange(a.warned_too_many, true))
+      log("process " + std::to_string(a.pid) + ": has more than " + grouped(kMaxVms) +
+          " Lua VMs at a time; the others are not recorded");
     return;
+  }
   FlushingVm& s = a.flushing[b.hit.state];
   s.address = b.address;
   s.last_ns = b.hit.time;
   const bool continues = s.stream != nullptr && (b.number > 0 || s.stream->next() == 0);
   if (continues) return;
   if (s.stream != nullptr) finish_stream(s);
-  s.stream = std::make_unique<BlockStream>(a.sink->output, r_.numbers[a.image], start, b.number,
+  s.stream = std::make_unique<BlockStream>(a.sink->output, a.number, start, b.number,
                                            r_.settings.filter, r_.settings.max_depth);
 }
 
@@ -72,11 +109,7 @@ void Blocks::take(AttachedProcess& a, const ltb_block& b) {
   if (b.number > kNonsense) return;
   if (b.chunk_kind == LT_CHUNK_START) return start_stream(a, b);
   const auto it = a.flushing.find(b.hit.state);
-  if (it == a.flushing.end()) {  // it was on before we attached, and will begin again for us
-    r_.totals.early += b.chunk_kind == LT_CHUNK_EVENTS ? b.count : 0;
-    r_.news.unsynced.push_back(a.pid);
-    return;
-  }
+  if (it == a.flushing.end()) return leave_out(a, b);
   FlushingVm& s = it->second;
   s.last_ns = b.hit.time;
   s.looked = false;
@@ -85,10 +118,9 @@ void Blocks::take(AttachedProcess& a, const ltb_block& b) {
     if (s.stream->saw_c_functions()) r_.news.with_c.insert(a.pid);
   }
   if (b.chunk_kind == LT_CHUNK_EVENTS) {
-    const uint64_t n = b.count == LTB_UNCOUNTED ? count_events(words_of(b)) : b.count;
     const uint64_t lost = s.stream->lost();
-    r_.totals.hits += s.stream->events(b.number, n, words_of(b));
-    if (s.stream->lost() > lost) r_.news.unsynced.push_back(a.pid);
+    r_.totals.events += s.stream->events(b.number, events_of(b), words_of(b));
+    if (s.stream->lost() > lost) r_.news.unsynced.insert(a.pid);
   }
   if (b.chunk_kind == LT_CHUNK_END) {
     s.stream->end(b.number, b.count, b.address);
@@ -104,38 +136,40 @@ void Blocks::finish_stream(FlushingVm& s) {
 }
 
 // The numbers of later chunks have revealed some of them.
-void Blocks::lose_tail(AttachedProcess& a, const ltb_loss& loss) {
-  const auto it = a.flushing.find(loss.hit.state);
+void Blocks::lose_tail(AttachedProcess& a, uint64_t state, uint64_t events) {
+  if (a.sink == nullptr || a.sink->ended) return;
+  if (state == 0) return lose_unrecorded(a, events);  // of VMs beyond the limit
+  const auto it = a.flushing.find(state);
   if (it == a.flushing.end()) return;
   BlockStream& stream = *it->second.stream;
-  if (loss.count > stream.lost()) stream.lose(loss.count - stream.lost(), r_.now(), 0);
+  if (events > stream.lost()) stream.lose(events - stream.lost(), r_.now(), 0);
 }
 
 // -- Unflushed events --
 
 // Empty if that memory may not be read, or the VM has flushed it meanwhile.
-std::optional<Blocks::Unflushed> Blocks::read_unflushed(const AttachedProcess& a,
+std::optional<Blocks::Unflushed> Blocks::read_unflushed(AttachedProcess& a,
                                                         const FlushingVm& s) const {
-  const RemoteMemory memory(a.pid);
+  GuardedMemory& memory = a.memory;
   lt_ring before, after;
   uint64_t end = 0;
   Unflushed r;
   r.tick = read_tick(r_.settings.clock);
-  if (memory.read(s.address, before) != 0 || before.magic != LT_RING_MAGIC ||
-      (before.flags & LT_RING_PROBE) == 0 || memory.read(before.wp, end) != 0)
+  if (!memory.read(s.address, before) || before.magic != LT_RING_MAGIC ||
+      (before.flags & LT_RING_PROBE) == 0 || !memory.read(before.wp, end))
     return std::nullopt;
   const uint64_t n = (end - before.flushed) / 8;
   if (end < before.flushed || n > kMaxWords) return std::nullopt;
   r.words.resize(n);
-  if (n > 0 && memory.read(before.flushed, r.words.data(), 8 * n) != 0) return std::nullopt;
+  if (n > 0 && !memory.read(before.flushed, r.words.data(), 8 * n)) return std::nullopt;
   // Descriptions are stored before the words that use them, so they are read after.
-  if (memory.read(s.address, after) != 0 || after.flushed != before.flushed ||
+  if (!memory.read(s.address, after) || after.flushed != before.flushed ||
       after.flushed_funcs != before.flushed_funcs ||
       after.flushed_events != before.flushed_events || after.meta_head > LT_RING_BLOCK_SIZE)
     return std::nullopt;
   r.functions.resize(after.meta_head);
   if (after.meta_head > 0 &&
-      memory.read(s.address + after.meta_ofs, r.functions.data(), after.meta_head) != 0)
+      !memory.read(s.address + after.meta_ofs, r.functions.data(), after.meta_head))
     return std::nullopt;
   r.number = before.flushed_events;
   r.count = count_events(r.words);
@@ -160,7 +194,7 @@ void Blocks::look_at_idle(uint64_t now) {
       if (!rest) continue;
       const uint64_t next = s.stream->next();
       take_unflushed(s, *rest);
-      r_.totals.hits += s.stream->next() - next;
+      r_.totals.events += s.stream->next() - next;
     }
   }
 }
@@ -186,7 +220,7 @@ void Blocks::end_streams(AttachedProcess& a, bool gone) {
     const bool known = it != unflushed_.end() && it->second.number <= next;
     if (a.sink->ended) continue;
     if (known && !gone) take_unflushed(s, it->second);
-    r_.totals.hits += s.stream->next() - next;
+    r_.totals.events += s.stream->next() - next;
     // A VM whose rest was read has not run since, or its own end would be here.
     const uint64_t tick = known && !gone ? it->second.tick : r_.now();
     if (!s.stream->ended() && (gone || !known)) s.stream->lose(1, tick, 1);  // at least
@@ -194,6 +228,8 @@ void Blocks::end_streams(AttachedProcess& a, bool gone) {
     finish_stream(s);
   }
   a.flushing.clear();
+  if (a.sink != nullptr && !a.sink->ended) lose_unrecorded(a, a.other_clock.size());  // at least
+  a.other_clock.clear();
 }
 
 }  // namespace luatrace::record::bpf

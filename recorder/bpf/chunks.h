@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Blocks: processes that flush their events in blocks, chunk by chunk. A VM's unflushed events are
 // read from its memory where permitted: when it flushes nothing for a while, and at the end.
-// Invariant: each event is passed on once, or counted as lost.
+// Invariants: each event is passed on once, or counted as lost; all words have the clock of the
+// file; a process has up to 4,096 streams
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +24,8 @@ class Blocks {
 
   // A chunk of a process whose output has space for it.
   void take(AttachedProcess& a, const ltb_block& chunk);
-  // The kernel has lost some chunks of that VM.
-  void lose_tail(AttachedProcess& a, const ltb_loss& loss);
+  // The kernel has lost that many events of a VM (0: of several).
+  void lose_tail(AttachedProcess& a, uint64_t state, uint64_t events);
   // Reads the unflushed events of VMs that have flushed nothing for a while.
   void look_at_idle(uint64_t now_ns);
   // At the end: the same for all VMs. False: there is no VM.
@@ -40,8 +42,12 @@ class Blocks {
     std::vector<std::byte> functions;
   };
 
+  static bool is_full(const AttachedProcess& a);
+  void lose_unrecorded(const AttachedProcess& a, uint64_t count);
+  void leave_out(AttachedProcess& a, const ltb_block& chunk);
+  void refuse_stream(AttachedProcess& a, uint64_t state);
   void start_stream(AttachedProcess& a, const ltb_block& chunk);
-  std::optional<Unflushed> read_unflushed(const AttachedProcess& a, const FlushingVm& s) const;
+  std::optional<Unflushed> read_unflushed(AttachedProcess& a, const FlushingVm& s) const;
   static void take_unflushed(FlushingVm& s, const Unflushed& rest);
   void finish_stream(FlushingVm& s);
 

@@ -2,20 +2,17 @@
 // LinkKeeper; see link_keeper.h.
 #include "recorder/bpf/link_keeper.h"
 
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <fstream>
 
 #include "recorder/os/helper.h"
 #include "recorder/os/process.h"
@@ -23,7 +20,6 @@
 namespace luatrace::record::bpf {
 namespace {
 
-constexpr int kAnswerMs = 2000, kTries = 5;  // for an answer, until it is continued; in all
 constexpr int kEndMs = 5000;
 constexpr uint32_t kUprobeMulti = 48, kPerfEvent = 41;  // attach types
 constexpr int kLinkCreate = 28;                         // BPF_LINK_CREATE
@@ -48,25 +44,24 @@ struct Link {
 };
 Link links[LinkKeeper::kMaxLinks];
 
-int create_link(const void* attr, size_t size) {
-  const auto fd = static_cast<int>(syscall(SYS_bpf, kLinkCreate, attr, size));
+template <class T>
+uint64_t address_of(const T& object) {
+  return reinterpret_cast<uint64_t>(&object);
+}
+
+// -errno, or the descriptor.
+template <class T>
+int create_link(const T& attr) {
+  const auto fd = static_cast<int>(syscall(SYS_bpf, kLinkCreate, &attr, sizeof attr));
   return fd < 0 ? -errno : fd;
 }
 
+// 0: this kernel has no uprobes for perf events.
 uint32_t uprobe_type() {
-  char text[16] = "";
-  const int fd = open("/sys/bus/event_source/devices/uprobe/type", O_RDONLY | O_CLOEXEC);
-  const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-  if (fd >= 0) close(fd);
-  return n > 0 ? static_cast<uint32_t>(std::atoi(text)) : 0;
-}
-
-// A link takes up to two, and our caller's limit is often 1,024.
-void allow_all_descriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  std::ifstream in("/sys/bus/event_source/devices/uprobe/type");
+  uint32_t type = 0;
+  in >> type;
+  return type;
 }
 
 void end_link(Link& l) {
@@ -84,53 +79,41 @@ struct LinkKeeper::Answer {
 };
 
 struct LinkKeeper::Request {
-  uint64_t sequence;
-  Op op;
-  int number;     // of the link
-  uint32_t type;  // kEach: of the perf event
-  pid_t pid;
-  size_t count;
-  Site sites[kMaxSites];
-  char path[128];
+  uint64_t sequence = 0;
+  Op op = Op::kClose;
+  int number = 0;     // of the link
+  uint32_t type = 0;  // kEach: of the perf event
+  pid_t pid = 0;
+  Site site = {};
+  char path[128] = "";
 
   int make_multi(Link& l) const {
-    uint64_t offsets[kMaxSites], semaphores[kMaxSites], cookies[kMaxSites];
-    for (size_t i = 0; i < count; i++) {
-      offsets[i] = sites[i].offset;
-      semaphores[i] = sites[i].semaphore;
-      cookies[i] = sites[i].cookie;
-    }
     MultiLink c{};
-    c.program = static_cast<uint32_t>(sites[0].program);
+    c.program = static_cast<uint32_t>(site.program);
     c.attach_type = kUprobeMulti;
-    c.path = reinterpret_cast<uint64_t>(path);
-    c.offsets = reinterpret_cast<uint64_t>(offsets);
-    c.semaphores = reinterpret_cast<uint64_t>(semaphores);
-    c.cookies = reinterpret_cast<uint64_t>(cookies);
-    c.count = static_cast<uint32_t>(count);
+    c.path = address_of(path);
+    c.offsets = address_of(site.offset);
+    c.semaphores = address_of(site.semaphore);
+    c.cookies = address_of(site.cookie);
+    c.count = 1;
     c.pid = static_cast<uint32_t>(pid);
-    return l.link = create_link(&c, sizeof c);
+    return l.link = create_link(c);
   }
 
   int make_each(Link& l) const {
     perf_event_attr attr{};
     attr.size = sizeof attr;
     attr.type = type;
-    attr.config = sites[0].semaphore << kRefCountShift;
-    attr.config1 = reinterpret_cast<uint64_t>(path);
-    attr.config2 = sites[0].offset;
+    attr.config = site.semaphore << kRefCountShift;
+    attr.config1 = address_of(path);
+    attr.config2 = site.offset;
     l.event =
         static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC));
     if (l.event < 0) return -errno;
-    const PerfLink c{static_cast<uint32_t>(sites[0].program), static_cast<uint32_t>(l.event),
-                     kPerfEvent, 0, sites[0].cookie};
-    l.link = create_link(&c, sizeof c);
-    if (l.link >= 0 && ioctl(l.event, PERF_EVENT_IOC_ENABLE, 0) != 0) {
-      const int error = errno;
-      end_link(l);
-      return -error;
-    }
-    return l.link;
+    const PerfLink c{static_cast<uint32_t>(site.program), static_cast<uint32_t>(l.event),
+                     kPerfEvent, 0, site.cookie};
+    l.link = create_link(c);
+    return l.link >= 0 && ioctl(l.event, PERF_EVENT_IOC_ENABLE, 0) != 0 ? -errno : l.link;
   }
 
   // In the keeper: -errno, or 0.
@@ -140,7 +123,6 @@ struct LinkKeeper::Request {
     if (op == Op::kClose) return 0;
     const int error = op == Op::kMulti ? make_multi(l) : make_each(l);
     if (error >= 0) return 0;
-    l.link = -1;
     end_link(l);
     return error;
   }
@@ -176,7 +158,7 @@ bool LinkKeeper::has_ended() const {
 
 // In the keeper. At the end it only has to close them: semaphores were attached last.
 void LinkKeeper::serve(int socket) {
-  allow_all_descriptors();
+  use_all_descriptors();  // a link takes two
   static Request request;
   for (;;) {
     const ssize_t n = recv(socket, &request, sizeof request, 0);
@@ -188,17 +170,17 @@ void LinkKeeper::serve(int socket) {
   for (size_t i = kMaxLinks; i-- > 0;) end_link(links[i]);
 }
 
-bool LinkKeeper::tell(Request& request) {
+bool LinkKeeper::send_request(Request& request) {
   request.sequence = ++sequence_;
   return socket_ >= 0 && send(socket_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
 // If the keeper was stopped, it is continued. A late answer to an earlier request is ignored.
-int LinkKeeper::ask(Request& request) {
-  if (!tell(request)) return -EPIPE;
-  for (int i = 0; i < kTries; i++) {
+int LinkKeeper::call(Request& request) {
+  if (!send_request(request)) return -EPIPE;
+  for (int i = 0; i < tries_; i++) {
     pollfd p{socket_, POLLIN, 0};
-    while (poll(&p, 1, kAnswerMs) > 0) {
+    while (poll(&p, 1, answer_ms_) > 0) {
       Answer answer{};
       if (recv(socket_, &answer, sizeof answer, 0) != sizeof answer) return -EPIPE;
       if (answer.request == request.sequence) return answer.error;
@@ -214,48 +196,33 @@ int LinkKeeper::make(Request& request) {
   const auto number = static_cast<size_t>(free - used_.begin());
   if (free == used_.end()) used_.push_back(false);
   request.number = static_cast<int>(number);
-  const int error = ask(request);
+  const int error = call(request);
   if (error == 0) return used_[number] = true, request.number;
   if (error != -ETIMEDOUT) return error;
-  request.op = Op::kClose;  // it may still be made
-  used_[number] = !tell(request);
+  request.op = Op::kClose;  // it may still be made: close it
+  used_[number] = !send_request(request);
   return error;
 }
 
-int LinkKeeper::attach(Request& request, const std::string& path, std::span<const Site> sites,
-                       pid_t pid) {
+int LinkKeeper::attach(Mechanism mechanism, const std::string& path, const Site& site, pid_t pid) {
+  const bool multi = mechanism == Mechanism::kMulti;
   constexpr std::string_view kSelf = "/proc/self";
   std::string full = path;
   if (path.starts_with(kSelf))
     full = "/proc/" + read_link("/proc/self") + path.substr(kSelf.size());
-  if (full.size() >= sizeof request.path || sites.size() > kMaxSites || sites.empty())
-    return -EINVAL;
-  std::memcpy(request.path, full.c_str(), full.size());
-  std::copy(sites.begin(), sites.end(), request.sites);
-  request.count = sites.size();
-  request.pid = pid;
+  Request request{.op = multi ? Op::kMulti : Op::kEach,
+                  .type = multi ? 0 : uprobe_type(),
+                  .pid = pid,
+                  .site = site};
+  if (!multi && request.type == 0) return -ENOENT;
+  if (full.size() >= sizeof request.path) return -EINVAL;
+  full.copy(request.path, full.size());
   return make(request);
 }
 
-int LinkKeeper::attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid) {
-  Request request{};
-  request.op = Op::kMulti;
-  return attach(request, path, sites, pid);
-}
-
-int LinkKeeper::attach_each(const std::string& path, const Site& site, pid_t pid) {
-  Request request{};
-  request.op = Op::kEach;
-  request.type = uprobe_type();
-  if (request.type == 0) return -ENOENT;
-  return attach(request, path, {&site, 1}, pid);
-}
-
 void LinkKeeper::close_link(int number) {
-  Request request{};
-  request.op = Op::kClose;
-  request.number = number;
-  ask(request);
+  Request request{.number = number};
+  call(request);
   used_[static_cast<size_t>(number)] = false;
 }
 

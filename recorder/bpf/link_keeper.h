@@ -12,11 +12,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace luatrace::record::bpf {
+
+// How sites are attached. kMulti (Linux 6.6) needs fewer capabilities than kEach, a perf event.
+enum class Mechanism { kMulti, kEach };
 
 class LinkKeeper {
  public:
@@ -24,23 +26,23 @@ class LinkKeeper {
     int program;  // descriptor of the BPF program
     uint64_t offset, semaphore, cookie;
   };
-  static constexpr size_t kMaxSites = 16, kMaxLinks = 16384;
+  static constexpr size_t kMaxLinks = 16384;
 
-  LinkKeeper() = default;
+  // answer_ms: how long it waits for an answer until it sends SIGCONT to the process and tries
+  // again, `tries` times in all.
+  explicit LinkKeeper(int answer_ms = 2000, int tries = 5) : answer_ms_(answer_ms), tries_(tries) {}
   ~LinkKeeper();  // closes all links, and waits up to 5 s for that
   LinkKeeper(const LinkKeeper&) = delete;
   LinkKeeper& operator=(const LinkKeeper&) = delete;
 
   // programs: descriptors of all BPF programs that will be used. 0, or errno.
   int start(const std::vector<int>& programs);
-  // Attaches one program (that of the first site) to all these sites of a file in a process, by one
-  // link (Linux 6.6). path: absolute; below /proc/self it refers to this process. Returns the
-  // number of the link, or -errno.
-  int attach_multi(const std::string& path, std::span<const Site> sites, pid_t pid);
-  // The same for one site, by a perf event.
-  int attach_each(const std::string& path, const Site& site, pid_t pid);
+  // Attaches the program to this site of a file in a process. path: absolute; below /proc/self it
+  // refers to this process. Returns the number of the link, or -errno.
+  int attach(Mechanism mechanism, const std::string& path, const Site& site, pid_t pid);
   // Returns when the kernel has detached it.
   void close_link(int number);
+  pid_t pid() const { return pid_; }
   // It was killed: nothing is attached any more.
   bool has_ended() const;
 
@@ -48,11 +50,11 @@ class LinkKeeper {
   struct Request;
   struct Answer;
   static void serve(int socket);
-  bool tell(Request& request);
-  int ask(Request& request);
+  bool send_request(Request& request);
+  int call(Request& request);
   int make(Request& request);
-  int attach(Request& request, const std::string& path, std::span<const Site> sites, pid_t pid);
 
+  const int answer_ms_, tries_;
   int socket_ = -1, pidfd_ = -1;
   pid_t pid_ = -1;
   uint64_t sequence_ = 0;   // of the last request

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <set>
+#include <utility>
 
+#include "recorder/os/clock.h"
 #include "recorder/os/file_apart.h"
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"
@@ -16,10 +18,14 @@ namespace luatrace::record::bpf {
 namespace {
 
 constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
+constexpr size_t kMaxKnown = 65536;
+constexpr uint64_t kAskingNs = 2'000'000'000;  // for files that may not answer, in all
 
-// Can the parts of the file that a recorder reads be read without blocking?
-bool file_answers(pid_t pid, const Mapping& m) {
+// Can the parts of the file that a recorder reads be read without blocking? limit_ns: no file is
+// asked later.
+bool file_answers(pid_t pid, const Mapping& m, uint64_t limit_ns) {
   if (!may_not_answer(pid, m)) return true;
+  if (monotonic_ns() >= limit_ns) return false;
   FileApart file(m, [&] { return open_mapping(pid, m); });
   ProbedFile probed;
   std::string why;
@@ -33,34 +39,41 @@ LuaFile::~LuaFile() {
   close(fd_);
 }
 
-const MappedFiles::Known& MappedFiles::read(int fd, const std::string& name, uint64_t device,
-                                            uint64_t inode) {
+// Takes the descriptor.
+void MappedFiles::read(int fd, const std::string& name, uint64_t device, uint64_t inode,
+                       MappedLua& found) {
+  if (known_.size() >= kMaxKnown)
+    std::erase_if(known_, [](const auto& k) { return k.second.file.expired(); });
   const auto [it, fresh] = known_.try_emplace({device, inode});
   Known& known = it->second;
-  if (!fresh) return close(fd), known;
-  ProbedFile probed;
-  std::string why;
-  const Probed result = read_probed_file(reader_of(fd), probed, why);
-  if (result == Probed::kYes) {
-    known.file = std::make_shared<LuaFile>(fd, name, probed, inode);
-    return known;
+  std::shared_ptr<LuaFile> file = known.file.lock();
+  if (fresh || (known.has_probes && file == nullptr)) {
+    ProbedFile probed;
+    std::string why;
+    const Probed result = read_probed_file(reader_of(fd), probed, why);
+    known.has_probes = result == Probed::kYes;
+    if (known.has_probes)
+      known.file = file = std::make_shared<LuaFile>(std::exchange(fd, -1), name, probed, inode);
+    else if (result == Probed::kBad)
+      known.problem = name + ": " + why;
   }
-  if (result == Probed::kBad) known.problem = name + ": " + why;
-  close(fd);
-  return known;
+  if (fd >= 0) close(fd);
+  if (file) found.files.push_back(file);
+  if (!known.problem.empty()) found.problems.push_back(known.problem);
 }
 
 MappedLua MappedFiles::look(pid_t pid) {
   MappedLua found;
   std::set<std::pair<std::string, uint64_t>> seen;
   const std::string text = read_proc(pid, "maps", 8u << 20);
+  const uint64_t limit = monotonic_ns() + kAskingNs;
   found.readable = !text.empty();
   for (const Mapping& m : parse_maps(text)) {
     if (!m.executable || m.path.empty() || m.path[0] != '/' ||
         !seen.emplace(m.device, m.inode).second)
       continue;
     if (seen.size() > kMaxFiles || found.files.size() + found.problems.size() == kMaxFound) break;
-    if (!file_answers(pid, m)) continue;
+    if (!file_answers(pid, m, limit)) continue;
     const int fd = open_mapping(pid, m);
     struct stat st {};
     if (fd < 0) continue;
@@ -68,9 +81,7 @@ MappedLua MappedFiles::look(pid_t pid) {
       close(fd);
       continue;
     }
-    const Known& known = read(fd, m.path, st.st_dev, st.st_ino);
-    if (known.file) found.files.push_back(known.file);
-    if (!known.problem.empty()) found.problems.push_back(known.problem);
+    read(fd, m.path, st.st_dev, st.st_ino, found);
   }
   return found;
 }

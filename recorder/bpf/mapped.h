@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The LuaJITs that a process has mapped, whatever the names and places of their files: in a
-// container, deleted, a library or the program itself. Invariant: a file is read once per run,
-// however many processes map it.
+// container, deleted, a library or the program itself. Invariant: a file is read once,
+// however many recorded processes map it at a time, and open only as long.
 #pragma once
 
 #include <sys/types.h>
@@ -51,10 +51,11 @@ class MappedFiles {
 
  private:
   struct Known {
-    std::shared_ptr<LuaFile> file;
+    std::weak_ptr<LuaFile> file;  // exists while a recorded process has it
+    bool has_probes = false;
     std::string problem;
   };
-  const Known& read(int fd, const std::string& name, uint64_t device, uint64_t inode);
+  void read(int fd, const std::string& name, uint64_t device, uint64_t inode, MappedLua& found);
 
   std::map<std::pair<uint64_t, uint64_t>, Known> known_;  // by device and inode
 };

@@ -4,7 +4,6 @@
 
 #include "recorder/bpf/program.h"
 
-struct bpf_link {};
 struct luatrace_bpf {};
 struct ring_buffer {};
 
@@ -17,15 +16,11 @@ std::string Program::not_built() {
   return LUATRACE_NO_BPF;
 }
 
-Failure Program::load(const ProbedFile&, Mechanism, uint64_t, uint32_t) {
+Failure Program::load(const ProbedFile&, Mechanism, uint64_t) {
   return {ENOSYS, "this luatrace-record was built without BPF: " + not_built()};
 }
 
-Failure Program::attach(const LuaFile&, pid_t, uint32_t, bool*) {
-  return {ENOSYS, "no BPF"};
-}
-
-Failure Program::attach_blocks(const LuaFile&, pid_t, uint32_t) {
+Failure Program::attach(const LuaFile&, pid_t, uint32_t) {
   return {ENOSYS, "no BPF"};
 }
 

@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -29,15 +28,8 @@ std::string first_word(const char* path) {
   return word;
 }
 
-// Effective capabilities of this process.
-uint64_t capabilities() {
-  const std::string status = read_proc(getpid(), "status", 65536);
-  const size_t at = status.find("CapEff:");
-  return at == status.npos ? 0 : std::strtoull(status.c_str() + at + 7, nullptr, 16);
-}
-
 bool has_capability(int number) {
-  return (capabilities() >> number & 1) != 0;
+  return (status_number(read_status(getpid()), "CapEff", 16) >> number & 1) != 0;
 }
 
 // The active lockdown mode is in brackets: "none [integrity] confidentiality".
@@ -77,32 +69,32 @@ std::vector<std::string> missing_for_bpf() {
   return all;
 }
 
-Refused explain(const Failure& failure) {
+Attached explain(const Failure& failure) {
   std::string text = failure.text;
   if (!failure) return {};
-  if (failure.error == ESRCH) return {Refused::kGone, "no longer exists"};
-  if (!Program::not_built().empty()) return {Refused::kOther, text};
-  const bool right = failure.error == EPERM || failure.error == EACCES;
+  if (failure.error == ESRCH) return {Refusal::kNoProcess, "no longer exists"};
+  if (!Program::not_built().empty()) return {Refusal::kOther, text};
+  const bool denied = failure.error == EPERM || failure.error == EACCES;
   const auto missing = missing_for_bpf();
   // libbpf's guess is then neither needed nor true.
-  if (right && !missing.empty()) text = text.substr(0, text.find(" (libbpf: "));
+  if (denied && !missing.empty()) text = text.substr(0, text.find(" (libbpf: "));
   for (const std::string& line : missing) text += "; " + line;
-  return {right ? Refused::kNoRight : Refused::kOther, text};
+  return {denied ? Refusal::kNoPermission : Refusal::kOther, text};
 }
 
-Refused nothing_to_attach(pid_t pid, const MappedLua& lua) {
-  if (process_is_gone(pid)) return {Refused::kGone, "no longer exists"};
+Attached nothing_to_attach(pid_t pid, const MappedLua& lua) {
+  if (process_is_gone(pid)) return {Refusal::kNoProcess, "no longer exists"};
   if (!lua.readable) {
     std::string text = "cannot be examined: its memory map is not readable";
     for (const std::string& line : missing_for_bpf()) text += "; " + line;
-    return {Refused::kNoRight, text};
+    return {Refusal::kNoPermission, text};
   }
-  if (!lua.problems.empty()) return {Refused::kNoLua, "cannot be recorded: " + lua.problems[0]};
+  if (!lua.problems.empty()) return {Refusal::kNoLuaJIT, "cannot be recorded: " + lua.problems[0]};
   const LuaSearch search = find_lua(pid);
   // Its files are opened with the permissions of a debugger.
   if (search.error == EPERM || search.error == EACCES)
-    return {Refused::kNoRight, explain_no_access(pid, search.error)};
-  return {Refused::kNoLua, explain_no_lua(pid, search)};
+    return {Refusal::kNoPermission, explain_no_access(pid, search.error)};
+  return {Refusal::kNoLuaJIT, explain_no_lua(pid, search)};
 }
 
 }  // namespace luatrace::record::bpf

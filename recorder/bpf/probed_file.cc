@@ -15,9 +15,12 @@ namespace luatrace::record::bpf {
 namespace {
 
 constexpr const char* kProvider = "luajit";
+constexpr std::string_view kSwitch = "block__switch";
 constexpr uint32_t kNoteType = 3;   // NT_STAPSDT
 constexpr size_t kMaxNamed = 4096;  // sections whose names are read
 constexpr size_t kMaxProbes = 1024;
+constexpr const char* kNoBlocks =
+    "it has no probe `block`: build it with a newer luajit-usdt, or use probes/lua-calls.bt";
 
 // struct pt_regs of x86-64, in words.
 constexpr std::array<std::array<const char*, 4>, 21> kRegisters = {{
@@ -77,10 +80,11 @@ Places read_places(const ReadAt& read, const ElfHead& head, const std::vector<El
   Places places;
   for (const Elf64_Phdr& p : head.segments)
     if (p.p_type == PT_LOAD) places.segments.push_back({p.p_vaddr, p.p_offset, p.p_filesz});
-  size_t asked = 0;
+  size_t looked_up = 0;
   for (const Elf64_Shdr& s : all) {
-    if (s.sh_type != SHT_PROGBITS || (s.sh_flags & SHF_ALLOC) == 0 || asked == kMaxNamed) continue;
-    asked++;
+    if (s.sh_type != SHT_PROGBITS || (s.sh_flags & SHF_ALLOC) == 0 || looked_up == kMaxNamed)
+      continue;
+    looked_up++;
     if (has_name(read, all, head.header, s, ".stapsdt.base")) places.base = s.sh_addr;
   }
   return places;
@@ -141,28 +145,31 @@ Notes read_notes(const ReadAt& read, const std::vector<Elf64_Shdr>& all, const P
   return notes;
 }
 
-// Fills in one site. False: the note cannot be used.
-bool take_note(const ReadAt& read, const Places& places, const Note& note, ProbeSite& site,
-               std::string& why) {
-  const auto offset = places.offset_of(note.location);
-  unsigned char code = 0;
-  if (!offset || !read(*offset, &code, sizeof code) || code != 0x90)
-    why = "there is no nop at its address";
-  else if (!parse_site_args(note.args, site.args))
-    why = "its arguments (" + note.args + ") are of a kind that this recorder cannot read";
-  else if (site.offset != 0)
-    why = "it has several sites";
-  else
-    site.offset = *offset;
-  if (!why.empty()) why = "probe " + note.probe + ": " + why;
-  return why.empty();
+// The offset in the file of the site of a probe; 0: there is no such probe, or it cannot be used
+// (see why).
+uint64_t site_of(const ReadAt& read, const Places& places, const Notes& notes,
+                 std::string_view probe, std::array<ltb_arg, LTB_NARGS>& args, std::string& why) {
+  uint64_t site = 0;
+  for (const Note& note : notes.probes) {
+    if (note.probe != probe) continue;
+    const auto offset = places.offset_of(note.location);
+    unsigned char code = 0;
+    if (!offset || !read(*offset, &code, sizeof code) || code != 0x90)
+      why = "there is no nop at its address";
+    else if (!parse_site_args(note.args, args))
+      why = "its arguments (" + note.args + ") are of a kind that this recorder cannot read";
+    else if (site != 0)
+      why = "it has several sites";
+    if (!why.empty()) return why = "probe " + note.probe + ": " + why, 0;
+    site = *offset;
+  }
+  return site;
 }
 
-// The contents of our own note. The semaphore is the first member of the control structure.
-bool take_about(const ReadAt& read, const Places& places, const Notes& notes, ProbedFile& file,
-                std::string& why) {
-  const uint64_t address = notes.probes[0].semaphore;
-  const auto offset = places.offset_of(address);
+// Is it a LuaJIT of this version? The semaphore of the other probes is the first member of the
+// control structure.
+bool is_ours(const ReadAt& read, const Places& places, const Notes& notes, std::string& why) {
+  const auto offset = places.offset_of(notes.probes[0].semaphore);
   struct {
     uint16_t semaphore, ring;
     uint32_t version;
@@ -173,11 +180,7 @@ bool take_about(const ReadAt& read, const Places& places, const Notes& notes, Pr
   else if (!offset || !read(*offset, &control, sizeof control) ||
            control.magic != LUAJIT_USDT_MAGIC)
     why = "its probes have no semaphore of ours";
-  if (!why.empty()) return false;
-  file.semaphore = *offset;
-  file.glref_offset = static_cast<uint32_t>(notes.about->L_glref);
-  file.glref_size = (notes.about->flags & LTN_GC64) != 0 ? 8 : 4;
-  return true;
+  return why.empty();
 }
 
 Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::string& why) {
@@ -186,46 +189,18 @@ Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::
   const Notes notes = read_notes(read, sections, places);
   if (notes.probes.empty()) return Probed::kNo;
   if (head.header.e_machine != EM_X86_64) return why = "it is not for x86-64", Probed::kBad;
-  if (!take_about(read, places, notes, file, why)) return Probed::kBad;
+  if (!is_ours(read, places, notes, why)) return Probed::kBad;
+  std::array<ltb_arg, LTB_NARGS> none;
+  file.block = site_of(read, places, notes, "block", file.args, why);
+  if (why.empty()) file.block_switch = site_of(read, places, notes, kSwitch, none, why);
+  if (!why.empty()) return Probed::kBad;
   for (const Note& note : notes.probes)
-    for (size_t i = 0; i < LTB_NPROBES; i++)
-      if (note.probe == probe_names()[i] && !take_note(read, places, note, file.sites[i], why))
-        return Probed::kBad;
-  for (const Note& note : notes.probes)
-    if (note.probe == probe_names()[LTB_SWITCH])
-      file.block_semaphore = places.offset_of(note.semaphore).value_or(0);
-  for (const size_t needed : {LTB_ENTRY, LTB_RETURN, LTB_CLOSE})
-    if (file.sites[needed].offset == 0)
-      return why = std::string("it has no probe ") + probe_names()[needed], Probed::kBad;
-  return Probed::kYes;
+    if (note.probe == kSwitch) file.semaphore = places.offset_of(note.semaphore).value_or(0);
+  const bool all = file.block != 0 && file.block_switch != 0 && file.semaphore != 0;
+  return all ? Probed::kYes : (why = kNoBlocks, Probed::kBad);
 }
 
 }  // namespace
-
-const std::array<const char*, LTB_NPROBES>& probe_names() {
-  static const std::array<const char*, LTB_NPROBES> names = {
-      "function__entry",    "function__return",
-      "function__tailcall", "cfunction__entry",
-      "cfunction__return",  "function__unwind",
-      "coroutine__create",  "coroutine__resume",
-      "coroutine__yield",   "coroutine__end",
-      "state__open",        "state__close",
-      "coroutine__stack",   "block",
-      "block__switch"};
-  return names;
-}
-
-bool ProbedFile::has_blocks() const {
-  return sites[LTB_BLOCK].offset != 0 && sites[LTB_SWITCH].offset != 0 && block_semaphore != 0;
-}
-
-bool ProbedFile::same_layout(const ProbedFile& other) const {
-  if (glref_offset != other.glref_offset || glref_size != other.glref_size) return false;
-  for (size_t i = 0; i < sites.size(); i++)
-    if (std::memcmp(sites[i].args.data(), other.sites[i].args.data(), sizeof sites[i].args) != 0)
-      return false;
-  return true;
-}
 
 // "-4@%edi": size, then a register or a constant.
 static bool parse_arg(std::string_view text, ltb_arg& arg) {

@@ -52,7 +52,7 @@ Failure run_self_test(Program& program) {
   for (uint64_t i = 0; i < kHits; i++) luatrace_bpf_site();
   program.consume([&](std::span<const std::byte> record) {
     const auto* hit = reinterpret_cast<const ltb_hit*>(record.data());
-    records += ltb_kind(hit->where) == LTB_TEST && ltb_slot(hit->where) == kSlot;
+    records += hit->kind == LTB_TEST && hit->slot == kSlot;
     return true;
   });
   if (records == kHits) return {};

@@ -22,11 +22,9 @@ class Sinks {
   // Writes everything to the kernel, so that not much is missing if this process is killed.
   void flush();
   bool has_space(Sink& sink);
-  // The same for one sink; called for each hit and checked from time to time.
-  bool may_take(Sink& sink);
   void wait_for_space() const;
-  // Hits that were lost and whose VM is not known.
-  void lose(uint64_t hits);
+  // Events that were lost, of a process that is not known.
+  void lose(uint64_t events);
   void end_all();
 
  private:

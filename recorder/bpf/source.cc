@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Source; see source.h. records.cc and chunks.cc interpret the records.
+// Source; see source.h. chunks.cc interprets the records.
 #include "recorder/bpf/source.h"
 
 #include <unistd.h>
@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <thread>
 
 #include "recorder/bpf/privileges.h"
@@ -23,15 +22,25 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSettleLimit = 150 * kMillisecond;  // for running VMs, at the end
 constexpr size_t kMaxHeld = 64u << 20;                 // bytes
-constexpr uint64_t kDrainNs = 20'000'000;              // of one drain()
-constexpr uint64_t kClockPause = 64;                   // records between looks at the clock
-constexpr uint32_t kSlots = LTB_SLOTS - 1;             // the last is the self test's
-constexpr uint64_t kLookPause = 100'000'000;           // ns between checks of the outputs
+constexpr size_t kHeldCost = 64;                       // bytes of a record beside its own
+constexpr size_t kMaxFiles = 64;                       // attached, of a process
+constexpr size_t kMaxLayouts = 16, kMaxLayoutsOfProcess = 4;
+constexpr uint64_t kDrainNs = 20'000'000;     // of one drain()
+constexpr uint64_t kClockPause = 64;          // records between looks at the clock
+constexpr uint32_t kSlots = LTB_SLOTS - 1;    // the last is the self test's
+constexpr uint64_t kLookPause = 100'000'000;  // ns between checks of the outputs
+
+// It has no output yet, and has made more records than are kept for it.
+void lose_held(AttachedProcess& a, const ltb_hit& hit) {
+  const auto& chunk = reinterpret_cast<const ltb_block&>(hit);
+  if (hit.kind != LTB_BLOCK || chunk.chunk_kind != LT_CHUNK_EVENTS) return;
+  a.held_lost += chunk.count == LTB_UNCOUNTED ? 1 : chunk.count;  // at least
+}
 
 }  // namespace
 
 Source::Source(Settings settings)
-    : r_(std::move(settings)), sinks_(r_), events_(r_), blocks_(r_), by_slot_(LTB_SLOTS) {}
+    : r_{.settings = std::move(settings)}, sinks_(r_), blocks_(r_), by_slot_(LTB_SLOTS) {}
 
 Source::~Source() = default;
 
@@ -39,20 +48,16 @@ Source::~Source() = default;
 
 // The first loaded program shows what works here; the others do the same.
 Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& program) {
-  std::vector<Mechanism> ways = {Mechanism::kMulti, Mechanism::kEach};
-  if (r_.settings.mechanism) ways = {*r_.settings.mechanism};
+  std::vector<Mechanism> mechanisms = {Mechanism::kMulti, Mechanism::kEach};
+  if (r_.settings.mechanism) mechanisms = {*r_.settings.mechanism};
   Failure failure;
-  for (const Mechanism m : ways) {
-    auto p = std::make_unique<Program>();
-    if (r_.settings.filter.c_functions == "none") p->leave_out_c();
-    failure = p->load(layout, m, r_.settings.ring_bytes, r_.settings.rings);
+  for (const Mechanism m : mechanisms) {
+    program = std::make_unique<Program>();
+    failure = program->load(layout, m, r_.settings.ring_bytes);
+    if (!failure) failure = run_self_test(*program);
     if (failure) continue;
-    failure = run_self_test(*p);
-    if (failure) continue;
-    mode_.mechanism = m;
     r_.settings.mechanism = m;
-    program = std::move(p);
-    return {};
+    break;
   }
   return failure;
 }
@@ -78,47 +83,67 @@ std::optional<uint32_t> Source::free_slot() const {
   return std::nullopt;
 }
 
+// Programs of processes that have ended: each has a ring buffer and a guard.
+void Source::unload_unused() {
+  if (leaving_ > 0) return;  // their last records may still be there
+  std::erase_if(programs_, [this](const auto& p) {
+    if (p->has_links()) return false;
+    unattributed_ += p->unattributed();
+    return true;
+  });
+}
+
+// A process can map as many files as it likes, each with probes in a layout of its own.
+bool Source::is_too_many(AttachedProcess& a, const LuaFile& file) {
+  const bool loaded = std::any_of(programs_.begin(), programs_.end(),
+                                  [&](const auto& p) { return p->same_layout(file.probed()); });
+  if (!loaded && programs_.size() >= kMaxLayouts) unload_unused();
+  std::string what;
+  if (a.files.size() >= kMaxFiles)
+    what = "has had more than " + std::to_string(kMaxFiles) + " LuaJITs";
+  else if (!loaded && a.layouts >= kMaxLayoutsOfProcess)
+    what = "has LuaJITs with more than " + std::to_string(kMaxLayoutsOfProcess) +
+           " layouts of probe arguments";
+  else if (!loaded && programs_.size() >= kMaxLayouts)
+    what = "has a LuaJIT with one more layout of probe arguments than the " +
+           std::to_string(kMaxLayouts) + " that can be recorded at a time";
+  else
+    return false;
+  if (!std::exchange(a.warned_files, true))
+    log("process " + std::to_string(a.pid) + " " + what + "; what exceeds this is not recorded");
+  return true;
+}
+
 Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
   for (const auto& file : lua.files) {
     if (std::find(a.files.begin(), a.files.end(), file) != a.files.end()) continue;
+    if (is_too_many(a, *file)) continue;
     Program* program = nullptr;
+    const size_t before = programs_.size();
     Failure f = load(file->probed(), &program);
+    a.layouts += programs_.size() - before;
     if (a.files.empty()) a.added_ns = monotonic_ns();
-    if (!f && a.granularity == Granularity::kBlock)
-      f = program->attach_blocks(*file, a.pid, a.slot);
-    else if (!f)
-      f = program->attach(*file, a.pid, a.slot, &mode_.shared);
+    if (!f) f = program->attach(*file, a.pid, a.slot);
     if (f) return f;
     a.files.push_back(file);
   }
+  if (a.files.empty() && !lua.files.empty()) return {ENOSPC, "too many LuaJITs"};
   return {};
 }
 
-Refused Source::add(pid_t pid, bool will_report, bool single) {
+Attached Source::add(pid_t pid) {
   const MappedLua lua = mapped_.look(pid);
   if (has(pid) && r_.by_pid.at(pid)->leaving)
-    return {Refused::kGone, "has the process id of one that has just ended"};
+    return {Refusal::kNoProcess, "has the process id of one that has just ended"};
   if (has(pid)) return explain(attach_files(*r_.by_pid.at(pid), lua));
   if (lua.files.empty()) return nothing_to_attach(pid, lua);
-  Refused unable;
-  const Granularity granularity = granularity_for(lua, single, unable);
-  if (unable) return unable;
   const auto slot = free_slot();
-  if (!slot) return {Refused::kOther, "more than " + std::to_string(kSlots) + " at a time"};
+  if (!slot) return {Refusal::kOther, "more than " + std::to_string(kSlots) + " at a time"};
   auto a = std::make_unique<AttachedProcess>(
-      AttachedProcess{.pid = pid,
-                      .slot = *slot,
-                      .sink = nullptr,
-                      .image = next_image_++,
-                      .strings = ProcessStrings(pid),
-                      .filter = Filter(r_.settings.filter),
-                      .will_report = will_report && granularity == Granularity::kEvent,
-                      .granularity = granularity});
-  mode_.granularity = granularity;
-  a->strings.restart();
+      AttachedProcess{.pid = pid, .slot = *slot, .sink = nullptr});
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);
-  if (!failure) return r_.by_pid.emplace(pid, std::move(a)), Refused{};
+  if (!failure) return r_.by_pid.emplace(pid, std::move(a)), Attached{};
   for (const auto& p : programs_) p->detach(*slot);
   by_slot_[*slot] = nullptr;
   return explain(failure);
@@ -126,35 +151,15 @@ Refused Source::add(pid_t pid, bool will_report, bool single) {
 
 void Source::begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number) {
   r_.by_pid.at(pid)->sink = &sinks_.of(output);
+  output->add_user();
   renumber(pid, number);
 }
 
 void Source::renumber(pid_t pid, uint32_t number) {
   const auto it = r_.by_pid.find(pid);
   if (it == r_.by_pid.end()) return;
-  r_.numbers[it->second->image] = number;
+  it->second->number = number;
   pass_held(*it->second);
-}
-
-// Blocks if all its LuaJITs flush them; their words have the time stamp counter's time.
-Granularity Source::granularity_for(const MappedLua& lua, bool single, Refused& refused) const {
-  const bool able = std::all_of(lua.files.begin(), lua.files.end(),
-                                [](const auto& f) { return f->probed().has_blocks(); });
-  const bool same_clock = r_.settings.clock == LT_CLOCK_TSC;
-  if (r_.settings.granularity == Granularity::kBlock && !able)
-    refused = {Refused::kOther,
-               "has a LuaJIT that does not flush its events in blocks: use "
-               "--bpf-site auto or single"};
-  else if (r_.settings.granularity == Granularity::kBlock && !same_clock)
-    refused = {Refused::kOther,
-               "cannot be recorded in blocks: its LuaJIT and this recorder use other "
-               "clocks; use --bpf-site auto or single"};
-  else if (r_.settings.granularity == Granularity::kBlock && single)
-    refused = {Refused::kBusy,
-               "is being recorded directly, and does not flush blocks "
-               "meanwhile: use --bpf-site auto or single"};
-  if (r_.settings.granularity) return *r_.settings.granularity;
-  return able && same_clock && !single ? Granularity::kBlock : Granularity::kEvent;
 }
 
 // -- Draining --
@@ -212,25 +217,19 @@ void Source::end_leaving() {
   leaving_ = 0;
 }
 
-// Was the holder of the probes killed? The kernel detaches them one by one: of the events since the
-// last check some probes may have passed theirs on and others not. All of these count as lost.
+// Was the holder of the probes killed?
 void Source::check_guards() {
-  const uint64_t now = monotonic_ns();
   for (const auto& p : programs_) unguarded_ = unguarded_ || p->unguarded();
-  if (!unguarded_) guarded_ns_ = now;
 }
 
 void Source::end(AttachedProcess& a) {
   pass_held(a);
-  if (unguarded_ && a.sink != nullptr && a.granularity == Granularity::kEvent) {
-    take_loss(a, {.hit = {}, .count = 1, .since = guarded_ns_});  // at least
-    a.sink->output->totals().lost_otherwise++;
-  }
   for (const auto& p : programs_)
-    p->leftover_losses(a.slot, [&](const ltb_loss& l) { take_loss(a, l); });
+    p->leftover_losses(
+        a.slot, [&](uint64_t state, uint64_t events) { blocks_.lose_tail(a, state, events); });
   blocks_.end_streams(a, a.gone);
-  if (a.gone) events_.exit(a, std::min(monotonic_ns(), r_.stop_ns));
   by_slot_[a.slot] = nullptr;
+  if (a.sink != nullptr) a.sink->output->remove_user();
 }
 
 // Before the sites are detached: lowers the semaphores, and waits for VMs to notice. Unflushed
@@ -263,13 +262,14 @@ void Source::finish() {
   check_guards();
   settle();
   r_.stop_ns = monotonic_ns();
+  r_.stop_tick = read_tick(r_.settings.clock);
   for (const auto& p : programs_) p->detach_all();
   sinks_.wait_for_space();
   while (!r_.by_pid.empty()) {
     remove(r_.by_pid.begin()->first);
     if (drain_all()) end_leaving();  // of a process that was removed before
   }
-  uint64_t unattributed = 0;
+  uint64_t unattributed = unattributed_;
   for (const auto& p : programs_) unattributed += p->unattributed();
   sinks_.lose(unattributed);
   sinks_.end_all();
@@ -279,84 +279,45 @@ void Source::finish() {
 
 void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
-  AttachedProcess* const a = by_slot_[ltb_slot(hit.where) % LTB_SLOTS];
-  const uint32_t kind = ltb_kind(hit.where);
-  const uint64_t end = unguarded_ ? guarded_ns_ : r_.stop_ns;
-  if (a == nullptr || (hit.time > end && kind != LTB_LOSS && kind != LTB_BLOCK)) return;
+  AttachedProcess* const a = by_slot_[hit.slot % LTB_SLOTS];
+  if (a == nullptr || (hit.kind == LTB_EXEC && hit.time > r_.stop_ns)) return;
   if (!std::exchange(a->began, true))
     r_.news.firsts.emplace_back(a->pid,
                                 std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
   if (!a->waits) return use(*a, hit);
-  const auto size = static_cast<uint64_t>(record.size());
-  const auto* bytes = reinterpret_cast<const std::byte*>(&size);
-  a->held.insert(a->held.end(), bytes, bytes + sizeof size);
-  a->held.insert(a->held.end(), record.begin(), record.end());
-  if (a->held.size() > kMaxHeld) pass_held(*a);
+  if (a->held_bytes > kMaxHeld) pass_held(*a);
+  if (!a->waits) return use(*a, hit);
+  if (a->held_bytes > kMaxHeld) return lose_held(*a, hit);
+  a->held.emplace_back(record.begin(), record.end());
+  a->held_bytes += record.size() + kHeldCost;
 }
 
 // The new image has its number, or none could be assigned: then it counts as the old one.
 void Source::pass_held(AttachedProcess& a) {
   if (a.sink == nullptr || !std::exchange(a.waits, false)) return;
-  const std::vector<std::byte> held = std::exchange(a.held, {});
-  for (size_t at = 0; at < held.size();) {
-    uint64_t size;
-    std::memcpy(&size, held.data() + at, sizeof size);
-    use(a, *reinterpret_cast<const ltb_hit*>(held.data() + at + sizeof size));
-    at += sizeof size + size;
-  }
-}
-
-// A VM that was on before we attached reports calls whose beginning we have not seen, until it
-// reports its stack.
-bool Source::too_early(AttachedProcess& a, const ltb_hit& hit, uint32_t kind) {
-  if (!a.will_report || kind >= LTB_NPROBES || a.reported.contains(hit.state)) return false;
-  if (kind != LTB_STACK && kind != LTB_OPEN) return true;
-  a.reported.insert(hit.state);
-  return false;
+  a.held_bytes = 0;
+  for (const auto& record : std::exchange(a.held, {}))
+    use(a, *reinterpret_cast<const ltb_hit*>(record.data()));
+  if (a.held_lost > 0) blocks_.lose_tail(a, 0, std::exchange(a.held_lost, 0));
 }
 
 void Source::use(AttachedProcess& a, const ltb_hit& hit) {
-  const uint32_t kind = ltb_kind(hit.where);
-  if (kind == LTB_BLOCK) {
-    if (!a.sink->ended && sinks_.has_space(*a.sink))
-      blocks_.take(a, reinterpret_cast<const ltb_block&>(hit));
-    return;
-  }
-  r_.totals.hits += kind < LTB_NPROBES ? 1 : 0;
-  if (too_early(a, hit, kind)) return void(r_.totals.early++);
-  if (!sinks_.may_take(*a.sink)) return;
-  if (kind == LTB_LOSS)
-    take_loss(a, reinterpret_cast<const ltb_loss&>(hit));
-  else if (kind == LTB_EXEC)
-    take_exec(a, hit);
-  else
-    events_.take(a, hit, kind);
-}
-
-void Source::take_loss(AttachedProcess& a, const ltb_loss& loss) {
-  if (a.sink == nullptr || a.sink->ended) return;
-  if (loss.since > r_.stop_ns) return;  // while we detached: the recording was over
-  if (a.granularity == Granularity::kBlock)
-    blocks_.lose_tail(a, loss);
-  else
-    events_.lose(a, loss);
+  if (hit.kind == LTB_EXEC) return take_exec(a);
+  if (hit.kind == LTB_BLOCK && !a.sink->ended && sinks_.has_space(*a.sink))
+    blocks_.take(a, reinterpret_cast<const ltb_block&>(hit));
 }
 
 // The same process, another program: nothing known of it still holds. Its LuaJIT may be another
 // file; sites in the same file exist already.
-void Source::take_exec(AttachedProcess& a, const ltb_hit& h) {
-  events_.exit(a, h.time);
+void Source::take_exec(AttachedProcess& a) {
   blocks_.end_streams(a, true);
-  const uint32_t number = r_.numbers[a.image];
-  a.image = next_image_++;
-  r_.numbers[a.image] = number;
   a.waits = true;
-  a.states.clear();
-  a.last_number = 0;
-  a.filter = Filter(r_.settings.filter);
-  a.will_report = false;
-  a.strings.restart();
-  attach_files(a, mapped_.look(a.pid));
+  const MappedLua lua = mapped_.look(a.pid);
+  if (a.files.size() + lua.files.size() > kMaxFiles) {  // most are those of earlier programs
+    for (const auto& p : programs_) p->detach(a.slot);
+    a.files.clear();
+  }
+  attach_files(a, lua);
   r_.news.execs.push_back(a.pid);
 }
 

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "recorder/os/clock.h"
 #include "recorder/vm/lua_image.h"
@@ -22,52 +25,65 @@ bool has_noticed_tracer(const vm::State& s) {
   return (s.seen & 0xffff) != 0 || (s.seen >> 32 & 0xffff) != 0;
 }
 
+std::optional<lt_control> read_control(const vm::Target& target) {
+  lt_control c;
+  if (target.memory().read(target.image().control, c) != 0) return std::nullopt;
+  return c;
+}
+
+// Of 32 bits, at that offset of the control structure. 0, or errno.
+int write_control(const vm::Target& target, size_t offset, uint32_t value) {
+  return target.memory().write(target.image().control + offset, value);
+}
+
+Attached no_clock(Refusal refusal, const std::string& why) {
+  return {refusal,
+          "cannot be recorded through BPF: the time stamp counter of this machine is not reliable, "
+          "and its LuaJIT cannot be made to use another clock: it " +
+              why};
+}
+
 }  // namespace
 
 Waker::Waker(pid_t pid) : pid_(pid), due_ns_(monotonic_ns() + kFirst), pause_ns_(kFirst) {
-  for (auto& image : find_lua(pid).ours) targets_.emplace_back(pid, std::move(image));
+  look();
+}
+
+LuaSearch Waker::look() {
+  LuaSearch search = find_lua(pid_);
+  for (const LuaImage& image : search.ours) targets_.emplace_back(pid_, image);
+  return search;
 }
 
 // VMs that still make events although the semaphore is 0.
 std::vector<vm::State> Waker::stale(const vm::Target& target) const {
   std::vector<vm::State> states;
-  uint16_t semaphore = 1;
-  if (target.memory().read(target.image().control, semaphore) != 0 || semaphore != 0) return {};
-  if (!target.read_states(states)) return {};
+  const auto c = read_control(target);
+  if (!c || c->semaphore != 0 || !target.read_states(states)) return {};
   std::erase_if(states, [](const vm::State& s) { return !has_noticed_tracer(s); });
   return states;
 }
 
-bool Waker::prepare() {
+bool Waker::prepare() const {
   bool any = false, able = true;
-  on_.clear();
   for (const vm::Target& target : targets_) {
-    uint32_t word = 0;
-    auto& states = on_.emplace_back();
-    able = able && target.read_states(states) &&
-           target.memory().read(target.image().control, word) == 0 && word >> 16 == 0 &&
+    std::vector<vm::State> states;
+    const auto c = read_control(target);
+    able = able && target.read_states(states) && c && c->ring == 0 &&
            (target.image().note.flags & LTN_REPORT) != 0;
-    std::erase_if(states, [](const vm::State& s) { return !has_noticed_tracer(s); });
-    any = any || !states.empty();
+    any = any || std::any_of(states.begin(), states.end(), has_noticed_tracer);
   }
-  if (any && able) return true;
-  on_.clear();
-  if (any) settle();
-  return false;
-}
-
-void Waker::ask() {
-  for (size_t i = 0; i < on_.size(); i++) vm::request_report(targets_[i], on_[i]);
-  on_.clear();
+  if (any && !able) settle();
+  return any && able;
 }
 
 bool Waker::has_ring() const {
   constexpr uint32_t kRing = 1;  // LTON_RING
   for (const vm::Target& target : targets_) {
-    lt_control c;
     std::vector<vm::State> states;
-    if (target.memory().read(target.image().control, c) != 0) continue;
-    if (c.ring != 0 && c.socket[0] == 0) return true;
+    const auto c = read_control(target);
+    if (!c) continue;
+    if (c->ring != 0 && c->socket[0] == 0) return true;
     if (!target.read_states(states)) continue;
     for (const vm::State& s : states)
       if ((s.on & kRing) != 0) return true;
@@ -77,15 +93,12 @@ bool Waker::has_ring() const {
 
 uint32_t Waker::block_tracers() const {
   uint32_t sum = 0;
-  for (const vm::Target& target : targets_) {
-    uint16_t n = 0;
-    if (target.memory().read(target.image().control + offsetof(lt_control, block), n) == 0)
-      sum += n;
-  }
+  for (const vm::Target& target : targets_)
+    if (const auto c = read_control(target)) sum += c->block;
   return sum;
 }
 
-void Waker::ask_all() const {
+void Waker::request_restart() const {
   for (const vm::Target& target : targets_) {
     std::vector<vm::State> states;
     if (target.read_states(states)) vm::request_report(target, states);
@@ -107,55 +120,83 @@ void Waker::settle() const {
 }
 
 void Waker::want_all_c() {
-  const uint32_t all = LTC_ALL;
   for (const vm::Target& target : targets_) {
-    lt_control c;
-    if (target.memory().read(target.image().control, c) != 0 || c.ring != 0) continue;
-    asked_c_ =
-        target.memory().write(target.image().control + offsetof(lt_control, cfuncs), all) == 0;
+    const auto c = read_control(target);
+    if (c && c->ring == 0 && write_control(target, offsetof(lt_control, cfuncs), LTC_ALL) == 0)
+      asked_c_ = true;
   }
 }
 
 void Waker::restore_c() {
-  const uint32_t usual = LTC_DEFAULT;
-  for (const vm::Target& target : targets_) {
-    lt_control c;
-    if (!asked_c_ || target.memory().read(target.image().control, c) != 0) continue;
-    if (c.ring == 0 && c.cfuncs == LTC_ALL)
-      target.memory().write(target.image().control + offsetof(lt_control, cfuncs), usual);
-  }
+  if (!asked_c_) return;
+  for (const vm::Target& target : targets_)
+    if (const auto c = read_control(target); c && c->ring == 0 && c->cfuncs == LTC_ALL)
+      write_control(target, offsetof(lt_control, cfuncs), LTC_DEFAULT);
 }
 
-// It has acted on a control word that says that a tracer is attached.
-bool Waker::answered(const vm::Target&, const vm::State& state) const {
-  return has_noticed_tracer(state);
+Attached Waker::want_clock(uint32_t clock) {
+  clock_ = clock;
+  const LuaSearch search = targets_.empty() ? look() : LuaSearch{};
+  for (const vm::Target& target : targets_) {
+    const lt_note& note = target.image().note;
+    const uint64_t address = target.image().control + offsetof(lt_control, clock);
+    const uint32_t wanted = clock == note.clock ? 0 : clock;
+    uint32_t current = 0;
+    if ((note.flags & LTN_CLOCK) == 0) {
+      if (wanted == 0) continue;
+      return no_clock(Refusal::kOther,
+                      "was built from an older luajit-usdt; use a newer one, or "
+                      "probes/lua-calls.bt");
+    }
+    int error = target.memory().read(address, current);
+    if (error == 0 && current != wanted) error = target.memory().write(address, wanted);
+    asked_clock_ = asked_clock_ || wanted != 0;
+    if (error == 0 || wanted == 0) continue;
+    if (error == ESRCH || error == EFAULT) return {Refusal::kNoProcess, "no longer exists"};
+    return no_clock(Refusal::kNoPermission, explain_no_access(pid_, error));
+  }
+  if (clock == LT_CLOCK_TSC || !targets_.empty()) return {};
+  if (search.error == EPERM || search.error == EACCES)
+    return no_clock(Refusal::kNoPermission, explain_no_access(pid_, search.error));
+  if (!search.unusable.empty()) return no_clock(Refusal::kOther, search.unusable[0]);
+  return {};  // it has none, or has ended
+}
+
+void Waker::restore_clock() const {
+  if (!asked_clock_) return;
+  for (const vm::Target& target : targets_)
+    if (const auto c = read_control(target);
+        c && c->magic == LUAJIT_USDT_MAGIC && c->block == 0 && c->clock != 0)
+      write_control(target, offsetof(lt_control, clock), 0);
 }
 
 void Waker::poll(uint64_t now) {
   if (done_ || now < due_ns_) return;
   pause_ns_ = std::min(2 * pause_ns_, kSlowest);
   due_ns_ = now + pause_ns_;
-  bool silent_ones = false;
+  if (targets_.empty() && clock_ != 0) want_clock(clock_);
+  bool any_silent = false;
   for (const vm::Target& target : targets_) {
     std::vector<vm::State> states, silent;
     if (!target.read_states(states)) continue;
     for (const vm::State& s : states)
-      if (!answered(target, s)) silent.push_back(s);
+      if (!has_noticed_tracer(s)) silent.push_back(s);
     if (silent.empty()) continue;
-    silent_ones = true;
+    any_silent = true;
     if (has_running_thread(pid_)) vm::force_poll(target, silent);
   }
-  done_ = !silent_ones;  // VMs that are opened later check when they are opened
+  done_ = !any_silent && !targets_.empty();  // VMs that are opened later check when they are opened
 }
 
 std::string Waker::no_response_text() const {
   size_t all = 0;
+  std::vector<vm::State> states;
   for (const vm::Target& target : targets_) {
-    std::vector<vm::State> states;
+    states.clear();
     if (!target.read_states(states)) return "attached, but its memory can no longer be read";
     all += states.size();
     for (const vm::State& s : states)
-      if (!answered(target, s))
+      if (!has_noticed_tracer(s))
         return std::string("no Lua VM has answered yet: ") +
                vm::reason_text(vm::no_response_reason(target, s));
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "recorder/drain/chunk_globs.h"
+
 namespace luatrace::record::bpf {
 namespace {
 
@@ -16,7 +18,19 @@ void append(std::vector<uint64_t>& out, std::span<const uint64_t> r) {
   out.insert(out.end(), r.begin(), r.end());
 }
 
+bool matches(const std::vector<std::string>& globs, const std::string& chunk) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& g) { return glob_matches(g, chunk); });
+}
+
 }  // namespace
+
+bool wants(const FilterRules& rules, uint16_t type, const std::string& chunk) {
+  if (type != LT_FUNC_LUA)
+    return rules.c_functions != "none" && (rules.c_functions != "user" || type == LT_FUNC_C);
+  if (!rules.include.empty() && !matches(rules.include, chunk)) return false;
+  return !matches(rules.exclude, chunk);
+}
 
 WordFilter::Coroutine& WordFilter::here() {
   if (coroutines_.size() > kMaxEntries) coroutines_.clear();
@@ -61,7 +75,7 @@ void WordFilter::frame(std::span<const uint64_t> r, std::vector<uint64_t>& out) 
   Coroutine& co = here();
   if (co.calls.size() < kMaxEntries) co.calls.push_back(id);
   if (wanted(id) && report_.empty()) append(out, r);  // not part of a report: passed on
-  if (wanted(id) && !report_.empty()) append(report_, r), kept_++;
+  if (wanted(id) && !report_.empty() && kept_ < kMaxEntries) append(report_, r), kept_++;
   if (left_ > 0 && --left_ == 0) end_report(out);
 }
 

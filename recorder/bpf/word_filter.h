@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -15,6 +16,17 @@
 #include "luatrace_format.h"
 
 namespace luatrace::record::bpf {
+
+struct FilterRules {
+  std::vector<std::string> include, exclude;  // globs on chunk names
+  std::string c_functions;                    // none, user; otherwise all that the VM reports
+  bool any() const {
+    return !include.empty() || !exclude.empty() || c_functions == "none" || c_functions == "user";
+  }
+};
+
+// Is a function of that type (LT_FUNC_*) and chunk wanted?
+bool wants(const FilterRules& rules, uint16_t type, const std::string& chunk);
 
 class WordFilter {
  public:
@@ -30,7 +42,7 @@ class WordFilter {
     uint32_t resumer = 0;
     std::vector<uint32_t> calls;
   };
-  static constexpr size_t kMaxEntries = 1u << 20;  // coroutines; calls of each
+  static constexpr size_t kMaxEntries = 1u << 20;  // coroutines; calls of each, and of a report
 
   bool wanted(uint32_t function) const { return !unwanted_.contains(function); }
   Coroutine& here();

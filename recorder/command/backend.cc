@@ -16,19 +16,13 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr int kPauseMs = 20;
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string all;
-  for (const auto& p : parts) all += (all.empty() ? "" : "\n") + p;
-  return all;
-}
-
 }  // namespace
 
 CommandBackend::CommandBackend(const Options& options, BackendHost& host, CommandFile file)
     : options_(options),
       host_(host),
       file_(std::move(file)),
-      listener_(std::make_unique<Listener>()) {}
+      listener_(std::make_unique<ListenerApart>()) {}
 
 void CommandBackend::attach_by(std::unique_ptr<Backend> backend,
                                std::function<std::string(const Peer&)> attach) {
@@ -44,8 +38,8 @@ uint32_t CommandBackend::clock() const {
 
 std::vector<std::pair<std::string, std::string>> CommandBackend::environment() const {
   std::vector<std::pair<std::string, std::string>> e = {{LT_ENV_SOCKET, listener_->path()}};
-  if (!options_.include.empty()) e.emplace_back(LT_ENV_INCLUDE, joined(options_.include));
-  if (!options_.exclude.empty()) e.emplace_back(LT_ENV_EXCLUDE, joined(options_.exclude));
+  if (!options_.include.empty()) e.emplace_back(LT_ENV_INCLUDE, lines_of(options_.include));
+  if (!options_.exclude.empty()) e.emplace_back(LT_ENV_EXCLUDE, lines_of(options_.exclude));
   if (!options_.c_functions.empty()) e.emplace_back(LT_ENV_CFUNCS, options_.c_functions);
   if (options_.ring_size != 0) e.emplace_back(LT_ENV_RING, std::to_string(options_.ring_size));
   if (options_.block) e.emplace_back(LT_ENV_BLOCK, "1");
@@ -98,11 +92,15 @@ void CommandBackend::accept() {
     const char answer = !why.empty()           ? LT_HELLO_REFUSED
                         : attacher_ != nullptr ? LT_HELLO_PROBES
                                                : LT_HELLO_RECORD;
-    if (!Listener::answer(h, answer) && why.empty())
+    if (!answer_hello(h, answer) && why.empty())
       refusals.push_back("process " + std::to_string(h.pid) +
                          ": a Lua VM is not recorded: it did not wait for this answer any "
                          "longer (is the machine overloaded, or was luatrace-record stopped?)");
   }
+  report_all(refusals);
+}
+
+void CommandBackend::report_all(const std::vector<std::string>& refusals) {
   refused_ += refusals.size();
   for (const auto& r : refusals) host_.report(r);
 }
@@ -169,11 +167,15 @@ int CommandBackend::poll(uint64_t now) {
 
 // -- The end --
 
-// The socket is closed: if a new Lua VM connects, or one waits for an answer, the kernel tells it
-// immediately.
+// The socket is closed: a Lua VM that connects, or waits for an answer, notices it immediately.
 void CommandBackend::stop() {
-  if (listener_ != nullptr) outsiders_ += listener_->outsiders();
-  listener_.reset();
+  if (listener_ != nullptr) {
+    std::vector<std::string> refusals;
+    listener_->stop(refusals);
+    report_all(refusals);
+    outsiders_ += listener_->outsiders();
+    listener_.reset();
+  }
   if (attacher_ != nullptr) attacher_->stop();
 }
 

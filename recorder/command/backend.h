@@ -16,7 +16,7 @@
 #include "recorder/backend/backend.h"
 #include "recorder/backend/options.h"
 #include "recorder/command/diagnose.h"
-#include "recorder/command/listener.h"
+#include "recorder/command/listener_apart.h"
 
 namespace luatrace::record {
 
@@ -60,13 +60,14 @@ class CommandBackend : public Backend {
   std::vector<std::pair<std::string, std::string>> environment() const;
   Attached start();
   std::string handle_hello(Hello& hello);
+  void report_all(const std::vector<std::string>& refusals);
   void report_orphans(uint64_t now);
 
   const Options& options_;
   BackendHost& host_;
   CommandFile file_;
-  std::unique_ptr<Listener> listener_;  // until stop()
-  std::unique_ptr<Backend> attacher_;   // null: by rings
+  std::unique_ptr<ListenerApart> listener_;  // until stop()
+  std::unique_ptr<Backend> attacher_;        // null: by rings
   std::function<std::string(const Peer&)> attach_;
   Diagnosis diagnosis_;
   std::vector<pid_t> inherited_;  // children from before the command

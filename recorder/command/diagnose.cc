@@ -3,15 +3,14 @@
 // reads, which identifies it even if it is stripped or linked into a program.
 #include "recorder/command/diagnose.h"
 
-#include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "luatrace_format.h"
 #include "recorder/os/clock.h"
+#include "recorder/os/elf_file.h"
 #include "recorder/os/file_apart.h"
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"
@@ -26,20 +25,10 @@ constexpr const char* kNotAnnounced =
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kMaxReadNs = 3000 * kMillisecond;  // for all files
 
-bool is_static(const std::string& image) {
-  Elf64_Ehdr h;
-  if (image.size() < sizeof h) return false;
-  std::memcpy(&h, image.data(), sizeof h);
-  if (std::memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64)
-    return false;
-  for (size_t i = 0; i < h.e_phnum; i++) {
-    Elf64_Phdr p;
-    const uint64_t at = h.e_phoff + i * sizeof p;
-    if (at > image.size() || image.size() - at < sizeof p) return false;
-    std::memcpy(&p, &image[at], sizeof p);
-    if (p.p_type == PT_INTERP) return false;
-  }
-  return true;
+bool is_static(const ReadAt& read) {
+  const auto head = read_elf_head(read);
+  return head && std::none_of(head->segments.begin(), head->segments.end(),
+                              [](const Elf64_Phdr& p) { return p.p_type == PT_INTERP; });
 }
 
 // The relevant facts about a file. Its file system may be the one on which the command was blocked.
@@ -57,7 +46,7 @@ Contents look_at(const Mapping& m, uint64_t limit_ns) {
   c.read = file.reader()(0, image.data(), image.size());
   if (!c.read) return c;
   c.tracepoints = image.find(LT_ENV_SOCKET) != image.npos;
-  c.linked_static = is_static(image);
+  c.linked_static = is_static(file.reader());
   c.set_id = (file.mode() & (S_ISUID | S_ISGID)) != 0;
   return c;
 }
@@ -113,10 +102,7 @@ std::vector<std::string> Diagnosis::report(const std::string& library_dir) const
 }
 
 std::string own_library_dir() {
-  char buffer[4096];
-  const ssize_t n = readlink("/proc/self/exe", buffer, sizeof buffer);
-  if (n <= 0) return "";
-  std::string dir(buffer, static_cast<size_t>(n));
+  std::string dir = read_link("/proc/self/exe");
   for (int i = 0; i < 2; i++) dir.resize(std::min(dir.size(), dir.rfind('/')));
   for (const char* sub : {"/lib", "/lib/luatrace"})
     if (access((dir + sub + "/libluajit-5.1.so.2").c_str(), R_OK) == 0) return dir + sub;

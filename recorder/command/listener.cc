@@ -6,17 +6,20 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <random>
 #include <stdexcept>
 #include <utility>
 
+#include "recorder/command/hello.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/helper.h"
 #include "recorder/os/process.h"
@@ -29,8 +32,13 @@ constexpr uint64_t kPatienceNs = 2'000'000'000;
 constexpr int kBacklog = 4096;
 constexpr int kAtOnce = 64,
               kMaxRounds = 64;  // connections accepted before they are read; rounds
-constexpr const char* kTooFew = "luatrace-record has too few file descriptors left (ulimit -n)";
 constexpr size_t kMaxSilent = 256, kMaxSilentOfUser = 64;
+// Helpers at a time; of one user; connections that wait for a helper to close them. A helper that
+// takes longer than that is stuck; that many that are, of one user.
+constexpr size_t kMaxHelpers = 64, kMaxHelpersOfUser = 16, kMaxUnread = 128, kMaxStuckOfUser = 8;
+constexpr uint64_t kStuckNs = 2'000'000'000;
+constexpr uid_t kNoUser = static_cast<uid_t>(-1);
+constexpr int kLookMs = 20, kBusyMs = 1;
 
 bool is_writable_by_others(const struct stat& st) {
   return st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0;
@@ -79,7 +87,7 @@ std::vector<std::string> bases() {
   return best;
 }
 
-// Directories that may be made for a socket of that name, best first.
+// Directories that may be created for a socket of that name, best first.
 std::vector<std::string> directories(const std::string& socket) {
   const std::string suffix = "/luatrace-" + secret_name().substr(0, 8);
   std::vector<std::string> all;
@@ -89,7 +97,7 @@ std::vector<std::string> directories(const std::string& socket) {
   return all;
 }
 
-// The first that can be made.
+// The first one that can be created.
 std::string make_directory(const std::vector<std::string>& wanted) {
   std::string last = "no path is short enough";
   for (const std::string& name : wanted) {
@@ -114,49 +122,6 @@ void remove_socket(const std::string& directory, const std::string& name) {
   rmdir(directory.c_str());
 }
 
-// The data on a connection. 0: nothing yet; 1: a hello; -1: refused, see why.
-int read_hello(int fd, Hello& hello, std::string& why) {
-  alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))];
-  iovec part{&hello.text, sizeof hello.text};
-  msghdr m{};
-  m.msg_iov = &part;
-  m.msg_iovlen = 1;
-  m.msg_control = control;
-  m.msg_controllen = sizeof control;
-  const ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&m); n >= 0 && c != nullptr; c = CMSG_NXTHDR(&m, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; i++) {
-      int got;
-      std::memcpy(&got, CMSG_DATA(c) + i * sizeof got, sizeof got);
-      if (hello.ring_fd < 0)
-        hello.ring_fd = got;
-      else
-        close(got);
-    }
-  }
-  if (n == 0)
-    why =
-        "it sent nothing and disconnected (a program accepts root and its own user; root's "
-        "programs only "
-        "root)";
-  else if (n != sizeof hello.text || hello.text.magic != LT_HELLO_MAGIC)
-    why = "it did not send a hello";
-  else if (hello.text.version != LT_RING_VERSION)
-    why = "it speaks version " + std::to_string(hello.text.version) + ", this recorder version " +
-          std::to_string(LT_RING_VERSION);
-  else if (hello.ring_fd < 0 && (m.msg_flags & MSG_CTRUNC) != 0)
-    why = kTooFew;
-  else if (hello.ring_fd < 0)
-    why =
-        "it sent no memory: it has too few file descriptors or too little memory left for a ring, "
-        "or its limit of file sizes (ulimit -f) is below that of a ring";
-  if (!why.empty() && hello.ring_fd >= 0) close(hello.ring_fd);
-  return why.empty() ? 1 : -1;
-}
-
 bool peer_of(int fd, ucred& peer, std::string& why) {
   socklen_t size = sizeof peer;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
@@ -171,10 +136,9 @@ bool peer_of(int fd, ucred& peer, std::string& why) {
 
 }  // namespace
 
-Listener::Listener() : name_(secret_name()) {
-  const std::vector<std::string> wanted = directories(name_);
-  start_sweeper(wanted);
-  directory_ = make_directory(wanted);
+Listener::Listener(int to, const Ancestry& ancestry)
+    : name_(secret_name()), to_(to), ancestry_(ancestry) {
+  directory_ = make_directory(directories(name_));
   path_ = directory_ + "/" + name_;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -191,46 +155,49 @@ Listener::Listener() : name_(secret_name()) {
   reserve();
 }
 
+// What waits to be accepted would be closed with the socket. All peers are told before anything is
+// closed. What may not be closed is left to the end of this process.
 Listener::~Listener() {
-  for (const auto& c : connections_) close(c.fd);
-  close(fd_);
   remove_socket(directory_, name_);
-  if (directory_fd_ >= 0) close(directory_fd_);
+  shutdown(fd_, SHUT_RDWR);
+  for (int c; (c = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;)
+    connections_.push_back({c, {}, 0});
+  for (const auto& c : connections_) drop(c.fd);
+  close(fd_);
+  close(directory_fd_);
   release();
-  if (sweeper_ >= 0) close(sweeper_);
+  for (const Helper& h : helpers_) reap_helper(h.pid, 0);
 }
 
-// A process that waits for the end of this one, however it ends. It exists before any of the
-// directories does. Other threads are running, so it makes system calls only.
-void Listener::start_sweeper(const std::vector<std::string>& directories) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return;
-  start_helper("luatrace-sweep", {ends[0]}, [&] {
-    char byte;
-    while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
-    }
-    for (const std::string& directory : directories) remove_socket(directory, name_);
-  });
-  close(ends[0]);
-  sweeper_ = ends[1];
+// Is something to be done that must wait for a helper to end?
+bool Listener::is_busy() const {
+  return hellos_wait_ || unread_.size() >= kMaxUnread;
 }
 
 void Listener::add_to(std::vector<pollfd>& fds) const {
+  if (is_busy()) return;
   fds.push_back({fd_, POLLIN, 0});
   for (const auto& c : connections_) fds.push_back({c.fd, POLLIN, 0});
 }
 
-void Listener::refuse(const Connection& c, const std::string& why,
-                      std::vector<std::string>& refusals) {
-  refusals.push_back("process " + std::to_string(c.peer.pid) + " was refused: " + why);
-  close(c.fd);
+int Listener::pause_ms() const {
+  if (is_busy()) return kBusyMs;
+  return connections_.empty() && unread_.empty() && helpers_.empty() ? -1 : kLookMs;
 }
 
-// A process that floods us is looked up once for all its waiting connections.
-bool Listener::is_ours(pid_t pid) {
-  const auto [at, fresh] = known_.try_emplace(pid, false);
-  if (fresh) at->second = descends_from(pid, getpid());
-  return at->second;
+void Listener::refuse(const Connection& c, const std::string& why,
+                      std::vector<std::string>& refusals) {
+  refusals.push_back(refusal_of(c.peer.pid, why));
+  drop(c.fd);
+}
+
+// The peer notices it now, whenever it is closed.
+void Listener::drop(int connection) {
+  shutdown(connection, SHUT_RDWR);
+  if (is_empty(connection))
+    close(connection);
+  else
+    unread_.push_back(connection);
 }
 
 // Without a descriptor for it a connection would wait, and wake us, until it gives up; without one
@@ -252,9 +219,9 @@ void Listener::consider(Connection c, bool is_last, std::vector<std::string>& re
   release();
   if (!peer_of(c.fd, c.peer, why)) {
     refuse(c, why, refusals);
-  } else if (!is_ours(c.peer.pid)) {
+  } else if (!ancestry_.includes(c.peer.pid)) {
     if (!process_is_gone(c.peer.pid)) outsiders_++;  // otherwise it waits for no answer
-    close(c.fd);
+    drop(c.fd);
   } else if (is_last) {
     refuse(c, kTooFew, refusals);
   } else {
@@ -266,6 +233,7 @@ void Listener::consider(Connection c, bool is_last, std::vector<std::string>& re
 // Returns whether there may be more.
 bool Listener::accept_some(std::vector<std::string>& refusals) {
   for (int i = 0; i < kAtOnce; i++) {
+    if (is_busy() || ancestry_.is_exhausted()) return false;  // they wait for the next pass
     int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     const bool is_last = fd < 0 && (errno == EMFILE || errno == ENFILE);
     if (is_last) {
@@ -278,28 +246,88 @@ bool Listener::accept_some(std::vector<std::string>& refusals) {
   return true;
 }
 
-void Listener::read_all(std::vector<Hello>& hellos, std::vector<std::string>& refusals) {
-  std::vector<Connection> waiting;
-  for (const auto& c : connections_) {
-    Hello h;
-    std::string why;
-    int state = read_hello(c.fd, h, why);
-    if (state == 0 && monotonic_ns() > c.deadline_ns) {
-      state = -1;
-      why = "it sent nothing";
+// Passes those connections to a helper. False: there is none, they are still ours.
+bool Listener::start_helper_for(std::vector<int> connections, uid_t uid,
+                                const std::function<void()>& body) {
+  int ours[2];  // closed when the helper's connections are nobody else's
+  if (pipe2(ours, O_CLOEXEC) != 0) return false;
+  std::vector<int> kept = connections;
+  kept.insert(kept.end(), {ours[0], to_});
+  const pid_t pid = start_helper("luatrace-listen", kept, [&] {
+    char byte;
+    while (read(ours[0], &byte, 1) < 0 && errno == EINTR) {
     }
-    if (state == 0) {
-      waiting.push_back(c);
-    } else if (state > 0) {
-      h.pid = c.peer.pid;
-      h.uid = c.peer.uid;
-      h.socket = c.fd;
-      hellos.push_back(h);
-    } else {
+    body();
+  });
+  close(ours[0]);
+  if (pid > 0) helpers_.push_back({pid, uid, monotonic_ns()});
+  for (const int c : connections)
+    if (pid > 0) close(c);
+  close(ours[1]);
+  return pid > 0;
+}
+
+// Helpers that do not end must not keep those of other users from being started.
+Listener::Turn Listener::turn_of(uid_t uid) const {
+  size_t of_user = 0, stuck = 0;
+  for (const Helper& h : helpers_) {
+    if (h.uid != uid) continue;
+    of_user++;
+    stuck += monotonic_ns() - h.start_ns > kStuckNs ? 1 : 0;
+  }
+  if (stuck >= kMaxStuckOfUser) return Turn::kNever;
+  const bool full = of_user >= kMaxHelpersOfUser || helpers_.size() >= kMaxHelpers;
+  return full ? Turn::kLater : Turn::kNow;
+}
+
+// Has a helper receive the hello. False: it must wait, or is refused (see why).
+bool Listener::pass_on(const Connection& c, std::string& why) {
+  const Turn turn = turn_of(c.peer.uid);
+  const bool late = turn == Turn::kLater && monotonic_ns() > c.deadline_ns;
+  if (late || turn == Turn::kNever) why = "its user has sent too many files that do not answer";
+  if (turn != Turn::kNow) return false;
+  const auto receive = [&] { receive_hello(c.fd, c.peer.pid, c.peer.uid, to_); };
+  if (start_helper_for({c.fd}, c.peer.uid, receive)) return true;
+  why = kTooFew;
+  return false;
+}
+
+// Returns whether there was a hello.
+bool Listener::read_all(std::vector<std::string>& refusals) {
+  std::vector<Connection> waiting;
+  bool any = false;
+  hellos_wait_ = false;
+  for (const auto& c : connections_) {
+    std::string why;
+    const int state = peek_hello(c.fd, why);
+    any = any || state > 0;
+    if (state > 0 && pass_on(c, why)) continue;
+    if (state == 0 && monotonic_ns() > c.deadline_ns) why = "it sent nothing";
+    if (!why.empty()) {
       refuse(c, why, refusals);
+    } else {
+      waiting.push_back(c);
+      hellos_wait_ = hellos_wait_ || state > 0;
     }
   }
   connections_.swap(waiting);
+  return any;
+}
+
+// Has a helper close what waits for that; while another does it, many at once.
+void Listener::close_unread() {
+  const auto has_ended = [](const Helper& h) {
+    return waitpid(h.pid, nullptr, WNOHANG | __WCLONE) != 0;
+  };
+  std::erase_if(helpers_, has_ended);
+  const bool another = std::any_of(helpers_.begin(), helpers_.end(),
+                                   [](const Helper& h) { return h.uid == kNoUser; });
+  if (unread_.empty() || (another && unread_.size() < kMaxUnread)) return;
+  if (turn_of(kNoUser) == Turn::kNow && start_helper_for(unread_, kNoUser, [] {})) unread_.clear();
+}
+
+bool Listener::is_overwhelmed() const {
+  return unread_.size() >= kMaxUnread && turn_of(kNoUser) == Turn::kNever;
 }
 
 // Drops the oldest silent connections of users who have too many.
@@ -321,23 +349,15 @@ void Listener::drop_silent(std::vector<std::string>& refusals) {
   connections_.swap(kept);
 }
 
-std::vector<Hello> Listener::receive(std::vector<std::string>& refusals) {
-  std::vector<Hello> hellos;
+void Listener::receive(std::vector<std::string>& refusals) {
   bool more = true;
-  known_.clear();  // the number of an ended process may be re-used
-  for (int i = 0; more && hellos.empty() && i < kMaxRounds; i++) {
+  ancestry_.begin_pass();
+  for (int i = 0; more && i < kMaxRounds; i++) {
     more = accept_some(refusals);
-    read_all(hellos, refusals);
+    if (read_all(refusals)) more = false;  // they wait for an answer
     drop_silent(refusals);
+    close_unread();
   }
-  return hellos;
-}
-
-bool Listener::answer(Hello& hello, char answer) {
-  const bool heard = send(hello.socket, &answer, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
-  close(hello.socket);
-  hello.socket = -1;
-  return heard;
 }
 
 }  // namespace luatrace::record

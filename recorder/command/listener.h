@@ -7,6 +7,12 @@
 // there is such a place: its command may give up root (nginx's workers do) and must still reach it.
 // A connection that stays silent is dropped, and does not reduce the limit of other users'
 // connections.
+//
+// It runs in a process of its own (ListenerApart) and never closes a descriptor of a peer that may
+// not answer (hello.h): it receives no descriptors, and closes a connection only if no message
+// waits on it. A helper receives the hello; another takes what else must be closed. Each holds
+// nothing else of a peer, and what it holds it is the last to close: it may have to wait for its
+// files, this process does not.
 #pragma once
 
 #include <poll.h>
@@ -14,42 +20,33 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "luatrace_format.h"
+#include "recorder/command/ancestry.h"
 
 namespace luatrace::record {
 
-// A valid hello. Its owner closes both descriptors.
-struct Hello {
-  pid_t pid = 0;  // in our namespace
-  uid_t uid = 0;
-  lt_hello text{};
-  int ring_fd = -1;
-  int socket = -1;
-};
-
 class Listener {
  public:
-  Listener();   // throws std::runtime_error
-  ~Listener();  // removes socket and directory
+  // Hellos are sent there (hello.h). Create it before any thread; throws std::runtime_error.
+  explicit Listener(int to, const Ancestry& ancestry = Ancestry());
+  ~Listener();  // removes socket and directory; closes nothing that may not answer
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   const std::string& path() const { return path_; }
-  // The descriptors to wait for.
+  // The descriptors to wait for, and for how many ms (-1: any time).
   void add_to(std::vector<pollfd>& fds) const;
-  // Accepts and reads what has arrived. Refusals of the command's processes are appended to
-  // `refusals`.
-  std::vector<Hello> receive(std::vector<std::string>& refusals);
+  int pause_ms() const;
+  // Accepts what has arrived, and has the hellos received. Refusals of the command's processes are
+  // appended to `refusals`.
+  void receive(std::vector<std::string>& refusals);
   // Connections of processes that are not the command's, which were closed immediately.
   uint64_t outsiders() const { return outsiders_; }
-
-  // Answers (LT_HELLO_*) and closes the connection (not the ring). False if the process no longer
-  // waits for the answer.
-  static bool answer(Hello& hello, char answer);
+  // Too much does not answer: no helper takes it. Then nothing more can be accepted.
+  bool is_overwhelmed() const;
 
  private:
   struct Connection {
@@ -57,25 +54,38 @@ class Listener {
     ucred peer;
     uint64_t deadline_ns;
   };
+  struct Helper {
+    pid_t pid;
+    uid_t uid;  // of the peer; kNoUser: of several
+    uint64_t start_ns;
+  };
 
-  bool is_ours(pid_t pid);
+  enum class Turn { kNow, kLater, kNever };  // to start a helper
+
   void reserve();
   void release();
   void consider(Connection c, bool is_last, std::vector<std::string>& refusals);
   bool accept_some(std::vector<std::string>& refusals);
-  void read_all(std::vector<Hello>& hellos, std::vector<std::string>& refusals);
+  bool read_all(std::vector<std::string>& refusals);
   void drop_silent(std::vector<std::string>& refusals);
   void refuse(const Connection& c, const std::string& why, std::vector<std::string>& refusals);
-
-  void start_sweeper(const std::vector<std::string>& directories);
+  void drop(int connection);
+  bool pass_on(const Connection& c, std::string& why);
+  Turn turn_of(uid_t uid) const;
+  bool is_busy() const;
+  bool start_helper_for(std::vector<int> connections, uid_t uid, const std::function<void()>& body);
+  void close_unread();
 
   std::string directory_, name_, path_;
   int directory_fd_ = -1;  // the directory itself, whatever its path means later
   int fd_ = -1;
-  int reserved_[2] = {-1, -1};           // descriptors for when no others are free
-  int sweeper_ = -1;                     // a pipe to the process that removes both if we are killed
+  int reserved_[2] = {-1, -1};  // descriptors for when no others are free
+  int to_;
   std::vector<Connection> connections_;  // silent so far, oldest first
-  std::map<pid_t, bool> known_;          // during one receive(): descendants or not
+  std::vector<int> unread_;              // connections to be closed, with messages
+  std::vector<Helper> helpers_;
+  bool hellos_wait_ = false;  // for helpers to end
+  Ancestry ancestry_;
   uint64_t outsiders_ = 0;
 };
 

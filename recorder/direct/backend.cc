@@ -11,8 +11,12 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 
+#include "base/escape.h"
 #include "recorder/direct/guardian.h"
+#include "recorder/direct/live.h"
+#include "recorder/direct/marks.h"
 #include "recorder/direct/open_ring.h"
 #include "recorder/direct/seccomp.h"
 #include "recorder/os/clock.h"
@@ -27,25 +31,16 @@ namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kCalibrationNs = 20 * kMillisecond;
-constexpr uint64_t kRenewNs = 250 * kMillisecond;
 constexpr uint64_t kFirstForceNs = 2 * kMillisecond;
 constexpr uint64_t kSlowestForceNs = 256 * kMillisecond;
 constexpr uint64_t kRetryNs = 1000 * kMillisecond;  // before an unanswered request is repeated
 constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
-constexpr uint64_t kResponseLimitNs = 2000 * kMillisecond;
 constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a process, in one pass
 constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all processes, at the end
+constexpr uint64_t kReleaseNs = 300 * kMillisecond;    // for releasing targets, in one turn
 
 constexpr size_t kMaxRemarks = 100;
-constexpr size_t kMaxWithoutRing = 65536;
-constexpr const char* kUnreadable =
-    "its Lua VMs cannot be found: their list is damaged (or changes all the time)";
-
-std::string joined(const std::vector<std::string>& globs) {
-  std::string all;
-  for (const auto& g : globs) all += (all.empty() ? "" : "\n") + g;
-  return all;
-}
+constexpr uint64_t kPassNs = 100 * kMillisecond;  // for a pass over all processes
 
 uint32_t class_number(const std::string& name) {
   if (name == "none") return LTC_NONE;
@@ -53,28 +48,14 @@ uint32_t class_number(const std::string& name) {
   return name == "all" ? LTC_ALL : LTC_DEFAULT;
 }
 
-// A process and its LuaJITs.
-struct Live {
-  pid_t pid = 0;
-  uint64_t begin_ns = 0, begin_tick = 0;  // of attaching
-  std::vector<vm::Target> targets;
-  std::vector<int> guarded;                       // its numbers in the guardian
-  std::set<std::pair<uint64_t, uint32_t>> taken;  // VMs (LuaJIT and serial), recordings
-  std::set<uint64_t> rings;                       // their inodes
-  uint64_t renew_ns = 0, force_ns = 0, force_pause_ns = kFirstForceNs;
-  bool inherited = false, lost = false, warned_no_response = false, force_failed = false;
-  bool unreadable = false;          // its list of VMs, at the last pass
-  size_t ring_turn = 0;             // the VM whose ring is opened first
-  size_t states = 0, answered = 0;  // at the last pass
-  std::set<uint64_t> without_ring;  // VMs that answered and had none when they were read
-  size_t untried = 0;               // VMs whose rings there was no time to open, at the last pass
-  bool unopened = false;            // at the last pass: there was a ring that could not be opened
-  std::string no_response;          // why some have not answered
-};
-
 // Identifies a VM of the process across its recordings.
 uint64_t number_of(const vm::Target& target, const vm::State& s) {
   return (target.image().control << 20) ^ s.serial;
+}
+
+// Attached a moment ago: it may not have answered yet.
+bool is_young(const Live& live, uint64_t now) {
+  return now < live.begin_ns + 100 * kMillisecond;
 }
 
 // It has answered, nothing more is requested of it (a forked child is in this state until it next
@@ -85,28 +66,32 @@ bool has_no_ring(const vm::Target& target, const vm::State& s) {
 
 // It has a ring that was not opened yet.
 bool has_new_ring(const Live& live, const vm::Target& target, const vm::State& s) {
-  return s.ring != 0 && s.token == target.token() &&
-         !live.taken.contains({number_of(target, s), s.rec});
+  return s.ring != 0 && s.token == target.token() && !live.taken.has(number_of(target, s), s.rec);
 }
 
-// How many could not make a ring. A VM that is closing has no ring any more, one that is opening
-// has none yet: both had one or will have one.
-size_t count_ringless(const Live& live) {
-  return static_cast<size_t>(
-      std::count_if(live.without_ring.begin(), live.without_ring.end(), [&live](uint64_t state) {
-        const auto taken = live.taken.lower_bound({state, 0});
-        return taken == live.taken.end() || taken->first != state;
-      }));
+void release(Live& live) {
+  for (auto& t : live.targets) t.release();
+  if (live.pass.answered == 0 && live.pass.states > 0)
+    live.pass.no_response = no_response_text(live);
+  live.force_ns = monotonic_ns() + kFirstForceNs;
+  live.force_pause_ns = kFirstForceNs;
+  live.released = true;
+}
+
+// Of those that are not released yet as many as time allows; true if these were all.
+bool release_all(std::list<Live>& all) {
+  const uint64_t limit = monotonic_ns() + kReleaseNs;
+  for (auto& live : all) {
+    if (live.released) continue;
+    if (monotonic_ns() >= limit) return false;
+    release(live);
+  }
+  return true;
 }
 
 }  // namespace
 
 class DirectBackend : public Backend {
-  struct Mark {
-    LuaImage image;
-    uint8_t token;
-  };
-
  public:
   DirectBackend(const Options& options, BackendHost& host);
 
@@ -127,38 +112,49 @@ class DirectBackend : public Backend {
   Attached examine(pid_t pid, const LuaSearch& search);
   RingCalls ring_calls(pid_t pid);
   void detach(Live& live);
-  void report_ringless(const Live& live);
+  void remark(const Live& live, const std::string& text);
+  void warn_too_many(Live& live);
+  void report_missed(const Live& live);
+  void note_end(const Live& live);
+  template <class Body>
+  size_t for_each_in_turn(uint64_t limit, Body body);
+  bool poll_target(Live& live, const vm::Target& target, const std::vector<vm::State>& states,
+                   uint64_t now);
+  void report_no_lock(pid_t pid, bool other_holder);
   bool poll_process(Live& live, uint64_t now);
-  static std::string no_response_text(const Live& live);
   std::string unanswered_ends() const;
   bool find_owner(uint64_t inode, pid_t except) const;
   std::string add_ring(pid_t pid, std::unique_ptr<RingMemory> ring);
-  bool take_ring(Live& live, const vm::Target& target, const vm::State& s);
+  bool take_ring(Live& live, const vm::Target& target, const vm::State& s, RingMaps& maps);
   bool take_rings(Live& live, const vm::Target& target, const std::vector<vm::State>& states);
   void take_last_rings();
   void force_unanswered(Live& live, const vm::Target& target, const std::vector<vm::State>& silent,
                         uint64_t now);
-  void warn_no_response(Live& live, uint64_t now);
 
   BackendHost& host_;
   vm::Settings settings_;
   lt_clock_info start_;
   Guardian guardian_;
   std::list<Live> live_;
-  bool ignore_seccomp_;
+  bool ignore_seccomp_, quiet_;
   std::map<pid_t, std::pair<uint64_t, RingCalls>> calls_;  // when determined, and the result
-  std::map<uint64_t, Mark> marks_;  // by address: marks that forks of our processes contain
+  Marks marks_;
   std::vector<std::string> remarks_;
-  std::vector<pid_t> ended_unanswered_;  // had Lua VMs, and none has answered
+  uint64_t remarks_left_out_ = 0;
+  std::vector<pid_t> ended_unanswered_;  // had Lua VMs, and none has answered: the first of them
+  uint64_t count_ended_unanswered_ = 0;
+  uint64_t not_reached_ = 0;  // processes that the last pass did not reach
+  size_t locks_missing_ = 0;  // processes attached to without a lock that another process has
   bool stopping_ = false;
 };
 
 DirectBackend::DirectBackend(const Options& options, BackendHost& host)
     : host_(host),
       start_(sample_clocks(default_clock())),
-      ignore_seccomp_(options.seccomp == "ignore") {
-  settings_.include = joined(options.include);
-  settings_.exclude = joined(options.exclude);
+      ignore_seccomp_(options.seccomp == "ignore"),
+      quiet_(options.quiet) {
+  settings_.include = lines_of(options.include);
+  settings_.exclude = lines_of(options.exclude);
   settings_.cfuncs = class_number(options.c_functions);
   if (options.ring_size != 0) settings_.ring_size = options.ring_size;
   settings_.block = options.block;
@@ -190,9 +186,11 @@ Live* DirectBackend::find(pid_t pid) {
 Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
   if (search.error == ESRCH)
     return {Refusal::kNoProcess, "has no memory: it has just ended, or is a kernel thread"};
-  if (search.error != 0) return {Refusal::kNoRight, explain_no_access(pid, search.error), true};
+  if (search.error != 0)
+    return {Refusal::kNoPermission, explain_no_access(pid, search.error), true};
   const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty()) return {Refusal::kNoRight, "is not traced, not even for root: " + set_id};
+  if (!set_id.empty())
+    return {Refusal::kNoPermission, "is not traced, not even for root: " + set_id};
   if (search.ours.empty())
     return {Refusal::kNoLuaJIT, explain_no_lua(pid, search), !search.unusable.empty()};
   for (const auto& image : search.ours)
@@ -207,7 +205,7 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
     other +=
         ", --seccomp ignore takes the risk (the filters that Docker, podman and Kubernetes "
         "give to containers allow it)";
-  return {Refusal::kNoRight, calls.why + other, true};
+  return {Refusal::kNoPermission, calls.why + other, true};
 }
 
 // A process forked by one of ours makes its ring anyway. A recent result is re-used: the check may
@@ -235,6 +233,8 @@ Attached DirectBackend::attach(pid_t pid) {
   live.begin_tick = read_tick(clock());
   LuaSearch search = find_lua(pid);
   if (const Attached a = examine(pid, search); !a) return a;
+  const vm::ClaimLock lock(pid);
+  if (!lock.is_held()) report_no_lock(pid, lock.has_other_holder());
   for (auto& image : search.ours) {
     vm::Target target(pid, std::move(image));
     const Attached a = target.claim(
@@ -246,23 +246,34 @@ Attached DirectBackend::attach(pid_t pid) {
     }
     host_.detail("process " + std::to_string(pid) + ": tracepoints in " +
                  printable(target.image().path));
-    live.inherited = live.inherited || target.claimed_tick() < live.begin_tick;
-    marks_.insert_or_assign(target.image().control, Mark{target.image(), target.token()});
+    marks_.insert(target);
     live.targets.push_back(std::move(target));
   }
   live.renew_ns = live.force_ns = monotonic_ns();
   live.renew_ns += kRenewNs;
   live.force_ns += kFirstForceNs;
+  live.force_pause_ns = kFirstForceNs;
   live_.push_back(std::move(live));
   return {};
 }
 
+void DirectBackend::report_no_lock(pid_t pid, bool other_holder) {
+  const std::string process = "process " + std::to_string(pid);
+  if (!other_holder)
+    return host_.detail(process +
+                        ": its program's file cannot be locked: if another recorder "
+                        "attaches at this moment, only one of them records it");
+  if (locks_missing_++ == 0)
+    remarks_.push_back(process +
+                       ": another process holds a lock on its program's file "
+                       "(/proc/locks), so it was attached to without that lock: if the "
+                       "holder was another recorder, only one of them has recorded it");
+}
+
 // A fork copies our number, at the same address.
 bool DirectBackend::inherited(pid_t pid) {
-  bool ours = false;
-  for (const auto& [control, mark] : marks_)
-    ours = ours || vm::Target(pid, mark.image, settings_.owner, mark.token).is_ours();
-  return ours && std::none_of(live_.begin(), live_.end(), [pid](const Live& live) {
+  return marks_.are_in(pid, settings_.owner) &&
+         std::none_of(live_.begin(), live_.end(), [pid](const Live& live) {
            return live.pid == pid || shares_memory(live.pid, pid);
          });
 }
@@ -273,28 +284,49 @@ bool DirectBackend::holds(pid_t pid) {
 }
 
 void DirectBackend::detach(Live& live) {
-  for (auto& t : live.targets) t.release();
+  for (auto& t : live.targets) {
+    t.release();
+    marks_.remove(t);
+  }
   for (const int n : live.guarded) guardian_.remove(n);
   live.guarded.clear();
 }
 
-void DirectBackend::report_ringless(const Live& live) {
-  const size_t ringless = count_ringless(live);
+// Up to a number; the others are counted.
+void DirectBackend::remark(const Live& live, const std::string& text) {
+  if (remarks_.size() < kMaxRemarks)
+    remarks_.push_back("process " + std::to_string(live.pid) + ": " + text);
+  else
+    remarks_left_out_++;
+}
+
+// The VMs whose events are missing.
+void DirectBackend::report_missed(const Live& live) {
+  if (const uint64_t missed = missed_rings(live); missed > 0)
+    remark(live, grouped(missed) + (missed == 1 ? " Lua VM is" : " Lua VMs are") +
+                     " not recorded: closed before the recorder could open the ring");
+  const size_t ringless = live.taken.ringless();
   if (ringless == 0) return;
-  remarks_.push_back("process " + std::to_string(live.pid) + ": " + grouped(ringless) +
-                     (ringless == 1 ? " Lua VM is" : " Lua VMs are") +
-                     " not recorded: it has no memory or no file descriptor left for a ring (some "
-                     "descriptors are kept free for the program), its limit of file sizes (ulimit "
-                     "-f) is below that of the ring "
-                     "(--ring-size), or a seccomp filter does not allow it memfd_create()");
+  remark(live, grouped(ringless) + (ringless == 1 ? " Lua VM is" : " Lua VMs are") +
+                   " not recorded: it has no memory or no file descriptor left for a ring (some "
+                   "descriptors are kept free for the program), its limit of file sizes (ulimit "
+                   "-f) is below that of the ring "
+                   "(--ring-size), or a seccomp filter does not allow it memfd_create()");
+}
+
+// Has it ended although there were Lua VMs of which nothing came?
+void DirectBackend::note_end(const Live& live) {
+  if (!is_silent(live) || live.pass.states == 0 || host_.has_streams(live.pid) ||
+      !process_is_ending(live.pid))
+    return;
+  if (ended_unanswered_.size() < kMaxRemarks) ended_unanswered_.push_back(live.pid);
+  count_ended_unanswered_++;
 }
 
 void DirectBackend::forget(pid_t pid) {
   if (Live* const live = find(pid)) {
-    if (live->taken.empty() && live->without_ring.empty() && live->states > 0 &&
-        process_is_ending(pid))
-      ended_unanswered_.push_back(pid);
-    report_ringless(*live);
+    note_end(*live);
+    report_missed(*live);
     detach(*live);
   }
   live_.remove_if([&](const Live& l) { return l.pid == pid; });
@@ -304,7 +336,7 @@ void DirectBackend::forget(pid_t pid) {
 // namespace of its own.
 bool DirectBackend::find_owner(uint64_t inode, pid_t except) const {
   return std::any_of(live_.begin(), live_.end(), [&](const Live& live) {
-    return live.pid != except && live.rings.contains(inode);
+    return live.pid != except && live.taken.has_ring(inode);
   });
 }
 
@@ -319,48 +351,52 @@ std::string DirectBackend::add_ring(pid_t pid, std::unique_ptr<RingMemory> ring)
 }
 
 // True if there was a new one, usable or not.
-bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::State& s) {
+bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::State& s,
+                              RingMaps& maps) {
   if (!has_new_ring(live, target, s)) return false;
   const uint64_t state = number_of(target, s);
   std::string why;
-  auto ring = open_ring(target, s, why);
-  if (ring != nullptr && find_owner(ring->inode(), live.pid)) ring = nullptr;
-  if (ring == nullptr && why.empty()) return live.unopened = true, false;
-  live.taken.insert({state, s.rec});
+  auto ring = open_ring(target, s, maps, why);
+  if (ring != nullptr &&
+      (live.taken.has_ring(ring->inode()) || find_owner(ring->inode(), live.pid)))
+    ring = nullptr;
+  if (ring == nullptr && why.empty()) return live.pass.unopened = true, false;
+  live.taken.insert(state, s.rec);
+  if (ring == nullptr) live.unusable++;
   if (ring != nullptr) {
-    live.rings.insert(ring->inode());
+    live.taken.insert_ring(ring->inode());
     const uint64_t start = ring->info().start_tick;
     why = add_ring(live.pid, std::move(ring));
-    if (why.empty() && live.taken.size() == 1 && start > live.begin_tick) {
+    if (why.empty() && live.taken.count() == 1 && start > live.begin_tick) {
       const auto rate = rate_between(clock(), start_, sample_clocks(clock()));
       host_.first_event(live.pid,
                         static_cast<uint64_t>(ticks_to_ns(rate, start - live.begin_tick)));
     }
   }
-  if (!why.empty() && remarks_.size() < kMaxRemarks)
-    remarks_.push_back("process " + std::to_string(live.pid) + ": " + why);
+  if (!why.empty()) remark(live, why);
   return true;
 }
 
-// The rings of all VMs, as far as time allows; the next pass continues from there. True if there
-// are more, and some were new.
+// The rings of all VMs, as far as time allows. Those of the oldest VMs first (the list begins with
+// the newest): they have waited longest, and a VM that closes does not wait for long. The next pass
+// does not begin with those that could not be opened. True if there are more, and some were taken.
 bool DirectBackend::take_rings(Live& live, const vm::Target& target,
                                const std::vector<vm::State>& states) {
-  const uint64_t limit = monotonic_ns() + kRingsNs;
-  bool any = false;
-  for (size_t i = 0; i < states.size(); i++) {
-    const size_t turn = (live.ring_turn + i) % states.size();
-    any = take_ring(live, target, states[turn]) || any;
-    if (monotonic_ns() < limit) continue;
-    live.ring_turn = turn + 1;
-    const auto left =
-        static_cast<size_t>(std::count_if(states.begin(), states.end(), [&](const auto& s) {
-          return has_new_ring(live, target, s);
-        }));
-    live.untried += left;
-    return any && left > 0;
-  }
-  return false;
+  const uint64_t begin = monotonic_ns();
+  RingMaps maps;
+  std::vector<const vm::State*> fresh;
+  for (auto s = states.rbegin(); s != states.rend(); ++s)
+    if (has_new_ring(live, target, *s)) fresh.push_back(&*s);
+  size_t i = 0, taken = 0;
+  for (; i < fresh.size() && monotonic_ns() < begin + live.rings_ns; i++)
+    if (take_ring(live, target, *fresh[(live.ring_turn + i) % fresh.size()], maps)) taken++;
+  const size_t left = fresh.size() - i;
+  live.ring_turn = left > 0 ? live.ring_turn + i - taken : 0;
+  live.rings_ns -= std::min(live.rings_ns, monotonic_ns() - begin);
+  live.pass.untried += left;
+  const bool more = taken > 0 && left > 0;
+  live.pass.more = live.pass.more || more;
+  return more;
 }
 
 void DirectBackend::force_unanswered(Live& live, const vm::Target& target,
@@ -377,70 +413,86 @@ void DirectBackend::force_unanswered(Live& live, const vm::Target& target,
   host_.detail("process " + std::to_string(live.pid) + ": " + why);
 }
 
-// Why the first VM that has not answered did not.
-std::string DirectBackend::no_response_text(const Live& live) {
-  for (const auto& target : live.targets) {
-    std::vector<vm::State> states;
-    target.read_states(states);
-    if (!states.empty()) return reason_text(no_response_reason(target, states[0]));
-  }
-  return "";
+void DirectBackend::warn_too_many(Live& live) {
+  if (!std::exchange(live.too_many, true))
+    remark(live, "it has more Lua VMs than the " + grouped(vm::kMaxStates) +
+                     " that are read at a time: some may not be recorded");
 }
 
-// One pass over a process. True if something of it is still to come or to end.
-bool DirectBackend::poll_process(Live& live, uint64_t now) {
-  bool waiting = false;
-  live.states = live.answered = 0;
-  if (!stopping_) live.unopened = false;
-  if (!stopping_) live.untried = 0;
-  if (!stopping_) live.no_response.clear();
-  for (auto& target : live.targets) {
-    std::vector<vm::State> states, silent;
-    live.unreadable = !target.read_states(states);
-    if (live.unreadable) continue;
-    if (!stopping_ && take_rings(live, target, states)) waiting = true;
-    for (const auto& s : states) {
-      const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
-      live.answered += quiet ? 1 : 0;
-      if (!stopping_ && has_no_ring(target, s) && live.without_ring.size() < kMaxWithoutRing)
-        live.without_ring.insert(number_of(target, s));
-      if (!quiet) silent.push_back(s);
-    }
-    live.states += states.size();
-    if (silent.empty()) continue;
-    waiting = true;
-    force_unanswered(live, target, silent, now);
-    if (now > live.begin_ns + kResponseLimitNs && !stopping_)
-      live.no_response = reason_text(no_response_reason(target, silent[0]));
+// The VMs of one LuaJIT in one pass. True if something of them is still to come or to end.
+bool DirectBackend::poll_target(Live& live, const vm::Target& target,
+                                const std::vector<vm::State>& states, uint64_t now) {
+  std::vector<vm::State> silent;
+  bool waiting = !stopping_ && take_rings(live, target, states);
+  for (const auto& s : states) {
+    const bool quiet = stopping_ ? s.ring == 0 : target.has_answered(s);
+    live.pass.answered += quiet ? 1 : 0;
+    if (!stopping_ && has_no_ring(target, s)) live.taken.insert_ringless(number_of(target, s));
+    if (!quiet) silent.push_back(s);
   }
+  if (silent.empty()) return waiting;
+  force_unanswered(live, target, silent, now);
+  if (now > live.begin_ns + kResponseLimitNs && !stopping_)
+    live.pass.no_response = reason_text(no_response_reason(target, silent[0]));
+  return true;
+}
+
+// One pass over a process; each begins with another of its LuaJITs. True if something of it is
+// still to come or to end.
+bool DirectBackend::poll_process(Live& live, uint64_t now) {
+  const bool forgets = live.taken.is_full(live.pass.states);
+  const Pass before = std::exchange(live.pass, {});
+  live.pass.made = true;
+  bool waiting = false;
+  std::set<uint64_t> existing;
+  if (!stopping_) update_untaken(live);
+  live.rings_ns = kRingsNs;
+  live.target_turn++;
+  for (size_t i = 0; i < live.targets.size(); i++) {
+    const auto& target = live.targets[(live.target_turn + i) % live.targets.size()];
+    std::vector<vm::State> states;
+    const size_t limit = vm::kMaxStates - live.pass.states;
+    if (!target.read_states(states, limit)) {
+      live.pass.unreadable = true;
+      continue;
+    }
+    live.pass.states += states.size();
+    if (limit == 0 || (states.size() == limit && states.back().next != 0)) warn_too_many(live);
+    for (const auto& s : states)
+      if (forgets) existing.insert(number_of(target, s));
+    waiting = poll_target(live, target, states, now) || waiting;
+  }
+  if (forgets && !live.pass.unreadable) live.taken.keep(existing);
+  if (is_young(live, now)) live.pass.unopened = false;  // perhaps fork() has not returned yet
+  if (!stopping_ && live.pass.unreadable) live.lost = !is_alive(live);
+  if (stopping_ || live.lost) live.pass = before;
   return waiting;
 }
 
-// Once, if nothing has come for a while.
-void DirectBackend::warn_no_response(Live& live, uint64_t now) {
-  if (live.warned_no_response || live.answered > 0 || now < live.begin_ns + kResponseLimitNs)
-    return;
-  live.warned_no_response = true;
-  const std::string who = "process " + std::to_string(live.pid) + ": ";
-  if (live.states == 0)
-    log(who + (live.unreadable ? kUnreadable : "attached, but it has no Lua VM (yet)"));
-  else
-    log(who + "no Lua VM has answered for " + time_text(static_cast<double>(now - live.begin_ns)) +
-        ": " + live.no_response);
+// Calls it for each process, as far as time allows; the next call continues from there. Returns how
+// many it was not called for.
+template <class Body>
+size_t DirectBackend::for_each_in_turn(uint64_t limit, Body body) {
+  for (size_t left = live_.size(); left > 0; left--) {
+    body(live_.front());
+    live_.splice(live_.end(), live_, live_.begin());
+    if (monotonic_ns() >= limit) return left - 1;
+  }
+  return 0;
 }
 
 int DirectBackend::poll(uint64_t now) {
   bool waiting = false;
-  for (auto& live : live_) {
-    if (live.lost) continue;
-    const bool due = now >= live.renew_ns;
-    if (due) live.renew_ns = now + kRenewNs;
-    for (auto& t : live.targets) live.lost = live.lost || !(due ? t.renew() : t.is_ours());
-    if (live.lost) continue;
-    const bool young = now - live.begin_ns < 100 * kMillisecond;
-    if (poll_process(live, now) && young) waiting = true;
-    warn_no_response(live, now);
-  }
+  renew_oldest(live_, now, [now] { return monotonic_ns() < now + kPassNs; });
+  for_each_in_turn(monotonic_ns() + kPassNs, [&](Live& live) {
+    for (auto& t : live.targets) live.lost = live.lost || !t.is_ours();
+    if (live.lost) return;
+    if (poll_process(live, now) && (is_young(live, now) || live.pass.more)) waiting = true;
+    const std::string late = quiet_ ? "" : late_text(live, now);
+    if (late.empty()) return;
+    const std::string text = "process " + std::to_string(live.pid) + ": " + late;
+    live.pass.unreadable ? log(text) : host_.silent(text);
+  });
   const uint64_t spent = (monotonic_ns() - now) / kMillisecond;
   return waiting ? 1 : static_cast<int>(std::clamp<uint64_t>(spent * 20, 5, 100));
 }
@@ -449,66 +501,73 @@ int DirectBackend::poll(uint64_t now) {
 // ring: one pass over each process, then others over those that have more.
 void DirectBackend::take_last_rings() {
   const uint64_t limit = monotonic_ns() + kLastRingsNs;
-  for (auto& live : live_) {
-    live.force_ns = UINT64_MAX;  // stopping threads may take time: not before all are released
-    if (!live.lost) poll_process(live, monotonic_ns());
-  }
   for (auto& live : live_)
-    while (!live.lost && live.untried > 0 && monotonic_ns() < limit)
+    live.force_ns = UINT64_MAX;  // stopping threads may take time: not before all are released
+  not_reached_ = for_each_in_turn(limit, [&](Live& live) {
+    if (!live.lost) poll_process(live, monotonic_ns());
+  });
+  for (auto& live : live_)
+    while (!live.lost && live.pass.untried > 0 && monotonic_ns() < limit)
       poll_process(live, monotonic_ns());
 }
 
+// What time does not allow is released by stopped(), or at the end by the guardian.
 void DirectBackend::stop() {
   take_last_rings();
-  const uint64_t now = monotonic_ns();
-  for (auto& live : live_) {
-    for (auto& t : live.targets) t.release();
-    if (live.answered == 0 && live.states > 0) live.no_response = no_response_text(live);
-    live.force_ns = now + kFirstForceNs;
-    live.force_pause_ns = kFirstForceNs;
-  }
+  guardian_.leave_targets(!release_all(live_));
   stopping_ = true;
 }
 
 // A sleeping VM detaches when it next runs: that is not waited for.
 bool DirectBackend::stopped() {
-  bool quiet = true;
-  for (auto& live : live_)
-    if (!live.lost && poll_process(live, monotonic_ns()) && has_running_thread(live.pid))
-      quiet = false;
-  return quiet;
+  bool quiet = release_all(live_);
+  guardian_.leave_targets(!quiet);
+  const size_t left = for_each_in_turn(monotonic_ns() + kPassNs, [&](Live& live) {
+    if (!live.released || live.lost) return;
+    if (poll_process(live, monotonic_ns()) && has_running_thread(live.pid)) quiet = false;
+  });
+  return quiet && left == 0;
 }
 
 // A VM that wakes up makes its ring at its next poll; if it was killed before we had opened the
 // ring, the ring is lost.
 std::string DirectBackend::unanswered_ends() const {
   if (ended_unanswered_.empty()) return "";
-  const size_t n = ended_unanswered_.size();
+  const uint64_t n = count_ended_unanswered_;
   return (n == 1 ? "process " : grouped(n) + " processes (") + pids_text(ended_unanswered_) +
          (n == 1 ? " has" : ") have") +
          " ended without an event: no Lua VM ran until then, or only for some milliseconds";
 }
 
 std::vector<std::string> DirectBackend::remarks() {
+  for (const auto& live : live_)
+    if (live.lost) note_end(live);
   if (const std::string text = unanswered_ends(); !text.empty()) remarks_.push_back(text);
+  if (locks_missing_ > 1)
+    remarks_.push_back(grouped(locks_missing_) +
+                       " processes in all were attached to without a "
+                       "lock that another process holds");
   for (const auto& live : live_) {
-    const std::string who = "process " + std::to_string(live.pid) + ": ";
-    report_ringless(live);
-    if (live.untried > 0)
-      remarks_.push_back(who + grouped(live.untried) +
-                         (live.untried == 1 ? " Lua VM is" : " Lua VMs are") +
+    const std::string prefix = "process " + std::to_string(live.pid) + ": ";
+    report_missed(live);
+    if (const size_t untried = live.pass.untried; untried > 0)
+      remarks_.push_back(prefix + grouped(untried) +
+                         (untried == 1 ? " Lua VM is" : " Lua VMs are") +
                          " not recorded: the recording ended before their rings could be opened");
-    if (live.taken.empty() && live.unopened)
-      remarks_.push_back(
-          who +
-          "its ring could not be opened: it is its parent's (it was created without the "
-          "C library's fork()), or the program has closed its descriptor");
-    else if (live.taken.empty() && live.without_ring.empty() && !live.warned_no_response)
-      remarks_.push_back(who + (live.unreadable ? kUnreadable
-                                : live.states == 0
-                                    ? "it has no Lua VM"
-                                    : "no Lua VM has answered: " + live.no_response));
+    const std::string why = host_.has_streams(live.pid) ? "" : silence_text(live);
+    if (!why.empty() && is_idle(live))
+      host_.silent(prefix + why);
+    else if (!why.empty())
+      remarks_.push_back(prefix + why);
   }
+  if (not_reached_ > 0)
+    remarks_.push_back("of " + grouped(not_reached_) +
+                       (not_reached_ == 1 ? " process" : " processes") +
+                       " the last new Lua VMs may be missing: reading the others took too long");
+  if (remarks_left_out_ > 0)
+    remarks_.push_back(grouped(remarks_left_out_) +
+                       (remarks_left_out_ == 1 ? " message" : " messages") +
+                       " about processes that are not recorded in full are left out");
   return std::move(remarks_);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,7 +20,8 @@ namespace luatrace::record::direct {
 namespace {
 
 constexpr size_t kEntries = 4096;
-constexpr int kEndMs = 500;  // for its end
+constexpr int kEndMs = 500;       // for its end
+constexpr int kReleaseMs = 5000;  // for those that release targets; one that is blocked is left
 
 }  // namespace
 
@@ -50,8 +52,8 @@ Guardian::Guardian() {
 
 // It may have been killed, and its number re-used; it may be stopped, and react only to SIGKILL.
 Guardian::~Guardian() {
-  if (pipe_ >= 0) send(pipe_, "q", 1, MSG_NOSIGNAL);
-  if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGKILL, nullptr, 0);
+  if (pipe_ >= 0 && !has_work_) send(pipe_, "q", 1, MSG_NOSIGNAL);
+  if (pidfd_ >= 0 && !has_work_) syscall(SYS_pidfd_send_signal, pidfd_, SIGKILL, nullptr, 0);
   for (const int fd : {pipe_, pidfd_})
     if (fd >= 0) close(fd);
   reap_helper(pid_, kEndMs);
@@ -85,7 +87,7 @@ void Guardian::watch(int pipe) const {
   ssize_t n;
   while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR) {
   }
-  std::vector<vm::Target> targets;
+  std::map<pid_t, std::vector<vm::Target>> targets;
   for (size_t i = 0; n == 0 && i < kEntries; i++) {
     const Entry& e = entries_[i];
     if (e.used.load(std::memory_order_acquire) == 0) continue;
@@ -93,9 +95,34 @@ void Guardian::watch(int pipe) const {
     image.note = e.note;
     image.control = e.control;
     image.poll = e.poll;
-    targets.emplace_back(e.pid, image, e.owner, e.token, e.before).release();
+    targets[e.pid].emplace_back(e.pid, image, e.owner, e.token, e.before);
   }
+  release_all(targets);
+}
+
+namespace {
+
+void release_and_wait_all(std::vector<vm::Target>& targets) {
+  for (auto& target : targets) target.release();
   for (auto& target : targets) release_and_wait(target, 200);
+}
+
+}  // namespace
+
+// Each process by a process of its own: access to its memory may wait for ever (a mapping of a file
+// system that does not answer), and then no other one may stay switched on.
+void Guardian::release_all(std::map<pid_t, std::vector<vm::Target>>& targets) {
+  size_t running = 0;
+  for (auto& [pid, all] : targets) {
+    const pid_t child = targets.size() > 1 ? fork() : -1;
+    if (child < 0) release_and_wait_all(all);
+    if (child == 0) release_and_wait_all(all), _exit(0);
+    running += child > 0 ? 1 : 0;
+  }
+  for (int spent = 0; running > 0 && spent < kReleaseMs; spent++) {
+    while (running > 0 && waitpid(-1, nullptr, WNOHANG) > 0) running--;
+    usleep(1000);
+  }
 }
 
 void release_and_wait(vm::Target& target, int limit_ms) {

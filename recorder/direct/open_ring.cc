@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 
-#include "recorder/os/maps.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
@@ -21,16 +21,6 @@ namespace luatrace::record::direct {
 namespace {
 
 constexpr size_t kMaxMaps = 8u << 20;  // bytes of /proc/PID/maps
-
-// The process's mapping at that address, if it looks like a ring.
-bool find_mapping(pid_t pid, uint64_t address, Mapping& found) {
-  for (auto& m : parse_maps(read_proc(pid, "maps", kMaxMaps))) {
-    if (m.start != address) continue;
-    found = std::move(m);
-    return found.path == "/memfd:" LT_RING_NAME " (deleted)";
-  }
-  return false;
-}
 
 // The same file, and one that can be opened without side effects.
 bool is_mapped_memory(int fd, const Mapping& m) {
@@ -73,11 +63,23 @@ bool is_of(const RingMemory& ring, const vm::Target& target, const vm::State& s)
 
 }  // namespace
 
-std::unique_ptr<RingMemory> open_ring(const vm::Target& target, const vm::State& s,
+bool RingMaps::find(pid_t pid, uint64_t address, Mapping& found) {
+  const auto begins_there = [&](const Mapping& m) { return m.start == address; };
+  auto at = std::find_if(maps_.begin(), maps_.end(), begins_there);
+  if (at == maps_.end()) {
+    maps_ = parse_maps(read_proc(pid, "maps", kMaxMaps));
+    at = std::find_if(maps_.begin(), maps_.end(), begins_there);
+  }
+  if (at == maps_.end()) return false;
+  found = *at;
+  return found.path == "/memfd:" LT_RING_NAME " (deleted)";
+}
+
+std::unique_ptr<RingMemory> open_ring(const vm::Target& target, const vm::State& s, RingMaps& maps,
                                       std::string& why) {
   const pid_t pid = target.memory().pid();
   Mapping m;
-  if (!find_mapping(pid, s.ring, m)) return nullptr;
+  if (!maps.find(pid, s.ring, m)) return nullptr;
   const int fd = open_memory(pid, s, m);
   if (fd < 0) {
     if (errno != ENOENT && errno != EPERM) why = "its ring cannot be opened: " + errno_text(errno);

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "luatrace_format.h"
@@ -183,19 +182,13 @@ seccomp_data data_of(const Call& call) {
 
 // -- Reading the filters --
 
-uint64_t status_number(const std::string& status, const char* name, int base = 10) {
-  const size_t at = status.find(std::string("\n") + name + ":");
-  if (at == status.npos) return 0;
-  return std::strtoull(status.c_str() + status.find(':', at) + 1, nullptr, base);
-}
-
 struct Filtered {
   pid_t tid;
   uint64_t mode, filters;  // of /proc/PID/status; filters 0: an old kernel
 };
 
 Filtered own_filters() {
-  const std::string status = read_proc(getpid(), "status", 65536);
+  const std::string status = read_status(getpid());
   return {getpid(), status_number(status, "Seccomp"), status_number(status, "Seccomp_filters")};
 }
 
@@ -212,7 +205,7 @@ std::vector<Filtered> filtered_threads(pid_t pid) {
 
 // The kernel requires the capability in the initial user namespace, and a caller without filters.
 bool can_read_filters() {
-  const std::string status = read_proc(getpid(), "status", 65536);
+  const std::string status = read_status(getpid());
   return (status_number(status, "CapEff", 16) & kSysAdmin) != 0 &&
          status_number(status, "Seccomp") == 0;
 }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kShortest = 100'000, kLongest = 5'000'000;  // ns
 constexpr uint64_t kPassNs = 20'000'000;                       // then come jobs, and other rings
+constexpr uint64_t kEndingNs = 1'000'000'000;                  // for more Lua VMs of a process
 
 }  // namespace
 
@@ -75,6 +76,28 @@ void Drainer::finish_all() {
   remove_finished();
 }
 
+void Drainer::finish_soon(std::shared_ptr<Output> output) {
+  ending_.push_back({std::move(output), monotonic_ns() + kEndingNs});
+}
+
+bool Drainer::keep(const Output& output) {
+  std::erase_if(ending_, [&](const Ending& e) { return e.output.get() == &output; });
+  return !output.finished();
+}
+
+// The command may still run: no exit status.
+void Drainer::finish_ending() {
+  if (ending_.empty()) return;
+  const uint64_t now = monotonic_ns();
+  size_t left = ending_.size();
+  std::erase_if(ending_, [&](const Ending& e) {
+    if ((now < e.due_ns && left <= kMaxEnding) || !e.output->settled()) return false;
+    e.output->finish(LTQ_EXIT, -1);
+    left--;
+    return true;
+  });
+}
+
 uint64_t Drainer::patience_ns() const {
   uint64_t shortest = kLongest;
   for (const auto& r : rings_) shortest = std::min(shortest, r.drain->patience_ns());
@@ -124,6 +147,7 @@ void Drainer::run() {
   for (;;) {
     run_jobs();
     const uint64_t max_words = poll_all();
+    finish_ending();
     if (max_words >= 2 * LT_RING_BLOCK_SIZE / 8) continue;  // it is faster than our pauses
     pause = max_words > 0 ? kShortest : std::min(pause * 2, patience_ns());
     std::unique_lock lock(mutex_);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,7 @@ struct OwnedRing {
 class Drainer {
  public:
   using Job = std::function<void()>;
+  static constexpr size_t kMaxEnding = 32;
 
   Drainer();
   ~Drainer();  // runs the posted jobs, then ends the thread
@@ -42,6 +44,12 @@ class Drainer {
   void complete(uint64_t owner);  // its rings get nothing more
   void detach_all();
   void finish_all();
+  // The process of that output has ended: finishes it once nothing comes from it any more and
+  // everything is written, after a second, in which more Lua VMs of that process may come (earlier
+  // if more outputs than kMaxEnding wait for that: each has a descriptor).
+  void finish_soon(std::shared_ptr<Output> output);
+  // Not, after all. False: it is finished.
+  bool keep(const Output& output);
 
   size_t active() const { return active_; }  // rings that are not finished
 
@@ -50,10 +58,17 @@ class Drainer {
   void run_jobs();
   uint64_t poll_all();
   void remove_finished();
+  void finish_ending();
   uint64_t patience_ns() const;
 
+  struct Ending {
+    std::shared_ptr<Output> output;
+    uint64_t due_ns;
+  };
+
   std::vector<OwnedRing> rings_;
-  size_t next_ = 0;  // the ring with which the next pass begins
+  std::deque<Ending> ending_;  // outputs of processes that have ended, oldest first
+  size_t next_ = 0;            // the ring with which the next pass begins
   std::atomic<size_t> active_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -75,15 +75,16 @@ void Output::begin(std::string note) {
   if (!queue_.is_slow()) queue_.wait_until_written(monotonic_ns() + kFirstWrite);
 }
 
-uint32_t Output::next_stream() {
-  reserved_ += kStreamReserve;
-  return static_cast<uint32_t>(++totals_.streams);
-}
-
 uint32_t Output::add_stream(const lt_stream_info& info) {
-  const uint32_t number = next_stream();
+  reserved_ += kStreamReserve;
+  const uint32_t number = static_cast<uint32_t>(++totals_.streams);
   writer_->write_stream(number, info);
   return number;
+}
+
+void Output::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
+  unmatched_.see(records);
+  writer_->write_funcs(stream, count, records);
 }
 
 void Output::write_clock() {
@@ -91,14 +92,21 @@ void Output::write_clock() {
 }
 
 bool Output::has_space(uint64_t bytes) {
-  if (max_size_ != 0 && writer_->bytes() + reserved_ + bytes > max_size_) full_ = true;
+  if (!finished_ && max_size_ != 0 && writer_->bytes() + reserved_ + bytes > max_size_)
+    full_ = true;
   return !dead();
+}
+
+bool Output::settled() {
+  if (users_ > 0) return false;
+  if (!finished_) writer_->flush();
+  return !writer_->ok() || writer_->written() == writer_->bytes();
 }
 
 // Immediately, not at the end: the command may run for days.
 void Output::announce_early_end() {
-  if (announced_ || (!full_ && writer_->ok())) return;
-  announced_ = true;
+  if (reported_end_ || !cut_short()) return;
+  reported_end_ = true;
   if (!writer_->ok())
     log(writer_->error() + "; the recording ends there, the program continues");
   else
@@ -106,13 +114,20 @@ void Output::announce_early_end() {
         " was reached; the recording ends, the program continues");
 }
 
-void Output::count_discarded() {
-  for (const auto& [stream, d] : writer_->discarded()) {
-    totals_.unwritten += d.events;
-    totals_.lost += d.events;
-    totals_.gaps++;
-    totals_.lost_ticks += d.until - d.since;
-  }
+// Events that were read but are not in the file. Of a stream they are one gap, at its end.
+void Output::count_missing(uint32_t stream, const Discarded& d) {
+  totals_.unwritten += d.events;
+  totals_.lost += d.events;
+  totals_.gaps += cut_streams_.insert(stream).second ? 1 : 0;
+  totals_.lost_time.add(d.since, d.until);
+}
+
+void Output::give_up() {
+  if (!writer_->ok()) return;  // that was reported
+  for (const auto& [stream, d] : writer_->forget_unwritten()) count_missing(stream, d);
+  if (writer_->ok()) return;
+  reported_end_ = true;
+  log(writer_->error() + ": the end of the trace is missing");
 }
 
 void Output::wait_for_space() {
@@ -124,7 +139,7 @@ void Output::finish(uint32_t reason, int exit_status) {
   if (finished_) return;
   if (end_.mono_ns == 0) end_ = sample_clocks(clock_);
   finished_ = true;
-  count_discarded();
+  for (const auto& [stream, d] : writer_->discarded()) count_missing(stream, d);
   if (writer_->ok()) {
     writer_->write_discarded();
     writer_->write_clock(end_);

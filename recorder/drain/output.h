@@ -6,13 +6,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "recorder/drain/chunk_globs.h"
 #include "recorder/drain/write_queue.h"
 #include "recorder/os/clock.h"
 #include "trace/open_output.h"
+#include "trace/time_spans.h"
 #include "trace/trace_writer.h"
 
 namespace luatrace::record {
@@ -21,7 +24,7 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t lost = 0;            // events
   uint64_t lost_otherwise = 0;  // of these, not to a full ring
   uint64_t gaps = 0;            // losses
-  uint64_t lost_ticks = 0;      // sum of their time spans
+  TimeSpans lost_time;          // while events of any stream were lost
   uint64_t lost_functions = 0;  // descriptions that did not fit
   uint64_t damaged = 0;         // streams that were given up or in which words were skipped
   uint64_t unwritten = 0;       // events that were read but not written in time
@@ -48,34 +51,49 @@ class Output {
   // again.
   void begin(std::string note);
   uint32_t next_process() { return static_cast<uint32_t>(++totals_.processes); }
-  // The number of a new stream that another writer announces; reserves space for its last block.
-  uint32_t next_stream();
   // Announces a stream and reserves space for its last block.
   uint32_t add_stream(const lt_stream_info& info);
+  // Function descriptions, valid and with their count.
+  void write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
   void write_clock();
 
   // Is there space for this many more bytes, apart from the reserved space? After the first no the
-  // answer is always no, and full() is true.
+  // answer is always no, and the output is dead().
   bool has_space(uint64_t bytes);
-  bool full() const { return full_; }
   // Can it take events now? If not they stay in the rings until the disk has caught up.
   bool ready() const { return !queue_.full(); }
   bool crowded() const { return queue_.crowded(); }
   // The recording has just ended: from here on writing waits for the disk, until the queue's
   // deadline.
   void wait_for_space();
+  // Something that may still write begins, or ends: a ring that is drained, a process attached
+  // through BPF.
+  void add_user() { users_++; }
+  void remove_user() { users_--; }
+  // Is there no such thing any more, and has everything reached the disk (or failed)? Flushes.
+  bool settled();
+  // It ended before its processes did: full, or an error.
+  bool cut_short() const { return full_ || !writer_->ok(); }
   // Nothing can be written any more.
   bool dead() const { return full_ || finished_ || !writer_->ok(); }
   // Prints on standard error, once, that the recording ended early and why, if it did.
   void announce_early_end();
 
   OutputTotals& totals() { return totals_; }
-  // Time has run out: events that have not reached the disk are left out, and counted.
-  void discard() { writer_->discard(); }
+  // --include: set at the beginning; what is left at the end has matched no function in the file.
+  UnmatchedGlobs& unmatched() { return unmatched_; }
+  // Time has run out: events that have not reached the disk are left out, and counted. Of a
+  // finished output all have.
+  void discard() {
+    if (!finished_) writer_->discard();
+  }
   // The last blocks, the final rate of the clock; closes the file. Afterwards nothing changes, but
   // the disk may still be writing.
   void finish(uint32_t reason, int exit_status);
   bool finished() const { return finished_; }
+  // After finish(), if the disk did not take everything in time: logs that the end of the file is
+  // missing, if it is, and counts the events that are not in it as lost.
+  void give_up();
   // Removes the file, if its name still refers to it.
   void remove() const { remove_output(writer_->name(), opened_); }
 
@@ -85,8 +103,7 @@ class Output {
 
  private:
   lt_file_header header() const;
-
-  void count_discarded();
+  void count_missing(uint32_t stream, const Discarded& d);
 
   WriteQueue& queue_;
   std::unique_ptr<TraceWriter> writer_;
@@ -95,13 +112,16 @@ class Output {
   uint64_t max_size_;
   int compression_;
   uint64_t reserved_;
+  size_t users_ = 0;
   bool full_ = false;
   bool finished_ = false;
-  bool announced_ = false;
+  bool reported_end_ = false;
+  std::set<uint32_t> cut_streams_;  // whose last events are not in the file
   std::string note_;
   lt_clock_info start_;
   lt_clock_info end_{};  // all 0 until it is known
   OutputTotals totals_;
+  UnmatchedGlobs unmatched_;
 };
 
 }  // namespace luatrace::record

@@ -14,7 +14,7 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kPartialNs = 50'000'000;  // before a block that is being filled is read
-constexpr uint64_t kFlushNs = 150'000'000;   // between writes of collected events, at most
+constexpr uint64_t kFlushNs = 150'000'000;   // between writes of collected events, or more
 constexpr size_t kFunctionBytes = 1u << 20;  // of one FUNCS block, about
 constexpr double kTargetBytesPerNs = 2.0;    // more than three times the fastest measured
 constexpr uint64_t kNoLimit = UINT64_MAX;
@@ -26,8 +26,9 @@ RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> o
     : ring_(std::move(ring)),
       output_(std::move(output)),
       stream_(stream),
-      events_(output_->writer(), stream, ring_->info().start_tick),
+      events_(output_->writer(), stream, ring_->info().start_tick, &output_->totals().lost_time),
       empty_at_(ring_->info().start_tick) {
+  output_->add_user();
   if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
   scratch_.reserve(ring_->block_words());
   taken_ns_ = written_ns_ = monotonic_ns();
@@ -135,7 +136,7 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
 
 void RingDrain::write_functions() {
   if (function_count_ > 0 && output_->has_space(functions_.size() + sizeof(lt_block)))
-    output_->writer().write_funcs(stream_, function_count_, functions_);
+    output_->write_funcs(stream_, function_count_, functions_);
   functions_.clear();
   function_count_ = 0;
 }
@@ -199,6 +200,7 @@ void RingDrain::finish() {
   if (!output_->finished()) events_.flush();
   if (!output_->finished()) output_->writer().flush();
   add_totals();
+  output_->remove_user();
 }
 
 // A loss that was going on when the target died, or was reported to stop while its ring was full:
@@ -206,9 +208,10 @@ void RingDrain::finish() {
 void RingDrain::report_last_loss() {
   const WordScanner& s = events_.scanner();
   const uint64_t since = ring_->lost_since(), all = ring_->lost(), reported = s.lost_events();
-  if (all <= reported || since < s.tick() || since > empty_at_ || !damage_.empty()) return;
-  const uint64_t words[] = {lt_word(empty_at_, lt_ext(LTX_LOSS, 2, 0), LT_EXT), all - reported + 1,
-                            since};
+  if (since == 0 || since < s.tick() || since > empty_at_ || !damage_.empty()) return;
+  // A killed target has not counted its last events.
+  const uint64_t lost = all > reported ? all - reported : 1;
+  const uint64_t words[] = {lt_word(empty_at_, lt_ext(LTX_LOSS, 2, 0), LT_EXT), lost + 1, since};
   events_.append(words, since);
 }
 
@@ -216,13 +219,12 @@ void RingDrain::report_last_loss() {
 void RingDrain::add_totals() {
   OutputTotals& t = output_->totals();
   const WordScanner& s = events_.scanner();
-  const uint64_t since = ring_->lost_since(), end = empty_at_;
+  const uint64_t since = ring_->lost_since();
   const uint64_t reported = s.lost_events(), all = ring_->lost();
   t.lost += std::max(reported, all);
   t.gaps += s.losses() + (all > reported ? 1 : 0);
   t.lost_otherwise += s.lost_otherwise();
-  t.lost_ticks += s.lost_ticks();
-  if (all > reported && since != 0 && since < end) t.lost_ticks += end - since;
+  if (all > reported && since != 0) t.lost_time.add(since, empty_at_);
   t.lost_functions += ring_->meta_lost();
   t.backwards += s.clock_backwards();
   if (!damage_.empty() || skipped_) t.damaged++;

@@ -27,12 +27,12 @@ class RingDrain {
             uint32_t max_depth);
 
   // One pass: takes full blocks and, if none have come for a while, the words so far of the block
-  // that is being filled; tells the target that the recorder is alive. Stops at the monotonic time
+  // that is being filled; shows the target that the recorder is alive. Stops at the monotonic time
   // until_ns (but takes at least a block). Returns the number of words taken.
   size_t poll(uint64_t until_ns);
 
   // Takes everything that is left and writes it out, whether the output is ready or not. The
-  // target's clock no longer matters: the ring is complete, its owner is gone or was told to stop.
+  // target's clock no longer matters: the ring is complete, its owner is gone or was asked to stop.
   void finish();
   bool finished() const { return finished_; }
 
@@ -45,7 +45,6 @@ class RingDrain {
   bool saw_c_functions() { return std::exchange(c_functions_, false); }
 
   Output& output() { return *output_; }
-  const std::shared_ptr<Output>& output_ptr() const { return output_; }
   const RingMemory& ring() const { return *ring_; }
   const std::string& damage() const { return damage_; }  // empty: none
   // How long the ring can be left alone, in ns, at the highest rate that a target is known to

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "recorder/os/memfd.h"
 #include "recorder/os/text.h"
 
 namespace luatrace::record {
@@ -28,19 +29,6 @@ struct Closer {
   ~Closer() { close(fd); }
 };
 
-// The device number of all memfds of ordinary pages: a mount of the kernel's own, so that no file
-// with a name can have it.
-dev_t memfd_device() {
-  static const dev_t device = [] {
-    struct stat st {};
-    const auto fd = static_cast<int>(syscall(SYS_memfd_create, "luatrace", MFD_CLOEXEC));
-    if (fd < 0 || fstat(fd, &st) != 0) st.st_dev = 0;
-    if (fd >= 0) close(fd);
-    return st.st_dev;
-  }();
-  return device;
-}
-
 std::string check_file(int fd, struct stat& st) {
   const int seals = is_memfd(fd) ? fcntl(fd, F_GET_SEALS) : -1;
   if (seals < 0) return "it is not a memfd";
@@ -54,15 +42,19 @@ std::string check_file(int fd, struct stat& st) {
 
 }  // namespace
 
-uint64_t max_ring_size(uint64_t asked) {
+uint64_t max_ring_size(uint64_t requested) {
   const uint64_t min_size = uint64_t{LT_RING_MIN_BLOCKS} * LT_RING_BLOCK_SIZE;
-  return std::max(asked != 0 ? asked : kUsual, min_size) + kRest;
+  return std::max(requested != 0 ? requested : kUsual, min_size) + kRest;
 }
 
+// fstat() would ask the file system, and a hostile one (FUSE) need not answer. Only files in memory
+// have seals; a descriptor of O_PATH (EBADF) does not show them.
 bool is_memfd(int fd) {
-  struct stat st {};
-  return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && memfd_device() != 0 &&
-         st.st_dev == memfd_device();
+  struct statx st {};
+  if (fcntl(fd, F_GET_SEALS) < 0 && errno != EBADF) return false;
+  return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+         S_ISREG(st.stx_mode) && memfd_device() != 0 &&
+         makedev(st.stx_dev_major, st.stx_dev_minor) == memfd_device();
 }
 
 std::string check_ring(const lt_ring& r, uint64_t file_size) {

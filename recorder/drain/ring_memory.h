@@ -67,12 +67,13 @@ class RingMemory {
   uint64_t inode_;
 };
 
-// The maximum size of a ring if `asked` bytes were requested for its blocks (0: the default): pages
-// that the target has not touched would be charged to the recorder if the target claimed that they
-// hold something.
-uint64_t max_ring_size(uint64_t asked);
+// The maximum size of a ring for whose blocks that many bytes were requested (0: the default):
+// pages that the target has not touched would be charged to the recorder if the target claimed that
+// they hold something.
+uint64_t max_ring_size(uint64_t requested);
 
-// Is that open file a memfd of ordinary pages? Works with O_PATH descriptors, too.
+// Is that open file a memfd of ordinary pages? Works with O_PATH descriptors, too, and asks no file
+// system that may not answer.
 bool is_memfd(int fd);
 
 // What is wrong with a ring of that geometry in a file of that size; empty if nothing.

@@ -2,25 +2,28 @@
 // WriteQueue; see write_queue.h.
 #include "recorder/drain/write_queue.h"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "recorder/os/clock.h"
+#include "recorder/os/text.h"
 
 namespace luatrace::record {
 namespace {
 
-constexpr size_t kSpares = 8;           // chunks whose memory is kept for reuse
+constexpr size_t kSpares = 8;           // batches whose memory is kept for reuse
 constexpr uint64_t kLittle = 1u << 20;  // bytes
 
-bool has_events(const Chunk& chunk) {
-  return std::any_of(chunk.notes.begin(), chunk.notes.end(),
+bool has_events(const BlockBatch& batch) {
+  return std::any_of(batch.notes.begin(), batch.notes.end(),
                      [](const BlockNote& n) { return n.type == LT_BLOCK_EVENTS; });
 }
 
-// Waits for the condition, or until the monotonic time *until, which may be moved forward
-// meanwhile, with a notification.
+// Waits for the condition, or until the monotonic time *until, which may become earlier meanwhile,
+// with a notification.
 template <class Good>
 bool wait_on(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
              const uint64_t* until, Good good) {
@@ -40,20 +43,24 @@ bool wait_on(std::condition_variable& changed, std::unique_lock<std::mutex>& loc
 class WriteQueue::File : public BlockSink {
  public:
   struct Shared {
-    explicit Shared(int fd) : sink(fd), seekable(sink.seekable()) {}
+    explicit Shared(int fd) : sink(fd), fd(fd), seekable(sink.seekable()) {}
     FileSink sink;
+    const int fd;            // for queries; the sink's
+    uint64_t keep_free = 0;  // bytes of the file system; 0: not known yet
     const bool seekable;
     std::atomic<bool> failed = false;
     std::atomic<uint64_t> written = 0;
-    std::string error;                 // set before `failed`
-    std::vector<BlockNote> unwritten;  // protected by the queue's lock
+    std::string error;  // set before `failed`
+    // Protected by the queue's lock: what was not written, and what is being written.
+    std::vector<BlockNote> unwritten, writing;
+    bool given_up = false;
   };
 
   File(WriteQueue& queue, int fd) : queue_(queue), shared_(std::make_shared<Shared>(fd)) {}
   ~File() override { close(); }
 
   bool seekable() const override { return shared_->seekable; }
-  bool write(Chunk& chunk) override;
+  bool write(BlockBatch& batch) override;
   bool rewrite(const lt_file_header& header) override;
   bool restart() override;
   bool close() override;
@@ -62,6 +69,7 @@ class WriteQueue::File : public BlockSink {
   uint64_t written() const override { return shared_->written; }
   bool late() const override { return late_; }
   void take_all() override { takes_all_ = true; }
+  void give_up() override;
   std::vector<BlockNote> withdraw() override;
 
  private:
@@ -73,24 +81,25 @@ class WriteQueue::File : public BlockSink {
 struct WriteQueue::Task {
   enum Kind { kWrite, kRewrite, kRestart, kClose } kind;
   std::shared_ptr<File::Shared> file;
-  Chunk chunk = {};
+  BlockBatch batch = {};
   lt_file_header header = {};
 
   void run();
+  bool is_disk_scarce();
 };
 
 // -- The files --
 
-bool WriteQueue::File::write(Chunk& chunk) {
+bool WriteQueue::File::write(BlockBatch& batch) {
   late_ = false;
   std::unique_lock lock(queue_.mutex_);
   if (!ok()) return false;
-  const uint64_t size = chunk.bytes.size();
-  if (!takes_all_ && has_events(chunk) && !queue_.has_space(lock, size)) return !(late_ = true);
-  Task task{Task::kWrite, shared_, std::move(chunk)};
-  chunk = {};
+  const uint64_t size = batch.bytes.size();
+  if (!takes_all_ && has_events(batch) && !queue_.has_space(lock, size)) return !(late_ = true);
+  Task task{Task::kWrite, shared_, std::move(batch)};
+  batch = {};
   if (!queue_.spare_.empty()) {
-    chunk.bytes = std::move(queue_.spare_.back());
+    batch.bytes = std::move(queue_.spare_.back());
     queue_.spare_.pop_back();
   }
   if ((queue_.held_ += size) >= queue_.limit_) queue_.was_full_ = true;
@@ -124,8 +133,24 @@ std::vector<BlockNote> WriteQueue::File::withdraw() {
   if (!ok()) return std::exchange(shared_->unwritten, {});
   std::vector<BlockNote> notes;
   for (Task& t : queue_.tasks_)
-    if (t.file == shared_ && t.kind == Task::kWrite) queue_.held_ -= t.chunk.take_out_events(notes);
+    if (t.file == shared_ && t.kind == Task::kWrite) queue_.held_ -= t.batch.take_out_events(notes);
   return notes;
+}
+
+// The thread may still be in a write(), of which the kernel may have taken a part.
+void WriteQueue::File::give_up() {
+  const std::lock_guard lock(queue_.mutex_);
+  if (!ok()) return;
+  std::vector<BlockNote> notes = shared_->writing;
+  for (const Task& t : queue_.tasks_)
+    if (t.file == shared_) notes.insert(notes.end(), t.batch.notes.begin(), t.batch.notes.end());
+  if (notes.empty()) return;
+  uint64_t bytes = 0;
+  for (const BlockNote& note : notes) bytes += note.size;
+  shared_->unwritten = std::move(notes);
+  shared_->given_up = true;
+  shared_->error = "the last " + bytes_text(bytes) + " could not be written in time";
+  shared_->failed.store(true, std::memory_order_release);
 }
 
 // -- The queue --
@@ -190,11 +215,20 @@ bool WriteQueue::wait_until_written(uint64_t until_ns) {
 
 void WriteQueue::Task::run() {
   FileSink& sink = file->sink;
-  if (kind == kWrite) sink.write(chunk);
+  if (kind == kWrite) sink.write(batch);
   if (kind == kRewrite) sink.rewrite(header);
   if (kind == kRestart) sink.restart();
   if (kind == kClose) sink.close();
   file->written = sink.written();
+}
+
+bool WriteQueue::Task::is_disk_scarce() {
+  struct statvfs disk {};
+  if (kind != kWrite || !file->seekable || fstatvfs(file->fd, &disk) != 0) return false;
+  const uint64_t left = uint64_t{disk.f_bavail} * disk.f_frsize;
+  if (file->keep_free == 0)
+    file->keep_free = std::min(uint64_t{disk.f_blocks} * disk.f_frsize / 10, left / 2);
+  return left < file->keep_free;
 }
 
 void WriteQueue::run() {
@@ -204,14 +238,17 @@ void WriteQueue::run() {
     if (tasks_.empty()) return;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    const uint64_t size = task.chunk.bytes.size();
+    const uint64_t size = task.batch.bytes.size();
     std::vector<BlockNote> notes;
-    if (!task.file->sink.ok()) notes = task.chunk.notes;
+    FileSink& sink = task.file->sink;
+    if (!sink.ok()) notes = task.batch.notes;
+    task.file->writing = task.batch.notes;
     lock.unlock();
     task.run();
+    if (watches_disk_ && task.is_disk_scarce()) scarce_ = true;
     lock.lock();
-    FileSink& sink = task.file->sink;
-    if (!sink.ok()) {
+    task.file->writing.clear();
+    if (!sink.ok() && !task.file->given_up) {
       if (notes.empty()) notes = sink.withdraw();
       std::move(notes.begin(), notes.end(), std::back_inserter(task.file->unwritten));
       if (!task.file->failed) task.file->error = sink.error();
@@ -220,7 +257,7 @@ void WriteQueue::run() {
     held_ -= size;
     held_tasks_--;
     if (task.kind == Task::kWrite && spare_.size() < kSpares)
-      spare_.push_back(std::move(task.chunk.bytes));
+      spare_.push_back(std::move(task.batch.bytes));
     done_.notify_all();
   }
 }

@@ -45,13 +45,17 @@ class WriteQueue {
 
   // From now on write() waits for space, until the deadline.
   void wait_for_space();
-  // The monotonic time in ns at which waiting ends. It can only be moved forward.
+  // The monotonic time in ns at which waiting ends. A later one than before is ignored.
   void set_deadline(uint64_t ns);
   // Waits until everything is written, or the deadline. False: it is not.
   bool wait_until_written();
   // The same, with a deadline of its own.
   bool wait_until_written(uint64_t until_ns);
   bool is_slow() const { return slow_; }  // waiting timed out once
+  // From now on disk_is_scarce() is true once the file system of a regular file has less than a
+  // tenth of its space left (or less than half of what was left at first, if that is less).
+  void watch_disk() { watches_disk_ = true; }
+  bool disk_is_scarce() const { return scarce_; }
   bool idle() const { return held_tasks_ == 0; }
 
  private:
@@ -65,10 +69,11 @@ class WriteQueue {
   const uint64_t limit_;
   std::atomic<uint64_t> held_ = 0, held_tasks_ = 0;
   std::atomic<bool> patient_ = false, was_full_ = false, slow_ = false;
+  std::atomic<bool> watches_disk_ = false, scarce_ = false;
   std::mutex mutex_;  // protects the members below
   std::condition_variable work_, done_;
   std::deque<Task> tasks_;
-  std::vector<std::vector<std::byte>> spare_;  // memory of written chunks
+  std::vector<std::vector<std::byte>> spare_;  // memory of written batches
   uint64_t deadline_ = kForever, taken_late_ = 0;
   bool stop_ = false;
   std::thread thread_;

@@ -112,8 +112,8 @@ Started start_command(const std::vector<std::string>& words,
 std::vector<pid_t> waited_children() {
   std::vector<pid_t> children = children_of(getpid());
   std::erase_if(children, [](pid_t child) {
-    siginfo_t news{};
-    return waitid(P_PID, static_cast<id_t>(child), &news, WEXITED | WNOHANG | WNOWAIT) != 0;
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0;
   });
   return children;
 }

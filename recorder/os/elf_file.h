@@ -2,7 +2,8 @@
 // The parts of ELF that a recorder needs: program headers and notes, of a file or of an image in
 // the memory of a process. The data belongs to the traced program and may be hostile. Invariant:
 // whatever the file claims, a bounded number of bytes is read and kept (the constants below);
-// anything beyond is ignored. 64-bit little-endian files only, as on x86-64.
+// anything beyond is ignored. 64-bit little-endian files only, as on x86-64
+// and arm64.
 #pragma once
 
 #include <elf.h>

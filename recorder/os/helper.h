@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Helpers: separate processes of the recorder (which guard, sweep, hold links, or read what may
+// Helpers: separate processes of the recorder (which guard, listen, hold links, or read what may
 // never answer). Invariants: waitpid(-1) does not report a helper, so none is ever taken for a
 // process of the command, even if the recorder is the first process of a container; a helper holds
 // no descriptors but the given ones, so no reader of our output waits for it.
@@ -22,5 +22,8 @@ pid_t start_helper(const char* name, std::vector<int> kept, const std::function<
 // Waits for the end of a helper, up to that limit. One that takes longer is waited for when the
 // next one is started.
 void reap_helper(pid_t pid, int limit_ms);
+
+// For a helper that needs many descriptors: our limit is often 1,024.
+void use_all_descriptors();
 
 }  // namespace luatrace::record

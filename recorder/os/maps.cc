@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cinttypes>
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <span>
 
+#include "recorder/os/clock.h"
 #include "recorder/os/elf_file.h"
 #include "recorder/os/file_apart.h"
 #include "recorder/os/process.h"
@@ -30,8 +32,9 @@ namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxMappings = 65536;
-constexpr size_t kMaxSeenBytes = 16u << 20;  // of reported mappings
-constexpr uint32_t kMaxAtOnce = 256;         // reported at a time
+constexpr size_t kMaxSeenBytes =
+    16u << 20;                        // of reported mappings, and of files whose build-id is known
+constexpr uint32_t kMaxAtOnce = 256;  // reported at a time
 
 // The kernel writes a newline in a path as \012, and nothing else in this form.
 std::string unescape(std::string_view path) {
@@ -68,6 +71,7 @@ int reopen(int look) {
   return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
+// Makes only system calls.
 bool is_device(const Mapping& m, uint64_t major, uint64_t minor) {
   char text[40];
   std::snprintf(text, sizeof text, "%02" PRIx64 ":%02" PRIx64, major, minor);
@@ -140,6 +144,16 @@ int look_in_root(pid_t pid, const char* path) {
   return fd;
 }
 
+// Only then is a mapped file looked for by its name: the name of one that was unmapped, or of a
+// device, may lead to a file system that does not answer. Some systems (gVisor) have no map_files.
+bool lacks_map_files(pid_t pid, int error) {
+  char path[48];
+  struct stat st {};
+  if (error == EPERM || error == EACCES) return true;
+  std::snprintf(path, sizeof path, "/proc/%d/map_files", pid);
+  return stat("/proc/self", &st) == 0 && stat(path, &st) != 0;
+}
+
 int look_at_path(const char* path, int flags) {
   return open(path, O_PATH | O_CLOEXEC | flags);
 }
@@ -153,8 +167,9 @@ int open_regular(const std::string& path) {
 int open_mapping(pid_t pid, const Mapping& m) {
   char path[96];  // the file itself
   std::snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m.start, m.end);
-  const int fd = open_looked_at(look_at_path(path, 0), nullptr);
-  return fd >= 0 ? fd : open_looked_at(look_in_root(pid, m.path.c_str()), &m);
+  const int look = look_at_path(path, 0);
+  if (look >= 0 || !lacks_map_files(pid, errno)) return open_looked_at(look, nullptr);
+  return open_looked_at(look_in_root(pid, m.path.c_str()), &m);
 }
 
 int open_former_mapping(const Mapping& m) {
@@ -172,6 +187,12 @@ std::vector<Mapping> parse_maps(std::string_view text) {
   return all;
 }
 
+std::span<const Mapping> mappings_from(const std::vector<Mapping>& all, uint64_t address) {
+  const auto first = std::upper_bound(all.begin(), all.end(), address,
+                                      [](uint64_t a, const Mapping& m) { return a < m.end; });
+  return {first, all.end()};
+}
+
 std::vector<std::byte> BuildIds::of(pid_t pid, const Mapping& m) {
   const std::string key = m.device + ":" + std::to_string(m.inode) + ":" + m.path;
   const auto it = known_.find(key);
@@ -187,11 +208,17 @@ std::vector<std::byte> BuildIds::of(pid_t pid, const Mapping& m) {
     id = read_build_id(reader_of(fd));
     close(fd);
   }
-  if (known_.size() >= kMaxMappings) known_.clear();
+  if (known_.size() >= kMaxMappings || bytes_ + key.size() > kMaxSeenBytes) {
+    known_.clear();
+    bytes_ = 0;
+  }
+  bytes_ += key.size();
   return known_.emplace(key, std::move(id)).first->second;
 }
 
-uint32_t MapsWatcher::update(pid_t pid, BuildIds& ids, std::vector<std::byte>& out) {
+uint32_t MapsWatcher::update(pid_t pid, BuildIds& ids, std::vector<std::byte>& out,
+                             uint64_t limit_ns) {
+  const uint64_t end_ns = monotonic_ns() + limit_ns;
   uint32_t count = 0;
   more_ = false;
   for (const auto& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
@@ -201,7 +228,7 @@ uint32_t MapsWatcher::update(pid_t pid, BuildIds& ids, std::vector<std::byte>& o
     const std::string key = std::to_string(m.start) + "-" + std::to_string(m.end) + "+" +
                             std::to_string(m.offset) + ":" + std::to_string(m.inode) + m.path;
     if (seen_.contains(key)) continue;
-    if (count == kMaxAtOnce) {
+    if (count == kMaxAtOnce || (count > 0 && monotonic_ns() >= end_ns)) {
       more_ = true;
       break;
     }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ struct Mapping {
 
 // Parses /proc/PID/maps. Invalid lines are left out.
 std::vector<Mapping> parse_maps(std::string_view text);
+
+// The mappings that end after that address, in their order: that of their addresses.
+std::span<const Mapping> mappings_from(const std::vector<Mapping>& all, uint64_t address);
 
 // Opens the file of a mapping of that process for reading; -1: no longer possible, or permission
 // denied. Only the mapped file is ever opened, and only if it is a regular file: it is checked
@@ -45,13 +49,15 @@ class BuildIds {
 
  private:
   std::map<std::string, std::vector<std::byte>> known_;  // by device, inode and path
+  size_t bytes_ = 0;                                     // of these names
 };
 
 class MapsWatcher {
  public:
-  // Appends records of new executable file mappings and returns their number. Up to some hundred at
-  // a time: the rest at the next call (see more()).
-  uint32_t update(pid_t pid, BuildIds& ids, std::vector<std::byte>& out);
+  // Appends records of new executable file mappings and returns their number. Up to 256 at a time,
+  // and no more (but one) when it has taken `limit_ns`: the rest at the next call (see more()).
+  uint32_t update(pid_t pid, BuildIds& ids, std::vector<std::byte>& out,
+                  uint64_t limit_ns = 200'000'000);
   bool more() const { return more_; }
 
  private:

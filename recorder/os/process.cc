@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -22,8 +23,6 @@
 
 namespace luatrace::record {
 namespace {
-
-constexpr int kMaxAncestors = 4096, kWalks = 3;
 
 std::string proc_path(pid_t pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
@@ -38,11 +37,14 @@ std::string stat_fields(pid_t pid) {
 
 // The innermost number in the line "NSpid:".
 pid_t ns_pid_of(const std::string& status, pid_t otherwise) {
-  const size_t at = status.find("\nNSpid:");
-  if (at == status.npos) return otherwise;
-  const std::string line = status.substr(at + 7, status.find('\n', at + 1) - at - 7);
-  const size_t last = line.find_last_of(" \t");
-  return last == line.npos ? otherwise : std::atoi(line.c_str() + last + 1);
+  const auto pids = status_numbers(status, "NSpid");
+  return pids.empty() ? otherwise : static_cast<pid_t>(pids.back());
+}
+
+// The effective user in the line "Uid:".
+uid_t user_in(const std::string& status) {
+  const auto users = status_numbers(status, "Uid");
+  return users.size() > 1 ? static_cast<uid_t>(users[1]) : 0;
 }
 
 bool parse_pid(const std::string& text, pid_t& pid) {
@@ -70,8 +72,7 @@ pid_t find_in_namespace(pid_t wanted, pid_t member, std::string& why) {
     return 0;
   }
   for (const pid_t pid : all_processes())
-    if (ns_pid_of(read_proc(pid, "status", 65536), pid) == wanted &&
-        read_link(proc_path(pid, "ns/pid")) == space)
+    if (ns_pid_of(read_status(pid), pid) == wanted && read_link(proc_path(pid, "ns/pid")) == space)
       return pid;
   why = "no process " + std::to_string(wanted) + " in the process namespace of " +
         std::to_string(member);
@@ -80,11 +81,11 @@ pid_t find_in_namespace(pid_t wanted, pid_t member, std::string& why) {
 
 // The process of a thread; 0 if not known.
 pid_t leader_of(pid_t tid) {
-  const std::string status = read_proc(tid, "status", 65536);
-  const size_t at = status.find("\nTgid:");
-  return at == status.npos ? 0 : static_cast<pid_t>(atoi(status.c_str() + at + 6));
+  return static_cast<pid_t>(status_number(read_status(tid), "Tgid"));
 }
 
+// The kernel reads anonymous memory only, so a file that is mapped over the arguments is not waited
+// for (Linux 4.17, CVE-2018-1120).
 std::string cmdline_of(pid_t pid) {
   std::string text = read_proc(pid, "cmdline", 65536);
   while (!text.empty() && text.back() == 0) text.pop_back();
@@ -121,9 +122,9 @@ bool shares_memory(pid_t a, pid_t b) {
   return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
 }
 
-std::vector<pid_t> all_processes() {
+std::vector<pid_t> numbers_in(const std::string& path) {
   std::vector<pid_t> all;
-  DIR* const dir = opendir("/proc");
+  DIR* const dir = opendir(path.c_str());
   if (dir == nullptr) return all;
   while (const dirent* e = readdir(dir))
     if (e->d_name[0] >= '1' && e->d_name[0] <= '9') all.push_back(std::atoi(e->d_name));
@@ -131,17 +132,17 @@ std::vector<pid_t> all_processes() {
   return all;
 }
 
+std::vector<pid_t> all_processes() {
+  return numbers_in("/proc");
+}
+
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
-  DIR* const dir = opendir(proc_path(pid, "task").c_str());
-  if (dir == nullptr) return children;
-  while (const dirent* e = readdir(dir)) {
-    if (e->d_name[0] < '1' || e->d_name[0] > '9') continue;
-    std::istringstream in(read_proc(pid, (std::string("task/") + e->d_name + "/children").c_str()));
+  for (const pid_t tid : numbers_in(proc_path(pid, "task"))) {
+    std::istringstream in(read_proc(pid, ("task/" + std::to_string(tid) + "/children").c_str()));
     for (pid_t child; in >> child;)
       if (!shares_memory(child, pid)) children.push_back(child);
   }
-  closedir(dir);
   return children;
 }
 
@@ -188,18 +189,40 @@ std::string read_proc(pid_t pid, const char* name, size_t max_size) {
   return text;
 }
 
+std::string read_status(pid_t pid) {
+  return read_proc(pid, "status", 65536);
+}
+
+std::vector<uint64_t> status_numbers(const std::string& status, const std::string& name, int base) {
+  std::vector<uint64_t> all;
+  const size_t at = status.find('\n' + name + ':');
+  if (at == status.npos) return all;
+  const size_t from = at + name.size() + 2;
+  std::istringstream line(status.substr(from, status.find('\n', from) - from));
+  for (std::string word; line >> word;) all.push_back(std::strtoull(word.c_str(), nullptr, base));
+  return all;
+}
+
+uint64_t status_number(const std::string& status, const std::string& name, int base) {
+  const auto all = status_numbers(status, name, base);
+  return all.empty() ? 0 : all[0];
+}
+
 ProcessFacts read_process(pid_t pid) {
   ProcessFacts f;
   f.exe = read_link(proc_path(pid, "exe"));
   f.cmdline = cmdline_of(pid);
   const std::string fields = stat_fields(pid);
   if (fields.size() > 2) f.parent = std::atoi(fields.c_str() + 2);
-  const std::string status = read_proc(pid, "status", 65536);
+  const std::string status = read_status(pid);
   f.ns_pid = ns_pid_of(status, pid);
-  const size_t uids = status.find("\nUid:");
-  if (uids != status.npos) std::sscanf(status.c_str() + uids + 5, "%*u %u", &f.uid);
+  f.uid = user_in(status);
   f.image = image_of(pid, fields);
   return f;
+}
+
+uid_t user_of(pid_t pid) {
+  return user_in(read_status(pid));
 }
 
 int open_pidfd(pid_t pid, int peer) {
@@ -213,22 +236,17 @@ int open_pidfd(pid_t pid, int peer) {
 }
 
 pid_t pid_inside(pid_t pid) {
-  return ns_pid_of(read_proc(pid, "status", 65536), pid);
+  return ns_pid_of(read_status(pid), pid);
 }
 
-// One of the processes may end meanwhile; its child then has another parent.
-bool descends_from(pid_t pid, pid_t ancestor) {
-  for (int walk = 0; walk < kWalks; walk++) {
-    pid_t at = pid;
-    for (int i = 0; at > 0 && at != ancestor && i < kMaxAncestors; i++) {
-      const std::string fields = stat_fields(at);
-      if (fields.size() < 3) break;
-      at = std::atoi(fields.c_str() + 2);
-    }
-    if (at == ancestor) return true;
-    if (at <= 0) return false;
-  }
-  return false;
+Birth read_birth(pid_t pid) {
+  Birth b;
+  const std::string fields = stat_fields(pid);
+  // Fields 4 and 22: the state is the third.
+  std::sscanf(fields.c_str(),
+              "%*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+              &b.parent, &b.start);
+  return b;
 }
 
 std::pair<uint64_t, uint64_t> program_of(pid_t pid) {

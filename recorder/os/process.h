@@ -23,6 +23,9 @@ struct ProcessFacts {
 
 ProcessFacts read_process(pid_t pid);
 
+// Its effective user; 0 if it has ended.
+uid_t user_of(pid_t pid);
+
 // Its command line, or the title that replaced it; empty if it has ended, or has executed another
 // program than `image`.
 std::string read_title(pid_t pid, const std::string& image);
@@ -33,12 +36,26 @@ std::string read_link(const std::string& path);
 // The content of a file of /proc, up to `max_size` bytes; empty if it cannot be read.
 std::string read_proc(pid_t pid, const char* name, size_t max_size = 1u << 20);
 
+// The text of /proc/PID/status; empty if it cannot be read.
+std::string read_status(pid_t pid);
+
+// The numbers after "NAME:" in such a text, or one of fdinfo (not of the first line); empty if they
+// are missing.
+std::vector<uint64_t> status_numbers(const std::string& status, const std::string& name,
+                                     int base = 10);
+// The first of them, or 0.
+uint64_t status_number(const std::string& status, const std::string& name, int base = 10);
+
 // The process id in the process's own namespace; the one in ours if that is not known.
 pid_t pid_inside(pid_t pid);
 
-// Is `pid` that process, or a descendant of it whose ancestors up to it are all alive? False also
-// if /proc does not show it (any more).
-bool descends_from(pid_t pid, pid_t ancestor);
+// A process's parent, and when it was started, in ticks of /proc. parent: 0 if it is not in our
+// process namespace, -1 if /proc does not show the process (any more).
+struct Birth {
+  pid_t parent = -1;
+  uint64_t start = 0;
+};
+Birth read_birth(pid_t pid);
 
 // A descriptor that becomes readable when the process ends, -1 if there is none (then use
 // process_is_gone()). peer: a connected socket of that process, or -1.
@@ -51,6 +68,9 @@ std::vector<pid_t> children_of(pid_t pid);
 
 // Do two processes share their memory (CLONE_VM)? False also if not known, see kcmp(2).
 bool shares_memory(pid_t a, pid_t b);
+
+// The entries of a directory of /proc that are numbers; none if it cannot be read.
+std::vector<pid_t> numbers_in(const std::string& path);
 
 // All processes that /proc shows.
 std::vector<pid_t> all_processes();

@@ -24,12 +24,13 @@ namespace {
 
 constexpr uint64_t kLookPause = 50'000'000;  // ns
 constexpr int kBuffer = 4 << 20;  // bytes of the socket's buffer: some ten thousand messages
+constexpr int kMaxAtOnce = 4096;  // messages per take()
 // PROC_EVENT_*: the type has another name in newer headers.
 constexpr uint32_t kNone = 0, kFork = 1, kExec = 2;
 
 constexpr size_t kRequest = NLMSG_LENGTH(sizeof(cn_msg) + sizeof(uint32_t));
 
-bool ask(int s) {
+bool subscribe(int s) {
   alignas(nlmsghdr) char bytes[NLMSG_ALIGN(kRequest)] = {};
   nlmsghdr n{};
   n.nlmsg_len = kRequest;
@@ -93,7 +94,8 @@ bool ProcessMonitor::listen() {
   address.nl_groups = CN_IDX_PROC;
   if (setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kBuffer, sizeof kBuffer) != 0)
     setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kBuffer, sizeof kBuffer);
-  if (bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || !ask(socket_))
+  if (bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      !subscribe(socket_))
     return false;
   char bytes[512];
   for (;;) {  // events before the answer belong to processes found by a scan
@@ -109,7 +111,12 @@ bool ProcessMonitor::listen() {
 bool ProcessMonitor::take(std::vector<ProcessEvent>& events) {
   bool complete = true;
   char bytes[512];
-  while (has_kernel_events()) {
+  has_more_ = false;
+  for (int i = 0; has_kernel_events(); i++) {
+    if (i == kMaxAtOnce) {
+      has_more_ = true;
+      break;
+    }
     proc_event e;
     const ssize_t n = receive(socket_, bytes, sizeof bytes);
     if (n < 0 && errno == ENOBUFS) complete = false;

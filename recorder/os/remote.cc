@@ -9,12 +9,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "recorder/os/process.h"
@@ -24,26 +20,6 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kCapSysPtrace = 1ull << 19;
-
-// The rest of the line of /proc/PID/status that begins with "NAME:"; empty if there is none.
-std::string status_line(pid_t pid, const std::string& name) {
-  std::istringstream in(read_proc(pid, "status", 65536));
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with(name + ":")) return line.substr(name.size() + 1);
-  return "";
-}
-
-std::vector<uint64_t> numbers(const std::string& text, int base = 10) {
-  std::vector<uint64_t> all;
-  std::istringstream in(text);
-  for (std::string word; in >> word;) all.push_back(std::strtoull(word.c_str(), nullptr, base));
-  return all;
-}
-
-uint64_t capabilities(pid_t pid, const char* set) {
-  const auto n = numbers(status_line(pid, set), 16);
-  return n.empty() ? 0 : n[0];
-}
 
 std::string namespace_of(pid_t pid, const char* name) {
   return read_link("/proc/" + std::to_string(pid) + "/ns/" + name);
@@ -84,19 +60,18 @@ int RemoteMemory::write(uint64_t address, const void* from, size_t size) const {
 AccessFacts access_facts(pid_t pid) {
   AccessFacts f;
   f.our_uid = geteuid();
-  const auto uids = numbers(status_line(pid, "Uid")), gids = numbers(status_line(pid, "Gid"));
+  const std::string status = read_status(pid);
+  const auto uids = status_numbers(status, "Uid"), gids = status_numbers(status, "Gid");
   for (size_t i = 0; i < 3; i++) {
     if (i < uids.size() && uids[i] != getuid()) f.other_ids = true;
     if (i < gids.size() && gids[i] != getgid()) f.other_ids = true;
   }
   if (uids.size() > 1) f.uid = static_cast<uint32_t>(uids[1]);
-  const uint64_t ours = capabilities(getpid(), "CapEff");
+  const uint64_t ours = status_number(read_status(getpid()), "CapEff", 16);
   f.have_ptrace = (ours & kCapSysPtrace) != 0;
-  f.more_capabilities = (capabilities(pid, "CapPrm") & ~ours) != 0;
+  f.more_capabilities = (status_number(status, "CapPrm", 16) & ~ours) != 0;
   const std::string space = namespace_of(pid, "user");
   f.same_user_ns = space.empty() || space == namespace_of(getpid(), "user");
-  const auto tracer = numbers(status_line(pid, "TracerPid"));
-  f.traced = !tracer.empty() && tracer[0] != 0;
   // The files of a process that is not dumpable belong to root.
   struct stat st {};
   const std::string files = "/proc/" + std::to_string(pid) + "/environ";
@@ -111,6 +86,7 @@ std::string explain_access(const AccessFacts& f, int error) {
   if (error == EFAULT)
     return "has executed another program meanwhile, or has unloaded its LuaJIT: what was found in "
            "its memory is no longer there";
+  if (error == ETIMEDOUT) return "cannot be recorded: its memory does not answer";
   if (f.yama == 3)
     return "may not be attached to: the setting kernel.yama.ptrace_scope = 3 forbids it for "
            "all users until the next boot";
@@ -121,27 +97,27 @@ std::string explain_access(const AccessFacts& f, int error) {
     return "may not be attached to: " + errno_text(error) +
            ", although we have CAP_SYS_PTRACE: a security module (SELinux, AppArmor) or a seccomp "
            "filter forbids it";
-  const std::string right =
+  const std::string remedy =
       f.our_uid == 0 ? "; root may only with the capability CAP_SYS_PTRACE, which is missing here"
                      : "; do it as root, or with the capability CAP_SYS_PTRACE";
   if (f.other_ids && f.uid != f.our_uid)
     return "belongs to user " + std::to_string(f.uid) + ", we are user " +
-           std::to_string(f.our_uid) + right;
-  if (f.other_ids) return "runs with other user or group ids than ours" + right;
+           std::to_string(f.our_uid) + remedy;
+  if (f.other_ids) return "runs with other user or group ids than ours" + remedy;
   if (f.yama == 2)
     return "may not be attached to: the setting kernel.yama.ptrace_scope = 2 allows it only with "
            "the capability CAP_SYS_PTRACE" +
-           right;
+           remedy;
   if (!f.dumpable)
     return "may not be attached to: it is not dumpable (prctl(PR_SET_DUMPABLE), or it has changed "
            "its user since it began)" +
-           right;
-  if (f.more_capabilities) return "has capabilities that we do not have" + right;
+           remedy;
+  if (f.more_capabilities) return "has capabilities that we do not have" + remedy;
   if (f.yama == 1)
     return "may not be attached to: the setting kernel.yama.ptrace_scope = 1 allows it only to the "
            "ancestors of a process" +
-           right + ", or sysctl kernel.yama.ptrace_scope=0";
-  return "may not be attached to: " + errno_text(error) + right;
+           remedy + ", or sysctl kernel.yama.ptrace_scope=0";
+  return "may not be attached to: " + errno_text(error) + remedy;
 }
 
 std::string explain_no_access(pid_t pid, int error) {
@@ -151,7 +127,8 @@ std::string explain_no_access(pid_t pid, int error) {
 std::string set_id_reason(pid_t pid) {
   if (aux_value(pid, AT_SECURE) != 0)
     return "its program is setuid or setgid, or has capabilities (AT_SECURE)";
-  const auto uids = numbers(status_line(pid, "Uid")), gids = numbers(status_line(pid, "Gid"));
+  const std::string status = read_status(pid);
+  const auto uids = status_numbers(status, "Uid"), gids = status_numbers(status, "Gid");
   if (!all_equal(uids)) return "its real, effective and saved user ids differ";
   if (!all_equal(gids)) return "its real, effective and saved group ids differ";
   return "";

@@ -35,7 +35,7 @@ class RemoteMemory {
 };
 
 // Why this process may not read or write the memory of that one, and what to do about it: the rest
-// of a sentence about the process, possibly several lines. error: the kernel's errno.
+// of a sentence about the process. error: the kernel's errno.
 std::string explain_no_access(pid_t pid, int error);
 
 // The facts behind the explanation; separate so that every answer can be tested.
@@ -46,7 +46,6 @@ struct AccessFacts {
   bool same_user_ns = true;        // same as the process's
   bool dumpable = true;            // its /proc files belong to it
   bool more_capabilities = false;  // it has some that we lack
-  bool traced = false;             // by a debugger
   int yama = 0;                    // kernel.yama.ptrace_scope
 };
 AccessFacts access_facts(pid_t pid);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Signals: requests to end (SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under nohup),
 // handled at any moment. Invariant: after the second signal this process ends within kLeaveMs,
-// whatever its other threads wait for. The kernel (BPF), the guardian and the sweeper then detach
-// the processes, as after kill -9.
+// whatever its other threads wait for. The kernel (BPF), the guardian and luatrace-listen then
+// detach the processes, as after kill -9.
 //
 // A thread of its own reads the signals, because the session's may be busy with something that
 // takes time (attaching to many processes, a file system that does not answer).

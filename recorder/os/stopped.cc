@@ -2,7 +2,6 @@
 // StoppedThreads; see stopped.h.
 #include "recorder/os/stopped.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -11,7 +10,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
@@ -51,8 +49,8 @@ bool is_our_child(pid_t tid) {
   return waitid(P_PID, static_cast<id_t>(tid), &end, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-bool has_ended(const siginfo_t& news) {
-  return news.si_code == CLD_EXITED || news.si_code == CLD_KILLED || news.si_code == CLD_DUMPED;
+bool has_ended(const siginfo_t& info) {
+  return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
 }
 
 // status: of a stop, as in ptrace(2). Returns the signal that was about to be delivered, or 0.
@@ -74,13 +72,7 @@ char thread_state(pid_t pid, pid_t tid) {
 }
 
 std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> all;
-  DIR* const dir = opendir(("/proc/" + std::to_string(pid) + "/task").c_str());
-  if (dir == nullptr) return all;
-  while (const dirent* e = readdir(dir))
-    if (e->d_name[0] >= '1' && e->d_name[0] <= '9') all.push_back(std::atoi(e->d_name));
-  closedir(dir);
-  return all;
+  return numbers_in("/proc/" + std::to_string(pid) + "/task");
 }
 
 bool has_running_thread(pid_t pid) {
@@ -160,14 +152,14 @@ bool StoppedThreads::wait_for(Thread& t, uint64_t limit) {
   const auto id = static_cast<id_t>(t.tid);
   constexpr int kTraced = __WALL | WNOHANG;
   for (bool dead = false;;) {
-    siginfo_t news{};
-    if (waitid(P_PID, id, &news, WEXITED | WSTOPPED | WNOWAIT | kTraced) != 0) return true;
-    if (news.si_pid == t.tid && has_ended(news)) {
-      if (!t.ours) waitid(P_PID, id, &news, WEXITED | kTraced);
+    siginfo_t info{};
+    if (waitid(P_PID, id, &info, WEXITED | WSTOPPED | WNOWAIT | kTraced) != 0) return true;
+    if (info.si_pid == t.tid && has_ended(info)) {
+      if (!t.ours) waitid(P_PID, id, &info, WEXITED | kTraced);
       return true;
     }
-    if (news.si_pid == t.tid) {
-      t.signal = signal_of_stop(news.si_status);
+    if (info.si_pid == t.tid) {
+      t.signal = signal_of_stop(info.si_status);
       return t.stopped = true;
     }
     if (dead) return true;

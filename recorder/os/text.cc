@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/escape.h"
+
 namespace luatrace::record {
 namespace {
 
@@ -90,11 +92,10 @@ std::string shell_line(const std::vector<std::string>& words) {
   return line;
 }
 
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (is_control(c)) c = '?';
-  return out;
+std::string lines_of(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const auto& p : parts) all += (all.empty() ? "" : "\n") + p;
+  return all;
 }
 
 std::string pids_text(const std::vector<int>& pids) {
@@ -122,16 +123,16 @@ namespace {
 // Waits a moment for standard error; after a timeout, no more until it accepts output again.
 bool can_log() {
   constexpr int kPauseMs = 200;
-  static std::atomic<bool> in_vain = false;
+  static std::atomic<bool> blocked = false;
   pollfd p{STDERR_FILENO, POLLOUT, 0};
-  in_vain = poll(&p, 1, in_vain ? 0 : kPauseMs) <= 0;
-  return !in_vain;
+  blocked = poll(&p, 1, blocked ? 0 : kPauseMs) <= 0;
+  return !blocked;
 }
 
-}  // namespace
+constexpr const char* kEraseLine = "\r\033[K";
+std::atomic<bool> has_status = false;
 
-void log(std::string_view text) {
-  const std::string line = "luatrace-record: " + printable(text) + "\n";
+void print(const std::string& line) {
   size_t at = 0;
   while (at < line.size() && can_log()) {
     const size_t part = std::min<size_t>(line.size() - at, PIPE_BUF);
@@ -139,6 +140,17 @@ void log(std::string_view text) {
     if (n <= 0) return;
     at += static_cast<size_t>(n);
   }
+}
+
+}  // namespace
+
+// One write: other threads may print, too.
+void log(std::string_view text) {
+  print((has_status ? kEraseLine : "") + ("luatrace-record: " + printable(text)) + "\n");
+}
+
+void show_status(const std::string& text) {
+  if (has_status.exchange(!text.empty()) || !text.empty()) print(kEraseLine + text);
 }
 
 }  // namespace luatrace::record

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Small text functions: numbers and names for messages, file names with %p, shell words. Invariant:
-// no external text reaches a terminal with control characters in it.
+// no external text reaches a terminal with control characters in it (base/escape.h).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ std::string time_text(double ns);
 std::string shell_word(std::string_view word);
 std::string shell_line(const std::vector<std::string>& words);
 
-// Control characters replaced by '?', for messages.
-std::string printable(std::string_view text);
+// The parts with newlines between them.
+std::string lines_of(const std::vector<std::string>& parts);
 
 // "1, 2, 3": the first ten numbers, and "..." if there are more.
 std::string pids_text(const std::vector<int>& pids);
@@ -40,5 +40,8 @@ std::string errno_text(int err);
 
 // One line on standard error, "luatrace-record: TEXT".
 void log(std::string_view text);
+
+// A line on a terminal that the next one replaces, and that messages erase; "" erases it.
+void show_status(const std::string& text);
 
 }  // namespace luatrace::record

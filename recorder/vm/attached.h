@@ -10,7 +10,7 @@ namespace luatrace::record {
 enum class Refusal {
   kNone = 0,
   kNoProcess = 120,
-  kNoRight = 121,
+  kNoPermission = 121,
   kNoLuaJIT = 122,  // none with tracepoints
   kBusy = 123,      // another recorder has it
   kNoEvents = 124,  // attached, but no event came (reported at the end, not by attach())

@@ -2,8 +2,6 @@
 // force_poll; see force_poll.h.
 #include "recorder/vm/force_poll.h"
 
-#include <cerrno>
-
 #include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 
@@ -75,15 +73,13 @@ const char* reason_text(NoResponseReason s) {
   switch (s) {
     case NoResponseReason::kSleeps:
       return "it sleeps, and answers when it next runs Lua code (if that is interpreted, short, "
-             "makes "
-             "no garbage and calls nothing: when it is seen running)";
+             "makes no garbage and calls nothing: when it is seen running)";
     case NoResponseReason::kCompiled:
       return "it is in a long-running C function that compiled code has called by FFI, or "
              "it waits for a CPU; it answers when that call returns";
     case NoResponseReason::kForeign:
       return "it sleeps in a C function that compiled code has called by FFI, and answers when "
-             "that "
-             "returns";
+             "that returns";
     case NoResponseReason::kRecording:
       return "it is compiling";
     case NoResponseReason::kHandler:

@@ -13,6 +13,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/escape.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/elf_file.h"
 #include "recorder/os/process.h"
@@ -28,23 +29,30 @@ constexpr size_t kMaxAllNotes = 8 << 20;      // bytes of notes, in all
 constexpr size_t kMaxRead = 64 << 20;         // of a file that may be a LuaJIT
 constexpr uint64_t kMaxReadNs = 200'000'000;  // for all those files
 constexpr uint64_t kMaxStep = 1u << 20;       // plausible offsets in a note
+constexpr size_t kMaxCompared = 4 << 20;      // mappings compared to segments, in all
 
 // One scan of a process: its mappings, and how much of its memory may still be read.
 struct Look {
   const RemoteMemory& memory;
   const std::vector<Mapping>& all;
   LuaSearch& search;
+  uint64_t asking_ns;  // left for finding out whether memory answers
   size_t bytes_left = kMaxAllNotes;
+  size_t compared_left = kMaxCompared;
 };
 
-// m: the file's first mapping. If the rest may not answer, either, its file system is asked.
-bool answers(const Look& look, const Mapping& m, uint64_t address, size_t size) {
-  return memory_answers(look.memory.pid(), m, address, size);
+// Would reading that memory return? The process chooses the addresses: they need not be in the file
+// to which they should belong.
+bool answers(Look& look, uint64_t address, size_t size) {
+  if (look.asking_ns == 0) return false;
+  const uint64_t start = monotonic_ns();
+  const bool good = memory_answers(look.memory.pid(), look.all, address, size);
+  look.asking_ns -= std::min(look.asking_ns, monotonic_ns() - start);
+  return good;
 }
 
 // The address of our note's contents, and the contents; 0: there is none.
-uint64_t find_note(Look& look, const Mapping& m, const ElfHead& head, uint64_t bias,
-                   std::string& text) {
+uint64_t find_note(Look& look, const ElfHead& head, uint64_t bias, std::string& text) {
   size_t parts = 0, left = kMaxNoteBytes;
   uint64_t address = 0;
   for (const Elf64_Phdr& p : head.segments) {
@@ -53,7 +61,7 @@ uint64_t find_note(Look& look, const Mapping& m, const ElfHead& head, uint64_t b
     left -= p.p_filesz;
     look.bytes_left -= p.p_filesz;
     std::string bytes(p.p_filesz, 0);
-    if (!answers(look, m, bias + p.p_vaddr, bytes.size()) ||
+    if (!answers(look, bias + p.p_vaddr, bytes.size()) ||
         look.memory.read(bias + p.p_vaddr, bytes.data(), bytes.size()) != 0)
       continue;
     each_note(bytes, p.p_align, [&](const ElfNote& n) {
@@ -80,22 +88,24 @@ bool is_same_file(const Mapping& a, const Mapping& b) {
 
 // Is the file's code where it would be if it was loaded? Otherwise the file was only mapped for
 // reading.
-bool is_loaded(const Look& look, const ElfHead& head, const Mapping& first, uint64_t bias) {
+bool is_loaded(Look& look, const ElfHead& head, const Mapping& first, uint64_t bias) {
   for (const Elf64_Phdr& p : head.segments) {
     if (p.p_type != PT_LOAD || (p.p_flags & PF_X) == 0) continue;
     const uint64_t begin = bias + p.p_vaddr;
-    for (const Mapping& m : look.all)
-      if (m.executable && is_same_file(m, first) && m.end > begin && m.start < begin + p.p_memsz &&
-          m.start - m.offset == begin - p.p_offset)
+    for (const Mapping& m : mappings_from(look.all, begin)) {
+      if (m.start >= begin + p.p_memsz || look.compared_left == 0) break;
+      look.compared_left--;
+      if (m.executable && is_same_file(m, first) && m.start - m.offset == begin - p.p_offset)
         return true;
+    }
   }
   return false;
 }
 
 bool is_writable(const Look& look, uint64_t address, size_t size) {
-  return std::any_of(look.all.begin(), look.all.end(), [&](const Mapping& m) {
-    return m.writable && address >= m.start && address < m.end && m.end - address >= size;
-  });
+  const auto from = mappings_from(look.all, address);
+  return !from.empty() && from[0].writable && address >= from[0].start &&
+         from[0].end - address >= size;
 }
 
 std::string check_note(const lt_note& n, const std::string& path) {
@@ -119,7 +129,7 @@ std::string check_note(const lt_note& n, const std::string& path) {
 void look_at(Look& look, const Mapping& m) {
   const auto head = read_elf_head([&](uint64_t at, void* to, size_t size) {
     if (at > m.end - m.start || size > m.end - m.start - at) return false;
-    if (!answers(look, m, m.start + at, size)) return false;
+    if (!answers(look, m.start + at, size)) return false;
     const int error = look.memory.read(m.start + at, to, size);
     if (error == EPERM || error == ESRCH) look.search.error = error;
     return error == 0;
@@ -127,7 +137,7 @@ void look_at(Look& look, const Mapping& m) {
   const auto bias = head ? load_bias(*head, m) : std::nullopt;
   if (!bias) return;
   std::string text;
-  const uint64_t here = find_note(look, m, *head, *bias, text);
+  const uint64_t here = find_note(look, *head, *bias, text);
   if (here == 0 || !is_loaded(look, *head, m, *bias)) return;
   LuaImage image;
   image.path = m.path;
@@ -139,6 +149,9 @@ void look_at(Look& look, const Mapping& m) {
   if (!is_writable(look, image.control, sizeof(lt_control)))
     return look.search.unusable.push_back("the control structure of " + printable(m.path) +
                                           " is not where its note says");
+  if (!answers(look, image.control, sizeof(lt_control)))
+    return look.search.unusable.push_back("the file system of the control structure of " +
+                                          printable(m.path) + " does not answer");
   look.search.ours.push_back(std::move(image));
 }
 
@@ -183,12 +196,12 @@ std::string luajit_version(int fd, uint64_t limit_ns) {
 
 }  // namespace
 
-LuaSearch find_lua(pid_t pid) {
+LuaSearch find_lua(pid_t pid, uint64_t asking_ns) {
   LuaSearch search;
   const auto all = parse_maps(read_proc(pid, "maps", 8u << 20));
   const auto code = code_files(all);
   const RemoteMemory memory(pid);
-  Look look{memory, all, search};
+  Look look{memory, all, search, asking_ns};
   if (all.empty()) search.error = process_is_ending(pid) ? ESRCH : EPERM;
   size_t images = 0;
   for (const auto& m : all) {
@@ -196,10 +209,14 @@ LuaSearch find_lua(pid_t pid) {
     // The same file may be there twice (dlmopen), so it is identified by address, not by name.
     if (m.offset != 0 || !code.contains(file)) continue;
     look_at(look, m);
-    if (search.error != 0 || ++images == kMaxImages ||
+    if (search.error != 0 || ++images == kMaxImages || look.compared_left == 0 ||
         search.ours.size() + search.unusable.size() == kMaxFound)
       break;
   }
+  if (look.asking_ns == 0)
+    search.unusable.push_back("the file systems of its files answer too slowly");
+  if (look.compared_left == 0)
+    search.unusable.push_back("the segments of its files overlap too many of its mappings");
   return search;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The LuaJITs in a process: ours, recognized by their ELF note whatever the file's name, and
-// others. Invariants: everything is read from the memory of the process, never by a file's name, so
+// others. Invariants: ours are found in the memory of the process, never by a file's name, so
 // that containers, deleted files and renamed ones make no difference; a LuaJIT that is only mapped,
 // not loaded, does not count; the amount read does not depend on what a file claims.
 #pragma once
@@ -34,9 +34,11 @@ struct LuaSearch {
   std::vector<std::string> unusable;  // ours, but of another version: complete sentences
   int error = 0;                      // errno: the memory or the list of mappings is not readable
 };
-LuaSearch find_lua(pid_t pid);
+// asking_ns: for file systems that may not answer, in all.
+LuaSearch find_lua(pid_t pid, uint64_t asking_ns = 2'000'000'000);
 
-// LuaJITs without our note, recognized by text in them. Reads whole files: for messages only.
+// LuaJITs without our note, recognized by text in their files, which takes up to 0.2 s: for
+// messages only.
 std::vector<OtherLua> find_other_lua(pid_t pid);
 
 // Why a readable process cannot be recorded: the rest of a sentence about it.

@@ -11,16 +11,19 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <span>
 
+#include "base/escape.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
+#include "recorder/os/run_apart.h"
 #include "recorder/os/text.h"
 
 namespace luatrace::record::vm {
 namespace {
 
-constexpr size_t kMaxStates = 65536;
-constexpr int kLockTries = 200;  // of a millisecond
+constexpr int kLockTries = 200;      // of a millisecond
+constexpr int kAllLockTries = 1000;  // for all processes
 
 template <class T>
 T at(const std::vector<char>& bytes, int32_t offset) {
@@ -34,25 +37,50 @@ bool is_young(uint64_t alive, uint64_t now, uint32_t khz) {
   return alive != 0 && (now <= alive || now - alive < limit);
 }
 
-// The socket of the recorder that has started this process: its luatrace-sweep removes the socket
-// when that recorder is gone. If the process sees other paths, nothing is known: false.
+// The socket of the recorder that has started this process: its luatrace-listen removes the socket
+// when that recorder is gone. If the process sees other paths, nothing is known: false. The process
+// may have written any path, also one to a file system that does not answer.
 bool socket_is_gone(pid_t pid, const lt_control& c) {
   const std::string path(c.socket, strnlen(c.socket, sizeof c.socket));
   const std::string there = "/proc/" + std::to_string(pid), here = "/proc/self";
   if (path.empty() || path[0] != '/' || read_link(there + "/root") != "/") return false;
   const std::string space = read_link(there + "/ns/mnt");
   if (space.empty() || space != read_link(here + "/ns/mnt")) return false;
-  return access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+  std::byte gone{};
+  const auto look = [&](std::span<std::byte> to) {
+    to[0] = std::byte{access(path.c_str(), F_OK) != 0 && errno == ENOENT};
+    return size_t{1};
+  };
+  return run_apart(named_by(pid), look, std::span(&gone, 1)) == 1 && gone != std::byte{};
+}
+
+// The program's file; -1: it cannot be opened, or its file system may not answer.
+int open_program(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/exe";
+  const int look = open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (look < 0) return -1;
+  const std::string same = "/proc/self/fd/" + std::to_string(look);
+  const int fd = file_may_not_answer(pid, look) ? -1 : open(same.c_str(), O_RDONLY | O_CLOEXEC);
+  close(look);
+  return fd;
 }
 
 }  // namespace
 
 // The lock is on the program file: that is the same object for recorders in all namespaces. Nothing
-// is written to it.
-ClaimLock::ClaimLock(pid_t pid)
-    : fd_(open(("/proc/" + std::to_string(pid) + "/exe").c_str(), O_RDONLY | O_CLOEXEC)) {
-  for (int i = 0; fd_ >= 0 && i < kLockTries && flock(fd_, LOCK_EX | LOCK_NB) != 0; i++)
+// is written to it. Any user who can read the file can keep the lock, so the wait for it is
+// limited, and no process is refused because of it: any user could keep root from recording.
+// Two recorders without the lock notice each other, but later (is_ours(), renew()).
+ClaimLock::ClaimLock(pid_t pid) : fd_(open_program(pid)) {
+  static int tries_left = kAllLockTries;
+  if (fd_ < 0) return;
+  held_ = flock(fd_, LOCK_EX | LOCK_NB) == 0;
+  other_holder_ = !held_ && errno == EWOULDBLOCK;
+  for (int i = 0; other_holder_ && i < kLockTries && tries_left > 0; i++, tries_left--) {
     usleep(1000);
+    held_ = flock(fd_, LOCK_EX | LOCK_NB) == 0;
+    other_holder_ = !held_ && errno == EWOULDBLOCK;
+  }
 }
 
 ClaimLock::~ClaimLock() {
@@ -62,8 +90,8 @@ ClaimLock::~ClaimLock() {
 // The memory found before is gone (EFAULT): so is the program that had it.
 Attached Target::no_access(int error, bool other_way) const {
   const bool gone = error == ESRCH || error == EFAULT;
-  return {gone ? Refusal::kNoProcess : Refusal::kNoRight, explain_no_access(memory_.pid(), error),
-          other_way && !gone};
+  return {gone ? Refusal::kNoProcess : Refusal::kNoPermission,
+          explain_no_access(memory_.pid(), error), other_way && !gone};
 }
 
 // Does a recorder read any ring of this process?
@@ -92,9 +120,9 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
             "is being recorded in blocks through BPF; record it the same way (--via bpf), or end "
             "that recording"};
   if (c.ring == 0 || c.owner == settings.owner || !is_drained(c)) return {};
-  std::string who = "another luatrace-record";
-  if (c.owner != 0) who += " (process " + std::to_string(c.owner_pid) + " there)";
-  return {Refusal::kBusy, "is being recorded by " + who + "; only one can record a process"};
+  std::string owner = "another luatrace-record";
+  if (c.owner != 0) owner += " (process " + std::to_string(c.owner_pid) + " there)";
+  return {Refusal::kBusy, "is being recorded by " + owner + "; only one can record a process"};
 }
 
 // Everything from `cfuncs` to `tick_khz`, except what the VM owns.
@@ -113,10 +141,7 @@ int Target::write_settings(const Settings& s, uint32_t generation) {
   c.owner_pid = getpid();
   c.generation = generation;
   const size_t from = offsetof(lt_control, cfuncs), to = offsetof(lt_control, states);
-  const int error =
-      memory_.write(image_.control + from, reinterpret_cast<const char*>(&c) + from, to - from);
-  claimed_tick_ = c.alive;
-  return error;
+  return memory_.write(image_.control + from, reinterpret_cast<const char*>(&c) + from, to - from);
 }
 
 Attached Target::check(const Settings& settings) const {
@@ -128,9 +153,8 @@ Attached Target::check(const Settings& settings) const {
 Attached Target::claim(const Settings& settings,
                        const std::function<void(const Target&)>& prepared) {
   lt_control c;
-  const auto no = [this](int error) { return no_access(error, false); };
-  const ClaimLock lock(memory_.pid());
-  if (const int e = memory_.read(image_.control, c)) return no(e);
+  const auto failed = [this](int error) { return no_access(error, false); };
+  if (const int e = memory_.read(image_.control, c)) return failed(e);
   if (const Attached a = check(c, settings); !a) return a;
   owner_ = settings.owner;
   if (c.ring == 0 && c.owner == 0) {  // otherwise they are those of another recorder
@@ -140,7 +164,6 @@ Attached Target::claim(const Settings& settings,
   }
   if (c.ring != 0 && c.owner == settings.owner) {  // inherited from an attached parent
     token_ = static_cast<uint8_t>(c.ring);
-    claimed_tick_ = read_tick(image_.note.clock);
     prepared(*this);
     return renew() ? Attached{} : Attached{Refusal::kNoProcess, "no longer exists"};
   }
@@ -152,24 +175,20 @@ Attached Target::claim(const Settings& settings,
   const uint16_t off = 0, on = token_;
   const uint64_t ring = image_.control + offsetof(lt_control, ring);
   if (c.ring != 0)
-    if (const int e = memory_.write(ring, off)) return no(e);
+    if (const int e = memory_.write(ring, off)) return failed(e);
   // The owner first: if we are killed in a later write, the guard must see that the half-done
   // settings are ours.
   if (const int e = memory_.write(image_.control + offsetof(lt_control, owner), owner_))
-    return no(e);
-  if (const int e = write_settings(settings, generation)) return no(e);
-  if (const int e = memory_.write(ring, on)) return no(e);
+    return failed(e);
+  if (const int e = write_settings(settings, generation)) return failed(e);
+  if (const int e = memory_.write(ring, on)) return failed(e);
   return {};
 }
 
 bool Target::is_ours() const {
-  uint64_t magic = 0, owner = 0;
-  uint16_t ring = 0;
-  return memory_.read(image_.control + offsetof(lt_control, magic), magic) == 0 &&
-         magic == LUAJIT_USDT_MAGIC &&
-         memory_.read(image_.control + offsetof(lt_control, owner), owner) == 0 &&
-         owner == owner_ && memory_.read(image_.control + offsetof(lt_control, ring), ring) == 0 &&
-         ring == token_;
+  lt_control c;
+  return memory_.read(image_.control, c) == 0 && c.magic == LUAJIT_USDT_MAGIC &&
+         c.owner == owner_ && c.ring == token_;
 }
 
 bool Target::renew() {
@@ -205,11 +224,15 @@ void Target::release() {
 }
 
 bool Target::read_state(uint64_t address, State& s) const {
+  return read_state(PageMap(memory_.pid()), address, s);
+}
+
+bool Target::read_state(const PageMap& pages, uint64_t address, State& s) const {
   const lt_note& n = image_.note;
   const int32_t last = std::max({n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd,
                                  n.lt_rec, n.lt_serial, n.lt_token});
   std::vector<char> bytes(static_cast<size_t>(last) + 8);
-  if (memory_.read(address, bytes.data(), bytes.size()) != 0) return false;
+  if (memory_.read(pages, address, bytes.data(), bytes.size()) != 0) return false;
   s.address = address;
   s.ring = at<uint64_t>(bytes, n.lt_ring);
   s.fd = at<int32_t>(bytes, n.lt_fd);
@@ -223,15 +246,20 @@ bool Target::read_state(uint64_t address, State& s) const {
   return true;
 }
 
-bool Target::read_states(std::vector<State>& states) const {
+bool Target::read_untaken(uint32_t& n) const {
+  return memory_.read(image_.control + offsetof(lt_control, untaken), n) == 0;
+}
+
+bool Target::read_states(std::vector<State>& states, size_t limit) const {
   uint64_t next = 0;
   if (memory_.read(image_.control + offsetof(lt_control, states), next) != 0) return false;
+  const PageMap pages(memory_.pid());
   uint64_t mark = 0;  // a list that returns to its VM number 1, 2, 4, 8, ... has a loop
-  while (next != 0 && states.size() < kMaxStates) {
+  while (next != 0 && states.size() < limit) {
     if (next == mark) return false;
     if (std::has_single_bit(states.size() + 1)) mark = next;
     State s;
-    if (!read_state(next, s)) return false;
+    if (!read_state(pages, next, s)) return false;
     states.push_back(s);
     next = s.next;
   }

@@ -5,6 +5,7 @@
 // whichever of them were made, by any process that knows the previous settings.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "recorder/os/remote.h"
 #include "recorder/vm/attached.h"
 #include "recorder/vm/lua_image.h"
+#include "recorder/vm/target_memory.h"
 
 namespace luatrace::record::vm {
 
@@ -35,6 +36,9 @@ struct Before {
   char include[sizeof(lt_control::include)] = "", exclude[sizeof(lt_control::exclude)] = "";
 };
 
+// Lua VMs of a process, at most.
+constexpr size_t kMaxStates = 65536;
+
 // A Lua VM as it was when it was read.
 struct State {
   uint64_t address = 0;  // of its LTState
@@ -54,7 +58,7 @@ class Target {
 
   // Makes the control structure ours and switches the recording on. In a process that was forked by
   // one of ours it is on already, and is taken over. `prepared` is called when everything that
-  // release() needs is known, before anything is written.
+  // release() needs is known, before anything is written. The caller has a ClaimLock.
   Attached claim(
       const Settings& settings,
       const std::function<void(const Target&)>& prepared = [](const Target&) {});
@@ -67,9 +71,11 @@ class Target {
   // Switches the recording off and restores the settings, as far as still necessary.
   void release();
 
-  // The current Lua VMs, up to 65,536. False if they cannot be read, or their list has a loop
+  // The current Lua VMs, up to `limit`. False if they cannot be read, or their list has a loop
   // (possibly for a moment, because it changes while it is read).
-  bool read_states(std::vector<State>& states) const;
+  bool read_states(std::vector<State>& states, size_t limit = kMaxStates) const;
+  // Rings of this recording that the VMs have closed before they were opened. False if unreadable.
+  bool read_untaken(uint32_t& n) const;
   // The VM whose LTState is at that address. False if it cannot be read; if it was freed meanwhile,
   // the result is what its memory holds now.
   bool read_state(uint64_t address, State& s) const;
@@ -77,11 +83,10 @@ class Target {
   bool has_answered(const State& s) const { return (s.seen >> 16 & 0xffff) == token_; }
 
   const LuaImage& image() const { return image_; }
-  const RemoteMemory& memory() const { return memory_; }
+  const TargetMemory& memory() const { return memory_; }
   uint64_t owner() const { return owner_; }
   uint8_t token() const { return token_; }
   const Before& before() const { return before_; }
-  uint64_t claimed_tick() const { return claimed_tick_; }
 
  private:
   Attached check(const lt_control& c, const Settings& settings) const;
@@ -89,28 +94,32 @@ class Target {
   Attached no_access(int error, bool other_way) const;
   bool is_drained(const lt_control& c) const;
   bool may_release() const;
+  bool read_state(const PageMap& pages, uint64_t address, State& s) const;
   int write_settings(const Settings& settings, uint32_t generation);
   void restore_settings();
 
-  RemoteMemory memory_;
+  TargetMemory memory_;
   LuaImage image_;
   uint64_t owner_ = 0;
   uint8_t token_ = 0;
-  uint64_t claimed_tick_ = 0;
   bool released_ = false;
   Before before_;
 };
 
-// Only one recorder at a time may claim a process: held during this object's lifetime.
+// Only one recorder at a time should claim a process: held during this object's lifetime. If
+// another process has it, this waits up to 0.2 s, 1 s for all processes; then nothing is held.
 class ClaimLock {
  public:
   explicit ClaimLock(pid_t pid);
   ~ClaimLock();
   ClaimLock(const ClaimLock&) = delete;
   ClaimLock& operator=(const ClaimLock&) = delete;
+  bool is_held() const { return held_; }
+  bool has_other_holder() const { return other_holder_; }
 
  private:
   int fd_;
+  bool held_ = false, other_holder_ = false;
 };
 
 }  // namespace luatrace::record::vm

@@ -63,7 +63,7 @@ TEST(BadInput, TruncatedAtEveryByte) {
       continue;
     }
     ASSERT_FALSE(a.unreadable) << what << ' ' << a.reason;
-    // Only the zero bytes behind the last payload can be missing unnoticed.
+    // Only the zero bytes after the last payload can be missing unnoticed.
     if (size + 8 < bytes.size()) {
       EXPECT_EQ(a.trust().cut, 1u) << what;
       EXPECT_FALSE(a.messages.empty()) << what;
@@ -75,8 +75,8 @@ TEST(BadInput, TruncatedAtEveryByte) {
   EXPECT_EQ(events, 12u);
 }
 
-// What lies before the cut is told as if nothing had been cut, event by event.
-TEST(BadInput, ACutChangesOnlyWhatLiesBehindIt) {
+// The events before the cut are shown as if nothing had been cut.
+TEST(BadInput, ACutChangesOnlyWhatIsAfterIt) {
   for (uint64_t seed = 1; seed <= 12; seed++) {
     const auto bytes = to_binary(trace_text(model::to_text(model::generate(seed, 10 * seed))));
     const std::string whole = dump(bytes);
@@ -166,14 +166,13 @@ TEST(BadInput, HostileRecordsWithGoodChecksums) {
       }
       image.add(block, std::as_bytes(std::span(words)));
     }
-    auto a = analyse(image.take());
-    EXPECT_FALSE(a.unreadable);
-    dump(good());
+    const std::vector<uint8_t> bytes = image.take();
+    EXPECT_FALSE(analyse(bytes).unreadable);
+    dump(bytes);
   }
 }
 
-// Nothing of a block is later than its end, also not calls that begin and end as they should: the
-// clock stands still there.
+// Nothing in a block is later than its end, not even balanced calls: the clock stands still there.
 TEST(BadInput, NoCallIsLaterThanTheEndOfItsBlock) {
   Parts parts = parts_of(to_binary(
       trace_text("0 start\n0 entry 1\n10 entry 2\n20 return 2\n30 return 1\n30 stop close")));
@@ -186,8 +185,8 @@ TEST(BadInput, NoCallIsLaterThanTheEndOfItsBlock) {
   EXPECT_EQ(a.function("f2").self_ns, 0u);
 }
 
-// Nor is a loss: a block that says it ends at 15 has no hole until 50, and what the next one has is
-// not too late because of it.
+// Nor is a loss: a block that ends at 15 by its header has no gap until 50, and the events of the
+// next block are not too late because of it.
 TEST(BadInput, NoLossIsLaterThanTheEndOfItsBlock) {
   Parts parts = parts_of(to_binary(trace_text(R"(
     block 1 seq=0 base=0
@@ -254,6 +253,8 @@ TEST(BadInput, MalformedTextNamesTheLine) {
   EXPECT_NE(a.reason.find("line 3"), std::string::npos) << a.reason;
   EXPECT_TRUE(analyse("#luatrace-text 1\nfunc 1:1 lua chunk=\"@x\n").unreadable);
   EXPECT_TRUE(analyse("#luatrace-text 1\nfrobnicate\n").unreadable);
+  EXPECT_FALSE(analyse("#luatrace-text 1\nmap 1 0x1000 0x2000 0 abcd \"/x\"\n").unreadable);
+  EXPECT_TRUE(analyse("#luatrace-text 1\nmap 1 0x1000 0x2000 0 abc \"/x\"\n").unreadable);
 }
 
 TEST(BadInput, MissingBlockIsAGap) {

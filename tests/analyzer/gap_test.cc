@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is known while a stack is reported and after something was lost, as small traces whose
-// numbers were worked out by hand (docs/semantics.md: Gaps); and that a reader which lost a block
-// gives each moment to what really ran or to nobody.
+// What is known while a stack is reported and after a loss, as small traces whose numbers were
+// worked out by hand (docs/semantics.md: Gaps); and that after a missing block each moment counts
+// for what really ran or as unknown.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -19,7 +19,7 @@ std::ostream& operator<<(std::ostream& out, const Times& t) {
 }
 Times times(const Analysed& a, const std::string& name) {
   const ReportFunction& f = a.function(name);
-  return {f.calls, f.running_ns, f.self_ns};
+  return {f.calls, f.inclusive_ns, f.self_ns};
 }
 
 std::string number(uint64_t n) {
@@ -28,8 +28,8 @@ std::string number(uint64_t n) {
 
 // -- Reports of stacks --
 
-// The report is of one moment, that of its first record: whatever it takes to write it down.
-TEST(StackReport, GoesOnInTheNextBlock) {
+// The report is of one moment, that of its first record, however long writing it takes.
+TEST(StackReport, ContinuesInTheNextBlock) {
   auto a = analyse(trace_text(R"(
     block 1 seq=0 base=0
     0 start
@@ -51,7 +51,7 @@ TEST(StackReport, GoesOnInTheNextBlock) {
   EXPECT_EQ(a.report.idle_ns + a.report.gap_ns, 0u);
 }
 
-TEST(StackReport, IsNotEndedByRecordsThatSayNothingOfStacks) {
+TEST(StackReport, IsNotEndedByRecordsThatHaveNothingToDoWithStacks) {
   auto a = analyse(trace_text(R"(
     0 start
     0 stack 1 activate n=2
@@ -69,7 +69,7 @@ TEST(StackReport, IsNotEndedByRecordsThatSayNothingOfStacks) {
   EXPECT_EQ(times(a, "f1"), (Times{0, 20, 10}));
 }
 
-// More frames than a ring of the least size has words, in blocks as the VM fills them.
+// More frames than a ring of the minimum size has words, in blocks as the VM fills them.
 TEST(StackReport, OfAnyDepth) {
   const int blocks = 6, each = 8000, deep = blocks * each;
   std::string text = "block 1 seq=0 base=0\n0 start\n0 stack 1 activate n=" + number(deep) + "\n";
@@ -89,7 +89,7 @@ TEST(StackReport, OfAnyDepth) {
   EXPECT_EQ(a.report.idle_ns, 20u);
 }
 
-// While it is not complete nobody knows what runs.
+// Until the report is complete, what runs is unknown.
 TEST(StackReport, LostInTheMiddleMakesTheStackUnknownFromItsBeginningOn) {
   auto a = analyse(trace_text(R"(
     block 1 seq=0 base=0
@@ -130,8 +130,8 @@ TEST(StackReport, ThatIsTooShortIsUnbalanced) {
 
 // -- Losses --
 
-// co5.lua: what is lost begins and ends in different coroutines, so the header of the block names
-// another one than was current.
+// A loss begins and ends in different coroutines, so the header of the block names another one than
+// was current.
 TEST(Loss, BetweenCoroutinesIsALossAndNothingElse) {
   auto a = analyse(trace_text(R"(
     block 1 seq=0 base=0
@@ -201,7 +201,7 @@ TEST(Loss, ACoroutineThatIsSeenAgainHasOneLife) {
   uint64_t count = 0;
   for (const ReportCreationSite& place : many.creation_sites) count += place.count;
   EXPECT_EQ(count, 11u);
-  EXPECT_EQ(many.lives.size(), 11u);
+  EXPECT_EQ(many.coroutine_list.size(), 11u);
   const Report one = report_of(to_binary(trace_text(R"(
     0 start
     0 ringblock co=1 tid=7 rec=1
@@ -219,17 +219,17 @@ TEST(Loss, ACoroutineThatIsSeenAgainHasOneLife) {
     70 suspend done
     80 stop close)")),
                                {}, 0);
-  for (const ReportCoroutine& life : one.lives) {
+  for (const ReportCoroutine& life : one.coroutine_list) {
     if (life.id != 2) continue;
     EXPECT_EQ(life.life_ns, 70u);
-    EXPECT_EQ(life.suspended_ns, 10u);  // 10-20; from there to 60 nobody knows.
+    EXPECT_EQ(life.suspended_ns, 10u);  // 10-20; from there to 60 it is unknown.
     EXPECT_EQ(life.running_ns, 20u);
   }
-  EXPECT_EQ(one.lives.size(), 2u);
+  EXPECT_EQ(one.coroutine_list.size(), 2u);
 }
 
-// Others come from before the loss, with calls that nobody saw begin: these were not open at the
-// start of the recording.
+// Other coroutines are from before the loss, with calls whose beginning is not in the trace: these
+// were not open at the start of the recording.
 TEST(Loss, StacksReportedAfterItAreNotOfTheStart) {
   auto a = analyse(trace_text(R"(
     0 start
@@ -250,7 +250,7 @@ TEST(Loss, StacksReportedAfterItAreNotOfTheStart) {
   EXPECT_EQ(a.trust().anomalies(), 3u);
 }
 
-// A stack overflow says how many calls stay, not how many go.
+// A stack overflow reports how many calls remain, not how many end.
 TEST(Loss, AnUnwindToADepthEndsWhatStandsAboveUnknownCalls) {
   auto a = analyse(trace_text(R"(
     0 start
@@ -275,7 +275,8 @@ TEST(Loss, AnUnwindToADepthEndsWhatStandsAboveUnknownCalls) {
   EXPECT_EQ(a.report.idle_ns, 0u);
 }
 
-// Of a recursion the function that stays says nothing; but the call on top is the one that failed.
+// In a recursion the function on top does not show which call remains; but the innermost call has
+// failed.
 TEST(Loss, AnUnwindToADepthInsideARecursion) {
   auto a = analyse(trace_text(R"(
     0 start
@@ -302,7 +303,7 @@ TEST(Loss, AnUnwindToADepthInsideARecursion) {
   EXPECT_EQ(times(a, "f2"), (Times{2 + 2, 10 + 30, 10 + 30}));
 }
 
-// What overflows may be a function without events: then nobody goes whom we know.
+// A function without events may overflow: then no known call ends.
 TEST(Loss, AnUnwindToTheCallOnTopEndsNone) {
   auto a = analyse(trace_text(R"(
     0 start
@@ -323,10 +324,84 @@ TEST(Loss, AnUnwindToTheCallOnTopEndsNone) {
   EXPECT_EQ(times(a, "f3"), (Times{1, 20, 20}));
 }
 
+// In a recursion another call may have remained than the one that is assumed. Then only the number
+// of open calls is known, and all of it is part of the loss.
+TEST(Loss, AnUnwindToADepthLeftOtherCallsThanAssumed) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 5
+    30 loss 3 since=20
+    30 switch 1
+    40 entry 1
+    41 entry 3
+    42 entry 2
+    43 entry 2
+    60 unwindto 3 top=2
+    70 return 2
+    80 return 1
+    85 return 5
+    90 stop close)"));
+  EXPECT_EQ(a.trust().anomalies(), 3u);
+  EXPECT_EQ(a.trust().unbalanced, 0u);
+  EXPECT_EQ(a.trust().truncated, 0u);
+  EXPECT_EQ(a.trust().unwound, 1u);
+  EXPECT_EQ(a.trust().inferred, 2u);
+  EXPECT_EQ(a.trust().open_gap, 1u + 2u);
+}
+
+TEST(Loss, AnUnwindContradictsTheAssumption) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 5
+    30 loss 3 since=20
+    30 switch 1
+    41 entry 3
+    42 entry 2
+    43 entry 2
+    60 unwindto 2 top=2
+    70 entry 4
+    75 unwind 2 top=5
+    85 return 5
+    90 stop close)"));
+  EXPECT_EQ(a.trust().anomalies(), 3u);
+  EXPECT_EQ(a.trust().unwound, 1u + 2u);
+  EXPECT_EQ(a.trust().inferred, 1u);
+  EXPECT_EQ(a.trust().open_gap, 1u + 1u);
+}
+
+// A recorder through BPF continues after a loss and has the stack reported later: some of the calls
+// that are open then are known already.
+TEST(Loss, AReportSomeTimeAfterIt) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 ringblock co=1 tid=7 rec=1
+    0 entry 1
+    10 entry 2
+    30 loss 5 since=10
+    30 switch 1
+    40 entry 3
+    50 stack 1 activate n=3
+    50 frame 1
+    50 frame 2
+    50 frame 3
+    70 return 3
+    80 return 2
+    90 return 1
+    95 stop close)"));
+  EXPECT_EQ(a.trust().anomalies(), 5u);
+  EXPECT_EQ(a.trust().truncated, 0u);
+  EXPECT_EQ(a.trust().open_gap, 2u + 1u);
+  EXPECT_EQ(a.trust().inferred, 0u);
+  EXPECT_EQ(times(a, "f3"), (Times{1, 10 + 20, 10 + 20}));
+  EXPECT_EQ(a.report.gap_ns, 20u + 10u);
+}
+
 // -- Missing blocks --
 
-// The header of the first block after the hole says what is current, and how many calls are open
-// that nobody knows: so many may end. Who resumed it stays unknown.
+// The header of the first block after the gap has the current coroutine and the number of its open,
+// unknown calls: so many may end. What resumed it remains unknown.
 TEST(MissingBlock, TheNextHeaderSaysHowMuchIsUnknown) {
   auto a = analyse(trace_text(R"(
     block 1 seq=0 base=0
@@ -346,7 +421,7 @@ TEST(MissingBlock, TheNextHeaderSaysHowMuchIsUnknown) {
   EXPECT_EQ(a.trust().anomalies(), 1u);
   EXPECT_EQ(a.trust().inferred, 2u);
   EXPECT_EQ(a.trust().open_gap, 2u);
-  // The hole, the two calls, and then what may be part of a call of who resumed it.
+  // The gap, the two calls, and then what may be part of a call in the unknown resumer.
   EXPECT_EQ(a.report.gap_ns, 40u + 20u + 15u);
   EXPECT_EQ(a.report.idle_ns, 0u);
   EXPECT_EQ(times(a, "f3"), (Times{1, 10, 10}));
@@ -366,7 +441,7 @@ TEST(MissingBlock, WithoutADepthTheBottomStaysUnknown) {
   EXPECT_EQ(a.report.idle_ns, 0u);
 }
 
-// One return more than the header says there are calls.
+// One return more than the header has calls.
 TEST(MissingBlock, MoreEndsThanTheHeaderHasCallsAreUnbalanced) {
   auto a = analyse(trace_text(R"(
     block 1 seq=0 base=0
@@ -455,9 +530,9 @@ TEST(MissingBlock, WhatTheRecorderLeftOutIsOne) {
   EXPECT_EQ(a.report.gap_ns, 60u);
 }
 
-// Who lost nothing needs no header: whatever it says (those of older recorders name a coroutine of
-// another moment after a loss) is not asked for.
-TEST(MissingBlock, NoneIsMissingAndNoHeaderIsAsked) {
+// Without a missing block the header is not used, whatever it has (those of older recorders name
+// the coroutine of another moment after a loss).
+TEST(MissingBlock, NoneIsMissingSoNoHeaderIsUsed) {
   auto a = analyse(trace_text(R"(
     block 1 seq=0 base=0
     0 start

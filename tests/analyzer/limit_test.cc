@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A call tree with a limit: what has no room is in [pruned], and no sum is another one than
-// without.
+// A call tree with a limit: calls without a node are in [pruned], and all sums are the same as
+// without a limit.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -106,7 +106,7 @@ void check(uint64_t seed) {
     ASSERT_EQ(inclusive_ns(r.tree)[0], r.self_ns) << seed;
     ASSERT_LE(part.nodes, limit + 2) << seed;  // The root, and its [pruned].
     for (const auto& f : r.functions) {
-      ASSERT_LE(f.self_ns, f.running_ns) << seed << ' ' << f.name;
+      ASSERT_LE(f.self_ns, f.inclusive_ns) << seed << ' ' << f.name;
       if (f.name != "[pruned]") continue;
       EXPECT_EQ(f.kind, FunctionKind::kPruned);
       EXPECT_GT(f.calls, 0u);
@@ -124,7 +124,7 @@ TEST(NodeLimit, WithFiltersToo) {
   for (uint64_t seed = 1; seed <= 200 && !HasFatalFailure(); seed++) check<FilteredProfile>(seed);
 }
 
-// Below what called them, as long as there is room for that.
+// Below their caller, as long as the limit allows it.
 TEST(NodeLimit, PrunedCallsHangBelowTheirCaller) {
   std::ostringstream out;
   out << "0 start\n0 ringblock co=1 tid=7 rec=1\n";
@@ -133,10 +133,11 @@ TEST(NodeLimit, PrunedCallsHangBelowTheirCaller) {
   const Limited part = analyse_limited<HistogramProfile>(trace_text(out.str()), 9);
   const CallTree& tree = part.report.tree;
   ASSERT_EQ(tree.size(), 10u);  // The root, f1 to f8, and what f8 called.
-  EXPECT_EQ(part.report.functions[tree[9].function].name, "[pruned]");
-  EXPECT_EQ(part.report.functions[tree[tree[9].parent].function].name, "f8");
-  EXPECT_EQ(tree[9].self, 20u);
-  EXPECT_EQ(tree[9].calls, 1u);
+  const NodeId last{9};
+  EXPECT_EQ(part.report.functions[tree[last].function].name, "[pruned]");
+  EXPECT_EQ(part.report.functions[tree[tree[last].parent].function].name, "f8");
+  EXPECT_EQ(tree[last].self, 20u);
+  EXPECT_EQ(tree[last].calls, 1u);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::ostream& operator<<(std::ostream& out, const Times& t) {
 }
 Times times(const Analysed& a, const std::string& name) {
   const ReportFunction& f = a.function(name);
-  return {f.calls, f.wall_ns, f.running_ns, f.self_ns};
+  return {f.calls, f.wall_ns, f.inclusive_ns, f.self_ns};
 }
 
 TEST(Meaning, CallsAndIdle) {
@@ -183,7 +183,7 @@ TEST(Meaning, CoroutinesNestAsDeepAsLuaJitAllows) {
   EXPECT_EQ(a.trust().anomalies(), 0u);
   EXPECT_EQ(times(a, "f1"), (Times{1, 2 * deep, 2 * deep, 2}));
   EXPECT_EQ(a.function("f2").calls, static_cast<uint64_t>(deep));
-  EXPECT_EQ(a.function("f2").running_ns, static_cast<uint64_t>(2 * deep - 2));
+  EXPECT_EQ(a.function("f2").inclusive_ns, static_cast<uint64_t>(2 * deep - 2));
 }
 
 TEST(Meaning, CoroutineResumedFromTwoPlacesHangsBelowBoth) {
@@ -247,8 +247,8 @@ TEST(Meaning, StackReportAndOpenAtBothEnds) {
   EXPECT_EQ(a.trust().anomalies(), 0u);
 }
 
-// As the VM does it: what was lost is said in the block that there was room for again, whose own
-// time is behind the hole.
+// As the VM does it: the loss is reported in the next block for which there is space, whose own
+// time is after the gap.
 TEST(Meaning, ALossThatOpensABlockIsTheTimeBeforeIt) {
   auto a = analyse(trace_text(R"(
     block 1 seq=0 base=0
@@ -366,7 +366,7 @@ TEST(Meaning, ReturnWithoutEntryIsUnbalancedOrInferred) {
   EXPECT_EQ(b.trust().missing_blocks, 1u);
   EXPECT_EQ(b.trust().unbalanced, 0u);
   EXPECT_EQ(b.function("f1").calls, 1u);
-  EXPECT_EQ(b.report.gap_ns, 60u + 20u);  // The hole, and the time below an unknown caller.
+  EXPECT_EQ(b.report.gap_ns, 60u + 20u);  // The missing block, and time below an unknown caller.
   EXPECT_EQ(b.report.traced_ns, b.report.self_ns + b.report.idle_ns + b.report.gap_ns);
 }
 
@@ -387,7 +387,7 @@ TEST(Meaning, TimeIsUnwrappedByFullClocks) {
   EXPECT_EQ(a.trust().clock_anomalies, 0u);
 }
 
-TEST(Meaning, LongChainsOfIdsBeyond21Bits) {
+TEST(Meaning, FunctionIdsBeyond21Bits) {
   auto a =
       analyse(trace_text("func 1:3000000 lua line=1 chunk=\"@y\" name=\"big\"\n0 start\n0 entry "
                          "3000000\n10 entry 1\n20 return 1\n30 return 3000000\n30 stop close"));
@@ -415,7 +415,7 @@ TEST(Meaning, FunctionsAreMergedByIdentity) {
 }
 
 // Control goes to the outermost coroutine, which ends its call and makes another one, and from
-// there straight to the innermost: what ran in that from then on ran below the other call.
+// there straight to the innermost: what the innermost runs from then on is below the other call.
 TEST(Meaning, SwitchIntoAChainWhoseOutermostHasMovedOn) {
   auto a = analyse(trace_text(R"(
     0 start

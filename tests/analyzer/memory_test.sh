@@ -14,12 +14,12 @@ run --size 240M --limit 48M --nodes 10000 >"$scratch/out" ||
 grep -q "10,000 nodes (0.0 % of the time pruned)" "$scratch/out" || fail "$(cat "$scratch/out")"
 grep -qE "bin: .* of .* MB, [0-9]+ %, [0-9]+ MB/s" "$scratch/err" || fail "no progress: $(cat "$scratch/err")"
 
-# Of 3 million nodes 50,000 are kept; the sums are looked at by big_trace.py.
+# Of 3 million nodes 50,000 are kept; big_trace.py checks the sums.
 run --size 80M --limit 64M --nodes 3000000 --streams 1 -- --max-nodes 50000 >"$scratch/out" ||
   fail "limit of nodes: $(cat "$scratch/out" "$scratch/err")"
 grep -qE " 50,00[0-9] nodes \([1-9][0-9.]* % of the time pruned" "$scratch/out" || fail "$(cat "$scratch/out")"
-grep -q "has 50000 nodes: calls that need more are put together as \[pruned\]" "$scratch/err" ||
-  fail "nothing is said of the limit: $(cat "$scratch/err")"
+grep -q "has 50000 nodes: calls that need more are merged as \[pruned\]" "$scratch/err" ||
+  fail "no message about the limit: $(cat "$scratch/err")"
 
-# The limit is one: without --max-nodes the same tree does not fit.
+# The limit of memory is real: without --max-nodes the same tree needs more.
 ! run --size 80M --limit 64M --nodes 3000000 >"$scratch/out" || fail "not limited: $(cat "$scratch/out")"

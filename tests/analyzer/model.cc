@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace luatrace::analyze::model {
 namespace {
@@ -13,6 +14,8 @@ struct Coroutine {
   std::vector<size_t> open;  // Indices of calls, outermost first.
   int resumer = -1;
   bool known = true;
+  bool waits = false;  // It yielded, and was not resumed since.
+  uint64_t yielded = 0;
 };
 
 class Model {
@@ -110,8 +113,11 @@ class Model {
 
   uint64_t close_all(bool seen) {
     uint64_t n = 0;
-    for (auto& [id, c] : coroutines_)
+    const std::vector<int> running = chain();  // C code may use the stack of one that waits.
+    for (auto& [id, c] : coroutines_) {
+      if (std::find(running.begin(), running.end(), id) == running.end()) end_wait(c, false);
       for (; !c.open.empty(); n++) close(c, seen);
+    }
     coroutines_.clear();
     current_ = -1;
     return n;
@@ -132,8 +138,26 @@ class Model {
     lost_ = true;
   }
 
+  // Its innermost call waited.
+  void end_wait(Coroutine& c, bool resumed) {
+    if (!std::exchange(c.waits, false) || c.open.empty()) return;
+    Waits& w = result_.waits[calls_[c.open.back()].function];
+    if (!resumed) return static_cast<void>(w.unfinished++);
+    w.count++;
+    w.sum += now_ - c.yielded;
+    w.max = std::max(w.max, now_ - c.yielded);
+  }
+
+  void resume(int id) {
+    end_wait(co(id), true);
+    co(id).resumer = current_;
+    current_ = id;
+  }
+
   void leave_coroutine(bool forget) {
     int gone = current_;
+    co(gone).waits = !forget;
+    co(gone).yielded = now_;
     current_ = co(gone).resumer;
     co(gone).resumer = -1;
     if (forget) coroutines_.erase(gone);
@@ -153,7 +177,7 @@ class Model {
   uint64_t now_ = 0, began_ = 0;
 };
 
-// How many there were.
+// Returns how many there were.
 size_t Model::close_all(int id, bool seen) {
   const size_t calls = co(id).open.size();
   while (!co(id).open.empty()) close(co(id), seen);
@@ -185,8 +209,7 @@ void Model::step(const Event& e) {
       co(arg).known = true;
       break;
     case Do::kResume:
-      co(arg).resumer = current_;
-      current_ = arg;
+      resume(arg);
       break;
     case Do::kYield:
     case Do::kDone:
@@ -198,6 +221,7 @@ void Model::step(const Event& e) {
       break;
     case Do::kCollect:
       if (!coroutines_.count(arg)) break;
+      end_wait(co(arg), false);
       result_.abandoned += close_all(arg, true);
       coroutines_.erase(arg);
       break;
@@ -207,7 +231,7 @@ void Model::step(const Event& e) {
       break;
     case Do::kStack:
       current_ = arg;
-      result_.truncated += close_all(arg, false);
+      (co(arg).known ? result_.truncated : result_.open_gap) += close_all(arg, false);
       co(arg).known = true;
       break;
     case Do::kFrame:
@@ -232,7 +256,7 @@ void Model::count() {
   }
 }
 
-// A Lua state as it really is, and what of it gets recorded.
+// A Lua VM as it really is, and what of it is recorded.
 class Program {
  public:
   Program(uint64_t seed, bool calls_resumers)
@@ -281,10 +305,10 @@ class Program {
     emit(Do::kStack, id, static_cast<uint32_t>(stack.size()));
     if (recording_) events_.back().after_loss = after_loss;
     // Now and then the ring is full in the middle of it.
-    const size_t told = random(12) ? stack.size() : random(stack.size() + 1);
-    for (size_t i = 0; i < told; i++) emit(Do::kFrame, stack[i]);
+    const size_t frames = random(12) ? stack.size() : random(stack.size() + 1);
+    for (size_t i = 0; i < frames; i++) emit(Do::kFrame, stack[i]);
     if (recording_) reported_.insert(id);
-    if (told < stack.size() && recording_) lose();
+    if (frames < stack.size() && recording_) lose();
   }
 
   // The coroutine that runs now had calls that the recording does not know.
@@ -322,7 +346,7 @@ class Program {
   std::map<uint32_t, Co> coroutines_;
   std::vector<uint32_t> chain_;                  // Running: main first.
   std::vector<std::vector<uint32_t>> switched_;  // Chains that a switch put aside.
-  size_t outer_ = 1;  // Of chain_: those that may not be suspended now. The host called the last.
+  size_t outer_ = 1;  // How many of chain_ cannot be suspended now; a C function called the last.
   uint32_t next_ = 2;
   std::set<uint32_t> reported_;  // Whose stack the recording knows, ...
   std::set<uint32_t> linked_;    // ... and of whom who resumed it.

@@ -65,10 +65,17 @@ struct Stretch {
   int coroutine;  // -1: none.
 };
 
+// Waits in a function.
+struct Waits {
+  uint64_t count = 0, sum = 0, max = 0, unfinished = 0;
+  bool operator==(const Waits&) const = default;
+};
+
 struct Result {
   std::vector<Call> calls;
   std::vector<Stretch> stretches;
   std::map<uint32_t, Numbers> functions;
+  std::map<uint32_t, Waits> waits;  // By function.
   uint64_t idle = 0, gap = 0, traced = 0;
   uint64_t lost = 0, truncated = 0, open_start = 0, open_end = 0, open_gap = 0, abandoned = 0,
            unwound = 0;

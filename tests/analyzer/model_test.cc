@@ -24,7 +24,7 @@ static std::ostream& operator<<(std::ostream& out, const Numbers& n) {
 namespace {
 
 model::Numbers numbers(const ReportFunction& f) {
-  return {f.calls, f.wall_ns, f.running_ns, f.self_ns, f.complete, f.min_ns, f.max_ns, f.sum_ns};
+  return {f.calls, f.wall_ns, f.inclusive_ns, f.self_ns, f.complete, f.min_ns, f.max_ns, f.sum_ns};
 }
 
 void compare(const Analysed& a, const model::Result& m) {
@@ -72,14 +72,14 @@ const char* const kForms[] = {"entry %11",  "entry %11",       "entry %11",
 std::string fill(const char* form, uint64_t tick, std::mt19937_64& random) {
   std::string out;
   while (*form != '\0') {
-    char* behind = nullptr;
+    char* rest = nullptr;
     if (*form == '%')
-      out += std::to_string(random() % std::strtoull(form + 1, &behind, 10));
+      out += std::to_string(random() % std::strtoull(form + 1, &rest, 10));
     else if (*form == '@')
       out += std::to_string(tick - random() % 10);
     else
       out += *form;
-    form = behind != nullptr ? behind : form + 1;
+    form = rest != nullptr ? rest : form + 1;
   }
   return out;
 }
@@ -113,8 +113,8 @@ TEST(Model, AnyStreamAddsUp) {
     auto inclusive = inclusive_ns(a.report.tree);
     ASSERT_EQ(inclusive[0], a.report.self_ns) << "seed " << seed;
     for (const auto& f : a.report.functions) {
-      ASSERT_LE(f.self_ns, f.running_ns) << "seed " << seed << ' ' << f.name;
-      ASSERT_LE(f.running_ns, f.wall_ns) << "seed " << seed << ' ' << f.name << '\n' << text;
+      ASSERT_LE(f.self_ns, f.inclusive_ns) << "seed " << seed << ' ' << f.name;
+      ASSERT_LE(f.inclusive_ns, f.wall_ns) << "seed " << seed << ' ' << f.name << '\n' << text;
     }
   }
 }

@@ -10,7 +10,7 @@
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
 #include "base/escape.h"
-#include "base/json.h"
+#include "base/utf8.h"
 #include "support.h"
 
 namespace luatrace::analyze {
@@ -26,9 +26,9 @@ std::string evil_trace() {
 
 bool harmless(const std::string& text) {
   for (size_t i = 0; i < text.size(); i++) {
-    auto c = static_cast<unsigned char>(text[i]);
-    if ((c < 0x20 && c != '\n') || c == 0x7f || utf8_length(text, i) == 0) return false;
-    i += utf8_length(text, i) - 1;
+    const auto [code, length] = read_utf8(std::string_view(text).substr(i));
+    if ((code < 0x20 && code != '\n') || code == 0x7f || length == 0) return false;
+    i += length - 1;
   }
   return text.find("\xe2\x80\xae") == std::string::npos;  // Right-to-left override.
 }
@@ -40,7 +40,7 @@ TEST(Output, SummaryIsHarmlessOnATerminal) {
   EXPECT_NE(out.str().find("a;b\\n\\x1b[31m"), std::string::npos);
 }
 
-TEST(Output, FoldedHasOneLinePerChain) {
+TEST(Output, FoldedHasOneLinePerCallPath) {
   std::ostringstream out;
   write_folded(out, analyse(evil_trace()).report, 1);
   EXPECT_TRUE(harmless(out.str()));
@@ -67,7 +67,7 @@ TEST(Output, JsonStringsAreValid) {
             "\"a\\\"b\\\\c\\u000a\\u0001\\\\xff\xc3\xa9\"");
   std::ostringstream out;
   write_json(out, analyse(evil_trace()).report);
-  EXPECT_TRUE(harmless(out.str().substr(0)) || out.str().find("\xe2\x80\xae") != std::string::npos);
+  EXPECT_TRUE(harmless(out.str())) << out.str();
 }
 
 TEST(Output, PageHasNoMarkupFromNames) {

@@ -27,6 +27,16 @@ std::string long_trace(int blocks) {
   return trace_text(out.str());
 }
 
+// The same frame with `count` empty blocks of zstd (3 bytes each) before its own.
+std::vector<uint8_t> padded_frame(std::vector<uint8_t> frame, size_t count) {
+  const uint8_t descriptor = frame[4];  // After the magic number; the frame has no dictionary.
+  const bool single = descriptor & 0x20;
+  const size_t size_of_size[] = {single ? 1u : 0u, 2, 4, 8};
+  const size_t header = 5 + !single + size_of_size[descriptor >> 6];
+  frame.insert(frame.begin() + static_cast<std::ptrdiff_t>(header), 3 * count, 0);
+  return frame;
+}
+
 std::string functions_of(const Analysed& a) {
   std::ostringstream out;
   write_json(out, a.report);
@@ -47,7 +57,7 @@ TEST(Packed, GivesTheSameReport) {
   }
 }
 
-TEST(Packed, ABadBlockIsSkippedCountedAndSaid) {
+TEST(Packed, ABadBlockIsSkippedCountedAndReported) {
   Parts parts = packed_parts(long_trace(50));
   int bad = 0;
   for (auto& [b, payload] : parts.blocks)
@@ -62,7 +72,7 @@ TEST(Packed, ABadBlockIsSkippedCountedAndSaid) {
   EXPECT_EQ(a.trust().bad_block_events, 5u * 400);
   EXPECT_EQ(a.trust().events, 45u * 400 + 2);
   ASSERT_FALSE(a.messages.empty());
-  EXPECT_NE(a.messages[0].find("compressed payload cannot be read (not one zstd frame)"),
+  EXPECT_NE(a.messages[0].find("payload cannot be decompressed (not one zstd frame)"),
             std::string::npos);
 }
 
@@ -73,6 +83,19 @@ TEST(Packed, ABombCostsNothing) {
   const auto a = analyse(join(parts));
   EXPECT_EQ(a.trust().bad_blocks, 1u);
   EXPECT_EQ(a.trust().events, 2u * 400 + 2);
+}
+
+// A valid frame may consist almost only of empty blocks; up to 32 payloads are copied before they
+// are unpacked.
+TEST(Packed, ALongFrameIsRefused) {
+  Parts parts = packed_parts(long_trace(3));
+  for (auto& [b, payload] : parts.blocks)
+    if (b.type == LT_BLOCK_EVENTS && b.seq == 1) payload = padded_frame(payload, 100'000);
+  const auto a = analyse(join(parts));
+  EXPECT_EQ(a.trust().bad_blocks, 1u);
+  EXPECT_EQ(a.trust().events, 2u * 400 + 2);
+  ASSERT_FALSE(a.messages.empty());
+  EXPECT_NE(a.messages[0].find("it is longer than a payload may be"), std::string::npos);
 }
 
 TEST(Packed, TheFileIsCutAtAnyByte) {

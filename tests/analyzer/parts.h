@@ -17,9 +17,9 @@ struct Parts {
 };
 
 Parts parts_of(const std::vector<uint8_t>& bytes);
-// Of a text trace, with all payloads compressed for which that is worth it.
+// The parts of a text trace, with payloads compressed where that makes them smaller.
 Parts packed_parts(const std::string& text);
-// Puts the parts together with right checksums, whatever the sizes say.
+// Puts the parts together, with correct checksums even if the sizes are wrong.
 std::vector<uint8_t> join(Parts parts);
 
 }  // namespace luatrace::analyze

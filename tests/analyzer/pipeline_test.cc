@@ -14,7 +14,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// A file that lives as long as this: f1 runs 10 ns, f2 in it 4 ns.
+// A file that is removed with this object: f1 runs 10 ns, f2 in it 4 ns.
 class TraceFile {
  public:
   TraceFile() : path_(testing::TempDir() + "pipeline" + std::to_string(getpid()) + ".txt") {
@@ -74,7 +74,7 @@ TEST(Pipeline, WhatCannotBeReadThrowsAndTheReportIsAsItWas) {
   EXPECT_EQ(self_ns(pipeline.finish(), "f2"), 4u);
 }
 
-// The entries of the calls that it is given.
+// Counts the calls that it gets, and the files.
 class Entries : public CallConsumer, private CallObserver {
  public:
   CallObserver& begin_file(const FilterPlan&, const TraceFacts&, const SymbolFinder&) override {
@@ -84,11 +84,11 @@ class Entries : public CallConsumer, private CallObserver {
   int files = 0, ended = 0, calls = 0;
 
  private:
-  void opened(const Coroutine&, uint32_t, uint32_t, uint32_t, uint64_t) override { calls++; }
-  void closed(const Coroutine&, uint32_t, uint64_t) override {}
-  void moved(const Coroutine&, uint32_t, uint32_t, uint64_t, const std::vector<Open>&) override {}
-  void add_self_time(FilteredProfile::Machine&, uint32_t, uint64_t, uint64_t, Owner) override {}
-  void gone(const Coroutine&, uint32_t, uint64_t) override {}
+  void opened(const Coroutine&, StreamId, ThreadId, FunctionId, uint64_t) override { calls++; }
+  void closed(const Coroutine&, StreamId, uint64_t) override {}
+  void moved(const Coroutine&, StreamId, ThreadId, uint64_t, const std::vector<Open>&) override {}
+  void add_self_time(FilteredProfile::Machine&, StreamId, uint64_t, uint64_t, Owner) override {}
+  void gone(const Coroutine&, StreamId, uint64_t) override {}
 };
 
 TEST(Pipeline, AConsumerGetsTheCallsOfEachFileUntilTheReportIsFinished) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A reader that lost a block: the headers of the blocks that EventBlocks writes make it know again
-// what runs. Whatever block is missing, each moment goes to the call that really ran, to nobody if
-// nothing did, or is unknown; nothing is counted but the hole.
+// After a missing block a reader learns from the headers of the blocks that EventBlocks writes what
+// runs. Whatever block is missing, each moment counts for the call that really ran, as idle if none
+// did, or as unknown; the only anomaly is the missing block.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <map>
 #include <random>
+#include <span>
 
 #include "model.h"
+#include "parts.h"
 #include "support.h"
 #include "trace/event_blocks.h"
 #include "trace/spool.h"
@@ -16,26 +18,7 @@
 namespace luatrace::analyze {
 namespace {
 
-struct Piece {
-  lt_block head;
-  std::vector<std::byte> payload;
-};
-
-// The blocks of a trace. Their bytes are those of `trace` from an offset on.
-std::vector<Piece> pieces(const std::vector<uint8_t>& trace) {
-  std::vector<Piece> out;
-  for (size_t at = sizeof(lt_file_header); at < trace.size();) {
-    Piece p;
-    std::memcpy(&p.head, &trace[at], sizeof p.head);
-    const auto* from = reinterpret_cast<const std::byte*>(&trace[at + sizeof p.head]);
-    p.payload.assign(from, from + p.head.payload_size);
-    at += sizeof p.head + (p.payload.size() + 7) / 8 * 8;
-    out.push_back(std::move(p));
-  }
-  return out;
-}
-
-// The words of events in the blocks that a recorder would have made of them, each of some records.
+// Writes the words of a block again as a recorder would have, in blocks of a few records each.
 void write_words(TraceWriter& writer, std::span<const std::byte> payload, std::mt19937_64& random) {
   std::vector<uint64_t> words(payload.size() / 8);
   std::memcpy(words.data(), payload.data(), payload.size());
@@ -53,27 +36,30 @@ std::vector<uint8_t> in_small_blocks(const std::string& text, uint64_t seed) {
   std::mt19937_64 random(seed);
   Spool spool;
   TraceWriter writer(spool, "test", make_file_header());
-  for (const Piece& p : pieces(to_binary(text))) {
-    if (p.head.type == LT_BLOCK_STREAM) {
+  const Parts parts = parts_of(to_binary(text));
+  for (const auto& [head, payload] : parts.blocks) {
+    const auto bytes = std::as_bytes(std::span(payload));
+    if (head.type == LT_BLOCK_STREAM) {
       lt_stream_info info;
-      std::memcpy(&info, p.payload.data(), sizeof info);
+      std::memcpy(&info, payload.data(), sizeof info);
       writer.write_stream(1, info);
-    } else if (p.head.type == LT_BLOCK_EVENTS) {
-      write_words(writer, p.payload, random);
+    } else if (head.type == LT_BLOCK_EVENTS) {
+      write_words(writer, bytes, random);
     } else {
-      writer.write_block(p.head, p.payload);
+      writer.write_block(head, bytes);
     }
   }
   EXPECT_TRUE(writer.close());
   return spool.take_memory();
 }
 
-// Without the n-th block of events, if there are any after it; else nothing.
+// The trace without the n-th block of events; empty if no block of events follows it.
 std::vector<uint8_t> without(const std::vector<uint8_t>& trace, size_t n) {
   size_t at = sizeof(lt_file_header), begin = 0, end = 0, events = 0;
-  for (const Piece& p : pieces(trace)) {
-    const size_t size = sizeof p.head + (p.payload.size() + 7) / 8 * 8;
-    if (p.head.type == LT_BLOCK_EVENTS && events++ == n) begin = at, end = at + size;
+  const Parts parts = parts_of(trace);
+  for (const auto& [head, payload] : parts.blocks) {
+    const size_t size = sizeof head + (payload.size() + 7) / 8 * 8;
+    if (head.type == LT_BLOCK_EVENTS && events++ == n) begin = at, end = at + size;
     at += size;
   }
   if (end == 0 || events <= n + 1) return {};
@@ -98,10 +84,10 @@ void expect_less(const Analysed& whole, const Analysed& part) {
   EXPECT_LE(part.report.idle_ns, whole.report.idle_ns);
 }
 
-// Without C functions that call into a coroutine which resumed their own: after a hole that may be
-// the resumer without a name, and the machine takes it for another one (docs/security.md).
+// Without C functions that call into a coroutine which resumed their own: after a gap the resumer
+// may be unknown, and the machine takes that coroutine for another one (docs/security.md).
 TEST(Resync, WhateverBlockIsMissing) {
-  uint64_t holes = 0, recovered = 0;
+  uint64_t gaps = 0, recovered = 0;
   for (uint64_t seed = 1; seed <= 250; seed++) {
     const auto text = model::to_text(model::generate(seed, 20 + seed % 200, false));
     const auto trace = in_small_blocks(trace_text(text), seed);
@@ -113,12 +99,12 @@ TEST(Resync, WhateverBlockIsMissing) {
       const Analysed a = analyse(part);
       expect_less(whole, a);
       if (HasFailure()) FAIL() << "seed " << seed << ", without block " << n << "\n" << text;
-      holes++;
+      gaps++;
       recovered += a.report.self_ns > whole.report.self_ns / 2;
     }
   }
-  EXPECT_GT(holes, 1000u);
-  EXPECT_GT(recovered, holes / 2);  // What comes after a hole is not all unknown.
+  EXPECT_GT(gaps, 1000u);
+  EXPECT_GT(recovered, gaps / 2);  // Not all that follows a gap is unknown.
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several threads for the streams of one trace: the same bytes come out as from one thread, for
-// sound traces and for damaged ones.
+// Several threads for the streams of one trace: the output is the same as with one thread, for
+// undamaged traces and for damaged ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -125,8 +125,8 @@ TEST(ParallelStreams, TheSameWithFiltersGroupsAndViewsOfSingleCalls) {
   }
 }
 
-// Compressed blocks of some streams, in whatever order, some of which cannot be undone, and more of
-// one stream than may wait for its worker.
+// Compressed blocks of several streams in any order, some of which cannot be decompressed, and more
+// of one stream than may wait for its worker.
 Parts packed_trace(uint64_t seed) {
   std::mt19937_64 random(seed);
   std::ostringstream out;
@@ -160,11 +160,11 @@ TEST(ParallelStreams, TheSameFromPackedTraces) {
   }
 }
 
-// What goes wrong in a worker comes out in finish(), and nobody waits for it for ever.
+// An exception in a worker is thrown by read(), and no thread waits for ever.
 TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
   struct Failing : HistogramProfile {
     using HistogramProfile::enter;
-    uint32_t enter(uint32_t, uint32_t) { throw std::length_error("full"); }
+    uint32_t enter(uint32_t, FunctionId) { throw std::length_error("full"); }
     void add(const Failing&) {}
   };
   Diagnostics diag("test.bin", [](const std::string&) {});

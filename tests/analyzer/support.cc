@@ -87,7 +87,7 @@ std::string dump_calls(const std::string& text) {
   CallsSink sink(out);
   TraceFacts facts;
   Streams<CallsSink> streams(facts, sink, diag);
-  sink.set_namer([&](uint32_t i) { return call_name(facts.functions[i], ""); });
+  sink.set_namer([&](FunctionId i) { return call_name(facts.functions[i], ""); });
   read_trace(input, diag, streams);
   streams.finish();
   return out.str();

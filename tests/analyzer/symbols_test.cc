@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Names of C functions, with this very program as the traced one.
-#include <dlfcn.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -48,7 +47,7 @@ MapTable own_maps(const std::string& build_id) {
     fields >> range >> rights >> offset >> device >> inode >> path;
     if (rights.find('x') == std::string::npos || path != self) continue;
     size_t dash = range.find('-');
-    maps.add({1, std::stoull(range.substr(0, dash), nullptr, 16),
+    maps.add({ProcessId(1), std::stoull(range.substr(0, dash), nullptr, 16),
               std::stoull(range.substr(dash + 1), nullptr, 16), std::stoull(offset, nullptr, 16),
               build_id, path});
   }
@@ -57,7 +56,7 @@ MapTable own_maps(const std::string& build_id) {
 
 class Symbols : public testing::Test {
  protected:
-  std::string name(const MapTable& maps, void* address, uint32_t process = 1) {
+  std::string name(const MapTable& maps, void* address, ProcessId process = ProcessId(1)) {
     MapInfo none;
     none.process = process;
     return symbolizer_.find(maps, none, reinterpret_cast<uint64_t>(address)).name;
@@ -85,16 +84,18 @@ TEST_F(Symbols, AnotherBuildGivesAnOffsetAndOneWarning) {
 }
 
 TEST_F(Symbols, MissingFileAndUnmappedAddress) {
-  MapTable maps = {{1, 0x1000, 0x2000, 0x500, "", "/nowhere/libx\x1b.so"}};
+  MapTable maps = {{ProcessId(1), 0x1000, 0x2000, 0x500, "", "/nowhere/libx\x1b.so"}};
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x1234)), "libx\x1b.so+0x734");
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_EQ(warnings_[0].find('\x1b'), std::string::npos);
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x9999)), "");
-  EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x1234), 2), "");  // Another process's map.
+  EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x1234), ProcessId(2)),
+            "");  // Another process's map.
 }
 
 TEST_F(Symbols, DoesNotOpenDevicesOrDirectories) {
-  MapTable maps = {{1, 0x1000, 0x2000, 0, "", "/dev/zero"}, {1, 0x3000, 0x4000, 0, "", "/tmp"}};
+  MapTable maps = {{ProcessId(1), 0x1000, 0x2000, 0, "", "/dev/zero"},
+                   {ProcessId(1), 0x3000, 0x4000, 0, "", "/tmp"}};
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x1000)), "zero+0x0");
   EXPECT_EQ(name(maps, reinterpret_cast<void*>(0x3000)), "tmp+0x0");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The timeline and the least time of a call (-t): each lane has exactly the self time that the
+// The timeline and the minimum time of a call (-t): each lane has exactly the self time that the
 // table of functions shows, at the moments at which it was spent.
 #include <gtest/gtest.h>
 
@@ -16,12 +16,12 @@
 namespace luatrace::analyze {
 namespace {
 
-Report analyse_timeline(const std::string& text, uint64_t least_ns) {
+Report analyse_timeline(const std::string& text, uint64_t min_ns) {
   Diagnostics diag("test.txt", [](const std::string&) {});
   Input input("test.txt", std::vector<uint8_t>(text.begin(), text.end()));
   TraceFacts facts;
   FilterOptions options;
-  options.least_ns = least_ns;
+  options.min_ns = min_ns;
   FilterPlan plan;
   plan.options = &options;
   SymbolFinder symbols = [](const Function&) { return Symbol{}; };
@@ -93,14 +93,13 @@ std::string random_events(uint64_t seed) {
 TEST(Timeline, LanesAreSelfTimesWhateverIsHidden) {
   for (uint64_t seed = 1; seed <= 200 && !HasFatalFailure(); seed++) {
     const auto text = random_events(seed);
-    for (uint64_t least : {0u, 1u, 40u, 300u, 5000u})
-      expect_lanes_are_self_times(
-          analyse_timeline(text, least),
-          "seed " + std::to_string(seed) + " least " + std::to_string(least));
+    for (uint64_t min_ns : {0u, 1u, 40u, 300u, 5000u})
+      expect_lanes_are_self_times(analyse_timeline(text, min_ns),
+                                  "seed " + std::to_string(seed) + " -t " + std::to_string(min_ns));
   }
 }
 
-// A tick is not a nanosecond: what is rounded for each slice must not be missing in the sum.
+// A tick is not a nanosecond: what rounding takes from each slice must not be missing in the sum.
 TEST(Timeline, NothingIsRoundedAway) {
   for (uint64_t seed = 1; seed <= 50 && !HasFatalFailure(); seed++) {
     auto text = random_events(seed);
@@ -119,7 +118,8 @@ TEST(Timeline, NothingIsRoundedAway) {
   }
 }
 
-// f1 runs from 0 to 400, f2 (too short) from 100 to 200: its time is f1's, when it was spent.
+// f1 runs from 0 to 400, f2 (too short) from 100 to 200: its time counts for f1, in the same
+// slices.
 TEST(Timeline, HiddenTimeIsTheCallersWhenItWasSpent) {
   const Report r = analyse_timeline(
       trace_text("0 start\n0 ringblock co=1 tid=7 rec=1\n0 entry 1\n100 entry 2\n200 return 2\n"
@@ -148,7 +148,7 @@ TEST(Timeline, ManyPieces) {
   }
   out << tick << " return 1\n" << tick << " stop close\n";
   const Report r = analyse_timeline(trace_text(out.str()), 1000000000);
-  EXPECT_EQ(r.self_ns, 0u);  // Too short as well, and nobody called it.
+  EXPECT_EQ(r.self_ns, 0u);  // f1 is too short as well, and has no caller.
   EXPECT_EQ(r.filtered_ns, tick);
   expect_lanes_are_self_times(analyse_timeline(trace_text(out.str()), 600), "short ones");
 }
@@ -161,9 +161,9 @@ TEST(Timeline, ManyPiecesOfManyThreads) {
   for (int i = 0; i < 20000; i++)
     out << (tick += 10) << " thread " << 100 + i % (i < 9000 ? 6000 : 3) << '\n';
   out << tick + 5 << " return 1\n" << tick + 5 << " stop close\n";
-  auto lanes = [&](uint64_t least) {
+  auto lanes = [&](uint64_t min_ns) {
     std::map<std::string, uint64_t> sums;
-    const Report r = analyse_timeline(trace_text(out.str()), least);
+    const Report r = analyse_timeline(trace_text(out.str()), min_ns);
     for (const auto& lane : r.timelines[0].lanes)
       if (lane.thread) sums[lane.name] = sum(lane.slices);
     return sums;

@@ -70,22 +70,22 @@ void Events::event(uint64_t s) {
 
 const SymbolFinder no_symbols = [](const Function&) { return Symbol{}; };
 
-// What follows single calls, of one worker.
+// The views of single calls of one worker.
 struct Watching {
   explicit Watching(const Wish& w)
-      : slow(w.least_ns, w.wall, w.most), coroutines(CoroutineLog::By::kSuspended, w.most) {}
+      : slow(w.over_ns, w.wall, w.limit), coroutines(CoroutineLog::By::kSuspended, w.limit) {}
   SlowCalls slow;
   CoroutineLog coroutines;
   Timeline timeline;
   ThreadLog threads;
 };
 
-struct Deaf : CallObserver {
-  void opened(const Coroutine&, uint32_t, uint32_t, uint32_t, uint64_t) override {}
-  void closed(const Coroutine&, uint32_t, uint64_t) override {}
-  void moved(const Coroutine&, uint32_t, uint32_t, uint64_t, const std::vector<Open>&) override {}
-  void add_self_time(FilteredProfile::Machine&, uint32_t, uint64_t, uint64_t, Owner) override {}
-  void gone(const Coroutine&, uint32_t, uint64_t) override {}
+struct EmptyObserver : CallObserver {
+  void opened(const Coroutine&, StreamId, ThreadId, FunctionId, uint64_t) override {}
+  void closed(const Coroutine&, StreamId, uint64_t) override {}
+  void moved(const Coroutine&, StreamId, ThreadId, uint64_t, const std::vector<Open>&) override {}
+  void add_self_time(FilteredProfile::Machine&, StreamId, uint64_t, uint64_t, Owner) override {}
+  void gone(const Coroutine&, StreamId, uint64_t) override {}
 };
 
 Report report_of(const TraceFacts& facts, const FilteredProfile& profile, const Diagnostics& diag,
@@ -146,17 +146,17 @@ Wish random_wish(uint64_t seed, uint32_t which) {
     if (is_on()) *list = {kNames[pick(7)]};
   if (is_on()) f.kinds = {pick(2) ? FunctionKind::kLua : FunctionKind::kC};
   if (is_on()) f.depth = 1 + static_cast<uint32_t>(pick(4));
-  if (is_on()) f.least_ns = 1 + pick(200);
-  if (is_on()) f.threads = {71, 70 + static_cast<uint32_t>(pick(9))};
-  if (is_on()) f.states = {1 + static_cast<uint32_t>(pick(3))};
-  if (is_on()) f.coroutines = {{0, 1 + static_cast<uint32_t>(pick(3))}};
+  if (is_on()) f.min_ns = 1 + pick(200);
+  if (is_on()) f.threads = {ThreadId(71), ThreadId(70 + static_cast<uint32_t>(pick(9)))};
+  if (is_on()) f.vms = {StreamId(1 + static_cast<uint32_t>(pick(3)))};
+  if (is_on()) f.coroutines = {{kNoStream, CoroutineId(1 + static_cast<uint32_t>(pick(3)))}};
   if (is_on()) w.from = 1000 + pick(3000), w.to = w.from + pick(9000);
   f.mode = static_cast<CoroutineMode>(pick(3));
   f.group = static_cast<GroupBy>(pick(6));
   f.group_pattern = "x.(l)ua";
-  w.least_ns = pick(3) ? 0 : pick(100);
+  w.over_ns = pick(3) ? 0 : pick(100);
   w.wall = pick(2);
-  w.most = pick(3) ? 1 + pick(6) : 0;
+  w.limit = pick(3) ? 1 + pick(6) : 0;
   return w;
 }
 
@@ -179,11 +179,11 @@ std::string describe(const Wish& w) {
   list("-C", f.callers);
   list("-H", f.hide);
   list("--function", f.functions);
-  for (const FunctionKind kind : f.kinds) out << " --kind " << kind_word(kind);
+  for (const FunctionKind kind : f.kinds) out << " --kind " << kind_name(kind);
   list("--thread", f.threads);
-  list("--state", f.states);
-  for (const CoroutineId& c : f.coroutines) out << " --coroutine " << c.id;
-  out << " -D " << f.depth << " -t " << f.least_ns << " ticks " << w.from << '~' << w.to << " mode "
+  list("--vm", f.vms);
+  for (const CoroutineFilter& c : f.coroutines) out << " --coroutine " << c.id;
+  out << " -D " << f.depth << " -t " << f.min_ns << " ticks " << w.from << '~' << w.to << " mode "
       << static_cast<int>(f.mode) << " group " << static_cast<int>(f.group);
   return out.str();
 }
@@ -202,12 +202,12 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
   CallVerdicts verdicts = find_verdicts(plan, no_symbols, input, std::max<size_t>(workers, 1));
   input.rewind();
   plan.verdicts = &verdicts;
-  Deaf deaf;
+  EmptyObserver empty;
   std::deque<Watching> watching;
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, no_symbols);
-    if (wish.told == Wish::Told::kCalls) sink->calls = &deaf;
-    if (wish.told != Wish::Told::kViews) return sink;
+    if (wish.observer == Wish::Observer::kEmpty) sink->calls = {&empty};
+    if (wish.observer != Wish::Observer::kViews) return sink;
     Watching& w = watching.emplace_back(wish);
     sink->slow = &w.slow;
     sink->coroutines = &w.coroutines;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random traces of several streams, sound and damaged ones; what can be asked of them: filters,
-// groups, views; and the answer. All of it is of a seed.
+// Random traces of several streams, undamaged and damaged ones; random queries of them (filters,
+// groups, views); and the report. All of it depends on a seed only.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace luatrace::analyze {
 
-// How many random things a test tries: LUATRACE_SEEDS makes it more, for a long run.
+// How many seeds a test tries: `usual`, or LUATRACE_SEEDS for a long run.
 uint64_t seeds(uint64_t usual);
 
 // Streams that share functions (with other ids and names, some of them called before they are
@@ -20,19 +20,19 @@ std::string random_trace(uint64_t seed, const std::string& clock = "mult=3 shift
 // The same in binary, with some bytes that are wrong or missing.
 std::vector<uint8_t> damaged_trace(uint64_t seed, const std::string& clock = "mult=3 shift=1");
 
-// What is asked for: filters, groups, and the views that follow single calls.
+// What is requested: filters, groups, and the views that follow single calls.
 struct Wish {
   FilterOptions filter;
   uint64_t from = 0, to = UINT64_MAX;  // Ticks.
-  uint64_t least_ns = 0;               // --over
+  uint64_t over_ns = 0;                // --over
   bool wall = false;
-  size_t most = 0;  // Slow calls and coroutines.
-  // Who is told of single calls: all views, an observer that makes nothing of it, or nobody.
-  enum class Told { kViews, kCalls, kNothing } told = Told::kViews;
+  size_t limit = 0;  // Of slow calls and coroutines.
+  // What gets single calls: all views, an observer that does nothing, or none.
+  enum class Observer { kViews, kEmpty, kNone } observer = Observer::kViews;
 };
 
 // The filters of which there can be several, as bits: -F -N -C -H --function --kind -D -t --thread
-// --state --coroutine -r.
+// --vm --coroutine -r.
 constexpr uint32_t kFilters = 12;
 // With the filters of `which`. Names are those of random_trace().
 Wish random_wish(uint64_t seed, uint32_t which);
@@ -40,8 +40,8 @@ Wish random_wish(uint64_t seed, uint32_t which);
 Wish random_wish(uint64_t seed);
 std::string describe(const Wish& wish);
 
-// The report of a trace with filters and all that follows single calls, by so many threads (0: not
-// at all parallel). Messages about the trace go to `messages`, if it is not null.
+// The report of a trace with filters and all views of single calls, by so many threads (0: not
+// parallel at all). Messages about the trace go to `messages`, if it is not null.
 Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t workers,
                  std::string* messages = nullptr);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Small traces made to keep the analyzer busy: each kind of record that can need many steps, again
-// and again. The steps are counted, not timed: they must not be more than some for each word.
+// and again. The steps are counted, not timed: the test limits their number for each word.
 #include <gtest/gtest.h>
 
 #include "analyzer/collect/profile.h"
@@ -11,7 +11,7 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr uint64_t kMostPerWord = 2048;
+constexpr uint64_t kStepsPerWord = 2048;
 
 class Hostile {
  public:
@@ -28,12 +28,12 @@ class Hostile {
     Diagnostics diag("hostile", [](const std::string&) {});
     FunctionTable functions;
     Profile profile;
-    StackMachine<Profile> machine(1, profile, diag, functions);
+    StackMachine<Profile> machine(StreamId(1), profile, diag, functions);
     constexpr size_t kBlock = 8192;
     uint32_t seq = 0;
     for (size_t at = 0; at < words_.size(); at += kBlock) {
       EventBlock block;
-      block.stream = 1;
+      block.stream = StreamId(1);
       block.seq = seq++;
       block.end_tick = 1;
       block.words = std::span(words_).subspan(at, std::min(kBlock, words_.size() - at));
@@ -52,7 +52,7 @@ TEST(Work, ReturnsOfCallsThatAreNotOpen) {
   h.start();
   for (int i = 0; i < 65000; i++) h.word(LT_ENTRY, 1);
   for (int i = 0; i < 65000; i++) h.word(LT_RETURN, 2);
-  EXPECT_LE(h.work(), kMostPerWord);
+  EXPECT_LE(h.work(), kStepsPerWord);
 }
 
 TEST(Work, SwitchesBetweenLongChainsOfResumers) {
@@ -63,7 +63,7 @@ TEST(Work, SwitchesBetweenLongChainsOfResumers) {
     h.ext(LTX_SWITCH, {40000});
     h.ext(LTX_SWITCH, {29999});
   }
-  EXPECT_LE(h.work(), kMostPerWord);
+  EXPECT_LE(h.work(), kStepsPerWord);
 }
 
 TEST(Work, DeepCoroutinesThatHangElsewhereEachTime) {
@@ -78,11 +78,11 @@ TEST(Work, DeepCoroutinesThatHangElsewhereEachTime) {
     h.word(LT_SUSPEND, LTS_YIELD);
     h.word(LT_RETURN, 1 + i % 2);
   }
-  EXPECT_LE(h.work(), kMostPerWord);
+  EXPECT_LE(h.work(), kStepsPerWord);
 }
 
-// Programs of flesh and blood are far from the limit: nothing is done by halves.
-TEST(Work, AProgramHasMoreThanItNeeds) {
+// So nothing is left out for them.
+TEST(Work, RealProgramsAreFarFromTheLimit) {
   Hostile h;
   h.start();
   for (uint32_t co = 2; co < 12; co++) {
@@ -95,8 +95,7 @@ TEST(Work, AProgramHasMoreThanItNeeds) {
     h.word(LT_RETURN, 1);
     h.ext(LTX_SWITCH, {11});
   }
-  Diagnostics diag("", [](const std::string&) {});
-  EXPECT_LE(h.work(), kMostPerWord / 4);
+  EXPECT_LE(h.work(), kStepsPerWord / 4);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #
 #   counts.sh BUILD HOW
 #
-# HOW: jit, interpreter, static, library, renamed, deleted, states, threads, user,
-# two (LuaJITs in a process), eager.
+# HOW: jit, eager, interpreter, stripped, static, library, renamed, deleted, states, threads, user,
+# two (LuaJITs in a process).
 source "$(dirname "$0")/lib.sh"
 how=$2
 script=("$here/gate.lua" "$scratch" "$here/work.lua" spin)
@@ -58,7 +58,7 @@ case $how in
     as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     gate "${as[@]}" "$bin/luajit" "${script[@]}"
     ;;
-  *) fail "how?" ;;
+  *) fail "unknown HOW '$how'" ;;
 esac
 case $how in
   jit | eager | interpreter | stripped | user) ready ;;
@@ -80,9 +80,9 @@ case $how in
 esac
 open_gate
 if [ $how = states ]; then
-  within 20 "the first state" test -e "$scratch/done1"
+  within 20 "the first Lua VM" test -e "$scratch/done1"
   touch "$scratch/end"
-  within 20 "the second state" test -e "$scratch/done2"
+  within 20 "the second Lua VM" test -e "$scratch/done2"
 fi
 touch "$scratch/end"
 ended
@@ -98,4 +98,4 @@ calls "$scratch/started.bin" | awk -v n=$states '{ $1 *= n; print }' >"$scratch/
 grep -qx "$((21891 * states)) line 7" "$scratch/started" || fail "fib(20) is 21,891 calls"
 # The file's main chunk ran before the gate.
 diff <(grep -v 'line 0$' "$scratch/started") <(grep -v 'line 0$' "$scratch/attached") ||
-  fail "other calls were recorded of the process that was attached to"
+  fail "attaching recorded other calls than starting the program"

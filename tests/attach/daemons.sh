@@ -8,7 +8,7 @@
 #   daemons.sh BUILD VIA HOW      HOW: reported, unreported (by the kernel)
 source "$(dirname "$0")/lib.sh"
 via=$2
-[ "$(id -u)" = 0 ] || [ "$via" = direct ] || skip "BPF needs root"
+need_way "$via"
 if [ "$3" = unreported ] && [ -z "${INSIDE-}" ]; then
   unshare -p -f --mount-proc true 2>/dev/null || skip "not permitted to create a process namespace"
   rm -rf "$scratch"
@@ -28,10 +28,13 @@ local function exists(what)
   return f
 end
 local function await(what)
-  while not exists(what) do
+  for turn = 1, 100000 do
+    if exists(what) then return end
     if not exists(".") then C._exit(1) end  -- the test has failed: nobody else ends a daemon
     C.usleep(2000)
   end
+  io.stderr:write("waited too long for ", what, "\n")
+  C._exit(1)
 end
 local function daemon(n)
   if C.fork() ~= 0 then return C.wait(nil) end
@@ -76,22 +79,23 @@ switched_on() {
   if [ "$via" = direct ]; then
     grep -q luatrace-ring "/proc/$1/maps"
   else
-    "$here/words" "$1" | grep -q '^[1-9]'
+    "$here/words" "$1" | grep '^[1-9]' >/dev/null
   fi
 }
-# To be switched on is not to have noticed it: something came since it was last attached to.
+# A process that is switched on may not have noticed it: this is whether an event came since it was
+# last attached to.
 has_begun() {
-  awk -v who="process $1" 'index($0, who) && /is being recorded/ { begun = 0 }
-    index($0, who ": first event") { begun = 1 } END { exit !begun }' "$scratch/record.err"
+  awk -v process="process $1" 'index($0, process) && /is being recorded/ { begun = 0 }
+    index($0, process ": first event") { begun = 1 } END { exit !begun }' "$scratch/record.err"
 }
 check() {
   "$bin/luatrace-analyze" "$scratch/trace.bin" | tail -1 >"$scratch/trust"  # shown when it fails
   same "calls of fib ($1; $(cat "$scratch/trust"))" "$(calls "$scratch/trace.bin" | awk '$3 == 7 { n += $1 } END { print n + 0 }')" $(($2 * 21891))
-  # By the probes the beginning of a child may count as lost, see docs/bpf.md.
+  # Through BPF the beginning of a child may count as lost, see docs/bpf.md.
   [ "$via" = bpf ] || no_anomalies "$scratch/trace.bin"
 }
 
-# Ten of them; with the direct method they do not wait and still lose nothing.
+# Ten daemons; with the direct method they do not wait and still lose nothing.
 stay=stay
 [ "$via" = bpf ] || stay=hurry
 if [ "$via" = direct ] || [ "$3" = reported ]; then
@@ -103,7 +107,7 @@ if [ "$via" = direct ] || [ "$3" = reported ]; then
   ended
   finish 0
   check "ten daemons" 10
-  # Those between the master and its daemons may be among them.
+  # The processes between the master and its daemons may have streams, too.
   [ "$(json "$scratch/trace.bin" | jq '.trace.files[0].streams | length')" -ge 11 ] || fail "some are missing"
 
   # The requested process ends at once: the recording continues with the daemons that it left.
@@ -120,7 +124,7 @@ fi
 # A daemon that executes a program has nothing of the recording in it: only the kernel can report
 # it, or we saw it before that; otherwise the recorder says so.
 fresh 1 1 stay exec
-rm "$scratch/ready"  # the master's; the daemon's program says it again
+rm "$scratch/ready"  # the master's; the daemon's program makes it again
 touch "$scratch/more"
 if [ "$3" = reported ]; then
   within 20 "the daemon's program" test -s "$scratch/started"
@@ -134,13 +138,15 @@ if [ "$3" = reported ]; then
   check "a daemon that executes a program" 1
 
   # Children that end before they could be checked are mentioned.
-  begin sh -c "while :; do sleep 0.05; done"
+  begin sh -c 'while [ -e "$0" ]; do sleep 0.05; echo; done' "$scratch"
   record --via $via -p $target --children
   within 20 "the recorder to look at the shell" logged "process $target .* has no LuaJIT"
-  kill -STOP $recorder
-  sleep 0.5
+  stop_recorder
+  children=$(wc -l <"$scratch/target.out")
+  children_ended() { [ "$(wc -l <"$scratch/target.out")" -ge $((children + 5)) ]; }
+  within 30 "some children to end" children_ended
   kill -CONT $recorder
-  sleep 1
+  passes 20
   kill -INT $recorder
   finish 122
   logged '[0-9,]+ descendants? had ended before its program was known' ||
@@ -149,10 +155,11 @@ if [ "$3" = reported ]; then
   ended 143
 else
   within 20 "the daemon's program" test -e "$scratch/ready"
-  within 20 "the daemon's program" test -e "$scratch/started"
+  within 20 "the daemon's program" test -s "$scratch/started"
+  daemon=$(cat "$scratch/started")
   seen=no
   for i in $(seq 60); do
-    vms_taken 3 && seen=yes && break  # the master, and the daemon before and after
+    has_begun "$daemon" && seen=yes && break
     sleep 0.05
   done
   kill -INT $recorder

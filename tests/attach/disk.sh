@@ -4,7 +4,7 @@
 # A full disk: reported once, and nothing false is reported.
 source "$(dirname "$0")/lib.sh"
 ways="direct"
-[ "$(id -u)" != 0 ] || "$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep -q 'built without it' || ways="direct bpf"
+! has_bpf || ways="direct bpf"
 begin "$bin/luajit" -e 'while true do os.clock() end'
 within 10 "the program" test "$bin/luajit" -ef "/proc/$target/exe"
 
@@ -31,23 +31,30 @@ full "a command, /dev/full" timeout 60 "$bin/luatrace-record" -o /dev/full -- "$
 busy=$target
 begin "$bin/luajit" -e 'local ffi = require("ffi") ffi.cdef("int usleep(unsigned)") while true do ffi.C.usleep(50000) os.clock() end'
 within 10 "the program" test "$bin/luajit" -ef "/proc/$target/exe"
-quiet() { "$here/words" "$1" | awk '$1 != 0 || $2 != 0 { bad = 1 } END { exit bad }'; }
 for way in $ways; do
   : >"$scratch/record.err"
   "$bin/luatrace-record" -v -o "$scratch/$way.%p.bin" --via $way -p $busy -p $target --max-size 1M 2>"$scratch/record.err" &
   recorder=$!
   started+=($recorder)
   within 20 "the file of $busy to be full ($way)" logged 'max-size 1,048,576 was reached'
-  within 20 "$busy to be detached ($way)" quiet $busy
+  within 20 "$busy to be detached ($way)" untraced $busy
   # It sleeps most of the time, and may answer late; a file without a stream would be removed.
   within 20 "the first event of $target ($way)" logged "process $target: first event"
-  ! quiet $target || fail "$way: the other process is not recorded any more"
+  ! untraced $target || fail "$way: the other process is not recorded any more"
   kill -INT $recorder
   finish 0
   [ "$(stat -c %s "$scratch/$way.$busy.bin")" -le 1048576 ] || fail "$way: the file is too large"
   no_anomalies "$scratch/$way.$busy.bin"
   no_anomalies "$scratch/$way.$target.bin"
 done
+# A file that is no trace is kept, however often it is tried: no other name is taken instead.
+echo kept >"$scratch/kept.$target.bin"
+status=0
+"$bin/luatrace-record" -v -o "$scratch/kept.%p.bin" -p $target -p $busy -d 2 2>"$scratch/record.err" || status=$?
+same "exit statuses (a file that is no trace)" $status 125
+logged "process $target.* is not recorded: .*kept.$target.bin: .*is not a trace" || fail "no message about the file: $(cat "$scratch/record.err")"
+same "the file that is no trace" "$(cat "$scratch/kept.$target.bin")" kept
+[ ! -e "$scratch/kept.$target.bin.2" ] || fail "another file was written instead"
 kill $target
 ended 143
 target=$busy

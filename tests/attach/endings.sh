@@ -8,7 +8,7 @@ script=("$here/gate.lua" "$scratch" "$here/work.lua" spin)
 fib_calls() { calls "$1" | awk '$3 == 7 { n += $1 } END { print n + 0 }'; }
 reason() { "$bin/luatrace-analyze" --dump "$scratch/trace.bin" | tail -n 1 | sed -n 's/^end .*reason=\([a-z0-9-]*\).*/\1/p'; }
 
-# Exit without closing the state: everything up to there is recorded.
+# Exit without closing the Lua VM: everything up to there is recorded.
 cat >"$scratch/exit.lua" <<'END'
 local scratch, file, how = arg[1], arg[2], arg[3]
 local ffi = require("ffi")
@@ -20,8 +20,13 @@ local function exists(what)
   if f then f:close() end
   return f
 end
+local go = how == "again" and "more" or "go"
 io.open(scratch .. "/ready", "w"):close()
-while not exists("go") do ffi.C.usleep(50) end  -- a busy machine must not fill the ring
+for turn = 1, 3000000 do
+  if exists(go) or turn % 1000 == 0 and not exists(".") then break end
+  ffi.C.usleep(50)  -- a busy machine must not fill the ring
+end
+assert(exists(go), "waited too long for " .. go)
 work()
 if how == "exit" then os.exit(7) end
 if how == "_exit" then ffi.C._exit(7) end
@@ -51,19 +56,23 @@ for how in exit _exit kill; do
   no_anomalies "$scratch/trace.bin"
 done
 
-# Exec: the new program is another process in the file; it is attached to as soon as that is seen.
+# Exec: the new program is another process in the file; it is attached to as soon as that is seen. It
+# works only then, so the calls of both are all there.
 gate "$bin/luajit" "$scratch/exit.lua" "$scratch" "$here/work.lua" exec
 ready
 record -p $target
 recording
 rm "$scratch/ready"
-touch "$scratch/go"
+open_gate
 within 20 "the exec" test -e "$scratch/ready"
+recording 2
+touch "$scratch/more"
 ended 7
 finish 0
-[ "$(fib_calls "$scratch/trace.bin")" -ge 21891 ] || fail "calls before the exec are lost"
+same "calls of fib (exec)" "$(fib_calls "$scratch/trace.bin")" 43782
+same "processes (exec)" "$(json "$scratch/trace.bin" | jq '.trace.files[0].processes | length')" 2
 
-# Fork: without --children a child switches itself off and goes on; with it, it is recorded.
+# Fork: without --children a child switches itself off and continues; with it, the child is recorded.
 for children in "" --children; do
   gate "$bin/luajit" "$scratch/exit.lua" "$scratch" "$here/work.lua" fork
   ready
@@ -86,7 +95,7 @@ recording
 kill -INT $recorder
 finish 0
 detached $target "after ^C"
-record -p $target -d 3  # long enough for a machine that lets one wait
+record -p $target -d 3  # long enough for a busy machine
 finish 0
 record -p $target --max-size 300K
 finish 0
@@ -106,8 +115,7 @@ detached $target "after a full disk"
 # The ring overflows while the recorder is stopped: the loss is counted, the rest is correct.
 record -p $target --ring-size 256K
 recording
-kill -STOP $recorder
-sleep 0.3
+stop_recorder
 open_gate
 within 20 "the work" test -e "$scratch/done"
 kill -CONT $recorder
@@ -122,9 +130,10 @@ gate "$bin/luajit" "${script[@]}"
 ready
 record -p $target --ring-size 256K --block
 recording
-kill -STOP $recorder
+stop_recorder
 open_gate
-sleep 0.3
+sleeps $target 20  # once before the work, then while it waits for space: not for 5 s, or it gives up
+[ ! -e "$scratch/done" ] || fail "the program did not wait for space in the ring"
 kill -CONT $recorder
 touch "$scratch/end"
 ended
@@ -143,3 +152,6 @@ ended
 finish 0
 same "chunks" "$(json "$scratch/trace.bin" | jq -r '[.functions[] | select(.calls > 0) | .chunk | sub(".*/"; "")] | unique | join(" ")')" work.lua
 same "calls of fib (--include)" "$(fib_calls "$scratch/trace.bin")" 21891
+# Of a process that was attached no status is known.
+same "exit status" "$(json "$scratch/trace.bin" | jq '.trace.files[0].exit_status')" -1
+! "$bin/luatrace-analyze" "$scratch/trace.bin" | grep 'exit status' || fail "a status of an attached process"

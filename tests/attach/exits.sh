@@ -7,7 +7,7 @@
 #   exits.sh BUILD VIA
 source "$(dirname "$0")/lib.sh"
 via=$2
-[ "$(id -u)" = 0 ] || [ "$via" = direct ] || skip "BPF needs root"
+need_way "$via"
 
 cat >"$scratch/closers.lua" <<'END'
 local how, count = arg[1], 12

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- gate.lua DIR WORK [HOW]: says DIR/ready, waits for DIR/go, works, says
--- DIR/done, waits for DIR/end. HOW to wait: spin (calls C all the time; with pauses, since
--- millions of events a second fill any ring of a recorder that the machine lets wait) or
--- sleep (in C, not to be reached meanwhile).
+-- gate.lua DIR WORK [HOW [N]]: makes DIR/readyN, waits for DIR/go, does WORK, makes DIR/doneN, waits
+-- for DIR/end; it fails after some minutes of waiting, and when DIR has been removed. HOW to wait: spin (calls C all the time, with pauses: otherwise millions of events a
+-- second fill the ring while the recorder waits for a processor) or sleep (long, in C, where the VM
+-- cannot be reached).
 local dir, file, how = arg[1], arg[2], arg[3] or "spin"
 local name = arg[4] or ""
 local ffi = require("ffi")
@@ -15,9 +15,12 @@ local function exists(what)
 end
 local function say(what) io.open(dir .. "/" .. what .. name, "w"):close() end
 local function wait(what)
-  while not exists(what) do
+  for turn = 1, how == "sleep" and 15000 or 3000000 do
+    if exists(what) then return end
+    if turn % 1000 == 0 and not exists(".") then break end
     ffi.C.usleep(how == "sleep" and 20000 or 50)
   end
+  error("waited too long for " .. what)
 end
 say("ready")
 wait("go")

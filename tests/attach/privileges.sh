@@ -28,12 +28,16 @@ no_anomalies "$scratch/trace.bin"
 ! grep -q refused "$scratch/record.err" || fail "a process was refused: $(cat "$scratch/record.err")"
 
 # The socket's directory cannot be listed by others.
-begin "$bin/luatrace-record" -q -o "$scratch/trace.bin" -- sleep 5
-here_it_is() { directory=$(ls -d "$scratch"/luatrace-*); }
-within 10 "the socket" here_it_is 2>/dev/null
+begin "$bin/luatrace-record" -q -o "$scratch/trace.bin" -- sh -c 'echo $$ >"$1"; exec sleep 300' sh "$scratch/command"
+socket_exists() { directory=$(ls -d "$scratch"/luatrace-*); }
+within 10 "the socket" socket_exists 2>/dev/null
+within 10 "the command" test -s "$scratch/command"
+command=$(cat "$scratch/command")
+started+=($command)
 same "its mode" "$(stat -c %a "$directory")" 711
 ! setpriv --reuid 65534 --clear-groups ls "$directory" 2>/dev/null || fail "others can list $directory"
 [ "$(ls "$directory" | wc -c)" -ge 33 ] || fail "the socket's name can be guessed"
 kill -INT $target
+kill $command
 wait $target || true
 [ ! -e "$directory" ] || fail "the socket's directory is left behind"

@@ -9,11 +9,10 @@ source "$(dirname "$0")/lib.sh"
 reach() {
   echo "$1"
   begin "$bin/luajit" $2 -e "$3"
-  within 10 "the program to run" grep -q ' R ' "/proc/$target/stat"
-  sleep 0.1
+  works $target 10  # it is in its loop, which is compiled
   record -p $target --max-size 4M
   recording
-  kill -INT $recorder 2>/dev/null || true  # it may have enough
+  kill -INT $recorder 2>/dev/null || true  # --max-size may have ended it
   finish 0
   (set +o pipefail; "$bin/luatrace-analyze" --dump "$scratch/trace.bin" | head -n 100) >"$scratch/dump"
   grep -qE '^[0-9]+ 1 stack [0-9]+ (activate|resumed) n=[1-9]' "$scratch/dump" ||
@@ -57,19 +56,19 @@ reach "coroutines" "" 'while true do local co = coroutine.wrap(function() for i 
 
 # Compiled code that sleeps in a call by FFI answers when that returns.
 begin "$bin/luajit" -e 'local C = require("ffi").C require("ffi").cdef("int usleep(unsigned);")
-  local t = {} for i = 1, 200 do t[i] = i < 200 and 1000 or 60000000 end
+  local t = {} for i = 1, 200 do t[i] = i < 200 and 1000 or 600000000 end
   for i = 1, 200 do C.usleep(t[i]) end'
-slept() { [ "$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$target/status")" -ge 199 ]; }
-within 20 "the long sleep" slept
-sleep 0.2
-record -p $target -d 2.5
+long_sleep() { [ "$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$target/status")" -ge 199 ] && sleeps_still $target; }
+within 30 "the long sleep" long_sleep
+record -p $target
+within 30 "an explanation of a call by FFI" \
+  logged 'no Lua VM has answered for .*: it sleeps in a C function that compiled code has called by FFI'
+kill -INT $recorder
 finish 124
-logged 'no Lua VM has answered for .*: it sleeps in a C function that compiled code has called by FFI' ||
-  fail "a call by FFI is not explained: $(cat "$scratch/record.err")"
 kill $target
 ended 143
 
-# One that sleeps nearly always, and in between interprets something that polls never.
+# A program that sleeps nearly always, and in between interprets code that never polls.
 cat >"$scratch/sleeper.lua" <<'END'
 local ffi = require("ffi")
 ffi.cdef("unsigned sleep(unsigned);")
@@ -80,10 +79,9 @@ while true do
 end
 END
 begin "$bin/luajit" -joff "$scratch/sleeper.lua"
-within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
-sleep 0.3
+settles $target
 record -p $target
-within 20 "a sleeper" vms_taken 1
+within 20 "a sleeper" vms_recorded 1
 kill -INT $recorder
 finish 0
 all_off $target || fail "the control words of a sleeper are not 0"
@@ -92,41 +90,47 @@ kill $target
 ended 143
 
 # A process that sleeps answers when it wakes up.
-begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(60)'
-within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
-record -p $target -d 2.5
+begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(600)'
+settles $target
+record -p $target
+within 30 "an explanation of the sleep" logged 'no Lua VM has answered for .*: it sleeps'
+kill -INT $recorder
 finish 124
-logged 'no Lua VM has answered for .*: it sleeps' || fail "sleep is not explained: $(cat "$scratch/record.err")"
 all_off $target || fail "the control words of a sleeping process are not 0"
 kill $target
 ended 143
 
 # Killed before it woke up: the recorder must explain it.
-begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(60)'
-within 10 "the program to sleep" grep -q ' S ' "/proc/$target/stat"
+begin "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(600)'
+settles $target
 record -p $target
 within 10 "the recorder" logged "process $target .* is being recorded"
-sleep 1
+passes 10
 kill -KILL $target
 ended 137
 finish 124
 logged "process $target has ended without an event" || fail "an early end is not explained: $(cat "$scratch/record.err")"
 
-# One that wakes up, runs for a moment and exits without closing its state leaves what it did. (The
-# recorder must look within 0.2 s: on a busy machine once may not do.)
+# A program sleeps in C, wakes up, runs for a moment and exits without closing its Lua VM: its events
+# are recorded. (The recorder must look within 0.2 s: on a busy machine one try may not be enough.)
 cat >"$scratch/moment.lua" <<'END'
 local ffi = require("ffi")
-ffi.cdef("int usleep(unsigned);")
+ffi.cdef("int open(const char *, int); long read(int, void *, size_t);")
 local function leaf(x) return x + 1 end
+local fd, byte = ffi.C.open(arg[1] .. "/wake", 2), ffi.new("char[1]") -- O_RDWR: waits for nobody
 io.open(arg[1] .. "/ready", "w"):close()
-ffi.C.usleep(700000)
+ffi.C.read(fd, byte, 1)
 for i = 1, 300 do leaf(i) end
 os.exit(0)
 END
+mkfifo "$scratch/wake"
 moment() {
   gate "$bin/luajit" "$scratch/moment.lua" "$scratch"
   ready
+  settles $target
   record -p $target
+  within 20 "the recorder" logged "process $target .* is being recorded"
+  echo >"$scratch/wake"
   ended
   wait $recorder
 }

@@ -19,8 +19,8 @@ refused() {
 refused 125 'a command and -p exclude each other' -p 1 -- true
 refused 125 '--children needs -p' --children -- true
 refused 125 "invalid value 'stap'; choose auto, direct or bpf" -p 1 --via stap
-refused 125 '--bpf-site and --bpf-link need --via bpf' -p 1 --via direct --bpf-site block
-refused 125 '--bpf-site and --bpf-link need --via bpf' --bpf-link each -- true
+refused 125 '--bpf-link needs --via bpf' -p 1 --via direct --bpf-link multi
+refused 125 '--bpf-link needs --via bpf' --bpf-link each -- true
 refused 125 '--seccomp needs --via direct' -p 1 --via bpf --seccomp ignore
 for bad in nonsense 0 1x -1 7@ @7 7@0 99999999999; do refused 125 "'$bad' is not a process id" -p "$bad"; done
 refused 120 'no such process' -p 399999999
@@ -46,7 +46,7 @@ if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
   gate "$build/tests/attach/attach_host" "$scratch/other.so" -- "$here/gate.lua" "$scratch" "$here/work.lua" spin
   ready 1
   refused 122 "other.so: LuaJIT 2.1.*, a library, without tracepoints" -p $target
-  # One with and one without in a process: the one is recorded.
+  # A process with both: the LuaJIT with tracepoints is recorded.
   kill $target
   ended 143
   rm -f "$scratch"/ready*
@@ -75,7 +75,8 @@ if [ "$(id -u)" = 0 ]; then
   logged 'belongs to user 0, we are user 65534.*CAP_SYS_PTRACE' || fail "does not name the user: $(cat "$scratch/record.err")"
 
   begin "${user[@]}" "$bin/luajit" -e 'require("ffi").cdef("int prctl(int, ...);") require("ffi").C.prctl(4, 0, 0, 0, 0) while true do os.clock() end'
-  sleep 0.3
+  not_dumpable() { [ "$(stat -c %u "/proc/$target/stat")" = 0 ]; }
+  within 10 "the process to be no longer dumpable" not_dumpable
   status=0
   timeout 60 "${user[@]}" "$bin/luatrace-record" -o "$scratch/trace.bin" -p $target 2>"$scratch/record.err" || status=$?
   same "exit statuses" $status 121
@@ -87,7 +88,7 @@ if [ "$(id -u)" = 0 ]; then
   chown 65533 "$scratch/suid"
   chmod 4755 "$scratch/suid"
   begin "${user[@]}" "$scratch/suid" -e 'while true do os.clock() end'
-  sleep 0.3
+  within 10 "the program" test "$scratch/suid" -ef "/proc/$target/exe"
   if [ "$(awk '/^Uid/ { print $3 }' "/proc/$target/status")" = 65533 ]; then
     refused 121 'is not traced, not even for root: .*(setuid|ids differ)' -p $target
   else
@@ -103,7 +104,7 @@ recording
 kill -INT $recorder
 finish 120
 [ "$(json "$scratch/trace.bin" | jq '.trace.events')" -gt 0 ] || fail "the good one was not recorded"
-# A slip does not cost an older trace.
+# A wrong process id does not cost an older trace.
 cp "$scratch/trace.bin" "$scratch/old.bin"
 status=0
 "$bin/luatrace-record" -o "$scratch/trace.bin" -p 399999999 2>/dev/null || status=$?
@@ -113,14 +114,18 @@ cmp "$scratch/trace.bin" "$scratch/old.bin"
 # A process that has no file descriptor left for its ring.
 begin sh -c "ulimit -n 64; exec '$bin/luajit' -e 'local t = {} repeat t[#t + 1] = io.open(\"/dev/null\") until not io.open(\"/dev/null\") io.stderr:write(\"full\") while true do os.clock() end'"
 within 10 "the descriptors to be used up" grep -q full "$scratch/target.err"
-record -p $target -d 0.5
+record -p $target
+within 20 "the recorder" logged "process $target .* is being recorded"
+works $target 20  # it answers
+passes 10
+kill -INT $recorder
 finish 124
 logged 'no file descriptor left for a ring' || fail "does not say why there is no ring: $(cat "$scratch/record.err")"
 detached $target "without descriptors"
 kill $target
 ended 143
 
-# Process 7 of a container.
+# A process of a container, by its number there.
 if [ "$(id -u)" = 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
   unshare -p -f --mount-proc sh -c "'$bin/luajit' -e 'while true do os.clock() end' & wait" &
   shell=$!

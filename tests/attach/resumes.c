@@ -1,10 +1,10 @@
 /*
-** A program whose C code resumes coroutines, as servers do. A recorder is to
-** attach while the first lua_resume is under way:
+** A program whose C code resumes coroutines, as servers do. A recorder attaches
+** during the first lua_resume:
 **
 **   resumes DIR
 **
-** says DIR/ready inside of the coroutine, waits for DIR/go, and goes on: the
+** makes DIR/ready inside the coroutine, waits for DIR/go, and continues: the
 ** coroutine yields to the C code, which collects garbage on the stack of the
 ** suspended coroutine (finalizers run there), makes another coroutine from the
 ** main thread, which itself never runs Lua, and resumes both to their end.
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
   lua_gc(L, LUA_GCSTOP, 0);
   co = lua_newthread(L);
   lua_getglobal(co, "body");
-  resume(co);  /* Its end is seen by a recorder that did not see its begin. */
+  resume(co);  /* The recorder sees this resume end, but has not seen it begin. */
   lua_gc(co, LUA_GCCOLLECT, 0);
   lua_gc(co, LUA_GCSTOP, 0);
   other = lua_newthread(L);

@@ -8,7 +8,7 @@
 #   resumes.sh BUILD VIA
 source "$(dirname "$0")/lib.sh"
 via=$2
-if [ "$via" = bpf ] && [ "$(id -u)" != 0 ]; then skip "BPF needs root"; fi
+need_way "$via"
 
 gate env LD_LIBRARY_PATH="$build/lib" "$build/tests/attach/attach_resumes" "$scratch"
 ready

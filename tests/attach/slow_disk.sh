@@ -6,15 +6,11 @@
 # recorder; and when the disk answers again the trace is complete.
 source "$(dirname "$0")/lib.sh"
 way=$2
-if [ "$way" = bpf ]; then
-  [ "$(id -u)" = 0 ] || skip "BPF needs root"
-  ! "$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep 'built without it' || skip "built without BPF"
-  via=bpf
-fi
+need_way "$way"
+via=$way
 begin "$bin/luajit" -e 'while true do os.clock() end'
 within 10 "the program" test "$bin/luajit" -ef "/proc/$target/exe"
 
-quiet() { "$here/words" "$target" | awk '$1 != 0 || $2 != 0 { bad = 1 } END { exit bad }'; }
 stuck() {
   rm -f "$scratch/trace.bin"
   mkfifo "$scratch/trace.bin"
@@ -28,7 +24,7 @@ runs_still() {
   state=$(awk '{ print $3 }' "/proc/$recorder/stat" 2>/dev/null) && [ "$state" != Z ]
 }
 detached_while_stuck() {
-  within 20 "the process to be detached ($1)" quiet
+  within 20 "the process to be detached ($1)" untraced $target
   runs_still || fail "$1: the recorder did not wait for the disk: $(cat "$scratch/record.err")"
 }
 interrupted() {

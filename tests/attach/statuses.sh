@@ -5,7 +5,7 @@
 # each invalid request. (refusals.sh checks the direct method's messages in detail.)
 source "$(dirname "$0")/lib.sh"
 ways="direct"
-[ "$(id -u)" != 0 ] || "$bin/luatrace-record" --via bpf -o "$scratch/x.bin" -p $$ 2>&1 | grep -q 'built without it' || ways="direct bpf auto"
+! has_bpf || ways="direct bpf auto"
 
 # expect STATUS PATTERN OPTIONS...: for each way; no file is left
 expect() {
@@ -45,7 +45,7 @@ logged "process $shell .*has no LuaJIT in it" && logged "process ${child% } .sle
 # An older file is left as it was.
 echo old >"$scratch/old.bin"
 status=0
-"$bin/luatrace-record" -o "$scratch/old.bin" -p $shell --children -d 0.2 2>/dev/null || status=$?
+"$bin/luatrace-record" --force -o "$scratch/old.bin" -p $shell --children -d 0.2 2>/dev/null || status=$?
 same status $status 122
 same "the older file" "$(cat "$scratch/old.bin")" old
 # While it waits, the recorder says so.

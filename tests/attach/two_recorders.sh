@@ -20,14 +20,14 @@ within 20 "the work" test -e "$scratch/done"
 in_the_file() { calls "$scratch/trace.bin" 2>/dev/null | grep -x '21891 line 7' >/dev/null; }
 within 10 "the events to be in the file" in_the_file
 
-# Killed, alone: the guardian switches off.
+# The recorder alone is killed: the guardian switches off.
 kill -KILL $recorder
 finish 137
 within 10 "the guardian" all_off $target
 detached $target "after kill -9"
 in_the_file || fail "what had been recorded is lost"
 
-# Killed together with its guardian: the VM notices by itself, after 5 seconds.
+# The recorder and its guardian are killed: the VM notices by itself, after 5 seconds.
 record -p $target
 recording
 guardian=$(cat "/proc/$recorder/task/$recorder/children")
@@ -36,7 +36,7 @@ finish 137
 within 20 "the VM to notice" all_off $target
 detached $target "after kill -9 of both"
 
-# Both begin at the same moment: exactly one records.
+# Two begin at the same moment: exactly one records.
 for i in 1 2 3 4 5; do
   for n in 1 2; do
     "$bin/luatrace-record" -v -o "$scratch/race$n.bin" -p $target 2>"$scratch/race$n.err" &
@@ -60,7 +60,7 @@ done
 "$bin/luatrace-record" -q -o "$scratch/command.bin" -- "$bin/luajit" -e 'while true do os.clock() end' &
 recorder=$!
 started+=($recorder)
-child_of() { # $1, that runs the program: a recorder's helpers are its children, too
+child_of() { # the child of $1 that runs luajit: a recorder's helpers are its children, too
   local c
   for c in $(cat "/proc/$1/task/$1/children"); do
     [ "$(readlink "/proc/$c/exe")" != "$(readlink -f "$bin/luajit")" ] || echo $c
@@ -68,7 +68,6 @@ child_of() { # $1, that runs the program: a recorder's helpers are its children,
 }
 command_is_there() { child=$(child_of $recorder) && [ "$("$here/words" $child 2>/dev/null | awk '{ print $2 }')" = 1 ]; }
 within 10 "the command" command_is_there
-sleep 0.2
 status=0
 "$bin/luatrace-record" -o "$scratch/second.bin" -p $child 2>"$scratch/second.err" || status=$?
 same "exit statuses" $status 123

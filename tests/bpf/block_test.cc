@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Blocks of events (--bpf-site block): the rest in the program's memory is fetched however the
-// program or the recorder ends; a late tracer gets everything reported again; other recorders are
-// refused.
+// Blocks of events: the rest in the program's memory is fetched however the
+// program or the recorder ends; a late tracer gets everything reported again; recording in blocks
+// and directly exclude each other.
 #include <sys/utsname.h>
 
 #include "recorder/vm/target.h"
@@ -27,7 +27,7 @@ class Block : public BpfTest {
     return std::sscanf(u.release, "%d.%d", &a, &b) == 2 &&
            (a > major || (a == major && b >= minor));
   }
-  // Memory for event words, of all its VMs.
+  // How many of its Lua VMs have memory for event words.
   static size_t rings(pid_t pid) {
     size_t n = 0;
     for (auto& image : luatrace::record::find_lua(pid).ours) {
@@ -45,12 +45,6 @@ class Block : public BpfTest {
         "for i = 1, 500 do f(i) end io.write('whole\\n') io.flush() io.read()");
   }
 };
-
-TEST_F(Block, IsTheDefault) {
-  record(host(script("calls")), "a");
-  EXPECT_NE(messages("a").find("blocks of events"), std::string::npos) << messages("a");
-  EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
-}
 
 // -- The rest in the program's memory --
 
@@ -116,7 +110,7 @@ TEST_F(Block, OfAProgramThatExits) {
 // -- Others --
 
 // Calls are open, in Lua, in C and in a coroutine, when the second recorder comes.
-TEST_F(Block, WhoComesLateIsToldAnew) {
+TEST_F(Block, ALateRecorderGetsReports) {
   const std::string name = write_script(
       "local function f(x) return x end\n"
       "local function phase(n) for i = 1, n do f(i) end end\n"
@@ -145,7 +139,7 @@ TEST_F(Block, WhoComesLateIsToldAnew) {
   EXPECT_EQ(6u, trust("b", "open_start")) << calls("b");
 }
 
-TEST_F(Block, DirectIsKeptOff) {
+TEST_F(Block, DirectIsRefused) {
   auto p = start(host(script("calls")));
   auto a = attach({p->pid()}, "a");
   EXPECT_EQ(123, run(attach_words({p->pid()}, path("d"), {"--via", "direct"}))) << err();
@@ -156,32 +150,18 @@ TEST_F(Block, DirectIsKeptOff) {
   EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
 }
 
-// Single events can be had at the same time.
-TEST_F(Block, UnderADirectRecorder) {
+TEST_F(Block, IsRefusedDuringADirectRecording) {
   auto p = start(host(script("calls")));
   auto d = attach({p->pid()}, "d", {"--via", "direct"});
-  EXPECT_EQ(123, run(attach_words({p->pid()}, path("b"), {"--bpf-site", "block"}))) << err();
-  auto a = attach({p->pid()}, "a");
+  for (const char* via : {"bpf", "auto"}) {
+    EXPECT_EQ(123, run(attach_words({p->pid()}, path("b"), {"--via", via}))) << err();
+    EXPECT_NE(err().find("is being recorded"), std::string::npos) << err();
+  }
   p->go();
   EXPECT_EQ(0, p->wait());
   EXPECT_EQ(0, d->wait_ms(60000));
-  EXPECT_EQ(0, a->wait_ms(60000)) << messages("a");
-  for (const char* t : {"a", "d"}) {
-    EXPECT_EQ(4001u, counts(t)["calls.lua:3"]) << messages(t);
-    EXPECT_EQ(0u, trust(t, "anomalies")) << t;
-  }
-}
-
-// Blocks and single events at the same time, each by its own recorder.
-TEST_F(Block, AndSingleEvents) {
-  auto p = start(host(script("coroutines")));
-  auto a = attach({p->pid()}, "a", {"--bpf-site", "block"}),
-       b = attach({p->pid()}, "b", {"--bpf-site", "single"});
-  p->go();
-  EXPECT_EQ(0, p->wait());
-  EXPECT_EQ(0, a->wait_ms(60000)) << messages("a");
-  EXPECT_EQ(0, b->wait_ms(60000)) << messages("b");
-  EXPECT_EQ(calls("a"), calls("b"));
+  EXPECT_EQ(4001u, counts("d")["calls.lua:3"]) << messages("d");
+  EXPECT_EQ(0u, trust("d", "anomalies"));
 }
 
 // A LuaJIT that has only the probes of single events.
@@ -195,15 +175,10 @@ TEST_F(Block, ALibraryWithoutIt) {
   const std::string directory = path("lib");
   auto p = start(host(script("calls")),
                  [directory] { setenv("LD_LIBRARY_PATH", directory.c_str(), 1); });
-  EXPECT_EQ(125, run(attach_words({p->pid()}, path("b"), {"--bpf-site", "block"}))) << err();
-  EXPECT_NE(err().find("--bpf-site auto"), std::string::npos) << err();
-  auto a = attach({p->pid()}, "a");
-  p->go();
-  EXPECT_EQ(0, p->wait());
-  EXPECT_EQ(0, a->wait_ms(60000)) << messages("a");
-  EXPECT_NE(messages("a").find("single events"), std::string::npos) << messages("a");
-  EXPECT_EQ(4001u, counts("a")["calls.lua:3"]);
-  EXPECT_EQ(0u, trust("a", "anomalies"));
+  EXPECT_EQ(122, run(attach_words({p->pid()}, path("b")))) << err();
+  EXPECT_NE(err().find("newer luajit-usdt"), std::string::npos) << err();
+  EXPECT_NE(err().find("probes/lua-calls.bt"), std::string::npos) << err();
+  EXPECT_EQ(0, p->semaphore());
 }
 
 }  // namespace

@@ -2,11 +2,6 @@
 // luatrace-record --via bpf -- COMMAND: the recorder attaches to each process of the command before
 // it runs any Lua, however it was created; and --via auto: which method is chosen, and the message
 // about it.
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-
 #include <cstddef>
 
 #include "tests/bpf/support.h"
@@ -37,8 +32,8 @@ TEST_F(Command, TheSameAsDirect) {
   }
 }
 
-// What is mapped where was read before the program, which is short, has ended: C functions that
-// nothing but their address tells apart have the names that the program's symbols give them.
+// The mappings are read before the program, which is short, has ended: C functions that differ only
+// in their addresses have the names that the program's symbols give them.
 TEST_F(Command, NamesOfCFunctions) {
   for (int i = 0; i < 10; i++) {
     ASSERT_EQ(0, record_command("bpf", {"--via", "bpf"}, host(script("cfunctions"), {"-j", "off"})))
@@ -64,7 +59,7 @@ TEST_F(Command, ItsStatusIsOursIfItIsKilledWhileItIsStopped) {
         << err();
 }
 
-// A shell that starts two, one of which becomes another program.
+// A shell that runs two programs, one after the other.
 TEST_F(Command, ProcessesOfAShell) {
   const std::string one = write_script("local function f() end for i = 1, 100 do f() end");
   const std::string line = std::string(LUAJIT) + " " + one + "; " + LUAJIT + " " + one + "; exit 3";
@@ -86,19 +81,16 @@ TEST_F(Command, ForkedChildren) {
       "  ffi.C.waitpid(child, nil, 0) for i = 1, 50 do f() end "
       "end grow(3)";
   const std::string name = write_script(code);
-  for (const char* site : {"block", "single"}) {
-    ASSERT_EQ(0, record_command("bpf", {"--via", "bpf", "--bpf-site", site}, {LUAJIT, name}))
-        << err();
-    // In each process but the last child: before and after.
-    const uint64_t n = counts("bpf")[std::filesystem::path(name).filename().string() + ":1"];
-    EXPECT_EQ(350u + 4u /* grow itself */, n) << site << "\n" << calls("bpf");
-    EXPECT_EQ(4u, mini::read(path("bpf")).of_type(LT_BLOCK_PROCESS).size());
-    EXPECT_EQ(0u, trust("bpf", "anomalies")) << site;
-  }
+  ASSERT_EQ(0, record_command("bpf", {"--via", "bpf"}, {LUAJIT, name})) << err();
+  // In each process but the last child: before and after.
+  const uint64_t n = counts("bpf")[std::filesystem::path(name).filename().string() + ":1"];
+  EXPECT_EQ(350u + 4u /* grow itself */, n) << calls("bpf");
+  EXPECT_EQ(4u, mini::read(path("bpf")).of_type(LT_BLOCK_PROCESS).size());
+  EXPECT_EQ(0u, trust("bpf", "anomalies"));
 }
 
-// A child reports its creation once, not at every poll.
-TEST_F(Command, AForkedChildTellsItsStackOnce) {
+// A child reports the stack that it was created with once, not at every poll.
+TEST_F(Command, AForkedChildReportsItsStackOnce) {
   const std::string code =
       "local ffi = require('ffi') ffi.cdef('int fork(void); int waitpid(int, void*, int);') "
       "local function f() end local function burst(n) for i = 1, n do f() end end burst(1000) "
@@ -115,18 +107,7 @@ TEST_F(Command, AForkedChildTellsItsStackOnce) {
   EXPECT_LT(sizes[1], sizes[0] + sizes[0] / 2);
 }
 
-// -- Which way --
-
-void forbid_debugging() {
-  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 2, 0),
-                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1, 0),
-                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
-                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  sock_fprog program = {sizeof code / sizeof code[0], code};
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(99);
-}
+// -- Which method --
 
 class Auto : public Command {};
 
@@ -146,7 +127,7 @@ TEST_F(Auto, BpfWhereDebuggersAreForbidden) {
   const Words w = attach_words({p->pid()}, path("a"), {"--via", "auto"});
   const pid_t recorder = fork();
   if (recorder == 0) {
-    forbid_debugging();
+    bpftest::forbid_debugging();
     const int e = open(path("a.err").c_str(), O_WRONLY | O_CREAT, 0600);
     dup2(e, 2);
     std::vector<char*> argv;

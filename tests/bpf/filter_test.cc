@@ -23,12 +23,8 @@ TEST_P(Filters, OfAnAttachedProcess) {
   Words direct = GetParam();
   direct.insert(direct.begin(), {"--via", "direct"});
   record(host(script("chunks")), "direct", direct);
-  for (const char* site : {"block", "single"}) {
-    Words bpf = GetParam();
-    bpf.insert(bpf.begin(), {"--bpf-site", site});
-    record(host(script("chunks")), site, bpf);
-    expect_same("direct", site);
-  }
+  record(host(script("chunks")), "bpf", GetParam());
+  expect_same("direct", "bpf");
 }
 
 TEST_P(Filters, OfACommand) {

@@ -6,12 +6,11 @@
 **
 **   bpf_host [options] SCRIPT
 **     -j off      compiler off
-**     -t N        N threads with a state each, one after the other in their work
-**     -e          memory of Lua in a shared mapping; evict() in Lua drops its pages
+**     -t N        N threads with a Lua VM each, which run one after the other
 **     -k          a seccomp filter kills the process if it makes the system call
 **                 `uprobe` (336)
-**     -r N        states that are opened and closed again, one after the other
-**     -s          runs Lua in the first state only, and then waits for its end: it is
+**     -r N        N Lua VMs that are opened and closed again, one after the other
+**     -s          runs Lua in the first VM only, and then waits for its end: it is
 **                 killed as soon as a process stops it by ptrace
 */
 #define _GNU_SOURCE
@@ -25,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,33 +32,8 @@
 #include "lua.h"
 #include "lualib.h"
 
-#define ARENA (64u << 20)
-
 static const char *script;
 static int jit_off;
-static char *arena;
-static size_t arena_used;
-
-/* Never frees; realloc copies. */
-static void *arena_alloc(void *ud, void *p, size_t old, size_t size) {
-  char *q = arena + arena_used;
-  (void)ud;
-  if (size == 0) return NULL;
-  if (p && size <= old) return p;
-  size = (size + 15) & ~(size_t)15;
-  if (arena_used + size > ARENA) return NULL;
-  arena_used += size;
-  if (p) memcpy(q, p, old);
-  return q;
-}
-
-/* The pages stay in the page cache but are no longer mapped: to read them, one
-** must be able to fault. */
-static int evict(lua_State *L) {
-  (void)L;
-  if (arena && madvise(arena, ARENA, MADV_DONTNEED) != 0) perror("madvise");
-  return 0;
-}
 
 static int plain_c(lua_State *L) {
   lua_pushinteger(L, 7);
@@ -74,10 +47,9 @@ static int calls_back(lua_State *L) {
 }
 
 static lua_State *open_state(void) {
-  lua_State *L = arena ? lua_newstate(arena_alloc, NULL) : luaL_newstate();
+  lua_State *L = luaL_newstate();
   if (!L) exit(3);
   luaL_openlibs(L);
-  lua_register(L, "evict", evict);
   lua_register(L, "plain_c", plain_c);
   lua_register(L, "calls_back", calls_back);
   if (jit_off && luaL_dostring(L, "jit.off() jit.flush()")) exit(3);
@@ -115,7 +87,7 @@ static int is_traced(int status) {
   return strstr(text, "TracerPid:\t") && !strstr(text, "TracerPid:\t0\n");
 }
 
-/* By another process; half a minute from now nobody has stopped it. */
+/* Killed by a child, once a process traces it; gives up after half a minute. */
 static void run_until_killed(void) {
   const int status = open("/proc/self/status", O_RDONLY);
   const time_t end = time(NULL) + 30;
@@ -140,13 +112,10 @@ static void wait_for_line(void) {
 int main(int argc, char **argv) {
   int option, threads = 1, rounds = 0, silent = 0, i;
   lua_State *L[64];
-  while ((option = getopt(argc, argv, "j:t:ekr:s")) != -1) {
+  while ((option = getopt(argc, argv, "j:t:kr:s")) != -1) {
     switch (option) {
       case 'j': jit_off = strcmp(optarg, "off") == 0; break;
       case 't': threads = atoi(optarg); break;
-      case 'e':
-        arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        break;
       case 'k': forbid_uprobe(); break;
       case 'r': rounds = atoi(optarg); break;
       case 's': silent = 1; break;

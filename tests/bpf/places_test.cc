@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Wherever the LuaJIT is: stripped, deleted, in namespaces of its own, static; several processes,
-// several threads, VMs that open and close; a program that executes another one.
+// Wherever the LuaJIT is: stripped, deleted, in a mount namespace of its own, static; several
+// processes, several threads, VMs that open and close; a program that executes another one.
 #include <sched.h>
 
 #include <filesystem>
@@ -54,8 +54,8 @@ TEST_F(Places, ADeletedLibrary) {
   expect_calls("bpf");
 }
 
-// A file system that only the process sees, and a pid namespace of its own.
-TEST_F(Places, NamespacesOfItsOwn) {
+// The library is in a file system that only the process sees.
+TEST_F(Places, AMountNamespaceOfItsOwn) {
   stripped_library();
   const std::string from = path("lib"), to = path("hidden");
   std::filesystem::create_directory(to);
@@ -77,7 +77,7 @@ TEST_F(Places, NamespacesOfItsOwn) {
 }
 
 TEST_F(Places, AStaticProgram) {
-  // Steps of the collector notice the tracer: the loop is theirs.
+  // The VM notices the tracer in a step of the collector: that is what the first loop is for.
   const std::string code =
       "io.write('ready\\n') io.flush() io.read() "
       "for i = 1, 300000 do local t = {i} end "
@@ -88,8 +88,8 @@ TEST_F(Places, AStaticProgram) {
   EXPECT_EQ(1000u, counts("bpf")[file + ":1"]) << calls("bpf").substr(0, 1000);
 }
 
-// Nothing in this loop looks at the semaphore: the recorder must see to it. It counts in between,
-// so that a recorder that has little of the processor keeps up.
+// Nothing in this loop looks at the semaphore: the recorder must force a poll. The loop counts in
+// between, so that a recorder that has little of the processor keeps up.
 TEST_F(Places, ALoopThatOnlyInterprets) {
   const std::string code =
       "io.write('ready\\n') io.flush() local function f(x) return x end "
@@ -135,7 +135,7 @@ TEST_F(Places, SeveralThreads) {
 }
 
 // A VM is often at the address of the previous one, and gives the same ids to other functions.
-TEST_F(Places, StatesComeAndGo) {
+TEST_F(Places, VmsComeAndGo) {
   const std::string code =
       "local n = (... or 0) local a, b = function() end, function() end "
       "local order = tonumber(tostring(a):match('0x(%x+)'), 16) % 2 "
@@ -161,7 +161,7 @@ TEST_F(Places, Exec) {
   auto r = attach({p->pid()}, "bpf");
   p->go();
   wait_until([&] { return p->output().find("ready\nready\n") != std::string::npos; });
-  // Its name can be read only while it exists.
+  // The program's name can be read only while the process exists.
   wait_until([&] { return mini::read(path("bpf")).of_type(LT_BLOCK_PROCESS).size() == 2; });
   p->go();
   EXPECT_EQ(0, p->wait()) << p->output();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// BPF gives the same events as the direct recorder, one by one: with the compiler on and off, at
-// both kinds of sites, attached in both ways.
+// BPF gives the same events as the direct recorder, one by one: with the compiler on and off,
+// attached in both ways.
 #include "tests/bpf/support.h"
 
 namespace {
@@ -11,7 +11,6 @@ using runs::Words;
 struct Case {
   const char* program;
   const char* jit;
-  const char* site;
   const char* link;
 };
 
@@ -31,7 +30,7 @@ TEST_P(Same, EventByEvent) {
   const Words program = host(script(c.program), {"-j", c.jit});
   record(program, "direct", {"--via", "direct"});
   const std::string output = output_;
-  record(program, "bpf", {"--bpf-site", c.site, "--bpf-link", c.link});
+  record(program, "bpf", {"--bpf-link", c.link});
   EXPECT_EQ(output, output_);
   const std::string direct = calls("direct"), bpf = calls("bpf");
   EXPECT_GT(direct.size(), 10000u);
@@ -41,22 +40,16 @@ TEST_P(Same, EventByEvent) {
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   const Case& c = info.param;
-  return std::string(c.program) + "_" + c.jit + "_" + c.site + "_" + c.link;
+  return std::string(c.program) + "_" + c.jit + "_" + c.link;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, Same,
-    testing::Values(
-        Case{"calls", "on", "auto", "auto"}, Case{"calls", "on", "single", "auto"},
-        Case{"calls", "off", "auto", "auto"}, Case{"calls", "off", "single", "auto"},
-        Case{"coroutines", "on", "auto", "auto"}, Case{"coroutines", "on", "single", "auto"},
-        Case{"coroutines", "off", "auto", "auto"}, Case{"coroutines", "off", "single", "auto"},
-        Case{"errors", "on", "auto", "auto"}, Case{"errors", "on", "single", "auto"},
-        Case{"errors", "off", "auto", "auto"}, Case{"errors", "off", "single", "auto"},
-        Case{"cfunctions", "on", "auto", "auto"}, Case{"cfunctions", "on", "single", "auto"},
-        Case{"cfunctions", "off", "auto", "auto"}, Case{"cfunctions", "off", "single", "auto"},
-        Case{"calls", "off", "block", "each"}, Case{"coroutines", "on", "block", "each"},
-        Case{"calls", "on", "single", "each"}, Case{"coroutines", "on", "single", "each"}),
+    testing::Values(Case{"calls", "on", "auto"}, Case{"calls", "off", "auto"},
+                    Case{"coroutines", "on", "auto"}, Case{"coroutines", "off", "auto"},
+                    Case{"errors", "on", "auto"}, Case{"errors", "off", "auto"},
+                    Case{"cfunctions", "on", "auto"}, Case{"cfunctions", "off", "auto"},
+                    Case{"calls", "off", "each"}, Case{"coroutines", "on", "each"}),
     name_of);
 
 // Counted by hand; see programs/calls.lua.

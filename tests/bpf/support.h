@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Records a running program through BPF: the program waits for a word before it runs, so that the
+// Records a running program through BPF: the program waits for a line before it runs, so that the
 // recording does not depend on when the recorder was ready. Every wait is bounded.
 #pragma once
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <map>
 #include <memory>
@@ -21,12 +25,13 @@ using runs::Words;
 // A program that prints "ready" and reads a line.
 class Program {
  public:
-  // before: done in the child, before the program is there.
+  // before: runs in the child, before it executes the program.
   Program(const Words& words, const std::string& out, const std::function<void()>& before = {}) {
     int in[2];
     if (pipe2(in, O_CLOEXEC) != 0) abort();
     out_ = out;
     pid_ = fork();
+    if (pid_ < 0) abort();
     if (pid_ == 0) {
       const int o = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       dup2(in[0], 0);
@@ -52,7 +57,7 @@ class Program {
   bool ready() const { return mini::slurp(out_).find("ready\n") != std::string::npos; }
   void go() { (void)!write(in_, "go\n", 3); }
   std::string output() const { return mini::slurp(out_); }
-  // Exit status, 128 + signal, -1: it does not end.
+  // Exit status, 128 + signal; -1: it has not ended.
   int wait(long limit_ms = 60000) {
     for (long i = 0; i < limit_ms && !waited_; i++) {
       if (waitpid(pid_, &status_, WNOHANG) == pid_) waited_ = true;
@@ -79,6 +84,18 @@ class Program {
   int in_ = -1, status_ = 0;
   bool waited_ = false;
 };
+
+// This process may no longer read or write the memory of others.
+inline void forbid_debugging() {
+  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 2, 0),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1, 0),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program = {sizeof code / sizeof code[0], code};
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(99);
+}
 
 class BpfTest : public runs::RecorderTest {
  protected:
@@ -113,14 +130,15 @@ class BpfTest : public runs::RecorderTest {
 
   Words attach_words(const std::vector<pid_t>& pids, const std::string& trace,
                      Words options = {}) const {
-    Words w = {RECORDER, "-v", "-o", trace};
+    Words w = prefix_;
+    w.insert(w.end(), {RECORDER, "-v", "-o", trace});
     for (const pid_t p : pids) w.insert(w.end(), {"-p", std::to_string(p)});
     if (std::find(options.begin(), options.end(), "--via") == options.end())
       options.insert(options.begin(), {"--via", "bpf"});
     w.insert(w.end(), options.begin(), options.end());
     return w;
   }
-  // A recorder that is attached. Its messages: err(name).
+  // Starts a recorder; returns when it is attached, or has ended. Its messages: messages(name).
   std::unique_ptr<runs::Process> attach(const std::vector<pid_t>& pids, const std::string& name,
                                         const Words& options = {}) {
     auto r = std::make_unique<runs::Process>(attach_words(pids, path(name), options),
@@ -134,7 +152,7 @@ class BpfTest : public runs::RecorderTest {
     return r;
   }
   // Lets it record for a while once there are events, however long it has to wait for a processor;
-  // then ^C. Its exit status.
+  // then sends ^C. Returns its exit status.
   int record_some(runs::Process& r, const std::string& name) {
     wait_until([&] { return said(name, "first event") || r.wait_ms(1) >= 0; });
     runs::sleep_ms(50);
@@ -190,15 +208,16 @@ class BpfTest : public runs::RecorderTest {
     }
     return all;
   }
-  // What the recorder says of the hits of the last recording: those that came, those that did not.
-  std::pair<uint64_t, uint64_t> hits(const std::string& name) const {
+  // The events of the last recording by the recorder's message: those that came, those that were
+  // lost.
+  std::pair<uint64_t, uint64_t> events(const std::string& name) const {
     std::string said = messages(name);
     std::erase(said, ',');
-    const size_t end = said.find(" hits came ");
+    const size_t end = said.find(" events came ");
     if (end == said.npos) return ADD_FAILURE() << said, std::pair<uint64_t, uint64_t>{};
     const size_t from = said.rfind(' ', end - 1) + 1;
     return {std::strtoull(said.c_str() + from, nullptr, 10),
-            std::strtoull(said.c_str() + end + 11, nullptr, 10)};
+            std::strtoull(said.c_str() + end + 13, nullptr, 10)};
   }
   // A counter of the trust line.
   uint64_t trust(const std::string& name, const std::string& counter) {
@@ -210,6 +229,7 @@ class BpfTest : public runs::RecorderTest {
   }
 
   std::string output_;
+  Words prefix_;  // a program that executes the recorder, and its arguments
 };
 
 }  // namespace bpftest

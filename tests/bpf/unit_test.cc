@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The parts of --via bpf that need no kernel: notes, arguments, strings of another process.
+// The parts of --via bpf that need no kernel: notes, arguments, chunks.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <cerrno>
 #include <vector>
 
 #include "recorder/bpf/block_stream.h"
+#include "recorder/bpf/link_keeper.h"
 #include "recorder/bpf/probed_file.h"
-#include "recorder/bpf/strings.h"
+#include "recorder/bpf/wake.h"
+#include "recorder/vm/lua_image.h"
 
 namespace {
 
@@ -53,9 +57,9 @@ ProbedFile probe(const char* path, Probed expected) {
 TEST(ProbedFiles, OurLibraryAndProgram) {
   for (const char* path : {LIBRARY, LUAJIT}) {
     const ProbedFile file = probe(path, Probed::kYes);
-    for (const ProbeSite& s : file.sites) EXPECT_NE(0u, s.offset);
+    EXPECT_NE(0u, file.block);
+    EXPECT_NE(0u, file.block_switch);
     EXPECT_NE(0u, file.semaphore);
-    EXPECT_EQ(8u, file.glref_size);
   }
 }
 
@@ -89,7 +93,8 @@ TEST(ProbedFiles, Damaged) {
     ProbedFile file;
     std::string why;
     if (read_probed_file(luatrace::record::reader_of(fd), file, why) != Probed::kYes) continue;
-    for (const ProbeSite& s : file.sites) EXPECT_LT(s.offset, damaged.size());
+    EXPECT_LT(file.block, damaged.size());
+    EXPECT_LT(file.block_switch, damaged.size());
   }
   close(fd);
 }
@@ -116,7 +121,7 @@ struct Blocks : testing::Test {
   std::shared_ptr<luatrace::record::Output> output;
 };
 
-TEST_F(Blocks, PiecesTwiceAndPiecesMissing) {
+TEST_F(Blocks, ChunksTwiceAndChunksMissing) {
   BlockStream s = stream(0);
   EXPECT_EQ(2u, s.events(0, 2, std::vector{call(10, 1), back(11, 1)}));
   EXPECT_EQ(1u, s.events(0, 3, std::vector{call(10, 1), back(11, 1), call(12, 1)}));
@@ -142,7 +147,7 @@ TEST_F(Blocks, JoinedLate) {
 }
 
 // A report of a known stack says nothing new; other reports are kept.
-TEST_F(Blocks, ReportsForOthersAreLeftOut) {
+TEST_F(Blocks, ReportsForOtherTracersAreLeftOut) {
   BlockStream s = stream(0);
   const auto report = [](uint64_t time) {
     return std::vector<uint64_t>{ext(time, LTX_STACK, 2), 1, 2, lt_word(time, 5, LT_FRAME)};
@@ -198,62 +203,131 @@ TEST(Words, OfFunctionsThatAreNotWanted) {
   EXPECT_EQ((std::vector<uint64_t>{word(4, LT_ENTRY), ext(LTX_UNWIND, 1, 0), lt_pack(2, 1)}), out);
 }
 
-// After a loss nobody knows what lies below: an error ends exactly the calls that are there of
-// those that have begun since.
-TEST(Words, OfAnErrorAfterALoss) {
-  const auto ext = [](uint32_t sub, uint32_t n, uint32_t arg) {
-    return lt_word(1, lt_ext(sub, n, arg), LT_EXT);
-  };
-  const auto after = [&](std::vector<uint32_t> calls, uint32_t arg, uint64_t unwound) {
-    WordFilter filter;
-    filter.unwanted(2);
-    filter.lost();
-    std::vector<uint64_t> out;
-    for (const uint32_t id : calls) {
-      const uint64_t entry = lt_word(1, id, LT_ENTRY);
-      filter.pass({&entry, 1}, out);
-    }
-    out.clear();
-    const std::vector<uint64_t> unwind = {ext(LTX_UNWIND, 1, arg), unwound};
-    filter.pass(unwind, out);
-    const uint64_t next =
-        lt_word(1, 9, LT_ENTRY);  // the remaining ones are on top of the same calls
-    filter.pass({&next, 1}, out);
-    const std::vector<uint64_t> two = {ext(LTX_UNWIND, 1, 0), lt_pack(2, LT_ID_UNKNOWN)};
-    filter.pass(two, out);
-    return out;
-  };
-  const auto events = [&](std::vector<uint64_t> words, std::vector<uint64_t> end) {
-    words.push_back(lt_word(1, 9, LT_ENTRY));
-    words.push_back(ext(LTX_UNWIND, 1, 0));
-    words.insert(words.end(), end.begin(), end.end());
-    return words;
-  };
-  const uint64_t by_count = ext(LTX_UNWIND, 1, 0), to_depth = ext(LTX_UNWIND, 1, 1);
-  // Only 2 goes, which is not there.
-  EXPECT_EQ(events({}, {lt_pack(2, 3)}), after({3, 1, 2}, 0, lt_pack(1, 1)));
-  // 1 and 2 of those that we know, and two that we do not.
-  EXPECT_EQ(events({by_count, lt_pack(1, LT_ID_UNKNOWN)}, {lt_pack(1, LT_ID_UNKNOWN)}),
-            after({1, 2}, 0, lt_pack(4, 7)));
-  // All but eight calls: the function on top shows which ones.
-  EXPECT_EQ(events({by_count, lt_pack(1, 3)}, {lt_pack(2, LT_ID_UNKNOWN)}),
-            after({3, 2, 1}, 1, lt_pack(9, 3)));
-  EXPECT_EQ(events({by_count, lt_pack(2, LT_ID_UNKNOWN)}, {lt_pack(1, LT_ID_UNKNOWN)}),
-            after({3, 2, 1}, 1, lt_pack(9, 7)));
-  // No call is left: that is known.
-  EXPECT_EQ(events({to_depth, lt_pack(1, LT_ID_NONE)}, {lt_pack(1, LT_ID_NONE)}),
-            after({3, 2, 1}, 1, lt_pack(1, LT_ID_NONE)));
+uint64_t ext_word(uint32_t sub, uint32_t n, uint32_t arg) {
+  return lt_word(1, lt_ext(sub, n, arg), LT_EXT);
 }
 
-TEST(Strings, OfAProcess) {
-  ProcessStrings strings(getpid());
-  strings.restart();
-  const std::string text = "here " + std::to_string(getpid());
-  EXPECT_EQ(text, strings.read(reinterpret_cast<uint64_t>(text.c_str()), 1000));
-  EXPECT_EQ(text.substr(0, 4), strings.read(reinterpret_cast<uint64_t>(text.c_str()), 4));
-  EXPECT_FALSE(strings.read(16, 1000));
-  const std::string longer(10000, 'x');
-  EXPECT_EQ(longer.substr(0, 5000), strings.read(reinterpret_cast<uint64_t>(longer.c_str()), 5000));
+const uint64_t kByCount = ext_word(LTX_UNWIND, 1, 0), kToDepth = ext_word(LTX_UNWIND, 1, 1);
+
+// Returns what is kept of an error that unwinds `calls`, a call of function 9 after it, and an
+// error that ends two calls. Function 2 is unwanted. known: no calls are below these.
+std::vector<uint64_t> unwound(bool known, const std::vector<uint32_t>& calls, uint64_t head,
+                              uint64_t word) {
+  WordFilter filter;
+  filter.unwanted(2);
+  if (!known) filter.lost();
+  std::vector<uint64_t> out;
+  for (const uint32_t id : calls) {
+    const uint64_t entry = lt_word(1, id, LT_ENTRY);
+    filter.pass({&entry, 1}, out);
+  }
+  out.clear();
+  const std::vector<uint64_t> unwind = {head, word};
+  filter.pass(unwind, out);
+  const uint64_t next = lt_word(1, 9, LT_ENTRY);  // on top of the calls that remain
+  filter.pass({&next, 1}, out);
+  const std::vector<uint64_t> two = {kByCount, lt_pack(2, LT_ID_UNKNOWN)};
+  filter.pass(two, out);
+  return out;
+}
+
+// words: those of the first error. end: number of calls that the last error ends, and the function
+// on top then.
+std::vector<uint64_t> kept(std::vector<uint64_t> words, uint64_t end) {
+  for (const uint64_t w : {lt_word(1, 9, LT_ENTRY), kByCount, end}) words.push_back(w);
+  return words;
+}
+
+// After a loss the calls below are unknown: an error ends exactly those of its calls that have
+// begun since and are kept.
+TEST(Words, OfAnErrorAfterALoss) {
+  const auto after = [](const std::vector<uint32_t>& calls, uint64_t head, uint64_t word) {
+    return unwound(false, calls, head, word);
+  };
+  // It ends only 2, which is not in the stream.
+  EXPECT_EQ(kept({}, lt_pack(2, 3)), after({3, 1, 2}, kByCount, lt_pack(1, 1)));
+  // It ends 1 and 2, and two unknown calls.
+  EXPECT_EQ(kept({kByCount, lt_pack(1, LT_ID_UNKNOWN)}, lt_pack(1, LT_ID_UNKNOWN)),
+            after({1, 2}, kByCount, lt_pack(4, 7)));
+  // No call is left: that is known.
+  EXPECT_EQ(kept({kToDepth, lt_pack(1, LT_ID_NONE)}, lt_pack(1, LT_ID_NONE)),
+            after({3, 2, 1}, kToDepth, lt_pack(1, LT_ID_NONE)));
+  // An impossible depth is passed on.
+  EXPECT_EQ(kept({kToDepth, lt_pack(0, 3)}, lt_pack(2, 3)), after({3, 1}, kToDepth, lt_pack(0, 3)));
+}
+
+// All but eight calls, or all but one, end: the function on top shows which.
+TEST(Words, OfAnErrorToADepthAfterALoss) {
+  const auto eight = [](const std::vector<uint32_t>& calls, uint32_t top) {
+    return unwound(false, calls, kToDepth, lt_pack(9, top));
+  };
+  const auto one = [](const std::vector<uint32_t>& calls, uint32_t top) {
+    return unwound(false, calls, kToDepth, lt_pack(2, top));
+  };
+  EXPECT_EQ(kept({kByCount, lt_pack(1, 3)}, lt_pack(2, LT_ID_UNKNOWN)), eight({3, 2, 1}, 3));
+  EXPECT_EQ(kept({kByCount, lt_pack(2, LT_ID_UNKNOWN)}, lt_pack(1, LT_ID_UNKNOWN)),
+            eight({3, 2, 1}, 7));
+  // In a recursion, the innermost one below the call on top, which has failed.
+  EXPECT_EQ(kept({kByCount, lt_pack(1, 3)}, lt_pack(2, 1)), eight({1, 3, 3}, 3));
+  // It can only be the call on top.
+  EXPECT_EQ(kept({}, lt_pack(2, 1)), eight({1, 4}, 4));
+  // More known calls than remain: it is one of those below.
+  EXPECT_EQ(kept({kByCount, lt_pack(3, LT_ID_UNKNOWN)}, lt_pack(1, LT_ID_UNKNOWN)),
+            one({1, 3, 3}, 3));
+  EXPECT_EQ(kept({kByCount, lt_pack(2, LT_ID_UNKNOWN)}, lt_pack(1, LT_ID_UNKNOWN)), one({1, 4}, 4));
+}
+
+TEST(Words, OfAnErrorToADepthThatIsKnown) {
+  const auto to = [](const std::vector<uint32_t>& calls, uint32_t depth, uint32_t top) {
+    return unwound(true, calls, kToDepth, lt_pack(depth + 1, top));
+  };
+  EXPECT_EQ(kept({kToDepth, lt_pack(2, 1)}, lt_pack(2, LT_ID_NONE)), to({1, 1, 1}, 1, 1));
+  EXPECT_EQ(kept({kToDepth, lt_pack(2, 1)}, lt_pack(1, 1)), to({1, 2, 3}, 2, 2));
+  // No more calls remain than there are.
+  EXPECT_EQ(kept({kToDepth, lt_pack(3, 3)}, lt_pack(2, 1)), to({1, 2, 3}, 8, 3));
+}
+
+// A late answer to an earlier request is not taken for that to the next one.
+TEST(Keeper, ALateAnswerIsIgnored) {
+  if (geteuid() != 0 || access("/sys/bus/event_source/devices/uprobe", F_OK) != 0)
+    GTEST_SKIP() << "SKIPPED: uprobes need root and a kernel that has them";
+  LinkKeeper keeper(20, 1);
+  ASSERT_EQ(0, keeper.start({}));
+  const auto attach = [&](const char* path) {
+    return keeper.attach(Mechanism::kEach, path, {}, getpid());
+  };
+  kill(keeper.pid(), SIGSTOP);
+  EXPECT_EQ(-ETIMEDOUT, attach("/nowhere"));  // and sends SIGCONT
+  int error = -ETIMEDOUT;
+  for (int i = 0; error == -ETIMEDOUT && i < 1000; i++) error = attach("/");
+  EXPECT_EQ(-EINVAL, error) << "not -ENOENT, the answer for /nowhere";
+}
+
+// The last of several LuaJITs of a process refuses the setting: the others are restored.
+TEST(Wake, RestoresTheSettingsOfEachLuaJIT) {
+  const int copy = static_cast<int>(memfd_create("libluajit", MFD_CLOEXEC));
+  const int in = open(LIBRARY, O_RDONLY | O_CLOEXEC);
+  std::string bytes(4u << 20, 0);
+  const ssize_t n = read(in, bytes.data(), bytes.size());
+  ASSERT_EQ(n, write(copy, bytes.data(), static_cast<size_t>(n)));
+  close(in);
+  ASSERT_NE(nullptr, dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL)) << dlerror();
+  ASSERT_NE(nullptr, dlopen(("/proc/self/fd/" + std::to_string(copy)).c_str(), RTLD_NOW));
+  const auto images = luatrace::record::find_lua(getpid()).ours;
+  ASSERT_EQ(2u, images.size());
+  const auto cfuncs = [&](size_t i) -> uint32_t {
+    return reinterpret_cast<const volatile lt_control*>(images[i].control)->cfuncs;
+  };
+  const uint32_t before = cfuncs(0);
+  void* const page = reinterpret_cast<void*>(images[1].control & ~uint64_t{4095});
+  Waker waker(getpid());
+  mprotect(page, 8192, PROT_READ);
+  waker.want_all_c();
+  mprotect(page, 8192, PROT_READ | PROT_WRITE);
+  EXPECT_EQ(uint32_t{LTC_ALL}, cfuncs(0));
+  waker.restore_c();
+  EXPECT_EQ(before, cfuncs(0));
+  close(copy);
 }
 
 }  // namespace

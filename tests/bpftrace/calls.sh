@@ -53,6 +53,7 @@ PY
 bt_file=$scratch/calls.txt
 watch -o "$bt_file" "$probes/lua-calls.bt" "$scratch/libluajit.so"
 python3 "$scratch/host.py" "$scratch/libluajit.so" "$here/programs/mixed.lua"
+caught_up
 leave
 "$analyze" --strict "$scratch/calls.txt" >"$scratch/summary" || fail "library: $(tail -n 1 "$scratch/summary")"
 "$analyze" --json "$scratch/calls.txt" >"$scratch/json"

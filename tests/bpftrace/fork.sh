@@ -25,7 +25,7 @@ cp "$luajit" "$scratch/luajit"
 luajit=$scratch/luajit
 watch -o "$scratch/bt" "$probes/lua-calls.bt" "$luajit"
 "$luajit" "$scratch/forks.lua"
-sleep 1
+caught_up
 leave
 "$analyze" --json "$scratch/bt" >"$scratch/json" || fail "cannot be read"
 same "processes" "$(jq '.trace.files[0].processes | length' "$scratch/json")" 3

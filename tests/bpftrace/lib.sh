@@ -2,15 +2,18 @@
 # Shared by the bpftrace tests. Source it with the build's bin folder as $1.
 #
 #   trace SCRIPT ARGS...     runs a script of probes/ until it ends by itself; its
-#                            words are in $scratch/bt.out and bt.err
-#   attach PID SCRIPT ARGS   the same for a running process, in the background;
+#                            output is in $scratch/bt.out and bt.err
+#   attach PID SCRIPT ARGS   the same for a running process, in the background, by the command
+#                            in slowed=() if that is set;
 #   watch SCRIPT PATH ARGS   the same for all processes that will use PATH
+#   attached PID SCRIPT      waits until all of the probes of a script are attached to a process
+#   caught_up                waits until bpftrace has read what there was until now
 #   leave                    ends it as ^C does, and waits
 #   calls_of FILE            what happened, for comparing two traces
 #
-# $luajit, $record, $analyze, $probes. bpftrace 0.17 says on stderr that it could
-# not set a limit or open uprobe_events (where tracefs is not mounted); that is
-# noise.
+# Sets $luajit, $record, $analyze, $probes. bpftrace 0.17 prints on stderr that it
+# could not set a limit or open uprobe_events (where tracefs is not mounted); that
+# does not matter.
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 bin=$(cd "$1" && pwd)
@@ -18,6 +21,8 @@ luajit=$bin/luajit record=$bin/luatrace-record analyze=$bin/luatrace-analyze
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 probes=$here/../../probes
 export LC_ALL=C
+slowed=()
+end_started() { kill $(jobs -p) 2>/dev/null || true; }  # timeout passes it on to bpftrace
 
 [ "$(id -u)" = 0 ] || skip "bpftrace needs root"
 command -v bpftrace >/dev/null || skip "no bpftrace here (Debian: bpftrace)"
@@ -27,47 +32,56 @@ grep -q works "$scratch/works" ||
 
 # Buffers that hold all that a program does, for when bpftrace has to wait for a processor.
 trace() {
-  BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-4096} timeout -s INT 60 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" || bt_failed "$@"
+  BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-4096} timeout -s INT 500 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" || bt_failed "$@"
   ! grep -qE 'Error (loading|attaching)|Could not' "$scratch/bt.err" || bt_failed "$@"
 }
 
 attach() {
-  local pid=$1 try
+  local pid=$1
   shift
   : >"$scratch/bt.out"
   # bpftrace reads nothing while it attaches its probes one after the other: its default buffers are
   # full before it begins where the program is busy (docs/bpftrace.md).
   BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-4096} \
-    timeout -s INT 60 bpftrace -p "$pid" "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
+    timeout -s INT 500 "${slowed[@]}" bpftrace -p "$pid" "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
   tracer=$!
-  # The first probe's semaphore, and some time to reach the last one: until its words stop coming
-  # nothing can be said; so wait for its first output.
-  for try in $(seq 200); do
-    [ -s "${bt_file:-$scratch/bt.out}" ] && return
-    kill -0 $tracer 2>/dev/null || bt_failed "$@"
-    sleep 0.1
-  done
-  fail "bpftrace does not begin: $(cat "$scratch/bt.err")"
+  # Nothing shows when bpftrace has attached its last probe; so wait for its first output.
+  within 120 "bpftrace to begin" begun
 }
+begun() {
+  kill -0 $tracer 2>/dev/null || bt_failed
+  [ -s "${bt_file:-$scratch/bt.out}" ]
+}
+# Each adds one to the semaphore.
+all_attached() { [ "$("$here/../attach/words" "$1" | awk '{ print $1 }')" -ge "$2" ]; }
+attached() { within 120 "the probes of $2" all_attached "$1" "$(grep -c '^usdt:' "$probes/$2")"; }
 
 # Ready when there is a perf event for each probe, and for each CPU's buffer.
 watch() {
-  local try child want
+  local want
   want=$(($(grep -c '^usdt:' "$probes/lua-calls.bt") + 1 + $(getconf _NPROCESSORS_ONLN)))
-  BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-4096} timeout -s INT 60 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
+  BPFTRACE_PERF_RB_PAGES=${BPFTRACE_PERF_RB_PAGES:-4096} timeout -s INT 500 bpftrace "$@" >"$scratch/bt.out" 2>"$scratch/bt.err" &
   tracer=$!
-  for try in $(seq 300); do
-    child=$(pgrep -P $tracer -x bpftrace) || true
-    [ -n "$child" ] && [ "$(find /proc/$child/fd -lname '*perf_event*' 2>/dev/null | wc -l)" -ge $want ] && return
-    kill -0 $tracer 2>/dev/null || bt_failed "$@"
-    sleep 0.1
-  done
-  fail "bpftrace does not begin: $(cat "$scratch/bt.err")"
+  within 120 "bpftrace to begin" watching $want
+}
+watching() {
+  local child
+  kill -0 $tracer 2>/dev/null || bt_failed
+  child=$(pgrep -P $tracer -x bpftrace) &&
+    [ "$(find /proc/$child/fd -lname '*perf_event*' 2>/dev/null | wc -l)" -ge "$1" ]
+}
+
+# It sleeps when all buffers are empty, up to 0.1 s; what it has read may still be in its memory.
+caught_up() {
+  local child
+  child=$(pgrep -P $tracer -x bpftrace)
+  sleeps "$child" 5
 }
 
 leave() {
   local child
-  child=$(pgrep -P $tracer -x bpftrace) || true
+  child=$(pgrep -P $tracer) || true
+  child=$(pgrep -P "${child:-$tracer}" -x bpftrace || echo $child) # below strace
   kill -INT ${child:-$tracer}
   wait $tracer || true
 }

@@ -36,10 +36,10 @@ same "calls of busy" "$(count calls '@program.lua, 1, busy')" 9
 same "calls of again" "$(count calls '@program.lua, 11, again')" 30
 same "calls of error" "$(count calls 'C, 0, error')" 4
 same "calls of main" "$(count calls '@program.lua, 0, main')" 1
-outer=$(count total_us '@program.lua, 3, outer') busy=$(count total_us '@program.lua, 1, busy')
-self=$(count self_us '@program.lua, 3, outer') main=$(count total_us '@program.lua, 0, main')
+outer=$(count inclusive_us '@program.lua, 3, outer') busy=$(count inclusive_us '@program.lua, 1, busy')
+self=$(count self_us '@program.lua, 3, outer') main=$(count inclusive_us '@program.lua, 0, main')
 [ "$outer" -ge 80000 ] || fail "outer: $outer us in total"
-again=$(count total_us '@program.lua, 11, again') # of its 30 calls 4 are not inside others of it
+again=$(count inclusive_us '@program.lua, 11, again') # of its 30 calls 4 are not inside others of it
 [ "$again" -ge 160000 ] && [ "$again" -le "$main" ] || fail "again: $again us in total, main $main"
 [ "$busy" -ge 90000 ] || fail "busy: $busy us in total"
 [ "$self" -lt "$outer" ] && [ "$outer" -le "$main" ] || fail "outer $outer (self $self), main $main"
@@ -78,6 +78,9 @@ same "slow calls" "$(cat "$scratch/slow")" "0 C function file:close
     called by @program.lua:0 main
 0 @program.lua:1 wait
     called by @program.lua:0 main
+some C function coroutine.yield
+    called by @program.lua:4 sleeper
+    called by @program.lua:6 ?
 some @program.lua:4 sleeper
     called by @program.lua:6 ?
 some @program.lua:6 ?
@@ -132,19 +135,19 @@ local function wait() coroutine.yield() end
 local function work() wait() return 1 end
 local all = {}
 for i = 1, 100 do all[i] = coroutine.wrap(function() while true do work() end end) end
-repeat
+for turn = 1, 1e8 do
   for i = 1, 100 do all[i]() end
-  local f = io.open(arg[1])
-until f
+  if io.open(arg[1]) then break end
+end
 LUA
 (cd "$scratch" && exec "$luajit" many.lua "$scratch/stop") &
 server=$!
-trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
 began=$(date +%s%N)
 attach $server "$probes/lua-top.bt"
-sleep 1
+attached $server lua-top.bt
+works $server 50
 leave
-work=$(count total_us '@many.lua, 2, work') elapsed=$((($(date +%s%N) - began) / 1000))
+work=$(count inclusive_us '@many.lua, 2, work') elapsed=$((($(date +%s%N) - began) / 1000))
 [ "$work" -gt 0 ] && [ "$work" -le "$elapsed" ] || fail "work: $work us in total, in $elapsed us"
 touch "$scratch/stop"
 wait $server || fail "the program ended with $?"
@@ -153,7 +156,6 @@ rm "$scratch/stop"
 # -- Attached --
 "$luajit" "$here/programs/server.lua" "$scratch/stop" >"$scratch/printed" &
 server=$!
-trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
 for script in lua-top.bt lua-coroutines.bt lua-errors.bt "lua-slow.bt * 5"; do
   set -f
   set -- $script
@@ -161,7 +163,9 @@ for script in lua-top.bt lua-coroutines.bt lua-errors.bt "lua-slow.bt * 5"; do
   script=$1
   shift
   attach $server "$probes/$script" "$@"
-  sleep 1.5
+  attached $server "$script"
+  sleeps $server 100 # once or twice in each
+  caught_up
   leave
   case $script in
     lua-top.bt) want='@calls[@' ;;

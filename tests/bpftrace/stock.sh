@@ -65,7 +65,6 @@ repeat hundred() io.popen("sleep 0.05"):close() local f = io.open(stop) until f
 LUA
 ./luajit server.lua stop &
 server=$!
-trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
 export PYTHONUNBUFFERED=1
 
 # Runs a tool until its output holds a pattern. They do not end by themselves.

@@ -73,7 +73,7 @@ TEST(Notation, MistakesAreNamed) {
   EXPECT_EQ(ErrorOf("trace { f"), "t.expect:2: an event expected, not ''");
   EXPECT_EQ(ErrorOf("rule r(n) = f => r(n)\ntrace { r(1) }"),
             "t.expect:1: too deep; a rule without an end?");
-  EXPECT_EQ(ErrorOf("# nothing"), "t.expect: it has no trace { ... }");
+  EXPECT_EQ(ErrorOf("# nothing"), "t.expect: missing trace { ... }");
 }
 
 TEST(Notation, MarkersBindNames) {

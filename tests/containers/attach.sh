@@ -14,14 +14,14 @@ grep -q '^Seccomp:.2' "/proc/$(master "$name")/status" || fail "the container ha
 [ "$(readlink "/proc/$(master "$name")/ns/pid")" != "$(readlink /proc/self/ns/pid)" ] || fail "the container has no pid namespace of its own"
 
 # bpftrace formats each event as text: it gets less to do.
-pause= seconds=2
-[ "$via" != bpftrace ] || pause=100 seconds=4
+pause=
+[ "$via" != bpftrace ] || pause=100
 begin_load "$name" $pause
 pid=$(busy_worker "$name")
 other=$(workers "$name" | grep -vx "$pid")
 start_recording "$via" "$pid" "$scratch/trace.bin"
 [ "$(switches "$other")" = "0 0" ] || fail "the other worker is traced, too: $(switches "$other")"
-sleep $seconds
+recorded "$via" "$scratch/trace.bin"
 stop_recording
 end_load
 check_trace "$scratch/trace.bin"
@@ -32,7 +32,7 @@ jq -r '.trace.files[].processes[] | "pid \(.pid), in the container \(.ns_pid): \
 wait_for "the switches to be off" all_off "$name"
 changed=$(podman diff "$name" | grep -vE '^. /(etc|run|app)' || true)
 [ -z "$changed" ] || fail "the container's files changed: $changed"
-load "$name" 1
+load "$name"
 
 # The container's own number of the process, as its users know it.
 if [ "$via" != bpftrace ]; then

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Removes containers that a killed test left; keeps the images for the next run.
+# Removes containers that a killed test left, and podman's mounts; keeps the images for the next run.
 source "$(dirname "$0")/engine.sh"
-[ -e "$state/ready" ] || exit 0
-podman rm -f -a -t 1 >/dev/null
+[ ! -e "$state/ready" ] || podman rm -f -a -t 1 >/dev/null
+unmount_below "$state"

@@ -5,14 +5,15 @@
 #   need_containers             skips the test where there are none (setup.sh says why)
 #   run_nginx NAME OPTION...    starts one: own namespaces, other user, read-only root, no
 #                               capabilities; from the image $image (default: traced)
-#   begin_load NAME [PAUSE] / end_load    the same for as long as the test wants, 90 s at most
+#   begin_load NAME [PAUSE] / end_load    wrk inside NAME's network, full speed or PAUSE ms between
+#                               requests, up to 90 s; sets $requests and $errors, fails on wrong answers
+#   load NAME                   the same until a worker has had some requests
 #   master NAME / workers NAME / busy_worker NAME    process ids as the host sees them
-#   load NAME SECONDS [PAUSE]   wrk inside NAME's network, full speed or PAUSE ms between
-#                               requests; sets $requests and $errors, fails on wrong answers
-#   start_recording VIA PID FILE OPTION... / stop_recording
+#   start_recording VIA PID FILE OPTION... / recorded VIA FILE / stop_recording
+#   unmount_below FOLDER        everything that is mounted there
 #   check_trace FILE            it has what shop.lua must have done
 #   switches PID                "semaphore ring" of the library in PID
-#   wait_for WHAT COMMAND...    until it succeeds, 60 s at most
+#   wait_for WHAT COMMAND...    until it succeeds, up to 60 s
 #
 # Invariants: everything podman keeps (images, containers, locks, its own
 # configuration) is below BUILD/containers; containers have no network but their
@@ -29,6 +30,7 @@ export CONTAINERS_STORAGE_CONF=$state/storage.conf CONTAINERS_CONF=$state/contai
 
 leave() {
   local status=$? name
+  kill $(jobs -p) 2>/dev/null || true # wrk, the recorder
   for name in ${started+"${started[@]}"}; do
     podman rm -f -t 1 "$name" >/dev/null 2>&1 || true
   done
@@ -36,6 +38,14 @@ leave() {
   exit $status
 }
 trap leave EXIT
+
+unmount_below() {
+  local mount
+  # The last one first: others may be mounted on those before it.
+  awk -v folder="$1/" 'index($2, folder) == 1 { print $2 }' /proc/self/mounts | tac | while read -r mount; do
+    umount "$(printf %b "$mount")" || true
+  done
+}
 
 need_containers() {
   [ ! -s "$state/unavailable" ] || skip "$(cat "$state/unavailable")"
@@ -70,11 +80,16 @@ master() { podman inspect -f '{{.State.Pid}}' "$1"; }
 busy_worker() {
   local pid
   for pid in $(workers "$1"); do echo "$pid $(cut -d' ' -f1 "/proc/$pid/schedstat")"; done >"$scratch/first"
-  sleep 0.5
-  while read -r pid before; do echo "$(($(cut -d' ' -f1 "/proc/$pid/schedstat") - before)) $pid"; done <"$scratch/first" |
-    sort -rn | awk 'NR == 1 { print $2 }'
+  wait_for "a worker of $1 to be busy" worker_was_busy
+  cat "$scratch/busy"
 }
-# Workers that are not on their way out.
+worker_was_busy() { # for 50 ms
+  local pid before
+  while read -r pid before; do echo "$(($(cut -d' ' -f1 "/proc/$pid/schedstat") - before)) $pid"; done <"$scratch/first" |
+    sort -rn | awk 'NR == 1 && $1 > 50000000 { print $2 }' >"$scratch/busy"
+  [ -s "$scratch/busy" ]
+}
+# Workers that are not shutting down.
 workers() { pgrep -P "$(master "$1")" -f '^nginx: worker process$'; }
 both_workers() { [ "$(workers "$1" | wc -l)" = 2 ] && inside "$1" wrk -t1 -c1 -d1 "http://127.0.0.1:8080/stats" >/dev/null; }
 
@@ -97,8 +112,8 @@ end_load() {
   [ "$requests" -gt 0 ] || fail "not one request was answered"
 }
 load() {
-  wrk_in "$1" "$2" "${3:-}"
-  sleep "$2"
+  begin_load "$1"
+  busy_worker "$1" >/dev/null
   end_load
 }
 wrk_in() {
@@ -117,7 +132,7 @@ all_off() {
 
 # -- Recording -----------------------------------------------------------------
 
-# Status 77 where a way does not exist (yet) in this build.
+# Status 77 where a method is missing on this machine or in this build.
 need_way() {
   case $1 in
     bpftrace) command -v bpftrace >/dev/null || skip "bpftrace is not installed (scripts/deps --test)" ;;
@@ -130,7 +145,7 @@ recording_command() {
   shift 3
   case $via in
     bpftrace) echo env BPFTRACE_PERF_RB_PAGES=4096 bpftrace -p "$pid" -o "$file" "$checkout/probes/lua-calls.bt" ;;
-    *) echo "$build/bin/luatrace-record" --via "$via" -p "$pid" -o "$file" "$@" ;;
+    *) echo "$build/bin/luatrace-record" -v --via "$via" -p "$pid" -o "$file" "$@" ;;
   esac
 }
 
@@ -147,11 +162,22 @@ attached() {
   [ "$(switches "$1")" != "0 0" ]
 }
 
+# recorded VIA FILE: until it has the events of 40 requests or more.
+recorded() { wait_for "events in $2" has_size "$2" "$(enough "$1")"; }
+has_size() { [ "$(stat -c %s "$1")" -gt "$2" ]; }
+# The size of a file with so many: each has some 2,000 events.
+enough() {
+  case $1 in
+    bpftrace) echo 3000000 ;;
+    *) echo 1000000 ;;
+  esac
+}
+
 stop_recording() {
   kill -INT "$recorder" 2>/dev/null || true
   end_of_recording
 }
-# Sets $recorder_status; the recorder ends by itself, or was told to end.
+# Sets $recorder_status; the recorder ends by itself, or was sent a signal.
 end_of_recording() {
   wait_for "the recorder to end" ended
   recorder_status=0

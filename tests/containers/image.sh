@@ -17,13 +17,13 @@ files_of traced >"$scratch/after"
 changed=$(LC_ALL=C comm -13 "$scratch/before" "$scratch/after" | cut -d' ' -f1 | grep -v '/share/luajit-2.1/jit/[a-z_0-9]*\.lua$')
 same "the files the traced image adds" "$changed" "/usr/lib/$(gcc -print-multiarch)/libluajit-5.1.so.2"
 
-# Stripped, and nginx takes it.
+# It is stripped, and nginx uses it.
 podman run --rm --pull never --network none --entrypoint /bin/cat "$prefix/traced" "$changed" >"$scratch/library"
 ! readelf -SW "$scratch/library" | grep -E '\.(symtab|debug)' || fail "the library is not stripped"
 readelf -n "$scratch/library" | grep >/dev/null 'Provider: luajit' || fail "the library has no tracepoints"
 run_nginx image-nginx
 grep -q " $changed\$" "/proc/$(workers image-nginx | head -n 1)/maps" || fail "nginx does not use $changed"
-load image-nginx 1
+load image-nginx
 [ "$(stat -c %u "/proc/$(workers image-nginx | head -n 1)")" = 33 ] || fail "nginx does not run as www-data"
 
 # The user's image as it is, with the library mounted instead.
@@ -31,7 +31,7 @@ mkdir "$scratch/lib"
 cp "$scratch/library" "$scratch/lib/libluajit-5.1.so.2"
 image=nginx run_nginx image-mounted -v "$scratch/lib:/opt/luatrace/lib:ro" -e LD_LIBRARY_PATH=/opt/luatrace/lib
 grep -q ' /opt/luatrace/lib/libluajit-5.1.so.2$' "/proc/$(workers image-mounted | head -n 1)/maps" || fail "nginx does not use the mounted library"
-load image-mounted 1
+load image-mounted
 
 # An image without LuaJIT at that place is refused, not broken.
 refuses "libluajit-5.1.so.2" podman build --pull=never --network=none --build-arg IMAGE="$prefix/base" \

@@ -11,11 +11,19 @@ need_containers
 need_way "$via"
 name=lifecycle-$via
 run_nginx "$name"
-pause= traced=1
-[ "$via" != bpftrace ] || pause=100 traced=3
+pause=
+[ "$via" != bpftrace ] || pause=100
 
 processes() { jq '[.trace.files[].processes[].pid] | unique | length' "$scratch/trace.json"; }
-new_workers() { both_workers "$name" && [ "$(workers "$name" | xargs)" != "$old_workers" ] && ! workers "$name" | grep -qwF "$old_workers"; }
+new_workers() { both_workers "$name" && [ "$(workers "$name" | xargs)" != "$old_workers" ] && ! workers "$name" | grep -xF "${old_workers// /$'\n'}" >/dev/null; }
+
+# Each has a timer, and so events without any request.
+new_workers_recorded() {
+  local pid
+  for pid in $(workers "$name"); do
+    grep -qE "process $pid(: first event| has sent the ring)" "$scratch/recorder.log" || return 1
+  done
+}
 
 echo "== reload"
 old_workers=$(workers "$name" | xargs)
@@ -25,13 +33,13 @@ if [ "$via" = bpftrace ]; then # it takes one process; the worker that goes
 else # the master and the workers it has, and those it will have
   start_recording "$via" "$(master "$name")" "$scratch/reload.bin" --children
 fi
-sleep 1
+recorded "$via" "$scratch/reload.bin"
 kill -HUP "$(master "$name")"
 wait_for "new workers" new_workers
-sleep 2
 if [ "$via" = bpftrace ]; then
   end_of_recording
 else
+  wait_for "events of the new workers" new_workers_recorded
   stop_recording
 fi
 end_load
@@ -42,7 +50,7 @@ wait_for "the switches to be off" all_off "$name"
 echo "== restart"
 begin_load "$name" $pause
 start_recording "$via" "$(busy_worker "$name")" "$scratch/restart.bin"
-sleep $traced
+recorded "$via" "$scratch/restart.bin"
 end_load
 podman restart -t 5 "$name" >/dev/null
 end_of_recording
@@ -50,7 +58,7 @@ check_trace "$scratch/restart.bin"
 wait_for "the workers of $name" both_workers "$name"
 begin_load "$name" $pause
 start_recording "$via" "$(busy_worker "$name")" "$scratch/again.bin"
-sleep $traced
+recorded "$via" "$scratch/again.bin"
 stop_recording
 end_load
 check_trace "$scratch/again.bin"

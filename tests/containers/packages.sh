@@ -6,7 +6,7 @@
 source "$(dirname "$0")/engine.sh"
 need_containers
 
-# What lintian calls errors; who answers for a package is for its maker to say.
+# No errors by lintian, other than about the maintainer's address, which the packager sets.
 if command -v lintian >/dev/null; then
   lintian --no-cfg --allow-root --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs,no-manual-page \
     "$state"/packages/*.deb >"$scratch/lintian" 2>&1 || { cat "$scratch/lintian" >&2; fail "lintian"; }

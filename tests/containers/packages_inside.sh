@@ -41,7 +41,7 @@ luatrace-analyze sysbench.bin | grep -E '1,001 .*event.lua:1' # event 1000 times
 
 echo "== recorded"
 luatrace-record -o trace.bin -- luajit-usdt /share/json.lua 2
-luatrace-analyze --strict --top=5 trace.bin
+luatrace-analyze --strict --limit=5 trace.bin
 luatrace-analyze --flame=flame.html trace.bin >/dev/null && [ -s flame.html ] || fail "no flame graph"
 
 echo "== the default library, and back"

@@ -59,8 +59,9 @@ mirrors() {
 
 make_base() {
   local mirror
-  mirror=$(mirrors | awk -v r="$codename" '$3 == r && $4 == "main" { print $2; exit }')
+  mirror=$(mirrors | awk -v r="$codename" '$3 == r && $4 == "main" && !n++ { print $2 }')
   [ -n "$mirror" ] || unavailable "apt has no mirror of $codename here"
+  unmount_below "$state/base" # of a debootstrap that was killed
   rm -rf "$state/base"
   run debootstrap debootstrap --variant=minbase --include=ca-certificates "$codename" "$state/base" "$mirror" ||
     unavailable "debootstrap cannot make a base image here: $(tail -n 1 "$state/debootstrap.log")"

@@ -19,15 +19,15 @@ case $via in
   *) rights=(--privileged) ;;
 esac
 case $via in
-  bpftrace) # some seconds after its first megabyte; attaching takes long on a busy machine
-    command='BPFTRACE_PERF_RB_PAGES=4096 bpftrace -p $pid -o /out/trace.bin /usr/share/luatrace/probes/lua-calls.bt & tracer=$!
-      for second in $(seq 60); do
-        [ "$(stat -c %s /out/trace.bin 2>/dev/null || echo 0)" -lt 1000000 ] || break
-        sleep 1
-      done
-      sleep 2; kill -INT $tracer; wait $tracer' ;;
-  *) command="exec luatrace-record --via $via -p \$pid -d 2 -o /out/trace.bin" ;;
+  bpftrace) tracer='BPFTRACE_PERF_RB_PAGES=4096 bpftrace -p $pid -o /out/trace.bin /usr/share/luatrace/probes/lua-calls.bt' ;;
+  *) tracer="luatrace-record --via $via -p \$pid -o /out/trace.bin" ;;
 esac
+command="$tracer & tracer=\$!
+  for try in \$(seq 600); do
+    [ \"\$(stat -c %s /out/trace.bin 2>/dev/null || echo 0)\" -lt $(enough "$via") ] || break
+    sleep 0.1
+  done
+  kill -INT \$tracer; wait \$tracer"
 pause=
 [ "$via" != bpftrace ] || pause=100
 begin_load "$name" $pause

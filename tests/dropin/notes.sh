@@ -3,7 +3,8 @@
 #
 # The tracepoints of a stripped library, as debuggers and tracers see them:
 # every probe of the table is there, operands are only registers or constants
-# (no tool needs more, some can parse no more), one semaphore for all.
+# (no tool needs more, some can parse no more), one semaphore for the probes of
+# single events and one for those of blocks.
 #
 #   [CROSS_COMPILE=PREFIX] notes.sh BUILD_OF_FLAVOUR
 source "$(dirname "$0")/../lib.sh"
@@ -56,8 +57,8 @@ check() {
   ! grep -qE '^0x0+$' "$scratch/semaphores" || fail "$file: the probes have no semaphore"
 }
 
-# The note of recorders that attach (struct lt_note): there though the file is
-# stripped, in a segment that is loaded, and it gives the address of
+# The note for recorders that attach (struct lt_note): it is there although the file
+# is stripped, in a segment that is loaded, and gives the address of
 # luajit_usdt_control, whose first member is the semaphore of the probes.
 control_note() {
   local file=$1 at bytes control symbol

@@ -20,8 +20,8 @@ for format in folded speedscope perfetto chrome pprof callgrind csv luaprofiler 
     done
   done
 done
-# A function that was called before its description came, and a clock of which the ticks are no whole
-# nanoseconds: no call has more time of its own than in all.
+# A function that was called before its description came, and a clock whose ticks are no whole
+# nanoseconds: no call has more self time than inclusive time.
 cat >"$scratch/late.txt" <<'END'
 #luatrace-text 1
 clock monotonic mult=3 shift=1 start=0 mono=0
@@ -37,16 +37,22 @@ END
 same "late description" "$("$analyze" -q --format luaprofiler "$scratch/late.txt" | cut -f 2-3 | sort | uniq -c | tr -s ' \t' ' ')" \
   " 2 b.lua q
  1 file_defined function_name"
-"$analyze" -q --format luaprofiler "$scratch/late.txt" | awk 'NR > 1 && $6 > $7 { exit 1 }' || fail "own time above all time"
+"$analyze" -q --format luaprofiler "$scratch/late.txt" | awk 'NR > 1 && $6 > $7 { exit 1 }' || fail "more self time than inclusive time"
 same "source root" "$(last --source-root dir --frames=L)" "L:x.lua:10;builtin#string.gsub 50"
 same "not another folder" "$(last --source-root di --frames=L)" "L:dir/x.lua:10;builtin#string.gsub 50"
 same "unit" "$(last --unit us)" ""
 same "as --folded" "$("$analyze" -q --folded "$here/coroutines.txt")" "$("$analyze" -q --format folded "$here/coroutines.txt")"
-same "as --folded --yielded" "$("$analyze" -q --folded --yielded "$here/coroutines.txt")" "$("$analyze" -q --format folded --yielded "$here/coroutines.txt")"
-"$analyze" -q --format folded --yielded "$here/coroutines.txt" | grep ';\[yielded\] ' >/dev/null || fail "nothing is suspended"
-suspended=$("$analyze" -q --format folded --yielded "$here/coroutines.txt" | awk '{ sum += $NF } END { print sum }')
-same "speedscope --yielded" "$("$analyze" -q --format speedscope --yielded "$here/coroutines.txt" | jq '.profiles[0].endValue')" "$suspended"
-same "callgrind --yielded" "$("$analyze" -q --format callgrind --yielded "$here/coroutines.txt" | sed -n 's/^totals: //p')" "$suspended"
+same "as --folded --suspended" "$("$analyze" -q --folded --suspended "$here/coroutines.txt")" "$("$analyze" -q --format folded --suspended "$here/coroutines.txt")"
+"$analyze" -q --format folded --suspended "$here/coroutines.txt" | grep ';\[suspended\] ' >/dev/null || fail "nothing is suspended"
+suspended=$("$analyze" -q --format folded --suspended "$here/coroutines.txt" | awk '{ sum += $NF } END { print sum }')
+same "speedscope --suspended" "$("$analyze" -q --format speedscope --suspended "$here/coroutines.txt" | jq '.profiles[0].endValue')" "$suspended"
+same "callgrind --suspended" "$("$analyze" -q --format callgrind --suspended "$here/coroutines.txt" | sed -n 's/^totals: //p')" "$suspended"
+# One command, of all processes: readers refuse or ignore others.
+commands() { "$analyze" -q --format callgrind "$@" | grep '^cmd:'; }
+same "command of one file" "$(commands "$here/simple.txt")" "cmd: luajit x.lua"
+sed 's/"x\.lua"/"y.lua"/' "$here/simple.txt" >"$scratch/other.txt"
+same "commands of three files" "$(commands "$here/simple.txt" "$scratch/other.txt" "$here/simple.txt")" \
+  "cmd: luajit x.lua ; luajit y.lua"
 same "as --json" "$("$analyze" -q --json "$here/simple.txt")" "$("$analyze" -q --format json "$here/simple.txt")"
 
 "$analyze" --format chrome -o "$scratch/out" "$here/simple.txt" >"$scratch/summary"
@@ -58,7 +64,7 @@ same "calls of two files" "$("$analyze" --format luaprofiler "$here/simple.txt" 
 
 refuses "--format: invalid value 'x'; choose folded, speedscope, perfetto, chrome, pprof, callgrind, csv, json, luaprofiler, xmake or luaprofile" "$analyze" --format x "$here/simple.txt"
 refuses "--frames: invalid value 'x'; choose ours, L or @" "$analyze" --format csv --frames x "$here/simple.txt"
-refuses "--output belongs to --format" "$analyze" -o x "$here/simple.txt"
+refuses "--output needs --format" "$analyze" -o x "$here/simple.txt"
 for format in folded chrome; do
   refuses "/nowhere/x: cannot write: No such file" "$analyze" -q --format $format -o /nowhere/x "$here/simple.txt"
   refuses "/dev/full: cannot write: No space left" "$analyze" -q --format $format -o /dev/full "$here/simple.txt"

@@ -3,8 +3,8 @@
 filters, groupings and modes of coroutines: the self times of every format and view sum up to the
 same, and with idle, unknown and filtered time to the traced time. SEED 0: another each time.
 
-Those formats that tell single calls are left out with -t, and with any filter if the trace has
-holes: docs/exports.md says what they cannot know.
+Those formats that contain single calls are left out with -t, and with any filter if the trace has
+gaps: docs/exports.md says what they cannot know.
 """
 import random
 import re
@@ -45,11 +45,11 @@ def options(choose, others=False):
         if choose.random() < 0.3:
             out += ["--thread", str(choose.choice([7, 8, 9]))]
         if choose.random() < 0.3:
-            out += ["--state", str(choose.randint(1, 2))]
+            out += ["--vm", str(choose.randint(1, 2))]
         if choose.random() < 0.3:
             out += ["--function", choose.choice(NAMES)]
     if choose.random() < 0.6:
-        out += ["--group-by", choose.choice(["none", "thread", "coroutine", "state", "file", "([xy]).lua"])]
+        out += ["--group-by", choose.choice(["none", "thread", "coroutine", "vm", "file", "([xy]).lua"])]
     if choose.random() < 0.5:
         out += ["--coroutines=" + choose.choice(["linked", "separate", "merged"])]
     return out

@@ -36,6 +36,8 @@ def labels(text):
         name, place = plain(row["function"]), plain(row["file"])
         if row["kind"] == "lua":
             place += ":" + row["line"]
+        if row["kind"] == "lua" and name == plain(row["file"]):
+            place = "main chunk"
         label = name if place in ("", name) else f"{name} ({place})"
         names[label.replace(";", ":")] = name
     return names
@@ -47,7 +49,7 @@ def folded(text, names):
     for line in text.splitlines():
         match = re.fullmatch(r"(.*)\s+?(\d+(?:\.\d*)?)", line)
         assert match, f"flamegraph.pl would ignore: {line!r}"
-        sums[names[match[1].split(";")[-1]]] += int(match[2])
+        sums[names[re.sub(r" #\d+$", "", match[1].split(";")[-1])]] += int(match[2])
     return +sums
 
 

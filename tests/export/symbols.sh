@@ -99,8 +99,8 @@ same "named by" "$(sources "$build/lib.so" "$id")" "symtab symtab symtab"
 [[ $(names "$build/stripped.so" "$id") == 'parts::outer(int) | plain_c | stripped.so+0x'* ]] ||
   fail "stripped: $(names "$build/stripped.so" "$id")"
 same "named by, stripped" "$(sources "$build/stripped.so" "$id")" "dynsym dynsym nothing"
-same "inlined, stripped: nobody knows" "$(jq -c '[.symbols[]|.inlined,.left_out,.defined_file,.defined_line]|unique' "$scratch/out")" "[null]"
-"$analyze" --symbols "$scratch/trace.txt" | grep >/dev/null "(of 3 there is no debug information, so what was inlined is not known (.*--debug-dir DIR" || fail "stripped, --symbols as text"
+same "inlined, stripped: unknown" "$(jq -c '[.symbols[]|.inlined,.left_out,.defined_file,.defined_line]|unique' "$scratch/out")" "[null]"
+"$analyze" --symbols "$scratch/trace.txt" | grep >/dev/null "(no debug information for 3 functions, so what was inlined is unknown (.*--debug-dir DIR" || fail "stripped, --symbols as text"
 # A debug file by build-id, in --debug-dir or the sysroot's /usr/lib/debug.
 mkdir -p "$scratch/debug/.build-id/${id:0:2}"
 cp "$build/lib.debug" "$scratch/debug/.build-id/${id:0:2}/${id:2}.debug"
@@ -142,7 +142,7 @@ same "replaced by another build" "$(names "$scratch/other.so" "$id" --debug-dir 
 gone=$(names "/gone/libx.so (deleted)" "$id")
 printf -v outer_text 'libx.so[%s]+0x%x' "${id:0:16}" "0x$outer"
 [[ $gone == *"$outer_text"* ]] || fail "gone: $gone, not $outer_text"
-grep -q "/gone/libx.so: no such file here, build-id $id: .*--sysroot DIR.*--debug-dir DIR" "$scratch/err" || fail "warning: $(cat "$scratch/err")"
+grep -q "/gone/libx.so: no such file, build-id $id: .*--sysroot DIR.*--debug-dir DIR" "$scratch/err" || fail "warning: $(cat "$scratch/err")"
 same "number of warnings" "$(wc -l <"$scratch/err")" 1
 
 # Inlined functions, from the debug file of a stripped library, and which file that was.

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """totals.py LUATRACE_ANALYZE TRACE SLACK: every format has the same self times, whatever the filter.
 
-SLACK: ns by which the sum over a function may differ for each of its calls (formats that tell single
+SLACK: ns by which the sum over a function may differ for each of its calls (formats that contain single
 calls round each of them): 0 for traces whose clock counts nanoseconds, else 1.
 """
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,15 @@ FILTERS = [[], ["-D", "2"], ["-H", "/^(work|any|equal) /"], ["-N", "/^(inner|che
            ["-r", "20%~70%"], ["-r", "30%~80%"], ["--kind", "lua"]]
 # Of a long trace: those in which calls are decided on late, or cut.
 FILTERS_LONG = [[], ["-D", "2"], ["-t", "25"], ["-C", "/^(inner|quote) /"], ["-r", "30%~80%"]]
+
+
+def by_csv_name(sums, labels):
+    """With the names that csv has, where those of several functions may be equal."""
+    named = Counter()
+    for name, ns in sums.items():
+        bare = re.sub(r" #\d+$", "", name)
+        named[labels.get(bare, bare)] += ns
+    return named
 
 
 def compare(what, got, wanted, slack):
@@ -49,6 +59,7 @@ class Trace:
         without another program. Not calls_too: only those that are made from the report."""
         text = self.export("csv", filters)
         wanted = readers.totals(text)
+        names = readers.labels(text)
         calls, places = Counter(), Counter()
         for row in csv.DictReader(io.StringIO(text)):
             calls[row["function"]] += int(row["calls"]) + 2
@@ -58,9 +69,9 @@ class Trace:
         def exact(_):
             return 0
 
-        # Time of a coroutine, thread or state without a call is in no call.
+        # Time of a coroutine, thread or Lua VM without a call is in no call.
         groups = [row["function"] for row in csv.DictReader(io.StringIO(text)) if row["kind"] == "group"]
-        roots = {name for name in groups if name.split()[0] in ("coroutine", "[coroutines]", "thread", "state")}
+        roots = {name for name in groups if name.split()[0] in ("coroutine", "[coroutines]", "thread", "Lua")}
         of_calls = Counter({name: ns for name, ns in wanted.items() if name not in roots})
 
         # Each slice is rounded, and those of its callees are taken away from it.
@@ -71,26 +82,29 @@ class Trace:
         def by_place(_):
             return self.slack * self.nodes
 
-        compare(f"folded {filters}", readers.folded(self.export("folded", filters), readers.labels(text)),
+        compare(f"folded {filters}", readers.folded(self.export("folded", filters), names),
                 wanted, exact)
         for form in ("speedscope", "luaprofile"):
-            compare(f"{form} {filters}", getattr(readers, form)(self.export(form, filters)), wanted, exact)
+            got = getattr(readers, form)(self.export(form, filters))
+            compare(f"{form} {filters}", by_csv_name(got, names), wanted, exact)
         assert +readers.xmake(self.export("xmake", filters)) == +places, f"xmake {filters}"
         for form in ("chrome", "luaprofiler") if calls_too else ():
-            compare(f"{form} {filters}", getattr(readers, form)(self.export(form, filters)), of_calls,
+            got = getattr(readers, form)(self.export(form, filters))
+            compare(f"{form} {filters}", by_csv_name(got, names), of_calls,
                     by_call if form == "chrome" else by_place)
         if all_formats:
-            self.check_foreign(filters, wanted, exact)
+            self.check_foreign(filters, wanted, exact, names)
         if all_formats and calls_too:
-            compare(f"perfetto {filters}", readers.perfetto(self.export("perfetto", filters, True)), of_calls,
-                    by_call)
+            got = readers.perfetto(self.export("perfetto", filters, True))
+            compare(f"perfetto {filters}", by_csv_name(got, names), of_calls, by_call)
         return sum(wanted.values())
 
     def lost(self):
         return json.loads(self.run("--json"))["trust"]["lost"]
 
-    def check_foreign(self, filters, wanted, exact):
-        compare(f"pprof {filters}", readers.pprof(self.export("pprof", filters, True)), wanted, exact)
+    def check_foreign(self, filters, wanted, exact, names):
+        got = readers.pprof(self.export("pprof", filters, True))
+        compare(f"pprof {filters}", by_csv_name(got, names), wanted, exact)
         stacks = self.export("folded", filters)
         if stacks:
             total, boxes = readers.flamegraph(stacks)

@@ -26,18 +26,18 @@ namespace {
 // -- The limit of time: SIGPROF comes once in a second of the process's processor time --
 
 volatile sig_atomic_t seconds = 0;
-sig_atomic_t most_seconds = 20;
+sig_atomic_t max_seconds = 20;
 
 void one_second(int) {
   const int now = seconds + 1;
   seconds = now;
-  if (now <= most_seconds) return;
+  if (now <= max_seconds) return;
   fputs("does not hold: an input takes no longer than LUATRACE_FUZZ_SECONDS\n", stderr);
   abort();
 }
 
 bool count_seconds() {
-  if (const char* text = getenv("LUATRACE_FUZZ_SECONDS")) most_seconds = atoi(text);
+  if (const char* text = getenv("LUATRACE_FUZZ_SECONDS")) max_seconds = atoi(text);
   struct sigaction action {};
   action.sa_handler = one_second;
   action.sa_flags = SA_RESTART;
@@ -63,8 +63,8 @@ FilterOptions random_filter(uint64_t n) {
   for (auto* list : {&o.only, &o.without, &o.callers, &o.hide, &o.functions})
     if (take(3) == 0) *list = {kNames[take(8)]};
   if (take(3) == 0) o.depth = 1 + static_cast<uint32_t>(take(4));
-  if (take(3) == 0) o.least_ns = 1 + take(100);
-  if (take(4) == 0) o.coroutines = {{0, 1 + static_cast<uint32_t>(take(3))}};
+  if (take(3) == 0) o.min_ns = 1 + take(100);
+  if (take(4) == 0) o.coroutines = {{kNoStream, CoroutineId(1 + static_cast<uint32_t>(take(3)))}};
   o.mode = static_cast<CoroutineMode>(take(3));
   o.group = static_cast<GroupBy>(take(6));
   o.group_pattern = "x.(l)ua";
@@ -75,7 +75,7 @@ void write_everything(const Report& report, uint64_t choice) {
   std::ostringstream out;
   ViewOptions o;
   o.report = o.tree = o.coroutines = o.threads = o.timeline = o.info = true;
-  o.yielded = choice & 1;
+  o.suspended = choice & 1;
   o.compensate = choice & 2;
   o.style.width = choice & 4 ? 0 : choice >> 4 & 127;
   const std::vector<Table> views = make_views(report, o);

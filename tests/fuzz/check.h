@@ -25,14 +25,14 @@ uint64_t choice(const uint8_t* data, size_t size);
 // Reads a trace in any form, with the sink of sums, of histograms, or of a random filter and
 // grouping, as `choice` says, and now and then writes every kind of output of what came out.
 // Required: self + idle + unknown + filtered = traced, if a tick is a nanosecond (else each sum is
-// rounded for itself), and what the functions say sums up to what the tree says.
+// rounded for itself), and that the functions' self times and the tree's have the same sum.
 void analyse(const Bytes& bytes, uint64_t choice);
 
 // The same for a saved profile. Required: what is read and written again is read again as the same.
 void read_saved(const Bytes& bytes, uint64_t choice);
 
 // A binary trace (damage is no reason to refuse it) as text. Required: the text's own trace gives
-// the same text. Text that cannot be read at all is nothing to look at.
+// the same text. Text that cannot be read at all is ignored.
 void round_trip(const Bytes& text);
 
 }  // namespace luatrace::analyze::fuzz

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Calls that nest in the C stack: coroutines that resume each other, C functions that call back.
-# Programs that run untraced with some stack left run traced; others end in a Lua error, and the
-# trace is correct.
+# Programs that run untraced with some stack to spare run traced, too; others end in a Lua error, and
+# the trace is correct.
 source "$(dirname "$0")/../lib.sh"
 build=$1
 cat >"$scratch/nest.lua" <<'END'

@@ -9,7 +9,7 @@ programs=$(cd "$(dirname "$0")/programs" && pwd)
 descriptor_of() { ls -l "/proc/$1/fd" | grep luatrace-ring; }
 no_descriptor() { ! descriptor_of "$1" >"$scratch/fds"; }
 
-# Standard streams are closed, and written to all the same.
+# The program writes to standard streams that are closed.
 streams() {
   rm -f "$scratch/end" "$scratch/finished" "$scratch/ready"
   begin /bin/bash -c "exec \"\$@\" $1" sh "$bin/luajit" "$programs/writes.lua" "$scratch"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A caught error costs what it removes, not what is below: instructions of 1,000 errors above 300
-# and above 3,000 frames of excluded functions. The stacks stay exact: nothing is unbalanced.
+# The cost of a caught error depends on the frames that it removes, not on those below: 1,000 errors
+# above 300 and above 3,000 frames of excluded functions take about as many instructions. The stacks
+# stay exact: nothing is unbalanced.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd)
 command -v valgrind >/dev/null || skip "no valgrind here (Debian: valgrind)"

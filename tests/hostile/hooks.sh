@@ -22,12 +22,12 @@ record() {
   while [ "$1" != -- ]; do words+=("$1"); shift; done
   shift
   "$build/bin/luatrace-record" -q -o "$scratch/trace.bin" "$@" -- "$luajit" "${words[@]}" "$lua" >"$scratch/traced" \
-    2>"$scratch/err" || { cat "$scratch/err" >&2; fail "$luajit ${words[*]}: ended with $?"; }
+    2>"$scratch/err" || fail "$luajit ${words[*]}: ended with $?: $(cat "$scratch/err")"
 }
 trust() { "$build/bin/luatrace-analyze" --json "$scratch/trace.bin" | jq "$@"; }
 anomalies() { same "anomalies ($luajit $*)" "$(trust '.trust.anomalies')" 0; }
 
-seen() { # no hot loops: with the compiler on, too
+seen() { # the program has no hot loops, so it is the same with the compiler
   local options
   for options in -joff -O3; do
     "$luajit" $options "$lua" >"$scratch/untraced"

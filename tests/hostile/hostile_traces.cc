@@ -2,7 +2,8 @@
 // hostile-traces: writes traces that are valid but shaped to cost a reader more than their length.
 //
 //   hostile-traces                     the names of all shapes
-//   hostile-traces SHAPE N FILE        one of them, about N events (or descriptions) long
+//   hostile-traces SHAPE N FILE        one of them, about N events (or descriptions) long;
+//                                      compressed if HOSTILE_COMPRESS is set in the environment
 //
 // Each shape is one function below that emits words; the same SHAPE and N give the same bytes.
 // Invariant: the file's size is proportional to N, so whatever grows faster than N in a reader of
@@ -41,6 +42,15 @@ class Stream {
   void entry(uint32_t id) { word(LT_ENTRY, id); }
   void ret(uint32_t id) { word(LT_RETURN, id); }
   void resume(uint32_t coroutine) { word(LT_RESUME, coroutine); }
+  // Three functions; the first calls, and each of up to `n` coroutines resumes the next, to 30,000.
+  // Returns their number.
+  uint32_t chain(uint32_t n) {
+    functions(3);
+    entry(1);
+    const uint32_t length = std::min(n, 30000u);
+    for (uint32_t i = 1; i <= length; i++) resume(i), entry(2);
+    return length;
+  }
   void suspend(uint32_t status) { word(LT_SUSPEND, status); }
   void frame(uint32_t id) { word(LT_FRAME, id); }
   void create(uint32_t coroutine) { ext(LTX_CREATE, 0, {coroutine}); }
@@ -189,7 +199,7 @@ void comb(TraceWriter& w, uint32_t n) {
   for (uint32_t i = 0; i < n / 4; i++) s.entry(1), s.entry(2), s.ret(2);
   for (uint32_t i = 0; i < n / 4; i++) s.ret(1);
 }
-// Half of the stack goes and comes again as other functions.
+// Half of the stack returns, and is called again as other functions.
 void see_saw(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
   s.functions(64);
@@ -252,33 +262,32 @@ void chain_ends(TraceWriter& w, uint32_t n) {
   for (uint32_t i = 1; i <= n / 5; i++) s.create(i), s.resume(i), s.entry(2);
   for (uint32_t i = 1; i <= n / 5; i++) s.ret(2), s.suspend(LTS_DONE);
 }
+// A call waits in the innermost of a long chain, again and again.
+void chain_and_waits(TraceWriter& w, uint32_t n) {
+  Stream s(w, 1);
+  const uint32_t length = s.chain(n / 2);
+  for (uint32_t i = 0; i < n / 2; i++) s.suspend(LTS_YIELD), s.resume(length);
+}
+
 // The innermost of a long chain resumes one more, again and again.
 void chain_and_resumes(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
-  s.functions(3);
-  s.entry(1);
-  const uint32_t length = std::min(n / 8, 30000u);
-  for (uint32_t i = 1; i <= length; i++) s.resume(i), s.entry(2);
+  const uint32_t length = s.chain(n / 8);
   for (uint32_t i = 0; i < n / 4; i++)
     s.resume(length + 1), s.entry(3), s.ret(3), s.suspend(LTS_YIELD);
 }
 void chain_and_switches(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
-  s.functions(3);
-  s.entry(1);
-  const uint32_t length = std::min(n / 4, 30000u);
-  for (uint32_t i = 1; i <= length; i++) s.resume(i), s.entry(2);
+  const uint32_t length = s.chain(n / 4);
   for (uint32_t i = 0; i < n / 4; i++) s.switch_to(i % 2 ? length : length + 1);
 }
 void chain_and_threads(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
-  s.functions(3);
-  s.entry(1);
-  const uint32_t length = std::min(n / 4, 30000u);
-  for (uint32_t i = 1; i <= length; i++) s.resume(i), s.entry(2);
+  s.chain(n / 4);
   for (uint32_t i = 0; i < n / 4; i++) s.thread(1 + i % 2);
 }
-// Wakes and sleeps of all of a chain: its outermost yields and is resumed.
+// A chain of 100 coroutines is resumed from its outermost and suspended from its innermost, again
+// and again.
 void chains_again(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
   s.functions(3);
@@ -421,7 +430,7 @@ void maps(TraceWriter& w, uint32_t n) {
   }
   call_c_functions(w, n / 2, 0x10100, 0x2000);
 }
-// All over each other: the newest counts.
+// All overlap: the newest counts.
 void maps_nested(TraceWriter& w, uint32_t n) {
   constexpr uint64_t kMiddle = uint64_t{1} << 40;
   {
@@ -431,7 +440,7 @@ void maps_nested(TraceWriter& w, uint32_t n) {
   }
   call_c_functions(w, n / 2, kMiddle - n / 2 * 0x1000, 0x2000);
 }
-// The oldest is the largest: nothing but it has most of the addresses.
+// The oldest contains all others, and half of the addresses are in it alone.
 void maps_of_holes(TraceWriter& w, uint32_t n) {
   {
     Maps maps(w);
@@ -450,7 +459,7 @@ void map_files(TraceWriter& w, uint32_t n) {
   }
   call_c_functions(w, n / 4, 0x10100, 0x2000);
 }
-// Grows by one below the main function each time: nodes with many children, taken in turns.
+// A node with many children, which are called in turns.
 void wide_in_turns(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
   const uint32_t width = n / 4;
@@ -558,74 +567,71 @@ void broken_returns(TraceWriter& w, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) s.ret(1);
 }
 
-const std::map<std::string, Shape>& shapes() {
-  static const std::map<std::string, Shape> all = {
-#define SHAPE(name) {#name, name}
-      SHAPE(deep),
-      SHAPE(deep_recursion),
-      SHAPE(deep_distinct),
-      SHAPE(calls_at_depth),
-      SHAPE(comb),
-      SHAPE(see_saw),
-      SHAPE(unwinds_at_depth),
-      SHAPE(unmatched_returns),
-      SHAPE(threads_at_depth),
-      SHAPE(losses_at_depth),
-      SHAPE(chain),
-      SHAPE(chain_without_calls),
-      SHAPE(chain_ends),
-      SHAPE(chain_and_resumes),
-      SHAPE(chain_and_switches),
-      SHAPE(chain_and_threads),
-      SHAPE(chains_again),
-      SHAPE(deep_and_resumed),
-      SHAPE(deep_and_moved),
-      SHAPE(coroutines_created),
-      SHAPE(coroutines_suspended),
-      SHAPE(coroutines_done),
-      SHAPE(coroutines_in_turns),
-      SHAPE(coroutines_switched),
-      SHAPE(coroutines_collected),
-      SHAPE(undescribed),
-      SHAPE(undescribed_far),
-      SHAPE(described_late),
-      SHAPE(many_functions),
-      SHAPE(equal_names),
-      SHAPE(equal_functions),
-      SHAPE(many_chunks),
-      SHAPE(long_names),
-      SHAPE(long_names_deep),
-      SHAPE(maps),
-      SHAPE(maps_nested),
-      SHAPE(maps_of_holes),
-      SHAPE(map_files),
-      SHAPE(wide_in_turns),
-      SHAPE(all_pairs),
-      SHAPE(streams),
-      SHAPE(streams_undescribed),
-      SHAPE(processes),
-      SHAPE(threads),
-      SHAPE(small_blocks),
-      SHAPE(losses),
-      SHAPE(losses_of_chains),
-      SHAPE(recordings),
-      SHAPE(marks),
-      SHAPE(notes),
-      SHAPE(long_times),
-      SHAPE(no_time),
-      SHAPE(broken_returns)
+#define SHAPE(name) \
+  { #name, name }
+const std::map<std::string, Shape> kShapes = {SHAPE(deep),
+                                              SHAPE(deep_recursion),
+                                              SHAPE(deep_distinct),
+                                              SHAPE(calls_at_depth),
+                                              SHAPE(comb),
+                                              SHAPE(see_saw),
+                                              SHAPE(unwinds_at_depth),
+                                              SHAPE(unmatched_returns),
+                                              SHAPE(threads_at_depth),
+                                              SHAPE(losses_at_depth),
+                                              SHAPE(chain),
+                                              SHAPE(chain_without_calls),
+                                              SHAPE(chain_ends),
+                                              SHAPE(chain_and_resumes),
+                                              SHAPE(chain_and_waits),
+                                              SHAPE(chain_and_switches),
+                                              SHAPE(chain_and_threads),
+                                              SHAPE(chains_again),
+                                              SHAPE(deep_and_resumed),
+                                              SHAPE(deep_and_moved),
+                                              SHAPE(coroutines_created),
+                                              SHAPE(coroutines_suspended),
+                                              SHAPE(coroutines_done),
+                                              SHAPE(coroutines_in_turns),
+                                              SHAPE(coroutines_switched),
+                                              SHAPE(coroutines_collected),
+                                              SHAPE(undescribed),
+                                              SHAPE(undescribed_far),
+                                              SHAPE(described_late),
+                                              SHAPE(many_functions),
+                                              SHAPE(equal_names),
+                                              SHAPE(equal_functions),
+                                              SHAPE(many_chunks),
+                                              SHAPE(long_names),
+                                              SHAPE(long_names_deep),
+                                              SHAPE(maps),
+                                              SHAPE(maps_nested),
+                                              SHAPE(maps_of_holes),
+                                              SHAPE(map_files),
+                                              SHAPE(wide_in_turns),
+                                              SHAPE(all_pairs),
+                                              SHAPE(streams),
+                                              SHAPE(streams_undescribed),
+                                              SHAPE(processes),
+                                              SHAPE(threads),
+                                              SHAPE(small_blocks),
+                                              SHAPE(losses),
+                                              SHAPE(losses_of_chains),
+                                              SHAPE(recordings),
+                                              SHAPE(marks),
+                                              SHAPE(notes),
+                                              SHAPE(long_times),
+                                              SHAPE(no_time),
+                                              SHAPE(broken_returns)};
 #undef SHAPE
-  };
-  return all;
-}
 
 int run(int argc, char** argv) {
   if (argc == 1) {
-    for (const auto& [name, shape] : shapes()) std::cout << name << '\n';
+    for (const auto& [name, shape] : kShapes) std::cout << name << '\n';
     return 0;
   }
-  const auto shape = shapes().find(argv[1]);
-  if (argc != 4 || shape == shapes().end())
+  const auto shape = kShapes.find(argv[1]);
+  if (argc != 4 || shape == kShapes.end())
     return std::cerr << "usage: hostile-traces [SHAPE N FILE]\n", 2;
   std::string error;
   const int fd = open_trace(argv[3], &error);

@@ -10,7 +10,7 @@ START = 0x100000000000
 
 
 class Hits:
-    """Collects hits as tuples; the numbers of each thread count by themselves."""
+    """Collects hits as tuples; each thread numbers its own."""
 
     def __init__(self):
         self.hits, self.functions, self.seq, self.now = [], {}, {}, 0
@@ -138,7 +138,7 @@ def stap(h):
         out += [record("T", "BBBII28s", 0x4C, 1, len(text), i, part, text) for part, text in enumerate(texts)]
         out.append(record("F", "BBBIIIIIQHH", 0x4C, 0, 0, i, 7, i, i, 1, 0, 0, min(len(texts), 65535)))
     for kind, time, _, thread, seq, state, function, frame in h.hits:
-        out.append(record("t" if kind == "T" else kind, "BHIQIIQQ", 0x4C, 0, seq, time, thread, function, state, frame))
+        out.append(record(kind, "BHIQIIQQ", 0x4C, 0, seq, time, thread, function, state, frame))
     out += [record("N", "BHIIxxxxQ", 0x4C, 0, thread, seq, START + h.now) for thread, seq in h.seq.items()]
     out.append(record("Z", "BHIQQQII", 0x4C, 0, 0, len(h.hits), 0, START + h.now, len(h.seq), len(h.functions)))
     return b"".join(out)

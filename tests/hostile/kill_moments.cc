@@ -15,7 +15,7 @@ namespace {
 
 constexpr useconds_t kDuringUs = 300;
 
-// Calls that change something outside of the recorder's own memory, or its place among processes.
+// Calls that change something outside the recorder's own memory, or its place among processes.
 const std::set<long> kTouching = {SYS_process_vm_writev,
                                   SYS_ptrace,
                                   SYS_kill,
@@ -53,11 +53,11 @@ const std::set<long> kTouching = {SYS_process_vm_writev,
                                   SYS_memfd_create,
                                   SYS_exit_group};
 
-// Those of them that reach into the program's memory, or stop it.
+// Those of them that access the program's memory, or stop it.
 const std::set<long> kReaching = {SYS_process_vm_writev, SYS_ptrace, SYS_kill, SYS_tgkill};
 
-// Those of them after which the kernel is at work for milliseconds: links of probes are made and
-// ended, by this process or by its guard.
+// Calls for which the kernel works for milliseconds: links to probes are made and closed, by this
+// process or by its guard.
 const std::set<Call> kLong = {
     {SYS_bpf, true},   {SYS_close, true},   {SYS_perf_event_open, true},
     {SYS_ioctl, true}, {SYS_sendto, false}, {SYS_process_vm_writev, false}};

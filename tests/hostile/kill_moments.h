@@ -37,13 +37,13 @@ class Watch {
   bool met_ = false;
 };
 
-// Which of the calls of a recording.
+// The selected calls of a recording.
 struct Selection {
   bool all = false;
-  bool reaching = false;  // those only that reach into the program's memory, or stop it
-  size_t one_of = 1;      // of those that change something outside of the recorder; and
-  size_t sample = 24;     // one of so many times as many of the others; 0: none
-  size_t offset = 0;      // where to begin to count
+  bool reaching = false;  // only those that access the program's memory, or stop it
+  size_t one_of = 1;      // of those that change something outside the recorder, one in this many
+  size_t sample = 24;     // of the others, one in one_of * sample; 0: none
+  size_t offset = 0;      // where counting begins
 
   std::vector<Moment> choose(const std::vector<Call>& calls) const;
 

@@ -23,6 +23,19 @@ start() {
   "$build/bin/luajit" "$here/programs/kills_$program.lua" </dev/null >/dev/null 2>&1 &
   targets[$1]=$!
 }
+# Target $1 has its Lua VM, and its child if it will have one.
+has_vm() {
+  [ "$program" != forks ] || [ "$(processes "${targets[$1]}" | wc -w)" -ge 2 ] || return 1
+  "$build/tests/hostile/hostile_vm_state" "${targets[$1]}" 2>/dev/null | grep 'states=[1-9]' >/dev/null
+}
+await_vm() {
+  local try
+  for ((try = 0; try < 300; try++)); do
+    ! has_vm "$1" || return 0
+    sleep 0.1
+  done
+  fail "$program: program $1 has no Lua VM"
+}
 record() {
   local status=0
   strace -q -o "$scratch/$1.trace" "${inject[@]}" -e inject="process_vm_writev:signal=KILL:when=$1" \
@@ -31,11 +44,11 @@ record() {
   echo $status >"$scratch/$1.status"
 }
 clean='^owner=0 ring=0 settings=0 states=[1-9][0-9]* on=0 patched=0$'
-# By itself a VM does not touch the settings; and it notices while it makes events: what makes none
+# A VM alone does not touch the settings, and notices only when it makes an event: one that makes none
 # stays on, which costs it nothing (two slots, of tail calls).
 [ "$how" = guard ] || clean='^owner=[01] ring=0 settings=[01] states=[1-9][0-9]* on=0 patched=0$'
 [ "$how.$program" != alone.interpreter ] || clean=' (on=0 patched=0|on=1 patched=2)$'
-healed() {
+restored() {
   local p
   for p in $(processes "${targets[$1]}"); do
     "$build/tests/hostile/hostile_vm_state" "$p" 2>&1 >"$scratch/$1.state" | cat
@@ -45,35 +58,33 @@ healed() {
 
 stop() { # target N and its children
   local p
-  for p in $(processes "${targets[$1]}"); do kill -9 "$p"; done
+  for p in $(processes "${targets[$1]}"); do kill -9 "$p" || true; done
   wait "${targets[$1]}" 2>/dev/null || true
   unset "targets[$1]"
 }
-wait_healed() {
+wait_restored() {
   local try
   for ((try = 0; try < 200; try++)); do
-    ! healed "$1" || return 0
+    ! restored "$1" || return 0
     sleep 0.1
   done
   fail "$program, killed before write $1: $(cat "$scratch/$1.state")"
 }
-together() { # those that nap
+together() { # programs that mostly sleep
   local n jobs=()
   for ((n = 1; n <= last; n++)); do start $n; done
-  for ((n = 1; n <= last; n++)); do runs "${targets[$n]}" "$build/bin/luajit"; done
-  sleep 0.3 # their Lua VMs exist
+  for ((n = 1; n <= last; n++)); do await_vm $n; done
   for ((n = 1; n <= last; n++)); do record $n "$@" 2>/dev/null & jobs[$n]=$!; done
   wait "${jobs[@]}"
-  for ((n = 1; n <= last; n++)); do wait_healed $n; done
+  for ((n = 1; n <= last; n++)); do wait_restored $n; done
 }
 one_by_one() {
   local n
   for ((n = 1; n <= last; n++)); do
     start $n
-    runs "${targets[$n]}" "$build/bin/luajit"
-    sleep 0.1
+    await_vm $n
     record $n "$@" 2>/dev/null # the shell reports that it was killed
-    wait_healed $n
+    wait_restored $n
     stop $n
   done
 }

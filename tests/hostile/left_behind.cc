@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Traces of tracers in a process; see left_behind.h.
+// What tracers have left in a process; see left_behind.h.
 #include "tests/hostile/left_behind.h"
 
 #include <vector>
@@ -42,7 +42,7 @@ bool look_at(pid_t pid, LeftBehind& left, std::string& why) {
   left.states = states.size();
   for (const auto& s : states) {
     left.on += s.on != 0 ? 1 : 0;
-    left.patched += patched_slots(target.image(), target.memory(), s.address);
+    left.patched += patched_slots(target.image(), RemoteMemory(pid), s.address);
   }
   return true;
 }

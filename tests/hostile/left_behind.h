@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Traces of tracers in a process with one LuaJIT of ours. It only reads.
+// What tracers have left in a process with one LuaJIT of ours. Only reads the process.
 #pragma once
 
 #include <sys/types.h>

@@ -2,7 +2,6 @@
 // The paths of mappings come from the trace, and so do links on the way to them: only regular files
 // are opened, nothing outside --sysroot is reached, and no file makes libelf use much memory.
 #include <elf.h>
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
@@ -114,14 +113,14 @@ TEST_F(MapPaths, ASymbolizerSaysThatThereIsNoFile) {
   ASSERT_EQ(mkfifo((root_ / "libx.so").c_str(), 0600), 0);
   std::vector<std::string> warnings;
   Symbolizer symbolizer(root_, [&](const std::string& w) { warnings.push_back(w); });
-  const MapTable maps = {{1, 0x1000, 0x2000, 0, "", "/libx.so"},
-                         {1, 0x3000, 0x4000, 0, "", "/../secret"}};
+  const MapTable maps = {{ProcessId(1), 0x1000, 0x2000, 0, "", "/libx.so"},
+                         {ProcessId(1), 0x3000, 0x4000, 0, "", "/../secret"}};
   MapInfo none;
-  none.process = 1;
+  none.process = ProcessId(1);
   EXPECT_EQ(symbolizer.find(maps, none, 0x1010).name, "libx.so+0x10");
   EXPECT_EQ(symbolizer.find(maps, none, 0x3010).name, "secret+0x10");
   ASSERT_EQ(warnings.size(), 2u);
-  for (const auto& w : warnings) EXPECT_NE(w.find("no such file here"), std::string::npos) << w;
+  for (const auto& w : warnings) EXPECT_NE(w.find("no such file"), std::string::npos) << w;
 }
 
 // A sparse file that claims to have 20 million sections.

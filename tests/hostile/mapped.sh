@@ -5,7 +5,7 @@
 # of mapping it, the library and the program with LuaJIT inside. Usage: mapped.sh BUILD direct|bpf
 source "$(dirname "$0")/../attach/lib.sh"
 via=$2
-[ "$via" = direct ] || [ "$(id -u)" = 0 ] || skip "--via bpf needs root"
+need_way "$via"
 cat >"$scratch/map.lua" <<'END'
 local ffi = require("ffi")
 ffi.cdef [[int open(const char *, int); void *mmap(void *, size_t, int, int, int, long);]]
@@ -22,8 +22,8 @@ lib=$(readlink -f "$build/lib/libluajit-5.1.so.2")
 static=$build/tests/attach/attach_static
 
 protections='1 3 5' # to read; to write, too; to execute, too
-# The kernel counts tracers in the first private writable mapping of the file, which may be the other one: then the
-# program does not hear of --via bpf.
+# The kernel counts tracers in the first private writable mapping of the file, which may be the other one: then LuaJIT
+# does not see that --via bpf traces it.
 [ "$via" = direct ] || protections='1 5'
 
 # maps FILE PROGRAM WORDS...: PROGRAM has its LuaJIT in FILE, and maps that

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-FREE_BYTES, MOST_BYTES = 100_000_000, 20
+FREE_BYTES, BYTES_PER_BYTE = 100_000_000, 20
 EVENTS = 1_000_000
 PAGE = ["--page=/dev/null"]
 TREE = ["--tree", "--limit", "0"]
@@ -21,12 +21,12 @@ RUNS = {
     "deep_distinct": [PAGE, ["--report", *TREE]],
     "coroutines_suspended": [PAGE, ["--report"], ["--report", "--group-by", "coroutine"], ["--format", "perfetto", "-o", "/dev/null"]],
     "deep_and_moved": [PAGE],
-    "chain_and_switches": [["--slow", "f2", "--coroutines", "--threads", "--timeline"]],
+    "chain_and_switches": [["--slow", "f2", "--coroutines", "--waits", "--threads", "--timeline"]],
 }
 
 
 def peak(analyze, path, words):
-    """Bytes of memory that it has at its most."""
+    """The peak resident memory of luatrace-analyze, in bytes."""
     with subprocess.Popen([analyze, "--jobs", "1", path, *words], stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -44,15 +44,15 @@ def main():
             subprocess.run([make, shape, str(EVENTS), path], check=True)
             size = os.path.getsize(path)
             for words in outputs:
-                took, most = peak(analyze, path, words), FREE_BYTES + MOST_BYTES * size
-                bad += took > most
-                if took > most or "-v" in sys.argv:
+                took, limit = peak(analyze, path, words), FREE_BYTES + BYTES_PER_BYTE * size
+                bad += took > limit
+                if took > limit or "-v" in sys.argv:
                     print(f"{shape} ({size:,} bytes), {' '.join(words)}: {took:,} bytes, "
-                          f"{'more than' if took > most else 'of'} {most:,}", flush=True)
+                          f"{'more than' if took > limit else 'of'} {limit:,}", flush=True)
             os.remove(path)
     if bad:
         sys.exit(f"{bad} of them take too much memory")
-    print("memory: at most 100 MB and 20 times the input")
+    print("memory: up to 100 MB plus 20 times the input")
 
 
 main()

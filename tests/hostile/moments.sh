@@ -9,9 +9,9 @@ source "$(dirname "$0")/../attach/lib.sh"
 liar=$build/tests/hostile/hostile_target
 spin='io.write("on\n") io.flush() while true do os.clock() end'
 
-# stop: ^C, and its end
+# stop WHAT: sends ^C to the recorder and waits for its end
 stop() {
-  kill -INT $recorder 2>/dev/null || true # it may have ended by itself: its status tells
+  kill -INT $recorder 2>/dev/null || true # it may have ended by itself: its status shows that
   gone() { ! kill -0 $recorder 2>/dev/null; }
   within 20 "the recorder to end after ^C ($1)" gone
 }
@@ -57,7 +57,8 @@ within 10 "a zombie" is_zombie
 record -p "$target"
 finish 120
 
-# One that cannot be stopped to read its seccomp filter: refused after a second (and not after half a minute).
+# A process that cannot be stopped, so that its seccomp filter cannot be read: refused after a second, not after half a
+# minute.
 if [ "$(id -u)" = 0 ]; then
   : >"$scratch/target.out"
   begin "$liar" vfork
@@ -68,7 +69,7 @@ if [ "$(id -u)" = 0 ]; then
   kill -9 $target
 fi
 
-# One that becomes the same program again all the time: each time another memory.
+# A process that executes its own program again and again, each time with new memory.
 cat >"$scratch/again.lua" <<'END'
 local ffi = require("ffi")
 ffi.cdef("int execv(const char *, const char *const *); unsigned sleep(unsigned);")

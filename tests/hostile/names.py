@@ -2,7 +2,8 @@
 """Hostile names in every place of a trace that has text, through every output of the analyzer.
 
 The output is well-formed UTF-8 (binary formats contain no broken text of the trace), and has no
-control character, none that changes the direction of text and no invisible one.
+control character, none that changes the direction of text and no invisible one. A saved profile
+keeps all bytes, so that what is shown of it is the same as of the trace.
   names.py LUATRACE_ANALYZE"""
 import gzip
 import json
@@ -22,10 +23,11 @@ FORMATS = ['folded', 'speedscope', 'perfetto', 'chrome', 'pprof', 'callgrind', '
            'luaprofiler', 'luaprofile', 'xmake']
 BINARY = {'perfetto', 'pprof'}
 VIEWS = [[], ['--report', '--limit', '0'], ['--tree', '--limit', '0'], ['--info'], ['--threads'],
-         ['--coroutines', '--limit', '0'], ['--timeline'], ['--symbols', '--limit', '0'],
+         ['--coroutines', '--limit', '0'], ['--waits', '--limit', '0'], ['--timeline'], ['--symbols', '--limit', '0'],
          ['--slow', '*', '--limit', '0'], ['--callers', 'a*'], ['--group-by', 'file', '--report'],
          ['--json'], ['--csv'], ['--json', '--report', '--tree', '--info', '--coroutines'],
          ['--dump'], ['--dump=calls'], ['--folded']]
+PROFILE_VIEWS = [['--report', '--limit', '0'], ['--tree', '--limit', '0'], ['--csv'], ['--folded']]
 
 
 def quoted(raw):
@@ -84,7 +86,7 @@ def main():
         with open(path, 'w') as f:
             f.write(trace())
 
-        def run(options):
+        def run(options, path=path):
             done = subprocess.run([analyze, *options, path], capture_output=True, timeout=60)
             if done.returncode != 0:
                 errors.append(f'{options}: status {done.returncode}: {done.stderr[:300]!r}')
@@ -108,6 +110,14 @@ def main():
         run(['--page=' + out])
         with open(out, 'rb') as f:
             errors.extend(check('page', f.read()))
+        profile = os.path.join(folder, 'saved.prof')
+        run(['--save-profile', profile])
+        for options in PROFILE_VIEWS:
+            of_trace = run(options)
+            of_profile = run(options, profile)
+            errors.extend(check(f'{options} of a saved profile', of_profile))
+            if sorted(of_profile.splitlines()) != sorted(of_trace.splitlines()):
+                errors.append(f'{options}: differs for a saved profile')
     for error in errors:
         print('FAIL:', error)
     sys.exit(bool(errors))

@@ -12,9 +12,9 @@ trace=$scratch/seed.bin
 "$bin/luatrace-record" -q -o "$trace" -- "$bin/luajit" -e 'local function f() end for i = 1, 9 do f() end'
 same "mode of a trace" "$(stat -c %a "$trace")" 600
 
-# Each way of writing one file: its command line ends where the name stands. %s is that name.
+# The ways of writing one file, as command lines; %s is the name of the file.
 ways=(
-  "$bin/luatrace-record -q -o %s -- $bin/luajit -e os.clock()"
+  "$bin/luatrace-record -q --force -o %s -- $bin/luajit -e os.clock()"
   "$bin/luatrace-analyze -q --page=%s $trace"
   "$bin/luatrace-analyze -q --folded=%s $trace"
   "$bin/luatrace-analyze -q --json=%s $trace"
@@ -36,7 +36,7 @@ taken() {
   [ -s "$3" ] || fail "${1%% %s*}: $3 is empty"
   same "mode of $3 (${1%% %s*})" "$(stat -c %a "$3")" "$4"
 }
-# left_alone WAY NAME FILE PATTERN: refused, with a reason; FILE is unchanged
+# left_alone WAY NAME FILE PATTERN: refused, with the reason PATTERN; FILE is unchanged
 left_alone() {
   ! write "$1" "$2" || fail "${1%% %s*} writes $2"
   grep -qE -- "$4" "$scratch/err" || fail "'$1', $2: does not say '$4' but: $(cat "$scratch/err")"
@@ -44,7 +44,7 @@ left_alone() {
 }
 
 for way in "${ways[@]}"; do
-  # A user's own place: new files, existing ones, links of one's own, long ways there.
+  # A user's own folder: new files, existing ones, the user's own links, paths with links and dots.
   own=$scratch/own
   rm -rf "$own" && mkdir -p "$own/real" && ln -s real "$own/link"
   taken "$way" "$own/new" "$own/new" 600
@@ -65,7 +65,7 @@ for way in "${ways[@]}"; do
   [ -s "$own/read" ] || fail "$way: nothing came through the FIFO"
 done
 
-# Another user's doing: only root can arrange it, and only root is worth it.
+# Links and files of another user: only root can create them here, and only root is worth attacking.
 [ "$(id -u)" = 0 ] || { echo "not as root: other users' links are not tried"; exit 0; }
 chmod 711 "$scratch"
 for way in "${ways[@]}"; do
@@ -94,7 +94,7 @@ for way in "${ways[@]}"; do
   taken "$way" "$theirs/new" "$theirs/new" 600
   same "its owner" "$(stat -c %u "$theirs/new")" 0
   taken "$way" "$theirs/new" "$theirs/new" 600 # a second time: it is ours
-  # A directory like /tmp: a link of one's own is one's own, another's is not.
+  # A directory like /tmp: the user's own links are followed, another user's are not.
   ln -s "$mark/new" "$all/mine" && ln -s "$mark/file" "$all/not" && chown -h 65534 "$all/not"
   left_alone "$way" "$all/not" "$mark/file" "'not' is a symbolic link of user 65534 in a directory of user 0"
   taken "$way" "$all/mine" "$mark/new" 600
@@ -103,7 +103,7 @@ for way in "${ways[@]}"; do
   left_alone "$way" "$all/mine" "$mark/new" "'mine' is a symbolic link of user 0"
 done
 
-# An ordinary user, in a place of his own and in /tmp's like.
+# An ordinary user, in a folder of their own and in one like /tmp.
 mkdir "$scratch/place" && chown 65534:65534 "$scratch/place" && chmod 775 "$scratch/place" && chmod 1777 "$all"
 chmod 644 "$trace"
 user=(setpriv --reuid 65534 --regid 65534 --clear-groups)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A peer that is not a real recorder: how the VM copes with one that writes over the ring, that
-// belongs to another user, that refuses, disconnects or is gone.
+// How the VM copes with a peer that is not a real recorder: one that writes over the ring, belongs
+// to another user, refuses, disconnects or is gone.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -38,7 +38,7 @@ class PeerTest : public RecorderTest {
     if (fd_ >= 0) close(fd_);
   }
 
-  // From here on programs of this test say hello to us.
+  // From here on programs of this test send their hello to us.
   void listen_here() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -50,7 +50,7 @@ class PeerTest : public RecorderTest {
     setenv(LT_ENV_SOCKET, address.sun_path, 1);
   }
 
-  // Answers hellos until done(). Keeps the memory that came last.
+  // Answers hellos until done(). Keeps the descriptor of the ring that came last.
   template <class Done>
   void serve(int answer, const Done& done) {
     while (!done()) {
@@ -67,7 +67,7 @@ class PeerTest : public RecorderTest {
     }
   }
 
-  // False: it said nothing.
+  // False: the peer sent nothing.
   bool receive(int s) {
     lt_hello hello;
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -88,7 +88,7 @@ class PeerTest : public RecorderTest {
     return true;
   }
 
-  // The program, while peer() acts, until it is stopped. The status of the program.
+  // Runs the program while peer(done) acts in a thread, until done(). Returns the program's status.
   template <class Peer>
   int run_beside(const Words& words, const Peer& peer) {
     std::atomic<bool> done = false;
@@ -111,9 +111,9 @@ class PeerTest : public RecorderTest {
 };
 
 const std::string kPrograms = PROGRAMS;
-const std::string kState = "0\t100\n";
+const std::string kLineOfVm = "0\t100\n";  // what states.lua prints for each Lua VM
 
-// One pass over a ring: the header in whole, or some of it, or all blocks and descriptions.
+// One pass over a ring: all of the header, or a word of it, or all blocks and descriptions.
 void scribble(std::byte* ring, size_t size, std::mt19937_64& random) {
   const uint64_t values[] = {0,
                              1,
@@ -137,7 +137,7 @@ void scribble(std::byte* ring, size_t size, std::mt19937_64& random) {
     for (size_t i = LT_RING_HDR_SIZE / 8; i < size / 8; i += 1 + random() % 64) words[i] = value();
   else
     words[random() % (sizeof(lt_ring) / 8)] = value();
-  // Else the recording would end with the first passes.
+  // Otherwise the recording would end in the first passes.
   head->detach = random() % 1000000 == 0;
   head->alive = __builtin_ia32_rdtsc() + (1ull << 40);
   if (dice % 2 == 0) head->tail = head->head;
@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Ring, Scribbled,
                                            Case{"assert", LUAJIT_ASSERT, "0"}),
                          [](const auto& info) { return info.param.name; });
 
-// Several states; only the first one may ask.
+// Several Lua VMs; only the first one may ask.
 TEST_F(PeerTest, OneThatRefusesIsNotAskedAgain) {
   for (const int answer : {static_cast<int>(LT_HELLO_REFUSED), kHang}) {
     connections_ = hellos_ = 0;
@@ -192,14 +192,14 @@ TEST_F(PeerTest, OneThatRefusesIsNotAskedAgain) {
     EXPECT_EQ(0, run_beside({LUAJIT, kPrograms + "/states.lua", "5"},
                             [&](const auto& done) { serve(answer, done); }))
         << err();
-    EXPECT_EQ(expected(kState, 5), out());
+    EXPECT_EQ(expected(kLineOfVm, 5), out());
     EXPECT_EQ(1, connections_) << answer;
     EXPECT_EQ(1, hellos_) << answer;
   }
 }
 
-// It sees the connection, if that, but nothing of the program.
-TEST_F(PeerTest, OneOfAnotherUserIsToldNothing) {
+// The peer sees the connection, if that, but nothing of the program.
+TEST_F(PeerTest, OneOfAnotherUserIsSentNothing) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: the peer is another user";
   chmod(dir_.c_str(), 0777);
   const pid_t listener = fork();
@@ -215,7 +215,7 @@ TEST_F(PeerTest, OneOfAnotherUserIsToldNothing) {
   wait_until([&] { return access(path("socket").c_str(), F_OK) == 0; });
   setenv(LT_ENV_SOCKET, path("socket").c_str(), 1);
   EXPECT_EQ(0, run({LUAJIT, kPrograms + "/states.lua", "3"})) << err();
-  EXPECT_EQ(expected(kState, 3), out());
+  EXPECT_EQ(expected(kLineOfVm, 3), out());
   std::ofstream(path("end")) << "";
   int status = -1;
   ASSERT_EQ(listener, waitpid(listener, &status, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program to which a tracer attaches at the worst moments, and checks its own reports.
+// A program to which a tracer attaches at the worst moments, and which checks its own reports.
 //
 //   polls_host attach FIRST STEP FILE   runs FILE again and again; in the n-th run a tracer comes at
 //                                       the n-th allocation, n = FIRST, FIRST + STEP, ...
@@ -74,12 +74,12 @@ static void occasion(void) {
 static void entry(void *L, uint32_t id, uint32_t ofs, const char *name) {
   struct stack *s = find(L);
   events++;
-  if (!s) return fault("a call on a stack that nobody has reported", name);
-  if (s->n >= kMaxCalls) return fault("no end of calls", name);
+  if (!s) return fault("a call on a stack that was not reported", name);
+  if (s->n >= kMaxCalls) return fault("too many calls are open", name);
   if (report.left) {
     if (report.of != s) fault("the report of a stack is interrupted", name);
     if (report.compare && (report.n >= s->n || s->id[report.n] != id))
-      fault("the report of the stack is not what the events said", name);
+      fault("the report of the stack does not match the events", name);
     report.id[report.n] = id;
     if (!report.compare) s->id[s->n] = id, s->ofs[s->n++] = ofs;
     report.n++, report.left--;
@@ -95,7 +95,7 @@ static void leave(void *L, uint32_t id, const char *name) {
   struct stack *s = find(L);
   events++;
   if (report.left) fault("a call ends in a report", name);
-  if (!s || !s->n || s->id[s->n - 1] != id) return fault("what ends is not the innermost call", name);
+  if (!s || !s->n || s->id[s->n - 1] != id) return fault("a call ends that is not the innermost", name);
   s->n--;
   occasion();
 }
@@ -129,7 +129,7 @@ void lj_ltprobe_creturn(const char *name, void *addr, int ffid, void *L, uint32_
 void lj_ltprobe_unwind(void *L, uint32_t frame) {
   struct stack *s = find(L);
   events++;
-  if (!s) return fault("an error on a stack that nobody has reported", "");
+  if (!s) return fault("an error on a stack that was not reported", "");
   if (!s->n || s->ofs[s->n - 1] <= frame) fault("an error that ends no call", "");
   while (s->n && s->ofs[s->n - 1] > frame) s->n--;
 }
@@ -145,7 +145,7 @@ void lj_ltprobe_yield(void *L, void *co, uint32_t id) { UNUSED(L), UNUSED(co), U
 void lj_ltprobe_end(void *L, void *co, uint32_t id, int status) {
   struct stack *s = find(co);
   UNUSED(L), UNUSED(id);
-  if (status == 0 && s && s->n) fault("a coroutine has ended and has calls", "");
+  if (status == 0 && s && s->n) fault("a coroutine has ended with open calls", "");
   forget(co);
 }
 void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason, void *g) {
@@ -157,7 +157,7 @@ void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason, void *g) {
   report.of = s = find_or_make(L);
   report.left = n;
   report.n = 0;
-  if (report.compare && n != s->n) fault("the stack is deeper or less deep than the events said", "");
+  if (report.compare && n != s->n) fault("the depth of the stack does not match the events", "");
 }
 void lj_ltprobe_open(void *g, void *L) { UNUSED(g), UNUSED(L); }
 void lj_ltprobe_close(void *g, void *L) { UNUSED(g), UNUSED(L); }
@@ -193,7 +193,7 @@ static uint64_t run(const char *file) {
   state = NULL;
   made = allocations;
   for (uint32_t i = 0; i < nstacks; i++)
-    if (stacks[i]->L == L && stacks[i]->n) fault("calls are left", "");
+    if (stacks[i]->L == L && stacks[i]->n) fault("calls are open at the end", "");
   lua_close(L);
   while (nstacks) forget(stacks[0]->L);
   report.left = 0;

@@ -4,7 +4,8 @@
 //   silent_fuse FOLDER FILE STOP
 //
 // mounts itself on FOLDER with one file in it, "libluajit.so", with the contents of FILE. Once a
-// file STOP exists it stops answering. Ends with status 77 where it cannot be mounted; prints
+// file STOP exists it stops answering. What is written to the file stays in memory until the kernel
+// writes it back, at the latest when it is closed. Ends with status 77 where it cannot be mounted; prints
 // "ready" when it is.
 #include <errno.h>
 #include <fcntl.h>
@@ -45,10 +46,11 @@ static struct fuse_attr attr_of(uint64_t node) {
 static void serve(const struct fuse_in_header *in, const void *body) {
   const struct fuse_read_in *read_in = body;
   struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_readahead = 4096,
-                               .max_write = 65536, .flags = FUSE_ASYNC_READ};
+                               .max_write = 65536, .flags = FUSE_ASYNC_READ | FUSE_WRITEBACK_CACHE};
   struct fuse_attr_out attr = {.attr_valid = 1, .attr = attr_of(in->nodeid)};
   struct fuse_entry_out entry = {.nodeid = NODE, .entry_valid = 1, .attr_valid = 1, .attr = attr_of(NODE)};
   struct fuse_open_out open_out = {0};
+  struct fuse_write_out written = {.size = ((const struct fuse_write_in *)body)->size};
   static char bytes[1 << 18];
   ssize_t n;
   switch (in->opcode) {
@@ -63,6 +65,7 @@ static void serve(const struct fuse_in_header *in, const void *body) {
       n = pread(file, bytes, read_in->size < sizeof bytes ? read_in->size : sizeof bytes, (off_t)read_in->offset);
       reply(in->unique, n < 0 ? -errno : 0, bytes, n < 0 ? 0 : (size_t)n);
       break;
+    case FUSE_WRITE: reply(in->unique, 0, &written, sizeof written); break;
     case FUSE_FORGET:
     case FUSE_BATCH_FORGET:
     case FUSE_INTERRUPT: break;
@@ -92,7 +95,7 @@ int main(int argc, char **argv) {
     if (n < 0 && errno == ENODEV) return 0;  // unmounted
     if (n < (ssize_t)sizeof(struct fuse_in_header)) continue;
     if (access(argv[3], F_OK) == 0) {
-      printf("silent\n");
+      printf("silent %u\n", ((const struct fuse_in_header *)request)->opcode);
       fflush(stdout);
       continue;
     }

@@ -5,7 +5,7 @@
 # the same as untraced, and each recording is correct. Usage: small_stack.sh BUILD direct|bpf
 source "$(dirname "$0")/../attach/lib.sh"
 via=$2
-[ "$via" = direct ] || [ "$(id -u)" = 0 ] || skip "--via bpf needs root"
+need_way "$via"
 sizes="16 24 32 64"
 [ "$via" = direct ] || sizes="16 64" # the kernel takes its time
 for kb in $sizes; do

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Difficult stacks of the real VM: reports that are longer than a block, blocks that begin in the
 # middle of reports, losses between coroutines. The trust line has nothing but losses.
-#   stacks.sh BIN
-source "$(dirname "$0")/../lib.sh"
-bin=$1
+#   stacks.sh BUILD
+source "$(dirname "$0")/../attach/lib.sh"
 cd "$scratch"
 
 cat >deep.lua <<'END_OF_PROGRAM'
@@ -33,31 +32,30 @@ while alive do
 end
 END_OF_PROGRAM
 
-# attached DEPTH COROUTINES: attaches to it for half a second.
+# attached DEPTH COROUTINES: attaches to deep.lua until it has done something; the trace is trace.bin.
 attached() {
-  local pid status=0
   rm -f ready stop
-  "$bin/luajit" deep.lua "$1" "$2" &
-  pid=$!
-  for _ in $(seq 300); do [ -e ready ] && break; sleep 0.1; done
-  [ -e ready ] || fail "the program does not begin"
-  "$bin/luatrace-record" -q -p $pid -d 0.5 -o attached.bin 2>err || status=$?
+  begin "$bin/luajit" deep.lua "$1" "$2"
+  ready
+  record -p $target
+  recording
+  works $target 30
+  kill -INT $recorder
+  finish 0
   : >stop
-  wait $pid || fail "the program failed"
-  [ $status != 121 ] || skip "not permitted to attach: $(cat err)"
-  [ $status = 0 ] || fail "attach: status $status: $(cat err)"
+  ended
 }
-# trust FILE: the counters, as NAME=NUMBER.
+# trust FILE: analyzes it, for counter NAME.
 trust() { "$bin/luatrace-analyze" -q --json "$1" >json || fail "$1 cannot be read"; }
 counter() { jq ".trust.$1" json; }
 
 attached 9000 1
-trust attached.bin
+trust trace.bin
 same "anomalies of 9,000 calls" "$(counter anomalies)" "$(counter lost)"
 [ "$(counter open_start)" -ge 9000 ] || fail "the report has only $(counter open_start) calls"
 
 attached 12 400
-trust attached.bin
+trust trace.bin
 same "anomalies of 400 coroutines" "$(counter anomalies)" "$(counter lost)"
 [ "$(counter open_start)" -ge 4000 ] || fail "the reports have only $(counter open_start) calls"
 
@@ -74,7 +72,7 @@ trust many.bin
 same "anomalies of many coroutines" "$(counter anomalies)" "$(counter lost)"
 seen=$(jq .trace.coroutines json)
 [ "$seen" -le $((n + 1)) ] || fail "$seen coroutines, of which $n were made"
-# Each has as many events: this is how many are seen of those that were not lost.
+# Each coroutine has as many events, so this many must be in the trace (less 10%) of those not lost.
 kept=$(jq --argjson n "$n" '.trust | $n * .events / (.events + .lost) * 0.9 | floor' json)
 [ "$seen" -ge "$kept" ] || fail "only $seen of $n coroutines: $(jq -c .trust json)"
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What luatrace-stap takes from, and puts into, its cache: stap compiles it into the kernel. A stap that only exists, so
-# that no kernel headers are needed. Usage: stap_cache.sh BUILD
+# What luatrace-stap takes from, and puts into, its cache: stap compiles it into the kernel. The stap used here does
+# nothing, so no kernel headers are needed. Usage: stap_cache.sh BUILD
 source "$(dirname "$0")/../attach/lib.sh"
 tool=$(cd "$here/../../stap" && pwd)/luatrace-stap
 [ "$(id -u)" = 0 ] || skip "only root can make other users' folders"
@@ -38,8 +38,8 @@ XDG_CACHE_HOME=$scratch/sticky runtime >/dev/null
 ln -s "$scratch/theirs" "$scratch/link"
 refused "$scratch/link" "$scratch/theirs \(user 65534"
 
-# A container's library is the mapped file, whatever lies under its name by now; its copy's name is that of what was
-# copied.
+# A container's library is the mapped file, whatever lies under its name by now; its copy is named after the sum of what
+# was copied.
 unshare -m true 2>/dev/null || { echo "no mount namespaces here: a container is not tried"; exit 0; }
 export XDG_CACHE_HOME=$scratch/own
 mkdir "$scratch/container"

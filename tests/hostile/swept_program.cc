@@ -24,7 +24,7 @@ namespace {
 
 using luatrace::record::monotonic_ns;
 
-constexpr size_t kBytes = 24;  // of what is told
+constexpr size_t kBytes = 32;  // of the shared file
 constexpr uint64_t kBegin = 20'000'000'000;
 
 std::string text_of(const std::set<std::string>& all) {
@@ -40,20 +40,22 @@ void fail(const std::string& text) {
   std::exit(1);
 }
 
-Told::Told(const std::string& file) {
+Progress::Progress(const std::string& file) {
   const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0 || ftruncate(fd, kBytes) != 0) fail(file);
   void* const p = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (p == MAP_FAILED) fail(file + " cannot be mapped");
   words_ = static_cast<volatile double*>(p);
+  words_[3] = getpid();
 }
 
-Told::~Told() {
+Progress::~Progress() {
   munmap(const_cast<double*>(words_), kBytes);
 }
 
-SweptProgram::SweptProgram(const std::vector<std::string>& words, const Told& told) : told_(told) {
+SweptProgram::SweptProgram(const std::vector<std::string>& words, const Progress& progress)
+    : progress_(progress) {
   std::vector<char*> argv;
   for (const auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
@@ -63,14 +65,14 @@ SweptProgram::SweptProgram(const std::vector<std::string>& words, const Told& to
     execv(argv[0], argv.data());
     _exit(99);
   }
-  for (const uint64_t limit = monotonic_ns() + kBegin; told_.rounds() < 3; usleep(1000))
+  for (const uint64_t limit = monotonic_ns() + kBegin; progress_.rounds() < 3; usleep(1000))
     if (monotonic_ns() > limit) fail("the program does not begin");
   before_ = {0, descriptors(), code_of(pid_)};
   if (before_.code.empty()) fail("its code cannot be read");
 }
 
-SweptProgram::SweptProgram(pid_t pid, const Told& told, Untouched before)
-    : pid_(pid), told_(told), before_(std::move(before)) {}
+SweptProgram::SweptProgram(pid_t pid, const Progress& progress, Untouched before)
+    : pid_(pid), progress_(progress), before_(std::move(before)) {}
 
 SweptProgram::~SweptProgram() {
   kill(pid_, SIGKILL);
@@ -79,7 +81,7 @@ SweptProgram::~SweptProgram() {
 
 std::string SweptProgram::disturbed(Forgotten forgotten) const {
   if (luatrace::record::process_is_gone(pid_)) return "it has ended";
-  if (told_.is_wrong()) return "it has computed something else";
+  if (progress_.is_wrong()) return "it has computed a different result";
   LeftBehind left;
   std::string why;
   if (!look_at(pid_, left, why)) return why;
@@ -87,8 +89,8 @@ std::string SweptProgram::disturbed(Forgotten forgotten) const {
   if (forgotten == Forgotten::kNothing && left.owner) return "the claim is left";
   if (forgotten == Forgotten::kNothing && left.settings) return "the settings are left";
   if (left.probes != 0) return "tracers of its probes: " + std::to_string(left.probes);
-  if (left.states == 0) return "it has no Lua state";
-  if (left.on != 0) return "a Lua state is on";
+  if (left.states == 0) return "it has no Lua VM";
+  if (left.on != 0) return "a Lua VM is on";
   if (left.patched != 0) return "patched slots: " + std::to_string(left.patched);
   const std::string maps = luatrace::record::read_proc(pid_, "maps");
   if (maps.find("luatrace-ring") != maps.npos) return "it has a ring";
@@ -128,7 +130,7 @@ std::string SweptProgram::stopped() const {
   if (state == status.npos || tracer == status.npos) return "it has no status";
   if (std::strchr("RSD", status[state + 8]) == nullptr)
     return std::string("its state is ") + status[state + 8];
-  return status[tracer + 12] == '0' ? "" : "somebody traces it";
+  return status[tracer + 12] == '0' ? "" : "a process traces it";
 }
 
 }  // namespace hostile

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program of kill_sweep: programs/kill_sweep.lua, and what is wrong with it after a recorder
-// was killed.
+// The program of kill_sweep, programs/kill_sweep.lua, and what a killed recorder has changed in it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,40 +14,40 @@ namespace hostile {
 // Prints "FAIL: TEXT" and ends the test.
 [[noreturn]] void fail(const std::string& text);
 
-// What the program and the test tell each other: a file that both have mapped.
-class Told {
+// Shared by the program and the test: a file that both have mapped.
+class Progress {
  public:
-  explicit Told(const std::string& file);
-  ~Told();
-  Told(const Told&) = delete;
-  Told& operator=(const Told&) = delete;
+  explicit Progress(const std::string& file);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   double rounds() const { return words_[0]; }
   bool is_wrong() const { return words_[1] != 0; }
-  void end() { words_[2] = 1; }  // it shall end by itself
+  void end() { words_[2] = 1; }  // the program then ends by itself
   bool is_ending() const { return words_[2] != 0; }
 
  private:
   volatile double* words_;
 };
 
-// How a program looks that nobody records.
+// The state of a program that is not recorded.
 struct Untouched {
-  int first_descriptor = 0;  // those below are of no interest
+  int first_descriptor = 0;  // those below are ignored
   std::set<std::string> descriptors;
   std::string code;
 };
 
-// What nobody could take back: kClaim: the claim and the settings; kSwitch: the switch for rings,
-// too, which no state acts upon any more.
+// What nothing could restore: kClaim: the claim and the settings; kSwitch: the switch for rings,
+// too, on which no VM acts any more.
 enum class Forgotten { kNothing, kClaim, kSwitch };
 
 class SweptProgram {
  public:
   // Starts it; returns when it has done some rounds, unrecorded.
-  SweptProgram(const std::vector<std::string>& words, const Told& told);
-  // One that runs already.
-  SweptProgram(pid_t pid, const Told& told, Untouched before);
+  SweptProgram(const std::vector<std::string>& words, const Progress& progress);
+  // One that is running already.
+  SweptProgram(pid_t pid, const Progress& progress, Untouched before);
   // Kills it, and waits for its end.
   ~SweptProgram();
   SweptProgram(const SweptProgram&) = delete;
@@ -56,7 +55,7 @@ class SweptProgram {
 
   pid_t pid() const { return pid_; }
   const Untouched& before() const { return before_; }
-  // What is wrong with it now; empty: it is as it was before, but for what may be there.
+  // How it differs from before, except for what may be left; empty: not at all.
   std::string disturbed(Forgotten forgotten) const;
 
  private:
@@ -65,7 +64,7 @@ class SweptProgram {
   std::string stopped() const;
 
   pid_t pid_;
-  const Told& told_;
+  const Progress& progress_;
   Untouched before_;
 };
 

@@ -26,7 +26,7 @@ constexpr long kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_T
                           PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC;
 constexpr int kSyscallStop = SIGTRAP | 0x80;
 
-// Signals: a number, or an address in the words of ptrace.
+// A number where ptrace's parameter is a pointer.
 void* word(long n) {
   return reinterpret_cast<void*>(n);
 }
@@ -140,11 +140,11 @@ class Tracer {
       meet_child_of(tid);
     if (signal == kSyscallStop) {
       at_call(tid, t);
-      go_on(tid, 0);
+      continue_thread(tid, 0);
     } else if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) {
       ptrace(PTRACE_LISTEN, tid, nullptr, nullptr);  // stopped by a signal
     } else {
-      go_on(tid, event == 0 ? signal : 0);
+      continue_thread(tid, event == 0 ? signal : 0);
     }
   }
 
@@ -183,7 +183,9 @@ class Tracer {
   }
 
   // It may have been killed meanwhile: then there is nothing to report.
-  static void go_on(pid_t tid, int signal) { ptrace(PTRACE_SYSCALL, tid, nullptr, word(signal)); }
+  static void continue_thread(pid_t tid, int signal) {
+    ptrace(PTRACE_SYSCALL, tid, nullptr, word(signal));
+  }
 
   Follow follow_;
   const std::function<void(const Stop&)>& on_call_;

@@ -106,7 +106,7 @@ static void make_states(int n)
   control.states = (uint64_t)states;
 }
 
-/* A ring for the first state, whose header says that all of it is full. */
+/* A ring for the first Lua VM, whose header says that all of it is full. */
 static int make_ring(uint32_t nblocks, int seals, unsigned flags)
 {
   const uint64_t data = (uint64_t)nblocks * LT_RING_BLOCK_SIZE, page = flags & MFD_HUGETLB ? 2u << 20 : 4096;
@@ -309,7 +309,7 @@ int main(int argc, char **argv)
   if (strcmp(what, "unsealed") == 0) make_ring(4, F_SEAL_GROW, 0);
   if (strcmp(what, "hugetlb") == 0) make_ring(4, kept, MFD_HUGETLB);
   if (strcmp(what, "loop") == 0 || strcmp(what, "many") == 0) make_ring(4, kept, 0);
-  for (int i = 0; i < nstates && nstates > 1; i++) { /* not one of them is that state's */
+  for (int i = 0; i < nstates && nstates > 1; i++) { /* the ring is of none of these Lua VMs */
     states[i].fd = states[0].fd;
     states[i].ring = states[0].ring;
     states[i].rec = 2;

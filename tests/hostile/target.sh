@@ -11,14 +11,19 @@ output=$scratch # where the trace goes
 as=()           # how the recorder becomes another user
 mkdir "$scratch/dir"
 
-# lie WORDS...: starts it, waits until it is ready
+# lie WORDS...: starts the program, waits until it is ready
 lie() {
   : >"$scratch/target.out"
-  rm -f "$scratch/dir/file.so" # another user's, perhaps
+  rm -f "$scratch/dir/file.so" # which may be another user's
   begin "$@"
   within 20 "the program" grep -q ready "$scratch/target.out"
 }
-# attached OPTIONS...: records it until ^C; $status, $kilobytes at the most, $cpu (ms)
+# It sleeps after each pass. What has ended has looked, too.
+has_looked() {
+  grep -q '^peak' "$scratch/record.err" ||
+    [ "$(awk '/^voluntary/ { print $2 }' "/proc/$child/status" 2>/dev/null)" -ge $enough ] 2>/dev/null
+}
+# attached OPTIONS...: records it until ^C; $status, $kilobytes (peak), $cpu (ms)
 attached() {
   local pid=$target
   : >"$scratch/record.err"
@@ -27,8 +32,10 @@ attached() {
   recorder=$!
   started+=($recorder)
   within 20 "the recorder to begin" grep -qE 'is being recorded|^peak' "$scratch/record.err"
-  sleep 0.7 # the recorder checks the VMs every 5 to 100 ms
-  kill -INT "$(cat "/proc/$recorder/task/$recorder/children" 2>/dev/null)" 2>/dev/null || true # unless it has ended
+  child=$(cat "/proc/$recorder/task/$recorder/children" 2>/dev/null) || true # empty if it has ended
+  child=${child% } enough=30
+  within 60 "the recorder to look at the Lua VMs" has_looked
+  [ -z "$child" ] || kill -INT "$child" 2>/dev/null || true
   within 20 "the recorder to end after ^C" grep -q '^peak' "$scratch/record.err"
   status=0
   wait "$recorder" || status=$?
@@ -46,9 +53,9 @@ over() {
   kill -9 $target
   wait $target 2>/dev/null || true
 }
-# tell WHAT STATUS PATTERN COMMAND...; try WHAT STATUS PATTERN WORDS...: the command is the liar
-try() { tell "${@:1:3}" "$liar" "${@:4}"; }
-tell() {
+# attach_to WHAT STATUS PATTERN COMMAND...; try WHAT STATUS PATTERN WORDS...: the command is the liar
+try() { attach_to "${@:1:3}" "$liar" "${@:4}"; }
+attach_to() {
   what=$1
   lie "${@:4}"
   attached
@@ -71,7 +78,12 @@ try "a ring of 525 MB" 124 "its ring has 525.* MB, more than the 10.* MB allowed
 try "a ring that can be made smaller" 124 'not sealed against changes of size' unsealed
 try "2,000 segments of notes, 1,000 times" 124 'no event came' notes "$scratch/dir"
 try "20,000,000 sections" 124 'no event came' sections "$scratch/dir"
-if "$liar" hugetlb >"$scratch/huge" 2>&1 & huge=$! && sleep 0.3 && grep -q ready "$scratch/huge"; then
+"$liar" hugetlb >"$scratch/huge" 2>&1 &
+huge=$!
+started+=($huge)
+huge_or_none() { grep -q ready "$scratch/huge" || ! kill -0 $huge 2>/dev/null; }
+within 20 "a ring in huge pages, or none" huge_or_none
+if grep -q ready "$scratch/huge"; then
   kill $huge
   try "a ring in huge pages" 124 'no event came' hugetlb
 else
@@ -80,15 +92,20 @@ fi
 
 # A command whose library is a FIFO when the recorder wants to report what was missing.
 cp "$(ldd "$bin/luajit" | awk '/libm\.so/ { print $3 }')" "$scratch/dir/libluajit-none.so"
+mkfifo "$scratch/wake"
 begin "$bin/luatrace-record" -o "$scratch/trace.bin" -- env LD_PRELOAD="$scratch/dir/libluajit-none.so" bash -c \
-  'sleep 0.5; rm "$1"; mkfifo "$1"' bash "$scratch/dir/libluajit-none.so"
+  'read line <"$2"; rm "$1"; mkfifo "$1"' bash "$scratch/dir/libluajit-none.so" "$scratch/wake"
+uses_it() { grep -qs libluajit-none.so $(printf '/proc/%s/maps ' $(cat "/proc/$target/task/$target/children")); }
+within 20 "the command" uses_it
+recorder=$target passes 20
+timeout 20 sh -c 'echo >"$1"' sh "$scratch/wake" || fail "the command does not read"
 gone() { ! kill -0 $target 2>/dev/null; }
 within 20 "the recorder, with a FIFO under the library's name" gone
 ended 0
 grep -q 'It used .*/libluajit-none.so, which could not be read now' "$scratch/target.err" || fail "the file it used is not named"
 
-# A ring whose descriptor is another file: a user who may open what is mapped does that, others take nothing. The
-# other file is not opened.
+# A ring whose descriptor is another file: a recorder that may open the mapped file does that, others record nothing.
+# The other file is not opened.
 mkfifo -m 666 "$scratch/dir/fifo"
 by_number=(124 'no event came')
 for mapped in /proc/self/map_files/*; do
@@ -98,7 +115,7 @@ done
 try "a ring by the number of a FIFO" "${by_number[@]}" node "$scratch/dir/fifo"
 try "a ring and a FIFO in turn" 0 'has sent the ring of a Lua VM' swap "$scratch/dir/fifo"
 
-# The same with other rights: root on another user's program, and a user on his own.
+# The same with other permissions: root on another user's program, and a user on their own.
 if [ "$(id -u)" = 0 ]; then
   chmod 711 "$scratch" && chown 65534 "$scratch/dir"
   user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
@@ -106,11 +123,11 @@ if [ "$(id -u)" = 0 ]; then
     read -ra as <<<"$by"
     output=$scratch/dir
     what="another user's, recorded by ${as[*]:-root}:"
-    tell "$what 20,000,000 sections" 124 'no event came' "${user[@]}" "$liar" sections "$scratch/dir"
-    tell "$what a ring of 525 MB" 124 "its ring has 525.* MB, more than the 10.* MB allowed" "${user[@]}" "$liar" big
-    tell "$what a list with a loop" 124 'their list is damaged' "${user[@]}" "$liar" loop
+    attach_to "$what 20,000,000 sections" 124 'no event came' "${user[@]}" "$liar" sections "$scratch/dir"
+    attach_to "$what a ring of 525 MB" 124 "its ring has 525.* MB, more than the 10.* MB allowed" "${user[@]}" "$liar" big
+    attach_to "$what a list with a loop" 124 'their list is damaged' "${user[@]}" "$liar" loop
   done
-  tell "another user's, recorded by himself: a ring by the number of a FIFO" 124 'no event came' \
+  attach_to "another user's, recorded by that user: a ring by the number of a FIFO" 124 'no event came' \
     "${user[@]}" "$liar" node "$scratch/dir/fifo"
   as=() output=$scratch
 fi

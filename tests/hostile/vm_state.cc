@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Traces of tracers in a process: `vm_state PID` prints one line,
+// What tracers have left in a process: `vm_state PID` prints one line,
 //   owner=0|1 ring=N settings=0|1 states=N on=N patched=N
-// (left_behind.h says what the words mean). It only reads.
+// (explained in left_behind.h). It only reads the process.
 #include <cstdio>
 #include <cstdlib>
 

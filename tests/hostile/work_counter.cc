@@ -5,8 +5,8 @@
 // The program's own code, with all that is inlined into it, is compiled with
 // -fsanitize-coverage=trace-pc: a call of __sanitizer_cov_trace_pc in each basic block. What the C
 // library does for it in proportion to a length (copying, filling, comparing) is counted by that
-// length, kBytesPerStep bytes being one step. Memory is what the heap has given and not got back,
-// and what was mapped without a file (base/grow_array.h), at its most.
+// length, kBytesPerStep bytes being one step. Memory is the peak of what is allocated on the heap
+// and mapped without a file (base/grow_array.h).
 //
 // At the end a line "STEPS PEAK_BYTES" is written to the file that LUATRACE_WORK names.
 #include <malloc.h>
@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -27,7 +26,7 @@ namespace {
 
 constexpr uint64_t kBytesPerStep = 16;
 
-// Helper threads that decompress count, too: additions in any order are the same sum.
+// Threads that decompress count, too: the sum does not depend on the order of additions.
 std::atomic<uint64_t> steps{0}, live{0}, peak{0};
 
 void count(uint64_t n) {
@@ -63,7 +62,7 @@ struct Region {
 Region regions[1024];
 std::atomic_flag regions_busy = ATOMIC_FLAG_INIT;
 
-// Instead of `old` (null: none) there is `now` from here on (null: nothing).
+// Replaces the region at `old` (null: none, a new one) by `now` (null: unmapped).
 void change_region(void* old, Region now) {
   while (regions_busy.test_and_set()) {
   }
@@ -94,7 +93,7 @@ extern "C" void __sanitizer_cov_trace_pc() {
   count(1);
 }
 
-// The executable's own take the place of the C library's, for libstdc++ and libzstd as well.
+// The executable's functions take the place of the C library's, for libstdc++ and libzstd as well.
 extern "C" void* memcpy(void* __restrict to, const void* __restrict from, size_t n) noexcept {
   count_bytes(n);
   void* const out = to;
@@ -125,14 +124,14 @@ extern "C" int memcmp(const void* a, const void* b, size_t n) noexcept {
   auto* y = static_cast<const unsigned char*>(b);
   size_t i = 0;
   while (i < n && x[i] == y[i]) {
-    asm volatile("");  // Or the compiler makes a call of memcmp of this.
+    asm volatile("");  // Otherwise the compiler turns this into a call of memcmp.
     i++;
   }
   count_bytes(i);
   return i == n ? 0 : x[i] - y[i];
 }
 
-// Those of the C library, of which operator new takes its memory, too.
+// The C library's own functions; operator new uses them, too.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);

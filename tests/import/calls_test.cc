@@ -21,7 +21,7 @@ TEST(Import, Calls) {
   const Analysed a = analysed(kCalls);
   EXPECT_EQ(a.trust().anomalies(), 0u) << testing::PrintToString(a.messages);
   EXPECT_EQ(a.function("f2").calls, 2u);
-  EXPECT_EQ(a.function("f1").running_ns, 0x60u);
+  EXPECT_EQ(a.function("f1").inclusive_ns, 0x60u);
   EXPECT_EQ(a.function("f2").chunk, "@dir/" + kFile);
   ASSERT_EQ(a.report.files.size(), 1u);
   ASSERT_EQ(a.report.files[0].processes.size(), 1u);

@@ -9,7 +9,7 @@
 namespace luatrace::analyze::test {
 
 inline constexpr uint64_t kStart = 0x100000000000;  // ns
-inline constexpr uint64_t kBeat = 0x1000000;        // When the tracer was there last, since kStart.
+inline constexpr uint64_t kBeat = 0x1000000;        // The tracer's last beat, since kStart.
 
 // Text: a short form, one hit a line, made long. "@T" is kStart + T (hexadecimal), the thread is
 // 70, the process 7, its hits are numbered unless ":N" says which one it is:

@@ -81,7 +81,5 @@ TEST(Import, AHoleBeforeTheTracerLeftEndsTheTrace) {
   EXPECT_EQ(silent.trust().lost, 0x4cu);
 }
 
-// -- Streams --
-
 }  // namespace
 }  // namespace luatrace::analyze::test

@@ -87,7 +87,7 @@ TEST(Import, ADamagedHitIsNotALossOfOthers) {
   }
 }
 
-TEST(Import, ADamagedNumberIsSaid) {
+TEST(Import, ADamagedNumberIsReported) {
   auto records = stap_records(kCalls);
   records[40 * 41 + 6] ^= 0x40;  // The number of a hit: 4,194,304 more.
   const Analysed a = analyse(records);
@@ -129,7 +129,7 @@ TEST(Import, TotalsOfAFileThatIsCutAreEarly) {
   EXPECT_EQ(a.trust().bad_records, 0u);
 }
 
-// lua-calls.stp counts its hits itself, in the last record: more than the file tells of are lost,
+// lua-calls.stp counts its hits itself, in the last record: more than the file contains are lost,
 // less is a contradiction.
 TEST(Import, TheScriptsOwnCountIsCompared) {
   const auto counting = [](uint64_t count) {
@@ -142,7 +142,7 @@ TEST(Import, TheScriptsOwnCountIsCompared) {
   const Analysed less = counting(9);
   EXPECT_EQ(less.trust().bad_records, 1u);
   ASSERT_FALSE(less.messages.empty());
-  EXPECT_NE(less.messages[0].find("the script counted 9 hits, but the file tells of 10"),
+  EXPECT_NE(less.messages[0].find("the script counted 9 hits, but the file accounts for 10"),
             std::string::npos)
       << less.messages[0];
 }
@@ -211,8 +211,6 @@ TEST(Import, AnotherNumberAtAnAddressIsAnotherCoroutine) {
   EXPECT_NE(calls.find("collect 2"), calls.npos) << calls;
   EXPECT_NE(calls.find("S1 C3 D1 entry " + kFile + ":30"), calls.npos) << calls;
 }
-
-// -- Bytes --
 
 }  // namespace
 }  // namespace luatrace::analyze::test

@@ -87,8 +87,8 @@ class Mutator {
 };
 
 void run(const std::vector<uint8_t>& good, size_t unit) {
-  const char* wish = getenv("LUATRACE_MUTATIONS");
-  const int count = wish ? atoi(wish) : 1500;
+  const char* number = getenv("LUATRACE_MUTATIONS");
+  const int count = number ? atoi(number) : 1500;
   const uint32_t seed = std::random_device()();
   printf("seed %u\n", seed);
   Mutator mutate(seed);

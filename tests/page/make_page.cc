@@ -5,21 +5,23 @@
 //   make_page FILE.html random NODES SEED  a random tree of the shape that programs have
 //   make_page FILE.html deep LEVELS        one call below the other
 //
-// An option --max-nodes=N (0: no limit) may follow, or --diff for random ones: a tree to compare
-// with. The text: one item per line, fields separated by tabs, \xNN for any byte; what is missing
-// at the end of a line is 0:
+// Options at the end, in this order: --diff adds random figures before to compare with;
+// --max-nodes=N (0: no limit). The text: one item per line, fields separated by tabs, \xNN for any
+// byte; fields missing at the end of a line are 0 or empty:
 //   title TEXT | subtitle TEXT | trust TEXT
-//   function KIND LINE CHUNK NAME [hint]
+//   function KIND LINE CHUNK NAME [hint]   KIND as in JSON, or coroutine; else unknown
 //   node PARENT FUNCTION CALLS SELF_NS [BEFORE_CALLS BEFORE_SELF_NS]
-//                                          the first one is the root; inclusive times are summed
-//   times FUNCTION COMPLETE MIN AVERAGE MAX WALL [P50 P90 P99 P99.9 DEVIATION]
-//   diff SCALE                             nodes have what was before
+//                                          the first one is the root; siblings differ in FUNCTION
+//   times FUNCTION WALL NS COUNT [NS COUNT [NS COUNT]]
+//                                          COUNT calls took NS each
+//   diff SCALE                             nodes have the figures before
 //   chart SHORTEST CALLS SELF HIDDEN_CALLS HIDDEN_NS HIDDEN_TRACKS NOTE ZERO
 //   nochart REASON
 //   track THREAD NAME BEGIN END SUSPENDED WAITING RESUMES RESUMER
 //   slice KIND DEPTH WHAT BEGIN LENGTH SELF SUSPENDED CALLS
-//                                          of the last track; KIND: 0 short, 1 call, 2 resumed,
-//                                          3 suspended, 4 filtered
+//                                          of the last track; KIND: 0 short, 1 call (WHAT:
+//                                          function), 2 resumed (WHAT: track + 1), 3 suspended,
+//                                          4 filtered
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -30,12 +32,14 @@
 #include <string>
 
 #include "analyzer/output/page/flame_page.h"
+#include "tests/page/page_input.h"
 
 namespace {
 
-using luatrace::analyze::FlameFunction;
+using luatrace::analyze::FlameChart;
 using luatrace::analyze::FlameInput;
-using luatrace::analyze::FlameNode;
+using luatrace::analyze::FunctionKind;
+using luatrace::analyze::ReportFunction;
 
 std::string unescape(const std::string& text) {
   std::string bytes;
@@ -68,23 +72,41 @@ uint32_t small(const std::string& text) {
 
 using Fields = std::vector<std::string>;
 
-void read_times(FlameInput& input, const Fields& f) {
-  luatrace::analyze::FlameTimes& t = input.functions.at(small(f[1])).times;
-  t.complete = number(f[2]);
-  t.min_ns = number(f[3]);
-  t.avg_ns = number(f[4]);
-  t.max_ns = number(f[5]);
-  t.wall_ns = number(f[6]);
-  t.percentiles = !f[7].empty();
-  t.p50_ns = number(f[7]);
-  t.p90_ns = number(f[8]);
-  t.p99_ns = number(f[9]);
-  t.p999_ns = number(f[10]);
-  t.deviation_ns = number(f[11]);
+FunctionKind kind_of(const std::string& name) {
+  for (int i = 0; i <= static_cast<int>(FunctionKind::kSuspended); i++)
+    if (name == kind_name(static_cast<FunctionKind>(i))) return static_cast<FunctionKind>(i);
+  return name == "coroutine" ? FunctionKind::kGroup : FunctionKind::kUnknown;
 }
 
-// Lines about the chart; false for others.
-bool read_chart(luatrace::analyze::FlameChart& chart, const Fields& f) {
+void add_function(PageInput& input, const std::string& kind, uint32_t line,
+                  const std::string& chunk, const std::string& name) {
+  input.add_function(kind_of(kind), line, chunk, name);
+  input.functions.back().coroutine = kind == "coroutine";
+}
+
+void read_times(PageInput& input, const Fields& f) {
+  ReportFunction& to = input.functions.at(small(f[1]) + 1);
+  to.wall_ns = number(f[2]);
+  to.min_ns = number(f[3]);
+  for (size_t i = 3; i + 1 < f.size() && !f[i].empty(); i += 2) {
+    const uint64_t ns = number(f[i]), count = number(f[i + 1]);
+    to.max_ns = ns;
+    to.complete += count;
+    to.sum_ns += ns * count;
+    to.times.buckets.push_back({luatrace::analyze::bucket_of(ns), count});
+    to.times.squares += luatrace::analyze::Square{ns} * ns * count;
+  }
+}
+
+void read_node(PageInput& input, const Fields& f, size_t number_of_nodes) {
+  if (number_of_nodes == 0) return;  // The root.
+  if (!input.add_node(small(f[1]), small(f[2]), number(f[3]), number(f[4])))
+    throw std::invalid_argument("two siblings of one function");
+  input.before.back() = {number(f[5]), number(f[6])};
+}
+
+// Reads a line about the chart; returns false for other lines.
+bool read_chart(FlameChart& chart, const Fields& f) {
   if (f[0] == "chart") {
     chart.shortest_ns = number(f[1]);
     chart.calls = number(f[2]);
@@ -108,7 +130,7 @@ bool read_chart(luatrace::analyze::FlameChart& chart, const Fields& f) {
     luatrace::analyze::FlameSlice slice;
     slice.kind = static_cast<luatrace::analyze::FlameSlice::Kind>(small(f[1]));
     slice.depth = small(f[2]);
-    slice.what = small(f[3]);
+    slice.what = small(f[3]) + (slice.kind == luatrace::analyze::FlameSlice::kCall);
     slice.begin_ns = number(f[4]);
     slice.length_ns = number(f[5]);
     slice.self_ns = number(f[6]);
@@ -121,37 +143,37 @@ bool read_chart(luatrace::analyze::FlameChart& chart, const Fields& f) {
   return true;
 }
 
-FlameInput read_text(std::istream& in) {
-  FlameInput input;
+void read_text(std::istream& in, PageInput& input) {
+  FlameInput& page = input.page;
+  size_t nodes = 0;
   for (std::string line; std::getline(in, line);) {
     if (line.empty()) continue;
     const std::vector<std::string> f = fields_of(line);
     if (f[0] == "title") {
-      input.title = f[1];
+      page.title = f[1];
     } else if (f[0] == "subtitle") {
-      input.subtitle.push_back(f[1]);
+      page.subtitle.push_back(f[1]);
     } else if (f[0] == "trust") {
-      input.trust = f[1];
+      page.trust = f[1];
     } else if (f[0] == "function") {
-      input.functions.push_back({f[4], f[3], small(f[2]), f[1], {}, f[5] == "hint"});
+      add_function(input, f[1], small(f[2]), f[3], f[4]);
+      input.functions.back().hint = f[5] == "hint";
     } else if (f[0] == "node") {
-      input.nodes.push_back(
-          {small(f[1]), small(f[2]), number(f[3]), 0, number(f[4]), number(f[5]), number(f[6])});
+      read_node(input, f, nodes++);
     } else if (f[0] == "times") {
       read_times(input, f);
     } else if (f[0] == "diff") {
-      input.diff = true;
-      input.scale = std::stod(f[1]);
+      input.is_diff = true;
+      page.scale = std::stod(f[1]);
     } else if (f[0] == "nochart") {
-      input.no_chart = f[1];
-    } else if (!read_chart(input.chart, f)) {
-      throw std::invalid_argument("make_page: unknown item " + f[0]);
+      page.no_chart = f[1];
+    } else if (!read_chart(page.chart, f)) {
+      throw std::invalid_argument("unknown item " + f[0]);
     }
   }
-  return input;
 }
 
-void name_functions(FlameInput& input, size_t count, std::mt19937_64& random) {
+void name_functions(PageInput& input, size_t count, std::mt19937_64& random) {
   static const char* const verbs[] = {"parse", "read", "write", "emit",  "scan", "match",
                                       "send",  "next", "find",  "apply", "load", "encode"};
   static const char* const nouns[] = {"value", "header", "object", "token", "route", "row",
@@ -163,96 +185,77 @@ void name_functions(FlameInput& input, size_t count, std::mt19937_64& random) {
     const std::string module = nouns[i / 40 % 12];
     const auto line = static_cast<uint32_t>(10 + 7 * (i % 90));
     if (i % 9 == 3) {
-      input.functions.push_back({builtins[i / 9 % 8], "[builtin]", 0, "ff", {}});
+      add_function(input, "builtin", 0, "[builtin]", builtins[i / 9 % 8]);
     } else if (i % 14 == 5) {
-      input.functions.push_back({"lua_" + word, "/usr/lib/libnative.so", 0, "c", {}});
+      add_function(input, "c", 0, "/usr/lib/libnative.so", "lua_" + word);
     } else if (i % 31 == 7) {
-      input.functions.push_back(
-          {"coroutine " + word, "@lib/" + module + ".lua", line, "coroutine", {}});
+      add_function(input, "coroutine", line, "@lib/" + module + ".lua", "coroutine " + word);
     } else {
-      input.functions.push_back({word, "@lib/" + module + ".lua", line, "lua", {}});
+      add_function(input, "lua", line, "@lib/" + module + ".lua", word);
     }
   }
 }
 
-// Programs are some tens of calls deep and add_self_time most of their time in a few places: a
-// parent is one of the last four fifths of the nodes before, times are spread exponentially over
-// magnitudes.
-FlameInput make_random(size_t nodes, uint64_t seed) {
+// Programs are some tens of calls deep and spend most of their time in a few call paths: a parent
+// is one of the last four fifths of the nodes before it, times are spread over orders of magnitude.
+void make_random(PageInput& input, size_t nodes, uint64_t seed) {
   std::mt19937_64 random(seed);
-  FlameInput input;
-  input.title = "random tree";
-  input.subtitle = {std::to_string(nodes) + " nodes", "seed " + std::to_string(seed)};
+  input.page.title = "random tree";
+  input.page.subtitle = {std::to_string(nodes) + " nodes", "seed " + std::to_string(seed)};
   const size_t functions = nodes < 4000 ? nodes / 12 + 8 : 3000;
   name_functions(input, functions, random);
   std::exponential_distribution<double> spread(1.0);
-  for (size_t i = 0; i < nodes; i++) {
-    const size_t back = i == 0 ? 0 : 1 + random() % (i * 4 / 5 + 1) % i;
+  while (input.tree.size() < nodes) {
+    const size_t i = input.tree.size();
+    const size_t back = 1 + random() % (i * 4 / 5 + 1) % i;
     const double time = 50 * std::exp(3 * spread(random) * (random() % 3));
-    input.nodes.push_back({static_cast<uint32_t>(i - back),
-                           static_cast<uint32_t>(random() % functions), 1 + random() % 50, 0,
-                           static_cast<uint64_t>(std::min(time, 4e7)), 0, 0});
+    input.add_node(static_cast<uint32_t>(i - back), static_cast<uint32_t>(random() % functions),
+                   1 + random() % 50, static_cast<uint64_t>(std::min(time, 4e7)));
   }
-  return input;
 }
 
-// Before, most nodes took about as long, some longer or shorter, some were not there.
-void add_before(FlameInput& input, uint64_t seed) {
+// Before, most nodes took about as long, some longer or shorter, and some did not exist.
+void add_before(PageInput& input, uint64_t seed) {
   std::mt19937_64 random(seed);
-  input.diff = true;
-  for (FlameNode& node : input.nodes) {
+  input.is_diff = true;
+  for (luatrace::analyze::NodeId i{1}; i < input.tree.size(); ++i) {
     const double factors[] = {1, 1, 1.02, 0.97, 1.4, 0.6, 2.5, 0};
     const double factor = factors[random() % 8];
-    node.before_calls = static_cast<uint64_t>(double(node.calls) * factor);
-    node.before_self_ns = static_cast<uint64_t>(double(node.self_ns) * factor);
+    input.before[i] = {static_cast<uint64_t>(double(input.tree[i].calls) * factor),
+                       static_cast<uint64_t>(double(input.tree[i].self) * factor)};
   }
 }
 
-FlameInput make_deep(size_t levels) {
-  FlameInput input;
-  input.title = "deep tree";
+void make_deep(PageInput& input, size_t levels) {
+  input.page.title = "deep tree";
   for (int i = 0; i < 7; i++)
-    input.functions.push_back({"level" + std::to_string(i), "@deep.lua", 1, "lua", {}});
-  for (size_t i = 0; i <= levels; i++) {
-    const auto parent = static_cast<uint32_t>(i == 0 ? 0 : i - 1);
-    input.nodes.push_back({parent, static_cast<uint32_t>(i % 7), 1, 0, i == 0 ? 0u : 10u, 0, 0});
-  }
-  return input;
-}
-
-void sum_inclusive(FlameInput& input) {
-  for (size_t i = input.nodes.size(); i-- > 0;) {
-    FlameNode& node = input.nodes[i];
-    node.inclusive_ns += node.self_ns;
-    if (i > 0) input.nodes[node.parent].inclusive_ns += node.inclusive_ns;
-  }
+    add_function(input, "lua", 1, "@deep.lua", "level" + std::to_string(i));
+  for (uint32_t i = 1; i <= levels; i++) input.add_node(i - 1, i % 7, 1, 10);
 }
 
 int run(int argc, char** argv) {
-  luatrace::analyze::FlamePageOptions options;
+  PageInput input;
   static const char kMax[] = "--max-nodes=";
   if (argc > 2 && std::strncmp(argv[argc - 1], kMax, sizeof kMax - 1) == 0) {
-    options.max_nodes = std::stoull(argv[--argc] + sizeof kMax - 1);
+    input.page.max_nodes = std::stoull(argv[--argc] + sizeof kMax - 1);
   }
   const bool diff = argc > 2 && std::strcmp(argv[argc - 1], "--diff") == 0;
   if (diff) argc--;
   const std::string mode = argc > 2 ? argv[2] : "text";
-  FlameInput input;
   if (mode == "random" && argc == 5) {
-    input = make_random(std::stoull(argv[3]), std::stoull(argv[4]));
+    make_random(input, std::stoull(argv[3]), std::stoull(argv[4]));
   } else if (mode == "deep" && argc == 4) {
-    input = make_deep(std::stoull(argv[3]));
+    make_deep(input, std::stoull(argv[3]));
   } else if (mode == "text" && argc == 2) {
-    input = read_text(std::cin);
+    read_text(std::cin, input);
   } else {
-    std::cerr << "usage: make_page FILE.html [random NODES SEED | deep LEVELS] [--max-nodes=N | "
-                 "--diff]\n";
+    std::cerr << "usage: make_page FILE.html [random NODES SEED | deep LEVELS] [--diff] "
+                 "[--max-nodes=N]\n";
     return EXIT_FAILURE;
   }
   if (diff) add_before(input, 7);
-  sum_inclusive(input);
   std::ofstream out(argv[1], std::ios::binary);
-  luatrace::analyze::write_flame_page(out, input, options);
+  luatrace::analyze::write_flame_page(out, input.input());
   return out.flush() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What install_modules.sh skips, and what it must not.
+# When install_modules.sh skips, and when it must fail.
 #   modules_skip.sh NPM
 source "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Traces whose events were taken out, doubled, swapped and changed: pages, and the formats of single
-calls, are written of all of them.
+"""Removes, duplicates, swaps and changes events of traces, and writes pages and the Chrome format of
+the results.
     mutated.py LUATRACE-ANALYZE COUNT TRACE.txt...
-Fails if one ends with another status than 0, 2 or 3, or is given up."""
+Fails on an exit status other than 0, 2 or 3, and on the message "cannot continue"."""
 import random
 import re
 import subprocess
@@ -50,7 +50,7 @@ def main(analyze, count, *traces):
             for option in OPTIONS:
                 words = [word.format(out=out) for word in option]
                 done = subprocess.run([analyze, "-q", *words, trace], capture_output=True, text=True, timeout=60, check=False)
-                if done.returncode not in (0, 2, 3) or "cannot go on" in done.stderr:
+                if done.returncode not in (0, 2, 3) or "cannot continue" in done.stderr:
                     sys.exit(f"seed {seed}, {option}: status {done.returncode}: {done.stderr}")
 
 

@@ -4,7 +4,7 @@
 #   run_browser.sh NODE TEST.mjs      with PAGE_MODULES in the environment, and
 #                                     MORE_MODULES if the test needs a second folder
 #
-# One test in a real browser; skipped if install_modules.sh was, for its reason.
+# Runs one test in a real browser; skipped for the same reason as install_modules.sh.
 set -euo pipefail
 for modules in "$PAGE_MODULES" "${MORE_MODULES:-$PAGE_MODULES}"; do
   [ ! -e "$modules/unreachable" ] || {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The chart's bound (analyzer/output/formats/chart.h): random calls of coroutines, written under
-// limits of all sizes, and what must hold for each: nothing is lost unsaid, and what is kept is
-// what is long.
+// The limit of the chart (analyzer/output/formats/chart.h): random calls of coroutines, written
+// with limits of all sizes. For each the hidden calls must be counted, and the longest calls be
+// kept.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <random>
@@ -25,7 +24,7 @@ struct Sums {
   std::map<std::string, uint64_t> suspended, lives;  // By track.
 };
 
-// Calls of one coroutine after the other, each a random walk over time: in, out, a yield.
+// One coroutine after the other makes random calls, returns and yields.
 class Program {
  public:
   Program(CallWriter& writer, uint64_t seed) : writer_(writer), random_(seed) {}
@@ -34,7 +33,7 @@ class Program {
     for (uint64_t number = 1; number <= tracks; number++) {
       Track track;
       track.number = number;
-      track.coroutine = static_cast<uint32_t>(number);
+      track.coroutine = CoroutineId(static_cast<uint32_t>(number));
       writer_.track(track, kNames);
       const uint64_t begin = now_;
       begin_call(track);
@@ -59,7 +58,7 @@ class Program {
   }
   void begin_call(const Track& track) {
     Slice slice;
-    slice.function = 1;
+    slice.function = SliceFunctionId(1);
     writer_.begin(track, slice, now_);
     open_.push_back({now_, 0, 0});
   }
@@ -131,7 +130,7 @@ class ChartLimit : public testing::TestWithParam<size_t> {};
 
 }  // namespace
 
-TEST_P(ChartLimit, HoldsAndNothingIsLostUnsaid) {
+TEST_P(ChartLimit, HoldsAndCountsHiddenCalls) {
   for (uint64_t seed = 1; seed <= 8; seed++) {
     const Made made = make(GetParam(), seed);
     const FlameChart& chart = made.chart;
@@ -144,8 +143,8 @@ TEST_P(ChartLimit, HoldsAndNothingIsLostUnsaid) {
     for (const FlameSlice& call : made.calls) self += call.self_ns;
     EXPECT_EQ(chart.hidden_calls, chart.calls - made.calls.size());
     EXPECT_EQ(chart.hidden_ns, chart.self_ns - self);
-    // Each hidden call is in a block or counted by the call around it; those of tracks that were
-    // left out, and outermost ones that stand alone, are only in the sum.
+    // Each hidden call is in a block or counted by the call around it; those of hidden tracks, and
+    // single outermost ones, are only in the sum.
     for (const FlameSlice& block : made.blocks) in_blocks += block.calls;
     for (const FlameSlice& call : made.calls) in_blocks += call.calls;
     EXPECT_LE(in_blocks, chart.hidden_calls) << "seed " << seed;
@@ -164,7 +163,7 @@ TEST_P(ChartLimit, KeepsExactlyTheLongCalls) {
   for (const FlameSlice& block : made.blocks) EXPECT_GE(block.length_ns, made.chart.shortest_ns);
 }
 
-TEST_P(ChartLimit, SlicesLieInEachOther) {
+TEST_P(ChartLimit, SlicesAreNested) {
   for (uint64_t seed = 1; seed <= 8; seed++) {
     FlameInput input;
     input.functions.resize(2);
@@ -199,9 +198,9 @@ TEST(Chart, ShortCallsInARowAreOneBlock) {
   Track track;
   track.number = 1;
   writer.track(track, kNames);
-  writer.begin(track, {Slice::kCall, 1, 0, 0}, 0);
+  writer.begin(track, {Slice::kCall, SliceFunctionId(1), {}}, 0);
   for (uint64_t i = 0; i < 1000; i++) {
-    writer.begin(track, {Slice::kCall, 1, 0, 0}, 1000 + 10 * i);
+    writer.begin(track, {Slice::kCall, SliceFunctionId(1), {}}, 1000 + 10 * i);
     writer.end(track, 1000 + 10 * i + 9, 9, 9);
   }
   writer.end(track, 20000, 20000, 11000);
@@ -217,17 +216,17 @@ TEST(Chart, ShortCallsInARowAreOneBlock) {
   EXPECT_EQ(chart.hidden_calls, 1000u);
 }
 
-TEST(Chart, WhoResumedWhom) {
+TEST(Chart, CountsResumesAndNamesTheResumer) {
   ChartWriter writer(0);
   Track one, two;
-  one.number = 1, one.coroutine = 4;
-  two.number = 2, two.coroutine = 7;
+  one.number = 1, one.coroutine = CoroutineId(4);
+  two.number = 2, two.coroutine = CoroutineId(7);
   writer.track(one, kNames);
-  writer.begin(one, {Slice::kCall, 1, 0, 0}, 0);
+  writer.begin(one, {Slice::kCall, SliceFunctionId(1), {}}, 0);
   writer.track(two, kNames);
-  writer.begin(two, {Slice::kCall, 1, 0, 0}, 10);
+  writer.begin(two, {Slice::kCall, SliceFunctionId(1), {}}, 10);
   for (uint64_t at : {10, 50}) {
-    writer.begin(one, {Slice::kResumed, 0, 7, 0, two.number}, at);
+    writer.begin(one, {Slice::kResumed, {}, CoroutineId(7), 0, two.number}, at);
     writer.end(one, at + 20, 0, 0);
   }
   writer.end(two, 70, 60, 60);
@@ -236,7 +235,7 @@ TEST(Chart, WhoResumedWhom) {
   const FlameChart chart = writer.take();
   ASSERT_EQ(chart.tracks.size(), 2u);
   EXPECT_EQ(chart.tracks[1].resumes, 2u);
-  EXPECT_EQ(chart.tracks[1].resumer, 1u) << "place of the first track, plus one";
+  EXPECT_EQ(chart.tracks[1].resumer, 1u) << "index of the first track, plus one";
   EXPECT_EQ(chart.tracks[0].resumer, 0u);
   EXPECT_EQ(chart.tracks[0].waiting_ns, 40u);
   EXPECT_EQ(chart.tracks[0].slices[1].what, 2u);
@@ -247,7 +246,7 @@ TEST(Chart, FilesOfOtherTimesAreAligned) {
     Track track;
     track.number = number;
     writer.track(track, kNames);
-    writer.begin(track, {Slice::kCall, 1, 0, 0}, begin);
+    writer.begin(track, {Slice::kCall, SliceFunctionId(1), {}}, begin);
     writer.end(track, begin + 100, 100, 100);
     writer.end_file(0);
   };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packing a chart: the numbers of each kind of slice, and slices that are out of place
-// (chart_pack.h).
+// Packing a chart: the numbers of each kind of slice, and misplaced slices (chart_pack.h).
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -68,19 +67,19 @@ TEST(ChartPack, EachKindHasItsNumbers) {
                                           1, 3, 50,  5}));               // filtered
 }
 
-TEST(ChartPack, WhatIsOutOfPlaceIsRefused) {
+TEST(ChartPack, RefusesMisplacedSlices) {
   auto refused = [](std::vector<FlameSlice> slices) {
     EXPECT_THROW(page::pack_chart(with_tracks({slices})), std::invalid_argument);
   };
   const FlameSlice outer = slice(FlameSlice::kCall, 0, 0, 1000, 100);
   refused({slice(FlameSlice::kCall, 0, 2, 1000, 100)});        // no such function
   refused({slice(FlameSlice::kResumed, 0, 2, 1000, 100)});     // no such track
-  refused({slice(FlameSlice::kCall, 1, 0, 1000, 100)});        // in nothing
-  refused({outer, slice(FlameSlice::kCall, 1, 0, 1050, 51)});  // sticks out
-  refused({outer, slice(FlameSlice::kCall, 0, 0, 999, 10)});   // goes back in time
+  refused({slice(FlameSlice::kCall, 1, 0, 1000, 100)});        // no parent
+  refused({outer, slice(FlameSlice::kCall, 1, 0, 1050, 51)});  // ends after its parent
+  refused({outer, slice(FlameSlice::kCall, 0, 0, 999, 10)});   // begins before the previous
   page::pack_chart(with_tracks({{outer, slice(FlameSlice::kCall, 1, 0, 1050, 50)}}));
 }
 
-TEST(ChartPack, NoTracksAreNoBytes) {
+TEST(ChartPack, NoTracksMakeNoBytes) {
   EXPECT_TRUE(page::pack_chart({}).bytes.empty());
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The page as text: what surrounds the data is whole, and hostile data stays data (flame_page.h).
-// How a browser takes it is the matter of browser/.
+// The page as text: the shell is complete, and hostile data stays data (flame_page.h). The tests in
+// browser/ cover the page in a browser.
 #include "analyzer/output/page/flame_page.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
+
+#include "tests/page/page_input.h"
 
 using namespace luatrace::analyze;
 
@@ -24,55 +26,60 @@ size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-FlameInput hostile(const std::string& text) {
-  FlameInput input;
-  input.title = input.trust = input.no_chart = text;
-  input.subtitle = {text, text};
-  input.functions = {{text, text, 1, text, {}}};
-  input.nodes = {{0, 0, 0, 5, 0}, {0, 0, 1, 5, 5}};
-  input.chart.note = text;
-  input.chart.tracks = {{text, text, 0, 9, 0, 0, 0, 0, {{}}}};
-  input.chart.tracks[0].slices[0].length_ns = 9;
+PageInput hostile(const std::string& text) {
+  PageInput input;
+  input.page.title = input.page.trust = input.page.no_chart = text;
+  input.page.subtitle = {text, text};
+  input.add_function(FunctionKind::kLua, 1, text, text);
+  input.add_node(0, 0, 1, 5);
+  input.page.chart.note = text;
+  input.page.chart.tracks = {{text, text, 0, 9, 0, 0, 0, 0, {{}}}};
+  input.page.chart.tracks[0].slices[0].length_ns = 9;
   return input;
+}
+
+std::string hostile_page(const std::string& text) {
+  const PageInput input = hostile(text);
+  return page_of(input.input());
 }
 
 }  // namespace
 
-TEST(FlamePage, NamesNoPlaceInTheNetwork) {
-  const std::string page = page_of(hostile("x"));
+TEST(FlamePage, RefersToNoNetwork) {
+  const std::string page = hostile_page("x");
   for (const char* word : {"http:", "https:", "//cdn", " src=", " href=", "@import", "url("}) {
     EXPECT_EQ(count(page, word), 0u) << word;
   }
 }
 
 TEST(FlamePage, HostileTextAddsNoMarkup) {
-  const std::string plain = page_of(hostile("x"));
+  const std::string plain = hostile_page("x");
   for (const char* text :
        {"</script><script>alert(1)</script>", "<!--<script>", "<img onerror='x'>", "\"></title>",
         "]]>", "@@NODES@@ @@META@@ @@TITLE@@ @@", "\xff<\xc0</style>"}) {
-    const std::string page = page_of(hostile(text));
+    const std::string page = hostile_page(text);
     for (const char* mark : {"<", ">", "<script", "</script", "<!--", "</title"}) {
       EXPECT_EQ(count(page, mark), count(plain, mark)) << mark << " from " << text;
     }
   }
 }
 
-TEST(FlamePage, MarksInTheDataAreNotFilled) {
-  const std::string page = page_of(hostile("@@NODES@@"));
+TEST(FlamePage, PlaceholdersInTheDataStay) {
+  const std::string page = hostile_page("@@NODES@@");
   EXPECT_EQ(count(page, "<title>@@NODES@@</title>"), 1u);
-  EXPECT_EQ(count(page, "@@"), 2 * 12u)
-      << "title twice, two subtitles, trust, name, chunk, kind; no chart, note, thread, track";
+  EXPECT_EQ(count(page, "@@"), 2 * 11u)
+      << "title twice, two subtitles, trust, name, chunk, no_chart, note, thread, track";
 }
 
-TEST(FlamePage, AnEmptyInputIsAPage) {
+TEST(FlamePage, AnEmptyInputMakesAPage) {
   const std::string page = page_of({});
   EXPECT_EQ(count(page, "</html>"), 1u);
   EXPECT_EQ(count(page, "\"nodes\":0"), 1u);
 }
 
-TEST(FlamePage, ALeafOfAMillionNamesIsNamedOnce) {
-  FlameInput input = hostile("x");
-  input.functions[0].name = "a_name_to_count";
-  for (int i = 0; i < 1000; i++) input.nodes.push_back({0, 0, 1, 5, 5});
-  EXPECT_EQ(count(page_of(input), "a_name_to_count"), 1u);
+TEST(FlamePage, AFunctionOfManyNodesIsNamedOnce) {
+  PageInput input = hostile("x");
+  input.functions[1].name = "a_name_to_count";
+  for (uint32_t i = 1; i < 1000; i++) input.add_node(i, 0, 1, 5);
+  EXPECT_EQ(count(page_of(input.input()), "a_name_to_count"), 1u);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Packing a call tree: totals, pruning and the encoding (tree_pack.h). A decoder of the test's own
-// reads the bytes back.
+// Packing a call tree: totals, pruning and the encoding (tree_pack.h). The test has its own
+// decoder.
 #include <gtest/gtest.h>
 
 #include <map>
-#include <numeric>
 #include <random>
 #include <stdexcept>
 
 #include "analyzer/output/page/tree_pack.h"
+#include "tests/page/page_input.h"
 
 using namespace luatrace::analyze;
 using luatrace::analyze::page::pack_tree;
@@ -43,28 +43,33 @@ std::vector<Decoded> decode(const PackedTree& tree) {
   return nodes;
 }
 
-FlameInput input_of(std::vector<FlameNode> nodes, size_t functions = 3) {
-  FlameInput input;
-  for (size_t i = 0; i < functions; i++) {
-    input.functions.push_back({"f" + std::to_string(i), "@f.lua", uint32_t(i), "lua"});
-  }
-  for (size_t i = nodes.size(); i-- > 0;) {
-    nodes[i].inclusive_ns += nodes[i].self_ns;
-    if (i > 0) nodes[nodes[i].parent].inclusive_ns += nodes[i].inclusive_ns;
-  }
-  input.nodes = std::move(nodes);
+// The nodes after the root: parent, function from 0, calls, self time in ns.
+struct Node {
+  uint32_t parent, function;
+  uint64_t calls, self_ns;
+};
+
+PageInput input_of(const std::vector<Node>& nodes, size_t functions = 3) {
+  PageInput input;
+  for (size_t i = 0; i < functions; i++)
+    input.add_function(FunctionKind::kLua, uint32_t(i + 1), "@f.lua", "f" + std::to_string(i));
+  for (const Node& n : nodes) EXPECT_TRUE(input.add_node(n.parent, n.function, n.calls, n.self_ns));
   return input;
 }
 
-FlameInput random_input(size_t nodes, uint64_t seed) {
+PageInput random_input(size_t nodes, uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<FlameNode> list(nodes);
-  for (size_t i = 1; i < nodes; i++) {
-    const auto parent = uint32_t(random() % i);
-    list[i] = {parent, uint32_t(random() % 20), 1 + random() % 9, 0,
-               random() % 4 ? random() % 1000 : 0};
-  }
-  return input_of(list, 20);
+  PageInput input = input_of({}, 20);
+  while (input.tree.size() < nodes)
+    input.add_node(uint32_t(random() % input.tree.size()), uint32_t(random() % 20),
+                   1 + random() % 9, random() % 4 ? random() % 1000 : 0);
+  return input;
+}
+
+PackedTree pack(const PageInput& input, size_t max_nodes = 0) {
+  FlameInput page = input.input();
+  page.max_nodes = max_nodes;
+  return pack_tree(page);
 }
 
 uint64_t self_of_all(const std::vector<Decoded>& nodes) {
@@ -75,79 +80,77 @@ uint64_t self_of_all(const std::vector<Decoded>& nodes) {
 
 }  // namespace
 
+// Functions are those of the test, from 1; after them come [pruned] and the root.
 TEST(TreePack, WritesPreorderWithTheOrderOfSiblings) {
   // 0 -> 1 -> 3, 0 -> 2; the input has the children of 0 before the grandchild.
-  const auto tree = pack_tree(
-      input_of({{0, 0, 0, 0, 7}, {0, 0, 1, 0, 200}, {0, 1, 2, 0, 5}, {1, 2, 300, 0, 9}}), {});
-  const uint64_t root = 4;
+  PageInput input = input_of({{0, 0, 1, 200}, {0, 1, 2, 5}, {1, 2, 300, 9}});
+  input.tree[kRootNode].self = 7;  // Idle time.
+  const auto tree = pack(input);
+  const uint64_t root = 5;
   EXPECT_EQ(decode(tree),
-            (std::vector<Decoded>{{0, root, 0, 7}, {1, 0, 1, 200}, {2, 2, 300, 9}, {1, 1, 2, 5}}));
-  EXPECT_EQ(tree.total_ns, 221u);
+            (std::vector<Decoded>{{0, root, 0, 0}, {1, 1, 1, 200}, {2, 3, 300, 9}, {1, 2, 2, 5}}));
+  EXPECT_EQ(tree.total_ns, 214u);
   EXPECT_EQ(tree.pruned_nodes, 0u);
-  EXPECT_EQ(tree.unequal, 0u);
 }
 
-TEST(TreePack, EmptyTreeAndRootAlone) {
-  const auto empty = pack_tree(input_of({}), {});
-  EXPECT_TRUE(empty.bytes.empty());
-  EXPECT_EQ(empty.total_ns, 0u);
-  const auto root = pack_tree(input_of({{99, 99, 0, 0, 5}}, 0), {});
-  EXPECT_EQ(decode(root), (std::vector<Decoded>{{0, 1, 0, 5}}));
+TEST(TreePack, NoTreeAndRootAlone) {
+  const auto none = pack_tree({});
+  EXPECT_TRUE(none.bytes.empty());
+  EXPECT_EQ(none.total_ns, 0u);
+  EXPECT_EQ(decode(pack(input_of({}, 0))), (std::vector<Decoded>{{0, 2, 0, 0}}));
 }
 
 TEST(TreePack, CountsRecursionOnceInInclusive) {
-  // f0 -> f1 -> f0, and f0 once more beside it.
-  const auto tree = pack_tree(
-      input_of(
-          {{0, 0, 0, 0, 0}, {0, 0, 1, 0, 10}, {1, 1, 2, 0, 20}, {2, 0, 3, 0, 30}, {0, 0, 4, 0, 1}}),
-      {});
-  EXPECT_EQ(tree.functions[0].calls, 8u);
-  EXPECT_EQ(tree.functions[0].self_ns, 41u);
-  EXPECT_EQ(tree.functions[0].inclusive_ns, 61u);
-  EXPECT_EQ(tree.functions[1].inclusive_ns, 50u);
-  EXPECT_EQ(tree.functions[2].calls, 0u);
+  // f0 -> f1 -> f0, and f0 again in another call of f1.
+  const auto tree =
+      pack(input_of({{0, 0, 1, 10}, {1, 1, 2, 20}, {2, 0, 3, 30}, {0, 1, 1, 0}, {4, 0, 4, 1}}));
+  EXPECT_EQ(tree.functions[1].calls, 8u);
+  EXPECT_EQ(tree.functions[1].self_ns, 41u);
+  EXPECT_EQ(tree.functions[1].inclusive_ns, 61u);
+  EXPECT_EQ(tree.functions[2].inclusive_ns, 51u);
+  EXPECT_EQ(tree.functions[3].calls, 0u);
 }
 
 TEST(TreePack, TheRootIsNoFunction) {
-  const auto tree = pack_tree(input_of({{0, 0, 5, 0, 100}, {0, 0, 1, 0, 10}}), {});
-  EXPECT_EQ(tree.functions[0].calls, 1u);
-  EXPECT_EQ(tree.functions[0].inclusive_ns, 10u);
+  PageInput input = input_of({{0, 0, 1, 10}});
+  input.tree[kRootNode].self = 100, input.tree[kRootNode].calls = 5;
+  const auto tree = pack(input);
+  EXPECT_EQ(tree.functions[0].calls, 0u);
+  EXPECT_EQ(tree.functions[0].inclusive_ns, 0u);
+  EXPECT_EQ(tree.functions[1].inclusive_ns, 10u);
 }
 
 TEST(TreePack, PrunedTimeStaysInTheParent) {
-  // Under f0: f1 with a child (30 together) and f2 (20) go, f2 (500) stays.
-  const auto input = input_of({{0, 0, 0, 0, 0},
-                               {0, 0, 1, 0, 1000},
-                               {1, 1, 2, 0, 10},
-                               {2, 0, 3, 0, 20},
-                               {1, 2, 4, 0, 20},
-                               {1, 2, 5, 0, 500}});
-  const auto tree = pack_tree(input, {.min_share = 0.02, .max_nodes = 0});
-  const uint64_t pruned = 3;
-  EXPECT_EQ(decode(tree), (std::vector<Decoded>{
-                              {0, 4, 0, 0}, {1, 0, 1, 1000}, {2, pruned, 6, 50}, {2, 2, 5, 500}}));
+  // Under f0: f1 with a child (30 together) and f2 (20) go, f3 (500) stays.
+  const auto input =
+      input_of({{0, 0, 1, 1000}, {1, 1, 2, 10}, {2, 0, 3, 20}, {1, 2, 4, 20}, {1, 3, 5, 500}}, 4);
+  const auto tree = pack(input, 3);
+  const uint64_t pruned = 5, root = 6;
+  EXPECT_EQ(
+      decode(tree),
+      (std::vector<Decoded>{{0, root, 0, 0}, {1, 1, 1, 1000}, {2, pruned, 6, 50}, {2, 4, 5, 500}}));
   EXPECT_EQ(tree.pruned_nodes, 3u);
   EXPECT_EQ(tree.pruned_ns, 50u);
-  EXPECT_EQ(tree.functions[2].calls, 9u) << "functions are summed before pruning";
+  EXPECT_EQ(tree.functions[3].calls, 4u) << "functions are summed before pruning";
 }
 
 TEST(TreePack, KeepsTheLargestNodesAndTheirParents) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    const FlameInput input = random_input(2000, seed);
-    const auto whole = pack_tree(input, {});
-    for (size_t most : {1u, 2u, 50u, 700u, 1999u, 2000u}) {
-      const auto tree = pack_tree(input, {.max_nodes = most});
+    const PageInput input = random_input(2000, seed);
+    const auto whole = pack(input);
+    for (size_t limit : {1u, 2u, 50u, 700u, 1999u, 2000u}) {
+      const auto tree = pack(input, limit);
       const auto nodes = decode(tree);
-      EXPECT_EQ(tree.pruned_nodes, 2000 - most);
+      EXPECT_EQ(tree.pruned_nodes, 2000 - limit);
       size_t kept = 0;
       uint64_t pruned = 0;
       for (const Decoded& node : nodes) {
-        if (node.function == 20)
+        if (node.function == 21)
           pruned += node.self_ns;
         else
           kept++;
       }
-      EXPECT_EQ(kept, most) << "seed " << seed;
+      EXPECT_EQ(kept, limit) << "seed " << seed;
       EXPECT_EQ(pruned, tree.pruned_ns) << "seed " << seed;
       EXPECT_EQ(self_of_all(nodes), whole.total_ns) << "seed " << seed;
       EXPECT_EQ(tree.total_ns, whole.total_ns);
@@ -155,68 +158,53 @@ TEST(TreePack, KeepsTheLargestNodesAndTheirParents) {
   }
 }
 
-// The totals of functions against a slow sum over each node's way to the root.
+// Compares the totals of functions with a slow sum over each node's call path.
 TEST(TreePack, FunctionTotalsAgainstASlowSum) {
-  const FlameInput input = random_input(1500, 7);
+  const PageInput input = random_input(1500, 7);
   std::map<uint32_t, uint64_t> inclusive;
-  for (size_t i = 1; i < input.nodes.size(); i++) {
-    std::map<uint32_t, bool> on_way;
-    for (size_t n = i; n != 0; n = input.nodes[n].parent) on_way[input.nodes[n].function] = true;
-    for (const auto& [function, yes] : on_way) inclusive[function] += input.nodes[i].self_ns;
+  for (NodeId i{1}; i < input.tree.size(); ++i) {
+    std::map<uint32_t, bool> on_path;
+    for (NodeId n = i; n != kRootNode; n = input.tree[n].parent)
+      on_path[input.tree[n].function] = true;
+    for (const auto& [function, yes] : on_path) inclusive[function] += input.tree[i].self;
   }
-  const auto tree = pack_tree(input, {.max_nodes = 10});
+  const auto tree = pack(input, 10);
   for (const auto& [function, time] : inclusive) {
     EXPECT_EQ(tree.functions[function].inclusive_ns, time) << "function " << function;
   }
 }
 
-TEST(TreePack, SaysWhereInclusiveIsNotSelfAndChildren) {
-  FlameInput input = input_of({{0, 0, 0, 0, 0}, {0, 0, 1, 0, 10}, {1, 1, 1, 0, 5}});
-  input.nodes[1].inclusive_ns += 3;
-  const auto tree = pack_tree(input, {});
-  EXPECT_EQ(tree.unequal, 1u);
-  EXPECT_EQ(tree.functions[0].inclusive_ns, 15u);
-}
-
 TEST(TreePack, ADeepTreeNeedsNoDeepStack) {
-  std::vector<FlameNode> nodes(1000000);
-  for (size_t i = 1; i < nodes.size(); i++) nodes[i] = {uint32_t(i - 1), uint32_t(i % 3), 1, 0, 2};
-  const auto tree = pack_tree(input_of(nodes), {.max_nodes = 0});
+  PageInput input = input_of({});
+  for (uint32_t i = 1; i < 1000000; i++) input.add_node(i - 1, i % 3, 1, 2);
+  const auto tree = pack(input, 0);
   EXPECT_EQ(tree.nodes, 1000000u);
   EXPECT_EQ(tree.total_ns, 1999998u);
-  EXPECT_EQ(tree.functions[1].inclusive_ns, 1999998u);
+  EXPECT_EQ(tree.functions[2].inclusive_ns, 1999998u);
 }
 
-TEST(TreePack, RefusesNodesOutOfRange) {
-  EXPECT_THROW(pack_tree(input_of({{}, {0, 3, 1, 0, 1}}), {}), std::invalid_argument);
-  FlameInput input = input_of({{}, {0, 1, 1, 0, 1}, {0, 1, 1, 0, 1}});
-  input.nodes[2].parent = 2;
-  EXPECT_THROW(pack_tree(input, {}), std::invalid_argument);
+TEST(TreePack, RefusesFunctionsOutOfRange) {
+  EXPECT_THROW(pack(input_of({{0, 3, 1, 1}})), std::invalid_argument);
 }
 
 TEST(TreePack, WithAComparisonEachNodeHasSixNumbers) {
-  FlameInput input;
-  input.diff = true;
-  input.functions.resize(2);
-  input.nodes = {{0, 0, 0, 7, 0, 0, 0}, {0, 0, 2, 7, 7, 3, 1}, {1, 1, 0, 0, 0, 5, 9}};
-  const PackedTree tree = pack_tree(input, {});
+  PageInput input = input_of({{0, 0, 2, 7}, {1, 1, 0, 0}}, 2);
+  input.is_diff = true;
+  input.before = {{0, 0}, {3, 1}, {5, 9}};
+  const PackedTree tree = pack(input);
   EXPECT_EQ(tree.bytes,
-            (std::vector<uint8_t>{0, 3, 0, 0, 0, 0, 0, 0, 2, 7, 3, 1, 0, 1, 0, 0, 5, 9}));
+            (std::vector<uint8_t>{0, 4, 0, 0, 0, 0, 0, 1, 2, 7, 3, 1, 0, 2, 0, 0, 5, 9}));
   EXPECT_EQ(tree.total_ns, 7u);
   EXPECT_EQ(tree.before_ns, 10u);
-  EXPECT_EQ(tree.functions[0].before_inclusive_ns, 10u);
-  EXPECT_EQ(tree.functions[1].before_self_ns, 9u);
+  EXPECT_EQ(tree.functions[1].before_inclusive_ns, 10u);
+  EXPECT_EQ(tree.functions[2].before_self_ns, 9u);
 }
 
-TEST(TreePack, WhatHasVanishedIsAsLargeAsItWas) {
-  FlameInput input;
-  input.diff = true;
-  input.functions.resize(1);
-  input.nodes = {
-      {0, 0, 0, 9, 0, 0, 0}, {0, 0, 1, 5, 5, 0, 0}, {0, 0, 0, 0, 0, 1, 100}, {0, 0, 1, 4, 4, 0, 0}};
-  FlamePageOptions options;
-  options.max_nodes = 2;
-  const PackedTree tree = pack_tree(input, options);
+TEST(TreePack, VanishedNodesCountByTheirTimeBefore) {
+  PageInput input = input_of({{0, 0, 1, 5}, {0, 1, 0, 0}, {0, 2, 1, 4}});
+  input.is_diff = true;
+  input.before[2] = {1, 100};
+  const PackedTree tree = pack(input, 2);
   EXPECT_EQ(tree.pruned_nodes, 2u);
   EXPECT_EQ(tree.pruned_ns, 9u) << "the vanished one stays";
 }

@@ -150,7 +150,9 @@ class Oracle {
     if (current_->number == 1) return;
     if (current_->c_calls > 0) throw LuaError();  // across a C call
     current_->yielded = true;
+    if (Library()) Enter("C:coroutine.yield");
     swapcontext(&current_->self, &current_->resumer);
+    if (Library()) Leave(Kind::kReturn);
   }
 
   // resume and wrap differ in how an error comes back, which here means the same.

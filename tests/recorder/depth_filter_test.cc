@@ -60,7 +60,7 @@ TEST(DepthFilter, ReportedStacksAreCut) {
   EXPECT_EQ((Words{in[0], 1, 3, in[3], in[4], in[7]}), filtered(2, in));
 }
 
-// Stacks of several coroutines as vectors of "is it in the file".
+// The model: the depth of each coroutine, and which coroutines are resumed.
 TEST(DepthFilter, AgreesWithAModelOnRandomStreams) {
   for (uint32_t seed = 1; seed <= 50; seed++) {
     std::mt19937 rng(seed);

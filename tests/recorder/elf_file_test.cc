@@ -46,9 +46,9 @@ Elf64_Ehdr good_header(uint16_t segments) {
   return h;
 }
 
-ReadAt reader_of(const std::string& file, size_t& most) {
+ReadAt reader_of(const std::string& file, size_t& largest_read) {
   return [&](uint64_t at, void* to, size_t size) {
-    most = std::max(most, size);
+    largest_read = std::max(largest_read, size);
     if (at > file.size() || size > file.size() - at) return false;
     std::memcpy(to, file.data() + at, size);
     return true;
@@ -86,18 +86,18 @@ TEST(ElfFile, DamagedNotesStayInside) {
 }
 
 TEST(ElfFile, HeadsThatClaimTooMuch) {
-  size_t most = 0;
+  size_t largest_read = 0;
   std::string file = file_of(good_header(1)) + std::string(sizeof(Elf64_Phdr), 0);
-  EXPECT_TRUE(read_elf_head(reader_of(file, most)).has_value());
+  EXPECT_TRUE(read_elf_head(reader_of(file, largest_read)).has_value());
   for (const uint16_t segments : {uint16_t{0}, uint16_t{kMaxSegments + 1}, uint16_t{PN_XNUM}})
-    EXPECT_FALSE(
-        read_elf_head(reader_of(file_of(good_header(segments)) + std::string(1 << 20, 0), most)));
+    EXPECT_FALSE(read_elf_head(
+        reader_of(file_of(good_header(segments)) + std::string(1 << 20, 0), largest_read)));
   Elf64_Ehdr h = good_header(kMaxSegments);
   h.e_phoff = ~0ull - 7;
-  EXPECT_FALSE(read_elf_head(reader_of(file = file_of(h), most)));
+  EXPECT_FALSE(read_elf_head(reader_of(file = file_of(h), largest_read)));
   h.e_phentsize = 1;
-  EXPECT_FALSE(read_elf_head(reader_of(file = file_of(h), most)));
-  EXPECT_LE(most, kMaxSegments * sizeof(Elf64_Phdr));
+  EXPECT_FALSE(read_elf_head(reader_of(file = file_of(h), largest_read)));
+  EXPECT_LE(largest_read, kMaxSegments * sizeof(Elf64_Phdr));
 }
 
 }  // namespace

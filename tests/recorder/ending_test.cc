@@ -28,8 +28,8 @@ TEST_F(EndingTest, StatusIsTheCommands) {
   }
 }
 
-// Neither our helpers nor children that we had before the command count as what it left behind,
-// also where all orphans are given to us.
+// Neither the recorder's helpers nor children that it had before the command count as left running
+// by the command, also where the recorder becomes the parent of all orphans.
 TEST_F(EndingTest, OnlyTheCommandsChildrenAreWaitedFor) {
   const Words plain = recorder({"-o", trace()}, fake({"ring=2", "events=10"}));
   std::string line = "exec";
@@ -112,7 +112,7 @@ TEST_F(EndingTest, TheRecorderKilledWhileDataFlows) {
   EXPECT_TRUE(std::equal(words.begin(), words.begin() + 100000, all.begin()));
 }
 
-TEST_F(EndingTest, DurationLetsTheCommandGoOn) {
+TEST_F(EndingTest, DurationLetsTheCommandContinue) {
   ASSERT_EQ(7, record({"log=" + path("log"), "ring=2", "until_detach=20000", "print=on", "exit=7"},
                       {"-d", "0.3"}));
   EXPECT_EQ("accepted\ndetached\non\n", out());
@@ -163,7 +163,7 @@ TEST_F(EndingTest, MaxSizeIsKept) {
   EXPECT_TRUE(std::equal(words.begin(), words.end(), all.begin()));
 }
 
-// The program is told that its events are no longer wanted, and continues.
+// The program's ring is refused, and the program continues.
 TEST_F(EndingTest, FullDisk) {
   const Words script = {"ring=4,drop", "events=1000", "print=on"};
   EXPECT_EQ(125, run(recorder({"-o", "/dev/full"}, fake(script))));
@@ -192,7 +192,7 @@ TEST_F(EndingTest, WhatCannotBeWritten) {
   EXPECT_EQ("", out());
 }
 
-// A slip in the command's name must not cost the trace of yesterday.
+// A wrong command name must not cost an older trace.
 TEST_F(EndingTest, WhatCannotBeExecuted) {
   ASSERT_EQ(0, record({"ring=2", "events=100"}));
   const std::string before = mini::slurp(trace());
@@ -205,10 +205,40 @@ TEST_F(EndingTest, WhatCannotBeExecuted) {
   EXPECT_FALSE(std::filesystem::exists(path("new.bin")));
 }
 
+// Only if the command fails: it may have such options, too.
+TEST_F(EndingTest, OptionsAfterTheCommandAreExplained) {
+  const std::string hint = "--children after /bin/sh is an option of that command";
+  for (const bool fails : {false, true}) {
+    const Words command = {"/bin/sh", "-c", fails ? "exit 3" : "exit 0", "sh", "--children"};
+    EXPECT_EQ(fails ? 3 : 0, run(recorder({"-o", trace()}, command)));
+    EXPECT_EQ(fails, said(hint)) << err();
+  }
+}
+
+// -o and the program's file are easily confused.
+TEST_F(EndingTest, AFileThatIsNoTraceIsKept) {
+  const std::string program = path("prog.lua");
+  for (const std::string text : {"print(1)\n", "x"}) {
+    std::ofstream(program) << text;
+    EXPECT_EQ(125, run(recorder({"-o", program}, fake({"print=ran"}))));
+    EXPECT_TRUE(said(program + ": cannot open for writing: it exists and is not a trace")) << err();
+    EXPECT_EQ(text, mini::slurp(program));
+    EXPECT_EQ("", out());
+  }
+  EXPECT_EQ(0, run(recorder({"--force", "-o", program}, fake({"ring=2", "events=10"})))) << err();
+  EXPECT_TRUE(mini::read(program).ended());
+  std::ofstream(path("empty"));
+  EXPECT_EQ(0, run(recorder({"-o", path("empty")}, fake({"ring=2", "events=10"})))) << err();
+  EXPECT_EQ(0, run(recorder({"-o", path("empty")}, fake({"ring=2", "events=20"})))) << err();
+  EXPECT_TRUE(mini::read(path("empty")).ended());
+}
+
 TEST_F(EndingTest, Usage) {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"--", "true"}, "missing output file (-o FILE)"},
       {{"-o", "x"}, "missing command"},
+      {{"--", "luajit", "x.lua", "-o", "y"},
+       "missing output file (-o FILE); -o after luajit is an"},
       {{"-o", "x", "--nonsense", "true"}, "nonsense"},
       {{"-o", "x", "--ring-size", "1", "true"}, "--ring-size: '1' is not a size"},
       {{"-o", "x", "--max-size", "8Q", "true"}, "--max-size: '8Q' is not a size"},

@@ -11,12 +11,12 @@
 //   trickle=N       N entries, 1 ms apart          sleep=MS
 //   torn            the first word of a record of four
 //   close           closes the ring                hole  a zero word amid a full block
-//   room            waits until the ring has space  pause, continue   the recorder (SIGSTOP)
+//   space           waits until the ring has space  pause, continue   the recorder (SIGSTOP)
 //   head=N metahead=N badfunc                      impossible values in shared memory
 //   until_detach=MS trickles until the recorder asks to stop; prints "detached"
 //   bad=KIND        a hello that must be refused; prints "refused" or "accepted"
 //   fork=A;B;C thread=A;B;C exec=A;B;C             do A, B, C there (exec: instead)
-//   join            waits for threads and children
+//   join            waits for threads and children  lost   prints "lost N"
 //   exit=N kill abort print=TEXT ignore_int
 #include <fcntl.h>
 #include <signal.h>
@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "luatrace_format.h"
+#include "tests/recorder/ring_header.h"
 
 namespace {
 
@@ -70,7 +71,7 @@ Script split(const std::string& s, char by) {
 
 bool hurried = false;  // does not wait for the recorder's answer
 
-// The socket side. Returns the answer, -1 if the connection was closed without one.
+// Sends a hello to the recorder. Returns its answer; -1: the connection was closed without one.
 int send_hello(const void* hello, size_t size, int ring_fd) {
   const char* const path = std::getenv(LT_ENV_SOCKET);
   if (path == nullptr) return -1;
@@ -101,7 +102,7 @@ int send_hello(const void* hello, size_t size, int ring_fd) {
   return n == 1 ? answer : -1;
 }
 
-struct State {
+struct Vm {
   lt_ring* ring = nullptr;
   uint64_t* data = nullptr;
   std::byte* meta = nullptr;
@@ -127,7 +128,7 @@ struct State {
     return head - tail < ring->nblocks;
   }
 
-  // Did the recorder not look for two seconds? (A real VM waits for LT_ORPHAN_SECONDS.)
+  // Has the recorder not looked at the ring for two seconds? (A real VM waits LT_ORPHAN_SECONDS.)
   bool orphaned() const {
     const uint64_t alive = std::atomic_ref(ring->alive).load();
     return __rdtsc() - alive > uint64_t{2000} * ring->tick_khz && __rdtsc() > alive;
@@ -153,7 +154,7 @@ struct State {
     pos = 0;
   }
 
-  // Room for n words of one record. False: they are to be dropped.
+  // Space for n words of one record. False: they must be dropped.
   bool reserve(size_t n) {
     if (off) return false;
     if (lost == 0 && pos + n > kWords) end_block();
@@ -301,15 +302,7 @@ struct State {
   }
 
   lt_ring geometry(uint32_t nblocks) const {
-    lt_ring r{};
-    r.magic = LT_RING_MAGIC;
-    r.version = LT_RING_VERSION;
-    r.data_ofs = LT_RING_HDR_SIZE;
-    r.block_size = LT_RING_BLOCK_SIZE;
-    r.nblocks = nblocks;
-    r.meta_size = meta_size;
-    r.meta_ofs = r.data_ofs + uint64_t{nblocks} * r.block_size;
-    r.pid = getpid();
+    lt_ring r = ring_header(nblocks, meta_size);
     r.tid = static_cast<int32_t>(syscall(SYS_gettid));
     r.recording = id;
     r.clock = LT_CLOCK_TSC;
@@ -425,7 +418,7 @@ struct State {
 struct Runner {
   std::vector<std::thread> threads;
   std::vector<pid_t> children;
-  State state;
+  Vm vm;
 
   void run(const Script& script) {
     for (const auto& s : script) step(s);
@@ -436,32 +429,31 @@ struct Runner {
     const size_t eq = s.find('=');
     const std::string key = s.substr(0, eq), value = eq == s.npos ? "" : s.substr(eq + 1);
     const uint64_t n = std::strtoull(value.c_str(), nullptr, 10);
-    if (key == "id") state.id = static_cast<uint32_t>(n), state.random.seed(n);
-    if (key == "log") state.log_name = value;
-    if (key == "meta") state.meta_size = static_cast<uint32_t>(n);
-    if (key == "ring") state.open_ring(value);
+    if (key == "id") vm.id = static_cast<uint32_t>(n), vm.random.seed(n);
+    if (key == "log") vm.log_name = value;
+    if (key == "meta") vm.meta_size = static_cast<uint32_t>(n);
+    if (key == "ring") vm.open_ring(value);
     if (key == "events")
-      for (uint64_t i = 0; i < n; i++) state.event();
-    if (key == "plain") state.plain(n);
-    if (key == "trickle") state.trickle(n);
+      for (uint64_t i = 0; i < n; i++) vm.event();
+    if (key == "plain") vm.plain(n);
+    if (key == "trickle") vm.trickle(n);
     if (key == "sleep") sleep_ms(static_cast<long>(n));
     if (key == "torn")
-      state.reserve(4), state.fast = true,
-                        state.put(lt_word(__rdtsc(), lt_ext(LTX_BLOCK, 3, 0), LT_EXT));
-    if (key == "close") state.close_ring(LTE_CLOSE);
-    while (key == "room" && !state.has_space() && !state.orphaned()) usleep(20);
-    if (key == "pause") State::stop_recorder();
+      vm.reserve(4), vm.fast = true, vm.put(lt_word(__rdtsc(), lt_ext(LTX_BLOCK, 3, 0), LT_EXT));
+    if (key == "close") vm.close_ring(LTE_CLOSE);
+    while (key == "space" && !vm.has_space() && !vm.orphaned()) usleep(20);
+    if (key == "pause") Vm::stop_recorder();
     if (key == "continue") kill(getppid(), SIGCONT);
-    if (key == "hole") state.hole();
-    if (key == "head") std::atomic_ref(state.ring->head).store(n);
-    if (key == "metahead") std::atomic_ref(state.ring->meta_head).store(n);
-    if (key == "badfunc") state.bad_function();
-    if (key == "until_detach") state.until_detach(static_cast<long>(n));
-    if (key == "bad") state.bad_hello(value);
-    if (key == "lost") say("lost " + std::to_string(state.lost_all) + "\n");
+    if (key == "hole") vm.hole();
+    if (key == "head") std::atomic_ref(vm.ring->head).store(n);
+    if (key == "metahead") std::atomic_ref(vm.ring->meta_head).store(n);
+    if (key == "badfunc") vm.bad_function();
+    if (key == "until_detach") vm.until_detach(static_cast<long>(n));
+    if (key == "bad") vm.bad_hello(value);
+    if (key == "lost") say("lost " + std::to_string(vm.lost_all) + "\n");
     if (key == "print") say(value + "\n");
     if (key == "ignore_int") signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN);
-    if (state.log != nullptr) std::fflush(state.log);
+    if (vm.log != nullptr) std::fflush(vm.log);
     if (key == "thread") threads.emplace_back([v = split(value, ';')] { Runner().run(v); });
     if (key == "fork") fork_child(split(value, ';'));
     if (key == "exec") exec_self(split(value, ';'));

@@ -32,7 +32,7 @@ class FileApartTest : public testing::Test {
   void TearDown() override { only_here = 0; }
 };
 
-// This program's own.
+// A mapping of this program's file.
 Mapping own_mapping() {
   const std::string exe = read_link("/proc/self/exe");
   for (const Mapping& m : parse_maps(read_proc(getpid(), "maps")))

@@ -47,8 +47,8 @@ TEST_F(HostileTest, RingsThatAreRefused) {
   }
 }
 
-// One that connects and is silent is sent away; others are not kept waiting by it.
-TEST_F(HostileTest, ASilentVisitor) {
+// A peer that connects and is silent is refused; others do not wait for it.
+TEST_F(HostileTest, ASilentPeer) {
   EXPECT_EQ(0, record({"thread=bad=silent", "log=" + path("log"), "ring=2", "events=1000", "join"}))
       << err();
   EXPECT_TRUE(said("it sent nothing")) << err();
@@ -56,7 +56,7 @@ TEST_F(HostileTest, ASilentVisitor) {
 }
 
 // The VM waits for an answer for some seconds; if the recorder cannot give it by then (here: it is
-// stopped meanwhile), the state is not recorded, and that is said.
+// stopped meanwhile), the VM is not recorded, and a message says so.
 TEST_F(HostileTest, OneThatDoesNotWaitForTheAnswer) {
   EXPECT_EQ(6, record({"bad=hurried", "sleep=100", "exit=6"})) << err();
   EXPECT_TRUE(said("it did not wait for this answer any longer")) << err();
@@ -74,7 +74,7 @@ TEST_F(HostileTest, ImpossibleBlockCounter) {
   }
 }
 
-// The events go on, the functions have no names.
+// The events continue, the functions have no names.
 TEST_F(HostileTest, ImpossibleMetaArea) {
   for (const char* lie : {"metahead=18446744073709551615", "badfunc"}) {
     EXPECT_EQ(0,
@@ -99,10 +99,11 @@ TEST_F(HostileTest, AHoleInAFullBlockIsAMarkedGap) {
 }
 
 TEST_F(HostileTest, NamesWithControlCharactersDoNotReachTheTerminal) {
-  std::string name = path("a\x1b]0;x\a");
+  std::string name = path("a\x1b]0;x\a\x9b");
   EXPECT_EQ(127, run(recorder({"-o", trace()}, {name})));
   EXPECT_EQ(std::string::npos, err().find('\x1b'));
   EXPECT_EQ(std::string::npos, err().find('\a'));
+  EXPECT_EQ(std::string::npos, err().find('\x9b'));
 }
 
 }  // namespace

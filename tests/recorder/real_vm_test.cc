@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // luatrace-record with the real VM: shows that the two work together, which the fake one cannot.
 // The meaning of the events is tested by tests/conformance.
-#include <chrono>
 
 #include "tests/recorder/run.h"
 
@@ -46,9 +45,8 @@ TEST_F(RealVm, EveryCallIsThere) {
   EXPECT_LE(entries(f, 1), 2692537u + 20);
 }
 
-// A recorder inside a command that another one runs: the settings for that one do not apply to this
-// one.
-TEST_F(RealVm, InsideOfAnotherRecorder) {
+// A recorder inside the command of another one: the settings of the outer one do not apply to it.
+TEST_F(RealVm, InsideAnotherRecorder) {
   const std::string outer = path("outer.bin");
   Words w = {RECORDER, "-q", "-o", outer, "--include", "nothing", "--c-functions", "none", "--"};
   for (const auto& word : recorder({"-o", trace()}, {LUAJIT, "-e", std::string(kFib) + "fib(15)"}))
@@ -124,7 +122,7 @@ TEST_F(RealVm, ADaemonThatIsSlowToStart) {
   EXPECT_GT(entries(f, 2), 21000u);
 }
 
-// The program must not notice: it goes on, at full speed and to its end.
+// The program must not notice: it continues, at full speed and to its end.
 TEST_F(RealVm, TheProgramSurvivesTheRecorder) {
   for (const char* block : {"--ring-size=1M", "--block"}) {
     std::filesystem::remove(path("done"));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // luatrace-record with well-behaved programs: nothing lost, nothing twice, everything reported.
-#include <cinttypes>
 
 #include "tests/recorder/run.h"
 
@@ -31,7 +30,7 @@ TEST_F(RecorderTest, TenMillionEventsThroughASmallRing) {
   EXPECT_EQ(0, end.exit_status);
 }
 
-// Whoever reads front to back must know a function before it is called.
+// A reader that reads from front to back must know a function before it is called.
 TEST_F(RecorderTest, FunctionsComeBeforeTheirUse) {
   ASSERT_EQ(0, record({"meta=4096", "ring=4", "events=300000", "close"})) << err();
   std::set<uint32_t> known;
@@ -67,7 +66,7 @@ TEST_F(RecorderTest, FunctionsComeBeforeTheirUse) {
   EXPECT_GT(used, 100000u);
 }
 
-TEST_F(RecorderTest, SeveralThreadsAndSeveralStatesInOne) {
+TEST_F(RecorderTest, SeveralThreadsAndSeveralVmsInOne) {
   Words script;
   for (int i = 1; i <= 4; i++)
     script.push_back("thread=id=" + std::to_string(i) + ";log=" + path("log" + std::to_string(i)) +
@@ -132,6 +131,30 @@ TEST_F(RecorderTest, AFileForEachProcess) {
   EXPECT_EQ((std::set<uint32_t>{1, 2}), recordings);
 }
 
+// The file of a process that has ended is finished: it does not wait for the others.
+TEST_F(RecorderTest, FilesOfMoreProcessesThanItMayHaveDescriptors) {
+  constexpr int kChildren = 150;
+  Words script = {"ring=2", "events=10"};
+  for (int i = 0; i < kChildren; i++) {
+    script.push_back("fork=ring=2;events=10;close");
+    script.push_back("join");
+  }
+  const Words limited = {"/bin/sh", "-c", "ulimit -n 100 && exec \"$@\"", "sh"};
+  Words words = recorder({"-o", path("t.%p.bin")}, fake(script));
+  words.insert(words.begin(), limited.begin(), limited.end());
+  ASSERT_EQ(0, run(words)) << err();
+  int files = 0;
+  for (const auto& e : std::filesystem::directory_iterator(dir_)) {
+    if (e.path().extension() != ".bin") continue;
+    files++;
+    const auto f = mini::read(e.path());
+    EXPECT_TRUE(f.ended()) << e.path();
+    EXPECT_EQ(1u, f.of_type(LT_BLOCK_STREAM).size()) << e.path();
+    EXPECT_GE(f.blocks.back().as<lt_end_info>().events, 10u) << e.path();
+  }
+  EXPECT_EQ(1 + kChildren, files);
+}
+
 TEST_F(RecorderTest, AnExecIsAnotherProcessWithTheSameNumber) {
   ASSERT_EQ(0, record({"log=" + path("log1"), "ring=2", "events=1000",
                        "exec=id=2;log=" + path("log2") + ";ring=2;events=1000"}))
@@ -173,10 +196,10 @@ TEST_F(RecorderTest, ProcessAndMapsAndNoteAndClocks) {
     const auto c = b->as<lt_clock_info>();
     EXPECT_GE(c.tick, last_tick);
     const auto ns = static_cast<double>(c.mono_ns - last_ns);
-    const double told = static_cast<double>(c.tick - last_tick) *
-                        static_cast<double>(f.header.tick_mult) /
-                        static_cast<double>(1ull << f.header.tick_shift);
-    EXPECT_NEAR(ns, told, 20000 + ns / 100);
+    const double by_ticks = static_cast<double>(c.tick - last_tick) *
+                            static_cast<double>(f.header.tick_mult) /
+                            static_cast<double>(1ull << f.header.tick_shift);
+    EXPECT_NEAR(ns, by_ticks, 20000 + ns / 100);
     last_tick = c.tick;
     last_ns = c.mono_ns;
   }
@@ -192,9 +215,9 @@ TEST_F(RecorderTest, ASlowProgramMakesFewBlocks) {
   EXPECT_LE(blocks, 40u);
 }
 
-TEST_F(RecorderTest, LossIsCountedAndSaid) {
+TEST_F(RecorderTest, LossIsCountedAndReported) {
   ASSERT_EQ(
-      0, record({"log=" + path("log"), "ring=2,drop", "events=5000000", "room", "close", "lost"}))
+      0, record({"log=" + path("log"), "ring=2,drop", "events=5000000", "space", "close", "lost"}))
       << err();
   const auto f = file();
   EXPECT_TRUE(log() == f.words(1));
@@ -204,7 +227,7 @@ TEST_F(RecorderTest, LossIsCountedAndSaid) {
   EXPECT_NE(std::string::npos, err().find("LOST: ")) << err();
 }
 
-// The writer of events had no space left to report it.
+// The VM had no space left to report it.
 TEST_F(RecorderTest, ALossThatLastsToTheEnd) {
   ASSERT_EQ(0, record({"log=" + path("log"), "ring=2,drop", "pause", "events=20000", "close",
                        "lost", "continue"}))

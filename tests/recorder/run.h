@@ -51,9 +51,11 @@ class Process {
   ~Process() {
     if (!waited_) send(SIGKILL), wait_ms(5000);
   }
-  void send(int signal) { kill(pid_, signal); }
+  void send(int signal) {
+    if (pid_ > 0) kill(pid_, signal);  // kill(-1) would reach every process
+  }
   pid_t pid() const { return pid_; }
-  // Exit status, 128 + signal, -1.
+  // Exit status, 128 + signal; -1: it has not ended.
   int wait_ms(long limit) {
     for (long i = 0; i < limit; i++) {
       int status;

@@ -23,7 +23,7 @@ Mapping mapping(const char* device) {
   return m;
 }
 
-// Runs body while this process can have no more descriptors.
+// Runs body while this process cannot open descriptors.
 template <class Body>
 void without_descriptors(const Body& body) {
   rlimit old{};
@@ -34,7 +34,7 @@ void without_descriptors(const Body& body) {
   setrlimit(RLIMIT_NOFILE, &old);
 }
 
-// Who waits for the end of our output would wait for a job that hangs.
+// Otherwise a reader that waits for the end of our output would wait for a job that hangs.
 TEST(RunApart, TheJobHasNoneOfOurDescriptors) {
   int ends[2];
   ASSERT_EQ(0, pipe(ends));
@@ -67,7 +67,7 @@ TEST(RunApart, AJobThatDoesNotAnswerIsAskedOnce) {
   EXPECT_EQ(-1, run_apart(m, [](auto) { return size_t{0}; }, {}));
 }
 
-TEST(Helper, IsNoChildThatWaitTellsOf) {
+TEST(Helper, IsNotReportedByWait) {
   int ends[2];
   ASSERT_EQ(0, pipe(ends));
   const pid_t pid = start_helper("luatrace-test", {ends[0]}, [&] {
@@ -94,7 +94,7 @@ TEST(Helper, IsInAProcessGroupOfItsOwn) {
   }
 }
 
-// One that ends too late for that is waited for with the next.
+// A helper that ends too late for its reap_helper() is waited for when the next one starts.
 TEST(Helper, LeavesNoZombies) {
   int ends[2];
   ASSERT_EQ(0, pipe(ends));

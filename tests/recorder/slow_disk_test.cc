@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A disk that does not answer: -d, --max-size and signals still end the recording, the program
 // continues without it, and what the disk takes later is a complete trace.
+#include <regex>
+#include <string>
+
 #include "tests/recorder/run.h"
 #include "tests/recorder/stuck_pipe.h"
 
@@ -14,7 +17,7 @@ class SlowDisk : public RecorderTest {
  protected:
   SlowDisk() : pipe_(trace()) {}
 
-  // luatrace-record -o PIPE ..., by bash if it is to write to standard output.
+  // luatrace-record -o PIPE OPTIONS -- fake_vm SCRIPT
   std::unique_ptr<Process> begin(const Words& options, const Words& script) {
     Words o = {"-o", trace()};
     o.insert(o.end(), options.begin(), options.end());
@@ -22,7 +25,7 @@ class SlowDisk : public RecorderTest {
   }
   bool said(const std::string& text) const { return err().find(text) != std::string::npos; }
   bool printed(const std::string& text) const { return out().find(text) != std::string::npos; }
-  // Signals until it ends, since two at once may be heard as one. Its status.
+  // Sends signals until it ends, since two at once may arrive as one. Returns its status.
   static int interrupt(Process& p) {
     int status = -1;
     for (int i = 0; status == -1 && i < 200; i++) {
@@ -32,7 +35,13 @@ class SlowDisk : public RecorderTest {
     return status;
   }
 
-  // The disk is itself again. The recorder's status.
+  // "12.5 ms": 0.0125
+  static double seconds(const std::string& text) {
+    const double n = std::stod(text);
+    return text.ends_with(" ms") ? n / 1e3 : text.ends_with(" us") ? n / 1e6 : n;
+  }
+
+  // The disk answers again. Returns the recorder's status.
   int read_until_end(Process& p) {
     int status = -1;
     for (int i = 0; status == -1 && i < 1000; i++) {
@@ -83,7 +92,7 @@ TEST_F(SlowDisk, TwoSignalsEndIt) {
   EXPECT_GT(mini::parse(pipe_.content()).words(1).size(), 10000u);
 }
 
-TEST_F(SlowDisk, AProgramThatWaitsForRoomIsLetGo) {
+TEST_F(SlowDisk, AProgramThatWaitsForSpaceContinues) {
   auto p =
       begin({"-d", "0.3", "--block"}, {"ignore_int", "ring=2", "until_detach=60000", "print=on"});
   wait_until([&] { return printed("detached\non\n"); });
@@ -101,6 +110,30 @@ TEST_F(SlowDisk, MaxSizeIsObeyed) {
   EXPECT_TRUE(f.ended());
   EXPECT_LE(pipe_.content().size(), 1u << 20);
   EXPECT_GT(pipe_.content().size(), 1u << 19);
+}
+
+// Three Lua VMs whose events are all lost: the message counts each moment once, names the output as
+// the cause, and counts nothing as written.
+TEST_F(SlowDisk, WhatTheMessageSaysOfTheLoss) {
+  const auto vm = [this](const std::string& id) {
+    return "thread=id=" + id + ";log=" + path("log" + id) + ";ring=2,drop;until_detach=60000";
+  };
+  auto p = begin({}, {"ignore_int", vm("1"), vm("2"), vm("3"), "join"});
+  for (const char* name : {"log1", "log2", "log3"})
+    wait_until([&] { return log(name).size() > 300; });  // 1 ms apart
+  p->send(SIGINT);
+  EXPECT_EQ(125, p->wait_ms(90000)) << err();
+  std::smatch file, lost;
+  const std::string text = err();
+  const std::regex contents("trace.bin: 0 events, 0 bytes, ([0-9.]+ [mu]?s), 3 streams");
+  const std::regex loss("LOST: [0-9,]+ events in 3 gaps, ([0-9.]+ [mu]?s) in all; (.*)");
+  ASSERT_TRUE(std::regex_search(text, file, contents)) << text;
+  ASSERT_TRUE(std::regex_search(text, lost, loss)) << text;
+  EXPECT_LE(seconds(lost[1]), seconds(file[1])) << text;
+  EXPECT_GT(seconds(lost[1]), 0) << text;
+  EXPECT_NE(std::string::npos, lost[2].str().find("trace.bin is too slow")) << text;
+  EXPECT_EQ(std::string::npos, text.find("--ring-size")) << text;
+  EXPECT_TRUE(said("could not be written in time: the end of the trace is missing")) << text;
 }
 
 // The same for a reader that does not read our messages (a terminal after ^S).

@@ -28,11 +28,11 @@ class StuckPipe {
   // Another descriptor to write to it, which waits.
   int writer(const std::string& path) const { return open(path.c_str(), O_WRONLY | O_CLOEXEC); }
 
-  // Reads what there is, for as long as something comes within that time; bounded by `most` bytes.
-  void read_for(int idle_ms, size_t most = 256u << 20) {
+  // Reads what there is, for as long as something comes within idle_ms, up to `limit` bytes in all.
+  void read_for(int idle_ms, size_t limit = 256u << 20) {
     std::string part(1 << 20, 0);
     pollfd p{fd_, POLLIN, 0};
-    while (all_.size() < most && poll(&p, 1, idle_ms) > 0) {
+    while (all_.size() < limit && poll(&p, 1, idle_ms) > 0) {
       const ssize_t n = read(fd_, part.data(), part.size());
       if (n > 0) all_.append(part, 0, static_cast<size_t>(n));
     }

@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
+#include <future>
+#include <thread>
 
 #include "recorder/drain/drainer.h"
 #include "recorder/options.h"
@@ -19,6 +21,7 @@
 #include "recorder/os/process.h"
 #include "recorder/os/process_monitor.h"
 #include "recorder/os/text.h"
+#include "recorder/status_line.h"
 
 namespace luatrace::record {
 namespace {
@@ -48,8 +51,6 @@ TEST(Text, ShellWordsAndNames) {
   EXPECT_EQ("'it'\\''s'", shell_word("it's"));
   EXPECT_EQ("$'a\\x0a\\'b'", shell_word("a\n'b"));
   EXPECT_EQ("x.12.y.12", expand_pid("x.%p.y.%p", 12));
-  EXPECT_EQ("a?b", printable("a\x1b"
-                             "b"));
 }
 
 TEST(Maps, Lines) {
@@ -76,6 +77,22 @@ TEST(Maps, EachMappingOnce) {
   EXPECT_GT(watcher.update(getpid(), ids, records), 2u);
   EXPECT_EQ(0u, records.size() % 8);
   EXPECT_EQ(0u, watcher.update(getpid(), ids, records));
+}
+
+// Files may answer slowly.
+TEST(Maps, ATurnThatTakesTooLongContinuesLater) {
+  MapsWatcher all, slow;
+  BuildIds ids;
+  std::vector<std::byte> expected, records;
+  const uint32_t count = all.update(getpid(), ids, expected);
+  ASSERT_GT(count, 2u);
+  EXPECT_FALSE(all.more());
+  for (uint32_t i = 0; i < count; i++) {
+    EXPECT_EQ(1u, slow.update(getpid(), ids, records, 0));
+    EXPECT_EQ(i + 1 < count, slow.more());
+  }
+  EXPECT_EQ(expected, records);
+  EXPECT_EQ(0u, slow.update(getpid(), ids, records, 0));
 }
 
 TEST(Process, Facts) {
@@ -127,6 +144,20 @@ TEST(Options, TheCommandsOptionsAreItsOwn) {
   EXPECT_TRUE(o.verbose && o.quiet);
   EXPECT_EQ(1, o.seconds);
   EXPECT_EQ((std::vector<std::string>{"cmd", "-o", "y"}), o.command);
+  EXPECT_EQ("-o after cmd is an option of that command; options of luatrace-record come before it",
+            explain_misplaced(o.command));
+  EXPECT_NE("", explain_misplaced({"cmd", "x", "--max-size=1M"}));
+  EXPECT_NE("", explain_misplaced({"cmd", "--children"}));
+  for (const char* other : {"-v", "--help", "--version", "-q", "-", "--max", "output", "-ox"})
+    EXPECT_EQ("", explain_misplaced({"cmd", other})) << other;
+  EXPECT_EQ("", explain_misplaced({"--output"}));
+}
+
+TEST(StatusLine, Text) {
+  EXPECT_EQ("1:02  1,234,567 events/s  45.6 MB  0 lost",
+            status_text(62'900'000'000, 1234567.8, 45600000, 0));
+  EXPECT_EQ("75:00  0 events/s  128 bytes  1,000 lost",
+            status_text(4'500'000'000'000, 0, 128, 1000));
 }
 
 TEST(Drainer, JobsRunInOrderAndCallWaits) {
@@ -136,7 +167,10 @@ TEST(Drainer, JobsRunInOrderAndCallWaits) {
   ASSERT_TRUE(d.call([] {}));
   ASSERT_EQ(100u, seen.size());
   for (int i = 0; i < 100; i++) EXPECT_EQ(i, seen[static_cast<size_t>(i)]);
-  EXPECT_FALSE(d.call([] { usleep(200000); }, std::chrono::milliseconds(5)));
+  std::promise<void> end;
+  EXPECT_FALSE(d.call([&end] { end.get_future().wait(); }, std::chrono::milliseconds(5)));
+  end.set_value();
+  EXPECT_TRUE(d.call([] {}));
 }
 
 // A kernel event, sent by another process.
@@ -180,6 +214,26 @@ TEST(ProcessMonitor, OnlyTheKernelIsBelieved) {
     seen = seen || (e.pid == child && e.parent == getpid());
   }
   EXPECT_TRUE(seen);
+}
+
+// A process that starts threads all the time must not occupy the recorder.
+TEST(ProcessMonitor, TakesSomeAtATime) {
+  ProcessMonitor monitor;
+  if (!monitor.has_kernel_events()) GTEST_SKIP() << "the kernel does not report new processes here";
+  for (int i = 0; i < 2500; i++) std::thread([] {}).join();  // a message each for begin and end
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  const auto seen = [&](const std::vector<ProcessEvent>& events) {
+    return std::any_of(events.begin(), events.end(),
+                       [&](const ProcessEvent& e) { return e.pid == child; });
+  };
+  std::vector<ProcessEvent> events;
+  EXPECT_TRUE(monitor.take(events));
+  EXPECT_TRUE(monitor.has_more());
+  EXPECT_FALSE(seen(events));
+  for (int i = 0; i < 100 && !seen(events); i++) EXPECT_TRUE(monitor.take(events));
+  EXPECT_TRUE(seen(events));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The queue before the disk: only the queue's thread waits for the disk; chunks for which there was
-// no time are left out, counted, and recorded in the file.
+// The queue before the disk: only the queue's thread waits for the disk; blocks for which there was
+// no time are left out, counted, and recorded in the file as a loss.
 #include "recorder/drain/write_queue.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <map>
 
 #include "recorder/os/clock.h"
 #include "recorder/os/signals.h"
@@ -54,10 +56,10 @@ TEST_F(WriteQueueTest, WhatThereIsNoTimeForIsCounted) {
   EXPECT_TRUE(queue.full());
   queue.wait_for_space();
   EXPECT_FALSE(queue.full());
-  EXPECT_FALSE(w.discarding());
+  EXPECT_TRUE(w.discarded().empty());
   queue.set_deadline(monotonic_ns());
   for (uint64_t i = 160; i < 170; i++) write_some(w, 1, 1 + i * 8192, 8192);
-  EXPECT_TRUE(w.discarding());
+  EXPECT_FALSE(w.discarded().empty());
   EXPECT_FALSE(queue.wait_until_written());
   w.discard();
   ASSERT_EQ(2u, w.discarded().size());
@@ -100,7 +102,7 @@ TEST_F(WriteQueueTest, ItsMemoryIsBounded) {
   queue.wait_for_space();
   queue.set_deadline(monotonic_ns() + kSecond / 10);
   for (uint64_t i = 0; i < 400; i++) write_some(w, 1, 1 + i * 8192, 8192);
-  EXPECT_TRUE(w.discarding());
+  EXPECT_FALSE(w.discarded().empty());
   EXPECT_LT(queue.held(), 2u << 20);
   pipe.read_for(100);
   w.close();
@@ -133,7 +135,7 @@ TEST_F(WriteQueueTest, AFileIsEmptiedWrittenAndItsHeaderRewritten) {
   EXPECT_EQ(static_cast<uint32_t>(LT_CLOCK_TSC), f.header.clock);
 }
 
-TEST_F(WriteQueueTest, AnErrorIsTheWritersAndNothingCountsThatIsNotThere) {
+TEST_F(WriteQueueTest, AnErrorIsReportedByTheWriterAndUnwrittenDataIsNotCounted) {
   WriteQueue queue;
   TraceWriter w(queue.file(open("/dev/full", O_WRONLY | O_CLOEXEC), true), "/dev/full",
                 make_file_header());
@@ -148,18 +150,66 @@ TEST_F(WriteQueueTest, AnErrorIsTheWritersAndNothingCountsThatIsNotThere) {
   EXPECT_EQ(0u, w.bytes());
 }
 
-// Whatever the other threads do.
+// Not even the last blocks could be written: nothing of it is counted as written.
+TEST_F(WriteQueueTest, WhatIsGivenUpIsNotInTheFile) {
+  StuckPipe pipe(path_);
+  WriteQueue queue;
+  TraceWriter w(queue.file(pipe.writer(path_), true), "pipe", make_file_header());
+  for (const uint32_t s : {1u, 2u}) w.write_stream(s, lt_stream_info{});
+  write_some(w, 1, 1, 8192);
+  write_some(w, 2, 500, 10);
+  w.flush();
+  write_some(w, 1, 8193, 100, 7);
+  w.flush();
+  queue.set_deadline(monotonic_ns());
+  EXPECT_FALSE(queue.wait_until_written());
+  w.discard();
+  w.write_discarded();
+  w.write_end(lt_end_info{});
+  w.close();
+  EXPECT_TRUE(w.ok());
+  const auto missing = w.forget_unwritten();
+  EXPECT_FALSE(w.ok());
+  EXPECT_EQ(0u, w.error().find("pipe: the last ")) << w.error();
+  EXPECT_NE(std::string::npos, w.error().find(" could not be written in time")) << w.error();
+  EXPECT_EQ(0u, w.bytes());
+  EXPECT_EQ(0u, w.events());
+  // Each event once: here, or among those that were discarded.
+  std::map<uint32_t, uint64_t> events;
+  for (const auto& [stream, d] : missing) events[stream] += d.events;
+  for (const auto& [stream, d] : w.discarded()) events[stream] += d.events;
+  EXPECT_EQ((std::map<uint32_t, uint64_t>{{1, 8292}, {2, 10}}), events);
+  pipe.read_for(500);  // or the queue's thread would not end
+  ASSERT_TRUE(queue.wait_until_written(monotonic_ns() + 20 * kSecond));
+}
+
+TEST_F(WriteQueueTest, WhatIsWrittenIsNotGivenUp) {
+  WriteQueue queue;
+  TraceWriter w(queue.file(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), true), path_,
+                make_file_header());
+  w.write_stream(1, lt_stream_info{});
+  write_some(w, 1, 1, 100);
+  w.close();
+  ASSERT_TRUE(queue.wait_until_written());
+  EXPECT_TRUE(w.forget_unwritten().empty());
+  EXPECT_TRUE(w.ok());
+  EXPECT_EQ(100u, w.events());
+}
+
+// Even if the process does not look for signals.
 TEST(Signals, TheSecondEndsTheProcess) {
   int ready[2];
   ASSERT_EQ(0, pipe(ready));
   const pid_t child = fork();
+  ASSERT_GE(child, 0);
   if (child == 0) {
     Signals signals;
     if (write(ready[1], "r", 1) != 1) _exit(97);
     for (;;) pause();
   }
+  close(ready[1]);
   char byte;
-  ASSERT_EQ(1, read(ready[0], &byte, 1));
+  EXPECT_EQ(1, read(ready[0], &byte, 1));
   int status = 0;
   kill(child, SIGINT);
   kill(child, SIGTERM);
@@ -168,7 +218,6 @@ TEST(Signals, TheSecondEndsTheProcess) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_GT(WEXITSTATUS(status), 128);
   close(ready[0]);
-  close(ready[1]);
 }
 
 }  // namespace

@@ -114,11 +114,11 @@ class Tree:
         own = self.include_folders.get(here, [])
         others = sorted({f for folders in self.include_folders.values() for f in folders})
         for folders in [[here] if kind == '"' else [], [""], own, others]:
-            fits = {os.path.normpath(os.path.join(f, name)) for f in folders} & self.files
-            if len(fits) == 1:
-                return fits
-            if fits:
-                self.found.append(f"{path}: {name} could be {' or '.join(sorted(fits))}")
+            matches = {os.path.normpath(os.path.join(f, name)) for f in folders} & self.files
+            if len(matches) == 1:
+                return matches
+            if matches:
+                self.found.append(f"{path}: {name} could be {' or '.join(sorted(matches))}")
                 return []
         if kind == '"' and os.path.basename(name) in self.names:
             self.found.append(f"{path}: {name} is not found, but a file of the project has this name")

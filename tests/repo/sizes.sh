@@ -8,8 +8,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 check() { python3 "$root/tests/repo/sizes.py" "$1" >"$scratch/found" 2>"$scratch/counts"; }
 check "$root" || fail "$(cat "$scratch/found" "$scratch/counts")"
 count() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" "$scratch/counts"; }
-for least in c:4000 js:200 lua:300 py:200 sh:100 stp:40; do
-  [ "$(count "${least%:*}")" -gt "${least#*:}" ] || fail "the search is broken: $(cat "$scratch/counts")"
+for minimum in c:4000 js:200 lua:300 py:200 sh:100 stp:40; do
+  [ "$(count "${minimum%:*}")" -gt "${minimum#*:}" ] || fail "the search is broken: $(cat "$scratch/counts")"
 done
 
 # The search itself works: functions one line too long are found in each language, others are not.

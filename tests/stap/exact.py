@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Prints the events of programs/exact.lua as read_hits.py does, derived from its
 text and docs/probes.md. pcall and type checks have no events; the calls of error,
-coroutine.create and coroutine.status do."""
+coroutine.create, coroutine.status and coroutine.yield do."""
 
 
 def call(depth, place, *inside):
@@ -20,8 +20,8 @@ def main():
     status = call(2, 'C:coroutine.status')
     for i in range(6):
         out += status + ['resume 2']
-        out += ['entry 1 exact.lua:15'] if i == 0 else []
-        out += ['yield 2'] if i < 5 else ['return 1 exact.lua:15', 'end 0']
+        out += ['entry 1 exact.lua:15'] if i == 0 else ['return 2 C:coroutine.yield']
+        out += ['entry 2 C:coroutine.yield', 'yield 2'] if i < 5 else ['return 1 exact.lua:15', 'end 0']
     out += status + ['return 1 exact.lua:0']
     print('\n'.join(out))
 

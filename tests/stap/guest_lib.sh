@@ -41,7 +41,7 @@ ready() {
     kill -0 $stap 2>/dev/null || break
     sleep 0.1
   done
-  ! grep -q '^READY' "/mnt/$name.err" || return 0  # A short program is over already.
+  ! grep -q '^READY' "/mnt/$name.err" || return 0  # A short program has ended already.
   echo "$name: not ready:"
   cat "/mnt/$name.err"
   return 1
@@ -53,7 +53,7 @@ await() {
     ! "$@" || return 0
     sleep 0.1
   done
-  echo "did not come: $*"
+  echo "waited too long for: $*"
   return 1
 }
 declare -A lines_of

@@ -99,7 +99,7 @@ for i in 1 2; do
   whole "fat$i"
   same "leaves$i: hits" "$(value end_hits "leaves$i")" "$(value hits "leaves$i")"
   ! grep -q 'output is cut' "$share/leaves$i.err" || fail "leaves$i: $(cat "$share/leaves$i.err")"
-  grep -q 'Child process exited with status 3' "$share/leaves$i.err" || fail "leaves$i: no word of the program's status"
+  grep -q 'Child process exited with status 3' "$share/leaves$i.err" || fail "leaves$i: no message about the program's status"
   same "leaves$i: status" 1 "$(cat "$share/leaves$i.status")"
 done
 
@@ -114,5 +114,5 @@ analyze "$share/loss.out" | tr -d , | grep -i >/dev/null "$lost lost" || fail "l
 grep -q 'transport failures' "$share/loss.err" || fail "stap noticed no loss"
 
 same "rebuilt: status" 1 "$(cat "$share/rebuilt.status")"
-grep -qi 'build-id mismatch' "$share/rebuilt.err" || fail "no word of the build id: $(cat "$share/rebuilt.err")"
+grep -qi 'build-id mismatch' "$share/rebuilt.err" || fail "no message about the build id: $(cat "$share/rebuilt.err")"
 grep -q 'no event was seen' "$share/rebuilt.err" || fail "silently empty: $(cat "$share/rebuilt.err")"

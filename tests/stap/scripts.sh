@@ -30,7 +30,7 @@ installs() {
 }
 stap_share=$(dirname "$(dirname "$(readlink -f "$(command -v stap)")")")/share
 installs /opt/own /opt/own/share/systemtap/tapset
-grep -q 'stap does not search /opt/own' "$scratch/log" || fail "no word of where stap looks"
+grep -q 'stap does not search /opt/own' "$scratch/log" || fail "no message about where stap looks"
 installs /usr/local "$stap_share/systemtap/tapset"
 installs /usr "$stap_share/systemtap/tapset"
 usr=$scratch/root/usr
@@ -55,7 +55,8 @@ if command -v man >/dev/null; then
 fi
 
 # Which library: that of a program linked with it, one in another root.
-"$build/bin/luajit" -e 'io.read()' < <(sleep 60) &
+mkfifo "$scratch/never"
+"$build/bin/luajit" -e 'io.read()' <>"$scratch/never" &
 pid=$!
 mkdir -p "$scratch/other"/{bin,lib64,lib/x86_64-linux-gnu}
 cp "$build/bin/luajit" "$scratch/other/bin/"
@@ -63,10 +64,9 @@ cp /lib64/ld-linux-x86-64.so.2 "$scratch/other/lib64/"
 cp /lib/x86_64-linux-gnu/lib{c,m,dl}.so.* /lib/x86_64-linux-gnu/libgcc_s.so.1 "$scratch/other/lib/x86_64-linux-gnu/"
 other=
 if [ "$(id -u)" = 0 ]; then
-  chroot "$scratch/other" /bin/luajit -e 'io.read()' < <(sleep 60) &
+  chroot "$scratch/other" /bin/luajit -e 'io.read()' <>"$scratch/never" &
   other=$!
 fi
-trap 'kill $pid $other 2>/dev/null; rm -rf "$scratch"' EXIT
 runs $pid "$build/bin/luajit"
 [ -z "$other" ] || runs "$other" "$scratch/other/bin/luajit"
 "$stap" --show lua-top -x "$pid" -r "$release" | grep >/dev/null "lua-top.stp $build/bin/luajit \$" || fail "does not find the program"
@@ -114,7 +114,7 @@ refuses '--bpf: .*kernel modules' "$stap" lua-top --bpf -x "$pid"
 refuses '--runtime=bpf: .*kernel modules' "$stap" lua-top --runtime=bpf -x "$pid"
 refuses 'lua-slow has no value limit .it has: limit_us callers leaf running.' "$stap" lua-slow -G limit=5 -x "$pid"
 refuses 'lua-flame has no value rows' "$stap" lua-flame -G rows=5 -x "$pid"
-refuses '-G interval=x: a number is needed' "$stap" lua-top -Ginterval=x -x "$pid"
+refuses '-G interval=x: not a number' "$stap" lua-top -Ginterval=x -x "$pid"
 if command -v script >/dev/null; then  # A terminal.
   refuses_tty() { script -qec "$(printf '%q ' "$@")" /dev/null >&2; }
   refuses 'lua-calls writes binary records' refuses_tty "$stap" lua-calls -x "$pid" -r "$release"

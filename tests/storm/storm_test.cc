@@ -16,8 +16,8 @@
 namespace luatrace::test {
 namespace {
 
-constexpr unsigned kFewest = 20;   // switches that make a storm
-constexpr unsigned kSeconds = 60;  // after which a program counts as hanging
+constexpr unsigned kMinSwitches = 20;  // switches that make a storm
+constexpr unsigned kSeconds = 60;      // of processor time, after which a program counts as hanging
 
 using Options = std::vector<std::string>;
 using Param = std::tuple<std::string, std::string, int, Ways>;  // program, build, options, ways
@@ -35,8 +35,8 @@ std::vector<std::string> Programs(const std::string& folder) {
   return names;
 }
 
-std::string Flavour(const std::string& variant) {
-  return std::string(LUATRACE_BUILD_DIR) + "/luajit/openresty-20250117" + variant + "/luajit";
+std::string Luajit(const std::string& variant) {
+  return STORM_LUAJIT + variant + "/luajit";
 }
 
 std::vector<std::string> Command(const std::string& luajit, const Options& options,
@@ -65,19 +65,19 @@ TEST_P(Storm, OutputNeverChanges) {
   const auto& [program, variant, options, ways] = GetParam();
   setenv("LUATRACE_RING", "1048576", 1);  // small, so that it overflows now and then
   const uint32_t seed = std::hash<std::string>{}(program) + static_cast<uint32_t>(options);
-  const auto argv = Command(Flavour(variant), kOptions[options], program);
+  const auto argv = Command(Luajit(variant), kOptions[options], program);
   // Interpreted: upstream's compiler itself fails where a handler of its events runs hot code.
   const std::string wanted =
-      OutputOf(Command(Flavour("-upstream"), kOptions[kInterpreted], program));
+      OutputOf(Command(Luajit("-upstream"), kOptions[kInterpreted], program));
   ASSERT_FALSE(wanted.empty());
   StormResult got = RunInStorm(argv, ways, seed, kSeconds);
   // Without a processor for the switcher there is no storm, and the test proves nothing.
-  for (int turn = 0; got.switches <= kFewest && got.output == wanted && turn < 5; turn++)
+  for (int turn = 0; got.switches <= kMinSwitches && got.output == wanted && turn < 5; turn++)
     got = RunInStorm(argv, ways, seed, kSeconds);
   ASSERT_EQ(got.error, "");
   EXPECT_EQ(got.wait_status, 0) << (WIFSIGNALED(got.wait_status) ? "killed by a signal" : "failed");
   EXPECT_EQ(got.output, wanted);
-  EXPECT_GT(got.switches, kFewest) << "the program ended before the storm began";
+  EXPECT_GT(got.switches, kMinSwitches) << "the program ended before the storm began";
   std::cout << got.switches << " switches, seed " << seed << "\n";
 }
 

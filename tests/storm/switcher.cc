@@ -5,24 +5,21 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
-#include <sstream>
 #include <thread>
 
 namespace luatrace::test {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Value of a symbol of a 64-bit ELF file; 0 if it is not there.
 uint64_t SymbolValue(const std::string& path, const std::string& name) {
@@ -70,6 +67,7 @@ Child Start(const std::vector<std::string>& argv) {
   args.push_back(nullptr);
   child.pid = fork();
   if (child.pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(starts[0], 0);
     dup2(ends[1], 1);
     execv(args[0], args.data());
@@ -91,8 +89,16 @@ uint64_t NextWord(Ways ways, std::mt19937& random) {
   return probes | ring << 16 | blocks << 32;
 }
 
-// Lets the program begin, and switches until it is gone or the time is over.
-void Storm(const Child& child, uint64_t address, Ways ways, uint32_t seed, Clock::time_point end,
+// Of processor time that a process has had; 0 also if that is not known.
+unsigned SecondsOf(pid_t pid) {
+  clockid_t clock;
+  timespec t{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
+  return static_cast<unsigned>(t.tv_sec);
+}
+
+// Lets the program begin, and switches until it is gone or has had its time.
+void Storm(const Child& child, uint64_t address, Ways ways, uint32_t seed, unsigned seconds,
            StormResult* result) {
   const pid_t pid = child.pid;
   const int memory = open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC);
@@ -103,7 +109,7 @@ void Storm(const Child& child, uint64_t address, Ways ways, uint32_t seed, Clock
     if (waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) break;
     if (pwrite(memory, &word, sizeof word, static_cast<off_t>(address)) != sizeof word) break;
     if (result->switches++ == 0 && write(child.in, "\n", 1) != 1) break;
-    if (Clock::now() > end) kill(pid, SIGKILL);
+    if (SecondsOf(pid) >= seconds) kill(pid, SIGKILL);
     std::this_thread::sleep_for(std::chrono::microseconds(30 + random() % 970));
   }
   if (memory >= 0) close(memory);
@@ -133,12 +139,12 @@ StormResult RunInStorm(const std::vector<std::string>& argv, Ways ways, uint32_t
   const Child child = Start(argv);
   std::thread reader([&] { result.output = ReadAll(child.out); });
   uint64_t base = 0;
-  for (int i = 0; i < 1000 && base == 0; i++) {
+  for (int i = 0; i < 600'000 && base == 0; i++) {
     base = LoadAddress(child.pid, path);
     if (base == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   if (!PositionIndependent(path)) base = 0;
-  Storm(child, base + value, ways, seed, Clock::now() + std::chrono::seconds(seconds), &result);
+  Storm(child, base + value, ways, seed, seconds, &result);
   waitpid(child.pid, &result.wait_status, 0);
   reader.join();
   return result;

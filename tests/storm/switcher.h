@@ -22,8 +22,8 @@ struct StormResult {
 };
 
 // Runs argv[0..] (an executable that holds the symbol luajit_usdt_control) and changes the control
-// word every 30 to 1000 us until it ends, or is killed after `seconds`. The program gets a line on
-// its standard input after the first change.
+// word every 30 to 1000 us until it ends, or is killed after `seconds` of processor time. The
+// program gets a line on its standard input after the first change.
 StormResult RunInStorm(const std::vector<std::string>& argv, Ways ways, uint32_t seed,
                        unsigned seconds);
 

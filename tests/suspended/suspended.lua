@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A coroutine works 2 x 20 ms of CPU time; between, its resumer sleeps 200 ms.
+-- A coroutine works 2 x 20 ms of CPU time; in between, its resumer sleeps 200 ms.
 local ffi = require("ffi")
 ffi.cdef("int usleep(unsigned int);")
 local function busy(seconds)

@@ -51,7 +51,7 @@ TEST(Crc32c, PathsAgree) {
     }
 }
 
-TEST(Crc32c, GoesOnWithALongerText) {
+TEST(Crc32c, ContinuesWithMoreBytes) {
   const std::string text(30000, 'x');
   const uint32_t first = crc32c(text.data(), 12345);
   EXPECT_EQ(crc32c(text.data(), text.size()), crc32c(&text[12345], text.size() - 12345, first));

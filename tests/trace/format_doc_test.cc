@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 
 #include "tests/trace/mini_reader.h"
 #include "trace/event_blocks.h"

@@ -16,6 +16,13 @@
 
 namespace mini {
 
+// Words to write: n entries of 100 functions, from tick 1000 on, a tick apart.
+inline std::vector<uint64_t> entries(size_t n) {
+  std::vector<uint64_t> w(n);
+  for (size_t i = 0; i < n; i++) w[i] = lt_word(1000 + i, 1 + i % 100, LT_ENTRY);
+  return w;
+}
+
 inline uint32_t crc(const char* p, size_t n) {
   static const std::vector<uint32_t> table = [] {
     std::vector<uint32_t> t(256);

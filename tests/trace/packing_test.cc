@@ -108,6 +108,12 @@ TEST(Packing, SizesThatLieAreRefused) {
     block.raw_size = size;
     EXPECT_EQ(problem(block, frame), "invalid size") << size;
   }
+  block.raw_size = 4096;
+  block.payload_size = 65536;
+  EXPECT_EQ(problem(block, frame), "");
+  block.payload_size = 65537;
+  EXPECT_EQ(problem(block, frame), "compressed, it is longer than a payload may be");
+  block.payload_size = 0;
   block.type = LT_BLOCK_EVENTS;
   block.raw_size = 4092;
   EXPECT_EQ(problem(block, frame_of(std::string(4092, 'x'))), "its size is not a multiple of 8");

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <optional>
 #include <string>
 
@@ -47,7 +46,7 @@ TEST(Spool, FewBytesNeedNoFile) {
   EXPECT_EQ("abcdefgh", all_of(spool));
 }
 
-TEST(Spool, ManyBytesAreInAFileThatNobodySees) {
+TEST(Spool, ManyBytesAreInAnUnlinkedFile) {
   Spool spool(8);
   append(spool, "abcdefgh");
   EXPECT_EQ(1, append(spool, "i"));
@@ -83,19 +82,13 @@ TEST(Spool, MovesItsBytesAndItsFile) {
   }
 }
 
-std::vector<uint64_t> words_of(size_t n) {
-  std::vector<uint64_t> w(n);
-  for (size_t i = 0; i < n; i++) w[i] = lt_word(1000 + i, 1 + i % 100, LT_ENTRY);
-  return w;
-}
-
 void write_trace(TraceWriter& w) {
   w.write_stream(1, lt_stream_info{});
   EventBlockInfo info;
   info.stream = 1;
   for (uint32_t n : {3u, 8192u, 5u, 8000u}) {
     info.count = n;
-    w.write_events(info, words_of(n));
+    w.write_events(info, mini::entries(n));
   }
   w.write_end({});
 }
@@ -117,7 +110,7 @@ TEST(Spool, ATraceIsTheSameInMemoryAndInAFile) {
   EXPECT_EQ(traces[0], traces[1]);
   const auto file = mini::parse(traces[0]);
   EXPECT_FALSE(file.cut);
-  EXPECT_EQ(words_of(8000), file.of_type(LT_BLOCK_EVENTS).back()->words());
+  EXPECT_EQ(mini::entries(8000), file.of_type(LT_BLOCK_EVENTS).back()->words());
 }
 
 TEST(Spool, AFullDiskIsAnErrorOfTheWriter) {

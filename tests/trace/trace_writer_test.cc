@@ -21,7 +21,7 @@ class WriterTest : public ::testing::Test {
   WriterTest() : path_(::testing::TempDir() + "writer." + std::to_string(getpid())) {}
   ~WriterTest() override { unlink(path_.c_str()); }
 
-  int open_it() {
+  int open_file() {
     std::string error;
     const int fd = open_trace(path_, &error);
     EXPECT_GE(fd, 0) << error;
@@ -29,12 +29,6 @@ class WriterTest : public ::testing::Test {
   }
   const std::string path_;
 };
-
-std::vector<uint64_t> some_words(size_t n) {
-  std::vector<uint64_t> w(n);
-  for (size_t i = 0; i < n; i++) w[i] = lt_word(1000 + i, 1 + i % 100, LT_ENTRY);
-  return w;
-}
 
 EventBlockInfo info_for(uint32_t stream, size_t count) {
   EventBlockInfo info;
@@ -48,7 +42,7 @@ EventBlockInfo info_for(uint32_t stream, size_t count) {
 }
 
 TEST_F(WriterTest, EveryKindOfBlockComesBack) {
-  TraceWriter w(open_it(), path_, make_file_header());
+  TraceWriter w(open_file(), path_, make_file_header());
   lt_stream_info stream{};
   stream.tid = 77;
   std::vector<std::byte> funcs, maps;
@@ -59,7 +53,7 @@ TEST_F(WriterTest, EveryKindOfBlockComesBack) {
   EXPECT_TRUE(func_is_valid(funcs.data(), funcs.size()));
   const std::byte id[3] = {std::byte{1}, std::byte{2}, std::byte{3}};
   append_map(maps, lt_map{}, id, "/lib/x.so");
-  const auto small = some_words(3), large = some_words(8192);
+  const auto small = mini::entries(3), large = mini::entries(8192);
   EXPECT_TRUE(w.write_note("command=x\n"));
   EXPECT_TRUE(w.write_process(1, lt_process_info{}, "/bin/x", std::string_view("x\0y", 3)));
   EXPECT_TRUE(w.write_maps(1, 1, maps));
@@ -96,9 +90,9 @@ TEST_F(WriterTest, EveryKindOfBlockComesBack) {
 }
 
 TEST_F(WriterTest, SequenceNumbersAreOfEachStream) {
-  TraceWriter w(open_it(), path_, make_file_header());
+  TraceWriter w(open_file(), path_, make_file_header());
   for (uint32_t s : {1u, 2u}) w.write_stream(s, lt_stream_info{});
-  for (uint32_t s : {1u, 2u, 1u, 1u, 2u}) w.write_events(info_for(s, 2), some_words(2));
+  for (uint32_t s : {1u, 2u, 1u, 1u, 2u}) w.write_events(info_for(s, 2), mini::entries(2));
   ASSERT_TRUE(w.close());
   const auto file = mini::read(path_);  // checks the numbers
   EXPECT_EQ(3u, file.of_type(LT_BLOCK_EVENTS, 1).size());
@@ -106,7 +100,7 @@ TEST_F(WriterTest, SequenceNumbersAreOfEachStream) {
 }
 
 TEST_F(WriterTest, RestartForgetsWhatWasWritten) {
-  TraceWriter w(open_it(), path_, make_file_header());
+  TraceWriter w(open_file(), path_, make_file_header());
   w.write_note("old=1\n");
   w.flush();
   lt_file_header h = make_file_header();
@@ -153,10 +147,11 @@ TEST_F(WriterTest, MessagesNameFileAndReason) {
 // The write that crosses it is cut short.
 TEST_F(WriterTest, AFullDiskLeavesWholeBlocks) {
   std::optional<FileSizeLimit> full(200001);
-  TraceWriter w(open_it(), path_, make_file_header());
+  TraceWriter w(open_file(), path_, make_file_header());
   w.write_stream(1, lt_stream_info{});
   bool good = true;
-  for (int i = 0; i < 10 && good; i++) good = w.write_events(info_for(1, 8192), some_words(8192));
+  for (int i = 0; i < 10 && good; i++)
+    good = w.write_events(info_for(1, 8192), mini::entries(8192));
   full.reset();
   EXPECT_FALSE(good);
   EXPECT_NE(std::string::npos, w.error().find("File too large")) << w.error();
@@ -167,9 +162,9 @@ TEST_F(WriterTest, AFullDiskLeavesWholeBlocks) {
 }
 
 TEST_F(WriterTest, WhatWasFlushedIsThereBeforeClose) {
-  TraceWriter w(open_it(), path_, make_file_header());
+  TraceWriter w(open_file(), path_, make_file_header());
   w.write_stream(1, lt_stream_info{});
-  w.write_events(info_for(1, 2), some_words(2));
+  w.write_events(info_for(1, 2), mini::entries(2));
   ASSERT_TRUE(w.flush());
   EXPECT_EQ(2u, mini::read(path_).words(1).size());
 }

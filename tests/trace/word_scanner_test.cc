@@ -88,7 +88,7 @@ TEST(WordScanner, AnIdleGapOfSeveralTurns) {
 }
 
 // The word's clock was read before the recorder's pass, but it was stored after that.
-TEST(WordScanner, AWordOlderThanTheLook) {
+TEST(WordScanner, AWordOlderThanTheLastPass) {
   WordScanner s(kTurn + 100);
   const Words w = {lt_word(kTurn + 200, 1, LT_ENTRY)};
   EXPECT_EQ(1u, s.scan(w, kTurn + 5000).words);
@@ -131,13 +131,14 @@ TEST(WordScanner, DepthPerCoroutine) {
 }
 
 TEST(WordScanner, LossMakesDepthsUnknown) {
-  WordScanner s(100);
+  TimeSpans lost_time;
+  WordScanner s(100, &lost_time);
   auto feed = [&](Words w) { EXPECT_EQ(w.size(), s.scan(w).words); };
   feed({ext(101, LTX_BLOCK, 3), 101, 1, 1, lt_word(102, 1, LT_ENTRY)});
   feed({ext(500, LTX_LOSS, 2), 41, 200});
   EXPECT_EQ(LT_DEPTH_UNKNOWN, s.depth());
   EXPECT_EQ(40u, s.lost_events());
-  EXPECT_EQ(300u, s.lost_ticks());
+  EXPECT_EQ(300u, lost_time.covered(0, 1000));
   EXPECT_EQ(1u, s.losses());
   EXPECT_EQ(0u, s.coroutine());  // The coroutine that was current before may no longer be.
   feed({ext(501, LTX_STACK, 2), 1, 2, lt_word(502, 1, LT_FRAME)});
@@ -147,7 +148,7 @@ TEST(WordScanner, LossMakesDepthsUnknown) {
 }
 
 // Resumers are known only if nothing was lost since.
-TEST(WordScanner, NobodyIsKnownToHaveResumedBeforeALoss) {
+TEST(WordScanner, ResumersBeforeALossAreUnknown) {
   WordScanner s(0);
   auto feed = [&](Words w) { EXPECT_EQ(w.size(), s.scan(w).words); };
   feed({ext(1, LTX_BLOCK, 3), 1, 1, 1, lt_word(2, 2, LT_RESUME)});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The same time is the same figure in every view: report, tree, threads, timeline, histograms, slow
-// calls, callers and callees, whatever combination of filters and groups is asked for, of sound
-// traces and of damaged ones. With LUATRACE_SEEDS=18 every combination of filters is tried with
-// every group and every mode of coroutines.
+// calls, callers and callees, with any combination of filters and groups, of undamaged traces and
+// of damaged ones. With LUATRACE_SEEDS=18 every combination of filters is tried with every group
+// and every mode of coroutines.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -31,8 +31,8 @@ void expect_functions(const Report& r, const std::string& what) {
   ASSERT_EQ(r.self_ns + r.idle_ns + r.gap_ns + r.filtered_ns, r.traced_ns) << what;
   uint64_t self = 0;
   for (const ReportFunction& f : r.functions) {
-    ASSERT_LE(f.self_ns, f.running_ns) << what << ", " << f.name;
-    ASSERT_LE(f.running_ns, std::min(f.wall_ns, r.traced_ns)) << what << ", " << f.name;
+    ASSERT_LE(f.self_ns, f.inclusive_ns) << what << ", " << f.name;
+    ASSERT_LE(f.inclusive_ns, std::min(f.wall_ns, r.traced_ns)) << what << ", " << f.name;
     ASSERT_EQ(f.times.count(), f.complete) << what << ", " << f.name;
     ASSERT_LE(f.complete, f.calls) << what << ", " << f.name;
     self += f.self_ns;
@@ -40,37 +40,39 @@ void expect_functions(const Report& r, const std::string& what) {
   ASSERT_EQ(self, r.self_ns) << what;
 }
 
-// Trees are without time in coroutines of which nobody knows what runs there; the running time of
-// those that resumed them has it. Not more than that, and nothing if there are no such coroutines.
+// Trees lack the time of coroutines of which it is unknown what they run; it is in the running time
+// of the calls that resumed them. No more than that is missing, and nothing without such
+// coroutines.
 void expect_total(const Report& r, uint64_t total, const ReportFunction& f,
                   const std::string& what) {
   bool unknown = false;
-  for (uint32_t i = 1; i < r.tree.size(); i++)
-    unknown |= r.tree[i].function == 1 && r.tree[r.tree[i].parent].function > 1;
-  ASSERT_LE(total, f.running_ns) << what << ", " << f.name;
-  ASSERT_GE(total + (unknown ? r.gap_ns : 0), f.running_ns) << what << ", " << f.name;
+  for (NodeId i{1}; i < r.tree.size(); ++i)
+    unknown |=
+        r.tree[i].function == kReportUnknown && r.tree[r.tree[i].parent].function > kReportUnknown;
+  ASSERT_LE(total, f.inclusive_ns) << what << ", " << f.name;
+  ASSERT_GE(total + (unknown ? r.gap_ns : 0), f.inclusive_ns) << what << ", " << f.name;
 }
 
 // Calls and times of the tree are those of the functions; each row has a name.
 void expect_tree(const Report& r, const std::string& what) {
   std::vector<uint64_t> calls(r.functions.size()), self(r.functions.size());
-  for (uint32_t i = 1; i < r.tree.size(); i++) {
-    ASSERT_NE(r.tree[i].function, 0u) << what;
+  for (NodeId i{1}; i < r.tree.size(); ++i) {
+    ASSERT_NE(r.tree[i].function, uint32_t{kReportRoot}) << what;
     calls[r.tree[i].function] += r.tree[i].calls;
     self[r.tree[i].function] += r.tree[i].self;
   }
   const auto running = outermost_sums(r.tree, r.functions.size(), inclusive_ns(r.tree));
-  for (size_t f = 2; f < r.functions.size(); f++) {
+  for (size_t f = kReportFirst; f < r.functions.size(); f++) {
     ASSERT_EQ(calls[f], r.functions[f].calls) << what << ", " << r.functions[f].name;
     ASSERT_EQ(self[f], r.functions[f].self_ns) << what << ", " << r.functions[f].name;
     expect_total(r, running[f], r.functions[f], what);
     if (testing::Test::HasFatalFailure()) return;
   }
   const Compensation corrected = compensate(r);
-  for (size_t f = 2; f < r.functions.size(); f++) {
-    ASSERT_LE(corrected.functions[f].self_ns, corrected.functions[f].total_ns) << what;
+  for (size_t f = kReportFirst; f < r.functions.size(); f++) {
+    ASSERT_LE(corrected.functions[f].self_ns, corrected.functions[f].inclusive_ns) << what;
     ASSERT_LE(corrected.functions[f].self_ns, r.functions[f].self_ns) << what;
-    ASSERT_LE(corrected.functions[f].total_ns, r.functions[f].running_ns) << what;
+    ASSERT_LE(corrected.functions[f].inclusive_ns, r.functions[f].inclusive_ns) << what;
   }
 }
 
@@ -98,16 +100,16 @@ void expect_lanes(const Report& r, bool by_root, const std::string& what) {
   for (const ReportLane& lane : r.timelines.at(0).lanes)
     (lane.thread ? threads : functions[lane.function]) += sum(lane.slices);
   ASSERT_EQ(threads, r.self_ns) << what;
-  uint64_t rows = 0;  // All that was spent is in a row of the report, be they groups or functions.
+  uint64_t rows = 0;  // All self time is in a row of the report, of a group or a function.
   for (uint32_t i : sorted_functions(r, "self"))
     rows += r.functions[i].self_ns + r.functions[i].inner_self_ns;
   ASSERT_EQ(rows, r.self_ns) << what;
-  for (uint32_t i = 2; i < r.functions.size(); i++) {
+  for (uint32_t i = kReportFirst; i < r.functions.size(); i++) {
     const ReportFunction& f = r.functions[i];
     if (by_root && (f.kind != FunctionKind::kGroup || f.in_group)) continue;
     ASSERT_EQ(functions[i], f.self_ns + f.inner_self_ns) << what << ", " << f.name;
   }
-  // Of threads there is a lane for each number, with what --threads says.
+  // Each thread has a lane, with the time that --threads has for it.
   std::map<std::string, uint64_t> lanes, list;
   for (const ReportLane& lane : r.timelines[0].lanes)
     if (lane.thread) lanes[lane.name] += sum(lane.slices);
@@ -123,17 +125,17 @@ void expect_slow(const Report& r, const Wish& w, bool whole, const std::string& 
   ASSERT_LE(r.slow_found, complete) << what;
   // -t leaves out brief calls of a coroutine of which a gap hides what resumed it: they have no
   // caller to take their time.
-  const uint64_t without = w.filter.least_ns && r.gap_ns ? r.filtered_ns : 0;
+  const uint64_t without = w.filter.min_ns && r.gap_ns ? r.filtered_ns : 0;
   for (const ReportSlowCall& call : r.slow) {
     const ReportFunction& f = r.functions[call.nodes[0].function];
-    ASSERT_GE(w.wall ? call.wall_ns : call.running_ns, w.least_ns) << what;
-    ASSERT_GE(call.running_ns, w.filter.least_ns) << what;
-    ASSERT_LE(call.running_ns, f.max_ns) << what << ", " << f.name;
-    ASSERT_GE(call.running_ns, f.min_ns) << what << ", " << f.name;
+    ASSERT_GE(w.wall ? call.wall_ns : call.inclusive_ns, w.over_ns) << what;
+    ASSERT_GE(call.inclusive_ns, w.filter.min_ns) << what;
+    ASSERT_LE(call.inclusive_ns, f.max_ns) << what << ", " << f.name;
+    ASSERT_GE(call.inclusive_ns, f.min_ns) << what << ", " << f.name;
     uint64_t self = 0;
     for (const SlowNode& n : call.nodes) self += n.self;
-    ASSERT_LE(self, call.running_ns) << what << ", " << f.name;
-    ASSERT_GE(self + without, whole ? call.running_ns : 0) << what << ", " << f.name;
+    ASSERT_LE(self, call.inclusive_ns) << what << ", " << f.name;
+    ASSERT_GE(self + without, whole ? call.inclusive_ns : 0) << what << ", " << f.name;
   }
 }
 
@@ -154,7 +156,7 @@ void expect_relatives(const Report& r, const std::string& what) {
     for (const Table& t : {callers_view(r, options, fn), callees_view(r, options, fn)})
       t.rows.each([&](const Row& row) {
         if (number(t, row, "depth") != 1 || testing::Test::HasFatalFailure()) return;
-        expect_total(r, number(t, row, "total_ns"), f, what + ", " + t.name);
+        expect_total(r, number(t, row, "inclusive_ns"), f, what + ", " + t.name);
         if (t.name != "callers") return;
         EXPECT_EQ(number(t, row, "calls"), f.calls) << what << ", callers " << fn;
       });
@@ -166,7 +168,7 @@ void expect_agreement(const std::vector<uint8_t>& bytes, const Wish& w, const st
   const FilterOptions& f = w.filter;
   const bool by_root = f.group != GroupBy::kNone && f.group < GroupBy::kFile;
   const bool takes_out = !f.only.empty() || !f.without.empty() || !f.callers.empty() ||
-                         !f.threads.empty() || !f.states.empty() || !f.coroutines.empty();
+                         !f.threads.empty() || !f.vms.empty() || !f.coroutines.empty();
   const bool whole = !takes_out && f.mode == CoroutineMode::kLinked && !by_root;
   expect_functions(r, what);
   if (!testing::Test::HasFatalFailure()) expect_tree(r, what);
@@ -196,7 +198,7 @@ TEST(Agree, EveryCombinationOfFilters) {
     }
 }
 
-// What filters can say of a call when it is made (not -t, nor -C: they wait for what comes).
+// Filters that decide on a call when it begins (not -t, nor -C: they depend on what follows).
 Wish early_wish(uint64_t seed) {
   std::mt19937_64 random(seed);
   Wish w;
@@ -204,23 +206,24 @@ Wish early_wish(uint64_t seed) {
   for (auto* list : {&f.only, &f.without, &f.hide, &f.functions})
     if (random() % 4 == 0) *list = {"/f[" + std::to_string(1 + random() % 8) + "-9]/"};
   if (random() % 4 == 0) f.depth = 1 + static_cast<uint32_t>(random() % 4);
-  if (random() % 4 == 0) f.coroutines = {{0, 1 + static_cast<uint32_t>(random() % 3)}};
+  if (random() % 4 == 0)
+    f.coroutines = {{kNoStream, CoroutineId(1 + static_cast<uint32_t>(random() % 3))}};
   f.mode = static_cast<CoroutineMode>(random() % 3);
   f.group = static_cast<GroupBy>(random() % 5);
   return w;
 }
 
-// Filters of calls and ways to put them together: they do not say where to look.
+// Filters of calls, and groupings; none of a part of the trace.
 Wish wish_of_calls(uint64_t seed) {
   Wish w = early_wish(seed);
   w.filter.coroutines.clear();
-  if (seed % 3 == 0) w.filter.least_ns = seed % 40;
+  if (seed % 3 == 0) w.filter.min_ns = seed % 40;
   if (seed % 5 == 0) w.filter.callers = {"/n[0-1]/"};
   return w;
 }
 
-// What nobody ran and what nobody knows is as long in every view of a file, to the nanosecond.
-TEST(Agree, IdleAndUnknownTimeAreTheSameHoweverOneLooks) {
+// To the nanosecond.
+TEST(Agree, IdleAndUnknownTimeAreTheSameInEveryView) {
   uint64_t idle = 0, unknown = 0;
   for (uint64_t seed = 1; seed <= seeds(1) * 600; seed++) {
     const auto bytes = seed % 2 ? to_binary(random_trace(seed)) : damaged_trace(seed);
@@ -243,7 +246,7 @@ TEST(Agree, IdleAndUnknownTimeAreTheSameHoweverOneLooks) {
   EXPECT_GT(unknown, 0u);
 }
 
-// All figures of a report, by names: indices are of no meaning.
+// All figures of a report, by names: indices may differ.
 std::string figures(const Report& r) {
   std::ostringstream out;
   out << "self " << r.self_ns << " idle " << r.idle_ns << " gap " << r.gap_ns << " filtered "
@@ -252,36 +255,36 @@ std::string figures(const Report& r) {
   for (const ReportFunction& f : r.functions) {
     std::ostringstream line;
     line << kind_name(f.kind) << ' ' << f.name << ' ' << f.chunk << ' ' << f.line << " calls "
-         << f.calls << " self " << f.self_ns << " running " << f.running_ns << " wall " << f.wall_ns
-         << " complete " << f.complete << " min " << f.min_ns << " max " << f.max_ns << " sum "
-         << f.sum_ns;
+         << f.calls << " self " << f.self_ns << " running " << f.inclusive_ns << " wall "
+         << f.wall_ns << " complete " << f.complete << " min " << f.min_ns << " max " << f.max_ns
+         << " sum " << f.sum_ns;
     lines.insert(line.str());
   }
   for (const std::string& line : lines) out << line << '\n';
   std::ostringstream folded;
   write_folded(folded, r, 1);
   std::istringstream in(folded.str());
-  std::set<std::string> chains;
-  for (std::string line; std::getline(in, line);) chains.insert(line);
-  for (const std::string& chain : chains) out << chain << '\n';
+  std::set<std::string> paths;
+  for (std::string line; std::getline(in, line);) paths.insert(line);
+  for (const std::string& path : paths) out << path << '\n';
   return out.str();
 }
 
-// What an observer is told of single calls makes no difference to what they add up to.
+// The sums do not depend on whether an observer gets single calls.
 TEST(Agree, RunsAddUpToWhatSingleCallsDo) {
   for (uint64_t seed = 1; seed <= seeds(1) * 600; seed++) {
     const auto bytes = seed % 2 ? to_binary(random_trace(seed)) : damaged_trace(seed);
     Wish wish = random_wish(seed);
     const size_t workers = seed % 7 == 0 ? 3 : 0;
-    wish.told = Wish::Told::kCalls;
+    wish.observer = Wish::Observer::kEmpty;
     const std::string calls = figures(report_of(bytes, wish, workers));
-    wish.told = Wish::Told::kNothing;
+    wish.observer = Wish::Observer::kNone;
     ASSERT_EQ(figures(report_of(bytes, wish, workers)), calls) << "seed " << seed << describe(wish);
   }
 }
 
-// Wherever a file ends: up to the last moment that is in it, it says what the whole file says.
-TEST(Agree, ACutChangesOnlyWhatIsBehindIt) {
+// Wherever a file ends: up to the last moment in it, its figures are those of the whole file.
+TEST(Agree, ACutChangesOnlyWhatIsAfterIt) {
   uint64_t compared = 0;
   for (uint64_t seed = 1; seed <= seeds(1) * 500; seed++) {
     std::mt19937_64 random(seed);
@@ -292,7 +295,7 @@ TEST(Agree, ACutChangesOnlyWhatIsBehindIt) {
     const uint64_t duration = report_of(part, {}, 0).duration_ns;
     if (duration == 0) continue;
     Wish wish = early_wish(seed);
-    // Of the last moment it may have one half of the events.
+    // The file may have only some of the events of its last moment.
     wish.to = events.front().tick + duration - 1;
     const std::string what = "seed " + std::to_string(seed) + ", " + std::to_string(part.size()) +
                              " of " + std::to_string(whole.size()) + " bytes" + describe(wish);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Every command of docs/cookbook.md works, in its order, and says something.
+# Every command of docs/cookbook.md works, in the order given there, and prints something.
 #   cookbook_test.sh SOURCE BIN
 . "$(dirname "$0")/../lib.sh"
 source=$1 bin=$2
@@ -25,7 +25,7 @@ jq -e '.diff[] | select(.name == "find") | .calls == 300 and .calls_delta == 0' 
   fail "find is called for each request: $(jq -c '.diff[] | select(.name == "find")' diff.json)"
 same "requests" 300 "$(build/bin/luatrace-analyze --json now.bin | jq '.functions[] | select(.name == "handle").calls')"
 
-# What an event costs was measured before the recorder asked: --compensate takes something out.
+# The cost of an event is in the trace: --compensate takes it out.
 build/bin/luatrace-analyze --json --report --compensate now.bin >cost.json
 jq -e '.trace.recording_cost_ns > 0 and (.report | any(.self_corrected_ns < .self_ns))' cost.json >/dev/null ||
   fail "no cost of recording: $(jq -c .trace.recording_cost_ns cost.json)"

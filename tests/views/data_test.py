@@ -14,9 +14,9 @@ import tempfile
 analyze, source = sys.argv[1:]
 EVIL = r'\x1b[31m\x00\x9b1m\xff,\"a\nb\x0d\x07\xe2\x80\xae</script>'
 VIEWS = {
-    "report": ["--report"], "tree": ["--tree", "--yielded"], "callers": ["--callers", "check"],
+    "report": ["--report"], "tree": ["--tree", "--suspended"], "callers": ["--callers", "check"],
     "callees": ["--callees", "/^h/"], "hist": ["--hist", "/^h/"], "slow": ["--slow", "/^h/"],
-    "coroutines": ["--coroutines"], "threads": ["--threads"], "timeline": ["--timeline"], "symbols": ["--symbols"],
+    "coroutines": ["--coroutines"], "waits": ["--waits"], "threads": ["--threads"], "timeline": ["--timeline"], "symbols": ["--symbols"],
     "info": ["--info"], "diff": ["--diff", "evil.txt"], "diff_tree": ["--tree", "--diff", "evil.txt"],
     "compensate": ["--report", "--compensate"], "groups": ["--report", "--group-by", "file"],
 }
@@ -28,8 +28,22 @@ def run(*words):
 
 def once(pairs):
     keys = [key for key, _ in pairs]
-    assert len(keys) == len(set(keys)), f"a key is there twice: {keys}"
+    assert len(keys) == len(set(keys)), f"duplicate key: {keys}"
     return dict(pairs)
+
+
+# The views with renamed columns, which are there under their earlier names, too, at the end.
+RENAMED = ("report", "tree", "callers", "callees", "slow", "diff", "diff_tree", "creation_sites", "coroutines", "threads")
+EARLIER = {"suspended_ns": "yielded_ns", "vm": "state", "vms": "states"}
+
+
+def former(view, key):
+    if key == "suspended_ns" and view in ("creation_sites", "coroutines"):
+        return None  # It always had this name.
+    for now, earlier in (("inclusive_", "total_"), ("longest_suspension_", "longest_yield_")):
+        if key.startswith(now):
+            return key.replace(now, earlier)
+    return EARLIER.get(key)
 
 
 def documented():
@@ -49,7 +63,9 @@ def check(view, words, docs):
         keys = list(data[name][0])
         if view in ("compensate", "groups"):
             continue
-        want = docs[name]
+        if name == "coroutine_births":  # The earlier name of creation_sites.
+            name = "creation_sites"
+        want = docs[name] + [former(name, key) for key in docs[name] if name in RENAMED and former(name, key)]
         assert keys == want, f"{name}: docs/analyzing.md says {want}, but it has {keys}"
     rows = list(csv.reader(io.StringIO(run("--csv", "--limit", "0", *words).stdout.decode(), newline=""), strict=True))
     assert len(rows) > 1 and len({len(row) for row in rows}) == 1, f"{view}: uneven rows in CSV"
@@ -59,7 +75,8 @@ def check(view, words, docs):
 def main():
     with open(os.path.join(source, "tests/views/data/requests.txt")) as file:
         trace = file.read()
-    os.chdir(tempfile.mkdtemp())
+    folder = tempfile.TemporaryDirectory()  # removed with the object
+    os.chdir(folder.name)
     # A C function of a library that nobody has.
     library = f'map 1 0x1000 0x9000 0 ab12 "/nowhere/l{EVIL}.so"\nfunc 1:900 c addr=0x1234\n'
     trace = re.sub(r"^(stream .*\n)", lambda line: line[0] + library, trace, count=1, flags=re.M)
@@ -69,7 +86,7 @@ def main():
     docs = documented()
     for view, words in VIEWS.items():
         check(view, words, docs)
-    everything = [word for view in ("report", "tree", "slow", "coroutines", "threads", "timeline", "symbols", "info") for word in VIEWS[view]]
+    everything = [word for view in ("report", "tree", "slow", "coroutines", "waits", "threads", "timeline", "symbols", "info") for word in VIEWS[view]]
     check("several", everything, docs)
 
 

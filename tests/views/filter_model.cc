@@ -11,10 +11,10 @@ bool is_in(const std::vector<std::string>& names, uint32_t function) {
   return std::find(names.begin(), names.end(), "f" + std::to_string(function)) != names.end();
 }
 
-// What becomes of a chain of calls, by the calls' own properties and those further out.
+// What the filters do to a call stack, by the properties of its calls.
 struct Verdict {
   std::vector<size_t> shown;  // Outermost first.
-  bool takes = false;         // Its time is somebody's.
+  bool takes = false;         // Its time is that of a call in it.
   bool target = false;        // Its innermost call is the one that -C looks for.
   bool innermost_shown = false;
 };
@@ -30,7 +30,7 @@ class Filter {
   bool wanted(int coroutine) const;
   Verdict judge(const std::vector<size_t>& innermost_first) const;
   bool brief(size_t call) const {
-    return o_.least_ns && m_.calls[call].begin_seen && m_.calls[call].ran < o_.least_ns;
+    return o_.min_ns && m_.calls[call].begin_seen && m_.calls[call].ran < o_.min_ns;
   }
   std::vector<size_t> of_coroutine(std::vector<size_t> chain, int coroutine) const;
   std::vector<size_t> chain_of(size_t call) const;
@@ -96,7 +96,7 @@ void Filter::stretch(const Stretch& s) {
     return;
   }
   if (s.gap) {
-    out_.gap += length;  // Of what runs in it, its callers are known.
+    out_.gap += length;  // The callers of the unknown call are known.
     return run_in(judge(of_coroutine(s.running, s.coroutine)), length);
   }
   if (s.running.empty()) {

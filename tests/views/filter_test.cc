@@ -17,9 +17,9 @@ std::string name_of(uint64_t number) {
   return std::to_string(number).insert(0, 1, 'f');
 }
 
-std::vector<std::string> names(Random& random, int most) {
+std::vector<std::string> names(Random& random, int limit) {
   std::vector<std::string> out;
-  for (uint64_t n = 1 + random() % static_cast<uint64_t>(most); n > 0; n--)
+  for (uint64_t n = 1 + random() % static_cast<uint64_t>(limit); n > 0; n--)
     out.push_back(name_of(1 + random() % 9));
   return out;
 }
@@ -35,10 +35,9 @@ FilterOptions random_filter(Random& random, bool comparable) {
   if (maybe()) o.hide = names(random, 3);
   if (maybe()) o.functions = names(random, 9);
   if (maybe()) o.depth = 1 + static_cast<uint32_t>(random() % 4);
-  if (maybe()) o.coroutines = {{0, 1 + static_cast<uint32_t>(random() % 3)}};
+  if (maybe()) o.coroutines = {{kNoStream, CoroutineId(1 + static_cast<uint32_t>(random() % 3))}};
   if (maybe()) o.mode = random() % 2 ? CoroutineMode::kSeparate : CoroutineMode::kMerged;
-  if (maybe() && (!comparable || o.mode == CoroutineMode::kSeparate))
-    o.least_ns = 1 + random() % 200;
+  if (maybe() && (!comparable || o.mode == CoroutineMode::kSeparate)) o.min_ns = 1 + random() % 200;
   if (!comparable) o.group = static_cast<GroupBy>(random() % 6);
   o.group_pattern = "x.(l)ua";
   return o;
@@ -67,7 +66,7 @@ std::string describe(const FilterOptions& o, Range r) {
   list("-H", o.hide);
   list("--function", o.functions);
   for (const auto& c : o.coroutines) out += " --coroutine " + std::to_string(c.id);
-  return out + " -D " + std::to_string(o.depth) + " -t " + std::to_string(o.least_ns) + " mode " +
+  return out + " -D " + std::to_string(o.depth) + " -t " + std::to_string(o.min_ns) + " mode " +
          std::to_string(static_cast<int>(o.mode)) + " group " +
          std::to_string(static_cast<int>(o.group)) + " range " + std::to_string(r.from) + '~' +
          std::to_string(r.to);
@@ -85,7 +84,7 @@ std::string differences(const Report& r, const model::Filtered& m) {
     model::Numbers want = m.functions.count(i) ? m.functions.at(i) : model::Numbers{}, have;
     for (const auto& f : r.functions)
       if (f.name == name_of(i))
-        have = {f.calls, 0, f.running_ns, f.self_ns, f.complete, f.min_ns, f.max_ns, f.sum_ns};
+        have = {f.calls, 0, f.inclusive_ns, f.self_ns, f.complete, f.min_ns, f.max_ns, f.sum_ns};
     if (!(want == have))
       out += name_of(i) + "\n have " + text(have) + "\n want " + text(want) + '\n';
   }
@@ -124,8 +123,8 @@ void expect_sums(const Report& r, const std::string& what) {
   ASSERT_EQ(inclusive_ns(r.tree)[0], r.self_ns) << what;
   uint64_t self = 0;
   for (const auto& f : r.functions) {
-    ASSERT_LE(f.self_ns, f.running_ns) << what << f.name;
-    ASSERT_LE(f.running_ns, f.wall_ns) << what << f.name;
+    ASSERT_LE(f.self_ns, f.inclusive_ns) << what << f.name;
+    ASSERT_LE(f.inclusive_ns, f.wall_ns) << what << f.name;
     ASSERT_EQ(f.times.count(), f.complete) << what << f.name;
     self += f.self_ns;
   }
@@ -145,7 +144,7 @@ TEST(Filter, AnyFilterAndGroupingAddsUp) {
   }
 }
 
-// Without a filter the sink of filters says what the one of sums says.
+// Without a filter the sink of filters has the figures of the sink of sums.
 TEST(Filter, BothSinksAgree) {
   for (uint64_t seed = 1; seed <= 1000; seed++) {
     std::string text = trace_text(model::to_text(model::generate(seed, 20 + seed % 300)));
@@ -160,9 +159,9 @@ TEST(Filter, BothSinksAgree) {
       auto it = std::find_if(slow.functions.begin(), slow.functions.end(),
                              [&](auto& g) { return g.name == f.name; });
       ASSERT_NE(it, slow.functions.end()) << seed;
-      ASSERT_EQ(std::tie(it->calls, it->wall_ns, it->running_ns, it->self_ns, it->complete,
+      ASSERT_EQ(std::tie(it->calls, it->wall_ns, it->inclusive_ns, it->self_ns, it->complete,
                          it->min_ns, it->max_ns, it->sum_ns),
-                std::tie(f.calls, f.wall_ns, f.running_ns, f.self_ns, f.complete, f.min_ns,
+                std::tie(f.calls, f.wall_ns, f.inclusive_ns, f.self_ns, f.complete, f.min_ns,
                          f.max_ns, f.sum_ns))
           << seed << ' ' << f.name;
     }

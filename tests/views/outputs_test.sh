@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What luatrace-analyze writes, as far as no row of views.table can say it: terminals, several files,
+# The outputs of luatrace-analyze that no row of views.table can express: terminals, several files,
 # memory. Each case_NAME is a test of its own.
 #   outputs_test.sh LUATRACE-ANALYZE DATA NAME
 . "$(dirname "$0")/../lib.sh"
@@ -16,14 +16,14 @@ import csv, sys
 rows = list(csv.DictReader(open(sys.argv[1]), restkey="more"))
 assert all("more" not in row and None not in row.values() for row in rows)
 views = [row["view"] for row in rows]
-assert list(dict.fromkeys(views)) == ["info", "report", "coroutine_births", "coroutines", "threads"], views
+assert list(dict.fromkeys(views)) == ["info", "report", "creation_sites", "coroutines", "threads"], views
 assert sum(int(row["self_ns"]) for row in rows if row["view"] == "report") == 100000000
 assert [row["tid"] for row in rows if row["view"] == "threads"] == ["10"]
 assert [row["tid"] for row in rows if row["view"] == "report"][0] == ""
 PY
 }
 
-# Saved beside another output it is the same profile; the order of merging is no matter.
+# A profile is the same if it is saved beside another output; the order of merging does not matter.
 case_profiles() {
   "$analyze" -q --save-profile one.prof "$trace" && "$analyze" --json --save-profile same.prof "$trace" >json
   cmp one.prof same.prof || fail "two profiles of one trace differ"
@@ -34,8 +34,32 @@ case_profiles() {
 case_unwritten() {
   "$analyze" --page=/dev/full "$trace" >out 2>err && fail "a page on a full disk"
   ! grep "flame graph:" out || fail "says that it wrote the page"
+  # A part of a file on a full disk is removed; a file that existed is emptied, a device is not.
+  for way in --page=part --folded=part --json=part --csv=part "--save-profile part" "--format pprof -o part" "--format chrome -o part"; do
+    rm -f part
+    # shellcheck disable=SC2086
+    message=$( (ulimit -f 0; trap '' XFSZ; exec "$analyze" -q $way "$trace") 2>&1 >/dev/null) && fail "$way: written to a full disk"
+    same "$way" "$message" "luatrace-analyze: part: cannot write: File too large"
+    [ ! -e part ] || fail "$way: a part is left"
+    echo before >part
+    # shellcheck disable=SC2086
+    (ulimit -f 0; trap '' XFSZ; exec "$analyze" -q $way "$trace") 2>err >&2 && fail "$way: written to a full disk"
+    [ -f part ] && [ ! -s part ] || fail "$way: a part is left in a file that existed, or it was removed"
+  done
+  [ -c /dev/full ] || fail "/dev/full was removed"
   "$analyze" --json=closed.json "$trace" >&- 2>err && fail "good without a standard output"
   jq -e . closed.json >json || fail "the summary is in the file"
+}
+
+# The summary's table is that of --report, with a mark at the column by which it is sorted.
+case_default() {
+  "$analyze" "$trace" >summary && "$analyze" --report "$trace" >report
+  same "the tables" "$(sed -n '/^calls/,/^$/p' summary)" "$(sed -n '/^calls/,/^$/p' report)"
+  same "the columns" "$(sed -n '/^calls/{s/  */ /g;p}' summary)" "calls inclusive self▼ self % avg p50 p99 max function"
+  same "the keys of --csv" "$("$analyze" --csv "$trace" | head -n 1)" "$("$analyze" --csv --report "$trace" | head -n 1)"
+  same "by calls" "$("$analyze" --sort calls "$trace" | sed -n '/^calls/{s/  */ /g;p}')" "calls▼ inclusive self self % avg p50 p99 max function"
+  same "by name" "$("$analyze" --report --sort name --fields self,p99 "$trace" | sed -n '1s/^ *//;1s/  */ /gp')" "self p99 function▲"
+  same "by a field without a column" "$("$analyze" --report --sort p50 --fields self "$trace" | sed -n '1s/^ *//;1s/  */ /gp')" "self function"
 }
 
 # Colour only where it is wanted; no wider than the terminal.
@@ -43,7 +67,7 @@ case_terminal() {
   export TERM=xterm
   on_terminal() { script -qec "$1" /dev/null </dev/null; }
   on_terminal "$analyze --format pprof $trace; echo status \$?" >out
-  grep "is nothing to read on a terminal: say -o FILE" out && grep "status 1" out || fail "pprof on a terminal: $(head -c 300 out)"
+  grep "is binary: give it a file" out && grep "status 1" out || fail "pprof on a terminal: $(head -c 300 out)"
   local report="$analyze --report $trace 2>err" colour=$'\033'
   $analyze --color=always --report "$trace" | grep "$colour" || fail "--color=always"
   ! $analyze --report "$trace" | grep "$colour" || fail "colour in a pipe"
@@ -81,7 +105,7 @@ head = ('#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7\nstre
 with open(sys.argv[1], "w") as out:
     out.write(head + "".join(f"{i} 1 entry 1\n" for i in deep) +
               "".join(f"{3000 + i} 1 thread {100 + i}\n" for i in deep) + "6000 1 return 1\n" * 3000 + "end exit=0\n")
-def megabytes(view, *more):  # The greatest so far, of those that were waited for.
+def megabytes(view, *more):  # The peak so far, of all runs.
     subprocess.run([sys.argv[2], "-q", *more, view, sys.argv[1]], check=True, stdout=-3, stderr=-3)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 for view in "--threads", "--timeline":

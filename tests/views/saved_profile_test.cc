@@ -30,7 +30,7 @@ void load(Report& report, const std::string& bytes) {
   read_profile(input, report);
 }
 
-// Every third one as profiles of old are: without a word about filters.
+// Every third one like the profiles of older versions: without filters and groups.
 Report random_report(uint64_t seed) {
   Report r =
       analyse_filtered(trace_text(model::to_text(model::generate(seed, 50 + seed % 200))), {});
@@ -83,8 +83,8 @@ TEST(SavedProfile, RemembersFiltersAndGroups) {
   EXPECT_FALSE(again.files[1].signature.has_value());
 }
 
-// Any byte changed: the checksum says so. Any length: it ends too soon.
-TEST(SavedProfile, DamageIsSeen) {
+// Any changed byte (by the checksum), and any cut.
+TEST(SavedProfile, DamageIsDetected) {
   const std::string good = saved(random_report(5));
   auto refused = [](const std::string& bytes) {
     Report r;
@@ -104,11 +104,11 @@ TEST(SavedProfile, DamageIsSeen) {
   for (size_t n = 0; n < good.size(); n++) ASSERT_TRUE(refused(good.substr(0, n))) << n;
 }
 
-// With right checksums, but whatever else inside: refused, or read and shown without harm.
+// With correct checksums and random content: refused, or read and shown without harm.
 TEST(SavedProfile, HostileContentIsHarmless) {
   std::mt19937_64 random(1);
   const std::string good = saved(random_report(7));
-  size_t taken = 0;
+  size_t accepted = 0;
   for (int i = 0; i < 30000; i++) {
     std::string bad = good;
     for (uint64_t n = 1 + random() % 4; n > 0; n--)
@@ -123,11 +123,11 @@ TEST(SavedProfile, HostileContentIsHarmless) {
     } catch (const Unreadable&) {
       continue;
     }
-    taken++;
+    accepted++;
     json(r);
     saved(r);
     ViewOptions options;
-    options.compensate = options.yielded = options.tree = options.report = true;
+    options.compensate = options.suspended = options.tree = options.report = true;
     options.hist = options.callers = options.callees = {"*"};
     for (const Table& t : make_views(r, options)) {
       std::ostringstream text;
@@ -135,10 +135,10 @@ TEST(SavedProfile, HostileContentIsHarmless) {
     }
     make_diff_views(random_report(3), r, options);
   }
-  EXPECT_GT(taken, 1000u);
+  EXPECT_GT(accepted, 1000u);
 }
 
-// A number of functions that is a lie costs no memory.
+// A number of functions that cannot be in the file is refused before memory is reserved for it.
 TEST(SavedProfile, CountsAreChecked) {
   ByteWriter functions, payload;
   functions.number(UINT64_MAX / 2);
@@ -164,11 +164,12 @@ TEST(SavedProfile, DiffOfEqualsIsNothing) {
   load(b, saved(a));
   Diff diff = make_diff(a, b, true);
   EXPECT_EQ(diff.scale, 1);
-  for (const DiffNode& n : diff.nodes) {
-    EXPECT_EQ(n.before.self_ns, n.after.self_ns);
-    EXPECT_EQ(n.before.total_ns, n.after.total_ns);
-    EXPECT_EQ(n.before.calls, n.after.calls);
+  ASSERT_EQ(diff.before_nodes.size(), diff.tree.size());
+  for (NodeId i; i < diff.tree.size(); ++i) {
+    EXPECT_EQ(diff.before_nodes[i].self_ns, diff.tree[i].self);
+    EXPECT_EQ(diff.before_nodes[i].calls, diff.tree[i].calls);
   }
+  EXPECT_EQ(inclusive_before_ns(diff.tree, diff.before_nodes), inclusive_ns(diff.tree));
 }
 
 }  // namespace

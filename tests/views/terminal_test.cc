@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is printed so that it fits a terminal, and messages beside the line of progress.
+// Text that is fitted to a terminal, and messages beside the line of progress.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -20,12 +20,12 @@ constexpr const char* kErase = "\r\033[K";
 TEST(TerminalLine, AMessageStandsAboveTheProgress) {
   std::ostringstream out;
   TerminalLine line(out);
-  line.say("first");
+  line.print("first");
   line.show("10 %");
   line.show("20 %");
-  line.say("warning");
+  line.print("warning");
   line.show("");
-  line.say("last");
+  line.print("last");
   const std::string e = kErase;
   EXPECT_EQ(out.str(), "first\n10 %" + e + "20 %" + e + "warning\n20 %" + e + "last\n");
 }
@@ -49,7 +49,7 @@ TEST(TerminalLine, ThreadsDoNotMixTheirMessages) {
   TerminalLine line(out);
   constexpr int kMessages = 2000;
   auto talk = [&](const std::string& what) {
-    for (int i = 0; i < kMessages; i++) line.say(what);
+    for (int i = 0; i < kMessages; i++) line.print(what);
   };
   std::thread a(talk, "aaaaaaaaaaaaaaaaaaaaaaaa"), b(talk, "bbbbbbbbbbbbbbbbbbbb");
   for (int i = 0; i < kMessages; i++) line.show("progress " + std::to_string(i));
@@ -72,7 +72,7 @@ TEST(Progress, IsOneLineOfTheTerminal) {
     EXPECT_LT(text_width(progress_line("/a/long/way/to/the/trace.bin", text, columns)), columns);
 }
 
-TEST(Names, GiveTheirPlaceFirst) {
+TEST(Names, LoseTheirPlaceFirst) {
   const std::string name = "  check  (examples/server.lua:21)";
   EXPECT_EQ(cut_name(name, 40), name);
   EXPECT_EQ(cut_name(name, 28), "  check  (.../server.lua:21)");
@@ -82,7 +82,7 @@ TEST(Names, GiveTheirPlaceFirst) {
   EXPECT_EQ(cut_name(std::string(60, ' ') + "check  (x.lua:1)", 20),
             std::string(10, ' ') + "check");
   EXPECT_EQ(cut_name("µµµµµµµµµµµµµµµ", 12), "µµµµµµµµµ...");
-  for (size_t most = 3; most < 40; most++) EXPECT_LE(text_width(cut_name(name, most)), most);
+  for (size_t width = 3; width < 40; width++) EXPECT_LE(text_width(cut_name(name, width)), width);
 }
 
 TEST(Names, CountTheColumnsOfATerminal) {
@@ -94,8 +94,8 @@ TEST(Names, CountTheColumnsOfATerminal) {
   EXPECT_EQ(text_width("\U0001f600"), 2u);
   EXPECT_EQ(cut_text("検査検査検査検査", 10), "検査検...");
   EXPECT_EQ(cut_text("検査検査検査検査検査検査", 20), "検査...検査検査検査");
-  for (size_t most = 3; most < 30; most++)
-    EXPECT_LE(text_width(cut_name("  検査検査e\u0301検査  (サーバー/検査.lua:1)", most)), most);
+  for (size_t width = 3; width < 30; width++)
+    EXPECT_LE(text_width(cut_name("  検査検査e\u0301検査  (サーバー/検査.lua:1)", width)), width);
 }
 
 TEST(Wrapped, BreaksWordsThatAreLongerThanALine) {
@@ -140,8 +140,8 @@ TEST(TextTable, DeepTreesAreIndentedLess) {
   EXPECT_EQ(lines_of(t, 0)[8], "7  " + std::string(14, ' ') + "work");
 }
 
-// Optimal string alignment, as it is written in books.
-size_t by_the_book(const std::string& a, const std::string& b) {
+// Optimal string alignment, as textbooks have it.
+size_t textbook_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); i++) d[i][0] = i;
   for (size_t j = 0; j <= b.size(); j++) d[0][j] = j;
@@ -157,26 +157,26 @@ size_t by_the_book(const std::string& a, const std::string& b) {
 
 TEST(Suggestions, StoppingEarlyMissesNothing) {
   std::mt19937 random(7);
-  auto word = [&](size_t most) {
+  auto word = [&](size_t limit) {
     std::string out;
-    for (size_t n = random() % most + 1; n > 0; n--) out += static_cast<char>('a' + random() % 3);
+    for (size_t n = random() % limit + 1; n > 0; n--) out += static_cast<char>('a' + random() % 3);
     return out;
   };
   int close = 0;
   for (int i = 0; i < 100000; i++) {
     const std::string wanted = word(12), name = word(12);
-    // What contains the other is close by another rule.
+    // A word that contains the other is close by another rule.
     if (wanted.find(name) != wanted.npos || name.find(wanted) != name.npos) continue;
     Suggestions names(wanted);
     names.offer(name);
-    const bool is = by_the_book(wanted, name) <= std::max<size_t>(1, wanted.size() / 3);
-    ASSERT_EQ(!names.question().empty(), is) << wanted << ' ' << name;
-    close += is;
+    const bool is_close = textbook_distance(wanted, name) <= std::max<size_t>(1, wanted.size() / 3);
+    ASSERT_EQ(!names.question().empty(), is_close) << wanted << ' ' << name;
+    close += is_close;
   }
   EXPECT_GT(close, 2000);
 }
 
-// A hundred thousand names are looked through at once: nearly none needs its table of distances.
+// A hundred thousand names are searched quickly: nearly none needs its table of distances.
 TEST(Suggestions, ManyNamesAreLittleWork) {
   std::mt19937 random(7);
   const char* const words[] = {"get",   "set",    "handle", "request",

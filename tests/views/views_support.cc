@@ -43,11 +43,13 @@ Report analyse_filtered(const std::string& text, const FilterOptions& options, u
                         uint64_t to, const std::vector<std::string>& slow) {
   SlowCalls calls(0, false, 5);
   CoroutineLog coroutines(CoroutineLog::By::kSuspended, 0);
+  WaitLog waits;
   Timeline timeline;
   ThreadLog threads;
   return analyse_by(text, options, from, to, slow, [&](FilteredProfile& profile) {
     if (!slow.empty()) profile.slow = &calls;
     profile.coroutines = &coroutines;
+    profile.waits = &waits;
     profile.timeline = &timeline;
     profile.threads = &threads;
   });

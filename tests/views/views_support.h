@@ -9,7 +9,7 @@
 
 namespace luatrace::analyze {
 
-// `from`, `to`: ticks. `slow`: patterns of --slow. The sink is told of single calls.
+// `from`, `to`: ticks. `slow`: patterns of --slow. The sink gets single calls.
 Report analyse_filtered(const std::string& text, const FilterOptions& options, uint64_t from = 0,
                         uint64_t to = UINT64_MAX, const std::vector<std::string>& slow = {});
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs a section of a table of cases (views.table), each to its end whatever the others say:
+"""Runs a section of a table of cases (views.table), every case, also after one has failed:
 
     views_table.py TABLE LUATRACE-ANALYZE DATA SECTION
 

@@ -8,7 +8,7 @@
 analyze=$1 record=$2 luajit=$3 source=$4
 export TERM=xterm LC_ALL=C.UTF-8
 unset COLUMNS NO_COLOR
-setting=  # Of a variable; the shell inside sets COLUMNS anew.
+setting=  # Of a variable, inside the shell of script(1), which sets COLUMNS itself.
 cd "$scratch"
 "$record" -q -o now.bin -- "$luajit" "$source/examples/server.lua" 60 slow >/dev/null
 "$record" -q -o before.bin -- "$luajit" "$source/examples/server.lua" 60 >/dev/null
@@ -24,10 +24,10 @@ on() {
   script -qec "stty cols $columns rows 50; $setting $analyze $(printf '%q ' "$@")" /dev/null </dev/null |
     sed 's/.*\r\x1b\[K//; s/\x1b\[[0-9;]*m//g' | tr -d '\r' >screen
 }
-views=("" --info --report --tree "--tree --yielded" "--callers find" "--callees handle" "--hist handle"
-  "--slow handle --limit 2" "--slow handle --wall --limit 2" --coroutines --threads --timeline --symbols
+views=("" --info --report --tree "--tree --suspended" "--callers find" "--callees handle" "--hist handle"
+  "--slow handle --limit 2" "--slow handle --wall --limit 2" --coroutines --waits --threads --timeline --symbols
   "--timeline --limit 0" "--report --compensate" "--report --group-by file" "--tree --group-by coroutine --limit 10"
-  "--report --fields calls,total,self,share,avg,min,max,stddev,wall,complete,p50,p90,p99,p99.9"
+  "--report --fields calls,inclusive,self,share,avg,min,max,stddev,wall,complete,p50,p90,p99,p99.9"
   "--diff before.bin" "--tree --diff before.bin" "--diff before.bin --normalize" --flame=page.html --help)
 for columns in 40 60 80 120 200; do
   for view in "${views[@]}"; do
@@ -35,9 +35,9 @@ for columns in 40 60 80 120 200; do
     on $columns $view now.bin
     [ -s screen ] || fail "$view on $columns columns says nothing"
     [ "$(wc -L <screen)" -le "$columns" ] || fail "$view on $columns columns:
-$(awk -v most=$columns 'length > most' screen)"
+$(awk -v limit=$columns 'length > limit' screen)"
   done
-  for view in "" --info --report --tree --coroutines --timeline --threads --symbols "--slow /d/"; do
+  for view in "" --info --report --tree --coroutines --waits --timeline --threads --symbols "--slow /d/"; do
     [ $columns -le 80 ] || continue
     # shellcheck disable=SC2086
     on $columns $view long.txt
@@ -45,7 +45,7 @@ $(awk -v most=$columns 'length > most' screen)"
   done
 done
 
-# What is there is used: the name, the bars, the time line.
+# All of the width is used: by the name, the bars, the time line.
 on 40 --report now.bin
 grep -q '  check$' screen || fail "no name in a narrow table: $(cat screen)"
 on 40 --hist handle now.bin
@@ -54,27 +54,27 @@ grep -q '\.\.\.' screen && fail "a bar is cut: $(cat screen)"
 on 40 --timeline now.bin
 same "the time line is as wide as the terminal" 40 "$(grep '^thread' screen | wc -L)"
 
-# What --compensate takes out, and what is rough of it, stays longest; of columns that were asked for
-# the last ones go.
+# The corrected columns of --compensate, with their marks, are left out last; of the columns of
+# --fields the last ones are left out first.
 for columns in 40 80 100; do
   for view in "" --report --tree; do
     # shellcheck disable=SC2086
     on $columns --compensate $view "$source/tests/views/data/requests.txt"
-    grep -qE "^ *(calls .*)?total' +self' +" screen && grep -qE '([0-9.]+ ms +){2}! .*auth' screen ||
+    grep -qE "^ *(calls .*)?inclusive' +self' +" screen && grep -qE '([0-9.]+ ms +){2}! .*auth' screen ||
       fail "--compensate $view in $columns columns: $(cat screen)"
   done
 done
 on 80 --compensate --report --sort p99 "$source/tests/views/data/requests.txt"
-grep -qE "^calls .* p99 +total' +self' +function" screen || fail "--compensate --sort p99 in 80 columns: $(cat screen)"
-on 60 --compensate --report --fields calls,total,self,avg,max "$source/tests/views/data/requests.txt"
-grep -qE "^calls +total +self +avg +max " screen || fail "--compensate --fields in 60 columns: $(cat screen)"
+grep -qE "^calls .* p99▼ +inclusive' +self' +function" screen || fail "--compensate --sort p99 in 80 columns: $(cat screen)"
+on 60 --compensate --report --fields calls,inclusive,self,avg,max "$source/tests/views/data/requests.txt"
+grep -qE "^calls +inclusive +self▼ +avg +max " screen || fail "--compensate --fields in 60 columns: $(cat screen)"
 
 # In 80 columns a coroutine's life, its birth and what it waited for are in sight.
 on 80 --coroutines now.bin
-grep -qE '^ *id +life +running +suspended +resumes +longest.* body +created in *$' screen || fail "--coroutines in 80 columns: $(cat screen)"
+grep -qE '^ *VM +id +life +running +suspended +resumes +longest.* body +created in *$' screen || fail "--coroutines in 80 columns: $(cat screen)"
 grep -qE '^ *coroutines +running +suspended +resumes +body +created in +longest' screen || fail "--coroutines in 80 columns: $(cat screen)"
 
-# COLUMNS that is exported stands above the terminal's own; of a pipe it says nothing.
+# An exported COLUMNS overrides the width of the terminal; it does not matter for a pipe.
 setting=COLUMNS=70
 on 120 --timeline now.bin
 same "COLUMNS" 70 "$(grep '^thread' screen | wc -L)"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hit: one firing of a probe (docs/probes.md) as an outside tracer sees it: the BPF recorder,
-// lua-calls.bt or lua-calls.stp. Nothing in a hit has been checked; HitWriter must cope with any
+// Hit: one firing of a probe (docs/probes.md) as an outside tracer sees it: lua-calls.bt
+// or lua-calls.stp. Nothing in a hit has been checked; HitWriter must cope with any
 // values.
 #pragma once
 
@@ -28,7 +28,7 @@ enum class HitKind : uint8_t {
 };
 
 struct Hit {
-  uint64_t time = 0;   // CLOCK_MONOTONIC, ns (bpf_ktime_get_ns, bpftrace's nsecs).
+  uint64_t time = 0;   // CLOCK_MONOTONIC, ns (bpftrace's nsecs).
   uint64_t L = 0;      // Address of the lua_State.
   uint64_t what = 0;   // See HitKind.
   uint64_t state = 0;  // Address of the global_State, 0: not known.

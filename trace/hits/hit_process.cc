@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trace/hits/hit_process.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace luatrace {
@@ -34,16 +33,12 @@ HitStream* HitProcess::new_stream(const Hit& hit) {
   }
   lt_stream_info info{};
   info.process = number_;
-  info.flags = shared_.options.stream_flags;
   info.state_addr = hit.state;
   info.recording = 1;
   info.tid = static_cast<int32_t>(hit.tid);
   info.start_tick = hit.time;
-  shared_.options.luajit.copy(info.luajit, sizeof info.luajit - 1);
-  uint32_t number = ++shared_.streams;
-  if (shared_.options.new_stream) number = shared_.options.new_stream();
-  streams_.push_back(
-      std::make_unique<HitStream>(shared_.writer, shared_.counters, number, info, shared_.options));
+  const uint32_t number = ++shared_.streams;
+  streams_.push_back(std::make_unique<HitStream>(shared_.writer, shared_.counters, number, info));
   shared_.counters.streams++;
   HitStream* const made = streams_.back().get();
   if (hit.state) states_[hit.state] = made;
@@ -307,6 +302,15 @@ void HitProcess::finish(uint64_t time, uint32_t reason) {
 
 void HitProcess::flush() {
   for (const auto& stream : streams_) stream->words().flush();
+}
+
+// Not "= {}", which keeps the memory.
+void HitProcess::rest() {
+  for (const auto& stream : streams_) stream->words().rest();
+  functions_ = decltype(functions_)();
+  coroutines_ = decltype(coroutines_)();
+  states_ = decltype(states_)();
+  last_slot_ = nullptr;
 }
 
 uint64_t HitProcess::lost() const {

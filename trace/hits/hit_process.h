@@ -25,7 +25,6 @@ struct HitShared {
 
 // A thread, seen in one process at a time.
 struct HitThread {
-  uint32_t pid = 0;
   uint32_t seq = 0;             // last one counted
   uint32_t wraps = 0;           // how often seq wrapped
   uint64_t time = 0;            // of its last hit
@@ -46,6 +45,9 @@ class HitProcess {
   void loss(uint64_t state, uint64_t count, uint64_t since, uint64_t time);
   void finish(uint64_t time, uint32_t reason);  // reason: LTE_*
   void flush();
+  // The process has ended: its streams stay, because a loss on one of its threads may belong to
+  // them.
+  void rest();
   uint64_t lost() const;
 
  private:

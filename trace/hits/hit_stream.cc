@@ -14,14 +14,13 @@ constexpr uint32_t kMaxReport = 1u << 16;  // calls in a report; LuaJIT's stacks
 }  // namespace
 
 HitStream::HitStream(TraceWriter& writer, HitCounters& counters, uint32_t number,
-                     const lt_stream_info& info, const HitOptions& options)
+                     const lt_stream_info& info)
     : counters_(counters),
       number_(number),
       state_(info.state_addr),
       tid_(static_cast<uint32_t>(info.tid)),
       flags_(info.flags),
-      filtered_(options.filtered),
-      words_(writer, number, info, options.max_depth) {}
+      words_(writer, number, info) {}
 
 HitCoroutine HitStream::make_coroutine(uint32_t vm_id, bool empty) {
   HitCoroutine co;
@@ -42,6 +41,12 @@ void HitStream::begin(uint64_t time) {
                  std::max<uint64_t>(time, 1), lt_pack(1, flags_));
 }
 
+// Before an event that is not part of a report.
+void HitStream::prepare(uint64_t time) {
+  begin(time);
+  if (left_ > 0) end_report(time);
+}
+
 // After a gap, what was known of a coroutine's stack no longer holds.
 void HitStream::refresh(HitCoroutine& co) {
   if (co.epoch == epoch_) return;
@@ -53,8 +58,7 @@ void HitStream::refresh(HitCoroutine& co) {
 
 // `co` runs: writes a record if the reader cannot know that.
 void HitStream::activate(HitCoroutine& co, uint64_t time) {
-  begin(time);
-  if (left_ > 0) end_report(time);
+  prepare(time);
   refresh(co);
   if (current_ == co.number) return;
   current_ = co.number;
@@ -135,8 +139,8 @@ void HitStream::unwind(HitCoroutine& co, const Hit& hit) {
     co.calls.pop_back();
     n++;
   }
-  if (n == 0 && co.complete && !filtered_) return odd(hit.time);
-  if (n == 0) return;  // Only calls from before a gap, or filtered ones.
+  if (n == 0 && co.complete) return odd(hit.time);
+  if (n == 0) return;  // Only calls from before a gap.
   words_.put_ext(hit.time, LTX_UNWIND, 0,
                  lt_pack(n, co.calls.empty() ? LT_ID_NONE : co.calls.back().id));
 }
@@ -144,15 +148,13 @@ void HitStream::unwind(HitCoroutine& co, const Hit& hit) {
 // -- Coroutines --
 
 void HitStream::create(HitCoroutine* by, HitCoroutine& co, uint64_t time) {
-  begin(time);
-  if (left_ > 0) end_report(time);
+  prepare(time);
   if (by) activate(*by, time);
   words_.put_ext(time, LTX_CREATE, 0, co.number);
 }
 
 void HitStream::resume(HitCoroutine* by, HitCoroutine& co, uint64_t time) {
-  begin(time);
-  if (left_ > 0) end_report(time);
+  prepare(time);
   if (by) activate(*by, time);
   refresh(co);
   co.resumed = true;
@@ -173,8 +175,7 @@ void HitStream::suspend(HitCoroutine& co, uint64_t time, uint32_t status) {
 }
 
 void HitStream::collect(HitCoroutine& co, uint64_t time) {
-  begin(time);
-  if (left_ > 0) end_report(time);
+  prepare(time);
   words_.put_ext(time, LTX_COLLECT, 0, co.number);
   if (current_ == co.number) current_ = 0;
 }
@@ -182,8 +183,7 @@ void HitStream::collect(HitCoroutine& co, uint64_t time) {
 // -- Stack reports --
 
 void HitStream::stack(HitCoroutine& co, const Hit& hit) {
-  begin(hit.time);
-  if (left_ > 0) end_report(hit.time);
+  prepare(hit.time);
   refresh(co);
   known_ = co.complete ? co.calls : std::vector<HitCall>{{0, LT_ID_NONE}};
   co.complete = true;

@@ -38,8 +38,8 @@ struct HitCoroutine {
 class HitStream {
  public:
   // Writes the STREAM block.
-  HitStream(TraceWriter& writer, HitCounters& counters, uint32_t number, const lt_stream_info& info,
-            const HitOptions& options);
+  HitStream(TraceWriter& writer, HitCounters& counters, uint32_t number,
+            const lt_stream_info& info);
 
   uint32_t number() const { return number_; }
   uint64_t state() const { return state_; }
@@ -76,6 +76,7 @@ class HitStream {
 
  private:
   void begin(uint64_t time);
+  void prepare(uint64_t time);
   void activate(HitCoroutine& co, uint64_t time);
   void refresh(HitCoroutine& co);
   void end_report(uint64_t time);
@@ -87,7 +88,6 @@ class HitStream {
   uint64_t state_;
   uint32_t tid_;
   uint32_t flags_;
-  bool filtered_;
   HitWords words_;
   uint32_t next_coroutine_ = 1;
   uint32_t current_ = 0;  // Number of the running coroutine; 0: not known.

@@ -14,13 +14,11 @@ constexpr uint64_t kFar =
 
 }  // namespace
 
-HitWords::HitWords(TraceWriter& writer, uint32_t stream, const lt_stream_info& info,
-                   uint32_t max_depth)
+HitWords::HitWords(TraceWriter& writer, uint32_t stream, const lt_stream_info& info)
     : writer_(writer),
       stream_(stream),
       blocks_(writer, stream, info.start_tick),
       last_(info.start_tick) {
-  if (max_depth != 0) filter_.emplace(max_depth, info.start_tick);
   words_.reserve(kWords + 8);
   writer_.write_stream(stream, info);
 }
@@ -29,19 +27,21 @@ void HitWords::flush_words() {
   if (nfuncs_ > 0) writer_.write_funcs(stream_, nfuncs_, funcs_);
   funcs_.clear();
   nfuncs_ = 0;
-  if (filter_ && !words_.empty()) {
-    kept_.clear();
-    filter_->run(words_, kept_);
-    if (!kept_.empty()) blocks_.append(kept_, words_time_);
-  } else if (!words_.empty()) {
-    blocks_.append(words_, words_time_);
-  }
+  if (!words_.empty()) blocks_.append(words_, words_time_);
   words_.clear();
 }
 
 void HitWords::flush() {
   flush_words();
   blocks_.flush();
+}
+
+void HitWords::rest() {
+  flush();
+  blocks_.rest();
+  ids_ = decltype(ids_)();
+  words_ = decltype(words_)();
+  funcs_ = decltype(funcs_)();
 }
 
 // Prepares for a record at this time.

@@ -7,11 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
-#include "trace/depth_filter.h"
 #include "trace/event_blocks.h"
 #include "trace/hits/hit_writer.h"
 
@@ -19,8 +17,8 @@ namespace luatrace {
 
 class HitWords {
  public:
-  // Writes the STREAM block. Calls deeper than max_depth are left out; 0: no limit.
-  HitWords(TraceWriter& writer, uint32_t stream, const lt_stream_info& info, uint32_t max_depth);
+  // Writes the STREAM block.
+  HitWords(TraceWriter& writer, uint32_t stream, const lt_stream_info& info);
 
   // A record, in the order of time.
   void put(uint64_t time, uint32_t payload, uint32_t kind);
@@ -36,6 +34,8 @@ class HitWords {
 
   // Passes everything to the TraceWriter.
   void flush();
+  // The same at the end of the process: only losses can follow.
+  void rest();
 
  private:
   void prepare(uint64_t time);
@@ -44,9 +44,7 @@ class HitWords {
   TraceWriter& writer_;
   uint32_t stream_;
   EventBlocks blocks_;
-  std::optional<DepthFilter> filter_;
   std::vector<uint64_t> words_;   // Not yet in blocks_.
-  std::vector<uint64_t> kept_;    // Those that the filter kept.
   uint64_t words_time_ = 0;       // Full clock of the first word.
   std::vector<std::byte> funcs_;  // Descriptions not yet written.
   uint32_t nfuncs_ = 0;

@@ -59,7 +59,6 @@ struct HitWriter::Impl {
   uint64_t gaps = UINT64_MAX;  // see cut_at()
   uint64_t taken = 0;          // time of the youngest hit taken
   uint32_t last_tid = 0, last_pid = 0;
-  uint64_t youngest = 0;  // of hits that bypassed the sorter
   HitThread* last_thread = nullptr;
   HitProcess* last_process = nullptr;
 };
@@ -96,10 +95,6 @@ HitProcess* HitWriter::Impl::process(uint32_t pid) {
 // -- Order --
 
 void HitWriter::Impl::add(const Hit& hit) {
-  if (shared.options.in_order) {
-    youngest = std::max(youngest, hit.time);
-    return take(hit, {});
-  }
   if (!sorter.add(hit)) return late(hit);
   if (sorter.full()) drain(sorter.settled());
 }
@@ -122,7 +117,6 @@ void HitWriter::Impl::late(const Hit& hit) {
 // there was time for that many.
 bool HitWriter::Impl::is_plausible(const Hit& hit, const HitThread& thread,
                                    std::span<const Hit> later) const {
-  if (shared.options.in_order) return true;  // Live hits cannot be damaged.
   int votes = 0, voters = 0;
   for (const Hit& h : later.first(std::min(later.size(), kLookAhead))) {
     if (h.tid != hit.tid || h.kind > HitKind::kMax || !further(h.seq, thread.seq)) continue;
@@ -197,7 +191,6 @@ void HitWriter::Impl::take(const Hit& hit, std::span<const Hit> later) {
     const bool named = hit.kind == HitKind::kStack && hit.L == t->held.what;
     release_held(*t, named && t->missing == 0 ? hit.state : 0);
   }
-  t->pid = hit.pid;
   p->event(hit, *t);
   t->time = taken = hit.time;
 }
@@ -219,7 +212,7 @@ void HitWriter::Impl::take_loss(const Hit& hit) {
 void HitWriter::Impl::end_process(uint32_t pid) {
   const auto it = processes.find(pid);
   if (it == processes.end()) return;
-  it->second->flush();
+  it->second->rest();
   ended.push_back(std::move(it->second));
   processes.erase(it);
   last_process = nullptr;
@@ -289,16 +282,8 @@ void HitWriter::cut_at(uint64_t time, uint64_t gaps) {
   impl_->gaps = gaps;
 }
 
-void HitWriter::advance(uint64_t time) {
-  impl_->drain(time);
-}
-
 void HitWriter::settle() {
   impl_->drain(UINT64_MAX);
-}
-
-void HitWriter::flush() {
-  for (auto& [pid, process] : impl_->processes) process->flush();
 }
 
 void HitWriter::finish() {
@@ -324,7 +309,7 @@ const HitCounters& HitWriter::counters() const {
 }
 
 uint64_t HitWriter::last_time() const {
-  return std::max(impl_->youngest, impl_->sorter.youngest());
+  return impl_->sorter.youngest();
 }
 
 uint64_t HitWriter::lost_events() const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // HitWriter: turns hits into event words. The only place that converts what an outside tracer sees
-// into a trace; used by the BPF recorder and by the analyzer's importers of bpftrace and SystemTap
-// output.
+// into a trace; used by the analyzer's importers of bpftrace and SystemTap output.
 //
 //   hits (any CPU, roughly in order) -> HitSorter -> HitProcess -> HitStream, one for each Lua
 //   state -> EventBlocks -> TraceWriter
@@ -35,21 +34,13 @@
 namespace luatrace {
 
 struct HitOptions {
-  // A hit is held back until one that is window_ns younger arrives, advance() releases it, or more
-  // than window_hits are held back. Choose both larger than the disorder between CPUs.
+  // A hit is held back until one that is window_ns younger arrives, or more than window_hits are
+  // held back. Choose both larger than the disorder between CPUs.
   uint64_t window_ns = 1'000'000'000;
   uint32_t window_hits = 1u << 20;  // 64 bytes each
-  // The hits of each Lua VM arrive in order: nothing is held back.
-  bool in_order = false;
   // Called once for each process, at its first hit: writes the PROCESS block (and MAPS) and returns
   // the process's number in the file. Empty: HitWriter writes a block with only the pid.
   std::function<uint32_t(uint32_t pid, uint64_t time)> on_process;
-  // Returns the number of a new stream in the file. Empty: 1, 2, 3, ...
-  std::function<uint32_t()> new_stream;
-  std::string luajit;         // Version for struct lt_stream_info, if known.
-  uint32_t stream_flags = 0;  // LTF_*, as far as known.
-  uint32_t max_depth = 0;     // Deeper calls are left out; 0: no limit.
-  bool filtered = false;      // Some functions' hits are filtered out: an unwind may end none.
 };
 
 // All but hits and streams count anomalies; each of those is also in the file, as an LTX_LOSS.
@@ -114,12 +105,8 @@ class HitWriter {
   // end_at().
   void cut_at(uint64_t time, uint64_t gaps);
 
-  // All hits up to this time have arrived. For live sources, from time to time.
-  void advance(uint64_t time);
   // All hits have arrived; losses may still be reported.
   void settle();
-  // Passes all words that are ready to the TraceWriter. For live sources, from time to time.
-  void flush();
   // Writes everything; VMs whose process is still alive stop with LTE_DETACH. Once, before the END
   // block, whose `lost` is lost_events().
   void finish();

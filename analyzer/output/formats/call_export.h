@@ -34,8 +34,8 @@ class CallExport : public CallConsumer {
   std::ostream& out_;
   std::unique_ptr<CallWriter> writer_;
   std::optional<CallLog> log_;
-  uint64_t tracks_ = 0, flows_ = 0;  // Used by earlier files.
-  uint32_t functions_ = 0;
+  SliceNumbers used_;
+  DistinctFrames names_;
 };
 
 }  // namespace luatrace::analyze

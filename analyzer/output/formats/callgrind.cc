@@ -3,12 +3,14 @@
 // each function its self time and, for each callee, the number of calls and their inclusive time,
 // in which recursion counts once.
 #include <algorithm>
+#include <map>
 #include <ostream>
+#include <set>
 #include <unordered_map>
 
+#include "analyzer/collect/tree_links.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
-#include "analyzer/output/formats/tree_walk.h"
 #include "analyzer/report/report_function.h"
 #include "base/escape.h"
 
@@ -40,27 +42,26 @@ CallGraph::CallGraph(const Report& report)
     : edges_(report.functions.size()), self_(report.functions.size()) {
   const CallTree& tree = report.tree;
   const std::vector<uint64_t> inclusive = inclusive_ns(tree);
-  auto of = [&](uint32_t node) -> Edge* {
+  auto of = [&](NodeId node) -> Edge* {
     return tree[node].parent ? &edge(tree[tree[node].parent].function, tree[node].function)
                              : nullptr;
   };
-  walk_tree(
-      tree,
-      [&](uint32_t node) {
+  TreeLinks(tree).walk(
+      [&](NodeId node) {
         self_[tree[node].function] += tree[node].self;
         Edge* e = of(node);
         if (!e) return;
         e->calls += tree[node].calls;
         if (e->open++ == 0) e->ns += inclusive[node];
       },
-      [&](uint32_t node) {
+      [&](NodeId node) {
         if (Edge* e = of(node)) e->open--;
       });
 }
 
 Edge& CallGraph::edge(uint32_t caller, uint32_t callee) {
   auto& list = edges_[caller];
-  auto [it, fresh] = places_.emplace(uint64_t{caller} << 32 | callee, list.size());
+  auto [it, fresh] = places_.emplace(pair_key(caller, callee), list.size());
   if (fresh) list.push_back({callee, 0, 0, 0});
   return list[it->second];
 }
@@ -75,7 +76,7 @@ class Numbered {
   }
 
  private:
-  std::unordered_map<std::string, size_t> numbers_;
+  std::map<std::string, size_t> numbers_;
 };
 
 // The location of a function. A C function has an object file, which must not be given as a source
@@ -92,6 +93,21 @@ Position position_of(const ReportFunction& f, const FrameName& name) {
   return {"Lua", known, std::max(name.line, 1u)};  // A main chunk begins at line 1.
 }
 
+// Readers take one command line only: callgrind_annotate shows the last one, KCachegrind complains.
+// So the different commands of all processes are in one, separated by semicolons.
+std::string commands(const Report& report) {
+  std::set<std::string> known;
+  std::string all;
+  for (const auto& file : report.files)
+    for (const auto& process : file.processes) {
+      std::string command;
+      for (const auto& word : process.cmdline) command += ' ' + printable(word);
+      if (!command.empty() && known.insert(command).second)
+        all += (all.empty() ? "" : " ;") + command;
+    }
+  return all;
+}
+
 }  // namespace
 
 void write_callgrind(std::ostream& out, const Report& report, const ExportOptions& options) {
@@ -101,17 +117,10 @@ void write_callgrind(std::ostream& out, const Report& report, const ExportOption
   for (size_t i = 0; i < names.size(); i++)
     at.push_back(position_of(report.functions[i], names[i]));
   Numbered objects, files, functions;
-  out << "# callgrind format\nversion: 1\ncreator: luatrace\n";
-  for (const auto& file : report.files) {
-    out << "cmd:";
-    for (const auto& process : file.processes)
-      for (const auto& word : process.cmdline) out << ' ' << printable(word);
-    out << '\n';
-    break;
-  }
-  out << "desc: Trust: " << trust_line(report)
+  out << "# callgrind format\nversion: 1\ncreator: luatrace\ncmd:" << commands(report)
+      << "\ndesc: Trust: " << trust_line(report)
       << "\npositions: line\nevents: ns\nsummary: " << inclusive_ns(report.tree)[0] << "\n";
-  for (uint32_t i = 1; i < names.size(); i++) {
+  for (uint32_t i = kReportUnknown; i < names.size(); i++) {
     if (graph.self()[i] == 0 && graph.edges()[i].empty() && report.functions[i].calls == 0)
       continue;
     out << "\nob=" << objects(at[i].object) << "\nfl=" << files(at[i].file)

@@ -10,7 +10,7 @@ namespace luatrace::analyze {
 namespace {
 
 // Limit of coroutines on the page; those that live longest are kept.
-constexpr size_t kMostTracks = 5000;
+constexpr size_t kMaxTracks = 5000;
 // Short calls join a block if the gap between them is up to this many times `shortest`.
 constexpr uint64_t kWidestGap = 16;
 
@@ -132,7 +132,7 @@ void ChartWriter::track(const Track& track, const TrackNames& names) {
   Lane& lane = lanes_[track.number];
   lane.what = track;
   lane.file = file_;
-  lane.of_state = names.of_state;
+  lane.of_vm = names.of_vm;
   if (processes_.empty() || processes_.back() != names.process) processes_.push_back(names.process);
   lane.process = static_cast<uint32_t>(processes_.size()) - 1;
 }
@@ -150,7 +150,7 @@ void ChartWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
   other->second.resumes++;
 }
 
-void ChartWriter::end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) {
+void ChartWriter::end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) {
   Lane& l = lane(track);
   const Open open = l.open.back();
   l.open.pop_back();
@@ -165,7 +165,7 @@ void ChartWriter::end(const Track& track, uint64_t ns, uint64_t running_ns, uint
   if (slice.kind == FlameSlice::kResumed) l.waiting_ns += slice.length_ns;
   if (slice.kind == FlameSlice::kCall) {
     slice.self_ns = self_ns;
-    slice.suspended_ns = slice.length_ns - std::min(slice.length_ns, running_ns);
+    slice.suspended_ns = slice.length_ns - std::min(slice.length_ns, inclusive_ns);
     calls_++;
     self_ns_ += self_ns;
   }
@@ -195,11 +195,11 @@ uint64_t ChartWriter::next_shortest() const {
   std::vector<uint64_t> lengths;
   for (const auto& [number, lane] : lanes_)
     for (const FlameSlice& slice : lane.folder.slices()) lengths.push_back(slice.length_ns);
-  const uint64_t least = shortest_ + shortest_ / 2 + 1;
-  if (lengths.size() <= limit_ / 2) return least;
+  const uint64_t minimum = shortest_ + shortest_ / 2 + 1;
+  if (lengths.size() <= limit_ / 2) return minimum;
   auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(limit_ / 2);
   std::nth_element(lengths.begin(), middle, lengths.end(), std::greater<>());
-  return std::max(least, *middle + 1);
+  return std::max(minimum, *middle + 1);
 }
 
 void ChartWriter::prune() {
@@ -228,9 +228,9 @@ std::vector<ChartWriter::Lane*> ChartWriter::lanes_to_show() {
   auto life = [](const Lane* l) { return l->end_ns - l->begin_ns; };
   std::stable_sort(lanes.begin(), lanes.end(),
                    [&](const Lane* a, const Lane* b) { return life(a) > life(b); });
-  if (limit_ && lanes.size() > kMostTracks) {
-    dropped_ += lanes.size() - kMostTracks;
-    lanes.resize(kMostTracks);
+  if (limit_ && lanes.size() > kMaxTracks) {
+    dropped_ += lanes.size() - kMaxTracks;
+    lanes.resize(kMaxTracks);
   }
   std::stable_sort(lanes.begin(), lanes.end(), [](const Lane* a, const Lane* b) {
     auto key = [](const Lane* l) {
@@ -272,7 +272,7 @@ void ChartWriter::align_files(const std::vector<Lane*>& lanes, FlameChart& chart
 
 FlameTrack ChartWriter::describe(const Lane& lane, bool many_threads) const {
   FlameTrack track;
-  track.name = track_name(lane.what, lane.of_state);
+  track.name = track_name(lane.what, lane.of_vm);
   track.thread = "thread " + std::to_string(lane.what.tid);
   if (many_threads)
     track.thread += ", process " + std::to_string(lane.what.pid) + ": " + *processes_[lane.process];
@@ -332,22 +332,19 @@ CallLog& ChartExport::begin_file(const FilterPlan& plan, const TraceFacts& facts
                                  const SymbolFinder& symbols) {
   facts_ = &facts;
   symbols_ = &symbols;
-  log_.emplace(writer_, facts, plan, [this](uint32_t function) {
+  log_.emplace(writer_, used_, facts, plan, [this](FunctionId function) {
     defined_.push_back(function);
     return FrameName();
   });
-  log_->number_from(tracks_, static_cast<uint32_t>(functions_.size() - 1), flows_);
   return *log_;
 }
 
 // Functions are described only now, when all their descriptions have been read.
 void ChartExport::end_file() {
   log_->finish();
-  for (uint32_t function : defined_)
+  for (FunctionId function : defined_)
     functions_.push_back(describe(facts_->functions[function], *symbols_));
   defined_.clear();
-  tracks_ = log_->tracks();
-  flows_ = log_->flows();
   log_.reset();
   const uint64_t first = first_tick(*facts_);
   const Clock& clock = facts_->clock;

@@ -59,10 +59,10 @@ class ChartWriter : public CallWriter {
   // Keeps up to `limit` slices; 0: all.
   explicit ChartWriter(size_t limit) : limit_(limit) {}
 
-  void define(uint32_t, const FrameName&) override {}
+  void define(SliceFunctionId, const FrameName&) override {}
   void track(const Track& track, const TrackNames& names) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
-  void end(const Track& track, uint64_t ns, uint64_t running_ns, uint64_t self_ns) override;
+  void end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) override;
   void leave(const Track& track) override;
   // Completes the tracks of a file, which the next file cannot resume. Its first event was at
   // first_ns.
@@ -87,12 +87,11 @@ class ChartWriter : public CallWriter {
     uint64_t resumer = 0;  // Track number.
     uint64_t begin_ns = 0, end_ns = 0, suspended_ns = 0, waiting_ns = 0;
     uint32_t resumes = 0;
-    bool begun = false, left = false, of_state = false;
+    bool begun = false, left = false, of_vm = false;
     GrowArray<Open> open;
     SliceFolder folder;
   };
   Lane& lane(const Track& track) { return lanes_.at(track.number); }
-  void add(Lane& lane, const FlameSlice& slice);
   void prune();
   uint64_t next_shortest() const;
   std::vector<Lane*> lanes_to_show();
@@ -125,9 +124,9 @@ class ChartExport : public CallConsumer {
   std::optional<CallLog> log_;
   const TraceFacts* facts_ = nullptr;  // Of the current file.
   const SymbolFinder* symbols_ = nullptr;
-  std::vector<uint32_t> defined_;           // In this file.
+  std::vector<FunctionId> defined_;         // In this file.
   std::vector<FunctionName> functions_{1};  // By number of define().
-  uint64_t tracks_ = 0, flows_ = 0;
+  SliceNumbers used_;
 };
 
 }  // namespace luatrace::analyze

@@ -6,11 +6,9 @@
 #include <unordered_map>
 
 #include "analyzer/collect/call_writer.h"
-#include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
 #include "base/escape.h"
 #include "base/grow_array.h"
-#include "base/json.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -20,7 +18,7 @@ class ChromeWriter : public CallWriter {
   explicit ChromeWriter(std::ostream& out) : out_(out) {
     out_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   }
-  void define(uint32_t, const FrameName& name) override {
+  void define(SliceFunctionId, const FrameName& name) override {
     std::string text =
         "\"name\":" + json_string(cut_bytes(name.name, kLongest)) + ",\"cat\":\"call\"";
     if (!name.file.empty())
@@ -47,11 +45,9 @@ class ChromeWriter : public CallWriter {
   std::ostream& event(char phase, const Track& track, uint64_t ns);
   struct Open {
     Slice::Kind kind;
-    uint32_t what;  // Function or coroutine.
+    SliceFunctionId function;
+    CoroutineId coroutine;
   };
-  static Open open_of(const Slice& slice) {
-    return {slice.kind, slice.kind == Slice::kCall ? slice.function : slice.coroutine};
-  }
   std::string text_of(const Open& slice) const;
   std::ostream& metadata(const char* what, const Track& track) {
     return next() << "{\"ph\":\"M\",\"name\":\"" << what << "\",\"pid\":" << track.pid
@@ -77,22 +73,21 @@ std::ostream& ChromeWriter::event(char phase, const Track& track, uint64_t ns) {
 
 // The name fields of a begin event, and of an end event because speedscope expects them there.
 std::string ChromeWriter::text_of(const Open& slice) const {
-  if (slice.kind == Slice::kCall) return names_[slice.what];
-  return "\"name\":\"" + marker_name(slice.kind, slice.what) + "\",\"cat\":\"coroutine\"";
+  if (slice.kind == Slice::kCall) return names_[slice.function];
+  return "\"name\":\"" + marker_name(slice.kind, slice.coroutine) + "\",\"cat\":\"coroutine\"";
 }
 
 void ChromeWriter::track(const Track& track, const TrackNames& names) {
   if (process_ != *names.process)
     metadata("process_name", track)
         << "\"name\":" << json_string(process_ = *names.process) << "}}";
-  std::string name =
-      "thread " + std::to_string(track.tid) + ", " + track_name(track, names.of_state);
+  std::string name = "thread " + std::to_string(track.tid) + ", " + track_name(track, names.of_vm);
   metadata("thread_name", track) << "\"name\":" << json_string(name) << "}}";
   metadata("thread_sort_index", track) << "\"sort_index\":" << track.number << "}}";
 }
 
 void ChromeWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
-  const Open open = open_of(slice);
+  const Open open{slice.kind, slice.function, slice.coroutine};
   event('B', track, ns) << ',' << text_of(open) << '}';
   open_[track.number].push_back(open);
   if (slice.flow) event('s', track, ns) << kFlow << slice.flow << '}';

@@ -23,18 +23,17 @@ void json(std::ostream& out, const Report& report, const ExportOptions&) {
 }
 
 constexpr ExportFormat kFormats[] = {
-    {"folded", "folded stacks, for flamegraph.pl and its like", folded, nullptr, true},
-    {"speedscope", "speedscope's JSON", write_speedscope, nullptr, true},
-    {"perfetto", "Perfetto's protobuf: a track for each coroutine", nullptr, make_perfetto_writer},
-    {"chrome", "Chrome's JSON trace events", nullptr, make_chrome_writer},
-    {"pprof", "pprof's protobuf, compressed", write_pprof, nullptr, true},
-    {"callgrind", "callgrind's profile, for KCachegrind and callgrind_annotate", write_callgrind,
-     nullptr, true},
-    {"csv", "one row for each function", write_functions_csv},
-    {"json", "everything but the call tree, as --json", json},
-    {"luaprofiler", "LuaProfiler's log: a line for each call", nullptr, make_luaprofiler_writer},
-    {"luaprofile", "the CSV of LuaProfile", write_luaprofile},
-    {"xmake", "the table of xmake's profiler", write_xmake},
+    {"folded", folded, nullptr, true},
+    {"speedscope", write_speedscope, nullptr, true},
+    {"perfetto", nullptr, make_perfetto_writer},
+    {"chrome", nullptr, make_chrome_writer},
+    {"pprof", write_pprof, nullptr, true},
+    {"callgrind", write_callgrind, nullptr, true},
+    {"csv", write_functions_csv},
+    {"json", json},
+    {"luaprofiler", nullptr, make_luaprofiler_writer},
+    {"luaprofile", write_luaprofile},
+    {"xmake", write_xmake},
 };
 
 }  // namespace

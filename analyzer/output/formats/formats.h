@@ -38,12 +38,11 @@ class CallWriter;
 
 struct ExportFormat {
   const char* name;
-  const char* what;  // For --help.
   // Exactly one is not null: `write` writes the report, `make_writer` writes calls while the trace
   // is read.
   void (*write)(std::ostream& out, const Report& report, const ExportOptions& options);
   std::unique_ptr<CallWriter> (*make_writer)(std::ostream& out) = nullptr;
-  bool has_tree = false;  // --yielded adds suspended time.
+  bool has_tree = false;  // --suspended adds suspended time.
 };
 
 std::span<const ExportFormat> export_formats();

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "analyzer/collect/call_writer.h"
-#include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
 #include "base/escape.h"
 #include "base/grow_array.h"
@@ -28,32 +27,32 @@ class LuaProfilerWriter : public CallWriter {
     out_ << "stack_level\tfile_defined\tfunction_name\tline_defined\tcurrent_line\tlocal_time\t"
             "total_time\n";
   }
-  void define(uint32_t, const FrameName& name) override {
+  void define(SliceFunctionId, const FrameName& name) override {
     names_.push_back(cut_bytes(tsv_cell(name.file), kLongest) + '\t' +
                      cut_bytes(tsv_cell(name.name), kLongest) + '\t' + std::to_string(name.line) +
                      "\t-1\t");
   }
   void track(const Track&, const TrackNames&) override {}
   void begin(const Track& track, const Slice& slice, uint64_t) override {
-    open_[track.number].push_back(slice.kind == Slice::kCall ? slice.function : 0);
+    open_[track.number].push_back(slice.kind == Slice::kCall ? slice.function : kNoSliceFunction);
   }
-  void end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) override;
+  void end(const Track& track, uint64_t, uint64_t inclusive_ns, uint64_t self_ns) override;
 
  private:
   static constexpr size_t kLongest = 500;  // Limit of names, which each line repeats.
   std::ostream& out_;
   std::vector<std::string> names_{""};
-  // By track: functions; 0 for slices that are not calls.
-  std::unordered_map<uint64_t, GrowArray<uint32_t>> open_;
+  // By track: functions; kNoSliceFunction for slices that are not calls.
+  std::unordered_map<uint64_t, GrowArray<SliceFunctionId>> open_;
 };
 
-void LuaProfilerWriter::end(const Track& track, uint64_t, uint64_t running_ns, uint64_t self_ns) {
+void LuaProfilerWriter::end(const Track& track, uint64_t, uint64_t inclusive_ns, uint64_t self_ns) {
   auto& open = open_[track.number];
-  const uint32_t function = open.back();
+  const SliceFunctionId function = open.back();
   open.pop_back();
   if (function)
     out_ << open.size() + 1 << '\t' << names_[function] << seconds(self_ns) << '\t'
-         << seconds(running_ns) << '\n';
+         << seconds(inclusive_ns) << '\n';
   if (open.empty()) open_.erase(track.number);
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "analyzer/output/format.h"
 #include "analyzer/symbols/function_name.h"
 #include "base/escape.h"
 
@@ -12,7 +11,7 @@ namespace {
 
 // display_place() without the line, with `root` stripped.
 std::string file_of(const FunctionName& f, const std::string& root) {
-  std::string file = display_place(f);
+  std::string file = f.kind == FunctionKind::kLua ? display_place(f) : f.chunk;
   if (f.kind == FunctionKind::kLua && !file.empty()) file.erase(file.rfind(':'));
   if (!root.empty() && file.starts_with(root)) {
     size_t skip = root.size();
@@ -38,9 +37,10 @@ FrameName frame_name(const FunctionName& f, const ExportOptions& options) {
   FrameName n;
   n.file = file_of(f, options.source_root);
   n.line = f.kind == FunctionKind::kLua ? f.line : 0;
-  n.name = printable(distinct_name(f));
-  const std::string line = ':' + (f.kind == FunctionKind::kLua ? line_text(f) : "0");
-  const std::string place = f.kind == FunctionKind::kLua ? n.file + line : n.file;
+  const bool lua = f.kind == FunctionKind::kLua, main = is_main_chunk(f) && !n.file.empty();
+  n.name = main ? n.file : printable(distinct_name(f));
+  const std::string line = ':' + (lua ? line_text(f) : "0");
+  const std::string place = main ? kMainChunk : lua ? n.file + line : n.file;
   switch (options.style) {
     case FrameStyle::kOurs:
       n.label = place.empty() || place == n.name ? n.name : n.name + " (" + place + ')';
@@ -52,27 +52,47 @@ FrameName frame_name(const FunctionName& f, const ExportOptions& options) {
       n.label = n.name = tagged(f, n, "@");
       break;
   }
-  n.unique = (n.line == 0 && f.code == 0) || n.name.ends_with(line) ? n.name : n.name + line;
+  const bool has_line = lua && (f.line || f.code);
+  n.unique = !has_line || n.name.ends_with(line) ? n.name : n.name + line;
   return n;
 }
 
 std::vector<FrameName> frame_names(const Report& report, const ExportOptions& options) {
   std::vector<FrameName> names;
-  for (const auto& f : report.functions) names.push_back(frame_name(f, options));
+  std::map<std::string, size_t> count;
+  for (const auto& f : report.functions) {
+    names.push_back(frame_name(f, options));
+    count[names.back().name]++;
+  }
+  DistinctNames plain, labels, in_file;
+  for (FrameName& n : names) {
+    n.name = plain.add(count[n.name] > 1 ? n.label : n.name);
+    n.label = labels.add(n.label);
+    n.unique = in_file.add(n.file + '\n' + n.unique).substr(n.file.size() + 1);
+  }
   return names;
 }
 
-std::string track_name(const Track& track, bool of_state) {
-  const std::string name = "coroutine " + std::to_string(track.coroutine);
-  return of_state ? "state " + std::to_string(track.stream) + ", " + name : name;
+FrameName DistinctFrames::name(const FunctionName& f) {
+  FrameName n = frame_name(f, options_);
+  const std::string key = identity(f);
+  const auto [known, fresh] = names_.try_emplace(key);
+  if (fresh) known->second = distinct_.add(used_.insert(n.name).second ? n.name : n.label);
+  n.name = known->second;
+  return n;
 }
 
-std::string marker_name(Slice::Kind kind, uint32_t coroutine) {
+std::string track_name(const Track& track, bool of_vm) {
+  const std::string name = "coroutine " + std::to_string(track.coroutine);
+  return of_vm ? "Lua VM " + std::to_string(track.stream) + ", " + name : name;
+}
+
+std::string marker_name(Slice::Kind kind, CoroutineId coroutine) {
   switch (kind) {
     case Slice::kResumed:
       return "[coroutine " + std::to_string(coroutine) + ']';
     case Slice::kSuspended:
-      return "[yielded]";
+      return "[suspended]";
     case Slice::kUnknown:
       return "[unknown]";
     default:

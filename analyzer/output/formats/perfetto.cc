@@ -56,7 +56,7 @@ constexpr uint64_t kThreadUuids = uint64_t{1} << 40, kProcessUuids = uint64_t{2}
 class PerfettoWriter : public CallWriter {
  public:
   explicit PerfettoWriter(std::ostream& out) : out_(out) {}
-  void define(uint32_t function, const FrameName& name) override;
+  void define(SliceFunctionId function, const FrameName& name) override;
   void track(const Track& track, const TrackNames& names) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
   void end(const Track& track, uint64_t ns, uint64_t, uint64_t) override {
@@ -68,6 +68,7 @@ class PerfettoWriter : public CallWriter {
   void start();
   void write(const ProtoMessage& packet);
   void put(const ProtoMessage& track_event, uint64_t ns);
+  void put_interned(const ProtoMessage& state, uint64_t flags);
   void put_descriptor(const ProtoMessage& track);
   ProtoMessage track_event(const Track& track, uint64_t type);
   uint64_t process(const Track& track, const std::string& command);
@@ -80,61 +81,46 @@ class PerfettoWriter : public CallWriter {
 };
 
 void PerfettoWriter::write(const ProtoMessage& packet) {
-  ProtoMessage trace;
-  trace.message(trace::kPacket, packet);
-  out_ << trace.bytes();
+  out_ << ProtoMessage().message(trace::kPacket, packet).bytes();
 }
 
 // Writes the first packet, which resets the interned names.
 void PerfettoWriter::start() {
   if (started_) return;
   started_ = true;
-  ProtoMessage call, coroutine, state, packet;
-  call.integer(1, kCallCategory);
-  call.text(2, "call");
-  coroutine.integer(1, kCoroutineCategory);
-  coroutine.text(2, "coroutine");
-  state.message(interned::kCategories, call);
-  state.message(interned::kCategories, coroutine);
-  packet.integer(packet::kSequence, kSequenceId);
-  packet.integer(packet::kSequenceFlags, kStateCleared);
-  packet.message(packet::kInterned, state);
-  write(packet);
+  ProtoMessage call, coroutine, state;
+  call.integer(1, kCallCategory).text(2, "call");
+  coroutine.integer(1, kCoroutineCategory).text(2, "coroutine");
+  state.message(interned::kCategories, call).message(interned::kCategories, coroutine);
+  put_interned(state, kStateCleared);
 }
 
-void PerfettoWriter::define(uint32_t function, const FrameName& name) {
+void PerfettoWriter::define(SliceFunctionId function, const FrameName& name) {
   start();
-  ProtoMessage text, location, state, packet;
-  text.integer(1, function);
-  text.text(2, name.name);
-  location.integer(1, function);
-  location.text(2, name.file);
-  location.text(3, name.name);
-  location.integer(4, name.line);
-  state.message(interned::kNames, text);
-  state.message(interned::kLocations, location);
-  packet.integer(packet::kSequence, kSequenceId);
-  packet.integer(packet::kSequenceFlags, kNeedsState);
-  packet.message(packet::kInterned, state);
-  write(packet);
+  ProtoMessage text, location, state;
+  text.integer(1, function).text(2, name.name);
+  location.integer(1, function).text(2, name.file).text(3, name.name).integer(4, name.line);
+  state.message(interned::kNames, text).message(interned::kLocations, location);
+  put_interned(state, kNeedsState);
+}
+
+void PerfettoWriter::put_interned(const ProtoMessage& state, uint64_t flags) {
+  ProtoMessage packet;
+  packet.integer(packet::kSequence, kSequenceId).integer(packet::kSequenceFlags, flags);
+  write(packet.message(packet::kInterned, state));
 }
 
 void PerfettoWriter::put_descriptor(const ProtoMessage& track) {
   ProtoMessage packet;
-  packet.integer(packet::kSequence, kSequenceId);
-  packet.message(packet::kDescriptor, track);
-  write(packet);
+  write(packet.integer(packet::kSequence, kSequenceId).message(packet::kDescriptor, track));
 }
 
 uint64_t PerfettoWriter::process(const Track& track, const std::string& command) {
   const uint64_t uuid = kProcessUuids + static_cast<uint32_t>(track.pid);
   if (!processes_.insert(track.pid).second) return uuid;
   ProtoMessage process, message;
-  process.integer(1, static_cast<uint32_t>(track.pid));
-  process.text(6, command);
-  message.integer(descriptor::kUuid, uuid);
-  message.message(descriptor::kProcess, process);
-  put_descriptor(message);
+  process.integer(1, static_cast<uint32_t>(track.pid)).text(6, command);
+  put_descriptor(message.integer(descriptor::kUuid, uuid).message(descriptor::kProcess, process));
   return uuid;
 }
 
@@ -144,13 +130,10 @@ uint64_t PerfettoWriter::thread(const Track& track, const std::string& command) 
       threads_.emplace(std::pair{track.pid, track.tid}, kThreadUuids + threads_.size());
   if (!fresh) return it->second;
   ProtoMessage thread, message;
-  thread.integer(1, static_cast<uint32_t>(track.pid));
-  thread.integer(2, track.tid);
+  thread.integer(1, static_cast<uint32_t>(track.pid)).integer(2, track.tid);
   thread.text(5, "thread " + std::to_string(track.tid));
-  message.integer(descriptor::kUuid, it->second);
-  message.integer(descriptor::kParent, parent);
-  message.message(descriptor::kThread, thread);
-  put_descriptor(message);
+  message.integer(descriptor::kUuid, it->second).integer(descriptor::kParent, parent);
+  put_descriptor(message.message(descriptor::kThread, thread));
   return it->second;
 }
 
@@ -158,33 +141,25 @@ void PerfettoWriter::track(const Track& track, const TrackNames& names) {
   start();
   ProtoMessage message;
   const uint64_t parent = thread(track, *names.process);
-  message.integer(descriptor::kUuid, track.number);
-  message.integer(descriptor::kParent, parent);
-  message.text(descriptor::kName, track_name(track, names.of_state));
-  put_descriptor(message);
+  message.integer(descriptor::kUuid, track.number).integer(descriptor::kParent, parent);
+  put_descriptor(message.text(descriptor::kName, track_name(track, names.of_vm)));
 }
 
 void PerfettoWriter::put(const ProtoMessage& track_event, uint64_t ns) {
   ProtoMessage packet;
-  packet.integer(packet::kTimestamp, ns);
-  packet.integer(packet::kSequence, kSequenceId);
+  packet.integer(packet::kTimestamp, ns).integer(packet::kSequence, kSequenceId);
   packet.integer(packet::kSequenceFlags, kNeedsState);
-  packet.message(packet::kTrackEvent, track_event);
-  write(packet);
+  write(packet.message(packet::kTrackEvent, track_event));
 }
 
 ProtoMessage PerfettoWriter::track_event(const Track& track, uint64_t type) {
-  ProtoMessage message;
-  message.integer(event::kType, type);
-  message.integer(event::kTrack, track.number);
-  return message;
+  return ProtoMessage().integer(event::kType, type).integer(event::kTrack, track.number);
 }
 
 void PerfettoWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
   ProtoMessage message = track_event(track, event::kBegin);
   if (slice.kind == Slice::kCall) {
-    message.integer(event::kCategoryIid, kCallCategory);
-    message.integer(event::kNameIid, slice.function);
+    message.integer(event::kCategoryIid, kCallCategory).integer(event::kNameIid, slice.function);
     message.integer(event::kLocationIid, slice.function);
   } else {
     message.integer(event::kCategoryIid, kCoroutineCategory);
@@ -196,10 +171,8 @@ void PerfettoWriter::begin(const Track& track, const Slice& slice, uint64_t ns) 
 
 void PerfettoWriter::arrive(const Track& track, uint64_t flow, uint64_t ns) {
   ProtoMessage message = track_event(track, event::kInstant);
-  message.integer(event::kCategoryIid, kCoroutineCategory);
-  message.text(event::kName, "runs");
-  message.fixed64(event::kFlowEnds, flow);
-  put(message, ns);
+  message.integer(event::kCategoryIid, kCoroutineCategory).text(event::kName, "runs");
+  put(message.fixed64(event::kFlowEnds, flow), ns);
 }
 
 }  // namespace

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // pprof's profile.proto: a sample per node of the call tree with two values, calls and self time,
 // and its stack, leaf first. A function is one location, at the line of its definition.
-#include <algorithm>
+#include <map>
 #include <ostream>
-#include <unordered_map>
 
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/gzip.h"
 #include "analyzer/output/formats/names.h"
 #include "analyzer/output/formats/proto.h"
-#include "analyzer/report/report_function.h"
 #include "analyzer/report/stack_limit.h"
 
 namespace luatrace::analyze {
@@ -42,7 +40,7 @@ class PprofWriter {
   GzipWriter gzip_;
   const Report& report_;
   std::vector<std::string> strings_{""};
-  std::unordered_map<std::string, uint64_t> numbers_{{"", 0}};
+  std::map<std::string, uint64_t> numbers_{{"", 0}};
 };
 
 uint64_t PprofWriter::string(const std::string& text) {
@@ -52,10 +50,7 @@ uint64_t PprofWriter::string(const std::string& text) {
 }
 
 ProtoMessage PprofWriter::type(const char* what, const char* unit) {
-  ProtoMessage m;
-  m.integer(1, string(what));
-  m.integer(2, string(unit));
-  return m;
+  return ProtoMessage().integer(1, string(what)).integer(2, string(unit));
 }
 
 void PprofWriter::header() {
@@ -74,37 +69,28 @@ void PprofWriter::header() {
 
 // A function and its location have the same ID: index + 1, because 0 means none.
 void PprofWriter::function(uint64_t id, const FrameName& name) {
-  ProtoMessage f;
-  f.integer(1, id);
-  f.integer(2, string(name.name));
+  ProtoMessage f, line, location, fields;
+  f.integer(1, id).integer(2, string(name.name));
   f.integer(3, string(name.unique));
-  f.integer(4, string(name.file));
-  f.integer(5, name.line);
-  ProtoMessage line, location, fields;
-  line.integer(1, id);
-  line.integer(2, name.line);
-  location.integer(1, id);
-  location.message(4, line);
-  fields.message(kFunction, f);
-  fields.message(kLocation, location);
-  put(fields);
+  f.integer(4, string(name.file)).integer(5, name.line);
+  line.integer(1, id).integer(2, name.line);
+  location.integer(1, id).message(4, line);
+  put(fields.message(kFunction, f).message(kLocation, location));
 }
 
 void PprofWriter::samples() {
   const CallTree& tree = report_.tree;
-  std::vector<uint64_t> chain;
+  std::vector<uint64_t> stack;
   ProtoMessage sample, fields;
-  for (uint32_t i = 1; i < tree.size(); i++) {
+  for (NodeId i{1}; i < tree.size(); ++i) {
     if (tree[i].self == 0 && tree[i].calls == 0) continue;
-    chain.clear();
-    for (uint32_t at = i; at != 0; at = tree[at].parent) chain.push_back(tree[at].function + 1);
+    stack.clear();
+    for (NodeId at = i; at != kRootNode; at = tree[at].parent)
+      stack.push_back(tree[at].function + 1);
     const uint64_t values[] = {tree[i].calls, tree[i].self};
     sample.clear();
-    sample.integers(1, chain);
-    sample.integers(2, values);
     fields.clear();
-    fields.message(kSample, sample);
-    put(fields);
+    put(fields.message(kSample, sample.integers(1, stack).integers(2, values)));
   }
 }
 
@@ -112,19 +98,15 @@ void PprofWriter::write(const std::vector<FrameName>& names) {
   header();
   for (size_t i = 0; i < names.size(); i++) function(i + 1, names[i]);
   samples();
-  for (const auto& text : strings_) {
-    ProtoMessage fields;
-    fields.text(kStrings, text);
-    put(fields);
-  }
+  for (const auto& text : strings_) put(ProtoMessage().text(kStrings, text));
   gzip_.finish();
 }
 
 }  // namespace
 
 void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {
-  constexpr uint64_t kLocation = 8;  // In bytes; more than it takes, as looking it up takes longer.
-  const auto limit = stack_limit(report, std::vector<uint64_t>(report.functions.size(), kLocation));
+  constexpr uint64_t kBytes = 8;  // More than a location takes, as finding it costs time, too.
+  const auto limit = stack_limit(report, std::vector<uint64_t>(report.functions.size(), kBytes));
   if (!limit) return PprofWriter(out, report).write(frame_names(report, options));
   Report cut = report;
   cut_stacks(cut, *limit);

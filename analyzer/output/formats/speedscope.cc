@@ -4,9 +4,9 @@
 // the file grows with the tree, not with its depth, and weights are exact nanoseconds.
 #include <ostream>
 
+#include "analyzer/collect/tree_links.h"
 #include "analyzer/output/formats/names.h"
-#include "analyzer/output/formats/tree_walk.h"
-#include "base/json.h"
+#include "base/escape.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -26,18 +26,18 @@ void write_events(std::ostream& out, const Report& report) {
   const std::vector<uint64_t> inclusive = inclusive_ns(report.tree);
   const char* comma = "";
   uint64_t at = 0;
-  auto event = [&](char type, uint32_t node) {
+  auto event = [&](char type, NodeId node) {
     if (inclusive[node] == 0) return;
     out << comma << "\n   {\"type\":\"" << type << "\",\"frame\":" << report.tree[node].function
         << ",\"at\":" << at << '}';
     comma = ",";
   };
-  walk_tree(
-      report.tree, [&](uint32_t node) { event('O', node); },
-      [&](uint32_t node) {
-        at += report.tree[node].self;
-        event('C', node);
-      });
+  TreeLinks(report.tree)
+      .walk([&](NodeId node) { event('O', node); },
+            [&](NodeId node) {
+              at += report.tree[node].self;
+              event('C', node);
+            });
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <ostream>
 
+#include "analyzer/collect/tree_links.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
-#include "analyzer/output/formats/tree_walk.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 template <class Key>
 std::vector<uint32_t> sorted(const Report& report, Key key) {
   std::vector<uint32_t> order;
-  for (uint32_t i = 2; i < report.functions.size(); i++) order.push_back(i);
+  for (uint32_t i = kReportFirst; i < report.functions.size(); i++) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return key(report.functions[a]) > key(report.functions[b]);
   });
@@ -33,16 +33,15 @@ std::vector<uint64_t> native_times(const Report& report) {
   const std::vector<uint64_t> inclusive = inclusive_ns(tree);
   std::vector<uint64_t> times(report.functions.size());
   std::vector<uint32_t> open(report.functions.size());
-  auto is_edge = [&](uint32_t node) {
+  auto is_edge = [&](NodeId node) {
     return tree[node].parent && is_native(report.functions[tree[node].function]);
   };
-  auto caller = [&](uint32_t node) { return tree[tree[node].parent].function; };
-  walk_tree(
-      tree,
-      [&](uint32_t node) {
+  auto caller = [&](NodeId node) { return tree[tree[node].parent].function; };
+  TreeLinks(tree).walk(
+      [&](NodeId node) {
         if (is_edge(node) && open[caller(node)]++ == 0) times[caller(node)] += inclusive[node];
       },
-      [&](uint32_t node) {
+      [&](NodeId node) {
         if (is_edge(node)) open[caller(node)]--;
       });
   return times;
@@ -55,15 +54,15 @@ std::string average(uint64_t ns, uint64_t calls) {
 }  // namespace
 
 void write_functions_csv(std::ostream& out, const Report& report, const ExportOptions& options) {
-  out << "function,file,line,kind,calls,complete,wall_ns,running_ns,self_ns,min_ns,max_ns,avg_ns,"
-         "hint\n";
+  out << "function,file,line,kind,calls,complete,wall_ns,inclusive_ns,self_ns,min_ns,max_ns,"
+         "avg_ns,hint,running_ns\n";  // running_ns: the earlier name of inclusive_ns.
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
     out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << kind_name(f.kind)
-        << ',' << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.running_ns << ','
+        << ',' << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.inclusive_ns << ','
         << f.self_ns << ',' << f.min_ns << ',' << f.max_ns << ',' << f.average_ns() << ',' << f.hint
-        << '\n';
+        << ',' << f.inclusive_ns << '\n';
   }
 }
 
@@ -73,11 +72,11 @@ void write_luaprofile(std::ostream& out, const Report& report, const ExportOptio
          "Inner Call Clock(Total),Inner Call Clock(Avg.),Native Call Clock(Total),"
          "Native Call Clock(Avg.)\n";
   const std::vector<uint64_t> native = native_times(report);
-  for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
+  for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.inclusive_ns; })) {
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
     out << csv_text(n.file) << ',' << n.line << ',' << csv_text(n.name) << ',' << f.calls;
-    for (uint64_t ns : {f.running_ns, f.self_ns, native[i]})
+    for (uint64_t ns : {f.inclusive_ns, f.self_ns, native[i]})
       out << ',' << microseconds(ns) << ',' << average(ns, f.calls);
     out << '\n';
   }
@@ -86,17 +85,17 @@ void write_luaprofile(std::ostream& out, const Report& report, const ExportOptio
 // xmake's profiler: "%6.3f, %6.2f%%, %7d, name : file: line", sorted by time: inclusive time in
 // seconds, its share of the traced time, calls.
 void write_xmake(std::ostream& out, const Report& report, const ExportOptions& options) {
-  for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.running_ns; })) {
+  for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.inclusive_ns; })) {
     const ReportFunction& f = report.functions[i];
     FrameName n = frame_name(f, options);
     if (options.style == FrameStyle::kOurs && f.kind == FunctionKind::kLua && f.line != 0 &&
         f.name.empty())
       n.name = "anonymous";
-    const double seconds = static_cast<double>(f.running_ns) / 1e9;
+    const double seconds = static_cast<double>(f.inclusive_ns) / 1e9;
     const double all = static_cast<double>(report.traced_ns);
     char text[80];
     snprintf(text, sizeof text, "%6.3f, %6.2f%%, %7llu, ", seconds,
-             all > 0 ? 100 * static_cast<double>(f.running_ns) / all : 0,
+             all > 0 ? 100 * static_cast<double>(f.inclusive_ns) / all : 0,
              static_cast<unsigned long long>(f.calls));
     out << text << n.name << " : " << (n.file.empty() ? "?" : n.file) << ": " << n.line << '\n';
   }

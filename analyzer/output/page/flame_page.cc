@@ -5,7 +5,6 @@
 
 #include <map>
 #include <ostream>
-#include <span>
 #include <string_view>
 
 #include "analyzer/output/page/chart_pack.h"
@@ -33,7 +32,7 @@ void write_array(std::ostream& out, const Items& items, Write write) {
   out << ']';
 }
 
-// Chunks and kinds repeat a lot: each is written once and referred to by index.
+// Chunks, kinds and threads repeat a lot: each is written once and referred to by index.
 class Names {
  public:
   size_t place(const std::string& text) {
@@ -57,54 +56,55 @@ void write_column(std::ostream& out, const char* key, const Items& items, Get ge
   write_array(out, items, [&](const auto& item) { out << get(item); });
 }
 
-void write_before(std::ostream& out, const PackedTree& tree) {
-  auto column = [&](const char* key, uint64_t FunctionTotals::*member) {
-    write_column(out, key, tree.functions, [&](const FunctionTotals& t) { return t.*member; });
-  };
-  column("beforeCalls", &FunctionTotals::before_calls);
-  column("beforeInclusive", &FunctionTotals::before_inclusive_ns);
-  column("beforeSelf", &FunctionTotals::before_self_ns);
-}
-
 // Writes durations of calls: [complete, min, average, max, wall, and if known p50, p90, p99, p99.9,
 // standard deviation], or 0.
-void write_times(std::ostream& out, const FlameTimes& t) {
-  if (t.complete == 0 && t.wall_ns == 0) {
-    out << '0';
-    return;
+void write_times(std::ostream& out, const ReportFunction& f) {
+  if (f.complete == 0 && f.wall_ns == 0) return void(out << '0');
+  out << '[' << f.complete << ',' << f.min_ns << ',' << f.average_ns() << ',' << f.max_ns << ','
+      << f.wall_ns;
+  if (!f.times.buckets.empty()) {
+    for (double percent : {50.0, 90.0, 99.0, 99.9})
+      out << ',' << f.times.percentile(percent, f.min_ns, f.max_ns);
+    out << ',' << static_cast<uint64_t>(deviation(f.complete, f.sum_ns, f.times.squares));
   }
-  out << '[' << t.complete << ',' << t.min_ns << ',' << t.avg_ns << ',' << t.max_ns << ','
-      << t.wall_ns;
-  if (t.percentiles)
-    for (uint64_t ns : {t.p50_ns, t.p90_ns, t.p99_ns, t.p999_ns, t.deviation_ns}) out << ',' << ns;
   out << ']';
+}
+
+// The colour of a group of coroutines is not that of other groups.
+const char* page_kind(const ReportFunction& f) {
+  return f.coroutine ? "coroutine" : kind_name(f.kind);
 }
 
 void write_functions(std::ostream& out, const FlameInput& input, const PackedTree& tree) {
   Names chunks, kinds;
   std::vector<size_t> chunk, kind;
-  for (const FlameFunction& f : input.functions) {
-    chunk.push_back(chunks.place(f.chunk));
-    kind.push_back(kinds.place(f.kind));
+  for (const ReportFunction* f : input.functions) {
+    chunk.push_back(chunks.place(f->chunk));
+    kind.push_back(kinds.place(page_kind(*f)));
   }
   auto number = [](auto value) { return value; };
   auto totals = [&](const char* key, uint64_t FunctionTotals::*member) {
     write_column(out, key, tree.functions, [&](const FunctionTotals& t) { return t.*member; });
   };
   out << "{\"name\":";
-  write_array(out, input.functions, [&](const FlameFunction& f) { out << script_string(f.name); });
-  write_column(out, "line", input.functions, [](const FlameFunction& f) { return f.line; });
+  write_array(out, input.functions, [&](auto* f) { out << script_string(distinct_name(*f)); });
+  write_column(out, "line", input.functions, [](auto* f) { return f->line; });
   out << ",\"chunks\":", chunks.write(out);
   write_column(out, "chunk", chunk, number);
   out << ",\"kinds\":", kinds.write(out);
   write_column(out, "kind", kind, number);
-  write_column(out, "hint", input.functions, [](const FlameFunction& f) { return f.hint; });
+  write_column(out, "main", input.functions, [](auto* f) { return is_main_chunk(*f); });
+  write_column(out, "hint", input.functions, [](auto* f) { return shows_hint(*f); });
   totals("calls", &FunctionTotals::calls);
   totals("inclusive", &FunctionTotals::inclusive_ns);
   totals("self", &FunctionTotals::self_ns);
-  if (input.diff) write_before(out, tree);
+  if (input.before) {
+    totals("beforeCalls", &FunctionTotals::before_calls);
+    totals("beforeInclusive", &FunctionTotals::before_inclusive_ns);
+    totals("beforeSelf", &FunctionTotals::before_self_ns);
+  }
   out << ",\"times\":";
-  write_array(out, input.functions, [&](const FlameFunction& f) { write_times(out, f.times); });
+  write_array(out, input.functions, [&](auto* f) { write_times(out, *f); });
   out << '}';
 }
 
@@ -144,10 +144,9 @@ void write_meta(std::ostream& out, const FlameInput& input, const PackedTree& tr
   write_array(out, input.subtitle, [&](const std::string& s) { out << script_string(s); });
   out << ",\"trust\":" << script_string(input.trust) << ",\"nodes\":" << tree.nodes
       << ",\"total\":" << tree.total_ns << ",\"prunedNodes\":" << tree.pruned_nodes
-      << ",\"prunedTime\":" << tree.pruned_ns << ",\"unequal\":" << tree.unequal
-      << ",\"diff\":" << (input.diff ? "true" : "false") << ",\"before\":" << tree.before_ns
-      << ",\"scale\":" << input.scale << ",\"noChart\":" << script_string(input.no_chart)
-      << ",\"chart\":";
+      << ",\"prunedTime\":" << tree.pruned_ns << ",\"diff\":" << (input.before ? "true" : "false")
+      << ",\"before\":" << tree.before_ns << ",\"scale\":" << input.scale
+      << ",\"noChart\":" << script_string(input.no_chart) << ",\"chart\":";
   if (input.chart.tracks.empty())
     out << "null";
   else
@@ -159,8 +158,8 @@ void write_meta(std::ostream& out, const FlameInput& input, const PackedTree& tr
 
 }  // namespace
 
-void write_flame_page(std::ostream& out, const FlameInput& input, const FlamePageOptions& options) {
-  const PackedTree tree = page::pack_tree(input, options);
+void write_flame_page(std::ostream& out, const FlameInput& input) {
+  const PackedTree tree = page::pack_tree(input);
   const page::PackedChart chart = page::pack_chart(input);
   std::string_view shell = page::page_shell();
   while (!shell.empty()) {

@@ -12,38 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/collect/profile.h"
+#include "analyzer/report/diff.h"
+#include "analyzer/report/report_function.h"
+
 namespace luatrace::analyze {
-
-// Durations of individual calls of a function, in ns; unknown if complete is 0.
-struct FlameTimes {
-  uint64_t complete = 0;  // Calls seen from beginning to end: min to max cover only these.
-  uint64_t min_ns = 0, avg_ns = 0, max_ns = 0;
-  bool percentiles = false;  // The next five are known.
-  uint64_t p50_ns = 0, p90_ns = 0, p99_ns = 0, p999_ns = 0, deviation_ns = 0;
-  uint64_t wall_ns = 0;  // Sum of durations, suspended time included; 0: unknown.
-};
-
-// A function as the page names it. All strings are untrusted bytes of any length; bytes that are
-// not UTF-8 and control characters are shown as \xNN, very long strings are shortened.
-struct FlameFunction {
-  std::string name;
-  std::string chunk;  // chunk name ("@x.lua") or path of a library; may be empty
-  uint32_t line = 0;  // of the definition; 0: main chunk or unknown
-  std::string kind;   // "lua", "c", "ff", "coroutine"; anything else is drawn as a pseudo function
-  FlameTimes times = {};
-  bool hint = false;  // The name is only known from a call.
-};
-
-// A node of the call tree: a function in the context of its callers.
-struct FlameNode {
-  uint32_t parent = 0;        // index of the caller, less than the node's own; node 0: ignored
-  uint32_t function = 0;      // index into FlameInput::functions; node 0 may have any value
-  uint64_t calls = 0;         // entries, exact
-  uint64_t inclusive_ns = 0;  // must be self_ns + the children's; the page reports mismatches
-  uint64_t self_ns = 0;       // the weight: widths on the page are sums of self times
-  uint64_t before_calls = 0;  // with FlameInput::diff: before the change
-  uint64_t before_self_ns = 0;
-};
 
 // A part of a track: a call, or a period that is not a call.
 struct FlameSlice {
@@ -84,29 +57,26 @@ struct FlameChart {
   std::string note;                          // additional note to show
 };
 
+// What a page shows. All text is untrusted bytes of any length; bytes that are not UTF-8 and
+// control characters are shown as \xNN, very long text is shortened. What it points to must outlive
+// it.
 struct FlameInput {
   std::string title;
   std::vector<std::string> subtitle;  // short facts about the trace, shown under the title
   std::string trust;                  // the trust line; empty: none shown
-  std::vector<FlameFunction> functions;
-  std::vector<FlameNode> nodes;  // node 0 = root, parents before children; empty: empty page
-  bool diff = false;             // nodes have figures from before the change
-  double scale = 1;              // factor applied to the times of before
-  FlameChart chart;              // no chart if it has no tracks
-  std::string no_chart;          // the reason if there is no chart
+  std::vector<const ReportFunction*> functions;
+  const CallTree* tree = nullptr;                    // in ns; null: empty page
+  const std::vector<NodeFigures>* before = nullptr;  // of a diff: by node, before the change
+  double scale = 1;                                  // factor applied to the times of before
+  FlameChart chart;                                  // no chart if it has no tracks
+  std::string no_chart;                              // the reason if there is no chart
+  // Keep up to this many nodes, the largest ones; 0: no limit. Time left out stays in the parent as
+  // a "[pruned]" child, and the page shows its share; the table of functions is computed before.
+  size_t max_nodes = 300000;
 };
 
-// Limits that keep the page of a huge tree to a few megabytes. Time left out stays in the parent as
-// a "[pruned]" child, and the page shows its share; the table of functions is computed before
-// pruning.
-struct FlamePageOptions {
-  double min_share = 0;       // leave out nodes with a smaller share of the total (0..1)
-  size_t max_nodes = 300000;  // keep up to this many nodes, the largest ones; 0: no limit
-};
-
-// Writes the page. Throws std::invalid_argument that names the node if its parent or function is
-// out of range, and likewise for slices. The caller checks the state of `out` for write errors.
-void write_flame_page(std::ostream& out, const FlameInput& input,
-                      const FlamePageOptions& options = {});
+// Writes the page. Throws std::invalid_argument that names the node if its function is out of
+// range, and likewise for slices. The caller checks the state of `out` for write errors.
+void write_flame_page(std::ostream& out, const FlameInput& input);
 
 }  // namespace luatrace::analyze

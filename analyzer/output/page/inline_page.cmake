@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # cmake -DHTML= -DCSS= -DSCRIPTS=a.js;b.js -DOUT=page_shell.cc -P inline_page.cmake
 #
-# Makes one HTML text of the page's files and writes it as C++ source. The scripts are joined in
-# the order given into one function scope; their import lines go away and `export ` is dropped, so
-# each import must stand on one line and no two modules may use one name at top level.
+# Joins the page's files to one HTML text and writes it as C++ source. The scripts are joined in
+# the order given into one function scope; their import lines and each `export ` are removed, so
+# each import must stand on one line and no two modules may use the same name at top level.
 # The page's content security policy allows the script by its hash and nothing else, no network.
 
 # The bytes of a hash in hexadecimal as base64, which is how the policy wants them.
@@ -41,8 +41,8 @@ string(REPLACE "@@HASH@@" "sha256-${hash}" html "${html}")
 string(REPLACE "@@STYLE@@" "${css}" html "${html}")
 string(REPLACE "@@SCRIPT@@" "${script}" html "${html}")
 
-# Compilers need not take string literals of more than 64 KiB: one literal per line of the page,
-# joined by the compiler, is the same literal, so the text is an array of characters instead.
+# Compilers may reject string literals over 64 KiB, even if they join them from shorter ones, so the
+# text is an array of characters.
 string(HEX "${html}" bytes)
 string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")

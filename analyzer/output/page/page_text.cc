@@ -1,94 +1,42 @@
 // SPDX-License-Identifier: MIT
-// See page_text.h.
 #include "analyzer/output/page/page_text.h"
 
-#include <cstdio>
+#include <algorithm>
+#include <utility>
 
-#include "base/json.h"
-#include "base/utf8.h"
+#include "base/escape.h"
 
 namespace luatrace::analyze::page {
 namespace {
 
-std::string hex(const char* format, uint32_t value) {
-  char text[16];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
+std::string visible_text(std::string_view bytes) {
+  constexpr size_t kLongest = 2000;
+  return printable(cut_bytes(bytes, kLongest));
 }
 
-std::string visible_control(uint8_t c) {
-  if (c == '\n') return "\\n";
-  if (c == '\t') return "\\t";
-  return hex("\\x%02x", c);
+// Replaces characters by the texts that quote them.
+std::string quoted(const std::string& text, std::span<const std::pair<char, const char*>> quotes) {
+  std::string out;
+  for (char c : text) {
+    const auto quote =
+        std::find_if(quotes.begin(), quotes.end(), [c](const auto& q) { return q.first == c; });
+    quote == quotes.end() ? out += c : out += quote->second;
+  }
+  return out;
 }
 
 }  // namespace
 
-std::string visible_text(std::string_view bytes, size_t max_bytes) {
-  const std::string_view all = bytes;
-  // Cut before the first byte of a character; half a character would look like broken input.
-  if (bytes.size() > max_bytes) {
-    size_t end = max_bytes;
-    while (end > 0 && max_bytes - end < 3 && (static_cast<uint8_t>(bytes[end]) & 0xC0) == 0x80)
-      end--;
-    bytes = bytes.substr(0, end);
-  }
-  std::string text;
-  text.reserve(bytes.size());
-  const size_t cut = bytes.size();
-  while (!bytes.empty()) {
-    const auto [code, length] = read_utf8(bytes);
-    const auto first = static_cast<uint8_t>(bytes[0]);
-    if (length == 0) {
-      text += hex("\\x%02x", first);
-    } else if (code < 0x20 || code == 0x7F) {
-      text += visible_control(first);
-    } else if (is_invisible(code)) {
-      text += hex("\\u{%x}", code);
-    } else {
-      text += bytes.substr(0, length);
-    }
-    bytes.remove_prefix(length == 0 ? 1 : length);
-  }
-  if (cut < all.size()) text += "… (" + std::to_string(all.size()) + " bytes)";
-  return text;
-}
-
 std::string script_string(std::string_view bytes) {
-  std::string text;
-  for (char c : json_string(visible_text(bytes))) {
-    if (c == '<' || c == '>' || c == '&')
-      text += hex("\\u%04x", static_cast<uint8_t>(c));
-    else
-      text += c;
-  }
-  return text;
+  static constexpr std::pair<char, const char*> kQuotes[] = {
+      {'<', "\\u003c"}, {'>', "\\u003e"}, {'&', "\\u0026"}};
+  return quoted(json_string(visible_text(bytes)), kQuotes);
 }
 
 std::string html_text(std::string_view bytes) {
-  std::string text;
-  for (char c : visible_text(bytes)) {
-    switch (c) {
-      case '<':
-        text += "&lt;";
-        break;
-      case '>':
-        text += "&gt;";
-        break;
-      case '&':
-        text += "&amp;";
-        break;
-      case '"':
-        text += "&quot;";
-        break;
-      case '\'':
-        text += "&#39;";
-        break;
-      default:
-        text += c;
-    }
-  }
-  return text;
+  static constexpr std::pair<char, const char*> kQuotes[] = {
+      {'<', "&lt;"}, {'>', "&gt;"}, {'&', "&amp;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+  return quoted(visible_text(bytes), kQuotes);
 }
 
 std::string base64(std::span<const uint8_t> bytes) {
@@ -96,7 +44,7 @@ std::string base64(std::span<const uint8_t> bytes) {
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t have = bytes.size() - i < 3 ? bytes.size() - i : 3;
+    const size_t have = std::min<size_t>(3, bytes.size() - i);
     uint32_t group = 0;
     for (size_t j = 0; j < 3; j++) group = group << 8 | (j < have ? bytes[i + j] : 0u);
     for (size_t j = 0; j < 4; j++) text += j <= have ? kDigits[group >> (18 - 6 * j) & 63] : '=';

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Converts untrusted bytes to text that is safe in the page, in two mandatory steps: visible_text
-// produces valid UTF-8 without control characters, then script_string or html_text quotes it for
-// its destination.
+// Converts untrusted bytes to text that is safe in the page: made printable (base/escape.h), cut if
+// it is very long, and quoted for its destination.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace luatrace::analyze::page {
-
-// Valid UTF-8 in which every character is visible: control characters and bytes that are not UTF-8
-// become \n, \t or \xNN; line separators and characters that change the writing direction become
-// \u{NNNN}. Input over max_bytes is cut, and the text says how long it was.
-std::string visible_text(std::string_view bytes, size_t max_bytes = 2000);
 
 // A JSON string literal with its quotes, safe inside <script>: no '<', '>', '&' in it.
 std::string script_string(std::string_view bytes);

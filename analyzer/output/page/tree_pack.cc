@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// See tree_pack.h. Parents come before their children in the input, so a loop from the last node to
-// the first sums subtrees; everything else is one walk in preorder over lists of children.
 #include "analyzer/output/page/tree_pack.h"
 
 #include <algorithm>
@@ -8,123 +6,83 @@
 #include <stdexcept>
 #include <string>
 
+#include "analyzer/collect/tree_links.h"
+#include "analyzer/report/report.h"
+#include "analyzer/report/tree_times.h"
 #include "base/leb128.h"
 
 namespace luatrace::analyze::page {
 namespace {
 
 void check(const FlameInput& input) {
-  for (size_t i = 1; i < input.nodes.size(); i++) {
-    const FlameNode& node = input.nodes[i];
-    if (node.parent >= i) {
-      throw std::invalid_argument("flame page: node " + std::to_string(i) + " has parent " +
-                                  std::to_string(node.parent) + ", which is not before it");
-    }
-    if (node.function >= input.functions.size()) {
+  for (NodeId i{1}; i < input.tree->size(); ++i) {
+    const uint32_t function = (*input.tree)[i].function;
+    if (function >= input.functions.size())
       throw std::invalid_argument("flame page: node " + std::to_string(i) + " names function " +
-                                  std::to_string(node.function) + " of " +
+                                  std::to_string(function) + " of " +
                                   std::to_string(input.functions.size()));
-    }
   }
-}
-
-// Inclusive time of each node, from the self times alone.
-std::vector<uint64_t> sum_up(const std::vector<FlameNode>& nodes, uint64_t FlameNode::*self) {
-  std::vector<uint64_t> inclusive(nodes.size());
-  for (size_t i = nodes.size(); i-- > 0;) {
-    inclusive[i] += nodes[i].*self;
-    if (i > 0) inclusive[nodes[i].parent] += inclusive[i];
-  }
-  return inclusive;
-}
-
-// The children of each node in the order of the input: those of node i are
-// child[first[i]] ... child[first[i + 1] - 1].
-struct Children {
-  std::vector<uint32_t> first, child;
-
-  explicit Children(const std::vector<FlameNode>& nodes)
-      : first(nodes.size() + 2), child(nodes.empty() ? 0 : nodes.size() - 1) {
-    for (size_t i = 1; i < nodes.size(); i++) first[nodes[i].parent + 2]++;
-    std::partial_sum(first.begin(), first.end(), first.begin());
-    for (size_t i = 1; i < nodes.size(); i++) {
-      child[first[nodes[i].parent + 1]++] = static_cast<uint32_t>(i);
-    }
-  }
-};
-
-// Calls enter(node) in preorder and leave(node) when its subtree is done.
-template <typename Enter, typename Leave>
-void walk(const std::vector<FlameNode>& nodes, const Children& children, Enter enter, Leave leave) {
-  struct Frame {
-    uint32_t node, next;
-  };
-  std::vector<Frame> stack;
-  auto open = [&](uint32_t node) {
-    enter(node);
-    stack.push_back({node, children.first[node]});
-  };
-  if (!nodes.empty()) open(0);
-  while (!stack.empty()) {
-    Frame& top = stack.back();
-    if (top.next < children.first[top.node + 1]) {
-      open(children.child[top.next++]);
-    } else {
-      leave(top.node);
-      stack.pop_back();
-    }
-  }
-}
-
-// Selects the nodes to keep: the max_nodes largest of those with at least min_share of the total. A
-// parent is never smaller than its child, and of equal nodes the first in the input wins, so the
-// parent of a kept node is kept.
-std::vector<bool> choose(const std::vector<uint64_t>& inclusive, const FlamePageOptions& options) {
-  std::vector<uint32_t> order;
-  const double least = options.min_share * (inclusive.empty() ? 0.0 : double(inclusive[0]));
-  for (size_t i = 0; i < inclusive.size(); i++) {
-    if (i == 0 || double(inclusive[i]) >= least) order.push_back(static_cast<uint32_t>(i));
-  }
-  if (options.max_nodes != 0 && order.size() > options.max_nodes) {
-    auto larger = [&](uint32_t a, uint32_t b) {
-      return inclusive[a] != inclusive[b] ? inclusive[a] > inclusive[b] : a < b;
-    };
-    std::nth_element(order.begin(), order.begin() + options.max_nodes, order.end(), larger);
-    order.resize(options.max_nodes);
-  }
-  std::vector<bool> keep(inclusive.size());
-  for (uint32_t node : order) keep[node] = true;
-  return keep;
-}
-
-std::vector<FunctionTotals> sum_functions(const FlameInput& input, const Children& children,
-                                          const std::vector<uint64_t>& inclusive,
-                                          const std::vector<uint64_t>& before) {
-  std::vector<FunctionTotals> totals(input.functions.size());
-  std::vector<uint32_t> open(totals.size());
-  auto enter = [&](uint32_t i) {
-    if (i == 0) return;  // the root is not a function, whatever its index
-    const FlameNode& node = input.nodes[i];
-    FunctionTotals& sum = totals[node.function];
-    sum.calls += node.calls;
-    sum.self_ns += node.self_ns;
-    sum.before_calls += node.before_calls;
-    sum.before_self_ns += node.before_self_ns;
-    if (open[node.function]++ > 0) return;
-    sum.inclusive_ns += inclusive[i];
-    sum.before_inclusive_ns += before[i];
-  };
-  auto leave = [&](uint32_t i) {
-    if (i != 0) open[input.nodes[i].function]--;
-  };
-  walk(input.nodes, children, enter, leave);
-  return totals;
 }
 
 // The figures written for a node.
 struct Figures {
   uint64_t calls = 0, self_ns = 0, before_calls = 0, before_self_ns = 0;
+
+  Figures& operator+=(const Figures& other) {
+    calls += other.calls;
+    self_ns += other.self_ns;
+    before_calls += other.before_calls;
+    before_self_ns += other.before_self_ns;
+    return *this;
+  }
 };
+
+// The root's self time is idle time, which the page does not show.
+Figures figures_of(const FlameInput& input, NodeId node) {
+  if (node == kRootNode) return {};
+  const CallNode& n = (*input.tree)[node];
+  if (!input.before) return {n.calls, n.self, 0, 0};
+  const NodeFigures& before = (*input.before)[node];
+  return {n.calls, n.self, before.calls, before.self_ns};
+}
+
+// Selects the nodes to keep: the max_nodes largest. A parent is never smaller than its child, and
+// of equal nodes the first in the input wins, so the parent of a kept node is kept.
+std::vector<bool> choose(const std::vector<uint64_t>& inclusive, size_t max_nodes) {
+  if (max_nodes == 0 || inclusive.size() <= max_nodes)
+    return std::vector<bool>(inclusive.size(), true);
+  std::vector<uint32_t> order(inclusive.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto larger = [&](uint32_t a, uint32_t b) {
+    return inclusive[a] != inclusive[b] ? inclusive[a] > inclusive[b] : a < b;
+  };
+  std::nth_element(order.begin(), order.begin() + max_nodes, order.end(), larger);
+  order.resize(max_nodes);
+  std::vector<bool> keep(inclusive.size());
+  for (uint32_t node : order) keep[node] = true;
+  return keep;
+}
+
+std::vector<FunctionTotals> sum_functions(const FlameInput& input,
+                                          const std::vector<uint64_t>& inclusive,
+                                          const std::vector<uint64_t>& before) {
+  const CallTree& tree = *input.tree;
+  std::vector<FunctionTotals> totals(input.functions.size());
+  for (NodeId i{1}; i < tree.size(); ++i) {
+    const Figures figures = figures_of(input, i);
+    FunctionTotals& sum = totals[tree[i].function];
+    sum.calls += figures.calls;
+    sum.self_ns += figures.self_ns;
+    sum.before_calls += figures.before_calls;
+    sum.before_self_ns += figures.before_self_ns;
+  }
+  const auto sums = outermost_sums(tree, totals.size(), inclusive);
+  for (size_t f = 0; f < totals.size(); f++) totals[f].inclusive_ns = sums[f];
+  if (!input.before) return totals;
+  const auto sums_before = outermost_sums(tree, totals.size(), before);
+  for (size_t f = 0; f < totals.size(); f++) totals[f].before_inclusive_ns = sums_before[f];
+  return totals;
+}
 
 // Appends nodes to PackedTree::bytes; depth 0 is the root.
 class Encoder {
@@ -148,56 +106,75 @@ class Encoder {
   uint32_t below_ = 0;
 };
 
-void encode(PackedTree& tree, const FlameInput& input, const Children& children,
-            const std::vector<uint64_t>& inclusive, const std::vector<uint64_t>& before,
-            const std::vector<bool>& keep) {
-  const std::vector<FlameNode>& nodes = input.nodes;
-  const uint64_t pruned = input.functions.size(), root = pruned + 1;
-  Encoder encoder(tree, input.diff);
-  uint32_t depth = 0;
-  auto enter = [&](uint32_t i) {
-    const uint32_t level = depth++;
-    if (!keep[i]) return;
-    const FlameNode& n = nodes[i];
-    encoder.add(level, i == 0 ? root : n.function,
-                {n.calls, n.self_ns, n.before_calls, n.before_self_ns});
+// Writes the nodes to keep, each with a [pruned] child for those of its children that are not kept.
+class TreeWriter {
+ public:
+  // inclusive, before: times by node, in ns.
+  TreeWriter(PackedTree& packed, const FlameInput& input, const std::vector<bool>& keep,
+             const std::vector<uint64_t>& inclusive, const std::vector<uint64_t>& before)
+      : packed_(packed),
+        input_(input),
+        keep_(keep),
+        inclusive_(inclusive),
+        before_(before),
+        links_(*input.tree),
+        encoder_(packed, input.before) {}
+
+  void write() {
+    uint32_t depth = 0;
+    add(kRootNode, depth++, packed_.functions.size() + 1);
+    links_.walk(
+        [&](NodeId node) {
+          if (keep_[node]) add(node, depth, (*input_.tree)[node].function);
+          depth++;
+        },
+        [&](NodeId) { depth--; });
+  }
+
+ private:
+  void add(NodeId node, uint32_t depth, uint64_t function) {
+    encoder_.add(depth, function, figures_of(input_, node));
     Figures lost;
     bool any = false;
-    for (uint32_t c = children.first[i]; c < children.first[i + 1]; c++) {
-      const uint32_t child = children.child[c];
-      if (keep[child]) continue;
+    for (NodeId child = links_.child(node); child; child = links_.sibling(child)) {
+      if (keep_[child]) continue;
       any = true;
-      lost.calls += nodes[child].calls;
-      lost.self_ns += inclusive[child];
-      lost.before_calls += nodes[child].before_calls;
-      lost.before_self_ns += before[child];
+      Figures figures = figures_of(input_, child);
+      figures.self_ns = inclusive_[child];
+      figures.before_self_ns = before_[child];
+      lost += figures;
     }
-    if (any) encoder.add(level + 1, pruned, lost);
-    tree.pruned_ns += lost.self_ns;
-  };
-  walk(nodes, children, enter, [&](uint32_t) { depth--; });
-}
+    if (any) encoder_.add(depth + 1, packed_.functions.size(), lost);
+    packed_.pruned_ns += lost.self_ns;
+  }
+
+  PackedTree& packed_;
+  const FlameInput& input_;
+  const std::vector<bool>& keep_;
+  const std::vector<uint64_t>&inclusive_, &before_;
+  const TreeLinks links_;
+  Encoder encoder_;
+};
 
 }  // namespace
 
-PackedTree pack_tree(const FlameInput& input, const FlamePageOptions& options) {
-  check(input);
+PackedTree pack_tree(const FlameInput& input) {
   PackedTree tree;
-  const std::vector<uint64_t> inclusive = sum_up(input.nodes, &FlameNode::self_ns);
-  const std::vector<uint64_t> before = sum_up(input.nodes, &FlameNode::before_self_ns);
-  const Children children(input.nodes);
+  tree.functions.resize(input.functions.size());
+  if (!input.tree) return tree;
+  check(input);
+  const std::vector<uint64_t> inclusive = inclusive_ns(*input.tree);
+  std::vector<uint64_t> before(inclusive.size());
+  if (input.before) before = inclusive_before_ns(*input.tree, *input.before);
   // Nodes that vanished are as worth keeping as those that exist.
   std::vector<uint64_t> larger(inclusive.size());
   for (size_t i = 0; i < larger.size(); i++) larger[i] = std::max(inclusive[i], before[i]);
-  const std::vector<bool> keep = choose(larger, options);
-  tree.functions = sum_functions(input, children, inclusive, before);
-  tree.total_ns = inclusive.empty() ? 0 : inclusive[0];
-  tree.before_ns = before.empty() ? 0 : before[0];
+  const std::vector<bool> keep = choose(larger, input.max_nodes);
+  tree.functions = sum_functions(input, inclusive, before);
+  tree.total_ns = inclusive[0];
+  tree.before_ns = before[0];
   tree.pruned_nodes = std::count(keep.begin(), keep.end(), false);
-  for (size_t i = 0; i < inclusive.size(); i++) {
-    tree.unequal += input.nodes[i].inclusive_ns != inclusive[i];
-  }
-  encode(tree, input, children, inclusive, before, keep);
+  TreeWriter(tree, input, keep, inclusive, before).write();
   return tree;
 }
 

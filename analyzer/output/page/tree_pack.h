@@ -22,7 +22,7 @@ struct FunctionTotals {
 
 struct PackedTree {
   // Nodes in preorder, four unsigned LEB128 numbers each: levels up from one below the previous
-  // node, function, calls, self time in ns; with FlameInput::diff two more, calls and self time
+  // node, function, calls, self time in ns; with FlameInput::before two more, calls and self time
   // before. Function functions.size() is [pruned], functions.size() + 1 is the root.
   std::vector<uint8_t> bytes;
   uint64_t nodes = 0;                     // in `bytes`, including [pruned] ones
@@ -30,11 +30,10 @@ struct PackedTree {
   uint64_t before_ns = 0;                 // the same before
   uint64_t pruned_nodes = 0;              // nodes of the input that are not in `bytes`
   uint64_t pruned_ns = 0;                 // their self times, which the [pruned] nodes have
-  uint64_t unequal = 0;                   // nodes whose inclusive_ns is not self + children
   std::vector<FunctionTotals> functions;  // of the whole tree, before pruning
 };
 
-// Throws std::invalid_argument if a node's parent or function is out of range.
-PackedTree pack_tree(const FlameInput& input, const FlamePageOptions& options);
+// Throws std::invalid_argument if a node's function is out of range.
+PackedTree pack_tree(const FlameInput& input);
 
 }  // namespace luatrace::analyze::page

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Errors inside of __gc functions end there; what was interrupted goes on.
+-- Errors inside of __gc functions end there; what was interrupted continues.
 local function bad(n) --:bad
   if n == 0 then error("x", 0) end
   bad(n - 1)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The hook is the state's: it runs in the coroutines too.
+-- The hook is the Lua VM's: it runs in the coroutines too.
 local n = 0
 local function hook() n = n + 1 end --:hook
 local function f() return 1 end --:f

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Stack overflow under xpcall: the handler finds room to run.
+-- Stack overflow under xpcall: the handler has enough stack to run.
 local function endless(n) --:endless
   local x = endless(n + 1)
   return x

@@ -85,7 +85,8 @@ class Reducer {
     if (!started_ || options_.ignore.count(what)) return false;
     // Finalizers of the standard files and of loaded modules, when the VM is closed.
     if (ended_ && what.starts_with("C:")) return false;
-    return !(options_.ignore_coroutine_c && what.starts_with("C:coroutine."));
+    return !(options_.ignore_coroutine_c && what.starts_with("C:coroutine.") &&
+             what != "C:coroutine.yield");
   }
 
   void Add(Kind kind, uint32_t depth, std::string what) {

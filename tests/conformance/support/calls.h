@@ -35,7 +35,7 @@ struct Reduced {
 struct ReduceOptions {
   std::string main;                // name of the main chunk's function: "x.lua:0"
   std::set<std::string> ignore;    // functions left out, with their ends
-  bool ignore_coroutine_c = true;  // leave out C functions named coroutine.*
+  bool ignore_coroutine_c = true;  // leave out C:coroutine.*, except yield
 };
 
 // text: the output of --dump=calls for one process.

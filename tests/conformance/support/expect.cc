@@ -105,7 +105,7 @@ class Expander {
       --rule_depth_;
       return;
     }
-    Fail(item, "no clause of rule " + item.name + " fits these arguments");
+    Fail(item, "no clause of rule " + item.name + " matches these arguments");
   }
 
   void ExpandRepeat(const Item& item, const Variables& vars, std::vector<Step>* to) {
@@ -210,7 +210,7 @@ class Machine {
     bool dead = false;
   };
 
-  // Goes on until the next yield, or the end; the status as suspend shows it.
+  // Continues until the next yield, or the end; the status as suspend shows it.
   std::string RunUntilPause(Instance* co, int level) {
     while (co->at < co->steps.size()) {
       const Step& step = co->steps[co->at++];

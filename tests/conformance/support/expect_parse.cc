@@ -3,7 +3,6 @@
 // descent, one function per construct. Directives (`key: value`) are whole
 // lines and are taken out first.
 #include <cctype>
-#include <charconv>
 #include <set>
 
 #include "expect.h"
@@ -335,7 +334,7 @@ Script ParseScript(const std::string& text, const std::string& file) {
   Script script;
   std::string rest = TakeDirectives(text, &script);
   Parser(rest, file).ParseInto(&script);
-  if (script.trace.empty()) throw ExpectError(file + ": it has no trace { ... }");
+  if (script.trace.empty()) throw ExpectError(file + ": missing trace { ... }");
   return script;
 }
 

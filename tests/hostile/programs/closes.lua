@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Once DIRECTORY/go is there it closes all descriptors from 3 to 63 and opens ten files; once
--- DIRECTORY/end is there it says how many of these can be written to. Usage: closes.lua DIRECTORY
+-- DIRECTORY/end is there it prints how many of these can be written to. Usage: closes.lua DIRECTORY
 local ffi = require("ffi")
 ffi.cdef([[
 int usleep(unsigned);

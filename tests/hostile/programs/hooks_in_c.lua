@@ -34,16 +34,16 @@ for _, count in ipairs {1, 2, 3, 5, 7, 11} do hooks.yielding(work, "", count) en
 hooks.yielding(work, "l", 0)
 hooks.yielding(work, "r", 0)
 hooks.yielding(work, "l", 3)
-local before = 0
+local failures = 0
 for _, mask in ipairs {"r", "c"} do
   for _, every in ipairs {1, 2, 3, 5, 7, 11, 40} do
     for i = 1, 5 do
       generator = coroutine.wrap(generate)
       local good, failed = hooks.failing(work, mask, every)
       for line, n in pairs(failed) do if calls[line] then calls[line] = calls[line] + n end end
-      before = before + (good and 0 or 1)
+      failures = failures + (good and 0 or 1)
     end
   end
 end
-print("failures", before)
+print("failures", failures)
 for line, n in ipairs(calls) do if n > 0 then print("CALLS " .. n .. " line " .. line) end end

@@ -70,9 +70,9 @@ table.sort(names)
 
 local events, n, getinfo = {}, 0, debug.getinfo
 local function hook(event, line)
-  local who = getinfo(2, "Sl")
+  local frame = getinfo(2, "Sl")
   n = n + 1
-  events[n] = event:sub(1, 3) .. (line or "") .. ":" .. who.linedefined .. ":" .. who.currentline
+  events[n] = event:sub(1, 3) .. (line or "") .. ":" .. frame.linedefined .. ":" .. frame.currentline
 end
 for _, name in ipairs(names) do
   for _, kind in ipairs(kinds) do

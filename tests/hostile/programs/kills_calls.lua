@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Calls, compiled and not, and coroutines; naps, so that many of these leave the machine alone.
+-- Calls, compiled and not, and coroutines; sleeps in between, so that many of these can run at once.
 local ffi = require("ffi")
 ffi.cdef "int usleep(unsigned);"
 local function leaf(x) return x + 1 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Forks a child; both go on for good.
+-- Forks a child; both run until they are killed.
 local ffi = require("ffi")
 ffi.cdef "int fork(void); int usleep(unsigned);"
 ffi.C.fork()

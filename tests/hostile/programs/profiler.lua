@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A profiler's callback runs like a handler of VM events: it resumes a coroutine and runs what is
--- compiled.
+-- A profiler's callback runs like a handler of VM events: it resumes a coroutine and runs compiled
+-- code.
 local profile = require("jit.profile")
 local calls, failures, turns = 0, 0, 0
 local function leaf(x) return x end

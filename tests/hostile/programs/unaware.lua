@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- unaware.lua DIRECTORY 57|namespace: waits for DIRECTORY/go, makes a child by the system call (57:
 -- fork; namespace: clone with CLONE_NEWPID), waits for DIRECTORY/end, then for the child. The child
--- makes no event: it sleeps until it is killed, for two minutes at most. Its number is in DIRECTORY/child.
+-- makes no event: it sleeps until it is killed, for up to two minutes. Its pid is in DIRECTORY/child.
 local ffi = require("ffi")
 ffi.cdef([[
 long syscall(long, ...);

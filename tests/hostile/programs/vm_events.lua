@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Handlers of VM events that do what a handler can: resume coroutines, run compiled code, fail,
--- yield, flush, compile. A coroutine must go on where it was, and the program must not notice.
+-- yield, flush, compile. A coroutine must continue where it was, and the program must not notice.
 local kinds = {"bc", "trace", "record", "texit", "errfin"}
 local turns, steps, failures = 0, 0, 0
 
@@ -35,7 +35,7 @@ local acts = {
 }
 local nth, busy = 0, false
 local function handler()
-  if busy then return end  -- attaching in a handler allows others in it
+  if busy then return end  -- after an attach in a handler, other handlers can run in it
   busy = true
   nth = nth + 1
   resume()

@@ -10,7 +10,7 @@ const times = [[1, 0, 1, 0], [4, 8, 2, 4], [6, 2, 9, 3], [5, 5, 1, 1], [0, 3, 0,
 
 function text() {
   const lines = [["title", "diff"], ["diff", "1.25"]];
-  functions.forEach((name, i) => lines.push(["function", "lua", i, "@d.lua", name]));
+  functions.forEach((name, i) => lines.push(["function", "lua", i + 1, "@d.lua", name]));
   lines.push(["node", 0, 0, 0, 0, 0, 0]);
   times.forEach(([was, now, wasCalls, calls], i) => lines.push(["node", i ? 1 : 0, i, calls, now * 1e6, wasCalls, was * 1e6]));
   return lines.map((line) => line.join("\t")).join("\n") + "\n";
@@ -23,12 +23,12 @@ before(async () => {
 });
 after(() => browser?.close());
 
-const way = (name) => `main/${name}`;
+const path = (name) => `main/${name}`;
 
 for (const theme of ["light", "dark"]) {
   test(`red is more, blue is less, in the ${theme} theme`, async (t) => {
     const page = await openPage(t, browser, file, { colorScheme: theme });
-    const [more, less, same, fresh] = await Promise.all(["more", "less", "same", "fresh"].map((name) => paintedAt(page, way(name))));
+    const [more, less, same, fresh] = await Promise.all(["more", "less", "same", "fresh"].map((name) => paintedAt(page, path(name))));
     const redness = ([red, , blue]) => red - blue;
     assert.ok(redness(more) > 60, `more ${more}`);
     assert.ok(redness(less) < -60, `less ${less}`);
@@ -37,28 +37,28 @@ for (const theme of ["light", "dark"]) {
   });
 }
 
-test("boxes are as wide as now, or as before", async (t) => {
+test("widths are times now, or before", async (t) => {
   const page = await openPage(t, browser, file);
   const widths = async () => {
     const whole = (await rectOf(page, "")).width;
     const list = [];
-    for (const name of functions.slice(1)) list.push(Math.round(((await rectOf(page, way(name))).width / whole) * 1000) / 1000);
+    for (const name of functions.slice(1)) list.push(Math.round(((await rectOf(page, path(name))).width / whole) * 1000) / 1000);
     return list;
   };
   const share = (list) => list.map((ms) => Math.round((ms / list.reduce((a, b) => a + b)) * 1000) / 1000);
   assert.deepEqual(await widths(), share([0, 8, 2, 5, 3, 0]).slice(1));
   await page.click("[data-width=before]");
   assert.deepEqual(await widths(), share([1, 4, 6, 5, 0, 3]).slice(1));
-  assert.ok((await paintedAt(page, way("gone")))[2] > 180, "what is gone is blue");
+  assert.ok((await paintedAt(page, path("gone")))[2] > 180, "what is gone is blue");
   await page.keyboard.press("w");
   assert.equal(await page.getAttribute("[data-width=now]", "aria-pressed"), "true");
   assert.deepEqual(await widths(), share([0, 8, 2, 5, 3, 0]).slice(1));
 });
 
-test("the tooltip tells both and the change, whatever the widths are", async (t) => {
+test("the tooltip has both times and the change, whatever the widths are", async (t) => {
   const page = await openPage(t, browser, file);
   const facts = async () => {
-    await hoverNode(page, way("less"));
+    await hoverNode(page, path("less"));
     const cells = await page.$$eval("#tooltip dl:not(.more) > *", (all) => all.map((part) => part.textContent));
     const pairs = {};
     for (let i = 0; i < cells.length; i += 2) pairs[cells[i]] = cells[i + 1];
@@ -74,7 +74,7 @@ test("the tooltip tells both and the change, whatever the widths are", async (t)
   for (const [key, value] of Object.entries(wanted)) assert.equal(was[key], value);
 });
 
-test("the table has the changes, what grew most first; what is gone is listed", async (t) => {
+test("the table has the changes, the largest increase first, and functions that are gone", async (t) => {
   const page = await openPage(t, browser, file);
   const rows = () => page.$$eval("#rows tr", (list) => list.map((row) => [...row.cells].map((cell) => cell.textContent)));
   const all = await rows();
@@ -100,16 +100,16 @@ test("bottom-up and sandwich compare, too", async (t) => {
   });
   const wanted = Object.fromEntries(functions.map((name, i) => [name, times[i].slice(0, 2)]));
   assert.deepEqual(await shown(), wanted);
-  await page.evaluate(() => luatracePage.openFunction(0));
+  await page.evaluate(() => luatracePage.openFunction(1));
   assert.deepEqual(await shown(), Object.fromEntries(Object.entries(wanted).slice(1)));
   await page.keyboard.press("w");
   const swapped = Object.fromEntries(Object.entries(wanted).slice(1).map(([name, [was, now]]) => [name, [now, was]]));
   assert.deepEqual(await shown(), swapped);
 });
 
-test("the factor is said; a page without comparison has none of it", async (t) => {
+test("the page shows the factor; a page without comparison has no controls for it", async (t) => {
   const page = await openPage(t, browser, file);
-  assert.equal(await textIn(page, "#notes"), "Times of before were multiplied with 1.250.");
+  assert.equal(await textIn(page, "#notes"), "Times before are multiplied by 1.250.");
   assert.match(await textIn(page, "#legend"), /^less than before.*more$/);
   const plain = await openPage(t, browser, makePage("no-diff", { text: "title\tx\nfunction\tlua\t1\t@x\tf\nnode\t0\t0\t0\t0\nnode\t0\t0\t1\t5\n" }));
   assert.ok(await plain.isHidden("#width"));

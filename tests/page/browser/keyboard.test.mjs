@@ -2,7 +2,7 @@
 // Everything without a mouse: views, graph, table, search, help.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { makePage, openPage, startBrowser, textIn, textOf, wayOf } from "./page.mjs";
+import { makePage, openPage, startBrowser, textIn, textOf, pathOf } from "./page.mjs";
 import { sample, timeSample, timeText } from "./model.mjs";
 
 let browser, file;
@@ -38,7 +38,7 @@ test("Tab reaches every control, the graph, the grip and the table", async (t) =
   }
 });
 
-test("rows of the table: arrows move, Enter finds, s opens", async (t) => {
+test("rows of the table: arrows move the focus, Enter selects, s opens the sandwich", async (t) => {
   const page = await openPage(t, browser, file);
   await page.focus("#rows tr");
   await page.keyboard.press("ArrowDown");
@@ -47,7 +47,7 @@ test("rows of the table: arrows move, Enter finds, s opens", async (t) => {
   await page.keyboard.press("Home");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
-  assert.equal(await wayOf(page, "selected"), "all/worker/string.gsub");
+  assert.equal(await pathOf(page, "selected"), "all/worker/string.gsub");
   await page.keyboard.press("s");
   assert.deepEqual(await pressed(page), ["sandwich"]);
   assert.match(await textIn(page, "#focus"), /callersstring\.gsub/);
@@ -77,16 +77,16 @@ test("a lane's stretches, up and down too, and Enter opens the chart", async (t)
   assert.match(await textIn(page, "#crumbs"), /^all›/);
 });
 
-// What a key changes, all of it as one text.
+// Everything that a key may change, as one string.
 const state = (page) => page.evaluate(() => {
-  const { view, graph, mode, look, atWork } = luatracePage;
-  const shown = [view.selected, view.zoom, JSON.stringify(view.range), graph.flip, mode, look.before, atWork, look.chosen];
+  const { view, graph, mode, look, onlyActive } = luatracePage;
+  const shown = [view.selected, view.zoom, JSON.stringify(view.range), graph.flip, mode, look.before, onlyActive, look.chosen];
   const { id, value } = document.activeElement;
   return JSON.stringify([...shown, id, value, document.getElementById("keys").open, document.getElementById("functions").hidden, document.getElementById("search").value]);
 });
 
-// As the page was when it was opened.
-function afresh() {
+// Puts the page into the state in which it was opened.
+function reset() {
   const all = luatracePage;
   document.getElementById("keys").close();
   document.getElementById("functions").hidden = false;
@@ -95,7 +95,7 @@ function afresh() {
   all.mark(-1);
   all.setView("chart");
   all.select(-1);
-  all.setAtWork(false);
+  all.setOnlyActive(false);
   all.showRange(0, all.view.end, true);
   all.setView("calls");
   all.setFlip(false);
@@ -103,7 +103,7 @@ function afresh() {
   all.zoomTo(0);
 }
 
-test("every key of the help changes something where it says that it does", async (t) => {
+test("every key in the help changes something where the help says so", async (t) => {
   const zoomed = (page) => page.evaluate(() => luatracePage.pick(luatracePage.view.child(luatracePage.view.child(0))));
   const cases = [
     ["2"], ["3"], ["4"], ["5"], ["/"], ["s"], ["b"], ["i"], ["t"], ["ArrowDown"], ["Enter"], ["+"], ["Tab"], ["?"],
@@ -112,7 +112,7 @@ test("every key of the help changes something where it says that it does", async
     ...["[", "]", "+", "-", "n", "o", "ArrowDown", "0"].map((key) => [key, async (page) => {
       await page.keyboard.press("3");
       await page.evaluate(() => luatracePage.showRange(2_000_000, 4_000_000, true));
-      await page.evaluate(() => luatracePage.mark(2));
+      await page.evaluate(() => luatracePage.mark(3));
     }]),
     ["N", async (page) => {
       await page.keyboard.press("3");
@@ -123,7 +123,7 @@ test("every key of the help changes something where it says that it does", async
   ];
   const page = await openPage(t, browser, file);
   for (const [key, prepare] of cases) {
-    await page.evaluate(afresh);
+    await page.evaluate(reset);
     await prepare?.(page);
     const before_ = await state(page);
     await page.keyboard.press(key);
@@ -131,7 +131,7 @@ test("every key of the help changes something where it says that it does", async
   }
 });
 
-test("? lists the keys, and every key it lists does something", async (t) => {
+test("? lists the keys", async (t) => {
   const page = await openPage(t, browser, file);
   await page.keyboard.press("?");
   const keys = await page.$$eval("#keys kbd", (all) => all.map((part) => part.textContent));

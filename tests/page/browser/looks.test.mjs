@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Light and dark, and a page without overlaps in a large and a small window. Writes the pictures
-// page-*.png beside the test's build for people to look at.
+// Light and dark, and a page without overlaps in large and small windows. Writes page-*.png into the
+// build folder of the tests, for people to look at.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -8,7 +8,7 @@ import { makePage, openPage, outFolder, settle, startBrowser, textOf } from "./p
 import { sample, timeSample, timeText } from "./model.mjs";
 
 let browser, file;
-const others = {};  // pages of states that the random tree does not have
+const others = {};  // pages for states that need other data
 before(async () => {
   browser = await startBrowser();
   file = makePage("looks", { args: ["random", "20000", "3"] });
@@ -43,16 +43,16 @@ for (const [width, height] of [[1280, 800], [800, 600], [360, 740]]) {
         await settle(page);
         await page.screenshot({ path: join(outFolder, `page-${name}-${theme}-${width}.png`) });
         assert.equal(isDark(await background(page)), theme === "dark");
-        const parts = await page.$$eval("header, .tools, .way, #ruler, #graph, #focus, #callees, #details, #grip, #functions, footer", (all) =>
+        const parts = await page.$$eval("header, .tools, .path, #ruler, #graph, #focus, #callees, #details, #grip, #functions, footer", (all) =>
           all.filter((part) => part.offsetHeight).map((part) => ({ id: part.id || part.className || part.tagName, ...part.getBoundingClientRect().toJSON() })));
         for (let i = 1; i < parts.length; i++) {
           assert.ok(parts[i].top >= parts[i - 1].bottom - 0.01, `${parts[i].id} is below ${parts[i - 1].id}`);
         }
-        assert.ok(parts.at(-1).bottom <= height, "all is in the window");
-        const room = parts.filter(({ id }) => id === "graph" || id === "callees").reduce((sum, part) => sum + part.height, 0);
-        assert.ok(room >= 150, `the graph has room: ${room}`);
+        assert.ok(parts.at(-1).bottom <= height, "everything is in the window");
+        const space = parts.filter(({ id }) => id === "graph" || id === "callees").reduce((sum, part) => sum + part.height, 0);
+        assert.ok(space >= 150, `the graph has space: ${space}`);
         assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
-        const texts = await page.$$eval(".tools > *, .way > *", (all) => all.filter((part) => part.offsetWidth).map((part) => ({ id: part.id || part.className, ...part.getBoundingClientRect().toJSON() })));
+        const texts = await page.$$eval(".tools > *, .path > *", (all) => all.filter((part) => part.offsetWidth).map((part) => ({ id: part.id || part.className, ...part.getBoundingClientRect().toJSON() })));
         for (const a of texts) {
           for (const b of texts) {
             const apart = a === b || a.right <= b.left + 0.01 || b.right <= a.left + 0.01 || a.bottom <= b.top + 0.01 || b.bottom <= a.top + 0.01;
@@ -64,12 +64,12 @@ for (const [width, height] of [[1280, 800], [800, 600], [360, 740]]) {
   }
 }
 
-test("a low window is scrolled, nothing lies on anything else", async (t) => {
+test("a low window scrolls, and nothing overlaps", async (t) => {
   for (const view of ["calls", "chart", "sandwich"]) {
     const page = await openPage(t, browser, others.chart, { viewport: { width: 740, height: 360 } });
     await page.click(`[data-view=${view}]`);
     await settle(page);
-    const parts = await page.$$eval("header, .tools, .way, #ruler, #graph, #focus, #callees, #details, #functions, footer", (all) =>
+    const parts = await page.$$eval("header, .tools, .path, #ruler, #graph, #focus, #callees, #details, #functions, footer", (all) =>
       all.filter((part) => part.offsetHeight).map((part) => ({ id: part.id || part.className || part.tagName, ...part.getBoundingClientRect().toJSON() })));
     for (let i = 1; i < parts.length; i++) assert.ok(parts[i].top >= parts[i - 1].bottom - 0.01, `${view}: ${parts[i].id} is below ${parts[i - 1].id}`);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 740);
@@ -78,7 +78,7 @@ test("a low window is scrolled, nothing lies on anything else", async (t) => {
   }
 });
 
-test("on a telephone the table has its names, and its figures can be scrolled to", async (t) => {
+test("on a telephone the table shows the names, and its figures can be scrolled to", async (t) => {
   for (const of of [file, others.diff]) {
     const page = await openPage(t, browser, of, { viewport: { width: 360, height: 740 } });
     const nameAt = () => page.$eval("#rows td.name", (cell) => cell.getBoundingClientRect().toJSON());
@@ -93,7 +93,7 @@ test("on a telephone the table has its names, and its figures can be scrolled to
   }
 });
 
-// As WCAG 2 has it: from 1 to 21; 4.5 is what text needs.
+// The lowest contrast as defined by WCAG 2: from 1 to 21; text needs 4.5.
 const contrasts = () => {
   const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const paint = (...colours) => {
@@ -125,12 +125,12 @@ const contrasts = () => {
 };
 
 for (const colorScheme of ["light", "dark"]) {
-  test(`texts can be read on what they stand on: ${colorScheme}`, async (t) => {
+  test(`texts have enough contrast: ${colorScheme}`, async (t) => {
     const page = await openPage(t, browser, others.lanes, { colorScheme });
     const many = await openPage(t, browser, file, { colorScheme });
     for (const of of [page, many]) {
-      const [least, what] = await of.evaluate(contrasts);
-      assert.ok(least >= 4.5, `${what}: ${least}`);
+      const [lowest, what] = await of.evaluate(contrasts);
+      assert.ok(lowest >= 4.5, `${what}: ${lowest}`);
     }
   });
 }
@@ -147,7 +147,7 @@ test("the button changes the theme, and the graph with it", async (t) => {
   assert.equal(await ink(), light);
 });
 
-test("the system's theme is followed while the user has chosen none", async (t) => {
+test("the page follows the system's theme until the user chooses one", async (t) => {
   const page = await openPage(t, browser, file, { colorScheme: "light" });
   await page.emulateMedia({ colorScheme: "dark" });
   await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The tests' own sums over a call tree, written for clearness: each stack is spelled out, nothing
-// is shared with the page's code. Nodes are [parent, function, calls, self], node 0 is the root.
+// The tests' own sums over a call tree, written for clarity: each call stack is spelled out, and no
+// code is shared with the page. Nodes are [parent, function, calls, self], node 0 is the root.
 
-// Every function has another share, one is recursive, one stands in three places and one runs in a
-// coroutine, so that a mix-up of any two gives another number.
+// Every function has a different share, one is recursive, one has three call paths and one runs in a
+// coroutine, so that confusing any two gives a different number.
 export const sample = {
   functions: [
-    ["lua", 0, "@main.lua", "main"],
+    ["lua", 1, "@main.lua", "main"],
     ["lua", 10, "@main.lua", "alpha"],
     ["lua", 20, "@lib/b.lua", "beta"],
-    ["ff", 0, "[builtin]", "string.gsub"],
+    ["builtin", 0, "[builtin]", "string.gsub"],
     ["coroutine", 33, "@lib/b.lua", "worker"],
     ["c", 0, "/usr/lib/native.so", "lua_native"],
   ],
@@ -28,7 +28,7 @@ export const sample = {
   ],
 };
 
-// Each node with its stack of function names from the outermost call to itself.
+// Each node with its call stack: function names from the outermost call to its own.
 export function stacks({ functions, nodes }) {
   const made = [[]];
   return nodes.map(([parent, f, calls, self], i) => {
@@ -43,32 +43,32 @@ export function totalTime(tree) {
   return sum(stacks(tree), "self");
 }
 
-// Time of all stacks that begin with the way, e.g. "main/alpha"; "" is everything.
-export function inclusive(tree, way) {
-  const names = way === "" ? [] : way.split("/");
+// Time of all call stacks that begin with the path, e.g. "main/alpha"; "" is everything.
+export function inclusive(tree, path) {
+  const names = path === "" ? [] : path.split("/");
   return sum(stacks(tree).filter(({ stack }) => names.every((name, i) => stack[i] === name)), "self");
 }
 
-// Time of the stacks under a way of which a name passes the test.
-export function timeWith(tree, test, way = "") {
-  const names = way === "" ? [] : way.split("/");
+// Time of the call stacks that begin with the path and have a name that passes the test.
+export function timeWith(tree, test, path = "") {
+  const names = path === "" ? [] : path.split("/");
   const under = stacks(tree).filter(({ stack }) => names.every((name, i) => stack[i] === name));
   return sum(under.filter(({ stack }) => stack.some(test)), "self");
 }
 
-// Bottom-up: way from the leaf to its callers ("string.gsub/beta") -> { time, calls } of the leaf.
-export function turned(tree) {
-  const ways = new Map();
+// Path from a leaf to its callers ("string.gsub/beta") -> { time, calls } of the leaf.
+export function bottomUp(tree) {
+  const paths = new Map();
   for (const { stack, calls, self } of stacks(tree)) {
     if (self === 0) continue;
     const back = [...stack].reverse();
     for (let length = 1; length <= back.length; length++) {
-      const way = back.slice(0, length).join("/");
-      const entry = ways.get(way) ?? { time: 0, calls: 0 };
-      ways.set(way, { time: entry.time + self, calls: entry.calls + calls });
+      const path = back.slice(0, length).join("/");
+      const entry = paths.get(path) ?? { time: 0, calls: 0 };
+      paths.set(path, { time: entry.time + self, calls: entry.calls + calls });
     }
   }
-  return ways;
+  return paths;
 }
 
 // Per function: calls, inclusive (recursion once) and self.
@@ -84,29 +84,29 @@ export function percent(part, whole) {
   return `${((100 * part) / whole).toFixed(2)} %`;
 }
 
-// A tree of `size` nodes with times near each other, so that no part of it is small; the same for
-// the same seed.
+// A tree of `size` nodes with similar times, so that no part of it is small; the same for the same
+// seed.
 export function randomTree(size, seed) {
   let state = seed;
   const random = (below) => {
     state = (state * 48271) % 2147483647;
     return state % below;
   };
-  const functions = Array.from({ length: 12 }, (_, i) => ["lua", i, "@r.lua", `f${i}`]);
+  const functions = Array.from({ length: 12 }, (_, i) => ["lua", i + 1, "@r.lua", `f${i}`]);
   const nodes = [[0, 0, 0, 0]];
   const known = new Set();
   while (nodes.length < size) {
     const parent = random(nodes.length);
     const f = random(functions.length);
-    if (known.has(`${parent} ${f}`)) continue;  // one node per function and place, as a trace has it
+    if (known.has(`${parent} ${f}`)) continue;  // siblings differ in function, as in a trace
     known.add(`${parent} ${f}`);
     nodes.push([parent, f, 1 + random(9), random(4) ? 1000 + random(1000) : 0]);
   }
   return { functions, nodes };
 }
 
-// A chart of the sample's functions: coroutine 1 resumes 2 twice, which resumes 3; every length is
-// another one. Slices: [kind, depth, what, begin, length, self, suspended, calls].
+// A chart of the sample's functions: coroutine 1 resumes 2 twice, which resumes 3; no
+// two lengths are equal. Slices: [kind, depth, what, begin, length, self, suspended, calls].
 export const kinds = { short: 0, call: 1, resumed: 2, suspended: 3, filtered: 4 };
 export const timeSample = {
   chart: { shortest: 700, calls: 1007, self: 9_000_000, hiddenCalls: 1000, hiddenTime: 600_000, hiddenTracks: 4, note: "A note." },
@@ -130,7 +130,7 @@ export const timeSample = {
   ],
 };
 
-// As make_page reads it.
+// The lines that make_page reads.
 export function timeText({ chart, tracks }) {
   const lines = [["chart", chart.shortest, chart.calls, chart.self, chart.hiddenCalls, chart.hiddenTime, chart.hiddenTracks, chart.note, chart.zero ?? 0]];
   for (const track of tracks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The flame chart and the coroutines' lanes: where calls stand in time, zooming to a range, what is
-// said to be hidden, and who resumed whom.
+// The flame chart and the lanes of coroutines: positions of calls in time, zooming to a range, the
+// note on hidden calls, and resumers.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { makePage, openPage, settle, startBrowser, textIn, textOf } from "./page.mjs";
@@ -25,7 +25,11 @@ async function open(t, view, options) {
 
 // Slices in the order of the sample.
 const slices = timeSample.tracks.flatMap((track) => track.slices);
-const rect = (page, node) => page.evaluate((n) => luatracePage.graph.clientRect(n), node);
+
+async function rect(page, node) {
+  await settle(page);  // A click hits what is painted.
+  return page.evaluate((n) => luatracePage.graph.clientRect(n), node);
+}
 const rangeOf = (page) => page.evaluate(() => luatracePage.view.range);
 const selected = (page) => page.evaluate(() => luatracePage.view.selected);
 const middle = ({ left, top, width, height }) => [left + width / 2, top + height / 2];
@@ -34,7 +38,7 @@ async function canvasBox(page) {
   return page.evaluate(() => luatracePage.graph.painter.canvas.getBoundingClientRect().toJSON());
 }
 
-test("a call stands where it was, as wide as it was long, one row for each level", async (t) => {
+test("a call is drawn at its time, as wide as its duration, one row for each level", async (t) => {
   const page = await open(t, "chart");
   const box = await canvasBox(page);
   const rows = [[2, 3, 4, 3, 3, 3], [6, 7, 7], [10]].flat();  // thread, name, 3 levels, name, 2 levels, thread, name, 1
@@ -49,11 +53,11 @@ test("a call stands where it was, as wide as it was long, one row for each level
   assert.deepEqual(headings.filter(Boolean), ["thread 11", "▾ coroutine 1 · main", "▾ coroutine 2 · worker", "thread 12", "▾ coroutine 3 · lua_native"]);
 });
 
-test("what is hidden is said, with its share of the time", async (t) => {
+test("the note has the number of hidden calls and their share of the time", async (t) => {
   const page = await open(t, "chart");
   const { chart } = timeSample;
   const share = percent(chart.hiddenTime, chart.self);
-  assert.equal(await textIn(page, "#notes"), `1,000 of 1,007 calls, ${share} of the self time, are shorter than 700 ns: hatched blocks where they stand close, not drawn where they stand alone. All sums count them. 4 short-lived coroutines are left out. A note.`);
+  assert.equal(await textIn(page, "#notes"), `1,000 of 1,007 calls, ${share} of the self time, are not drawn individually. All sums include them. Calls shorter than 700 ns are hatched blocks where they are close to each other and not drawn where they are single. 4 short-lived coroutines are not shown. A note.`);
   await page.click("[data-view=calls]");
   assert.equal(await textIn(page, "#notes"), "");
 });
@@ -65,12 +69,12 @@ test("the tooltip of a call, of short calls and of a wait", async (t) => {
     await settle(page);
     return page.$$eval("#tooltip .name, #tooltip dl:not(.more) > *", (all) => all.map((part) => part.textContent));
   };
-  assert.deepEqual(await tooltip(1), ["alpha", "from", "1.000 ms", "lasts", "3.000 ms", "running", "3.000 ms",
-    "self", "2.400 ms (80.00 % of it)", "short calls in it, not drawn", "7", "in", "coroutine 1 · main"]);
-  assert.deepEqual(await tooltip(2), ["[short calls]", "calls", "1,000", "self, all of them", "600.0 µs",
-    "from", "1.500 ms", "lasts", "1.000 ms", "in", "coroutine 1 · main"]);
+  assert.deepEqual(await tooltip(1), ["alpha", "start", "1.000 ms", "duration", "3.000 ms", "running", "3.000 ms",
+    "self", "2.400 ms (80.00 % of duration)", "short calls inside, not drawn", "7", "in", "coroutine 1 · main"]);
+  assert.deepEqual(await tooltip(2), ["[short calls]", "calls", "1,000", "self, all calls", "600.0 µs",
+    "start", "1.500 ms", "duration", "1.000 ms", "in", "coroutine 1 · main"]);
   assert.deepEqual((await tooltip(3)).slice(0, 3), ["[resumed another]", "for", "coroutine 2 · worker"]);
-  assert.deepEqual((await tooltip(6)).slice(5, 11), ["running", "2.500 ms", "self", "2.000 ms (44.44 % of it)", "suspended", "2.000 ms"]);
+  assert.deepEqual((await tooltip(6)).slice(5, 11), ["running", "2.500 ms", "self", "2.000 ms (44.44 % of duration)", "suspended", "2.000 ms"]);
 });
 
 test("dragging zooms to a range, the crumb and 0 show everything again", async (t) => {
@@ -116,11 +120,11 @@ test("Ctrl and wheel zoom at the pointer, Shift and wheel move the range", async
   assert.ok(moved.x > x && Math.abs(moved.span - span) < 1);
 });
 
-test("a click selects, two clicks zoom, arrows go on, Escape ends it", async (t) => {
+test("a click selects, a double-click zooms, arrows move the selection, Escape clears it", async (t) => {
   const page = await open(t, "chart");
   await page.mouse.click(...middle(await rect(page, 4)));
   assert.equal(await selected(page), 4);
-  assert.match(await textIn(page, "#details"), /^beta.*lasts 900\.0 µs/);
+  assert.match(await textIn(page, "#details"), /^beta.*duration 900\.0 µs/);
   for (const [key, node] of [["ArrowLeft", 3], ["ArrowLeft", 1], ["ArrowDown", 2], ["ArrowUp", 1], ["ArrowUp", 0], ["ArrowDown", 1]]) {
     await page.keyboard.press(key);
     assert.equal(await selected(page), node, key);
@@ -132,7 +136,7 @@ test("a click selects, two clicks zoom, arrows go on, Escape ends it", async (t)
   await page.keyboard.press("ArrowRight");
   assert.equal(await selected(page), 4);
   const moved = await rangeOf(page);
-  assert.ok(moved.x < 6_000_000 && moved.x + moved.span > 6_900_000, "what is selected is in the range");
+  assert.ok(moved.x < 6_000_000 && moved.x + moved.span > 6_900_000, "the selected call is in the range");
   await page.keyboard.press("Escape");
   assert.equal(await selected(page), -1);
   await page.keyboard.press("Escape");
@@ -179,19 +183,19 @@ test("lanes: one row for each coroutine, its stretches end to end", async (t) =>
   });
   assert.deepEqual(lanes.order, [0, 1, 2]);
   assert.deepEqual(lanes.all, [
-    [0, "running", 0, 5_000_000, -1], [0, "waits", 5_000_000, 1_000_000, 1], [0, "running", 6_000_000, 2_000_000, -1],
-    [0, "waits", 8_000_000, 1_500_000, 1], [0, "running", 9_500_000, 500_000, -1],
+    [0, "running", 0, 5_000_000, -1], [0, "waiting", 5_000_000, 1_000_000, 1], [0, "running", 6_000_000, 2_000_000, -1],
+    [0, "waiting", 8_000_000, 1_500_000, 1], [0, "running", 9_500_000, 500_000, -1],
     [1, "running", 5_000_000, 1_000_000, -1], [1, "suspended", 6_000_000, 2_000_000, -1], [1, "running", 8_000_000, 500_000, -1],
-    [1, "waits", 8_500_000, 500_000, 2], [1, "running", 9_000_000, 500_000, -1],
+    [1, "waiting", 8_500_000, 500_000, 2], [1, "running", 9_000_000, 500_000, -1],
     [2, "running", 8_500_000, 500_000, -1],
   ]);
 });
 
-test("lanes: life, running, suspended and resumer are told, and the orders", async (t) => {
+test("lanes: the details have lifetime, running and suspended time and resumer; the orders", async (t) => {
   const page = await open(t, "lanes");
   await page.mouse.click(...middle(await rect(page, 6)));
   const facts = await page.$$eval("#details .fact", (parts) => parts.map((part) => part.textContent));
-  for (const fact of ["here suspended", "lasts 2.000 ms", "life 4.500 ms from 5.000 ms", "ran 2.000 ms (44.44 %)", "waited 500.0 µs (11.11 %)",
+  for (const fact of ["state suspended", "duration 2.000 ms", "lifetime 4.500 ms from 5.000 ms", "ran 2.000 ms (44.44 %)", "waited 500.0 µs (11.11 %)",
     "suspended 2.000 ms (44.44 %)", "resumed 2 times", "resumer coroutine 1 · main"]) {
     assert.ok(facts.includes(fact), `${fact} in ${facts}`);
   }
@@ -204,7 +208,7 @@ test("lanes: life, running, suspended and resumer are told, and the orders", asy
   assert.deepEqual(arrows, [{ time: 5_000_000, from: 0, to: 1 }, { time: 8_000_000, from: 0, to: 1 }, { time: 8_500_000, from: 1, to: 2 }]);
 });
 
-test("lanes: two clicks open the coroutine in the chart, the range is kept between the two", async (t) => {
+test("lanes: a double-click opens the coroutine in the chart; both views keep the range", async (t) => {
   const page = await open(t, "lanes");
   await page.mouse.dblclick(...middle(await rect(page, 10)));
   await settle(page);
@@ -215,7 +219,7 @@ test("lanes: two clicks open the coroutine in the chart, the range is kept betwe
   assert.deepEqual(await rangeOf(page), { x, span });
 });
 
-test("o leaves out coroutines that are suspended in all of the range", async (t) => {
+test("o hides coroutines that are suspended in the whole range", async (t) => {
   const page = await open(t, "chart");
   const shown = () => page.evaluate(() => Array.from(luatracePage.view.rowOfTrack, (row, id) => (row < 0 ? -1 : id)).filter((id) => id >= 0));
   const show = (from, to) => page.evaluate(([x, end]) => luatracePage.showRange(x, end - x), [from, to]);
@@ -226,13 +230,13 @@ test("o leaves out coroutines that are suspended in all of the range", async (t)
   await show(7_900_000, 8_400_000);
   assert.deepEqual(await shown(), [0, 1]);
   await page.keyboard.press("4");
-  assert.deepEqual(await shown(), [0, 1], "the lanes leave out the same");
+  assert.deepEqual(await shown(), [0, 1], "the lanes hide the same");
   assert.equal(await page.evaluate(() => luatracePage.view.layout.rows), 2);
-  await page.click("#atWork");
+  await page.click("#onlyActive");
   assert.deepEqual(await shown(), [0, 1, 2]);
 });
 
-test("n and N go from call to call of what is searched for, or of the selected function", async (t) => {
+test("n and N go to the next and previous call of the search, or of the selected function", async (t) => {
   const page = await open(t, "chart");
   const goes = async (key, node) => {
     await page.keyboard.press(key);
@@ -243,24 +247,24 @@ test("n and N go from call to call of what is searched for, or of the selected f
   for (const [key, node] of [["n", 3], ["n", 5], ["n", 8], ["n", 8], ["N", 5], ["N", 3], ["N", 3]]) await goes(key, node);
   await page.evaluate(() => luatracePage.showRange(0, 1_000_000));
   await goes("n", 5);
-  assert.ok((await rangeOf(page)).x > 1_000_000, "what is found is in the range");
+  assert.ok((await rangeOf(page)).x > 1_000_000, "the found call is in the range");
   await page.keyboard.press("Escape");
   await page.evaluate(() => luatracePage.select(0));
   await goes("n", 0);
 });
 
-test("a chart of a range tells times from the trace's first event", async (t) => {
+test("a chart of a range shows times since the trace's first event", async (t) => {
   const later = { ...timeSample, chart: { ...timeSample.chart, zero: 2_000_000 } };
   const page = await openPage(t, browser, makePage("offset", { text: textOf(sample) + timeText(later) }));
   await page.keyboard.press("3");
   assert.equal(await textIn(page, "#crumbs"), "3.000 ms to 13.00 ms: all 10.00 ms");
   await page.evaluate(() => luatracePage.select(1));
-  assert.match(await textIn(page, "#details"), /^alpha.*from 4\.000 ms/);
+  assert.match(await textIn(page, "#details"), /^alpha.*start 4\.000 ms/);
 });
 
-test("what is drawn without being a function can be found, and does not count", async (t) => {
+test("the search marks what is drawn but is not a function, and does not count it", async (t) => {
   const page = await open(t, "chart");
-  await page.fill("#search", "yielded");
+  await page.fill("#search", "[suspended]");
   assert.equal(await textIn(page, "#found"), "0 functions · 0 % of time");
   assert.equal(await page.evaluate(() => luatracePage.look.marks.reduce((sum, flag) => sum + flag, 0)), 1);
 });

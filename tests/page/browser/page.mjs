@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the browser tests share: making a page with make_page and opening it in Chromium.
 //
-// Invariant of every test: the page asks the network for nothing and no error is left uncaught;
-// openPage's `after` checks both. Names are looked up in the page by way: "main/alpha/beta".
+// Invariant of every test: the page sends no network request and leaves no error uncaught; openPage's
+// `after` checks both. Nodes are looked up in the page by call path: "main/alpha/beta".
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
@@ -36,6 +36,9 @@ export function textOf({ title = "title", functions, nodes }) {
   return lines.map((line) => line.join("\t")).join("\n") + "\n";
 }
 
+// The page's number of a function of that text: 0 is the root's.
+export const functionId = (index) => index + 1;
+
 // Opens the file; t is the test, options are those of a Playwright page.
 export async function openPage(t, browser, file, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
@@ -55,13 +58,13 @@ export async function openPage(t, browser, file, options = {}) {
   return page;
 }
 
-// Waits until what was asked for is painted.
+// Waits until the page has painted its current state.
 export function settle(page) {
   return page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
-// The node of a way from the root ("" is the root itself), -1 if there is none.
-export function nodeOf(page, way) {
+// The node of a path from the root ("" is the root itself), -1 if there is none.
+export function nodeOf(page, path) {
   return page.evaluate((names) => {
     const { tree, functions } = luatracePage.view;
     let node = 0;
@@ -74,52 +77,52 @@ export function nodeOf(page, way) {
       if (node < 0) return -1;
     }
     return node;
-  }, way === "" ? [] : way.split("/"));
+  }, path === "" ? [] : path.split("/"));
 }
 
-export async function rectOf(page, way) {
+export async function rectOf(page, path) {
   await settle(page);
-  return page.evaluate((node) => luatracePage.graph.clientRect(node), await nodeOf(page, way));
+  return page.evaluate((node) => luatracePage.graph.clientRect(node), await nodeOf(page, path));
 }
 
-export async function clickNode(page, way) {
-  const { left, top, width, height } = await rectOf(page, way);
+export async function clickNode(page, path) {
+  const { left, top, width, height } = await rectOf(page, path);
   await page.mouse.click(left + width / 2, top + height / 2);
   await settle(page);
 }
 
-export async function hoverNode(page, way) {
-  const { left, top, width, height } = await rectOf(page, way);
+export async function hoverNode(page, path) {
+  const { left, top, width, height } = await rectOf(page, path);
   await page.mouse.move(left + width / 2, top + height / 2);
   await settle(page);
 }
 
-// The way of the zoomed or the selected node: "all/main/alpha"; "" for none.
-export function wayOf(page, which) {
+// The path of the node in view[which], "zoom" or "selected": "all/main/alpha"; "" for none.
+export function pathOf(page, which) {
   return page.evaluate((name) => {
     const { view } = luatracePage;
-    return view[name] < 0 ? "" : view.wayTo(view[name]).map((n) => view.functions[view.tree.func[n]].name).join("/");
+    return view[name] < 0 ? "" : view.pathTo(view[name]).map((n) => view.functions[view.tree.func[n]].name).join("/");
   }, which);
 }
 
 // The colour painted just inside the lower right corner of a node's box, where no label is: [r, g, b, alpha].
-export async function paintedAt(page, way) {
+export async function paintedAt(page, path) {
   await settle(page);
   return page.evaluate((node) => {
     const { graph } = luatracePage;
     const { left, top, width, height } = graph.painter.rectOf(node);
     return [...graph.painter.context.getImageData(left + width - 4, top + height - 4, 1, 1).data];
-  }, await nodeOf(page, way));
+  }, await nodeOf(page, path));
 }
 
-// The same for a CSS colour, or for the function that the way ends in if no colour is given.
-export async function colourOf(page, way, css) {
+// The same for a CSS colour, or for the function of the node if no colour is given.
+export async function colourOf(page, path, css) {
   return page.evaluate(([node, given]) => {
     const context = document.createElement("canvas").getContext("2d");
     context.fillStyle = given ?? luatracePage.look.colour(luatracePage.view.tree.func[node]);
     context.fillRect(0, 0, 1, 1);
     return [...context.getImageData(0, 0, 1, 1).data];
-  }, [await nodeOf(page, way), css ?? null]);
+  }, [await nodeOf(page, path), css ?? null]);
 }
 
 export const textIn = (page, selector) => page.textContent(selector);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// node pictures.mjs PAGES IMAGES: the pictures of docs/page.md; see scripts/pictures.
+// node pictures.mjs PAGES IMAGES: the pictures of docs/page.md, and of docs/openresty.md if its page is
+// there; see scripts/pictures.
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { settle, startBrowser } from "./page.mjs";
 
 const [pages, images] = process.argv.slice(2);
-// [name, page, theme, what is done before]
+// [name, page, theme, actions before the picture]
 const pictures = [
   ["graph", "json", "light", async (page) => {
     await page.mouse.move(330, 232);
@@ -24,10 +26,12 @@ const pictures = [
   ["diff", "diff", "light", async (page) => {
     await page.mouse.move(120, 252);
   }],
+  ["nginx", "nginx", "light", async () => {}],
 ];
 
 const browser = await startBrowser();
 for (const [name, file, colorScheme, act] of pictures) {
+  if (file === "nginx" && !existsSync(join(pages, "nginx.html"))) continue;
   const page = await browser.newPage({ viewport: { width: 1280, height: 720 }, reducedMotion: "reduce", colorScheme });
   await page.goto(`file://${join(pages, `${file}.html`)}`);
   await page.waitForFunction(() => window.luatracePage?.readyAfter > 0);

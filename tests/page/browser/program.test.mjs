@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pages as luatrace-analyze writes them: the chart tells the same calls as --format chrome, the page
-// of --diff the same as --json, and each option does what --help says.
+// Pages written by luatrace-analyze: the chart has the same calls as --format chrome, the page of
+// --diff the same figures as --json, and each option does what --help says.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ function pageOf(name, ...words) {
   return file;
 }
 
-// Every slice of the chart as "track from to what", what is no call by its kind.
+// Every slice of the chart as "track: begin +length name"; a slice that is not a call has its kind.
 function slicesShown(page) {
   return page.evaluate(() => {
     const { chart, functions } = luatracePage;
@@ -36,7 +36,7 @@ function slicesShown(page) {
   });
 }
 
-// The same of Chrome's format, whose times are microseconds with three decimals.
+// The same from Chrome's format, whose times are microseconds with three decimals.
 function slicesOfChrome(trace) {
   const events = JSON.parse(analyze("-q", "--format", "chrome", trace)).traceEvents;
   const names = new Map();
@@ -66,7 +66,7 @@ for (const [name, trace] of Object.entries(traces)) {
   });
 }
 
-test("times are told from the first event, also in the page of a range", async (t) => {
+test("times shown are since the first event, also in the page of a range", async (t) => {
   const slow = JSON.parse(analyze("-q", "--json", "--slow", "work", "--wall", "--limit", "99", traces.coroutines));
   const wanted = [...new Set(slow.slow.map((row) => row.at_ns))];
   assert.ok(wanted.length > 2);
@@ -82,22 +82,22 @@ test("times are told from the first event, also in the page of a range", async (
   }
 });
 
-test("--chart-limit and --graph-limit bound the page, and it says so", async (t) => {
+test("--chart-limit and --graph-limit limit the page, and its notes say so", async (t) => {
   const page = await openPage(t, browser, pageOf("limits", "--chart-limit", "3", "--graph-limit", "2", traces.coroutines));
   assert.ok((await page.evaluate(() => luatracePage.chart.slices.size)) <= 3);
   assert.match(await textIn(page, "#notes"), /small call paths, .* are drawn as \[pruned\]/);
   await page.keyboard.press("3");
-  assert.match(await textIn(page, "#notes"), /^\d+ of \d+ calls, .* % of the self time, are shorter than/);
+  assert.match(await textIn(page, "#notes"), /^\d+ of \d+ calls, .* % of the self time, are not drawn individually\. .* Calls shorter than \d/);
 });
 
-test("filters are those of every view: a range of time, a function left out", async (t) => {
+test("filters apply to the page: a range of time", async (t) => {
   const page = await openPage(t, browser, pageOf("range", "--chart-limit", "0", "-r", "20%~60%", traces.coroutines));
   const whole = await openPage(t, browser, pageOf("whole", "--chart-limit", "0", traces.coroutines));
   const length = (of) => of.evaluate(() => luatracePage.chart.end);
   assert.ok((await length(page)) <= (await length(whole)) * 0.41);
 });
 
-test("--diff: what the page says of each function is what --json says", async (t) => {
+test("--diff: the page has the figures of --json for each function", async (t) => {
   const [before_, now] = [traces.simple, traces.coroutines];
   const page = await openPage(t, browser, pageOf("diff", "--diff", before_, now));
   const shown = await page.evaluate(() => luatracePage.functions.filter((f) => f.calls + f.before.calls).map((f) => [f.name, f.before.calls, f.calls, f.before.self, f.self]).sort());
@@ -110,12 +110,12 @@ test("--diff: what the page says of each function is what --json says", async (t
   assert.equal(shown.reduce((all, row) => all + row[4], 0), sum(is, "self_ns"));
   assert.match(await textIn(page, "#subtitle"), new RegExp(`compared with .*${basename(before_)}`));
   const scaled = await openPage(t, browser, pageOf("scaled", "--normalize", "--diff", before_, now));
-  assert.match(await textIn(scaled, "#notes"), /^Times of before were multiplied with \d/);
+  assert.match(await textIn(scaled, "#notes"), /^Times before are multiplied by \d/);
   const [total, before] = await scaled.evaluate(() => [luatracePage.profile.total, luatracePage.profile.before]);
   assert.ok(Math.abs(total - before) <= total * 0.001 + 20, `${total} ${before}`);
 });
 
-test("--flame makes the same page; of a large trace and of a saved profile one without time", async (t) => {
+test("--flame writes the same page; large traces and saved profiles have no views over time", async (t) => {
   const flame = join(outFolder, "program-flame.html");
   analyze("-q", `--flame=${flame}`, traces.coroutines);
   assert.equal(readFileSync(flame, "utf8"), readFileSync(pageOf("same", traces.coroutines), "utf8"));
@@ -125,7 +125,7 @@ test("--flame makes the same page; of a large trace and of a saved profile one w
   const saved = await openPage(t, browser, pageOf("saved", profile));
   assert.equal(await saved.getAttribute("[data-view=chart]", "title"), "Not in this page. No single calls are known.");
 
-  // Large by what follows the events.
+  // The file is large only by zeros after the events.
   const large = join(outFolder, "program-large.bin");
   analyze("-q", `--convert=${large}`, traces.coroutines);
   const size = statSync(large).size;
@@ -133,21 +133,21 @@ test("--flame makes the same page; of a large trace and of a saved profile one w
   assert.ok(size < 1e6);
   spawnSync(ANALYZE, ["-q", `--flame=${flame}`, large]);
   const lean = await openPage(t, browser, flame);
-  assert.match(await lean.getAttribute("[data-view=chart]", "title"), /more than 64 MB: luatrace-analyze --page makes it\.$/);
-  const full = pageOf_("large", large);
+  assert.match(await lean.getAttribute("[data-view=chart]", "title"), /more than 64 MB: use luatrace-analyze --page\.$/);
+  const full = pageOfDamaged("large", large);
   const whole = await openPage(t, browser, full);
   assert.ok(await whole.isEnabled("[data-view=chart]"));
   rmSync(large);
 });
 
-// Of a trace that is damaged, so that the exit status tells.
-function pageOf_(name, trace) {
+// For a damaged trace, of which the exit status is not 0.
+function pageOfDamaged(name, trace) {
   const file = join(outFolder, `program-${name}.html`);
   spawnSync(ANALYZE, ["-q", `--page=${file}`, trace]);
   return file;
 }
 
-test("the page stands beside the trace unless said otherwise; both options are too many", () => {
+test("the default output is beside the trace; --page and --flame exclude each other", () => {
   const trace = join(outFolder, "beside.txt");
   copyFileSync(traces.simple, trace);
   rmSync(join(outFolder, "beside.html"), { force: true });
@@ -158,7 +158,7 @@ test("the page stands beside the trace unless said otherwise; both options are t
   assert.match(refused.stderr, /give one of them/);
 });
 
-test("hostile names in a trace run nowhere", async (t) => {
+test("hostile names in a trace do not run", async (t) => {
   const evil = "</script><img src=x onerror=window.pwned=1>";
   const text = readFileSync(traces.coroutines, "utf8");
   const trace = join(outFolder, "hostile.txt");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The sandwich: callers above, callees below, compared with sums over spelled-out stacks.
+// The sandwich: callers above, callees below, compared with sums over spelled-out call stacks.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { makePage, openPage, settle, startBrowser, textIn, textOf } from "./page.mjs";
+import { functionId, makePage, openPage, settle, startBrowser, textIn, textOf } from "./page.mjs";
 import { randomTree, sample, stacks } from "./model.mjs";
 
 let browser, file;
@@ -12,60 +12,60 @@ before(async () => {
 });
 after(() => browser?.close());
 
-// Ways without time are too small to be made.
-const sorted = (ways) => [...ways].filter(([, { time }]) => time > 0).sort(([a], [b]) => (a < b ? -1 : 1));
+// Paths without time are too small to be added.
+const sorted = (paths) => [...paths].filter(([, { time }]) => time > 0).sort(([a], [b]) => (a < b ? -1 : 1));
 
-function add(ways, way, time, calls) {
-  const entry = ways.get(way) ?? { time: 0, calls: 0 };
-  ways.set(way, { time: entry.time + time, calls: entry.calls + calls });
+function add(paths, path, time, calls) {
+  const entry = paths.get(path) ?? { time: 0, calls: 0 };
+  paths.set(path, { time: entry.time + time, calls: entry.calls + calls });
 }
 
-// Way from the function (with it) -> time and calls below it, for its outermost calls.
+// Path from the function, including it, to its callees -> time and calls, for its outermost calls.
 function callees(tree, name) {
-  const ways = new Map();
+  const paths = new Map();
   for (const { stack, calls, self } of stacks(tree)) {
     const first = stack.indexOf(name);
     if (first < 0) continue;
     const inside = stack.slice(first);
     for (let length = 1; length <= inside.length; length++) {
-      add(ways, inside.slice(0, length).join("/"), self, length === inside.length ? calls : 0);
+      add(paths, inside.slice(0, length).join("/"), self, length === inside.length ? calls : 0);
     }
   }
-  return ways;
+  return paths;
 }
 
-// The same for the way back to its callers: inclusive time and calls of the function reached so.
+// The same for the path from the function to its callers: its inclusive time and calls.
 function callers(tree, name) {
-  const ways = new Map();
+  const paths = new Map();
   for (const { stack, calls, self } of stacks(tree)) {
     const first = stack.indexOf(name);
     if (first < 0) continue;
     const back = stack.slice(0, first + 1).reverse();
     const own = stack.length === first + 1;
-    for (let length = 1; length <= back.length; length++) add(ways, back.slice(0, length).join("/"), self, own ? calls : 0);
+    for (let length = 1; length <= back.length; length++) add(paths, back.slice(0, length).join("/"), self, own ? calls : 0);
   }
-  return ways;
+  return paths;
 }
 
-function shownWays(page, half) {
+function shownPaths(page, half) {
   return page.evaluate((which) => {
     const view = luatracePage[which];
     return Array.from({ length: view.tree.size }, (_, n) => {
-      const names = view.wayTo(n).map((at) => view.functions[view.tree.func[at]].name);
+      const names = view.pathTo(n).map((at) => view.functions[view.tree.func[at]].name);
       return [names.join("/"), { time: view.tree.total[n], calls: view.tree.calls[n] }];
     });
   }, half);
 }
 
 async function compare(page, tree, name) {
-  assert.deepEqual(sorted(await shownWays(page, "callersView")), sorted(callers(tree, name)), `callers of ${name}`);
-  assert.deepEqual(sorted(await shownWays(page, "calleesView")), sorted(callees(tree, name)), `callees of ${name}`);
+  assert.deepEqual(sorted(await shownPaths(page, "callersView")), sorted(callers(tree, name)), `callers of ${name}`);
+  assert.deepEqual(sorted(await shownPaths(page, "calleesView")), sorted(callees(tree, name)), `callees of ${name}`);
 }
 
 test("callers and callees of each function, recursive ones counted once", async (t) => {
   const page = await openPage(t, browser, file);
   await page.click("[data-view=sandwich]");
-  assert.match(await textIn(page, "#focus"), /callersbeta/, "it begins with the largest self time");
+  assert.match(await textIn(page, "#focus"), /callersbeta/, "the first function is that with the largest self time");
   for (const [, , , name] of sample.functions) {
     await page.locator("#rows td.name").filter({ hasText: new RegExp(`^${name.replace(".", "\\.")}$`) }).click();
     await settle(page);
@@ -79,15 +79,15 @@ for (const seed of [4, 5]) {
     const tree = randomTree(500, seed);
     const page = await openPage(t, browser, makePage(`sandwich-${seed}`, { text: textOf(tree) }));
     for (const id of [0, 5, 11]) {
-      await page.evaluate((f) => luatracePage.openFunction(f), id);
+      await page.evaluate((f) => luatracePage.openFunction(f), functionId(id));
       await compare(page, tree, `f${id}`);
     }
   });
 }
 
-test("the callers stand above, the callees below; each half zooms on its own", async (t) => {
+test("callers are above, callees below; each half zooms on its own", async (t) => {
   const page = await openPage(t, browser, file);
-  await page.evaluate(() => luatracePage.openFunction(2));
+  await page.evaluate(() => luatracePage.openFunction(3));
   await settle(page);
   const rects = await page.evaluate(() => {
     const rectsOf = (graph, nodes) => nodes.map((n) => graph.clientRect(n));
@@ -105,7 +105,7 @@ test("the callers stand above, the callees below; each half zooms on its own", a
   assert.deepEqual(await zooms(), [0, 0]);
 });
 
-test("s opens the selected function, the button in the line the chosen one", async (t) => {
+test("s opens the selected function, the button in the line below the graph the chosen one", async (t) => {
   const page = await openPage(t, browser, file);
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
@@ -119,11 +119,11 @@ test("s opens the selected function, the button in the line the chosen one", asy
   assert.equal(await page.getAttribute("[data-view=sandwich]", "aria-pressed"), "true");
 });
 
-test("what of a function was pruned is said", async (t) => {
-  // alpha is called from big and from a small place that is left out.
+test("the page shows how much of a function was pruned", async (t) => {
+  // alpha is called by big, and by small, which is pruned.
   const functions = ["big", "alpha", "small"].map((name) => ["lua", 1, "@x.lua", name]);
   const nodes = [[0, 0, 0, 0], [0, 0, 1, 900], [1, 1, 1, 60], [0, 2, 1, 10], [3, 1, 1, 30]];
   const page = await openPage(t, browser, makePage("sandwich-pruned", { text: textOf({ functions, nodes }), args: ["--max-nodes=3"] }));
-  await page.evaluate(() => luatracePage.openFunction(1));
-  assert.match(await textIn(page, "#focus"), /33\.33 % of its time is in \[pruned\] call paths, not here$/);
+  await page.evaluate(() => luatracePage.openFunction(2));
+  assert.match(await textIn(page, "#focus"), /33\.33 % of its time is in \[pruned\] call paths and not shown here$/);
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Search: what matches, the share of time it stands for, and what is marked.
+// Search: what matches, the share of time of the matches, and what is marked.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { clickNode, colourOf, makePage, openPage, paintedAt, startBrowser, textIn, textOf } from "./page.mjs";
@@ -12,10 +12,10 @@ before(async () => {
 });
 after(() => browser?.close());
 
-const share = (test, way = "") => percent(timeWith(sample, test, way), inclusive(sample, way));
+const share = (test, path = "") => percent(timeWith(sample, test, path), inclusive(sample, path));
 const listed = (page) => page.$$eval("#rows td.name", (cells) => cells.map((c) => c.textContent).sort());
 
-test("nested matches count once, in any case of letters", async (t) => {
+test("nested matches count once, regardless of case", async (t) => {
   const page = await openPage(t, browser, file);
   for (const [text, count, matches] of [["ALPHA", "1 function", ["alpha"]], ["a", "6 functions", null], ["beta", "1 function", ["beta"]]]) {
     await page.fill("#search", text);
@@ -24,7 +24,7 @@ test("nested matches count once, in any case of letters", async (t) => {
   }
 });
 
-test("the place of a definition is found too", async (t) => {
+test("locations are searched, too", async (t) => {
   const page = await openPage(t, browser, file);
   await page.fill("#search", "lib/b.lua");
   const wanted = share((name) => ["beta", "worker"].includes(name));
@@ -32,15 +32,15 @@ test("the place of a definition is found too", async (t) => {
   assert.deepEqual(await listed(page), ["beta", "worker"]);
 });
 
-test("the share of the zoomed part is told beside that of all", async (t) => {
+test("in a zoom the share of the zoomed box is shown, too", async (t) => {
   const page = await openPage(t, browser, file);
   await page.fill("#search", "gsub");
   await clickNode(page, "main/alpha");
   const gsub = (name) => name === "string.gsub";
-  assert.equal(await textIn(page, "#found"), `1 function · ${share(gsub)} of time · ${share(gsub, "main/alpha")} of zoomed`);
+  assert.equal(await textIn(page, "#found"), `1 function · ${share(gsub)} of time · ${share(gsub, "main/alpha")} of the zoomed box`);
 });
 
-test("a regular expression matches names and places by their ends", async (t) => {
+test("a regular expression matches the ends of names and locations", async (t) => {
   const page = await openPage(t, browser, file);
   await page.fill("#search", "^(alpha|w.*r)$");
   assert.equal(await textIn(page, "#found"), "0 functions · 0 % of time");
@@ -51,11 +51,11 @@ test("a regular expression matches names and places by their ends", async (t) =>
   assert.deepEqual(await listed(page), ["alpha", "beta"]);
 });
 
-test("a bad expression is told and marks nothing", async (t) => {
+test("an invalid expression shows a message and marks nothing", async (t) => {
   const page = await openPage(t, browser, file);
   await page.click("#regex");
   await page.fill("#search", "(");
-  assert.equal(await textIn(page, "#found"), "not a regular expression");
+  assert.equal(await textIn(page, "#found"), "invalid regular expression");
   assert.equal(await page.getAttribute("#search", "aria-invalid"), "true");
   assert.deepEqual(await paintedAt(page, "main/alpha"), await colourOf(page, "main/alpha"));
 });
@@ -65,8 +65,8 @@ test("matches are painted in the mark's colour, the others fade; Escape clears",
   await page.keyboard.press("/");
   await page.keyboard.type("beta");
   const mark = await page.evaluate(() => luatracePage.look.ink.mark);
-  for (const way of ["main/alpha/beta", "main/beta"]) {
-    assert.deepEqual(await paintedAt(page, way), await colourOf(page, way, mark), way);
+  for (const path of ["main/alpha/beta", "main/beta"]) {
+    assert.deepEqual(await paintedAt(page, path), await colourOf(page, path, mark), path);
   }
   assert.ok((await paintedAt(page, "worker"))[3] < 128, "worker fades");
   await page.keyboard.press("Escape");

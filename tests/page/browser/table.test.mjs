@@ -2,7 +2,7 @@
 // The table of functions: its numbers, its orders, and selecting.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { clickNode, makePage, openPage, startBrowser, textIn, textOf, wayOf } from "./page.mjs";
+import { clickNode, makePage, openPage, startBrowser, textIn, textOf, pathOf } from "./page.mjs";
 import { byFunction, percent, sample, totalTime } from "./model.mjs";
 
 let browser, file;
@@ -28,7 +28,7 @@ test("calls, inclusive and self are those of the whole tree, recursion counted o
   assert.equal(rows.find(([name]) => name === "beta")[1], "lib/b.lua:20");
 });
 
-test("a click on a heading sorts, a second one turns the order", async (t) => {
+test("a click on a heading sorts, a second one reverses the order", async (t) => {
   const page = await openPage(t, browser, file);
   assert.deepEqual(await names(page), sortedNames((a, b) => b.self - a.self), "largest self first");
   await page.click("th[data-key=calls] button");
@@ -43,23 +43,23 @@ test("a click on a heading sorts, a second one turns the order", async (t) => {
   assert.deepEqual(await names(page), sortedNames((a, b) => (a.name < b.name ? -1 : 1)));
 });
 
-test("a click on a row selects the widest place of the function, from anywhere", async (t) => {
+test("a click on a row selects the widest box of the function, also outside of the zoom", async (t) => {
   const page = await openPage(t, browser, file);
   await clickNode(page, "worker");
   await page.click("#rows tr:has-text('beta')");
-  assert.equal(await wayOf(page, "zoom"), "all", "the selected box was outside of the zoomed one");
-  assert.equal(await wayOf(page, "selected"), "all/main/beta");
+  assert.equal(await pathOf(page, "zoom"), "all", "the selected box was outside of the zoomed one");
+  assert.equal(await pathOf(page, "selected"), "all/main/beta");
   assert.equal(await page.evaluate(() => luatracePage.functions[luatracePage.look.chosen].name), "beta");
   const beta = byFunction(sample).find((f) => f.name === "beta");
   assert.match(await textIn(page, "#details"), new RegExp(`^beta.*calls ${beta.calls}`));
   assert.deepEqual(await page.$$eval("tr.chosen td.name", (cells) => cells.map((c) => c.textContent)), ["beta"]);
   await page.keyboard.press("Escape");
   assert.equal(await page.$("tr.chosen"), null);
-  assert.equal(await wayOf(page, "selected"), "");
+  assert.equal(await pathOf(page, "selected"), "");
 });
 
 test("many functions: the first rows are shown, a search finds the others", async (t) => {
-  const functions = Array.from({ length: 400 }, (_, i) => ["lua", i, "@many.lua", `fn${i}`]);
+  const functions = Array.from({ length: 400 }, (_, i) => ["lua", i + 1, "@many.lua", `fn${i}`]);
   const nodes = [[0, 0, 0, 0], ...functions.map((_, i) => [0, i, 1, 1000 + i])];
   const page = await openPage(t, browser, makePage("many", { text: textOf({ functions, nodes }) }));
   const shown = await names(page);
@@ -70,7 +70,7 @@ test("many functions: the first rows are shown, a search finds the others", asyn
   assert.deepEqual(await names(page), ["fn0"]);
 });
 
-test("t hides and shows the table, the graph takes the room", async (t) => {
+test("t hides and shows the table, the graph takes its space", async (t) => {
   const page = await openPage(t, browser, file);
   const height = () => page.evaluate(() => luatracePage.graph.box.clientHeight);
   const before_ = await height();

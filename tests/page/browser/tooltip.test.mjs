@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the page tells of one box: the tooltip under the pointer and the line of the selected box.
+// What the page shows of one box: the tooltip at the pointer, and the line below the graph.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { clickNode, hoverNode, makePage, openPage, startBrowser, textIn, textOf } from "./page.mjs";
@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-// part: "dl:not(.more)" for the box, ".more" for the function wherever called.
+// part: "dl:not(.more)" for the box, ".more" for the function in all its call paths.
 async function tooltip(page, part = "dl:not(.more)") {
   const facts = await page.$$eval(`#tooltip ${part} > *`, (cells) => cells.map((c) => c.textContent));
   const pairs = {};
@@ -20,20 +20,20 @@ async function tooltip(page, part = "dl:not(.more)") {
   return { name: await textIn(page, "#tooltip .name"), where: await textIn(page, "#tooltip .where"), ...pairs };
 }
 
-test("a box tells name, place, kind, calls, times and shares", async (t) => {
+test("the tooltip has name, location, kind, calls, times and shares", async (t) => {
   const page = await openPage(t, browser, file);
   await hoverNode(page, "main/alpha/beta");
   const time = inclusive(sample, "main/alpha/beta");
   assert.deepEqual(await tooltip(page), {
     name: "beta", where: "lib/b.lua:20 · Lua", calls: "20", inclusive: "4.500 ms",
-    self: `3.000 ms (${percent(3_000_000, time)} of it)`, "per call": "225.0 µs",
+    self: `3.000 ms (${percent(3_000_000, time)} of inclusive)`, "per call": "225.0 µs",
     "of all": percent(time, totalTime(sample)),
     "of the caller": percent(time, inclusive(sample, "main/alpha")),
   });
 });
 
-test("the function's sums and the times of its calls are there, too", async (t) => {
-  const text = `${textOf(sample)}times\t2\t25\t1000\t300000\t2000000\t99000000\t250000\t400000\t1900000\t1990000\t123000\n`;
+test("the tooltip has the function's sums and statistics of its calls", async (t) => {
+  const text = `${textOf(sample)}times\t2\t99000000\t1000\t1\t200704\t599\t401408\t350\t1605632\t50\n`;
   const page = await openPage(t, browser, makePage("tooltip-times", { text }));
   await hoverNode(page, "main/alpha/beta");
   const beta = byFunction(sample).find((f) => f.name === "beta");
@@ -41,44 +41,44 @@ test("the function's sums and the times of its calls are there, too", async (t) 
   const { name, where, ...facts } = await tooltip(page, ".more");
   assert.deepEqual(facts, {
     calls: String(beta.calls), inclusive: `9.800 ms (${share(beta.inclusive)})`, self: `7.000 ms (${share(beta.self)})`,
-    "with suspended time": "99.00 ms", "average call": "300.0 µs", "shortest, longest": "1.000 µs, 2.000 ms",
-    "median, p90": "250.0 µs, 400.0 µs", "p99, p99.9": "1.900 ms, 1.990 ms", "standard deviation": "123.0 µs",
+    "including suspended time": "99.00 ms", "average call": "341.0 µs", "shortest, longest": "1.000 µs, 1.606 ms",
+    "median, p90": "200.7 µs, 401.4 µs", "p99, p99.9": "1.606 ms, 1.606 ms", "standard deviation": "305.2 µs",
   });
   assert.equal(beta.inclusive, 9_800_000);
 });
 
-test("a name that only a call told is marked, and found without the mark", async (t) => {
+test("a name taken from a call is marked, and found without the mark", async (t) => {
   const page = await openPage(t, browser, makePage("hint", { text: textOf(sample).replace("\tbeta\n", "\tbeta\thint\n") }));
   await hoverNode(page, "main/alpha/beta?");
   const { name, where } = await tooltip(page);
-  assert.deepEqual([name, where], ["beta?", "lib/b.lua:20 · Lua · named by a call"]);
+  assert.deepEqual([name, where], ["beta?", "lib/b.lua:20 · Lua · name taken from a call"]);
   await page.fill("#search", "^beta$");
   await page.click("#regex");
   assert.match(await textIn(page, "#found"), /^1 function /);
   assert.deepEqual(await page.$$eval("#rows td.name", (cells) => cells.map((cell) => cell.textContent)), ["beta?"]);
 });
 
-test("zoomed, the share of the zoomed box is there too", async (t) => {
+test("in a zoom the tooltip has the share of the zoomed box", async (t) => {
   const page = await openPage(t, browser, file);
   await clickNode(page, "main/beta");
   await hoverNode(page, "main/beta/alpha");
   const time = inclusive(sample, "main/beta/alpha");
   const shown = await tooltip(page);
-  assert.equal(shown["of zoomed"], percent(time, inclusive(sample, "main/beta")));
+  assert.equal(shown["of the zoomed box"], percent(time, inclusive(sample, "main/beta")));
   assert.equal(shown["of all"], percent(time, totalTime(sample)));
 });
 
 test("each kind has its name", async (t) => {
   const page = await openPage(t, browser, file);
-  const kinds = [["worker", "lib/b.lua:33 · coroutine"], ["worker/string.gsub", "[builtin] · built-in"],
+  const kinds = [["worker", "lib/b.lua:33 · coroutine"], ["worker/string.gsub", "[builtin] · builtin"],
     ["main/beta/alpha/lua_native", "/usr/lib/native.so · C"]];
-  for (const [way, where] of kinds) {
-    await hoverNode(page, way);
+  for (const [path, where] of kinds) {
+    await hoverNode(page, path);
     assert.equal((await tooltip(page)).where, where);
   }
 });
 
-test("it stays in the window and goes when the pointer goes", async (t) => {
+test("the tooltip stays in the window and disappears with the pointer", async (t) => {
   const page = await openPage(t, browser, file, { viewport: { width: 800, height: 600 } });
   const { left, top, width } = await page.evaluate(() => luatracePage.graph.clientRect(0));
   for (const [x, y] of [[left + width - 2, top + 5], [left + 2, top + 5]]) {
@@ -90,7 +90,7 @@ test("it stays in the window and goes when the pointer goes", async (t) => {
   assert.ok(await page.isHidden("#tooltip"));
 });
 
-test("the selected box is told in the line under the graph", async (t) => {
+test("the line below the graph describes the selected box", async (t) => {
   const page = await openPage(t, browser, file);
   await clickNode(page, "main/alpha");
   assert.match(await textIn(page, "#details"), /^alpha.*main\.lua:10.*calls 10.*inclusive 7\.400 ms.*self 2\.000 ms/);

@@ -2,7 +2,7 @@
 // Boxes are as wide as their times; zooming by mouse, keys and breadcrumbs.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { clickNode, colourOf, makePage, openPage, paintedAt, rectOf, settle, startBrowser, textIn, textOf, wayOf } from "./page.mjs";
+import { clickNode, colourOf, makePage, openPage, paintedAt, rectOf, settle, startBrowser, textIn, textOf, pathOf } from "./page.mjs";
 import { inclusive, sample, totalTime } from "./model.mjs";
 
 let browser, file;
@@ -19,15 +19,15 @@ async function crumbs(page) {
 test("a box is as wide as its inclusive time and as painted", async (t) => {
   const page = await openPage(t, browser, file);
   const whole = (await rectOf(page, "")).width;
-  for (const way of ["main", "main/alpha", "main/alpha/beta/string.gsub", "main/beta/alpha/lua_native", "worker"]) {
-    const { width } = await rectOf(page, way);
-    const wanted = (whole * inclusive(sample, way)) / totalTime(sample);
-    assert.ok(Math.abs(width - wanted) < 0.01, `${way}: ${width}, wanted ${wanted}`);
-    assert.deepEqual(await paintedAt(page, way), await colourOf(page, way), way);
+  for (const path of ["main", "main/alpha", "main/alpha/beta/string.gsub", "main/beta/alpha/lua_native", "worker"]) {
+    const { width } = await rectOf(page, path);
+    const wanted = (whole * inclusive(sample, path)) / totalTime(sample);
+    assert.ok(Math.abs(width - wanted) < 0.01, `${path}: ${width}, wanted ${wanted}`);
+    assert.deepEqual(await paintedAt(page, path), await colourOf(page, path), path);
   }
 });
 
-test("children stand inside their parent and beside each other", async (t) => {
+test("callees are inside their caller and beside each other", async (t) => {
   const page = await openPage(t, browser, file);
   const parent = await rectOf(page, "main");
   const first = await rectOf(page, "main/alpha");
@@ -42,14 +42,14 @@ test("a click zooms, the box then fills the width, Escape shows everything", asy
   const page = await openPage(t, browser, file);
   const whole = await rectOf(page, "");
   await clickNode(page, "main/beta");
-  assert.equal(await wayOf(page, "zoom"), "all/main/beta");
+  assert.equal(await pathOf(page, "zoom"), "all/main/beta");
   assert.deepEqual(await crumbs(page), ["all", "main", "beta"]);
   assert.equal((await rectOf(page, "main/beta")).width, whole.width);
   const inner = await rectOf(page, "main/beta/alpha");
   const wanted = (whole.width * inclusive(sample, "main/beta/alpha")) / inclusive(sample, "main/beta");
   assert.ok(Math.abs(inner.width - wanted) < 0.01);
   await page.keyboard.press("Escape");
-  assert.equal(await wayOf(page, "zoom"), "all");
+  assert.equal(await pathOf(page, "zoom"), "all");
   assert.deepEqual(await rectOf(page, ""), whole);
   assert.deepEqual(await crumbs(page), ["all"]);
 });
@@ -58,12 +58,12 @@ test("a click on a box above the zoomed one and on a breadcrumb go back", async 
   const page = await openPage(t, browser, file);
   await clickNode(page, "main/alpha/beta");
   await clickNode(page, "main");
-  assert.equal(await wayOf(page, "zoom"), "all/main");
+  assert.equal(await pathOf(page, "zoom"), "all/main");
   await clickNode(page, "main/alpha/beta");
   await page.click("#crumbs button:nth-of-type(3)");
-  assert.equal(await wayOf(page, "zoom"), "all/main/alpha");
+  assert.equal(await pathOf(page, "zoom"), "all/main/alpha");
   await page.click("#crumbs button:first-child");
-  assert.equal(await wayOf(page, "zoom"), "all");
+  assert.equal(await pathOf(page, "zoom"), "all");
 });
 
 test("arrows select, Enter and plus zoom in, minus zooms out, 0 resets", async (t) => {
@@ -78,11 +78,11 @@ test("arrows select, Enter and plus zoom in, minus zooms out, 0 resets", async (
   ];
   for (const [key, selected, zoom] of steps) {
     await page.keyboard.press(key);
-    assert.deepEqual([key, await wayOf(page, "selected"), await wayOf(page, "zoom")], [key, selected, zoom]);
+    assert.deepEqual([key, await pathOf(page, "selected"), await pathOf(page, "zoom")], [key, selected, zoom]);
   }
 });
 
-test("siblings stand in the order asked for", async (t) => {
+test("siblings are in the chosen order", async (t) => {
   const page = await openPage(t, browser, file);
   const names = () => page.evaluate(() => {
     const { layout, tree, functions } = luatracePage.view;
@@ -97,7 +97,7 @@ test("siblings stand in the order asked for", async (t) => {
   assert.ok((await inAlpha()) > 0, "first call: beta before alpha");
 });
 
-test("zooming glides and ends exactly there", async (t) => {
+test("zooming is animated and ends exactly at the box", async (t) => {
   const page = await openPage(t, browser, file, { reducedMotion: "no-preference" });
   await clickNode(page, "main/beta");
   await page.waitForFunction(() => !luatracePage.graph.glide);
@@ -106,13 +106,13 @@ test("zooming glides and ends exactly there", async (t) => {
   assert.deepEqual(range, { x: inclusive(sample, "main/alpha"), span: inclusive(sample, "main/beta") });
 });
 
-test("an empty tree and a tree of one node are pages too", async (t) => {
+test("an empty tree and a tree of one node make pages, too", async (t) => {
   const none = await openPage(t, browser, makePage("empty", { text: "title\tnothing\n" }));
   assert.equal(await textIn(none, "#details"), "No time was recorded");
   for (const key of ["ArrowDown", "Enter", "+", "-", "0", "b", "i", "Escape"]) await none.keyboard.press(key);
   await none.fill("#search", "x");
-  const one = await openPage(t, browser, makePage("one", { text: "title\tone\nnode\t0\t0\t0\t1000\n" }));
-  assert.equal(await wayOf(one, "zoom"), "all");
+  const one = await openPage(t, browser, makePage("one", { text: "title\tone\nfunction\tlua\t1\t@x.lua\tf\nnode\t0\t0\t0\t0\nnode\t0\t0\t1\t1000\n" }));
+  assert.equal(await pathOf(one, "zoom"), "all");
   assert.ok((await rectOf(one, "")).width > 1000);
   for (const key of ["ArrowDown", "Enter", "+", "-", "0", "b", "+", "i", "Escape"]) await one.keyboard.press(key);
 });

@@ -58,7 +58,7 @@ wait $busy || true
 forks=$!
 start fork static -x $forks
 : >/mnt/fork.go
-until [ -s /mnt/fork.child ]; do sleep 0.2; done
+await test -s /mnt/fork.child
 await grep -qx 13 /mnt/fork
 kill -INT $stap
 finish fork
@@ -84,7 +84,7 @@ LD_LIBRARY_PATH=/usr/lib exec /stap_host_linked gate.lua /go mixed.lua
 END
 unshare -m bash /mnt/container >/dev/null &
 container=$!
-until grep -q libluajit /proc/$container/maps; do sleep 0.1; done
+await grep -q libluajit /proc/$container/maps
 start container container -x $container
 : >/proc/$container/root/go
 wait $container

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A known number of events in a known order (exact.sh says which), hot enough to
+-- A known number of events in a known order (exact.py says which), hot enough to
 -- be compiled: inner runs in a compiled loop, tail is tail-called, fail raises an
 -- error through two calls, gen yields.
 local function inner(x) return x + 1 end

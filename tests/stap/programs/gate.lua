@@ -4,6 +4,11 @@
 -- runs, and there tracing is switched on.
 local file, program = arg[1], arg[2]
 arg = {[0] = program, unpack(arg, 3)}
-repeat local f = io.open(file) until f
+local f
+for i = 1, 3e8 do
+  f = io.open(file)
+  if f then break end
+end
+if not f then error("waited too long for " .. file) end
 for i = 1, 2000 do io.open(file):close() end
 dofile(program)

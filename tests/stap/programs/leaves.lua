@@ -5,7 +5,11 @@ local ffi = require "ffi"
 ffi.cdef "extern uint16_t luajit_usdt_control;"
 local function on() return tonumber(ffi.C.luajit_usdt_control) > 0 end
 local function one(x) return x end
-repeat os.execute("sleep 0.01") until on()
+for turn = 1, 30000 do
+  if on() then break end
+  os.execute("sleep 0.01")
+end
+assert(on(), "waited too long for a tracer")
 for i = 1, 100 do one(i) end
 io.open(arg[1], "w"):close()
 repeat for i = 1, 100 do one(i) end until not on()

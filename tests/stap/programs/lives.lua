@@ -10,7 +10,7 @@ local function look()
   f:write(tonumber(ffi.C.luajit_usdt_control), "\n")
   f:close()
 end
-repeat
+for turn = 1, 10000 do
   look()
   for i = 1, 200 do tostring(i) end  -- A hot loop: there tracing is switched on and off.
   os.execute("sleep 0.05")
@@ -18,4 +18,6 @@ repeat
     fork = nil
     if ffi.C.fork() == 0 then out = out .. ".child" end
   end
-until io.open(stop)
+  if io.open(stop) then return end
+end
+error("waited too long for " .. stop)

@@ -29,4 +29,6 @@ for round = 1, 900 do
   for i = 1, n - 1 do assert(outer[i - 1] <= outer[i]) end
   sum = sum + outer[0] + outer[n - 1] + inner[7]
 end
+simple:free()  -- it may run a thousand times in one process
+nested:free()
 print(sum, made)

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
-// The call tree turned round. Of all functions: under the root each function by its self time, under
-// it its callers, under them theirs. Of one function (`focus`): the root is this function with its
-// inclusive time (recursion counted once), under it its callers. A node is a way that a place of the
-// call tree was reached; its figures are those of these places.
+// The call tree bottom-up. For all functions: below the root each function by its self time, below
+// it its callers, and so on. For one function (`focus`): the root is this function with its
+// inclusive time (recursion counted once), below it its callers. A node is a path from a function
+// up through its callers; its figures are sums over all nodes of the call tree with this path.
 //
-// The whole tree turned round can be far larger than the tree (nodes times depth), so it grows as
-// it is looked at: grow(node) makes what is large enough to be seen when zoomed to that node, and
-// does no more than `maxSteps` steps. A node that has callers not made yet is found by hasMore().
+// The whole bottom-up tree can be far larger than the call tree (nodes times depth), so it grows on
+// demand: grow(node) adds what is large enough to be seen when zoomed to that node, and adds no
+// further levels after `maxSteps` steps. hasMore(node): whether callers are missing.
 import { newTree } from "./data.js";
 
-const smallestShare = 1 / 20000;
+const minShare = 1 / 20000;
 const maxSteps = 6e6;
 
 export class BottomUp {
   constructor(calls, functionCount, focus = -1) {
     this.calls = calls;  // the call tree
     this.focus = focus;
-    this.origins = focus < 0 ? spenders(calls) : outermost(calls, focus);
+    this.origins = focus < 0 ? withSelfTime(calls) : outermost(calls, focus);
     this.time = focus < 0 ? calls.self : calls.total;
     this.was = calls.diff ? (focus < 0 ? calls.wasSelf : calls.wasTotal) : null;
     this.slots = new Int32Array(functionCount).fill(-1);
     this.tree = newTree(1024, calls.diff);
     this.tree.size = 0;
-    this.grown = [];    // per node: callers with at least this much time are made; Infinity: none are
-    this.missing = [];  // per node: there are smaller ones
-    this.next = [];   // per node: its next sibling, first child
-    this.child = [];
+    this.grown = [];    // per node: callers with at least this time have been added; Infinity: none
+    this.missing = [];  // per node: smaller callers have not been added
+    this.next = [];     // per node: its next sibling
+    this.child = [];    // per node: its first child
     if (calls.size) this.addRoot();
   }
 
@@ -77,54 +77,54 @@ export class BottomUp {
     return this.missing[node] || this.grown[node] === Infinity;
   }
 
-  // Makes the part under `node` that can be seen when zoomed to it. True if the tree has changed.
+  // Adds the part below `node` that can be seen when zoomed to it. True if the tree has changed.
   grow(node) {
-    const least = this.tree.size ? this.sizeOf(this.tree.total[node], this.was && this.tree.wasTotal[node]) * smallestShare : 0;
-    if (!this.tree.size || this.grown[node] <= least) return false;
+    const minTime = this.tree.size ? this.sizeOf(this.tree.total[node], this.was && this.tree.wasTotal[node]) * minShare : 0;
+    if (!this.tree.size || this.grown[node] <= minTime) return false;
     const queue = [{ node, ...this.itemsOf(node) }];
     let steps = 0;
     for (let i = 0; i < queue.length && steps < maxSteps; i++) {
       steps += queue[i].leaf.length;
-      this.expand(queue[i], least, queue);
+      this.expand(queue[i], minTime, queue);
       queue[i] = null;  // its lists may be large
     }
     return true;
   }
 
-  // What counts as large: now or before.
+  // A node is as large as the larger of its times now and before.
   sizeOf(time, was) {
     return Math.max(time, was || 0);
   }
 
-  // The nodes of the call tree whose time `node` sums: `leaf` spent it, `caller` is the next one up
-  // that is not on the way yet (-1: the way ends).
+  // The nodes of the call tree that `node` sums: `leaf` spent the time, `caller` is the first caller
+  // beyond the path of `node` (-1: none).
   itemsOf(node) {
-    const way = [];
-    for (let n = node; n > 0; n = this.tree.parent[n]) way.unshift(this.tree.func[n]);
+    const path = [];
+    for (let n = node; n > 0; n = this.tree.parent[n]) path.unshift(this.tree.func[n]);
     const { func } = this.calls;
     const leaf = [];
     const caller = [];
     for (const origin of this.origins) {
       let at = this.focus < 0 ? origin : this.above(origin);
       let step = 0;
-      while (step < way.length && at >= 0 && func[at] === way[step]) {
+      while (step < path.length && at >= 0 && func[at] === path[step]) {
         at = this.above(at);
         step++;
       }
-      if (step < way.length) continue;
+      if (step < path.length) continue;
       leaf.push(origin);
       caller.push(at);
     }
     return { leaf, caller };
   }
 
-  // The caller of a node; the root is none, it only stands for itself.
+  // The caller of a node, or -1: the root is not a call.
   above(node) {
     return this.calls.parent[node] > 0 ? this.calls.parent[node] : -1;
   }
 
-  // Sums the items by their callers and makes a child for each that is large enough.
-  expand({ node, leaf, caller }, least, queue) {
+  // Sums the items by caller and adds a child for each caller that is large enough.
+  expand({ node, leaf, caller }, minTime, queue) {
     const { func } = this.calls;
     const groups = [];
     for (let i = 0; i < leaf.length; i++) {
@@ -135,7 +135,7 @@ export class BottomUp {
       this.count(group, leaf[i]);
       group.items++;
     }
-    this.makeChildren(node, groups, least);
+    this.makeChildren(node, groups, minTime);
     for (let i = 0; i < leaf.length; i++) {
       const group = caller[i] < 0 ? null : groups[this.slots[func[caller[i]]]];
       if (!group || group.node < 0) continue;
@@ -147,16 +147,16 @@ export class BottomUp {
       this.slots[group.func] = -1;
       if (group.node >= 0) queue.push({ node: group.node, leaf: group.leaf, caller: group.caller });
     }
-    this.grown[node] = least;
+    this.grown[node] = minTime;
     this.missing[node] = groups.some((group) => group.node < 0);
   }
 
-  makeChildren(node, groups, least) {
+  makeChildren(node, groups, minTime) {
     const known = new Map();
     for (let c = this.child[node]; c >= 0; c = this.next[c]) known.set(this.tree.func[c], c);
     for (const group of groups) {
       group.node = known.get(group.func) ?? -1;
-      if (group.node < 0 && this.sizeOf(group.time, group.was) >= least) group.node = this.add(node, group);
+      if (group.node < 0 && this.sizeOf(group.time, group.was) >= minTime) group.node = this.add(node, group);
       if (group.node < 0) continue;
       group.leaf = new Int32Array(group.items);
       group.caller = new Int32Array(group.items);
@@ -164,17 +164,17 @@ export class BottomUp {
   }
 }
 
-// Nodes with time of their own.
-function spenders({ size, self, wasSelf }) {
+// The nodes with self time, now or before.
+function withSelfTime({ size, self, wasSelf }) {
   const list = [];
   for (let node = 0; node < size; node++) if (self[node] > 0 || (wasSelf && wasSelf[node] > 0)) list.push(node);
   return list;
 }
 
-// The nodes of a function that do not lie in another one of it.
+// The nodes of a function that are not below another node of the same function.
 export function outermost({ size, func, depth }, focus) {
   const list = [];
-  let within = Infinity;  // depth of the one that we are in
+  let within = Infinity;  // depth of the node of `focus` around this one
   for (let node = 0; node < size; node++) {
     if (depth[node] <= within) within = Infinity;
     if (within !== Infinity || func[node] !== focus) continue;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The chart's data: tracks (one for each coroutine) and their slices (calls, and stretches of time
-// that are no calls), as the page has them.
+// Decodes the chart: tracks (one for each coroutine) and their slices (calls, and periods that are
+// not calls).
 //
-// Slices are columns with one place per slice, those of a track one after the other in preorder:
-// track, level (0: outermost in its track), parent, func, begin, length, running, self, calls (of a
-// block of short calls: how many; of a call: how many in it are not drawn), other (of a wait: the
-// track that is waited for, else -1). Times in ns since the chart's beginning.
+// Slices are columns with one entry per slice, those of a track adjacent and in preorder: track,
+// level (0: outermost in its track), parent, func, begin, length, running, self, calls (of a block
+// of short calls: their number; of a call: the number of calls in it that are not drawn), other (of
+// a wait: the track that is waited for, else -1). Times are in ns since the chart's beginning.
 import { addPseudo, numbersOf } from "./data.js";
 
-// Slices that are no calls, by their code in the data. Each is drawn like a function of its kind.
+// Slices that are not calls, by their code in the data. Each is drawn as a function of its kind.
 const pseudoSlices = [
-  ["[short calls]", "calls too short to be drawn one by one", "short"],
-  ["[resumed another]", "waits for the coroutine that it resumed", "waits"],
-  ["[yielded]", "suspended", "yielded"],
+  ["[short calls]", "calls too short to be drawn individually", "short"],
+  ["[resumed another]", "waiting for the coroutine that it resumed", "waits"],
+  ["[suspended]", "suspended", "suspended"],
   ["[filtered]", "left out by the filters", "filtered"],
 ];
-export const codes = { short: 0, waits: 1, yielded: 2, filtered: 3, calls: 4 };
+export const codes = { short: 0, waits: 1, suspended: 2, filtered: 3, calls: 4 };
 
 function newSlices(size) {
   const slices = { size };
@@ -78,18 +78,18 @@ function readCall(slices, at, number) {
 }
 
 function trackOf(columns, id, slices, first, last) {
-  let body = -1;  // its longest outermost call
+  let longest = -1;  // outermost call
   let levels = 0;
   for (let at = first; at < last; at++) {
     levels = Math.max(levels, slices.level[at] + 1);
-    if (slices.level[at] === 0 && (body < 0 || slices.length[at] > slices.length[body])) body = at;
+    if (slices.level[at] === 0 && (longest < 0 || slices.length[at] > slices.length[longest])) longest = at;
   }
   const life = columns.end[id] - columns.begin[id];
   return {
     id, first, last, levels, life,
     name: columns.name[id],
     thread: columns.threads[columns.thread[id]],
-    body: body < 0 ? -1 : slices.func[body],
+    func: longest < 0 ? -1 : slices.func[longest],
     begin: columns.begin[id],
     end: columns.end[id],
     suspended: columns.suspended[id],

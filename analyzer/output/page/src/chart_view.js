@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The flame chart: every call where it was in time. One track for each coroutine: a row with its
-// name, below it a row for each level of its calls. Tracks of a thread stand under its name.
+// The flame chart: every call at its time. One track for each coroutine: a row with its name, below
+// it a row for each level of its calls. The tracks of a thread are below the thread's name.
 import { formatTime } from "./format.js";
 import { TimeView } from "./time_view.js";
 
 export class ChartView extends TimeView {
-  constructor(functions, chart) {
+  constructor(functions, chart, whole) {
     super(functions, chart);
     this.name = "chart";
+    this.whole = whole;  // the time of everything
     this.closed = new Set();  // tracks of which only the name is shown
     this.arrange();
   }
@@ -30,7 +31,7 @@ export class ChartView extends TimeView {
     this.setRows({ ...slices, total: slices.length }, slices.begin, rowOf, rows);
   }
 
-  // Of a wait: for whom.
+  // A wait is labelled with the coroutine that is waited for.
   labelFor(node) {
     const other = this.chart.slices.other[node];
     return other < 0 ? null : { name: `→ ${trackTitle(this.chart.tracks[other], this.functions)}`, where: "" };
@@ -41,7 +42,7 @@ export class ChartView extends TimeView {
     this.rearrange();
   }
 
-  // What stands in a row that has no calls.
+  // The heading in a row, null for a row of calls.
   headingOf(row) {
     const heading = this.headings[row];
     if (!heading) return null;
@@ -56,11 +57,11 @@ export class ChartView extends TimeView {
 
   zoomToTrack(id) {
     const track = this.chart.tracks[id];
-    this.showRange(track.begin - track.life * 0.02, track.life * 1.04);
+    this.showAround(track.begin, track.life);
   }
 }
 
 // "coroutine 7 · worker".
 export function trackTitle(track, functions) {
-  return track.body < 0 ? track.name : `${track.name} · ${functions[track.body].name}`;
+  return track.func < 0 ? track.name : `${track.name} · ${functions[track.func].name}`;
 }

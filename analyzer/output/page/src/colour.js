@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Colours: the kind of a function gives the hue, a hash of its name the shade, so that a function
-// looks the same wherever it stands and in every page. In a comparison the colour is the change:
-// red for more time than before, blue for less, the stronger the more of it has changed.
+// has the same colour everywhere and in every page. In a comparison the colour is the change: red
+// for more time than before, blue for less; the larger the change, the stronger the colour.
 
 const kinds = {
   lua: { label: "Lua", hue: 20, spread: 30, rich: 84 },
   c: { label: "C", hue: 205, spread: 20, rich: 68 },
-  ff: { label: "built-in", hue: 252, spread: 26, rich: 58 },
+  builtin: { label: "builtin", hue: 252, spread: 26, rich: 58 },
   coroutine: { label: "coroutine", hue: 138, spread: 26, rich: 42 },
   pseudo: { label: "other", hue: 30, spread: 0, rich: 6 },
   root: { label: "root", hue: 30, spread: 0, rich: 8 },
   // Of the views over time:
   short: { label: "short calls", hue: 38, spread: 0, rich: 60 },
-  waits: { label: "waits for a coroutine", hue: 138, spread: 0, rich: 22 },
-  yielded: { label: "suspended", hue: 225, spread: 0, rich: 14 },
+  waits: { label: "waiting for a coroutine", hue: 138, spread: 0, rich: 22 },
+  suspended: { label: "suspended", hue: 225, spread: 0, rich: 14 },
   filtered: { label: "filtered", hue: 30, spread: 0, rich: 4 },
-  laneRuns: { label: "runs", hue: 28, spread: 0, rich: 86 },
-  laneWaits: { label: "waits for one it resumed", hue: 138, spread: 0, rich: 34 },
+  laneRuns: { label: "running", hue: 28, spread: 0, rich: 86 },
+  laneWaits: { label: "waiting for a coroutine it resumed", hue: 138, spread: 0, rich: 34 },
   laneSuspended: { label: "suspended", hue: 225, spread: 0, rich: 18 },
-  laneMixed: { label: "runs and is suspended in turn", hue: 28, spread: 0, rich: 60 },
+  laneMixed: { label: "running and suspended in turn", hue: 28, spread: 0, rich: 60 },
 };
 
 export function kindOf(func) {
@@ -62,8 +62,8 @@ const changes = {
   dark: { same: [56, 59, 66], more: [176, 54, 42], less: [44, 98, 172] },
 };
 
-// now, before: times; whole: the time of everything. The share of itself that has changed counts,
-// and so does the share of everything: a tenth of nearly all is much.
+// now, before: times of a box; whole: the time of everything. The strength depends on the change
+// relative to the box and relative to everything: a tenth of a box that is nearly everything is much.
 export function changeColour(now, before, whole, dark) {
   const { same, more, less } = changes[dark ? "dark" : "light"];
   const delta = now - before;

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The data in the page to columns in memory: `profile` (names and totals per function) and the
-// call tree.
+// Decodes the data in the page: `profile` (names and totals per function) and the call tree.
 //
-// A tree, here and in bottom_up.js, is a set of columns with one place per node: parent, func,
-// depth, calls, self, total (times in ns). Node 0 is the root; a parent stands before its children.
-// In a comparison there are wasCalls, wasSelf and wasTotal beside them: what was before.
+// A tree, here and in bottom_up.js, is a set of columns with one entry per node: parent, func,
+// depth, calls, self, total (times in ns). Node 0 is the root; a parent precedes its children.
+// A comparison adds wasCalls, wasSelf and wasTotal: the figures before.
 
 export function readProfile(text) {
   const meta = JSON.parse(text);
   const from = meta.functions;
   const functions = from.name.map((name, id) => ({
     id,
-    name: name ? name + (from.hint[id] ? "?" : "") : from.line[id] ? "(anonymous)" : "(main chunk)",
+    name: name ? name + (from.hint[id] ? "?" : "") : "(anonymous)",
     bare: name,
-    hint: from.hint[id] === 1,  // the name is only what a call of it called it: shown with "?"
-    where: placeText(from.chunks[from.chunk[id]], from.line[id]),
+    hint: from.hint[id] === 1,  // the name comes from a call, not from the definition: shown with "?"
+    where: from.main[id] ? "main chunk" : placeText(from.chunks[from.chunk[id]], from.line[id]),
     chunk: from.chunks[from.chunk[id]],
     kind: from.kinds[from.kind[id]],
     calls: from.calls[id],
@@ -23,12 +22,12 @@ export function readProfile(text) {
     before: meta.diff ? { calls: from.beforeCalls[id], inclusive: from.beforeInclusive[id], self: from.beforeSelf[id] } : null,
     times: readTimes(from.times[id]),
   }));
-  addPseudo(functions, "[pruned]", "calls too small to keep", "pseudo");
+  addPseudo(functions, "[pruned]", "call paths too small to keep", "pseudo");
   addPseudo(functions, "all", "", "root");
   return { ...meta, functions };
 }
 
-// Something that is drawn but is no function; returns its id.
+// Adds an entry for something that is drawn but is not a function; returns its id.
 export function addPseudo(functions, name, where, kind, isDrawn = false) {
   const before = { calls: 0, inclusive: 0, self: 0 };
   return functions.push({ id: functions.length, name, where, chunk: "", kind, isDrawn, before, calls: 0, inclusive: 0, self: 0, times: null }) - 1;
@@ -40,13 +39,13 @@ function readTimes(list) {
   return { complete, min, average, max, wall, p50, p90, p99, p999, deviation };
 }
 
-// "file.lua:12"; the marks "@" and "=" of Lua's chunk names are not part of the name.
+// "file.lua:12". The prefixes "@" and "=" of Lua's chunk names are not part of the name.
 function placeText(chunk, line) {
   const name = chunk.replace(/^[@=]/, "");
   return line ? `${name}:${line}` : name;
 }
 
-// A function that gives one number after the other: unsigned LEB128 in base64.
+// Returns a function that reads the next number: unsigned LEB128 in base64.
 export function numbersOf(base64) {
   const binary = atob(base64);
   const bytes = new Uint8Array(binary.length);
@@ -71,13 +70,13 @@ export function newTree(size, diff) {
   return tree;
 }
 
-// What is now and what was before change places.
+// Swaps the figures now and before.
 export function swapTimes(tree) {
   figures.forEach((name, i) => ([tree[name], tree[figuresBefore[i]]] = [tree[figuresBefore[i]], tree[name]]));
 }
 
-// The nodes come in preorder: levels up from one below the last node, function, calls, self time;
-// in a comparison calls and self time before, too.
+// The nodes are in preorder: levels up from one below the previous node, function, calls, self
+// time; in a comparison also calls and self time before.
 export function readTree(base64, size, diff) {
   const number = numbersOf(base64);
   const tree = newTree(size, diff);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is known of one node, as rows of label and value: shown in the tooltip and in the line under
-// the graph. Text enters the page as text nodes only, here as everywhere.
+// What is known of one node, as rows of label and value, for the tooltip and for the line below the
+// graph. Text enters the page as text nodes only, here as everywhere.
 import { trackTitle } from "./chart_view.js";
 import { kindLabel } from "./colour.js";
 import { changeRows, timesOf } from "./diff.js";
@@ -13,7 +13,15 @@ export function element(tag, className, text) {
   return made;
 }
 
-// { name, where, kind, func, rows: of this place, more: of its function everywhere }
+export function button(className, text, title, action) {
+  const made = element("button", className, text);
+  made.type = "button";
+  made.title = title;
+  made.addEventListener("click", action);
+  return made;
+}
+
+// { name, where, kind, func, rows: of this node, more: of its function or coroutine, moreTitle }
 export function describe(node, view) {
   if (view.name === "chart") return describeSlice(node, view);
   if (view.name === "lanes") return describeStretch(node, view);
@@ -28,15 +36,15 @@ function describeNode(node, view) {
   const focus = view.focus >= 0;
   const named = focus || node > 0;
   const rows = [];
-  // Bottom-up all numbers are those of the function that the way began at.
+  // Bottom-up all numbers are those of the function that the path begins with.
   const leaf = callers && tree.depth[node] > (focus ? 0 : 1) ? ` of ${functions[tree.func[leafOf(tree, node, focus)]].name}` : "";
   if (named) rows.push([`calls${leaf}`, formatCount(tree.calls[node])]);
   rows.push([callers && !focus && node > 0 ? `self${leaf}` : `inclusive${leaf}`, formatTime(time)]);
-  if (!callers) rows.push(["self", `${formatTime(tree.self[node])} (${formatShare(tree.self[node], time)} of it)`]);
+  if (!callers) rows.push(["self", `${formatTime(tree.self[node])} (${formatShare(tree.self[node], time)} of inclusive)`]);
   if (named && (!callers || focus) && tree.calls[node] > 0) rows.push(["per call", formatTime(time / tree.calls[node])]);
   rows.push(["of all", formatShare(time, total)]);
-  if (node > 0) rows.push([callers ? "of the box above" : "of the caller", formatShare(time, tree.total[tree.parent[node]])]);
-  if (zoom > 0) rows.push(["of zoomed", formatShare(time, tree.total[zoom])]);
+  if (node > 0) rows.push([callers ? "of the parent box" : "of the caller", formatShare(time, tree.total[tree.parent[node]])]);
+  if (zoom > 0) rows.push(["of the zoomed box", formatShare(time, tree.total[zoom])]);
   if (tree.diff) rows.push(...changeRows(timesOf(tree, node, view.before), !named));
   const kind = named ? kindLabel(func) : "";
   return { name: func.name, where: func.where, kind, func, rows, more: named ? functionRows(func, total, view.before) : [] };
@@ -47,7 +55,7 @@ function leafOf(tree, node, focus) {
   return node;
 }
 
-// The function wherever it was called. In a comparison `before` tells what `total` is.
+// The function in all its call paths. before: `total` and the figures are those before.
 export function functionRows(func, total, before) {
   if (!func.calls && !func.inclusive && !func.before?.inclusive) return [];
   const sums = before ? func.before : func;
@@ -56,7 +64,7 @@ export function functionRows(func, total, before) {
     rows.push([label, `${formatTime(time)} (${formatShare(time, total)})`]);
   }
   const { times } = func;
-  if (times?.wall > func.inclusive * 1.001) rows.push(["with suspended time", formatTime(times.wall)]);
+  if (times?.wall > func.inclusive * 1.001) rows.push(["including suspended time", formatTime(times.wall)]);
   if (!times?.complete) return rows;
   rows.push(["average call", formatTime(times.average)]);
   rows.push(["shortest, longest", `${formatTime(times.min)}, ${formatTime(times.max)}`]);
@@ -71,16 +79,16 @@ function describeSlice(node, view) {
   const { slices, tracks } = view.chart;
   const func = view.functions[slices.func[node]];
   const length = slices.length[node];
-  const rows = [["from", formatTime(slices.begin[node] + view.offset)], ["lasts", formatTime(length)]];
+  const rows = [["start", formatTime(slices.begin[node] + view.offset)], ["duration", formatTime(length)]];
   const isShort = func.kind === "short";
-  if (isShort) rows.unshift(["calls", formatCount(slices.calls[node])], ["self, all of them", formatTime(slices.self[node])]);
+  if (isShort) rows.unshift(["calls", formatCount(slices.calls[node])], ["self, all calls", formatTime(slices.self[node])]);
   const other = slices.other[node];
   if (other >= 0) rows.unshift(["for", trackTitle(tracks[other], view.functions)]);
-  const isCall = func.calls > 0 || !["short", "waits", "yielded", "filtered"].includes(func.kind);
-  if (isCall) rows.push(["running", formatTime(slices.running[node])], ["self", `${formatTime(slices.self[node])} (${formatShare(slices.self[node], length)} of it)`]);
+  const isCall = func.calls > 0 || !["short", "waits", "suspended", "filtered"].includes(func.kind);
+  if (isCall) rows.push(["running", formatTime(slices.running[node])], ["self", `${formatTime(slices.self[node])} (${formatShare(slices.self[node], length)} of duration)`]);
   const suspended = length - slices.running[node];
   if ((isCall || isShort) && suspended > 0) rows.push(["suspended", formatTime(suspended)]);
-  if (isCall && slices.calls[node]) rows.push(["short calls in it, not drawn", formatCount(slices.calls[node])]);
+  if (isCall && slices.calls[node]) rows.push(["short calls inside, not drawn", formatCount(slices.calls[node])]);
   rows.push(["in", trackTitle(tracks[slices.track[node]], view.functions)]);
   return { name: func.name, where: func.where, kind: kindLabel(func), func, rows, more: isCall ? functionRows(func, view.whole, false) : [] };
 }
@@ -91,9 +99,9 @@ function describeStretch(node, view) {
   const track = tracks[stretches.track[node]];
   const state = functions[stretches.func[node]];
   const other = stretches.other[node];
-  const rows = [["here", state.name], ["from", formatTime(stretches.begin[node] + view.offset)], ["lasts", formatTime(stretches.total[node])]];
+  const rows = [["state", state.name], ["start", formatTime(stretches.begin[node] + view.offset)], ["duration", formatTime(stretches.total[node])]];
   if (other >= 0) rows.push(["for", trackTitle(tracks[other], functions)]);
-  const more = [["life", `${formatTime(track.life)} from ${formatTime(track.begin + view.offset)}`]];
+  const more = [["lifetime", `${formatTime(track.life)} from ${formatTime(track.begin + view.offset)}`]];
   for (const [label, time] of [["ran", track.running], ["waited", track.waiting], ["suspended", track.suspended]]) {
     more.push([label, `${formatTime(time)} (${formatShare(time, track.life)})`]);
   }
@@ -112,13 +120,13 @@ export function fillTooltip(box, about, colour) {
   const head = element("div", "name");
   head.append(element("i", "dot"), element("b", "", about.name));
   head.firstChild.style.background = colour;
-  const hint = about.func?.hint ? "named by a call" : "";
+  const hint = about.func?.hint ? "name taken from a call" : "";
   const place = element("div", "where", [about.where, about.kind, hint].filter(Boolean).join(" · "));
   box.replaceChildren(head, place, rowsTable(about.rows));
   if (!about.more?.length) return;
   const more = rowsTable(about.more);
   more.className = "more";
-  box.append(element("div", "heading", about.moreTitle ?? "the function, wherever called"), more);
+  box.append(element("div", "heading", about.moreTitle ?? "the function in all its call paths"), more);
 }
 
 export function fillLine(box, about) {
@@ -132,7 +140,7 @@ export function fillLine(box, about) {
   box.replaceChildren(...parts);
 }
 
-// Beside the pointer, on the side where there is room.
+// Places it beside the pointer, on the side that has space.
 export function placeTooltip(box, x, y) {
   const { width, height } = box.getBoundingClientRect();
   const left = x + 14 + width > window.innerWidth ? x - 14 - width : x + 14;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Comparison: what was before beside what is now. Widths are one of them at a time (page.before);
-// the columns of a tree then have changed places, so that everything else need not know.
+// Comparison of the figures now and before. Widths show one of them at a time; if they show those
+// before (look.before), the columns of the tree are swapped, so that no other code differs.
 import { changeColour } from "./colour.js";
 import { formatChange, formatCount, formatDelta, formatTime } from "./format.js";
 

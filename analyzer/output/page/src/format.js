@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers as people read them: times, counts and shares. Every number on the page goes through here.
+// Formats all numbers on the page: times, counts and shares.
 
 const timeUnits = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
 
@@ -23,7 +23,7 @@ export function formatCount(count) {
   return groupDigits(String(count));
 }
 
-// A part of a whole in percent; a small part is never shown as nothing.
+// A part of a whole in percent; a part that is not zero is never shown as zero.
 export function formatShare(part, whole) {
   if (!(whole > 0) || part === 0) return "0 %";
   const percent = (part / whole) * 100;
@@ -39,8 +39,7 @@ export function formatDelta(ns) {
   return (ns > 0 ? "+" : "−") + formatTime(Math.abs(ns));
 }
 
-// The change from one value to another in percent of the first; more than ten times it: how many
-// times.
+// The change from `before` to `now` in percent of `before`; from 1000 % on as a factor: "×12.0".
 export function formatChange(now, before) {
   if (now === before) return "±0 %";
   if (before === 0) return "new";

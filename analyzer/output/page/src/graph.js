@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A graph on the screen: scrolling, the pointer, the tooltip and the way from one zoom to the next.
-// Paints at most once per frame.
+// A graph on the screen: scrolling, the pointer, the tooltip and the animation from one zoom to the
+// next. Paints up to once per frame.
 import { describe, fillTooltip, placeTooltip } from "./details.js";
 import { changePalette } from "./diff.js";
 import { Painter, rowHeight } from "./paint.js";
@@ -9,9 +9,9 @@ import { paintArrows, paintHeadings, paintLabels, Ruler } from "./ruler.js";
 const glideTime = 170;  // ms from one zoom to the next
 
 export class Graph {
-  // box: the element that scrolls, with .room and a canvas in it. look: { colour(func), ink, dark,
-  // marks, chosen, before }, changed by the page. on: { pick(node), open(node), range(x, span),
-  // toggle(track), use() } are called when the user does that.
+  // box: the element that scrolls, with .sizer and a canvas in it. look: { colour(func), ink, dark,
+  // marks, chosen, before }, changed by the page. on: callbacks for the user's actions: pick(node),
+  // open(node), range(x, span, quiet), toggle(track), use().
   constructor(box, view, look, on) {
     this.view = view;
     this.look = look;
@@ -19,7 +19,7 @@ export class Graph {
     this.flip = false;
     this.hovered = -1;
     this.box = box;
-    this.room = box.querySelector(".room");
+    this.sizer = box.querySelector(".sizer");
     this.tooltip = document.getElementById("tooltip");
     this.painter = new Painter(box.querySelector("canvas"));
     this.ruler = new Ruler(document.getElementById("ruler"));
@@ -84,7 +84,8 @@ export class Graph {
     }, { once: true });
   }
 
-  // Over time: with Ctrl (or a pinch) the wheel zooms at the pointer, sideways it moves the range.
+  // Over time: with Ctrl (or a pinch) the wheel zooms at the pointer; with Shift, or sideways, it
+  // moves the range.
   wheel(event) {
     if (!this.view.isTime) return;
     const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
@@ -100,7 +101,7 @@ export class Graph {
     return this.view.labelOf ? Math.min(250, Math.max(120, this.painter.width * 0.2)) : 0;
   }
 
-  // Looks at another view.
+  // Shows another view.
   setView(view) {
     this.leave();
     this.view = view;
@@ -108,20 +109,20 @@ export class Graph {
     this.glide = null;
   }
 
-  // The window on the graph has another size, or the rows another number.
+  // Fits the canvas and the scrolled height to the size of the box and the number of rows.
   fit() {
     const rows = this.view.rowsShown();
     const fromBottom = this.content - this.box.scrollTop - this.height;
     this.height = this.box.clientHeight;
     this.content = Math.max(rows * rowHeight, this.height);
-    this.room.style.height = `${this.content}px`;
+    this.sizer.style.height = `${this.content}px`;
     const width = this.box.clientWidth;
     if (width !== this.painter.width || this.height !== this.painter.height) this.painter.resize(width, this.height);
     if (this.flip && fromBottom > -2) this.box.scrollTop = this.content - Math.max(0, fromBottom) - this.height;
     this.paint();
   }
 
-  // Shows the view as it is now; glides there if only the zoom has changed.
+  // Shows the view as it is now; glide: with an animation from the range shown.
   update(glide) {
     this.leave();
     this.fit();
@@ -136,7 +137,7 @@ export class Graph {
     this.draw();
   }
 
-  // Root at the bottom or on top; shows the root.
+  // Puts the root at the bottom or at the top and scrolls to it.
   setFlip(flip) {
     this.flip = flip;
     this.fit();
@@ -183,7 +184,7 @@ export class Graph {
     }
   }
 
-  // node -> CSS colour
+  // A function: node -> CSS colour.
   get colourOf() {
     const { view, look } = this;
     if (view.tree.diff) return changePalette(view.tree, view.total, look.before, look.dark);
@@ -261,7 +262,7 @@ export class Graph {
     this.painter.canvas.style.cursor = "default";
   }
 
-  // Where a node is in the window, in CSS pixels.
+  // The rectangle of a node in the window, in CSS pixels.
   clientRect(node) {
     const rect = this.painter.rectOf(node);
     const { left, top } = this.painter.canvas.getBoundingClientRect();

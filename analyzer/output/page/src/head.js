@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The texts around the graph: title, what must be said of the view that is shown, and the legend.
+// The texts around the graph: title, notes on the view that is shown, and the legend.
 import { changeColour, kindColour, kindLabel, kindOf } from "./colour.js";
 import { element } from "./details.js";
 import { formatCount, formatShare, formatTime } from "./format.js";
@@ -14,7 +14,7 @@ export function showHead(profile) {
   document.getElementById("trust").textContent = profile.trust;
 }
 
-// What is not as it seems: what was left out, and what does not add up.
+// Notes on what the view leaves out or scales.
 export function notesOf(profile, chart, view) {
   return (view.isTime ? chartNotes(chart) : treeNotes(profile)).join(" ");
 }
@@ -23,12 +23,9 @@ function treeNotes(profile) {
   const notes = [];
   if (profile.prunedNodes) {
     const share = formatShare(profile.prunedTime, profile.total);
-    notes.push(`${formatCount(profile.prunedNodes)} small call paths, ${share} of the time, are drawn as [pruned]; the table counts them in full.`);
+    notes.push(`${formatCount(profile.prunedNodes)} small call paths, ${share} of the time, are drawn as [pruned]; the table includes them.`);
   }
-  if (profile.unequal) {
-    notes.push(`${formatCount(profile.unequal)} call paths have an inclusive time that is not self + children; widths are self + children.`);
-  }
-  if (profile.scale !== 1) notes.push(`Times of before were multiplied with ${profile.scale.toPrecision(4)}.`);
+  if (profile.scale !== 1) notes.push(`Times before are multiplied by ${profile.scale.toPrecision(4)}.`);
   return notes;
 }
 
@@ -36,11 +33,12 @@ function chartNotes(chart) {
   const notes = [];
   if (chart.hiddenCalls) {
     const share = formatShare(chart.hiddenTime, chart.self);
-    notes.push(`${formatCount(chart.hiddenCalls)} of ${formatCount(chart.calls)} calls, ${share} of the self time, are shorter than ${formatTime(chart.shortest)}: hatched blocks where they stand close, not drawn where they stand alone. All sums count them.`);
+    notes.push(`${formatCount(chart.hiddenCalls)} of ${formatCount(chart.calls)} calls, ${share} of the self time, are not drawn individually. All sums include them.`);
+    if (chart.shortest) notes.push(`Calls shorter than ${formatTime(chart.shortest)} are hatched blocks where they are close to each other and not drawn where they are single.`);
   }
   if (chart.hiddenTracks) {
     const one = chart.hiddenTracks === 1;
-    notes.push(`${formatCount(chart.hiddenTracks)} short-lived ${one ? "coroutine is" : "coroutines are"} left out.`);
+    notes.push(`${formatCount(chart.hiddenTracks)} short-lived ${one ? "coroutine is" : "coroutines are"} not shown.`);
   }
   if (chart.note) notes.push(chart.note);
   return notes;
@@ -73,7 +71,7 @@ export function showLegend(functions, view, diff, dark) {
     return;
   }
   const kinds = new Map();
-  const others = view.isTime ? ["short", "waits", "yielded"] : [];
+  const others = view.isTime ? ["short", "waits", "suspended"] : [];
   for (const f of functions) if (f.calls > 0) kinds.set(kindOf(f), kindLabel(f));
   for (const kind of others) kinds.set(kind, kindLabel({ kind }));
   box.replaceChildren(...[...kinds].map(([kind, label]) => entry(label, kindColour(kind, dark))));

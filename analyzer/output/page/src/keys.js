@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// The keyboard, the help that lists it, and the grip between graph and table. Arrows go where they
-// point: up is towards the callers in an icicle and towards the called in a flame.
+// The keyboard, the help that lists the keys, and the grip between graph and table. Arrows go where
+// they point: up is towards the root in an icicle and away from it in a flame.
 import { element } from "./details.js";
 
 const help = [
   ["1 2 3 4 5", "top-down, bottom-up, over time, coroutines, sandwich"],
-  ["click", "zoom to a box; a box above the zoomed one goes back. Over time: select; twice: zoom"],
-  ["/", "search; matches are marked and the table shows only them"],
+  ["click", "zoom to a box; a click on a caller of the zoomed box zooms out. Over time: select; double-click: zoom"],
+  ["/", "search; matches are marked and the table shows only matches"],
   ["Esc", "clear the search, then the selection, then the zoom"],
   ["← → ↑ ↓", "select a box; in the table: a row"],
   ["Enter", "zoom to the selected box; in the table: find the function"],
   ["+ −", "zoom in and out"],
-  ["[ ]", "over time: earlier, later. Also drag to zoom, Ctrl + wheel, Shift + wheel"],
-  ["n N", "over time: next call, or the one before, of what is searched for or of the selected function"],
+  ["[ ]", "over time: move the range, also with Shift + wheel. Drag or Ctrl + wheel: zoom"],
+  ["n N", "over time: next and previous call that matches the search, or of the selected function"],
   ["0", "show everything"],
   ["s", "sandwich: callers and callees of the selected function"],
   ["b", "top-down or bottom-up: functions by self time, then their callers"],
-  ["i", "root on top or at the bottom"],
-  ["o", "over time: only coroutines at work in the shown range, or all"],
-  ["w", "in a comparison: widths of now or of before"],
+  ["i", "root at the top or at the bottom"],
+  ["o", "over time: all coroutines, or only those active in the range"],
+  ["w", "in a comparison: widths are times now or before"],
   ["t", "hide or show the table; drag its upper edge to resize it"],
-  ["Tab", "to the next control; the graph and each row of the table are among them"],
+  ["Tab", "to the next control: buttons, the graph, the table"],
 ];
 
 export function showHelp() {
@@ -34,10 +34,10 @@ export function showHelp() {
   const form = element("form");
   form.method = "dialog";
   form.append(element("button", "", "Close"));
-  const width = element("p", "", "The width of a box is its inclusive time: its own time and that of all it called. Over time it is the time from call to return. Nothing is sampled; the last line of the page tells whether calls were lost.");
+  const width = element("p", "", "The width of a box is its inclusive time: its own time and that of its callees. Over time it is the time from call to return. Nothing is sampled; the last line of the page says whether calls were lost.");
   dialog.replaceChildren(element("h2", "", "Keys and mouse"), list, width, form);
   dialog.showModal();
-  dialog.scrollTop = 0;  // the button at its end has the focus
+  dialog.scrollTop = 0;  // showModal() focuses the button at the end
 }
 
 function zoomIn(page) {
@@ -110,13 +110,13 @@ const actions = {
   s: (page) => page.openSelected(),
   n: (page) => page.findNext(1),
   N: (page) => page.findNext(-1),
-  o: (page) => page.setAtWork(!page.atWork),
+  o: (page) => page.setOnlyActive(!page.onlyActive),
   w: (page) => page.setBefore(!page.look.before),
   t: toggleTable,
 };
 numbered.forEach((name, i) => (actions[i + 1] = (page) => page.setView(name)));
 
-// Fields and buttons keep the keys that mean something to them.
+// Whether the open help or the focused field, button or row handles the key itself.
 function isTaken(event) {
   const tag = event.target.tagName;
   if (document.getElementById("keys").open) return true;
@@ -142,8 +142,8 @@ function toggleTable() {
 }
 
 function setTableHeight(height) {
-  const room = document.querySelector("main").clientHeight - 130;
-  document.getElementById("functions").style.height = `${Math.max(0, Math.min(room, height))}px`;
+  const maxHeight = document.querySelector("main").clientHeight - 130;
+  document.getElementById("functions").style.height = `${Math.max(0, Math.min(maxHeight, height))}px`;
 }
 
 function listenToGrip() {

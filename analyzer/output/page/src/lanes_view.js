@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The coroutines: one row for each, with its life as stretches in which it ran, waited for one that
-// it had resumed, or was suspended. Made from the chart's slices; the sums shown are exact all the
-// same, they come with the tracks.
+// The coroutines: one row for each, with the stretches of time in which it ran, waited for one that
+// it had resumed, or was suspended. The stretches are made from the chart's slices, which lack short
+// calls; the sums shown are those of the tracks, which are exact.
 import { trackTitle } from "./chart_view.js";
 import { firstAfter } from "./layout.js";
 import { TimeView } from "./time_view.js";
@@ -44,7 +44,7 @@ export class LanesView extends TimeView {
     return trackTitle(this.lanes[row], this.functions);
   }
 
-  // What a coroutine waits for; the other states have their colours.
+  // A wait is labelled with the coroutine that is waited for; the other states need no label.
   labelFor(node) {
     const other = this.stretches.other[node];
     return { name: other < 0 ? "" : `→ ${trackTitle(this.chart.tracks[other], this.functions)}`, where: "" };
@@ -54,7 +54,8 @@ export class LanesView extends TimeView {
     return -1;
   }
 
-  // Up and down: the stretch of the lane above or below that is nearest in time.
+  // The stretch at the same time in the lane above (step -1) or below (1), else the next or
+  // the last one there; -1 if there is no such lane.
   above(node, step) {
     const { layout, tree } = this;
     const row = tree.depth[node] + step;
@@ -68,12 +69,12 @@ export class LanesView extends TimeView {
     return this.stretches.track[node];
   }
 
-  // The resumptions that are in the range, at most `most`; null if there are more.
-  resumptionsShown(most) {
+  // The resumptions in the range; null if there are more than `limit`.
+  resumptionsShown(limit) {
     const { x, span } = this.range;
     const shown = ({ from, to }) => this.rowOfTrack[from] >= 0 && this.rowOfTrack[to] >= 0;
     const list = this.resumptions.filter((one) => one.time >= x && one.time <= x + span && shown(one));
-    return list.length > most ? null : list;
+    return list.length > limit ? null : list;
   }
 }
 

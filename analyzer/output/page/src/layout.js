@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the nodes of a tree are: x in ns from the left edge, and rows.
+// The position of each node of a tree: x in ns from the left edge, and the row.
 //
 // A row is the list of the nodes of one depth from left to right. Siblings touch and a parent's
 // children start at its left edge, so a row is sorted by both ends of its nodes and any part of it
@@ -15,8 +15,8 @@ function childLists(tree) {
   return { first, list };
 }
 
-// order: "size" (largest first), "name" (rank[function] is its place in the alphabet) or "call"
-// (as the tree has them, which is the order of the first calls).
+// order: "size" (largest first), "name" (rank[function] is its place in alphabetical order) or "call"
+// (the order in the tree, which is that of the first calls).
 export function makeLayout(tree, order, rank) {
   const { first, list } = childLists(tree);
   const { total, func, depth } = tree;
@@ -43,7 +43,7 @@ export function makeLayout(tree, order, rank) {
   return { tree, start, row, rowFirst, rows: rowFirst.length - 1 };
 }
 
-// Most nodes have few children: for them insertion beats the call of a general sort.
+// Most nodes have few children: an insertion sort of these is faster than a general sort.
 function sortPart(part, compare) {
   if (part.length > 12) {
     part.sort(compare);
@@ -57,7 +57,7 @@ function sortPart(part, compare) {
   }
 }
 
-// The first place in the row, from `from` on, whose node ends after x; the row's end if none.
+// The first index in the row, not before `from`, whose node ends after x; the row's end if none.
 export function firstAfter(layout, depth, x, from = layout.rowFirst[depth]) {
   const { row, start, tree } = layout;
   let low = from;
@@ -79,7 +79,8 @@ export function nodeAt(layout, depth, x) {
   return layout.start[node] <= x ? node : -1;
 }
 
-// How many rows have something to see between x and x + width, looking down from `depth`.
+// The number of rows up to the last one that has a node between x and x + width, from `depth` on
+// without a gap.
 export function rowsIn(layout, depth, x, width) {
   let rows = depth + 1;
   while (rows < layout.rows) {

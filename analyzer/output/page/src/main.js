@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Start reading here. Reads the data, makes the views (what is looked at), the graphs and the table,
-// and joins them to the buttons, the search box and the keys.
+// Start reading here. Reads the data, makes the views (what is shown), the graphs (where it is shown)
+// and the table, and connects them to the buttons, the search box and the keys.
 //
-// One view is shown at a time, in `graph`; the sandwich has a second graph below the first, and
-// `graph` is the one of the two that was used last.
+// One view is shown at a time, in `graph`. The sandwich has a second graph below the first; `graph`
+// then is the one of the two that was used last.
 import { readChart } from "./chart_data.js";
 import { ChartView } from "./chart_view.js";
 import { changeColour, makePalette } from "./colour.js";
 import { readProfile, readTree, swapTimes } from "./data.js";
-import { describe, element, fillLine, functionRows } from "./details.js";
+import { button, describe, element, fillLine, functionRows } from "./details.js";
 import { formatCount, formatShare, formatTime } from "./format.js";
 import { Graph } from "./graph.js";
 import { notesOf, showHead, showLegend } from "./head.js";
@@ -30,8 +30,8 @@ class Page {
     this.treeView = new View(this.functions, this.calls);
     this.look = { marks: null, chosen: -1, before: false };
     this.found = null;  // the functions that match the search
-    this.atWork = false;
-    this.problem = "";  // why the search cannot be understood
+    this.onlyActive = false;
+    this.problem = "";  // why the search text is invalid
     this.setTheme(startTheme((theme) => this.setTheme(theme)));
     this.upper = this.makeGraph("graph");
     this.lower = this.makeGraph("callees");
@@ -97,34 +97,31 @@ class Page {
   }
 
   listen() {
-    for (const button of document.querySelectorAll("[data-view]")) {
-      button.addEventListener("click", () => this.setView(button.dataset.view));
-      const needsChart = ["chart", "lanes"].includes(button.dataset.view);
-      if (!needsChart || this.chart) continue;
-      button.disabled = true;
-      button.title = `Not in this page. ${this.profile.noChart}`;
-    }
-    for (const button of document.querySelectorAll("[data-shape]")) {
-      button.addEventListener("click", () => this.setFlip(button.dataset.shape === "flame"));
-    }
-    for (const button of document.querySelectorAll("[data-width]")) {
-      button.addEventListener("click", () => this.setBefore(button.dataset.width === "before"));
+    const listen = (selector, act) => {
+      for (const choice of document.querySelectorAll(selector)) choice.addEventListener("click", () => act(choice.dataset));
+    };
+    listen("[data-view]", ({ view }) => this.setView(view));
+    listen("[data-shape]", ({ shape }) => this.setFlip(shape === "flame"));
+    listen("[data-width]", ({ width }) => this.setBefore(width === "before"));
+    for (const choice of this.chart ? [] : document.querySelectorAll("[data-view=chart], [data-view=lanes]")) {
+      choice.disabled = true;
+      choice.title = `Not in this page. ${this.profile.noChart}`;
     }
     at("order").addEventListener("change", (event) => this.setOrder(event.target.value));
     at("laneOrder").addEventListener("change", (event) => this.setLaneOrder(event.target.value));
-    at("atWork").addEventListener("click", () => this.setAtWork(!this.atWork));
+    at("onlyActive").addEventListener("click", () => this.setOnlyActive(!this.onlyActive));
     at("search").addEventListener("input", () => this.search());
     at("regex").addEventListener("click", () => this.setRegex(at("regex").getAttribute("aria-pressed") !== "true"));
     at("help").addEventListener("click", showHelp);
     listenToKeys(this);
   }
 
-  // -- Which view --
+  // -- Views --
 
   // name: "calls", "callers", "chart", "lanes" or "sandwich"
   setView(name) {
-    if (["chart", "lanes"].includes(name) && !this.chart) {
-      at("details").replaceChildren(element("span", "hint", `No calls over time in this page. ${this.profile.noChart}`));
+    if (this.hasTime(name) && !this.chart) {
+      at("details").replaceChildren(element("span", "hint", `This page has no calls over time. ${this.profile.noChart}`));
       return;
     }
     const range = this.view.isTime ? this.view.range : null;
@@ -132,9 +129,10 @@ class Page {
     this.graph = this.upper;
     this.upper.box.style.flexGrow = "";
     at("callees").hidden = at("focus").hidden = name !== "sandwich";
-    at("ruler").hidden = !["chart", "lanes"].includes(name);
-    this[`show_${name}`]();
-    if (this.view.isTime) this.showTime(range);
+    at("ruler").hidden = !this.hasTime(name);
+    if (name === "sandwich") this.showSandwich();
+    else if (this.hasTime(name)) this.showTime(name, range);
+    else this.showTree(name === "callers");
     for (const graph of this.graphs) {
       graph.update(false);
       graph.setFlip(graph.flip);
@@ -143,18 +141,18 @@ class Page {
     this.showState();
   }
 
-  // The two views over time share the range and what is left out.
-  showTime(range) {
+  hasTime(name) {
+    return ["chart", "lanes"].includes(name);
+  }
+
+  // The two views over time share the range and whether inactive coroutines are hidden.
+  showTime(name, range) {
+    if (name === "chart") this.chartView ??= new ChartView(this.functions, this.chart, this.profile.total);
+    else this.lanesView ??= new LanesView(this.functions, this.chart);
+    this.upper.setView(name === "chart" ? this.chartView : this.lanesView);
+    this.upper.flip = false;
     if (range) this.view.showRange(range.x, range.span);
-    if (this.view.onlyAtWork !== this.atWork) this.view.setOnlyAtWork(this.atWork);
-  }
-
-  show_calls() {
-    this.showTree(false);
-  }
-
-  show_callers() {
-    this.showTree(true);
+    if (this.view.onlyActive !== this.onlyActive) this.view.setOnlyActive(this.onlyActive);
   }
 
   showTree(callers) {
@@ -163,20 +161,7 @@ class Page {
     this.upper.flip = this.flip === true;
   }
 
-  show_chart() {
-    this.chartView ??= new ChartView(this.functions, this.chart);
-    this.chartView.whole = this.profile.total;
-    this.upper.setView(this.chartView);
-    this.upper.flip = false;
-  }
-
-  show_lanes() {
-    this.lanesView ??= new LanesView(this.functions, this.chart);
-    this.upper.setView(this.lanesView);
-    this.upper.flip = false;
-  }
-
-  show_sandwich() {
+  showSandwich() {
     if (!this.callersView) {
       this.callersView = new SandwichView(this.functions, this.calls, true);
       this.calleesView = new SandwichView(this.functions, this.calls, false);
@@ -187,7 +172,7 @@ class Page {
     this.lower.setView(this.calleesView);
     this.upper.flip = true;
     this.graph = this.lower;
-    // The half with more rows gets more room.
+    // The half with more rows gets more space.
     for (const graph of [this.upper, this.lower]) graph.box.style.flexGrow = Math.min(25, graph.view.rowsShown() + 2);
     this.showFocus();
   }
@@ -198,7 +183,7 @@ class Page {
     this.showState();
   }
 
-  // What the sandwich shows if nobody has said: the selected function, or the one with most self time.
+  // The function that the sandwich shows first: the selected one, or that with most self time.
   functionInView() {
     const { view, look } = this;
     if (look.chosen >= 0) return look.chosen;
@@ -230,7 +215,7 @@ class Page {
     const parts = [element("span", "arrow", "▲ callers"), element("b", "", f.name), element("span", "where", f.where), element("span", "arrow", "▼ callees")];
     const shown = this.calleesView.tree.total[0];
     const all = this.look.before ? f.before.inclusive : f.inclusive;
-    if (shown < all) parts.push(element("span", "warn", `${formatShare(all - shown, all)} of its time is in [pruned] call paths, not here`));
+    if (shown < all) parts.push(element("span", "warn", `${formatShare(all - shown, all)} of its time is in [pruned] call paths and not shown here`));
     at("focus").replaceChildren(...parts);
   }
 
@@ -247,11 +232,11 @@ class Page {
     for (const graph of this.graphs) graph.update(false);
   }
 
-  // Over time: leave out coroutines that are suspended in all of the range.
-  setAtWork(on) {
+  // Over time: hide coroutines that are suspended in the whole range.
+  setOnlyActive(on) {
     if (!this.view.isTime) return;
-    this.atWork = on;
-    this.view.setOnlyAtWork(on);
+    this.onlyActive = on;
+    this.view.setOnlyActive(on);
     this.graph.update(false);
     this.showState();
   }
@@ -262,7 +247,7 @@ class Page {
     this.graph.update(false);
   }
 
-  // Widths of before, or of now.
+  // Widths show the times before, or those now.
   setBefore(before) {
     if (!this.profile.diff || before === this.look.before) return;
     this.look.before = before;
@@ -276,7 +261,7 @@ class Page {
     if (this.mode === "sandwich") this.showFocus();
   }
 
-  // -- Where --
+  // -- Zoom and selection --
 
   pick(node) {
     if (this.view.isTime) {
@@ -295,7 +280,7 @@ class Page {
     this.showState();
   }
 
-  // Over time: a call is zoomed to, a coroutine is shown in the chart.
+  // Over time: zooms to a call, or shows the calls of a coroutine in the chart.
   open(node) {
     if (this.mode === "chart") {
       this.view.selected = node;
@@ -313,7 +298,7 @@ class Page {
     this.showState();
   }
 
-  // quiet: without gliding.
+  // quiet: without animation.
   showRange(x, span, quiet = false) {
     this.view.showRange(x, span);
     this.graph.update(!quiet);
@@ -353,7 +338,7 @@ class Page {
     this.showDetails();
   }
 
-  // A function of the table: its frames are marked and the widest is shown; -1 or again: none.
+  // Marks the boxes of a function and selects the widest; -1 or the same function again: none.
   choose(id) {
     if (this.mode === "sandwich" && id >= 0 && id !== this.calleesView.focus) {
       this.openFunction(id);
@@ -374,8 +359,8 @@ class Page {
 
   // -- Search --
 
-  // Over time: to the next call (step 1) or the one before of what is searched for, else of the
-  // function that is chosen or selected.
+  // Over time: goes to the next (step 1) or previous (-1) call that matches the search; without a
+  // search, of the function that is chosen or selected.
   findNext(step) {
     const { view, look } = this;
     if (view.name !== "chart") return;
@@ -410,34 +395,34 @@ class Page {
     this.draw();
   }
 
-  // How much of the time is in stacks that hold a match.
+  // Shows how much of the time is in call stacks with a match.
   showFound() {
     const { found, view, calls } = this;
     at("search").setAttribute("aria-invalid", this.problem !== "");
     at("found").classList.toggle("bad", this.problem !== "");
     at("found").title = this.problem;
     if (!found) {
-      at("found").textContent = this.problem && "not a regular expression";
+      at("found").textContent = this.problem && "invalid regular expression";
       return;
     }
     const parts = [`${formatCount(found.count)} ${found.count === 1 ? "function" : "functions"}`];
     parts.push(`${formatShare(matchedTime(calls, found.flags, 0), this.treeView.total)} of time`);
     if (this.mode === "calls" && view.zoom > 0) {
       const share = formatShare(matchedTime(calls, found.flags, view.zoom), calls.total[view.zoom]);
-      parts.push(`${share} of zoomed`);
+      parts.push(`${share} of the zoomed box`);
     }
     at("found").textContent = parts.join(" · ");
   }
 
-  // -- What is told --
+  // -- Texts and buttons --
 
   showState() {
     const press = (selector, on) => {
-      for (const button of document.querySelectorAll(selector)) button.setAttribute("aria-pressed", on(button.dataset));
+      for (const choice of document.querySelectorAll(selector)) choice.setAttribute("aria-pressed", on(choice.dataset));
     };
     press("[data-view]", (data) => data.view === this.mode);
     press("[data-shape]", (data) => (data.shape === "flame") === this.graph.flip);
-    at("atWork").setAttribute("aria-pressed", this.atWork);
+    at("onlyActive").setAttribute("aria-pressed", this.onlyActive);
     press("[data-width]", (data) => (data.width === "before") === this.look.before);
     at("notes").textContent = notesOf(this.profile, this.chart, this.view);
     this.showCrumbs();
@@ -445,31 +430,31 @@ class Page {
     this.showFound();
   }
 
-  // The tools that mean something to this view.
+  // Shows the controls that apply to this view.
   showTools() {
     const { mode } = this;
     const isTree = mode === "calls" || mode === "callers";
     at("shape").hidden = !isTree;
     at("treeOrder").hidden = !isTree && mode !== "sandwich";
-    at("atWork").hidden = this.view.isTime !== true;
+    at("onlyActive").hidden = this.view.isTime !== true;
     at("lanes").hidden = mode !== "lanes";
     at("width").hidden = !this.profile.diff || this.view.isTime === true;
     this.showTheme();
   }
 
-  // The way from the root to the zoomed node; of a long one its ends. Over time: the range.
+  // The path from the root to the zoomed node, in a long one only its ends. Over time: the range.
   showCrumbs() {
     const { view } = this;
     if (view.isTime) {
       this.showRangeCrumb();
       return;
     }
-    const way = view.tree.size ? view.wayTo(view.zoom) : [];
-    const shown = way.length > 8 ? [way[0], -1, ...way.slice(-5)] : way;
+    const path = view.tree.size ? view.pathTo(view.zoom) : [];
+    const shown = path.length > 8 ? [path[0], -1, ...path.slice(-5)] : path;
     const parts = [];
     for (const node of shown) {
       if (parts.length) parts.push(element("span", "", "›"));
-      parts.push(node < 0 ? element("span", "", `${way.length - 6} more`) : this.crumb(node));
+      parts.push(node < 0 ? element("span", "", `${path.length - 6} more`) : this.crumb(node));
     }
     at("crumbs").replaceChildren(...parts);
   }
@@ -477,23 +462,18 @@ class Page {
   showRangeCrumb() {
     const parts = [];
     if (this.view.isZoomed) {
-      const button = element("button", "", "all");
-      button.type = "button";
-      button.title = "Show everything (0)";
-      button.addEventListener("click", () => this.showRange(0, this.view.end));
-      parts.push(button, element("span", "", "›"));
+      const all = button("", "all", "Show everything (0)", () => this.showRange(0, this.view.end));
+      parts.push(all, element("span", "", "›"));
     }
     parts.push(element("b", "", rangeText(this.view)));
     at("crumbs").replaceChildren(...parts);
   }
 
   crumb(node) {
-    const button = element("button", "", this.functions[this.view.tree.func[node]].name);
-    button.type = "button";
-    button.title = button.textContent;
-    if (node === this.view.zoom) button.setAttribute("aria-current", "true");
-    button.addEventListener("click", () => this.pick(node));
-    return button;
+    const { name } = this.functions[this.view.tree.func[node]];
+    const made = button("", name, name, () => this.pick(node));
+    if (node === this.view.zoom) made.setAttribute("aria-current", "true");
+    return made;
   }
 
   showDetails() {
@@ -509,28 +489,21 @@ class Page {
       fillLine(box, view.name === "lanes" ? { ...about, rows: [...about.rows, ...about.more] } : about);
     } else {
       const hint = view.isTime
-        ? "Drag to zoom · click to select, twice to open · / to search · ? for all keys"
+        ? "Drag to zoom · click to select · double-click to open · / to search · ? for all keys"
         : "Click a box to zoom · / to search · ? for all keys";
       box.replaceChildren(element("span", "hint", this.treeView.total > 0 || this.profile.before > 0 ? hint : "No time was recorded"));
     }
-    if (func >= 0 && this.mode !== "sandwich") box.append(this.sandwichButton(func));
-  }
-
-  sandwichButton(func) {
-    const button = element("button", "open", "Callers and callees");
-    button.type = "button";
-    button.title = "Open the sandwich of this function (s)";
-    button.addEventListener("click", () => this.openFunction(func));
-    return button;
+    if (func < 0 || this.mode === "sandwich") return;
+    box.append(button("open", "Callers and callees", "Open the sandwich of this function (s)", () => this.openFunction(func)));
   }
 
   describeFunction(f) {
-    const rows = functionRows(f, this.treeView.total, this.look.before).slice(0, 5);  // a line is no tooltip
-    if (this.view.selected < 0 && this.mode !== "sandwich") rows.push(["in this graph", "too small to be shown"]);
+    const rows = functionRows(f, this.treeView.total, this.look.before).slice(0, 5);  // a line has space for these
+    if (this.view.selected < 0 && this.mode !== "sandwich") rows.push(["in this view", "too small to be shown"]);
     return { name: f.name, where: f.where, rows };
   }
 }
 
-// For tests, and for who is curious: the page's state from the console.
+// The page's state, for tests and for the console.
 window.luatracePage = new Page();
 window.luatracePage.readyAfter = performance.now();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Draws the visible part of a layout on a canvas. The canvas is as large as the window on the
-// graph and stays in place while the graph is scrolled, so the cost is that of the pixels: a row
-// costs a bisection for each pixel column at most, however many nodes it has.
+// Draws the visible part of a layout on a canvas. The canvas is as large as the visible part of the
+// graph and stays in place while the graph is scrolled, so the cost depends on the pixels: a row
+// costs up to one bisection for each pixel column, however many nodes it has.
 import { firstAfter, nodeAt } from "./layout.js";
 
 export const rowHeight = 20;
 const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
-const smallestBox = 0.7;  // narrower nodes are drawn together, one pixel column at a time
-const smallestLabel = 26;
-// How what is no plain box is drawn, by kind of function.
+const minBoxWidth = 0.7;  // narrower nodes are drawn together, one pixel column at a time
+const minLabelWidth = 26;
+// The shapes of nodes that are not plain boxes, by kind of function.
 const shapes = { short: "hatched", laneMixed: "hatched", laneSuspended: "line" };
 
 export class Painter {
@@ -18,7 +18,7 @@ export class Painter {
     this.widths = new Map();  // text -> its width
   }
 
-  // Fits the canvas to the window on the graph; sizes in CSS pixels.
+  // Sets the size of the canvas, in CSS pixels.
   resize(width, height) {
     const ratio = window.devicePixelRatio || 1;
     this.width = width;
@@ -31,10 +31,10 @@ export class Painter {
   }
 
   // scene: { layout, functions, colourOf(node), ink: theme colours, x, span: the part shown in ns,
-  // zoomDepth, flip: root at the bottom, scroll, content: height of all rows in pixels, gutter: room
+  // zoomDepth, flip: root at the bottom, scroll, content: height of all rows in pixels, gutter: width
   // for names on the left, marks: flags per function or null, chosen: function or -1, selected,
-  // hovered: node or -1, hasMore, labelFor(node): { name,
-  // where } if it is not the function's, decorate(painter, from, to): draws what else there is }
+  // hovered: node or -1, hasMore(node), labelFor(node): { name, where } if not the function's, near:
+  // see hit(), decorate(painter, from, to), decorateAfter(painter): draw behind and over the boxes }
   paint(scene) {
     this.scene = scene;
     const c = this.context;
@@ -45,7 +45,7 @@ export class Painter {
     const [from, to] = this.depthsShown();
     scene.decorate?.(this, from, to);
     for (let depth = from; depth <= to; depth++) this.paintRow(depth);
-    scene.decorateAfter?.(this, from, to);
+    scene.decorateAfter?.(this);
     for (const node of [scene.hovered, scene.selected]) {
       if (node >= 0) this.outline(node, node === scene.selected);
     }
@@ -63,7 +63,7 @@ export class Painter {
     return (flip ? content - (depth + 1) * rowHeight : depth * rowHeight) - scroll;
   }
 
-  // Pixels per ns, and where on the canvas a time is.
+  // Pixels per ns.
   get scale() {
     return (this.width - this.scene.gutter) / this.scene.span;
   }
@@ -87,18 +87,18 @@ export class Painter {
       const node = row[place];
       const left = Math.max(gutter, this.xOf(start[node]));
       const right = Math.min(this.width, this.xOf(start[node] + tree.total[node]));
-      if (right - left >= smallestBox) {
+      if (right - left >= minBoxWidth) {
         this.paintBox(node, depth, left, y, right - left);
         place++;
       } else {
-        this.paintDust(node, left, y);
+        this.paintNarrow(node, left, y);
         place = Math.max(place + 1, firstAfter(layout, depth, x + (left - gutter + 1) / scale, place));
       }
     }
   }
 
-  // Stands for all nodes too narrow to be drawn that begin in this pixel column.
-  paintDust(node, left, y) {
+  // Draws one line for all nodes too narrow to be drawn that begin in this pixel column.
+  paintNarrow(node, left, y) {
     const c = this.context;
     c.globalAlpha = 0.45;
     c.fillStyle = this.fillOf(node);
@@ -128,11 +128,11 @@ export class Painter {
       c.lineWidth = 1.5;
       c.strokeRect(left + 0.75, y + 0.75, width - 2.5, rowHeight - 2.5);
     }
-    if (width >= smallestLabel && shape !== "line") this.paintLabel(node, func, left + 5, y + rowHeight / 2, width - 11);
+    if (width >= minLabelWidth && shape !== "line") this.paintLabel(node, func, left + 5, y + rowHeight / 2, width - 11);
     c.globalAlpha = 1;
   }
 
-  // Strokes that say: not one thing but many, or none.
+  // Strokes that mark a box as many calls instead of one.
   hatch(left, y, width) {
     const c = this.context;
     c.save();
@@ -150,31 +150,31 @@ export class Painter {
     c.restore();
   }
 
-  // A text of a row outside of the boxes; returns where it ends.
-  write(text, x, depth, room, colour, bold) {
+  // Writes a text of a row outside of the boxes; returns the x at which it ends.
+  write(text, x, depth, maxWidth, colour, bold) {
     const c = this.context;
     c.fillStyle = colour;
     c.font = bold ? `600 ${font}` : font;
-    const shown = bold ? text : this.fit(text, room);
+    const shown = bold ? text : this.fit(text, maxWidth);
     c.fillText(shown, x, this.yOf(depth) + rowHeight / 2);
     const end = x + c.measureText(shown).width;
     c.font = font;
     return end;
   }
 
-  // The name, and where it is defined if there is room for all of it.
-  paintLabel(node, func, x, y, room) {
+  // The name, and its location if there is space for all of it.
+  paintLabel(node, func, x, y, maxWidth) {
     const { functions, marks, ink, hasMore } = this.scene;
     const c = this.context;
     const { name, where } = this.scene.labelFor?.(node) ?? functions[func];
     const marked = marks && marks[func];
     c.fillStyle = marked ? ink.markText : ink.text;
-    const text = this.fit(node > 0 && hasMore(node) ? `${name} …` : name, room);
+    const text = this.fit(node > 0 && hasMore(node) ? `${name} …` : name, maxWidth);
     c.fillText(text, x, y);
-    const rest = room - this.widthOf(text) - 8;
+    const rest = maxWidth - this.widthOf(text) - 8;
     if (!where || rest < 40 || this.widthOf(where) > rest) return;
     c.fillStyle = marked ? ink.markText : ink.fainter;
-    c.fillText(where, x + room - rest, y);
+    c.fillText(where, x + maxWidth - rest, y);
   }
 
   widthOf(text) {
@@ -187,15 +187,15 @@ export class Painter {
     return width;
   }
 
-  // As much of the text as fits, with an ellipsis.
-  fit(text, room) {
+  // The text, or as much of it as fits with an ellipsis.
+  fit(text, maxWidth) {
     const width = this.widthOf(text);
-    if (width <= room) return text;
+    if (width <= maxWidth) return text;
     const letters = Array.from(text.slice(0, 400));
-    let keep = Math.min(letters.length, Math.ceil((letters.length * room) / width) + 1);
+    let keep = Math.min(letters.length, Math.ceil((letters.length * maxWidth) / width) + 1);
     for (; keep > 0; keep--) {
       const shorter = `${letters.slice(0, keep).join("")}…`;
-      if (this.context.measureText(shorter).width <= room) return shorter;
+      if (this.context.measureText(shorter).width <= maxWidth) return shorter;
     }
     return "";
   }
@@ -209,7 +209,7 @@ export class Painter {
     c.strokeRect(left + 0.5, top + 0.5, Math.max(1, width - 2), rowHeight - 2);
   }
 
-  // Where a node is on the canvas, cut to its sides.
+  // The rectangle of a node on the canvas, clipped at the left and right.
   rectOf(node) {
     const { layout, gutter } = this.scene;
     const left = Math.max(gutter, this.xOf(layout.start[node]));
@@ -222,8 +222,8 @@ export class Painter {
     return Math.floor((flip ? content - scroll - py : scroll + py) / rowHeight);
   }
 
-  // The node at a place on the canvas, or -1. Over time a slice too narrow to be hit is found by a
-  // pixel.
+  // The node at a point on the canvas, or -1. With `near` a node that begins within the next pixel is
+  // hit, too: slices may be narrower than a pixel.
   hit(px, py) {
     const { layout, gutter, span } = this.scene;
     if (px < gutter || !(span > 0)) return -1;

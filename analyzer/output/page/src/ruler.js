@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What the views over time have around their rows: the axis above, the headings of tracks, the names
-// and arrows of coroutines.
+// What the views over time show around their slices: the axis above, the headings of tracks, the
+// names of coroutines and the arrows between them.
 import { formatMark, formatTime } from "./format.js";
 import { rowHeight } from "./paint.js";
 
 const rulerHeight = 30;
-const mostArrows = 300;
+const maxArrows = 300;
 
-// Steps of 1, 2 and 5 times a power of ten, so that marks are at least `least` apart.
-export function markStep(span, width, least = 90) {
-  const raw = (span * least) / Math.max(width, 1);
+// The distance of marks: 1, 2 or 5 times a power of ten ns, and on the screen not below minDistance
+// pixels.
+export function markStep(span, width, minDistance = 90) {
+  const raw = (span * minDistance) / Math.max(width, 1);
   const power = 10 ** Math.floor(Math.log10(Math.max(raw, 1)));
   return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= raw) ?? power * 10;
 }
 
-// Times of which what is told is a multiple of the step.
+// The times in a range that are multiples of the step when the offset is added.
 function marksIn(x, span, step, offset) {
   const first = Math.ceil((x + offset) / step);
   const last = Math.floor((x + span + offset) / step);
@@ -41,16 +42,16 @@ export class Ruler {
     this.paintMarks(painter, ink, view.offset);
   }
 
-  // Where in all of the time the range is.
+  // The position of the range in the whole time.
   paintOverview(view, { width, scene }, ink) {
     const { gutter, x, span } = scene;
-    const room = width - gutter;
+    const whole = width - gutter;
     const c = this.context;
     c.fillStyle = ink.track;
-    c.fillRect(gutter, 2, room, 5);
+    c.fillRect(gutter, 2, whole, 5);
     c.fillStyle = ink.range;
-    const wide = Math.max(3, (span / view.end) * room);
-    c.fillRect(gutter + Math.min(room - wide, (x / view.end) * room), 2, wide, 5);
+    const shown = Math.max(3, (span / view.end) * whole);
+    c.fillRect(gutter + Math.min(whole - shown, (x / view.end) * whole), 2, shown, 5);
   }
 
   paintMarks(painter, ink, offset) {
@@ -82,7 +83,7 @@ function paintGrid(painter, { ink, x, span, gutter }, offset) {
   }
 }
 
-// Rows of the chart that are headings.
+// The headings in the rows of the chart.
 export function paintHeadings(view, painter, from, to) {
   const { scene, width } = painter;
   const { ink } = scene;
@@ -115,15 +116,15 @@ export function paintLabels(view, painter, from, to) {
   }
 }
 
-// From the one that resumed to the one that was: all of them if they are few, else those of the
-// coroutine that is pointed to or selected.
+// Arrows from resumers to the coroutines that they resumed: all up to maxArrows, else only those of
+// the coroutine under the pointer or selected.
 export function paintArrows(view, painter) {
   const { selected, hovered, ink } = painter.scene;
   const node = hovered >= 0 ? hovered : selected;
   const own = node >= 0 ? view.trackOf(node) : -1;
-  const few = view.resumptionsShown(mostArrows);
-  const list = few ?? (own < 0 ? [] : view.resumptionsShown(Infinity).filter(({ from, to }) => from === own || to === own).slice(0, mostArrows * 4));
-  const last = new Map();  // where the last arrow between the two is: those too near are left out
+  const few = view.resumptionsShown(maxArrows);
+  const list = few ?? (own < 0 ? [] : view.resumptionsShown(Infinity).filter(({ from, to }) => from === own || to === own).slice(0, maxArrows * 4));
+  const last = new Map();  // by pair: x of the last arrow; arrows too near to it are left out
   for (const { time, from, to } of list) {
     const px = Math.round(painter.xOf(time)) + 0.5;
     const pair = `${from} ${to}`;

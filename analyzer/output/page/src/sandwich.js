@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The lower half of the sandwich: what one function called, all its places made one. The upper half
-// are its callers, see bottom_up.js.
+// The lower half of the sandwich: the callees of one function, merged over all its call paths. The
+// upper half, its callers, is in bottom_up.js.
 import { outermost } from "./bottom_up.js";
 import { newTree } from "./data.js";
 
-// The subtrees of all outermost calls of the function, laid over each other.
+// Merges the subtrees of all outermost nodes of the function.
 export function mergeCallees(calls, functionCount, focus) {
   const known = new Map();  // parent * functionCount + function: node
-  const place = new Int32Array(calls.size);  // by node of the call tree: node here
+  const place = new Int32Array(calls.size);  // node of the call tree: node of the merged tree
   const made = { parent: [], func: [], depth: [], from: [] };
   const add = (parent, func, depth) => {
     made.parent.push(parent);
@@ -16,7 +16,7 @@ export function mergeCallees(calls, functionCount, focus) {
     return made.parent.length - 1;
   };
   add(-1, focus, 0);
-  const sources = [];  // [node of the call tree, node here]
+  const sources = [];  // node of the call tree, node of the merged tree, and so on
   for (const top of outermost(calls, focus)) {
     for (let node = top; node < calls.size && (node === top || calls.depth[node] > calls.depth[top]); node++) {
       let to = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Search: which functions match, and how much time is spent in stacks that hold one of them.
+// Search: which functions match, and how much time is spent in call stacks with one of them.
 
-// A test for a text, or null for an empty one. Plain text is found anywhere, in any case; with
-// `regex` it is a regular expression. Throws SyntaxError for a bad expression.
+// A function that tests a string; null if the text is empty. The text is searched for regardless of
+// case; with `regex` it is a regular expression. Throws SyntaxError if that is invalid.
 export function makeMatcher(text, regex) {
   if (text === "") return null;
   if (regex) {
@@ -13,9 +13,9 @@ export function makeMatcher(text, regex) {
   return (candidate) => candidate.toLowerCase().includes(wanted);
 }
 
-// { flags: one byte per function, count }. The name, the place or both in a line can match, so that
-// "^" and "$" of an expression mean the ends of either; the root is never a match, and what is drawn
-// over time without being a function is marked but not counted.
+// { flags: one byte per function, count }. The name, the location, or both joined by a space can
+// match, so that "^" and "$" stand for the ends of each. The root never matches; what is drawn over
+// time but is not a function is marked but not counted.
 export function matchFunctions(functions, matcher) {
   const flags = new Uint8Array(functions.length);
   let count = 0;
@@ -27,8 +27,8 @@ export function matchFunctions(functions, matcher) {
   return { flags, count };
 }
 
-// The self time of all nodes under `top` that match or have a match among their callers, so that
-// nested matches count once. Needs the call tree (preorder).
+// The self time of `top` and all nodes below it that match or have a match among their callers, so
+// that nested matches count once. Needs the call tree (preorder).
 export function matchedTime(calls, flags, top) {
   const inside = new Uint8Array(calls.size);
   let time = 0;

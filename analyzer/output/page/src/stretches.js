@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: MIT
-// What each coroutine did all its life, as far as the chart's slices tell: stretches in which it ran,
-// waited for one that it had resumed, or was suspended.
+// What each coroutine did in its lifetime, as far as the chart's slices show: stretches of time in
+// which it ran, waited for one that it had resumed, or was suspended.
 import { codes } from "./chart_data.js";
 import { addPseudo } from "./data.js";
 
 const states = [
   ["running", "laneRuns"],
-  ["waits for a coroutine it resumed", "laneWaits"],
+  ["waiting for a coroutine it resumed", "laneWaits"],
   ["suspended", "laneSuspended"],
-  ["runs and is suspended in turn", "laneMixed"],
+  ["running and suspended in turn", "laneMixed"],
 ];
 const stateOf = { runs: 0, waits: 1, suspended: 2, mixed: 3 };
 
-// Columns with one place per stretch, those of a track one after the other by time: track, func (the
-// state, a pseudo function that is added), begin, total, other (the track waited for, or -1), parent.
+// Adds chart.stretches: columns with one entry per stretch, those of a track adjacent and sorted by
+// time: track, func (the state, a pseudo function), begin, total, other (the track waited for, or
+// -1), parent (-1); and `suspended`, the pseudo function of that state.
 export function addStretches(chart, functions) {
   const ids = states.map(([name, kind]) => addPseudo(functions, name, "", kind, true));
   chart.stretches = { ...makeStretches(chart, ids), suspended: ids[stateOf.suspended] };
 }
 
-// By track: does it do anything between the two times but be suspended?
-export function tracksAtWork({ stretches, tracks }, from, to) {
-  const works = new Uint8Array(tracks.length);
+// By track: 1 if it runs or waits at any time between the two.
+export function activeTracks({ stretches, tracks }, from, to) {
+  const active = new Uint8Array(tracks.length);
   const { size, track, func, begin, total, suspended } = stretches;
   for (let at = 0; at < size; at++) {
-    if (func[at] !== suspended && begin[at] < to && begin[at] + total[at] > from) works[track[at]] = 1;
+    if (func[at] !== suspended && begin[at] < to && begin[at] + total[at] > from) active[track[at]] = 1;
   }
-  return works;
+  return active;
 }
 
 function makeStretches(chart, ids) {
-  const made = { track: [], func: [], begin: [], total: [], other: [] };
+  const types = { track: Int32Array, func: Int32Array, begin: Float64Array, total: Float64Array, other: Int32Array };
+  const made = Object.fromEntries(Object.keys(types).map((name) => [name, []]));
   const add = (track, state, begin, end, other = -1) => {
     if (end <= begin) return;
     const last = made.track.length - 1;
@@ -42,18 +44,12 @@ function makeStretches(chart, ids) {
     for (const [name, value] of Object.entries({ track, func: ids[state], begin, total: end - begin, other })) made[name].push(value);
   };
   for (const track of chart.tracks) addTrack(chart, track, add);
-  return {
-    size: made.track.length,
-    track: Int32Array.from(made.track),
-    func: Int32Array.from(made.func),
-    begin: Float64Array.from(made.begin),
-    total: Float64Array.from(made.total),
-    other: Int32Array.from(made.other),
-    parent: new Int32Array(made.track.length).fill(-1),
-  };
+  const size = made.track.length;
+  for (const [name, type] of Object.entries(types)) made[name] = type.from(made[name]);
+  return { ...made, size, parent: new Int32Array(size).fill(-1) };
 }
 
-// An outermost slice runs where nothing in it says otherwise.
+// Within an outermost slice the coroutine runs, except where a slice in it is another state.
 function addTrack({ slices, pseudo }, track, add) {
   let at = track.first;
   while (at < track.last) {
@@ -78,7 +74,7 @@ function addTrack({ slices, pseudo }, track, add) {
 function stateAt(slices, pseudo, at) {
   const func = slices.func[at];
   if (func === pseudo[codes.waits]) return stateOf.waits;
-  if (func === pseudo[codes.yielded]) return stateOf.suspended;
+  if (func === pseudo[codes.suspended]) return stateOf.suspended;
   if (func === pseudo[codes.short] && slices.running[at] < slices.length[at] * 0.98) return stateOf.mixed;
   return stateOf.runs;
 }

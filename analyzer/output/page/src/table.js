@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The table of functions: totals over the whole profile, computed before anything was pruned.
-// Only the first rows of the chosen order are made; a search finds the others.
+// The table of functions: totals over the whole profile, computed before pruning. Only the first
+// maxRows rows are shown; a search finds the others.
 import { formatChange, formatCount, formatDelta, formatShare, formatTime } from "./format.js";
-import { element } from "./details.js";
+import { button, element } from "./details.js";
 
-const mostRows = 250;
+const maxRows = 250;
 const delta = (key) => (f) => f[key] - f.before[key];
 const names = [
   { key: "name", label: "Function", text: true, value: (f) => f.name },
@@ -12,19 +12,19 @@ const names = [
   { key: "calls", label: "Calls", value: (f) => f.calls },
 ];
 const plain = [
-  { key: "inclusive", label: "Inclusive", value: (f) => f.inclusive, wide: true },
-  { key: "self", label: "Self", value: (f) => f.self, wide: true },
+  { key: "inclusive", label: "Inclusive", value: (f) => f.inclusive, span: 2 },
+  { key: "self", label: "Self", value: (f) => f.self, span: 2 },
 ];
 const compared = [
   { key: "inclusive", label: "Inclusive", value: (f) => f.inclusive },
-  { key: "inclusiveChange", label: "Change", value: delta("inclusive"), of: "inclusive", wide: true },
+  { key: "inclusiveChange", label: "Change", value: delta("inclusive"), of: "inclusive", span: 2 },
   { key: "self", label: "Self", value: (f) => f.self },
-  { key: "selfChange", label: "Change", value: delta("self"), of: "self", wide: true },
+  { key: "selfChange", label: "Change", value: delta("self"), of: "self", span: 2 },
 ];
 
 export class FunctionTable {
-  // functions: those to list; total: the time of everything; diff: there is something to compare
-  // with; on: { choose(id), open(id) }: a row was clicked, or opened.
+  // total: the time of everything; diff: whether this is a comparison; colour(f): of the dot before a
+  // name; on: callbacks choose(id), when a row is clicked, and open(id), when it is opened.
   constructor(functions, total, diff, colour, on) {
     this.functions = functions;
     this.total = total;
@@ -60,7 +60,7 @@ export class FunctionTable {
     });
   }
 
-  // Moves the focus by so many rows.
+  // Moves the focus by a number of rows; false if no row has it.
   step(rows) {
     const list = [...this.body.querySelectorAll("tr[data-id]")];
     const at = list.indexOf(document.activeElement);
@@ -69,7 +69,7 @@ export class FunctionTable {
     return true;
   }
 
-  // One row at a time is on the way of the Tab key.
+  // Focuses a row. Only one row at a time is a stop of the Tab key.
   enter(row) {
     if (!row) return;
     for (const other of this.body.querySelectorAll("tr[tabindex='0']")) other.tabIndex = -1;
@@ -82,12 +82,9 @@ export class FunctionTable {
     for (const column of this.columns) {
       const cell = element("th", column.text ? "" : "number");
       cell.dataset.key = column.key;
-      const button = element("button", "", column.label);
-      button.type = "button";
-      if (column.of) button.title = `How much more ${column.of} time than before`;
-      button.addEventListener("click", () => this.sortBy(column));
-      cell.append(button);
-      if (column.wide) cell.colSpan = 2;
+      const title = column.of ? `Change of ${column.of} time: now minus before` : "";
+      cell.append(button("", column.label, title, () => this.sortBy(column)));
+      if (column.span) cell.colSpan = column.span;
       head.append(cell);
     }
   }
@@ -119,9 +116,9 @@ export class FunctionTable {
       cell.setAttribute("aria-sort", cell.dataset.key === this.sort.key ? direction : "none");
     }
     const list = this.sorted();
-    const rows = list.slice(0, mostRows).map((f) => this.makeRow(f));
+    const rows = list.slice(0, maxRows).map((f) => this.makeRow(f));
     if (rows.length) rows[0].tabIndex = 0;
-    if (list.length > mostRows) rows.push(this.noteRow(`${formatCount(list.length - mostRows)} more: search to find them`));
+    if (list.length > maxRows) rows.push(this.noteRow(`${formatCount(list.length - maxRows)} more: search to find them`));
     if (!list.length) rows.push(this.noteRow(this.marks ? "No function matches" : "No calls"));
     this.body.replaceChildren(...rows);
   }
@@ -129,7 +126,7 @@ export class FunctionTable {
   noteRow(text) {
     const row = element("tr", "note");
     const cell = element("td", "", text);
-    cell.colSpan = this.columns.reduce((sum, column) => sum + (column.wide ? 2 : 1), 0);
+    cell.colSpan = this.columns.reduce((sum, column) => sum + (column.span ?? 1), 0);
     row.append(cell);
     return row;
   }
@@ -142,7 +139,7 @@ export class FunctionTable {
     const dot = element("i", "dot");
     dot.style.background = this.colour(f);
     name.append(dot, element("span", "", f.name));
-    name.title = f.hint ? `${f.name} named by a call of it` : f.name;
+    name.title = f.hint ? `${f.name}: name taken from a call` : f.name;
     const where = element("td", "where");
     where.append(element("bdi", "", f.where));  // cut at its beginning, see page.css
     where.title = f.where;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Light or dark: as the system says until the user chooses; the choice is kept where the browser
-// lets a local file keep anything.
+// Light or dark: that of the system until the user chooses. The choice is stored if the browser
+// allows a local file to store anything.
 
-// The colours of what is drawn on the boxes of the graph.
+// The colours of everything on the canvases except the boxes.
 export const inks = {
   light: {
     text: "#2a2118", fainter: "rgb(42 33 24 / 90%)", mark: "#b515c9", markText: "#ffffff",

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: MIT
-// What is looked at in the views over time: rows of slices on one axis of time. Knows nothing of the
-// screen. To the graph it is what View (view.js) is: slices are nodes, their lengths are totals.
+// What the views over time show: rows of slices on one axis of time. Knows nothing of the screen. It
+// has the interface of View (view.js): slices are nodes, their lengths are totals.
 //
 // Invariant: `layout.row` is sorted by begin within each row, and no two slices of a row overlap.
 import { firstAfter } from "./layout.js";
-import { tracksAtWork } from "./stretches.js";
+import { NodeView } from "./node_view.js";
+import { activeTracks } from "./stretches.js";
 
-const smallestSpan = 20;  // ns
+const minSpan = 20;  // ns
 
-export class TimeView {
+export class TimeView extends NodeView {
   constructor(functions, chart) {
+    super();
     this.functions = functions;
     this.chart = chart;
     this.end = Math.max(chart.end, 1);
-    this.offset = chart.offset;  // what to add to a time to tell it: the chart may be of a range
-    this.onlyAtWork = false;  // leave out tracks that are suspended in all of the range
+    this.offset = chart.offset;  // added to times when they are shown: the chart may be of a range
+    this.onlyActive = false;  // hide tracks that are suspended in the whole range
     this.isTime = true;
     this.range = { x: 0, span: this.end };
     this.selected = -1;
     this.zoom = 0;
-  }
-
-  get tree() {
-    return this.layout.tree;
   }
 
   get total() {
@@ -43,14 +41,14 @@ export class TimeView {
 
   tracksShown() {
     const { x, span } = this.range;
-    if (!this.onlyAtWork) return [...this.chart.tracks];
-    const works = tracksAtWork(this.chart, x, x + span);
-    if (this.selected >= 0) works[this.tree.track[this.selected]] = 1;
-    return this.chart.tracks.filter((track) => works[track.id]);
+    if (!this.onlyActive) return [...this.chart.tracks];
+    const active = activeTracks(this.chart, x, x + span);
+    if (this.selected >= 0) active[this.tree.track[this.selected]] = 1;
+    return this.chart.tracks.filter((track) => active[track.id]);
   }
 
-  setOnlyAtWork(on) {
-    this.onlyAtWork = on;
+  setOnlyActive(on) {
+    this.onlyActive = on;
     this.rearrange();
   }
 
@@ -76,26 +74,29 @@ export class TimeView {
   }
 
   showRange(x, span) {
-    const wide = Math.min(this.end, Math.max(smallestSpan, span));
-    this.range = { x: Math.min(Math.max(0, x), this.end - wide), span: wide };
-    if (this.onlyAtWork) this.rearrange();
+    const newSpan = Math.min(this.end, Math.max(minSpan, span));
+    this.range = { x: Math.min(Math.max(0, x), this.end - newSpan), span: newSpan };
+    if (this.onlyActive) this.rearrange();
   }
 
   // Makes the range `factor` times as wide; the time `fixed` stays where it is on the screen.
   scale(factor, fixed) {
     const { x, span } = this.range;
-    const wide = Math.min(this.end, Math.max(smallestSpan, span * factor));
-    this.showRange(fixed - ((fixed - x) * wide) / span, wide);
+    const newSpan = Math.min(this.end, Math.max(minSpan, span * factor));
+    this.showRange(fixed - ((fixed - x) * newSpan) / span, newSpan);
   }
 
   pan(part) {
     this.showRange(this.range.x + part * this.range.span, this.range.span);
   }
 
-  // Zooms to a slice with a little room on both sides.
+  // With a margin on both sides.
+  showAround(begin, length) {
+    this.showRange(begin - length * 0.02, length * 1.04);
+  }
+
   zoomTo(node) {
-    const length = this.tree.total[node];
-    this.showRange(this.layout.start[node] - length * 0.02, length * 1.04);
+    this.showAround(this.layout.start[node], this.tree.total[node]);
   }
 
   // Moves the range, without zooming in, so that the slice is in it.
@@ -115,29 +116,13 @@ export class TimeView {
     return true;
   }
 
-  parent(node) {
-    return this.tree.parent[node];
-  }
-
-  // The longest slice right below that is in the range, or -1.
+  // In the range.
   child(node) {
-    const depth = this.tree.depth[node] + 1;
-    return depth >= this.layout.rows ? -1 : this.longestIn(depth, node);
+    const { x, span } = this.range;
+    return super.child(node, Math.max(x, this.layout.start[node]), x + span);
   }
 
-  longestIn(depth, parent) {
-    const { layout, tree } = this;
-    const from = Math.max(this.range.x, layout.start[parent]);
-    let longest = -1;
-    for (let at = firstAfter(layout, depth, from); at < layout.rowFirst[depth + 1]; at++) {
-      const node = layout.row[at];
-      if (tree.parent[node] !== parent || layout.start[node] >= this.range.x + this.range.span) break;
-      if (longest < 0 || tree.total[node] > tree.total[longest]) longest = node;
-    }
-    return longest;
-  }
-
-  // The next slice of the row, or -1.
+  // The next (step 1) or previous (-1) slice of the row, or -1.
   beside(node, step) {
     const { layout } = this;
     const depth = this.tree.depth[node];
@@ -145,7 +130,7 @@ export class TimeView {
     return at >= layout.rowFirst[depth] && at < layout.rowFirst[depth + 1] ? layout.row[at] : -1;
   }
 
-  // The slice to begin with: the first row's first in the range.
+  // The first slice in the range in the first row that has one, or -1.
   firstShown() {
     const { layout, range } = this;
     for (let depth = 0; depth < layout.rows; depth++) {
@@ -155,34 +140,18 @@ export class TimeView {
     return -1;
   }
 
-  // The longest slice of a function, or -1.
-  widest(func) {
-    const { tree } = this;
-    let best = -1;
-    for (let node = 0; node < tree.size; node++) {
-      if (tree.func[node] === func && tree.depth[node] >= 0 && (best < 0 || tree.total[node] > tree.total[best])) best = node;
-    }
-    return best;
-  }
-
-  // The next slice (step 1) or the one before (-1), by the time they begin, whose function fits; -1 if
-  // there is none. from: a slice, or -1 to begin at the range's edge.
-  nextOf(fits, from, step) {
+  // The next (step 1) or previous (-1) slice by begin time whose function matches; -1 if there is
+  // none. from: a slice, or -1 to start at the range's edge.
+  nextOf(matches, from, step) {
     const { tree, layout } = this;
     const edge = step > 0 ? this.range.x : this.range.x + this.range.span;
     const before = (a, b) => layout.start[a] - layout.start[b] || a - b;
     let next = -1;
     for (let node = 0; node < tree.size; node++) {
-      if (tree.depth[node] < 0 || !fits(tree.func[node])) continue;
+      if (tree.depth[node] < 0 || !matches(tree.func[node])) continue;
       const passed = from >= 0 ? before(node, from) * step > 0 : (layout.start[node] - edge) * step >= 0;
       if (passed && (next < 0 || before(node, next) * step < 0)) next = node;
     }
     return next;
-  }
-
-  wayTo(node) {
-    const way = [];
-    for (let n = node; n >= 0; n = this.tree.parent[n]) way.push(n);
-    return way.reverse();
   }
 }

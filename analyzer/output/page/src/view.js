@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
-// What is looked at: which tree, in which order, zoomed to which node. Knows nothing of the screen.
-// (What is looked at over time is in time_view.js.)
+// What a graph shows: which tree, in which order, zoomed to which node. Knows nothing of the screen.
+// The views over time are in time_view.js.
 //
 // Invariant: `layout` belongs to `tree`; `zoom` and `selected` are nodes of it (selected may be -1).
 import { BottomUp } from "./bottom_up.js";
 import { firstAfter, makeLayout, rowsIn } from "./layout.js";
+import { NodeView } from "./node_view.js";
 import { mergeCallees } from "./sandwich.js";
 
-// A tree, and how it is looked at. `grower`, if it has one, makes more of it where one zooms to.
-class TreeView {
+// A tree, its layout and zoom. `grower`, if not null, adds nodes to the tree on a zoom (BottomUp).
+class TreeView extends NodeView {
   constructor(functions, calls) {
+    super();
     this.functions = functions;
     this.calls = calls;
     this.grower = null;
     this.order = "size";
     this.rank = alphabet(functions);
-  }
-
-  get tree() {
-    return this.layout.tree;
   }
 
   get total() {
@@ -66,27 +64,9 @@ class TreeView {
     if (this.grower && this.grower.grow(node)) this.arrange();
   }
 
-  // Callers that are too small to be made before someone zooms to the node.
+  // Whether the node has callers that are added only on a zoom to it.
   hasMore(node) {
     return this.grower !== null && this.grower.hasMore(node);
-  }
-
-  parent(node) {
-    return this.tree.parent[node];
-  }
-
-  // The widest child, or -1.
-  child(node) {
-    const { layout, tree } = this;
-    const depth = tree.depth[node] + 1;
-    let widest = -1;
-    if (depth >= layout.rows) return widest;
-    for (let at = firstAfter(layout, depth, layout.start[node]); at < layout.rowFirst[depth + 1]; at++) {
-      const child = layout.row[at];
-      if (tree.parent[child] !== node) break;
-      if (widest < 0 || tree.total[child] > tree.total[widest]) widest = child;
-    }
-    return widest;
   }
 
   // The next node of the row to the right (step 1) or left (-1) with any width, or -1.
@@ -104,33 +84,17 @@ class TreeView {
     return -1;
   }
 
-  // The widest node of a function, or -1.
-  widest(func) {
-    const { tree } = this;
-    let best = -1;
-    for (let node = 1; node < tree.size; node++) {
-      if (tree.func[node] === func && (best < 0 || tree.total[node] > tree.total[best])) best = node;
-    }
-    return best;
-  }
-
   isInZoom(node) {
     for (let n = node; n >= 0; n = this.tree.parent[n]) if (n === this.zoom) return true;
     return false;
   }
-
-  wayTo(node) {
-    const way = [];
-    for (let n = node; n >= 0; n = this.tree.parent[n]) way.push(n);
-    return way.reverse();
-  }
 }
 
-// The call tree, or all of it turned round.
+// The call tree, or the whole tree bottom-up.
 export class View extends TreeView {
   constructor(functions, calls) {
     super(functions, calls);
-    this.bottomUp = null;  // made when first asked for
+    this.bottomUp = null;  // made on first use
     this.callers = false;
     this.show();
   }
@@ -140,11 +104,11 @@ export class View extends TreeView {
   }
 
   show() {
-    if (this.callers) this.setTree(null, this.turned());
+    if (this.callers) this.setTree(null, this.bottomUpTree());
     else this.setTree(this.calls);
   }
 
-  turned() {
+  bottomUpTree() {
     if (!this.bottomUp) {
       this.bottomUp = new BottomUp(this.calls, this.functions.length);
       this.bottomUp.grow(0);
@@ -158,14 +122,14 @@ export class View extends TreeView {
     this.show();
   }
 
-  // The times of the call tree are others now.
+  // To be called after the times of the call tree have been swapped.
   renew() {
     this.bottomUp = null;
     this.show();
   }
 }
 
-// One half of the sandwich: the callers of a function, or what it called. Its root is the function.
+// One half of the sandwich: the callers or the callees of a function. Its root is the function.
 export class SandwichView extends TreeView {
   constructor(functions, calls, upper) {
     super(functions, calls);
@@ -191,7 +155,7 @@ export class SandwichView extends TreeView {
   }
 }
 
-// Each function's place in the alphabet.
+// Each function's place in alphabetical order.
 function alphabet(functions) {
   const order = functions.map((f) => f.id);
   const key = functions.map((f) => `${f.name}\0${f.where}`);

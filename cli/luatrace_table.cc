@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The command line of luatrace as a table.
+#include "cli/program.h"
+
+namespace luatrace {
+namespace {
+
+// clang-format off
+constexpr OptionSpec kOptions[] = {
+    {"Options", "help", 'h', nullptr, false, false, "print this help", nullptr},
+    {"Options", "version", 0, nullptr, false, false, "print the version", nullptr},
+};
+// clang-format on
+
+constexpr const char* kUses[] = {"record -o FILE [options] [--] COMMAND [ARGUMENTS]",
+                                 "record -o FILE [options] -p PID [-p PID...]",
+                                 "analyze FILE... [options]"};
+constexpr const char* kNotes[] = {
+    "luatrace record is luatrace-record, luatrace analyze is luatrace-analyze; each has a manual\n"
+    "and --help of its own.\n"};
+constexpr Meaning kExamples[] = {
+    {"record -o trace.bin luajit app.lua", "records a program"},
+    {"analyze trace.bin", "where its time went"},
+    {"analyze trace.bin --flame", "the same as a flame graph, trace.html"}};
+constexpr Meaning kEnvironment[] = {
+    {"PATH", "where the programs are searched if they are not in the folder of luatrace"}};
+constexpr Meaning kFiles[] = {{"luatrace-record, luatrace-analyze", "the programs"}};
+constexpr Meaning kStatuses[] = {{"125", "wrong usage, or the program cannot be executed"},
+                                 {"other", "that of the program"}};
+
+constexpr Program kProgram = {"luatrace",
+                              "records LuaJIT programs, and shows what they spent their time on",
+                              kUses,
+                              "Runs one of the programs of luatrace.\n",
+                              kNotes,
+                              kOptions,
+                              kStatuses,
+                              kExamples,
+                              kEnvironment,
+                              kFiles,
+                              "luatrace-record(1), luatrace-analyze(1)",
+                              Operands::kProgram};
+
+}  // namespace
+
+const Program& luatrace_program() {
+  return kProgram;
+}
+
+}  // namespace luatrace

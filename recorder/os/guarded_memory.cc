@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// GuardedMemory; see guarded_memory.h.
+#include "recorder/os/guarded_memory.h"
+
+#include <algorithm>
+
+#include "recorder/os/clock.h"
+#include "recorder/os/maps.h"
+#include "recorder/os/process.h"
+#include "recorder/os/remote.h"
+
+namespace luatrace::record {
+namespace {
+
+constexpr uint64_t kShare = 10;        // looking takes one of so many parts of the time
+constexpr size_t kMinLooks = 4;        // however long they take: the machine may be busy
+constexpr size_t kMaxMaps = 8u << 20;  // bytes
+
+}  // namespace
+
+// Some pages are not in memory: where do they come from?
+bool GuardedMemory::answers(uint64_t address, size_t size) const {
+  const uint64_t end = address + size;
+  for (const Mapping& m : parse_maps(read_proc(pid_, "maps", kMaxMaps))) {
+    const uint64_t from = std::max(address, m.start), to = std::min(end, m.end);
+    if (from < to && !memory_answers(pid_, m, from, to - from)) return false;
+  }
+  return true;
+}
+
+bool GuardedMemory::may_access(const PageMap& pages, uint64_t address, size_t size) {
+  if (address + size < address) return false;
+  if (!PageMap::are_known() || pages.is_in_memory(address, size)) return true;
+  const uint64_t start = monotonic_ns();
+  spent_ns_ -= std::min(spent_ns_, (start - last_ns_) / kShare);
+  last_ns_ = start;
+  if (spent_ns_ == 0) looks_ = 0;
+  if (spent_ns_ >= limit_ns_ && looks_ >= kMinLooks) return false;
+  looks_++;
+  const bool good = answers(address, size);
+  spent_ns_ += monotonic_ns() - start;
+  return good;
+}
+
+bool GuardedMemory::may_access(uint64_t address, size_t size) {
+  return may_access(PageMap(pid_), address, size);
+}
+
+bool GuardedMemory::read(uint64_t address, void* to, size_t size) {
+  if (size == 0) return true;
+  return may_access(address, size) && RemoteMemory(pid_).read(address, to, size) == 0;
+}
+
+}  // namespace luatrace::record

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Memory that is a file without a name (memfd_create, and shared anonymous mappings).
+#pragma once
+
+#include <sys/types.h>
+
+namespace luatrace::record {
+
+// The device number of all memfds of ordinary pages: a mount of the kernel's own, so that no file
+// with a name can have it. 0: there are none here.
+dev_t memfd_device();
+
+}  // namespace luatrace::record

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* A module whose C functions are reached in every way in which programs reach them. */
+#include "lauxlib.h"
+#include "lua.h"
+
+#define FUNCTION(name)              \
+  static int users_##name(lua_State *L) { \
+    lua_pushnumber(L, lua_gettop(L)); \
+    return 1;                       \
+  }
+FUNCTION(direct)
+FUNCTION(nested)
+FUNCTION(deep)
+FUNCTION(deepest)
+FUNCTION(shared)
+FUNCTION(alias)
+FUNCTION(same)
+FUNCTION(method)
+FUNCTION(closing)
+FUNCTION(guarded)
+FUNCTION(hidden)
+FUNCTION(late)
+FUNCTION(final)
+FUNCTION(global)
+
+/* The table at -1 gets a function of its own for this C function. */
+static void field(lua_State *L, const char *name, lua_CFunction f) {
+  lua_pushcfunction(L, f);
+  lua_setfield(L, -2, name);
+}
+
+/* call(f, ...): calls it from C, where no code names it. */
+static int users_call(lua_State *L) {
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+/* give(name): a function that is in no table. */
+static int users_give(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lua_pushcfunction(L, *name == 'h' ? users_hidden : *name == 'l' ? users_late
+                       : *name == 'g' ? users_global : users_final);
+  return 1;
+}
+
+static void make_methods(lua_State *L) {
+  luaL_newmetatable(L, "users_mt");
+  field(L, "__gc", users_closing);
+  lua_newtable(L);
+  field(L, "method", users_method);
+  field(L, "close", users_closing);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+}
+
+/* object(): a table with the methods. */
+static int users_object(lua_State *L) {
+  lua_newtable(L);
+  luaL_getmetatable(L, "users_mt");
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+static void make_tables(lua_State *L) {
+  lua_newtable(L); /* a */
+  field(L, "nested", users_nested);
+  lua_newtable(L); /* a.b */
+  field(L, "deep", users_deep);
+  lua_newtable(L); /* a.b.c */
+  field(L, "deepest", users_deepest);
+  lua_setfield(L, -2, "c");
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "up"); /* A cycle. */
+  lua_setfield(L, -2, "b");
+  lua_setfield(L, -2, "a");
+}
+
+int luaopen_users(lua_State *L) {
+  make_methods(L);
+  lua_newtable(L);
+  field(L, "direct", users_direct);
+  field(L, "call", users_call);
+  field(L, "give", users_give);
+  field(L, "object", users_object);
+  field(L, "one", users_shared);
+  field(L, "other", users_shared);
+  field(L, "same", users_same);
+  lua_pushcfunction(L, users_alias);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "a_longer_name");
+  lua_setfield(L, -2, "name");
+  make_tables(L);
+  lua_newtable(L); /* guarded: Lua code gives it a metatable */
+  field(L, "inside", users_guarded);
+  lua_setfield(L, -2, "guarded");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index"); /* Another cycle. */
+  return 1;
+}
