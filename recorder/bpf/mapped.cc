@@ -17,7 +17,7 @@
 namespace luatrace::record::bpf {
 namespace {
 
-constexpr size_t kMaxFiles = 4096, kMaxFound = 64;  // of a process
+constexpr size_t kMaxFiles = 4096, kMaxFound = 65;  // of a process; more than Source records
 constexpr size_t kMaxKnown = 65536;
 constexpr uint64_t kAskingNs = 2'000'000'000;  // for files that may not answer, in all
 

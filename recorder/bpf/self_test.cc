@@ -55,6 +55,7 @@ Failure run_self_test(Program& program) {
     records += hit->kind == LTB_TEST && hit->slot == kSlot;
     return true;
   });
+  program.detach(kSlot);
   if (records == kHits) return {};
   return {EPERM, "a BPF program was attached to this process, but of " + std::to_string(kHits) +
                      " hits " + std::to_string(records) + " arrived"};

@@ -311,6 +311,7 @@ void Source::use(AttachedProcess& a, const ltb_hit& hit) {
 // file; sites in the same file exist already.
 void Source::take_exec(AttachedProcess& a) {
   blocks_.end_streams(a, true);
+  if (finished_) return;  // Another thread detaches: what the new program has mapped is not wanted.
   a.waits = true;
   const MappedLua lua = mapped_.look(a.pid);
   if (a.files.size() + lua.files.size() > kMaxFiles) {  // most are those of earlier programs

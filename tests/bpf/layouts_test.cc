@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "recorder/bpf/mapped.h"
 #include "recorder/bpf/source.h"
@@ -20,32 +21,43 @@ namespace {
 
 using namespace luatrace::record::bpf;
 
-// A copy of the library. The first argument of each probe is in another register for each number.
+const char* const kRegisters[] = {"ax", "bx", "cx", "dx", "si", "di", "bp"};
+
+// Puts another register of this width into each argument of the probes that has one.
+void set_register(std::string& bytes, const std::string& before, const char* wanted) {
+  for (size_t at = 0; (at = bytes.find(before, at)) != bytes.npos; at++) {
+    const auto is_this = [&](const char* r) {
+      return bytes.compare(at + before.size(), 2, r) == 0;
+    };
+    if (std::any_of(std::begin(kRegisters), std::end(kRegisters), is_this))
+      bytes.replace(at + before.size(), 2, wanted);
+  }
+}
+
+// A copy of the library, with arguments of the probes in other registers for each number.
 int library(size_t number) {
-  static const char* const kRegisters[] = {"ax", "bx", "cx", "dx", "si", "di", "bp"};
   const int in = open(LIBRARY, O_RDONLY | O_CLOEXEC);
   std::string bytes(4u << 20, 0);
   bytes.resize(static_cast<size_t>(std::max<ssize_t>(read(in, bytes.data(), bytes.size()), 0)));
   close(in);
-  const std::string to = std::string("@%r") + kRegisters[number % 7];
-  for (size_t at = 0; (at = bytes.find("8@%r", at)) != bytes.npos; at++)
-    if (std::find(std::begin(kRegisters), std::end(kRegisters), bytes.substr(at + 4, 2)) !=
-        std::end(kRegisters))
-      bytes.replace(at + 1, to.size(), to);
+  set_register(bytes, "8@%r", kRegisters[number % 7]);
+  set_register(bytes, "4@%e", kRegisters[number / 7 % 7]);
   const int fd = static_cast<int>(memfd_create("libluajit", MFD_CLOEXEC));
   if (write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return -1;
   return fd;
 }
 
-// A process that has mapped these libraries as code.
-pid_t mapper(size_t number, size_t layouts) {
+// A process that has mapped so many libraries as code, with so many layouts, from the first one on.
+pid_t mapper(size_t number, size_t layouts, size_t first = 0) {
   int ready[2];
   if (pipe(ready) != 0) return -1;
   const pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int fd = 3; fd < 256; fd++)
+      if (fd != ready[1]) close(fd);  // what the others need ends with them
     for (size_t i = 0; i < number; i++) {
-      const int fd = library(i % layouts);
+      const int fd = library(first + i % layouts);
       mmap(nullptr, 1u << 20, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
       close(fd);
     }
@@ -84,20 +96,57 @@ TEST(Layouts, AFileIsOpenWhileItIsUsed) {
   end(pid);
 }
 
-TEST(Layouts, OfAProcess) {
-  Settings settings;
-  settings.ring_bytes = 4096;
-  Source source(settings);
-  if (const Failure f = source.able()) GTEST_SKIP() << "SKIPPED: " << f.text;
-  const pid_t pid = mapper(7, 7);
+// What source.add(pid) logs; it must succeed.
+std::string logged_by_add(Source& source, pid_t pid) {
   testing::internal::CaptureStderr();
   const luatrace::record::Attached added = source.add(pid);
-  const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(added) << added.why;
-  EXPECT_NE(said.npos, said.find("more than 4 layouts of probe arguments")) << said;
-  source.remove(pid);
+  return testing::internal::GetCapturedStderr();
+}
+
+Settings small_ring() {
+  Settings settings;
+  settings.ring_bytes = 4096;
+  return settings;
+}
+
+TEST(Layouts, OfAProcess) {
+  Source source(small_ring());
+  if (const Failure f = source.able()) GTEST_SKIP() << "SKIPPED: " << f.text;
+  const pid_t pid = mapper(7, 7);
+  const std::string logged = logged_by_add(source, pid);
+  EXPECT_NE(logged.npos, logged.find("more than 4 layouts of probe arguments")) << logged;
   source.finish();
   end(pid);
+}
+
+TEST(Layouts, FilesOfAProcess) {
+  Source source(small_ring());
+  if (const Failure f = source.able()) GTEST_SKIP() << "SKIPPED: " << f.text;
+  const pid_t pid = mapper(65, 1);
+  const std::string logged = logged_by_add(source, pid);
+  EXPECT_NE(logged.npos, logged.find("more than 64 LuaJITs")) << logged;
+  source.finish();
+  end(pid);
+}
+
+// Four of each process, and one of the last that is the 17th. A process that ends makes space for
+// others.
+TEST(Layouts, OfAllProcesses) {
+  Source source(small_ring());
+  if (const Failure f = source.able()) GTEST_SKIP() << "SKIPPED: " << f.text;
+  std::vector<pid_t> pids;
+  for (size_t i = 0; i < 4; i++) pids.push_back(mapper(4, 4, 4 * i));
+  for (const pid_t pid : pids) EXPECT_EQ("", logged_by_add(source, pid));
+  pids.push_back(mapper(2, 2, 15));
+  const std::string logged = logged_by_add(source, pids.back());
+  EXPECT_NE(logged.npos, logged.find("one more layout of probe arguments than the 16")) << logged;
+  source.remove(pids[0]);
+  const pid_t later = mapper(4, 4, 20);
+  EXPECT_EQ("", logged_by_add(source, later));
+  source.finish();
+  end(later);
+  for (const pid_t pid : pids) end(pid);
 }
 
 }  // namespace
