@@ -251,7 +251,7 @@ void Session::poll_backend() {
     if (outputs_.disk_is_scarce()) {
       log("the disk is nearly full: the recording ends, the program continues (with -d or "
           "--max-size this is not checked)");
-      return request_stop(LTQ_MAX_SIZE);
+      return request_stop(LTQ_DISK);
     }
   }
   if (is_broken()) return request_stop(LTQ_ERROR);

@@ -585,7 +585,14 @@ struct lt_end_info {
 };
 
 /* Why the recording ended. */
-enum { LTQ_EXIT = 0, LTQ_SIGNAL = 1, LTQ_MAX_SIZE = 2, LTQ_DURATION = 3, LTQ_ERROR = 4 };
+enum {
+  LTQ_EXIT = 0,		/* The program ended. */
+  LTQ_SIGNAL = 1,
+  LTQ_MAX_SIZE = 2,	/* --max-size was reached, or this output's disk was full. */
+  LTQ_DURATION = 3,
+  LTQ_ERROR = 4,
+  LTQ_DISK = 5		/* The disk was nearly full. */
+};
 
 /* -- Checks --------------------------------------------------------------- */
 
