@@ -198,6 +198,13 @@ static LJ_AINLINE uint32_t lt_coid(LTState *lt, lua_State *L)
   return L->lt_id;
 }
 
+/* The request that the host has set for a coroutine, or 0 (OpenResty's lua_setexdata). */
+#ifdef HAVE_LUA_EXDATA2
+#define lt_exdata(L)	((uint64_t)(uintptr_t)(L)->exdata)
+#else
+#define lt_exdata(L)	((uint64_t)0)
+#endif
+
 /* Does the reader of event words know the stack of L? */
 #define lt_wordsknow(lt, L)	((L)->lt_epoch >= (lt)->wordepoch)
 
