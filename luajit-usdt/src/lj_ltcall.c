@@ -187,7 +187,7 @@ static void event_resume(LTState *lt, lua_State *co)
   if (lt_ringon(lt)) lt_ring_store(lt, lj_ltctl_clock(lt), id, LT_RESUME);
   if (fresh) {
     co->lt_epoch = lt->epoch;
-    if (lt_exdata(co)) lj_ltstack_request(co, 0);
+    if (lt_exdata(co)) lj_ltstack_request(co);
   }
   if (!lt_known(lt, co)) adopt_wait(lt, co);
   if (co->lt_epoch != lt->epoch) lj_ltstack_report(co, LTR_RESUMED, 0);

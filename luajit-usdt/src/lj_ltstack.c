@@ -99,14 +99,14 @@ static void become_current(LTState *lt, lua_State *L)
     lj_ltring_ext(lt, LTX_SWITCH, 0, 1, lt_coid(lt, L), 0);
 }
 
-/* The request for which L works: set by the host, or repeated. Without an id L has no
-** events yet: event_resume reports its request when it runs for the first time. */
-void lj_ltstack_request(lua_State *L, uint32_t arg)
+/* The request for which L works. Without an id L has no events yet: event_resume reports
+** its request when it runs for the first time. */
+void lj_ltstack_request(lua_State *L)
 {
   LTState *lt = L2LT(L);
   uint64_t request = lt_exdata(L)+1;
   if (L->lt_id && lt_ringon(lt))
-    lj_ltring_ext(lt, LTX_REQUEST, arg, 2, L->lt_id, request ? request : 1);
+    lj_ltring_ext(lt, LTX_REQUEST, 0, 2, L->lt_id, request ? request : 1);
 }
 
 /* Report the stack of L, which becomes the current coroutine. */
@@ -142,7 +142,7 @@ void lj_ltstack_report(lua_State *L, int reason, int skiptop)
     if (words) lt_ring_store(lt, lj_ltctl_clock(lt), v[i].id, LT_FRAME);
   }
   free(v);
-  if (lt_exdata(L)) lj_ltstack_request(L, LT_REQUEST_REPEATED);
+  if (lt_exdata(L)) lj_ltstack_request(L);
   lj_assertL(lt->L == L && lt_known(lt, L), "reported stack not known");
 }
 

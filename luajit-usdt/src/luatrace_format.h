@@ -108,12 +108,11 @@ enum {
   LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
   LTX_TRACE = 14,	/* Compiler events. (reserved) */
   LTX_MARK = 15,	/* User sections. (reserved) */
-  LTX_REQUEST = 16,	/* arg: 0, or LT_REQUEST_REPEATED. Words: coroutine id; request
-			** + 1. That coroutine works for this request from now on: an
-			** address of the host's, 0 if for none. LTX_CREATE passes the
-			** current coroutine's on, LTX_COLLECT ends it; after LTX_LOSS
-			** and at the start it is not known until a record of its own,
-			** which follows each LTX_STACK. */
+  LTX_REQUEST = 16,	/* Words: coroutine id; request + 1. That coroutine works for
+			** this request from now on: an address of the host's, 0 if for
+			** none. LTX_CREATE passes the current coroutine's on; after
+			** LTX_LOSS, and when a recording begins, it is not known until
+			** a record of the coroutine, which follows its LTX_STACK. */
   LTX__MAX = 64
 };
 
@@ -122,9 +121,6 @@ enum {
 /* LTX_START: stacks are unknown until their own LTX_STACK, as after LTX_LOSS. The
 ** tracer was attached to only some of the probes when stacks were reported. */
 #define LT_START_ATTACHED	1u
-
-/* LTX_REQUEST: the host did not set the request now, its value is reported. */
-#define LT_REQUEST_REPEATED	1u
 
 /* Reasons of LTX_STACK. */
 enum {

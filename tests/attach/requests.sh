@@ -46,7 +46,7 @@ suspend yield
 suspend done
 resume 4
 stack 4 resumed n=2
-request 4 0x1000 repeated
+request 4 0x1000
 suspend yield
 resume 4
 suspend done
