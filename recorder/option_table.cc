@@ -23,9 +23,10 @@ constexpr OptionSpec kOptions[] = {
 
     {kWhat, "include", 0, "GLOB", false, true, "record only functions of matching chunks", nullptr},
     {kWhat, "exclude", 0, "GLOB", false, true, "do not record functions of matching chunks", nullptr},
-    {kWhat, "c-functions", 0, "CLASS", false, false, "which C functions to record: none, user, default, all",
+    {kWhat, "c-functions", 0, "CLASS", false, false, "which C functions to record: none, user, default, all, ffi",
      "user: those of the program and its modules. default: these, and library functions that the compiler never inlines. all: "
-     "these, and those that it inlines; they begin and end at the same moment.", "none user default all"},
+     "these, and those that it inlines; they begin and end at the same moment. ffi: those of default, and the C functions that are "
+     "called by FFI, by their declared names.", "none user default all ffi"},
     {kWhat, "max-depth", 0, "N", false, false, "leave out calls that are deeper than N", nullptr},
     {kWhat, "duration", 'd', "SECONDS", false, false, "end the recording after this time; the program continues",
      "Also with a unit: 500ms, 10m, 1h."},

@@ -130,7 +130,8 @@ static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
   uint32_t id = c->id;
   lt_check_current(lt, L, kind == LT_ENTRY);
   if (lt_probeon(lt))
-    lj_ltstack_probec(L, c->fn, (uint32_t)c->ofs, id, kind, c->line);
+    lj_ltstack_probec(L, lj_ltfunc_callee(L, c->fn, tvref(L->stack)+c->ofs),
+		      (uint32_t)c->ofs, id, kind, c->line);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
@@ -430,6 +431,15 @@ static int forward(lua_State *L, GCfunc *fn, lua_CFunction f)
 
 #define NOCALL		(~(uint32_t)0)
 
+/* Does the call of fn, on top of L, have events? */
+static int wants_call(lua_State *L, GCfunc *fn)
+{
+  global_State *g = G(L);
+  if (fn->c.ffid != FF_ffi_meta___call) return lj_ltfunc_wantc(g, fn);
+  return lj_ltfunc_wantffi(g) && L->top > L->base &&
+	 lj_ltfunc_callee(L, fn, L->base) != obj2gco(fn);
+}
+
 /* The C function on top of L is about to be called: report it. Returns its index in
 ** lt->call, or NOCALL if it has no events. */
 static LJ_NOINLINE uint32_t c_begins(lua_State *L)
@@ -439,10 +449,10 @@ static LJ_NOINLINE uint32_t c_begins(lua_State *L)
   GCfunc *fn = curr_func(L);
   LTCall call;
   if (lj_ltrace_pending(g)) lj_ltswitch_now(L, mref(fn->c.pc, BCIns));
-  if (!lj_ltfunc_wantc(g, fn) ||
+  if (!wants_call(L, fn) ||
       !lj_ltfunc_grow((void **)&lt->call, &lt->sizecall, lt->ncall+1, sizeof(LTCall)))
     return NOCALL;
-  call.id = lj_ltfunc_cfuncid(L, fn, L->base-1);
+  call.id = lj_ltfunc_calleeid(L, lj_ltfunc_callee(L, fn, L->base), L->base-1);
   if (call.id == LT_ID_UNKNOWN) return NOCALL;  /* No memory. */
   if (stack_low(lt, lt->ncall)) lj_err_msg(L, LJ_ERR_STKOV);
   call.L = L;

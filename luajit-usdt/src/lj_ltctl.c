@@ -165,6 +165,7 @@ void lj_ltctl_env(void)
     uint32_t i;
     for (i = 0; i < 4; i++)
       if (!strcmp(s, names[i])) c->cfuncs = i;
+    if (!strcmp(s, "ffi")) c->cfuncs = LTC_DEFAULT|LTC_FFI;
   }
   if ((s = secure_getenv(LT_ENV_RING))) c->ring_size = strtoull(s, NULL, 0);
   if ((s = secure_getenv(LT_ENV_BLOCK))) c->ring_block = *s == '1';

@@ -26,6 +26,10 @@
 #include "lj_debug.h"
 #include "lj_ff.h"
 #include "lj_frame.h"
+#if LJ_HASFFI
+#include "lj_ctype.h"
+#include "lj_cdata.h"
+#endif
 #if LJ_HASJIT
 #include "lj_jit.h"
 #include "lj_ffrecord.h"
@@ -521,6 +525,93 @@ uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
   return f->id;
 }
 
+/* -- C functions called by FFI --------------------------------------------- */
+
+#if LJ_HASFFI
+/* Such a function is known by the type of the object that is called, since that is all that
+** compiled code knows. Its key is odd, so it is no address. */
+#define ffikey(cd)	((void *)(((uintptr_t)(cd)->ctypeid << 1) | 1))
+
+static int isffi(lua_State *L, GCcdata *cd)
+{
+  CTState *cts = ctype_ctsG(G(L));
+  CType *ct = ctype_raw(cts, cd->ctypeid);
+  if (ctype_isptr(ct->info)) ct = ctype_rawchild(cts, ct);
+  return ctype_isfunc(ct->info);
+}
+
+/* Only a declared function always has the same address. */
+static void describe_ffi(LTState *lt, GCcdata *cd, LTFunc *f)
+{
+  struct lt_func what;
+  char buf[LT_FUNC_STR_MAX+1];
+  const char *library = NULL;
+  f->rec = lt->rec;
+  if (!lt_ringon(lt)) return;
+  memset(&what, 0, sizeof(what));
+  what.type = LT_FUNC_C;
+  what.flags = lj_ltfunc_defined(f) ? 0 : LT_FUNC_HINT;
+  what.id = f->id;
+  if (lj_ltfunc_defined(f)) {
+    void *addr = cdata_getptr(cdataptr(cd), CTSIZE_PTR);
+    what.addr = (uint64_t)(uintptr_t)addr;
+    library = library_of(lt, addr, buf, sizeof(buf), &what.fileofs);
+  }
+  lj_ltring_func(lt, &what, library, f->name);
+}
+
+/* Id of the C function that cd calls. */
+static uint32_t ffiid(lua_State *L, GCcdata *cd, cTValue *frame)
+{
+  LTState *lt = L2LT(L);
+  LTFunc *f = lj_ltfunc_find(lt, ffikey(cd));
+  if (!f) {
+    GCobj *declared = gcref(ctype_get(ctype_ctsG(G(L)), cd->ctypeid)->name);
+    const char *name = declared ? strdata(gco2str(declared)) : callname(L, frame);
+    if (!name) name = "ffi";
+    f = newfunc(lt, ffikey(cd), name, declared ? LT_NAME_DEFINED : LT_NAME_HINT);
+    if (!f || !f->name) return LT_ID_UNKNOWN;
+  }
+  if (f->rec != lt->rec) describe_ffi(lt, cd, f);
+  return f->id;
+}
+#endif
+
+/* What a call of fn with this base calls: fn, or the cdata object that calls a C function. */
+GCobj *lj_ltfunc_callee(lua_State *L, GCfunc *fn, cTValue *base)
+{
+#if LJ_HASFFI
+  if (fn->c.ffid == FF_ffi_meta___call && tviscdata(base) && isffi(L, cdataV(base)))
+    return obj2gco(cdataV(base));
+#endif
+  UNUSED(L); UNUSED(base);
+  return obj2gco(fn);
+}
+
+/* The id of a callee, LT_ID_UNKNOWN without memory. frame belongs to a call of it, or is NULL. */
+uint32_t lj_ltfunc_calleeid(lua_State *L, GCobj *callee, cTValue *frame)
+{
+#if LJ_HASFFI
+  if (callee->gch.gct == ~LJ_TCDATA) return ffiid(L, gco2cd(callee), frame);
+#endif
+  return lj_ltfunc_cfuncid(L, gco2func(callee), frame);
+}
+
+/* The entry of a callee that has an id, or NULL. */
+LTFunc *lj_ltfunc_ofcallee(LTState *lt, GCobj *callee)
+{
+#if LJ_HASFFI
+  if (callee->gch.gct == ~LJ_TCDATA) return lj_ltfunc_find(lt, ffikey(gco2cd(callee)));
+#endif
+  return lj_ltfunc_find(lt, (void *)(uintptr_t)gco2func(callee)->c.f);
+}
+
+/* Do calls of C functions by FFI have events? */
+int lj_ltfunc_wantffi(global_State *g)
+{
+  return G2LT(g)->on && G2LT(g)->ffi && !lt_mute(g);
+}
+
 /* The current function is about to give its frame to a call of fn, by the CALLT at ins.
 ** If this is the first call of fn, it gets its name now: its frame will hold the return
 ** address of its caller's call. */
@@ -584,7 +675,9 @@ int lj_ltfunc_iscoro(GCfunc *fn)
 /* Must this function be called through lj_ltcall_wrap? */
 int lj_ltfunc_wantw(global_State *g, GCfunc *fn)
 {
-  return !isluafunc(fn) && (lj_ltfunc_iscoro(fn) || lj_ltfunc_wantc(g, fn));
+  if (isluafunc(fn)) return 0;
+  if (fn->c.ffid == FF_ffi_meta___call) return lj_ltfunc_wantffi(g);
+  return lj_ltfunc_iscoro(fn) || lj_ltfunc_wantc(g, fn);
 }
 
 #endif

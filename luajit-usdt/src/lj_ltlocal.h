@@ -118,6 +118,10 @@ LJ_FUNC void lj_ltfunc_begin(LTState *lt);
 LJ_FUNC void lj_ltfunc_free(LTState *lt);
 LJ_FUNC uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame);
 LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
+LJ_FUNC GCobj *lj_ltfunc_callee(lua_State *L, GCfunc *fn, cTValue *base);
+LJ_FUNC uint32_t lj_ltfunc_calleeid(lua_State *L, GCobj *callee, cTValue *frame);
+LJ_FUNC LTFunc *lj_ltfunc_ofcallee(LTState *lt, GCobj *callee);
+LJ_FUNC int lj_ltfunc_wantffi(global_State *g);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_wantwait(global_State *g, GCfunc *fn);
@@ -148,7 +152,7 @@ LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
 LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
 LJ_FUNC void lj_ltstack_report(lua_State *L, int reason, int skiptop);
 LJ_FUNC void lj_ltstack_change(lua_State *L, int skiptop);
-LJ_FUNC void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ofs,
+LJ_FUNC void lj_ltstack_probec(lua_State *L, GCobj *callee, uint32_t ofs,
 			       uint32_t id, uint32_t kind, int line);
 LJ_FUNC void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind);
 #if LJ_HASJIT

@@ -314,7 +314,8 @@ static uint64_t measure(LTState *lt)
 
 static uint32_t stream_flags(global_State *g)
 {
-  uint32_t f = luajit_usdt_control.cfuncs << LTF_CFUNC_SHIFT;
+  uint32_t cfuncs = luajit_usdt_control.cfuncs;
+  uint32_t f = (cfuncs & LTC_CLASS) << LTF_CFUNC_SHIFT;
 #if LJ_HASJIT
   if (G2J(g)->flags & JIT_F_ON) f |= LTF_JIT;
 #if LJ_TARGET_X64 && LJ_GC64
@@ -324,6 +325,7 @@ static uint32_t stream_flags(global_State *g)
   if (LJ_GC64) f |= LTF_GC64;
   if (LJ_DUALNUM) f |= LTF_DUALNUM;
   if (LJ_52) f |= LTF_52COMPAT;
+  if ((cfuncs & LTC_FFI)) f |= LTF_FFI;
   return f;
 }
 

@@ -57,7 +57,7 @@ LUA_API LTControl luajit_usdt_control;
 typedef struct LTCall {
   lua_State *L;
   ptrdiff_t ofs;	/* Slot offset of its base in the stack of L. */
-  GCfunc *fn;		/* Valid until it ends. */
+  GCfunc *fn;		/* Valid until it ends. ffi_meta___call: see lj_ltfunc_callee. */
   uint32_t run;		/* LTState.run when it was reported. */
   uint32_t id;
   int32_t line;		/* Of the call, if probes are on. */
@@ -109,7 +109,8 @@ typedef struct LTState {
 			** words knows: only a new probe tracer gets all stacks again. */
   uint32_t nextco;	/* Last coroutine id assigned. */
   uint32_t lastfunc;	/* Last function id assigned. */
-  uint32_t cfuncs;	/* LTC_* of this recording. */
+  uint32_t cfuncs;	/* LTC_* of this recording, ... */
+  uint32_t ffi;		/* ... and LTC_FFI. */
   uint32_t refused;	/* Value of the control word's ring for which no ring could be
 			** opened or the recording has ended: wait for another. */
   uint32_t rec2;	/* 2*rec: lt_rec of prototypes that have events. */
@@ -244,6 +245,8 @@ LJ_FUNC int lj_ltrace_exitret(struct jit_State *J, lua_State *L, const BCIns *pc
 LJ_FUNC int lj_ffrecord_has(GCfunc *fn);  /* In lj_ffrecord.c. */
 LJ_FUNC void lj_ltrec_ff(struct jit_State *J, GCfunc *fn);
 LJ_FUNC void lj_ltrec_next(struct jit_State *J);
+LJ_FUNC uint32_t lj_ltrec_fficall(struct jit_State *J, GCcdata *cd, uint32_t args);
+LJ_FUNC void lj_ltrec_ffireturn(struct jit_State *J, GCcdata *cd);
 LJ_FUNC void LJ_FASTCALL lj_ltrec_jitword(lua_State *L, int32_t word);
 LJ_FUNC void lj_ltrec_jitevent(lua_State *L, GCobj *what, int32_t info,
 				int32_t line);
@@ -426,6 +429,8 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define lj_ltrec_jit(J, lnk)	0
 #define lj_ltrec_guard(J)	((void)0)
 #define lj_ltrec_ff(J, fn)	((void)0)
+#define lj_ltrec_fficall(J, cd, args)	(args)
+#define lj_ltrec_ffireturn(J, cd)	((void)0)
 #define lj_ltrec_pend(J)	((void)0)
 #define LT_NEWPROTO(pt)
 #define LT_NEWTHREAD(L)

@@ -51,7 +51,7 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
     lj_assertJ(info >> INFO_SHIFT == ofs, "slot offset %d out of range", ofs);
     lj_ir_call(J, IRCALL_lj_ltrec_jitevent,
 	       lj_ir_kgc(J, what, what->gch.gct == ~LJ_TFUNC ? IRT_FUNC :
-			 IRT_PROTO),
+			 what->gch.gct == ~LJ_TCDATA ? IRT_CDATA : IRT_PROTO),
 	       lj_ir_kint(J, info), lj_ir_kint(J, line));
   }
   J->needsnap = 1;
@@ -284,6 +284,31 @@ void lj_ltrec_ff(jit_State *J, GCfunc *fn)
     recffevents(J, id, fn, returnedofs(J));
   }
 }
+
+#if LJ_HASFFI
+static void ffievent(jit_State *J, GCcdata *cd, uint32_t kind)
+{
+  lua_State *L = J->L;
+  uint32_t id;
+  if (recoff(J) || !lj_ltfunc_wantffi(J2G(J))) return;
+  id = lj_ltfunc_calleeid(L, obj2gco(cd), L->base-1);
+  if (id) recevent(J, kind, id, obj2gco(cd), baseofs(J), -1);
+}
+
+/* A C function is called by FFI: its arguments have been recorded, with all guards, and
+** are returned. */
+TRef lj_ltrec_fficall(jit_State *J, GCcdata *cd, TRef args)
+{
+  ffievent(J, cd, LT_ENTRY);
+  return args;
+}
+
+/* That call was recorded; its result has not been checked. */
+void lj_ltrec_ffireturn(jit_State *J, GCcdata *cd)
+{
+  ffievent(J, cd, LT_RETURN);
+}
+#endif
 
 /* Next bytecode: the guard has been emitted. */
 void lj_ltrec_next(jit_State *J)

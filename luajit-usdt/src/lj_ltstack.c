@@ -19,6 +19,7 @@
 
 #include "lj_bc.h"
 #include "lj_debug.h"
+#include "lj_ff.h"
 #include "lj_frame.h"
 #if LJ_HASJIT
 #include "lj_jit.h"
@@ -79,7 +80,7 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
   }
   if (L->lt_wait == lt_waitmark(lt, L, frame+1) ||
       lj_ltstack_findcall(lt, L, lt_stackofs(L, frame+1)))
-    return lj_ltfunc_cfuncid(L, fn, NULL);
+    return lj_ltfunc_calleeid(L, lj_ltfunc_callee(L, fn, frame+1), NULL);
   return 0;
 }
 
@@ -218,17 +219,21 @@ static void probe_lua(lua_State *L, GCproto *pt, uint32_t ofs, uint32_t id,
     lj_ltprobe_entry(chunk, name, first, L, id, ofs, line);
 }
 
-void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ofs, uint32_t id,
-		    uint32_t kind, int line)
+/* Fire the probe of a C function. What FFI calls has no address here: compiled code does
+** not know it. */
+void lj_ltstack_probec(lua_State *L, GCobj *callee, uint32_t ofs, uint32_t id,
+		       uint32_t kind, int line)
 {
-  void *addr = (void *)(uintptr_t)fn->c.f;
-  LTFunc *f = lj_ltfunc_find(L2LT(L), addr);
+  int ffi = callee->gch.gct != ~LJ_TFUNC;
+  void *addr = ffi ? NULL : (void *)(uintptr_t)gco2func(callee)->c.f;
+  int ffid = ffi ? FF_ffi_meta___call : gco2func(callee)->c.ffid;
+  LTFunc *f = lj_ltfunc_ofcallee(L2LT(L), callee);
   const char *name = f ? f->name : NULL;
   if (!name) name = lj_ltfunc_noname("?");
   if (kind == LT_ENTRY)
-    lj_ltprobe_centry(name, addr, fn->c.ffid, L, id, ofs, line);
+    lj_ltprobe_centry(name, addr, ffid, L, id, ofs, line);
   else
-    lj_ltprobe_creturn(name, addr, fn->c.ffid, L, id, ofs, line);
+    lj_ltprobe_creturn(name, addr, ffid, L, id, ofs, line);
 }
 
 static void probe_running(lua_State *L, cTValue *frame, uint32_t id)
@@ -238,7 +243,7 @@ static void probe_running(lua_State *L, cTValue *frame, uint32_t id)
   if (isluafunc(fn))
     probe_lua(L, funcproto(fn), ofs, id, LT_ENTRY, lj_ltstack_callline(L, frame));
   else
-    lj_ltstack_probec(L, fn, ofs, id, LT_ENTRY, -1);
+    lj_ltstack_probec(L, lj_ltfunc_callee(L, fn, frame+1), ofs, id, LT_ENTRY, -1);
 }
 
 /* A call of a Lua function begins or ends, by all paths but inlined compiled code. */
@@ -266,12 +271,12 @@ void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind, uint32_t ofs,
   LTState *lt = L2LT(L);
   uint32_t id;
   if (line == LT_LINE_LOOK) line = lj_ltstack_callline(L, tvref(L->stack)+ofs-1);
-  if (what->gch.gct == ~LJ_TFUNC) {
-    id = lj_ltfunc_cfuncid(L, gco2func(what), NULL);
-    if (lt_probeon(lt)) lj_ltstack_probec(L, gco2func(what), ofs, id, kind, line);
-  } else {
+  if (what->gch.gct == ~LJ_TPROTO) {
     id = gco2pt(what)->lt_id;
     if (lt_probeon(lt)) probe_lua(L, gco2pt(what), ofs, id, kind, line);
+  } else {
+    id = lj_ltfunc_calleeid(L, what, NULL);
+    if (lt_probeon(lt)) lj_ltstack_probec(L, what, ofs, id, kind, line);
   }
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }

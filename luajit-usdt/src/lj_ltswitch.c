@@ -109,7 +109,8 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
   } else if ((on & ~was)) {
     new_recording(lt);
     lt_newepoch(lt, 1);
-    lt->cfuncs = luajit_usdt_control.cfuncs;
+    lt->cfuncs = luajit_usdt_control.cfuncs & LTC_CLASS;
+    lt->ffi = luajit_usdt_control.cfuncs & LTC_FFI;
     lt->L = NULL;
     if ((on & ~was & LTON_RING) && !lj_ltopen_ring(L)) {
       lt->refused = lt->token;

@@ -164,9 +164,12 @@ enum {
 #define LTF_CFUNC_SHIFT		4	/* Two bits: LTC_* class of C functions. */
 #define LTF_DUALNUM		0x40u
 #define LTF_52COMPAT		0x80u
+#define LTF_FFI			0x100u	/* Calls of C functions by FFI have events. */
 
 /* Classes of C functions that have events. Each includes the ones before. */
 enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
+#define LTC_CLASS		3u
+#define LTC_FFI			4u	/* With a class: C functions called by FFI, too. */
 
 /* -- 2. The ring ---------------------------------------------------------- */
 
@@ -386,7 +389,7 @@ struct lt_control {
   uint32_t version;		/* LT_CONTROL_VERSION */
   uint32_t size;		/* sizeof(struct lt_control) */
   /* Settings: written before `ring` is set. */
-  uint32_t cfuncs;		/* LTC_*: which C functions have events. */
+  uint32_t cfuncs;		/* LTC_*: which C functions have events, with LTC_FFI or without. */
   uint32_t ring_block;		/* 1: wait when the ring is full. */
   uint64_t ring_size;		/* Bytes of all blocks of a ring. */
   uint32_t envdone;		/* Environment has been read. */

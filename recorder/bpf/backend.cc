@@ -125,7 +125,8 @@ Attached BpfBackend::attach(pid_t pid) {
   if (waker.has_ring()) return {Refusal::kBusy, kDirect};
   const bool again = live_.contains(pid);
   const bool will_report = !again && waker.prepare();
-  if (options_.c_functions == "all") waker.want_all_c();
+  if (options_.c_functions == "all") waker.want_c(LTC_ALL);
+  if (options_.c_functions == "ffi") waker.want_c(LTC_DEFAULT | LTC_FFI);
   if (Attached a = waker.want_clock(clock_); !a) return a;
   const uint32_t tracers = waker.block_tracers();
   Attached added;

@@ -119,18 +119,18 @@ void Waker::settle() const {
   }
 }
 
-void Waker::want_all_c() {
+void Waker::want_c(uint32_t cfuncs) {
   for (const vm::Target& target : targets_) {
     const auto c = read_control(target);
-    if (c && c->ring == 0 && write_control(target, offsetof(lt_control, cfuncs), LTC_ALL) == 0)
-      asked_c_ = true;
+    if (c && c->ring == 0 && write_control(target, offsetof(lt_control, cfuncs), cfuncs) == 0)
+      asked_c_ = cfuncs;
   }
 }
 
 void Waker::restore_c() {
-  if (!asked_c_) return;
+  if (asked_c_ == LTC_NONE) return;
   for (const vm::Target& target : targets_)
-    if (const auto c = read_control(target); c && c->ring == 0 && c->cfuncs == LTC_ALL)
+    if (const auto c = read_control(target); c && c->ring == 0 && c->cfuncs == asked_c_)
       write_control(target, offsetof(lt_control, cfuncs), LTC_DEFAULT);
 }
 

@@ -36,7 +36,7 @@ class Waker {
   // Before attaching: gives library functions that the compiler inlines events, too (--c-functions
   // all), and restores their class later. Only the VM can do that, so its settings are changed,
   // unless a recorder has made settings of its own.
-  void want_all_c();
+  void want_c(uint32_t cfuncs);
   void restore_c();
   // Before attaching, and if a VM flushes blocks with another clock: makes the VMs use that one
   // (LT_CLOCK_*) for their blocks. Refused if that would have to be written and cannot be.
@@ -58,7 +58,7 @@ class Waker {
   std::vector<vm::Target> targets_;
   uint64_t due_ns_, pause_ns_;
   bool done_ = false;
-  bool asked_c_ = false;
+  uint32_t asked_c_ = LTC_NONE;
   uint32_t clock_ = 0;        // that want_clock() wants, 0: any
   bool asked_clock_ = false;  // it is not the usual one
 };

@@ -45,6 +45,7 @@ constexpr uint64_t kPassNs = 100 * kMillisecond;  // for a pass over all process
 uint32_t class_number(const std::string& name) {
   if (name == "none") return LTC_NONE;
   if (name == "user") return LTC_USER;
+  if (name == "ffi") return LTC_DEFAULT | LTC_FFI;
   return name == "all" ? LTC_ALL : LTC_DEFAULT;
 }
 

@@ -15,7 +15,7 @@ events() {
     fail "the program: $(cat "$scratch/out" "$scratch/err")"
   "$build/bin/luatrace-analyze" --dump=calls "$scratch/trace.bin" | grep -v -e __gc -e 'C:jit.o' >"$scratch/$1.$2"
 }
-for class in none user default all; do
+for class in none user default all ffi; do
   events $class on
   events $class off
   cmp "$scratch/$class.on" "$scratch/$class.off" >&2 || {
@@ -26,3 +26,4 @@ for class in none user default all; do
 done
 [ "$(wc -l <"$scratch/all.on")" -gt "$(wc -l <"$scratch/default.on")" ] || fail "'all' has no more events than 'default'"
 [ "$(wc -l <"$scratch/default.on")" -gt "$(wc -l <"$scratch/none.on")" ] || fail "'default' has no more events than 'none'"
+[ "$(wc -l <"$scratch/ffi.on")" -gt "$(wc -l <"$scratch/default.on")" ] || fail "'ffi' has no more events than 'default'"

@@ -95,7 +95,7 @@ else
   offers some.bin -o x cat so
   complete_bash -p "$$" | grep -x "$$" >/dev/null || fail "bash does not complete -p"
   refuses "may be given only once" "$program" -o x -o y true
-  refuses "invalid value 'x'; choose none, user, default or all" "$program" -o x --c-functions x true
+  refuses "invalid value 'x'; choose none, user, default, all or ffi" "$program" -o x --c-functions x true
 fi
 
 man -l --warnings=w "$man" >"$scratch/page" 2>"$scratch/err" || fail "man: $(cat "$scratch/err")"
