@@ -90,7 +90,8 @@ std::string flags_text(uint32_t flags) {
   if (flags & LTF_INLINE) out += ", inline events";
   if (flags & LTF_DUALNUM) out += ", dual numbers";
   if (flags & LTF_52COMPAT) out += ", 5.2 compatible";
-  return out + ", C functions: " + classes[flags >> LTF_CFUNC_SHIFT & 3];
+  const char* const ffi = flags & LTF_FFI ? " and ffi" : "";
+  return out + ", C functions: " + classes[flags >> LTF_CFUNC_SHIFT & 3] + ffi;
 }
 
 std::string exit_text(int32_t status) {
