@@ -108,6 +108,11 @@ enum {
   LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
   LTX_TRACE = 14,	/* Compiler events. (reserved) */
   LTX_MARK = 15,	/* User sections. (reserved) */
+  LTX_REQUEST = 16,	/* Words: coroutine id; request + 1. That coroutine works for
+			** this request from now on: an address of the host's, 0 if for
+			** none. LTX_CREATE passes it on; LTX_COLLECT drops it; after
+			** LTX_LOSS and at the start of a recording it is not known
+			** until the coroutine's own record, which precedes its LTX_STACK. */
   LTX__MAX = 64
 };
 
