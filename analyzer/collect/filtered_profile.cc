@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/collect/request_trail.h"
+
 namespace luatrace::analyze {
 
 FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts,
@@ -21,7 +23,7 @@ void FilteredProfile::finish() {
   filtered_ += placement_.settle(sums_);
   sums_.finish();
   if (coroutines) coroutines->finish();
-  if (requests) requests->finish();
+  if (requests) requests->finish(facts_.clock);
 }
 
 void FilteredProfile::close() {
@@ -105,7 +107,7 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   FrameNotes& f = co.notes[co.top];
   const Place p = place(co, co.top);
-  if (requests) request_stream_->opened(co, begins);
+  if (requests) add_to_request(co, request_stream_->opened(co, begins), {0, 0, begins, 0, 0});
   f.node = co.frames[co.top].node;
   f.counted = begins && scope_.has(now) && scope_.wanted(co);
   if (coroutines && co.top == 1 && co.id && scope_.wanted(co) && scope_.has(now)) {
@@ -177,6 +179,14 @@ void FilteredProfile::end_run(uint64_t from, uint64_t to) {
   if (!run_.counts) filtered_ += to - from;
 }
 
+// --request: this happened in the innermost call of the coroutine.
+void FilteredProfile::add_to_request(const Coroutine& co, RequestId request, SlowNode what) {
+  if (!request_stream_->ledger().watches(request)) return;
+  RequestTrail& trail = *requests->trail();
+  if (!trail.watch) trail.watch = trail.calls.watch(0, kNoFunction, 0);
+  trail.calls.add(trail.watch, sums_.tree(), kRootNode, place(co, co.top).out, what);
+}
+
 void FilteredProfile::add_run_to_request(Coroutine& co, uint64_t from, uint64_t to) {
   request_stream_->ran_calls(co, from, to, facts_.clock);
   if (co.top == 0) request_stream_->closed(co, 1);  // The outermost call has ended, too.
@@ -196,7 +206,8 @@ bool FilteredProfile::take_time(uint64_t& from, uint64_t& to) {
 void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
   stream_->machine = &machine;
   Coroutine& co = machine.current();
-  if (requests) request_stream_->ran(co, from, to, facts_.clock);
+  if (requests)
+    add_to_request(co, request_stream_->ran(co, from, to, facts_.clock), {0, 0, 0, to - from, 0});
   const TimeKind kind = time_kind(co);
   report_time(machine, from, to,
               kind == TimeKind::kUnknown ? CallObserver::Owner::kUnknown

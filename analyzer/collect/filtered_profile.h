@@ -133,7 +133,8 @@ class FilteredProfile {
 
   // False if a view needs more than sums.
   bool takes_runs() const {
-    return !slow && !timeline && !threads && calls.empty() && !(requests && requests->by_call());
+    return !slow && !timeline && !threads && calls.empty() &&
+           !(requests && requests->follows_calls());
   }
   bool begin_run(Machine& machine, uint64_t until);
   void add_self_time(uint32_t raw, uint64_t ticks) {
@@ -173,6 +174,7 @@ class FilteredProfile {
     for (auto* o : calls) o->add_self_time(machine, scope_.number(), from, to, owner);
   }
   FunctionId function_of_user(const Coroutine& co) const;
+  void add_to_request(const Coroutine& co, RequestId request, SlowNode what);
   void add_run_to_request(Coroutine& co, uint64_t from, uint64_t to);
   void add_self_time_at(Coroutine& co, uint64_t ticks);
   void add_wait(NodeId node, uint64_t ticks, bool whole);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/collect/request_trail.h"
+
 namespace luatrace::analyze {
 
 uint64_t RequestLedger::pass(uint64_t from, uint64_t to, Time kind, const Clock& clock) {
@@ -38,6 +40,7 @@ RequestId RequestLedger::begin(uint64_t address, const RequestClock& since) {
   life.since = now_.idle;
   add_to_list(id);
   if (address) by_address_[address] = id;
+  if (watches(id)) trail_->begin(since);
   return id;
 }
 
@@ -48,6 +51,7 @@ RequestId RequestLedger::find(uint64_t address) const {
 
 void RequestLedger::ran(RequestId id, FunctionId phase, uint64_t ns) {
   RequestLife& life = lives_[id];
+  if (watches(id)) trail_->ran(now_, phase, ns);
   life.sums.own += ns;
   phase_of(life.sums, phase).running_ns += ns;
   life.last = now_;
@@ -63,6 +67,7 @@ void RequestLedger::settle_wait(RequestLife& life, uint64_t idle) {
 
 void RequestLedger::waits(RequestId id, RequestState state, bool begins) {
   RequestLife& life = lives_[id];
+  if (watches(id)) trail_->was(now_, life.state);
   settle_wait(life, now_.idle);
   life.state = state;
   life.last = now_;
@@ -71,6 +76,7 @@ void RequestLedger::waits(RequestId id, RequestState state, bool begins) {
 
 void RequestLedger::end(RequestId id, const RequestClock& at, bool unfinished) {
   RequestLife& life = lives_[id];
+  if (watches(id)) trail_->was(at, life.state);
   settle_wait(life, at.idle);
   life.sums.end = at;
   life.sums.unfinished = unfinished;
@@ -114,6 +120,7 @@ void RequestLedger::move_to(std::vector<RequestSums>& out, StreamId stream) {
   for (size_t i = 1; i < lives_.size(); i++) {
     if (lives_[i].lives) continue;
     lives_[i].sums.stream = stream;
+    lives_[i].sums.number = static_cast<uint32_t>(i);
     out.push_back(std::move(lives_[i].sums));
   }
 }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "analyzer/collect/request_rules.h"
-#include "analyzer/machine/coroutine.h"
 #include "analyzer/collect/requests.h"
+#include "analyzer/machine/coroutine.h"
 #include "base/random_hash.h"
 
 namespace luatrace::analyze {
@@ -35,19 +35,28 @@ struct RequestLife {
   uint64_t address = 0;  // The host's, 0 for a call (--request-by).
   RequestClock last;     // When one of its coroutines ran last; in a gap, when it began.
   RequestState state;
-  uint64_t since = 0;       // Idle time of the stream when it began to wait in `state`.
-  uint32_t place = 0;       // In living_ or doubtful_.
-  uint32_t open = 0;        // Number of its coroutines with open calls.
-  RequestCoroutineId main;  // The coroutine of its latest phase, whose wait is the request's.
+  uint64_t since = 0;          // Idle time of the stream when it began to wait in `state`.
+  uint32_t place = 0;          // In living_ or doubtful_.
+  uint32_t open = 0;           // Number of its coroutines with open calls.
+  RequestCoroutineId main;     // The coroutine of its latest phase, whose wait is the request's.
   RequestCoroutineId waiting;  // The first of its waiting coroutines, the latest one.
   Phase reached = Phase::kNone;
   bool lives = true;
   bool doubtful = false;  // A gap began since: it lives if one of its coroutines is seen again.
 };
 
+class RequestTrail;
+
 class RequestLedger {
  public:
   enum class Time { kBusy, kIdle, kUnknown };
+
+  // Also records the steps of the request with this number.
+  void watch(RequestId id, RequestTrail* trail) {
+    watched_ = id;
+    trail_ = trail;
+  }
+  bool watches(RequestId id) const { return id && id == watched_; }
 
   const RequestClock& now() const { return now_; }
   // Time passes; returns it in ns. What is missing since the last call is unknown.
@@ -83,6 +92,8 @@ class RequestLedger {
   void settle_wait(RequestLife& life, uint64_t idle);
 
   RequestClock now_;
+  RequestId watched_;
+  RequestTrail* trail_ = nullptr;
   std::vector<RequestLife> lives_{1};
   List living_, doubtful_;
   std::unordered_map<uint64_t, RequestId, RandomHash> by_address_;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "analyzer/collect/profile.h"
+#include "analyzer/collect/request_trail.h"
 
 namespace luatrace::analyze {
 
@@ -131,9 +132,8 @@ bool RequestStream::is_repeated(const RequestLife& life, Phase phase, FunctionId
   if (phase < life.reached) return true;
   if (phase > life.reached || phase == Phase::kBody || phase == Phase::kBalancer) return false;
   const auto& phases = life.sums.phases;
-  return phase != Phase::kSet || std::any_of(phases.begin(), phases.end(), [&](const auto& p) {
-           return p.function == bottom;
-         });
+  return phase != Phase::kSet || std::any_of(phases.begin(), phases.end(),
+                                             [&](const auto& p) { return p.function == bottom; });
 }
 
 // Whether the outermost call of a coroutine begins another request at the address of `life`, whose
@@ -170,16 +170,22 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   e.fresh = false;
 }
 
-void RequestStream::opened(Coroutine& co, bool begins) {
+RequestId RequestStream::opened(Coroutine& co, bool begins) {
   if (by_call()) call_opened(co, begins);
   Entry* e = find(co);
-  if (e == nullptr || co.top != 1) return;
-  e->bottom = placement_.function_of(co.frames[1].node);
-  set_open(*e, true);
-  if (!by_call() && !ledger_.lives(e->outer)) 
-    outermost(*e, e->bottom, begins ? Seen::kBegins : Seen::kReported);
-  if (by_call() && ledger_.lives(e->life) && !e->counted) ledger_[e->life].sums.coroutines++;
-  e->counted |= by_call();
+  if (e == nullptr) return kNoRequest;
+  if (co.top == 1) outermost_opened(*e, placement_.function_of(co.frames[1].node), begins);
+  return owner(*e).life;
+}
+
+void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
+  e.bottom = bottom;
+  set_open(e, true);
+  if (!by_call()) {
+    if (!ledger_.lives(e.outer)) outermost(e, bottom, begins ? Seen::kBegins : Seen::kReported);
+  } else if (ledger_.lives(e.life) && !std::exchange(e.counted, true)) {
+    ledger_[e.life].sums.coroutines++;
+  }
 }
 
 void RequestStream::call_opened(Coroutine& co, bool begins) {
@@ -313,13 +319,37 @@ void RequestStream::resumed(Coroutine& co) {
 
 // -- Results --
 
+RequestLog::RequestLog(const std::vector<std::string>& by, const Wanted& wanted)
+    : by_(by), wanted_(wanted) {
+  if (wanted.number) trail_ = std::make_shared<RequestTrail>();
+}
+
+RequestStream& RequestLog::stream(StreamId number, const Placement& placement) {
+  const auto [it, fresh] = streams_.try_emplace(number, placement, by_);
+  if (fresh && wanted_.number && number == wanted_.stream)
+    it->second.ledger().watch(wanted_.number, trail_.get());
+  return it->second;
+}
+
 void RequestLog::add(const RequestLog& other) {
+  if (trail_ && trail_->steps().empty()) trail_ = other.trail_;
   requests_.insert(requests_.end(), other.requests_.begin(), other.requests_.end());
 }
 
-void RequestLog::finish() {
+void RequestLog::finish(const Clock& clock) {
+  if (trail_ && trail_->watch) trail_->calls.finish(trail_->watch, {}, 0, clock);
   for (auto& [number, stream] : streams_) stream.ledger().move_to(requests_, number);
   streams_.clear();
+}
+
+std::vector<const RequestSums*> RequestLog::requests() const {
+  std::vector<const RequestSums*> out;
+  for (const RequestSums& r : requests_) out.push_back(&r);
+  std::sort(out.begin(), out.end(), [](const RequestSums* a, const RequestSums* b) {
+    return std::tie(a->begin.total, a->stream, a->number) <
+           std::tie(b->begin.total, b->stream, b->number);
+  });
+  return out;
 }
 
 }  // namespace luatrace::analyze

@@ -10,6 +10,7 @@
 // work_for(), open(), wait() and wake() only.
 #pragma once
 
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -29,7 +30,8 @@ class RequestStream {
   void request(const Coroutine& current, Coroutine& co, uint64_t address);
   void created(const Coroutine& by, Coroutine& co);
   void attached(Coroutine& co, const Coroutine* by);
-  void opened(Coroutine& co, bool begins);
+  // Returns the request that the call works for, if it is known.
+  RequestId opened(Coroutine& co, bool begins);
   void closed(Coroutine& co, uint32_t depth);
   void yielded(Coroutine& co, const Coroutine* resumer);
   void resumed(Coroutine& co);
@@ -87,6 +89,7 @@ class RequestStream {
   bool begins_anew(const Entry& e, RequestLife& life, FunctionId bottom);
   bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom);
   void outermost(Entry& e, FunctionId bottom, Seen seen);
+  void outermost_opened(Entry& e, FunctionId bottom, bool begins);
   void call_opened(Coroutine& co, bool begins);
   RequestState state_of(const RequestLife& life, EntryId& from);
   void wait(EntryId id, FunctionId function);
@@ -107,22 +110,34 @@ class RequestStream {
 
 class RequestLog {
  public:
-  // by: functions whose calls are requests; none: requests are the host's.
-  explicit RequestLog(const std::vector<std::string>& by) : by_(by) {}
+  // A request of a file, as an earlier pass over the file found it.
+  struct Wanted {
+    StreamId stream;
+    RequestId number;
+  };
+  // by: functions whose calls are requests; none: requests are the host's. wanted: the request
+  // whose steps and calls are collected, too; its number is 0 for none.
+  RequestLog(const std::vector<std::string>& by, const Wanted& wanted);
 
-  bool by_call() const { return !by_.empty(); }
-  RequestStream& stream(StreamId number, const Placement& placement) {
-    return streams_.try_emplace(number, placement, by_).first->second;
+  // Whether it must see each call.
+  bool follows_calls() const { return !by_.empty() || wanted_.number; }
+  RequestStream& stream(StreamId number, const Placement& placement);
+  bool wants(const RequestSums& r) const {
+    return wanted_.number && r.number == wanted_.number && r.stream == wanted_.stream;
   }
+  // The steps and calls of the wanted request; null if none is wanted.
+  RequestTrail* trail() const { return trail_.get(); }
   // Adds the requests of other streams.
   void add(const RequestLog& other);
   // All has been read.
-  void finish();
-  // Those of each stream in the order in which they were found. Valid after finish().
-  const std::vector<RequestSums>& requests() const { return requests_; }
+  void finish(const Clock& clock);
+  // The requests in the order in which they began. Valid after finish().
+  std::vector<const RequestSums*> requests() const;
 
  private:
   const FunctionPatterns by_;
+  const Wanted wanted_;
+  std::shared_ptr<RequestTrail> trail_;
   std::unordered_map<StreamId, RequestStream, RandomHash> streams_;
   std::vector<RequestSums> requests_;
 };

@@ -10,11 +10,11 @@ namespace luatrace::analyze {
 namespace {
 
 constexpr std::pair<std::string_view, Phase> kDirectives[] = {
-    {"server_rewrite", Phase::kSet},   {"set", Phase::kSet},
-    {"rewrite", Phase::kRewrite},      {"access", Phase::kAccess},
+    {"server_rewrite", Phase::kSet},    {"set", Phase::kSet},
+    {"rewrite", Phase::kRewrite},       {"access", Phase::kAccess},
     {"precontent", Phase::kPrecontent}, {"content", Phase::kContent},
-    {"balancer", Phase::kBalancer},    {"header_filter", Phase::kHeader},
-    {"body_filter", Phase::kBody},     {"log", Phase::kLog}};
+    {"balancer", Phase::kBalancer},     {"header_filter", Phase::kHeader},
+    {"body_filter", Phase::kBody},      {"log", Phase::kLog}};
 
 // nginx's lua module runs coroutines itself: what resumes one is a C function that yields to it.
 constexpr std::array<std::string_view, 4> kWaitsForOthers = {"thread.wait", "wait",

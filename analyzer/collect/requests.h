@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What --requests collects of each request: its life and its ledger, in ns, with function indices of
-// the file.
+// What --requests collects of each request: its life and its ledger, in ns, with function indices
+// of the file.
 //
 // Invariant: own + waits + others + unattributed = wall, exactly. Each of them is a sum of
 // differences of the same rising clock (RequestClock), between the request's beginning and its end.
@@ -33,6 +33,7 @@ struct RequestPhase {
 
 struct RequestSums {
   StreamId stream;
+  uint32_t number = 0;  // In its stream, from 1.
   RequestClock begin, end;
   uint64_t own = 0;  // Time in which it held the worker.
   uint32_t coroutines = 0;
@@ -47,7 +48,8 @@ struct RequestSums {
   uint64_t unattributed() const { return wall() - own - others() - waited(); }
 };
 
-// Kinds of waits and phases that are kept apart in a request; a hostile trace could have any number.
+// Kinds of waits and phases that are kept apart in a request; a hostile trace could have any
+// number.
 constexpr size_t kMaxRequestParts = 32;
 RequestWait& wait_of(RequestSums& request, FunctionId function, FunctionId inner);
 RequestPhase& phase_of(RequestSums& request, FunctionId function);
