@@ -23,6 +23,7 @@ RequestStream::Entry& RequestStream::entry(Coroutine& co) {
   Entry& e = entries_[co.request_entry] = {};
   e.id = co.id;
   e.open = co.top > 0;
+  e.resumed = co.resumed;
   if (co.top) e.bottom = placement_.function_of(co.frames[1].node);
   return e;
 }
@@ -94,6 +95,7 @@ void RequestStream::attached(Coroutine& co, const Coroutine* by) {
   const Owner of = resumer ? owner(*resumer) : Owner{};
   if (!of.life && !co.request_entry) return;
   Entry& e = entry(co);
+  e.resumed = co.resumed;
   e.outer = of.life;
   e.outer_phase = of.phase;
 }
@@ -139,7 +141,7 @@ bool RequestStream::is_repeated(const RequestLife& life, Phase phase, FunctionId
 // Whether the outermost call of a coroutine begins another request at the address of `life`, whose
 // end was not seen: there is no log phase.
 bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bottom) {
-  if (life.sums.coroutines == 0) return false;
+  if (life.sums.phases.empty()) return false;
   const RequestRule& r = rule(bottom);
   const Entry& waiting = entries_[life.waiting];
   if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
@@ -160,13 +162,12 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   }
   const RequestRule& r = rule(bottom);
   RequestLife& life = ledger_[e.life];
-  if (life.sums.coroutines == 0) life.sums.begun_before = seen == Seen::kReported;
+  if (life.sums.phases.empty()) life.sums.begun_before = seen == Seen::kReported;
   if (r.main_chunk || !e.phase) e.phase = bottom;
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   phase_of(life.sums, e.phase);
   if ((r.main_chunk && e.created) || !life.main) life.main = id_of(e);
-  if (!e.counted) life.sums.coroutines++;
-  e.counted = true;
+  if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed;
   e.fresh = false;
 }
 
@@ -304,7 +305,8 @@ void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
   wait(co.request_entry, function);
   EntryId from;
   const RequestState state = state_of(ledger_[e->life], from);
-  ledger_.waits(e->life, state, from == co.request_entry);
+  const bool begins = from == co.request_entry || ledger_[e->life].main == co.request_entry;
+  ledger_.waits(e->life, state, begins);
 }
 
 void RequestStream::resumed(Coroutine& co) {

@@ -54,6 +54,7 @@ class RequestStream {
     bool asked = false;     // It has a new address, and no call since: its life is to be found.
     bool fresh = false;     // The host itself gave it the address: no Lua ran.
     bool created = false;   // Its creation was seen: it is not the main coroutine.
+    bool resumed = false;   // It runs because it was resumed: the same.
     bool open = false;      // It has open calls.
     bool counted = false;   // Among the coroutines of its request.
     bool waiting = false;   // In the list of its request, ...

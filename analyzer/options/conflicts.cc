@@ -52,10 +52,12 @@ constexpr const char* kCallFilters =
 constexpr Refuses kRefuses[] = {
     {"diff",
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
-     "callers callees hist slow waits requests slow-requests request-by threads timeline symbols "
+     "callers callees hist slow waits requests request slow-requests request-by threads timeline "
+     "symbols "
      "info compensate format dump convert"},
     {"requests", "shows all of each request", kCallFilters},
     {"slow-requests", "shows all of each request", kCallFilters},
+    {"request", "shows all of each request", kCallFilters},
     {"request-by", "shows all of each request", kCallFilters},
     {"symbols", "has a row for each C function", "group-by"},
     {"dump", "prints all events as they are", kEvents, true},
@@ -173,6 +175,8 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
     throw UsageError(
         "--suspended with --diff needs --flame or --page: other comparisons have no suspended "
         "time");
+  if (v.request && o.files.size() != 1)
+    throw UsageError("--request needs exactly one trace: ids are numbers in their file");
   if (given.has("fields") && v.any() && !v.report) throw UsageError("--fields needs --report");
   for (const char* rows : {"fields", "sort", "limit"})
     if (given.has(rows) && !has_rows(o))
@@ -266,6 +270,7 @@ std::vector<std::string> raw_outputs(const Options& o) {
                                               {"--coroutines", v.coroutines},
                                               {"--waits", v.waits},
                                               {"--requests", v.requests},
+                                              {"--request", v.request != 0},
                                               {"--threads", v.threads},
                                               {"--timeline", v.timeline},
                                               {"--symbols", v.symbols},

@@ -40,6 +40,8 @@ constexpr OptionSpec kOptions[] = {
      "each request: its time, that in which it ran itself, that in which it waited, that in which others held the worker, and "
      "the rest; they add up exactly. Below the table: percentiles over all requests."},
     {kViews, "slow-requests", 0, "TIME", false, false, "--requests, but only those that took at least TIME", nullptr},
+    {kViews, "request", 0, "ID", false, false, "one request: its phases and waits, what it did when, and its call tree",
+     "ID is that of --requests, with the same --request-by. The longest steps and branches are shown (see --limit)."},
     {kViews, "request-by", 0, "FN", false, true, "--requests, but each call of FN is a request",
      "For programs whose host does not say for which request it works. Coroutines that are created inside the call belong to it."},
     {kViews, "threads", 0, nullptr, false, false, "table of threads", nullptr},

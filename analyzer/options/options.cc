@@ -66,7 +66,12 @@ ViewOptions read_views(const Given& given) {
   v.request_by = given.list("request-by");
   if (auto over = given.last("slow-requests"))
     v.slow_requests_ns = parse_time(*over, "--slow-requests");
-  v.requests = given.has("requests") || given.has("slow-requests") || !v.request_by.empty();
+  if (auto id = given.last("request")) {
+    v.request = Given::number<uint32_t>("request", *id);
+    if (v.request == 0) throw UsageError("--request: '0' is out of range; the minimum is 1");
+  }
+  v.requests =
+      given.has("requests") || given.has("slow-requests") || (!v.request_by.empty() && !v.request);
   v.threads = given.has("threads");
   v.timeline = given.has("timeline");
   v.symbols = given.has("symbols");

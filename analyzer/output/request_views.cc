@@ -20,6 +20,7 @@ struct NamedPart {
   uint64_t count, ns, more_ns;
 };
 
+constexpr size_t kBarWidth = 32;
 constexpr const char* kOtherParts = "[others]";
 
 std::string wait_name(const Report& report, const ReportRequest::Wait& w) {
@@ -174,7 +175,112 @@ Requests sorted(const Report& report, const std::string& sort, Requests list) {
   return list;
 }
 
+// -- One request --
+
+// The request's time from left to right, and this step of it.
+std::string step_bar(const ReportRequestStep& step, uint64_t wall) {
+  const auto column = [&](uint64_t ns) {
+    const double share = wall ? static_cast<double>(ns) / static_cast<double>(wall) : 0;
+    return static_cast<size_t>(std::min(share, 1.0) * kBarWidth);
+  };
+  const size_t from = std::min(column(step.at_ns), kBarWidth - 1);
+  const size_t to = std::max(from + 1, column(step.at_ns + step.ns));
+  std::string out(from, ' ');
+  for (size_t i = from; i < to; i++) out += step.runs ? "█" : "░";
+  return out;
+}
+
+std::string step_name(const Report& report, const ReportRequestStep& s) {
+  if (s.runs)
+    return s.function == kReportRoot ? kOtherParts : phase_name(report.functions[s.function]);
+  return s.function == kReportRoot ? "-" : wait_name(report, {s.function, s.inner});
+}
+
+const char* step_kind(const ReportRequestStep& s) {
+  return s.runs ? "runs" : s.function == kReportRoot ? "nothing" : "waits";
+}
+
+Row step_row(const Report& report, const ReportRequestDetail& detail, const ReportRequestStep& s) {
+  return {Cell::of_time(s.at_ns),
+          Cell::of_time(s.ns),
+          Cell::of_time(s.others_ns),
+          Cell::of_text(step_kind(s)),
+          Cell::of_text(step_name(report, s)),
+          Cell::of_text(step_bar(s, detail.request.wall_ns))};
+}
+
+// The longest steps, in order of time.
+std::vector<const ReportRequestStep*> steps_to_show(const ReportRequestDetail& d, size_t limit) {
+  std::vector<const ReportRequestStep*> steps;
+  for (const ReportRequestStep& s : d.steps) steps.push_back(&s);
+  if (limit == 0 || steps.size() <= limit) return steps;
+  std::stable_sort(steps.begin(), steps.end(), [](auto* a, auto* b) { return a->ns > b->ns; });
+  steps.resize(limit);
+  std::sort(steps.begin(), steps.end(), [](auto* a, auto* b) { return a->at_ns < b->at_ns; });
+  return steps;
+}
+
+Table steps_table(const Report& report, const ReportRequestDetail& detail, size_t limit) {
+  Table t;
+  t.name = "request_steps";
+  t.heading = "what it did when";
+  t.columns = {{"at_ns", "at"},
+               {"length_ns", "length"},
+               {"others_ns", "others"},
+               {"kind", "", true},
+               {"name", "phase, or where it waits", true},
+               {"bar", "", true, Column::kTextOnly}};
+  t.columns[2].spare = 1;
+  t.columns[5].spare = 3;
+  t.columns[5].min_width = kBarWidth;
+  const auto steps = steps_to_show(detail, limit);
+  for (const ReportRequestStep* s : steps) t.rows.push_back(step_row(report, detail, *s));
+  note_left_out(t, detail.steps.size() - steps.size(), " shorter steps");
+  return t;
+}
+
+std::string request_heading(const Report& report, const ReportRequest& r) {
+  return "request " + std::to_string(r.id) + " at " +
+         format_moment(r.start_ns, report.files[r.file].start_real_ns) + ": wall " +
+         format_time(r.wall_ns) + " = running " + format_time(r.running_ns) + " + waits " +
+         format_time(r.wait_ns) + " + others " + format_time(r.others_ns) + " + unattributed " +
+         format_time(r.unattributed_ns) + (r.begun_before ? "; it began before" : "") +
+         (r.unfinished ? "; its end was not seen" : "");
+}
+
+// Its phases, and below them what it waited in.
+Table parts_table(const Report& report, const ReportRequest& r) {
+  Table t;
+  t.name = "request_parts";
+  t.heading = request_heading(report, r);
+  t.columns = {{"kind", "", true},
+               {"name", "phase or wait", true},
+               {"count", "count"},
+               {"running_ns", "running"},
+               {"wait_ns", "waits"}};
+  for (const NamedPart& p : named_phases(report, r))
+    t.rows.push_back({Cell::of_text("phase"),
+                      Cell::of_text(p.name),
+                      {},
+                      Cell::of_time(p.ns),
+                      Cell::of_time(p.more_ns)});
+  for (const NamedPart& w : named_waits(report, r))
+    t.rows.push_back({Cell::of_text("wait"),
+                      Cell::of_text(w.name),
+                      Cell::of_count(w.count),
+                      {},
+                      Cell::of_time(w.ns)});
+  return t;
+}
+
 }  // namespace
+
+std::vector<Table> request_views(const Report& report, const ViewOptions& options) {
+  if (!report.request_detail) return {};
+  const ReportRequestDetail& detail = *report.request_detail;
+  return {parts_table(report, detail.request), steps_table(report, detail, options.tree_limit()),
+          request_tree_view(report, detail.nodes, options)};
+}
 
 bool is_request_order(const std::string& sort) {
   return sort == "start" || sort == "coroutines" ||

@@ -55,6 +55,9 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options);
 std::vector<Table> coroutine_views(const Report& report, const ViewOptions& options);
 Table waits_view(const Report& report, const ViewOptions& options);
 Table requests_view(const Report& report, const ViewOptions& options);
+std::vector<Table> request_views(const Report& report, const ViewOptions& options);
+Table request_tree_view(const Report& report, const std::vector<SlowNode>& nodes,
+                        const ViewOptions& options);
 // Whether `sort`, the value of --sort, is an order of requests.
 bool is_request_order(const std::string& sort);
 Table thread_view(const Report& report, const ViewOptions& options);
