@@ -62,6 +62,7 @@ void FilteredProfile::stream(StreamId number) {
 
 void FilteredProfile::begins(uint64_t tick) {
   first_ = std::min(first_, std::max(tick, plan_.from));
+  if (requests) request_stream_->lost(tick, tick, facts_.clock);
 }
 
 void FilteredProfile::on_thread(ThreadId tid) {
