@@ -181,7 +181,7 @@ RequestId RequestStream::opened(Coroutine& co, bool begins) {
 
 void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
   e.bottom = bottom;
-  set_open(e, true);
+  if (!ledger_.lives(e.outer)) set_open(e, true);  // A generator may be dropped any time.
   if (!by_call()) {
     if (!ledger_.lives(e.outer)) outermost(e, bottom, begins ? Seen::kBegins : Seen::kReported);
   } else if (ledger_.lives(e.life) && !std::exchange(e.counted, true)) {

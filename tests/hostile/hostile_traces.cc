@@ -336,6 +336,7 @@ void coroutines_suspended(TraceWriter& w, uint32_t n) {
 void requests_short(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
   s.functions(40);
+  s.resume(1);
   for (uint32_t i = 1; i <= n / 3; i++) s.request(1, i), s.entry(1 + i % 40), s.ret(1 + i % 40);
 }
 void requests_waiting(TraceWriter& w, uint32_t n) {
