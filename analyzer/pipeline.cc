@@ -18,19 +18,22 @@ namespace {
 
 // The observers of individual calls, for the streams of one worker.
 struct Observers {
-  explicit Observers(const PipelineOptions& o)
+  Observers(const PipelineOptions& o, const RequestLog::Wanted& wanted)
       : slow(o.slow_over_ns, o.slow_by_wall, o.slow_limit),
-        coroutines(o.coroutine_order, o.coroutine_limit) {}
+        coroutines(o.coroutine_order, o.coroutine_limit),
+        requests(o.request_by, wanted) {}
   void watch(FilteredProfile& profile, const PipelineOptions& o) {
     if (!o.slow.empty()) profile.slow = &slow;
     if (o.coroutines) profile.coroutines = &coroutines;
     if (o.waits) profile.waits = &waits;
+    if (o.requests) profile.requests = &requests;
     if (o.timeline) profile.timeline = &timeline;
     if (o.threads) profile.threads = &threads;
   }
   SlowCalls slow;
   CoroutineLog coroutines;
   WaitLog waits;
+  RequestLog requests;
   Timeline timeline;
   ThreadLog threads;
 };
@@ -82,8 +85,8 @@ size_t Pipeline::jobs() const {
 
 bool Pipeline::must_follow_calls() const {
   const PipelineOptions& o = options_;
-  return o.filter.filters() || o.filter.regroups() || o.coroutines || o.waits || o.threads ||
-         o.timeline || !o.slow.empty() ||
+  return o.filter.filters() || o.filter.regroups() || o.coroutines || o.waits || o.requests ||
+         o.threads || o.timeline || !o.slow.empty() ||
          std::any_of(consumers_.begin(), consumers_.end(),
                      [](const CallConsumer* c) { return !c->required_by().empty(); });
 }
@@ -94,7 +97,7 @@ bool Pipeline::follows_calls() const {
 
 // Whether function names are needed while the trace is read.
 bool Pipeline::looks_at_names() const {
-  return options_.filter.looks_at_functions() || !options_.slow.empty() ||
+  return options_.filter.looks_at_functions() || !options_.slow.empty() || options_.requests ||
          std::any_of(consumers_.begin(), consumers_.end(),
                      [](const CallConsumer* c) { return !c->required_by().empty(); });
 }
@@ -163,6 +166,28 @@ FilterPlan Pipeline::plan() const {
   return plan;
 }
 
+// A pass over the file that finds out which request has the id.
+RequestLog::Wanted Pipeline::find_request(Input& input) {
+  const FilterPlan plan = this->plan();
+  TraceFacts facts;
+  Diagnostics diag(input.name(), [](const std::string&) {});
+  NodeBudget budget(options_.max_nodes ? options_.max_nodes : UINT64_MAX);
+  std::deque<RequestLog> logs;
+  auto sum = run<FilteredProfile>(facts, input, diag, jobs(), {}, [&](const TraceFacts& mine) {
+    auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
+    sink->limit(&budget);
+    sink->requests = &logs.emplace_back(options_.request_by, RequestLog::Wanted{});
+    return sink;
+  });
+  input.rewind();
+  const auto requests = sum->requests->requests();
+  if (options_.request > requests.size())
+    throw UsageError("--request: there is no request " + std::to_string(options_.request) +
+                     ": the trace has " + std::to_string(requests.size()) + " (see --requests)");
+  const RequestSums& found = *requests[options_.request - 1];
+  return {found.stream, RequestId(found.number)};
+}
+
 void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progress) {
   FilterPlan plan = this->plan();
   CallVerdicts verdicts;
@@ -171,6 +196,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
     input.rewind();
     plan.verdicts = &verdicts;
   }
+  const RequestLog::Wanted wanted = options_.request ? find_request(input) : RequestLog::Wanted{};
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(options_.max_nodes ? options_.max_nodes : UINT64_MAX);
@@ -181,7 +207,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
     sink->limit(&budget);
-    observers.emplace_back(options_).watch(*sink, options_);
+    observers.emplace_back(options_, wanted).watch(*sink, options_);
     sink->calls = calls;
     return sink;
   };
@@ -221,6 +247,7 @@ std::string Pipeline::needs_events() const {
   if (o.filter.regroups()) return "--coroutines=MODE";
   if (o.coroutines) return "--coroutines";
   if (o.waits) return "--waits";
+  if (o.requests) return "--requests";
   if (o.threads) return "--threads";
   if (o.timeline) return "--timeline";
   if (!o.slow.empty()) return "--slow";

@@ -42,6 +42,9 @@ struct PipelineOptions {
   CoroutineLog::By coroutine_order = CoroutineLog::By::kSuspended;
   size_t coroutine_limit = 20;  // Number kept, first in that order; 0: all.
   bool waits = false;
+  bool requests = false;
+  uint32_t request = 0;                 // Follow the request with this id; 0: none.
+  std::vector<std::string> request_by;  // The calls of these functions (patterns) are requests.
   bool threads = false;
   bool timeline = false;
   std::vector<std::string> slow;  // Keep single calls of these functions (patterns) that took ...
@@ -92,6 +95,7 @@ class Pipeline {
   FilterPlan plan() const;
   void profile(Input& input, Diagnostics& diag);
   void trace(Input& input, Diagnostics& diag, const Progress& progress);
+  RequestLog::Wanted find_request(Input& input);
   void filtered(Input& input, Diagnostics& diag, const Progress& progress);
   template <class Sink, class Make>
   std::unique_ptr<Sink> run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,

@@ -74,6 +74,9 @@ PipelineOptions pipeline_options(const Options& o) {
   p.coroutine_order = coroutine_order(v.sort_given ? v.sort : "");
   p.coroutine_limit = v.limit;
   p.waits = v.waits;
+  p.requests = v.requests || v.request;
+  p.request = v.request;
+  p.request_by = v.request_by;
   p.threads = v.threads;
   p.timeline = v.timeline;
   p.slow = v.slow;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/collect/request_trail.h"
+
 namespace luatrace::analyze {
 
 FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts,
@@ -21,6 +23,7 @@ void FilteredProfile::finish() {
   filtered_ += placement_.settle(sums_);
   sums_.finish();
   if (coroutines) coroutines->finish();
+  if (requests) requests->finish(facts_.clock);
 }
 
 void FilteredProfile::close() {
@@ -41,6 +44,7 @@ void FilteredProfile::add(const FilteredProfile& other) {
   if (coroutines) coroutines->add(*other.coroutines);
   if (waits)
     for (const auto& [key, sums] : *other.waits) (*waits)[key] += sums;
+  if (requests) requests->add(*other.requests);
   if (timeline) timeline->add(*other.timeline);
   if (!threads) return;
   for (const auto& [thread, sums] : *other.threads) (*threads)[thread] += sums;
@@ -50,6 +54,7 @@ void FilteredProfile::add(const FilteredProfile& other) {
 
 void FilteredProfile::stream(StreamId number) {
   scope_.stream(number);
+  if (requests) request_stream_ = &requests->stream(number, placement_);
   auto [it, fresh] = streams_.try_emplace(number);
   stream_ = &it->second;
   if (fresh && plan_.verdicts) stream_->verdicts = plan_.verdicts->find(number);
@@ -57,6 +62,7 @@ void FilteredProfile::stream(StreamId number) {
 
 void FilteredProfile::begins(uint64_t tick) {
   first_ = std::min(first_, std::max(tick, plan_.from));
+  if (requests) request_stream_->lost(tick, tick, facts_.clock);
 }
 
 void FilteredProfile::on_thread(ThreadId tid) {
@@ -75,6 +81,7 @@ bool FilteredProfile::has_owner(Coroutine& co, uint32_t index) {
 }
 
 void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
+  if (requests) request_stream_->created(by, co);
   if (!coroutines || !scope_.wanted(co) || !scope_.has(now)) return;
   CoroutineLife& life = coroutines->of(co, scope_.number(), now);
   life.begin_seen = true;
@@ -92,6 +99,7 @@ FunctionId FilteredProfile::function_of_user(const Coroutine& co) const {
 
 void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
   if (coroutines) coroutines->gone(co, std::min(now, plan_.to), how);
+  if (requests) request_stream_->gone(co, how == Gone::kLost);
   for (auto* o : calls) o->gone(co, scope_.number(), now);
 }
 
@@ -100,6 +108,7 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   FrameNotes& f = co.notes[co.top];
   const Place p = place(co, co.top);
+  if (requests) add_to_request(co, request_stream_->opened(co, begins), {0, 0, begins, 0, 0});
   f.node = co.frames[co.top].node;
   f.counted = begins && scope_.has(now) && scope_.wanted(co);
   if (coroutines && co.top == 1 && co.id && scope_.wanted(co) && scope_.has(now)) {
@@ -125,6 +134,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   const Place& p = placement_[f.node];  // Times are counted where the call was: where it began.
   const bool seen = p.shown && running != kNotSeen && f.counted;
   for (auto* o : calls) o->closed(co, scope_.number(), now);
+  if (requests) request_stream_->closed(co, co.top);
   if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
   if (!co.watched_call) return;
   SlowCall call;
@@ -165,8 +175,22 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
 }
 
 void FilteredProfile::end_run(uint64_t from, uint64_t to) {
+  if (requests) add_run_to_request(stream_->machine->current(), from, to);
   if (!run_.in_range || !take_time(from, to)) return;
   if (!run_.counts) filtered_ += to - from;
+}
+
+// --request: this happened in the innermost call of the coroutine.
+void FilteredProfile::add_to_request(const Coroutine& co, RequestId request, SlowNode what) {
+  if (!request_stream_->ledger().watches(request)) return;
+  RequestTrail& trail = *requests->trail();
+  if (!trail.watch) trail.watch = trail.calls.watch(0, kNoFunction, 0);
+  trail.calls.add(trail.watch, sums_.tree(), kRootNode, place(co, co.top).out, what);
+}
+
+void FilteredProfile::add_run_to_request(Coroutine& co, uint64_t from, uint64_t to) {
+  request_stream_->ran_calls(co, from, to, facts_.clock);
+  if (co.top == 0) request_stream_->closed(co, 1);  // The outermost call has ended, too.
 }
 
 // -- Time --
@@ -183,6 +207,8 @@ bool FilteredProfile::take_time(uint64_t& from, uint64_t& to) {
 void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
   stream_->machine = &machine;
   Coroutine& co = machine.current();
+  if (requests)
+    add_to_request(co, request_stream_->ran(co, from, to, facts_.clock), {0, 0, 0, to - from, 0});
   const TimeKind kind = time_kind(co);
   report_time(machine, from, to,
               kind == TimeKind::kUnknown ? CallObserver::Owner::kUnknown
@@ -291,6 +317,7 @@ void FilteredProfile::add_wait(NodeId node, uint64_t ticks, bool whole) {
 
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
   co.epoch++;
+  if (requests && resumed && is_resumed(co)) request_stream_->resumed(co);
   const bool whole = resumed && scope_.has(co.yielded) && to <= plan_.to;
   const uint64_t waited = to - std::min(to, co.yielded);
   from = std::max(from, plan_.from);
@@ -318,6 +345,7 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
 
 // The coroutine that ran during the gap is unknown; the thread is assumed to be the one before it.
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
+  if (requests) request_stream_->lost(from, to, facts_.clock);
   const bool is_wanted = scope_.wanted();
   if (stream_->machine)
     report_time(*stream_->machine, from, to,

@@ -14,6 +14,7 @@
 
 #include "analyzer/collect/observers.h"
 #include "analyzer/collect/placement.h"
+#include "analyzer/collect/request_log.h"
 #include "analyzer/collect/scope.h"
 #include "analyzer/collect/slow_watch.h"
 #include "analyzer/collect/waits.h"
@@ -65,6 +66,7 @@ class FilteredProfile {
   SlowCalls* slow = nullptr;
   CoroutineLog* coroutines = nullptr;
   WaitLog* waits = nullptr;
+  RequestLog* requests = nullptr;
   Timeline* timeline = nullptr;
   ThreadLog* threads = nullptr;
   std::vector<CallObserver*> calls;
@@ -107,8 +109,18 @@ class FilteredProfile {
   void stream(StreamId number);
   void begins(uint64_t tick);
   void on_thread(ThreadId tid);
-  uint32_t base(const Coroutine& co, const Coroutine* by) {
+  uint32_t base(Coroutine& co, const Coroutine* by) {
+    if (requests) request_stream_->attached(co, by);
     return scope_.base(placement_, co, by);
+  }
+  void request(const Coroutine& current, Coroutine& co, uint64_t request) {
+    if (requests) request_stream_->request(current, co, request);
+  }
+  void yielded(Coroutine& co, const Coroutine* resumer) {
+    if (requests) request_stream_->yielded(co, resumer);
+  }
+  void cuts(bool gap) {
+    if (requests) request_stream_->cuts(gap);
   }
   void created(Coroutine& by, Coroutine& co, uint64_t now);
   void opened(Coroutine& co, uint64_t now, bool begins);
@@ -120,7 +132,10 @@ class FilteredProfile {
   void gone(Coroutine& co, uint64_t now, Gone how);
 
   // False if a view needs more than sums.
-  bool takes_runs() const { return !slow && !timeline && !threads && calls.empty(); }
+  bool takes_runs() const {
+    return !slow && !timeline && !threads && calls.empty() &&
+           !(requests && requests->follows_calls());
+  }
   bool begin_run(Machine& machine, uint64_t until);
   void add_self_time(uint32_t raw, uint64_t ticks) {
     machine_tree()[NodeId(raw)].self += ticks & run_.time_mask;
@@ -159,6 +174,8 @@ class FilteredProfile {
     for (auto* o : calls) o->add_self_time(machine, scope_.number(), from, to, owner);
   }
   FunctionId function_of_user(const Coroutine& co) const;
+  void add_to_request(const Coroutine& co, RequestId request, SlowNode what);
+  void add_run_to_request(Coroutine& co, uint64_t from, uint64_t to);
   void add_self_time_at(Coroutine& co, uint64_t ticks);
   void add_wait(NodeId node, uint64_t ticks, bool whole);
   void count(Coroutine& co, const Place& p);
@@ -184,6 +201,7 @@ class FilteredProfile {
   SlowWatch watch_;
   std::unordered_map<StreamId, Stream, RandomHash> streams_;
   Stream* stream_ = nullptr;
+  RequestStream* request_stream_ = nullptr;  // Of the current stream; null without --requests.
   Run run_;
   std::vector<Shown> shown_;  // By node; extended by shown().
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;

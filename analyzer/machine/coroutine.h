@@ -18,6 +18,7 @@ using CallNumber = Id<struct CallsOfStream>;
 // Numbers that sinks give to what they watch (collect/observers.h).
 using WatchId = Id<struct WatchedCalls>;
 using LifeId = Id<struct CoroutineLives>;
+using RequestCoroutineId = Id<struct CoroutinesOfRequests>;
 constexpr WatchId kNoWatch{0};
 constexpr LifeId kNoLife{0};
 
@@ -71,9 +72,10 @@ struct Coroutine {
   GrowArray<Frame> frames;
   GrowArray<FrameNotes> notes;  // Parallel to frames; only for sinks with kFrames.
   // For such sinks only:
-  WatchId watched_call;       // The call watched in this coroutine (--slow).
-  LifeId log_entry;           // The coroutine's entry in CoroutineLog.
-  uint32_t epoch = 1;         // Changes when it wakes or its calls move.
+  WatchId watched_call;              // The call watched in this coroutine (--slow).
+  LifeId log_entry;                  // The coroutine's entry in CoroutineLog.
+  RequestCoroutineId request_entry;  // That in RequestStream, 0: none.
+  uint32_t epoch = 1;                // Changes when it wakes or its calls move.
   uint32_t marked_epoch = 0;  // Epoch in which the resumers' calls were marked as leading to -C.
   OuterLink outer_watched, outer_owner;  // Caches.
   bool stale = false;                    // A CallObserver does not know the current open calls.

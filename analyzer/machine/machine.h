@@ -59,6 +59,13 @@
 //   void created(Coroutine& by, Coroutine&, uint64_t now)
 //   void gone(Coroutine&, uint64_t now, Gone how)
 //        The coroutine's last event.
+// and may have
+//   void request(Coroutine& current, Coroutine&, uint64_t request)
+//        The coroutine works for this request from now on (LTX_REQUEST).
+//   void yielded(Coroutine&, const Coroutine* resumer)
+//        The coroutine is about to be suspended; the resumer runs again.
+//   void cuts(bool gap)
+//        All calls are about to be cut, by a gap or by the end of the recording.
 // This makes a call three times as expensive. So such a sink may accept runs: periods in which
 // calls of one coroutine begin and end (except the outermost call) and nothing else happens. During
 // a run it is called much like a sink of sums:
@@ -215,6 +222,7 @@ class StackMachine {
   void loss(const Record& r);
   void create(CoroutineId id);
   void collect(CoroutineId id);
+  void request(CoroutineId id, uint64_t request);
   void ring_block(CoroutineId id, ThreadId tid);
 
   Coroutine* get(CoroutineId id);

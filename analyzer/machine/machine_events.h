@@ -82,6 +82,8 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
       return create(coroutine_id(r.words[0]));
     case LTX_COLLECT:
       return collect(coroutine_id(r.words[0]));
+    case LTX_REQUEST:
+      return request(coroutine_id(r.words[0]), r.words[1] - 1);
     case LTX_SWITCH:
       note(Note::kSwitch, cur_->top, lt_lo(r.words[0]));
       return switch_to(*get(coroutine_id(r.words[0])));
@@ -479,6 +481,8 @@ void StackMachine<Sink>::suspend(uint32_t status) {
   if (status > LTS_ERROR) trust_.bad_records++;
   note(Note::kSuspend, co.top, status);
   Coroutine* next = resumer_of(co);
+  if constexpr (requires { sink_.yielded(co, next); })
+    if (status == LTS_YIELD) sink_.yielded(co, next);
   co.resumed = false;
   co.yielded = status == LTS_YIELD ? now_ : kNotSeen;
   co.resume_depth = 1;
@@ -562,6 +566,13 @@ void StackMachine<Sink>::collect(CoroutineId id) {
   }
   report_gone(*co, Gone::kCollected);
   erase(id);
+}
+
+template <class Sink>
+void StackMachine<Sink>::request(CoroutineId id, uint64_t request) {
+  if (id == kUnknownCoroutine || id == kNoCoroutine) return static_cast<void>(trust_.bad_records++);
+  Coroutine& co = *get(id);
+  if constexpr (requires { sink_.request(*cur_, co, request); }) sink_.request(*cur_, co, request);
 }
 
 // The first record of a ring block. It names the coroutine that is current there, which after a

@@ -253,6 +253,7 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   for (auto& [id, co] : coroutines_) all.push_back(co.get());
   std::sort(all.begin(), all.end(),
             [](const Coroutine* a, const Coroutine* b) { return a->id > b->id; });
+  if constexpr (requires { sink_.cuts(gap); }) sink_.cuts(gap);
   for (Coroutine* co : all) cut(*co, counter, gap ? Gone::kLost : Gone::kCut);
   // Not clear(), whose time grows with the largest number of coroutines that there ever was.
   decltype(coroutines_)().swap(coroutines_);

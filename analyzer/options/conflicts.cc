@@ -46,11 +46,19 @@ struct Refuses {
 };
 constexpr const char* kEvents =
     "dump convert strict quiet progress color width jobs sysroot debug-dir";
+constexpr const char* kCallFilters =
+    "filter notrace caller-filter hide depth time-filter time-range function kind thread vm "
+    "coroutine";
 constexpr Refuses kRefuses[] = {
     {"diff",
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
-     "callers callees hist slow waits threads timeline symbols info compensate format dump "
-     "convert"},
+     "callers callees hist slow waits requests request slow-requests request-by threads timeline "
+     "symbols "
+     "info compensate format dump convert"},
+    {"requests", "shows all of each request", kCallFilters},
+    {"slow-requests", "shows all of each request", kCallFilters},
+    {"request", "shows all of each request", kCallFilters},
+    {"request-by", "shows all of each request", kCallFilters},
     {"symbols", "has a row for each C function", "group-by"},
     {"dump", "prints all events as they are", kEvents, true},
     {"convert", "writes all events as they are", kEvents, true},
@@ -114,15 +122,21 @@ bool has_rows(const Options& o) {
 void refuse_sort(const ViewOptions& v) {
   if (!v.coroutines && has_word("life suspended resumes", v.sort))
     throw UsageError("--sort " + v.sort + " needs --coroutines");
+  if (!v.requests && has_word("start waits others unattributed coroutines", v.sort))
+    throw UsageError("--sort " + v.sort + " needs --requests");
   const bool of_functions = v.report || v.symbols || !v.any();
   if (!v.sort_given || of_functions) return;
-  if (!v.coroutines)
+  if (!v.coroutines && !v.requests)
     throw UsageError(
-        "--sort needs --report, --symbols or --coroutines: the selected views have a fixed order");
-  if (!find_coroutine_order(v.sort))
-    throw UsageError("--sort " + v.sort +
-                     " needs --report or --symbols: --coroutines is sorted by suspended "
-                     "(default), running, life or resumes");
+        "--sort needs --report, --symbols, --coroutines or --requests: the selected views have a "
+        "fixed order");
+  if (v.coroutines && find_coroutine_order(v.sort)) return;
+  if (v.requests && is_request_order(v.sort)) return;
+  throw UsageError("--sort " + v.sort + " needs --report or --symbols: " +
+                   (v.coroutines ? "--coroutines is sorted by suspended (default), running, life "
+                                   "or resumes"
+                                 : "--requests is sorted by wall (default), start, running, waits, "
+                                   "others, unattributed or coroutines"));
 }
 
 // Refuses --limit if no view leaves out rows. --limit 0 (all rows) is always accepted.
@@ -161,6 +175,8 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
     throw UsageError(
         "--suspended with --diff needs --flame or --page: other comparisons have no suspended "
         "time");
+  if (v.request && o.files.size() != 1)
+    throw UsageError("--request needs exactly one trace: ids are numbers in their file");
   if (given.has("fields") && v.any() && !v.report) throw UsageError("--fields needs --report");
   for (const char* rows : {"fields", "sort", "limit"})
     if (given.has(rows) && !has_rows(o))
@@ -253,6 +269,8 @@ std::vector<std::string> raw_outputs(const Options& o) {
                                               {"--hist", !v.hist.empty()},
                                               {"--coroutines", v.coroutines},
                                               {"--waits", v.waits},
+                                              {"--requests", v.requests},
+                                              {"--request", v.request != 0},
                                               {"--threads", v.threads},
                                               {"--timeline", v.timeline},
                                               {"--symbols", v.symbols},

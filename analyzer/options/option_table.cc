@@ -35,6 +35,15 @@ constexpr OptionSpec kOptions[] = {
     {kViews, "waits", 0, nullptr, false, false, "in which calls coroutines were suspended, and for how long",
      "A row for each function that yielded, with the number of its waits, their sum and percentiles; below it a row for each "
      "of its callers. A wait is the time from a yield to the resume; unfinished ones have no resume."},
+    {kViews, "requests", 0, nullptr, false, false, "table of requests, and where the time of each went",
+     "For nginx's lua module, which tells the VM for which request each coroutine works (see --request-by for others). A row for "
+     "each request: its time, that in which it ran itself, that in which it waited, that in which others held the worker, and "
+     "the rest; they add up exactly. Below the table: percentiles over all requests."},
+    {kViews, "slow-requests", 0, "TIME", false, false, "--requests, but only those that took at least TIME", nullptr},
+    {kViews, "request", 0, "ID", false, false, "one request: its phases and waits, what it did when, and its call tree",
+     "ID is that of --requests, with the same --request-by. The longest steps and branches are shown (see --limit)."},
+    {kViews, "request-by", 0, "FN", false, true, "--requests, but each call of FN is a request",
+     "For programs whose host does not say for which request it works. Coroutines that are created inside the call belong to it."},
     {kViews, "threads", 0, nullptr, false, false, "table of threads", nullptr},
     {kViews, "timeline", 0, nullptr, false, false, "what ran when, by thread and by function (or group)", nullptr},
     {kViews, "symbols", 0, nullptr, false, false, "machine code of C functions, and the functions inlined into it",
@@ -49,8 +58,8 @@ constexpr OptionSpec kOptions[] = {
      "calls inclusive self share avg min max stddev wall complete p50 p90 p99 p99.9", Complete::kNothing, true, true},
     {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default self) or by name",
      "For --report (with --diff: by the difference), --symbols, --csv and the summary. For --coroutines: suspended (default), "
-     "running, life or resumes. Other views have a fixed order.",
-     "self inclusive calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended running resumes",
+     "running, life or resumes. For --requests: wall (default), start, running, waits, others, unattributed or coroutines. Other views have a fixed order.",
+     "self inclusive calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed coroutines",
      Complete::kNothing, true},
     {kRows, "limit", 0, "N", false, false, "up to N rows (default 20; 0: all)", "The default is 5 calls for --slow, and 100 rows for trees. --hist and --info always show all rows."},
     {kRows, "width", 0, "N", false, false, "columns of the output (default: those of the terminal; 0: no limit)",

@@ -44,12 +44,14 @@ void read_rows(const Given& given, ViewOptions& v) {
   if (auto sort = given.last("sort")) v.sort = *sort;
   v.sort_given = given.has("sort");
   static const char* const kOthers[] = {"name", "life", "suspended", "resumes"};
-  bool other = std::find(std::begin(kOthers), std::end(kOthers), v.sort) != std::end(kOthers);
+  bool other = is_request_order(v.sort) ||
+               std::find(std::begin(kOthers), std::end(kOthers), v.sort) != std::end(kOthers);
   if (!other && !find_field(v.sort))
     throw UsageError("--sort: invalid value '" + v.sort +
                      "'; choose name, a field of --report (self, inclusive, calls, avg, min, max, "
                      "p99 ...), or, for "
-                     "--coroutines, life, suspended or resumes");
+                     "--coroutines, life, suspended or resumes, or, for --requests, start, wall, "
+                     "running, waits, others, unattributed or coroutines");
   if (auto n = given.last("limit")) {
     v.limit = v.slow_limit = Given::number<size_t>("limit", *n);
     v.limit_given = true;
@@ -61,6 +63,15 @@ ViewOptions read_views(const Given& given) {
   v.report = given.has("report");
   v.tree = given.has("tree");
   v.waits = given.has("waits");
+  v.request_by = given.list("request-by");
+  if (auto over = given.last("slow-requests"))
+    v.slow_requests_ns = parse_time(*over, "--slow-requests");
+  if (auto id = given.last("request")) {
+    v.request = Given::number<uint32_t>("request", *id);
+    if (v.request == 0) throw UsageError("--request: '0' is out of range; the minimum is 1");
+  }
+  v.requests =
+      given.has("requests") || given.has("slow-requests") || (!v.request_by.empty() && !v.request);
   v.threads = given.has("threads");
   v.timeline = given.has("timeline");
   v.symbols = given.has("symbols");
@@ -77,7 +88,8 @@ ViewOptions read_views(const Given& given) {
   v.normalize = given.has("normalize");
   v.style = read_style(given);
   read_rows(given, v);
-  for (const auto* list : {&v.callers, &v.callees, &v.hist, &v.slow}) FunctionPatterns{*list};
+  for (const auto* list : {&v.callers, &v.callees, &v.hist, &v.slow, &v.request_by})
+    FunctionPatterns{*list};
   return v;
 }
 

@@ -39,6 +39,8 @@ void print_ext(std::ostream& out, const Record& r) {
     out << "ringblock co=" << lt_lo(w[1]) << " tid=" << lt_lo(w[2]) << " rec=" << lt_hi(w[2]);
   else if (r.sub == LTX_STACK)
     out << "stack " << w[0] << ' ' << name_of(kStackNames, r.arg) << " n=" << w[1] - 1;
+  else if (r.sub == LTX_REQUEST)
+    out << "request " << w[0] << ' ' << hex(w[1] - 1);
   else if (r.sub == LTX_LOSS)
     out << "loss " << w[0] - 1 << " since=" << w[1] << " kind=" << r.arg;
   else if (r.sub == LTX_START)

@@ -40,6 +40,7 @@ std::string data_number(const Cell& cell) {
 
 std::string csv_cell(const Cell& cell) {
   if (cell.kind == Cell::kEmpty) return "";
+  if (cell.kind == Cell::kJson) return csv_text(cell.text);
   return cell.kind == Cell::kText ? csv_text(printable(cell.text)) : data_number(cell);
 }
 
@@ -142,6 +143,8 @@ void write_json(std::ostream& out, const Table& table, const std::string& indent
       first = false;
       if (cell.kind == Cell::kEmpty)
         out << "null";
+      else if (cell.kind == Cell::kJson)
+        out << cell.text;
       else
         out << (cell.kind == Cell::kText ? json_string(cell.text) : data_number(cell));
     }

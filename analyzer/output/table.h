@@ -13,13 +13,15 @@
 namespace luatrace::analyze {
 
 struct Cell {
-  enum Kind { kEmpty, kText, kTime, kCount, kPercent, kDelta, kDeltaCount, kDeltaPercent };
+  // kJson: `text` is a value in JSON, for data only.
+  enum Kind { kEmpty, kText, kTime, kCount, kPercent, kDelta, kDeltaCount, kDeltaPercent, kJson };
   Kind kind = kEmpty;
   double value = 0;    // ns, count, per cent
   uint64_t exact = 0;  // kTime, kCount: the value as an integer.
   std::string text;
 
   static Cell of_text(std::string text) { return {kText, 0, 0, std::move(text)}; }
+  static Cell of_json(std::string json) { return {kJson, 0, 0, std::move(json)}; }
   static Cell of_time(uint64_t ns) { return {kTime, static_cast<double>(ns), ns, {}}; }
   static Cell of_count(uint64_t n) { return {kCount, static_cast<double>(n), n, {}}; }
   static Cell of_percent(double value) { return {kPercent, value, 0, {}}; }

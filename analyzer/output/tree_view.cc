@@ -319,4 +319,26 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
   return out;
 }
 
+Table request_tree_view(const Report& report, const std::vector<SlowNode>& nodes,
+                        const ViewOptions& options) {
+  auto tree = std::make_shared<CallTree>();
+  for (size_t i = 1; i < nodes.size(); i++) {
+    const NodeId node = tree->enter(NodeId(nodes[i].parent), nodes[i].function);
+    (*tree)[node].calls = nodes[i].calls;
+    (*tree)[node].self = nodes[i].self;
+  }
+  tree->drop_index();
+  std::vector<NodeId> order(tree->size());
+  std::iota(order.begin(), order.end(), kRootNode);
+  std::vector<uint64_t> inclusive = inclusive_ns(*tree);
+  const uint64_t whole = inclusive[0];
+  Table t;
+  t.name = "request_tree";
+  t.heading = "what it ran";
+  add_tree(t, report, {std::move(tree), std::move(order), std::move(inclusive), whole},
+           options.tree_limit(), {});
+  for (Column& c : t.columns) c.former.clear();
+  return t;
+}
+
 }  // namespace luatrace::analyze

@@ -15,10 +15,13 @@ namespace luatrace::analyze {
 
 struct ViewOptions {
   bool report = false, tree = false, coroutines = false, waits = false, threads = false,
-       timeline = false, symbols = false, info = false;
+       timeline = false, symbols = false, info = false, requests = false;
   std::vector<std::string> callers, callees, hist, slow;  // FN
   uint64_t over_ns = 0;
-  bool wall = false;  // --slow by wall time.
+  bool wall = false;                    // --slow by wall time.
+  std::vector<std::string> request_by;  // FN
+  uint32_t request = 0;                 // The id of the one to show; 0: none.
+  uint64_t slow_requests_ns = 0;        // Only requests that took at least so long.
   std::vector<Field> fields;
   std::string sort = "self";
   bool sort_given = false;
@@ -32,7 +35,7 @@ struct ViewOptions {
 
   bool any() const {
     return report || tree || coroutines || waits || threads || timeline || symbols || info ||
-           !callers.empty() || !callees.empty() || !hist.empty() || !slow.empty();
+           requests || !callers.empty() || !callees.empty() || !hist.empty() || !slow.empty();
   }
   bool needs_histogram() const;
   // Rows of a tree, which needs more of them to make sense; 0: all.
@@ -51,6 +54,12 @@ Table hist_view(const Report& report, const ViewOptions& options, const std::str
 std::vector<Table> slow_views(const Report& report, const ViewOptions& options);
 std::vector<Table> coroutine_views(const Report& report, const ViewOptions& options);
 Table waits_view(const Report& report, const ViewOptions& options);
+Table requests_view(const Report& report, const ViewOptions& options);
+std::vector<Table> request_views(const Report& report, const ViewOptions& options);
+Table request_tree_view(const Report& report, const std::vector<SlowNode>& nodes,
+                        const ViewOptions& options);
+// Whether `sort`, the value of --sort, is an order of requests.
+bool is_request_order(const std::string& sort);
 Table thread_view(const Report& report, const ViewOptions& options);
 std::vector<Table> timeline_views(const Report& report, const ViewOptions& options);
 Table symbols_view(const Report& report, const ViewOptions& options);

@@ -295,6 +295,7 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
     if (what == name) return ext(sub, 0, {value});
   if (what == "stack")
     return ext(LTX_STACK, line.choice(kStackNames, line.word(4)), {value, line.number("n") + 1});
+  if (what == "request") return ext(LTX_REQUEST, 0, {value, line.word_number(4) + 1});
   if (what == "loss")
     return ext(LTX_LOSS, line.number("kind"), {value + 1, line.number("since", tick_)});
   if (what != "ext") line.fail("unknown event: " + quote(what));

@@ -12,6 +12,7 @@ uint32_t needed_words(uint32_t sub) {
     case LTX_STACK:
     case LTX_LOSS:
     case LTX_START:
+    case LTX_REQUEST:
       return 2;
     case LTX_UNWIND:
     case LTX_CREATE:

@@ -70,6 +70,38 @@ struct ReportWait {
 
   ReportWait& operator+=(const ReportWait& other);
 };
+// A request and its ledger: running + waits + others + unattributed = wall.
+struct ReportRequest {
+  struct Wait {
+    ReportFunctionId function, inner;  // As in RequestWait; kReportRoot: none.
+    uint64_t count = 0, ns = 0;
+  };
+  struct Phase {
+    ReportFunctionId function;
+    uint64_t running_ns = 0, wait_ns = 0;
+  };
+  uint32_t file = 0;
+  uint32_t id = 0;  // In its file, from 1, in the order in which they began.
+  StreamId vm;
+  uint32_t coroutines = 0;
+  uint64_t start_ns = 0, wall_ns = 0, running_ns = 0, wait_ns = 0, others_ns = 0;
+  uint64_t unattributed_ns = 0;
+  bool begun_before = false;  // It began before the recording, or in a gap.
+  bool unfinished = false;    // Its end was not seen.
+  std::vector<Wait> waits;    // The longest first.
+  std::vector<Phase> phases;  // In the order in which they began.
+};
+// What one request did, for --request.
+struct ReportRequestStep {
+  uint64_t at_ns = 0, ns = 0, others_ns = 0;  // Since the request's beginning.
+  bool runs = false;
+  ReportFunctionId function, inner;  // As in RequestStep.
+};
+struct ReportRequestDetail {
+  ReportRequest request;
+  std::vector<SlowNode> nodes;  // Node 0 is the request itself.
+  std::vector<ReportRequestStep> steps;
+};
 struct ReportThread {
   uint32_t file = 0;
   int32_t pid = 0;
@@ -121,6 +153,8 @@ struct Report {
   std::vector<ReportCreationSite> creation_sites;
   // By function and caller (kReportRoot: none).
   std::map<std::pair<ReportFunctionId, ReportFunctionId>, ReportWait> waits;
+  std::vector<ReportRequest> requests;
+  std::optional<ReportRequestDetail> request_detail;
   std::vector<ReportThread> thread_list;
   std::vector<ReportTimeline> timelines;
   bool keeps_codes = false;  // For --symbols.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/collect/request_trail.h"
+
 namespace luatrace::analyze {
 namespace {
 
@@ -23,10 +25,13 @@ class Views {
   void slow();
   void coroutines();
   void waits();
+  void requests();
   void threads();
   void timeline();
 
  private:
+  ReportRequest request(const RequestSums& from);
+  void request_detail(const RequestTrail& from, const RequestSums& request);
   void lanes(ReportTimeline& out, const Timeline& from);
   std::vector<SlowNode> slow_nodes(const SlowCall& call);
   // Nanoseconds since the first event of the file.
@@ -68,6 +73,11 @@ void Views::functions() {
   }
   if (from.waits)
     for (const auto& [key, sums] : *from.waits) used.insert({key.first, key.second});
+  if (from.requests)
+    for (const RequestSums* r : from.requests->requests()) {
+      for (const RequestWait& w : r->waits) used.insert({w.function, w.inner});
+      for (const RequestPhase& p : r->phases) used.insert(p.function);
+    }
   if (from.timeline)
     for (const auto& [id, lane] : from.timeline->lanes())
       if (id.kind == LaneId::Kind::kFunction) used.insert(FunctionId(id.number));
@@ -187,6 +197,48 @@ void Views::waits() {
                            sums.max_ns, sums.unfinished,       sums.times()};
 }
 
+ReportRequest Views::request(const RequestSums& from) {
+  ReportRequest out{.file = file_,
+                    .vm = from.stream,
+                    .coroutines = from.coroutines,
+                    .start_ns = since(from.begin.tick),
+                    .wall_ns = from.wall(),
+                    .running_ns = from.own,
+                    .wait_ns = from.waited(),
+                    .others_ns = from.others(),
+                    .unattributed_ns = from.unattributed(),
+                    .begun_before = from.begun_before,
+                    .unfinished = from.unfinished,
+                    .waits = {},
+                    .phases = {}};
+  for (const RequestWait& w : from.waits)
+    out.waits.push_back({function(w.function), function(w.inner), w.count, w.ns});
+  std::stable_sort(out.waits.begin(), out.waits.end(),
+                   [](const auto& a, const auto& b) { return a.ns > b.ns; });
+  for (const RequestPhase& p : from.phases)
+    out.phases.push_back({function(p.function), p.running_ns, p.wait_ns});
+  return out;
+}
+
+void Views::request_detail(const RequestTrail& from, const RequestSums& request) {
+  ReportRequestDetail& out = report_.request_detail.emplace();
+  out.request = report_.requests.back();
+  for (const SlowCall& call : from.calls.kept()) out.nodes = slow_nodes(call);
+  for (const RequestStep& s : from.steps())
+    out.steps.push_back({s.from_ns - request.begin.total, s.ns, s.others_ns, s.runs,
+                         function(s.function), function(s.inner)});
+}
+
+void Views::requests() {
+  const RequestLog& log = *result_.filtered->requests;
+  uint32_t id = 0;
+  for (const RequestSums* r : log.requests()) {
+    report_.requests.push_back(request(*r));
+    report_.requests.back().id = ++id;
+    if (log.wants(*r)) request_detail(*log.trail(), *r);
+  }
+}
+
 // Rounds each sum so that those of all threads add up to the report's, which are rounded once.
 void Views::threads() {
   const auto& processes = result_.facts.processes;
@@ -275,6 +327,7 @@ void add_views(Report& report, const FileResult& result, const std::vector<Repor
   if (result.filtered->slow) views.slow();
   if (result.filtered->coroutines) views.coroutines();
   if (result.filtered->waits) views.waits();
+  if (result.filtered->requests) views.requests();
   if (result.filtered->threads) views.threads();
   if (result.filtered->timeline) views.timeline();
 }

@@ -55,6 +55,9 @@ class Stream {
   void frame(uint32_t id) { word(LT_FRAME, id); }
   void create(uint32_t coroutine) { ext(LTX_CREATE, 0, {coroutine}); }
   void collect(uint32_t coroutine) { ext(LTX_COLLECT, 0, {coroutine}); }
+  void request(uint32_t coroutine, uint64_t address) {
+    ext(LTX_REQUEST, 0, {coroutine, address + 1});
+  }
   void switch_to(uint32_t coroutine) { ext(LTX_SWITCH, 0, {coroutine}); }
   void unwind(uint32_t count, uint32_t id) { ext(LTX_UNWIND, 0, {lt_pack(count, id)}); }
   void stack(uint32_t coroutine, uint64_t calls) {
@@ -328,6 +331,29 @@ void coroutines_suspended(TraceWriter& w, uint32_t n) {
   s.entry(1);
   for (uint32_t i = 1; i <= n / 4; i++) s.create(i), s.resume(i), s.entry(2), s.suspend(LTS_YIELD);
 }
+// Many requests, one after the other; many at a time that wait, with losses and resumes; and one
+// with many coroutines.
+void requests_short(TraceWriter& w, uint32_t n) {
+  Stream s(w, 1);
+  s.functions(40);
+  s.resume(1);
+  for (uint32_t i = 1; i <= n / 3; i++) s.request(1, i), s.entry(1 + i % 40), s.ret(1 + i % 40);
+}
+void requests_waiting(TraceWriter& w, uint32_t n) {
+  Stream s(w, 1);
+  s.functions(40);
+  for (uint32_t i = 2; i <= n / 10; i++)
+    s.create(i), s.request(i, i), s.resume(i), s.entry(1 + i % 40), s.suspend(LTS_YIELD);
+  for (uint32_t i = 2; i <= n / 10; i++) s.resume(i), s.suspend(LTS_YIELD);
+  for (uint32_t i = 2; i <= n / 10; i++) s.loss();
+}
+void requests_wide(TraceWriter& w, uint32_t n) {
+  Stream s(w, 1);
+  s.functions(40);
+  for (uint32_t i = 2; i <= n / 8; i++)
+    s.create(i), s.request(i, 1), s.resume(i), s.entry(1 + i % 40), s.suspend(LTS_YIELD);
+  for (uint32_t i = 2; i <= n / 8; i++) s.resume(i), s.suspend(LTS_YIELD);
+}
 void coroutines_done(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
   s.functions(2);
@@ -591,6 +617,9 @@ const std::map<std::string, Shape> kShapes = {SHAPE(deep),
                                               SHAPE(deep_and_moved),
                                               SHAPE(coroutines_created),
                                               SHAPE(coroutines_suspended),
+                                              SHAPE(requests_short),
+                                              SHAPE(requests_waiting),
+                                              SHAPE(requests_wide),
                                               SHAPE(coroutines_done),
                                               SHAPE(coroutines_in_turns),
                                               SHAPE(coroutines_switched),

@@ -29,6 +29,8 @@ OUTPUTS = {
     "tables": ["--report", "--tree", "--callers", "f2", "--callees", "*", "--limit", "0"],
     "callers of all": ["--callers", "*"],
     "histograms, JSON, CSV": ["--hist", "*", "--json=/dev/null", "--csv=/dev/null"],
+    "requests": ["--requests", "--limit", "0", "--json=/dev/null"],
+    "requests by call": ["--request-by", "f2", "--limit", "0"],
     "slow, coroutines, waits, threads, timeline": ["--slow", "f2", "--coroutines", "--waits", "--threads", "--timeline"],
     "waits, --hide": ["--waits", "--hide", "f2"],
     "page": ["--page=/dev/null"],

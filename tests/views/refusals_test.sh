@@ -22,7 +22,7 @@ wrong() {
 good() { "$analyze" "$@" now.txt >out 2>err </dev/null && [ ! -s err ] || fail "$*: $(cat err)"; }
 
 # --diff compares; what shows one profile does not go with it.
-for other in "--callers check" "--callees handle" "--hist handle" "--slow handle" --waits --threads --timeline --symbols --info --compensate \
+for other in "--callers check" "--callees handle" "--hist handle" "--slow handle" --waits --requests "--request 1" "--slow-requests 1ms" "--request-by f" --threads --timeline --symbols --info --compensate \
   "--format pprof" --dump --convert=x; do
   # shellcheck disable=SC2086
   wrong "^luatrace-analyze: ${other%%[ =]*} cannot be combined with --diff, which compares two profiles" --diff before.txt $other
@@ -59,10 +59,26 @@ done <<'TABLE'
 TABLE
 wrong "--fields needs --report" --tree --fields calls
 wrong "--sort life needs --coroutines" --report --sort life
+for field in start waits others unattributed coroutines; do
+  wrong "--sort $field needs --requests" --coroutines --sort $field
+  good --requests --sort $field
+done
+for field in wall running; do good --requests --sort $field; done
+wrong "--sort avg needs --report or --symbols: --requests is sorted by wall" --requests --sort avg
+# Requests are shown whole.
+for filter in "-F f" "-N f" "-C f" "-H f" "-D 1" "-t 1ms" "-r 1ms~" "--function f" "--kind c" "--thread 1" "--vm 1" "--coroutine 1"; do
+  for view in --requests "--request 1" "--slow-requests 1ms" "--request-by f"; do
+    # shellcheck disable=SC2086
+    wrong "cannot be combined with ${view% *}, which shows all of each request" $view $filter
+  done
+done
+wrong "^luatrace-analyze: --request needs exactly one trace" --request 1 before.txt
+wrong "^luatrace-analyze: --request: '0' is out of range" --request 0
+wrong "^luatrace-analyze: --request: there is no request 3: the trace has 2" --request 3 --request-by handle
 # --sort without a view that has an order; one such view is enough.
 for view in --tree "--callers check" "--callees handle" "--hist handle" "--slow handle" --waits --threads --timeline --info "--diff before.txt --tree" "--csv --tree"; do
   # shellcheck disable=SC2086
-  wrong "^luatrace-analyze: --sort needs --report, --symbols or --coroutines: the selected views have a fixed order" $view --sort calls
+  wrong "^luatrace-analyze: --sort needs --report, --symbols, --coroutines or --requests: the selected views have a fixed order" $view --sort calls
   # shellcheck disable=SC2086
   good $view --report --sort calls
 done
@@ -136,7 +152,7 @@ done
 good --report --folded=now.folded && good --report --format csv && good --info --json
 
 # Outputs of times as they were measured do not go with --compensate alone; beside corrected ones a message names them.
-raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --waits --threads --timeline --symbols --folded=f.txt --flame=p.html --page=p.html "--format csv")
+raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --waits --requests --threads --timeline --symbols --folded=f.txt --flame=p.html --page=p.html "--format csv")
 for raw in "${raws[@]}"; do
   # shellcheck disable=SC2086
   wrong "^luatrace-analyze: ${raw%%[ =]*} cannot be combined with --compensate alone, which takes the cost" -q --compensate $raw

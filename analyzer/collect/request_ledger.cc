@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/request_ledger.h"
+
+#include <algorithm>
+
+#include "analyzer/collect/request_trail.h"
+
+namespace luatrace::analyze {
+
+uint64_t RequestLedger::pass(uint64_t from, uint64_t to, Time kind, const Clock& clock) {
+  now_.total = std::max(now_.total, clock.ns(from));
+  const uint64_t ns = std::max(now_.total, clock.ns(to)) - now_.total;
+  now_.total += ns;
+  if (kind == Time::kBusy) now_.busy += ns;
+  if (kind == Time::kIdle) now_.idle += ns;
+  now_.tick = std::max(now_.tick, to);
+  return ns;
+}
+
+void RequestLedger::add_to_list(RequestId id) {
+  List& list = list_of(lives_[id]);
+  lives_[id].place = static_cast<uint32_t>(list.size());
+  list.push_back(id);
+}
+
+void RequestLedger::remove_from_list(RequestId id) {
+  const RequestLife& life = lives_[id];
+  List& list = list_of(life);
+  lives_[list.back()].place = life.place;
+  list[life.place] = list.back();
+  list.pop_back();
+}
+
+RequestId RequestLedger::begin(uint64_t address, const RequestClock& since) {
+  const RequestId id(static_cast<uint32_t>(lives_.size()));
+  RequestLife& life = lives_.emplace_back();
+  life.address = address;
+  life.sums.begin = since;
+  life.last = now_;
+  life.since = now_.idle;
+  add_to_list(id);
+  if (address) by_address_[address] = id;
+  if (watches(id)) trail_->begin(since);
+  return id;
+}
+
+RequestId RequestLedger::find(uint64_t address) const {
+  const auto it = by_address_.find(address);
+  return it != by_address_.end() && lives(it->second) ? it->second : kNoRequest;
+}
+
+void RequestLedger::ran(RequestId id, FunctionId phase, uint64_t ns) {
+  RequestLife& life = lives_[id];
+  if (watches(id)) trail_->ran(now_, phase, ns);
+  life.sums.own += ns;
+  phase_of(life.sums, phase).running_ns += ns;
+  life.last = now_;
+}
+
+void RequestLedger::settle_wait(RequestLife& life, uint64_t idle) {
+  const uint64_t ns = idle - std::min(idle, life.since);
+  life.since = std::max(idle, life.since);
+  if (!life.state.function || ns == 0) return;
+  wait_of(life.sums, life.state.function, life.state.inner).ns += ns;
+  phase_of(life.sums, life.state.phase).wait_ns += ns;
+}
+
+void RequestLedger::waits(RequestId id, RequestState state, bool begins) {
+  RequestLife& life = lives_[id];
+  if (watches(id)) trail_->was(now_, life.state);
+  settle_wait(life, now_.idle);
+  life.state = state;
+  life.last = now_;
+  if (begins && state.function) wait_of(life.sums, state.function, state.inner).count++;
+}
+
+void RequestLedger::end(RequestId id, const RequestClock& at, bool unfinished) {
+  RequestLife& life = lives_[id];
+  if (watches(id)) trail_->was(at, life.state);
+  settle_wait(life, at.idle);
+  life.sums.end = at;
+  life.sums.unfinished = unfinished;
+  remove_from_list(id);
+  life.lives = false;
+}
+
+// Those that are in doubt already stay so: a trace with many gaps costs no more.
+void RequestLedger::doubt_all() {
+  for (const RequestId id : living_) {
+    RequestLife& life = lives_[id];
+    settle_wait(life, now_.idle);
+    life.state = {};
+    life.open = 0;
+    life.last = now_;
+    life.doubtful = true;
+    life.place = static_cast<uint32_t>(doubtful_.size());
+    doubtful_.push_back(id);
+  }
+  living_.clear();
+}
+
+void RequestLedger::confirm(RequestId id) {
+  remove_from_list(id);
+  lives_[id].doubtful = false;
+  lives_[id].last = now_;
+  lives_[id].since = now_.idle;
+  add_to_list(id);
+}
+
+void RequestLedger::end_all() {
+  while (!doubtful_.empty()) end(doubtful_.back(), lives_[doubtful_.back()].last, true);
+  while (!living_.empty()) {
+    const RequestId id = living_.back();
+    const bool open = lives_[id].open;
+    end(id, open ? now_ : lives_[id].last, open);
+  }
+}
+
+void RequestLedger::move_to(std::vector<RequestSums>& out, StreamId stream) {
+  for (size_t i = 1; i < lives_.size(); i++) {
+    if (lives_[i].lives) continue;
+    lives_[i].sums.stream = stream;
+    lives_[i].sums.number = static_cast<uint32_t>(i);
+    out.push_back(std::move(lives_[i].sums));
+  }
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/request_log.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "analyzer/collect/profile.h"
+#include "analyzer/collect/request_trail.h"
+
+namespace luatrace::analyze {
+
+// -- Coroutines --
+
+RequestStream::Entry& RequestStream::entry(Coroutine& co) {
+  if (co.request_entry) return entries_[co.request_entry];
+  if (free_.empty()) {
+    co.request_entry = EntryId(static_cast<uint32_t>(entries_.size()));
+    entries_.emplace_back();
+  } else {
+    co.request_entry = free_.back();
+    free_.pop_back();
+  }
+  Entry& e = entries_[co.request_entry] = {};
+  e.id = co.id;
+  e.open = co.top > 0;
+  e.resumed = co.resumed;
+  if (co.top) e.bottom = placement_.function_of(co.frames[1].node);
+  return e;
+}
+
+RequestStream::Owner RequestStream::owner(const Entry& e) const {
+  if (ledger_.lives(e.outer)) return {e.outer, e.outer_phase};
+  if (ledger_.lives(e.life)) return {e.life, e.phase};
+  return {};
+}
+
+const RequestRule& RequestStream::rule(FunctionId function) {
+  KnownRule& known = grown(rules_, function);
+  if (known.known) return known;
+  const FunctionName f = placement_.described(function);
+  static_cast<RequestRule&>(known) = rule_of(f);
+  known.begins = by_call() && by_.matches(f);
+  known.known = true;
+  return known;
+}
+
+void RequestStream::work_for(Entry& e, RequestId life) {
+  const bool open = e.open;
+  set_open(e, false);
+  if (e.waiting) wake(e);
+  if (e.life != life) {
+    if (RequestLife& before = ledger_[e.life]; before.main == id_of(e)) before.main = {};
+    e.counted = false;
+  }
+  e.life = life;
+  set_open(e, open);
+}
+
+void RequestStream::set_open(Entry& e, bool open) {
+  if (e.open == open) return;
+  e.open = open;
+  if (!ledger_.lives(e.life) || ledger_[e.life].doubtful) return;
+  RequestLife& life = ledger_[e.life];
+  open ? life.open++ : life.open--;
+}
+
+void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t address) {
+  if (by_call()) return;
+  Entry& e = entry(co);
+  const bool is_new = address != e.address || !ledger_.lives(e.life);
+  e.address = address;
+  e.since = ledger_.now();
+  e.asked = address != 0;
+  e.fresh = current.top == 0 && current.outside != Coroutine::Outside::kCall;
+  if (!is_new) return;
+  e.phase = kNoFunction;
+  work_for(e, kNoRequest);
+}
+
+void RequestStream::created(const Coroutine& by, Coroutine& co) {
+  const Entry* creator = find(by);
+  if (creator == nullptr) return;
+  const Owner of = by_call() ? owner(*creator) : Owner{creator->life, creator->phase};
+  const uint64_t address = creator->address;  // The new entry may move the creator's.
+  Entry& e = entry(co);
+  e.created = true;
+  if (!ledger_.lives(of.life)) return;
+  e.address = address;
+  e.phase = of.phase;
+  work_for(e, of.life);
+}
+
+void RequestStream::attached(Coroutine& co, const Coroutine* by) {
+  const Entry* resumer = by && by->top ? find(*by) : nullptr;
+  const Owner of = resumer ? owner(*resumer) : Owner{};
+  if (!of.life && !co.request_entry) return;
+  Entry& e = entry(co);
+  e.resumed = co.resumed;
+  e.outer = of.life;
+  e.outer_phase = of.phase;
+}
+
+void RequestStream::gone(Coroutine& co, bool lost) {
+  Entry* e = find(co);
+  if (e == nullptr) return;
+  if (lost && ledger_.lives(e->life)) before_gap_[co.id] = e->life;
+  // What the request waits in does not change now: what is collected was dropped long ago.
+  work_for(*e, kNoRequest);
+  free_.push_back(std::exchange(co.request_entry, EntryId()));
+}
+
+// -- Lives --
+
+// Finds the life at the address of a coroutine that has a call now.
+void RequestStream::resolve(Entry& e) {
+  if (!e.asked) return;
+  e.asked = false;
+  RequestId life = ledger_.find(e.address);
+  if (life && ledger_[life].doubtful) {
+    const auto before = before_gap_.find(e.id);
+    if (before != before_gap_.end() && before->second == life) {
+      ledger_.confirm(life);
+    } else {
+      ledger_.end(life, ledger_[life].last, true);
+      life = kNoRequest;
+    }
+  }
+  work_for(e, life ? life : ledger_.begin(e.address, e.since));
+}
+
+// Whether a phase that the request has reached already shows that this is another one. Some phases
+// run several times; `set` once for each variable.
+bool RequestStream::is_repeated(const RequestLife& life, Phase phase, FunctionId bottom) {
+  if (phase < life.reached) return true;
+  if (phase > life.reached || phase == Phase::kBody || phase == Phase::kBalancer) return false;
+  const auto& phases = life.sums.phases;
+  return phase != Phase::kSet || std::any_of(phases.begin(), phases.end(),
+                                             [&](const auto& p) { return p.function == bottom; });
+}
+
+// Whether the outermost call of a coroutine begins another request at the address of `life`, whose
+// end was not seen: there is no log phase.
+bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bottom) {
+  if (life.sums.phases.empty()) return false;
+  const RequestRule& r = rule(bottom);
+  const Entry& waiting = entries_[life.waiting];
+  if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
+  if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
+  if (!e.fresh || !e.created) return false;
+  if (!r.main_chunk) return true;  // A timer.
+  return std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
+                     [&](const RequestPhase& p) { return p.function == bottom; });
+}
+
+// The coroutine, which works for its own request, has an outermost call.
+void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
+  resolve(e);
+  if (!ledger_.lives(e.life)) return;
+  if (seen == Seen::kBegins && begins_anew(e, ledger_[e.life], bottom)) {
+    ledger_.end(e.life, ledger_[e.life].last, false);
+    work_for(e, ledger_.begin(e.address, e.since));
+  }
+  const RequestRule& r = rule(bottom);
+  RequestLife& life = ledger_[e.life];
+  if (life.sums.phases.empty()) life.sums.begun_before = seen == Seen::kReported;
+  if (r.main_chunk || !e.phase) e.phase = bottom;
+  if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
+  phase_of(life.sums, e.phase);
+  if ((r.main_chunk && e.created) || !life.main) life.main = id_of(e);
+  if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed;
+  e.fresh = false;
+}
+
+RequestId RequestStream::opened(Coroutine& co, bool begins) {
+  if (by_call()) call_opened(co, begins);
+  Entry* e = find(co);
+  if (e == nullptr) return kNoRequest;
+  if (co.top == 1) outermost_opened(*e, placement_.function_of(co.frames[1].node), begins);
+  return owner(*e).life;
+}
+
+void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
+  e.bottom = bottom;
+  if (!ledger_.lives(e.outer)) set_open(e, true);  // A generator may be dropped any time.
+  if (!by_call()) {
+    if (!ledger_.lives(e.outer)) outermost(e, bottom, begins ? Seen::kBegins : Seen::kReported);
+  } else if (ledger_.lives(e.life) && !std::exchange(e.counted, true)) {
+    ledger_[e.life].sums.coroutines++;
+  }
+}
+
+void RequestStream::call_opened(Coroutine& co, bool begins) {
+  const FunctionId function = placement_.function_of(co.frames[co.top].node);
+  if (!rule(function).begins) return;
+  const Entry* known = find(co);
+  if (known && owner(*known).life) return;  // Inside another one.
+  const RequestId id = ledger_.begin(0, ledger_.now());
+  Entry& e = entry(co);
+  e.depth = co.top;
+  e.phase = function;
+  e.open = true;
+  work_for(e, id);
+  RequestLife& life = ledger_[id];
+  life.main = co.request_entry;
+  life.sums.coroutines = 1;
+  life.sums.begun_before = !begins;
+  e.counted = true;
+}
+
+// A call ends at this depth.
+void RequestStream::closed(Coroutine& co, uint32_t depth) {
+  Entry* e = find(co);
+  if (e == nullptr) return;
+  const bool lives = ledger_.lives(e->life) && !ledger_[e->life].doubtful;
+  const bool ends =
+      by_call() ? depth == e->depth : depth == 1 && rule(e->bottom).phase == Phase::kLog;
+  if (lives && ends && !ledger_.lives(e->outer)) {
+    ledger_.end(e->life, ledger_.now(), false);
+    work_for(*e, kNoRequest);
+  }
+  if (depth != 1) return;
+  set_open(*e, false);
+  e->phase = kNoFunction;
+}
+
+void RequestStream::cuts(bool gap) {
+  if (gap && !by_call())
+    ledger_.doubt_all();
+  else
+    ledger_.end_all();
+}
+
+// -- Time --
+
+RequestId RequestStream::ran(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
+  using Outside = Coroutine::Outside;
+  if (co.top || co.outside == Outside::kCall) return ran_calls(co, from, to, clock);
+  const bool idle = co.outside == Outside::kIdle;
+  ledger_.pass(from, to, idle ? RequestLedger::Time::kIdle : RequestLedger::Time::kUnknown, clock);
+  return kNoRequest;
+}
+
+RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
+  Entry* e = find(co);
+  if (e && e->asked && e->open && !ledger_.lives(e->outer)) outermost(*e, e->bottom, Seen::kOpen);
+  const uint64_t ns = ledger_.pass(from, to, RequestLedger::Time::kBusy, clock);
+  const Owner of = e ? owner(*e) : Owner{};
+  if (of.life) ledger_.ran(of.life, of.phase, ns);
+  return of.life;
+}
+
+void RequestStream::lost(uint64_t from, uint64_t to, const Clock& clock) {
+  ledger_.pass(from, to, RequestLedger::Time::kUnknown, clock);
+}
+
+// -- Waits --
+
+// What the request waits in: the function in which its main coroutine is suspended, or that of the
+// coroutine that this one waits for; without it, that of the coroutine suspended last. `from`: the
+// coroutine that it is taken from.
+RequestState RequestStream::state_of(const RequestLife& life, EntryId& from) {
+  const auto is_waiting = [&](EntryId id) { return id && entries_[id].waiting; };
+  from = is_waiting(life.main) ? life.main : life.waiting;
+  if (!is_waiting(from)) return {};
+  const Entry& main = entries_[from];
+  const RequestState own{main.wait, kNoFunction, main.phase};
+  if (!rule(main.wait).waits_for_others) return own;
+  const EntryId other = life.waiting == from ? main.next : life.waiting;
+  if (!is_waiting(other)) return own;
+  from = other;
+  return {own.function, entries_[other].wait, own.phase};
+}
+
+void RequestStream::wait(EntryId id, FunctionId function) {
+  Entry& e = entries_[id];
+  if (e.waiting) wake(e);
+  RequestLife& life = ledger_[e.life];
+  e.waiting = true;
+  e.wait = function;
+  e.before = {};
+  e.next = life.waiting;
+  if (e.next) entries_[e.next].before = id;
+  life.waiting = id;
+}
+
+void RequestStream::wake(Entry& e) {
+  e.waiting = false;
+  RequestLife& life = ledger_[e.life];
+  if (e.before)
+    entries_[e.before].next = e.next;
+  else
+    life.waiting = e.next;
+  if (e.next) entries_[e.next].before = e.before;
+  e.next = e.before = {};
+}
+
+// Only a coroutine that yields to the host waits: any other one is a generator of its resumer.
+void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
+  Entry* e = find(co);
+  if (e == nullptr || !co.top || !ledger_.lives(e->life) || (resumer && resumer->top)) return;
+  if (ledger_[e->life].doubtful) return;
+  FunctionId function = placement_.function_of(co.frames[co.top].node);
+  if (placement_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
+    function = placement_.function_of(co.frames[co.top - 1].node);
+  wait(co.request_entry, function);
+  EntryId from;
+  const RequestState state = state_of(ledger_[e->life], from);
+  const bool begins = from == co.request_entry || ledger_[e->life].main == co.request_entry;
+  ledger_.waits(e->life, state, begins);
+}
+
+void RequestStream::resumed(Coroutine& co) {
+  Entry* e = find(co);
+  if (e == nullptr || !e->waiting) return;
+  wake(*e);
+  if (!ledger_.lives(e->life)) return;
+  EntryId from;
+  const RequestState state = state_of(ledger_[e->life], from);
+  ledger_.waits(e->life, state, false);
+}
+
+// -- Results --
+
+RequestLog::RequestLog(const std::vector<std::string>& by, const Wanted& wanted)
+    : by_(by), wanted_(wanted) {
+  if (wanted.number) trail_ = std::make_shared<RequestTrail>();
+}
+
+RequestStream& RequestLog::stream(StreamId number, const Placement& placement) {
+  const auto [it, fresh] = streams_.try_emplace(number, placement, by_);
+  if (fresh && wanted_.number && number == wanted_.stream)
+    it->second.ledger().watch(wanted_.number, trail_.get());
+  return it->second;
+}
+
+void RequestLog::add(const RequestLog& other) {
+  if (trail_ && trail_->steps().empty()) trail_ = other.trail_;
+  requests_.insert(requests_.end(), other.requests_.begin(), other.requests_.end());
+}
+
+void RequestLog::finish(const Clock& clock) {
+  if (trail_ && trail_->watch) trail_->calls.finish(trail_->watch, {}, 0, clock);
+  for (auto& [number, stream] : streams_) stream.ledger().move_to(requests_, number);
+  streams_.clear();
+}
+
+std::vector<const RequestSums*> RequestLog::requests() const {
+  std::vector<const RequestSums*> out;
+  for (const RequestSums& r : requests_) out.push_back(&r);
+  std::sort(out.begin(), out.end(), [](const RequestSums* a, const RequestSums* b) {
+    return std::tie(a->begin.total, a->stream, a->number) <
+           std::tie(b->begin.total, b->stream, b->number);
+  });
+  return out;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// --requests: which coroutine works for which request, and when requests begin and end.
+// docs/semantics.md ("Requests") is the contract.
+//
+// A request is an address of the host's (LTX_REQUEST), which it uses again for later requests, or a
+// call of a function (--request-by). One life at such an address is one request. A coroutine that a
+// running call resumed works for whom that call works for; any other one for its own request.
+//
+// Invariant: an entry's life and the counters and lists of that life agree: change them by
+// work_for(), open(), wait() and wake() only.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/collect/placement.h"
+#include "analyzer/collect/request_ledger.h"
+
+namespace luatrace::analyze {
+
+// Of one stream.
+class RequestStream {
+ public:
+  // The references must stay valid. Requests are the calls that `by` matches, if it is not empty.
+  RequestStream(const Placement& placement, const FunctionPatterns& by)
+      : placement_(placement), by_(by) {}
+
+  // What the stack machine reports, see FilteredProfile.
+  void request(const Coroutine& current, Coroutine& co, uint64_t address);
+  void created(const Coroutine& by, Coroutine& co);
+  void attached(Coroutine& co, const Coroutine* by);
+  // Returns the request that the call works for, if it is known.
+  RequestId opened(Coroutine& co, bool begins);
+  void closed(Coroutine& co, uint32_t depth);
+  void yielded(Coroutine& co, const Coroutine* resumer);
+  void resumed(Coroutine& co);
+  void gone(Coroutine& co, bool lost);
+  void cuts(bool gap);
+  // Returns the request that has the time, if one has.
+  RequestId ran(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
+  // The same if calls were open all the time.
+  RequestId ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
+  void lost(uint64_t from, uint64_t to, const Clock& clock);
+
+  RequestLedger& ledger() { return ledger_; }
+
+ private:
+  using EntryId = RequestCoroutineId;
+  struct Entry {
+    CoroutineId id;
+    uint64_t address = 0;
+    RequestClock since;     // When it got the address.
+    bool asked = false;     // It has a new address, and no call since: its life is to be found.
+    bool fresh = false;     // The host itself gave it the address: no Lua ran.
+    bool created = false;   // Its creation was seen: it is not the main coroutine.
+    bool resumed = false;   // It runs because it was resumed: the same.
+    bool open = false;      // It has open calls.
+    bool counted = false;   // Among the coroutines of its request.
+    bool waiting = false;   // In the list of its request, ...
+    FunctionId wait;        // ... because of this function.
+    EntryId next, before;   // In that list.
+    RequestId life, outer;  // Its own, and that of the running call that resumed it.
+    FunctionId phase, outer_phase;  // The outermost call of its request's coroutine.
+    FunctionId bottom;              // Its outermost call.
+    uint32_t depth = 0;             // Of the call that is a request (--request-by).
+  };
+  // Who has the time of a coroutine.
+  struct Owner {
+    RequestId life;
+    FunctionId phase;
+  };
+
+  Entry& entry(Coroutine& co);
+  Entry* find(const Coroutine& co) {
+    return co.request_entry ? &entries_[co.request_entry] : nullptr;
+  }
+  // How an open call is known: its beginning was seen, the VM reported it, or it was open before.
+  enum class Seen { kBegins, kReported, kOpen };
+
+  bool by_call() const { return !by_.empty(); }
+  EntryId id_of(const Entry& e) const {
+    return EntryId(static_cast<uint32_t>(&e - entries_.data()));
+  }
+  Owner owner(const Entry& e) const;
+  const RequestRule& rule(FunctionId function);
+  void work_for(Entry& e, RequestId life);
+  void set_open(Entry& e, bool open);
+  void resolve(Entry& e);
+  bool begins_anew(const Entry& e, RequestLife& life, FunctionId bottom);
+  bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom);
+  void outermost(Entry& e, FunctionId bottom, Seen seen);
+  void outermost_opened(Entry& e, FunctionId bottom, bool begins);
+  void call_opened(Coroutine& co, bool begins);
+  RequestState state_of(const RequestLife& life, EntryId& from);
+  void wait(EntryId id, FunctionId function);
+  void wake(Entry& e);
+
+  const Placement& placement_;
+  const FunctionPatterns& by_;
+  RequestLedger ledger_;
+  std::vector<Entry> entries_{1};
+  std::vector<EntryId> free_;
+  struct KnownRule : RequestRule {
+    bool known = false;
+  };
+  std::vector<KnownRule> rules_;  // By function.
+  // By coroutine: for which request it worked when a gap began.
+  std::unordered_map<CoroutineId, RequestId, RandomHash> before_gap_;
+};
+
+class RequestLog {
+ public:
+  // A request of a file, as an earlier pass over the file found it.
+  struct Wanted {
+    StreamId stream;
+    RequestId number;
+  };
+  // by: functions whose calls are requests; none: requests are the host's. wanted: the request
+  // whose steps and calls are collected, too; its number is 0 for none.
+  RequestLog(const std::vector<std::string>& by, const Wanted& wanted);
+
+  // Whether it must see each call.
+  bool follows_calls() const { return !by_.empty() || wanted_.number; }
+  RequestStream& stream(StreamId number, const Placement& placement);
+  bool wants(const RequestSums& r) const {
+    return wanted_.number && r.number == wanted_.number && r.stream == wanted_.stream;
+  }
+  // The steps and calls of the wanted request; null if none is wanted.
+  RequestTrail* trail() const { return trail_.get(); }
+  // Adds the requests of other streams.
+  void add(const RequestLog& other);
+  // All has been read.
+  void finish(const Clock& clock);
+  // The requests in the order in which they began. Valid after finish().
+  std::vector<const RequestSums*> requests() const;
+
+ private:
+  const FunctionPatterns by_;
+  const Wanted wanted_;
+  std::shared_ptr<RequestTrail> trail_;
+  std::unordered_map<StreamId, RequestStream, RandomHash> streams_;
+  std::vector<RequestSums> requests_;
+};
+
+}  // namespace luatrace::analyze

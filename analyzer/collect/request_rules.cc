@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/request_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace luatrace::analyze {
+namespace {
+
+constexpr std::pair<std::string_view, Phase> kDirectives[] = {
+    {"server_rewrite", Phase::kSet},    {"set", Phase::kSet},
+    {"rewrite", Phase::kRewrite},       {"access", Phase::kAccess},
+    {"precontent", Phase::kPrecontent}, {"content", Phase::kContent},
+    {"balancer", Phase::kBalancer},     {"header_filter", Phase::kHeader},
+    {"body_filter", Phase::kBody},      {"log", Phase::kLog}};
+
+// nginx's lua module runs coroutines itself: what resumes one is a C function that yields to it.
+constexpr std::array<std::string_view, 4> kWaitsForOthers = {"thread.wait", "wait",
+                                                             "coroutine.resume", "resume"};
+constexpr std::array<std::string_view, 4> kRestarts = {"ngx.exec", "exec", "ngx.req.set_uri",
+                                                       "set_uri"};
+
+template <size_t N>
+bool has(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "access" of the main chunk "=access_by_lua(nginx.conf:12)"; "" of any other function.
+std::string_view directive(const FunctionName& f) {
+  const std::string_view chunk = f.chunk;
+  const size_t end = chunk.find("_by_lua");
+  if (!is_main_chunk(f) || !chunk.starts_with('=') || end == chunk.npos) return {};
+  return chunk.substr(1, end - 1);
+}
+
+}  // namespace
+
+RequestRule rule_of(const FunctionName& f) {
+  RequestRule rule;
+  rule.main_chunk = is_main_chunk(f);
+  for (const auto& [name, phase] : kDirectives)
+    if (directive(f) == name) rule.phase = phase;
+  if (f.kind == FunctionKind::kLua) return rule;
+  std::string_view name = f.name;
+  if (name.starts_with("ngx.thread.")) name.remove_prefix(4);
+  rule.waits_for_others = has(kWaitsForOthers, name);
+  rule.restarts = has(kRestarts, name);
+  return rule;
+}
+
+std::string phase_name(const FunctionName& f) {
+  const std::string_view name = directive(f);
+  return name.empty() ? display_name(f) : std::string(name);
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What the name of a function says about a request of nginx's lua module: the phase whose block it
+// is the main chunk of, and whether its wait is really that of another coroutine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "analyzer/symbols/function_name.h"
+
+namespace luatrace::analyze {
+
+// In the order in which nginx runs them. kNone: the function is no block of a phase with an order.
+enum class Phase : uint8_t {
+  kNone,
+  kSet,
+  kRewrite,
+  kAccess,
+  kPrecontent,
+  kContent,
+  kBalancer,
+  kHeader,
+  kBody,
+  kLog
+};
+
+struct RequestRule {
+  Phase phase = Phase::kNone;
+  bool main_chunk = false;
+  bool waits_for_others = false;  // While it is suspended, other coroutines of the request run.
+  bool restarts = false;          // It goes back to an earlier phase (ngx.exec): it never returns.
+  bool begins = false;            // --request-by: each call of it is a request.
+};
+
+// Without `begins`.
+RequestRule rule_of(const FunctionName& function);
+// The name of the phase whose outermost function this is: the directive's for a block in
+// nginx.conf ("access" for access_by_lua), else that of the function.
+std::string phase_name(const FunctionName& function);
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+// --requests: a row for each request with its ledger. Those whose end was seen come first.
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "analyzer/collect/request_rules.h"
+#include "analyzer/output/format.h"
+#include "analyzer/output/views.h"
+#include "analyzer/report/canonical_order.h"
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+using Requests = std::vector<const ReportRequest*>;
+
+struct NamedPart {
+  std::string name;
+  uint64_t count, ns, more_ns;
+};
+
+constexpr size_t kBarWidth = 32;
+constexpr const char* kOtherParts = "[others]";
+
+std::string wait_name(const Report& report, const ReportRequest::Wait& w) {
+  if (w.function == kReportRoot) return kOtherParts;
+  const std::string name = display_name(report.functions[w.function]);
+  return w.inner == kReportRoot ? name : name + " > " + display_name(report.functions[w.inner]);
+}
+
+// Parts of the same name become one, in the place of the first.
+template <class Part>
+void add_part(std::vector<NamedPart>& parts, std::string name, const Part& more) {
+  for (NamedPart& p : parts)
+    if (p.name == name) {
+      p.count += more.count, p.ns += more.ns, p.more_ns += more.more_ns;
+      return;
+    }
+  parts.push_back({std::move(name), more.count, more.ns, more.more_ns});
+}
+
+std::vector<NamedPart> named_waits(const Report& report, const ReportRequest& r) {
+  std::vector<NamedPart> parts;
+  for (const auto& w : r.waits)
+    add_part(parts, wait_name(report, w), NamedPart{"", w.count, w.ns, 0});
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.ns > b.ns; });
+  return parts;
+}
+
+std::vector<NamedPart> named_phases(const Report& report, const ReportRequest& r) {
+  std::vector<NamedPart> parts;
+  for (const auto& p : r.phases)
+    add_part(parts,
+             p.function == kReportRoot ? kOtherParts : phase_name(report.functions[p.function]),
+             NamedPart{"", 0, p.running_ns, p.wait_ns});
+  return parts;
+}
+
+std::string json_list(const std::vector<NamedPart>& parts, const char* count, const char* ns,
+                      const char* more) {
+  std::string out = "[";
+  for (const NamedPart& p : parts) {
+    out += (out.size() > 1 ? ", {\"name\": " : "{\"name\": ") + json_string(p.name);
+    if (count) out += std::string(", \"") + count + "\": " + std::to_string(p.count);
+    out += std::string(", \"") + ns + "\": " + std::to_string(p.ns);
+    if (more) out += std::string(", \"") + more + "\": " + std::to_string(p.more_ns);
+    out += '}';
+  }
+  return out + ']';
+}
+
+// "access 1.2 ms, content 3.4 ms + 50 ms": running and waiting.
+std::string phases_text(const std::vector<NamedPart>& phases) {
+  std::string out;
+  for (const NamedPart& p : phases) {
+    out += (out.empty() ? "" : ", ") + p.name + ' ' + format_time(p.ns);
+    if (p.more_ns) out += " + " + format_time(p.more_ns);
+  }
+  return out;
+}
+
+Row request_row(const Report& report, const ReportRequest& r) {
+  const std::vector<NamedPart> waits = named_waits(report, r), phases = named_phases(report, r);
+  const bool waited = !waits.empty() && waits[0].ns;
+  return {Cell::of_count(r.id),
+          Cell::of_time(r.start_ns),
+          Cell::of_time(r.wall_ns),
+          Cell::of_text(r.unfinished     ? r.begun_before ? "<>" : ">"
+                        : r.begun_before ? "<"
+                                         : ""),
+          Cell::of_time(r.running_ns),
+          Cell::of_time(r.wait_ns),
+          Cell::of_time(r.others_ns),
+          Cell::of_time(r.unattributed_ns),
+          Cell::of_json(json_list(waits, "count", "ns", nullptr)),
+          Cell::of_json(json_list(phases, nullptr, "running_ns", "wait_ns")),
+          Cell::of_count(r.coroutines),
+          Cell::of_json("{}"),
+          Cell::of_json(r.unfinished ? "true" : "false"),
+          Cell::of_json(r.begun_before ? "true" : "false"),
+          Cell::of_count(r.vm),
+          Cell::of_text(report.files[r.file].path),
+          Cell::of_text(waited ? waits[0].name + ' ' + format_time(waits[0].ns) : "-"),
+          Cell::of_text(phases_text(phases))};
+}
+
+void add_columns(Table& t, const std::string& sort) {
+  t.columns = {{"id", "id"},
+               {"start_ns", "from"},
+               {"wall_ns", "wall"},
+               {"open", "", true, Column::kTextOnly},
+               {"running_ns", "running"},
+               {"wait_ns", "waits"},
+               {"others_ns", "others"},
+               {"unattributed_ns", "unattributed"}};
+  add_data_columns(t, {"waits", "phases"});
+  t.columns.push_back({"coroutines", "coroutines"});
+  add_data_columns(t, {"labels", "unfinished", "begun_before", "vm", "file"});
+  t.columns.push_back({"longest", "longest wait", true, Column::kTextOnly});
+  t.columns.push_back({"parts", "phases (running + waits)", true, Column::kTextOnly});
+  for (Column& c : t.columns) {
+    if (c.title == sort) c.title += "▼";
+    if (c.key == "open") c.min_width = 2;
+    if (c.key == "coroutines" || c.key == "unattributed_ns") c.spare = 3;
+    if (c.key == "start_ns" || c.key == "parts") c.spare = 2;
+  }
+}
+
+// "wall of 1,234 requests: p50 1.2 ms, p90 ..., max ...": of those seen from beginning to end.
+std::string figures(const Requests& requests) {
+  std::vector<uint64_t> walls;
+  for (const ReportRequest* r : requests)
+    if (!r->unfinished && !r->begun_before) walls.push_back(r->wall_ns);
+  std::sort(walls.begin(), walls.end());
+  const size_t rest = requests.size() - walls.size();
+  std::string out;
+  if (!walls.empty()) {
+    out = "wall of " + counted(walls.size(), "whole request") + ':';
+    for (const size_t percent : {50, 90, 99})
+      out += " p" + std::to_string(percent) + ' ' +
+             format_time(walls[(walls.size() * percent + 99) / 100 - 1]) + ',';
+    out += " max " + format_time(walls.back());
+  }
+  if (rest == 0) return out;
+  return out + (out.empty() ? "" : "; ") + format_count(rest) +
+         " more began before the recording (<) or did not end in it (>)";
+}
+
+struct SortKey {
+  const char* name;
+  uint64_t ReportRequest::*member;
+};
+constexpr SortKey kSortKeys[] = {{"wall", &ReportRequest::wall_ns},
+                                 {"running", &ReportRequest::running_ns},
+                                 {"waits", &ReportRequest::wait_ns},
+                                 {"others", &ReportRequest::others_ns},
+                                 {"unattributed", &ReportRequest::unattributed_ns}};
+
+// The requests to show: the greatest first, by id if `sort` is none of their figures.
+Requests sorted(const Report& report, const std::string& sort, Requests list) {
+  const std::vector<uint32_t> file = file_ranks(report.files);
+  const auto rank = [&](const ReportRequest& r) -> uint64_t {
+    if (sort == "start") return 0;
+    if (sort == "coroutines") return r.coroutines;
+    for (const SortKey& key : kSortKeys)
+      if (sort == key.name) return r.*key.member;
+    return r.wall_ns;
+  };
+  const auto key = [&](const ReportRequest* r) {
+    return std::tuple(r->unfinished, ~rank(*r), file[r->file], r->id);
+  };
+  std::sort(list.begin(), list.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
+  return list;
+}
+
+// -- One request --
+
+// The request's time from left to right, and this step of it.
+std::string step_bar(const ReportRequestStep& step, uint64_t wall) {
+  const auto column = [&](uint64_t ns) {
+    const double share = wall ? static_cast<double>(ns) / static_cast<double>(wall) : 0;
+    return static_cast<size_t>(std::min(share, 1.0) * kBarWidth);
+  };
+  const size_t from = std::min(column(step.at_ns), kBarWidth - 1);
+  const size_t to = std::max(from + 1, column(step.at_ns + step.ns));
+  std::string out(from, ' ');
+  for (size_t i = from; i < to; i++) out += step.runs ? "█" : "░";
+  return out;
+}
+
+std::string step_name(const Report& report, const ReportRequestStep& s) {
+  if (s.runs)
+    return s.function == kReportRoot ? kOtherParts : phase_name(report.functions[s.function]);
+  return s.function == kReportRoot ? "-" : wait_name(report, {s.function, s.inner});
+}
+
+const char* step_kind(const ReportRequestStep& s) {
+  return s.runs ? "runs" : s.function == kReportRoot ? "nothing" : "waits";
+}
+
+Row step_row(const Report& report, const ReportRequestDetail& detail, const ReportRequestStep& s) {
+  return {Cell::of_time(s.at_ns),
+          Cell::of_time(s.ns),
+          Cell::of_time(s.others_ns),
+          Cell::of_text(step_kind(s)),
+          Cell::of_text(step_name(report, s)),
+          Cell::of_text(step_bar(s, detail.request.wall_ns))};
+}
+
+// The longest steps, in order of time.
+std::vector<const ReportRequestStep*> steps_to_show(const ReportRequestDetail& d, size_t limit) {
+  std::vector<const ReportRequestStep*> steps;
+  for (const ReportRequestStep& s : d.steps) steps.push_back(&s);
+  if (limit == 0 || steps.size() <= limit) return steps;
+  std::stable_sort(steps.begin(), steps.end(), [](auto* a, auto* b) { return a->ns > b->ns; });
+  steps.resize(limit);
+  std::sort(steps.begin(), steps.end(), [](auto* a, auto* b) { return a->at_ns < b->at_ns; });
+  return steps;
+}
+
+Table steps_table(const Report& report, const ReportRequestDetail& detail, size_t limit) {
+  Table t;
+  t.name = "request_steps";
+  t.heading = "what it did when";
+  t.columns = {{"at_ns", "at"},
+               {"length_ns", "length"},
+               {"others_ns", "others"},
+               {"kind", "", true},
+               {"name", "phase, or where it waits", true},
+               {"bar", "", true, Column::kTextOnly}};
+  t.columns[2].spare = 1;
+  t.columns[5].spare = 3;
+  t.columns[5].min_width = kBarWidth;
+  const auto steps = steps_to_show(detail, limit);
+  for (const ReportRequestStep* s : steps) t.rows.push_back(step_row(report, detail, *s));
+  note_left_out(t, detail.steps.size() - steps.size(), " shorter steps");
+  return t;
+}
+
+std::string request_heading(const Report& report, const ReportRequest& r) {
+  return "request " + std::to_string(r.id) + " at " +
+         format_moment(r.start_ns, report.files[r.file].start_real_ns) + ": wall " +
+         format_time(r.wall_ns) + " = running " + format_time(r.running_ns) + " + waits " +
+         format_time(r.wait_ns) + " + others " + format_time(r.others_ns) + " + unattributed " +
+         format_time(r.unattributed_ns) + (r.begun_before ? "; it began before" : "") +
+         (r.unfinished ? "; its end was not seen" : "");
+}
+
+// Its phases, and below them what it waited in.
+Table parts_table(const Report& report, const ReportRequest& r) {
+  Table t;
+  t.name = "request_parts";
+  t.heading = request_heading(report, r);
+  t.columns = {{"kind", "", true},
+               {"name", "phase or wait", true},
+               {"count", "count"},
+               {"running_ns", "running"},
+               {"wait_ns", "waits"}};
+  for (const NamedPart& p : named_phases(report, r))
+    t.rows.push_back({Cell::of_text("phase"),
+                      Cell::of_text(p.name),
+                      {},
+                      Cell::of_time(p.ns),
+                      Cell::of_time(p.more_ns)});
+  for (const NamedPart& w : named_waits(report, r))
+    t.rows.push_back({Cell::of_text("wait"),
+                      Cell::of_text(w.name),
+                      Cell::of_count(w.count),
+                      {},
+                      Cell::of_time(w.ns)});
+  return t;
+}
+
+}  // namespace
+
+std::vector<Table> request_views(const Report& report, const ViewOptions& options) {
+  if (!report.request_detail) return {};
+  const ReportRequestDetail& detail = *report.request_detail;
+  return {parts_table(report, detail.request), steps_table(report, detail, options.tree_limit()),
+          request_tree_view(report, detail.nodes, options)};
+}
+
+bool is_request_order(const std::string& sort) {
+  return sort == "start" || sort == "coroutines" ||
+         std::any_of(std::begin(kSortKeys), std::end(kSortKeys),
+                     [&](const SortKey& key) { return sort == key.name; });
+}
+
+Table requests_view(const Report& report, const ViewOptions& options) {
+  Requests list, all;
+  for (const ReportRequest& r : report.requests) {
+    all.push_back(&r);
+    if (r.wall_ns >= options.slow_requests_ns) list.push_back(&r);
+  }
+  const std::string sort = options.sort_given ? options.sort : "wall";
+  Table t;
+  t.name = "requests";
+  add_columns(t, sort == "start" ? "from" : sort);
+  list = sorted(report, sort, std::move(list));
+  const size_t count = list.size();
+  t.rows.add(count,
+             [&report, list = std::move(list)](size_t i) { return request_row(report, *list[i]); });
+  limit_rows(t, options.limit);
+  if (all.empty())
+    t.notes.push_back(options.request_by.empty()
+                          ? "no request is known: see --request-by FN"
+                          : "no call of the functions of --request-by was seen");
+  else if (count == 0)
+    t.notes.push_back("no request took that long");
+  if (!all.empty()) t.notes.push_back(figures(all));
+  return t;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// --requests: lives, ledgers, and that these close on any trace. tests/views/data/nginx.txt is an
+// example whose figures views.table has.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <sstream>
+
+#include "analyzer/pipeline.h"
+#include "support.h"
+#include "wishes.h"
+
+namespace luatrace::analyze {
+namespace {
+
+Report report_of(const std::vector<uint8_t>& bytes, PipelineOptions options = {}) {
+  options.requests = true;
+  Pipeline pipeline(options, [](const std::string&) {});
+  Input input("test.bin", bytes);
+  Diagnostics diag("test.bin", [](const std::string&) {});
+  pipeline.read(input, diag);
+  return pipeline.finish();
+}
+
+// f1 .. f9 are functions; the others are an access block (11), a log block (12), ngx.sleep (13),
+// ngx.exec (14) and a content block (15). The main coroutine is 1.
+std::vector<ReportRequest> requests(const std::string& events, PipelineOptions options = {}) {
+  std::string text = trace_text("start\n" + events);
+  text.insert(text.find("func 1:1 "),
+              "func 1:11 lua chunk=\"=access_by_lua(nginx.conf:1)\"\n"
+              "func 1:12 lua chunk=\"=log_by_lua(nginx.conf:2)\"\n"
+              "func 1:13 c addr=0x13 name=\"ngx.sleep\"\n"
+              "func 1:14 c addr=0x14 name=\"ngx.exec\"\n"
+              "func 1:15 lua chunk=\"=content_by_lua(nginx.conf:3)\"\n");
+  for (size_t at; (at = text.find("\nstart\n")) != text.npos;)
+    text.replace(at, 7, "\n0 1 ringblock co=1 tid=7 rec=1\n0 1 start rec=1\n");
+  return report_of(to_binary(text), options).requests;
+}
+
+// "start wall = own + waits + others + rest", '>' if its end and '<' if its beginning was not seen.
+std::string brief(const std::vector<ReportRequest>& list) {
+  std::ostringstream out;
+  for (const ReportRequest& r : list)
+    out << (r.begun_before ? "<" : "") << r.start_ns << ' ' << r.wall_ns << " = " << r.running_ns
+        << " + " << r.wait_ns << " + " << r.others_ns << " + " << r.unattributed_ns
+        << (r.unfinished ? ">\n" : "\n");
+  return out.str();
+}
+
+// A request at this address in coroutine CO: access, 4 ns from `at` on.
+std::string access(int at, int co, const char* address) {
+  std::ostringstream out;
+  out << at << " create " << co << "\n"
+      << at << " request " << co << ' ' << address << "\n"
+      << at << " resume " << co << "\n"
+      << at << " entry 11\n"
+      << at + 4 << " return 11\n"
+      << at + 4 << " suspend done\n";
+  return out.str();
+}
+std::string log_block(int at, const char* address) {
+  std::ostringstream out;
+  out << at << " request 1 " << address << "\n" << at << " entry 12\n" << at + 2 << " return 12\n";
+  return out.str();
+}
+
+TEST(Requests, EndWithTheLogBlockOrWhenTheirAddressIsUsedAgain) {
+  EXPECT_EQ(brief(requests(access(10, 2, "7") + log_block(20, "7") + access(30, 3, "7"))),
+            "10 12 = 6 + 0 + 0 + 6\n30 4 = 4 + 0 + 0 + 0\n");
+  EXPECT_EQ(brief(requests(access(10, 2, "7") + access(30, 3, "7"))),
+            "10 4 = 4 + 0 + 0 + 0\n30 4 = 4 + 0 + 0 + 0\n");
+  EXPECT_EQ(brief(requests(access(10, 2, "7") + access(30, 3, "8") + log_block(40, "7"))),
+            "10 32 = 6 + 0 + 4 + 22\n30 4 = 4 + 0 + 0 + 0\n");
+}
+
+// The main coroutine keeps the address of a request that has ended: nothing of it runs.
+TEST(Requests, AnAddressWithoutCallsIsNone) {
+  EXPECT_EQ(brief(requests("5 request 1 7\n" + access(10, 2, "7") +
+                           "20 request 1 0\n20 entry 1\n"
+                           "30 return 1\n")),
+            "10 4 = 4 + 0 + 0 + 0\n");
+}
+
+TEST(Requests, ExecGoesBackInTheSameRequest) {
+  const std::string first = "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 entry ";
+  EXPECT_EQ(brief(requests(first + "14\n13 suspend yield\n" + access(20, 3, "7"))),
+            "10 14 = 7 + 7 + 0 + 0>\n");
+  EXPECT_EQ(brief(requests(first + "13\n13 suspend yield\n" + access(20, 3, "7"))),
+            "10 3 = 3 + 0 + 0 + 0\n20 4 = 4 + 0 + 0 + 0\n");
+}
+
+// A generator of request 7 that request 8 resumes works for 8 then.
+TEST(Requests, ACoroutineResumedInARequestWorksForIt) {
+  EXPECT_EQ(brief(requests("10 create 2\n10 request 2 7\n10 resume 2\n10 entry 11\n11 create 3\n"
+                           "12 return 11\n12 suspend done\n20 create 4\n20 request 4 8\n"
+                           "20 resume 4\n20 entry 11\n21 resume 3\n21 entry 1\n26 suspend yield\n"
+                           "28 return 11\n28 suspend done\n")),
+            "10 2 = 2 + 0 + 0 + 0\n20 8 = 8 + 0 + 0 + 0\n");
+}
+
+// What was dropped while it waited is collected long after the request's end.
+TEST(Requests, AnAbandonedWaitEndsWithTheRequest) {
+  const std::string waits =
+      "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 entry 13\n"
+      "13 suspend yield\n";
+  EXPECT_EQ(brief(requests(waits + log_block(20, "7") + "90 collect 2\n")),
+            "10 12 = 5 + 7 + 0 + 0\n");
+  EXPECT_EQ(brief(requests(waits + "90 collect 2\n99 time\n")), "10 3 = 3 + 0 + 0 + 0\n");
+  EXPECT_EQ(brief(requests(waits + "90 time\n")), "10 80 = 3 + 77 + 0 + 0>\n");
+}
+
+// After a gap a request goes on if one of its coroutines does; the gap is not attributed.
+TEST(Requests, GoOnAfterAGapInTheSameCoroutine) {
+  const std::string before =
+      "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 entry 13\n"
+      "13 suspend yield\n30 loss 5 since=20\n30 stack 1 loss n=0\n";
+  EXPECT_EQ(brief(requests(before + "40 resume 2\n40 request 2 7\n40 stack 2 resumed n=1\n"
+                                    "40 frame 15\n45 return 15\n45 suspend done\n")),
+            "10 35 = 8 + 7 + 0 + 20\n");
+  EXPECT_EQ(brief(requests(before + "40 resume 3\n40 request 3 7\n40 stack 3 resumed n=1\n"
+                                    "40 frame 15\n45 return 15\n45 suspend done\n")),
+            "10 10 = 3 + 7 + 0 + 0>\n<40 5 = 5 + 0 + 0 + 0\n");
+}
+
+TEST(Requests, ByCall) {
+  PipelineOptions options;
+  options.request_by = {"f2"};
+  // f2 runs 10..60, suspended in 20..50, and creates coroutine 3, which runs 30..40 and, after the
+  // end, 70..80.
+  EXPECT_EQ(brief(requests("5 create 2\n5 resume 2\n5 entry 1\n10 entry 2\n12 create 3\n"
+                           "15 entry 13\n20 suspend yield\n30 resume 3\n30 entry 4\n"
+                           "35 entry 2\n36 return 2\n40 suspend yield\n50 resume 2\n50 return 13\n"
+                           "60 return 2\n65 return 1\n65 suspend done\n70 resume 3\n80 return 4\n",
+                           options)),
+            "10 50 = 30 + 20 + 0 + 0\n");
+}
+
+// -- Any trace --
+
+// Says for which request coroutines work, here and there.
+std::string with_requests(const std::string& text, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::istringstream in(text);
+  std::ostringstream out;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string tick, stream, what, coroutine;
+    words >> tick >> stream >> what >> coroutine;
+    const bool has_request = (what == "create" || what == "resume") && random() % 2;
+    if (what == "stack" && random() % 2)
+      out << tick << ' ' << stream << " request " << coroutine << ' ' << random() % 4 << '\n';
+    out << line << '\n';
+    if (has_request)
+      out << tick << ' ' << stream << " request " << coroutine << ' ' << random() % 4 << '\n';
+  }
+  return out.str();
+}
+
+// With some of the functions as blocks of phases.
+std::string with_phases(std::string text) {
+  size_t n = 0;
+  for (size_t at = 0; (at = text.find("lua line=", at)) != text.npos; at++) {
+    static const char* const kBlocks[] = {"access", "content", "log"};
+    const size_t end = text.find('\n', at);
+    if (n++ % 3 == 0)
+      text.replace(at, end - at,
+                   std::string("lua chunk=\"=") + kBlocks[n / 3 % 3] +
+                       "_by_lua(nginx.conf:" + std::to_string(n) + ")\"");
+  }
+  return text;
+}
+
+void expect_closed(const Report& report, uint64_t& waited) {
+  uint64_t own = 0;
+  for (const ReportRequest& r : report.requests) {
+    EXPECT_EQ(r.running_ns + r.wait_ns + r.others_ns + r.unattributed_ns, r.wall_ns);
+    for (const uint64_t part : {r.running_ns, r.wait_ns, r.others_ns, r.unattributed_ns})
+      EXPECT_LE(part, r.wall_ns);
+    uint64_t running = 0, in_phases = 0, in_waits = 0;
+    for (const auto& p : r.phases) running += p.running_ns, in_phases += p.wait_ns;
+    for (const auto& w : r.waits) in_waits += w.ns;
+    EXPECT_EQ(running, r.running_ns);
+    EXPECT_EQ(in_waits, r.wait_ns);
+    EXPECT_EQ(in_phases, r.wait_ns);
+    EXPECT_LE(r.start_ns, report.duration_ns);
+    own += r.running_ns;
+    waited += r.wait_ns;
+  }
+  EXPECT_LE(own, report.traced_ns);
+}
+
+std::string all_of(const Report& report) {
+  std::ostringstream out;
+  out << brief(report.requests);
+  for (const ReportRequest& r : report.requests) {
+    for (const auto& w : r.waits)
+      out << report.functions[w.function].name << ' ' << w.count << ' ' << w.ns << '\n';
+    for (const auto& p : r.phases)
+      out << report.functions[p.function].chunk << ' ' << p.running_ns << ' ' << p.wait_ns << '\n';
+    out << r.coroutines << '\n';
+  }
+  return out.str();
+}
+
+// Undamaged and damaged traces: the ledgers close, and neither the number of threads nor what else
+// is collected changes them.
+TEST(Requests, LedgersCloseOnAnyTrace) {
+  const uint64_t kSeeds = seeds(400);
+  uint64_t found = 0, waited = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; seed++) {
+    std::string text = with_requests(random_trace(seed), seed);
+    if (seed % 2) text = with_phases(std::move(text));
+    std::vector<uint8_t> bytes = to_binary(text);
+    std::mt19937_64 random(seed);
+    if (seed % 4 >= 2)
+      for (int i = 0; i < 3; i++) bytes[bytes.size() / 3 + random() % (bytes.size() / 2)] ^= 4;
+    PipelineOptions plain;
+    plain.jobs = 1;
+    if (seed % 5 == 0) plain.request_by = {"/[123]$/"};
+    PipelineOptions slow = plain, parallel = plain;
+    slow.threads = true;
+    parallel.jobs = 3;
+    const Report report = report_of(bytes, plain);
+    expect_closed(report, waited);
+    EXPECT_EQ(all_of(report_of(bytes, slow)), all_of(report));
+    EXPECT_EQ(all_of(report_of(bytes, parallel)), all_of(report));
+    found += report.requests.size();
+    if (HasFailure()) FAIL() << "seed " << seed << "\n" << text;
+  }
+  EXPECT_GT(found, kSeeds);
+  EXPECT_GT(waited, kSeeds);
+}
+
+// The steps of a request cover its life, and its call tree has its own time.
+TEST(Requests, StepsOfOneCoverItsLife) {
+  uint64_t found = 0;
+  for (uint64_t seed = 1; seed <= seeds(100); seed++) {
+    const std::vector<uint8_t> bytes =
+        to_binary(with_phases(with_requests(random_trace(seed), seed)));
+    PipelineOptions options;
+    const size_t count = report_of(bytes, options).requests.size();
+    for (options.request = 1; options.request <= std::min<size_t>(count, 4); options.request++) {
+      const Report report = report_of(bytes, options);
+      ASSERT_TRUE(report.request_detail);
+      const ReportRequestDetail& d = *report.request_detail;
+      EXPECT_EQ(d.request.id, options.request);
+      uint64_t at = 0, own = 0, self = 0;
+      for (const ReportRequestStep& s : d.steps) {
+        EXPECT_EQ(s.at_ns, at);
+        at += s.ns;
+        own += s.runs ? s.ns : 0;
+        EXPECT_LE(s.others_ns, s.ns);
+      }
+      EXPECT_EQ(at, d.request.wall_ns);
+      EXPECT_EQ(own, d.request.running_ns);
+      for (const SlowNode& n : d.nodes) self += n.self;
+      EXPECT_LE(self, own + d.steps.size() + d.nodes.size());
+      EXPECT_LE(own, self + d.steps.size() + d.nodes.size());
+      found++;
+    }
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+  EXPECT_GT(found, 100u);
+}
+
+}  // namespace
+}  // namespace luatrace::analyze
