@@ -73,6 +73,7 @@ struct Coroutine {
   // For such sinks only:
   WatchId watched_call;       // The call watched in this coroutine (--slow).
   LifeId log_entry;           // The coroutine's entry in CoroutineLog.
+  FunctionId origin;          // The group of the call that created it (Placement::bequeath()).
   uint32_t epoch = 1;         // Changes when it wakes or its calls move.
   uint32_t marked_epoch = 0;  // Epoch in which the resumers' calls were marked as leading to -C.
   OuterLink outer_watched, outer_owner;  // Caches.
