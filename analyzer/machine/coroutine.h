@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/machine/functions.h"
 #include "analyzer/read/model.h"
 #include "base/grow_array.h"
 #include "luatrace_format.h"
