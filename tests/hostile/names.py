@@ -24,7 +24,7 @@ FORMATS = ['folded', 'speedscope', 'perfetto', 'chrome', 'pprof', 'callgrind', '
 BINARY = {'perfetto', 'pprof'}
 VIEWS = [[], ['--report', '--limit', '0'], ['--tree', '--limit', '0'], ['--info'], ['--threads'],
          ['--coroutines', '--limit', '0'], ['--waits', '--limit', '0'], ['--timeline'], ['--symbols', '--limit', '0'],
-         ['--slow', '*', '--limit', '0'], ['--callers', 'a*'], ['--group-by', 'file', '--report'],
+         ['--slow', '*', '--limit', '0'], ['--callers', 'a*'], ['--group-by', 'file', '--report'], ['--group-by', 'plugin', '--plugin', '*', '--report'],
          ['--json'], ['--csv'], ['--json', '--report', '--tree', '--info', '--coroutines'],
          ['--dump'], ['--dump=calls'], ['--folded']]
 PROFILE_VIEWS = [['--report', '--limit', '0'], ['--tree', '--limit', '0'], ['--csv'], ['--folded']]
