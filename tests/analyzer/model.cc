@@ -16,7 +16,7 @@ struct Coroutine {
   bool known = true;
   bool waits = false;  // It yielded, and was not resumed since.
   uint64_t yielded = 0;
-  Phase origin = Phase::kNone;  // That of the call that created it.
+  Phase origin = Phase::kNotSet;  // That of the call that created it.
 };
 
 class Model {
@@ -68,29 +68,32 @@ class Model {
     return running;
   }
 
-  // What the outermost call shows, unless something unknown is around it.
+  // What the outermost call shows, unless something unknown is around it; or else what the
+  // outermost coroutine has from its creation. Without a call, kNotSet is the host.
   Phase phase() {
     Coroutine* outermost = nullptr;
-    bool known = true;
+    bool known = current_ != -1 || !lost_;
+    Phase origin = Phase::kNotSet;
     for (int id : chain()) {
-      if (!co(id).open.empty()) outermost = &co(id), known = true;
+      if (!co(id).open.empty()) outermost = &co(id), known = true, origin = Phase::kNotSet;
       known &= co(id).known;
+      if (co(id).origin != Phase::kNotSet) origin = co(id).origin;
     }
-    if (!outermost || !known) return Phase::kNone;
+    if (!known) return Phase::kNone;
+    if (!outermost) return origin;
     const uint32_t function = calls_[outermost->open[0]].function;
     if (function == kAccess) return Phase::kAccess;
     if (function == kLog) return Phase::kLog;
-    const bool chunk = function == kChunk && outermost->origin == Phase::kTimer;
-    return chunk ? Phase::kNone : outermost->origin;
+    const bool chunk = function == kChunk && origin == Phase::kTimer;
+    return chunk || origin == Phase::kNotSet ? Phase::kNone : origin;
   }
 
   // The phase of a coroutine that is created now.
   Phase phase_of_new() {
-    bool known = current_ != -1 || !lost_;
-    for (int id : chain()) known &= co(id).known;
-    if (running_calls().empty()) return known ? Phase::kTimer : Phase::kNone;
-    const auto& open = co(current_).open;
-    return !open.empty() && calls_[open.back()].function == kTimerAt ? Phase::kTimer : phase();
+    const Phase now = phase();
+    const bool call = current_ != -1 && !co(current_).open.empty();
+    const bool timer = call && calls_[co(current_).open.back()].function == kTimerAt;
+    return timer || now == Phase::kNotSet ? Phase::kTimer : now;
   }
 
   // Time goes on to `tick` with nothing changing.

@@ -60,7 +60,7 @@ struct Call {
 };
 // Of nginx, if functions kAccess and kLog are main chunks of its blocks, kChunk one of a file, and
 // kTimerAt ngx.timer.at.
-enum class Phase { kNone, kAccess, kLog, kTimer };
+enum class Phase { kNone, kAccess, kLog, kTimer, kNotSet };
 enum : uint32_t { kAccess = 3, kLog = 6, kChunk = 5, kTimerAt = 8 };
 
 struct Stretch {
