@@ -24,10 +24,9 @@ Placement::Placement(const FilterPlan& plan, FunctionTable& functions, const Sym
       path_(plan, functions, symbols),
       hide_(options_.hide),
       functions_(options_.functions),
+      groups_(options_, functions),
       is_plain_(!plan.verdicts && shows_all(options_)),
       raw_(is_plain_ ? out : own_) {
-  for (const std::string& pattern : options_.group_patterns())
-    group_patterns_.emplace_back(pattern);
   Place root;
   root.path = path_.root();
   places_.push_back(root);
@@ -61,58 +60,33 @@ bool Placement::is_builtin(FunctionId function) const {
   return best_known(so_far, known_).type == LT_FUNC_FF;
 }
 
-FunctionId Placement::group(const std::string& name, bool coroutine) {
-  const FunctionId function = table_.add_group(name, coroutine);
-  if (function >= groups_.size()) groups_.resize(function + 1);
-  groups_[function] = coroutine ? kOfCoroutine : kOfCalls;
-  return function;
-}
-
 // -- Groups that coroutines inherit --
-
-// The group of calls that no other group has.
-FunctionId Placement::no_group() {
-  if (!no_group_)
-    no_group_ = group(by_phase()                           ? "[no phase]"
-                      : options_.group == GroupBy::kPlugin ? "[no plugin]"
-                                                           : "[other]");
-  return no_group_;
-}
 
 FunctionId Placement::group_at(uint32_t raw) const {
   const Place& p = places_[raw];
-  return p.group ? p.group : p.heir_of;
+  return groups_.of_call(p.group, p.heir_of, kNoFunction);
 }
 
 FunctionId Placement::bequeath(uint32_t raw, bool by_host) {
-  if (!inherits()) return kNoFunction;
+  if (!options_.inherits_groups()) return kNoFunction;
   const FunctionId known = group_at(raw), creator = function_of(raw);
-  if (!by_phase()) return known == no_group_ ? kNoFunction : known;
-  const bool is_call = creator >= kFirstFunction && !is_group(creator);
+  if (groups_.by_plugin()) return groups_.is_none(known) ? kNoFunction : known;
+  const bool is_call = creator >= kFirstFunction && !groups_.has(creator);
   const bool timer = known ? is_call && rules(creator).creates_timers : by_host;
-  if (!timer) return known;
-  return timer_ = group(kTimerPhase);
+  return timer ? groups_.timers() : known;
 }
 
 uint32_t Placement::enter_heir(uint32_t raw, const Coroutine& co, const Coroutine* by) {
   FunctionId from = by ? group_at(by->frames[by->top].node) : kNoFunction;
-  if (!from || (!by_phase() && from == no_group_)) from = co.origin;
+  if (!from || (groups_.by_plugin() && groups_.is_none(from))) from = co.origin;
   return from ? enter(raw, from) : raw;
-}
-
-// The phase of a coroutine whose outermost call is this one. That a timer's function is no main
-// chunk distinguishes it from a *_by_lua_file.
-FunctionId Placement::phase_of(FunctionId function, FunctionId heir_of) {
-  const Rules& r = rules(function);
-  if (r.group) return r.group;
-  return !heir_of || (r.main_chunk && heir_of == timer_) ? no_group() : heir_of;
 }
 
 // Returns the node of the shown tree for the outermost call of a coroutine, the node `raw`.
 NodeId Placement::enter_phase(uint32_t raw, FunctionId phase) {
   const NodeId node = out_.enter(kRootNode, phase);
   const FunctionId above = function_of(raw_[NodeId(raw)].parent);
-  return is_coroutine_group(above) ? out_.enter(node, above) : node;
+  return groups_.is_of_coroutine(above) ? out_.enter(node, above) : node;
 }
 
 // Does what place() does where each node is its own `out`: a node whose `out` would be elsewhere,
@@ -140,7 +114,7 @@ Place Placement::plain_place(NodeId node) const {
   Place p;
   p.out = node;
   p.own = node && function != kCoroutineFunction;
-  p.shown = function >= kFirstFunction && !is_group(function);
+  p.shown = function >= kFirstFunction && !groups_.has(function);
   if (p.shown) p.function = function;
   return p;
 }
@@ -157,7 +131,7 @@ Place Placement::place(uint32_t raw) {
   if (function == kCoroutineFunction) {
     p.own = false;
     p.heir_of = above.heir_of;
-    if (groups_files() && !options_.coroutines.empty())
+    if (options_.groups_files() && !options_.coroutines.empty())
       p.group = kNoFunction;  // The resumer may be filtered out.
     if (above.takes && !folded) {
       p.out = p.fold = out_.enter(above.fold, function);
@@ -166,10 +140,11 @@ Place Placement::place(uint32_t raw) {
     }
   } else if (function == kUnknownFunction) {
     p.takes = true;  // Whatever the filters: it may have been a selected call.
-    if (by_phase() && !p.group) p.group = no_group(), p.fold = enter_phase(raw, p.group);
+    if (groups_.by_phase() && !p.group)
+      p.group = groups_.none(), p.fold = enter_phase(raw, p.group);
     p.out = out_.enter(p.fold, function);
     p.unknown = true;
-  } else if (is_group(function)) {
+  } else if (groups_.has(function)) {
     p.heir_of = above.heir_of;
     place_group(p, function);
   } else {
@@ -179,21 +154,14 @@ Place Placement::place(uint32_t raw) {
 }
 
 void Placement::place_group(Place& p, FunctionId function) {
-  if (inherits() && !is_coroutine_group(function)) return static_cast<void>(p.heir_of = function);
+  if (options_.inherits_groups() && !groups_.is_of_coroutine(function))
+    return static_cast<void>(p.heir_of = function);
   p.own = true;
   p.takes = !selects_functions();
-  if (by_phase()) p.fold = out_.enter(kRootNode, p.heir_of ? p.heir_of : no_group());
+  if (groups_.by_phase()) p.fold = out_.enter(kRootNode, p.heir_of ? p.heir_of : groups_.none());
   p.out = p.fold = out_.enter(p.fold, function);
   // A coroutine has no file, so its own time gets a group, too: not [other], which has calls.
-  if (groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
-}
-
-// Whether a call of `group` is one from outside: a call within its own group is not, a function
-// without a group belongs to that of its caller, and all that a plugin calls belongs to the plugin.
-bool Placement::enters_group(const Place& above, FunctionId group) const {
-  if (!above.group) return true;
-  if (options_.group == GroupBy::kPlugin && above.group != no_group_) return false;
-  return group && group != above.group;
+  if (options_.groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
 }
 
 // Whether filters select by function. Then time of a coroutine outside of any call, where it is
@@ -210,9 +178,10 @@ void Placement::place_function(Place& p, uint32_t raw) {
   const Rules& r = rules(function);
   p.path = path_.enter(above.path, function);
   NodeId under = above.out;
-  if (groups_files() && is_group(function_of(raw_[NodeId(raw)].parent))) under = above.fold;
-  if (by_phase() && !above.group) {
-    p.group = phase_of(function, above.heir_of);
+  if (options_.groups_files() && groups_.has(function_of(raw_[NodeId(raw)].parent)))
+    under = above.fold;
+  if (groups_.by_phase() && !above.group) {
+    p.group = groups_.of_outermost(above.heir_of, r.group, r.main_chunk);
     under = p.fold = enter_phase(raw, p.group);
   }
   const bool inside = p.path & CallPath::kInside, excluded = p.path & CallPath::kExcluded;
@@ -220,12 +189,15 @@ void Placement::place_function(Place& p, uint32_t raw) {
   const bool reached = above.path & CallPath::kReached;
   const bool folded = reached || (options_.depth && p.depth >= options_.depth);
   bool hidden = r.hidden || folded || !inside || excluded;
-  if (groups_files()) {
-    const FunctionId group = above.heir_of ? above.heir_of : r.group;
-    hidden = hidden || !enters_group(above, group);
-    if (!hidden) p.function = group ? group : no_group();
-    if (!hidden && !dropped) p.group = p.function;
-    if (hidden) p.heir_of = above.heir_of;  // For the next call.
+  if (options_.groups_files()) {
+    // A call within its own group is not a call of the group.
+    const FunctionId group = groups_.of_call(above.group, above.heir_of, r.group);
+    hidden |= above.group && group == above.group;
+    if (!hidden) p.function = group ? group : groups_.none();
+    if (!hidden && !dropped)
+      p.group = p.function;
+    else if (groups_.by_plugin() && group != above.group)
+      p.heir_of = group;  // What it calls belongs to its plugin nevertheless.
   } else {
     p.function = function;
   }
@@ -257,25 +229,9 @@ const Placement::Rules& Placement::rules(FunctionId function) {
   const FunctionName f = described(function);
   r.hidden =
       hide_.matches(f) || has_other_kind(f) || (!functions_.empty() && !functions_.matches(f));
-  r.group = group_of(f);
-  if (by_phase()) r.main_chunk = is_main_chunk(f), r.creates_timers = creates_timers(f);
+  r.group = groups_.of(f);
+  if (groups_.by_phase()) r.main_chunk = is_main_chunk(f), r.creates_timers = creates_timers(f);
   return r;
-}
-
-FunctionId Placement::group_of(const FunctionName& f) {
-  if (by_phase()) {
-    const std::string phase = nginx_phase(f);
-    return phase.empty() ? kNoFunction : group(phase);
-  }
-  std::string place = file_name(f);
-  if (options_.group == GroupBy::kFile) {
-    if (f.kind == FunctionKind::kBuiltin) place = "[builtin]";
-    if (f.kind == FunctionKind::kLua && place.size() == f.chunk.size()) place = "[string]";
-    return group(place.empty() ? "[C]" : place);
-  }
-  for (const GroupPattern& pattern : group_patterns_)
-    if (const auto found = pattern.find(place)) return group(found->empty() ? "[empty]" : *found);
-  return kNoFunction;
 }
 
 }  // namespace luatrace::analyze

@@ -21,11 +21,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/collect/groups.h"
 #include "analyzer/collect/profile.h"
 #include "analyzer/filter/call_path.h"
 #include "analyzer/filter/filter_plan.h"
@@ -88,23 +88,18 @@ class Placement {
   bool is_plain() const { return is_plain_; }
   // See CallPath::described().
   FunctionName described(FunctionId function) const { return path_.described(function); }
-  // Returns the pseudo-function of a group, of coroutines or something else.
-  FunctionId group(const std::string& name, bool coroutine = false);
+  // Groups::make().
+  FunctionId group(const std::string& name, bool coroutine = false) {
+    return groups_.make(name, coroutine);
+  }
   bool is_builtin(FunctionId function) const;
 
-  // Whether coroutines inherit the group of the call that creates them.
-  bool inherits() const {
-    return options_.group == GroupBy::kPhase || options_.group == GroupBy::kPlugin;
-  }
   // Returns the group that a coroutine inherits if the call at `raw` creates it; by_host: no call
   // does, but the host program.
   FunctionId bequeath(uint32_t raw, bool by_host);
   // Returns the child of `raw` whose calls inherit the group of the resumer's call, or else of the
   // call that created the coroutine; `raw` if there is none.
   uint32_t enter_heir(uint32_t raw, const Coroutine& co, const Coroutine* by);
-  bool is_group(FunctionId function) const {
-    return function < groups_.size() && groups_[function];
-  }
 
  private:
   static constexpr uint32_t kDropped = 1u << 31;  // Flag in the function of a raw tree node.
@@ -130,20 +125,11 @@ class Placement {
   Place place(uint32_t raw);
   bool selects_functions() const;
   void place_function(Place& p, uint32_t raw);
-  bool groups_files() const { return options_.groups_files(); }
-  bool by_phase() const { return options_.group == GroupBy::kPhase; }
-  bool is_coroutine_group(FunctionId function) const {
-    return is_group(function) && groups_[function] == kOfCoroutine;
-  }
-  FunctionId no_group();
   FunctionId group_at(uint32_t raw) const;
-  FunctionId phase_of(FunctionId function, FunctionId heir_of);
   NodeId enter_phase(uint32_t raw, FunctionId phase);
   void place_group(Place& p, FunctionId function);
-  bool enters_group(const Place& above, FunctionId group) const;
   const Rules& rules(FunctionId function);
   bool has_other_kind(const FunctionName& f) const;
-  FunctionId group_of(const FunctionName& f);
 
   const FilterOptions& options_;
   const FunctionTable* const known_;
@@ -151,7 +137,7 @@ class Placement {
   CallTree& out_;
   CallPath path_;
   FunctionPatterns hide_, functions_;
-  std::vector<GroupPattern> group_patterns_;
+  Groups groups_;
   const bool is_plain_;  // The raw tree is out_.
   CallTree own_;         // The raw tree otherwise.
   CallTree& raw_;
@@ -159,9 +145,6 @@ class Placement {
   // is_plain_: Place::fold of the nodes of coroutines that unknown callers resumed.
   std::unordered_map<uint32_t, NodeId> folds_;
   std::vector<Rules> rules_;  // By function.
-  enum GroupType : uint8_t { kNoGroup, kOfCalls, kOfCoroutine };
-  std::vector<GroupType> groups_;  // By function: made by group().
-  FunctionId no_group_, timer_;    // kNoFunction: not made yet.
 };
 
 }  // namespace luatrace::analyze
