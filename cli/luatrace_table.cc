@@ -14,17 +14,18 @@ constexpr OptionSpec kOptions[] = {
 
 constexpr const char* kUses[] = {"record -o FILE [options] [--] COMMAND [ARGUMENTS]",
                                  "record -o FILE [options] -p PID [-p PID...]",
-                                 "analyze FILE... [options]"};
+                                 "analyze FILE... [options]", "top -p PID [options]"};
 constexpr const char* kNotes[] = {
-    "luatrace record is luatrace-record, luatrace analyze is luatrace-analyze; each has a manual\n"
-    "and --help of its own.\n"};
+    "luatrace record is luatrace-record, luatrace analyze is luatrace-analyze, luatrace top is\n"
+    "luatrace-top; each has a manual and --help of its own.\n"};
 constexpr Meaning kExamples[] = {
     {"record -o trace.bin luajit app.lua", "records a program"},
     {"analyze trace.bin", "where its time went"},
-    {"analyze trace.bin --flame", "the same as a flame graph, trace.html"}};
+    {"analyze trace.bin --flame", "the same as a flame graph, trace.html"},
+    {"top -p 4711", "what a running process spends its time on, each second"}};
 constexpr Meaning kEnvironment[] = {
     {"PATH", "where the programs are searched if they are not in the folder of luatrace"}};
-constexpr Meaning kFiles[] = {{"luatrace-record, luatrace-analyze", "the programs"}};
+constexpr Meaning kFiles[] = {{"luatrace-record, luatrace-analyze, luatrace-top", "the programs"}};
 constexpr Meaning kStatuses[] = {{"125", "wrong usage, or the program cannot be executed"},
                                  {"other", "that of the program"}};
 
@@ -38,7 +39,7 @@ constexpr Program kProgram = {"luatrace",
                               kExamples,
                               kEnvironment,
                               kFiles,
-                              "luatrace-record(1), luatrace-analyze(1)",
+                              "luatrace-record(1), luatrace-analyze(1), luatrace-top(1)",
                               Operands::kProgram};
 
 }  // namespace

@@ -54,13 +54,14 @@ struct Program {
 };
 
 // The programs' tables (analyzer/options/option_table.cc, recorder/option_table.cc,
-// cli/luatrace_table.cc).
+// analyzer/top/option_table.cc, cli/luatrace_table.cc).
 const Program& analyze_program();
 const Program& record_program();
 const Program& luatrace_program();
+const Program& top_program();
 
 // The programs that `luatrace` runs: their names after "luatrace-".
-constexpr const char* kPrograms[] = {"record", "analyze"};
+constexpr const char* kPrograms[] = {"record", "analyze", "top"};
 
 // Width of the terminal `fd`: $COLUMNS, else what the terminal reports; 0 if `fd` is not a terminal
 // or its width is unknown.

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/filter/phase.h"
+
 namespace luatrace::analyze {
 namespace {
 
 bool shows_all(const FilterOptions& o) {
-  return !o.looks_at_functions() && o.depth == 0 && o.group < GroupBy::kFile;
+  return !o.looks_at_functions() && o.depth == 0;
 }
 
 }  // namespace
@@ -22,9 +24,9 @@ Placement::Placement(const FilterPlan& plan, FunctionTable& functions, const Sym
       path_(plan, functions, symbols),
       hide_(options_.hide),
       functions_(options_.functions),
+      groups_(options_, functions),
       is_plain_(!plan.verdicts && shows_all(options_)),
       raw_(is_plain_ ? out : own_) {
-  if (options_.group == GroupBy::kPattern) group_pattern_.emplace(options_.group_pattern);
   Place root;
   root.path = path_.root();
   places_.push_back(root);
@@ -58,11 +60,33 @@ bool Placement::is_builtin(FunctionId function) const {
   return best_known(so_far, known_).type == LT_FUNC_FF;
 }
 
-FunctionId Placement::group(const std::string& name, bool coroutine) {
-  const FunctionId function = table_.add_group(name, coroutine);
-  if (function >= groups_.size()) groups_.resize(function + 1);
-  groups_[function] = true;
-  return function;
+// -- Groups that coroutines inherit --
+
+FunctionId Placement::group_at(uint32_t raw) const {
+  const Place& p = places_[raw];
+  return groups_.of_call(p.group, p.heir_of, kNoFunction);
+}
+
+FunctionId Placement::bequeath(uint32_t raw, bool by_host) {
+  if (!options_.inherits_groups()) return kNoFunction;
+  const FunctionId known = group_at(raw), creator = function_of(raw);
+  if (groups_.by_plugin()) return groups_.is_none(known) ? kNoFunction : known;
+  const bool is_call = creator >= kFirstFunction && !groups_.has(creator);
+  const bool timer = known ? is_call && rules(creator).creates_timers : by_host;
+  return timer ? groups_.timers() : known;
+}
+
+uint32_t Placement::enter_heir(uint32_t raw, const Coroutine& co, const Coroutine* by) {
+  FunctionId from = by ? group_at(by->frames[by->top].node) : kNoFunction;
+  if (!from || (groups_.by_plugin() && groups_.is_none(from))) from = co.origin;
+  return from ? enter(raw, from) : raw;
+}
+
+// Returns the node of the shown tree for the outermost call of a coroutine, the node `raw`.
+NodeId Placement::enter_phase(uint32_t raw, FunctionId phase) {
+  const NodeId node = out_.enter(kRootNode, phase);
+  const FunctionId above = function_of(raw_[NodeId(raw)].parent);
+  return groups_.is_of_coroutine(above) ? out_.enter(node, above) : node;
 }
 
 // Does what place() does where each node is its own `out`: a node whose `out` would be elsewhere,
@@ -90,7 +114,7 @@ Place Placement::plain_place(NodeId node) const {
   Place p;
   p.out = node;
   p.own = node && function != kCoroutineFunction;
-  p.shown = function >= kFirstFunction && !is_group(function);
+  p.shown = function >= kFirstFunction && !groups_.has(function);
   if (p.shown) p.function = function;
   return p;
 }
@@ -99,14 +123,16 @@ Place Placement::place(uint32_t raw) {
   const FunctionId function = function_of(raw);
   const Place& above = places_[raw_[NodeId(raw)].parent];
   Place p = above;
-  p.function = kNoFunction;
+  p.function = p.heir_of = kNoFunction;
   p.shown = p.unknown = false;
   p.own = above.own || function == kUnknownFunction;
   const bool reached = above.path & CallPath::kReached;
   const bool folded = reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {
     p.own = false;
-    if (!options_.coroutines.empty()) p.group = kNoFunction;  // The resumer may be filtered out.
+    p.heir_of = above.heir_of;
+    if (options_.groups_files() && !options_.coroutines.empty())
+      p.group = kNoFunction;  // The resumer may be filtered out.
     if (above.takes && !folded) {
       p.out = p.fold = out_.enter(above.fold, function);
       // Hidden calls in it are added to a known caller, or to none.
@@ -114,18 +140,28 @@ Place Placement::place(uint32_t raw) {
     }
   } else if (function == kUnknownFunction) {
     p.takes = true;  // Whatever the filters: it may have been a selected call.
-    p.out = out_.enter(above.fold, function);
+    if (groups_.by_phase() && !p.group)
+      p.group = groups_.none(), p.fold = enter_phase(raw, p.group);
+    p.out = out_.enter(p.fold, function);
     p.unknown = true;
-  } else if (is_group(function)) {
-    p.own = true;
-    p.takes = !selects_functions();
-    p.out = p.fold = out_.enter(above.fold, function);
-    // A coroutine has no file, so its own time gets a group, too: not [other], which has calls.
-    if (groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
+  } else if (groups_.has(function)) {
+    p.heir_of = above.heir_of;
+    place_group(p, function);
   } else {
     place_function(p, raw);
   }
   return p;
+}
+
+void Placement::place_group(Place& p, FunctionId function) {
+  if (options_.inherits_groups() && !groups_.is_of_coroutine(function))
+    return static_cast<void>(p.heir_of = function);
+  p.own = true;
+  p.takes = !selects_functions();
+  if (groups_.by_phase()) p.fold = out_.enter(kRootNode, p.heir_of ? p.heir_of : groups_.none());
+  p.out = p.fold = out_.enter(p.fold, function);
+  // A coroutine has no file, so its own time gets a group, too: not [other], which has calls.
+  if (options_.groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
 }
 
 // Whether filters select by function. Then time of a coroutine outside of any call, where it is
@@ -141,19 +177,27 @@ void Placement::place_function(Place& p, uint32_t raw) {
   const Place& above = places_[raw_[NodeId(raw)].parent];
   const Rules& r = rules(function);
   p.path = path_.enter(above.path, function);
+  NodeId under = above.out;
+  if (options_.groups_files() && groups_.has(function_of(raw_[NodeId(raw)].parent)))
+    under = above.fold;
+  if (groups_.by_phase() && !above.group) {
+    p.group = groups_.of_outermost(above.heir_of, r.group, r.main_chunk);
+    under = p.fold = enter_phase(raw, p.group);
+  }
   const bool inside = p.path & CallPath::kInside, excluded = p.path & CallPath::kExcluded;
   if (inside && !(above.path & CallPath::kInside)) p.depth = 0, p.within = false;
   const bool reached = above.path & CallPath::kReached;
   const bool folded = reached || (options_.depth && p.depth >= options_.depth);
   bool hidden = r.hidden || folded || !inside || excluded;
-  if (groups_files()) {
-    // A call within its own group is not a call of the group; a function without a group belongs to
-    // that of its caller.
-    if (!hidden && (!above.group || (r.group && r.group != above.group)))
-      p.function = r.group ? r.group : group("[other]");
-    else
-      hidden = true;
-    if (!hidden && !dropped) p.group = p.function;
+  if (options_.groups_files()) {
+    // A call within its own group is not a call of the group.
+    const FunctionId group = groups_.of_call(above.group, above.heir_of, r.group);
+    hidden |= above.group && group == above.group;
+    if (!hidden) p.function = group ? group : groups_.none();
+    if (!hidden && !dropped)
+      p.group = p.function;
+    else if (groups_.by_plugin() && group != above.group)
+      p.heir_of = group;  // What it calls belongs to its plugin nevertheless.
   } else {
     p.function = function;
   }
@@ -161,8 +205,7 @@ void Placement::place_function(Place& p, uint32_t raw) {
   p.depth += !hidden;
   p.within |= p.shown;
   if (p.shown) {
-    const bool in_coroutine = groups_files() && is_group(function_of(raw_[NodeId(raw)].parent));
-    p.out = p.fold = out_.enter(in_coroutine ? above.fold : above.out, p.function);
+    p.out = p.fold = out_.enter(under, p.function);
     p.own = true;
   } else {
     p.out = p.fold;
@@ -180,24 +223,15 @@ bool Placement::has_other_kind(const FunctionName& f) const {
 const Placement::Rules& Placement::rules(FunctionId function) {
   Rules& r = grown(rules_, function);
   if (std::exchange(r.known, true)) return r;
-  if (hide_.empty() && functions_.empty() && options_.kinds.empty() && !groups_files()) return r;
+  if (hide_.empty() && functions_.empty() && options_.kinds.empty() &&
+      options_.group < GroupBy::kPhase)
+    return r;
   const FunctionName f = described(function);
   r.hidden =
       hide_.matches(f) || has_other_kind(f) || (!functions_.empty() && !functions_.matches(f));
-  r.group = group_of(f);
+  r.group = groups_.of(f);
+  if (groups_.by_phase()) r.main_chunk = is_main_chunk(f), r.creates_timers = creates_timers(f);
   return r;
-}
-
-FunctionId Placement::group_of(const FunctionName& f) {
-  std::string place = file_name(f);
-  if (options_.group == GroupBy::kFile) {
-    if (f.kind == FunctionKind::kBuiltin) place = "[builtin]";
-    if (f.kind == FunctionKind::kLua && place.size() == f.chunk.size()) place = "[string]";
-    return group(place.empty() ? "[C]" : place);
-  }
-  if (options_.group != GroupBy::kPattern) return kNoFunction;
-  auto found = group_pattern_->find(place);
-  return found ? group(found->empty() ? "[empty]" : *found) : kNoFunction;
 }
 
 }  // namespace luatrace::analyze

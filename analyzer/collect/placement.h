@@ -12,16 +12,20 @@
 // To the machines a node is a number, so nodes of the raw tree are numbers here; a NodeId is a node
 // of the shown tree.
 //
+// --group-by phase and plugin depend on who created a coroutine, too: such a group is a node of the
+// raw tree above the coroutine's calls (enter_heir()), which is no node of the shown tree but tells
+// the next call its group.
+//
 // If no option hides or renames calls, the raw tree is the shown tree: no second one is made, and
 // the Place of a node follows from its function.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/collect/groups.h"
 #include "analyzer/collect/profile.h"
 #include "analyzer/filter/call_path.h"
 #include "analyzer/filter/filter_plan.h"
@@ -32,7 +36,8 @@ struct Place {
   NodeId out;            // Node of the shown tree.
   NodeId fold;           // Node of the shown tree for hidden calls below it.
   FunctionId function;   // The function it is shown as, if `shown`.
-  FunctionId group;      // The file group that the call path is in, or kNoFunction.
+  FunctionId group;      // The phase or file group that the call path is in, or kNoFunction.
+  FunctionId heir_of;    // The group that the next call inherits, or kNoFunction.
   uint32_t depth = 0;    // Shown calls so far.
   bool shown = false;    // A call of this node is a call of `out`.
   bool takes = true;     // Its time is added to `out`; otherwise it is filtered out.
@@ -83,19 +88,26 @@ class Placement {
   bool is_plain() const { return is_plain_; }
   // See CallPath::described().
   FunctionName described(FunctionId function) const { return path_.described(function); }
-  // Returns the pseudo-function of a group, of coroutines or something else.
-  FunctionId group(const std::string& name, bool coroutine = false);
-  bool is_builtin(FunctionId function) const;
-  bool is_group(FunctionId function) const {
-    return function < groups_.size() && groups_[function];
+  // Groups::make().
+  FunctionId group(const std::string& name, bool coroutine = false) {
+    return groups_.make(name, coroutine);
   }
+  bool is_builtin(FunctionId function) const;
+
+  // Returns the group that a coroutine inherits if the call at `raw` creates it; by_host: no call
+  // does, but the host program.
+  FunctionId bequeath(uint32_t raw, bool by_host);
+  // Returns the child of `raw` whose calls inherit the group of the resumer's call, or else of the
+  // call that created the coroutine; `raw` if there is none.
+  uint32_t enter_heir(uint32_t raw, const Coroutine& co, const Coroutine* by);
 
  private:
   static constexpr uint32_t kDropped = 1u << 31;  // Flag in the function of a raw tree node.
   // What the options say about a function, independent of its callers.
   struct Rules {
     bool known = false, hidden = false;
-    FunctionId group;  // Or kNoFunction.
+    bool main_chunk = false, creates_timers = false;  // Known for phases only.
+    FunctionId group;                                 // Or kNoFunction.
   };
   uint32_t placed(uint32_t raw) {
     if (raw == places_.size() && !is_plain_) [[unlikely]]
@@ -113,10 +125,11 @@ class Placement {
   Place place(uint32_t raw);
   bool selects_functions() const;
   void place_function(Place& p, uint32_t raw);
-  bool groups_files() const { return options_.group >= GroupBy::kFile; }
+  FunctionId group_at(uint32_t raw) const;
+  NodeId enter_phase(uint32_t raw, FunctionId phase);
+  void place_group(Place& p, FunctionId function);
   const Rules& rules(FunctionId function);
   bool has_other_kind(const FunctionName& f) const;
-  FunctionId group_of(const FunctionName& f);
 
   const FilterOptions& options_;
   const FunctionTable* const known_;
@@ -124,7 +137,7 @@ class Placement {
   CallTree& out_;
   CallPath path_;
   FunctionPatterns hide_, functions_;
-  std::optional<GroupPattern> group_pattern_;
+  Groups groups_;
   const bool is_plain_;  // The raw tree is out_.
   CallTree own_;         // The raw tree otherwise.
   CallTree& raw_;
@@ -132,7 +145,6 @@ class Placement {
   // is_plain_: Place::fold of the nodes of coroutines that unknown callers resumed.
   std::unordered_map<uint32_t, NodeId> folds_;
   std::vector<Rules> rules_;  // By function.
-  std::vector<bool> groups_;  // By function: made by group().
 };
 
 }  // namespace luatrace::analyze

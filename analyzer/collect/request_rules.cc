@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/filter/phase.h"
+
 namespace luatrace::analyze {
 namespace {
 
@@ -27,21 +29,14 @@ bool has(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// "access" of the main chunk "=access_by_lua(nginx.conf:12)"; "" of any other function.
-std::string_view directive(const FunctionName& f) {
-  const std::string_view chunk = f.chunk;
-  const size_t end = chunk.find("_by_lua");
-  if (!is_main_chunk(f) || !chunk.starts_with('=') || end == chunk.npos) return {};
-  return chunk.substr(1, end - 1);
-}
-
 }  // namespace
 
 RequestRule rule_of(const FunctionName& f) {
   RequestRule rule;
   rule.main_chunk = is_main_chunk(f);
+  const std::string directive = nginx_phase(f);
   for (const auto& [name, phase] : kDirectives)
-    if (directive(f) == name) rule.phase = phase;
+    if (directive == name) rule.phase = phase;
   if (f.kind == FunctionKind::kLua) return rule;
   std::string_view name = f.name;
   if (name.starts_with("ngx.thread.")) name.remove_prefix(4);
@@ -51,8 +46,8 @@ RequestRule rule_of(const FunctionName& f) {
 }
 
 std::string phase_name(const FunctionName& f) {
-  const std::string_view name = directive(f);
-  return name.empty() ? display_name(f) : std::string(name);
+  const std::string name = nginx_phase(f);
+  return name.empty() ? display_name(f) : name;
 }
 
 }  // namespace luatrace::analyze

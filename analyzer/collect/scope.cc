@@ -59,8 +59,9 @@ std::string Scope::process_text() const {
   return " (pid " + std::to_string(process->second.pid) + ')';
 }
 
-uint32_t Scope::group_root(Placement& placement) const {
+uint32_t Scope::group_root(Placement& placement, const Coroutine& co, const Coroutine* by) const {
   std::string name;
+  if (options_.inherits_groups()) return placement.enter_heir(0, co, by);
   if (options_.group == GroupBy::kThread)
     name = "thread " + std::to_string(tid());
   else if (options_.group == GroupBy::kVm)
@@ -78,12 +79,13 @@ uint32_t Scope::base(Placement& placement, const Coroutine& co, const Coroutine*
   if (separate && (co.id || options_.group == GroupBy::kCoroutine)) {
     const std::string id = co.id ? std::to_string(co.id) : "?";
     const std::string name = "coroutine " + std::to_string(number()) + ':' + id + process_text();
-    return placement.enter(group_root(placement), placement.group(name, true));
+    return placement.enter(group_root(placement, co, by), placement.group(name, true));
   }
-  if (!by) return group_root(placement);
+  if (!by) return group_root(placement, co, by);
   if (options_.mode == CoroutineMode::kMerged)
-    return placement.enter(group_root(placement), placement.group("[coroutines]", true));
-  return placement.enter(by->frames[by->top].node, kCoroutineFunction);
+    return placement.enter(group_root(placement, co, by), placement.group("[coroutines]", true));
+  const uint32_t linked = placement.enter(by->frames[by->top].node, kCoroutineFunction);
+  return options_.inherits_groups() ? placement.enter_heir(linked, co, by) : linked;
 }
 
 }  // namespace luatrace::analyze

@@ -42,7 +42,7 @@ class Scope {
     bool vm_wanted = true, thread_wanted = true;
   };
   bool is_thread_wanted(ThreadId tid) const;
-  uint32_t group_root(Placement& placement) const;
+  uint32_t group_root(Placement& placement, const Coroutine& co, const Coroutine* by) const;
   std::string process_text() const;
 
   const FilterPlan& plan_;

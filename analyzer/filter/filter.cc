@@ -130,9 +130,17 @@ FilterSignature signature_of(const FilterOptions& f) {
   words.add("--vm", f.vms, number);
   if (f.mode == CoroutineMode::kSeparate) words.add("--coroutines=separate");
   if (f.mode == CoroutineMode::kMerged) words.add("--coroutines=merged");
-  static const char* const kNames[] = {"", "thread", "coroutine", "vm", "file"};
+  // Their order makes a difference: the first that matches names the group.
+  for (const std::string& pattern : f.plugins) words.add("--plugin " + quoted(pattern));
+  static const char* const kNames[] = {"", "thread", "coroutine", "vm", "phase", "file", "plugin"};
   const bool pattern = f.group == GroupBy::kPattern;
   return {pattern ? f.group_pattern : kNames[static_cast<int>(f.group)], words.text()};
+}
+
+std::vector<std::string> FilterOptions::group_patterns() const {
+  if (group == GroupBy::kPattern) return {group_pattern};
+  if (group != GroupBy::kPlugin) return {};
+  return plugins.empty() ? kPluginPatterns : plugins;
 }
 
 bool FilterOptions::filters() const {

@@ -29,7 +29,8 @@ struct CoroutineFilter {
 };
 
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
-enum class GroupBy { kNone, kThread, kCoroutine, kVm, kFile, kPattern };
+// Up to kPhase a node above the calls for each group, from kFile on groups instead of functions.
+enum class GroupBy { kNone, kThread, kCoroutine, kVm, kPhase, kFile, kPlugin, kPattern };
 
 // The options that produced a profile, as text. Options of different meaning never have equal
 // signatures, so signatures distinguish profiles, including saved ones. The order and repetition of
@@ -58,6 +59,7 @@ struct FilterOptions {
   CoroutineMode mode = CoroutineMode::kLinked;
   GroupBy group = GroupBy::kNone;
   std::string group_pattern;
+  std::vector<std::string> plugins;  // Patterns of --plugin; empty: kPluginPatterns.
 
   bool has_range() const { return from.kind != TimePoint::kOpen || to.kind != TimePoint::kOpen; }
   // Whether any filter is set.
@@ -65,13 +67,23 @@ struct FilterOptions {
   // Whether the result depends on the names, locations or kinds of functions.
   bool looks_at_functions() const {
     return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
-           !functions.empty() || !kinds.empty() || group >= GroupBy::kFile;
+           !functions.empty() || !kinds.empty() || group >= GroupBy::kPhase;
   }
   // Whether some calls can be judged only when they have ended (verdicts.h).
   bool needs_verdicts() const { return min_ns || !callers.empty(); }
   // Whether calls are shown elsewhere than below their callers.
+  // Whether groups replace functions.
+  bool groups_files() const { return group >= GroupBy::kFile; }
+  // Whether coroutines inherit the group of the call that creates them.
+  bool inherits_groups() const { return group == GroupBy::kPhase || group == GroupBy::kPlugin; }
+  // The patterns by which files have groups; a file is in the group of the first that matches.
+  std::vector<std::string> group_patterns() const;
   bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
 };
+
+// Where Kong and APISIX have their plugins.
+inline const std::vector<std::string> kPluginPatterns = {"kong/plugins/*/*", "apisix/plugins/*/*",
+                                                         "apisix/plugins/*.lua"};
 
 FilterSignature signature_of(const FilterOptions& options);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/machine/functions.h"
 #include "analyzer/read/model.h"
 #include "base/grow_array.h"
 #include "luatrace_format.h"
@@ -75,7 +76,8 @@ struct Coroutine {
   WatchId watched_call;              // The call watched in this coroutine (--slow).
   LifeId log_entry;                  // The coroutine's entry in CoroutineLog.
   RequestCoroutineId request_entry;  // That in RequestStream, 0: none.
-  uint32_t epoch = 1;                // Changes when it wakes or its calls move.
+  FunctionId origin;          // The group of the call that created it (Placement::bequeath()).
+  uint32_t epoch = 1;         // Changes when it wakes or its calls move.
   uint32_t marked_epoch = 0;  // Epoch in which the resumers' calls were marked as leading to -C.
   OuterLink outer_watched, outer_owner;  // Caches.
   bool stale = false;                    // A CallObserver does not know the current open calls.

@@ -143,8 +143,16 @@ class StackMachine {
   // To be called at the end of the file: cuts all open calls.
   void finish();
 
-  uint64_t traced() const { return traced_; }  // Ticks of all recordings, gaps included.
-  uint64_t gap() const { return gap_; }        // Ticks of gaps.
+  // For sinks of sums, between two blocks: settle() passes on the time up to now also of suspended
+  // coroutines, so that the sums, and the figures below, are those until now. Then the sink may be
+  // emptied; restart() begins figures from 0, and enters the open calls again. Both cost as much as
+  // there are open calls.
+  void settle();
+  void restart();
+
+  // Ticks of all recordings, gaps included.
+  uint64_t traced() const { return traced_ + (recording_ ? now_ - begun_ : 0); }
+  uint64_t gap() const { return gap_; }  // Ticks of gaps.
   uint64_t first_tick() const { return first_; }
   uint64_t last_tick() const { return now_; }
   uint64_t coroutines() const { return seen_.count(); }
@@ -245,6 +253,7 @@ class StackMachine {
   void sleep(Coroutine& co);
   void thread(ThreadId tid);
   void reattach();
+  void enter_all(Coroutine& co, uint32_t base);
   void close_unseen(Coroutine& co, uint32_t depth);
   void report_gone(Coroutine& co, Gone how) {
     if constexpr (Sink::kFrames) sink_.gone(co, now_, how);

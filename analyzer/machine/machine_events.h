@@ -410,6 +410,44 @@ void StackMachine<Sink>::reattach() {
 }
 
 template <class Sink>
+void StackMachine<Sink>::enter_all(Coroutine& co, uint32_t base) {
+  if (co.hidden || (co.resumer_unknown && base == 0))
+    base = sink_.enter_base(base, kUnknownFunction);
+  co.frames[0].node = base;
+  for (uint32_t i = 1; i <= co.top; i++) {
+    Frame& f = co.frames[i];
+    f.node = sink_.enter_again(co.frames[i - 1].node, f.node, ids_(f.id));
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::settle() {
+  static_assert(!Sink::kFrames);
+  for (auto& [id, co] : coroutines_) {
+    if (co->running || co->since > now_) continue;
+    if (co->top) sink_.suspended(co->frames[co->top].node, now_ - co->since);
+    co->suspended += now_ - co->since;
+    co->since = now_;
+  }
+}
+
+// The nodes of suspended coroutines are below the root until they are attached again.
+template <class Sink>
+void StackMachine<Sink>::restart() {
+  static_assert(!Sink::kFrames);
+  traced_ = gap_ = 0;
+  first_ = begun_ = now_;
+  std::vector<Coroutine*> chain;
+  each_in_chain(
+      *cur_, [&](Coroutine& c) { chain.push_back(&c); }, 0);
+  for (auto& [id, co] : coroutines_) enter_all(*co, 0);
+  for (size_t i = chain.size(); i-- > 1;) {
+    Coroutine& by = *chain[i];
+    enter_all(*chain[i - 1], sink_.enter_base(by.frames[by.top].node, kCoroutineFunction));
+  }
+}
+
+template <class Sink>
 void StackMachine<Sink>::thread(ThreadId tid) {
   threads_.insert(tid);
   if constexpr (Sink::kFrames) {

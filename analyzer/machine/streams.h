@@ -73,6 +73,20 @@ class Streams : public TraceSink {
     m.block(block);
   }
 
+  // For sinks of sums, instead of finish(), to see what has happened so far: the facts get the sums
+  // of the time since restart(), which is to be called next, with an empty sink.
+  void settle() {
+    facts_.sums.clear();
+    for (auto& [number, m] : machines_) {
+      m->settle();
+      facts_.sums.push_back(sums_of(number, *m));
+    }
+  }
+  void restart() {
+    for (auto& entry : machines_) entry.second->restart();
+    facts_.sums.clear();
+  }
+
   // To be called at the end of the file: cuts all open calls.
   void finish() {
     for (auto& entry : machines_) {
@@ -80,8 +94,7 @@ class Streams : public TraceSink {
       auto& m = entry.second;
       if constexpr (requires { sink_.stream(number); }) sink_.stream(number);
       m->finish();
-      facts_.sums.push_back({number, m->traced(), m->gap(), m->first_tick(), m->last_tick(),
-                             m->coroutines(), m->threads()});
+      facts_.sums.push_back(sums_of(number, *m));
     }
     if constexpr (requires { sink_.finish(); }) sink_.finish();
     // Losses after the last word of a stream are only in the end block.
@@ -89,6 +102,10 @@ class Streams : public TraceSink {
   }
 
  private:
+  static StreamSums sums_of(StreamId number, const Machine& m) {
+    return {number,        m.traced(),     m.gap(),    m.first_tick(),
+            m.last_tick(), m.coroutines(), m.threads()};
+  }
   Machine& machine(StreamId stream) {
     auto& slot = machines_[stream];
     if (!slot) slot = std::make_unique<Machine>(stream, sink_, diag_, functions_);

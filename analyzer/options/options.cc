@@ -121,8 +121,12 @@ void read_grouping(const Given& given, FilterOptions& f) {
     if (mode == "separate") f.mode = CoroutineMode::kSeparate;
     if (mode == "merged") f.mode = CoroutineMode::kMerged;
   }
-  static const char* const kNames[] = {"none", "thread", "coroutine", "vm", "file"};
+  static const char* const kNames[] = {"none",  "thread", "coroutine", "vm",
+                                       "phase", "file",   "plugin"};
   auto what = given.last("group-by");
+  f.plugins = given.list("plugin");
+  for (const std::string& pattern : f.plugins) GroupPattern check_it(pattern);
+  if (!f.plugins.empty() && what != "plugin") throw UsageError("--plugin needs --group-by plugin");
   if (!what) return;
   if (*what == "state") what = "vm";  // Its earlier name, until version 0.3.
   auto found = std::find(std::begin(kNames), std::end(kNames), *what);

@@ -40,6 +40,10 @@ Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : p
   measure();
 }
 
+Input::Input(std::string name, int file) : name_(std::move(name)), fd_(file) {
+  measure();
+}
+
 // Gets the file's size and a buffer of matching size.
 void Input::measure() {
   struct stat st;

@@ -21,6 +21,8 @@ class Input {
  public:
   // "-" is standard input. Throws Unreadable (missing, a directory, permission denied ...).
   explicit Input(const std::string& path);
+  // Reads from an open file, which stays the caller's.
+  Input(std::string name, int file);
   // Reads from memory; `name` is for messages.
   Input(std::string name, std::vector<uint8_t> bytes);
   // Reads what was written to the spool.

@@ -51,8 +51,9 @@ class Condition {
   std::unique_ptr<ConditionNode> root_;
 };
 
-// Whether the report has groups instead of functions (--group-by file or PATTERN), so that function
-// names match nothing. Groups by thread, Lua VM or coroutine have their functions below them.
+// Whether the report has groups instead of functions (--group-by file, plugin or PATTERN), so that
+// function names match nothing. Groups by thread, Lua VM or coroutine have their functions below
+// them.
 bool only_groups(const Report& report);
 
 }  // namespace luatrace::analyze

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/filter/phase.h"
+
 namespace luatrace::analyze {
 namespace {
 
@@ -43,9 +45,10 @@ UnmatchedFilters::UnmatchedFilters(const FilterOptions& options)
   add("-C", options.callers);
   add("-H", options.hide);
   add("--function", options.functions);
+  for (const std::string& pattern : options.group_patterns()) groups_.emplace_back(pattern);
   if (options.group != GroupBy::kPattern) return;
-  group_.emplace(options.group_pattern);
-  for (const char* name : {"thread", "coroutine", "vm", "file"}) group_names_.offer(name);
+  for (const char* name : {"thread", "coroutine", "vm", "phase", "file", "plugin"})
+    group_names_.offer(name);
 }
 
 void UnmatchedFilters::add(const char* option, const std::vector<std::string>& patterns) {
@@ -60,16 +63,17 @@ void UnmatchedFilters::offer(const FunctionName& f) {
     if (!w.met) w.names.offer(f);
   }
   kinds_.insert(f.kind);
-  if (!group_ || group_matched_) return;
-  const std::string name = file_name(f);
-  group_matched_ = group_->find(name).has_value();
-  group_names_.offer(name);
+  if (group_matched_) return;
+  if (options_.group == GroupBy::kPhase) group_matched_ = !nginx_phase(f).empty();
+  const std::string name = groups_.empty() ? "" : file_name(f);
+  for (const GroupPattern& group : groups_) group_matched_ |= group.find(name).has_value();
+  if (options_.group == GroupBy::kPattern) group_names_.offer(name);
 }
 
 void UnmatchedFilters::file(const TraceFacts& facts, const FilteredProfile& profile,
                             const SymbolFinder& symbols) {
   any_file_ = true;
-  if (!wanted_.empty() || group_ || !options_.kinds.empty())
+  if (!wanted_.empty() || options_.group >= GroupBy::kPhase || !options_.kinds.empty())
     for (FunctionId i = kFirstFunction; i < facts.functions.size(); ++i)
       if (facts.functions[i].type != kGroupType) offer(describe(facts.functions[i], symbols));
   uint64_t first = UINT64_MAX, last = 0;
@@ -95,10 +99,7 @@ std::vector<std::string> UnmatchedFilters::remarks() const {
     if (!w.met)
       out.push_back(w.option + " '" + w.pattern.text() + "': no function of the trace matches" +
                     w.names.question());
-  if (group_ && !group_matched_)
-    out.push_back("--group-by '" + options_.group_pattern +
-                  "': no file of the trace matches, so all functions are in [other]" +
-                  group_names_.question());
+  if (!group_matched_) groups(out);
   kinds(out);
   add_missing(out, "--thread", "thread", options_.threads, threads_);
   add_missing(out, "--vm", "Lua VM", options_.vms, vms_);
@@ -108,6 +109,22 @@ std::vector<std::string> UnmatchedFilters::remarks() const {
   else if (out.empty() && options_.filters() && !shown_ && traced_)
     nothing_left(out);
   return out;
+}
+
+void UnmatchedFilters::groups(std::vector<std::string>& out) const {
+  const std::string& pattern = options_.group_pattern;
+  if (options_.group == GroupBy::kPattern)
+    out.push_back("--group-by '" + pattern +
+                  "': no file of the trace matches, so all functions are in [other]" +
+                  group_names_.question());
+  if (options_.group == GroupBy::kPlugin)
+    out.push_back(
+        "--group-by plugin: no file of the trace is a plugin's, so all functions are in "
+        "[no plugin]; --plugin PATTERN says where the plugins are");
+  if (options_.group == GroupBy::kPhase)
+    out.push_back(
+        "--group-by phase: no function of the trace is an inline *_by_lua block of nginx, so no "
+        "phase is known");
 }
 
 void UnmatchedFilters::kinds(std::vector<std::string>& out) const {

@@ -32,6 +32,7 @@ class UnmatchedFilters {
   };
   void add(const char* option, const std::vector<std::string>& patterns);
   void offer(const FunctionName& function);
+  void groups(std::vector<std::string>& out) const;
   void kinds(std::vector<std::string>& out) const;
   void coroutines(std::vector<std::string>& out) const;
   void range(std::vector<std::string>& out) const;
@@ -39,7 +40,7 @@ class UnmatchedFilters {
 
   const FilterOptions options_;
   std::vector<Wanted> wanted_;
-  std::optional<GroupPattern> group_;
+  std::vector<GroupPattern> groups_;
   Suggestions group_names_;
   bool group_matched_ = false, any_file_ = false;
   std::set<ThreadId> threads_;

@@ -126,8 +126,7 @@ void BlockStream::take(std::span<const uint64_t> r, std::vector<uint64_t>& out) 
     out.push_back(r[1]);
     return;
   }
-  // A request may stand between a resume and the report of the resumed stack.
-  if (sub != LTX_BLOCK && sub != LTX_PAD && sub != LTX_REQUEST) {
+  if (sub != LTX_BLOCK && sub != LTX_PAD) {
     fresh_ = 0;
     skip_frames_ = 0;
     coroutine_record(r);

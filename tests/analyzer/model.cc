@@ -16,6 +16,7 @@ struct Coroutine {
   bool known = true;
   bool waits = false;  // It yielded, and was not resumed since.
   uint64_t yielded = 0;
+  Phase origin = Phase::kNotSet;  // That of the call that created it.
 };
 
 class Model {
@@ -67,6 +68,34 @@ class Model {
     return running;
   }
 
+  // What the outermost call shows, unless something unknown is around it; or else what the
+  // outermost coroutine has from its creation. Without a call, kNotSet is the host.
+  Phase phase() {
+    Coroutine* outermost = nullptr;
+    bool known = current_ != -1 || !lost_;
+    Phase origin = Phase::kNotSet;
+    for (int id : chain()) {
+      if (!co(id).open.empty()) outermost = &co(id), known = true, origin = Phase::kNotSet;
+      known &= co(id).known;
+      if (co(id).origin != Phase::kNotSet) origin = co(id).origin;
+    }
+    if (!known) return Phase::kNone;
+    if (!outermost) return origin;
+    const uint32_t function = calls_[outermost->open[0]].function;
+    if (function == kAccess) return Phase::kAccess;
+    if (function == kLog) return Phase::kLog;
+    const bool chunk = function == kChunk && origin == Phase::kTimer;
+    return chunk || origin == Phase::kNotSet ? Phase::kNone : origin;
+  }
+
+  // The phase of a coroutine that is created now.
+  Phase phase_of_new() {
+    const Phase now = phase();
+    const bool call = current_ != -1 && !co(current_).open.empty();
+    const bool timer = call && calls_[co(current_).open.back()].function == kTimerAt;
+    return timer || now == Phase::kNotSet ? Phase::kTimer : now;
+  }
+
   // Time goes on to `tick` with nothing changing.
   void pass(uint64_t tick) {
     uint64_t length = tick - now_;
@@ -83,7 +112,7 @@ class Model {
     bool all_known = known;
     for (int id : chain()) all_known &= co(id).known;
     const bool gap = !here && (!known || (running.empty() && !all_known));
-    result_.stretches.push_back({tick - length, tick, running, gap, current_});
+    result_.stretches.push_back({tick - length, tick, running, gap, current_, phase()});
     if (gap)
       result_.gap += length;
     else if (running.empty())
@@ -132,7 +161,7 @@ class Model {
   void lose(const Event& e) {
     result_.open_gap += close_all(false);
     result_.lost += e.arg;
-    if (e.tick > now_) result_.stretches.push_back({now_, e.tick, {}, true, -1});
+    if (e.tick > now_) result_.stretches.push_back({now_, e.tick, {}, true, -1, Phase::kNone});
     result_.gap += e.tick - now_;
     now_ = e.tick;
     lost_ = true;
@@ -207,6 +236,7 @@ void Model::step(const Event& e) {
       break;
     case Do::kCreate:
       co(arg).known = true;
+      co(arg).origin = phase_of_new();
       break;
     case Do::kResume:
       resume(arg);

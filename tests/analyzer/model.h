@@ -58,11 +58,17 @@ struct Call {
   int coroutine = 0;
   std::vector<size_t> outer = {};  // Calls that were running when it began, innermost first.
 };
+// Of nginx, if functions kAccess and kLog are main chunks of its blocks, kChunk one of a file, and
+// kTimerAt ngx.timer.at.
+enum class Phase { kNone, kAccess, kLog, kTimer, kNotSet };
+enum : uint32_t { kAccess = 3, kLog = 6, kChunk = 5, kTimerAt = 8 };
+
 struct Stretch {
   uint64_t from, to;
   std::vector<size_t> running;  // Indices of calls, innermost first.
   bool gap;
   int coroutine;  // -1: none.
+  Phase phase = Phase::kNone;
 };
 
 // Waits in a function.

@@ -164,16 +164,6 @@ TEST_F(Blocks, ReportsForOtherTracersAreLeftOut) {
   EXPECT_EQ(6u, output->writer().events());
 }
 
-// The request of a resumed coroutine comes before the report of its stack, which is news.
-TEST_F(Blocks, ARequestBeforeAReport) {
-  BlockStream s = stream(0);
-  s.events(0, 4,
-           std::vector<uint64_t>{lt_word(10, 5, LT_RESUME), ext(10, LTX_REQUEST, 2), 5, 8,
-                                 ext(10, LTX_STACK, 2), 5, 2, lt_word(10, 7, LT_FRAME)});
-  s.finish();
-  EXPECT_EQ(4u, output->writer().events());
-}
-
 TEST_F(Blocks, Nonsense) {
   BlockStream s = stream(0);
   uint64_t random = 88172645463325252ull;

@@ -39,6 +39,8 @@ OUTPUTS = {
     "page, -r, -H": ["--page=/dev/null", "-r", "10%~60%", "-H", "f2"],
     "-N, by file": ["--report", "-N", "f3", "--group-by", "file"],
     "-D, by coroutine": ["--report", "-D", "3", "--group-by", "coroutine"],
+    "by phase": ["--tree", "--group-by", "phase"],
+    "-H, by plugin": ["--report", "-H", "f3", "--group-by", "plugin", "--plugin", "*"],
     "merged coroutines, -F": ["--report", "--coroutines=merged", "-F", "f*"],
     "chrome": ["--format", "chrome", "-o", "/dev/null"],
     "perfetto": ["--format", "perfetto", "-o", "/dev/null"],

@@ -26,6 +26,7 @@ VIEWS = [[], ['--report', '--limit', '0'], ['--tree', '--limit', '0'], ['--info'
          ['--coroutines', '--limit', '0'], ['--waits', '--limit', '0'], ['--request-by', '*', '--limit', '0'],
          ['--request-by', 'a*', '--json'], ['--request', '1', '--request-by', 'a*'], ['--timeline'], ['--symbols', '--limit', '0'],
          ['--slow', '*', '--limit', '0'], ['--callers', 'a*'], ['--group-by', 'file', '--report'],
+         ['--group-by', 'plugin', '--plugin', '*', '--report'],
          ['--json'], ['--csv'], ['--json', '--report', '--tree', '--info', '--coroutines'],
          ['--dump'], ['--dump=calls'], ['--folded']]
 PROFILE_VIEWS = [['--report', '--limit', '0'], ['--tree', '--limit', '0'], ['--csv'], ['--folded']]

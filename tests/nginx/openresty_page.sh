@@ -42,6 +42,10 @@ $(cat out err shop/error.log)"
 analyze() { build/bin/luatrace-analyze -q --json "$@" shop.bin; }
 same "groups" '["limits","prices","session"]' \
   "$(analyze --report --group-by 'plugins/([^/.]+)' | jq -c '[.report[].name | select(. != "[other]")] | sort')"
+same "plugins" '["[no plugin]","limits","prices","session"]' \
+  "$(analyze --report --group-by plugin --plugin 'plugins/*.lua' | jq -c '[.report[].name] | sort')"
+analyze --report --group-by phase | jq -e '[.report[] | select(.self_ns > 0) | .name] | contains(["access", "content"])' >/dev/null ||
+  fail "phases: $(analyze --report --group-by phase | jq -c '[.report[] | [.name, .self_ns]]')"
 analyze --waits >waits.json
 for name in ngx.sleep receive; do
   jq -e --arg name $name '.waits | any(.name | endswith($name))' waits.json >/dev/null ||

@@ -72,7 +72,7 @@ if [ "$name" = luatrace-analyze ]; then
   refuses "'-1' is not a number" "$program" --limit=-1 x
   refuses "'99999999999999999999' is out of range" "$program" --limit 99999999999999999999 x
 elif [ "$name" = luatrace ]; then
-  offers "record analyze" ''
+  offers "record analyze top" ''
   offers some.bin analyze --diff so
   offers "auto direct bpf" record --via ''
   offers "my trace.bin" analyze my
@@ -83,10 +83,15 @@ elif [ "$name" = luatrace ]; then
   out=$(bin/luatrace record -o "a b" -- -x --help) || status=$?
   same "luatrace record" "$status $out" "7 $PWD/bin/luatrace-record 5: -o a b -- -x --help"
   same "luatrace analyze --version" "$("$program" analyze --version)" "$("$(dirname "$program")/luatrace-analyze" --version)"
-  refuses "^luatrace: missing program: record or analyze" "$program"
-  refuses "^luatrace: 'recrd': no such program; choose record or analyze" "$program" recrd -o x
+  refuses "^luatrace: missing program: record, analyze or top" "$program"
+  refuses "^luatrace: 'recrd': no such program; choose record, analyze or top" "$program" recrd -o x
   rm bin/luatrace-record
   refuses "^luatrace: luatrace-record: cannot execute: No such file" env PATH=/nowhere "$PWD/bin/luatrace" record
+elif [ "$name" = luatrace-top ]; then
+  offers "self suspended" --sort s
+  offers "auto direct bpf" --via ''
+  complete_bash -p "$$" | grep -x "$$" >/dev/null || fail "bash does not complete -p"
+  refuses "may be given only once" "$program" -p 1 --count 1 --count 2
 else
   offers "none" --c-functions n
   offers "auto direct bpf" --via ''

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/live.h"
+
+#include <utility>
+
+namespace luatrace::analyze {
+
+LiveTrace::LiveTrace(Input& input, const std::function<void(const std::string&)>& warn)
+    : budget_(kMaxNodes),
+      diag_(input.name(), warn),
+      streams_(facts_, profile_, diag_),
+      symbolizer_("", [](const std::string&) {}) {
+  profile_.limit(&*budget_);
+  reader_ = std::make_unique<TraceReader>(input, diag_, streams_);
+}
+
+LiveTrace::~LiveTrace() = default;
+
+Report LiveTrace::interval() {
+  streams_.settle();
+  Trust trust = diag_.trust;
+  for (const auto& [name, counter] : kCounters)
+    trust.*counter -= std::min(before_.*counter, trust.*counter);
+  before_ = diag_.trust;
+  Report report;
+  add_to_report(report, {"", facts_, profile_, nullptr, nullptr, trust, 0}, [&](const Function& f) {
+    auto found = symbolizer_.find(facts_.maps, own_map(f), f.addr);
+    return Symbol{found.name, found.file, found.offset, nullptr};
+  });
+  profile_ = Profile();
+  budget_.emplace(kMaxNodes);
+  profile_.limit(&*budget_);
+  streams_.restart();
+  return report;
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// luatrace-top: shows what running processes spend their time on, again and again.
+//
+// luatrace-record writes the trace into a pipe; LiveTrace sums it up; at the end of each interval
+// its report is shown as a table. One thread does all of it: it waits for the trace, keys, signals,
+// messages of the recorder and the end of the interval, whatever comes first. Where tables take
+// longer than the events need, the recorder drops events and says so: nothing is stored.
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <optional>
+
+#include "analyzer/live.h"
+#include "analyzer/top/recorder.h"
+#include "analyzer/top/screen.h"
+#include "analyzer/top/table.h"
+#include "base/escape.h"
+#include "cli/command_line.h"
+#include "cli/duration.h"
+
+using namespace luatrace;
+using namespace luatrace::top;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kFailed = 125;
+constexpr uint64_t kMinInterval = 100000000;  // ns
+
+struct Options {
+  std::chrono::nanoseconds interval{1000000000};
+  uint64_t count = 0;  // Tables; 0: no limit.
+  std::optional<size_t> limit;
+  std::string sort = "self";
+  std::vector<std::string> recorder;
+};
+
+uint64_t positive(const CommandLine& given, const char* name) {
+  const auto number = CommandLine::number<uint64_t>(name, *given.last(name));
+  if (number == 0) throw UsageError(std::string("--") + name + ": '0' is out of range");
+  return number;
+}
+
+std::vector<std::string> recorder_options(const CommandLine& given) {
+  std::vector<std::string> out{"-q", "-o", "-"};
+  for (const char* name : {"pid", "include", "exclude", "c-functions", "via"})
+    for (const std::string& value : given.list(name)) {
+      out.push_back(std::string("--") + name);
+      out.push_back(value);
+    }
+  if (given.has("children")) out.push_back("--children");
+  return out;
+}
+
+Options read_options(const CommandLine& given) {
+  if (!given.operands().empty())
+    throw UsageError('\'' + given.operands()[0] +
+                     "': not an option; processes are given as -p PID");
+  if (!given.has("pid")) throw UsageError("missing process (-p PID)");
+  Options o;
+  if (const auto text = given.last("interval")) {
+    const auto ns = duration_ns(*text, 1e9);
+    if (!ns) throw UsageError("--interval: '" + *text + "' is not a time (" + kTimeExamples + ')');
+    if (*ns < kMinInterval || *ns > uint64_t{86400} * 1000000000)
+      throw UsageError("--interval: '" + *text + "' is out of range: 100ms to 24h");
+    o.interval = std::chrono::nanoseconds(*ns);
+  }
+  if (given.has("count")) o.count = positive(given, "count");
+  if (given.has("limit")) o.limit = positive(given, "limit");
+  o.sort = given.last("sort").value_or("self");
+  o.recorder = recorder_options(given);
+  return o;
+}
+
+int block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+class Top {
+ public:
+  Top(Options options, const char* self)
+      : options_(std::move(options)),
+        signals_(block_signals()),
+        screen_(std::in_place),
+        recorder_(self, options_.recorder, screen_->is_terminal()),
+        input_("the recorder's trace", recorder_.trace()) {}
+
+  // Returns the exit status.
+  int run();
+
+ private:
+  // Waits for whatever comes first. Returns whether the trace has more.
+  bool wait();
+  // Reads a bit of the trace. False at its end.
+  bool read();
+  void show();
+  TableOptions table_options() const;
+  int end(bool by_itself);
+  bool is_done() const { return quits_ || (options_.count && shown_ >= options_.count); }
+
+  const Options options_;
+  const int signals_;
+  std::optional<Screen> screen_;
+  Recorder recorder_;
+  analyze::Input input_;
+  std::optional<analyze::LiveTrace> live_;
+  std::string messages_;  // Those of the recorder, if the screen is a terminal, and of the reader.
+  std::string table_;     // The last one shown.
+  Clock::time_point next_ = Clock::now() + options_.interval;
+  uint64_t shown_ = 0;
+  bool quits_ = false;
+};
+
+bool Top::wait() {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next_ - Clock::now());
+  const bool has_more = input_.available() > 0;
+  pollfd files[] = {{recorder_.trace(), POLLIN, 0},
+                    {signals_, POLLIN, 0},
+                    {screen_->is_terminal() ? STDIN_FILENO : -1, POLLIN, 0},
+                    {recorder_.messages(), POLLIN, 0}};
+  const int timeout = has_more ? 0 : static_cast<int>(std::max<int64_t>(left.count() + 1, 0));
+  if (poll(files, std::size(files), timeout) < 0) return false;
+  if (files[1].revents || (files[2].revents && screen_->quits())) quits_ = true;
+  if (files[3].revents) recorder_.read_messages(messages_);
+  return has_more || files[0].revents;
+}
+
+// A block of which a part has come is waited for: the recorder is about to write the rest.
+bool Top::read() {
+  if (live_) return live_->step();
+  if (input_.need(1) == 0) return false;  // The recorder has said why.
+  live_.emplace(input_,
+                [this](const std::string& text) { messages_ += "luatrace-top: " + text + '\n'; });
+  return true;
+}
+
+TableOptions Top::table_options() const {
+  constexpr size_t kOtherLines = 4;  // The sums, the heading, a note.
+  TableOptions table;
+  table.sort = options_.sort;
+  const size_t rows = screen_->is_terminal() ? std::max(screen_->rows(), kOtherLines + 1) : 0;
+  table.limit = options_.limit.value_or(rows ? rows - kOtherLines : 20);
+  table.style.width = terminal_columns();
+  return table;
+}
+
+void Top::show() {
+  next_ = std::max(next_ + options_.interval, Clock::now());
+  if (!live_) return;
+  shown_++;
+  table_ = table_text(live_->interval(), live_->trust(), table_options());
+  if (screen_->is_terminal())
+    screen_->show(table_);
+  else
+    std::cout << (shown_ > 1 ? "\n" : "") << table_ << std::flush;
+}
+
+// From now on a second signal ends this process at once, and with it the recorder.
+int Top::end(bool by_itself) {
+  const bool was_terminal = screen_->is_terminal();
+  if (!by_itself) recorder_.stop();
+  screen_.reset();
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int status = recorder_.wait(messages_);
+  if (was_terminal) std::cout << table_ << std::flush;
+  std::cerr << messages_;
+  if (by_itself && status == 0) std::cerr << "luatrace-top: the recording has ended\n";
+  return std::cout ? status : kFailed;
+}
+
+int Top::run() {
+  bool ended = false;
+  while (!is_done() && !ended) {
+    ended = wait() && !read();
+    if (ended || Clock::now() >= next_) show();
+  }
+  return end(ended);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const CommandLine given(top_program(), argc, argv);
+    if (given.has("help"))
+      write_help(std::cout, top_program(), terminal_columns());
+    else if (given.has("version"))
+      std::cout << "luatrace-top " LUATRACE_VERSION "\n";
+    else
+      return Top(read_options(given), argv[0]).run();
+    return std::cout.flush() ? 0 : kFailed;
+  } catch (const UsageError& e) {
+    std::cerr << "luatrace-top: " << printable(e.what()) << " (see --help)\n";
+  } catch (const std::exception& e) {
+    std::cerr << "luatrace-top: cannot continue: " << printable(e.what()) << '\n';
+  }
+  return kFailed;
+}

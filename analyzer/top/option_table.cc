@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// The command line of luatrace-top as a table.
+#include "cli/program.h"
+
+namespace luatrace {
+namespace {
+
+constexpr const char* kTable = "Table";
+constexpr const char* kRecording = "Recording";
+constexpr const char* kOther = "Other";
+
+// clang-format off
+// Those of kRecording are luatrace-record's; their values are checked there.
+constexpr OptionSpec kOptions[] = {
+    {kTable, "interval", 'n', "SECONDS", false, false, "time between two tables (1)",
+     "Also with a unit: 500ms. At least 100ms."},
+    {kTable, "count", 0, "N", false, false, "end after N tables", nullptr},
+    {kTable, "by", 0, "WHAT", false, false, "what is a row: function (default)", nullptr, "function"},
+    {kTable, "sort", 0, "FIELD", false, false, "order: self (default), inclusive, calls, suspended or name", nullptr,
+     "self inclusive calls suspended name"},
+    {kTable, "limit", 0, "N", false, false, "number of rows; as many as the terminal has (default), or 20", nullptr},
+
+    {kRecording, "pid", 'p', "PID", false, true, "the process", nullptr, nullptr, Complete::kProcess},
+    {kRecording, "children", 0, nullptr, false, false, "also its descendants, including new ones", nullptr},
+    {kRecording, "include", 0, "GLOB", false, true, "only functions of matching chunks", nullptr},
+    {kRecording, "exclude", 0, "GLOB", false, true, "no functions of matching chunks", nullptr},
+    {kRecording, "c-functions", 0, "CLASS", false, false, "which C functions: none, user, default, all", nullptr,
+     "none user default all"},
+    {kRecording, "via", 0, "WAY", false, false, "direct, bpf, or auto", nullptr, "auto direct bpf"},
+
+    {kOther, "help", 'h', nullptr, false, false, "print this help", nullptr},
+    {kOther, "version", 0, nullptr, false, false, "print the version", nullptr},
+};
+// clang-format on
+
+constexpr const char* kUses[] = {"-p PID [-p PID...] [options]"};
+constexpr const char* kNotes[] = {
+    "A table has what happened since the one before it: calls that began, and time that passed,\n"
+    "also in calls that began earlier. Nothing is stored. On a terminal q or ^C ends it;\n"
+    "otherwise a table is printed after each interval.\n",
+    "Every call is an event, so a program that does little but call runs more slowly while it is\n"
+    "watched, and events may be lost: the first line says how many. --include and\n"
+    "--c-functions none help.\n"};
+constexpr Meaning kExamples[] = {
+    {"-p 4711", "what a process spends its time on, until q"},
+    {"-p MASTER --children -n 5", "a server's workers, every five seconds"},
+    {"-p 4711 --count 1 >table.txt", "one second as a table in a file"}};
+constexpr Meaning kEnvironment[] = {{"COLUMNS", "width of the table, if exported"},
+                                    {"PATH",
+                                     "where luatrace-record is searched if it is not in "
+                                     "the folder of luatrace-top"}};
+constexpr Meaning kFiles[] = {{"luatrace-record", "the program that records"}};
+constexpr Meaning kStatuses[] = {
+    {"125", "wrong usage, or luatrace-record cannot be executed"},
+    {"other",
+     "that of luatrace-record -p: 0 success, 120 no such process, 121 permission denied, "
+     "122 no LuaJIT with tracepoints, 123 it is being recorded already, 124 no event came"}};
+
+constexpr Program kProgram = {
+    "luatrace-top",
+    "shows what running LuaJIT programs spend their time on",
+    kUses,
+    "Attaches to running processes, and shows their functions by time, again every second.\n",
+    kNotes,
+    kOptions,
+    kStatuses,
+    kExamples,
+    kEnvironment,
+    kFiles,
+    "luatrace(1), luatrace-record(1), luatrace-analyze(1)",
+    Operands::kFiles};
+
+}  // namespace
+
+const Program& top_program() {
+  return kProgram;
+}
+
+}  // namespace luatrace

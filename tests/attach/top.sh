@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# luatrace top: tables of a running process, with and without a terminal; its ends and its errors.
+source "$(dirname "$0")/lib.sh"
+top=$bin/luatrace-top
+gate "$bin/luajit" "$here/top.lua" "$scratch"
+ready
+
+# Without a terminal: two tables, and the process is left alone.
+"$bin/luatrace" top -p $target -n 300ms --count 2 --exclude nothing >"$scratch/tables" || fail "status $?"
+same "tables" 2 "$(grep -cE '^calls +inclusive +self▼ +self % +suspended +function' "$scratch/tables")"
+same "sums" 2 "$(grep -cE ' of 1 Lua VM: running [0-9.]+ %, idle [0-9.]+ %, unknown [0-9.]+ %; [0-9,]+ events?, [0-9,]+ lost \([0-9,]+ in all\)$' "$scratch/tables")"
+for name in work handle; do
+  same "rows of $name" 2 "$(grep -cE "^ *[1-9][0-9,]* .* $name  \(" "$scratch/tables")"
+done
+# The call that is open all the time: no call, but most of the time.
+same "rows of serve" 2 "$(grep -cE '^ *0 +[0-9.]+ (us|ms|s) .* serve  \(' "$scratch/tables")"
+detached $target "the end of luatrace top"
+
+"$top" -p $target -n 300ms --count 1 --include nothing.lua >"$scratch/tables" 2>"$scratch/err" && fail "an event came"
+same "--include without a match" "124 no event came" "$("$top" -p $target -n 300ms --count 1 --include nothing.lua 2>/dev/null >"$scratch/tables" || echo $? "$(tail -n 1 "$scratch/tables")")"
+"$top" -p $target -n 200ms --count 1 --sort calls --limit 1 >"$scratch/tables"
+grep -E 'calls▼' "$scratch/tables" >/dev/null || fail "not sorted by calls: $(cat "$scratch/tables")"
+same "--limit 1" "work" "$(sed -nE '3s/.* ([a-z]+)  \(.*/\1/p' "$scratch/tables")"
+
+# Errors: the recorder's, with its status, and wrong usage.
+status() { "$top" "${@:2}" >"$scratch/out" 2>"$scratch/err" || [ $? = "$1" ] || fail "$*: status $?: $(cat "$scratch/err")"; }
+refuses "no such process" "$top" -p 999999999
+sleep 60 &
+other=$!
+refuses "no LuaJIT" "$top" -p $other
+status 122 -p $other
+refuses "^luatrace-top: missing process" "$top"
+refuses "^luatrace-top: '4711': not an option" "$top" 4711
+refuses "^luatrace-top: --interval: '0' is out of range" "$top" -p 1 -n 0
+refuses "^luatrace-top: --interval: 'x' is not a time" "$top" -p 1 -n x
+refuses "^luatrace-top: --count: '0' is out of range" "$top" -p 1 --count 0
+refuses "^luatrace-top: .*choose" "$top" -p 1 --by request
+
+# A signal ends it as q does.
+"$top" -p $target -n 100ms >"$scratch/tables" 2>"$scratch/err" &
+pid=$!
+within 20 "a table" grep -q ' work  (' "$scratch/tables"
+kill -TERM $pid
+wait $pid || fail "status $? after SIGTERM: $(cat "$scratch/err")"
+detached $target "SIGTERM"
+
+# On a terminal: drawn again and again from its top, until q; then the last table is left.
+if command -v script >/dev/null; then
+  export TERM=xterm
+  mkfifo "$scratch/keys"
+  script -qfec "exec '$top' -p $target -n 100ms" "$scratch/screen" <"$scratch/keys" >/dev/null 2>&1 &
+  terminal=$!
+  started+=($terminal)
+  exec 9>"$scratch/keys"
+  drawn() { [ "$(grep -ao $'\e\[H' "$scratch/screen" 2>/dev/null | wc -l)" -ge 3 ]; }
+  within 20 "three tables" drawn
+  printf 'xq' >&9
+  wait $terminal || fail "status $? after q: $(cat "$scratch/screen")"
+  exec 9>&-
+  grep -a $'\e\[?1049h' "$scratch/screen" >/dev/null && grep -a $'\e\[?1049l' "$scratch/screen" >/dev/null || fail "the screen is not restored"
+  sed $'s/.*\e\[?1049l//' "$scratch/screen" | grep -a ' work  (' >/dev/null || fail "no last table"
+  detached $target "q"
+fi
+
+# The process ends: the last table, and why there is no more.
+"$top" -p $target -n 100ms >"$scratch/tables" 2>"$scratch/err" &
+pid=$!
+within 20 "a table" grep -q ' work  (' "$scratch/tables"
+touch "$scratch/end"
+ended
+wait $pid || fail "status $? after the end of the process: $(cat "$scratch/err")"
+grep -x 'luatrace-top: the recording has ended' "$scratch/err" >/dev/null || fail "no word about the end: $(cat "$scratch/err")"
