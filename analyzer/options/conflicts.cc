@@ -97,7 +97,7 @@ void refuse_others(const CommandLine& given) {
 }
 
 const char* page_option(const Options& o) {
-  return o.page.always_chart ? "--page" : "--flame";
+  return o.page.all_views ? "--page" : "--flame";
 }
 
 // Whether the summary is not shown: standard output has another use, or --quiet is given.

@@ -10,7 +10,7 @@ namespace luatrace::analyze {
 namespace {
 
 // Limit of coroutines on the page; those that live longest are kept.
-constexpr size_t kMaxTracks = 5000;
+constexpr size_t kMaxTracks = 100000;
 // Short calls join a block if the gap between them is up to this many times `shortest`.
 constexpr uint64_t kWidestGap = 16;
 
