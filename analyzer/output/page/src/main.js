@@ -168,9 +168,9 @@ class Page {
 
   // name: "calls", "callers", "chart", "lanes" or "sandwich"
   setView(name) {
-    if (this.profile.onlyGraph && !["calls", "callers"].includes(name)) return;
-    if (this.hasTime(name) && !this.hasChart) {
-      at("details").replaceChildren(element("span", "hint", `This page has no calls over time. ${this.profile.noChart}`));
+    const missing = this.whyMissing(name);
+    if (missing) {
+      at("details").replaceChildren(element("span", "hint", missing));
       return;
     }
     this.mode = name;
@@ -188,6 +188,12 @@ class Page {
     }
     this.showTools();
     this.showState();
+  }
+
+  // Why the page does not have a view; "" if it has it.
+  whyMissing(name) {
+    if (this.profile.onlyGraph && !["calls", "callers"].includes(name)) return "This page is only the flame graph: luatrace-analyze --page has all views.";
+    return this.hasTime(name) && !this.hasChart ? `This page has no calls over time. ${this.profile.noChart}` : "";
   }
 
   hasTime(name) {
