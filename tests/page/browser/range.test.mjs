@@ -46,8 +46,9 @@ test("the whole time as a range has the call tree and the figures of the whole t
     await page.evaluate(() => luatracePage.setRange({ x: 0, span: luatracePage.chart.end }));
     assert.ok(await page.evaluate(() => luatracePage.calls !== luatracePage.source.whole));
     assert.deepEqual(await stacks(page), wantedStacks, name);
-    // Which of several places has a call in its count does not matter in the sum.
-    assert.deepEqual(await figures(page), wantedFigures, name);
+    const times = (list) => list.map(([f, , inclusive, self]) => [f, inclusive, self]);
+    const compared = name === "server" ? (list) => list : times;  // calls of no length are not drawn
+    assert.deepEqual(compared(await figures(page)), compared(wantedFigures), name);
   }
 });
 
@@ -86,12 +87,12 @@ test("over time the table follows the range", async (t) => {
 });
 
 test("calls that are not drawn are [short calls] of their callers, and no time is lost", async (t) => {
-  const page = await openPage(t, browser, pageOf("short", "--chart-limit", "400", server));
+  const page = await openPage(t, browser, pageOf("short", "--chart-limit", "2000", server));
   const whole = await page.evaluate(() => luatracePage.calls.total[0]);
   await page.evaluate(() => luatracePage.setRange({ x: 0, span: luatracePage.chart.end }));
   const { total, short } = await page.evaluate(() => ({ total: luatracePage.calls.total[0], short: luatracePage.functions.find((f) => f.name === "[short calls]").self }));
   assert.ok(short > 0);
-  assert.ok(Math.abs(total - whole) < whole * 0.35 && total <= whole * 1.001, `${total} of ${whole}`);
+  assert.ok(total <= whole && total > whole * 0.97, `${total} of ${whole}: only coroutines without a slice are missing`);
   await settle(page);
   assert.match(await textIn(page, "#notes"), /\[short calls\] of their callers/);
 });

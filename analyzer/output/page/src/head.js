@@ -23,6 +23,7 @@ export function notesOf(profile, chart, view, source) {
 function rangeNotes(chart) {
   const notes = [];
   if (chart.hiddenCalls) notes.push("In a range, calls that are not drawn individually over time are [short calls] of their callers.");
+  if (chart.hiddenTracks) notes.push(`The calls of ${formatCount(chart.hiddenTracks)} short-lived coroutines are not in it.`);
   if (chart.runsLeftOut) notes.push(leftOutText(chart));
   return notes;
 }
