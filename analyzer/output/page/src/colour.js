@@ -3,7 +3,8 @@
 // has the same colour everywhere and in every page. By module, each Lua file or library has one. In a comparison the colour is the change: red
 // for more time than before, blue for less; the larger the change, the stronger the colour.
 
-// rich: saturation; spread: of the hue over the functions; lightness: in the light and the dark theme. Kinds that are shown together can be
+// rich: saturation; spread: of the hue over the functions. tones: hue, saturation and lightness in the light
+// and the dark theme, of kinds without shades. Kinds that are shown together can be
 // told apart in both themes, see tests/page/browser/colours.test.mjs.
 const kinds = {
   lua: { label: "Lua", hue: 20, spread: 26, rich: 84 },
@@ -13,15 +14,15 @@ const kinds = {
   pseudo: { label: "other", hue: 30, spread: 0, rich: 6 },
   root: { label: "root", hue: 30, spread: 0, rich: 8 },
   // Of the views over time:
-  short: { label: "short calls", hue: 52, spread: 0, rich: 74, lightness: [70, 40], isHatched: true },
-  waits: { label: "waiting for a coroutine", hue: 168, spread: 0, rich: 46, lightness: [66, 30] },
-  suspended: { label: "suspended", hue: 225, spread: 0, rich: 10, lightness: [86, 24] },
+  short: { label: "short calls", tones: ["42 50% 54%", "50 60% 20%"], isHatched: true },
+  waits: { label: "waiting for a coroutine", tones: ["170 30% 52%", "160 60% 20%"] },
+  suspended: { label: "suspended", tones: ["225 12% 88%", "300 10% 41%"] },
   filtered: { label: "filtered", hue: 30, spread: 0, rich: 4 },
-  lifetime: { label: "coroutine", hue: 225, spread: 0, rich: 12, lightness: [90, 20] },
+  lifetime: { label: "coroutine", tones: ["225 12% 90%", "225 7% 20%"] },
   laneRuns: { label: "running", hue: 28, spread: 0, rich: 86 },
-  laneWaits: { label: "waiting for a coroutine it resumed", hue: 168, spread: 0, rich: 46, lightness: [66, 30] },
-  laneSuspended: { label: "suspended", hue: 225, spread: 0, rich: 18, lightness: [60, 50] },
-  laneMixed: { label: "running and suspended in turn", hue: 52, spread: 0, rich: 74, lightness: [70, 40], isHatched: true },
+  laneWaits: { label: "waiting for a coroutine it resumed", tones: ["170 30% 52%", "160 60% 20%"] },
+  laneSuspended: { label: "suspended", tones: ["225 18% 66%", "225 10% 41%"] },
+  laneMixed: { label: "running and suspended in turn", tones: ["42 50% 54%", "50 60% 20%"], isHatched: true },
 };
 
 export function kindOf(func) {
@@ -49,9 +50,10 @@ export function kindColour(kind, dark) {
 }
 
 function shade(kind, place, dark) {
+  if (kind.tones) return `hsl(${kind.tones[dark ? 1 : 0]})`;
   const hue = kind.hue + kind.spread * place;
   const saturation = dark ? kind.rich * 0.55 : kind.rich;
-  const light = kind.lightness ? kind.lightness[dark ? 1 : 0] : dark ? 27 + 8 * (1 - place) : 74 + 8 * place;
+  const light = dark ? 27 + 8 * (1 - place) : 74 + 8 * place;
   return `hsl(${hue.toFixed(1)} ${saturation}% ${light.toFixed(1)}%)`;
 }
 
@@ -66,9 +68,9 @@ export function makePalette(functions, dark, modules = false) {
 // Hue, saturation and lightness; chosen so that the least similar of all are the first.
 const moduleTones = {
   light: ["24 80% 74%", "192 80% 58%", "300 80% 82%", "120 45% 58%", "48 80% 60%", "240 80% 76%", "348 80% 68%", "156 70% 76%", "300 70% 66%", "60 25% 66%"],
-  dark: ["24 60% 34%", "204 60% 38%", "300 45% 44%", "120 60% 26%", "44 60% 30%", "244 55% 46%", "348 60% 40%", "165 45% 32%", "285 50% 28%", "60 12% 42%"],
+  dark: ["24 60% 34%", "204 60% 38%", "300 45% 44%", "120 60% 26%", "44 60% 30%", "244 50% 50%", "348 60% 40%", "165 45% 32%", "285 50% 28%", "75 14% 36%"],
 };
-const otherTone = { light: "30 8% 86%", dark: "30 6% 24%" };
+const otherTone = { light: "30 8% 66%", dark: "30 6% 24%" };
 
 // The Lua file or the library of a function; "" for what is no function.
 export function moduleOf({ kind, chunk }) {

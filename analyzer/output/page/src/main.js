@@ -508,7 +508,7 @@ class Page {
       zoom: path.length <= 100 ? path : [], node: path.length > 100 ? view.zoom : undefined,
       of: this.mode === "sandwich" ? this.calleesView.focus : undefined,
       chosen: look.chosen >= 0 ? look.chosen : undefined,
-      flip: this.flip === true, order: at("order").value, lanes: this.lanesView ? at("laneOrder").value : undefined,
+      flip: this.flip === true, order: at("order").value, lanes: this.mode === "lanes" ? at("laneOrder").value : undefined,
       active: this.onlyActive, before: look.before, colour: at("colour").value,
       search: at("search").value, regex: at("regex").getAttribute("aria-pressed") === "true",
     };
@@ -563,6 +563,7 @@ class Page {
     at("treeOrder").hidden = !isTree && mode !== "sandwich";
     at("onlyActive").hidden = this.view.isTime !== true;
     at("lanes").hidden = mode !== "lanes";
+    at("colours").hidden = mode === "lanes" || (this.profile.diff && !this.view.isTime);
     at("width").hidden = !this.profile.diff || this.view.isTime === true;
     this.showTheme();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The whole recording in one strip above the views over time: how deep the calls were at each moment, and
 // which part is shown. A drag in the strip chooses another part, a drag of the part moves it.
-const height = 26;
+const height = 18;
 
 export class Minimap {
   // range(x, span): called when the user chooses a part.

@@ -4,7 +4,7 @@
 import { formatMark, formatTime } from "./format.js";
 import { rowHeight } from "./paint.js";
 
-const rulerHeight = 22;
+const rulerHeight = 20;
 const maxArrows = 300;
 
 // The distance of marks: 1, 2 or 5 times a power of ten ns, and on the screen not below minDistance
@@ -55,7 +55,7 @@ export class Ruler {
       const text = formatMark(time + offset, step, x + span + offset);
       if (px + 4 + c.measureText(text).width > width) continue;
       c.fillStyle = ink.soft;
-      c.fillText(text, px + 4, 11);
+      c.fillText(text, px + 4, 10);
     }
   }
 }
