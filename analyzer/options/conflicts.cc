@@ -33,7 +33,7 @@ constexpr Needs kNeeds[] = {
     {"unit", "folded", "--folded or --format folded", "folded"},
     {"suspended", "tree flame page folded", "--tree, --flame, --page, --folded or --format",
      kSuspending},
-    {"chart-limit", "flame page", "--flame or --page"},
+    {"chart-limit", "page", "--page"},
     {"graph-limit", "flame page", "--flame or --page"},
 };
 

@@ -54,7 +54,7 @@ done <<'TABLE'
 --source-root=x --format NAME
 --unit=us --folded or --format folded
 --suspended --tree, --flame, --page, --folded or --format
---chart-limit=3 --flame or --page
+--chart-limit=3 --page
 --graph-limit=3 --flame or --page
 TABLE
 wrong "--fields needs --report" --tree --fields calls

@@ -133,8 +133,8 @@ void write_chart(std::ostream& out, const FlameChart& chart, uint64_t origin) {
       << ",\"calls\":" << chart.calls << ",\"self\":" << chart.self_ns
       << ",\"hiddenCalls\":" << chart.hidden_calls << ",\"hiddenTime\":" << chart.hidden_ns
       << ",\"hiddenTracks\":" << chart.hidden_tracks
-      << ",\"linked\":" << (chart.linked ? "true" : "false") << ",\"note\":" << script_string(chart.note)
-      << ",\"tracks\":";
+      << ",\"linked\":" << (chart.linked ? "true" : "false")
+      << ",\"note\":" << script_string(chart.note) << ",\"tracks\":";
   write_tracks(out, chart, origin);
   out << '}';
 }

@@ -71,7 +71,7 @@ struct FlameInput {
   double scale = 1;                                  // factor applied to the times of before
   FlameChart chart;                                  // no chart if it has no tracks
   std::string no_chart;                              // the reason if there is no chart
-  bool only_graph = false;           // show nothing but the flame graph
+  bool only_graph = false;                           // show nothing but the flame graph
   std::string program;               // name and version of the program that makes the page
   std::string made_at;               // when, as text
   std::vector<std::string> command;  // the command line that makes the page; empty: unknown
