@@ -6,18 +6,24 @@ const escapes = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&
 const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => escapes[c]).replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd]|[\ufffe\uffff]/g, "\ufffd");
 const round = (number) => Math.round(number * 100) / 100;
 
+// As the browser has it: no address of another host is in the page, not even as a name.
+function nameSpace() {
+  const made = document.createElement("template");
+  made.innerHTML = "<svg></svg>";
+  return made.content.firstChild.namespaceURI;
+}
+
 export class SvgContext {
   constructor() {
     Object.assign(this, { fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, globalAlpha: 1, font: "12px sans-serif", textBaseline: "middle" });
     this.measure = document.createElement("canvas").getContext("2d");
     this.parts = [];
     this.path = "";
-    this.clips = 0;
-    this.groups = [0];  // open groups since each save()
+    this.clipped = [0];  // by save(): clip()s since then
   }
 
   text(width, height, background) {
-    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`;
+    const head = `<svg xmlns="${nameSpace()}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`;
     return `${head}<rect width="100%" height="100%" fill="${escaped(background)}"/>${this.parts.join("")}</svg>\n`;
   }
 
@@ -65,7 +71,7 @@ export class SvgContext {
   }
 
   rect(x, y, width, height) {
-    this.path += `M${round(x)} ${round(y)}h${round(width)}v${round(height)}h${round(-width)}z`;
+    this.box = [x, y, width, height].map(round);
   }
 
   stroke() {
@@ -76,17 +82,18 @@ export class SvgContext {
     this.parts.push(`<path d="${this.path}" fill="${escaped(this.fillStyle)}"${this.opacity}/>`);
   }
 
+  // To the last rect(): a picture in the picture is clipped.
   clip() {
-    const id = `clip${this.clips++}`;
-    this.parts.push(`<clipPath id="${id}"><path d="${this.path}"/></clipPath><g clip-path="url(#${id})">`);
-    this.groups[this.groups.length - 1]++;
+    const [x, y, width, height] = this.box;
+    this.parts.push(`<svg x="${x}" y="${y}" width="${width}" height="${height}" viewBox="${this.box.join(" ")}">`);
+    this.clipped[this.clipped.length - 1]++;
   }
 
   save() {
-    this.groups.push(0);
+    this.clipped.push(0);
   }
 
   restore() {
-    this.parts.push("</g>".repeat(this.groups.pop()));
+    this.parts.push("</svg>".repeat(this.clipped.pop()));
   }
 }
