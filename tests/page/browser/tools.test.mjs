@@ -3,7 +3,7 @@
 // what it leaves out; and the search in every view.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { makePage, openPage, outFolder, rectOf, settle, startBrowser, textIn, textOf } from "./page.mjs";
@@ -179,4 +179,29 @@ test("on a telephone the sorted column is in the window", async (t) => {
   assert.ok(isInWindow(await sorted()), JSON.stringify(await sorted()));
   await page.evaluate(() => document.querySelector("#columns th[data-key=calls] button").click());
   assert.ok(isInWindow(await sorted()), JSON.stringify(await sorted()));
+});
+
+test("hostile names and file names stay text in the menu, the chips, the legend, about and the command", async (t) => {
+  const page = await openPage(t, browser, hostile);
+  const { left, top } = await rectOf(page, evil);
+  await page.mouse.click(left + 30, top + 8, { button: "right" });
+  assert.equal(await textIn(page, "#menu b"), evil);
+  await page.keyboard.press("Escape");
+  await page.selectOption("#colour", "module");
+  assert.ok((await textIn(page, "#legend")).includes(evil));
+  await page.evaluate(() => luatracePage.setTransforms([{ type: "focus", func: 1 }]));
+  assert.equal(await textIn(page, "#scope"), `focus: ${evil} ×`);
+  const trace = join(outFolder, "<img src=x onerror=window.pwned=1>'\".txt");
+  const out = join(outFolder, "tools-command.html");
+  copyFileSync(join(TRACES, "coroutines.txt"), trace);
+  execFileSync(ANALYZE, ["-q", `--page=${out}`, "--chart-limit", "3", trace]);
+  const made = await openPage(t, browser, out);
+  await made.keyboard.press("3");
+  assert.ok((await textIn(made, "#remedy")).includes("'\\''\".txt'"), "quoted for a shell");
+  await made.click("#about");
+  assert.ok((await textIn(made, "#keys")).includes("<img src=x"));
+  for (const one of [page, made]) {
+    assert.equal(await one.evaluate(() => window.pwned), undefined);
+    assert.equal(await one.evaluate(() => document.querySelectorAll("img").length), 0);
+  }
 });
