@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -216,6 +217,43 @@ Diff diff_of_stacks(const Report& before, const Report& after, bool normalize) {
   return make_diff(old_cut, cut, normalize);
 }
 
+// The time of day, in the system's time zone, with its offset.
+std::string now_as_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  char text[64] = "";
+  if (localtime_r(&now, &parts)) std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts);
+  return text;
+}
+
+// The parts of the page that come from the command line.
+void prepare_page(Session& session) {
+  const Options& o = session.options;
+  FlameInput& page = session.page;
+  page.max_nodes = o.page.graph_limit;
+  page.only_graph = !o.page.all_views;
+  page.program = "luatrace-analyze " LUATRACE_VERSION;
+  page.made_at = now_as_text();
+  page.command = o.command;
+}
+
+// One line that says what the page leaves out and how to have it; nothing if it has everything.
+void warn_left_out(const Session& session, size_t nodes) {
+  const PageOptions& o = session.options.page;
+  const FlameChart& chart = session.page.chart;
+  std::string text;
+  if (!o.all_views && session.has_events)
+    text = "only the flame graph is written: --page adds calls over time and coroutines";
+  if (chart.hidden_calls)
+    text = format_count(chart.hidden_calls) + " of " + format_count(chart.calls) +
+           " calls are too short to be drawn one by one over time: --chart-limit 0 or a range (-r) "
+           "has them";
+  if (o.graph_limit && nodes > o.graph_limit)
+    text += (text.empty() ? "" : "; ") + format_count(nodes - o.graph_limit) +
+            " small call paths are drawn as [pruned]: --graph-limit 0 has them";
+  if (!text.empty()) warn(text);
+}
+
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   warn_compensation(o, report);
@@ -256,11 +294,15 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     print_text(report, views, o.views);
   if (!o.flame) return;
   std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
-  session.page.max_nodes = o.page.graph_limit;
+  prepare_page(session);
+  size_t nodes = shown.tree.size();
   const bool written = write_to(session, path, [&](std::ostream& out) {
     if (!before) return write_flame(out, shown, session.page);
-    write_flame_diff(out, make_diff(old, shown, o.views.normalize), shown, old, session.page);
+    const Diff diff = make_diff(old, shown, o.views.normalize);
+    nodes = diff.tree.size();
+    write_flame_diff(out, diff, shown, old, session.page);
   });
+  if (written && !o.quiet) warn_left_out(session, nodes);
   if (written && !busy && !o.quiet) std::cout << "flame graph: " << printable(path) << '\n';
 }
 

@@ -24,6 +24,7 @@ struct Session {
   bool unreadable = false;  // At least one file could not be read or written.
   bool condition = false;   // One of the --fail-if conditions is true.
   bool missing = false;     // A --fail-if condition names a function that does not occur.
+  bool has_events = false;  // At least one file has events, that is, is no saved profile.
   FlameInput page;          // Its chart, or why it has none; filled while the files are read.
   Pipeline pipeline;
 };

@@ -2,7 +2,6 @@
 // The pass that reads: sets the options of the pipeline and the consumers of individual calls.
 #include <unistd.h>
 
-#include <filesystem>
 #include <optional>
 
 #include "analyzer/options/conflicts.h"
@@ -11,31 +10,10 @@
 #include "analyzer/passes.h"
 #include "analyzer/progress.h"
 #include "analyzer/report/conditions.h"
+#include "analyzer/report/saved_profile.h"
 
 namespace luatrace::analyze {
 namespace {
-
-// For traces above this size, in bytes, --flame shows only sums, unless individual calls are
-// followed anyway.
-constexpr uint64_t kMaxChartBytes = 64 << 20;
-
-uint64_t size_of(const std::vector<std::string>& files) {
-  uint64_t sum = 0;
-  std::error_code error;
-  for (const std::string& file : files) {
-    const uintmax_t size = std::filesystem::file_size(file, error);
-    if (!error) sum += size;
-  }
-  return sum;
-}
-
-bool wants_chart(Session& session) {
-  const Options& o = session.options;
-  if (!o.flame) return false;
-  if (o.page.always_chart || size_of(o.files) <= kMaxChartBytes) return true;
-  session.page.no_chart = "The traces have more than 64 MB: use luatrace-analyze --page.";
-  return false;
-}
 
 // Whether views or conditions name functions, so that a message about a name may be needed.
 bool names_functions(const Options& o) {
@@ -46,6 +24,7 @@ bool names_functions(const Options& o) {
 // Takes the chart, which is empty for saved profiles: they have no single calls.
 void take_chart(Session& session, ChartExport& chart, Report& report) {
   session.page.chart = chart.finish(report);
+  session.page.chart.linked = !session.options.filter.regroups();
   if (session.page.chart.tracks.empty()) session.page.no_chart = "No single calls are known.";
 }
 
@@ -96,6 +75,7 @@ Report read_files(Session& session, const std::vector<std::string>& files, bool 
   const ProgressMode mode = progress_mode(session.options, writes_calls);
   each_file(session, files, [&](const std::string&, Input& input, Diagnostics& diag) {
     ProgressLine progress(input, mode);
+    session.has_events |= !is_profile(input);
     session.pipeline.read(input, diag, [&](uint64_t offset) { progress(offset); });
   });
   return session.pipeline.finish();
@@ -112,7 +92,7 @@ Report read_traces(Session& session) {
     session.pipeline.add(*calls);
   }
   std::optional<ChartExport> chart;
-  if (wants_chart(session)) session.pipeline.add(chart.emplace(o.page.chart_limit));
+  if (o.flame && o.page.all_views) session.pipeline.add(chart.emplace(o.page.chart_limit));
   Report report = read_files(session, o.files, calls.has_value());
   if (calls) calls->finish();
   if (calls && !calls->error().empty()) cannot_write(session, o.exports.output, calls->error());

@@ -33,7 +33,7 @@ constexpr Needs kNeeds[] = {
     {"unit", "folded", "--folded or --format folded", "folded"},
     {"suspended", "tree flame page folded", "--tree, --flame, --page, --folded or --format",
      kSuspending},
-    {"chart-limit", "flame page", "--flame or --page"},
+    {"chart-limit", "page", "--page"},
     {"graph-limit", "flame page", "--flame or --page"},
 };
 
@@ -105,7 +105,7 @@ void refuse_others(const CommandLine& given) {
 }
 
 const char* page_option(const Options& o) {
-  return o.page.always_chart ? "--page" : "--flame";
+  return o.page.all_views ? "--page" : "--flame";
 }
 
 // Whether the summary is not shown: standard output has another use, or --quiet is given.

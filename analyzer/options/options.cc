@@ -186,9 +186,9 @@ ExportOptions read_exports(const Given& given) {
 
 PageOptions read_page(const Given& given) {
   PageOptions p;
-  p.always_chart = given.has("page");
+  p.all_views = given.has("page");
   if (given.has("page") && given.has("flame"))
-    throw UsageError("--page and --flame write the same page: give one of them");
+    throw UsageError("--page and --flame write a page each: give one of them");
   if (auto n = given.last("chart-limit")) p.chart_limit = Given::number<size_t>("chart-limit", *n);
   if (auto n = given.last("graph-limit")) p.graph_limit = Given::number<size_t>("graph-limit", *n);
   return p;
@@ -252,7 +252,7 @@ Options read(const Given& given) {
   o.json = given.last("json", "-");
   o.csv = given.last("csv", "-");
   o.page = read_page(given);
-  o.flame = given.last(o.page.always_chart ? "page" : "flame", "");
+  o.flame = given.last(o.page.all_views ? "page" : "flame", "");
   o.save_profile = given.last("save-profile");
   o.diff = given.list("diff");
   o.fail_if = given.list("fail-if");
@@ -291,7 +291,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
   }
   if (given.has("version"))
     return std::cout << "luatrace-analyze " LUATRACE_VERSION "\n", std::nullopt;
-  return read(given);
+  Options options = read(given);
+  options.command.assign(argv, argv + argc);
+  return options;
 }
 
 }  // namespace luatrace::analyze

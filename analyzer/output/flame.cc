@@ -13,9 +13,9 @@ void add_subtitle(FlameInput& input, const Report& r) {
   }
   input.subtitle.push_back(format_time(r.duration_ns));
   input.subtitle.push_back(format_count(r.trust.events) + " events");
-  input.subtitle.push_back(std::to_string(r.threads) +
-                           (r.threads == 1 ? " thread, " : " threads, ") +
-                           format_count(r.coroutines) + " coroutines");
+  input.subtitle.push_back(
+      std::to_string(r.threads) + (r.threads == 1 ? " thread, " : " threads, ") +
+      format_count(r.coroutines) + (r.coroutines == 1 ? " coroutine" : " coroutines"));
   input.subtitle.push_back("idle " + format_time(r.idle_ns));
 }
 

@@ -10,7 +10,7 @@ namespace luatrace::analyze {
 namespace {
 
 // Limit of coroutines on the page; those that live longest are kept.
-constexpr size_t kMaxTracks = 5000;
+constexpr size_t kMaxTracks = 100000;
 // Short calls join a block if the gap between them is up to this many times `shortest`.
 constexpr uint64_t kWidestGap = 16;
 
@@ -305,7 +305,9 @@ FlameChart ChartWriter::take() {
   for (Lane* l : lanes) {
     FlameTrack track = describe(*l, many);
     track.resumer = place(l->resumer);
-    for (FlameSlice slice : l->folder.slices()) {
+    const SliceFolder folder = std::exchange(l->folder, {});  // Not in memory twice.
+    track.slices.reserve(folder.size());
+    for (FlameSlice slice : folder.slices()) {
       if (slice.kind == FlameSlice::kResumed) slice.what = place(slice.what);
       chart.hidden_calls -= slice.kind == FlameSlice::kCall;
       chart.hidden_ns -= slice.kind == FlameSlice::kCall ? slice.self_ns : 0;

@@ -132,8 +132,9 @@ void write_chart(std::ostream& out, const FlameChart& chart, uint64_t origin) {
   out << "{\"offset\":" << offset << ",\"shortest\":" << chart.shortest_ns
       << ",\"calls\":" << chart.calls << ",\"self\":" << chart.self_ns
       << ",\"hiddenCalls\":" << chart.hidden_calls << ",\"hiddenTime\":" << chart.hidden_ns
-      << ",\"hiddenTracks\":" << chart.hidden_tracks << ",\"note\":" << script_string(chart.note)
-      << ",\"tracks\":";
+      << ",\"hiddenTracks\":" << chart.hidden_tracks
+      << ",\"linked\":" << (chart.linked ? "true" : "false")
+      << ",\"note\":" << script_string(chart.note) << ",\"tracks\":";
   write_tracks(out, chart, origin);
   out << '}';
 }
@@ -146,7 +147,12 @@ void write_meta(std::ostream& out, const FlameInput& input, const PackedTree& tr
       << ",\"total\":" << tree.total_ns << ",\"prunedNodes\":" << tree.pruned_nodes
       << ",\"prunedTime\":" << tree.pruned_ns << ",\"diff\":" << (input.before ? "true" : "false")
       << ",\"before\":" << tree.before_ns << ",\"scale\":" << input.scale
-      << ",\"noChart\":" << script_string(input.no_chart) << ",\"chart\":";
+      << ",\"noChart\":" << script_string(input.no_chart)
+      << ",\"onlyGraph\":" << (input.only_graph ? "true" : "false")
+      << ",\"program\":" << script_string(input.program)
+      << ",\"madeAt\":" << script_string(input.made_at) << ",\"command\":";
+  write_array(out, input.command, [&](const std::string& s) { out << script_string(s); });
+  out << ",\"chart\":";
   if (input.chart.tracks.empty())
     out << "null";
   else

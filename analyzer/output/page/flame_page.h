@@ -54,7 +54,8 @@ struct FlameChart {
   uint64_t calls = 0, self_ns = 0;           // of all calls, ...
   uint64_t hidden_calls = 0, hidden_ns = 0;  // ... and of those not drawn individually
   uint64_t hidden_tracks = 0;                // coroutines left out: all their calls are hidden
-  std::string note;                          // additional note to show
+  bool linked = true;  // a coroutine's calls count as below the call that resumed it
+  std::string note;    // additional note to show
 };
 
 // What a page shows. All text is untrusted bytes of any length; bytes that are not UTF-8 and
@@ -70,6 +71,10 @@ struct FlameInput {
   double scale = 1;                                  // factor applied to the times of before
   FlameChart chart;                                  // no chart if it has no tracks
   std::string no_chart;                              // the reason if there is no chart
+  bool only_graph = false;                           // show nothing but the flame graph
+  std::string program;               // name and version of the program that makes the page
+  std::string made_at;               // when, as text
+  std::vector<std::string> command;  // the command line that makes the page; empty: unknown
   // Keep up to this many nodes, the largest ones; 0: no limit. Time left out stays in the parent as
   // a "[pruned]" child, and the page shows its share; the table of functions is computed before.
   size_t max_nodes = 300000;

@@ -67,7 +67,7 @@ test("a comparison of a million nodes", async (t) => {
   t.diagnostic(`widths of before ${swap}`);
 });
 
-test("a trace whose call tree has a million nodes, with a chart of a hundred thousand calls", async (t) => {
+test("a trace whose call tree has a million nodes, with a chart of as many calls as the default allows", async (t) => {
   const { SYNTH, ANALYZE } = process.env;
   const trace = join(outFolder, "million.bin");
   const file = join(outFolder, "million-trace.html");
@@ -80,14 +80,14 @@ test("a trace whose call tree has a million nodes, with a chart of a hundred tho
     hidden: luatracePage.chart.hiddenCalls,
     calls: luatracePage.profile.functions.reduce((sum, f) => sum + f.calls, 0),
   }));
-  assert.ok(slices <= 100000 && slices > 10000, `${slices}`);
+  assert.ok(slices <= 1000000 && slices > 300000, `${slices}`);
   assert.ok(hidden > 1e6 && hidden < calls);
-  assert.ok(statSync(file).size < 8e6, `${statSync(file).size}`);
+  assert.ok(statSync(file).size < 20e6, `${statSync(file).size}`);
   await measure(t, page, file);
   const chart = await timed(page, () => page.click("[data-view=chart]"));
   const range = await timed(page, () => page.keyboard.press("+"));
   const lanes = await timed(page, () => page.click("[data-view=lanes]"));
-  t.diagnostic(`chart ${chart}, zoomed ${range}, coroutines ${lanes}`);
+  t.diagnostic(`${slices} slices: chart ${chart}, zoomed ${range}, coroutines ${lanes}`);
   assert.match(await textIn(page, "#notes"), /^[\d,]+ of [\d,]+ calls, \d+\.\d\d % of the self time, are not drawn individually\./);
 });
 

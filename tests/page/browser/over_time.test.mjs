@@ -41,7 +41,8 @@ async function canvasBox(page) {
 test("a call is drawn at its time, as wide as its duration, one row for each level", async (t) => {
   const page = await open(t, "chart");
   const box = await canvasBox(page);
-  const rows = [[2, 3, 4, 3, 3, 3], [6, 7, 7], [10]].flat();  // thread, name, 3 levels, name, 2 levels, thread, name, 1
+  // thread, 4 rows of its lane, name, 3 levels, name, 2 levels, thread, name, 1
+  const rows = [[6, 7, 8, 7, 7, 7], [10, 11, 11], [14]].flat();
   for (let i = 0; i < slices.length; i++) {
     const [, , , begin, length] = slices[i];
     const shown = await rect(page, i);
@@ -49,8 +50,8 @@ test("a call is drawn at its time, as wide as its duration, one row for each lev
     assert.ok(Math.abs(shown.width - (length / whole) * box.width) < 0.01, `width of ${i}`);
     assert.equal(Math.round((shown.top - box.top) / 20), rows[i], `row of ${i}`);
   }
-  const headings = await page.evaluate(() => Array.from({ length: 11 }, (_, row) => luatracePage.view.headingOf(row)?.text ?? ""));
-  assert.deepEqual(headings.filter(Boolean), ["thread 11", "▾ coroutine 1 · main", "▾ coroutine 2 · worker", "thread 12", "▾ coroutine 3 · lua_native"]);
+  const headings = await page.evaluate(() => Array.from({ length: 15 }, (_, row) => luatracePage.view.headingOf(row)?.text ?? ""));
+  assert.deepEqual(headings.filter(Boolean), ["▾ thread 11", "▾ coroutine 1 · main", "▾ coroutine 2 · worker", "thread 12", "▾ coroutine 3 · lua_native"]);
 });
 
 test("the note has the number of hidden calls and their share of the time", async (t) => {
@@ -150,11 +151,13 @@ test("a click on a track's name hides its calls and shows them again", async (t)
   const box = await canvasBox(page);
   const rows = () => page.evaluate(() => luatracePage.view.layout.rows);
   const all = await rows();
-  await page.mouse.click(box.left + 100, box.top + 30);
-  assert.equal(await rows(), all - 3);
-  assert.match(await page.evaluate(() => luatracePage.view.headingOf(1).text), /^▸ coroutine 1/);
-  await page.mouse.click(box.left + 100, box.top + 30);
-  assert.equal(await rows(), all);
+  for (const [row, count, name] of [[5, 3, /^▸ coroutine 1/], [0, 4, /^▸ thread 11/]]) {
+    await page.mouse.click(box.left + 100, box.top + 20 * row + 10);
+    assert.equal(await rows(), all - count);
+    assert.match(await page.evaluate((at) => luatracePage.view.headingOf(at).text, row), name);
+    await page.mouse.click(box.left + 100, box.top + 20 * row + 10);
+    assert.equal(await rows(), all);
+  }
 });
 
 test("the search and the table are linked to the chart", async (t) => {
@@ -265,7 +268,7 @@ test("a chart of a range shows times since the trace's first event", async (t) =
 test("the search marks what is drawn but is not a function, and does not count it", async (t) => {
   const page = await open(t, "chart");
   await page.fill("#search", "[suspended]");
-  assert.equal(await textIn(page, "#found"), "0 functions · 0 % of time");
+  assert.equal(await textIn(page, "#found"), "0 functions · 0 % of time · 1 drawn in this range");
   assert.equal(await page.evaluate(() => luatracePage.look.marks.reduce((sum, flag) => sum + flag, 0)), 1);
 });
 

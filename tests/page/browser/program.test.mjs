@@ -3,7 +3,7 @@
 // --diff the same figures as --json, and each option does what --help says.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { openPage, outFolder, startBrowser, textIn } from "./page.mjs";
@@ -115,37 +115,29 @@ test("--diff: the page has the figures of --json for each function", async (t) =
   assert.ok(Math.abs(total - before) <= total * 0.001 + 20, `${total} ${before}`);
 });
 
-test("--flame writes the same page; large traces and saved profiles have no views over time", async (t) => {
+test("--flame is only the flame graph, and says so; saved profiles have no views over time", async (t) => {
   const flame = join(outFolder, "program-flame.html");
-  analyze("-q", `--flame=${flame}`, traces.coroutines);
-  assert.equal(readFileSync(flame, "utf8"), readFileSync(pageOf("same", traces.coroutines), "utf8"));
+  const warned = spawnSync(ANALYZE, [`--flame=${flame}`, traces.coroutines], { encoding: "utf8" });
+  assert.equal(warned.stderr, "luatrace-analyze: only the flame graph is written: --page adds calls over time and coroutines\n");
+  assert.equal(spawnSync(ANALYZE, [`--page=${flame}x`, traces.simple], { encoding: "utf8" }).stderr, "", "nothing is left out");
+  const limited = spawnSync(ANALYZE, [`--page=${flame}x`, "--chart-limit", "3", "--graph-limit", "2", traces.coroutines], { encoding: "utf8" });
+  assert.match(limited.stderr, /^luatrace-analyze: \d+ of \d+ calls are too short .*: --chart-limit 0 .*; \d+ small call paths .*: --graph-limit 0 has them\n$/);
+  const lean = await openPage(t, browser, flame);
+  assert.deepEqual(await lean.$$eval("[data-view]", (all) => all.filter((one) => one.offsetWidth).map((one) => one.dataset.view)), ["calls", "callers"]);
+  assert.equal(await lean.evaluate(() => luatracePage.graph.flip), true, "the root is at the bottom");
+  assert.ok(await lean.isHidden("#functions"));
+  for (const key of ["3", "4", "5", "s"]) {
+    await lean.keyboard.press(key);
+    assert.match(await textIn(lean, "#details"), /only the flame graph: luatrace-analyze --page/);
+    assert.equal(await lean.evaluate(() => luatracePage.mode), "calls");
+  }
 
   const profile = join(outFolder, "program.profile");
   analyze("-q", `--save-profile=${profile}`, traces.coroutines);
   const saved = await openPage(t, browser, pageOf("saved", profile));
   assert.equal(await saved.getAttribute("[data-view=chart]", "title"), "Not in this page. No single calls are known.");
-
-  // The file is large only by zeros after the events.
-  const large = join(outFolder, "program-large.bin");
-  analyze("-q", `--convert=${large}`, traces.coroutines);
-  const size = statSync(large).size;
-  truncateSync(large, 65 << 20);
-  assert.ok(size < 1e6);
-  spawnSync(ANALYZE, ["-q", `--flame=${flame}`, large]);
-  const lean = await openPage(t, browser, flame);
-  assert.match(await lean.getAttribute("[data-view=chart]", "title"), /more than 64 MB: use luatrace-analyze --page\.$/);
-  const full = pageOfDamaged("large", large);
-  const whole = await openPage(t, browser, full);
-  assert.ok(await whole.isEnabled("[data-view=chart]"));
-  rmSync(large);
+  assert.equal(spawnSync(ANALYZE, [`--flame=${flame}`, profile], { encoding: "utf8" }).stderr, "", "a saved profile has nothing to leave out");
 });
-
-// For a damaged trace, of which the exit status is not 0.
-function pageOfDamaged(name, trace) {
-  const file = join(outFolder, `program-${name}.html`);
-  spawnSync(ANALYZE, ["-q", `--page=${file}`, trace]);
-  return file;
-}
 
 test("the default output is beside the trace; --page and --flame exclude each other", () => {
   const trace = join(outFolder, "beside.txt");

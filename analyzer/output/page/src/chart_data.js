@@ -14,8 +14,9 @@ const pseudoSlices = [
   ["[resumed another]", "waiting for the coroutine that it resumed", "waits"],
   ["[suspended]", "suspended", "suspended"],
   ["[filtered]", "left out by the filters", "filtered"],
+  ["coroutine", "from its first call to its end", "lifetime"],  // not in the data
 ];
-export const codes = { short: 0, waits: 1, suspended: 2, filtered: 3, calls: 4 };
+export const codes = { short: 0, waits: 1, suspended: 2, filtered: 3, calls: 4, lifetime: 4 };
 
 function newSlices(size) {
   const slices = { size };
@@ -24,10 +25,13 @@ function newSlices(size) {
   return slices;
 }
 
-// Adds the pseudo functions to `functions`. Null if the page has no chart.
-export function readChart(meta, base64, functions) {
-  if (!meta) return null;
-  const pseudo = pseudoSlices.map(([name, where, kind]) => addPseudo(functions, name, where, kind, true));
+// Adds what is drawn over time but is not a function; returns the numbers, by code.
+export function addPseudoSlices(functions) {
+  return pseudoSlices.map(([name, where, kind]) => addPseudo(functions, name, where, kind, true));
+}
+
+// pseudo: the numbers of the pseudo functions, by code.
+export function readChart(meta, base64, pseudo) {
   const counts = meta.tracks.slices;
   const slices = newSlices(counts.reduce((sum, count) => sum + count, 0));
   const number = numbersOf(base64);

@@ -45,11 +45,17 @@ function placeText(chunk, line) {
   return line ? `${name}:${line}` : name;
 }
 
-// Returns a function that reads the next number: unsigned LEB128 in base64.
-export function numbersOf(base64) {
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
   const binary = atob(base64);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+// Returns a function that reads the next number: unsigned LEB128 in base64.
+export function numbersOf(base64) {
+  const bytes = bytesOf(base64);
   let at = 0;
   return () => {
     let value = 0;
@@ -64,9 +70,13 @@ export function numbersOf(base64) {
 const figures = ["calls", "self", "total"];
 const figuresBefore = ["wasCalls", "wasSelf", "wasTotal"];
 
+export function figuresOf(diff) {
+  return diff ? [...figures, ...figuresBefore] : figures;
+}
+
 export function newTree(size, diff) {
   const tree = { size, diff, parent: new Int32Array(size), func: new Int32Array(size), depth: new Int32Array(size) };
-  for (const name of diff ? [...figures, ...figuresBefore] : figures) tree[name] = new Float64Array(size);
+  for (const name of figuresOf(diff)) tree[name] = new Float64Array(size);
   return tree;
 }
 
@@ -95,12 +105,17 @@ export function readTree(base64, size, diff) {
     tree.wasCalls[node] = number();
     tree.wasSelf[node] = number();
   }
-  sumUp(tree, tree.self, tree.total);
-  if (diff) sumUp(tree, tree.wasSelf, tree.wasTotal);
+  sumTotals(tree);
   return tree;
 }
 
-export function sumUp({ size, parent }, self, total) {
+// Sets the totals from the self times.
+export function sumTotals(tree) {
+  sumUp(tree, tree.self, tree.total);
+  if (tree.diff) sumUp(tree, tree.wasSelf, tree.wasTotal);
+}
+
+function sumUp({ size, parent }, self, total) {
   for (let node = size - 1; node >= 0; node--) {
     total[node] += self[node];
     if (node) total[parent[node]] += total[node];

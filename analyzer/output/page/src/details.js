@@ -77,6 +77,9 @@ export function functionRows(func, total, before) {
 
 function describeSlice(node, view) {
   const { slices, tracks } = view.chart;
+  const piece = node;
+  node = view.sliceOf(piece);
+  if (node < 0) return describeLife(view.nodes.track[piece], view);
   const func = view.functions[slices.func[node]];
   const length = slices.length[node];
   const rows = [["start", formatTime(slices.begin[node] + view.offset)], ["duration", formatTime(length)]];
@@ -89,6 +92,7 @@ function describeSlice(node, view) {
   const suspended = length - slices.running[node];
   if ((isCall || isShort) && suspended > 0) rows.push(["suspended", formatTime(suspended)]);
   if (isCall && slices.calls[node]) rows.push(["short calls inside, not drawn", formatCount(slices.calls[node])]);
+  if (view.nodes.total[piece] < length) rows.push(["this part", formatTime(view.nodes.total[piece])]);
   rows.push(["in", trackTitle(tracks[slices.track[node]], view.functions)]);
   return { name: func.name, where: func.where, kind: kindLabel(func), func, rows, more: isCall ? functionRows(func, view.whole, false) : [] };
 }
@@ -101,13 +105,25 @@ function describeStretch(node, view) {
   const other = stretches.other[node];
   const rows = [["state", state.name], ["start", formatTime(stretches.begin[node] + view.offset)], ["duration", formatTime(stretches.total[node])]];
   if (other >= 0) rows.push(["for", trackTitle(tracks[other], functions)]);
+  const more = trackRows(track, view);
+  return { name: trackTitle(track, functions), where: track.thread, kind: "", func: state, rows, more, moreTitle: "the coroutine" };
+}
+
+// A coroutine as a whole.
+function describeLife(id, view) {
+  const track = view.chart.tracks[id];
+  return { name: trackTitle(track, view.functions), where: track.thread, kind: "", func: null, rows: trackRows(track, view), more: [], moreTitle: "the coroutine" };
+}
+
+function trackRows(track, view) {
+  const { tracks } = view.chart;
   const more = [["lifetime", `${formatTime(track.life)} from ${formatTime(track.begin + view.offset)}`]];
   for (const [label, time] of [["ran", track.running], ["waited", track.waiting], ["suspended", track.suspended]]) {
     more.push([label, `${formatTime(time)} (${formatShare(time, track.life)})`]);
   }
   more.push(["resumed", `${formatCount(track.resumes)} ${track.resumes === 1 ? "time" : "times"}`]);
-  if (track.resumer >= 0) more.push(["resumer", trackTitle(tracks[track.resumer], functions)]);
-  return { name: trackTitle(track, functions), where: track.thread, kind: "", func: state, rows, more, moreTitle: "the coroutine" };
+  if (track.resumer >= 0) more.push(["resumer", trackTitle(tracks[track.resumer], view.functions)]);
+  return more;
 }
 
 function rowsTable(rows) {

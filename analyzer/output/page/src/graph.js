@@ -4,6 +4,7 @@
 import { describe, fillTooltip, placeTooltip } from "./details.js";
 import { changePalette } from "./diff.js";
 import { Painter, rowHeight } from "./paint.js";
+import { Minimap } from "./minimap.js";
 import { paintArrows, paintHeadings, paintLabels, Ruler } from "./ruler.js";
 
 const glideTime = 170;  // ms from one zoom to the next
@@ -11,7 +12,7 @@ const glideTime = 170;  // ms from one zoom to the next
 export class Graph {
   // box: the element that scrolls, with .sizer and a canvas in it. look: { colour(func), ink, dark,
   // marks, chosen, before }, changed by the page. on: callbacks for the user's actions: pick(node),
-  // open(node), range(x, span, quiet), toggle(track), use().
+  // open(node), range(x, span, quiet), toggle(key) of a heading, menu(node, x, y), use().
   constructor(box, view, look, on) {
     this.view = view;
     this.look = look;
@@ -23,6 +24,7 @@ export class Graph {
     this.tooltip = document.getElementById("tooltip");
     this.painter = new Painter(box.querySelector("canvas"));
     this.ruler = new Ruler(document.getElementById("ruler"));
+    this.minimap = new Minimap(document.getElementById("minimap"), (x, span) => this.on.range(x, span, true));
     this.range = view.range;
     this.listen();
   }
@@ -40,7 +42,20 @@ export class Graph {
       const node = this.painter.hit(event.offsetX, event.offsetY);
       if (node >= 0) this.on.open(node);
     });
+    this.box.addEventListener("contextmenu", (event) => this.openMenu(event));
     new ResizeObserver(() => this.fit()).observe(this.box);
+  }
+
+  // By the right button at the node under the pointer, by the keyboard at the selected one.
+  openMenu(event) {
+    const byPointer = event.target === this.painter.canvas;
+    const node = byPointer ? this.painter.hit(event.offsetX, event.offsetY) : this.view.selected;
+    if (node < 0) return;
+    event.preventDefault();
+    this.on.use();
+    this.leave();
+    const { left, top } = this.clientRect(node);
+    this.on.menu(node, byPointer ? event.clientX : left, byPointer ? event.clientY : top + rowHeight);
   }
 
   click(event) {
@@ -52,7 +67,7 @@ export class Graph {
       this.on.pick(node);
     } else if (this.view.headingOf) {
       const heading = this.view.headingOf(this.painter.rowAt(event.offsetY));
-      if (heading?.track !== undefined) this.on.toggle(heading.track);
+      if (heading?.key) this.on.toggle(heading.key);
     }
   }
 
@@ -114,7 +129,8 @@ export class Graph {
     const rows = this.view.rowsShown();
     const fromBottom = this.content - this.box.scrollTop - this.height;
     this.height = this.box.clientHeight;
-    this.content = Math.max(rows * rowHeight, this.height);
+    this.rowsHeight = rows * rowHeight;
+    this.content = Math.max(this.rowsHeight, this.height);
     this.sizer.style.height = `${this.content}px`;
     const width = this.box.clientWidth;
     if (width !== this.painter.width || this.height !== this.painter.height) this.painter.resize(width, this.height);
@@ -192,11 +208,18 @@ export class Graph {
     return (node) => look.colour(func[node]);
   }
 
-  paint() {
-    const { view, look, painter } = this;
-    if (this.box.hidden) return;
-    painter.paint({
-      ink: look.ink, marks: look.marks,
+  // Of all rows, in pixels.
+  contentHeight() {
+    return this.rowsHeight;
+  }
+
+  // What the painter draws.
+  scene() {
+    const { view, look } = this;
+    return {
+      ink: look.ink,
+      isMarked: look.marks && ((node) => view.isMarked(node, look)),
+      keepsColour: view.name === "lanes",
       chosen: view.focus >= 0 ? -1 : look.chosen,
       colourOf: this.colourOf,
       ...this.range,
@@ -213,8 +236,15 @@ export class Graph {
       hasMore: (node) => view.hasMore(node),
       labelFor: view.labelFor && ((node) => view.labelFor(node)),
       ...this.decoration(),
-    });
+    };
+  }
+
+  paint() {
+    const { view, look, painter } = this;
+    if (this.box.hidden) return;
+    painter.paint(this.scene());
     if (view.isTime) this.ruler.paint(view, painter, look.ink);
+    if (view.isTime) this.minimap.paint(view, painter, look.ink);
     if (this.band) this.paintBand();
   }
 
@@ -241,7 +271,7 @@ export class Graph {
     const node = this.painter.hit(event.offsetX, event.offsetY);
     if (node < 0 || this.band) {
       this.leave();
-      if (this.view.headingOf?.(this.painter.rowAt(event.offsetY))?.track !== undefined) this.painter.canvas.style.cursor = "pointer";
+      if (this.view.headingOf?.(this.painter.rowAt(event.offsetY))?.key) this.painter.canvas.style.cursor = "pointer";
       return;
     }
     const { view, tooltip } = this;

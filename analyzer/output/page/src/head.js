@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The texts around the graph: title, notes on the view that is shown, and the legend.
-import { changeColour, kindColour, kindLabel, kindOf } from "./colour.js";
+import { changeColour, isHatched, kindColour, kindLabel, kindOf, moduleColours, modulesInLegend } from "./colour.js";
 import { element } from "./details.js";
 import { formatCount, formatShare, formatTime } from "./format.js";
 
@@ -15,8 +15,21 @@ export function showHead(profile) {
 }
 
 // Notes on what the view leaves out or scales.
-export function notesOf(profile, chart, view) {
-  return (view.isTime ? chartNotes(chart) : treeNotes(profile)).join(" ");
+export function notesOf(profile, chart, view, source) {
+  if (view.isTime) return chartNotes(chart);
+  return source.range ? rangeNotes(chart) : treeNotes(profile);
+}
+
+function rangeNotes(chart) {
+  const notes = [];
+  if (chart.hiddenCalls) notes.push("In a range, calls that are not drawn individually over time are [short calls] of their callers.");
+  if (chart.hiddenTracks) notes.push(`The calls of ${formatCount(chart.hiddenTracks)} short-lived coroutines are not in it.`);
+  if (chart.runsLeftOut) notes.push(leftOutText(chart));
+  return notes;
+}
+
+function leftOutText({ runsLeftOut }) {
+  return `${formatCount(runsLeftOut)} of the shortest runs of coroutines are not in the lanes of threads, nor in ranges.`;
 }
 
 function treeNotes(profile) {
@@ -40,23 +53,37 @@ function chartNotes(chart) {
     const one = chart.hiddenTracks === 1;
     notes.push(`${formatCount(chart.hiddenTracks)} short-lived ${one ? "coroutine is" : "coroutines are"} not shown.`);
   }
+  if (chart.runsLeftOut) notes.push(leftOutText(chart));
   if (chart.note) notes.push(chart.note);
   return notes;
 }
 
-function entry(label, colour, className) {
+function entry(label, colour, className = "dot") {
   const part = element("span");
-  part.append(element("i", className ?? "dot"), label);
-  part.firstChild.style.background = colour;
+  part.append(element("i", className), label);
+  part.firstChild.style.backgroundColor = colour;
   return part;
 }
 
 const laneKinds = ["laneRuns", "laneWaits", "laneSuspended", "laneMixed"];
 
-export function showLegend(functions, view, diff, dark) {
+// A swatch of a kind, drawn as its boxes are.
+function kindEntry(kind, dark) {
+  return entry(kindLabel({ kind }), kindColour(kind, dark), isHatched(kind) ? "dot hatched" : "dot");
+}
+
+function moduleEntries(functions, dark) {
+  const all = [...moduleColours(functions, dark)];
+  const shown = all.slice(0, modulesInLegend).map(([module, colour]) => entry(module.replace(/^.*\/(?=[^/]+\/[^/]+$)/, "…/"), colour));
+  if (all.length > shown.length) shown.push(entry(`${all.length - shown.length} others`, all.at(-1)[1]));
+  return shown;
+}
+
+// look: { dark, modules }
+export function showLegend(functions, view, diff, { dark, modules }) {
   const box = document.getElementById("legend");
   if (view.name === "lanes") {
-    box.replaceChildren(...laneKinds.map((kind) => entry(kindLabel({ kind }), kindColour(kind, dark))));
+    box.replaceChildren(...laneKinds.map((kind) => kindEntry(kind, dark)));
     return;
   }
   if (diff && !view.isTime) {
@@ -70,9 +97,11 @@ export function showLegend(functions, view, diff, dark) {
     box.replaceChildren(element("span", "", "less than before"), ramp, element("span", "", "more"));
     return;
   }
-  const kinds = new Map();
   const others = view.isTime ? ["short", "waits", "suspended"] : [];
-  for (const f of functions) if (f.calls > 0) kinds.set(kindOf(f), kindLabel(f));
-  for (const kind of others) kinds.set(kind, kindLabel({ kind }));
-  box.replaceChildren(...[...kinds].map(([kind, label]) => entry(label, kindColour(kind, dark))));
+  if (modules) {
+    box.replaceChildren(...moduleEntries(functions, dark), ...others.map((kind) => kindEntry(kind, dark)));
+    return;
+  }
+  const shown = new Set([...functions.filter((f) => f.calls > 0).map(kindOf), ...others]);
+  box.replaceChildren(...[...shown].map((kind) => kindEntry(kind, dark)));
 }

@@ -1,44 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The keyboard, the help that lists the keys, and the grip between graph and table. Arrows go where
+// The keyboard, and the grip between graph and table. Arrows go where
 // they point: up is towards the root in an icicle and away from it in a flame.
-import { element } from "./details.js";
-
-const help = [
-  ["1 2 3 4 5", "top-down, bottom-up, over time, coroutines, sandwich"],
-  ["click", "zoom to a box; a click on a caller of the zoomed box zooms out. Over time: select; double-click: zoom"],
-  ["/", "search; matches are marked and the table shows only matches"],
-  ["Esc", "clear the search, then the selection, then the zoom"],
-  ["← → ↑ ↓", "select a box; in the table: a row"],
-  ["Enter", "zoom to the selected box; in the table: find the function"],
-  ["+ −", "zoom in and out"],
-  ["[ ]", "over time: move the range, also with Shift + wheel. Drag or Ctrl + wheel: zoom"],
-  ["n N", "over time: next and previous call that matches the search, or of the selected function"],
-  ["0", "show everything"],
-  ["s", "sandwich: callers and callees of the selected function"],
-  ["b", "top-down or bottom-up: functions by self time, then their callers"],
-  ["i", "root at the top or at the bottom"],
-  ["o", "over time: all coroutines, or only those active in the range"],
-  ["w", "in a comparison: widths are times now or before"],
-  ["t", "hide or show the table; drag its upper edge to resize it"],
-  ["Tab", "to the next control: buttons, the graph, the table"],
-];
-
-export function showHelp() {
-  const dialog = document.getElementById("keys");
-  const list = element("dl");
-  for (const [keys, text] of help) {
-    const name = element("dt");
-    for (const key of keys.split(/ +/)) name.append(element("kbd", "", key), " ");
-    list.append(name, element("dd", "", text));
-  }
-  const form = element("form");
-  form.method = "dialog";
-  form.append(element("button", "", "Close"));
-  const width = element("p", "", "The width of a box is its inclusive time: its own time and that of its callees. Over time it is the time from call to return. Nothing is sampled; the last line of the page says whether calls were lost.");
-  dialog.replaceChildren(element("h2", "", "Keys and mouse"), list, width, form);
-  dialog.showModal();
-  dialog.scrollTop = 0;  // showModal() focuses the button at the end
-}
+import { showHelp } from "./help.js";
+import { copyPlace, functionFor } from "./tools.js";
+import { transforms } from "./transforms.js";
 
 function zoomIn(page) {
   const { view } = page;
@@ -107,14 +72,20 @@ const actions = {
   0: reset,
   i: (page) => page.setFlip(!page.graph.flip),
   b: (page) => page.setView(page.mode === "callers" ? "calls" : "callers"),
-  s: (page) => page.openSelected(),
+  5: (page) => page.openSelected(),
+  w: (page) => (page.view.isTime ? page.scale(0.5) : page.setBefore(!page.look.before)),
+  a: (page) => page.pan(-0.25),
+  s: (page) => (page.view.isTime ? page.scale(2) : page.openSelected()),
+  d: (page) => (page.view.isTime ? page.pan(0.25) : page.transform("drop", functionFor(page))),
+  c: copyPlace,
+  u: (page) => page.setTransforms(page.source.transforms.slice(0, -1)),
   n: (page) => page.findNext(1),
   N: (page) => page.findNext(-1),
   o: (page) => page.setOnlyActive(!page.onlyActive),
-  w: (page) => page.setBefore(!page.look.before),
   t: toggleTable,
 };
-numbered.forEach((name, i) => (actions[i + 1] = (page) => page.setView(name)));
+numbered.forEach((name, i) => (actions[i + 1] ??= (page) => page.setView(name)));
+for (const [type, { key }] of Object.entries(transforms)) actions[key] ??= (page) => page.transform(type, functionFor(page));
 
 // Whether the open help or the focused field, button or row handles the key itself.
 function isTaken(event) {

@@ -4,19 +4,21 @@
 //
 // One view is shown at a time, in `graph`. The sandwich has a second graph below the first; `graph`
 // then is the one of the two that was used last.
-import { readChart } from "./chart_data.js";
+import { Address } from "./address.js";
+import { CallSource } from "./call_source.js";
+import { addPseudoSlices, readChart } from "./chart_data.js";
 import { ChartView } from "./chart_view.js";
 import { changeColour, makePalette } from "./colour.js";
-import { readProfile, readTree, swapTimes } from "./data.js";
-import { button, describe, element, fillLine, functionRows } from "./details.js";
-import { formatCount, formatShare, formatTime } from "./format.js";
+import { readProfile, readTree } from "./data.js";
+import { element } from "./details.js";
 import { Graph } from "./graph.js";
-import { notesOf, showHead, showLegend } from "./head.js";
-import { listenToKeys, showHelp } from "./keys.js";
+import { showHead, showLegend } from "./head.js";
+import { listenToKeys } from "./keys.js";
 import { LanesView } from "./lanes_view.js";
-import { rangeText } from "./ruler.js";
-import { makeMatcher, matchedTime, matchFunctions } from "./search.js";
-import { addStretches } from "./stretches.js";
+import { listenToTools, openNodeMenu } from "./tools.js";
+import { makeMatcher, matchFunctions } from "./search.js";
+import { showCrumbs, showDetails, showFocus, showFound, showNotes } from "./status.js";
+import { addStates, addStretches } from "./stretches.js";
 import { FunctionTable } from "./table.js";
 import { inks, startTheme } from "./theme.js";
 import { SandwichView, View } from "./view.js";
@@ -28,10 +30,13 @@ class Page {
     this.read();
     this.mode = "calls";
     this.treeView = new View(this.functions, this.calls);
-    this.look = { marks: null, chosen: -1, before: false };
+    // matcher: the search as a test of names; marks: the functions that match it.
+    this.look = { marks: null, matcher: null, chosen: -1, before: false, modules: false };
     this.found = null;  // the functions that match the search
     this.onlyActive = false;
     this.problem = "";  // why the search text is invalid
+    this.range = null;  // the part of the time that is shown; null: all
+    this.rangeTimer = 0;
     this.setTheme(startTheme((theme) => this.setTheme(theme)));
     this.upper = this.makeGraph("graph");
     this.lower = this.makeGraph("callees");
@@ -42,15 +47,45 @@ class Page {
     showHead(this.profile);
     this.listen();
     this.table.show();
+    if (this.profile.onlyGraph) this.leaveOnlyGraph();
     this.setView("calls");
+    this.usual = this.state();
+    this.address = new Address(this);
+    this.address.restore();
   }
 
   read() {
     this.profile = readProfile(at("meta").textContent);
     this.functions = this.profile.functions;
-    this.calls = readTree(at("nodes").textContent, this.profile.nodes, this.profile.diff);
-    this.chart = readChart(this.profile.chart, at("slices").textContent, this.functions);
-    if (this.chart) addStretches(this.chart, this.functions);
+    const whole = readTree(at("nodes").textContent, this.profile.nodes, this.profile.diff);
+    if (this.hasChart) this.pseudo = { slices: addPseudoSlices(this.functions), states: addStates(this.functions) };
+    this.source = new CallSource(whole, () => this.chart, this.functions);
+  }
+
+  get hasChart() {
+    return this.profile.chart !== null;
+  }
+
+  // The calls over time, read on first use; null if the page has none.
+  get chart() {
+    if (!this.readChart && this.hasChart) {
+      this.readChart = readChart(this.profile.chart, at("slices").textContent, this.pseudo.slices);
+      addStretches(this.readChart, this.pseudo.states);
+    }
+    return this.readChart ?? null;
+  }
+
+  // The call tree that is shown.
+  get calls() {
+    return this.source.calls;
+  }
+
+  // A page of --flame has no other views, and the graph takes its space.
+  leaveOnlyGraph() {
+    for (const choice of document.querySelectorAll("[data-view]")) choice.hidden = !["calls", "callers"].includes(choice.dataset.view);
+    at("functions").hidden = true;
+    document.body.dataset.only = "graph";
+    this.flip = true;
   }
 
   makeGraph(id) {
@@ -59,7 +94,8 @@ class Page {
       pick: (node) => this.pick(node),
       open: (node) => this.view.isTime && this.open(node),
       range: (x, span, quiet) => this.showRange(x, span, quiet),
-      toggle: (track) => this.toggleTrack(track),
+      toggle: (key) => this.toggleRows(key),
+      menu: (node, x, y) => openNodeMenu(this, node, x, y),
     });
     return graph;
   }
@@ -76,7 +112,18 @@ class Page {
   setTheme(theme) {
     this.look.dark = theme === "dark";
     this.look.ink = inks[theme];
-    this.look.colour = makePalette(this.functions, this.look.dark);
+    this.showColours();
+  }
+
+  setModules(on) {
+    this.look.modules = on;
+    at("colour").value = on ? "module" : "function";
+    this.showColours();
+    this.address?.changed(false);
+  }
+
+  showColours() {
+    this.look.colour = makePalette(this.functions, this.look.dark, this.look.modules);
     if (!this.table) return;  // still starting
     this.table.show();
     this.showTheme();
@@ -84,7 +131,7 @@ class Page {
   }
 
   showTheme() {
-    showLegend(this.functions, this.view, this.profile.diff, this.look.dark);
+    showLegend(this.functions, this.view, this.profile.diff, this.look);
   }
 
   dotColour(f) {
@@ -103,7 +150,7 @@ class Page {
     listen("[data-view]", ({ view }) => this.setView(view));
     listen("[data-shape]", ({ shape }) => this.setFlip(shape === "flame"));
     listen("[data-width]", ({ width }) => this.setBefore(width === "before"));
-    for (const choice of this.chart ? [] : document.querySelectorAll("[data-view=chart], [data-view=lanes]")) {
+    for (const choice of this.hasChart ? [] : document.querySelectorAll("[data-view=chart], [data-view=lanes]")) {
       choice.disabled = true;
       choice.title = `Not in this page. ${this.profile.noChart}`;
     }
@@ -112,7 +159,8 @@ class Page {
     at("onlyActive").addEventListener("click", () => this.setOnlyActive(!this.onlyActive));
     at("search").addEventListener("input", () => this.search());
     at("regex").addEventListener("click", () => this.setRegex(at("regex").getAttribute("aria-pressed") !== "true"));
-    at("help").addEventListener("click", showHelp);
+    at("colour").addEventListener("change", (event) => this.setModules(event.target.value === "module"));
+    listenToTools(this);
     listenToKeys(this);
   }
 
@@ -120,18 +168,19 @@ class Page {
 
   // name: "calls", "callers", "chart", "lanes" or "sandwich"
   setView(name) {
-    if (this.hasTime(name) && !this.chart) {
-      at("details").replaceChildren(element("span", "hint", `This page has no calls over time. ${this.profile.noChart}`));
+    const missing = this.whyMissing(name);
+    if (missing) {
+      at("details").replaceChildren(element("span", "hint", missing));
       return;
     }
-    const range = this.view.isTime ? this.view.range : null;
     this.mode = name;
+    this.applyRange();
     this.graph = this.upper;
     this.upper.box.style.flexGrow = "";
     at("callees").hidden = at("focus").hidden = name !== "sandwich";
-    at("ruler").hidden = !this.hasTime(name);
+    at("ruler").hidden = at("minimap").hidden = !this.hasTime(name);
     if (name === "sandwich") this.showSandwich();
-    else if (this.hasTime(name)) this.showTime(name, range);
+    else if (this.hasTime(name)) this.showTime(name);
     else this.showTree(name === "callers");
     for (const graph of this.graphs) {
       graph.update(false);
@@ -141,17 +190,24 @@ class Page {
     this.showState();
   }
 
+  // Why the page does not have a view; "" if it has it.
+  whyMissing(name) {
+    if (this.profile.onlyGraph && !["calls", "callers"].includes(name)) return "This page is only the flame graph: luatrace-analyze --page has all views.";
+    return this.hasTime(name) && !this.hasChart ? `This page has no calls over time. ${this.profile.noChart}` : "";
+  }
+
   hasTime(name) {
     return ["chart", "lanes"].includes(name);
   }
 
   // The two views over time share the range and whether inactive coroutines are hidden.
-  showTime(name, range) {
+  showTime(name) {
     if (name === "chart") this.chartView ??= new ChartView(this.functions, this.chart, this.profile.total);
     else this.lanesView ??= new LanesView(this.functions, this.chart);
     this.upper.setView(name === "chart" ? this.chartView : this.lanesView);
     this.upper.flip = false;
-    if (range) this.view.showRange(range.x, range.span);
+    this.view.showRange(this.range?.x ?? 0, this.range?.span ?? this.view.end);
+    if (name === "lanes") at("laneOrder").value = this.view.order;
     if (this.view.onlyActive !== this.onlyActive) this.view.setOnlyActive(this.onlyActive);
   }
 
@@ -174,7 +230,7 @@ class Page {
     this.graph = this.lower;
     // The half with more rows gets more space.
     for (const graph of [this.upper, this.lower]) graph.box.style.flexGrow = Math.min(25, graph.view.rowsShown() + 2);
-    this.showFocus();
+    showFocus(this);
   }
 
   use(graph) {
@@ -210,15 +266,6 @@ class Page {
     else this.setView("sandwich");
   }
 
-  showFocus() {
-    const f = this.functions[this.calleesView.focus];
-    const parts = [element("span", "arrow", "▲ callers"), element("b", "", f.name), element("span", "where", f.where), element("span", "arrow", "▼ callees")];
-    const shown = this.calleesView.tree.total[0];
-    const all = this.look.before ? f.before.inclusive : f.inclusive;
-    if (shown < all) parts.push(element("span", "warn", `${formatShare(all - shown, all)} of its time is in [pruned] call paths and not shown here`));
-    at("focus").replaceChildren(...parts);
-  }
-
   setFlip(flip) {
     if (!["calls", "callers"].includes(this.mode)) return;
     this.flip = flip;
@@ -230,6 +277,7 @@ class Page {
     at("order").value = order;
     for (const view of [this.treeView, this.callersView, this.calleesView]) view?.setOrder(order);
     for (const graph of this.graphs) graph.update(false);
+    this.address?.changed(false);
   }
 
   // Over time: hide coroutines that are suspended in the whole range.
@@ -244,21 +292,58 @@ class Page {
   setLaneOrder(order) {
     at("laneOrder").value = order;
     this.lanesView?.setOrder(order);
-    this.graph.update(false);
+    if (this.mode === "lanes") this.graph.update(false);
+    this.address?.changed(false);
   }
 
   // Widths show the times before, or those now.
   setBefore(before) {
     if (!this.profile.diff || before === this.look.before) return;
     this.look.before = before;
-    swapTimes(this.calls);
+    this.source.swap();
+    this.showCalls();
+    this.setView(this.mode);
+  }
+
+  // -- What the call tree is made of --
+
+  // The views of call paths and the table show the range that is shown over time.
+  applyRange() {
+    clearTimeout(this.rangeTimer);
+    if (this.source.setRange(this.range)) this.showCalls();
+  }
+
+  setRange(range) {
+    this.range = range;
+    this.setView(this.mode);
+  }
+
+  // list: [{ type, func }], see transforms.js
+  setTransforms(list) {
+    this.source.setTransforms(list);
+    this.showCalls();
+    this.setView(this.mode);
+  }
+
+  transform(type, func) {
+    if (this.view.isTime || func < 0 || !this.isFunction(func)) return;
+    this.setTransforms([...this.source.transforms, { type, func }]);
+  }
+
+  isFunction(func) {
+    const { kind, isDrawn } = this.functions[func];
+    return kind !== "root" && !isDrawn;
+  }
+
+  // The call tree has changed.
+  showCalls() {
     for (const view of [this.treeView, this.callersView, this.calleesView]) {
       if (!view) continue;
-      view.before = before;
-      view.renew();
+      view.before = this.look.before;
+      view.setCalls(this.calls);
     }
-    this.setView(this.mode);
-    if (this.mode === "sandwich") this.showFocus();
+    this.table.total = this.calls.size ? this.calls.total[0] : 0;
+    this.table.show();
   }
 
   // -- Zoom and selection --
@@ -276,6 +361,7 @@ class Page {
     if (!this.view.tree.size) return;
     this.view.zoomTo(node);
     if (this.view.selected >= 0 && !this.view.isInZoom(this.view.selected)) this.view.selected = -1;
+    if (this.view.isTime) this.rangeChanged();
     this.graph.update(true);
     this.showState();
   }
@@ -289,9 +375,8 @@ class Page {
     }
     const track = this.lanesView.trackOf(node);
     this.setView("chart");
-    this.chartView.closed.delete(track);
-    this.chartView.arrange();
     this.chartView.zoomToTrack(track);
+    this.rangeChanged();
     this.graph.update(false);
     this.graph.revealRow(this.chartView.rowOfTrack[track] + this.chart.tracks[track].levels, 0);
     this.graph.revealRow(this.chartView.rowOfTrack[track], 1);
@@ -301,6 +386,7 @@ class Page {
   // quiet: without animation.
   showRange(x, span, quiet = false) {
     this.view.showRange(x, span);
+    this.rangeChanged();
     this.graph.update(!quiet);
     this.showState();
   }
@@ -308,6 +394,7 @@ class Page {
   scale(factor) {
     const { x, span } = this.view.range;
     this.view.scale(factor, x + span / 2);
+    this.rangeChanged();
     this.graph.update(true);
     this.showState();
   }
@@ -315,12 +402,21 @@ class Page {
   pan(part) {
     if (!this.view.isTime) return;
     this.view.pan(part);
+    this.rangeChanged();
     this.graph.update(true);
     this.showState();
   }
 
-  toggleTrack(track) {
-    this.view.toggle(track);
+  // The table follows when the range has been the same for a moment.
+  rangeChanged() {
+    const { view } = this;
+    this.range = view.isZoomed ? { ...view.range } : null;
+    clearTimeout(this.rangeTimer);
+    this.rangeTimer = setTimeout(() => this.applyRange(), 200);
+  }
+
+  toggleRows(key) {
+    this.view.toggle(key);
     this.graph.fit();
     this.showState();
   }
@@ -331,11 +427,12 @@ class Page {
     if (view.isTime && node >= 0) {
       view.reveal(node);
       this.graph.range = view.range;
-      this.showCrumbs();
+      this.rangeChanged();
+      showCrumbs(this);
     }
     this.graph.reveal(node, 1);
     this.graph.draw();
-    this.showDetails();
+    showDetails(this);
   }
 
   // Marks the boxes of a function and selects the widest; -1 or the same function again: none.
@@ -347,7 +444,7 @@ class Page {
     this.mark(id === this.look.chosen ? -1 : id);
     const node = this.look.chosen < 0 ? -1 : this.view.widest(id);
     if (node >= 0 && !this.view.isInZoom(node)) this.zoomTo(0);
-    if (this.mode === "sandwich") this.showDetails();
+    if (this.mode === "sandwich") showDetails(this);
     else this.select(node);
     this.draw();
   }
@@ -355,18 +452,21 @@ class Page {
   mark(id) {
     this.look.chosen = id;
     this.table.select(id);
+    this.address?.changed(false);
   }
 
   // -- Search --
 
-  // Over time: goes to the next (step 1) or previous (-1) call that matches the search; without a
-  // search, of the function that is chosen or selected.
+  // Goes to the next (step 1) or previous (-1) box that matches the search; without a search, to a box of
+  // the function that is chosen or selected. Over time in the order of time.
   findNext(step) {
     const { view, look } = this;
-    if (view.name !== "chart") return;
     const func = look.chosen >= 0 ? look.chosen : view.selected >= 0 ? view.tree.func[view.selected] : -1;
-    const node = view.nextOf(look.marks ? (f) => look.marks[f] === 1 : (f) => f === func, view.selected, step);
-    if (node >= 0) this.select(node);
+    const matches = look.marks ? (node) => view.isMarked(node, look) : (node) => view.tree.func[node] === func;
+    const node = view.nextOf(matches, view.selected, step);
+    if (node < 0) return;
+    if (!view.isTime && !view.isInZoom(node)) this.zoomTo(0);
+    this.select(node);
   }
 
   setRegex(on) {
@@ -390,28 +490,52 @@ class Page {
     }
     this.found = matcher && matchFunctions(this.functions, matcher);
     this.look.marks = this.table.marks = this.found ? this.found.flags : null;
+    this.look.matcher = matcher;
     this.table.show();
-    this.showFound();
+    showFound(this);
     this.draw();
+    this.address?.changed(false);
   }
 
-  // Shows how much of the time is in call stacks with a match.
-  showFound() {
-    const { found, view, calls } = this;
-    at("search").setAttribute("aria-invalid", this.problem !== "");
-    at("found").classList.toggle("bad", this.problem !== "");
-    at("found").title = this.problem;
-    if (!found) {
-      at("found").textContent = this.problem && "invalid regular expression";
-      return;
-    }
-    const parts = [`${formatCount(found.count)} ${found.count === 1 ? "function" : "functions"}`];
-    parts.push(`${formatShare(matchedTime(calls, found.flags, 0), this.treeView.total)} of time`);
-    if (this.mode === "calls" && view.zoom > 0) {
-      const share = formatShare(matchedTime(calls, found.flags, view.zoom), calls.total[view.zoom]);
-      parts.push(`${share} of the zoomed box`);
-    }
-    at("found").textContent = parts.join(" · ");
+  // -- The address, see address.js --
+
+  state() {
+    const { view, source, look } = this;
+    const isBox = !view.isTime && view.zoom > 0;
+    const path = isBox ? view.pathTo(view.zoom).slice(1).map((node) => view.tree.func[node]) : [];
+    return {
+      view: this.mode, range: this.range ?? undefined, with: source.transforms,
+      zoom: path.length <= 100 ? path : [], node: path.length > 100 ? view.zoom : undefined,
+      of: this.mode === "sandwich" ? this.calleesView.focus : undefined,
+      chosen: look.chosen >= 0 ? look.chosen : undefined,
+      flip: this.flip === true, order: at("order").value, lanes: this.mode === "lanes" ? at("laneOrder").value : undefined,
+      active: this.onlyActive, before: look.before, colour: at("colour").value,
+      search: at("search").value, regex: at("regex").getAttribute("aria-pressed") === "true",
+    };
+  }
+
+  restore(state) {
+    const isKnown = (func) => func < this.functions.length && this.isFunction(func);
+    this.setModules(state.colour === "module");
+    this.setBefore(state.before);
+    this.setOrder(state.order);
+    this.flip = state.flip;
+    this.source.setTransforms(state.with.filter(({ func }) => isKnown(func)));
+    const end = this.hasChart && state.range ? this.chart.end : 0;
+    this.range = state.range && state.range.x < end ? { x: state.range.x, span: Math.min(state.range.span, end - state.range.x) } : null;
+    this.source.setRange(this.range);
+    this.showCalls();
+    this.onlyActive = state.active;
+    const isOf = state.view === "sandwich" && state.of !== undefined && isKnown(state.of);
+    this.mark(state.chosen !== undefined && isKnown(state.chosen) ? state.chosen : -1);
+    this.setView(state.view);
+    if (isOf) this.openFunction(state.of);
+    if (state.lanes) this.setLaneOrder(state.lanes);
+    const { view } = this;
+    const zoom = view.isTime ? 0 : state.node < view.tree.size ? state.node : view.nodeOf(state.zoom);
+    if (zoom > 0) this.zoomTo(zoom);
+    at("search").value = state.search;
+    this.setRegex(state.regex);
   }
 
   // -- Texts and buttons --
@@ -424,10 +548,11 @@ class Page {
     press("[data-shape]", (data) => (data.shape === "flame") === this.graph.flip);
     at("onlyActive").setAttribute("aria-pressed", this.onlyActive);
     press("[data-width]", (data) => (data.width === "before") === this.look.before);
-    at("notes").textContent = notesOf(this.profile, this.chart, this.view);
-    this.showCrumbs();
-    this.showDetails();
-    this.showFound();
+    showNotes(this);
+    showCrumbs(this);
+    showDetails(this);
+    showFound(this);
+    this.address?.changed(true);
   }
 
   // Shows the controls that apply to this view.
@@ -438,69 +563,9 @@ class Page {
     at("treeOrder").hidden = !isTree && mode !== "sandwich";
     at("onlyActive").hidden = this.view.isTime !== true;
     at("lanes").hidden = mode !== "lanes";
+    at("colours").hidden = mode === "lanes" || (this.profile.diff && !this.view.isTime);
     at("width").hidden = !this.profile.diff || this.view.isTime === true;
     this.showTheme();
-  }
-
-  // The path from the root to the zoomed node, in a long one only its ends. Over time: the range.
-  showCrumbs() {
-    const { view } = this;
-    if (view.isTime) {
-      this.showRangeCrumb();
-      return;
-    }
-    const path = view.tree.size ? view.pathTo(view.zoom) : [];
-    const shown = path.length > 8 ? [path[0], -1, ...path.slice(-5)] : path;
-    const parts = [];
-    for (const node of shown) {
-      if (parts.length) parts.push(element("span", "", "›"));
-      parts.push(node < 0 ? element("span", "", `${path.length - 6} more`) : this.crumb(node));
-    }
-    at("crumbs").replaceChildren(...parts);
-  }
-
-  showRangeCrumb() {
-    const parts = [];
-    if (this.view.isZoomed) {
-      const all = button("", "all", "Show everything (0)", () => this.showRange(0, this.view.end));
-      parts.push(all, element("span", "", "›"));
-    }
-    parts.push(element("b", "", rangeText(this.view)));
-    at("crumbs").replaceChildren(...parts);
-  }
-
-  crumb(node) {
-    const { name } = this.functions[this.view.tree.func[node]];
-    const made = button("", name, name, () => this.pick(node));
-    if (node === this.view.zoom) made.setAttribute("aria-current", "true");
-    return made;
-  }
-
-  showDetails() {
-    const { view, look } = this;
-    const box = at("details");
-    let func = -1;
-    if (look.chosen >= 0) {
-      func = look.chosen;
-      fillLine(box, this.describeFunction(this.functions[func]));
-    } else if (view.selected >= 0) {
-      const about = describe(view.selected, view);
-      if (view.name !== "lanes" && about.more.length) func = about.func.id;
-      fillLine(box, view.name === "lanes" ? { ...about, rows: [...about.rows, ...about.more] } : about);
-    } else {
-      const hint = view.isTime
-        ? "Drag to zoom · click to select · double-click to open · / to search · ? for all keys"
-        : "Click a box to zoom · / to search · ? for all keys";
-      box.replaceChildren(element("span", "hint", this.treeView.total > 0 || this.profile.before > 0 ? hint : "No time was recorded"));
-    }
-    if (func < 0 || this.mode === "sandwich") return;
-    box.append(button("open", "Callers and callees", "Open the sandwich of this function (s)", () => this.openFunction(func)));
-  }
-
-  describeFunction(f) {
-    const rows = functionRows(f, this.treeView.total, this.look.before).slice(0, 5);  // a line has space for these
-    if (this.view.selected < 0 && this.mode !== "sandwich") rows.push(["in this view", "too small to be shown"]);
-    return { name: f.name, where: f.where, rows };
   }
 }
 

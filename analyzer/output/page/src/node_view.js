@@ -35,6 +35,19 @@ export class NodeView {
     return best;
   }
 
+  // Whether the node matches the search. look.marks: flags by function.
+  isMarked(node, look) {
+    return look.marks[this.tree.func[node]] === 1;
+  }
+
+  // The next (step 1) or previous (-1) node that matches, in the order of the tree; -1 if there is none.
+  nextOf(matches, from, step) {
+    const { size } = this.tree;
+    const first = from >= 0 ? from + step : step > 0 ? 1 : size - 1;
+    for (let node = first; node > 0 && node < size; node += step) if (matches(node)) return node;
+    return -1;
+  }
+
   pathTo(node) {
     const path = [];
     for (let n = node; n >= 0; n = this.tree.parent[n]) path.push(n);

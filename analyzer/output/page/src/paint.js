@@ -5,7 +5,7 @@
 import { firstAfter, nodeAt } from "./layout.js";
 
 export const rowHeight = 20;
-const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+export const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 const minBoxWidth = 0.7;  // narrower nodes are drawn together, one pixel column at a time
 const minLabelWidth = 26;
 // The shapes of nodes that are not plain boxes, by kind of function.
@@ -31,9 +31,9 @@ export class Painter {
   }
 
   // scene: { layout, functions, colourOf(node), ink: theme colours, x, span: the part shown in ns,
-  // zoomDepth, flip: root at the bottom, scroll, content: height of all rows in pixels, gutter: width
-  // for names on the left, marks: flags per function or null, chosen: function or -1, selected,
-  // hovered: node or -1, hasMore(node), labelFor(node): { name, where } if not the function's, near:
+  // isMarked(node): matches the search, null: no search, zoomDepth, flip: root at the bottom, scroll, content: height of all rows in pixels, gutter: width
+  // for names on the left, chosen: function or -1, selected,
+  // hovered: node or -1, keepsColour: marked nodes have their own colour, hasMore(node), labelFor(node): { name, where } if not the function's, near:
   // see hit(), decorate(painter, from, to), decorateAfter(painter): draw behind and over the boxes }
   paint(scene) {
     this.scene = scene;
@@ -100,22 +100,22 @@ export class Painter {
   // Draws one line for all nodes too narrow to be drawn that begin in this pixel column.
   paintNarrow(node, left, y) {
     const c = this.context;
-    c.globalAlpha = 0.45;
+    c.globalAlpha = 0.7;
     c.fillStyle = this.fillOf(node);
     c.fillRect(left, y, 0.8, rowHeight - 1);
     c.globalAlpha = 1;
   }
 
   fillOf(node) {
-    const { marks, colourOf, ink, layout } = this.scene;
-    return marks && marks[layout.tree.func[node]] ? ink.mark : colourOf(node);
+    const { isMarked, colourOf, ink, keepsColour } = this.scene;
+    return isMarked?.(node) && !keepsColour ? ink.mark : colourOf(node);
   }
 
   paintBox(node, depth, left, y, width) {
-    const { layout, marks, chosen, ink, zoomDepth } = this.scene;
+    const { layout, isMarked, chosen, ink, zoomDepth } = this.scene;
     const func = layout.tree.func[node];
     const c = this.context;
-    const faded = (marks || chosen >= 0) && !(marks && marks[func]) && func !== chosen;
+    const faded = (isMarked || chosen >= 0) && !isMarked?.(node) && func !== chosen;
     c.globalAlpha = faded ? 0.35 : depth < zoomDepth ? 0.55 : 1;
     c.fillStyle = this.fillOf(node);
     const shape = shapes[this.scene.functions[func].kind] ?? "box";
@@ -164,10 +164,10 @@ export class Painter {
 
   // The name, and its location if there is space for all of it.
   paintLabel(node, func, x, y, maxWidth) {
-    const { functions, marks, ink, hasMore } = this.scene;
+    const { functions, isMarked, keepsColour, ink, hasMore } = this.scene;
     const c = this.context;
     const { name, where } = this.scene.labelFor?.(node) ?? functions[func];
-    const marked = marks && marks[func];
+    const marked = isMarked?.(node) && !keepsColour;
     c.fillStyle = marked ? ink.markText : ink.text;
     const text = this.fit(node > 0 && hasMore(node) ? `${name} …` : name, maxWidth);
     c.fillText(text, x, y);

@@ -4,7 +4,7 @@
 import { formatMark, formatTime } from "./format.js";
 import { rowHeight } from "./paint.js";
 
-const rulerHeight = 30;
+const rulerHeight = 20;
 const maxArrows = 300;
 
 // The distance of marks: 1, 2 or 5 times a power of ten ns, and on the screen not below minDistance
@@ -38,20 +38,7 @@ export class Ruler {
     const c = this.context;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, rulerHeight);
-    this.paintOverview(view, painter, ink);
     this.paintMarks(painter, ink, view.offset);
-  }
-
-  // The position of the range in the whole time.
-  paintOverview(view, { width, scene }, ink) {
-    const { gutter, x, span } = scene;
-    const whole = width - gutter;
-    const c = this.context;
-    c.fillStyle = ink.track;
-    c.fillRect(gutter, 2, whole, 5);
-    c.fillStyle = ink.range;
-    const shown = Math.max(3, (span / view.end) * whole);
-    c.fillRect(gutter + Math.min(whole - shown, (x / view.end) * whole), 2, shown, 5);
   }
 
   paintMarks(painter, ink, offset) {
@@ -64,11 +51,11 @@ export class Ruler {
     for (const time of marksIn(x, span, step, offset)) {
       const px = Math.round(painter.xOf(time)) + 0.5;
       c.fillStyle = ink.grid;
-      c.fillRect(px - 0.5, 10, 1, rulerHeight - 10);
+      c.fillRect(px - 0.5, 2, 1, rulerHeight - 2);
       const text = formatMark(time + offset, step, x + span + offset);
       if (px + 4 + c.measureText(text).width > width) continue;
       c.fillStyle = ink.soft;
-      c.fillText(text, px + 4, 19);
+      c.fillText(text, px + 4, 10);
     }
   }
 }
@@ -123,7 +110,7 @@ export function paintArrows(view, painter) {
   const node = hovered >= 0 ? hovered : selected;
   const own = node >= 0 ? view.trackOf(node) : -1;
   const few = view.resumptionsShown(maxArrows);
-  const list = few ?? (own < 0 ? [] : view.resumptionsShown(Infinity).filter(({ from, to }) => from === own || to === own).slice(0, maxArrows * 4));
+  const list = few ?? (own < 0 ? [] : view.resumptionsShown(maxArrows * 4, own));
   const last = new Map();  // by pair: x of the last arrow; arrows too near to it are left out
   for (const { time, from, to } of list) {
     const px = Math.round(painter.xOf(time)) + 0.5;

@@ -12,11 +12,16 @@ const states = [
 ];
 const stateOf = { runs: 0, waits: 1, suspended: 2, mixed: 3 };
 
+// Adds the states to `functions`; returns their numbers.
+export function addStates(functions) {
+  return states.map(([name, kind]) => addPseudo(functions, name, "", kind, true));
+}
+
 // Adds chart.stretches: columns with one entry per stretch, those of a track adjacent and sorted by
 // time: track, func (the state, a pseudo function), begin, total, other (the track waited for, or
 // -1), parent (-1); and `suspended`, the pseudo function of that state.
-export function addStretches(chart, functions) {
-  const ids = states.map(([name, kind]) => addPseudo(functions, name, "", kind, true));
+// ids: the numbers of the states.
+export function addStretches(chart, ids) {
   chart.stretches = { ...makeStretches(chart, ids), suspended: ids[stateOf.suspended] };
 }
 

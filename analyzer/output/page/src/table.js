@@ -121,6 +121,18 @@ export class FunctionTable {
     if (list.length > maxRows) rows.push(this.noteRow(`${formatCount(list.length - maxRows)} more: search to find them`));
     if (!list.length) rows.push(this.noteRow(this.marks ? "No function matches" : "No calls"));
     this.body.replaceChildren(...rows);
+    this.revealSort();
+  }
+
+  // On a narrow screen, where columns are scrolled sideways, the sorted one is in the window.
+  revealSort() {
+    const box = this.body.closest("section");
+    const heading = document.querySelector(`#columns th[data-key="${this.sort.key}"]`);
+    const fixed = document.querySelector("#columns th").getBoundingClientRect();
+    const { left, right } = heading.getBoundingClientRect();
+    const edge = box.getBoundingClientRect().right - 14;
+    if (this.sort.key === "name" || (left >= fixed.right && right <= edge)) return;
+    box.scrollLeft += right > edge ? right - edge : left - fixed.right;
   }
 
   noteRow(text) {

@@ -140,7 +140,7 @@ export class TimeView extends NodeView {
     return -1;
   }
 
-  // The next (step 1) or previous (-1) slice by begin time whose function matches; -1 if there is
+  // The next (step 1) or previous (-1) slice by begin time that matches; -1 if there is
   // none. from: a slice, or -1 to start at the range's edge.
   nextOf(matches, from, step) {
     const { tree, layout } = this;
@@ -148,7 +148,7 @@ export class TimeView extends NodeView {
     const before = (a, b) => layout.start[a] - layout.start[b] || a - b;
     let next = -1;
     for (let node = 0; node < tree.size; node++) {
-      if (tree.depth[node] < 0 || !matches(tree.func[node])) continue;
+      if (tree.depth[node] < 0 || !matches(node)) continue;
       const passed = from >= 0 ? before(node, from) * step > 0 : (layout.start[node] - edge) * step >= 0;
       if (passed && (next < 0 || before(node, next) * step < 0)) next = node;
     }

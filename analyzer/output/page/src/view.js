@@ -84,6 +84,22 @@ class TreeView extends NodeView {
     return -1;
   }
 
+  // The node of a path of functions from the root, as far as there is one.
+  nodeOf(path) {
+    let node = 0;
+    for (const func of path) {
+      if (this.grower?.grow(node)) this.arrange();
+      const { tree, layout } = this;
+      const depth = tree.depth[node] + 1;
+      if (depth >= layout.rows) break;
+      const row = layout.row.subarray(layout.rowFirst[depth], layout.rowFirst[depth + 1]);
+      const next = row.find((one) => tree.parent[one] === node && tree.func[one] === func);
+      if (next === undefined) break;
+      node = next;
+    }
+    return node;
+  }
+
   isInZoom(node) {
     for (let n = node; n >= 0; n = this.tree.parent[n]) if (n === this.zoom) return true;
     return false;
@@ -122,8 +138,9 @@ export class View extends TreeView {
     this.show();
   }
 
-  // To be called after the times of the call tree have been swapped.
-  renew() {
+  // Shows another call tree, or the same after its times have been swapped.
+  setCalls(calls) {
+    this.calls = calls;
     this.bottomUp = null;
     this.show();
   }
@@ -150,7 +167,9 @@ export class SandwichView extends TreeView {
     this.setTree(null, grower);
   }
 
-  renew() {
+  // To be called with another call tree.
+  setCalls(calls) {
+    this.calls = calls;
     this.setFocus(this.focus);
   }
 }
