@@ -105,6 +105,17 @@ void lj_ltcall_create(lua_State *L, lua_State *co)
   if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_CREATE, 0, 1, co->lt_id, 0);
 }
 
+/* The host has set the request for which L works. A coroutine that was reset is created
+** again, as far as a reader is concerned: by the call in which that happens. */
+void lj_ltcall_request(lua_State *L)
+{
+  LTState *lt = L2LT(L);
+  int fresh = L->lt_id == 0 && L->status == LUA_OK && !L->cframe &&
+	      L != mainthread(G(L)) && lt_frame_isbottom(L, L->base-1);
+  if (fresh && lt->L) lj_ltcall_create(lt->L, L);
+  lj_ltstack_request(L);
+}
+
 /* co is freed (or reset for another use). */
 void lj_ltcall_collect(global_State *g, lua_State *co)
 {

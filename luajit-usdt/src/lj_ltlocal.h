@@ -150,6 +150,7 @@ LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
 LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
+LJ_FUNC void lj_ltstack_request(lua_State *L);
 LJ_FUNC void lj_ltstack_report(lua_State *L, int reason, int skiptop);
 LJ_FUNC void lj_ltstack_change(lua_State *L, int skiptop);
 LJ_FUNC void lj_ltstack_probec(lua_State *L, GCobj *callee, uint32_t ofs,

@@ -202,7 +202,6 @@ LJ_FUNC void lj_ltstack_lend(lua_State *L, lua_State *VL);
 LJ_FUNC void lj_ltstack_back(lua_State *L, lua_State *VL);
 #endif
 
-LJ_FUNC void lj_ltstack_request(lua_State *L);
 LJ_FUNC int lj_ltswitch_now(lua_State *L, const BCIns *pc);
 LJ_FUNC void lj_ltswitch_mute(global_State *g);
 LJ_FUNC void lj_ltswitch_newstate(lua_State *L);
@@ -220,6 +219,7 @@ LJ_FUNC void lj_ltrace_unwind(lua_State *L, TValue *base);
 LJ_FUNC int lj_ltcall_resume(lua_State *L, TValue *base);
 LJ_FUNC void lj_ltcall_create(lua_State *L, lua_State *co);
 LJ_FUNC void lj_ltcall_collect(global_State *g, lua_State *co);
+LJ_FUNC void lj_ltcall_request(lua_State *L);
 LJ_FUNC int lj_ltcall_wrap(lua_State *L, lua_CFunction f);
 
 #if LJ_HASJIT
@@ -354,7 +354,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 /* lj_api.c, lua_resume(): with events around it. */
 #define LT_RESUME(L, base, z1, z2)	lj_ltcall_resume((L), (base))
 /* lj_api.c, lib_base.c: the host has set the request for which L works. */
-#define LT_REQUEST(L)	if (lj_ltrace_on(G(L))) lj_ltstack_request((L));
+#define LT_REQUEST(L)	if (lj_ltrace_on(G(L))) lj_ltcall_request((L));
 /* lj_dispatch.c: the event of a call. pc is odd for a hot call, which has had its event. */
 #define LT_CALL(L, g, pc) \
   if (lj_ltrace_on(g) && !((uintptr_t)(pc) & 1)) { \

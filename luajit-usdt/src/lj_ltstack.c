@@ -100,14 +100,13 @@ static void become_current(LTState *lt, lua_State *L)
     lj_ltring_ext(lt, LTX_SWITCH, 0, 1, lt_coid(lt, L), 0);
 }
 
-/* The request for which L works. Without an id L has no events yet: event_resume reports
-** its request when it runs for the first time. */
+/* The request for which L works. */
 void lj_ltstack_request(lua_State *L)
 {
   LTState *lt = L2LT(L);
   uint64_t request = lt_exdata(L)+1;
-  if (L->lt_id && lt_ringon(lt))
-    lj_ltring_ext(lt, LTX_REQUEST, 0, 2, L->lt_id, request ? request : 1);
+  if (lt_ringon(lt))
+    lj_ltring_ext(lt, LTX_REQUEST, 0, 2, lt_coid(lt, L), request ? request : 1);
 }
 
 /* Report the stack of L, which becomes the current coroutine. */

@@ -26,8 +26,9 @@ suspend yield
 resume 2
 suspend done
 collect 2
-resume 5
+create 5
 request 5 0x3000
+resume 5
 suspend yield
 request 1 0x1000
 request 1 0
@@ -51,8 +52,9 @@ suspend yield
 resume 4
 suspend done
 collect 4
-resume 5
+create 5
 request 5 0x3000
+resume 5
 suspend yield
 request 1 0x1000
 request 1 0

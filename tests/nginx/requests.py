@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# What requests.sh knows of its requests, against the ledgers that luatrace-analyze made:
+#   requests.py REQUESTS.json ACCESS.log
+import json
+import sys
+
+MS = 1_000_000
+requests = json.load(open(sys.argv[1]))['requests']
+log = [(uri, float(seconds)) for uri, seconds in (line.split() for line in open(sys.argv[2]))]
+
+
+def wrong(what, request):
+    sys.exit('FAIL: %s: %s' % (what, json.dumps(request)))
+
+
+for r in requests:
+    if r['running_ns'] + r['wait_ns'] + r['others_ns'] + r['unattributed_ns'] != r['wall_ns']:
+        wrong('the ledger does not close', r)
+
+# Requests of clients end with the log phase; subrequests and timers have none. What /socket asks
+# ends before it.
+clients = sorted((r for r in requests if any(p['name'] == 'log' for p in r['phases'])),
+                 key=lambda r: r['start_ns'] + r['wall_ns'])
+if len(clients) < len(log):
+    sys.exit('FAIL: %d requests for %d lines of the log' % (len(clients), len(log)))
+of_uri = {}
+for (uri, seconds), r in zip(log, clients):
+    of_uri.setdefault(uri, []).append((r, seconds))
+
+
+def waits(r, name):
+    return sum(w['ns'] for w in r['waits'] if w['name'].endswith(name))
+
+
+# uri: what holds for each request
+CHECKS = {
+    '/sleep': lambda r: waits(r, 'ngx.sleep') >= 98 * MS and r['running_ns'] < 50 * MS,
+    '/busy': lambda r: r['running_ns'] >= 50 * MS,
+    '/subrequest': lambda r: waits(r, 'ngx.location.capture') >= 98 * MS,
+    '/threads': lambda r: waits(r, 'ngx.sleep') >= 48 * MS and r['coroutines'] == 4
+    and [p['name'] for p in r['phases']] == ['access', 'content', 'log'],
+    '/timer': lambda r: waits(r, 'ngx.sleep') == 0,
+    '/socket': lambda r: waits(r, 'receive') >= 98 * MS,
+}
+if set(of_uri) != set(CHECKS):
+    sys.exit('FAIL: locations of the log: %s' % sorted(of_uri))
+for uri, found in of_uri.items():
+    for r, _ in found:
+        if not CHECKS[uri](r):
+            wrong(uri, r)
+    # nginx's clock has steps of 1 ms, and a busy machine delays both ends of a request.
+    nearest = min(abs(r['wall_ns'] / MS - seconds * 1000) for r, seconds in found)
+    if nearest > 2:
+        wrong('%s is %.2f ms off $request_time in each of %d requests' % (uri, nearest, len(found)),
+              found[0])
+
+timers = [r for r in requests if r not in clients and waits(r, 'ngx.sleep') in range(18 * MS, 90 * MS)]
+if len(timers) < 5:
+    sys.exit('FAIL: %d of 5 timers' % len(timers))
+delayed = [r for r in clients[len(log):] if waits(r, 'ngx.sleep') and r['others_ns'] >= 40 * MS]
+if not delayed:
+    sys.exit('FAIL: no request was delayed by another one: %s' % json.dumps(clients[len(log):]))

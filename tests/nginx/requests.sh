@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The ledger of each request of a real nginx against what its locations do and against nginx's own
+# clock ($request_time). Nothing is installed: see unpack.
+#   requests.sh SOURCE BUILD
+source "$(dirname "$0")/../lib.sh"
+source=$1 build=$2
+for program in curl apt-get; do
+  command -v $program >/dev/null || skip "$program is not installed (scripts/deps --test)"
+done
+root=$build/nginx/root
+"$source/tests/nginx/unpack" "$root" || skip "Debian's nginx cannot be downloaded"
+cd "$scratch"
+mkdir temporary
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+user=
+[ "$(id -u)" -ne 0 ] || user='user root;'
+sed "s|ROOT|$root|; s|PORT|$port|; s|^USER|$user|" "$source/tests/nginx/requests.conf" >nginx.conf
+export LD_LIBRARY_PATH=$build/lib:$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
+export LUA_PATH="$root/usr/share/lua/5.1/?.lua;;"
+"$root/usr/sbin/nginx" -p "$scratch" -c nginx.conf -e error.log -g 'daemon off;' &
+started+=($!)
+master=$!
+answers() { curl -s -o /dev/null "http://127.0.0.1:$port/busy"; }
+within 20 nginx answers
+worker=$(pgrep -P $master)
+started+=($worker)
+
+# visit URI...: one after the other
+visit() { for uri in "$@"; do curl -sS -m 20 "http://127.0.0.1:$port/$uri" >/dev/null || fail "/$uri"; done; }
+"$build/bin/luatrace-record" -v -o trace.bin -p "$worker" 2>record.err &
+recorder=$!
+started+=($recorder)
+attached() { answers && grep -q 'first event' record.err; }
+within 20 "the recorder" attached
+: >access.log  # nginx appends
+for turn in 1 2 3 4 5; do visit sleep busy subrequest threads timer socket; done
+cp access.log sequence.log
+# Two at a time: while the one sleeps the other holds the worker.
+for turn in 1 2 3; do
+  visit sleep &
+  other=$!
+  sleep 0.03
+  visit busy
+  wait $other
+done
+kill -INT $recorder
+wait $recorder || fail "the recorder ended with $?: $(cat record.err)"
+! grep -F '[error]' error.log || fail "nginx has logged errors"
+
+"$build/bin/luatrace-analyze" --json --requests trace.bin >requests.json || fail "luatrace-analyze --requests"
+python3 "$source/tests/nginx/requests.py" requests.json sequence.log
