@@ -94,15 +94,19 @@ static int stack_low(LTState *lt, uint32_t depth)
 
 /* -- Coroutines ----------------------------------------------------------- */
 
+/* L has made co. C code may use a coroutine for this that is not running: then the creator
+** is the running one, if that is known. */
 void lj_ltcall_create(lua_State *L, lua_State *co)
 {
   LTState *lt = L2LT(L);
   if (!lt->on || lt_mute(G(L))) return;
+  if (lt->L && obj2gco(lt->L) == gcref(G(L)->cur_L)) L = lt->L;
   co->lt_epoch = lt->epoch;
   lt_coid(lt, co);
-  lt_check_current(lt, L, 0);  /* C code may use a coroutine that has never run. */
+  lt_check_current(lt, L, 0);
   if (lt_probeon(lt)) lj_ltprobe_create(L, co, co->lt_id);
   if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_CREATE, 0, 1, co->lt_id, 0);
+  if (lt_exdata(co) != lt_exdata(L)) lj_ltstack_request(co);
 }
 
 /* The host has set the request for which L works. A coroutine that was reset is created

@@ -322,7 +322,7 @@ TEST(Wake, RestoresTheSettingsOfEachLuaJIT) {
   void* const page = reinterpret_cast<void*>(images[1].control & ~uint64_t{4095});
   Waker waker(getpid());
   mprotect(page, 8192, PROT_READ);
-  waker.want_all_c();
+  waker.want_c(LTC_ALL);
   mprotect(page, 8192, PROT_READ | PROT_WRITE);
   EXPECT_EQ(uint32_t{LTC_ALL}, cfuncs(0));
   waker.restore_c();

@@ -49,5 +49,5 @@ kill -INT $recorder
 wait $recorder || fail "the recorder ended with $?: $(cat record.err)"
 ! grep -F '[error]' error.log || fail "nginx has logged errors"
 
-"$build/bin/luatrace-analyze" --json --requests trace.bin >requests.json || fail "luatrace-analyze --requests"
+"$build/bin/luatrace-analyze" --json --requests --limit 0 trace.bin >requests.json || fail "luatrace-analyze --requests"
 python3 "$source/tests/nginx/requests.py" requests.json sequence.log
