@@ -129,7 +129,9 @@ bool Top::wait() {
                     {recorder_.messages(), POLLIN, 0}};
   const int timeout = has_more ? 0 : static_cast<int>(std::max<int64_t>(left.count() + 1, 0));
   if (poll(files, std::size(files), timeout) < 0) return false;
-  if (files[1].revents || (files[2].revents && screen_->quits())) quits_ = true;
+  signalfd_siginfo taken;  // A signal that stays pending would end this process later.
+  if (files[1].revents) quits_ |= ::read(signals_, &taken, sizeof taken) > 0;
+  if (files[2].revents) quits_ |= screen_->quits();
   if (files[3].revents) recorder_.read_messages(messages_);
   return has_more || files[0].revents;
 }

@@ -62,6 +62,7 @@ std::string head(const Report& r, const Trust& all) {
 }  // namespace
 
 std::string table_text(const Report& r, const Trust& all, const TableOptions& options) {
+  if (r.traced_ns == 0) return "no event came\n";
   const Figures figures{
       outermost_sums(r.tree, r.functions.size(),
                      subtree_sums(r.tree, [&](NodeId node) { return r.node_suspended_ns[node]; }))};
@@ -87,10 +88,7 @@ std::string table_text(const Report& r, const Trust& all, const TableOptions& op
   }
   std::ostringstream out;
   out << head(r, all);
-  if (count)
-    write_text(out, t, options.style);
-  else
-    out << "no event came\n";
+  write_text(out, t, options.style);
   return out.str();
 }
 
