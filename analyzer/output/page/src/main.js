@@ -310,7 +310,9 @@ class Page {
   // The views of call paths and the table show the range that is shown over time.
   applyRange() {
     clearTimeout(this.rangeTimer);
-    if (this.source.setRange(this.range)) this.showCalls();
+    if (!this.source.setRange(this.range)) return;
+    this.showCalls();
+    showFound(this);
   }
 
   setRange(range) {
