@@ -151,7 +151,7 @@ const std::string CommandLine::kMissing = "\x01";
 CommandLine::CommandLine(const Program& program, int argc, const char* const* argv)
     : program_(program) {
   Tokens tokens(argv + std::min(argc, 1), argv + argc);
-  if (program.operands != Operands::kFiles) {
+  if (program.operands >= Operands::kCommand) {
     const auto at = tokens.begin() + static_cast<long>(find_command(program, tokens));
     const bool dashes = at != tokens.end() && *at == "--";
     operands_.assign(at + dashes, tokens.end());

@@ -19,8 +19,9 @@ class CommandLine {
  public:
   using Tokens = std::vector<std::string>;
 
-  // Options must be spelled out. Except for Operands::kFiles, options end at the first token that
-  // is not an option (or after "--"); operands() is the rest, unchanged. Throws UsageError.
+  // Options must be spelled out. Except for Operands::kFiles and kNone, options end at the first
+  // token that is not an option (or after "--"); operands() is the rest, unchanged. Throws
+  // UsageError.
   CommandLine(const Program& program, int argc, const char* const* argv);
 
   bool has(const char* name) const { return !list(name).empty(); }

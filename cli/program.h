@@ -39,7 +39,8 @@ struct Meaning {
 
 // What the tokens that are not options mean.
 // kProgram: the name of a program of ours without "luatrace-", then its command line.
-enum class Operands { kFiles, kCommand, kProgram };
+// kNone: there are none, but the parser takes them, for the program's own message.
+enum class Operands { kFiles, kNone, kCommand, kProgram };
 
 struct Program {
   const char* name;

@@ -308,7 +308,7 @@ void write_bash_completion(std::ostream& out, const Program& program) {
   }
   if (program.operands == Operands::kCommand)
     bash_command(out, program);
-  else
+  else if (program.operands == Operands::kFiles)
     out << "  local word\n  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
            "    [[ $word != -- ]] || { "
         << kBashFiles << "; return; }\n  done\n";
@@ -318,11 +318,12 @@ void write_bash_completion(std::ostream& out, const Program& program) {
          "  else name=$prev; value=1; fi\n";
   bash_values(out, program);
   out << "  if [[ $cur == -* ]]; then\n    " << bash_words('\'' + names + '\'') << "\n  else\n    "
-      << kBashFiles << "\n  fi\n}\ncomplete -F " << function << ' ' << program.name << '\n';
+      << (program.operands == Operands::kNone ? ":" : kBashFiles) << "\n  fi\n}\ncomplete -F "
+      << function << ' ' << program.name << '\n';
 }
 
 void write_zsh_completion(std::ostream& out, const Program& program) {
-  const bool command = program.operands != Operands::kFiles;
+  const bool command = program.operands >= Operands::kCommand;
   const bool dispatches = program.operands == Operands::kProgram;
   out << "#compdef " << program.name << "\n# SPDX-License-Identifier: MIT\n# zsh completion for "
       << program.name << "; generated.\n"
@@ -334,8 +335,10 @@ void write_zsh_completion(std::ostream& out, const Program& program) {
     zsh_program(out);
   else if (command)
     out << "  '(-)1:command:_command_names -e' \\\n  '*::arguments:_normal'\n";
-  else
+  else if (program.operands == Operands::kFiles)
     out << "  '*:trace:_files'\n";
+  else
+    out << "  && return\n";
 }
 
 }  // namespace luatrace

@@ -68,7 +68,7 @@ constexpr Program kProgram = {
     kEnvironment,
     kFiles,
     "luatrace(1), luatrace-record(1), luatrace-analyze(1)",
-    Operands::kFiles};
+    Operands::kNone};
 
 }  // namespace
 

@@ -69,11 +69,22 @@ TEST(Live, IntervalsAddUpToTheTrace) {
   }
 }
 
+// Functions may have their descriptions only in a later interval, so only their sums are the same.
 TEST(Live, IntervalsOfDamagedTracesAddUp) {
+  auto totals = [](const Sums& sums) {
+    std::vector<uint64_t> out = sums.at("sums");
+    uint64_t calls = 0, self = 0;
+    for (const auto& [name, f] : sums)
+      if (f.size() == 3) calls += f[0], self += f[2];
+    out.insert(out.end(), {calls, self});
+    return out;
+  };
   for (uint64_t seed = 1; seed <= seeds(1) * 500; seed++) {
-    expect_whole(damaged_trace(seed, "mult=1 shift=0"), 1 + seed % 5,
-                 "seed " + std::to_string(seed));
-    if (HasFatalFailure()) return;
+    const auto bytes = damaged_trace(seed, "mult=1 shift=0");
+    Sums live, whole;
+    for (const Report& r : intervals(bytes, 1 + seed % 5)) add(live, r);
+    add(whole, analyse(bytes).report);
+    ASSERT_EQ(totals(live), totals(whole)) << "seed " << seed;
   }
 }
 
@@ -90,10 +101,10 @@ TEST(Live, OpenCallsCountWithTheirPart) {
     rows.emplace_back();
     for (const ReportFunction& f : r.functions)
       if (f.inclusive_ns) rows.back()[f.name] = {f.calls, f.inclusive_ns, f.self_ns};
+    if (rows.back().empty()) rows.pop_back();  // A step that read descriptions, or the end.
   }
   using Rows = std::map<std::string, std::vector<uint64_t>>;
-  ASSERT_GE(rows.size(), 3u);
-  rows.erase(rows.begin(), rows.end() - 3);
+  ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0], (Rows{{"f1", {1, 10, 9}}, {"f3", {1, 1, 1}}}));
   EXPECT_EQ(rows[1], (Rows{{"f1", {0, 20, 0}}, {"f2", {0, 20, 10}}, {"f4", {1, 10, 10}}}));
   EXPECT_EQ(rows[2], (Rows{{"f1", {0, 20, 5}}, {"f2", {0, 15, 15}}}));

@@ -50,7 +50,7 @@ for option in $(from_help) $(letters_help | sed 's/^/-/'); do
 done
 refuses "unrecognised option" "$program" --frobnicate x
 refuses "unrecognised option" "$program" --qui x   # No guessing.
-[ "$name" = luatrace ] || refuses "unrecognised option '--quie'; did you mean --quiet\?" "$program" --quie x
+[[ $name =~ ^luatrace(-top)?$ ]] || refuses "unrecognised option '--quie'; did you mean --quiet\?" "$program" --quie x
 refuses "unrecognised option '--versoin'; did you mean --version\?" "$program" --versoin x
 refuses "unrecognised option '--zzz'( |$)" "$program" --zzz x
 refuses "version. does not take|does not take any" "$program" --version=3
@@ -91,6 +91,7 @@ elif [ "$name" = luatrace-top ]; then
   offers "self suspended" --sort s
   offers "auto direct bpf" --via ''
   complete_bash -p "$$" | grep -x "$$" >/dev/null || fail "bash does not complete -p"
+  offers "" so
   refuses "may be given only once" "$program" -p 1 --count 1 --count 2
 else
   offers "none" --c-functions n
@@ -151,6 +152,8 @@ elif [ "$name" = luatrace ]; then
   completes rec 'record ' 'record --ring' 'record --ring-size=' 'analyze so' 'analyze some.bin ' 'record -o so' 'record -o some.bin ' \
     'analyze --kind=l' 'analyze --kind=lua '
   exit 0 # no option has a choice of values
+elif [ "$name" = luatrace-top ]; then
+  completes --interv --interval= --via=b '--via=bpf ' --chil '--children ' so so
 else
   completes --ring --ring-size= '-o x --c-functions n' '-o x --c-functions none ' --block '--block ' \
     '-o so' '-o some.bin ' '-o x cat so' '-o x cat some.bin '
