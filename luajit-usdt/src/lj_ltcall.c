@@ -95,18 +95,24 @@ static int stack_low(LTState *lt, uint32_t depth)
 /* -- Coroutines ----------------------------------------------------------- */
 
 /* L has made co. C code may use a coroutine for this that is not running: then the creator
-** is the running one, if that is known. */
-void lj_ltcall_create(lua_State *L, lua_State *co)
+** is the running one, if that is known. Returns it, or NULL if there is no event. */
+static lua_State *create(lua_State *L, lua_State *co)
 {
   LTState *lt = L2LT(L);
-  if (!lt->on || lt_mute(G(L))) return;
+  if (!lt->on || lt_mute(G(L))) return NULL;
   if (lt->L && obj2gco(lt->L) == gcref(G(L)->cur_L)) L = lt->L;
   co->lt_epoch = lt->epoch;
   lt_coid(lt, co);
   lt_check_current(lt, L, 0);
   if (lt_probeon(lt)) lj_ltprobe_create(L, co, co->lt_id);
   if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_CREATE, 0, 1, co->lt_id, 0);
-  if (lt_exdata(co) != lt_exdata(L)) lj_ltstack_request(co);
+  return L;
+}
+
+void lj_ltcall_create(lua_State *L, lua_State *co)
+{
+  lua_State *by = create(L, co);
+  if (by && lt_exdata(co) != lt_exdata(by)) lj_ltstack_request(co);
 }
 
 /* The host has set the request for which L works. A coroutine that was reset is created
@@ -116,7 +122,7 @@ void lj_ltcall_request(lua_State *L)
   LTState *lt = L2LT(L);
   int fresh = L->lt_id == 0 && L->status == LUA_OK && !L->cframe &&
 	      L != mainthread(G(L)) && lt_frame_isbottom(L, L->base-1);
-  if (fresh && lt->L) lj_ltcall_create(lt->L, L);
+  if (fresh && lt->L) create(lt->L, L);
   lj_ltstack_request(L);
 }
 
