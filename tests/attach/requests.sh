@@ -31,7 +31,7 @@ request 5 0x3000
 resume 5
 suspend yield
 request 1 0x1000
-request 1 0
+request 1 0x0
 END
 )
 # The main coroutine is 1 and runs; the others have no id before they do something. The one that was
@@ -57,7 +57,7 @@ request 5 0x3000
 resume 5
 suspend yield
 request 1 0x1000
-request 1 0
+request 1 0x0
 END
 )
 events() {

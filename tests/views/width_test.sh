@@ -29,7 +29,7 @@ views=("" --info --report --tree "--tree --suspended" "--callers find" "--callee
   "--request-by handle" "--request 1 --request-by handle"
   "--timeline --limit 0" "--report --compensate" "--report --group-by file" "--tree --group-by coroutine --limit 10"
   "--report --fields calls,inclusive,self,share,avg,min,max,stddev,wall,complete,p50,p90,p99,p99.9"
-  "--diff before.bin" "--tree --diff before.bin" "--diff before.bin --normalize" "-q --flame=page.html" --help)
+  "--diff before.bin" "--tree --diff before.bin" "--diff before.bin --normalize" --help)
 for columns in 40 60 80 120 200; do
   for view in "${views[@]}"; do
     # shellcheck disable=SC2086
