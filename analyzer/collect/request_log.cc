@@ -34,10 +34,10 @@ RequestStream::Owner RequestStream::owner(const Entry& e) const {
   return {};
 }
 
-const RequestRule& RequestStream::rule(FunctionId function) {
+RequestRule RequestRules::of(FunctionId function, const Placement& placement) {
   KnownRule& known = grown(rules_, function);
   if (known.known) return known;
-  const FunctionName f = placement_.described(function);
+  const FunctionName f = placement.described(function);
   static_cast<RequestRule&>(known) = rule_of(f);
   known.begins = by_call() && by_.matches(f);
   known.known = true;
@@ -142,7 +142,7 @@ bool RequestStream::is_repeated(const RequestLife& life, Phase phase, FunctionId
 // end was not seen: there is no log phase.
 bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bottom) {
   if (life.sums.phases.empty()) return false;
-  const RequestRule& r = rule(bottom);
+  const RequestRule r = rule(bottom);
   const Entry& waiting = entries_[life.waiting];
   if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
   if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
@@ -160,7 +160,7 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
     ledger_.end(e.life, ledger_[e.life].last, false);
     work_for(e, ledger_.begin(e.address, e.since));
   }
-  const RequestRule& r = rule(bottom);
+  const RequestRule r = rule(bottom);
   RequestLife& life = ledger_[e.life];
   if (life.sums.phases.empty()) life.sums.begun_before = seen == Seen::kReported;
   if (r.main_chunk || !e.phase) e.phase = bottom;
@@ -322,12 +322,12 @@ void RequestStream::resumed(Coroutine& co) {
 // -- Results --
 
 RequestLog::RequestLog(const std::vector<std::string>& by, const Wanted& wanted)
-    : by_(by), wanted_(wanted) {
+    : rules_(by), wanted_(wanted) {
   if (wanted.number) trail_ = std::make_shared<RequestTrail>();
 }
 
 RequestStream& RequestLog::stream(StreamId number, const Placement& placement) {
-  const auto [it, fresh] = streams_.try_emplace(number, placement, by_);
+  const auto [it, fresh] = streams_.try_emplace(number, placement, rules_);
   if (fresh && wanted_.number && number == wanted_.stream)
     it->second.ledger().watch(wanted_.number, trail_.get());
   return it->second;

@@ -19,12 +19,29 @@
 
 namespace luatrace::analyze {
 
+// What is known of functions, once for all streams of a file.
+class RequestRules {
+ public:
+  // Requests are the calls that `by` matches, if it is not empty.
+  explicit RequestRules(const std::vector<std::string>& by) : by_(by) {}
+
+  bool by_call() const { return !by_.empty(); }
+  RequestRule of(FunctionId function, const Placement& placement);
+
+ private:
+  struct KnownRule : RequestRule {
+    bool known = false;
+  };
+  const FunctionPatterns by_;
+  std::vector<KnownRule> rules_;  // By function.
+};
+
 // Of one stream.
 class RequestStream {
  public:
-  // The references must stay valid. Requests are the calls that `by` matches, if it is not empty.
-  RequestStream(const Placement& placement, const FunctionPatterns& by)
-      : placement_(placement), by_(by) {}
+  // The references must stay valid.
+  RequestStream(const Placement& placement, RequestRules& rules)
+      : placement_(placement), rules_(rules) {}
 
   // What the stack machine reports, see FilteredProfile.
   void request(const Coroutine& current, Coroutine& co, uint64_t address);
@@ -78,12 +95,12 @@ class RequestStream {
   // How an open call is known: its beginning was seen, the VM reported it, or it was open before.
   enum class Seen { kBegins, kReported, kOpen };
 
-  bool by_call() const { return !by_.empty(); }
+  bool by_call() const { return rules_.by_call(); }
   EntryId id_of(const Entry& e) const {
     return EntryId(static_cast<uint32_t>(&e - entries_.data()));
   }
   Owner owner(const Entry& e) const;
-  const RequestRule& rule(FunctionId function);
+  RequestRule rule(FunctionId function) { return rules_.of(function, placement_); }
   void work_for(Entry& e, RequestId life);
   void set_open(Entry& e, bool open);
   void resolve(Entry& e);
@@ -97,14 +114,10 @@ class RequestStream {
   void wake(Entry& e);
 
   const Placement& placement_;
-  const FunctionPatterns& by_;
+  RequestRules& rules_;
   RequestLedger ledger_;
   std::vector<Entry> entries_{1};
   std::vector<EntryId> free_;
-  struct KnownRule : RequestRule {
-    bool known = false;
-  };
-  std::vector<KnownRule> rules_;  // By function.
   // By coroutine: for which request it worked when a gap began.
   std::unordered_map<CoroutineId, RequestId, RandomHash> before_gap_;
 };
@@ -121,7 +134,7 @@ class RequestLog {
   RequestLog(const std::vector<std::string>& by, const Wanted& wanted);
 
   // Whether it must see each call.
-  bool follows_calls() const { return !by_.empty() || wanted_.number; }
+  bool follows_calls() const { return rules_.by_call() || wanted_.number; }
   RequestStream& stream(StreamId number, const Placement& placement);
   bool wants(const RequestSums& r) const {
     return wanted_.number && r.number == wanted_.number && r.stream == wanted_.stream;
@@ -136,7 +149,7 @@ class RequestLog {
   std::vector<const RequestSums*> requests() const;
 
  private:
-  const FunctionPatterns by_;
+  RequestRules rules_;
   const Wanted wanted_;
   std::shared_ptr<RequestTrail> trail_;
   std::unordered_map<StreamId, RequestStream, RandomHash> streams_;

@@ -35,7 +35,8 @@ struct ViewOptions {
 
   bool any() const {
     return report || tree || coroutines || waits || threads || timeline || symbols || info ||
-           requests || !callers.empty() || !callees.empty() || !hist.empty() || !slow.empty();
+           requests || request || !callers.empty() || !callees.empty() || !hist.empty() ||
+           !slow.empty();
   }
   bool needs_histogram() const;
   // Rows of a tree, which needs more of them to make sense; 0: all.

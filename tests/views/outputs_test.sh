@@ -23,6 +23,16 @@ assert [row["tid"] for row in rows if row["view"] == "report"][0] == ""
 PY
 }
 
+# --quiet is about the summary: a view that was asked for is printed.
+case_quiet() {
+  local view
+  for view in --report --tree --coroutines --waits --threads --timeline --info --requests "--request 1"; do
+    # shellcheck disable=SC2086
+    "$analyze" -q $view "$data/nginx.txt" >out
+    [ -s out ] || fail "-q $view prints nothing"
+  done
+}
+
 # A profile is the same if it is saved beside another output; the order of merging does not matter.
 case_profiles() {
   "$analyze" -q --save-profile one.prof "$trace" && "$analyze" --json --save-profile same.prof "$trace" >json
