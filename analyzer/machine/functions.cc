@@ -38,6 +38,8 @@ std::string identity(const Info& info, ProcessId process) {
   std::string key(1, static_cast<char>('0' + info.type));
   if (info.type == LT_FUNC_LUA) return key + std::to_string(info.firstline) + ':' + info.chunk;
   if (!info.name.empty() && !info.hint) return key + 'n' + info.chunk + '\0' + info.name;
+  if (info.addr == 0)  // Called by FFI through a pointer: only the VM's id says which it is.
+    return key + 'i' + std::to_string(info.stream) + ':' + std::to_string(info.id);
   return key + 'a' + std::to_string(process) + ':' + std::to_string(info.addr);
 }
 

@@ -151,8 +151,7 @@ static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
   uint32_t id = c->id;
   lt_check_current(lt, L, kind == LT_ENTRY);
   if (lt_probeon(lt))
-    lj_ltstack_probec(L, lj_ltfunc_callee(L, c->fn, tvref(L->stack)+c->ofs),
-		      (uint32_t)c->ofs, id, kind, c->line);
+    lj_ltstack_probec(L, c->fn, c->ctype, (uint32_t)c->ofs, id, kind, c->line);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
@@ -164,6 +163,7 @@ static int wait_event(lua_State *L, GCfunc *fn, uint32_t kind)
   if (call.id == LT_ID_UNKNOWN) return 0;
   call.ofs = lt_stackofs(L, L->base);
   call.fn = fn;
+  call.ctype = 0;
   call.line = lt_probeon(L2LT(L)) ? lj_ltstack_callline(L, L->base-1) : -1;
   c_event(L, &call, kind);
   return 1;
@@ -452,13 +452,11 @@ static int forward(lua_State *L, GCfunc *fn, lua_CFunction f)
 
 #define NOCALL		(~(uint32_t)0)
 
-/* Does the call of fn, on top of L, have events? */
-static int wants_call(lua_State *L, GCfunc *fn)
+/* Does the call of fn, on top of L, have events? ctype: see LTCall. */
+static int wants_call(lua_State *L, GCfunc *fn, uint32_t ctype)
 {
-  global_State *g = G(L);
-  if (fn->c.ffid != FF_ffi_meta___call) return lj_ltfunc_wantc(g, fn);
-  return lj_ltfunc_wantffi(g) && L->top > L->base &&
-	 lj_ltfunc_callee(L, fn, L->base) != obj2gco(fn);
+  if (lt_iscdatacall(fn)) return ctype && lj_ltfunc_wantffi(G(L));
+  return lj_ltfunc_wantc(G(L), fn);
 }
 
 /* The C function on top of L is about to be called: report it. Returns its index in
@@ -470,10 +468,16 @@ static LJ_NOINLINE uint32_t c_begins(lua_State *L)
   GCfunc *fn = curr_func(L);
   LTCall call;
   if (lj_ltrace_pending(g)) lj_ltswitch_now(L, mref(fn->c.pc, BCIns));
-  if (!wants_call(L, fn) ||
+  call.ctype = lj_ltfunc_ffitype(L, fn, L->base);
+  if (!wants_call(L, fn, call.ctype) ||
       !lj_ltfunc_grow((void **)&lt->call, &lt->sizecall, lt->ncall+1, sizeof(LTCall)))
     return NOCALL;
-  call.id = lj_ltfunc_calleeid(L, lj_ltfunc_callee(L, fn, L->base), L->base-1);
+#if LJ_HASFFI
+  if (call.ctype)
+    call.id = lj_ltfunc_ffiid(L, cdataV(L->base), L->base-1);
+  else
+#endif
+  call.id = lj_ltfunc_cfuncid(L, fn, L->base-1);
   if (call.id == LT_ID_UNKNOWN) return NOCALL;  /* No memory. */
   if (stack_low(lt, lt->ncall)) lj_err_msg(L, LJ_ERR_STKOV);
   call.L = L;

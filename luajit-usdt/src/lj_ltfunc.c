@@ -530,18 +530,10 @@ uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
 #if LJ_HASFFI
 /* Such a function is known by the type of the object that is called, since that is all that
 ** compiled code knows. Its key is odd, so it is no address. */
-#define ffikey(cd)	((void *)(((uintptr_t)(cd)->ctypeid << 1) | 1))
-
-static int isffi(lua_State *L, GCcdata *cd)
-{
-  CTState *cts = ctype_ctsG(G(L));
-  CType *ct = ctype_raw(cts, cd->ctypeid);
-  if (ctype_isptr(ct->info)) ct = ctype_rawchild(cts, ct);
-  return ctype_isfunc(ct->info);
-}
+#define ffikey(ctype)	((void *)(((uintptr_t)(ctype) << 1) | 1))
 
 /* Only a declared function always has the same address. */
-static void describe_ffi(LTState *lt, GCcdata *cd, LTFunc *f)
+static void describe_ffi(LTState *lt, LTFunc *f)
 {
   struct lt_func what;
   char buf[LT_FUNC_STR_MAX+1];
@@ -552,58 +544,78 @@ static void describe_ffi(LTState *lt, GCcdata *cd, LTFunc *f)
   what.type = LT_FUNC_C;
   what.flags = lj_ltfunc_defined(f) ? 0 : LT_FUNC_HINT;
   what.id = f->id;
-  if (lj_ltfunc_defined(f)) {
-    void *addr = cdata_getptr(cdataptr(cd), CTSIZE_PTR);
-    what.addr = (uint64_t)(uintptr_t)addr;
-    library = library_of(lt, addr, buf, sizeof(buf), &what.fileofs);
+  if (f->code) {
+    what.addr = (uint64_t)(uintptr_t)f->code;
+    library = library_of(lt, f->code, buf, sizeof(buf), &what.fileofs);
   }
   lj_ltring_func(lt, &what, library, f->name);
 }
 
-/* Id of the C function that cd calls. */
-static uint32_t ffiid(lua_State *L, GCcdata *cd, cTValue *frame)
+/* The entry for what cd calls. hint: name of an undeclared function. */
+static LTFunc *ffifunc(lua_State *L, GCcdata *cd, const char *hint)
 {
   LTState *lt = L2LT(L);
-  LTFunc *f = lj_ltfunc_find(lt, ffikey(cd));
-  if (!f) {
-    GCobj *declared = gcref(ctype_get(ctype_ctsG(G(L)), cd->ctypeid)->name);
-    const char *name = declared ? strdata(gco2str(declared)) : callname(L, frame);
-    if (!name) name = "ffi";
-    f = newfunc(lt, ffikey(cd), name, declared ? LT_NAME_DEFINED : LT_NAME_HINT);
-    if (!f || !f->name) return LT_ID_UNKNOWN;
-  }
-  if (f->rec != lt->rec) describe_ffi(lt, cd, f);
+  GCobj *declared = gcref(ctype_get(ctype_ctsG(G(L)), cd->ctypeid)->name);
+  LTFunc *f = declared ?
+    newfunc(lt, ffikey(cd->ctypeid), strdata(gco2str(declared)), LT_NAME_DEFINED) :
+    newfunc(lt, ffikey(cd->ctypeid), hint ? hint : "ffi", LT_NAME_HINT);
+  if (f) f->code = declared ? cdata_getptr(cdataptr(cd), CTSIZE_PTR) : NULL;
+  return f;
+}
+
+/* Id of the C function that cd calls, LT_ID_UNKNOWN without memory. frame belongs to a call
+** of it. */
+uint32_t lj_ltfunc_ffiid(lua_State *L, GCcdata *cd, cTValue *frame)
+{
+  LTState *lt = L2LT(L);
+  LTFunc *f = lj_ltfunc_find(lt, ffikey(cd->ctypeid));
+  if (!f) f = ffifunc(L, cd, callname(L, frame));
+  if (!f || !f->name) return LT_ID_UNKNOWN;
+  if (f->rec != lt->rec) describe_ffi(lt, f);
   return f->id;
 }
+
+/* The entry of what objects of this type call, or NULL. */
+LTFunc *lj_ltfunc_offfi(LTState *lt, uint32_t ctype)
+{
+  return lj_ltfunc_find(lt, ffikey(ctype));
+}
+#else
+LTFunc *lj_ltfunc_offfi(LTState *lt, uint32_t ctype)
+{
+  UNUSED(lt); UNUSED(ctype);
+  return NULL;
+}
 #endif
 
-/* What a call of fn with this base calls: fn, or the cdata object that calls a C function. */
-GCobj *lj_ltfunc_callee(lua_State *L, GCfunc *fn, cTValue *base)
+/* Type of the object at o, if a call of fn with it as the first argument calls a C function
+** by FFI; else 0. */
+uint32_t lj_ltfunc_ffitype(lua_State *L, GCfunc *fn, cTValue *o)
 {
 #if LJ_HASFFI
-  if (fn->c.ffid == FF_ffi_meta___call && tviscdata(base) && isffi(L, cdataV(base)))
-    return obj2gco(cdataV(base));
+  if (lt_iscdatacall(fn) && o < L->top && tviscdata(o)) {
+    CTState *cts = ctype_ctsG(G(L));
+    CType *ct = ctype_raw(cts, cdataV(o)->ctypeid);
+    if (ctype_isptr(ct->info)) ct = ctype_rawchild(cts, ct);
+    if (ctype_isfunc(ct->info)) return cdataV(o)->ctypeid;
+  }
+#else
+  UNUSED(L); UNUSED(fn); UNUSED(o);
 #endif
-  UNUSED(L); UNUSED(base);
-  return obj2gco(fn);
+  return 0;
 }
 
-/* The id of a callee, LT_ID_UNKNOWN without memory. frame belongs to a call of it, or is NULL. */
-uint32_t lj_ltfunc_calleeid(lua_State *L, GCobj *callee, cTValue *frame)
+/* The id of a reported call, which this recording knows then. */
+uint32_t lj_ltfunc_callid(lua_State *L, const LTCall *c)
 {
 #if LJ_HASFFI
-  if (callee->gch.gct == ~LJ_TCDATA) return ffiid(L, gco2cd(callee), frame);
+  if (c->ctype) {
+    LTFunc *f = lj_ltfunc_offfi(L2LT(L), c->ctype);
+    if (f->rec != L2LT(L)->rec) describe_ffi(L2LT(L), f);
+    return f->id;
+  }
 #endif
-  return lj_ltfunc_cfuncid(L, gco2func(callee), frame);
-}
-
-/* The entry of a callee that has an id, or NULL. */
-LTFunc *lj_ltfunc_ofcallee(LTState *lt, GCobj *callee)
-{
-#if LJ_HASFFI
-  if (callee->gch.gct == ~LJ_TCDATA) return lj_ltfunc_find(lt, ffikey(gco2cd(callee)));
-#endif
-  return lj_ltfunc_find(lt, (void *)(uintptr_t)gco2func(callee)->c.f);
+  return lj_ltfunc_cfuncid(L, c->fn, NULL);
 }
 
 /* Do calls of C functions by FFI have events? */
@@ -630,6 +642,15 @@ void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
     lj_debug_slotname(pt, ins, bc_a(*ins), &name);
     newfunc(lt, addr, name, LT_NAME_HINT);
   }
+#if LJ_HASFFI
+  else if (lj_ltfunc_wantffi(G(L))) {
+    cTValue *o = L->base + bc_a(*ins);
+    uint32_t ctype = lj_ltfunc_ffitype(L, fn, o);
+    if (!ctype || lj_ltfunc_offfi(lt, ctype)) return;
+    lj_debug_slotname(pt, ins, bc_a(*ins), &name);
+    ffifunc(L, cdataV(o), name);
+  }
+#endif
 }
 
 #if LJ_HASFFI
@@ -676,7 +697,7 @@ int lj_ltfunc_iscoro(GCfunc *fn)
 int lj_ltfunc_wantw(global_State *g, GCfunc *fn)
 {
   if (isluafunc(fn)) return 0;
-  if (fn->c.ffid == FF_ffi_meta___call) return lj_ltfunc_wantffi(g);
+  if (lt_iscdatacall(fn)) return lj_ltfunc_wantffi(g);
   return lj_ltfunc_iscoro(fn) || lj_ltfunc_wantc(g, fn);
 }
 

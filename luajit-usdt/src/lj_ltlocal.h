@@ -118,9 +118,10 @@ LJ_FUNC void lj_ltfunc_begin(LTState *lt);
 LJ_FUNC void lj_ltfunc_free(LTState *lt);
 LJ_FUNC uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame);
 LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
-LJ_FUNC GCobj *lj_ltfunc_callee(lua_State *L, GCfunc *fn, cTValue *base);
-LJ_FUNC uint32_t lj_ltfunc_calleeid(lua_State *L, GCobj *callee, cTValue *frame);
-LJ_FUNC LTFunc *lj_ltfunc_ofcallee(LTState *lt, GCobj *callee);
+LJ_FUNC uint32_t lj_ltfunc_ffitype(lua_State *L, GCfunc *fn, cTValue *o);
+LJ_FUNC uint32_t lj_ltfunc_ffiid(lua_State *L, GCcdata *cd, cTValue *frame);
+LJ_FUNC uint32_t lj_ltfunc_callid(lua_State *L, const LTCall *c);
+LJ_FUNC LTFunc *lj_ltfunc_offfi(LTState *lt, uint32_t ctype);
 LJ_FUNC int lj_ltfunc_wantffi(global_State *g);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
@@ -153,12 +154,15 @@ LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
 LJ_FUNC void lj_ltstack_request(lua_State *L);
 LJ_FUNC void lj_ltstack_report(lua_State *L, int reason, int skiptop);
 LJ_FUNC void lj_ltstack_change(lua_State *L, int skiptop);
-LJ_FUNC void lj_ltstack_probec(lua_State *L, GCobj *callee, uint32_t ofs,
+LJ_FUNC void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ctype, uint32_t ofs,
 			       uint32_t id, uint32_t kind, int line);
 LJ_FUNC void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind);
 #if LJ_HASJIT
 /* Line given to lj_ltrec_jitevent: the frame is in memory, look the line up. */
 #define LT_LINE_LOOK	(-2)
+/* Minus the type of the object that is called by FFI: there is no line. The object itself would
+** be kept alive by the trace. */
+#define LT_LINE_FFI	(-16)
 
 LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
 				 uint32_t ofs, int32_t line);
@@ -193,6 +197,13 @@ static LJ_AINLINE int lt_before_entry(const BCIns *pc)
 {
   return pc != NULL && pc != PC_NOREPORT && bc_op(*pc) >= BC_FUNCF;
 }
+
+/* Is it the function that is called for calls of cdata objects? (Include lj_ff.h.) */
+#if LJ_HASFFI
+#define lt_iscdatacall(fn)	((fn)->c.ffid == FF_ffi_meta___call)
+#else
+#define lt_iscdatacall(fn)	0
+#endif
 
 /* -- Current coroutine ---------------------------------------------------- */
 

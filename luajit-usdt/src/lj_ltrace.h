@@ -57,7 +57,8 @@ LUA_API LTControl luajit_usdt_control;
 typedef struct LTCall {
   lua_State *L;
   ptrdiff_t ofs;	/* Slot offset of its base in the stack of L. */
-  GCfunc *fn;		/* Valid until it ends. ffi_meta___call: see lj_ltfunc_callee. */
+  GCfunc *fn;		/* Valid until it ends. */
+  uint32_t ctype;	/* Of the cdata object that fn calls, or 0: its result may replace it. */
   uint32_t run;		/* LTState.run when it was reported. */
   uint32_t id;
   int32_t line;		/* Of the call, if probes are on. */
@@ -74,6 +75,7 @@ typedef struct LTResume {
 ** no lines. */
 typedef struct LTFunc {
   void *addr;		/* Prototype or C function. NULL: free. */
+  void *code;		/* Called by FFI and declared: its address. */
   char *name;		/* Own copy, or NULL. The byte before it is LT_NAME_*: see
 			** lj_ltfunc_defined(). */
   uint32_t id;

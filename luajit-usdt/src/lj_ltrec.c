@@ -51,7 +51,7 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
     lj_assertJ(info >> INFO_SHIFT == ofs, "slot offset %d out of range", ofs);
     lj_ir_call(J, IRCALL_lj_ltrec_jitevent,
 	       lj_ir_kgc(J, what, what->gch.gct == ~LJ_TFUNC ? IRT_FUNC :
-			 what->gch.gct == ~LJ_TCDATA ? IRT_CDATA : IRT_PROTO),
+			 IRT_PROTO),
 	       lj_ir_kint(J, info), lj_ir_kint(J, line));
   }
   J->needsnap = 1;
@@ -291,8 +291,8 @@ static void ffievent(jit_State *J, GCcdata *cd, uint32_t kind)
   lua_State *L = J->L;
   uint32_t id;
   if (recoff(J) || !lj_ltfunc_wantffi(J2G(J))) return;
-  id = lj_ltfunc_calleeid(L, obj2gco(cd), L->base-1);
-  if (id) recevent(J, kind, id, obj2gco(cd), baseofs(J), -1);
+  id = lj_ltfunc_ffiid(L, cd, L->base-1);
+  if (id) recevent(J, kind, id, obj2gco(J->fn), baseofs(J), LT_LINE_FFI - (int32_t)cd->ctypeid);
 }
 
 /* A C function is called by FFI: its arguments have been recorded, with all guards, and

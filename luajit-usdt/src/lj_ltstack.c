@@ -69,6 +69,7 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
 {
   LTState *lt = L2LT(L);
   GCfunc *fn = frame_func(frame);
+  LTCall *call;
   if (fn->c.gct != ~LJ_TFUNC || frame_isvarg(frame)) return 0;
   if (frame_iscont(frame) && frame_iscont_fficb(frame) &&
       (lt_callback(frame+1) & LT_CBIDLE))
@@ -78,10 +79,10 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
     if (pt->lt_rec == lt->rec << 1) return pt->lt_id;
     return describe ? lj_ltfunc_protoid(L, pt, frame) : 0;
   }
-  if (L->lt_wait == lt_waitmark(lt, L, frame+1) ||
-      lj_ltstack_findcall(lt, L, lt_stackofs(L, frame+1)))
-    return lj_ltfunc_calleeid(L, lj_ltfunc_callee(L, fn, frame+1), NULL);
-  return 0;
+  if (L->lt_wait == lt_waitmark(lt, L, frame+1))
+    return lj_ltfunc_cfuncid(L, fn, NULL);
+  call = lj_ltstack_findcall(lt, L, lt_stackofs(L, frame+1));
+  return call ? lj_ltfunc_callid(L, call) : 0;
 }
 
 /* -- Current coroutine and thread ----------------------------------------- */
@@ -220,13 +221,12 @@ static void probe_lua(lua_State *L, GCproto *pt, uint32_t ofs, uint32_t id,
 
 /* Fire the probe of a C function. What FFI calls has no address here: compiled code does
 ** not know it. */
-void lj_ltstack_probec(lua_State *L, GCobj *callee, uint32_t ofs, uint32_t id,
+void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ctype, uint32_t ofs, uint32_t id,
 		       uint32_t kind, int line)
 {
-  int ffi = callee->gch.gct != ~LJ_TFUNC;
-  void *addr = ffi ? NULL : (void *)(uintptr_t)gco2func(callee)->c.f;
-  int ffid = ffi ? FF_ffi_meta___call : gco2func(callee)->c.ffid;
-  LTFunc *f = lj_ltfunc_ofcallee(L2LT(L), callee);
+  void *addr = ctype ? NULL : (void *)(uintptr_t)fn->c.f;
+  int ffid = fn->c.ffid;
+  LTFunc *f = ctype ? lj_ltfunc_offfi(L2LT(L), ctype) : lj_ltfunc_find(L2LT(L), addr);
   const char *name = f ? f->name : NULL;
   if (!name) name = lj_ltfunc_noname("?");
   if (kind == LT_ENTRY)
@@ -241,8 +241,10 @@ static void probe_running(lua_State *L, cTValue *frame, uint32_t id)
   uint32_t ofs = (uint32_t)lt_stackofs(L, lt_frame_lower(frame)+1);
   if (isluafunc(fn))
     probe_lua(L, funcproto(fn), ofs, id, LT_ENTRY, lj_ltstack_callline(L, frame));
-  else
-    lj_ltstack_probec(L, lj_ltfunc_callee(L, fn, frame+1), ofs, id, LT_ENTRY, -1);
+  else {
+    LTCall *call = lj_ltstack_findcall(L2LT(L), L, ofs);
+    lj_ltstack_probec(L, fn, call ? call->ctype : 0, ofs, id, LT_ENTRY, -1);
+  }
 }
 
 /* A call of a Lua function begins or ends, by all paths but inlined compiled code. */
@@ -274,8 +276,12 @@ void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind, uint32_t ofs,
     id = gco2pt(what)->lt_id;
     if (lt_probeon(lt)) probe_lua(L, gco2pt(what), ofs, id, kind, line);
   } else {
-    id = lj_ltfunc_calleeid(L, what, NULL);
-    if (lt_probeon(lt)) lj_ltstack_probec(L, what, ofs, id, kind, line);
+    LTCall call;
+    call.fn = gco2func(what);
+    call.ctype = line <= LT_LINE_FFI ? (uint32_t)(LT_LINE_FFI - line) : 0;
+    id = lj_ltfunc_callid(L, &call);
+    if (lt_probeon(lt))
+      lj_ltstack_probec(L, call.fn, call.ctype, ofs, id, kind, call.ctype ? -1 : line);
   }
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }

@@ -455,11 +455,11 @@ struct lt_note {
 
 #define LTN_JIT			0x01u	/* Built with the compiler. */
 #define LTN_GC64		0x02u
-#define LTN_FR2			0x04u	/* Two slots per frame. */
-/* 0x08: older LuaJITs, whose sites had five-byte nops. */
+#define LTN_FR2			0x04u	/* Two slots per frame. (0x08: older, five-byte nops.) */
 #define LTN_REPORT		0x10u	/* Knows LT_STOP_REPORT. */
 #define LTN_BLOCKS		0x20u	/* Has the probe luajit:block. */
 #define LTN_CLOCK		0x40u	/* Knows lt_control.clock. */
+#define LTN_FFI			0x80u	/* Knows LTC_FFI. */
 
 /* In LTState.stop, set by a recorder: poll, then restore the dispatch table. Only
 ** recorders set bits of the topmost byte; the VM clears them. */

@@ -127,7 +127,7 @@ Attached BpfBackend::attach(pid_t pid) {
   const bool will_report = !again && waker.prepare();
   if (options_.c_functions == "all") waker.want_c(LTC_ALL);
   if (options_.c_functions == "ffi") waker.want_c(LTC_DEFAULT | LTC_FFI);
-  if (Attached a = waker.want_clock(clock_); !a) return a;
+  if (Attached a = waker.want_clock(clock_); !a) return waker.restore_c(), a;
   const uint32_t tracers = waker.block_tracers();
   Attached added;
   bool multi = false;
@@ -135,7 +135,7 @@ Attached BpfBackend::attach(pid_t pid) {
     added = source_->add(pid);
     multi = source_->mechanism() == Mechanism::kMulti;
   });
-  if (!added) return waker.restore_clock(), added;
+  if (!added) return waker.restore_c(), waker.restore_clock(), added;
   // Its VMs may not notice this recorder: another one is attached, or has just detached.
   if (!again && (tracers != 0 || will_report)) waker.request_restart();
   if (again) return live_.at(pid).waker = std::move(waker), Attached{};
@@ -144,6 +144,7 @@ Attached BpfBackend::attach(pid_t pid) {
   const uint32_t number = output != nullptr ? host_.process_number(pid, why) : 0;
   if (number == 0) {
     host_.drainer().call([&] { source_->remove(pid); });
+    waker.restore_c();
     waker.restore_clock();
     return {Refusal::kOther, "is not recorded: " + why};
   }

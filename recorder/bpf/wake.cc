@@ -122,6 +122,7 @@ void Waker::settle() const {
 void Waker::want_c(uint32_t cfuncs) {
   for (const vm::Target& target : targets_) {
     const auto c = read_control(target);
+    if ((cfuncs & LTC_FFI) != 0 && (target.image().note.flags & LTN_FFI) == 0) continue;
     if (c && c->ring == 0 && write_control(target, offsetof(lt_control, cfuncs), cfuncs) == 0)
       asked_c_ = cfuncs;
   }

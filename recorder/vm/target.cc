@@ -129,6 +129,7 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
 int Target::write_settings(const Settings& s, uint32_t generation) {
   lt_control c{};
   c.cfuncs = s.cfuncs;
+  if ((image_.note.flags & LTN_FFI) == 0) c.cfuncs &= LTC_CLASS;  // It would take this for `all`.
   c.ring_size = s.ring_size;
   c.ring_block = s.block ? 1 : 0;
   c.envdone = 1;

@@ -25,6 +25,7 @@ const parts = {
   zoom: numbers,    // the functions from the root to the zoomed box
   node: number,     // the zoomed box, where the path would be too long
   of: number,       // the function of the sandwich
+  half: oneOf(["callers"]),  // of the sandwich: zoom is that of the callers
   chosen: number,   // the function that is marked
   flip: flag,
   order: oneOf(["size", "name", "call"]),

@@ -15,7 +15,7 @@ function copyBySelection(text) {
   const back = document.activeElement;
   area.value = text;
   area.className = "offscreen";
-  document.body.append(area);
+  (document.querySelector("dialog[open]") ?? document.body).append(area);  // the rest is inert
   area.select();
   const done = document.execCommand("copy");
   area.remove();

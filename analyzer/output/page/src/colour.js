@@ -18,7 +18,7 @@ const kinds = {
   waits: { label: "waiting for a coroutine", tones: ["170 30% 52%", "160 60% 20%"] },
   suspended: { label: "suspended", tones: ["225 12% 88%", "300 10% 41%"] },
   filtered: { label: "filtered", hue: 30, spread: 0, rich: 4 },
-  lifetime: { label: "coroutine", tones: ["225 12% 90%", "225 7% 20%"] },
+  lifetime: { label: "coroutine", tones: ["48 26% 86%", "225 7% 20%"] },
   laneRuns: { label: "running", hue: 28, spread: 0, rich: 86 },
   laneWaits: { label: "waiting for a coroutine it resumed", tones: ["170 30% 52%", "160 60% 20%"] },
   laneSuspended: { label: "suspended", tones: ["225 18% 66%", "225 10% 41%"] },

@@ -27,7 +27,7 @@ function without(words, ...options) {
 export function commandForAll(profile, chart, view) {
   if (!profile.command.length) return "";
   if (!view.isTime) return profile.prunedNodes ? commandText([...without(profile.command, ["graph-limit"]), "--graph-limit", "0"]) : "";
-  if (!chart.hiddenCalls && !chart.hiddenTracks) return "";
+  if (!(chart.hiddenCalls && chart.shortest > 1) && !chart.hiddenTracks) return "";  // calls of 0 ns are never drawn
   const { x, span } = view.range;
   const from = Math.floor(x + view.offset);
   const isPart = view.isZoomed && !chart.note;  // files that all begin at 0 have no common time

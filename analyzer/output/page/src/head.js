@@ -47,7 +47,7 @@ function chartNotes(chart) {
   if (chart.hiddenCalls) {
     const share = formatShare(chart.hiddenTime, chart.self);
     notes.push(`${formatCount(chart.hiddenCalls)} of ${formatCount(chart.calls)} calls, ${share} of the self time, are not drawn individually. All sums include them.`);
-    if (chart.shortest) notes.push(`Calls shorter than ${formatTime(chart.shortest)} are hatched blocks where they are close to each other and not drawn where they are single.`);
+    if (chart.shortest > 1) notes.push(`Calls shorter than ${formatTime(chart.shortest)} are hatched blocks where they are close to each other and not drawn where they are single.`);
   }
   if (chart.hiddenTracks) {
     const one = chart.hiddenTracks === 1;

@@ -78,7 +78,7 @@ const actions = {
   s: (page) => (page.view.isTime ? page.scale(2) : page.openSelected()),
   d: (page) => (page.view.isTime ? page.pan(0.25) : page.transform("drop", functionFor(page))),
   c: copyPlace,
-  u: (page) => page.setTransforms(page.source.transforms.slice(0, -1)),
+  u: (page) => page.source.transforms.length && page.setTransforms(page.source.transforms.slice(0, -1)),
   n: (page) => page.findNext(1),
   N: (page) => page.findNext(-1),
   o: (page) => page.setOnlyActive(!page.onlyActive),

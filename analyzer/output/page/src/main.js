@@ -262,7 +262,7 @@ class Page {
     const { view, look } = this;
     const selected = view.selected >= 0 && view.name !== "lanes" ? view.tree.func[view.selected] : -1;
     const id = selected >= 0 ? selected : look.chosen;
-    if (id >= 0 && this.functions[id].kind !== "root") this.openFunction(id);
+    if (id >= 0 && this.isFunction(id)) this.openFunction(id);
     else this.setView("sandwich");
   }
 
@@ -342,7 +342,9 @@ class Page {
     for (const view of [this.treeView, this.callersView, this.calleesView]) {
       if (!view) continue;
       view.before = this.look.before;
+      const path = view.tree.size ? view.pathTo(view.zoom).slice(1).map((node) => view.tree.func[node]) : [];
       view.setCalls(this.calls);
+      if (path.length && view.tree.size) view.zoomTo(view.nodeOf(path));
     }
     this.table.total = this.calls.size ? this.calls.total[0] : 0;
     this.table.show();
@@ -509,6 +511,7 @@ class Page {
       view: this.mode, range: this.range ?? undefined, with: source.transforms,
       zoom: path.length <= 100 ? path : [], node: path.length > 100 ? view.zoom : undefined,
       of: this.mode === "sandwich" ? this.calleesView.focus : undefined,
+      half: this.mode === "sandwich" && isBox && this.graph === this.upper ? "callers" : undefined,
       chosen: look.chosen >= 0 ? look.chosen : undefined,
       flip: this.flip === true, order: at("order").value, lanes: this.mode === "lanes" ? at("laneOrder").value : undefined,
       active: this.onlyActive, before: look.before, colour: at("colour").value,
@@ -530,12 +533,13 @@ class Page {
     this.onlyActive = state.active;
     const isOf = state.view === "sandwich" && state.of !== undefined && isKnown(state.of);
     this.mark(state.chosen !== undefined && isKnown(state.chosen) ? state.chosen : -1);
-    this.setView(state.view);
+    this.setView(this.whyMissing(state.view) ? "calls" : state.view);
     if (isOf) this.openFunction(state.of);
     if (state.lanes) this.setLaneOrder(state.lanes);
+    if (state.half && this.mode === "sandwich") this.graph = this.upper;
     const { view } = this;
     const zoom = view.isTime ? 0 : state.node < view.tree.size ? state.node : view.nodeOf(state.zoom);
-    if (zoom > 0) this.zoomTo(zoom);
+    if (!view.isTime && zoom !== view.zoom) this.zoomTo(zoom);
     at("search").value = state.search;
     this.setRegex(state.regex);
   }

@@ -29,9 +29,15 @@ export function showMenu(x, y, title, items) {
     const enabled = buttons.filter((one) => !one.disabled);
     const at = enabled.indexOf(document.activeElement);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const named = items.filter(Boolean).findIndex(({ key, isOff }) => key === event.key && !isOff);
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (step) enabled.at((at + step) % enabled.length).focus();
+    else if (named >= 0) buttons[named].click();
     else if (event.key === "Escape" || event.key === "Tab") close();
-    else if (event.key !== "Enter" && event.key !== " ") return;
+    else if (event.key !== "Enter" && event.key !== " ") {
+      if (event.key.length === 1) close();
+      return;
+    }
     event.stopPropagation();
     if (event.key !== "Enter" && event.key !== " ") event.preventDefault();
   };

@@ -38,7 +38,7 @@ export class Painter {
   paint(scene) {
     this.scene = scene;
     const c = this.context;
-    c.clearRect(0, 0, this.width, this.height);
+    if (!scene.over) c.clearRect(0, 0, this.width, this.height);
     if (!scene.layout?.rows || !(scene.span > 0)) return;
     c.font = font;
     c.textBaseline = "middle";

@@ -41,7 +41,7 @@ export class Ruler {
     this.paintMarks(painter, ink, view.offset);
   }
 
-  paintMarks(painter, ink, offset) {
+  paintMarks(painter, ink, offset, top = 0) {
     const { scene, width } = painter;
     const { x, span, gutter } = scene;
     const step = markStep(span, width - gutter);
@@ -51,11 +51,11 @@ export class Ruler {
     for (const time of marksIn(x, span, step, offset)) {
       const px = Math.round(painter.xOf(time)) + 0.5;
       c.fillStyle = ink.grid;
-      c.fillRect(px - 0.5, 2, 1, rulerHeight - 2);
+      c.fillRect(px - 0.5, top + 2, 1, rulerHeight - 2);
       const text = formatMark(time + offset, step, x + span + offset);
       if (px + 4 + c.measureText(text).width > width) continue;
       c.fillStyle = ink.soft;
-      c.fillText(text, px + 4, 10);
+      c.fillText(text, px + 4, top + 10);
     }
   }
 }

@@ -2,18 +2,22 @@
 // Saves what a graph shows as a picture, SVG or PNG: all its rows, as wide as on the screen, below a line
 // that names the program and the part that is shown.
 import { font, Painter } from "./paint.js";
+import { Ruler } from "./ruler.js";
 import { SvgContext } from "./svg.js";
 
 const headHeight = 30;
+const axisHeight = 20;  // over time
+const gap = 10;  // between the halves of the sandwich
 const maxHeight = 16000;  // browsers have no larger canvases
 
-// Returns the picture as a Blob. caption: what is shown.
-export async function pictureOf(graph, caption, kind, background) {
-  const width = graph.painter.width;
-  const height = Math.min(maxHeight, graph.contentHeight() + headHeight);
+// Returns the picture of graphs, one below the other, as a Blob. caption: what is shown.
+export async function pictureOf(graphs, caption, kind, background) {
+  const { width } = graphs[0].painter;
+  const top = headHeight + (graphs[0].view.isTime ? axisHeight : 0);
+  const height = Math.min(maxHeight, graphs.reduce((sum, graph) => sum + graph.contentHeight() + gap, top - gap));
   if (kind === "svg") {
     const context = new SvgContext();
-    draw(graph, { getContext: () => context }, width, height, caption);
+    draw(graphs, { getContext: () => context }, width, height, caption);
     return new Blob([context.text(width, height, background)], { type: "image/svg+xml" });
   }
   const canvas = document.createElement("canvas");
@@ -23,21 +27,28 @@ export async function pictureOf(graph, caption, kind, background) {
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
   // The painter clears its canvas, so the background comes last.
-  draw(graph, canvas, width, height, caption);
+  draw(graphs, canvas, width, height, caption);
   context.globalCompositeOperation = "destination-over";
   context.fillStyle = background;
   context.fillRect(0, 0, width, height);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-function draw(graph, canvas, width, height, caption) {
+function draw(graphs, canvas, width, height, caption) {
   const painter = new Painter(canvas);
   painter.width = width;
   painter.height = height;
-  const scene = graph.scene();
-  painter.paint({ ...scene, hovered: -1, selected: -1, scroll: -headHeight, content: height - headHeight });
-  const c = painter.context;
+  let top = headHeight + (graphs[0].view.isTime ? axisHeight : 0);
+  for (const graph of graphs) {
+    const content = Math.min(graph.contentHeight(), height - top);
+    painter.paint({ ...graph.scene(), hovered: -1, selected: -1, scroll: -top, content, over: graph !== graphs[0] });
+    top += content + gap;
+  }
+  const { scene, context: c } = painter;
+  const { view } = graphs[0];
   c.globalAlpha = 1;
+  if (view.isTime) Ruler.prototype.paintMarks.call({ context: c }, painter, scene.ink, view.offset, headHeight);
+  c.textBaseline = "middle";
   c.font = `600 ${font}`;
   c.fillStyle = scene.ink.text;
   c.fillText(painter.fit(caption, width - 12), 6, headHeight / 2);

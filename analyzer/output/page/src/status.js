@@ -119,9 +119,9 @@ export function showDetails(page) {
     const hint = view.isTime
       ? "Drag to zoom · W A S D to move · double-click to open · right-click for more · ? for all keys"
       : "Click a box to zoom · right-click for more · / to search · ? for all keys";
-    box.replaceChildren(element("span", "hint", page.treeView.total > 0 || page.profile.before > 0 ? hint : "No time was recorded"));
+    box.replaceChildren(element("span", "hint", page.treeView.total > 0 || page.profile.before > 0 ? hint : page.source.isWhole ? "No time was recorded" : "No calls are left: a click on what is set above shows them again"));
   }
-  if (func < 0 || page.mode === "sandwich" || page.profile.onlyGraph) return;
+  if (func < 0 || !page.isFunction(func) || page.mode === "sandwich" || page.profile.onlyGraph) return;
   box.append(button("open", "Callers and callees", "Open the sandwich of this function (s)", () => page.openFunction(func)));
 }
 

@@ -3,7 +3,7 @@
 //
 // Invariant: text enters the picture escaped, whatever it is.
 const escapes = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => escapes[c]).replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd]|[\ufffe\uffff]/g, "\ufffd");
+const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => escapes[c]).replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd");
 const round = (number) => Math.round(number * 100) / 100;
 
 // As the browser has it: no address of another host is in the page, not even as a name.

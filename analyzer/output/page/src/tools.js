@@ -64,7 +64,7 @@ export async function savePicture(page, kind) {
   const part = view.isTime ? rangeText(view) : view.pathTo(view.zoom).map((node) => page.functions[view.tree.func[node]].name).slice(-3).join(" › ");
   const background = getComputedStyle(document.body).backgroundColor;
   const name = profile.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "trace";
-  download(await pictureOf(page.graph, `${profile.title} · ${part}`, kind, background), `${name}-${page.mode}.${kind}`);
+  download(await pictureOf(page.graphs, `${profile.title} · ${part}`, kind, background), `${name}-${page.mode}.${kind}`);
 }
 
 // Who made this page, when, and from what.
