@@ -80,8 +80,6 @@ void BlockReader::check_header_values(bool damaged) {
 
 bool BlockReader::next(Block& block) {
   block.hold = nullptr;
-  input_.consume(delivered_size_);
-  delivered_size_ = 0;
   while (find_block())
     if (deliver(block)) return true;
   return false;
@@ -152,7 +150,7 @@ bool BlockReader::deliver(Block& block) {
     return false;
   }
   block = {header, input_.offset(), {payload, header.payload_size}, false, input_.hold()};
-  delivered_size_ = std::min(size, have);
+  input_.consume(std::min(size, have));  // Now, so that what is available has not been delivered.
   return true;
 }
 
@@ -173,7 +171,7 @@ bool BlockReader::deliver_cut(Block& block, const lt_block& header) {
            {input_.data() + sizeof header, have & ~size_t{7}},
            true,
            input_.hold()};
-  delivered_size_ = input_.available();
+  input_.consume(input_.available());
   return true;
 }
 

@@ -48,7 +48,6 @@ class BlockReader {
   Input& input_;
   Diagnostics& diag_;
   lt_file_header header_{};
-  size_t delivered_size_ = 0;  // Size in bytes of the block delivered last.
   uint64_t rescanned_ = 0;
   bool searching_ = false;  // The preceding bytes were bad; that has been reported.
 };

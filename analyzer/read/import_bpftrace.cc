@@ -380,6 +380,10 @@ void BpftraceReader::read(const std::function<void(uint64_t)>& progress) {
 
 // Returns the first line, which follows bpftrace's own output; empty if there is none.
 std::string_view first_line(Input& input) {
+  // A trace that is being recorded is no longer than its header until an event comes.
+  const uint64_t magic = LT_FILE_MAGIC;
+  if (input.need(sizeof magic) >= sizeof magic && !std::memcmp(input.data(), &magic, sizeof magic))
+    return {};
   const size_t have = std::min<size_t>(input.need(kMaxLine), kMaxLine);
   const std::string_view ahead(reinterpret_cast<const char*>(input.data()), have);
   size_t from = ahead.find(kFirst);

@@ -183,7 +183,7 @@ int Top::end(bool by_itself) {
 
 int Top::run() {
   bool ended = false;
-  while (!is_done() && !ended) {
+  while (!is_done() && !ended && std::cout) {
     ended = wait() && !read();
     if (ended || Clock::now() >= next_) show();
   }

@@ -24,8 +24,8 @@ constexpr OptionSpec kOptions[] = {
     {kRecording, "children", 0, nullptr, false, false, "also its descendants, including new ones", nullptr},
     {kRecording, "include", 0, "GLOB", false, true, "only functions of matching chunks", nullptr},
     {kRecording, "exclude", 0, "GLOB", false, true, "no functions of matching chunks", nullptr},
-    {kRecording, "c-functions", 0, "CLASS", false, false, "which C functions: none, user, default, all", nullptr,
-     "none user default all"},
+    {kRecording, "c-functions", 0, "CLASS", false, false, "which C functions: none, user, default, all, ffi", nullptr,
+     "none user default all ffi"},
     {kRecording, "via", 0, "WAY", false, false, "direct, bpf, or auto", nullptr, "auto direct bpf"},
 
     {kOther, "help", 'h', nullptr, false, false, "print this help", nullptr},

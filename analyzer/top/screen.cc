@@ -10,8 +10,8 @@
 namespace luatrace::top {
 namespace {
 
-constexpr const char* kOtherScreen = "\033[?1049h";
-constexpr const char* kUsualScreen = "\033[?1049l";
+constexpr const char* kOtherScreen = "\033[?1049h\033[?7l";  // long lines are cut
+constexpr const char* kUsualScreen = "\033[?7h\033[?1049l";
 constexpr const char* kHome = "\033[H";
 constexpr const char* kEndLine = "\033[K";
 constexpr const char* kEndScreen = "\033[J";

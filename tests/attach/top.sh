@@ -8,7 +8,7 @@ gate "$bin/luajit" "$here/top.lua" "$scratch"
 ready
 
 # Without a terminal: two tables, and the process is left alone.
-"$bin/luatrace" top -p $target -n 300ms --count 2 --exclude nothing >"$scratch/tables" || fail "status $?"
+"$bin/luatrace" top -p $target -n 1s --count 2 --exclude nothing >"$scratch/tables" || fail "status $?"
 same "tables" 2 "$(grep -cE '^ *calls +inclusive +self▼ +self % +suspended +function' "$scratch/tables")"
 same "sums" 2 "$(grep -cE ' of 1 Lua VM: running [0-9.]+ %, idle [0-9.]+ %, unknown [0-9.]+ %; [0-9,]+ events?, [0-9,]+ lost \([0-9,]+ in all\)$' "$scratch/tables")"
 for name in work handle; do
@@ -19,10 +19,19 @@ same "rows of serve" 2 "$(grep -cE '^ *0 +[0-9.]+ (us|ms|s) .* serve  \(' "$scra
 detached $target "the end of luatrace top"
 
 "$top" -p $target -n 300ms --count 2 --include nothing.lua >"$scratch/tables" || [ $? = 124 ] || fail "--include: status $?"
-same "--include without a match" "no event came,,no event came" "$(paste -sd, "$scratch/tables")"
+! grep -E ' (work|handle|serve)  \(' "$scratch/tables" || fail "--include without a match: $(cat "$scratch/tables")"
 "$top" -p $target -n 200ms --count 1 --sort calls --limit 1 >"$scratch/tables"
 grep -E 'calls▼' "$scratch/tables" >/dev/null || fail "not sorted by calls: $(cat "$scratch/tables")"
 same "--limit 1" "work" "$(sed -nE '3s/.* ([a-z]+)  \(.*/\1/p' "$scratch/tables")"
+
+# A process that sleeps: nothing comes, yet the tables and the end come in time.
+"$bin/luajit" -e 'local ffi = require("ffi") ffi.cdef("int usleep(unsigned);") ffi.C.usleep(60000000)' &
+sleeper=$!
+started+=($sleeper)
+runs $sleeper "$bin/luajit"
+settles $sleeper
+timeout 20 "$top" -p $sleeper -n 300ms --count 2 >"$scratch/tables" 2>/dev/null || [ $? = 124 ] || fail "a sleeping process: status $?"
+same "tables of a sleeping process" "no event came,,no event came" "$(paste -sd, "$scratch/tables")"
 
 # Errors: the recorder's, with its status, and wrong usage.
 status() { "$top" "${@:2}" >"$scratch/out" 2>"$scratch/err" || [ $? = "$1" ] || fail "$*: status $?: $(cat "$scratch/err")"; }

@@ -64,7 +64,7 @@ test("a thread's lane: a resumed coroutine is below the call that waits for it, 
 });
 
 test("30,000 coroutines: groups by body, packed into as many rows as run at a time", async (t) => {
-  const { file } = pageOfServer("threads-many", 30000);
+  const { file } = pageOfServer("threads-many", 30000, "--chart-limit", "0");
   const page = await open(t, file, "chart");
   const begin = performance.now();
   const headings = await page.evaluate(() => luatracePage.view.headings.filter(Boolean).map(({ text, facts }) => `${text} | ${facts}`));

@@ -80,8 +80,10 @@ test("PNG: as wide as the graph, of every view", async (t) => {
     assert.equal(bytes.subarray(1, 4).toString(), "PNG");
     const width = await page.evaluate(() => luatracePage.graph.painter.width);
     assert.equal(bytes.readUInt32BE(16), width * 2);
-    const rows = await page.evaluate(() => luatracePage.view.rowsShown());
-    assert.equal(bytes.readUInt32BE(20), 2 * (rows * 20 + 30), "all rows and the caption");
+    const parts = await page.evaluate(() => luatracePage.graphs.map((graph) => graph.contentHeight() + 10));
+    const axis = await page.evaluate(() => luatracePage.view.isTime) ? 20 : 0;
+    const height = parts.reduce((sum, part) => sum + part, 30 + axis - 10);
+    assert.equal(bytes.readUInt32BE(20), 2 * height, "all rows, the caption and the axis");
   }
 });
 
