@@ -71,13 +71,13 @@ struct FilterOptions {
   }
   // Whether some calls can be judged only when they have ended (verdicts.h).
   bool needs_verdicts() const { return min_ns || !callers.empty(); }
-  // Whether calls are shown elsewhere than below their callers.
   // Whether groups replace functions.
   bool groups_files() const { return group >= GroupBy::kFile; }
   // Whether coroutines inherit the group of the call that creates them.
   bool inherits_groups() const { return group == GroupBy::kPhase || group == GroupBy::kPlugin; }
   // The patterns by which files have groups; a file is in the group of the first that matches.
   std::vector<std::string> group_patterns() const;
+  // Whether calls are shown elsewhere than below their callers.
   bool regroups() const { return mode != CoroutineMode::kLinked || group != GroupBy::kNone; }
 };
 

@@ -532,7 +532,8 @@ uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
 ** compiled code knows. Its key is odd, so it is no address. */
 #define ffikey(ctype)	((void *)(((uintptr_t)(ctype) << 1) | 1))
 
-/* Only a declared function always has the same address. */
+/* A declared function has the address of its first call. Functions that are called through
+** pointers of one type have none in common. */
 static void describe_ffi(LTState *lt, LTFunc *f)
 {
   struct lt_func what;
