@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // luatrace-record: runs a command and records the calls of its Lua functions. options.cc reads the
-// command line, session.cc is the run; the path of an event is ring_memory.cc -> ring_drain.cc ->
-// trace/event_blocks.cc -> trace/trace_writer.cc.
+// command line, session.cc is the run; the path of an event is drain/ring.cc ->
+// trace/trace_writer.cc -> drain/write_queue.cc.
 #include <fcntl.h>
 
 #include <iostream>

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter. Blocks are collected in a batch, which goes to the sink when it is full or flushed.
+// Blocks are collected in a batch, which goes to the sink when it is full or flushed. EventBlocks
+// copies words before it examines them: an untrusted process may change the source at any time, and
+// what is written must be what was checked.
 #include "trace/trace_writer.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -23,7 +27,9 @@ size_t padding(size_t size) {
   return (8 - size % 8) % 8;
 }
 
-bool is_of_events(const lt_block& b) {
+// Of a block, or a note of one.
+template <class Block>
+bool is_of_events(const Block& b) {
   return b.type == LT_BLOCK_EVENTS || b.type == LT_BLOCK_FUNCS;
 }
 
@@ -58,7 +64,140 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
+bool can_rewrite(int fd) {
+  struct stat st;
+  const int flags = fcntl(fd, F_GETFL);
+  return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flags >= 0 && (flags & O_APPEND) == 0 &&
+         lseek(fd, 0, SEEK_CUR) == 0;
+}
+
+std::string write_error_text(const char* what, uint64_t offset, int err) {
+  return std::string("cannot ") + what + " at offset " + std::to_string(offset) + ": " +
+         std::strerror(err);
+}
+
+class SpoolSink final : public BlockSink {
+ public:
+  explicit SpoolSink(Spool& spool) : spool_(spool) {}
+
+  bool seekable() const override { return false; }
+  bool write(BlockBatch& batch) override {
+    size_t done = 0;
+    while (ok() && done < batch.bytes.size()) {
+      const iovec rest{batch.bytes.data() + done, batch.bytes.size() - done};
+      const ssize_t n = spool_.append(&rest, 1);
+      if (n > 0) done += static_cast<size_t>(n);
+      if (n == 0 || (n < 0 && errno != EINTR))
+        error_ = write_error_text("write", written_ + done, n < 0 ? errno : EIO);
+    }
+    written_ += done;
+    batch.clear();
+    return ok();
+  }
+  bool rewrite(const lt_file_header&) override { return true; }
+  bool restart() override { return false; }
+  bool close() override { return ok(); }
+  bool ok() const override { return error_.empty(); }
+  std::string error() const override { return error_; }
+  uint64_t written() const override { return written_; }
+
+ private:
+  Spool& spool_;
+  std::string error_;
+  uint64_t written_ = 0;
+};
+
 }  // namespace
+
+// -- Destinations --
+
+void BlockBatch::clear() {
+  bytes.clear();
+  notes.clear();
+}
+
+uint64_t BlockBatch::take_out_events(std::vector<BlockNote>& out) {
+  std::vector<BlockNote> kept;
+  size_t from = 0, to = 0;
+  for (const BlockNote& note : notes) {
+    if (is_of_events(note)) {
+      out.push_back(note);
+    } else {
+      std::memmove(bytes.data() + to, bytes.data() + from, note.size);
+      to += note.size;
+      kept.push_back(note);
+    }
+    from += note.size;
+  }
+  bytes.resize(to);
+  notes = std::move(kept);
+  return from - to;
+}
+
+FileSink::FileSink(int fd) : fd_(fd), seekable_(can_rewrite(fd)) {}
+
+bool FileSink::fail(const char* what, int err) {
+  if (ok()) error_ = write_error_text(what, written_, err);
+  return false;
+}
+
+// Cuts the file after a write that was cut short. A reader takes half a block for the end of a cut
+// file, which is right but can be avoided here.
+void FileSink::cut(BlockBatch& batch, uint64_t done) {
+  uint64_t good = 0;
+  for (const BlockNote& note : batch.notes) {
+    if (good + note.size > done || !unwritten_.empty())
+      unwritten_.push_back(note);
+    else
+      good += note.size;
+  }
+  if (good < done && seekable_ && ftruncate(fd_.get(), static_cast<off_t>(written_ + good)) == 0)
+    done = good;
+  written_ += done;
+}
+
+bool FileSink::write(BlockBatch& batch) {
+  if (!ok()) return batch.clear(), false;
+  uint64_t done = 0;
+  int err = 0;
+  while (done < batch.bytes.size() && err == 0) {
+    const ssize_t n = ::write(fd_.get(), batch.bytes.data() + done, batch.bytes.size() - done);
+    if (n > 0) done += static_cast<uint64_t>(n);
+    if (n == 0 || (n < 0 && errno != EINTR)) err = n < 0 ? errno : EIO;
+  }
+  if (err == 0) {
+    written_ += done;
+  } else {
+    written_ += done;
+    fail("write", err);  // before the write: its offset is in the message
+    written_ -= done;
+    cut(batch, done);
+  }
+  batch.clear();
+  return err == 0;
+}
+
+bool FileSink::rewrite(const lt_file_header& header) {
+  if (!seekable_ || !ok()) return ok();
+  const ssize_t n = pwrite(fd_.get(), &header, sizeof header, 0);
+  return n == static_cast<ssize_t>(sizeof header) ||
+         fail("rewrite the header", n < 0 ? errno : EIO);
+}
+
+bool FileSink::restart() {
+  if (!seekable_ || !ok()) return false;
+  if (ftruncate(fd_.get(), 0) != 0 || lseek(fd_.get(), 0, SEEK_SET) != 0)
+    return fail("restart", errno);
+  written_ = 0;
+  return true;
+}
+
+bool FileSink::close() {
+  if (fd_.get() >= 0 && ::close(fd_.release()) != 0 && errno != EINTR) fail("close", errno);
+  return ok();
+}
+
+// -- The writer --
 
 lt_file_header make_file_header() {
   lt_file_header h{};
@@ -183,10 +322,6 @@ void TraceWriter::put(const void* data, size_t size) {
   bytes_ += size;
 }
 
-bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload) {
-  return write_block(b, payload, {});
-}
-
 bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, BlockNote note) {
   if (!ok()) return false;
   if (payload.size() > LT_PAYLOAD_MAX) {
@@ -294,6 +429,71 @@ bool TraceWriter::close() {
   if (batch_.empty()) batch_ = {};  // the object may live on, without the memory
   packer_.reset();
   return sink_->close() && ok();
+}
+
+// -- The words of a stream --
+
+EventBlocks::EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_tick,
+                         TimeSpans* lost_time)
+    : writer_(writer), scanner_(start_tick, lost_time) {
+  info_.stream = stream;
+}
+
+void EventBlocks::mark_gap() {
+  flush();
+  gap_ = true;
+  scanner_.forget();
+}
+
+// A block's header holds the state before its first record, and that record's time.
+void EventBlocks::begin_block(std::span<const uint64_t> words, uint64_t not_before) {
+  info_.count = 0;
+  info_.base_tick = info_.end_tick = scanner_.tick_of(words, not_before);
+  info_.coroutine = scanner_.coroutine();
+  info_.depth = info_.coroutine == 0 ? LT_DEPTH_UNKNOWN : scanner_.depth();
+  info_.flags = gap_ ? LT_BLOCK_F_GAP : 0;
+}
+
+void EventBlocks::flush() {
+  if (used_ == 0) return;
+  info_.lost = scanner_.lost_events() - std::exchange(lost_, scanner_.lost_events());
+  writer_.write_events(info_, std::span(buffer_).first(used_));
+  used_ = 0;
+  gap_ = false;
+}
+
+void EventBlocks::rest() {
+  flush();
+  buffer_ = decltype(buffer_)();
+}
+
+size_t EventBlocks::append(std::span<const uint64_t> words, uint64_t not_before) {
+  size_t taken = 0;
+  while (taken < words.size()) {
+    // A run that fits into a block is not split: the rest of a ring block makes one block.
+    const size_t want = std::min(words.size() - taken, kMaxWords);
+    if (used_ + want > kMaxWords) flush();
+    if (used_ + want > buffer_.size()) buffer_.resize(used_ + want);
+    const std::span<uint64_t> run(&buffer_[used_], want);
+    std::memcpy(run.data(), &words[taken], run.size_bytes());
+    if (run[0] == 0) break;
+    const bool fresh = used_ == 0;
+    if (fresh) begin_block(run, not_before);
+    const auto r = scanner_.scan(run, not_before);
+    used_ += r.words;
+    taken += r.words;
+    events_ += r.events;
+    words_ += r.words;
+    info_.count += static_cast<uint32_t>(r.events);
+    if (r.words > 0) info_.end_tick = std::max(info_.base_tick, r.tick);
+    if (r.stop == WordScanner::Stop::kTimeJump) {
+      flush();
+    } else if (r.stop == WordScanner::Stop::kZero || r.words == 0) {
+      break;
+    }
+    if (r.words > 0) not_before = 0;
+  }
+  return taken;
 }
 
 }  // namespace luatrace

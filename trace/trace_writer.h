@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// TraceWriter: builds the blocks of a trace file (part 3 of luatrace_format.h) and passes them to a
-// sink.
-// Invariants: what has reached the sink is a header and whole blocks, except for the last block if
-// a write was cut short; after the first error nothing more is written, and a regular file is cut
-// back to its last whole block; every event passed to write_events() is in the file, in unwritten()
-// after an error, or in discarded(). Not thread-safe.
+// From the event words of a stream to a trace file: EventBlocks collects words, TraceWriter builds
+// blocks (part 3 of luatrace_format.h), a BlockSink takes them.
+//
+// Invariants: words are written in the order in which they arrive, each exactly once; what has
+// reached the sink is a header and whole blocks, except for the last block if a write was cut
+// short; after the first error nothing more is written, and a regular file is cut back to its last
+// whole block; every event passed to write_events() is in the file, in forget_unwritten() after an
+// error, or in discarded(). Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +21,100 @@
 #include <vector>
 
 #include "luatrace_format.h"
-#include "trace/block_sink.h"
+#include "trace/descriptor.h"
 #include "trace/packing.h"
+#include "trace/spool.h"
+#include "trace/word_scanner.h"
 
 namespace luatrace {
+
+// -- Destinations --
+
+// What has to be known about a block that is not written in the end.
+struct BlockNote {
+  uint64_t size = 0;  // bytes in the file; the file's header counts as a block of type 0
+  uint32_t stream = 0;
+  uint16_t type = 0;              // LT_BLOCK_*
+  uint64_t events = 0, lost = 0;  // EVENTS: records, and lost events that they report
+  uint64_t tick = 0, end_tick = 0;
+};
+
+// Consecutive blocks, and a note for each.
+struct BlockBatch {
+  std::vector<std::byte> bytes;
+  std::vector<BlockNote> notes;
+
+  bool empty() const { return bytes.empty(); }
+  void clear();
+  // Removes the events and the function descriptions, which are useful only together, and appends
+  // their notes to `out`. Returns the number of bytes removed.
+  uint64_t take_out_events(std::vector<BlockNote>& out);
+};
+
+// A destination for the blocks of a trace: a file (FileSink), a spool, or a queue that another
+// thread writes (recorder/drain/write_queue.h). It receives whole blocks, each with a note, so that
+// it can cut a file at the end of a block and say what was not written.
+class BlockSink {
+ public:
+  virtual ~BlockSink() = default;
+
+  // Can the header be rewritten, and the file be started again?
+  virtual bool seekable() const = 0;
+  // Takes the batch's content and leaves the batch empty. False: it failed, or is late().
+  virtual bool write(BlockBatch& batch) = 0;
+  // Overwrites the file's header.
+  virtual bool rewrite(const lt_file_header& header) = 0;
+  // Discards everything that was written.
+  virtual bool restart() = 0;
+  // Afterwards everything is written, or error() says why not. A queue may still be writing.
+  virtual bool close() = 0;
+
+  // False after the first error, which error() describes ("cannot write at offset N: reason").
+  // Nothing is written after an error.
+  virtual bool ok() const = 0;
+  virtual std::string error() const = 0;
+  // Bytes that stay in the file (after an error: of whole blocks only, if the file can be cut).
+  virtual uint64_t written() const = 0;
+
+  // The last write() took nothing, because time has run out. This is not an error.
+  virtual bool late() const { return false; }
+  // From now on nothing is late: only little data follows.
+  virtual void take_all() {}
+  // What is not written by now counts as not written, although it may still be: an error.
+  virtual void give_up() {}
+  // Drops the events and function descriptions that write() took and that can still be left out.
+  // Returns their notes, oldest first. After an error: notes of everything that was not written.
+  virtual std::vector<BlockNote> withdraw() { return {}; }
+};
+
+// Writes to a descriptor; each call may take as long as the disk takes.
+class FileSink final : public BlockSink {
+ public:
+  // Closes fd in the end.
+  explicit FileSink(int fd);
+
+  bool seekable() const override { return seekable_; }
+  bool write(BlockBatch& batch) override;
+  bool rewrite(const lt_file_header& header) override;
+  bool restart() override;
+  bool close() override;
+  bool ok() const override { return error_.empty(); }
+  std::string error() const override { return error_; }
+  uint64_t written() const override { return written_; }
+  std::vector<BlockNote> withdraw() override { return std::move(unwritten_); }
+
+ private:
+  bool fail(const char* what, int err);
+  void cut(BlockBatch& batch, uint64_t done);
+
+  Descriptor fd_;
+  bool seekable_;
+  std::string error_;
+  uint64_t written_ = 0;
+  std::vector<BlockNote> unwritten_;
+};
+
+// -- Blocks --
 
 // A header with all fields that have only one sensible value. The clock is up to the caller: it is
 // LT_CLOCK_MONOTONIC with one tick per nanosecond unless changed.
@@ -62,8 +154,6 @@ class TraceWriter {
   TraceWriter(Spool& spool, std::string name, const lt_file_header& header);
   TraceWriter(std::unique_ptr<BlockSink> sink, std::string name, const lt_file_header& header);
   ~TraceWriter();  // close()s, ignoring errors
-  TraceWriter(const TraceWriter&) = delete;
-  TraceWriter& operator=(const TraceWriter&) = delete;
 
   // From now on payloads are compressed if that makes them smaller (levels of zstd from
   // kMinCompression to kMaxCompression). The header must require LT_FEATURE_ZSTD.
@@ -71,7 +161,7 @@ class TraceWriter {
 
   // One block. Fills in sync, sizes and checksums; seq is counted per stream for EVENTS. The
   // payload must not be longer than LT_PAYLOAD_MAX. False: error() says why.
-  bool write_block(lt_block block, std::span<const std::byte> payload);
+  bool write_block(lt_block block, std::span<const std::byte> payload, BlockNote note = {});
 
   // Blocks of each type, by write_block(). FUNCS and MAPS take consecutive records in the layout of
   // the format (see records.h).
@@ -118,7 +208,6 @@ class TraceWriter {
   uint64_t lost() const { return lost_; }  // events, as far as the events written report it
 
  private:
-  bool write_block(lt_block block, std::span<const std::byte> payload, BlockNote note);
   void put(const void* data, size_t size);
   void put_header();
   void take_back(const BlockNote& note);
@@ -135,6 +224,49 @@ class TraceWriter {
   uint64_t events_ = 0, lost_ = 0;
   uint64_t blocks_ = 0;
   std::unordered_map<uint32_t, uint32_t> seq_;  // next sequence number of each stream
+};
+
+// Collects the words of one stream and writes them as EVENTS blocks of up to 64 KB. Each begins at
+// a record; its header holds the clock, coroutine and depth at its start.
+class EventBlocks {
+ public:
+  static constexpr size_t kMaxWords = 8192;
+
+  // `writer` must outlive this object. start_tick: full clock at the beginning of the stream.
+  // lost_time: see WordScanner.
+  EventBlocks(TraceWriter& writer, uint32_t stream, uint64_t start_tick,
+              TimeSpans* lost_time = nullptr);
+
+  // Takes as many whole records as there are and returns how many words that was: fewer than
+  // words.size() if a record is incomplete or a word is 0. not_before: see WordScanner::scan(). A
+  // run may be longer than a block. Errors are the writer's.
+  size_t append(std::span<const uint64_t> words, uint64_t not_before = 0);
+
+  // Something between the last append() and the next one is missing.
+  void mark_gap();
+
+  // Writes what has been collected, if anything.
+  void flush();
+  // The same; nothing, or very little, will follow: releases memory.
+  void rest();
+
+  size_t pending_words() const { return used_; }
+  uint64_t events() const { return events_; }  // records taken, written or not
+  uint64_t words() const { return words_; }
+  const WordScanner& scanner() const { return scanner_; }
+
+ private:
+  void begin_block(std::span<const uint64_t> words, uint64_t not_before);
+
+  TraceWriter& writer_;
+  WordScanner scanner_;
+  EventBlockInfo info_;           // of the block being collected
+  std::vector<uint64_t> buffer_;  // up to kMaxWords; used_ of them hold words
+  size_t used_ = 0;
+  bool gap_ = false;
+  uint64_t lost_ = 0;  // in the blocks written, by the scanner's count
+  uint64_t events_ = 0;
+  uint64_t words_ = 0;
 };
 
 }  // namespace luatrace

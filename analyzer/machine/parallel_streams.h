@@ -23,7 +23,7 @@
 
 #include "analyzer/machine/streams.h"
 #include "analyzer/machine/worker_pool.h"
-#include "analyzer/read/block_decoder.h"
+#include "analyzer/read/blocks.h"
 #include "analyzer/read/trace_reader.h"
 
 namespace luatrace::analyze {

@@ -20,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "analyzer/read/block_reader.h"
+#include "analyzer/read/blocks.h"
 #include "analyzer/read/model.h"
 
 namespace luatrace::analyze {

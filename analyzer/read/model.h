@@ -117,7 +117,7 @@ struct EventBlock {
   std::shared_ptr<const void> hold;
 };
 
-struct Block;  // read/block_reader.h
+struct Block;  // read/blocks.h
 
 // Receives a trace in file order: one call per block or description, never per event.
 class TraceSink {
@@ -132,7 +132,7 @@ class TraceSink {
   virtual void on_clock(const lt_clock_info&) {}
   virtual void on_events(const EventBlock&) {}
   // Whether on_packed() gets compressed EVENTS blocks as they are in the file, for decompression in
-  // another thread (read/block_decoder.h).
+  // another thread (read/blocks.h).
   virtual bool takes_packed() const { return false; }
   virtual void on_packed(const Block&) {}
   virtual void on_end(const EndInfo&) {}

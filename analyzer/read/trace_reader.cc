@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/read/trace_reader.h"
 
-#include "analyzer/read/block_decoder.h"
-#include "analyzer/read/block_reader.h"
+#include "analyzer/read/blocks.h"
 #include "analyzer/read/import.h"
 #include "analyzer/read/text_reader.h"
 #include "analyzer/read/unpack_queue.h"

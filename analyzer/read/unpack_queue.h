@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "analyzer/read/block_decoder.h"
+#include "analyzer/read/blocks.h"
 
 namespace luatrace::analyze {
 

@@ -17,7 +17,7 @@
 
 #include "recorder/drain/drainer.h"
 #include "recorder/drain/output.h"
-#include "recorder/drain/ring_memory.h"
+#include "recorder/drain/ring.h"
 #include "recorder/vm/attached.h"
 
 namespace luatrace::record {

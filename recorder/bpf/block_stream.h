@@ -21,7 +21,7 @@
 #include "recorder/bpf/word_filter.h"
 #include "recorder/drain/output.h"
 #include "trace/depth_filter.h"
-#include "trace/event_blocks.h"
+#include "trace/trace_writer.h"
 
 namespace luatrace::record::bpf {
 

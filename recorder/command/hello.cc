@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "recorder/drain/ring_memory.h"
+#include "recorder/os/memfd.h"
 #include "recorder/os/text.h"
 
 namespace luatrace::record {

@@ -14,6 +14,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "recorder/os/memfd.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "recorder/drain/ring_memory.h"
+#include "recorder/drain/ring.h"
 #include "recorder/os/maps.h"
 #include "recorder/vm/target.h"
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "recorder/drain/ring_drain.h"
+#include "recorder/drain/ring.h"
 
 namespace luatrace::record {
 

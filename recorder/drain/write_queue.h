@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "trace/block_sink.h"
+#include "trace/trace_writer.h"
 
 namespace luatrace::record {
 

@@ -10,4 +10,8 @@ namespace luatrace::record {
 // with a name can have it. 0: there are none here.
 dev_t memfd_device();
 
+// Is that open file a memfd of ordinary pages? Works with O_PATH descriptors, too, and asks no file
+// system that may not answer.
+bool is_memfd(int fd);
+
 }  // namespace luatrace::record

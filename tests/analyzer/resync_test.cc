@@ -12,8 +12,8 @@
 #include "model.h"
 #include "parts.h"
 #include "support.h"
-#include "trace/event_blocks.h"
 #include "trace/spool.h"
+#include "trace/trace_writer.h"
 
 namespace luatrace::analyze {
 namespace {

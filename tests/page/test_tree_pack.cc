@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packing a call tree: totals, pruning and the encoding (tree_pack.h). The test has its own
+// Packing a call tree: totals, pruning and the encoding (flame_page.h). The test has its own
 // decoder.
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "analyzer/output/page/tree_pack.h"
+#include "analyzer/output/page/flame_page.h"
 #include "tests/page/page_input.h"
 
 using namespace luatrace::analyze;

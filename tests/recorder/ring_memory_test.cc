@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "recorder/drain/ring_memory.h"
+#include "recorder/drain/ring.h"
 #include "tests/recorder/asked_file.h"
 
 namespace luatrace::record {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // EventBlocks: whatever the sizes of the runs, the words come out complete, once and in order, and
 // each block's header describes the state before its first word.
-#include "trace/event_blocks.h"
+#include "trace/trace_writer.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

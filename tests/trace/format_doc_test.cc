@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "tests/trace/mini_reader.h"
-#include "trace/event_blocks.h"
 #include "trace/records.h"
+#include "trace/trace_writer.h"
 
 namespace luatrace {
 namespace {

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/event_blocks.h"
 #include "trace/hits/hit_writer.h"
+#include "trace/trace_writer.h"
 
 namespace luatrace {
 

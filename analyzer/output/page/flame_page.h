@@ -2,8 +2,10 @@
 // The interface of this folder: converts a call tree and, if present, a chart of calls over time to
 // one self-contained HTML page.
 //
-// Invariant: the page needs nothing else (no network, no second file), and no text in the input can
-// become markup or script. See README.md for the page's format and design.
+// Invariants: the page needs nothing else (no network, no second file), and no text in the input
+// can become markup or script; no time is lost: the self times of the nodes in it, including
+// [pruned] ones, sum to those of the input. No step is recursive, so a tree may have any depth. See
+// README.md for the page's format and design.
 #pragma once
 
 #include <cstddef>
@@ -84,4 +86,32 @@ struct FlameInput {
 // range, and likewise for slices. The caller checks the state of `out` for write errors.
 void write_flame_page(std::ostream& out, const FlameInput& input);
 
+// -- The call tree as bytes in the page; separate for the tests --
+
+namespace page {
+
+struct FunctionTotals {
+  uint64_t calls = 0;
+  uint64_t inclusive_ns = 0;  // recursion counts once: only outermost calls
+  uint64_t self_ns = 0;
+  uint64_t before_calls = 0, before_inclusive_ns = 0, before_self_ns = 0;
+};
+
+struct PackedTree {
+  // Nodes in preorder, four unsigned LEB128 numbers each: levels up from one below the previous
+  // node, function, calls, self time in ns; with FlameInput::before two more, calls and self time
+  // before. Function functions.size() is [pruned], functions.size() + 1 is the root.
+  std::vector<uint8_t> bytes;
+  uint64_t nodes = 0;                     // in `bytes`, including [pruned] ones
+  uint64_t total_ns = 0;                  // sum of all self times
+  uint64_t before_ns = 0;                 // the same before
+  uint64_t pruned_nodes = 0;              // nodes of the input that are not in `bytes`
+  uint64_t pruned_ns = 0;                 // their self times, which the [pruned] nodes have
+  std::vector<FunctionTotals> functions;  // of the whole tree, before pruning
+};
+
+// Throws std::invalid_argument if a node's function is out of range.
+PackedTree pack_tree(const FlameInput& input);
+
+}  // namespace page
 }  // namespace luatrace::analyze
