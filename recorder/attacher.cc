@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attacher; see attacher.h. The file is emptied only if at least one process could be attached.
+// The file is emptied only if at least one process could be attached.
 #include "recorder/attacher.h"
 
 #include <unistd.h>
@@ -14,7 +14,6 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirstRetry =
     10 * kMillisecond;  // a process that has just started, or called exec
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
@@ -248,8 +247,7 @@ void Attacher::warn_waiting(uint64_t now, uint64_t begin_ns) {
       now < begin_ns + kResponseLimit)
     return;
   logged_waiting_ = true;
-  const size_t n = obstacles();
-  log("no LuaJIT with tracepoints so far in " + grouped(n) + (n == 1 ? " process" : " processes") +
+  log("no LuaJIT with tracepoints so far in " + counted(obstacles(), "process", "processes") +
       "; waiting for one (^C: end, with the reasons)");
 }
 

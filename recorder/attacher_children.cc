@@ -118,18 +118,16 @@ void Attacher::warn_missed_processes() {
     log("the kernel could not report all new processes: descendants whose parents have ended may "
         "be missing");
   if (ended_unseen_ > 0)
-    log(grouped(ended_unseen_) + (ended_unseen_ == 1 ? " descendant" : " descendants") +
+    log(counted(ended_unseen_, "descendant") +
         " had ended before its program was known: if it had a LuaJIT, its events are missing");
   std::vector<pid_t> suspects;
   for (const auto& [pid, p] : processes_.all())
     if (p.suspect && p.image.number == 0) suspects.push_back(pid);
   if (suspects.empty()) return;
-  const size_t n = suspects.size();
-  const std::string text = pids_text(suspects);
-  log(grouped(n) + (n == 1 ? " process" : " processes") +
+  log(counted(suspects.size(), "process", "processes") +
       " of the same program started meanwhile without a known parent. They may be descendants "
       "(daemons), but that cannot be known here, so they were not recorded: " +
-      text + "; to record them, use -p");
+      pids_text(suspects) + "; to record them, use -p");
 }
 
 }  // namespace luatrace::record

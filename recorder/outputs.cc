@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Outputs; see outputs.h.
 #include "recorder/outputs.h"
 
 #include <fcntl.h>
@@ -41,14 +40,10 @@ bool is_replaceable(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   const Descriptor reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   uint64_t magic = 0;
-  return read(reader.get(), &magic, sizeof magic) == sizeof magic && magic == LT_FILE_MAGIC;
+  return read(reader, &magic, sizeof magic) == sizeof magic && magic == LT_FILE_MAGIC;
 }
 
 }  // namespace
-
-Outputs::~Outputs() {
-  if (opened_fd_ >= 0) close(opened_fd_);
-}
 
 bool Outputs::open(pid_t pid) {
   if (options_.output == "-") {
@@ -57,11 +52,11 @@ bool Outputs::open(pid_t pid) {
       error_ = "-o -: standard output is a terminal; redirect it or name a file";
       return false;
     }
-    opened_fd_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    opened_fd_ = Descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     trace_stdout_ = opened_fd_;
   } else {
     opened_ = open_file(pid, opened_name_);
-    opened_fd_ = opened_.fd;
+    opened_fd_ = Descriptor(opened_.fd);
   }
   if (opened_fd_ >= 0) return true;
   error_ = opened_name_ +
@@ -117,31 +112,28 @@ WriteQueue& Outputs::queue() {
   return *queue_;
 }
 
-std::shared_ptr<Output> Outputs::begin() {
-  if (opened_fd_ < 0) return nullptr;
-  auto output =
-      std::make_shared<Output>(queue(), std::exchange(opened_fd_, -1), opened_name_, clock_,
-                               options_.max_size, options_.compression, options_.output != "-");
+std::shared_ptr<Output> Outputs::make(int fd, const std::string& name) {
+  auto output = std::make_shared<Output>(queue(), fd, name, clock_, options_.max_size,
+                                         options_.compression, options_.output != "-");
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
-  all_.push_back(output);
-  begun_ = output.get();
   return output;
+}
+
+std::shared_ptr<Output> Outputs::begin() {
+  if (opened_fd_ < 0) return nullptr;
+  all_.push_back(make(opened_fd_.release(), opened_name_));
+  begun_ = all_.back().get();
+  return all_.back();
 }
 
 std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
   std::string name;
   const OpenedOutput opened = open_file(pid, name);
-  if (opened.fd < 0) {
-    why = name + ": cannot open for writing: " + opened.why;
-    failed_ = true;
-    return nullptr;
-  }
-  auto output = std::make_shared<Output>(queue(), opened.fd, name, clock_, options_.max_size,
-                                         options_.compression);
-  output->unmatched() = UnmatchedGlobs(options_.include);
-  output->begin(note());
-  return output;
+  if (opened.fd >= 0) return make(opened.fd, name);
+  why = name + ": cannot open for writing: " + opened.why;
+  failed_ = true;
+  return nullptr;
 }
 
 void Outputs::remove_unused() const {

@@ -15,6 +15,7 @@
 #include "recorder/backend/options.h"
 #include "recorder/drain/output.h"
 #include "recorder/drain/write_queue.h"
+#include "trace/descriptor.h"
 #include "trace/open_output.h"
 
 namespace luatrace::record {
@@ -23,9 +24,6 @@ class Outputs {
  public:
   // The options must outlive this object.
   explicit Outputs(const Options& options) : options_(options) {}
-  ~Outputs();
-  Outputs(const Outputs&) = delete;
-  Outputs& operator=(const Outputs&) = delete;
 
   // Opens the file (with a file per process: that of this process), without changing it. False and
   // error() on failure.
@@ -62,13 +60,14 @@ class Outputs {
   std::string note() const;
   // open_output(), for a trace of that process; name: gets the file's name.
   OpenedOutput open_file(pid_t pid, std::string& name);
+  std::shared_ptr<Output> make(int fd, const std::string& name);
 
   const Options& options_;
   std::unique_ptr<WriteQueue> queue_;
   std::vector<std::shared_ptr<Output>> all_;
   uint32_t clock_ = default_clock();
-  int opened_fd_ = -1;   // until begin()
-  OpenedOutput opened_;  // the same, unless it is standard output
+  Descriptor opened_fd_;  // until begin()
+  OpenedOutput opened_;   // the same, unless it is standard output
   std::string opened_name_, error_;
   const Output* begun_ = nullptr;
   std::map<std::string, int> names_;  // with a file per process: how often each was used

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Processes; see processes.h.
 #include "recorder/processes.h"
 
 #include <unistd.h>
@@ -14,7 +13,6 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kRateNs =
     20 * kMillisecond;  // the first estimate of the clock's rate needs that
 
@@ -63,12 +61,6 @@ bool has_ended(const Process& p) {
 
 }  // namespace
 
-Processes::~Processes() {
-  drainer_.reset();  // runs the waiting jobs, which must not use drainer_
-  for (const Process* p : followed_)
-    if (p->pidfd >= 0) close(p->pidfd);
-}
-
 // A thread: created when it is needed, after everything that forks.
 Drainer& Processes::drainer() {
   if (drainer_ == nullptr) drainer_ = std::make_unique<Drainer>();
@@ -98,7 +90,7 @@ Process& Processes::follow(pid_t pid, int peer) {
   p.pid = pid;
   p.descendant = descendant;
   p.output = std::move(output);
-  p.pidfd = open_pidfd(pid, peer);
+  p.pidfd = Descriptor(open_pidfd(pid, peer));
   p.followed = true;
   followed_.push_back(&p);
   return p;
@@ -118,7 +110,7 @@ void Processes::take_ended(const std::function<void(Process&)>& ended) {
     Process& p = *followed_[i];
     if (!has_ended(p)) continue;
     p.followed = false;
-    if (p.pidfd >= 0) close(std::exchange(p.pidfd, -1));
+    p.pidfd = Descriptor();
     ended(p);
     end_image(p);
     if (p.output != nullptr && !outputs_.is_commands(*p.output)) finish_soon(drainer(), p.output);

@@ -23,6 +23,7 @@
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"
 #include "recorder/outputs.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 
@@ -47,7 +48,7 @@ struct Process {
   enum class Attaching { kAnnounced, kWaiting, kAttached, kFull, kRefused };
 
   pid_t pid = 0;
-  int pidfd = -1;             // while it is followed, if the kernel supports it
+  Descriptor pidfd;           // while it is followed, if the kernel supports it
   bool followed = false;      // its end is noticed; it has not ended yet
   bool requested = false;     // by -p
   bool descendant = false;    // of a requested process
@@ -71,7 +72,7 @@ class Processes : public BackendHost {
   // Both must outlive this object.
   Processes(const Options& options, Outputs& outputs)
       : options_(options), outputs_(outputs), start_(sample_clocks(outputs.clock())) {}
-  ~Processes() override;
+  ~Processes() override { end_drainer(); }
 
   // The record of a process, if there is one.
   Process* find(pid_t pid);

@@ -25,8 +25,6 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kStopGrace = kSecond / 4;  // for rings to be closed after a request
 constexpr uint64_t kQuietGrace = kSecond;     // for attached processes to stop
 constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was sent a signal to end

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// StatusLine; see status_line.h.
 #include "recorder/status_line.h"
 
 #include <unistd.h>
@@ -13,8 +12,6 @@
 
 namespace luatrace::record {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 bool is_wanted(const Options& options) {
   const char* const term = getenv("TERM");

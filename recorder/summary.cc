@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The last messages; see summary.h.
 #include "recorder/summary.h"
 
 #include <algorithm>
@@ -9,10 +8,6 @@
 
 namespace luatrace::record {
 namespace {
-
-std::string counted(uint64_t n, const char* one, const char* many) {
-  return grouped(n) + " " + (n == 1 ? one : many);
-}
 
 std::string per_event(uint64_t bytes, uint64_t events) {
   if (events == 0) return "";
@@ -38,9 +33,8 @@ std::string lost_text(const Options& options, bool slow, Output& output) {
   const OutputTotals& t = output.totals();
   const uint64_t ticks = t.lost_time.covered(output.start().tick, output.end().tick);
   const double ns = ticks_to_ns(output.rate_so_far(), ticks);
-  std::string text = "LOST: " + counted(t.lost, "event", "events") + " in " +
-                     counted(t.gaps, "gap", "gaps") + ", " + time_text(ns) + " in all" +
-                     advice(options, slow, output);
+  std::string text = "LOST: " + counted(t.lost, "event") + " in " + counted(t.gaps, "gap") + ", " +
+                     time_text(ns) + " in all" + advice(options, slow, output);
   if (t.unwritten > 0)
     text += "; " + grouped(t.unwritten) + " of them were read, but not written in time";
   if (t.lost_otherwise > 0)
@@ -69,10 +63,9 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   const OutputTotals& t = o.totals();
   const auto ns = static_cast<double>(o.end().mono_ns - o.start().mono_ns);
   if (!options.quiet)
-    log(w.name() + ": " + counted(w.events(), "event", "events") + ", " + bytes_text(w.bytes()) +
+    log(w.name() + ": " + counted(w.events(), "event") + ", " + bytes_text(w.bytes()) +
         per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
-        counted(t.streams, "stream", "streams") + " of " +
-        counted(t.processes, "process", "processes"));
+        counted(t.streams, "stream") + " of " + counted(t.processes, "process", "processes"));
   if (t.lost > 0) log(lost_text(options, outputs.queue_was_full(), o));
   if (t.lost_functions > 0)
     log(counted(t.lost_functions, "function has", "functions have") +
@@ -81,7 +74,7 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
     log(counted(t.damaged, "stream is", "streams are") +
         " damaged: corrupt data in the ring buffer");
   if (t.backwards > 0 && options.verbose)
-    log("the clock went backwards " + counted(t.backwards, "time", "times"));
+    log("the clock went backwards " + counted(t.backwards, "time"));
   o.announce_early_end();
   if (!w.ok()) outputs.set_failed();
 }

@@ -10,10 +10,6 @@ namespace {
 
 constexpr size_t kRun = 256;  // words by which the output grows
 
-bool is_ext(uint64_t w, uint32_t sub) {
-  return lt_kind(w) == LT_EXT && lt_ext_sub(lt_payload(w)) == sub;
-}
-
 }  // namespace
 
 // An error removes n calls, some of which may not be in the file. If the call that is then on top
@@ -35,18 +31,17 @@ void DepthFilter::unwind(std::span<const uint64_t> r, std::vector<uint64_t>& out
 void DepthFilter::record(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   const uint32_t depth = scanner_.depth(), kind = lt_kind(r[0]);
   const bool known = depth != LT_DEPTH_UNKNOWN;
-  if (is_ext(r[0], LTX_UNWIND) && r.size() >= 2) return unwind(r, out);
+  if (sub_of(r[0]) == LTX_UNWIND && r.size() >= 2) return unwind(r, out);
   if ((kind == LT_ENTRY || kind == LT_FRAME) && known && depth >= max_) return;
   if ((kind == LT_RETURN || kind == LT_TAIL) && known && depth > max_) return;
   out.insert(out.end(), r.begin(), r.end());
-  if (!is_ext(r[0], LTX_STACK) || r.size() < 3) return;
+  if (sub_of(r[0]) != LTX_STACK || r.size() < 3) return;
   // Only max_ of its frames follow.
   out.back() = std::min<uint64_t>(r.back(), uint64_t{max_} + 1);
 }
 
 // Takes entries, returns and tail calls of one word, as long as the depth is known.
 size_t DepthFilter::run_plain(std::span<const uint64_t> words, std::vector<uint64_t>& out) {
-  constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
   uint32_t depth = scanner_.depth();
   if (depth == LT_DEPTH_UNKNOWN) return 0;
   words = words.first(std::min(words.size(), kRun));
@@ -57,8 +52,7 @@ size_t DepthFilter::run_plain(std::span<const uint64_t> words, std::vector<uint6
   for (; n < words.size(); n++) {
     const uint64_t w = words[n];
     const uint32_t entry = lt_kind(w) == LT_ENTRY ? 1 : 0;
-    const bool plain = (kPlain >> lt_kind(w) & 1) != 0 && lt_payload(w) != LT_PAYLOAD_BIG;
-    if (!plain || depth + entry == 0) break;
+    if (!is_plain(w) || depth + entry == 0) break;
     *to = w;
     to += depth + entry <= max_ ? 1 : 0;  // the depth of the call that begins or ends
     depth += 2 * entry - 1;

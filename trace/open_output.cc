@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// See open_output.h. The path is walked one name at a time from a descriptor of the directory
-// (O_PATH: nothing is opened), so that the file checked is the file used; the kernel never follows
-// a link itself. Links in /proc lead to open files, not to names: there the kernel follows the
-// link, if it is trusted.
+// The path is walked one name at a time from a descriptor of the directory (O_PATH: nothing is
+// opened), so that the file checked is the file used; the kernel never follows a link itself. Links
+// in /proc lead to open files, not to names: there the kernel follows the link, if it is trusted.
 #include "trace/open_output.h"
 
 #include <fcntl.h>
@@ -102,7 +101,7 @@ class Walk {
 bool Walk::start() {
   const bool absolute = rest_.starts_with('/');
   place_.directory = Descriptor(open(absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  return place_.directory.get() >= 0 || fail(errno);
+  return place_.directory >= 0 || fail(errno);
 }
 
 std::string Walk::take_name() {
@@ -117,14 +116,14 @@ bool Walk::follow(const std::string& name, const struct stat& link, bool last) {
   if (++links_ > kMaxLinks) return fail(ELOOP);
   place_.why = distrust_link(name, link, place_.directory_stat);
   if (!place_.why.empty()) return false;
-  const int here = place_.directory.get();
+  const int here = place_.directory;
   struct statfs system {};
   if (fstatfs(here, &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
     Descriptor next(openat(here, name.c_str(), O_PATH | O_CLOEXEC));
-    if (next.get() < 0) return fail(errno);
+    if (next < 0) return fail(errno);
     place_.through_proc = last;
     if (!last) return place_.directory = std::move(next), true;
-    if (fstat(next.get(), &place_.file_stat) != 0) return fail(errno);
+    if (fstat(next, &place_.file_stat) != 0) return fail(errno);
     place_.file = std::move(next);
     place_.name = name;
     return arrived_ = true;
@@ -138,12 +137,12 @@ bool Walk::follow(const std::string& name, const struct stat& link, bool last) {
 }
 
 bool Walk::step(const std::string& name, bool last) {
-  if (fstat(place_.directory.get(), &place_.directory_stat) != 0) return fail(errno);
-  Descriptor next(openat(place_.directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (next.get() < 0 && !(last && errno == ENOENT)) return fail(errno);
+  if (fstat(place_.directory, &place_.directory_stat) != 0) return fail(errno);
+  Descriptor next(openat(place_.directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (next < 0 && !(last && errno == ENOENT)) return fail(errno);
   struct stat st {};
-  if (next.get() >= 0 && fstat(next.get(), &st) != 0) return fail(errno);
-  if (next.get() >= 0 && S_ISLNK(st.st_mode)) return follow(name, st, last);
+  if (next >= 0 && fstat(next, &st) != 0) return fail(errno);
+  if (next >= 0 && S_ISLNK(st.st_mode)) return follow(name, st, last);
   if (!last && !S_ISDIR(st.st_mode)) return fail(ENOTDIR);
   if (!last) return place_.directory = std::move(next), true;
   place_.file = std::move(next);
@@ -166,15 +165,15 @@ Place Walk::run() {
 
 // An existing file is opened by its descriptor, so that it cannot be replaced in between.
 int open_existing(const Place& place) {
-  const std::string path = "/proc/self/fd/" + std::to_string(place.file.get());
+  const std::string path = "/proc/self/fd/" + std::to_string(place.file);
   return open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
 }
 
 OpenedOutput opened(const Place& place) {
   OpenedOutput out;
-  if (place.file.get() < 0) {
+  if (place.file < 0) {
     constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
-    out.fd = openat(place.directory.get(), place.name.c_str(), kNew, S_IRUSR | S_IWUSR);
+    out.fd = openat(place.directory, place.name.c_str(), kNew, S_IRUSR | S_IWUSR);
     out.created = out.fd >= 0;
   } else {
     if (!place.through_proc) out.why = distrust_file(place.file_stat, place.directory_stat);
@@ -209,9 +208,9 @@ bool empty_output(const OpenedOutput& output) {
 
 void remove_output(const std::string& path, const OpenedOutput& output) {
   const Place place = Walk(path).run();
-  if (place.why.empty() && place.file.get() >= 0 && !place.through_proc &&
+  if (place.why.empty() && place.file >= 0 && !place.through_proc &&
       place.file_stat.st_dev == output.device && place.file_stat.st_ino == output.inode)
-    unlinkat(place.directory.get(), place.name.c_str(), 0);
+    unlinkat(place.directory, place.name.c_str(), 0);
 }
 
 }  // namespace luatrace

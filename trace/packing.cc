@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Packer and Unpacker; see packing.h.
 #include "trace/packing.h"
 
 #include <zstd.h>

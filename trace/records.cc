@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Builds and checks lt_func and lt_map records; see records.h.
 #include "trace/records.h"
 
 #include <algorithm>

@@ -14,10 +14,10 @@ namespace luatrace {
 namespace {
 
 // An unnamed file, which disappears with its last descriptor.
-int open_temporary() {
+Descriptor open_temporary() {
   const char* dir = getenv("TMPDIR");
   const int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  return fd >= 0 ? fd : memfd_create("luatrace-spool", MFD_CLOEXEC);
+  return Descriptor(fd >= 0 ? fd : memfd_create("luatrace-spool", MFD_CLOEXEC));
 }
 
 bool write_all(int fd, std::span<const uint8_t> bytes) {
@@ -33,24 +33,11 @@ bool write_all(int fd, std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-Spool::Spool(Spool&& other) noexcept
-    : memory_(other.memory_), bytes_(std::move(other.bytes_)), fd_(std::exchange(other.fd_, -1)) {}
-
-Spool::~Spool() {
-  if (fd_ >= 0) close(fd_);
-}
-
 // Moves the bytes from memory to a file.
 bool Spool::spill() {
-  const int fd = open_temporary();
-  if (fd < 0) return false;
-  if (!write_all(fd, bytes_)) {
-    const int why = errno;
-    close(fd);
-    errno = why;
-    return false;
-  }
-  fd_ = fd;
+  Descriptor fd = open_temporary();
+  if (fd < 0 || !write_all(fd, bytes_)) return false;
+  fd_ = std::move(fd);
   bytes_ = {};
   return true;
 }
@@ -67,9 +54,9 @@ ssize_t Spool::append(const iovec* parts, int count) {
   return static_cast<ssize_t>(size);
 }
 
-int Spool::take_file() {
+Descriptor Spool::take_file() {
   if (fd_ >= 0) lseek(fd_, 0, SEEK_SET);  // Cannot fail on a regular file.
-  return std::exchange(fd_, -1);
+  return std::move(fd_);
 }
 
 }  // namespace luatrace

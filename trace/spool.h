@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "trace/descriptor.h"
+
 namespace luatrace {
 
 class Spool {
@@ -20,10 +22,6 @@ class Spool {
 
   // memory: beyond this many bytes they go to a file.
   explicit Spool(size_t memory = kMemory) : memory_(memory) {}
-  ~Spool();
-  Spool(Spool&& other) noexcept;
-  Spool(const Spool&) = delete;
-  Spool& operator=(const Spool&) = delete;
 
   // Like writev(2): the number of bytes taken; -1: none, see errno. The file is created in $TMPDIR
   // or /tmp or, if that is impossible, in memory that may be swapped (memfd_create).
@@ -31,15 +29,15 @@ class Spool {
 
   // The bytes, if they are in memory (else empty). Once.
   std::vector<uint8_t> take_memory() { return std::move(bytes_); }
-  // The file, positioned at its beginning, for the caller to close; -1: all is in memory. Once.
-  int take_file();
+  // The file, positioned at its beginning; -1: all is in memory. Once.
+  Descriptor take_file();
 
  private:
   bool spill();
 
   size_t memory_;
   std::vector<uint8_t> bytes_;
-  int fd_ = -1;
+  Descriptor fd_;
 };
 
 }  // namespace luatrace

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// TimeSpans; see time_spans.h.
 #include "trace/time_spans.h"
 
 #include <algorithm>

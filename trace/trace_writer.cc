@@ -151,7 +151,7 @@ void FileSink::cut(BlockBatch& batch, uint64_t done) {
     else
       good += note.size;
   }
-  if (good < done && seekable_ && ftruncate(fd_.get(), static_cast<off_t>(written_ + good)) == 0)
+  if (good < done && seekable_ && ftruncate(fd_, static_cast<off_t>(written_ + good)) == 0)
     done = good;
   written_ += done;
 }
@@ -161,7 +161,7 @@ bool FileSink::write(BlockBatch& batch) {
   uint64_t done = 0;
   int err = 0;
   while (done < batch.bytes.size() && err == 0) {
-    const ssize_t n = ::write(fd_.get(), batch.bytes.data() + done, batch.bytes.size() - done);
+    const ssize_t n = ::write(fd_, batch.bytes.data() + done, batch.bytes.size() - done);
     if (n > 0) done += static_cast<uint64_t>(n);
     if (n == 0 || (n < 0 && errno != EINTR)) err = n < 0 ? errno : EIO;
   }
@@ -179,21 +179,20 @@ bool FileSink::write(BlockBatch& batch) {
 
 bool FileSink::rewrite(const lt_file_header& header) {
   if (!seekable_ || !ok()) return ok();
-  const ssize_t n = pwrite(fd_.get(), &header, sizeof header, 0);
+  const ssize_t n = pwrite(fd_, &header, sizeof header, 0);
   return n == static_cast<ssize_t>(sizeof header) ||
          fail("rewrite the header", n < 0 ? errno : EIO);
 }
 
 bool FileSink::restart() {
   if (!seekable_ || !ok()) return false;
-  if (ftruncate(fd_.get(), 0) != 0 || lseek(fd_.get(), 0, SEEK_SET) != 0)
-    return fail("restart", errno);
+  if (ftruncate(fd_, 0) != 0 || lseek(fd_, 0, SEEK_SET) != 0) return fail("restart", errno);
   written_ = 0;
   return true;
 }
 
 bool FileSink::close() {
-  if (fd_.get() >= 0 && ::close(fd_.release()) != 0 && errno != EINTR) fail("close", errno);
+  if (fd_ >= 0 && ::close(fd_.release()) != 0 && errno != EINTR) fail("close", errno);
   return ok();
 }
 

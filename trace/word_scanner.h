@@ -21,6 +21,17 @@ namespace luatrace {
 // clock and storing) and younger by at most 2^39 ticks.
 uint64_t unwrap_after(uint64_t reference, uint64_t low);
 
+// Is it an entry, a return or a tail call of one word?
+inline bool is_plain(uint64_t word) {
+  constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
+  return (kPlain >> lt_kind(word) & 1) != 0 && lt_payload(word) != LT_PAYLOAD_BIG;
+}
+
+// LTX_* of a record that begins with this word; 0: it is of another kind.
+inline uint32_t sub_of(uint64_t word) {
+  return lt_kind(word) == LT_EXT ? lt_ext_sub(lt_payload(word)) : 0;
+}
+
 class WordScanner {
  public:
   enum class Stop {

@@ -30,13 +30,10 @@ Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : p
   } else {
     fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd_ < 0) fail(name_, std::string("cannot open: ") + strerror(errno));
-    owned_ = true;
+    own_ = Descriptor(fd_);
   }
   struct stat st;
-  if (fstat(fd_, &st) == 0 && S_ISDIR(st.st_mode)) {
-    if (owned_) close(fd_);
-    fail(name_, "is a directory, not a trace");
-  }
+  if (fstat(fd_, &st) == 0 && S_ISDIR(st.st_mode)) fail(name_, "is a directory, not a trace");
   measure();
 }
 
@@ -69,12 +66,11 @@ Input::Input(std::string name, Spool spool) : name_(std::move(name)) {
 
 // Continues with the spool's contents.
 void Input::take(Spool spool) {
-  if (owned_) close(fd_);
-  fd_ = spool.take_file();
-  owned_ = fd_ >= 0;
+  own_ = spool.take_file();
+  fd_ = own_;
   begin_ = end_ = 0;
-  eof_ = !owned_;
-  if (owned_) return measure();
+  eof_ = fd_ < 0;
+  if (fd_ >= 0) return measure();
   buffer_ = std::make_shared<Buffer>(spool.take_memory());
   size_ = end_ = buffer_->size();
 }
@@ -102,10 +98,6 @@ void Input::rewind() {
   eof_ = false;
   if (lseek(fd_, start_, SEEK_SET) < 0)
     fail(name_, std::string("cannot be read a second time: ") + strerror(errno));
-}
-
-Input::~Input() {
-  if (owned_) close(fd_);
 }
 
 // Makes buffer_ one of at least `size` bytes that no one else holds.

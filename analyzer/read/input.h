@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/descriptor.h"
 #include "trace/spool.h"
 
 namespace luatrace::analyze {
@@ -27,9 +28,6 @@ class Input {
   Input(std::string name, std::vector<uint8_t> bytes);
   // Reads what was written to the spool.
   Input(std::string name, Spool spool);
-  ~Input();
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
 
   // Makes at least `size` bytes available at data(), or all that are left; returns available().
   // Invalidates pointers into the window. Throws Unreadable on a read error.
@@ -54,12 +52,12 @@ class Input {
   uint64_t size() const { return size_; }            // Of a regular file, else 0.
   const std::string& name() const { return name_; }  // For messages.
   // The path as given: "-" for standard input; for memory the name.
-  std::string path() const { return fd_ == STDIN_FILENO && !owned_ ? "-" : name_; }
+  std::string path() const { return fd_ == STDIN_FILENO && own_ < 0 ? "-" : name_; }
 
  private:
   std::string name_;
   int fd_ = -1;
-  bool owned_ = false;
+  Descriptor own_;  // fd_, unless that is the caller's
   bool eof_ = false;
   int64_t start_ = -1;  // Initial file offset of fd_; -1: not seekable.
   using Buffer = std::vector<uint8_t>;

@@ -54,7 +54,7 @@ std::string Walk::next_name() {
 
 bool Walk::follow(const Descriptor& link) {
   char target[PATH_MAX];
-  const ssize_t size = readlinkat(link.get(), "", target, sizeof target);
+  const ssize_t size = readlinkat(link, "", target, sizeof target);
   if (size <= 0 || static_cast<size_t>(size) == sizeof target || ++links_ > kMaxLinks) return false;
   if (target[0] == '/') folders_.resize(1);
   rest_.insert(0, target, static_cast<size_t>(size));
@@ -62,7 +62,7 @@ bool Walk::follow(const Descriptor& link) {
 }
 
 Descriptor Walk::end() {
-  if (folders_[0].get() < 0 || rest_.size() > kLongestPath || rest_.find('\0') != std::string::npos)
+  if (folders_[0] < 0 || rest_.size() > kLongestPath || rest_.find('\0') != std::string::npos)
     return Descriptor();
   for (std::string name = next_name(); !name.empty(); name = next_name()) {
     if (name == ".") continue;
@@ -70,9 +70,9 @@ Descriptor Walk::end() {
       if (folders_.size() > 1) folders_.pop_back();
       continue;
     }
-    Descriptor fd(openat(folders_.back().get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    Descriptor fd(openat(folders_.back(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat st;
-    if (fd.get() < 0 || fstat(fd.get(), &st) != 0) return Descriptor();
+    if (fd < 0 || fstat(fd, &st) != 0) return Descriptor();
     if (S_ISLNK(st.st_mode)) {
       if (!follow(fd)) return Descriptor();
     } else if (S_ISDIR(st.st_mode)) {
@@ -104,10 +104,8 @@ bool is_of_kernel(int fd) {
 int open_regular_in(const std::string& root, const std::string& path) {
   const Descriptor place = Walk(root, path).end();
   struct stat st;
-  if (place.get() < 0 || fstat(place.get(), &st) != 0 || !S_ISREG(st.st_mode) ||
-      is_of_kernel(place.get()))
-    return -1;
-  const std::string self = "/proc/self/fd/" + std::to_string(place.get());
+  if (place < 0 || fstat(place, &st) != 0 || !S_ISREG(st.st_mode) || is_of_kernel(place)) return -1;
+  const std::string self = "/proc/self/fd/" + std::to_string(place);
   return open(self.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 

@@ -10,8 +10,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -19,7 +17,6 @@
 #include "recorder/bpf/block_stream.h"
 #include "recorder/bpf/mapped.h"
 #include "recorder/bpf/program.h"
-#include "recorder/bpf/wire.h"
 #include "recorder/drain/output.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/guarded_memory.h"

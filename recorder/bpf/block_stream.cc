@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// BlockStream; see block_stream.h.
 #include "recorder/bpf/block_stream.h"
 
 #include <algorithm>
@@ -7,17 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "recorder/os/clock.h"
 #include "trace/records.h"
 
 namespace luatrace::record::bpf {
 namespace {
 
 constexpr uint32_t kMaxIds = 1u << 23;
-
-uint32_t sub_of(uint64_t word) {
-  return lt_kind(word) == LT_EXT ? lt_ext_sub(lt_payload(word)) : 0;
-}
 
 // The number of words of the first `events` events, from which those found are subtracted.
 size_t skip(std::span<const uint64_t> words, uint64_t& events) {
@@ -29,11 +23,6 @@ size_t skip(std::span<const uint64_t> words, uint64_t& events) {
     at += n;
   }
   return std::min(at, words.size());
-}
-
-bool is_plain(uint64_t word) {
-  constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
-  return (kPlain >> lt_kind(word) & 1) != 0 && lt_payload(word) != LT_PAYLOAD_BIG;
 }
 
 }  // namespace
@@ -232,14 +221,8 @@ void BlockStream::finish() {
   if (finished_) return;
   finished_ = true;
   flush();
-  OutputTotals& t = output_->totals();
-  const WordScanner& s = blocks_.scanner();
-  t.lost += s.lost_events();
-  t.lost_otherwise += s.lost_otherwise();
-  t.gaps += s.losses();
-  t.lost_functions += lost_funcs_;
-  t.backwards += s.clock_backwards();
-  if (damaged_) t.damaged++;
+  output_->totals().add(blocks_.scanner(), damaged_);
+  output_->totals().lost_functions += lost_funcs_;
 }
 
 }  // namespace luatrace::record::bpf

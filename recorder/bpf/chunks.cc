@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocks; see chunks.h. A VM that notices the end flushes the rest itself, because its site is
-// detached last.
+// A VM that notices the end flushes the rest itself, because its site is detached last.
 #include "recorder/bpf/chunks.h"
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 namespace luatrace::record::bpf {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kIdle = 200 * kMillisecond;  // without a chunk: then its memory is read
 constexpr uint64_t kMaxWords = LT_RING_BLOCK_SIZE / 8;
 static_assert(offsetof(lt_ring, meta_ofs) == LTB_RING_META_OFS);
@@ -150,26 +148,26 @@ void Blocks::lose_tail(AttachedProcess& a, uint64_t state, uint64_t events) {
 // Empty if that memory may not be read, or the VM has flushed it meanwhile.
 std::optional<Blocks::Unflushed> Blocks::read_unflushed(AttachedProcess& a,
                                                         const FlushingVm& s) const {
-  GuardedMemory& memory = a.memory;
+  const GuardedMemory& memory = a.memory;
   lt_ring before, after;
   uint64_t end = 0;
   Unflushed r;
   r.tick = read_tick(r_.settings.clock);
-  if (!memory.read(s.address, before) || before.magic != LT_RING_MAGIC ||
-      (before.flags & LT_RING_PROBE) == 0 || !memory.read(before.wp, end))
+  if (memory.read(s.address, before) != 0 || before.magic != LT_RING_MAGIC ||
+      (before.flags & LT_RING_PROBE) == 0 || memory.read(before.wp, end) != 0)
     return std::nullopt;
   const uint64_t n = (end - before.flushed) / 8;
   if (end < before.flushed || n > kMaxWords) return std::nullopt;
   r.words.resize(n);
-  if (n > 0 && !memory.read(before.flushed, r.words.data(), 8 * n)) return std::nullopt;
+  if (n > 0 && memory.read(before.flushed, r.words.data(), 8 * n) != 0) return std::nullopt;
   // Descriptions are stored before the words that use them, so they are read after.
-  if (!memory.read(s.address, after) || after.flushed != before.flushed ||
+  if (memory.read(s.address, after) != 0 || after.flushed != before.flushed ||
       after.flushed_funcs != before.flushed_funcs ||
       after.flushed_events != before.flushed_events || after.meta_head > LT_RING_BLOCK_SIZE)
     return std::nullopt;
   r.functions.resize(after.meta_head);
   if (after.meta_head > 0 &&
-      !memory.read(s.address + after.meta_ofs, r.functions.data(), after.meta_head))
+      memory.read(s.address + after.meta_ofs, r.functions.data(), after.meta_head) != 0)
     return std::nullopt;
   r.number = before.flushed_events;
   r.count = count_events(r.words);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// LinkKeeper; see link_keeper.h.
 #include "recorder/bpf/link_keeper.h"
 
 #include <linux/perf_event.h>
@@ -130,9 +129,8 @@ struct LinkKeeper::Request {
 
 LinkKeeper::~LinkKeeper() {
   if (pid_ < 0) return;
-  close(socket_);
-  if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGCONT, nullptr, 0);
-  if (pidfd_ >= 0) close(pidfd_);
+  socket_ = Descriptor();
+  wake();
   reap_helper(pid_, kEndMs);
 }
 
@@ -145,8 +143,8 @@ int LinkKeeper::start(const std::vector<int>& programs) {
   const int error = errno;
   close(ends[0]);
   if (pid_ < 0) return close(ends[1]), error;
-  socket_ = ends[1];
-  pidfd_ = open_pidfd(pid_, -1);
+  socket_ = Descriptor(ends[1]);
+  pidfd_ = Descriptor(open_pidfd(pid_, -1));
   return 0;
 }
 
@@ -175,6 +173,11 @@ bool LinkKeeper::send_request(Request& request) {
   return socket_ >= 0 && send(socket_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
+// It may have been stopped.
+void LinkKeeper::wake() const {
+  if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, int{pidfd_}, SIGCONT, nullptr, 0);
+}
+
 // If the keeper was stopped, it is continued. A late answer to an earlier request is ignored.
 int LinkKeeper::call(Request& request) {
   if (!send_request(request)) return -EPIPE;
@@ -185,7 +188,7 @@ int LinkKeeper::call(Request& request) {
       if (recv(socket_, &answer, sizeof answer, 0) != sizeof answer) return -EPIPE;
       if (answer.request == request.sequence) return answer.error;
     }
-    if (pidfd_ >= 0) syscall(SYS_pidfd_send_signal, pidfd_, SIGCONT, nullptr, 0);
+    wake();
   }
   return -ETIMEDOUT;
 }

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/descriptor.h"
+
 namespace luatrace::record::bpf {
 
 // How sites are attached. kMulti (Linux 6.6) needs fewer capabilities than kEach, a perf event.
@@ -32,8 +34,6 @@ class LinkKeeper {
   // again, `tries` times in all.
   explicit LinkKeeper(int answer_ms = 2000, int tries = 5) : answer_ms_(answer_ms), tries_(tries) {}
   ~LinkKeeper();  // closes all links, and waits up to 5 s for that
-  LinkKeeper(const LinkKeeper&) = delete;
-  LinkKeeper& operator=(const LinkKeeper&) = delete;
 
   // programs: descriptors of all BPF programs that will be used. 0, or errno.
   int start(const std::vector<int>& programs);
@@ -51,11 +51,12 @@ class LinkKeeper {
   struct Answer;
   static void serve(int socket);
   bool send_request(Request& request);
+  void wake() const;
   int call(Request& request);
   int make(Request& request);
 
   const int answer_ms_, tries_;
-  int socket_ = -1, pidfd_ = -1;
+  Descriptor socket_, pidfd_;
   pid_t pid_ = -1;
   uint64_t sequence_ = 0;   // of the last request
   std::vector<bool> used_;  // numbers of links

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// LuaJITs mapped in a process; see mapped.h.
 #include "recorder/bpf/mapped.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <set>
 #include <utility>
@@ -35,12 +33,7 @@ bool file_answers(pid_t pid, const Mapping& m, uint64_t limit_ns) {
 
 }  // namespace
 
-LuaFile::~LuaFile() {
-  close(fd_);
-}
-
-// Takes the descriptor.
-void MappedFiles::read(int fd, const std::string& name, uint64_t device, uint64_t inode,
+void MappedFiles::read(Descriptor fd, const std::string& name, uint64_t device, uint64_t inode,
                        MappedLua& found) {
   if (known_.size() >= kMaxKnown)
     std::erase_if(known_, [](const auto& k) { return k.second.file.expired(); });
@@ -53,11 +46,10 @@ void MappedFiles::read(int fd, const std::string& name, uint64_t device, uint64_
     const Probed result = read_probed_file(reader_of(fd), probed, why);
     known.has_probes = result == Probed::kYes;
     if (known.has_probes)
-      known.file = file = std::make_shared<LuaFile>(std::exchange(fd, -1), name, probed, inode);
+      known.file = file = std::make_shared<LuaFile>(LuaFile{std::move(fd), name, probed});
     else if (result == Probed::kBad)
       known.problem = name + ": " + why;
   }
-  if (fd >= 0) close(fd);
   if (file) found.files.push_back(file);
   if (!known.problem.empty()) found.problems.push_back(known.problem);
 }
@@ -74,14 +66,9 @@ MappedLua MappedFiles::look(pid_t pid) {
       continue;
     if (seen.size() > kMaxFiles || found.files.size() + found.problems.size() == kMaxFound) break;
     if (!file_answers(pid, m, limit)) continue;
-    const int fd = open_mapping(pid, m);
+    Descriptor fd(open_mapping(pid, m));
     struct stat st {};
-    if (fd < 0) continue;
-    if (fstat(fd, &st) != 0) {
-      close(fd);
-      continue;
-    }
-    read(fd, m.path, st.st_dev, st.st_ino, found);
+    if (fd >= 0 && fstat(fd, &st) == 0) read(std::move(fd), m.path, st.st_dev, st.st_ino, found);
   }
   return found;
 }

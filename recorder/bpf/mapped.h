@@ -14,29 +14,18 @@
 #include <vector>
 
 #include "recorder/bpf/probed_file.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record::bpf {
 
 // A file with probes, held open: a path to it that the kernel can resolve stays valid even if the
 // container ends or the file is deleted.
-class LuaFile {
- public:
-  LuaFile(int fd, std::string name, ProbedFile probed, uint64_t inode)
-      : fd_(fd), name_(std::move(name)), probed_(probed), inode_(inode) {}
-  ~LuaFile();
-  LuaFile(const LuaFile&) = delete;
-  LuaFile& operator=(const LuaFile&) = delete;
+struct LuaFile {
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd); }
 
-  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-  const std::string& name() const { return name_; }  // path as its process sees it
-  const ProbedFile& probed() const { return probed_; }
-  uint64_t inode() const { return inode_; }
-
- private:
-  int fd_;
-  std::string name_;
-  ProbedFile probed_;
-  uint64_t inode_;
+  Descriptor fd;
+  std::string name;  // path as its process sees it
+  ProbedFile probed;
 };
 
 struct MappedLua {
@@ -55,7 +44,8 @@ class MappedFiles {
     bool has_probes = false;
     std::string problem;
   };
-  void read(int fd, const std::string& name, uint64_t device, uint64_t inode, MappedLua& found);
+  void read(Descriptor fd, const std::string& name, uint64_t device, uint64_t inode,
+            MappedLua& found);
 
   std::map<std::pair<uint64_t, uint64_t>, Known> known_;  // by device and inode
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why BPF is refused; see privileges.h. Found out by checking, not by guessing from the errno
-// alone: the kernel returns EPERM for a dozen reasons.
+// Found out by checking, not by guessing from the errno alone: the kernel returns EPERM for a dozen
+// reasons.
 #include "recorder/bpf/privileges.h"
 
 #include <sys/utsname.h>
@@ -13,7 +13,6 @@
 
 #include "recorder/os/process.h"
 #include "recorder/os/remote.h"
-#include "recorder/os/text.h"
 #include "recorder/vm/lua_image.h"
 
 namespace luatrace::record::bpf {

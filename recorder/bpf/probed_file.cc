@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Notes of a LuaJIT file; see probed_file.h. The file belongs to the traced program: nothing in it
-// is trusted, and the amount read does not depend on what it claims (elf_file.h).
+// The file belongs to the traced program: nothing in it is trusted, and the amount read does not
+// depend on what it claims (elf_file.h).
 #include "recorder/bpf/probed_file.h"
 
 #include <charconv>

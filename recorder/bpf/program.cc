@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The loaded BPF program; see program.h.
 #include "recorder/bpf/program.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,12 +121,9 @@ namespace {
 // places, and if another recorder used the same one the VM would not notice a new tracer.
 uint64_t switch_place(const LuaFile& file) {
   constexpr uint64_t kLongest = 11, kShortest = 6, kNops = 32;  // nop and nop10; older: nop5
-  const uint64_t offset = file.probed().block_switch;
+  const uint64_t offset = file.probed.block_switch;
   std::array<uint8_t, kLongest + kNops> code{};
-  const int fd = open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return offset;
-  const ssize_t n = pread(fd, code.data(), code.size(), static_cast<off_t>(offset));
-  close(fd);
+  const ssize_t n = pread(file.fd, code.data(), code.size(), static_cast<off_t>(offset));
   const uint64_t site = code[1] == 0x66 ? kLongest : kShortest;
   const auto* nops = code.data() + site;
   const bool all = std::all_of(nops, nops + kNops, [](uint8_t c) { return c == 0x90; });
@@ -143,7 +138,7 @@ uint64_t switch_place(const LuaFile& file) {
 Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot) {
   const uint32_t key = static_cast<uint32_t>(pid);
   const int program = bpf_program__fd(skeleton_->progs.block);
-  const ProbedFile& probed = file.probed();
+  const ProbedFile& probed = file.probed;
   const size_t before = links_.size();
   libbpf_warnings.clear();
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.slots), &key, &slot, BPF_ANY);
@@ -155,7 +150,7 @@ Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot) {
         attach_site(file.path(), {program, switch_place(file), probed.semaphore, slot}, pid, true);
   if (error == 0) return {};
   for (; links_.size() > before; links_.pop_back()) keeper_.close_link(links_.back().number);
-  return failed("attach to the probes of " + file.name(), error);
+  return failed("attach to the probes of " + file.name, error);
 }
 
 // 0, or errno.

@@ -14,7 +14,6 @@
 
 #include "recorder/bpf/link_keeper.h"
 #include "recorder/bpf/mapped.h"
-#include "recorder/bpf/wire.h"
 
 struct luatrace_bpf;
 struct ring_buffer;

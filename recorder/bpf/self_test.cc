@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The self test; see self_test.h. The site below looks like those of LuaJIT.
+// The site below looks like those of LuaJIT.
 #include "recorder/bpf/self_test.h"
 
 #include <unistd.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Sinks; see sinks.h.
 #include "recorder/bpf/sinks.h"
 
 #include <algorithm>

@@ -19,7 +19,6 @@
 namespace luatrace::record::bpf {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSettleLimit = 150 * kMillisecond;  // for running VMs, at the end
 constexpr size_t kMaxHeld = 64u << 20;                 // bytes
 constexpr size_t kHeldCost = 64;                       // bytes of a record beside its own
@@ -96,7 +95,7 @@ void Source::unload_unused() {
 // A process can map as many files as it likes, each with probes in a layout of its own.
 bool Source::is_too_many(AttachedProcess& a, const LuaFile& file) {
   const bool loaded = std::any_of(programs_.begin(), programs_.end(),
-                                  [&](const auto& p) { return p->same_layout(file.probed()); });
+                                  [&](const auto& p) { return p->same_layout(file.probed); });
   if (!loaded && programs_.size() >= kMaxLayouts) unload_unused();
   std::string what;
   if (a.files.size() >= kMaxFiles)
@@ -120,7 +119,7 @@ Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
     if (is_too_many(a, *file)) continue;
     Program* program = nullptr;
     const size_t before = programs_.size();
-    Failure f = load(file->probed(), &program);
+    Failure f = load(file->probed, &program);
     a.layouts += programs_.size() - before;
     if (a.files.empty()) a.added_ns = monotonic_ns();
     if (!f) f = program->attach(*file, a.pid, a.slot);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Waker; see wake.h.
 #include "recorder/bpf/wake.h"
 
 #include <unistd.h>
@@ -8,15 +7,15 @@
 #include <cerrno>
 #include <cstddef>
 #include <optional>
-#include <utility>
 
 #include "recorder/os/clock.h"
+#include "recorder/os/stopped.h"
+#include "recorder/vm/force_poll.h"
 #include "recorder/vm/lua_image.h"
 
 namespace luatrace::record::bpf {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kFirst = 2 * kMillisecond;
 constexpr uint64_t kSlowest = 1000 * kMillisecond;
 

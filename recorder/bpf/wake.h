@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "recorder/vm/attached.h"
-#include "recorder/vm/force_poll.h"
 #include "recorder/vm/lua_image.h"
 #include "recorder/vm/target.h"
 

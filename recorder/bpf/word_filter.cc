@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// WordFilter; see word_filter.h.
 #include "recorder/bpf/word_filter.h"
 
 #include <algorithm>
 
 #include "recorder/drain/chunk_globs.h"
+#include "trace/word_scanner.h"
 
 namespace luatrace::record::bpf {
 namespace {
@@ -117,7 +117,7 @@ void WordFilter::unwind(std::span<const uint64_t> r, std::vector<uint64_t>& out)
 }
 
 void WordFilter::extension(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
-  const uint32_t sub = lt_ext_sub(lt_payload(r[0]));
+  const uint32_t sub = sub_of(r[0]);
   const uint32_t id = r.size() > 1 ? lt_lo(r[1]) : 0;
   if (sub == LTX_UNWIND && r.size() > 1) return unwind(r, out);
   if (sub == LTX_STACK && r.size() > 2) {
@@ -135,9 +135,9 @@ void WordFilter::extension(std::span<const uint64_t> r, std::vector<uint64_t>& o
 
 void WordFilter::pass(std::span<const uint64_t> r, std::vector<uint64_t>& out) {
   const uint32_t kind = lt_kind(r[0]), id = id_of(r);
-  const uint32_t sub = kind == LT_EXT ? lt_ext_sub(lt_payload(r[0])) : 0;
+  const uint32_t sub = sub_of(r[0]);
   if (kind == LT_FRAME) return frame(r, out);
-  if (kind == LT_EXT && (sub == LTX_PAD || sub == LTX_BLOCK)) return extension(r, out);
+  if (sub == LTX_PAD || sub == LTX_BLOCK) return extension(r, out);
   end_report(out);
   if (kind == LT_EXT) return extension(r, out);
   if (kind == LT_RESUME) {

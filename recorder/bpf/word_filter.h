@@ -13,8 +13,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "luatrace_format.h"
-
 namespace luatrace::record::bpf {
 
 struct FilterRules {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Ancestry; see ancestry.h.
 #include "recorder/command/ancestry.h"
 
 #include "recorder/os/process.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// CommandBackend; see backend.h.
 #include "recorder/command/backend.h"
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr int kPauseMs = 20;
 
 }  // namespace
@@ -188,7 +186,7 @@ std::vector<std::string> CommandBackend::diagnosis(uint32_t reason) {
   if (recorded_ == 0 && refused_ == 0 && reason != LTQ_SIGNAL)
     lines = diagnosis_.report(own_library_dir());
   if (outsiders_ > 0 && !options_.quiet)
-    lines.push_back(grouped(outsiders_) + (outsiders_ == 1 ? " connection" : " connections") +
+    lines.push_back(counted(outsiders_, "connection") +
                     " of processes that are not the command's were closed");
   return lines;
 }

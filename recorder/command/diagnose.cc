@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Diagnosis; see diagnose.h. A LuaJIT of ours contains the name of the environment variable that it
-// reads, which identifies it even if it is stripped or linked into a program.
+// A LuaJIT of ours contains the name of the environment variable that it reads, which identifies it
+// even if it is stripped or linked into a program.
 #include "recorder/command/diagnose.h"
 
 #include <sys/stat.h>
@@ -22,7 +22,6 @@ namespace {
 constexpr size_t kMaxRead = 64 << 20, kMaxLibraries = 16;
 constexpr const char* kNotAnnounced =
     "no Lua VM has connected: did it run Lua code, and did " LT_ENV_SOCKET " reach it?";
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kMaxReadNs = 3000 * kMillisecond;  // for all files
 
 bool is_static(const ReadAt& read) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Hellos; see hello.h.
 #include "recorder/command/hello.h"
 
 #include <sys/socket.h>

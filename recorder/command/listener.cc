@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Listener; see listener.h.
 #include "recorder/command/listener.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// ListenerApart; see listener_apart.h.
 #include "recorder/command/listener_apart.h"
 
 #include <sys/socket.h>
@@ -19,7 +18,7 @@ namespace luatrace::record {
 namespace {
 
 constexpr int kMaxReports = 256;  // in one pass
-constexpr uint64_t kMillisecond = 1'000'000, kStopNs = 1000 * kMillisecond;
+constexpr uint64_t kStopNs = 1000 * kMillisecond;
 constexpr int kEndMs = 5;  // for the end of the process, which has closed the socket
 
 void close_both(Hello& hello) {
@@ -36,7 +35,7 @@ ListenerApart::ListenerApart() {
   const pid_t recorder = getpid();
   pid_ = start_helper("luatrace-listen", {ends[1]}, [&] { serve(ends[1], recorder); });
   close(ends[1]);
-  fd_ = ends[0];
+  fd_ = Descriptor(ends[0]);
   Report first;
   const int state = receive_report(fd_, first, 0);
   if (state > 0) path_ = first.text;
@@ -92,7 +91,7 @@ void ListenerApart::stop(std::vector<std::string>& refusals) {
       hellos = receive(refusals);
     for (Hello& hello : hellos) close_both(hello);
   }
-  close(std::exchange(fd_, -1));
+  fd_ = Descriptor();
   ended_ = true;
   reap_helper(pid_, kEndMs);
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "recorder/command/hello.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 
@@ -27,8 +28,6 @@ class ListenerApart {
  public:
   ListenerApart();  // forks: create it before any thread; throws std::runtime_error
   ~ListenerApart();
-  ListenerApart(const ListenerApart&) = delete;
-  ListenerApart& operator=(const ListenerApart&) = delete;
 
   const std::string& path() const { return path_; }
   // The descriptor to wait for.
@@ -46,7 +45,7 @@ class ListenerApart {
   static void accept_all(Listener& listener, int to);
   void take(Report& report, std::vector<Hello>& hellos, std::vector<std::string>& refusals);
 
-  int fd_ = -1;
+  Descriptor fd_;
   pid_t pid_ = -1;
   bool stopping_ = false, ended_ = false;  // ended: it reports nothing more
   std::string path_;

@@ -21,6 +21,7 @@
 #include "recorder/direct/seccomp.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
+#include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 #include "recorder/vm/force_poll.h"
 #include "recorder/vm/target.h"
@@ -29,7 +30,6 @@ namespace luatrace::record {
 namespace direct {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kCalibrationNs = 20 * kMillisecond;
 constexpr uint64_t kFirstForceNs = 2 * kMillisecond;
 constexpr uint64_t kSlowestForceNs = 256 * kMillisecond;
@@ -304,15 +304,14 @@ void DirectBackend::remark(const Live& live, const std::string& text) {
 // The VMs whose events are missing.
 void DirectBackend::report_missed(const Live& live) {
   if (const uint64_t missed = missed_rings(live); missed > 0)
-    remark(live, grouped(missed) + (missed == 1 ? " Lua VM is" : " Lua VMs are") +
+    remark(live, counted(missed, "Lua VM is", "Lua VMs are") +
                      " not recorded: closed before the recorder could open the ring");
-  const size_t ringless = live.taken.ringless();
-  if (ringless == 0) return;
-  remark(live, grouped(ringless) + (ringless == 1 ? " Lua VM is" : " Lua VMs are") +
-                   " not recorded: it has no memory or no file descriptor left for a ring (some "
-                   "descriptors are kept free for the program), its limit of file sizes (ulimit "
-                   "-f) is below that of the ring "
-                   "(--ring-size), or a seccomp filter does not allow it memfd_create()");
+  if (const size_t ringless = live.taken.ringless(); ringless > 0)
+    remark(live, counted(ringless, "Lua VM is", "Lua VMs are") +
+                     " not recorded: it has no memory or no file descriptor left for a ring (some "
+                     "descriptors are kept free for the program), its limit of file sizes (ulimit "
+                     "-f) is below that of the ring "
+                     "(--ring-size), or a seccomp filter does not allow it memfd_create()");
 }
 
 // Has it ended although there were Lua VMs of which nothing came?
@@ -552,8 +551,7 @@ std::vector<std::string> DirectBackend::remarks() {
     const std::string prefix = "process " + std::to_string(live.pid) + ": ";
     report_missed(live);
     if (const size_t untried = live.pass.untried; untried > 0)
-      remarks_.push_back(prefix + grouped(untried) +
-                         (untried == 1 ? " Lua VM is" : " Lua VMs are") +
+      remarks_.push_back(prefix + counted(untried, "Lua VM is", "Lua VMs are") +
                          " not recorded: the recording ended before their rings could be opened");
     const std::string why = host_.has_streams(live.pid) ? "" : silence_text(live);
     if (!why.empty() && is_idle(live))
@@ -562,12 +560,10 @@ std::vector<std::string> DirectBackend::remarks() {
       remarks_.push_back(prefix + why);
   }
   if (not_reached_ > 0)
-    remarks_.push_back("of " + grouped(not_reached_) +
-                       (not_reached_ == 1 ? " process" : " processes") +
+    remarks_.push_back("of " + counted(not_reached_, "process", "processes") +
                        " the last new Lua VMs may be missing: reading the others took too long");
   if (remarks_left_out_ > 0)
-    remarks_.push_back(grouped(remarks_left_out_) +
-                       (remarks_left_out_ == 1 ? " message" : " messages") +
+    remarks_.push_back(counted(remarks_left_out_, "message") +
                        " about processes that are not recorded in full are left out");
   return std::move(remarks_);
 }

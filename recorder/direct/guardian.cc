@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Guardian; see guardian.h.
 #include "recorder/direct/guardian.h"
 
 #include <signal.h>
@@ -14,6 +13,7 @@
 
 #include "recorder/os/helper.h"
 #include "recorder/os/process.h"
+#include "recorder/os/stopped.h"
 #include "recorder/vm/force_poll.h"
 
 namespace luatrace::record::direct {
@@ -46,16 +46,15 @@ Guardian::Guardian() {
   entries_ = static_cast<Entry*>(p);  // zeros: all unused
   pid_ = start_helper("luatrace-guard", {ends[0]}, [&] { watch(ends[0]); });
   close(ends[0]);
-  pipe_ = ends[1];
-  if (pid_ > 0) pidfd_ = open_pidfd(pid_, -1);
+  pipe_ = Descriptor(ends[1]);
+  if (pid_ > 0) pidfd_ = Descriptor(open_pidfd(pid_, -1));
 }
 
 // It may have been killed, and its number re-used; it may be stopped, and react only to SIGKILL.
 Guardian::~Guardian() {
   if (pipe_ >= 0 && !has_work_) send(pipe_, "q", 1, MSG_NOSIGNAL);
-  if (pidfd_ >= 0 && !has_work_) syscall(SYS_pidfd_send_signal, pidfd_, SIGKILL, nullptr, 0);
-  for (const int fd : {pipe_, pidfd_})
-    if (fd >= 0) close(fd);
+  if (pidfd_ >= 0 && !has_work_) syscall(SYS_pidfd_send_signal, int{pidfd_}, SIGKILL, nullptr, 0);
+  pipe_ = Descriptor();  // its end of it, too, shows that we have ended
   reap_helper(pid_, kEndMs);
   if (entries_ != nullptr) munmap(entries_, kEntries * sizeof(Entry));
 }

@@ -8,12 +8,11 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <vector>
 
 #include "recorder/vm/target.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record::direct {
 
@@ -21,8 +20,6 @@ class Guardian {
  public:
   Guardian();
   ~Guardian();  // after a normal end: it has nothing to do, unless targets were left. Up to 0.5 s
-  Guardian(const Guardian&) = delete;
-  Guardian& operator=(const Guardian&) = delete;
 
   // A target that is about to be claimed. Returns a number for remove(); -1: it is not watched.
   int add(const vm::Target& target);
@@ -36,7 +33,7 @@ class Guardian {
   static void release_all(std::map<pid_t, std::vector<vm::Target>>& targets);
 
   Entry* entries_ = nullptr;  // shared with the guardian
-  int pipe_ = -1, pidfd_ = -1;
+  Descriptor pipe_, pidfd_;
   pid_t pid_ = -1;
   bool has_work_ = false;  // after a normal end
 };

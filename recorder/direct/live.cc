@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Live; see live.h.
 #include "recorder/direct/live.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Marks; see marks.h.
 #include "recorder/direct/marks.h"
 
 #include <algorithm>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Opens a ring; see open_ring.h. First through /proc/PID/map_files: that is the file into which the
-// VM writes, whatever the program has done with its descriptors. That takes a capability
-// (CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, in the initial user namespace); without it through
-// /proc/PID/fd, by the descriptor that the VM keeps until the ring is taken.
+// First through /proc/PID/map_files: that is the file into which the VM writes, whatever the
+// program has done with its descriptors. That takes a capability (CAP_SYS_ADMIN or
+// CAP_CHECKPOINT_RESTORE, in the initial user namespace); without it through /proc/PID/fd, by the
+// descriptor that the VM keeps until the ring is taken.
 #include "recorder/direct/open_ring.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +16,7 @@
 #include "recorder/os/memfd.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record::direct {
 namespace {
@@ -31,16 +31,10 @@ bool is_mapped_memory(int fd, const Mapping& m) {
 
 // -1: not that file, or permission denied; see errno.
 int open_same(const std::string& path, const Mapping& m) {
-  const int look = open(path.c_str(), O_PATH | O_CLOEXEC);
+  const Descriptor look(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (look < 0) return -1;
-  int fd = -1;
-  errno = ENOENT;
-  if (is_mapped_memory(look, m))
-    fd = open(("/proc/self/fd/" + std::to_string(look)).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-  const int error = errno;
-  close(look);
-  errno = error;
-  return fd;
+  if (!is_mapped_memory(look, m)) return errno = ENOENT, -1;
+  return open(("/proc/self/fd/" + std::to_string(look)).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
 int open_memory(pid_t pid, const vm::State& s, const Mapping& m) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Seccomp; see seccomp.h. The table below lists the calls of ring_map() and its neighbours in
-// lj_ltopen.c and lj_ltring.c, with their arguments as far as a filter can know them.
+// The table below lists the calls of ring_map() and its neighbours in lj_ltopen.c and lj_ltring.c,
+// with their arguments as far as a filter can know them.
 #include "recorder/direct/seccomp.h"
 
 #include <fcntl.h>

@@ -7,7 +7,6 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

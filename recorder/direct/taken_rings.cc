@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// TakenRings; see taken_rings.h.
 #include "recorder/direct/taken_rings.h"
 
 namespace luatrace::record::direct {

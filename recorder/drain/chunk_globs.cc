@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Globs on chunk names; see chunk_globs.h.
 #include "recorder/drain/chunk_globs.h"
 
 #include <fnmatch.h>

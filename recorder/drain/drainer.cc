@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Drainer; see drainer.h. It polls: the target must never have to make a system call to be noticed.
-// While data flows the next pass follows immediately or after 100 us; when nothing comes the pause
-// doubles, up to a third of the time in which the fastest target could fill the smallest ring (and
-// never more than 5 ms). Longer pauses would cost events at the start of a burst and save almost
-// nothing.
+// The drainer polls: the target must never have to make a system call to be noticed. While data
+// flows the next pass follows immediately or after 100 us; when nothing comes the pause doubles, up
+// to a third of the time in which the fastest target could fill the smallest ring (and never more
+// than 5 ms). Longer pauses would cost events at the start of a burst and save almost nothing.
 #include "recorder/drain/drainer.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Output; see output.h.
 #include "recorder/drain/output.h"
 
 #include <sys/stat.h>
@@ -24,6 +23,14 @@ uint64_t random_id() {
 }
 
 }  // namespace
+
+void OutputTotals::add(const WordScanner& words, bool is_damaged) {
+  lost += words.lost_events();
+  lost_otherwise += words.lost_otherwise();
+  gaps += words.losses();
+  backwards += words.clock_backwards();
+  damaged += is_damaged ? 1 : 0;
+}
 
 Output::Output(WriteQueue& queue, int fd, std::string name, uint32_t clock, uint64_t max_size,
                int compression, bool empty_it)

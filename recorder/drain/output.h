@@ -9,7 +9,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "recorder/drain/chunk_globs.h"
 #include "recorder/drain/write_queue.h"
@@ -31,6 +30,9 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t backwards = 0;       // steps back of the clock
   uint64_t streams = 0;
   uint64_t processes = 0;
+
+  // A stream has ended, with those words.
+  void add(const WordScanner& words, bool is_damaged);
 };
 
 class Output {
@@ -38,7 +40,7 @@ class Output {
   // Takes the descriptor. The queue must outlive this object. max_size 0: no limit. compression:
   // level of zstd, 0: none. empty_it: a regular file is emptied first.
   Output(WriteQueue& queue, int fd, std::string name, uint32_t clock, uint64_t max_size,
-         int compression = 0, bool empty_it = true);
+         int compression, bool empty_it);
 
   TraceWriter& writer() { return *writer_; }
   uint32_t clock() const { return clock_; }

@@ -301,16 +301,13 @@ void RingDrain::report_last_loss() {
 // The target's own count of lost events is used if it exceeds that of its records.
 void RingDrain::add_totals() {
   OutputTotals& t = output_->totals();
-  const WordScanner& s = events_.scanner();
-  const uint64_t since = ring_->lost_since();
-  const uint64_t reported = s.lost_events(), all = ring_->lost();
-  t.lost += std::max(reported, all);
-  t.gaps += s.losses() + (all > reported ? 1 : 0);
-  t.lost_otherwise += s.lost_otherwise();
-  if (all > reported && since != 0) t.lost_time.add(since, empty_at_);
+  const uint64_t reported = events_.scanner().lost_events(), all = ring_->lost();
+  t.add(events_.scanner(), !damage_.empty() || skipped_);
   t.lost_functions += ring_->meta_lost();
-  t.backwards += s.clock_backwards();
-  if (!damage_.empty() || skipped_) t.damaged++;
+  if (all <= reported) return;
+  t.lost += all - reported;
+  t.gaps++;
+  if (const uint64_t since = ring_->lost_since(); since != 0) t.lost_time.add(since, empty_at_);
 }
 
 }  // namespace luatrace::record

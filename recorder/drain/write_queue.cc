@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// WriteQueue; see write_queue.h.
 #include "recorder/drain/write_queue.h"
 
 #include <sys/statvfs.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The clock of event words and its rate; see clock.h.
 #include "recorder/os/clock.h"
 
 #include <time.h>

@@ -9,6 +9,8 @@
 
 namespace luatrace::record {
 
+constexpr uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;  // ns
+
 // LT_CLOCK_TSC where the TSC runs at a constant rate on all CPUs and the kernel trusts it, too.
 uint32_t default_clock();
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Starts the command; see command.h.
 #include "recorder/os/command.h"
 
 #include <fcntl.h>
@@ -15,22 +14,18 @@
 #include "luatrace_format.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 namespace {
 
 struct Pipe {
-  int fd[2];
+  Descriptor reads, writes;
   Pipe() {
-    if (pipe2(fd, O_CLOEXEC) != 0) throw std::runtime_error("pipe: " + errno_text(errno));
-  }
-  ~Pipe() {
-    close_end(0);
-    close_end(1);
-  }
-  void close_end(int i) {
-    if (fd[i] >= 0) close(fd[i]);
-    fd[i] = -1;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe: " + errno_text(errno));
+    reads = Descriptor(ends[0]);
+    writes = Descriptor(ends[1]);
   }
 };
 
@@ -49,8 +44,8 @@ void restore_signals() {
 // In the child. Reports errno if the exec fails.
 [[noreturn]] void become(std::vector<char*>& argv, int stdout_fd, Pipe& go, Pipe& report) {
   char byte;
-  go.close_end(1);
-  if (read(go.fd[0], &byte, 1) != 1) _exit(125);
+  go.writes = Descriptor();
+  if (read(go.reads, &byte, 1) != 1) _exit(125);
   restore_signals();
   int error = 0;
   if (stdout_fd >= 0 && dup2(stdout_fd, STDOUT_FILENO) < 0) error = errno;
@@ -58,7 +53,7 @@ void restore_signals() {
     execvp(argv[0], argv.data());
     error = errno;
   }
-  const ssize_t n = write(report.fd[1], &error, sizeof error);
+  const ssize_t n = write(report.writes, &error, sizeof error);
   _exit(n == sizeof error ? 127 : 126);
 }
 
@@ -92,15 +87,15 @@ Started start_command(const std::vector<std::string>& words,
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("fork: " + errno_text(errno));
   if (pid == 0) become(argv, stdout_fd, go, report);
-  go.close_end(0);
-  report.close_end(1);
+  go.reads = Descriptor();
+  report.writes = Descriptor();
   Started started{pid, 0};
   const bool run = prepare(pid);
-  if (run && write(go.fd[1], "g", 1) != 1) started.exec_errno = errno;
-  go.close_end(1);
+  if (run && write(go.writes, "g", 1) != 1) started.exec_errno = errno;
+  go.writes = Descriptor();
   int error = 0;
   ssize_t n;
-  while ((n = read(report.fd[0], &error, sizeof error)) < 0 && errno == EINTR) {
+  while ((n = read(report.reads, &error, sizeof error)) < 0 && errno == EINTR) {
   }
   if (n == sizeof error) started.exec_errno = error;
   if (run && started.exec_errno == 0) return started;

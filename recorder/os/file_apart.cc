@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// FileApart; see file_apart.h.
 #include "recorder/os/file_apart.h"
 
 #include <poll.h>
@@ -20,8 +19,7 @@ namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxBytes = 65536;  // of an answer
-constexpr uint64_t kMillisecond = 1'000'000;
-constexpr int kEndMs = 5;  // for the end of the process, which was killed
+constexpr int kEndMs = 5;            // for the end of the process, which was killed
 
 }  // namespace
 
@@ -48,7 +46,7 @@ FileApart::FileApart(const Mapping& m, const std::function<int()>& open, Limits 
   if (is_given_up(m) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
   pid_ = start_helper("luatrace-look", {ends[1]}, [&] { serve(ends[1], open); });
   close(ends[1]);
-  socket_ = ends[0];
+  socket_ = Descriptor(ends[0]);
   Opened opened{};
   answers_ = pid_ > 0;
   if (receive(&opened, sizeof opened) != sizeof opened) return;
@@ -58,7 +56,6 @@ FileApart::FileApart(const Mapping& m, const std::function<int()>& open, Limits 
 }
 
 FileApart::~FileApart() {
-  if (socket_ >= 0) close(socket_);
   if (pid_ > 0) kill(pid_, SIGKILL);
   reap_helper(pid_, kEndMs);
 }

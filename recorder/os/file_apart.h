@@ -12,6 +12,7 @@
 
 #include "recorder/os/elf_file.h"
 #include "recorder/os/maps.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 
@@ -28,8 +29,6 @@ class FileApart {
   // only system calls. m: identifies the file system. One that does not answer is not asked again.
   FileApart(const Mapping& m, const std::function<int()>& open, Limits limits = kUsual);
   ~FileApart();
-  FileApart(const FileApart&) = delete;
-  FileApart& operator=(const FileApart&) = delete;
 
   // It could be asked, and has answered every request so far.
   bool answers() const { return answers_; }
@@ -50,7 +49,7 @@ class FileApart {
   const Mapping& mapping_;
   const int answer_ms_;
   const uint64_t until_ns_;
-  int socket_ = -1;
+  Descriptor socket_;
   pid_t pid_ = -1;
   bool answers_ = false, is_open_ = false;
   uint64_t size_ = 0;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// GuardedMemory; see guarded_memory.h.
 #include "recorder/os/guarded_memory.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "recorder/os/clock.h"
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"
-#include "recorder/os/remote.h"
 
 namespace luatrace::record {
 namespace {
@@ -21,14 +20,14 @@ constexpr size_t kMaxMaps = 8u << 20;  // bytes
 // Some pages are not in memory: where do they come from?
 bool GuardedMemory::answers(uint64_t address, size_t size) const {
   const uint64_t end = address + size;
-  for (const Mapping& m : parse_maps(read_proc(pid_, "maps", kMaxMaps))) {
+  for (const Mapping& m : parse_maps(read_proc(pid(), "maps", kMaxMaps))) {
     const uint64_t from = std::max(address, m.start), to = std::min(end, m.end);
-    if (from < to && !memory_answers(pid_, m, from, to - from)) return false;
+    if (from < to && !memory_answers(pid(), m, from, to - from)) return false;
   }
   return true;
 }
 
-bool GuardedMemory::may_access(const PageMap& pages, uint64_t address, size_t size) {
+bool GuardedMemory::may_access(const PageMap& pages, uint64_t address, size_t size) const {
   if (address + size < address) return false;
   if (!PageMap::are_known() || pages.is_in_memory(address, size)) return true;
   const uint64_t start = monotonic_ns();
@@ -42,13 +41,12 @@ bool GuardedMemory::may_access(const PageMap& pages, uint64_t address, size_t si
   return good;
 }
 
-bool GuardedMemory::may_access(uint64_t address, size_t size) {
-  return may_access(PageMap(pid_), address, size);
+int GuardedMemory::read(const PageMap& pages, uint64_t address, void* to, size_t size) const {
+  return may_access(pages, address, size) ? memory_.read(address, to, size) : ETIMEDOUT;
 }
 
-bool GuardedMemory::read(uint64_t address, void* to, size_t size) {
-  if (size == 0) return true;
-  return may_access(address, size) && RemoteMemory(pid_).read(address, to, size) == 0;
+int GuardedMemory::write(uint64_t address, const void* from, size_t size) const {
+  return may_access(PageMap(pid()), address, size) ? memory_.write(address, from, size) : ETIMEDOUT;
 }
 
 }  // namespace luatrace::record

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Helpers; see helper.h.
 #include "recorder/os/helper.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory maps and build-ids; see maps.h. The file is opened as the process sees it: through
-// /proc/PID/map_files, which is the mapped file itself, deleted or not, or through /proc/PID/root,
-// which needs less privilege; then it must still be the same file. The functions that open files
-// make only system calls, because they also run where nothing else is allowed (file_apart.h).
+// The file is opened as the process sees it: through /proc/PID/map_files, which is the mapped file
+// itself, deleted or not, or through /proc/PID/root, which needs less privilege; then it must still
+// be the same file. The functions that open files make only system calls, because they also run
+// where nothing else is allowed (file_apart.h).
 #include "recorder/os/maps.h"
 
 #include <fcntl.h>
@@ -26,6 +26,7 @@
 #include "recorder/os/file_apart.h"
 #include "recorder/os/process.h"
 #include "recorder/os/run_apart.h"
+#include "trace/descriptor.h"
 #include "trace/records.h"
 
 namespace luatrace::record {
@@ -83,7 +84,7 @@ bool is_device(const Mapping& m, uint64_t major, uint64_t minor) {
 const char* find_own_mapping(const void* start, std::span<char> text) {
   char wanted[24];
   std::snprintf(wanted, sizeof wanted, "%" PRIxPTR "-", reinterpret_cast<uintptr_t>(start));
-  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const Descriptor fd(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
   const char* found = nullptr;
   for (ssize_t n; found == nullptr && (n = read(fd, text.data(), text.size() - 1)) > 0;) {
     text[static_cast<size_t>(n)] = 0;
@@ -94,7 +95,6 @@ const char* find_own_mapping(const void* start, std::span<char> text) {
     }
     found = line;
   }
-  if (fd >= 0) close(fd);
   return found;
 }
 
@@ -112,36 +112,31 @@ bool maps_like(int fd, const Mapping& m) {
          inode == m.inode && m.device == device;
 }
 
-// look: a descriptor of O_PATH, or -1; it is closed. m: the required mapping, if that still
-// matters.
-int open_looked_at(int look, const Mapping* m) {
+// look: a descriptor of O_PATH, or -1. m: the required mapping, if that still matters.
+int open_looked_at(const Descriptor& look, const Mapping* m) {
   struct statx st {};
-  int fd = -1;
-  if (look < 0) return -1;
-  if (look_at_regular(look, st) && (m == nullptr || st.stx_ino == m->inode)) fd = reopen(look);
-  close(look);
-  if (fd >= 0 && m != nullptr && !is_device(*m, st.stx_dev_major, st.stx_dev_minor) &&
-      !maps_like(fd, *m)) {
-    close(fd);
-    fd = -1;
-  }
-  return fd;
+  if (look < 0 || !look_at_regular(look, st)) return -1;
+  if (m == nullptr) return reopen(look);
+  if (st.stx_ino != m->inode) return -1;
+  Descriptor fd(reopen(look));
+  const bool same =
+      fd >= 0 && (is_device(*m, st.stx_dev_major, st.stx_dev_minor) || maps_like(fd, *m));
+  return same ? fd.release() : -1;
 }
 
 // The kernel writes paths without links, so none is followed.
-int look_in_root(pid_t pid, const char* path) {
+Descriptor look_in_root(pid_t pid, const char* path) {
   char root[32];
   std::snprintf(root, sizeof root, "/proc/%d/root", pid);
-  const int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0) return -1;
+  const Descriptor dir(open(root, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (dir < 0) return Descriptor();
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
-  auto fd = static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
+  auto fd = static_cast<int>(syscall(SYS_openat2, static_cast<int>(dir), path, &how, sizeof how));
   if (fd < 0 && errno == ENOSYS)  // Linux 5.5
     fd = openat(dir, path + std::strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  close(dir);
-  return fd;
+  return Descriptor(fd);
 }
 
 // Only then is a mapped file looked for by its name: the name of one that was unmapped, or of a
@@ -154,8 +149,8 @@ bool lacks_map_files(pid_t pid, int error) {
   return stat("/proc/self", &st) == 0 && stat(path, &st) != 0;
 }
 
-int look_at_path(const char* path, int flags) {
-  return open(path, O_PATH | O_CLOEXEC | flags);
+Descriptor look_at_path(const char* path, int flags) {
+  return Descriptor(open(path, O_PATH | O_CLOEXEC | flags));
 }
 
 }  // namespace
@@ -167,7 +162,7 @@ int open_regular(const std::string& path) {
 int open_mapping(pid_t pid, const Mapping& m) {
   char path[96];  // the file itself
   std::snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m.start, m.end);
-  const int look = look_at_path(path, 0);
+  const Descriptor look = look_at_path(path, 0);
   if (look >= 0 || !lacks_map_files(pid, errno)) return open_looked_at(look, nullptr);
   return open_looked_at(look_in_root(pid, m.path.c_str()), &m);
 }
@@ -203,10 +198,9 @@ std::vector<std::byte> BuildIds::of(pid_t pid, const Mapping& m) {
     if (file.is_open()) id = read_build_id(file.reader());
     if (!file.answers()) return {};
   } else {
-    const int fd = open_mapping(pid, m);
+    const Descriptor fd(open_mapping(pid, m));
     if (fd < 0) return {};
     id = read_build_id(reader_of(fd));
-    close(fd);
   }
   if (known_.size() >= kMaxMappings || bytes_ + key.size() > kMaxSeenBytes) {
     known_.clear();

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Facts about processes; see process.h.
 #include "recorder/os/process.h"
 
 #include <dirent.h>

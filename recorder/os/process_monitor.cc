@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
-// ProcessMonitor; see process_monitor.h. The connector is available to all users since Linux 6.6,
-// before to root, and only outside containers (in the initial namespaces of processes, users and
-// networks). The kernel puts the message into our socket while it creates the process, so messages
-// are in order.
+// The connector is available to all users since Linux 6.6, before to root, and only outside
+// containers (in the initial namespaces of processes, users and networks). The kernel puts the
+// message into our socket while it creates the process, so messages are in order.
 #include "recorder/os/process_monitor.h"
 
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
@@ -78,13 +75,9 @@ void append(const proc_event& e, std::vector<ProcessEvent>& events) {
 
 ProcessMonitor::ProcessMonitor()
     : socket_(socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR)) {
-  if (socket_ >= 0 && !listen()) close(std::exchange(socket_, -1));
+  if (socket_ >= 0 && !listen()) socket_ = Descriptor();
   if (!has_kernel_events())
     for (const pid_t pid : all_processes()) known_.insert(pid);
-}
-
-ProcessMonitor::~ProcessMonitor() {
-  if (socket_ >= 0) close(socket_);
 }
 
 // The kernel answers immediately, or not at all if it will never send events.

@@ -13,6 +13,8 @@
 #include <set>
 #include <vector>
 
+#include "trace/descriptor.h"
+
 namespace luatrace::record {
 
 struct ProcessEvent {
@@ -24,9 +26,6 @@ struct ProcessEvent {
 class ProcessMonitor {
  public:
   ProcessMonitor();
-  ~ProcessMonitor();
-  ProcessMonitor(const ProcessMonitor&) = delete;
-  ProcessMonitor& operator=(const ProcessMonitor&) = delete;
 
   bool has_kernel_events() const { return socket_ >= 0; }
   int descriptor() const { return socket_; }  // readable when there are events; -1: none
@@ -42,7 +41,7 @@ class ProcessMonitor {
  private:
   bool listen();
 
-  int socket_;
+  Descriptor socket_;
   bool has_more_ = false;
   std::set<pid_t> known_;
   uint64_t look_due_ns_ = 0;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Reads files that may never answer; see run_apart.h.
 #include "recorder/os/run_apart.h"
 
 #include <fcntl.h>
@@ -85,12 +84,11 @@ Source source_of(pid_t pid, const Mapping& m) {
 // Such a page is read here without waiting: through this file the kernel does not ask for it.
 bool is_held_back(pid_t pid, uint64_t address, size_t size) {
   const std::string path = "/proc/" + std::to_string(pid) + "/mem";
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   bool held = false;
   char c;
   for (uint64_t at = address; fd >= 0 && !held && at < address + size; at += kPage - at % kPage)
     held = pread(fd, &c, 1, static_cast<off_t>(at)) != 1;
-  if (fd >= 0) close(fd);
   return held;
 }
 
@@ -160,10 +158,6 @@ bool file_may_not_answer(pid_t pid, int file) {
 
 PageMap::PageMap(pid_t pid)
     : fd_(open(("/proc/" + std::to_string(pid) + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC)) {}
-
-PageMap::~PageMap() {
-  if (fd_ >= 0) close(fd_);
-}
 
 bool PageMap::are_known() {
   static const bool known = access("/proc/self/pagemap", R_OK) == 0;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "recorder/os/maps.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 
@@ -46,9 +47,6 @@ bool file_may_not_answer(pid_t pid, int file);
 class PageMap {
  public:
   explicit PageMap(pid_t pid);
-  ~PageMap();
-  PageMap(const PageMap&) = delete;
-  PageMap& operator=(const PageMap&) = delete;
 
   // Does this kernel say it at all? (gVisor does not.)
   static bool are_known();
@@ -56,7 +54,7 @@ class PageMap {
   bool is_in_memory(uint64_t address, size_t size) const;
 
  private:
-  int fd_;
+  Descriptor fd_;
 };
 
 // Would reading that memory of the process, a part of the mapping, return? If the pages are not in

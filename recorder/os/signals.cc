@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Signals; see signals.h.
 #include "recorder/os/signals.h"
 
 #include <poll.h>
@@ -30,19 +29,19 @@ std::vector<int> ending_signals() {
   return {SIGINT, SIGTERM, SIGHUP};
 }
 
-int open_signals(const std::vector<int>& numbers) {
+Descriptor open_signals(const std::vector<int>& numbers) {
   sigset_t mask;
   sigemptyset(&mask);
   for (const int s : numbers) sigaddset(&mask, s);
   const int fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
   if (fd < 0) throw std::runtime_error("signalfd: " + errno_text(errno));
-  return fd;
+  return Descriptor(fd);
 }
 
-int open_event() {
+Descriptor open_event() {
   const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (fd < 0) throw std::runtime_error("eventfd: " + errno_text(errno));
-  return fd;
+  return Descriptor(fd);
 }
 
 void raise_event(int fd) {
@@ -67,7 +66,6 @@ Signals::Signals() {
 Signals::~Signals() {
   raise_event(stop_fd_);
   thread_.join();
-  for (const int fd : {signal_fd_, child_fd_, event_fd_, stop_fd_}) close(fd);
 }
 
 std::vector<ReceivedSignal> Signals::take() {

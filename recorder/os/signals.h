@@ -9,10 +9,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 
@@ -29,8 +30,6 @@ class Signals {
   // any other thread. Throws std::runtime_error.
   Signals();
   ~Signals();
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
 
   // Becomes readable when a signal has arrived or a child has changed; take() clears it.
   int event_fd() const { return event_fd_; }
@@ -42,7 +41,7 @@ class Signals {
   void listen();
   bool read_one();
 
-  int signal_fd_ = -1, child_fd_ = -1, event_fd_ = -1, stop_fd_ = -1;
+  Descriptor signal_fd_, child_fd_, event_fd_, stop_fd_;
   std::mutex mutex_;
   std::vector<ReceivedSignal> received_;  // protected by the lock
   size_t count_ = 0;                      // used by the thread only

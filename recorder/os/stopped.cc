@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// StoppedThreads; see stopped.h.
 #include "recorder/os/stopped.h"
 
 #include <signal.h>

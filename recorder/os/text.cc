@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Small text functions; see text.h.
 #include "recorder/os/text.h"
 
 #include <limits.h>
@@ -48,6 +47,10 @@ std::string grouped(uint64_t n) {
   for (int at = static_cast<int>(s.size()) - 3; at > 0; at -= 3)
     s.insert(static_cast<size_t>(at), ",");
   return s;
+}
+
+std::string counted(uint64_t n, const std::string& one, const std::string& many) {
+  return grouped(n) + " " + (n == 1 ? one : many.empty() ? one + "s" : many);
 }
 
 std::string bytes_text(uint64_t bytes) {

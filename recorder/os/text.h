@@ -17,6 +17,9 @@ std::optional<uint64_t> parse_size(std::string_view text);
 // 1234567 -> "1,234,567".
 std::string grouped(uint64_t n);
 
+// "1 event", "1,234 events"; many: if that is not `one` with an "s".
+std::string counted(uint64_t n, const std::string& one, const std::string& many = "");
+
 // A size in readable form: "98.8 MB" (powers of 1000).
 std::string bytes_text(uint64_t bytes);
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// force_poll; see force_poll.h.
 #include "recorder/vm/force_poll.h"
 
 #include "recorder/os/stopped.h"
-#include "recorder/os/text.h"
 
 namespace luatrace::record::vm {
 namespace {

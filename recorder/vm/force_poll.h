@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "recorder/os/stopped.h"
 #include "recorder/vm/target.h"
 
 namespace luatrace::record::vm {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LuaJITs in a process; see lua_image.h. The head of an ELF file (its program headers) is in its
-// first mapping; they locate its notes. Our note gives addresses relative to its own members, so
-// only the load address has to be found.
+// The head of an ELF file (its program headers) is in its first mapping; they locate its notes. Our
+// note gives addresses relative to its own members, so only the load address has to be found.
 #include "recorder/vm/lua_image.h"
 
 #include <unistd.h>
@@ -16,9 +15,11 @@
 #include "base/escape.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/elf_file.h"
+#include "recorder/os/maps.h"
 #include "recorder/os/process.h"
+#include "recorder/os/remote.h"
 #include "recorder/os/run_apart.h"
-#include "recorder/os/text.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 namespace {
@@ -227,10 +228,9 @@ std::vector<OtherLua> find_other_lua(pid_t pid) {
   for (const auto& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
     if (!m.executable || m.inode == 0 || monotonic_ns() > limit || may_not_answer(pid, m)) continue;
     if (!seen.insert(m.device + ":" + std::to_string(m.inode)).second) continue;
-    const int fd = open_mapping(pid, m);
+    const Descriptor fd(open_mapping(pid, m));
     if (fd < 0) continue;
     const std::string version = luajit_version(fd, limit);
-    close(fd);
     if (!version.empty()) found.push_back({m.path, version});
   }
   return found;

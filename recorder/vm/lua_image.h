@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "luatrace_format.h"
-#include "recorder/os/maps.h"
-#include "recorder/os/remote.h"
 
 namespace luatrace::record {
 

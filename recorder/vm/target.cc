@@ -17,7 +17,6 @@
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
 #include "recorder/os/run_apart.h"
-#include "recorder/os/text.h"
 
 namespace luatrace::record::vm {
 namespace {
@@ -57,12 +56,9 @@ bool socket_is_gone(pid_t pid, const lt_control& c) {
 // The program's file; -1: it cannot be opened, or its file system may not answer.
 int open_program(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/exe";
-  const int look = open(path.c_str(), O_PATH | O_CLOEXEC);
-  if (look < 0) return -1;
-  const std::string same = "/proc/self/fd/" + std::to_string(look);
-  const int fd = file_may_not_answer(pid, look) ? -1 : open(same.c_str(), O_RDONLY | O_CLOEXEC);
-  close(look);
-  return fd;
+  const Descriptor look(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (look < 0 || file_may_not_answer(pid, look)) return -1;
+  return open(("/proc/self/fd/" + std::to_string(look)).c_str(), O_RDONLY | O_CLOEXEC);
 }
 
 }  // namespace
@@ -81,10 +77,6 @@ ClaimLock::ClaimLock(pid_t pid) : fd_(open_program(pid)) {
     held_ = flock(fd_, LOCK_EX | LOCK_NB) == 0;
     other_holder_ = !held_ && errno == EWOULDBLOCK;
   }
-}
-
-ClaimLock::~ClaimLock() {
-  if (fd_ >= 0) close(fd_);
 }
 
 // The memory found before is gone (EFAULT): so is the program that had it.

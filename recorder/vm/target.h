@@ -8,14 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "recorder/os/guarded_memory.h"
 #include "recorder/vm/attached.h"
 #include "recorder/vm/lua_image.h"
-#include "recorder/vm/target_memory.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record::vm {
 
@@ -51,10 +51,14 @@ struct State {
 
 class Target {
  public:
-  Target(pid_t pid, LuaImage image) : memory_(pid), image_(std::move(image)) {}
-  // A target that was claimed already.
-  Target(pid_t pid, LuaImage image, uint64_t owner, uint8_t token, const Before& before = {})
-      : memory_(pid), image_(std::move(image)), owner_(owner), token_(token), before_(before) {}
+  // owner, token, before: of a target that was claimed already.
+  Target(pid_t pid, LuaImage image, uint64_t owner = 0, uint8_t token = 0,
+         const Before& before = {})
+      : memory_(pid, kLookingNs),
+        image_(std::move(image)),
+        owner_(owner),
+        token_(token),
+        before_(before) {}
 
   // Makes the control structure ours and switches the recording on. In a process that was forked by
   // one of ours it is on already, and is taken over. `prepared` is called when everything that
@@ -83,12 +87,14 @@ class Target {
   bool has_answered(const State& s) const { return (s.seen >> 16 & 0xffff) == token_; }
 
   const LuaImage& image() const { return image_; }
-  const TargetMemory& memory() const { return memory_; }
+  const GuardedMemory& memory() const { return memory_; }
   uint64_t owner() const { return owner_; }
   uint8_t token() const { return token_; }
   const Before& before() const { return before_; }
 
  private:
+  static constexpr uint64_t kLookingNs = 200'000'000;  // for its mappings
+
   Attached check(const lt_control& c, const Settings& settings) const;
   // Its memory could not be used, for that reason (an errno); another method may work.
   Attached no_access(int error, bool other_way) const;
@@ -98,10 +104,10 @@ class Target {
   int write_settings(const Settings& settings, uint32_t generation);
   void restore_settings();
 
-  TargetMemory memory_;
+  GuardedMemory memory_;
   LuaImage image_;
-  uint64_t owner_ = 0;
-  uint8_t token_ = 0;
+  uint64_t owner_;
+  uint8_t token_;
   bool released_ = false;
   Before before_;
 };
@@ -111,14 +117,11 @@ class Target {
 class ClaimLock {
  public:
   explicit ClaimLock(pid_t pid);
-  ~ClaimLock();
-  ClaimLock(const ClaimLock&) = delete;
-  ClaimLock& operator=(const ClaimLock&) = delete;
   bool is_held() const { return held_; }
   bool has_other_holder() const { return other_holder_; }
 
  private:
-  int fd_;
+  Descriptor fd_;
   bool held_ = false, other_holder_ = false;
 };
 

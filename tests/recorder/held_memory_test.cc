@@ -8,9 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "recorder/os/guarded_memory.h"
 #include "recorder/os/process.h"
 #include "recorder/os/run_apart.h"
-#include "recorder/vm/target_memory.h"
 
 namespace luatrace::record {
 namespace {
@@ -62,7 +62,7 @@ void expect_held(int flags, int file) {
   if (!memory.works()) GTEST_SKIP() << "userfaultfd needs root";
   const auto all = parse_maps(read_proc(getpid(), "maps"));
   ASSERT_FALSE(memory_answers(getpid(), all, memory.address(), kSize));
-  const vm::TargetMemory target(getpid());
+  const GuardedMemory target(getpid());
   uint64_t word = 0;
   EXPECT_EQ(ETIMEDOUT, target.read(memory.address(), word));
   EXPECT_EQ(ETIMEDOUT, target.write(memory.address(), word));

@@ -27,12 +27,11 @@ ssize_t append(Spool& spool, std::string text) {
 std::string all_of(int fd) {
   std::string text(1 << 20, 0);
   const ssize_t n = read(fd, text.data(), text.size());
-  close(fd);
   return text.substr(0, n > 0 ? static_cast<size_t>(n) : 0);
 }
 
 std::string all_of(Spool& spool) {
-  const int fd = spool.take_file();
+  const Descriptor fd = spool.take_file();
   if (fd >= 0) return all_of(fd);
   const auto bytes = spool.take_memory();
   return std::string(bytes.begin(), bytes.end());
@@ -42,7 +41,7 @@ TEST(Spool, FewBytesNeedNoFile) {
   Spool spool(8);
   EXPECT_EQ(3, append(spool, "abc"));
   EXPECT_EQ(5, append(spool, "defgh"));
-  EXPECT_EQ(-1, spool.take_file());
+  EXPECT_EQ(-1, spool.take_file().release());
   EXPECT_EQ("abcdefgh", all_of(spool));
 }
 
@@ -52,7 +51,7 @@ TEST(Spool, ManyBytesAreInAnUnlinkedFile) {
   EXPECT_EQ(1, append(spool, "i"));
   EXPECT_EQ(20, append(spool, "jklmnopqrstuvwxyz012"));
   EXPECT_TRUE(spool.take_memory().empty());
-  const int fd = spool.take_file();
+  const Descriptor fd = spool.take_file();
   ASSERT_GE(fd, 0);
   struct stat st;
   ASSERT_EQ(0, fstat(fd, &st));
@@ -78,7 +77,7 @@ TEST(Spool, MovesItsBytesAndItsFile) {
     Spool other(std::move(spool));
     append(other, "def");
     EXPECT_EQ("abcdef", all_of(other)) << memory;
-    EXPECT_EQ(-1, spool.take_file()) << memory;  // NOLINT: what it was moved to has it
+    EXPECT_EQ(-1, spool.take_file().release()) << memory;  // NOLINT: what it was moved to has it
   }
 }
 
