@@ -14,11 +14,9 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kFirstRetry =
-    10 * kMillisecond;  // a process that has just started, or called exec
+constexpr uint64_t kFirstRetry = 10 * kMillisecond;  // of one that has just started, or called exec
 constexpr uint64_t kSlowestRetry = 1000 * kMillisecond;
-constexpr uint64_t kResponseLimit =
-    2000 * kMillisecond;               // then a message warns that there is no LuaJIT
+constexpr uint64_t kResponseLimit = 2 * kSecond;  // then a message warns that there is no LuaJIT
 constexpr int kTries = 3;              // for a process that calls exec while it is checked
 constexpr size_t kMaxNamed = 10;       // processes in a message
 constexpr size_t kMaxExamined = 4096;  // processes, before a method is chosen for all

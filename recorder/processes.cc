@@ -13,9 +13,7 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kRateNs =
-    20 * kMillisecond;  // the first estimate of the clock's rate needs that
-
+constexpr uint64_t kRateNs = 20 * kMillisecond;   // for the first estimate of the clock's rate
 constexpr uint64_t kTurnNs = 200 * kMillisecond;  // for new mappings of all processes
 constexpr int kMaxTitles = 8;                     // of a process, while it is recorded
 constexpr size_t kMaxRings = 4096;                // that are drained at a time
@@ -316,8 +314,8 @@ void Processes::update_maps(Process& p, uint64_t now) {
   if (count == 0) return;
   drainer().post(
       [output = image.output, number = image.number, count, records = std::move(records)] {
-        if (output->crowded())
-          return;  // a process may keep mapping files while the disk is blocked
+        // A process may keep mapping files while the disk is blocked.
+        if (output->crowded()) return;
         if (records.size() <= LT_PAYLOAD_MAX && output->has_space(records.size() + 128))
           output->writer().write_maps(number, count, records);
       });

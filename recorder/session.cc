@@ -32,8 +32,7 @@ constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was sent a s
 // the file what is missing; both again after a second signal.
 constexpr uint64_t kWriteLimit = 10 * kSecond, kFinalLimit = kSecond;
 constexpr uint64_t kHurriedLimit = kSecond * 3 / 20, kHurriedWords = kSecond / 5;
-constexpr uint64_t kLeaveLimit =
-    kSecond * 9 / 20;  // after the second signal; below Signals::kLeaveMs
+constexpr uint64_t kLeaveLimit = kSecond * 9 / 20;  // after the second; below Signals::kLeaveMs
 
 }  // namespace
 

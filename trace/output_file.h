@@ -56,8 +56,6 @@ class StandardOutput {
  public:
   StandardOutput();
   ~StandardOutput();
-  StandardOutput(const StandardOutput&) = delete;
-  StandardOutput& operator=(const StandardOutput&) = delete;
 
  private:
   OutputBuffer buffer_;

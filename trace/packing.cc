@@ -33,18 +33,21 @@ void delta_decode(std::span<uint64_t> words, uint64_t base) {
   }
 }
 
+// A context takes 160 KB, and many traces are small: each thread keeps one for the next trace.
+thread_local std::unique_ptr<ZSTD_DCtx, FreeZstd> spare;
+
 }  // namespace
 
-struct Packer::Context {
-  ZSTD_CCtx* zstd = ZSTD_createCCtx();
-  ~Context() { ZSTD_freeCCtx(zstd); }
-};
-
-Packer::Packer(int level) : context_(std::make_unique<Context>()), level_(level) {
-  if (!context_->zstd) throw std::bad_alloc();
+void FreeZstd::operator()(ZSTD_CCtx* context) const {
+  ZSTD_freeCCtx(context);
 }
-Packer::~Packer() = default;
-Packer::Packer(Packer&&) noexcept = default;
+void FreeZstd::operator()(ZSTD_DCtx* context) const {
+  ZSTD_freeDCtx(context);
+}
+
+Packer::Packer(int level) : context_(ZSTD_createCCtx()), level_(level) {
+  if (!context_) throw std::bad_alloc();
+}
 
 std::span<const std::byte> Packer::pack(lt_block& block, std::span<const std::byte> payload) {
   const size_t size = payload.size();
@@ -55,7 +58,7 @@ std::span<const std::byte> Packer::pack(lt_block& block, std::span<const std::by
     payload = std::as_bytes(std::span(words_));
   }
   packed_.resize(ZSTD_compressBound(size));
-  const size_t n = ZSTD_compressCCtx(context_->zstd, packed_.data(), packed_.size(), payload.data(),
+  const size_t n = ZSTD_compressCCtx(context_.get(), packed_.data(), packed_.size(), payload.data(),
                                      size, level_);
   if (ZSTD_isError(n) || n >= size) return {};
   block.flags |= LT_BLOCK_F_ZSTD;
@@ -63,26 +66,8 @@ std::span<const std::byte> Packer::pack(lt_block& block, std::span<const std::by
   return std::span(packed_).first(n);
 }
 
-struct Unpacker::Context {
-  // It takes 160 KB, and many traces are small: it is allocated when there is something to unpack,
-  // and each thread keeps one for the next trace.
-  static thread_local std::unique_ptr<Context> spare;
-  ZSTD_DCtx* zstd = ZSTD_createDCtx();
-  ~Context() { ZSTD_freeDCtx(zstd); }
-};
-
-thread_local std::unique_ptr<Unpacker::Context> Unpacker::Context::spare;
-
-Unpacker::Unpacker() = default;
 Unpacker::~Unpacker() {
-  if (context_) Context::spare = std::move(context_);
-}
-
-Unpacker::Context& Unpacker::context() {
-  if (context_) return *context_;
-  auto context = Context::spare ? std::move(Context::spare) : std::make_unique<Context>();
-  if (!context->zstd) throw std::bad_alloc();
-  return *(context_ = std::move(context));
+  if (context_) spare = std::move(context_);
 }
 
 const char* Unpacker::wrong_size(const lt_block& block) {
@@ -101,8 +86,10 @@ const char* Unpacker::unpack(const lt_block& block, std::span<const uint8_t> pay
   if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != size)
     return "its size differs from what the frame says";
   out.assign((size + 7) / 8, 0);
+  if (!context_) context_ = spare ? std::move(spare) : decltype(spare)(ZSTD_createDCtx());
+  if (!context_) throw std::bad_alloc();
   const size_t n =
-      ZSTD_decompressDCtx(context().zstd, out.data(), size, payload.data(), payload.size());
+      ZSTD_decompressDCtx(context_.get(), out.data(), size, payload.data(), payload.size());
   if (ZSTD_isError(n)) return ZSTD_getErrorName(n);
   if (n != size) return "the frame holds less than it says";
   if (block.type == LT_BLOCK_EVENTS) delta_decode(out, block.base_tick);

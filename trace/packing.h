@@ -19,15 +19,22 @@
 
 #include "luatrace_format.h"
 
+struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
+
 namespace luatrace {
+
+// What zstd allocates.
+struct FreeZstd {
+  void operator()(ZSTD_CCtx_s* context) const;
+  void operator()(ZSTD_DCtx_s* context) const;
+};
 
 constexpr int kMinCompression = 1, kMaxCompression = 19;  // Useful levels of zstd.
 
 class Packer {
  public:
   explicit Packer(int level);
-  ~Packer();
-  Packer(Packer&&) noexcept;
 
   // The payload for the file; sets raw_size and LT_BLOCK_F_ZSTD in `block`. Empty, with `block`
   // unchanged, if compression does not pay (too small, not smaller) or is not allowed (longer than
@@ -35,8 +42,7 @@ class Packer {
   std::span<const std::byte> pack(lt_block& block, std::span<const std::byte> payload);
 
  private:
-  struct Context;
-  std::unique_ptr<Context> context_;
+  std::unique_ptr<ZSTD_CCtx_s, FreeZstd> context_;
   int level_;
   std::vector<uint64_t> words_;
   std::vector<std::byte> packed_;
@@ -44,7 +50,7 @@ class Packer {
 
 class Unpacker {
  public:
-  Unpacker();
+  Unpacker() = default;
   ~Unpacker();
 
   // Returns nullptr, or why unpack() refuses the block by the sizes in its header alone.
@@ -56,9 +62,7 @@ class Unpacker {
                      std::vector<uint64_t>& out);
 
  private:
-  struct Context;
-  Context& context();
-  std::unique_ptr<Context> context_;
+  std::unique_ptr<ZSTD_DCtx_s, FreeZstd> context_;  // since there was something to unpack
 };
 
 }  // namespace luatrace

@@ -67,8 +67,7 @@ class BpfBackend : public Backend {
     Waker waker;
     uint64_t attached_ns;
     uint64_t asked_ns = 0;
-    bool began = false,
-         warned_no_response = false;  // an event has come; a message said that none did
+    bool began = false, warned_no_response = false;  // an event has come; a message said: none
   };
   std::string unsupported() const;
   void drain();
@@ -109,18 +108,14 @@ std::string BpfBackend::able() {
 }
 
 Attached BpfBackend::check(pid_t pid) {
-  const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty())
-    return {Refusal::kNoPermission, "is not traced, not even for root: " + set_id};
+  if (const Attached a = check_set_id(pid); !a) return a;
   const MappedLua lua = MappedFiles().look(pid);
   if (!lua.files.empty()) return {};
   return nothing_to_attach(pid, lua);
 }
 
 Attached BpfBackend::attach(pid_t pid) {
-  const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty())
-    return {Refusal::kNoPermission, "is not traced, not even for root: " + set_id};
+  if (const Attached a = check_set_id(pid); !a) return a;
   Waker waker(pid);
   if (waker.has_ring()) return {Refusal::kBusy, kDirect};
   const bool again = live_.contains(pid);

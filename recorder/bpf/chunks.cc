@@ -23,7 +23,6 @@ static_assert(offsetof(lt_ring, meta_count) - LTB_RING_CHANGING ==
               offsetof(ltb_ring_changing, meta_count));
 
 constexpr size_t kMaxVms = LTB_VMS;  // of a process, at a time
-
 constexpr uint64_t kNonsense = uint64_t{1} << 60;
 
 std::span<const uint64_t> words_of(const ltb_block& b) {

@@ -2,8 +2,7 @@
 // Blocks: processes that flush their events in blocks, chunk by chunk. A VM's unflushed events are
 // read from its memory where permitted: when it flushes nothing for a while, and at the end.
 // Invariants: each event is passed on once, or counted as lost; all words have the clock of the
-// file; a process has up to 4,096 streams
-// at a time.
+// file; a process has up to 4,096 streams at a time.
 #pragma once
 
 #include <cstdint>

@@ -57,10 +57,10 @@ void MappedFiles::read(Descriptor fd, const std::string& name, uint64_t device, 
 MappedLua MappedFiles::look(pid_t pid) {
   MappedLua found;
   std::set<std::pair<std::string, uint64_t>> seen;
-  const std::string text = read_proc(pid, "maps", 8u << 20);
+  const std::vector<Mapping> all = mappings_of(pid);
   const uint64_t limit = monotonic_ns() + kAskingNs;
-  found.readable = !text.empty();
-  for (const Mapping& m : parse_maps(text)) {
+  found.readable = !all.empty();
+  for (const Mapping& m : all) {
     if (!m.executable || m.path.empty() || m.path[0] != '/' ||
         !seen.emplace(m.device, m.inode).second)
       continue;

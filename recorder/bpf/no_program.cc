@@ -24,7 +24,7 @@ Failure Program::attach(const LuaFile&, pid_t, uint32_t) {
   return {ENOSYS, "no BPF"};
 }
 
-Failure Program::attach_self_test(uint64_t, uint32_t) {
+Failure Program::self_test() {
   return {ENOSYS, "no BPF"};
 }
 

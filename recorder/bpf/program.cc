@@ -16,7 +16,30 @@
 
 #include "base/escape.h"
 #include "calls.skel.h"
+#include "recorder/bpf/wire.h"
+#include "recorder/os/maps.h"
 #include "recorder/os/text.h"
+
+// The site of the self test, which looks like those of LuaJIT.
+#if defined(__x86_64__)
+// A leaf without a red zone: it has nothing below the stack pointer.
+__asm__(
+    ".text\n"
+    ".globl luatrace_bpf_site\n"
+    ".hidden luatrace_bpf_site\n"
+    ".type luatrace_bpf_site, @function\n"
+    ".p2align 4\n"
+    "luatrace_bpf_site:\n"
+    "  nop\n"
+    "  .byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"
+    "  ret\n"
+    ".size luatrace_bpf_site, .-luatrace_bpf_site\n");
+extern "C" void luatrace_bpf_site();
+#else
+extern "C" __attribute__((noinline)) void luatrace_bpf_site() {
+  __asm__ volatile("nop");
+}
+#endif
 
 namespace luatrace::record::bpf {
 namespace {
@@ -63,6 +86,14 @@ void fill_constants(luatrace_bpf* s, const ProbedFile& layout) {
 uint32_t ring_size(uint64_t bytes) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return static_cast<uint32_t>(std::bit_ceil(std::clamp(bytes, page, uint64_t{1} << 30)));
+}
+
+// Offset of the site in this program's file, 0 if unknown.
+uint64_t site_offset() {
+  const auto address = reinterpret_cast<uint64_t>(&luatrace_bpf_site);
+  for (const Mapping& m : mappings_of(getpid()))
+    if (address >= m.start && address < m.end) return address - m.start + m.offset;
+  return 0;
 }
 
 template <class Key>
@@ -183,10 +214,24 @@ void Program::detach_if(const std::function<bool(const Link&)>& wanted) {
     });
 }
 
-Failure Program::attach_self_test(uint64_t offset, uint32_t slot) {
+Failure Program::self_test() {
+  constexpr uint64_t kHits = 5;
+  constexpr uint32_t kSlot = LTB_SLOTS - 1;
   const int program = bpf_program__fd(skeleton_->progs.self_test);
-  const int error = attach_site("/proc/self/exe", {program, offset, 0, slot}, getpid(), false);
-  return error == 0 ? Failure{} : failed("attach to the probes of this program", error);
+  const LinkKeeper::Site site{program, site_offset(), 0, kSlot};
+  if (const int error = attach_site("/proc/self/exe", site, getpid(), false))
+    return failed("attach to the probes of this program", error);
+  for (uint64_t i = 0; i < kHits; i++) luatrace_bpf_site();
+  uint64_t records = 0;
+  consume([&](std::span<const std::byte> record) {
+    const auto* hit = reinterpret_cast<const ltb_hit*>(record.data());
+    records += hit->kind == LTB_TEST && hit->slot == kSlot;
+    return true;
+  });
+  detach(kSlot);
+  if (records == kHits) return {};
+  return {EPERM, "a BPF program was attached to this process, but of " + std::to_string(kHits) +
+                     " hits " + std::to_string(records) + " arrived"};
 }
 
 int Program::on_record(void* self, void* data, size_t size) {

@@ -31,8 +31,6 @@ class Program {
  public:
   Program();
   ~Program();
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
 
   // Loads a copy for this layout with a ring buffer of `ring_bytes` (rounded up to a power of two
   // pages).
@@ -46,8 +44,9 @@ class Program {
   void detach(uint32_t slot);
   void detach_all();
 
-  // Attaches the self test at an offset of this program's own file.
-  Failure attach_self_test(uint64_t offset, uint32_t slot);
+  // Does a BPF program that is hit report it? Without some capabilities (CAP_SYS_ADMIN, in
+  // containers) everything can be attached and no event ever arrives. Before anything is attached.
+  Failure self_test();
 
   // Passes records to `take` until that returns false (it does not accept the next one yet).
   // Returns their number.

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "recorder/bpf/privileges.h"
-#include "recorder/bpf/self_test.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
 #include "recorder/os/stopped.h"
@@ -53,7 +52,7 @@ Failure Source::load_one(const ProbedFile& layout, std::unique_ptr<Program>& pro
   for (const Mechanism m : mechanisms) {
     program = std::make_unique<Program>();
     failure = program->load(layout, m, r_.settings.ring_bytes);
-    if (!failure) failure = run_self_test(*program);
+    if (!failure) failure = program->self_test();
     if (failure) continue;
     r_.settings.mechanism = m;
     break;

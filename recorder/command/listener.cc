@@ -29,8 +29,7 @@ namespace {
 
 constexpr uint64_t kPatienceNs = 2'000'000'000;
 constexpr int kBacklog = 4096;
-constexpr int kAtOnce = 64,
-              kMaxRounds = 64;  // connections accepted before they are read; rounds
+constexpr int kAtOnce = 64, kMaxRounds = 64;  // connections accepted before they are read; rounds
 constexpr size_t kMaxSilent = 256, kMaxSilentOfUser = 64;
 // Helpers at a time; of one user; connections that wait for a helper to close them. A helper that
 // takes longer than that is stuck; that many that are, of one user.

@@ -38,9 +38,8 @@ constexpr uint64_t kCallsHoldNs = 1000 * kMillisecond;
 constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a process, in one pass
 constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all processes, at the end
 constexpr uint64_t kReleaseNs = 300 * kMillisecond;    // for releasing targets, in one turn
-
+constexpr uint64_t kPassNs = 100 * kMillisecond;       // for a pass over all processes
 constexpr size_t kMaxRemarks = 100;
-constexpr uint64_t kPassNs = 100 * kMillisecond;  // for a pass over all processes
 
 uint32_t class_number(const std::string& name) {
   if (name == "none") return LTC_NONE;
@@ -189,9 +188,7 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
     return {Refusal::kNoProcess, "has no memory: it has just ended, or is a kernel thread"};
   if (search.error != 0)
     return {Refusal::kNoPermission, explain_no_access(pid, search.error), true};
-  const std::string set_id = set_id_reason(pid);
-  if (!set_id.empty())
-    return {Refusal::kNoPermission, "is not traced, not even for root: " + set_id};
+  if (const Attached a = check_set_id(pid); !a) return a;
   if (search.ours.empty())
     return {Refusal::kNoLuaJIT, explain_no_lua(pid, search), !search.unusable.empty()};
   for (const auto& image : search.ours)

@@ -21,8 +21,6 @@
 namespace luatrace::record::direct {
 namespace {
 
-constexpr size_t kMaxMaps = 8u << 20;  // bytes of /proc/PID/maps
-
 // The same file, and one that can be opened without side effects.
 bool is_mapped_memory(int fd, const Mapping& m) {
   struct stat st {};
@@ -62,7 +60,7 @@ bool RingMaps::find(pid_t pid, uint64_t address, Mapping& found) {
   const auto begins_there = [&](const Mapping& m) { return m.start == address; };
   auto at = std::find_if(maps_.begin(), maps_.end(), begins_there);
   if (at == maps_.end()) {
-    maps_ = parse_maps(read_proc(pid, "maps", kMaxMaps));
+    maps_ = mappings_of(pid);
     at = std::find_if(maps_.begin(), maps_.end(), begins_there);
   }
   if (at == maps_.end()) return false;

@@ -29,8 +29,6 @@ class WriteQueue {
   // limit: for tests.
   explicit WriteQueue(uint64_t limit = kLimit);
   ~WriteQueue();  // waits until everything is written: check idle() first
-  WriteQueue(const WriteQueue&) = delete;
-  WriteQueue& operator=(const WriteQueue&) = delete;
 
   // A file of this queue, which closes fd in the end. The sink may outlive the queue, but must not
   // be used then. empty_it: a regular file is emptied first.

@@ -6,21 +6,19 @@
 
 #include "recorder/os/clock.h"
 #include "recorder/os/maps.h"
-#include "recorder/os/process.h"
 
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kShare = 10;        // looking takes one of so many parts of the time
-constexpr size_t kMinLooks = 4;        // however long they take: the machine may be busy
-constexpr size_t kMaxMaps = 8u << 20;  // bytes
+constexpr uint64_t kShare = 10;  // looking takes one of so many parts of the time
+constexpr size_t kMinLooks = 4;  // however long they take: the machine may be busy
 
 }  // namespace
 
 // Some pages are not in memory: where do they come from?
 bool GuardedMemory::answers(uint64_t address, size_t size) const {
   const uint64_t end = address + size;
-  for (const Mapping& m : parse_maps(read_proc(pid(), "maps", kMaxMaps))) {
+  for (const Mapping& m : mappings_of(pid())) {
     const uint64_t from = std::max(address, m.start), to = std::min(end, m.end);
     if (from < to && !memory_answers(pid(), m, from, to - from)) return false;
   }

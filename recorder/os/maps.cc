@@ -33,8 +33,9 @@ namespace luatrace::record {
 namespace {
 
 constexpr size_t kMaxMappings = 65536;
-constexpr size_t kMaxSeenBytes =
-    16u << 20;                        // of reported mappings, and of files whose build-id is known
+constexpr size_t kMaxText = 8u << 20;  // of /proc/PID/maps
+// Of reported mappings, and of files whose build-id is known.
+constexpr size_t kMaxSeenBytes = 16u << 20;
 constexpr uint32_t kMaxAtOnce = 256;  // reported at a time
 
 // The kernel writes a newline in a path as \012, and nothing else in this form.
@@ -182,6 +183,10 @@ std::vector<Mapping> parse_maps(std::string_view text) {
   return all;
 }
 
+std::vector<Mapping> mappings_of(pid_t pid) {
+  return parse_maps(read_proc(pid, "maps", kMaxText));
+}
+
 std::span<const Mapping> mappings_from(const std::vector<Mapping>& all, uint64_t address) {
   const auto first = std::upper_bound(all.begin(), all.end(), address,
                                       [](uint64_t a, const Mapping& m) { return a < m.end; });
@@ -215,7 +220,7 @@ uint32_t MapsWatcher::update(pid_t pid, BuildIds& ids, std::vector<std::byte>& o
   const uint64_t end_ns = monotonic_ns() + limit_ns;
   uint32_t count = 0;
   more_ = false;
-  for (const auto& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
+  for (const auto& m : mappings_of(pid)) {
     if (!m.executable || m.path.empty() || m.path[0] != '/' || seen_.size() >= kMaxMappings ||
         bytes_ >= kMaxSeenBytes)
       continue;

@@ -27,6 +27,9 @@ struct Mapping {
 // Parses /proc/PID/maps. Invalid lines are left out.
 std::vector<Mapping> parse_maps(std::string_view text);
 
+// Those of a process; none if they cannot be read.
+std::vector<Mapping> mappings_of(pid_t pid);
+
 // The mappings that end after that address, in their order: that of their addresses.
 std::span<const Mapping> mappings_from(const std::vector<Mapping>& all, uint64_t address);
 

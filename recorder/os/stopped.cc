@@ -21,8 +21,7 @@ namespace {
 // may take long, several would delay one another.
 constexpr uint64_t kStopLimit = 50'000'000, kStopLimitAlone = 1'000'000'000;
 constexpr uint64_t kMomentLimit = 20'000'000;
-constexpr uint64_t kDetachLimit =
-    2'000'000'000;  // for a thread that did not stop; then see detach_deferred()
+constexpr uint64_t kDetachLimit = 2 * kSecond;  // then see detach_deferred()
 
 // These calls do not notice a stop, whatever their arguments: the kernel restarts them. (Others end
 // with EINTR, some only if their socket has a time limit.)

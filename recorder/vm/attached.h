@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "recorder/os/remote.h"
+
 namespace luatrace::record {
 
 // Why a process is not recorded. The numbers are exit statuses, see docs/recording.md.
@@ -25,5 +27,12 @@ struct Attached {
   bool other_way = false;  // another method of attaching may work
   explicit operator bool() const { return refusal == Refusal::kNone; }
 };
+
+// Of a process that no user may trace, see set_id_reason().
+inline Attached check_set_id(pid_t pid) {
+  const std::string reason = set_id_reason(pid);
+  if (reason.empty()) return {};
+  return {Refusal::kNoPermission, "is not traced, not even for root: " + reason};
+}
 
 }  // namespace luatrace::record

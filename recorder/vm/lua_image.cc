@@ -199,7 +199,7 @@ std::string luajit_version(int fd, uint64_t limit_ns) {
 
 LuaSearch find_lua(pid_t pid, uint64_t asking_ns) {
   LuaSearch search;
-  const auto all = parse_maps(read_proc(pid, "maps", 8u << 20));
+  const auto all = mappings_of(pid);
   const auto code = code_files(all);
   const RemoteMemory memory(pid);
   Look look{memory, all, search, asking_ns};
@@ -225,7 +225,7 @@ std::vector<OtherLua> find_other_lua(pid_t pid) {
   std::vector<OtherLua> found;
   std::set<std::string> seen;
   const uint64_t limit = monotonic_ns() + kMaxReadNs;
-  for (const auto& m : parse_maps(read_proc(pid, "maps", 8u << 20))) {
+  for (const auto& m : mappings_of(pid)) {
     if (!m.executable || m.inode == 0 || monotonic_ns() > limit || may_not_answer(pid, m)) continue;
     if (!seen.insert(m.device + ":" + std::to_string(m.inode)).second) continue;
     const Descriptor fd(open_mapping(pid, m));

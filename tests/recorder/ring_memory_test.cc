@@ -8,6 +8,7 @@
 #include <string>
 
 #include "recorder/drain/ring.h"
+#include "recorder/os/memfd.h"
 #include "tests/recorder/asked_file.h"
 
 namespace luatrace::record {

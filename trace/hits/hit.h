@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace luatrace {
@@ -60,6 +61,36 @@ struct HitFunction {
   std::string chunk;     // Lua: chunk name with its first character; any bytes but NUL.
   std::string name;      // As the probe reports it, with "?" and "main" for no name.
   bool defined = false;  // The name comes from the definition, not from a call.
+};
+
+struct HitLimits {
+  static constexpr uint32_t kMaxStreams = 65536;
+  static constexpr uint32_t kMaxCoroutines = 1u << 23;  // of one process
+  static constexpr uint32_t kMaxDepth = 1u << 20;       // open calls of one coroutine
+  static constexpr uint32_t kMaxFunctions = 1u << 23;   // of one process
+};
+
+struct HitOptions {
+  // A hit is held back until one that is window_ns younger arrives, or more than window_hits are
+  // held back. Choose both larger than the disorder between CPUs.
+  uint64_t window_ns = 1'000'000'000;
+  uint32_t window_hits = 1u << 20;  // 64 bytes each
+  // Called once for each process, at its first hit: writes the PROCESS block (and MAPS) and returns
+  // the process's number in the file. Empty: HitWriter writes a block with only the pid.
+  std::function<uint32_t(uint32_t pid, uint64_t time)> on_process;
+};
+
+// All but hits and streams count anomalies; each of those is also in the file, as an LTX_LOSS.
+struct HitCounters {
+  uint64_t hits = 0;         // given
+  uint64_t streams = 0;      // Lua VMs
+  uint64_t lost = 0;         // by lost(), total(), jumps of Hit.seq; and late hits without seq
+  uint64_t late = 0;         // arrived after a younger one was written: the window is too small
+  uint64_t repeated = 0;     // the same (tid, seq) twice; not a loss, dropped
+  uint64_t misnumbered = 0;  // a damaged seq; left out, and its number counts as lost
+  uint64_t odd = 0;          // proof of a gap that nothing else reported
+  uint64_t reused = 0;   // an address became another coroutine whose predecessor's end was missed
+  uint64_t dropped = 0;  // malformed, or too many streams, coroutines or calls (HitLimits)
 };
 
 }  // namespace luatrace

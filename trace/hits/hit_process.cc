@@ -21,7 +21,7 @@ HitStream* HitProcess::stream_of(uint64_t state) const {
 }
 
 HitStream* HitProcess::new_stream(const Hit& hit) {
-  if (shared_.streams >= HitWriter::kMaxStreams) return nullptr;
+  if (shared_.streams >= HitLimits::kMaxStreams) return nullptr;
   if (number_ == 0 && shared_.options.on_process)
     number_ = shared_.options.on_process(pid_, hit.time);
   if (number_ == 0) {
@@ -86,7 +86,7 @@ HitProcess::Slot* HitProcess::find(uint64_t L) {
 }
 
 HitProcess::Slot* HitProcess::insert(uint64_t L, HitStream& stream, uint32_t vm_id, bool empty) {
-  if (coroutines_.size() >= HitWriter::kMaxCoroutines) return nullptr;
+  if (coroutines_.size() >= HitLimits::kMaxCoroutines) return nullptr;
   Slot& slot = coroutines_[L];
   slot.co = stream.make_coroutine(vm_id, empty);
   slot.stream = &stream;
@@ -131,7 +131,7 @@ HitProcess::Slot* HitProcess::find_or_insert_other(const Hit& hit, uint64_t co, 
 // -- Functions --
 
 void HitProcess::describe(uint64_t key, HitFunction function) {
-  if (functions_.size() >= HitWriter::kMaxFunctions && !functions_.contains(key)) return;
+  if (functions_.size() >= HitLimits::kMaxFunctions && !functions_.contains(key)) return;
   Description& d = functions_[key];
   if (d.known) return;
   d.function = std::move(function);
@@ -144,7 +144,7 @@ void HitProcess::describe(uint64_t key, HitFunction function) {
 uint32_t HitProcess::function(HitStream& stream, uint64_t key) {
   const uint32_t known = stream.words().id_of(key);
   if (known) return known;
-  if (functions_.size() >= HitWriter::kMaxFunctions && !functions_.contains(key))
+  if (functions_.size() >= HitLimits::kMaxFunctions && !functions_.contains(key))
     return LT_ID_UNKNOWN;
   const uint32_t id = stream.words().new_id(key);
   Description& d = functions_[key];

@@ -103,7 +103,7 @@ void HitStream::entry(HitCoroutine& co, const Hit& hit, uint32_t id) {
     odd(hit.time);
     activate(co, hit.time);
   }
-  if (co.calls.size() >= HitWriter::kMaxDepth) {
+  if (co.calls.size() >= HitLimits::kMaxDepth) {
     counters_.dropped++;
     loss(1, words_.last(), hit.time);
     return;

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "trace/hits/hit_words.h"
-#include "trace/hits/hit_writer.h"
 
 namespace luatrace {
 

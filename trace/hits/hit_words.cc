@@ -8,9 +8,8 @@
 namespace luatrace {
 namespace {
 
-constexpr size_t kWords = 4096;  // passed to EventBlocks at a time
-constexpr uint64_t kFar =
-    1ull << 38;  // a longer pause would be ambiguous to a reader (see EventBlocks)
+constexpr size_t kWords = 4096;        // passed to EventBlocks at a time
+constexpr uint64_t kFar = 1ull << 38;  // ns; a longer pause would be ambiguous to a reader
 
 }  // namespace
 

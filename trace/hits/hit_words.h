@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/hits/hit_writer.h"
+#include "trace/hits/hit.h"
 #include "trace/trace_writer.h"
 
 namespace luatrace {

@@ -4,11 +4,7 @@
 #include "trace/hits/hit_writer.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
-
-#include "trace/hits/hit_process.h"
-#include "trace/hits/hit_sorter.h"
 
 namespace luatrace {
 namespace {
@@ -29,94 +25,59 @@ uint32_t next_seq(uint32_t seq) {
 
 }  // namespace
 
-struct HitWriter::Impl {
-  Impl(TraceWriter& writer, HitOptions options)
-      : shared{writer, std::move(options), {}, 0, 0},
-        sorter(shared.options.window_ns, shared.options.window_hits) {}
-
-  void add(const Hit& hit);
-  void drain(uint64_t until);
-  void take(const Hit& hit, std::span<const Hit> later);
-  bool is_after_end(const Hit& hit);
-  void late(const Hit& hit);
-  bool is_plausible(const Hit& hit, const HitThread& thread, std::span<const Hit> later) const;
-  bool count(const Hit& hit, HitThread& thread, std::span<const Hit> later);
-  void take_loss(const Hit& hit);
-  void release_held(HitThread& thread, uint64_t state);
-  void end_process(uint32_t pid);
-  HitThread* thread(uint32_t tid);
-  HitProcess* process(uint32_t pid);
-  HitProcess* find_process(uint32_t pid);
-
-  HitShared shared;
-  HitSorter sorter;
-  std::unordered_map<uint32_t, HitThread> threads;
-  std::unordered_map<uint32_t, std::unique_ptr<HitProcess>> processes;
-  std::vector<std::unique_ptr<HitProcess>> ended;  // threads may still point to their streams
-  std::unordered_map<uint32_t, uint32_t> totals;
-  bool early_totals = false;
-  uint64_t end = UINT64_MAX;   // see end_at()
-  uint64_t gaps = UINT64_MAX;  // see cut_at()
-  uint64_t taken = 0;          // time of the youngest hit taken
-  uint32_t last_tid = 0, last_pid = 0;
-  HitThread* last_thread = nullptr;
-  HitProcess* last_process = nullptr;
-};
-
 HitWriter::HitWriter(TraceWriter& writer, HitOptions options)
-    : impl_(std::make_unique<Impl>(writer, std::move(options))) {}
-
-HitWriter::~HitWriter() = default;
+    : shared_{writer, std::move(options), {}, 0, 0},
+      sorter_(shared_.options.window_ns, shared_.options.window_hits) {}
 
 // -- Threads and processes --
 
-HitThread* HitWriter::Impl::thread(uint32_t tid) {
-  if (last_thread && last_tid == tid) return last_thread;
-  if (threads.size() >= kMaxThreads && !threads.contains(tid)) return nullptr;
-  last_tid = tid;
-  return last_thread = &threads[tid];
+HitThread* HitWriter::thread(uint32_t tid) {
+  if (last_thread_ && last_tid_ == tid) return last_thread_;
+  if (threads_.size() >= kMaxThreads && !threads_.contains(tid)) return nullptr;
+  last_tid_ = tid;
+  return last_thread_ = &threads_[tid];
 }
 
-HitProcess* HitWriter::Impl::find_process(uint32_t pid) {
-  if (last_process && last_pid == pid) return last_process;
-  const auto it = processes.find(pid);
-  if (it == processes.end()) return nullptr;
-  last_pid = pid;
-  return last_process = it->second.get();
+HitProcess* HitWriter::find_process(uint32_t pid) {
+  if (last_process_ && last_pid_ == pid) return last_process_;
+  const auto it = processes_.find(pid);
+  if (it == processes_.end()) return nullptr;
+  last_pid_ = pid;
+  return last_process_ = it->second.get();
 }
 
-HitProcess* HitWriter::Impl::process(uint32_t pid) {
+HitProcess* HitWriter::process(uint32_t pid) {
   if (HitProcess* known = find_process(pid)) return known;
-  if (processes.size() + ended.size() >= kMaxProcesses) return nullptr;
-  processes[pid] = std::make_unique<HitProcess>(shared, pid);
+  if (processes_.size() + ended_.size() >= kMaxProcesses) return nullptr;
+  processes_[pid] = std::make_unique<HitProcess>(shared_, pid);
   return find_process(pid);
 }
 
 // -- Order --
 
-void HitWriter::Impl::add(const Hit& hit) {
-  if (!sorter.add(hit)) return late(hit);
-  if (sorter.full()) drain(sorter.settled());
+void HitWriter::add(const Hit& hit) {
+  if (!sorter_.add(hit)) return late(hit);
+  if (sorter_.full()) drain(sorter_.settled());
 }
 
-void HitWriter::Impl::drain(uint64_t until) {
-  sorter.drain(until, [this](const Hit& h, std::span<const Hit> later) { take(h, later); });
+void HitWriter::drain(uint64_t until) {
+  sorter_.drain(until, [this](const Hit& h, std::span<const Hit> later) { take(h, later); });
 }
 
 // Its place in the order has passed. If hits are counted, its gap has been reported already.
-void HitWriter::Impl::late(const Hit& hit) {
-  shared.counters.late++;
+void HitWriter::late(const Hit& hit) {
+  shared_.counters.late++;
   if (hit.kind == kLoss) return take_loss(hit);
   if (hit.seq != 0) return;
-  shared.counters.lost++;
+  shared_.counters.lost++;
   if (HitProcess* p = find_process(hit.pid)) p->loss(hit.state, 1, hit.time, hit.time);
 }
 
 // The hit's number jumps: are hits missing? Not if later hits of the thread continue from before
 // the jump: then the number is damaged. Without later hits, the thread's total decides, or whether
 // there was time for that many.
-bool HitWriter::Impl::is_plausible(const Hit& hit, const HitThread& thread,
-                                   std::span<const Hit> later) const {
+bool HitWriter::is_plausible(const Hit& hit, const HitThread& thread,
+                             std::span<const Hit> later) const {
   int votes = 0, voters = 0;
   for (const Hit& h : later.first(std::min(later.size(), kLookAhead))) {
     if (h.tid != hit.tid || h.kind > HitKind::kMax || !further(h.seq, thread.seq)) continue;
@@ -124,41 +85,41 @@ bool HitWriter::Impl::is_plausible(const Hit& hit, const HitThread& thread,
     if (++voters == kMaxVotes) break;
   }
   if (votes != 0) return votes > 0;
-  const auto total = totals.find(hit.tid);
-  if (total != totals.end() && !further(hit.seq, total->second)) return true;
-  if (!totals.empty() && !early_totals) return false;
-  const uint64_t since = thread.seq ? thread.time : shared.first_time;
+  const auto total = totals_.find(hit.tid);
+  if (total != totals_.end() && !further(hit.seq, total->second)) return true;
+  if (!totals_.empty() && !early_totals_) return false;
+  const uint64_t since = thread.seq ? thread.time : shared_.first_time;
   return hit.seq - thread.seq <= 1 + (hit.time - std::min(since, hit.time)) / kMinSpacing;
 }
 
 // Is the hit to be used? Notes in the thread how many hits before it are missing.
-bool HitWriter::Impl::count(const Hit& hit, HitThread& thread, std::span<const Hit> later) {
+bool HitWriter::count(const Hit& hit, HitThread& thread, std::span<const Hit> later) {
   if (hit.seq == 0) return true;
   auto ahead = static_cast<int32_t>(hit.seq - next_seq(thread.seq));
   if (ahead > 0 && hit.seq < thread.seq && thread.seq != UINT32_MAX)
     ahead--;  // Number 0 is skipped.
   if (ahead < 0) {
-    shared.counters.repeated++;
+    shared_.counters.repeated++;
     return false;
   }
   if (ahead > 0 && !is_plausible(hit, thread, later)) {
-    shared.counters.misnumbered++;
+    shared_.counters.misnumbered++;
     return false;
   }
-  if (ahead > 0 && thread.seq != 0 && thread.time >= gaps) {
-    end = taken;
-    totals.erase(hit.tid);
+  if (ahead > 0 && thread.seq != 0 && thread.time >= gaps_) {
+    end_ = taken_;
+    totals_.erase(hit.tid);
     return false;
   }
   thread.wraps += hit.seq < thread.seq;
   thread.seq = hit.seq;
   thread.missing += static_cast<uint32_t>(ahead);
-  shared.counters.lost += static_cast<uint32_t>(ahead);
+  shared_.counters.lost += static_cast<uint32_t>(ahead);
   return true;
 }
 
 // Processes the held hit, with its VM if that is known now.
-void HitWriter::Impl::release_held(HitThread& thread, uint64_t state) {
+void HitWriter::release_held(HitThread& thread, uint64_t state) {
   Hit held = thread.held;
   held.state = state;
   if (HitProcess* p = find_process(held.pid)) p->event(held, thread);
@@ -166,24 +127,24 @@ void HitWriter::Impl::release_held(HitThread& thread, uint64_t state) {
 }
 
 // Did this hit come while the tracer was detaching?
-bool HitWriter::Impl::is_after_end(const Hit& hit) {
-  if (hit.time <= end) return false;
-  if (gaps != UINT64_MAX) return totals.erase(hit.tid), true;
-  const auto total = totals.find(hit.tid);
-  if (hit.seq == 0 || total == totals.end()) return true;
+bool HitWriter::is_after_end(const Hit& hit) {
+  if (hit.time <= end_) return false;
+  if (gaps_ != UINT64_MAX) return totals_.erase(hit.tid), true;
+  const auto total = totals_.find(hit.tid);
+  if (hit.seq == 0 || total == totals_.end()) return true;
   return static_cast<int32_t>(hit.seq - total->second) > 0;
 }
 
-void HitWriter::Impl::take(const Hit& hit, std::span<const Hit> later) {
+void HitWriter::take(const Hit& hit, std::span<const Hit> later) {
   if (hit.kind == kLoss) return take_loss(hit);
   if (hit.kind == HitKind::kExit) return end_process(hit.pid);
-  if (shared.first_time == 0) shared.first_time = hit.time;
+  if (shared_.first_time == 0) shared_.first_time = hit.time;
   HitThread* const t = thread(hit.tid);
   if (t && (is_after_end(hit) || !count(hit, *t, later))) return;
   const bool wanted = hit.kind != HitKind::kLeftOut;
   HitProcess* const p = t && wanted ? process(hit.pid) : nullptr;
   if (!p) {
-    shared.counters.dropped += wanted;
+    shared_.counters.dropped += wanted;
     if (t) t->time = hit.time;
     return;
   }
@@ -192,48 +153,48 @@ void HitWriter::Impl::take(const Hit& hit, std::span<const Hit> later) {
     release_held(*t, named && t->missing == 0 ? hit.state : 0);
   }
   p->event(hit, *t);
-  t->time = taken = hit.time;
+  t->time = taken_ = hit.time;
 }
 
 // -- Losses --
 
-void HitWriter::Impl::take_loss(const Hit& hit) {
-  shared.counters.lost += hit.what;
+void HitWriter::take_loss(const Hit& hit) {
+  shared_.counters.lost += hit.what;
   uint64_t count = hit.what;
   if (hit.tid != 0) {
     HitThread* const t = thread(hit.tid);
     if (t && t->stream && !t->stream->stopped()) return t->stream->loss(count, hit.L, hit.time);
   }
-  for (auto& [pid, process] : processes)
+  for (auto& [pid, process] : processes_)
     if (hit.pid == 0 || hit.pid == pid)
       process->loss(hit.state, std::exchange(count, 0), hit.L, hit.time);
 }
 
-void HitWriter::Impl::end_process(uint32_t pid) {
-  const auto it = processes.find(pid);
-  if (it == processes.end()) return;
+void HitWriter::end_process(uint32_t pid) {
+  const auto it = processes_.find(pid);
+  if (it == processes_.end()) return;
   it->second->rest();
-  ended.push_back(std::move(it->second));
-  processes.erase(it);
-  last_process = nullptr;
+  ended_.push_back(std::move(it->second));
+  processes_.erase(it);
+  last_process_ = nullptr;
 }
 
 // -- Interface --
 
 void HitWriter::describe(uint32_t pid, uint64_t key, HitFunction function) {
-  if (HitProcess* p = impl_->process(pid)) p->describe(key, std::move(function));
+  if (HitProcess* p = process(pid)) p->describe(key, std::move(function));
 }
 
 void HitWriter::hit(const Hit& hit) {
-  impl_->shared.counters.hits += hit.kind != HitKind::kExit && hit.kind != HitKind::kLeftOut;
+  shared_.counters.hits += hit.kind != HitKind::kExit && hit.kind != HitKind::kLeftOut;
   if (hit.kind < HitKind::kEntry || hit.kind > HitKind::kMax) {
-    impl_->shared.counters.dropped++;
+    shared_.counters.dropped++;
   } else if (hit.kind == HitKind::kExit) {
     Hit last = hit;
     last.tid = UINT32_MAX;  // after all hits of its time
-    impl_->add(last);
+    add(last);
   } else {
-    impl_->add(hit);
+    add(hit);
   }
 }
 
@@ -246,70 +207,40 @@ void HitWriter::lost(const HitLoss& loss) {
   h.state = loss.state;
   h.pid = loss.pid;
   h.tid = loss.tid;
-  impl_->add(h);
+  add(h);
 }
 
 void HitWriter::total(uint32_t tid, uint32_t seq) {
-  if (impl_->totals.size() < kMaxThreads) impl_->totals[tid] = seq;
-}
-
-void HitWriter::totals_are_early() {
-  impl_->early_totals = true;
-}
-
-void HitWriter::forget_totals() {
-  impl_->totals.clear();
+  if (totals_.size() < kMaxThreads) totals_[tid] = seq;
 }
 
 uint64_t HitWriter::numbered(bool with_totals) const {
   uint64_t sum = 0;
-  for (const auto& [tid, t] : impl_->threads) sum += uint64_t{t.wraps} * UINT32_MAX + t.seq;
+  for (const auto& [tid, t] : threads_) sum += uint64_t{t.wraps} * UINT32_MAX + t.seq;
   if (!with_totals) return sum;
-  for (const auto& [tid, total] : impl_->totals) {
-    const auto t = impl_->threads.find(tid);
-    const uint32_t seq = t == impl_->threads.end() ? 0 : t->second.seq;
+  for (const auto& [tid, total] : totals_) {
+    const auto t = threads_.find(tid);
+    const uint32_t seq = t == threads_.end() ? 0 : t->second.seq;
     if (further(total, seq)) sum += total - seq - (total < seq);  // Number 0 is skipped.
   }
   return sum;
 }
 
-void HitWriter::end_at(uint64_t time) {
-  impl_->end = time;
-}
-
-void HitWriter::cut_at(uint64_t time, uint64_t gaps) {
-  impl_->end = time;
-  impl_->gaps = gaps;
-}
-
-void HitWriter::settle() {
-  impl_->drain(UINT64_MAX);
-}
-
 void HitWriter::finish() {
-  Impl& i = *impl_;
-  i.drain(UINT64_MAX);
-  const uint64_t end = i.end == UINT64_MAX ? last_time() : i.end;
-  for (auto& [tid, t] : i.threads)
-    if (t.holding) i.release_held(t, 0);
-  for (const auto& [tid, seq] : i.totals) {
-    HitThread* const t = i.thread(tid);
+  drain(UINT64_MAX);
+  const uint64_t end = end_ == UINT64_MAX ? last_time() : end_;
+  for (auto& [tid, t] : threads_)
+    if (t.holding) release_held(t, 0);
+  for (const auto& [tid, seq] : totals_) {
+    HitThread* const t = thread(tid);
     const int32_t missing = t ? static_cast<int32_t>(seq - t->seq) : 0;
     if (missing <= 0) continue;
-    i.shared.counters.lost += static_cast<uint32_t>(missing);
+    shared_.counters.lost += static_cast<uint32_t>(missing);
     if (t->stream && !t->stream->stopped())
       t->stream->loss(static_cast<uint32_t>(missing), t->time, end);
   }
-  for (auto& [pid, process] : i.processes) process->finish(end, LTE_DETACH);
-  for (auto& process : i.ended) process->flush();  // what was missing at their end
-}
-
-const HitCounters& HitWriter::counters() const {
-  return impl_->shared.counters;
-}
-
-uint64_t HitWriter::last_time() const {
-  return impl_->sorter.youngest();
+  for (auto& [pid, process] : processes_) process->finish(end, LTE_DETACH);
+  for (auto& process : ended_) process->flush();  // what was missing at their end
 }
 
 uint64_t HitWriter::lost_events() const {

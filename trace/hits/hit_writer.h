@@ -19,42 +19,20 @@
 //
 // Invariants: every hit is written or counted as a loss; the words of a stream are in the order of
 // time; any values in hits are harmless: memory grows with the number of open calls and of distinct
-// functions, coroutines and threads, each bounded by kMax*. Throws nothing but bad_alloc, and makes
-// no system calls except through the TraceWriter.
+// functions, coroutines and threads, each bounded by HitLimits. Throws nothing but bad_alloc, and
+// makes no system calls except through the TraceWriter.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
+#include <span>
+#include <unordered_map>
+#include <vector>
 
-#include "trace/hits/hit.h"
-#include "trace/trace_writer.h"
+#include "trace/hits/hit_process.h"
+#include "trace/hits/hit_sorter.h"
 
 namespace luatrace {
-
-struct HitOptions {
-  // A hit is held back until one that is window_ns younger arrives, or more than window_hits are
-  // held back. Choose both larger than the disorder between CPUs.
-  uint64_t window_ns = 1'000'000'000;
-  uint32_t window_hits = 1u << 20;  // 64 bytes each
-  // Called once for each process, at its first hit: writes the PROCESS block (and MAPS) and returns
-  // the process's number in the file. Empty: HitWriter writes a block with only the pid.
-  std::function<uint32_t(uint32_t pid, uint64_t time)> on_process;
-};
-
-// All but hits and streams count anomalies; each of those is also in the file, as an LTX_LOSS.
-struct HitCounters {
-  uint64_t hits = 0;         // given
-  uint64_t streams = 0;      // Lua VMs
-  uint64_t lost = 0;         // by lost(), total(), jumps of Hit.seq; and late hits without seq
-  uint64_t late = 0;         // arrived after a younger one was written: the window is too small
-  uint64_t repeated = 0;     // the same (tid, seq) twice; not a loss, dropped
-  uint64_t misnumbered = 0;  // a damaged seq; left out, and its number counts as lost
-  uint64_t odd = 0;          // proof of a gap that nothing else reported
-  uint64_t reused = 0;   // an address became another coroutine whose predecessor's end was missed
-  uint64_t dropped = 0;  // malformed, or too many streams, coroutines or calls (kMax*)
-};
 
 struct HitLoss {
   uint32_t pid = 0;    // 0: any process
@@ -67,17 +45,10 @@ struct HitLoss {
 
 class HitWriter {
  public:
-  static constexpr uint32_t kMaxStreams = 65536;
-  static constexpr uint32_t kMaxCoroutines = 1u << 23;  // of one process
-  static constexpr uint32_t kMaxDepth = 1u << 20;       // open calls of one coroutine
-  static constexpr uint32_t kMaxFunctions = 1u << 23;   // of one process
-
   // `writer` must outlive this object, and its header must have LT_CLOCK_MONOTONIC with one tick
   // per nanosecond. NOTE, CLOCK and END blocks are left to the owner.
   HitWriter(TraceWriter& writer, HitOptions options);
-  ~HitWriter();
-  HitWriter(const HitWriter&) = delete;
-  HitWriter& operator=(const HitWriter&) = delete;
+  HitWriter(HitWriter&&) = delete;  // its parts refer to it
 
   // At any time. A function described after one of its hits left the window is counted as
   // undescribed, but still gets its name. The first description wins.
@@ -89,35 +60,60 @@ class HitWriter {
   // last one are lost, too.
   void total(uint32_t tid, uint32_t seq);
   // The totals were taken before the end: threads may have counted more.
-  void totals_are_early();
+  void totals_are_early() { early_totals_ = true; }
   // The totals are wrong.
-  void forget_totals();
+  void forget_totals() { totals_.clear(); }
   // How many hits the threads' numbers count, up to the last one taken (see settle()) or, if
   // larger, to total().
   uint64_t numbered(bool with_totals) const;
 
   // The tracer detached at this time: hits that are later, and after total() of their thread, are
   // invalid and left out. Call before finish(), while they are in the window.
-  void end_at(uint64_t time);
+  void end_at(uint64_t time) { end_ = time; }
   // The tracer discarded unread hits when it detached. Nothing later than `time` is taken, nor
   // anything after the first gap in the numbers of a thread whose last hit before the gap is not
   // older than `gaps`. What is left out this way is not a loss: the trace has ended. Instead of
   // end_at().
-  void cut_at(uint64_t time, uint64_t gaps);
+  void cut_at(uint64_t time, uint64_t gaps) { end_ = time, gaps_ = gaps; }
 
   // All hits have arrived; losses may still be reported.
-  void settle();
+  void settle() { drain(UINT64_MAX); }
   // Writes everything; VMs whose process is still alive stop with LTE_DETACH. Once, before the END
   // block, whose `lost` is lost_events().
   void finish();
 
-  const HitCounters& counters() const;
-  uint64_t lost_events() const;  // of all kinds
-  uint64_t last_time() const;    // of the youngest hit; 0: none
+  const HitCounters& counters() const { return shared_.counters; }
+  uint64_t lost_events() const;                              // of all kinds
+  uint64_t last_time() const { return sorter_.youngest(); }  // of the youngest hit; 0: none
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  void add(const Hit& hit);
+  void drain(uint64_t until);
+  void take(const Hit& hit, std::span<const Hit> later);
+  bool is_after_end(const Hit& hit);
+  void late(const Hit& hit);
+  bool is_plausible(const Hit& hit, const HitThread& thread, std::span<const Hit> later) const;
+  bool count(const Hit& hit, HitThread& thread, std::span<const Hit> later);
+  void take_loss(const Hit& hit);
+  void release_held(HitThread& thread, uint64_t state);
+  void end_process(uint32_t pid);
+  HitThread* thread(uint32_t tid);
+  HitProcess* process(uint32_t pid);
+  HitProcess* find_process(uint32_t pid);
+
+  HitShared shared_;
+  HitSorter sorter_;
+  std::unordered_map<uint32_t, HitThread> threads_;
+  std::unordered_map<uint32_t, std::unique_ptr<HitProcess>> processes_;
+  std::vector<std::unique_ptr<HitProcess>> ended_;  // threads may still point to their streams
+  std::unordered_map<uint32_t, uint32_t> totals_;
+  bool early_totals_ = false;
+  uint64_t end_ = UINT64_MAX;   // see end_at()
+  uint64_t gaps_ = UINT64_MAX;  // see cut_at()
+  uint64_t taken_ = 0;          // time of the youngest hit taken
+  uint32_t last_tid_ = 0, last_pid_ = 0;
+  HitThread* last_thread_ = nullptr;
+  HitProcess* last_process_ = nullptr;
 };
 
 }  // namespace luatrace
