@@ -228,10 +228,6 @@ TraceWriter::TraceWriter(int fd, std::string name, const lt_file_header& header)
 TraceWriter::TraceWriter(Spool& spool, std::string name, const lt_file_header& header)
     : TraceWriter(std::make_unique<SpoolSink>(spool), std::move(name), header) {}
 
-TraceWriter::~TraceWriter() {
-  close();
-}
-
 void TraceWriter::put_header() {
   seal(header_);
   BlockNote note;

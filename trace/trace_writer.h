@@ -153,7 +153,7 @@ class TraceWriter {
   // close() returns true.
   TraceWriter(Spool& spool, std::string name, const lt_file_header& header);
   TraceWriter(std::unique_ptr<BlockSink> sink, std::string name, const lt_file_header& header);
-  ~TraceWriter();  // close()s, ignoring errors
+  ~TraceWriter() { close(); }  // ignoring errors
 
   // From now on payloads are compressed if that makes them smaller (levels of zstd from
   // kMinCompression to kMaxCompression). The header must require LT_FEATURE_ZSTD.

@@ -51,7 +51,7 @@ WordScanner::Coroutine& WordScanner::slot(uint32_t id) {
   if (id >= kDense) {
     if (sparse_.size() >= kSparseMax && !sparse_.contains(id)) {
       sparse_.clear();
-      forget_depths();
+      epoch_++;
     }
     return sparse_.try_emplace(id).first->second;
   }
@@ -72,12 +72,8 @@ void WordScanner::forget(uint32_t id) {
     sparse_.erase(id);
 }
 
-void WordScanner::forget_depths() {
-  epoch_++;
-}
-
 void WordScanner::forget() {
-  forget_depths();
+  epoch_++;
   current_ = 0;
 }
 

@@ -91,7 +91,6 @@ class WordScanner {
   void unwind(uint32_t n);
   void set_known(uint32_t id, uint32_t depth);
   void forget(uint32_t id);
-  void forget_depths();
   bool known(const Coroutine& c) const { return c.epoch == epoch_; }
   Coroutine& slot(uint32_t id);
   Coroutine& here() { return slot(current_); }

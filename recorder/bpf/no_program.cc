@@ -9,7 +9,6 @@ struct ring_buffer {};
 
 namespace luatrace::record::bpf {
 
-Program::Program() = default;
 Program::~Program() = default;
 
 std::string Program::not_built() {

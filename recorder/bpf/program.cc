@@ -107,8 +107,6 @@ std::vector<Key> keys_of(const bpf_map* map) {
 
 }  // namespace
 
-Program::Program() = default;
-
 Program::~Program() {
   detach_all();
   if (reader_ != nullptr) ring_buffer__free(reader_);

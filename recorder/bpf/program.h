@@ -29,7 +29,6 @@ struct Failure {
 
 class Program {
  public:
-  Program();
   ~Program();
 
   // Loads a copy for this layout with a ring buffer of `ring_bytes` (rounded up to a power of two

@@ -40,8 +40,6 @@ void lose_held(AttachedProcess& a, const ltb_hit& hit) {
 Source::Source(Settings settings)
     : r_{.settings = std::move(settings)}, sinks_(r_), blocks_(r_), by_slot_(LTB_SLOTS) {}
 
-Source::~Source() = default;
-
 // -- Attaching --
 
 // The first loaded program shows what works here; the others do the same.

@@ -31,7 +31,6 @@ namespace luatrace::record::bpf {
 class Source {
  public:
   explicit Source(Settings settings);
-  ~Source();
 
   // Is everything available that this needs? Tries it, on this program itself.
   Failure able();

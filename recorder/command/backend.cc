@@ -28,10 +28,6 @@ void CommandBackend::attach_by(std::unique_ptr<Backend> backend,
   attach_ = std::move(attach);
 }
 
-uint32_t CommandBackend::clock() const {
-  return attacher_ != nullptr ? attacher_->clock() : default_clock();
-}
-
 // -- Starting --
 
 std::vector<std::pair<std::string, std::string>> CommandBackend::environment() const {

@@ -17,6 +17,7 @@
 #include "recorder/backend/options.h"
 #include "recorder/command/diagnose.h"
 #include "recorder/command/listener_apart.h"
+#include "recorder/os/clock.h"
 
 namespace luatrace::record {
 
@@ -54,7 +55,7 @@ class CommandBackend : public Backend {
   void accept() override;
   void on_children(const std::vector<std::pair<pid_t, int>>& ended, bool more) override;
   std::vector<std::string> diagnosis(uint32_t reason) override;
-  uint32_t clock() const override;
+  uint32_t clock() const override { return attacher_ ? attacher_->clock() : default_clock(); }
 
  private:
   std::vector<std::pair<std::string, std::string>> environment() const;

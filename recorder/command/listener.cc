@@ -110,14 +110,17 @@ std::string make_directory(const std::vector<std::string>& wanted) {
   throw std::runtime_error("cannot create a directory for the socket: " + last);
 }
 
+Descriptor open_directory(const std::string& path) {
+  return Descriptor(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
 // Where others can create names, the path may now lead elsewhere: this removes only a socket of our
 // secret name and an empty directory, never what a link points to.
 void remove_socket(const std::string& directory, const std::string& name) {
-  const int fd = open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return;
-  unlinkat(fd, name.c_str(), 0);
-  close(fd);
-  rmdir(directory.c_str());
+  if (const Descriptor fd = open_directory(directory); fd >= 0) {
+    unlinkat(fd, name.c_str(), 0);
+    rmdir(directory.c_str());
+  }
 }
 
 bool peer_of(int fd, ucred& peer, std::string& why) {
@@ -141,8 +144,8 @@ Listener::Listener(int to, const Ancestry& ancestry)
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
-  directory_fd_ = open(directory_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  directory_fd_ = open_directory(directory_);
+  fd_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (directory_fd_ < 0 || fd_ < 0 ||
       bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       (geteuid() == 0 && chmod(path_.c_str(), 0666) != 0) || listen(fd_, kBacklog) != 0) {
@@ -161,9 +164,6 @@ Listener::~Listener() {
   for (int c; (c = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;)
     connections_.push_back({c, {}, 0});
   for (const auto& c : connections_) drop(c.fd);
-  close(fd_);
-  close(directory_fd_);
-  release();
   for (const Helper& h : helpers_) reap_helper(h.pid, 0);
 }
 
@@ -201,13 +201,12 @@ void Listener::drop(int connection) {
 // Without a descriptor for it a connection would wait, and wake us, until it gives up; without one
 // for reading /proc, no process would count as ours.
 void Listener::reserve() {
-  for (int& fd : reserved_)
-    if (fd < 0) fd = fcntl(directory_fd_, F_DUPFD_CLOEXEC, 0);
+  for (Descriptor& fd : reserved_)
+    if (fd < 0) fd = Descriptor(fcntl(directory_fd_, F_DUPFD_CLOEXEC, 0));
 }
 
 void Listener::release() {
-  for (int& fd : reserved_)
-    if (fd >= 0) close(std::exchange(fd, -1));
+  for (Descriptor& fd : reserved_) fd = Descriptor();
 }
 
 // A connection of another process costs no more than this. is_last: there is no descriptor to keep

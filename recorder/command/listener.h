@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "recorder/command/ancestry.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 
@@ -33,8 +34,6 @@ class Listener {
   // Hellos are sent there (hello.h). Create it before any thread; throws std::runtime_error.
   explicit Listener(int to, const Ancestry& ancestry = Ancestry());
   ~Listener();  // removes socket and directory; closes nothing that may not answer
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
 
   const std::string& path() const { return path_; }
   // The descriptors to wait for, and for how many ms (-1: any time).
@@ -77,9 +76,9 @@ class Listener {
   void close_unread();
 
   std::string directory_, name_, path_;
-  int directory_fd_ = -1;  // the directory itself, whatever its path means later
-  int fd_ = -1;
-  int reserved_[2] = {-1, -1};  // descriptors for when no others are free
+  Descriptor directory_fd_;  // the directory itself, whatever its path means later
+  Descriptor fd_;
+  Descriptor reserved_[2];  // for when no others are free
   int to_;
   std::vector<Connection> connections_;  // silent so far, oldest first
   std::vector<int> unread_;              // connections to be closed, with messages

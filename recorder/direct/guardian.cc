@@ -54,7 +54,7 @@ Guardian::Guardian() {
 Guardian::~Guardian() {
   if (pipe_ >= 0 && !has_work_) send(pipe_, "q", 1, MSG_NOSIGNAL);
   if (pidfd_ >= 0 && !has_work_) syscall(SYS_pidfd_send_signal, int{pidfd_}, SIGKILL, nullptr, 0);
-  pipe_ = Descriptor();  // its end of it, too, shows that we have ended
+  pipe_ = Descriptor();  // now it begins, if it has work
   reap_helper(pid_, kEndMs);
   if (entries_ != nullptr) munmap(entries_, kEntries * sizeof(Entry));
 }

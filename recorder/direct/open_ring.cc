@@ -27,11 +27,11 @@ bool is_mapped_memory(int fd, const Mapping& m) {
   return is_memfd(fd) && fstat(fd, &st) == 0 && st.st_ino == m.inode;
 }
 
-// -1: not that file, or permission denied; see errno.
+// -1: not that file (EBADF), or permission denied; see errno.
 int open_same(const std::string& path, const Mapping& m) {
   const Descriptor look(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (look < 0) return -1;
-  if (!is_mapped_memory(look, m)) return errno = ENOENT, -1;
+  if (!is_mapped_memory(look, m)) return errno = EBADF, -1;
   return open(("/proc/self/fd/" + std::to_string(look)).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 

@@ -4,7 +4,6 @@
 namespace luatrace::record::direct {
 namespace {
 
-constexpr size_t kMaxEnded = 4096;  // Lua VMs, besides twice the existing ones
 constexpr size_t kMaxRings = 65536, kMaxWithoutRing = 65536;
 
 }  // namespace
@@ -30,10 +29,6 @@ void TakenRings::insert_ring(uint64_t inode) {
 
 void TakenRings::insert_ringless(uint64_t vm) {
   if (without_ring_.size() < kMaxWithoutRing && !taken_.contains(vm)) without_ring_.insert(vm);
-}
-
-bool TakenRings::is_full(size_t existing) const {
-  return taken_.size() > kMaxEnded + 2 * existing;
 }
 
 void TakenRings::keep(const std::set<uint64_t>& existing) {

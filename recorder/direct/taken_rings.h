@@ -25,12 +25,14 @@ class TakenRings {
   uint64_t count() const { return count_; }                 // rings ever opened, usable or not
   size_t ringless() const { return without_ring_.size(); }  // Lua VMs that never had a ring
   // Are there so many that it must know which exist? `existing`: how many that are.
-  bool is_full(size_t existing) const;
+  bool is_full(size_t existing) const { return taken_.size() > kMaxEnded + 2 * existing; }
   // Forgets Lua VMs that had a ring and are not among these.
   void keep(const std::set<uint64_t>& existing);
   size_t remembered() const { return taken_.size() + rings_.size() + without_ring_.size(); }
 
  private:
+  static constexpr size_t kMaxEnded = 4096;  // Lua VMs, besides twice the existing ones
+
   std::map<uint64_t, uint32_t> taken_;  // by Lua VM: the last recording
   std::set<uint64_t> rings_;
   std::set<uint64_t> without_ring_;

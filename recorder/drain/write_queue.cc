@@ -186,10 +186,6 @@ bool WriteQueue::has_space(std::unique_lock<std::mutex>& lock, uint64_t size) {
   return held_ < kLittle && (taken_late_ += size) < kLittle;
 }
 
-void WriteQueue::wait_for_space() {
-  patient_ = true;
-}
-
 void WriteQueue::set_deadline(uint64_t ns) {
   {
     const std::lock_guard lock(mutex_);

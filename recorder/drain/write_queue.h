@@ -42,7 +42,7 @@ class WriteQueue {
   uint64_t held() const { return held_; }      // bytes waiting or being written
 
   // From now on write() waits for space, until the deadline.
-  void wait_for_space();
+  void wait_for_space() { patient_ = true; }
   // The monotonic time in ns at which waiting ends. A later one than before is ignored.
   void set_deadline(uint64_t ns);
   // Waits until everything is written, or the deadline. False: it is not.
