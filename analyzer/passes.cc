@@ -19,8 +19,6 @@
 #include "analyzer/output/formats/formats.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
-#include "analyzer/read/import.h"
-#include "analyzer/read/text_reader.h"
 #include "analyzer/report/conditions.h"
 #include "analyzer/report/saved_profile.h"
 #include "analyzer/report/stack_limit.h"
@@ -149,21 +147,11 @@ void convert_file(Session& session) {
   each_file(session, session.options.files,
             [&](const std::string& path, Input& input, Diagnostics& diag) {
               if (is_profile(input)) refuse_profile(path, "--convert");
-              if (is_import(input)) {
-                auto trace = import_trace(input, diag, {});
-                write_to(session, *session.options.convert, [&](std::ostream& out) {
-                  for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
-                    out.write(reinterpret_cast<const char*>(trace->data()),
-                              static_cast<std::streamsize>(n));
-                });
-                return;
-              }
-              if (!is_text_trace(input))
-                throw Unreadable(printable(path) + ": not the text form of a trace");
-              std::vector<uint8_t> image = text_to_binary(input);
+              Progress none;
+              const auto trace = to_binary(input, diag, none);
+              if (!trace) throw Unreadable(printable(path) + ": not the text form of a trace");
               write_to(session, *session.options.convert, [&](std::ostream& out) {
-                out.write(reinterpret_cast<const char*>(image.data()),
-                          static_cast<std::streamsize>(image.size()));
+                for (; trace->need(1); trace->consume(trace->available())) out << trace->text();
               });
             });
 }

@@ -15,7 +15,7 @@ TraceReader::TraceReader(Input& input, Diagnostics& diag, TraceSink& sink, Progr
       sink_(sink),
       takes_packed_(sink.takes_packed()),
       progress_(std::move(progress)),
-      converted_(convert(input)),
+      converted_(to_binary(input, diag, progress_)),
       input_(converted_ ? *converted_ : input),
       reader_(input_, diag),
       decoder_(diag, sink),
@@ -23,12 +23,8 @@ TraceReader::TraceReader(Input& input, Diagnostics& diag, TraceSink& sink, Progr
   sink.on_header(clock_of(reader_.header()), reader_.header());
 }
 
-// Returns the binary form of a text trace or an import, null for a binary trace.
-std::unique_ptr<Input> TraceReader::convert(Input& input) {
-  if (is_import(input)) {
-    // Progress counts bytes of `input`, all of which are read here.
-    return import_trace(input, diag_, std::exchange(progress_, {}));
-  }
+std::unique_ptr<Input> to_binary(Input& input, Diagnostics& diag, Progress& progress) {
+  if (is_import(input)) return import_trace(input, diag, std::exchange(progress, {}));
   if (is_text_trace(input)) return std::make_unique<Input>(input.name(), text_to_binary(input));
   return nullptr;
 }
