@@ -55,11 +55,6 @@ std::string page_path(const std::string& trace) {
   return std::filesystem::path(trace).replace_extension(".html").string();
 }
 
-bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code missing;
-  return std::filesystem::is_regular_file(a, missing) && std::filesystem::equivalent(a, b, missing);
-}
-
 // Calls `write` with the file, or with standard output for "-", whose errors are checked at the
 // end.
 template <class F>
@@ -96,10 +91,11 @@ void refuse_own_input(const Options& o) {
     if (path) outputs.push_back(*path);
   if (find_format(o.exports.format)) outputs.push_back(o.exports.output);
   if (o.flame && o.flame->empty() && !o.files.empty()) outputs.push_back(page_path(o.files[0]));
+  std::error_code missing;
   for (const auto& out : outputs)
     for (const auto* inputs : {&o.files, &o.diff})
       for (const std::string& in : *inputs)
-        if (is_same_file(in, out))
+        if (std::filesystem::is_regular_file(in, missing) && is_same_file(in, out))
           throw UsageError(printable(out) + " is an input file and would be overwritten");
 }
 
@@ -242,6 +238,22 @@ void warn_left_out(const Session& session, size_t nodes) {
   if (!text.empty()) warn(text);
 }
 
+void write_page(Session& session, const Report& report, const Report* before) {
+  const Options& o = session.options;
+  const std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
+  prepare_page(session);
+  size_t nodes = report.tree.size();
+  const bool written = write_to(session, path, [&](std::ostream& out) {
+    if (!before) return write_flame(out, report, session.page);
+    const Diff diff = make_diff(*before, report, o.views.normalize);
+    nodes = diff.tree.size();
+    write_flame_diff(out, diff, report, *before, session.page);
+  });
+  if (!written || o.quiet) return;
+  warn_left_out(session, nodes);
+  if (!is_output_taken(o)) std::cout << "flame graph: " << printable(path) << '\n';
+}
+
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   warn_compensation(o, report);
@@ -255,14 +267,14 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     write_to(session, *o.csv, [&](std::ostream& out) {
       write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
     });
-  std::optional<Report> with_suspended;  // The report with suspended time, for flame graphs.
+  // The reports with suspended time, for flame graphs.
+  std::optional<Report> suspended, before_suspended;
   const ExportFormat* format = find_format(o.exports.format);
-  if (o.views.suspended && (o.folded || o.flame || (format && format->has_tree)))
-    add_suspended_nodes(with_suspended.emplace(report));
-  const Report& shown = with_suspended ? *with_suspended : report;
-  std::optional<Report> old_suspended;
-  if (with_suspended && before) add_suspended_nodes(old_suspended.emplace(*before));
-  const Report& old = old_suspended ? *old_suspended : before ? *before : report;
+  if (o.views.suspended && (o.folded || o.flame || (format && format->has_tree))) {
+    add_suspended_nodes(suspended.emplace(report));
+    if (before) add_suspended_nodes(before_suspended.emplace(*before));
+  }
+  const Report& shown = suspended ? *suspended : report;
   if (o.folded)
     write_to(session, *o.folded, [&](std::ostream& out) {
       if (!before) return write_folded(out, shown, o.unit_ns);
@@ -274,24 +286,12 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     write_to(session, o.exports.output, [&](std::ostream& out) {
       format->write(out, format->has_tree ? shown : report, o.exports);
     });
-  const bool busy = is_output_taken(o);
   // --quiet suppresses only the summary, not requested views, nor a comparison that has no other
   // output.
   const bool other = o.json || o.csv || o.folded || o.flame || o.save_profile || !o.fail_if.empty();
-  if (!busy && (!o.quiet || o.views.any() || (before && !other)))
+  if (!is_output_taken(o) && (!o.quiet || o.views.any() || (before && !other)))
     print_text(report, views, o.views);
-  if (!o.flame) return;
-  std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
-  prepare_page(session);
-  size_t nodes = shown.tree.size();
-  const bool written = write_to(session, path, [&](std::ostream& out) {
-    if (!before) return write_flame(out, shown, session.page);
-    const Diff diff = make_diff(old, shown, o.views.normalize);
-    nodes = diff.tree.size();
-    write_flame_diff(out, diff, shown, old, session.page);
-  });
-  if (written && !o.quiet) warn_left_out(session, nodes);
-  if (written && !busy && !o.quiet) std::cout << "flame graph: " << printable(path) << '\n';
+  if (o.flame) write_page(session, shown, before_suspended ? &*before_suspended : before);
 }
 
 // "is 9.54 %", or with several "self(work) is 9.54 %, lost is 3".

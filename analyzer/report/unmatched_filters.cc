@@ -2,6 +2,7 @@
 #include "analyzer/report/unmatched_filters.h"
 
 #include <algorithm>
+#include <span>
 
 #include "analyzer/filter/phase.h"
 
@@ -47,8 +48,7 @@ UnmatchedFilters::UnmatchedFilters(const FilterOptions& options)
   add("--function", options.functions);
   for (const std::string& pattern : options.group_patterns()) groups_.emplace_back(pattern);
   if (options.group != GroupBy::kPattern) return;
-  for (const char* name : {"thread", "coroutine", "vm", "phase", "file", "plugin"})
-    group_names_.offer(name);
+  for (const char* name : std::span(kGroupNames).subspan(1)) group_names_.offer(name);
 }
 
 void UnmatchedFilters::add(const char* option, const std::vector<std::string>& patterns) {
