@@ -39,7 +39,7 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
   sink.set_namer([&](FunctionId index) {
     const Function& f = facts.functions[index];
     bool search = f.type == LT_FUNC_C && f.name.empty();
-    return call_name(f, search ? symbols.find(facts.maps, own_map(f), f.addr).name : "");
+    return call_name(f, search ? symbols.find(facts.maps, f).name : "");
   });
   read_trace(input, diag, streams);
   streams.finish();

@@ -72,10 +72,9 @@ Report Pipeline::empty_report() const {
 Symbol Pipeline::find_symbol(const Function& f) {
   std::lock_guard lock(finding_);
   const MapTable& maps = preview_->complete ? preview_->maps : facts_->maps;
-  auto found = symbolizer_.find(maps, own_map(f), f.addr);
-  Symbol symbol{found.name, found.file, found.offset, nullptr};
+  Symbol symbol = symbolizer_.find(maps, f);
   if (options_.native_code)
-    symbol.code = std::make_shared<NativeCode>(symbolizer_.describe(maps, own_map(f), f.addr));
+    symbol.code = std::make_shared<NativeCode>(symbolizer_.describe(maps, f));
   return symbol;
 }
 

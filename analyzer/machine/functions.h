@@ -46,12 +46,6 @@ struct Function : FunctionInfo {
 // Returns `firstline` as text: "3", or "#1e83f2ab" where it is a hash of the code.
 std::string line_text(uint32_t firstline);
 
-// The mapping around a C function according to its description, for processes that ended before
-// their mappings were read. Empty if the description does not say.
-inline MapInfo own_map(const Function& f) {
-  return {f.process, f.addr, f.chunk.empty() ? f.addr : f.addr + 1, f.fileofs, "", f.chunk, true};
-}
-
 class FunctionTable {
  public:
   FunctionTable();

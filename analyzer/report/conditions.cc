@@ -324,8 +324,8 @@ bool Evaluator::functions(const ConditionNode& n) {
   bool any = false, result = false;
   auto look = [&](const ReportFunction* now, const ReportFunction* was) {
     any = true;
-    double value = now ? value_of(*n.field, *now, report_).value_or(0) : 0;
-    double old = was ? value_of(*n.field, *was, *before_).value_or(0) : 0;
+    double value = now ? value_of(*n.field, *now, report_.self_ns).value_or(0) : 0;
+    double old = was ? value_of(*n.field, *was, before_->self_ns).value_or(0) : 0;
     result |= compare(n, value, old, whole);
   };
   for (size_t i = kReportUnknown; i < report_.functions.size(); i++) {
