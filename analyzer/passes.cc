@@ -152,17 +152,15 @@ void convert_file(Session& session) {
             });
 }
 
-// The files for which the recorder did not measure the cost of events, for a message.
-std::string files_without_cost(const Report& report) {
-  constexpr size_t kNamed = 5;
-  size_t n = 0;
-  std::string all;
+// The files for which the recorder did not measure the cost of events.
+std::vector<std::string> files_without_cost(const Report& report) {
+  std::vector<std::string> names;
   for (const ReportFile& file : report.files) {
     auto known = [](const StreamInfo& s) { return s.event_cost_ps != 0; };
-    if (std::any_of(file.streams.begin(), file.streams.end(), known) || n++ >= kNamed) continue;
-    all += (n > 1 ? ", " : "") + printable(file.path);
+    if (std::none_of(file.streams.begin(), file.streams.end(), known))
+      names.push_back(printable(file.path));
   }
-  return n > kNamed ? all + " and " + std::to_string(n - kNamed) + " more" : all;
+  return names;
 }
 
 void warn_slow_left_out(const Report& report) {
@@ -179,15 +177,14 @@ void warn_compensation(const Options& o, const Report& report) {
     return warn(
         "--compensate: the cost of recording is unknown (outside tracers do not measure it), so no "
         "times are corrected");
-  const std::string raw = files_without_cost(report);
-  if (!raw.empty())
-    warn("--compensate: the cost of recording is unknown for " + raw +
+  const std::vector<std::string> unknown = files_without_cost(report);
+  if (!unknown.empty())
+    warn("--compensate: the cost of recording is unknown for " + list_text(unknown, 5) +
          ": their times are not corrected");
-  std::string names;
-  for (const std::string& name : raw_outputs(o)) names += (names.empty() ? "" : ", ") + name;
-  if (!names.empty())
+  const std::vector<std::string> raw = raw_outputs(o);
+  if (!raw.empty())
     warn("--compensate corrects only --report, --tree and the functions of --json: the times of " +
-         names + " are as measured");
+         list_text(raw) + " are as measured");
 }
 
 // The diff of both reports, cut off at the same depth if either must be.

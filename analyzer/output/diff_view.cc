@@ -70,8 +70,8 @@ std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
   std::vector<uint32_t> list;
   for (uint32_t i : d.by_name) {
     bool group = d.any(i).kind == FunctionKind::kGroup && !d.any(i).in_group;
-    bool row = i == kReportUnknown ? d.before[i].self_ns || d.after[i].self_ns
-                                   : group || !d.grouped;
+    bool row =
+        i == kReportUnknown ? d.before[i].self_ns || d.after[i].self_ns : group || !d.grouped;
     if (row && (d.in_before[i] || d.in_after[i])) list.push_back(i);
   }
   if (options.sort == "name") return list;

@@ -10,8 +10,8 @@
 namespace luatrace::analyze {
 namespace {
 
-// Parsers for the payloads of blocks other than EVENTS, or for one record of them. Each checks every
-// length, and returns false if something is malformed.
+// Parsers for the payloads of blocks other than EVENTS, or for one record of them. Each checks
+// every length, and returns false if something is malformed.
 
 // Copies the struct at the front of `bytes`; false if there are too few bytes.
 template <class T>

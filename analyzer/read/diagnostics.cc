@@ -44,8 +44,8 @@ void Diagnostics::print(uint64_t offset, const std::string& reason) const {
   printer_(printable(file_) + ": offset " + std::to_string(offset) + ": " + reason);
 }
 
-// Keeps the message, after those of the same offset. Which messages are found first depends on how far the
-// reader is ahead; which have the lowest offsets does not.
+// Keeps the message, after those of the same offset. Which messages are found first depends on how
+// far the reader is ahead; which have the lowest offsets does not.
 void Diagnostics::insert(uint64_t offset, const std::string& reason) {
   const auto at =
       std::upper_bound(kept_.begin(), kept_.end(), offset,

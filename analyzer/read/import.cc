@@ -31,8 +31,7 @@ bool is_import(Input& input) {
   return is_stap_records(input) || is_bpftrace_text(input);
 }
 
-std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diag,
-                                    const Progress& progress) {
+std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diag, const Progress& progress) {
   Spool spool;
   (is_stap_records(input) ? read_stap : read_bpftrace)(input, diag, spool, progress);
   return std::make_unique<Input>(input.name(), std::move(spool));

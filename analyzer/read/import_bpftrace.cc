@@ -400,8 +400,7 @@ bool is_bpftrace_text(Input& input) {
   return !first_line(input).empty();
 }
 
-void read_bpftrace(Input& input, Diagnostics& diag, Spool& spool,
-                   const Progress& progress) {
+void read_bpftrace(Input& input, Diagnostics& diag, Spool& spool, const Progress& progress) {
   const std::string_view line = first_line(input);
   const std::string_view rest = line.substr(kFirst.size());
   const std::string nonce(rest.substr(0, rest.find(' ')));

@@ -65,8 +65,8 @@ class StapReader {
   std::unordered_map<uint32_t, uint32_t> pids_;             // Thread → process.
   std::unordered_map<uint32_t, std::vector<Hit>> waiting_;  // Hits of threads of unknown process.
   std::unordered_map<uint32_t, Function> functions_;        // By number.
-  std::unordered_map<uint32_t, uint32_t> totals_;  // Highest known number of each thread.
-  uint32_t last_tid_ = 0, last_pid_ = 0;           // Result of the last lookup, 0: none.
+  std::unordered_map<uint32_t, uint32_t> totals_;           // Highest known number of each thread.
+  uint32_t last_tid_ = 0, last_pid_ = 0;                    // Result of the last lookup, 0: none.
 };
 
 void StapReader::hit(const uint8_t* p, HitKind kind) {
@@ -237,8 +237,7 @@ bool is_stap_records(Input& input) {
          get<uint32_t>(input.data(), 4) == kMagic;
 }
 
-void read_stap(Input& input, Diagnostics& diag, Spool& spool,
-               const Progress& progress) {
+void read_stap(Input& input, Diagnostics& diag, Spool& spool, const Progress& progress) {
   const auto version = get<uint16_t>(input.data(), 2);
   if (version != 1)
     throw Unreadable(input.name() + ": version " + std::to_string(version) +

@@ -16,8 +16,8 @@ namespace luatrace::analyze {
 // Returns the clock that a file header describes.
 Clock clock_of(const lt_file_header& header);
 
-// Returns the binary form of a text trace or an import, all of which is read here; null for a binary
-// trace. `progress` is called for an import, and then cleared.
+// Returns the binary form of a text trace or an import, all of which is read here; null for a
+// binary trace. `progress` is called for an import, and then cleared.
 std::unique_ptr<Input> to_binary(Input& input, Diagnostics& diagnostics, Progress& progress);
 
 // Reads a trace step by step. Several threads may do the steps, one at a time, if each sees the

@@ -268,8 +268,8 @@ class Evaluator {
   bool compare_any(const ConditionNode& n) {
     if (n.field) return functions(n);
     const uint64_t was = before_ ? n.figure->of(*before_) : 0;
-    const uint64_t whole = kind_of(n) == Kind::kCount ? report_.trust.events + report_.trust.lost
-                                                      : report_.traced_ns;
+    const uint64_t whole =
+        kind_of(n) == Kind::kCount ? report_.trust.events + report_.trust.lost : report_.traced_ns;
     return compare(n, static_cast<double>(n.figure->of(report_)), static_cast<double>(was),
                    static_cast<double>(whole));
   }
@@ -405,8 +405,7 @@ bool Condition::needs_histogram() const {
 }
 
 bool Condition::has_times() const {
-  return any_comparison(*root_,
-                        [](const ConditionNode& n) { return kind_of(n) != Kind::kCount; });
+  return any_comparison(*root_, [](const ConditionNode& n) { return kind_of(n) != Kind::kCount; });
 }
 
 }  // namespace luatrace::analyze

@@ -35,8 +35,8 @@ class Symbolizer {
   Symbolizer& operator=(const Symbolizer&) = delete;
 
   // Returns the name of a C function, demangled: FILE+0xOFFSET if there is no symbol, "" if its
-  // address is not mapped. Uses the last mapping of the process in `maps` that contains the address,
-  // or else what the function's description says.
+  // address is not mapped. Uses the last mapping of the process in `maps` that contains the
+  // address, or else what the function's description says.
   Symbol find(const MapTable& maps, const Function& function);
   // Returns what else is known of the function.
   NativeCode describe(const MapTable& maps, const Function& function);
