@@ -23,10 +23,8 @@ Report LiveTrace::interval() {
     trust.*counter -= std::min(before_.*counter, trust.*counter);
   before_ = diag_.trust;
   Report report;
-  add_to_report(report, {"", facts_, profile_, nullptr, nullptr, trust, 0}, [&](const Function& f) {
-    auto found = symbolizer_.find(facts_.maps, own_map(f), f.addr);
-    return Symbol{found.name, found.file, found.offset, nullptr};
-  });
+  add_to_report(report, {"", facts_, profile_, nullptr, nullptr, trust, 0},
+                [&](const Function& f) { return symbolizer_.find(facts_.maps, f); });
   profile_ = Profile();
   budget_.emplace(kMaxNodes);
   profile_.limit(&*budget_);

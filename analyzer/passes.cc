@@ -19,8 +19,6 @@
 #include "analyzer/output/formats/formats.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
-#include "analyzer/read/import.h"
-#include "analyzer/read/text_reader.h"
 #include "analyzer/report/conditions.h"
 #include "analyzer/report/saved_profile.h"
 #include "analyzer/report/stack_limit.h"
@@ -41,7 +39,7 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
   sink.set_namer([&](FunctionId index) {
     const Function& f = facts.functions[index];
     bool search = f.type == LT_FUNC_C && f.name.empty();
-    return call_name(f, search ? symbols.find(facts.maps, own_map(f), f.addr).name : "");
+    return call_name(f, search ? symbols.find(facts.maps, f).name : "");
   });
   read_trace(input, diag, streams);
   streams.finish();
@@ -55,11 +53,6 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
 std::string page_path(const std::string& trace) {
   if (trace == "-") return "trace.html";
   return std::filesystem::path(trace).replace_extension(".html").string();
-}
-
-bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code missing;
-  return std::filesystem::is_regular_file(a, missing) && std::filesystem::equivalent(a, b, missing);
 }
 
 // Calls `write` with the file, or with standard output for "-", whose errors are checked at the
@@ -98,10 +91,11 @@ void refuse_own_input(const Options& o) {
     if (path) outputs.push_back(*path);
   if (find_format(o.exports.format)) outputs.push_back(o.exports.output);
   if (o.flame && o.flame->empty() && !o.files.empty()) outputs.push_back(page_path(o.files[0]));
+  std::error_code missing;
   for (const auto& out : outputs)
     for (const auto* inputs : {&o.files, &o.diff})
       for (const std::string& in : *inputs)
-        if (is_same_file(in, out))
+        if (std::filesystem::is_regular_file(in, missing) && is_same_file(in, out))
           throw UsageError(printable(out) + " is an input file and would be overwritten");
 }
 
@@ -149,36 +143,24 @@ void convert_file(Session& session) {
   each_file(session, session.options.files,
             [&](const std::string& path, Input& input, Diagnostics& diag) {
               if (is_profile(input)) refuse_profile(path, "--convert");
-              if (is_import(input)) {
-                auto trace = import_trace(input, diag, {});
-                write_to(session, *session.options.convert, [&](std::ostream& out) {
-                  for (size_t n; (n = trace->need(1 << 16)) > 0; trace->consume(n))
-                    out.write(reinterpret_cast<const char*>(trace->data()),
-                              static_cast<std::streamsize>(n));
-                });
-                return;
-              }
-              if (!is_text_trace(input))
-                throw Unreadable(printable(path) + ": not the text form of a trace");
-              std::vector<uint8_t> image = text_to_binary(input);
+              Progress none;
+              const auto trace = to_binary(input, diag, none);
+              if (!trace) throw Unreadable(printable(path) + ": not the text form of a trace");
               write_to(session, *session.options.convert, [&](std::ostream& out) {
-                out.write(reinterpret_cast<const char*>(image.data()),
-                          static_cast<std::streamsize>(image.size()));
+                for (; trace->need(1); trace->consume(trace->available())) out << trace->text();
               });
             });
 }
 
-// The files for which the recorder did not measure the cost of events, for a message.
-std::string files_without_cost(const Report& report) {
-  constexpr size_t kNamed = 5;
-  size_t n = 0;
-  std::string all;
+// The files for which the recorder did not measure the cost of events.
+std::vector<std::string> files_without_cost(const Report& report) {
+  std::vector<std::string> names;
   for (const ReportFile& file : report.files) {
     auto known = [](const StreamInfo& s) { return s.event_cost_ps != 0; };
-    if (std::any_of(file.streams.begin(), file.streams.end(), known) || n++ >= kNamed) continue;
-    all += (n > 1 ? ", " : "") + printable(file.path);
+    if (std::none_of(file.streams.begin(), file.streams.end(), known))
+      names.push_back(printable(file.path));
   }
-  return n > kNamed ? all + " and " + std::to_string(n - kNamed) + " more" : all;
+  return names;
 }
 
 void warn_slow_left_out(const Report& report) {
@@ -195,15 +177,14 @@ void warn_compensation(const Options& o, const Report& report) {
     return warn(
         "--compensate: the cost of recording is unknown (outside tracers do not measure it), so no "
         "times are corrected");
-  const std::string raw = files_without_cost(report);
-  if (!raw.empty())
-    warn("--compensate: the cost of recording is unknown for " + raw +
+  const std::vector<std::string> unknown = files_without_cost(report);
+  if (!unknown.empty())
+    warn("--compensate: the cost of recording is unknown for " + list_text(unknown, 5) +
          ": their times are not corrected");
-  std::string names;
-  for (const std::string& name : raw_outputs(o)) names += (names.empty() ? "" : ", ") + name;
-  if (!names.empty())
+  const std::vector<std::string> raw = raw_outputs(o);
+  if (!raw.empty())
     warn("--compensate corrects only --report, --tree and the functions of --json: the times of " +
-         names + " are as measured");
+         list_text(raw) + " are as measured");
 }
 
 // The diff of both reports, cut off at the same depth if either must be.
@@ -254,6 +235,22 @@ void warn_left_out(const Session& session, size_t nodes) {
   if (!text.empty()) warn(text);
 }
 
+void write_page(Session& session, const Report& report, const Report* before) {
+  const Options& o = session.options;
+  const std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
+  prepare_page(session);
+  size_t nodes = report.tree.size();
+  const bool written = write_to(session, path, [&](std::ostream& out) {
+    if (!before) return write_flame(out, report, session.page);
+    const Diff diff = make_diff(*before, report, o.views.normalize);
+    nodes = diff.tree.size();
+    write_flame_diff(out, diff, report, *before, session.page);
+  });
+  if (!written || o.quiet) return;
+  warn_left_out(session, nodes);
+  if (!is_output_taken(o)) std::cout << "flame graph: " << printable(path) << '\n';
+}
+
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   warn_compensation(o, report);
@@ -267,14 +264,14 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     write_to(session, *o.csv, [&](std::ostream& out) {
       write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
     });
-  std::optional<Report> with_suspended;  // The report with suspended time, for flame graphs.
+  // The reports with suspended time, for flame graphs.
+  std::optional<Report> suspended, before_suspended;
   const ExportFormat* format = find_format(o.exports.format);
-  if (o.views.suspended && (o.folded || o.flame || (format && format->has_tree)))
-    add_suspended_nodes(with_suspended.emplace(report));
-  const Report& shown = with_suspended ? *with_suspended : report;
-  std::optional<Report> old_suspended;
-  if (with_suspended && before) add_suspended_nodes(old_suspended.emplace(*before));
-  const Report& old = old_suspended ? *old_suspended : before ? *before : report;
+  if (o.views.suspended && (o.folded || o.flame || (format && format->has_tree))) {
+    add_suspended_nodes(suspended.emplace(report));
+    if (before) add_suspended_nodes(before_suspended.emplace(*before));
+  }
+  const Report& shown = suspended ? *suspended : report;
   if (o.folded)
     write_to(session, *o.folded, [&](std::ostream& out) {
       if (!before) return write_folded(out, shown, o.unit_ns);
@@ -286,24 +283,12 @@ void write_outputs(Session& session, const Report& report, const Report* before)
     write_to(session, o.exports.output, [&](std::ostream& out) {
       format->write(out, format->has_tree ? shown : report, o.exports);
     });
-  const bool busy = is_output_taken(o);
   // --quiet suppresses only the summary, not requested views, nor a comparison that has no other
   // output.
   const bool other = o.json || o.csv || o.folded || o.flame || o.save_profile || !o.fail_if.empty();
-  if (!busy && (!o.quiet || o.views.any() || (before && !other)))
+  if (!is_output_taken(o) && (!o.quiet || o.views.any() || (before && !other)))
     print_text(report, views, o.views);
-  if (!o.flame) return;
-  std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
-  prepare_page(session);
-  size_t nodes = shown.tree.size();
-  const bool written = write_to(session, path, [&](std::ostream& out) {
-    if (!before) return write_flame(out, shown, session.page);
-    const Diff diff = make_diff(old, shown, o.views.normalize);
-    nodes = diff.tree.size();
-    write_flame_diff(out, diff, shown, old, session.page);
-  });
-  if (written && !o.quiet) warn_left_out(session, nodes);
-  if (written && !busy && !o.quiet) std::cout << "flame graph: " << printable(path) << '\n';
+  if (o.flame) write_page(session, shown, before_suspended ? &*before_suspended : before);
 }
 
 // "is 9.54 %", or with several "self(work) is 9.54 %, lost is 3".

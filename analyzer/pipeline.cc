@@ -72,10 +72,9 @@ Report Pipeline::empty_report() const {
 Symbol Pipeline::find_symbol(const Function& f) {
   std::lock_guard lock(finding_);
   const MapTable& maps = preview_->complete ? preview_->maps : facts_->maps;
-  auto found = symbolizer_.find(maps, own_map(f), f.addr);
-  Symbol symbol{found.name, found.file, found.offset, nullptr};
+  Symbol symbol = symbolizer_.find(maps, f);
   if (options_.native_code)
-    symbol.code = std::make_shared<NativeCode>(symbolizer_.describe(maps, own_map(f), f.addr));
+    symbol.code = std::make_shared<NativeCode>(symbolizer_.describe(maps, f));
   return symbol;
 }
 
@@ -83,16 +82,25 @@ size_t Pipeline::jobs() const {
   return options_.jobs ? options_.jobs : std::thread::hardware_concurrency();
 }
 
-bool Pipeline::must_follow_calls() const {
-  const PipelineOptions& o = options_;
-  return o.filter.filters() || o.filter.regroups() || o.coroutines || o.waits || o.requests ||
-         o.threads || o.timeline || !o.slow.empty() ||
-         std::any_of(consumers_.begin(), consumers_.end(),
-                     [](const CallConsumer* c) { return !c->required_by().empty(); });
+uint64_t Pipeline::max_nodes() const {
+  return options_.max_nodes ? options_.max_nodes : UINT64_MAX;
 }
 
-bool Pipeline::follows_calls() const {
-  return must_follow_calls() || !consumers_.empty();
+// Returns what requires that single calls are followed, for a message; "" if nothing does.
+std::string Pipeline::calls_needed_by() const {
+  const PipelineOptions& o = options_;
+  if (o.filter.filters()) return "a filter";
+  if (o.filter.group != GroupBy::kNone) return "--group-by";
+  if (o.filter.regroups()) return "--coroutines=MODE";
+  if (o.coroutines) return "--coroutines";
+  if (o.waits) return "--waits";
+  if (o.requests) return "--requests";
+  if (o.threads) return "--threads";
+  if (o.timeline) return "--timeline";
+  if (!o.slow.empty()) return "--slow";
+  for (const CallConsumer* consumer : consumers_)
+    if (!consumer->required_by().empty()) return consumer->required_by();
+  return "";
 }
 
 // Whether function names are needed while the trace is read.
@@ -142,18 +150,20 @@ std::unique_ptr<Sink> Pipeline::run(TraceFacts& facts, Input& input, Diagnostics
 
 // Sums only, without following individual calls.
 template <class Sink>
-std::unique_ptr<Sink> Pipeline::sums(TraceFacts& facts, Input& input, Diagnostics& diag,
-                                     const Progress& progress) {
-  NodeBudget budget(options_.max_nodes ? options_.max_nodes : UINT64_MAX);
+void Pipeline::sums(Input& input, Diagnostics& diag, const Progress& progress) {
+  TraceFacts facts;
+  NodeBudget budget(max_nodes());
   auto sum = run<Sink>(facts, input, diag, jobs(), progress, [&](const TraceFacts&) {
     auto sink = std::make_unique<Sink>();
     sink->limit(&budget);
     return sink;
   });
-  sum->limit(nullptr);
-  sum->close();
   warn_limit(input, budget);
-  return sum;
+  sum->close();
+  const Histograms* histograms = nullptr;
+  if constexpr (requires { sum->histograms(); }) histograms = &sum->histograms();
+  add_to_report(report_, {input.path(), facts, *sum, histograms, nullptr, diag.trust, bytes_},
+                finder_);
 }
 
 FilterPlan Pipeline::plan() const {
@@ -171,7 +181,7 @@ RequestLog::Wanted Pipeline::find_request(Input& input) {
   const FilterPlan plan = this->plan();
   TraceFacts facts;
   Diagnostics diag(input.name(), [](const std::string&) {});
-  NodeBudget budget(options_.max_nodes ? options_.max_nodes : UINT64_MAX);
+  NodeBudget budget(max_nodes());
   std::deque<RequestLog> logs;
   auto sum = run<FilteredProfile>(facts, input, diag, jobs(), {}, [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
@@ -199,7 +209,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   const RequestLog::Wanted wanted = options_.request ? find_request(input) : RequestLog::Wanted{};
   TraceFacts facts;
   facts_ = &facts;
-  NodeBudget budget(options_.max_nodes ? options_.max_nodes : UINT64_MAX);
+  NodeBudget budget(max_nodes());
   std::vector<CallObserver*> calls;
   for (CallConsumer* consumer : consumers_)
     calls.push_back(&consumer->begin_file(plan, facts, finder_));
@@ -225,42 +235,20 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
 
 // Reads a trace with events, as opposed to a saved profile.
 void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) {
-  if (follows_calls()) return filtered(input, diag, progress);
-  TraceFacts facts;
-  if (options_.histograms) {
-    auto sum = sums<HistogramProfile>(facts, input, diag, progress);
-    add_to_report(report_,
-                  {input.path(), facts, *sum, &sum->histograms(), nullptr, diag.trust, bytes_},
-                  finder_);
-  } else {
-    auto sum = sums<Profile>(facts, input, diag, progress);
-    add_to_report(report_, {input.path(), facts, *sum, nullptr, nullptr, diag.trust, bytes_},
-                  finder_);
-  }
-}
-
-// The first option that a saved profile cannot satisfy, for a message.
-std::string Pipeline::needs_events() const {
-  const PipelineOptions& o = options_;
-  if (o.filter.filters()) return "a filter";
-  if (o.filter.group != GroupBy::kNone) return "--group-by";
-  if (o.filter.regroups()) return "--coroutines=MODE";
-  if (o.coroutines) return "--coroutines";
-  if (o.waits) return "--waits";
-  if (o.requests) return "--requests";
-  if (o.threads) return "--threads";
-  if (o.timeline) return "--timeline";
-  if (!o.slow.empty()) return "--slow";
-  if (o.native_code) return "--symbols";
-  for (const CallConsumer* consumer : consumers_)
-    if (!consumer->required_by().empty()) return consumer->required_by();
-  return "";
+  if (!consumers_.empty() || !calls_needed_by().empty())
+    filtered(input, diag, progress);
+  else if (options_.histograms)
+    sums<HistogramProfile>(input, diag, progress);
+  else
+    sums<Profile>(input, diag, progress);
 }
 
 void Pipeline::profile(Input& input, Diagnostics& diag) {
-  if (must_follow_calls() || options_.native_code)
+  std::string needed_by = calls_needed_by();
+  if (needed_by.empty() && options_.native_code) needed_by = "--symbols";
+  if (!needed_by.empty())
     throw UsageError(printable(input.name()) + ": a saved profile has no events, which " +
-                     needs_events() + " needs: give the trace that it was made from" +
+                     needed_by + " needs: give the trace that it was made from" +
                      (options_.filter.filters() || options_.filter.regroups()
                           ? ", or filter and group when it is saved (--save-profile)"
                           : ""));

@@ -85,12 +85,11 @@ class Pipeline {
   std::vector<std::string> remarks() const;
 
  private:
-  bool follows_calls() const;
-  bool must_follow_calls() const;
   bool looks_at_names() const;
   bool needs_preview() const;
   size_t jobs() const;
-  std::string needs_events() const;
+  uint64_t max_nodes() const;
+  std::string calls_needed_by() const;
   void first_pass(Input& input);
   FilterPlan plan() const;
   void profile(Input& input, Diagnostics& diag);
@@ -101,8 +100,7 @@ class Pipeline {
   std::unique_ptr<Sink> run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
                             const Progress& progress, Make make);
   template <class Sink>
-  std::unique_ptr<Sink> sums(TraceFacts& facts, Input& input, Diagnostics& diag,
-                             const Progress& progress);
+  void sums(Input& input, Diagnostics& diag, const Progress& progress);
   Symbol find_symbol(const Function& function);
   void warn_limit(const Input& input, const NodeBudget& budget) const;
   Report empty_report() const;

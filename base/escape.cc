@@ -71,6 +71,12 @@ std::string cut_bytes(std::string_view text, size_t max) {
   return std::string(text.substr(0, end)) + "...";
 }
 
+std::string list_text(const std::vector<std::string>& names, size_t max) {
+  std::string out;
+  for (size_t i = 0; i < names.size() && i < max; i++) out += (i ? ", " : "") + names[i];
+  return names.size() > max ? out + " and " + std::to_string(names.size() - max) + " more" : out;
+}
+
 std::string hex(uint64_t value) {
   char text[24];
   snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));

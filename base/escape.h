@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace luatrace {
 
@@ -17,6 +18,9 @@ std::string printable(std::string_view text);
 // Returns up to `max` bytes of `text`, plus "..." if something was cut. Cuts no character of valid
 // UTF-8.
 std::string cut_bytes(std::string_view text, size_t max);
+
+// Returns "a, b and 3 more": up to `max` of the names; the rest are counted.
+std::string list_text(const std::vector<std::string>& names, size_t max = SIZE_MAX);
 
 // Returns `value` in hexadecimal: "0x1f".
 std::string hex(uint64_t value);

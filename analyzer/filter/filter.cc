@@ -132,9 +132,10 @@ FilterSignature signature_of(const FilterOptions& f) {
   if (f.mode == CoroutineMode::kMerged) words.add("--coroutines=merged");
   // Their order makes a difference: the first that matches names the group.
   for (const std::string& pattern : f.plugins) words.add("--plugin " + quoted(pattern));
-  static const char* const kNames[] = {"", "thread", "coroutine", "vm", "phase", "file", "plugin"};
-  const bool pattern = f.group == GroupBy::kPattern;
-  return {pattern ? f.group_pattern : kNames[static_cast<int>(f.group)], words.text()};
+  return {f.group == GroupBy::kNone      ? ""
+          : f.group == GroupBy::kPattern ? f.group_pattern
+                                         : kGroupNames[static_cast<int>(f.group)],
+          words.text()};
 }
 
 std::vector<std::string> FilterOptions::group_patterns() const {

@@ -31,6 +31,9 @@ struct CoroutineFilter {
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
 // Up to kPhase a node above the calls for each group, from kFile on groups instead of functions.
 enum class GroupBy { kNone, kThread, kCoroutine, kVm, kPhase, kFile, kPlugin, kPattern };
+// As users write them; kPattern has no name.
+constexpr const char* kGroupNames[] = {"none",  "thread", "coroutine", "vm",
+                                       "phase", "file",   "plugin"};
 
 // The options that produced a profile, as text. Options of different meaning never have equal
 // signatures, so signatures distinguish profiles, including saved ones. The order and repetition of

@@ -17,52 +17,40 @@ constexpr std::pair<std::string_view, std::string_view> kInBytecode[] = {
     {"deg", "math."},   {"rad", "math."},       {"len", "string."}, {"foreach", "table."},
     {"move", "table."}, {"foreachi", "table."}, {"getn", "table."}, {"remove", "table."}};
 
-bool is_in_bytecode(const FunctionInfo& info) {
-  return info.type == LT_FUNC_LUA && info.firstline == kNoLine;
-}
-
-FunctionInfo as_library_function(FunctionInfo info) {
-  info.type = LT_FUNC_FF;
-  info.name = std::exchange(info.chunk, {});
-  info.hint = false;
-  info.firstline = info.lastline = 0;
+Function make(const FunctionInfo& info, ProcessId process) {
+  Function f{info, process};
+  if (f.type != LT_FUNC_LUA || f.firstline != kNoLine) return f;
+  f.type = LT_FUNC_FF;
+  f.name = std::exchange(f.chunk, {});
+  f.hint = false;
+  f.firstline = f.lastline = 0;
   for (const auto& [name, library] : kInBytecode)
-    if (info.name == name) return info.name.insert(0, library), info;
-  return info;
+    if (f.name == name) return f.name.insert(0, library), f;
+  return f;
 }
 
 // Returns a string that is equal for equal identities only (NUL cannot occur in chunk or name). It
 // contains nothing that became known later (names from calls).
-template <class Info>
-std::string identity(const Info& info, ProcessId process) {
-  std::string key(1, static_cast<char>('0' + info.type));
-  if (info.type == LT_FUNC_LUA) return key + std::to_string(info.firstline) + ':' + info.chunk;
-  if (!info.name.empty() && !info.hint) return key + 'n' + info.chunk + '\0' + info.name;
-  if (info.addr == 0)  // Called by FFI through a pointer: only the VM's id says which it is.
-    return key + 'i' + std::to_string(info.stream) + ':' + std::to_string(info.id);
-  return key + 'a' + std::to_string(process) + ':' + std::to_string(info.addr);
-}
-
 std::string identity(const Function& f) {
   if (f.type == kGroupType) return (f.coroutine ? "G" : "g") + f.name;
-  return identity(f, f.process);
-}
-
-Function make(const FunctionInfo& info, ProcessId process) {
-  return {info.type, info.hint, info.firstline, info.lastline, info.fileofs, process,
-          info.addr, info.id,   info.chunk,     info.name,     info.stream,  false};
+  std::string key(1, static_cast<char>('0' + f.type));
+  if (f.type == LT_FUNC_LUA) return key + std::to_string(f.firstline) + ':' + f.chunk;
+  if (!f.name.empty() && !f.hint) return key + 'n' + f.chunk + '\0' + f.name;
+  if (f.addr == 0)  // Called by FFI through a pointer: only the VM's id tells such functions apart.
+    return key + 'i' + std::to_string(f.stream) + ':' + std::to_string(f.id);
+  return key + 'a' + std::to_string(f.process) + ':' + std::to_string(f.addr);
 }
 
 // Merges another description of the same function. A name from the definition beats one from a
 // call; among equals the alphabetically first wins, as in reports (take_name()).
-void take_better(Function& f, const FunctionInfo& info, ProcessId process) {
-  if (!info.name.empty() &&
-      (f.name.empty() || std::tie(info.hint, info.name) < std::tie(f.hint, f.name))) {
-    f.name = info.name;
-    f.hint = info.hint;
+void take_better(Function& f, const Function& other) {
+  if (!other.name.empty() &&
+      (f.name.empty() || std::tie(other.hint, other.name) < std::tie(f.hint, f.name))) {
+    f.name = other.name;
+    f.hint = other.hint;
   }
-  if (info.stream >= f.stream) return;
-  Function lower = make(info, process);
+  if (other.stream >= f.stream) return;
+  Function lower = other;
   lower.name = std::move(f.name);
   lower.hint = f.hint;
   f = std::move(lower);
@@ -83,9 +71,8 @@ FunctionTable::FunctionTable() : functions_(kPrunedFunction + 1) {
 }
 
 FunctionId FunctionTable::add(const FunctionInfo& info, ProcessId process) {
-  if (is_in_bytecode(info)) return add(as_library_function(info), process);
   std::lock_guard lock(mutex_);
-  const FunctionId index = add_locked(info, process);
+  const FunctionId index = add_locked(make(info, process));
   by_id_.try_emplace(pair_key(info.stream, info.id), index);
   return index;
 }
@@ -98,21 +85,19 @@ FunctionId FunctionTable::find_identity(const std::string& key) const {
   return kNoFunction;
 }
 
-// Returns the function with this identity and false, or the next index, at which the caller must
-// add it, and true.
-std::pair<FunctionId, bool> FunctionTable::find_or_add(const std::string& key) {
+// Returns the index of the function with the identity of `f`, and whether it was added.
+std::pair<FunctionId, bool> FunctionTable::find_or_add(const Function& f) {
+  const std::string key = identity(f);
   if (const FunctionId found = find_identity(key)) return {found, false};
   const FunctionId next(static_cast<uint32_t>(functions_.size()));
   by_identity_.emplace(std::hash<std::string>()(key), next);
+  functions_.push_back(f);
   return {next, true};
 }
 
-FunctionId FunctionTable::add_locked(const FunctionInfo& info, ProcessId process) {
-  const auto [index, fresh] = find_or_add(identity(info, process));
-  if (fresh)
-    functions_.push_back(make(info, process));
-  else
-    take_better(functions_[index], info, process);
+FunctionId FunctionTable::add_locked(const Function& f) {
+  const auto [index, fresh] = find_or_add(f);
+  if (!fresh) take_better(functions_[index], f);
   return index;
 }
 
@@ -132,19 +117,17 @@ FunctionId FunctionTable::add_group(const std::string& name, bool coroutine) {
   f.type = kGroupType;
   f.coroutine = coroutine;
   f.name = name;
-  const auto [index, fresh] = find_or_add(identity(f));
-  if (fresh) functions_.push_back(std::move(f));
-  return index;
+  return find_or_add(f).first;
 }
 
 FunctionId FunctionTable::describe(FunctionId index, const FunctionInfo& info, ProcessId process) {
-  if (is_in_bytecode(info)) return describe(index, as_library_function(info), process);
+  const Function described = make(info, process);
   std::lock_guard lock(mutex_);
-  if (index == kNoFunction) return add_locked(info, process);
+  if (index == kNoFunction) return add_locked(described);
   Function& known = functions_[index];
-  if (known.type == 0) return known = make(info, process), index;
-  if (identity(known) != identity(info, process)) return add_locked(info, process);
-  take_better(known, info, process);
+  if (known.type == 0) return known = described, index;
+  if (identity(known) != identity(described)) return add_locked(described);
+  take_better(known, described);
   return index;
 }
 

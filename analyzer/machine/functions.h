@@ -36,30 +36,15 @@ constexpr FunctionId kPrunedFunction{3};
 constexpr uint16_t kGroupType = 0x100;   // A group of calls, see add_group().
 constexpr uint16_t kPrunedType = 0x101;  // kPrunedFunction.
 
-struct Function {
-  uint16_t type = 0;       // LT_FUNC_*, 0: undescribed.
-  bool hint = false;       // The name comes from a call, not from the definition.
-  uint32_t firstline = 0;  // If LT_LINE_CODE is set: a hash of the code, not a line.
-  uint32_t lastline = 0;
-  uint32_t fileofs = 0;  // See FunctionInfo.
-  ProcessId process;     // The process of the first description.
-  uint64_t addr = 0;     // In that process.
-  VmFunctionId id;       // In the first stream that described it.
-  std::string chunk;
-  std::string name;
-  // The stream of the description (the name may come from another), or of the first call if none.
-  StreamId stream;
+// The description of the lowest stream, except that the name may come from another one. Without a
+// description (type 0), `stream` and `id` are those of the first call.
+struct Function : FunctionInfo {
+  ProcessId process;       // Of the stream.
   bool coroutine = false;  // Group that stands for coroutines.
 };
 
 // Returns `firstline` as text: "3", or "#1e83f2ab" where it is a hash of the code.
 std::string line_text(uint32_t firstline);
-
-// The mapping around a C function according to its description, for processes that ended before
-// their mappings were read. Empty if the description does not say.
-inline MapInfo own_map(const Function& f) {
-  return {f.process, f.addr, f.chunk.empty() ? f.addr : f.addr + 1, f.fileofs, "", f.chunk, true};
-}
 
 class FunctionTable {
  public:
@@ -96,8 +81,8 @@ class FunctionTable {
 
  private:
   FunctionId find_identity(const std::string& key) const;
-  std::pair<FunctionId, bool> find_or_add(const std::string& key);
-  FunctionId add_locked(const FunctionInfo& info, ProcessId process);
+  std::pair<FunctionId, bool> find_or_add(const Function& f);
+  FunctionId add_locked(const Function& f);
 
   mutable std::mutex mutex_;
   std::vector<Function> functions_;

@@ -53,8 +53,7 @@ constexpr Refuses kRefuses[] = {
     {"diff",
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
      "callers callees hist slow waits requests request slow-requests request-by threads timeline "
-     "symbols "
-     "info compensate format dump convert"},
+     "symbols info compensate format dump convert"},
     {"requests", "shows all of each request", kCallFilters},
     {"slow-requests", "shows all of each request", kCallFilters},
     {"request", "shows all of each request", kCallFilters},
@@ -86,18 +85,14 @@ void refuse_alone(const CommandLine& given, const std::string& format) {
   }
 }
 
-void refuse(const Refuses& r, const std::string& other) {
-  throw UsageError("--" + other + " cannot be combined with --" + r.option + ", which " + r.why +
-                   ": leave one of them out");
-}
-
 void refuse_others(const CommandLine& given) {
   for (const Refuses& r : kRefuses) {
     if (!given.has(r.option)) continue;
     for (const OptionSpec& o : analyze_program().options) {
       const std::string name = o.name;
       if (name != r.option && has_word(r.others, name) != r.all_but && given.has(o.name))
-        refuse(r, name);
+        throw UsageError("--" + name + " cannot be combined with --" + r.option + ", which " +
+                         r.why + ": leave one of them out");
     }
   }
   if (given.has("dump") && given.has("convert"))
@@ -206,7 +201,8 @@ void refuse_compensate(const Options& o) {
         "or add one of these");
 }
 
-// Whether two names are of the same file, including one that does not exist yet.
+}  // namespace
+
 bool is_same_file(const std::string& a, const std::string& b) {
   if (a == b) return true;
   if (a == "-" || b == "-") return false;
@@ -219,6 +215,8 @@ bool is_same_file(const std::string& a, const std::string& b) {
   const fs::path one = whole(a);
   return !one.empty() && one == whole(b);
 }
+
+namespace {
 
 // Refuses two outputs to the same file: they would corrupt each other.
 void refuse_same_output(const Options& o) {

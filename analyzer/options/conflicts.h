@@ -10,6 +10,9 @@ namespace luatrace::analyze {
 // Throws a UsageError that names both options.
 void refuse_conflicts(const CommandLine& given, const Options& options);
 
+// Whether two names are of the same file, including one that does not exist yet.
+bool is_same_file(const std::string& a, const std::string& b);
+
 // Whether an output other than text for the terminal goes to standard output.
 bool is_output_taken(const Options& options);
 

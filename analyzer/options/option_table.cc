@@ -21,7 +21,7 @@ constexpr OptionSpec kOptions[] = {
      nullptr},
     {kViews, "callees", 0, "FN", false, true, "callees of the functions FN", nullptr},
     {kViews, "hist", 0, "FN", false, true, "histogram of the inclusive times of single calls of FN",
-     "Each bar covers a power of two; the figures below the histogram (median, percentiles) are exact to 3.2 %."},
+     "Each bar covers a power of two; the figures below the histogram (median, percentiles) are off by up to 3.2 %."},
     {kViews, "slow", 0, "FN", false, true, "slowest calls of FN, each with its time and call tree",
      "See --over, --wall and --limit. Calls inside another call of FN are part of its tree."},
     {kViews, "over", 0, "TIME", false, false, "for --slow: only calls that took at least TIME (default 0)", nullptr},

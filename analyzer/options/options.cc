@@ -18,6 +18,20 @@ namespace {
 using Given = CommandLine;
 const std::string& kMissing = CommandLine::kMissing;
 
+// Sets `to` if the option is given. Parsed: what the number must fit into.
+template <class Parsed, class T>
+void read_number(const Given& given, const char* option, T& to) {
+  if (auto n = given.last(option)) to = Given::number<Parsed>(option, *n);
+}
+
+// The same for a number that must not be 0.
+template <class Parsed, class T>
+void read_positive(const Given& given, const char* option, T& to) {
+  read_number<Parsed>(given, option, to);
+  if (given.has(option) && to == 0)
+    throw UsageError(std::string("--") + option + ": '0' is out of range; the minimum is 1");
+}
+
 TextStyle read_style(const Given& given) {
   TextStyle style;
   std::string color = given.last("color").value_or("auto");
@@ -26,8 +40,8 @@ TextStyle read_style(const Given& given) {
   const bool dumb = term && std::string(term) == "dumb";
   bool wanted = isatty(STDOUT_FILENO) && !(no_color && *no_color) && !dumb;
   style.color = color == "always" || (color == "auto" && wanted);
-  auto width = given.last("width");
-  style.width = width ? Given::number<size_t>("width", *width) : terminal_columns();
+  style.width = terminal_columns();
+  read_number<size_t>(given, "width", style.width);
   return style;
 }
 
@@ -52,10 +66,9 @@ void read_rows(const Given& given, ViewOptions& v) {
                      "p99 ...), or, for "
                      "--coroutines, life, suspended or resumes, or, for --requests, start, wall, "
                      "running, waits, others, unattributed or coroutines");
-  if (auto n = given.last("limit")) {
-    v.limit = v.slow_limit = Given::number<size_t>("limit", *n);
-    v.limit_given = true;
-  }
+  read_number<size_t>(given, "limit", v.limit);
+  read_number<size_t>(given, "limit", v.slow_limit);
+  v.limit_given = given.has("limit");
 }
 
 ViewOptions read_views(const Given& given) {
@@ -66,10 +79,7 @@ ViewOptions read_views(const Given& given) {
   v.request_by = given.list("request-by");
   if (auto over = given.last("slow-requests"))
     v.slow_requests_ns = parse_time(*over, "--slow-requests");
-  if (auto id = given.last("request")) {
-    v.request = Given::number<uint32_t>("request", *id);
-    if (v.request == 0) throw UsageError("--request: '0' is out of range; the minimum is 1");
-  }
+  read_positive<uint32_t>(given, "request", v.request);
   v.requests =
       given.has("requests") || given.has("slow-requests") || (!v.request_by.empty() && !v.request);
   v.threads = given.has("threads");
@@ -121,16 +131,14 @@ void read_grouping(const Given& given, FilterOptions& f) {
     if (mode == "separate") f.mode = CoroutineMode::kSeparate;
     if (mode == "merged") f.mode = CoroutineMode::kMerged;
   }
-  static const char* const kNames[] = {"none",  "thread", "coroutine", "vm",
-                                       "phase", "file",   "plugin"};
   auto what = given.last("group-by");
   f.plugins = given.list("plugin");
   for (const std::string& pattern : f.plugins) GroupPattern check_it(pattern);
   if (!f.plugins.empty() && what != "plugin") throw UsageError("--plugin needs --group-by plugin");
   if (!what) return;
   if (*what == "state") what = "vm";  // Its earlier name, until version 0.3.
-  auto found = std::find(std::begin(kNames), std::end(kNames), *what);
-  f.group = static_cast<GroupBy>(found - std::begin(kNames));
+  auto found = std::find(std::begin(kGroupNames), std::end(kGroupNames), *what);
+  f.group = static_cast<GroupBy>(found - std::begin(kGroupNames));  // None found: kPattern.
   if (f.group != GroupBy::kPattern) return;
   f.group_pattern = *what;
   GroupPattern check_it(*what);
@@ -149,10 +157,7 @@ FilterOptions read_filter(const Given& given) {
     f.kinds.push_back(kind == "lua" ? FunctionKind::kLua
                       : kind == "c" ? FunctionKind::kC
                                     : FunctionKind::kBuiltin);
-  if (auto depth = given.last("depth")) {
-    f.depth = Given::number<uint32_t>("depth", *depth);
-    if (f.depth == 0) throw UsageError("--depth: '0' is out of range; the minimum is 1");
-  }
+  read_positive<uint32_t>(given, "depth", f.depth);
   if (auto min = given.last("time-filter")) f.min_ns = parse_time(*min, "--time-filter");
   if (auto range = given.last("time-range")) {
     parse_time_range(*range, f.from, f.to);
@@ -189,8 +194,8 @@ PageOptions read_page(const Given& given) {
   p.all_views = given.has("page");
   if (given.has("page") && given.has("flame"))
     throw UsageError("--page and --flame write a page each: give one of them");
-  if (auto n = given.last("chart-limit")) p.chart_limit = Given::number<size_t>("chart-limit", *n);
-  if (auto n = given.last("graph-limit")) p.graph_limit = Given::number<size_t>("graph-limit", *n);
+  read_number<size_t>(given, "chart-limit", p.chart_limit);
+  read_number<size_t>(given, "graph-limit", p.graph_limit);
   return p;
 }
 
@@ -267,12 +272,8 @@ Options read(const Given& given) {
   o.strict = given.has("strict");
   o.quiet = given.has("quiet");
   o.progress = given.has("progress");
-  if (auto jobs = given.last("jobs")) {
-    o.jobs = Given::number<uint16_t>("jobs", *jobs);
-    if (o.jobs == 0) throw UsageError("--jobs: '0' is out of range; the minimum is 1");
-  }
-  if (auto nodes = given.last("max-nodes"))
-    o.max_nodes = Given::number<uint64_t>("max-nodes", *nodes);
+  read_positive<uint16_t>(given, "jobs", o.jobs);
+  read_number<uint64_t>(given, "max-nodes", o.max_nodes);
   check_operands(given);
   check_paths(o);
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");

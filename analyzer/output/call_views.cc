@@ -80,7 +80,7 @@ std::string figures_line(const ReportFunction& sum, const Report& report) {
   std::string line = "calls " + format_count(sum.complete) + ", min " + format_time(sum.min_ns) +
                      ", avg " + format_time(sum.average_ns()) + ", max " + format_time(sum.max_ns);
   for (const char* name : {"stddev", "p50", "p90", "p99", "p99.9"}) {
-    auto value = value_of(*find_field(name), sum, report).value_or(0);
+    auto value = value_of(*find_field(name), sum, report.self_ns).value_or(0);
     line += std::string(", ") + name + ' ' + format_time(saturate_u64(value));
   }
   return line;

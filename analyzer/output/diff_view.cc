@@ -60,8 +60,8 @@ struct Values {
 
 Values values_of(const Diff& d, const Field& field, uint32_t i) {
   Values v;
-  if (d.in_before[i]) v.before = value_of(field, d.before[i], d.before_sums);
-  if (d.in_after[i]) v.after = value_of(field, d.after[i], d.after_sums);
+  if (d.in_before[i]) v.before = value_of(field, d.before[i], d.before_self_ns);
+  if (d.in_after[i]) v.after = value_of(field, d.after[i], d.after_self_ns);
   return v;
 }
 
@@ -70,8 +70,8 @@ std::vector<uint32_t> sorted(const Diff& d, const ViewOptions& options) {
   std::vector<uint32_t> list;
   for (uint32_t i : d.by_name) {
     bool group = d.any(i).kind == FunctionKind::kGroup && !d.any(i).in_group;
-    bool row = i == kReportUnknown ? d.before[i].self_ns || d.after[i].self_ns
-                                   : group || !d.after_sums.grouped;
+    bool row =
+        i == kReportUnknown ? d.before[i].self_ns || d.after[i].self_ns : group || !d.grouped;
     if (row && (d.in_before[i] || d.in_after[i])) list.push_back(i);
   }
   if (options.sort == "name") return list;

@@ -36,7 +36,7 @@ void mark_sorted(Table& t, const std::string& sort) {
 }
 
 Cell cell_of(const Field& field, const ReportFunction& f, const Report& report) {
-  auto value = value_of(field, f, report);
+  auto value = value_of(field, f, report.self_ns);
   if (!value) return {};
   if (field.kind == Field::kShare) return Cell::of_percent(*value);
   auto n = saturate_u64(*value);

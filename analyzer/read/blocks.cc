@@ -183,8 +183,8 @@ bool BlockReader::deliver_cut(Block& block, const lt_block& header) {
 
 namespace {
 
-// Parsers for the payloads of blocks other than EVENTS, which check every length. Each returns
-// false if the payload is malformed; records before the bad one are kept.
+// Parsers for the payloads of blocks other than EVENTS, or for one record of them. Each checks
+// every length, and returns false if something is malformed.
 
 // Copies the struct at the front of `bytes`; false if there are too few bytes.
 template <class T>
@@ -206,37 +206,6 @@ std::vector<std::string> split_nul(const std::string& all) {
     parts.push_back(all.substr(from, at - from));
   parts.push_back(all.substr(from));
   return parts;
-}
-
-bool parse_function(std::span<const uint8_t> record, const lt_func& raw, FunctionInfo& out) {
-  size_t strings = size_t{raw.chunk_len} + 1 + raw.name_len + 1;
-  if (record.size() - sizeof raw < strings || raw.id == 0) return false;
-  if (raw.type < LT_FUNC_LUA || raw.type > LT_FUNC_FF) return false;
-  auto tail = record.subspan(sizeof raw);
-  out.id = VmFunctionId(raw.id);
-  out.type = raw.type;
-  out.hint = raw.flags & LT_FUNC_HINT;
-  out.firstline = raw.firstline;
-  out.lastline = raw.lastline;
-  out.ffid = raw.ffid;
-  out.fileofs = raw.fileofs;
-  out.addr = raw.addr;
-  out.chunk = text(tail.first(raw.chunk_len));
-  out.name = text(tail.subspan(raw.chunk_len + size_t{1}, raw.name_len));
-  return true;
-}
-
-// Iterates over records {u32 size, ...} of at least sizeof(T); `each` gets the bytes and the T.
-template <class T, class F>
-bool each_record(std::span<const uint8_t> bytes, F each) {
-  while (!bytes.empty()) {
-    T raw;
-    if (!take(bytes, raw) || raw.size < sizeof raw || raw.size % 8 || raw.size > bytes.size())
-      return false;
-    if (!each(bytes.first(raw.size), raw)) return false;
-    bytes = bytes.subspan(raw.size);
-  }
-  return true;
 }
 
 bool parse_process(const Block& block, ProcessInfo& out) {
@@ -262,26 +231,34 @@ bool parse_stream(const Block& block, StreamInfo& out) {
   return number != kNoStream;
 }
 
-bool parse_functions(const Block& block, std::vector<FunctionInfo>& out) {
-  return each_record<lt_func>(block.payload, [&](auto record, const lt_func& raw) {
-    FunctionInfo info;
-    info.stream = StreamId(block.header.stream);
-    if (!parse_function(record, raw, info)) return false;
-    out.push_back(std::move(info));
-    return true;
-  });
+bool parse_function(const Block& block, std::span<const uint8_t> record, const lt_func& raw,
+                    FunctionInfo& out) {
+  size_t strings = size_t{raw.chunk_len} + 1 + raw.name_len + 1;
+  if (record.size() - sizeof raw < strings || raw.id == 0) return false;
+  if (raw.type < LT_FUNC_LUA || raw.type > LT_FUNC_FF) return false;
+  auto tail = record.subspan(sizeof raw);
+  out.stream = StreamId(block.header.stream);
+  out.id = VmFunctionId(raw.id);
+  out.type = raw.type;
+  out.hint = raw.flags & LT_FUNC_HINT;
+  out.firstline = raw.firstline;
+  out.lastline = raw.lastline;
+  out.ffid = raw.ffid;
+  out.fileofs = raw.fileofs;
+  out.addr = raw.addr;
+  out.chunk = text(tail.first(raw.chunk_len));
+  out.name = text(tail.subspan(raw.chunk_len + size_t{1}, raw.name_len));
+  return true;
 }
 
-bool parse_maps(const Block& block, std::vector<MapInfo>& out) {
-  return each_record<lt_map>(block.payload, [&](auto record, const lt_map& raw) {
-    if (raw.build_id_len > sizeof raw.build_id || raw.path_len > record.size() - sizeof raw)
-      return false;
-    MapInfo info{ProcessId(block.header.stream), raw.start, raw.end, raw.offset, {}, {}, false};
-    info.build_id.assign(reinterpret_cast<const char*>(raw.build_id), raw.build_id_len);
-    info.path = text(record.subspan(sizeof raw, raw.path_len));
-    out.push_back(std::move(info));
-    return true;
-  });
+bool parse_map(const Block& block, std::span<const uint8_t> record, const lt_map& raw,
+               MapInfo& out) {
+  if (raw.build_id_len > sizeof raw.build_id || raw.path_len > record.size() - sizeof raw)
+    return false;
+  out = {ProcessId(block.header.stream), raw.start, raw.end, raw.offset, {}, {}, false};
+  out.build_id = text({raw.build_id, raw.build_id_len});
+  out.path = text(record.subspan(sizeof raw, raw.path_len));
+  return true;
 }
 
 bool parse_clock(const Block& block, lt_clock_info& out) {
@@ -342,47 +319,46 @@ bool BlockDecoder::one(const Block& block, bool (*parser)(const Block&, T&),
   return true;
 }
 
+// Parses records {u32 size, ...} of at least sizeof(Raw), and passes on those before the first
+// malformed one.
+template <class Raw, class T>
+bool BlockDecoder::each(const Block& block,
+                        bool (*parser)(const Block&, std::span<const uint8_t>, const Raw&, T&),
+                        void (TraceSink::*give)(const T&)) {
+  for (auto rest = block.payload; !rest.empty();) {
+    Raw raw;
+    if (!take(rest, raw) || raw.size < sizeof raw || raw.size % 8 || raw.size > rest.size())
+      return false;
+    T info;
+    if (!parser(block, rest.first(raw.size), raw, info)) return false;
+    (sink_.*give)(info);
+    rest = rest.subspan(raw.size);
+  }
+  return true;
+}
+
 bool BlockDecoder::contents(const Block& block) {
   switch (block.header.type) {
     case LT_BLOCK_EVENTS:
       return events(block);
     case LT_BLOCK_FUNCS:
-      return functions(block);
+      return each(block, parse_function, &TraceSink::on_function);
     case LT_BLOCK_STREAM:
-      return one<StreamInfo>(block, parse_stream, &TraceSink::on_stream);
+      return one(block, parse_stream, &TraceSink::on_stream);
     case LT_BLOCK_PROCESS:
-      return one<ProcessInfo>(block, parse_process, &TraceSink::on_process);
+      return one(block, parse_process, &TraceSink::on_process);
     case LT_BLOCK_MAPS:
-      return maps(block);
+      return each(block, parse_map, &TraceSink::on_map);
     case LT_BLOCK_CLOCK:
-      return one<lt_clock_info>(block, parse_clock, &TraceSink::on_clock);
+      return one(block, parse_clock, &TraceSink::on_clock);
     case LT_BLOCK_NOTE:
-      return note(block);
+      return sink_.on_note(text(block.payload)), true;
     case LT_BLOCK_END:
-      return ended_ = one<EndInfo>(block, parse_end, &TraceSink::on_end);
+      return ended_ = one(block, parse_end, &TraceSink::on_end);
     default:
       diag_.trust.unknown++;
       return true;
   }
-}
-
-bool BlockDecoder::functions(const Block& block) {
-  std::vector<FunctionInfo> list;
-  bool good = parse_functions(block, list);
-  for (const auto& info : list) sink_.on_function(info);
-  return good;
-}
-
-bool BlockDecoder::maps(const Block& block) {
-  std::vector<MapInfo> list;
-  bool good = parse_maps(block, list);
-  for (const auto& info : list) sink_.on_map(info);
-  return good;
-}
-
-bool BlockDecoder::note(const Block& block) {
-  sink_.on_note({reinterpret_cast<const char*>(block.payload.data()), block.payload.size()});
-  return true;
 }
 
 bool BlockDecoder::events(const Block& block) {

@@ -80,9 +80,10 @@ class BlockDecoder {
   bool contents(const Block& block);
   template <class T>
   bool one(const Block& block, bool (*parser)(const Block&, T&), void (TraceSink::*give)(const T&));
-  bool functions(const Block& block);
-  bool maps(const Block& block);
-  bool note(const Block& block);
+  template <class Raw, class T>
+  bool each(const Block& block,
+            bool (*parser)(const Block&, std::span<const uint8_t>, const Raw&, T&),
+            void (TraceSink::*give)(const T&));
   bool events(const Block& block);
 
   Diagnostics& diag_;

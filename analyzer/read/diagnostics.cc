@@ -35,7 +35,7 @@ Trust& Trust::operator+=(const Trust& other) {
 void Diagnostics::log(uint64_t offset, const std::string& reason) {
   logged_++;
   if (keeps_)
-    keep(offset, reason);
+    insert(offset, reason);
   else if (logged_ <= kMaxMessages)
     print(offset, reason);
 }
@@ -44,9 +44,9 @@ void Diagnostics::print(uint64_t offset, const std::string& reason) const {
   printer_(printable(file_) + ": offset " + std::to_string(offset) + ": " + reason);
 }
 
-// Inserts after messages of the same offset. Which messages are found first depends on how far the
-// reader is ahead; which have the lowest offsets does not.
-void Diagnostics::keep(uint64_t offset, const std::string& reason) {
+// Keeps the message, after those of the same offset. Which messages are found first depends on how
+// far the reader is ahead; which have the lowest offsets does not.
+void Diagnostics::insert(uint64_t offset, const std::string& reason) {
   const auto at =
       std::upper_bound(kept_.begin(), kept_.end(), offset,
                        [](uint64_t where, const Message& m) { return where < m.offset; });
@@ -65,7 +65,7 @@ void Diagnostics::finish() {
 // Each thread kept its first messages, so the first of all are among them.
 void Diagnostics::add(const Diagnostics& other) {
   trust += other.trust;
-  for (const Message& message : other.kept_) keep(message.offset, message.reason);
+  for (const Message& message : other.kept_) insert(message.offset, message.reason);
   logged_ += other.logged_;
 }
 

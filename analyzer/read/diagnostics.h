@@ -82,7 +82,7 @@ class Diagnostics {
     std::string reason;
   };
   void print(uint64_t offset, const std::string& reason) const;
-  void keep(uint64_t offset, const std::string& reason);
+  void insert(uint64_t offset, const std::string& reason);
 
   std::string file_;
   Printer printer_;

@@ -31,11 +31,9 @@ bool is_import(Input& input) {
   return is_stap_records(input) || is_bpftrace_text(input);
 }
 
-std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diag,
-                                    const std::function<void(uint64_t)>& progress) {
+std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diag, const Progress& progress) {
   Spool spool;
-  const auto read = is_stap_records(input) ? read_stap : read_bpftrace;
-  read(input, diag, spool, progress);
+  (is_stap_records(input) ? read_stap : read_bpftrace)(input, diag, spool, progress);
   return std::make_unique<Input>(input.name(), std::move(spool));
 }
 
@@ -107,21 +105,6 @@ void Importer::begin(uint32_t pid) {
 void Importer::total(uint32_t tid, uint32_t seq, uint32_t late) {
   hits_->total(tid, seq - late);
   if (late) alive_.insert(tid);
-}
-
-void Importer::set_ended(uint64_t detaching_since) {
-  ended_ = true;
-  detaching_since_ = detaching_since;
-}
-
-void Importer::set_cut(uint64_t detaching_since, uint64_t gaps) {
-  set_ended(detaching_since);
-  gaps_ = gaps;
-}
-
-void Importer::set_counted(uint64_t hits, uint64_t time) {
-  counted_ = hits;
-  counted_at_ = time;
 }
 
 // The last numbers of threads can be lost, too: hits that the source counted beyond those of all

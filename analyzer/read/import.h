@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -27,7 +26,7 @@ bool is_import(Input& input);
 // Converts the whole input to a binary trace. Counts and logs unusable parts in `diagnostics`.
 // Throws Unreadable if nothing can be read or the temporary file cannot be written.
 std::unique_ptr<Input> import_trace(Input& input, Diagnostics& diagnostics,
-                                    const std::function<void(uint64_t)>& progress);
+                                    const Progress& progress);
 
 // The part that the readers of both formats share: where hits go, and what else is known.
 //
@@ -41,7 +40,6 @@ class Importer {
            const std::string& recorder);
 
   HitWriter& hits() { return *hits_; }
-  Diagnostics& diagnostics() { return diag_; }
   // Adds a hit, unless its time is impossible: one wild time would make all later hits look late.
   void hit(const Hit& hit, uint64_t offset);
   // Takes the last number of a thread, and how many of its hits came after set_ended()'s time.
@@ -54,11 +52,20 @@ class Importer {
   void note(const std::string& key, uint64_t value);
   // The end of the source was found: nothing is cut. From `detaching_since` on, the tracer detached
   // from one probe after the other (0: unknown).
-  void set_ended(uint64_t detaching_since);
+  void set_ended(uint64_t detaching_since) {
+    ended_ = true;
+    detaching_since_ = detaching_since;
+  }
   // The same, but hits that it had not read when it detached are missing: see HitWriter::cut_at().
-  void set_cut(uint64_t detaching_since, uint64_t gaps);
+  void set_cut(uint64_t detaching_since, uint64_t gaps) {
+    set_ended(detaching_since);
+    gaps_ = gaps;
+  }
   // Sets how many hits the source itself counted in all, up to `time`.
-  void set_counted(uint64_t hits, uint64_t time);
+  void set_counted(uint64_t hits, uint64_t time) {
+    counted_ = hits;
+    counted_at_ = time;
+  }
   // Writes the rest and the end block. Throws Unreadable.
   void finish(uint64_t offset);
 
@@ -101,10 +108,8 @@ class Importer {
 
 // The readers of the two formats. They return when the trace is in the spool.
 bool is_bpftrace_text(Input& input);
-void read_bpftrace(Input& input, Diagnostics& diagnostics, Spool& spool,
-                   const std::function<void(uint64_t)>& progress);
+void read_bpftrace(Input& input, Diagnostics& diagnostics, Spool& spool, const Progress& progress);
 bool is_stap_records(Input& input);
-void read_stap(Input& input, Diagnostics& diagnostics, Spool& spool,
-               const std::function<void(uint64_t)>& progress);
+void read_stap(Input& input, Diagnostics& diagnostics, Spool& spool, const Progress& progress);
 
 }  // namespace luatrace::analyze

@@ -61,7 +61,7 @@ class BpftraceReader {
         nonce_(std::move(nonce)),
         out_(spool, diag, start, real_s * 1'000'000'000, "bpftrace lua-calls.bt") {}
 
-  void read(const std::function<void(uint64_t)>& progress);
+  void read(const Progress& progress);
 
  private:
   using Key = std::tuple<uint32_t, uint32_t, uint64_t>;  // pid, id, pointer
@@ -348,11 +348,10 @@ size_t BpftraceReader::line(std::string_view text, std::string_view ahead) {
   return text.size() + 1;
 }
 
-void BpftraceReader::read(const std::function<void(uint64_t)>& progress) {
+void BpftraceReader::read(const Progress& progress) {
   bool skipping = false;  // Within the rest of a line that is too long.
   while (const size_t have = input_.need(kMaxLine)) {
-    const std::string_view ahead(reinterpret_cast<const char*>(input_.data()),
-                                 std::min(have, kMaxLine));
+    const std::string_view ahead = input_.text().substr(0, kMaxLine);
     const size_t end = ahead.find('\n');
     if (end == ahead.npos) {
       if (!skipping)
@@ -384,8 +383,8 @@ std::string_view first_line(Input& input) {
   const uint64_t magic = LT_FILE_MAGIC;
   if (input.need(sizeof magic) >= sizeof magic && !std::memcmp(input.data(), &magic, sizeof magic))
     return {};
-  const size_t have = std::min<size_t>(input.need(kMaxLine), kMaxLine);
-  const std::string_view ahead(reinterpret_cast<const char*>(input.data()), have);
+  input.need(kMaxLine);
+  const std::string_view ahead = input.text().substr(0, kMaxLine);
   size_t from = ahead.find(kFirst);
   if (from == ahead.npos || (from > 0 && ahead[from - 1] != '\n')) return {};
   // Only bpftrace's own messages may precede it.
@@ -401,8 +400,7 @@ bool is_bpftrace_text(Input& input) {
   return !first_line(input).empty();
 }
 
-void read_bpftrace(Input& input, Diagnostics& diag, Spool& spool,
-                   const std::function<void(uint64_t)>& progress) {
+void read_bpftrace(Input& input, Diagnostics& diag, Spool& spool, const Progress& progress) {
   const std::string_view line = first_line(input);
   const std::string_view rest = line.substr(kFirst.size());
   const std::string nonce(rest.substr(0, rest.find(' ')));
@@ -412,9 +410,7 @@ void read_bpftrace(Input& input, Diagnostics& diag, Spool& spool,
   const uint64_t seconds = real.next();
   if (!fields.good() || nonce.size() < 4)
     throw Unreadable(input.name() + ": the first line of lua-calls.bt's output is damaged");
-  const size_t skip =
-      static_cast<size_t>(line.data() - reinterpret_cast<const char*>(input.data()));
-  input.consume(skip + line.size());
+  input.consume(static_cast<size_t>(line.end() - input.text().begin()));
   BpftraceReader(input, diag, spool, nonce, start, real.good() ? seconds : 0).read(progress);
 }
 

@@ -37,9 +37,10 @@ class StapReader {
  public:
   StapReader(Input& input, Diagnostics& diag, Spool& spool)
       : input_(input),
-        out_(spool, diag, start(input, 8), start(input, 16), "SystemTap lua-calls.stp") {}
+        out_(spool, diag, get<uint64_t>(input.data(), 8), get<uint64_t>(input.data(), 16),
+             "SystemTap lua-calls.stp") {}
 
-  void read(const std::function<void(uint64_t)>& progress);
+  void read(const Progress& progress);
 
  private:
   struct Function {
@@ -49,13 +50,13 @@ class StapReader {
     std::map<uint32_t, std::string> text[2];  // chunk, name
   };
 
-  static uint64_t start(Input& input, size_t at) { return get<uint64_t>(input.data(), at); }
   void record(const uint8_t* p);
   void hit(const uint8_t* p, HitKind kind);
   void function(const uint8_t* p);
   void text(const uint8_t* p);
   void describe(uint32_t number, Function& f, bool if_incomplete);
   void end(const uint8_t* p);
+  void total(const uint8_t* p);
   void skip_to_record();
   void thread(const uint8_t* p);
 
@@ -64,10 +65,8 @@ class StapReader {
   std::unordered_map<uint32_t, uint32_t> pids_;             // Thread → process.
   std::unordered_map<uint32_t, std::vector<Hit>> waiting_;  // Hits of threads of unknown process.
   std::unordered_map<uint32_t, Function> functions_;        // By number.
-  void total(const uint8_t* p);
-
-  std::unordered_map<uint32_t, uint32_t> totals_;  // Highest known number of each thread.
-  uint32_t last_tid_ = 0, last_pid_ = 0;           // Result of the last lookup, 0: none.
+  std::unordered_map<uint32_t, uint32_t> totals_;           // Highest known number of each thread.
+  uint32_t last_tid_ = 0, last_pid_ = 0;                    // Result of the last lookup, 0: none.
 };
 
 void StapReader::hit(const uint8_t* p, HitKind kind) {
@@ -210,7 +209,7 @@ void StapReader::skip_to_record() {
   out_.bad(from, "no record where one should begin");
 }
 
-void StapReader::read(const std::function<void(uint64_t)>& progress) {
+void StapReader::read(const Progress& progress) {
   while (input_.need(2 * kSize) >= kSize) {
     if (!is_record(input_.data())) {
       skip_to_record();
@@ -238,8 +237,7 @@ bool is_stap_records(Input& input) {
          get<uint32_t>(input.data(), 4) == kMagic;
 }
 
-void read_stap(Input& input, Diagnostics& diag, Spool& spool,
-               const std::function<void(uint64_t)>& progress) {
+void read_stap(Input& input, Diagnostics& diag, Spool& spool, const Progress& progress) {
   const auto version = get<uint16_t>(input.data(), 2);
   if (version != 1)
     throw Unreadable(input.name() + ": version " + std::to_string(version) +

@@ -9,14 +9,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/descriptor.h"
 #include "trace/spool.h"
 
 namespace luatrace::analyze {
+
+// Called while an input is read, with the offset reached.
+using Progress = std::function<void(uint64_t offset)>;
 
 class Input {
  public:
@@ -34,6 +39,7 @@ class Input {
   size_t need(size_t size);
   const uint8_t* data() const { return buffer_->data() + begin_; }
   size_t available() const { return end_ - begin_; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data()), available()}; }
   void consume(size_t size) {
     begin_ += size;
     offset_ += size;

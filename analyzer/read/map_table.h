@@ -25,7 +25,6 @@ class MapTable {
   void add(const MapInfo& map);
   // Returns the last added mapping that contains the address; null if there is none.
   const MapInfo* find(ProcessId process, uint64_t address) const;
-  bool empty() const { return maps_.empty(); }
 
  private:
   struct Range {

@@ -2,7 +2,6 @@
 #include "analyzer/read/text_reader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <unordered_map>
 
@@ -308,24 +307,20 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
 }  // namespace
 
 bool is_text_trace(Input& input) {
-  return input.need(kFirstLine.size()) >= kFirstLine.size() &&
-         memcmp(input.data(), kFirstLine.data(), kFirstLine.size()) == 0;
+  input.need(kFirstLine.size());
+  return input.text().starts_with(kFirstLine);
 }
 
 std::vector<uint8_t> text_to_binary(Input& input) {
   TextReader reader(input.name());
-  for (size_t number = 1, want = 4096; input.need(1) > 0;) {
-    auto* data = reinterpret_cast<const char*>(input.data());
-    auto* newline = static_cast<const char*>(memchr(data, '\n', input.available()));
-    if (!newline && input.need(want) >= want) {  // A longer line, or the last one.
-      want *= 2;
-      continue;
-    }
-    data = reinterpret_cast<const char*>(input.data());
-    newline = static_cast<const char*>(memchr(data, '\n', input.available()));
-    size_t size = newline ? static_cast<size_t>(newline - data) : input.available();
-    reader.line({data, size}, number++);
-    input.consume(size + (newline != nullptr));
+  for (size_t number = 1, want = 1; input.need(want) > 0;) {
+    const std::string_view ahead = input.text();
+    const size_t size = std::min(ahead.find('\n'), ahead.size());
+    const bool is_whole = size < ahead.size() || ahead.size() < want;  // Or else the last line.
+    want = is_whole ? 1 : 2 * ahead.size();
+    if (!is_whole) continue;
+    reader.line(ahead.substr(0, size), number++);
+    input.consume(std::min(size + 1, ahead.size()));
   }
   return reader.finish();
 }

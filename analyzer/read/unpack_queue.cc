@@ -30,7 +30,7 @@ void UnpackQueue::start_helpers() {
   }
 }
 
-// A lack of memory is not an error of the file: deliver() rethrows it.
+// A lack of memory is not an error of the file: deliver_oldest() rethrows it.
 void UnpackQueue::decompress(Unpacker& unpacker, Slot& slot) {
   try {
     slot.problem = unpacker.unpack(slot.block.header, slot.block.payload, *slot.words);
@@ -90,13 +90,9 @@ void UnpackQueue::deliver_oldest() {
     }
   }
   delivered_++;
-  deliver(oldest);
-}
-
-void UnpackQueue::deliver(Slot& slot) {
-  if (slot.failure) std::rethrow_exception(std::exchange(slot.failure, nullptr));
-  Block block = std::move(slot.block);
-  if (set_unpacked(block, slot.words, slot.problem, diag_)) deliver_(block);
+  if (oldest.failure) std::rethrow_exception(std::exchange(oldest.failure, nullptr));
+  Block block = std::move(oldest.block);
+  if (set_unpacked(block, oldest.words, oldest.problem, diag_)) deliver_(block);
 }
 
 void UnpackQueue::finish() {

@@ -50,7 +50,6 @@ class UnpackQueue {
   void start_helpers();
   void run_helper();
   void deliver_oldest();
-  void deliver(Slot& slot);
   static void decompress(Unpacker& unpacker, Slot& slot);
 
   Diagnostics& diag_;

@@ -14,11 +14,12 @@ namespace luatrace::analyze {
 
 // Two conditions joined by `and` or `or`, or a comparison.
 struct ConditionNode {
+  struct Figure;
   enum Kind { kAnd, kOr, kCompare } kind = kCompare;
   std::unique_ptr<ConditionNode> left, right;
 
   bool change = false;
-  std::string figure;                      // A figure of the whole report, or ...
+  const Figure* figure = nullptr;          // A figure of the whole report, or ...
   std::optional<Field> field;              // ... a field of the functions ...
   std::optional<FunctionPattern> pattern;  // ... that match this.
   std::string op;
@@ -26,28 +27,41 @@ struct ConditionNode {
   bool percent = false;
 };
 
+struct ConditionNode::Figure {
+  std::string_view name;
+  ComparedValue::Kind kind;
+  uint64_t (*of)(const Report& report);
+};
+
 namespace {
 
+using Kind = ComparedValue::Kind;
 using Node = std::unique_ptr<ConditionNode>;
-constexpr const char* kFigures[] = {"duration", "traced", "self", "idle",     "unknown",
-                                    "filtered", "events", "lost", "anomalies"};
+constexpr ConditionNode::Figure kFigures[] = {
+    {"duration", Kind::kTime, [](const Report& r) { return r.duration_ns; }},
+    {"traced", Kind::kTime, [](const Report& r) { return r.traced_ns; }},
+    {"self", Kind::kTime, [](const Report& r) { return r.self_ns; }},
+    {"idle", Kind::kTime, [](const Report& r) { return r.idle_ns; }},
+    {"unknown", Kind::kTime, [](const Report& r) { return r.gap_ns; }},
+    {"filtered", Kind::kTime, [](const Report& r) { return r.filtered_ns; }},
+    {"events", Kind::kCount, [](const Report& r) { return r.trust.events; }},
+    {"lost", Kind::kCount, [](const Report& r) { return r.trust.lost; }},
+    {"anomalies", Kind::kCount, [](const Report& r) { return r.trust.anomalies(); }}};
 
-bool is_count(const std::string& figure) {
-  return figure == "events" || figure == "lost" || figure == "anomalies";
+// What a comparison is of without a percentage; it decides which units are allowed.
+Kind kind_of(const ConditionNode& n) {
+  if (!n.field) return n.figure->kind;
+  if (n.field->kind == Field::kShare) return Kind::kPercent;
+  return n.field->is_time() ? Kind::kTime : Kind::kCount;
 }
 
-// What a condition compares; it decides which units are allowed.
-enum class Measure { kTime, kCount, kShare };
-
-Measure measure_of(const ConditionNode& n) {
-  if (!n.field) return is_count(n.figure) ? Measure::kCount : Measure::kTime;
-  if (n.field->kind == Field::kShare) return Measure::kShare;
-  return n.field->is_time() ? Measure::kTime : Measure::kCount;
+std::string name_of(const ConditionNode& n) {
+  return n.field ? n.field->name : std::string(n.figure->name);
 }
 
 // Whether a percentage of the figure is meaningful without change().
 bool has_whole(const ConditionNode& n) {
-  if (!n.field) return n.figure != "events";
+  if (!n.field) return n.figure->name != "events";
   const auto kind = n.field->kind;
   return kind == Field::kInclusive || kind == Field::kSelf || kind == Field::kWall ||
          kind == Field::kShare;
@@ -177,9 +191,9 @@ void Parser::value(ConditionNode& node) {
     node.pattern.emplace(function());
     return need(")");
   }
-  for (const char* figure : kFigures)
-    if (word == figure) node.figure = word;
-  if (!node.figure.empty()) return;
+  for (const auto& figure : kFigures)
+    if (word == figure.name) node.figure = &figure;
+  if (node.figure) return;
   at_ = begin;
   fail("a figure was expected: FIELD(FUNCTION), duration, self, idle, lost ...");
 }
@@ -221,29 +235,19 @@ std::string Parser::unit() {
 
 // Times must have a unit, so that nobody finds out a year later that "20" meant nanoseconds.
 void Parser::check_unit(const ConditionNode& n, const std::string& unit) const {
-  const std::string what = n.field ? n.field->name : n.figure;
+  const std::string what = name_of(n);
   if (unit == "%") {
     if (!n.change && !has_whole(n)) fail("a percentage of " + what + " is meaningless");
     return;
   }
-  const Measure measure = measure_of(n);
-  if (measure == Measure::kTime && unit.empty() && n.number != 0)
+  const Kind kind = kind_of(n);
+  if (kind == Kind::kTime && unit.empty() && n.number != 0)
     fail(what + " is a time, and the number has no unit: ns, us, ms, s, m, h (or %) was expected");
-  if (measure == Measure::kTime && !unit.empty() && unit_ns(unit) == 0)
+  if (kind == Kind::kTime && !unit.empty() && unit_ns(unit) == 0)
     fail("ns, us, ms, s, m, h or % was expected");
-  if (measure == Measure::kCount && !unit.empty())
+  if (kind == Kind::kCount && !unit.empty())
     fail(what + " is a count and has no unit; nothing more was expected");
-  if (measure == Measure::kShare && !unit.empty()) fail("share is a percentage; % was expected");
-}
-
-double figure_of(const std::string& name, const Report& r) {
-  const std::pair<const char*, uint64_t> figures[] = {
-      {"duration", r.duration_ns}, {"traced", r.traced_ns}, {"self", r.self_ns},
-      {"idle", r.idle_ns},         {"unknown", r.gap_ns},   {"filtered", r.filtered_ns},
-      {"events", r.trust.events},  {"lost", r.trust.lost},  {"anomalies", r.trust.anomalies()}};
-  for (const auto& [key, value] : figures)
-    if (name == key) return static_cast<double>(value);
-  return 0;
+  if (kind == Kind::kPercent && !unit.empty()) fail("share is a percentage; % was expected");
 }
 
 class Evaluator {
@@ -262,13 +266,12 @@ class Evaluator {
 
  private:
   bool compare_any(const ConditionNode& n) {
-    if (!n.field) {
-      double was = before_ ? figure_of(n.figure, *before_) : 0;
-      const uint64_t whole =
-          is_count(n.figure) ? report_.trust.events + report_.trust.lost : report_.traced_ns;
-      return compare(n, figure_of(n.figure, report_), was, static_cast<double>(whole));
-    }
-    return functions(n);
+    if (n.field) return functions(n);
+    const uint64_t was = before_ ? n.figure->of(*before_) : 0;
+    const uint64_t whole =
+        kind_of(n) == Kind::kCount ? report_.trust.events + report_.trust.lost : report_.traced_ns;
+    return compare(n, static_cast<double>(n.figure->of(report_)), static_cast<double>(was),
+                   static_cast<double>(whole));
   }
   bool functions(const ConditionNode& n);
   // `whole` is 100 %, except for change().
@@ -290,16 +293,9 @@ bool holds(const ConditionNode& n, double value) {
 }
 
 ComparedValue compared(const ConditionNode& n, double value) {
-  const Measure measure = measure_of(n);
-  ComparedValue out;
-  out.kind = n.percent || measure == Measure::kShare ? ComparedValue::kPercent
-             : measure == Measure::kTime             ? ComparedValue::kTime
-                                                     : ComparedValue::kCount;
-  out.change = n.change;
-  out.value = value;
-  out.of = n.field ? n.field->name + '(' + n.pattern->text() + ')' : n.figure;
-  if (n.change) out.of = "change(" + out.of + ')';
-  return out;
+  std::string of = n.field ? n.field->name + '(' + n.pattern->text() + ')' : name_of(n);
+  if (n.change) of = "change(" + of + ')';
+  return {n.percent ? Kind::kPercent : kind_of(n), n.change, value, std::move(of)};
 }
 
 bool Evaluator::compare(const ConditionNode& n, double value, double was, double whole) {
@@ -319,10 +315,8 @@ bool Evaluator::compare(const ConditionNode& n, double value, double was, double
 }
 
 const ReportFunction* Evaluator::same(const Report& report, const ReportFunction& f) {
-  const std::string key = identity(f);
-  for (size_t i = kReportUnknown; i < report.functions.size(); i++)
-    if (identity(report.functions[i]) == key) return &report.functions[i];
-  return nullptr;
+  const ReportFunctionId index = report.find(f);
+  return index ? &report.functions[index] : nullptr;
 }
 
 bool Evaluator::functions(const ConditionNode& n) {
@@ -330,8 +324,8 @@ bool Evaluator::functions(const ConditionNode& n) {
   bool any = false, result = false;
   auto look = [&](const ReportFunction* now, const ReportFunction* was) {
     any = true;
-    double value = now ? value_of(*n.field, *now, report_).value_or(0) : 0;
-    double old = was ? value_of(*n.field, *was, *before_).value_or(0) : 0;
+    double value = now ? value_of(*n.field, *now, report_.self_ns).value_or(0) : 0;
+    double old = was ? value_of(*n.field, *was, before_->self_ns).value_or(0) : 0;
     result |= compare(n, value, old, whole);
   };
   for (size_t i = kReportUnknown; i < report_.functions.size(); i++) {
@@ -411,8 +405,7 @@ bool Condition::needs_histogram() const {
 }
 
 bool Condition::has_times() const {
-  return any_comparison(*root_,
-                        [](const ConditionNode& n) { return measure_of(n) != Measure::kCount; });
+  return any_comparison(*root_, [](const ConditionNode& n) { return kind_of(n) != Kind::kCount; });
 }
 
 }  // namespace luatrace::analyze

@@ -84,16 +84,6 @@ void Differ::finish() {
   diff_.tree.drop_index();
 }
 
-void copy_sums(Report& to, const Report& from) {
-  to.self_ns = from.self_ns;
-  to.idle_ns = from.idle_ns;
-  to.gap_ns = from.gap_ns;
-  to.traced_ns = from.traced_ns;
-  to.duration_ns = from.duration_ns;
-  to.trust = from.trust;
-  to.grouped = from.grouped;
-}
-
 }  // namespace
 
 std::vector<uint64_t> inclusive_before_ns(const CallTree& tree,
@@ -105,9 +95,9 @@ Diff make_diff(const Report& before, const Report& after, bool normalize) {
   Diff diff;
   if (normalize && before.self_ns)
     diff.scale = static_cast<double>(after.self_ns) / static_cast<double>(before.self_ns);
-  copy_sums(diff.before_sums, before);
-  copy_sums(diff.after_sums, after);
-  diff.before_sums.self_ns = scaled(before.self_ns, diff.scale);
+  diff.before_self_ns = scaled(before.self_ns, diff.scale);
+  diff.after_self_ns = after.self_ns;
+  diff.grouped = after.grouped;
   Differ differ(diff);
   differ.add(before, false, diff.scale);
   differ.add(after, true, 1);

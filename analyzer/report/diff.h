@@ -28,8 +28,9 @@ struct Diff {
   // `before` by node.
   CallTree tree;
   std::vector<NodeFigures> before_nodes;
-  Report before_sums, after_sums;  // Sums only: no functions, no tree.
-  double scale = 1;                // The factor applied to times of `before`.
+  uint64_t before_self_ns = 0, after_self_ns = 0;  // Of all functions.
+  bool grouped = false;                            // As in the report `after`.
+  double scale = 1;                                // The factor applied to times of `before`.
 
   const ReportFunction& any(uint32_t i) const {
     return in_after[i] || before[i].kind == FunctionKind::kNone ? after[i] : before[i];

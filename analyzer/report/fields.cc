@@ -47,7 +47,7 @@ std::vector<Field> parse_fields(const std::string& list) {
   return out;
 }
 
-std::optional<double> value_of(const Field& field, const ReportFunction& f, const Report& report) {
+std::optional<double> value_of(const Field& field, const ReportFunction& f, uint64_t self_ns) {
   if (field.of_complete() && f.complete == 0) return std::nullopt;
   switch (field.kind) {
     case Field::kCalls:
@@ -57,9 +57,9 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, cons
     case Field::kSelf:
       return f.self_ns + f.inner_self_ns;
     case Field::kShare:
-      return report.self_ns ? 100.0 * static_cast<double>(f.self_ns + f.inner_self_ns) /
-                                  static_cast<double>(report.self_ns)
-                            : 0;
+      return self_ns ? 100.0 * static_cast<double>(f.self_ns + f.inner_self_ns) /
+                           static_cast<double>(self_ns)
+                     : 0;
     case Field::kAvg:
       return f.average_ns();
     case Field::kMin:
@@ -90,7 +90,7 @@ std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort)
   if (sort == "name") return list;
   const Field field = find_field(sort).value_or(Field{});
   std::vector<double> values(r.functions.size());
-  for (uint32_t i : list) values[i] = value_of(field, r.functions[i], r).value_or(-1);
+  for (uint32_t i : list) values[i] = value_of(field, r.functions[i], r.self_ns).value_or(-1);
   std::stable_sort(list.begin(), list.end(),
                    [&](uint32_t a, uint32_t b) { return values[a] > values[b]; });
   return list;

@@ -45,8 +45,9 @@ std::optional<Field> find_field(const std::string& name);
 // Takes names separated by commas. Throws UsageError.
 std::vector<Field> parse_fields(const std::string& list);
 
-// In ns, a count, or per cent (kShare). Empty if unknown (no complete call).
-std::optional<double> value_of(const Field& field, const ReportFunction& f, const Report& report);
+// In ns, a count, or per cent of `self_ns`, that of all functions (kShare). Empty if unknown (no
+// complete call).
+std::optional<double> value_of(const Field& field, const ReportFunction& f, uint64_t self_ns);
 
 // The functions that are rows of tables (with --group-by only the groups), sorted by the field
 // `sort` in descending order, or by name; equal ones by name.

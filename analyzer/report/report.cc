@@ -244,14 +244,12 @@ void Merger::tree() {
     const NodeId above = i ? place[n.parent] : kRootNode;
     owner[i] = i && !own ? owner[n.parent] : n.function;
     uint64_t& ticks = assigned[owner[i]];
-    place[i] = own ? report_.tree.enter(above, map_[n.function]) : above;
+    place[i] = own ? report_.enter(above, map_[n.function]) : above;
     CallNode& to = report_.tree[place[i]];
     to.calls += n.calls;
     if (to.function != kReportUnknown)  // Its time is in gap_ns.
       to.self += clock_.ns(ticks + n.self) - clock_.ns(ticks);
     ticks += n.self;
-    report_.node_cost_ps.resize(report_.tree.size());
-    report_.node_suspended_ns.resize(report_.tree.size());
     report_.node_suspended_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
     // A call has two events; half the cost of each lies in its own time, half in its caller's.
     if (cost_ps > 0)
@@ -345,20 +343,34 @@ Report::Report() : functions(kReportFirst), node_cost_ps(1), node_suspended_ns(1
   functions[kReportUnknown].name = "[unknown callers]";
 }
 
-ReportFunctionId Report::function(const FunctionName& described) {
+ReportFunctionId Report::find(const FunctionName& described) const {
+  if (described.kind == FunctionKind::kGap) return kReportUnknown;
   const std::string key = identity(described);
-  const uint64_t hash = std::hash<std::string>()(key);
-  auto [at, end] = index_.equal_range(hash);
-  while (at != end && identity(functions[at->second]) != key) ++at;
-  if (at == end) {
-    at = index_.emplace(hash, ReportFunctionId(static_cast<uint32_t>(functions.size())));
+  const auto [begin, end] = index_.equal_range(std::hash<std::string>()(key));
+  for (auto at = begin; at != end; ++at)
+    if (identity(functions[at->second]) == key) return at->second;
+  return kReportRoot;
+}
+
+ReportFunctionId Report::function(const FunctionName& described) {
+  ReportFunctionId index = find(described);
+  if (index == kReportRoot) {
+    index = ReportFunctionId(static_cast<uint32_t>(functions.size()));
+    index_.emplace(std::hash<std::string>()(identity(described)), index);
     FunctionName& f = functions.emplace_back();
     f = described;
     f.name.clear();  // take_name() chooses among the candidates.
     f.hint = false;
   }
-  take_name(functions[at->second], described.name, described.hint);
-  return at->second;
+  take_name(functions[index], described.name, described.hint);
+  return index;
+}
+
+NodeId Report::enter(NodeId node, ReportFunctionId function) {
+  const NodeId child = tree.enter(node, function);
+  node_cost_ps.resize(tree.size());
+  node_suspended_ns.resize(tree.size());
+  return child;
 }
 
 void add_to_report(Report& report, const FileResult& result, const SymbolFinder& symbols) {
@@ -410,11 +422,9 @@ void add_suspended_nodes(Report& report) {
   const size_t n = report.tree.size();
   for (NodeId i{1}; i < n; ++i) {
     if (report.node_suspended_ns[i] == 0) continue;
-    const NodeId node = report.tree.enter(i, suspended);
+    const NodeId node = report.enter(i, suspended);
     report.tree[node].self += report.node_suspended_ns[i];
   }
-  report.node_cost_ps.resize(report.tree.size());
-  report.node_suspended_ns.resize(report.tree.size());
 }
 
 std::vector<uint64_t> inclusive_ns(const CallTree& tree) {

@@ -163,6 +163,10 @@ struct Report {
   Report();
   // Returns the index of the function with this identity; adds it if it is new.
   ReportFunctionId function(const FunctionName& described);
+  // The same without adding; kReportRoot if there is none.
+  ReportFunctionId find(const FunctionName& described) const;
+  // Returns the child of `node` for the function; adds it if it is new.
+  NodeId enter(NodeId node, ReportFunctionId function);
 
  private:
   // Keyed by a hash of identity(), which never changes for a function.

@@ -304,10 +304,8 @@ void Reader::add_to(Report& report) const {
   std::vector<NodeId> place;
   for (const Node& node : nodes_) {
     const NodeId at =
-        place.empty() ? kRootNode : report.tree.enter(place[node.parent], map[node.function]);
+        place.empty() ? kRootNode : report.enter(place[node.parent], map[node.function]);
     place.push_back(at);
-    report.node_cost_ps.resize(report.tree.size());
-    report.node_suspended_ns.resize(report.tree.size());
     report.tree[at].calls += node.calls;
     report.tree[at].self += node.self;
     report.node_cost_ps[at] += node.cost;

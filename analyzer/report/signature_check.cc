@@ -12,14 +12,6 @@ namespace {
 constexpr size_t kMaxNames = 3;    // Per list; the rest are counted.
 constexpr size_t kMaxBytes = 200;  // Of a text of a saved profile, which may be of any length.
 
-std::string list_of(const std::vector<std::string>& names) {
-  std::string out;
-  for (size_t i = 0; i < names.size() && i < kMaxNames; i++) out += (i ? ", " : "") + names[i];
-  return names.size() > kMaxNames
-             ? out + " and " + std::to_string(names.size() - kMaxNames) + " more"
-             : out;
-}
-
 void add_once(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
@@ -57,7 +49,7 @@ std::vector<std::string> SignatureCheck::remarks() const {
   std::vector<std::string> out;
   if (paths_.size() > 1) out.push_back(unlike_filters());
   if (!unknown_.empty() && known_.size() + unknown_.size() > 1)
-    out.push_back("unknown --group-by of " + list_of(unknown_) +
+    out.push_back("unknown --group-by of " + list_text(unknown_, kMaxNames) +
                   " (profiles of older versions do not contain it): unless it was the same for "
                   "all files, sums and differences are meaningless");
   return out;
@@ -68,7 +60,7 @@ std::string SignatureCheck::unlike_filters() const {
   size_t listed = 0;
   for (const auto& [filters, paths] : paths_) {
     if (listed++ == kMaxNames) break;
-    all += (all.empty() ? "" : "; ") + list_of(paths) +
+    all += (all.empty() ? "" : "; ") + list_text(paths, kMaxNames) +
            (filters.empty() ? ": without filters" : ": with " + cut_bytes(filters, kMaxBytes));
   }
   if (paths_.size() > kMaxNames)

@@ -45,19 +45,17 @@ void cut_stacks(Report& report, uint32_t depth) {
   deeper.name = "[calls deeper than " + std::to_string(depth) + ']';
   const ReportFunctionId function = report.function(deeper);
   const CallTree from = std::exchange(report.tree, {});
-  const auto cost = std::exchange(report.node_cost_ps, {});
-  const auto suspended = std::exchange(report.node_suspended_ns, {});
+  const auto cost = std::exchange(report.node_cost_ps, std::vector<uint64_t>(1));
+  const auto suspended = std::exchange(report.node_suspended_ns, std::vector<uint64_t>(1));
   const std::vector<uint32_t> level = depths(from);
   std::vector<NodeId> place(from.size());
   for (NodeId i; i < from.size(); ++i) {
     const NodeId above = place[from[i].parent];
-    if (i && level[i] <= depth) place[i] = report.tree.enter(above, from[i].function);
-    if (level[i] == depth + 1) place[i] = report.tree.enter(above, function);
-    if (level[i] > depth + 1) place[i] = above;
+    const bool has_node = i && level[i] <= depth + 1;
+    const ReportFunctionId shown = level[i] > depth ? function : ReportFunctionId(from[i].function);
+    place[i] = has_node ? report.enter(above, shown) : above;
     report.tree[place[i]].calls += from[i].calls;
     report.tree[place[i]].self += from[i].self;
-    report.node_cost_ps.resize(report.tree.size());
-    report.node_suspended_ns.resize(report.tree.size());
     report.node_cost_ps[place[i]] += cost[i];
     report.node_suspended_ns[place[i]] += suspended[i];
   }

@@ -46,17 +46,13 @@ class TreeTimes {
 };
 
 void TreeTimes::sum_up() {
-  size_t n = tree_.size();
-  inclusive_.resize(n);
-  suspended_.resize(n);
-  for (NodeId node(static_cast<uint32_t>(n)); node > 0;) {
+  inclusive_ = subtree_sums(tree_, [&](NodeId node) { return tree_[node].self; });
+  suspended_.resize(tree_.size());
+  for (NodeId node(static_cast<uint32_t>(tree_.size())); node > 1;) {
     --node;
-    inclusive_[node] += tree_[node].self;
     suspended_[node] += profile_.suspended_at(node);
-    if (node == kRootNode) break;
-    const NodeId parent = tree_[node].parent;
-    inclusive_[parent] += inclusive_[node];
-    if (tree_[node].function != kCoroutineFunction) suspended_[parent] += suspended_[node];
+    if (tree_[node].function != kCoroutineFunction)
+      suspended_[tree_[node].parent] += suspended_[node];
   }
 }
 

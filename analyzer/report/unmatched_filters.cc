@@ -2,30 +2,24 @@
 #include "analyzer/report/unmatched_filters.h"
 
 #include <algorithm>
+#include <span>
 
 #include "analyzer/filter/phase.h"
+#include "base/escape.h"
 
 namespace luatrace::analyze {
 namespace {
 
-// "1, 2, 3 and 40 more"
-template <class Number>
-std::string numbers(const std::set<Number>& all) {
-  constexpr size_t kMaxListed = 8;
-  std::string out;
-  size_t n = 0;
-  for (const Number number : all)
-    if (n++ < kMaxListed) out += (n > 1 ? ", " : "") + std::to_string(number);
-  return n > kMaxListed ? out + " and " + std::to_string(n - kMaxListed) + " more" : out;
-}
-
 template <class Number>
 void add_missing(std::vector<std::string>& out, const char* option, const char* what,
                  const std::vector<Number>& wanted, const std::set<Number>& known) {
+  constexpr size_t kMaxListed = 8;
+  std::vector<std::string> names;
+  for (const Number number : known) names.push_back(std::to_string(number));
   for (const Number number : wanted)
     if (!known.contains(number))
       out.push_back(std::string(option) + ' ' + std::to_string(number) + ": no such " + what +
-                    (known.empty() ? "" : "; the trace has " + numbers(known)));
+                    (known.empty() ? "" : "; the trace has " + list_text(names, kMaxListed)));
 }
 
 std::string seconds(uint64_t ns) {
@@ -47,8 +41,7 @@ UnmatchedFilters::UnmatchedFilters(const FilterOptions& options)
   add("--function", options.functions);
   for (const std::string& pattern : options.group_patterns()) groups_.emplace_back(pattern);
   if (options.group != GroupBy::kPattern) return;
-  for (const char* name : {"thread", "coroutine", "vm", "phase", "file", "plugin"})
-    group_names_.offer(name);
+  for (const char* name : std::span(kGroupNames).subspan(1)) group_names_.offer(name);
 }
 
 void UnmatchedFilters::add(const char* option, const std::vector<std::string>& patterns) {

@@ -48,7 +48,7 @@ class InlinedReader {
     Dwarf_Die die = unit;
     dwarf_getsrcfiles(&die, &files_, nullptr);
   }
-  InlinedFunctions read(UnitIndex::Function function) {
+  InlinedFunctions read(DebugEntry function) {
     out_.bytes = bytes_of(&function.die);
     below(function, kNotInlined, 0);
     out_.cut |= functions_.texts_.is_full();
@@ -59,8 +59,7 @@ class InlinedReader {
   static constexpr size_t kMaxRows = 20'000;
   static constexpr InlinedId kNoRow{UINT32_MAX};  // The list was full.
 
-  void below(UnitIndex::Function entry, InlinedId parent, unsigned depth);
-  void visit(UnitIndex::Function& entry, InlinedId parent, unsigned depth);
+  void below(DebugEntry& entry, InlinedId parent, unsigned depth);
   InlinedId enter(Dwarf_Die& die, InlinedId parent);
   InlinedFunctions in_order();
   uint64_t bytes_of(Dwarf_Die* die);
@@ -76,25 +75,14 @@ class InlinedReader {
   std::map<std::tuple<InlinedId, const void*, SharedText, uint64_t>, InlinedId> rows_;
 };
 
-void InlinedReader::below(UnitIndex::Function entry, InlinedId parent, unsigned depth) {
-  UnitIndex::Function child;
-  if (dwarf_child(&entry.die, &child.die) != 0) return;
-  if (depth > kMaxEntryDepth) return void(out_.cut = true);
-  for (bool more = true; more;) {
-    Dwarf_Die next;
-    child.end = entry.end;
-    if (!steps_.take() || !find_sibling(child.die, next, more, child.end, steps_))
-      return void(out_.cut = true);
-    visit(child, parent, depth);
-    child.die = next;
-  }
-}
-
 // Nested functions are skipped: they have inlined calls of their own.
-void InlinedReader::visit(UnitIndex::Function& entry, InlinedId parent, unsigned depth) {
-  const Part part = part_of(&entry.die);
-  if (part == Part::kBlock) below(entry, parent, depth + 1);
-  if (part == Part::kInlined) below(entry, enter(entry.die, parent), depth + 1);
+void InlinedReader::below(DebugEntry& entry, InlinedId parent, unsigned depth) {
+  const bool whole = each_child(entry, depth, steps_, [&](DebugEntry& child) {
+    const Part part = part_of(&child.die);
+    if (part == Part::kBlock) below(child, parent, depth + 1);
+    if (part == Part::kInlined) below(child, enter(child.die, parent), depth + 1);
+  });
+  out_.cut |= !whole;
 }
 
 // Adds an inlined call; returns its row, from 1, or kNoRow.
@@ -142,9 +130,7 @@ InlinedFunctions InlinedReader::in_order() {
 
 uint64_t InlinedReader::bytes_of(Dwarf_Die* die) {
   uint64_t sum = 0;
-  Dwarf_Addr base = 0, begin = 0, end = 0;
-  for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 && steps_.take();)
-    if (begin < end) sum += end - begin;
+  each_range(die, steps_, [&](Dwarf_Addr begin, Dwarf_Addr end) { sum += end - begin; });
   return sum;
 }
 
@@ -170,7 +156,7 @@ UnitIndex& DebugFunctions::index(const Dwarf_Die& unit) {
   return *slot;
 }
 
-const UnitIndex::Function* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Addr address) {
+const DebugEntry* DebugFunctions::find(const Dwarf_Die& unit, Dwarf_Addr address) {
   return index(unit).function_at(address);
 }
 
@@ -195,8 +181,7 @@ std::string DebugFunctions::name(Dwarf_Die* die) {
   return cut_text((scopes_of(*die) + cut_text(name, kLongestName)).c_str(), kLongestName);
 }
 
-std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(
-    const UnitIndex::Function& function) {
+std::shared_ptr<const InlinedFunctions> DebugFunctions::inlined(const DebugEntry& function) {
   auto& slot = inlined_[function.die.addr];
   Dwarf_Die die = function.die, unit;
   if (!slot && dwarf_diecu(&die, &unit, nullptr, nullptr))

@@ -23,7 +23,7 @@ namespace luatrace::analyze {
 class DebugFunctions {
  public:
   // Returns the function of `unit` at this address of the debug information; null: none.
-  const UnitIndex::Function* find(const Dwarf_Die& unit, Dwarf_Addr address);
+  const DebugEntry* find(const Dwarf_Die& unit, Dwarf_Addr address);
   // Returns the name of a function, also an inlined one; "" if it has none. Prefers the linkage
   // name, which distinguishes overloads and namespaces.
   std::string name(Dwarf_Die* die);
@@ -31,7 +31,7 @@ class DebugFunctions {
   SourceLine definition_of(Dwarf_Die* die);
   SourceLine source_line(const char* file, uint64_t line);  // file: null if unknown.
   // Returns the functions inlined into a function, at any depth.
-  std::shared_ptr<const InlinedFunctions> inlined(const UnitIndex::Function& function);
+  std::shared_ptr<const InlinedFunctions> inlined(const DebugEntry& function);
 
  private:
   UnitIndex& index(const Dwarf_Die& unit);

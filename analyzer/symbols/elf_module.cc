@@ -208,20 +208,20 @@ void ElfModule::read_units() const {
   WalkSteps steps{kMaxRanges};
   Dwarf_Addr bias = 0;
   for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module_, die, &bias));) {
-    Dwarf_Addr base = 0, begin = 0, end = 0;
-    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 && steps.take();)
-      if (begin < end) units_[begin + bias] = {end + bias, bias, *die};
+    each_range(die, steps, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+      units_[begin + bias] = {end + bias, bias, *die};
+    });
   }
 }
 
-const UnitIndex::Function* ElfModule::function_at(uint64_t at) const {
+const DebugEntry* ElfModule::function_at(uint64_t at) const {
   const std::optional<Unit> unit = unit_at(at);
   return unit ? functions_.find(unit->die, at - unit->bias) : nullptr;
 }
 
 // Returns the name of a static function that has only debug information, no symbol.
 std::string ElfModule::debug_name(uint64_t at) const {
-  const UnitIndex::Function* found = function_at(at);
+  const DebugEntry* found = function_at(at);
   if (!found) return {};
   Dwarf_Die die = found->die;
   return functions_.name(&die);
@@ -271,7 +271,7 @@ void ElfModule::describe(const MapInfo& map, uint64_t address, NativeCode& out) 
   if (!module_address(map, address, at)) return;
   const Symbol found = symbol(at);
   out.bytes = found.bytes;
-  const UnitIndex::Function* function = function_at(at);
+  const DebugEntry* function = function_at(at);
   if (found.name)
     out.named_by = is_from_symtab(found) ? "symtab" : "dynsym";
   else if (!debug_name(at).empty())

@@ -61,7 +61,7 @@ class ElfModule {
   // The following functions take addresses of the module.
   Symbol symbol(uint64_t at) const;
   bool is_from_symtab(const Symbol& symbol) const;
-  const UnitIndex::Function* function_at(uint64_t at) const;
+  const DebugEntry* function_at(uint64_t at) const;
   std::string debug_name(uint64_t at) const;
   SourceLine first_line(uint64_t at) const;
   std::string read_from() const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/symbols/symbolizer.h"
 
+#include <optional>
+
 #include "analyzer/symbols/elf_module.h"
 #include "base/escape.h"
 
@@ -18,9 +20,12 @@ std::string place_name(const MapInfo& map, uint64_t offset, bool usable) {
   return name + '+' + hex(offset);
 }
 
-const MapInfo* find_map(const MapTable& maps, const MapInfo& own, uint64_t address) {
-  const MapInfo* const map = maps.find(own.process, address);
-  return map || address < own.start || address >= own.end ? map : &own;
+// Returns the mapping around a C function; empty if none is known. For processes that ended before
+// their mappings were read, the description may have it.
+std::optional<MapInfo> find_map(const MapTable& maps, const Function& f) {
+  if (const MapInfo* map = maps.find(f.process, f.addr)) return *map;
+  if (f.chunk.empty()) return std::nullopt;
+  return MapInfo{f.process, f.addr, f.addr + 1, f.fileofs, "", f.chunk, true};
 }
 
 }  // namespace
@@ -44,28 +49,30 @@ ElfModule& Symbolizer::module(const MapInfo& map) {
   return *slot;
 }
 
-Symbolizer::Result Symbolizer::find(const MapTable& maps, const MapInfo& own, uint64_t address) {
-  const MapInfo* map = find_map(maps, own, address);
+Symbol Symbolizer::find(const MapTable& maps, const Function& function) {
+  const std::optional<MapInfo> map = find_map(maps, function);
   if (!map) return {};
-  const uint64_t offset = address - map->start + map->offset;
-  if (!map->path.starts_with('/')) return {place_name(*map, offset, true), path_of(*map), offset};
-  ElfModule& elf = module(*map);
-  const bool usable = elf.problem().empty();
-  std::string name = usable ? elf.name(*map, address) : "";
-  if (!name.empty()) return {name, path_of(*map), 0};
-  return {place_name(*map, offset, usable), path_of(*map), offset};
+  const uint64_t offset = function.addr - map->start + map->offset;
+  const auto without_symbol = [&](bool usable) {
+    return Symbol{place_name(*map, offset, usable), path_of(*map), offset, nullptr};
+  };
+  if (!map->path.starts_with('/')) return without_symbol(true);
+  const ElfModule& elf = module(*map);
+  if (!elf.problem().empty()) return without_symbol(false);
+  std::string name = elf.name(*map, function.addr);
+  return name.empty() ? without_symbol(true) : Symbol{std::move(name), path_of(*map), 0, nullptr};
 }
 
-NativeCode Symbolizer::describe(const MapTable& maps, const MapInfo& own, uint64_t address) {
+NativeCode Symbolizer::describe(const MapTable& maps, const Function& function) {
   NativeCode code;
-  const MapInfo* map = find_map(maps, own, address);
+  const std::optional<MapInfo> map = find_map(maps, function);
   if (!map) return code;
   code.module = path_of(*map);
   code.build_id = map->build_id;
-  code.offset = address - map->start + map->offset;
+  code.offset = function.addr - map->start + map->offset;
   if (!map->path.starts_with('/')) return code;
   const ElfModule& elf = module(*map);
-  if (elf.problem().empty()) elf.describe(*map, address, code);
+  if (elf.problem().empty()) elf.describe(*map, function.addr, code);
   return code;
 }
 

@@ -17,6 +17,7 @@
 
 #include "analyzer/read/map_table.h"
 #include "analyzer/symbols/debug_files.h"
+#include "analyzer/symbols/function_name.h"
 #include "analyzer/symbols/native_code.h"
 
 namespace luatrace::analyze {
@@ -33,16 +34,12 @@ class Symbolizer {
   Symbolizer(const Symbolizer&) = delete;
   Symbolizer& operator=(const Symbolizer&) = delete;
 
-  struct Result {
-    std::string name;     // Demangled; FILE+0xOFFSET if there is no symbol; "" if not mapped.
-    std::string file;     // As recorded.
-    uint64_t offset = 0;  // In the file, as ELF counts; of a function without a symbol, else 0.
-  };
-  // Uses the last mapping of the process in `maps` that contains the address, or else `own` if it
-  // does.
-  Result find(const MapTable& maps, const MapInfo& own, uint64_t address);
-  // Returns what else is known of the function at an address.
-  NativeCode describe(const MapTable& maps, const MapInfo& own, uint64_t address);
+  // Returns the name of a C function, demangled: FILE+0xOFFSET if there is no symbol, "" if its
+  // address is not mapped. Uses the last mapping of the process in `maps` that contains the
+  // address, or else what the function's description says.
+  Symbol find(const MapTable& maps, const Function& function);
+  // Returns what else is known of the function.
+  NativeCode describe(const MapTable& maps, const Function& function);
 
  private:
   ElfModule& module(const MapInfo& map);

@@ -67,27 +67,19 @@ bool find_sibling(Dwarf_Die& die, Dwarf_Die& sibling, bool& found, Dwarf_Off& en
 UnitIndex::UnitIndex(const Dwarf_Die& unit) : scopes_(1) {
   const uint64_t bytes = bytes_of(unit);
   const WalkSteps all{kStepsPerByte * bytes + kMinSteps, kSkipsPerByte * bytes};
-  Function entry{unit, 0};
+  DebugEntry entry{unit, 0};
   entry.end = dwarf_dieoffset(&entry.die) + bytes;
   steps_ = all;
   walk(entry, kNoScope, 0);
   steps_ = all;
 }
 
-void UnitIndex::walk(Function entry, ScopeId scope, unsigned depth) {
-  Function child;
-  if (depth > kMaxEntryDepth || dwarf_child(&entry.die, &child.die) != 0) return;
-  for (bool more = true; more && steps_.take();) {
-    Dwarf_Die next;
-    child.end = entry.end;
-    if (!find_sibling(child.die, next, more, child.end, steps_)) return;
-    visit(child, scope, depth);
-    child.die = next;
-  }
+void UnitIndex::walk(DebugEntry& entry, ScopeId scope, unsigned depth) {
+  each_child(entry, depth, steps_, [&](DebugEntry& child) { visit(child, scope, depth); });
 }
 
 // Functions are walked, too: they may contain classes with functions (lambdas, for example).
-void UnitIndex::visit(Function& entry, ScopeId scope, unsigned depth) {
+void UnitIndex::visit(DebugEntry& entry, ScopeId scope, unsigned depth) {
   switch (part_of(&entry.die)) {
     case Part::kScope:
       return add_scope(entry, scope, depth);
@@ -102,7 +94,7 @@ void UnitIndex::visit(Function& entry, ScopeId scope, unsigned depth) {
   }
 }
 
-void UnitIndex::add_scope(Function& entry, ScopeId scope, unsigned depth) {
+void UnitIndex::add_scope(DebugEntry& entry, ScopeId scope, unsigned depth) {
   const char* name = dwarf_diename(&entry.die);
   const ScopeId index(static_cast<uint32_t>(scopes_.size()));
   scopes_.push_back({scope, (name ? cut_text(name, kMaxScopeName) : "(anonymous)") + "::"});
@@ -110,16 +102,14 @@ void UnitIndex::add_scope(Function& entry, ScopeId scope, unsigned depth) {
 }
 
 // Functions that the linker has discarded have address 0 and are skipped.
-void UnitIndex::add_function(Function& entry) {
+void UnitIndex::add_function(DebugEntry& entry) {
   const FunctionIndex index(static_cast<uint32_t>(functions_.size()));
-  Dwarf_Addr base = 0, begin = 0, end = 0;
   bool has_code = false;
-  for (ptrdiff_t at = 0;
-       (at = dwarf_ranges(&entry.die, at, &base, &begin, &end)) > 0 && steps_.take();) {
-    if (begin == 0) continue;
+  each_range(&entry.die, steps_, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+    if (begin == 0) return;
     has_code = true;
     add_range(begin, end, index);
-  }
+  });
   if (has_code) functions_.push_back(entry);
 }
 
@@ -137,7 +127,7 @@ void UnitIndex::add_range(Dwarf_Addr begin, Dwarf_Addr end, FunctionIndex functi
   }
 }
 
-const UnitIndex::Function* UnitIndex::function_at(Dwarf_Addr address) const {
+const DebugEntry* UnitIndex::function_at(Dwarf_Addr address) const {
   const auto after = ranges_.upper_bound(address);
   if (after == ranges_.begin()) return nullptr;
   const Range& range = std::prev(after)->second;

@@ -38,17 +38,45 @@ constexpr unsigned kMaxEntryDepth = 500;
 bool find_sibling(Dwarf_Die& die, Dwarf_Die& sibling, bool& found, Dwarf_Off& end,
                   WalkSteps& steps);
 
+// An entry and the end of it and its children.
+struct DebugEntry {
+  Dwarf_Die die;
+  Dwarf_Off end;
+};
+
+// Calls `f` with each child of `entry`, which is `depth` below its unit. False if that is too deep,
+// or the steps are used up.
+template <class F>
+bool each_child(DebugEntry& entry, unsigned depth, WalkSteps& steps, F f) {
+  DebugEntry child;
+  if (dwarf_child(&entry.die, &child.die) != 0) return true;
+  if (depth > kMaxEntryDepth) return false;
+  for (bool more = true; more;) {
+    Dwarf_Die next;
+    child.end = entry.end;
+    if (!steps.take() || !find_sibling(child.die, next, more, child.end, steps)) return false;
+    f(child);
+    child.die = next;
+  }
+  return true;
+}
+
+// Calls `f` with the beginning and end of each address range of an entry, as long as there are
+// steps.
+template <class F>
+void each_range(Dwarf_Die* die, WalkSteps& steps, F f) {
+  Dwarf_Addr base = 0, begin = 0, end = 0;
+  for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 && steps.take();)
+    if (begin < end) f(begin, end);
+}
+
 class UnitIndex {
  public:
   explicit UnitIndex(const Dwarf_Die& unit);
 
-  struct Function {
-    Dwarf_Die die;
-    Dwarf_Off end;  // End of the DIE and its children.
-  };
   // Returns the function at this address of the debug information, null if there is none. If
   // several claim the address, it is the first, or the outer one.
-  const Function* function_at(Dwarf_Addr address) const;
+  const DebugEntry* function_at(Dwarf_Addr address) const;
   // Returns the namespaces and classes around a declaration in this unit: "parts::".
   std::string scopes_of(const Dwarf_Die& declaration) const;
   // The steps left for all walks below functions of the unit together.
@@ -59,10 +87,10 @@ class UnitIndex {
   using ScopeId = Id<struct ScopesOfUnit>;
   static constexpr ScopeId kNoScope{0};
 
-  void walk(Function entry, ScopeId scope, unsigned depth);
-  void visit(Function& entry, ScopeId scope, unsigned depth);
-  void add_scope(Function& entry, ScopeId scope, unsigned depth);
-  void add_function(Function& entry);
+  void walk(DebugEntry& entry, ScopeId scope, unsigned depth);
+  void visit(DebugEntry& entry, ScopeId scope, unsigned depth);
+  void add_scope(DebugEntry& entry, ScopeId scope, unsigned depth);
+  void add_function(DebugEntry& entry);
   void add_range(Dwarf_Addr begin, Dwarf_Addr end, FunctionIndex function);
 
   struct NamedScope {
@@ -74,7 +102,7 @@ class UnitIndex {
     FunctionIndex function;
   };
   WalkSteps steps_;
-  std::vector<Function> functions_;     // With code.
+  std::vector<DebugEntry> functions_;   // With code.
   std::map<Dwarf_Addr, Range> ranges_;  // By their beginnings; none overlaps another.
   std::vector<NamedScope> scopes_;      // The first stands for kNoScope.
   std::unordered_map<const void*, ScopeId> scope_of_;  // By address of the declaration's DIE.

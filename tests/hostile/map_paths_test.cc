@@ -115,10 +115,12 @@ TEST_F(MapPaths, ASymbolizerSaysThatThereIsNoFile) {
   Symbolizer symbolizer(root_, [&](const std::string& w) { warnings.push_back(w); });
   const MapTable maps = {{ProcessId(1), 0x1000, 0x2000, 0, "", "/libx.so"},
                          {ProcessId(1), 0x3000, 0x4000, 0, "", "/../secret"}};
-  MapInfo none;
-  none.process = ProcessId(1);
-  EXPECT_EQ(symbolizer.find(maps, none, 0x1010).name, "libx.so+0x10");
-  EXPECT_EQ(symbolizer.find(maps, none, 0x3010).name, "secret+0x10");
+  Function f;
+  f.process = ProcessId(1);
+  f.addr = 0x1010;
+  EXPECT_EQ(symbolizer.find(maps, f).name, "libx.so+0x10");
+  f.addr = 0x3010;
+  EXPECT_EQ(symbolizer.find(maps, f).name, "secret+0x10");
   ASSERT_EQ(warnings.size(), 2u);
   for (const auto& w : warnings) EXPECT_NE(w.find("no such file"), std::string::npos) << w;
 }
