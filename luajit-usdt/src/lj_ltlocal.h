@@ -10,6 +10,7 @@
 **   lj_ltring    event words and descriptions in a ring
 **   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
+**   lj_ltffi     the same for C functions called by FFI
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
 **   lj_ltstream  starts and ends streams that are flushed through a probe
@@ -40,6 +41,8 @@
 #define lt_probeon(lt)	((lt)->on & LTON_PROBE)
 /* No events inside handlers of VM events. */
 #define lt_mute(g)	((g)->hookmask & HOOK_VMEVENT)
+/* Do calls of C functions by FFI have events? */
+#define lt_wantffi(g)	(G2LT(g)->on && G2LT(g)->ffi && !lt_mute(g))
 
 #if LJ_HASJIT
 #define lt_jitidle(g)	(G2J(g)->state == LJ_TRACE_IDLE)
@@ -113,20 +116,32 @@ LJ_FUNC int lj_ltname_find(lua_State *L, void *addr, int lua, char *name);
 LJ_FUNC int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need,
 			   size_t elem);
 LJ_FUNC LTFunc *lj_ltfunc_find(LTState *lt, void *addr);
+LJ_FUNC LTFunc *lj_ltfunc_new(LTState *lt, void *addr, const char *name, int how);
+LJ_FUNC const char *lj_ltfunc_callname(lua_State *L, cTValue *frame);
+LJ_FUNC void lj_ltfunc_describe(LTState *lt, LTFunc *f, void *code, uint8_t ffid);
 LJ_FUNC uint32_t lj_ltfunc_line(LTState *lt, GCproto *pt);
 LJ_FUNC void lj_ltfunc_begin(LTState *lt);
 LJ_FUNC void lj_ltfunc_free(LTState *lt);
 LJ_FUNC uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame);
 LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
-LJ_FUNC uint32_t lj_ltfunc_ffitype(lua_State *L, GCfunc *fn, cTValue *o);
-LJ_FUNC uint32_t lj_ltfunc_ffiid(lua_State *L, GCcdata *cd, cTValue *frame);
-LJ_FUNC uint32_t lj_ltfunc_callid(lua_State *L, const LTCall *c);
-LJ_FUNC LTFunc *lj_ltfunc_offfi(LTState *lt, uint32_t ctype);
-LJ_FUNC int lj_ltfunc_wantffi(global_State *g);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_wantwait(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_iscoro(GCfunc *fn);
+
+#if LJ_HASFFI
+LJ_FUNC LTFunc *lj_ltffi_find(LTState *lt, uint32_t ctype);
+LJ_FUNC uint32_t lj_ltffi_id(lua_State *L, GCcdata *cd, cTValue *frame);
+LJ_FUNC uint32_t lj_ltffi_callid(LTState *lt, uint32_t ctype);
+LJ_FUNC uint32_t lj_ltffi_type(lua_State *L, GCfunc *fn, cTValue *o);
+LJ_FUNC void lj_ltffi_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
+#else
+#define lj_ltffi_find(lt, ctype)	NULL
+#define lj_ltffi_id(L, cd, frame)	LT_ID_UNKNOWN
+#define lj_ltffi_callid(lt, ctype)	LT_ID_UNKNOWN
+#define lj_ltffi_type(L, fn, o)		0
+#define lj_ltffi_tailcall(L, fn, ins)	UNUSED(fn)
+#endif
 
 LJ_FUNC void lj_ltstate_lock(void);
 LJ_FUNC void lj_ltstate_unlock(void);
