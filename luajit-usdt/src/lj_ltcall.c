@@ -115,6 +115,7 @@ void lj_ltcall_create(lua_State *L, lua_State *co)
   if (by && lt_exdata(co) != lt_exdata(by)) lj_ltstack_request(co);
 }
 
+#ifdef HAVE_LUA_EXDATA2
 /* The host has set the request for which L works. A coroutine that was reset is created
 ** again, as far as a reader is concerned: by the call in which that happens. */
 void lj_ltcall_request(lua_State *L)
@@ -125,6 +126,7 @@ void lj_ltcall_request(lua_State *L)
   if (fresh && lt->L) create(lt->L, L);
   lj_ltstack_request(L);
 }
+#endif
 
 /* co is freed (or reset for another use). */
 void lj_ltcall_collect(global_State *g, lua_State *co)
