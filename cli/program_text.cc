@@ -154,17 +154,11 @@ void man_section(std::ostream& out, const char* title, const std::string& before
     out << ".TP\n.B " << troff(before + m.what) << '\n' << troff(m.meaning) << ".\n";
 }
 
-std::string program_names() {
-  std::string names;
-  for (const char* name : kPrograms) names += (names.empty() ? "" : " ") + std::string(name);
-  return names;
-}
-
 // For Operands::kProgram: completes the program's name, then by that program's own completion.
 void bash_program(std::ostream& out, const std::string& options) {
   out << "  if ((COMP_CWORD == 1)) && [[ $cur == -* ]]; then\n    "
       << bash_words('\'' + options + '\'') << "; return\n  elif ((COMP_CWORD == 1)); then\n    "
-      << bash_words('\'' + program_names() + '\'') << "; return\n  fi\n"
+      << bash_words(std::string("'") + kPrograms + '\'') << "; return\n  fi\n"
       << "  local program=luatrace-${COMP_WORDS[1]} function=_luatrace_${COMP_WORDS[1]}\n"
          "  declare -F $function >/dev/null ||\n"
          "    . \"${BASH_SOURCE%/*}/$program\" 2>/dev/null || return\n"
@@ -172,7 +166,7 @@ void bash_program(std::ostream& out, const std::string& options) {
 }
 
 void zsh_program(std::ostream& out) {
-  out << "  '1:program:(" << program_names() << ")' '*::arguments:->arguments' && return\n"
+  out << "  '1:program:(" << kPrograms << ")' '*::arguments:->arguments' && return\n"
       << "if [[ $state == arguments ]]; then\n"
          "  words[1]=luatrace-$words[1]\n  _call_function ret _$words[1]\n  return ret\nfi\n";
 }
