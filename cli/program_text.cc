@@ -100,7 +100,7 @@ std::string bash_value(const OptionSpec& o) {
 // Prints `text`, starting at column `at`, in lines of up to `width` characters (a longer word gets
 // a line of its own). Later lines are indented by `indent`. Width 0: no wrapping.
 void wrap(std::ostream& out, std::string_view text, size_t at, size_t indent, size_t width) {
-  if (width == 0) return void(out << text);
+  if (width == 0) return void(out << text << (text.ends_with('\n') ? "" : "\n"));
   std::istringstream words{std::string(text)};
   std::string word;
   for (bool first = true; words >> word; first = false) {
@@ -123,7 +123,6 @@ void help_option(std::ostream& out, const OptionSpec& o, size_t width) {
   out << std::left << std::setw(static_cast<int>(column)) << left;
   if (left.size() >= column) out << '\n' << std::string(column, ' ');
   wrap(out, o.help, column, column, width);
-  if (!width) out << '\n';
 }
 
 // "luatrace-record" -> "_luatrace_record"
@@ -234,7 +233,6 @@ void write_help(std::ostream& out, const Program& program, size_t columns) {
     (before += program.name) += ' ';
     out << before;
     wrap(out, use, before.size(), 11, width);
-    if (!width) out << '\n';
     before = "       ";
   }
   out << '\n';
@@ -249,15 +247,13 @@ void write_help(std::ostream& out, const Program& program, size_t columns) {
   for (const Meaning& e : program.examples) {
     out << "  ";
     wrap(out, program.name + std::string(" ") + e.what, 2, 6, width);
-    out << (width ? "" : "\n") << "      ";
+    out << "      ";
     wrap(out, e.meaning, 6, 6, width);
-    if (!width) out << '\n';
   }
   out << "\nExit status:\n";
   for (const Meaning& s : program.statuses) {
     out << "  " << std::left << std::setw(7) << s.what << ' ';
     wrap(out, s.meaning, 10, 10, width);
-    if (!width) out << '\n';
   }
 }
 

@@ -174,10 +174,12 @@ void lj_ltfunc_freeproto(global_State *g, GCproto *pt)
 
 #define MAXSTR	256u  /* Bytes of a constant that enter the hash of code. */
 
+#define HASH_START	0x811c9dc5u  /* FNV-1a */
+
 static uint32_t hash_bytes(uint32_t h, const void *p, size_t n)
 {
   const unsigned char *s = (const unsigned char *)p;
-  while (n--) h = (h ^ *s++) * 0x01000193u;  /* FNV-1a */
+  while (n--) h = (h ^ *s++) * 0x01000193u;
   return h;
 }
 
@@ -235,19 +237,12 @@ static uint32_t hash_proto(global_State *g, uint32_t h, GCproto *pt, int depth)
 				 pt->sizekn*sizeof(TValue)) : h;
 }
 
-/* The same code has the same hash in any process. */
-static uint32_t hash_code(global_State *g, GCproto *pt)
-{
-  return hash_proto(g, 0x811c9dc5u, pt, 2);
-}
-
 /* Line of the definition for tracers: for a function without line information,
-** LT_LINE_CODE and a hash of its code. */
+** LT_LINE_CODE and a hash of its code, which is the same in any process. */
 static uint32_t tracerline(LTState *lt, GCproto *pt)
 {
-  GG_State *gg = (GG_State *)((char *)lt - offsetof(GG_State, lt));
   if (pt->firstline || proto_lineinfo(pt)) return (uint32_t)pt->firstline;
-  return LT_LINE_CODE | ((hash_code(&gg->g, pt) & 0x3fffffffu) + 1);
+  return LT_LINE_CODE | ((hash_proto(LT2G(lt), HASH_START, pt, 2) & 0x3fffffffu) + 1);
 }
 
 /* The same for a function that has an id. */
@@ -308,7 +303,7 @@ static uint32_t hash_chunk(LTState *lt, GCstr *s)
 {
   LTChunk *c = &lt->chunk[s->sid & (LT_NCHUNK-1)];
   if (c->sid != s->sid || c->len != s->len) {
-    c->hash = hash_bytes(0x811c9dc5u, strdata(s), s->len);
+    c->hash = hash_bytes(HASH_START, strdata(s), s->len);
     c->sid = s->sid;
     c->len = s->len;
   }

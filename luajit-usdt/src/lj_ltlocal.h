@@ -75,7 +75,6 @@
 /* -- Functions, in the order of the files --------------------------------- */
 
 LJ_FUNC int lj_ltctl_fdsleft(void);
-LJ_FUNC int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino);
 LJ_FUNC int lj_ltctl_fdup(int low);
 LJ_FUNC void lj_ltctl_closefd(LTState *lt);
 LJ_FUNC void lj_ltctl_env(void);
@@ -88,9 +87,7 @@ LJ_FUNC void lj_ltblock_funcs(LTState *lt);
 LJ_FUNC int lj_ltblock_words(LTState *lt);
 LJ_FUNC void lj_ltblock_flush(LTState *lt);
 
-LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
 LJ_FUNC void lj_ltring_warm(char *p, size_t size);
-LJ_FUNC void lj_ltring_enter(LTState *lt);
 LJ_FUNC void lj_ltring_begin(LTState *lt, uint64_t lost);
 LJ_FUNC void lj_ltring_scratch(LTState *lt);
 LJ_FUNC void lj_ltring_count(LTState *lt);
@@ -161,7 +158,6 @@ LJ_FUNC int lj_ltstream_open(lua_State *L);
 LJ_FUNC void lj_ltstream_again(LTState *lt);
 LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
 
-LJ_FUNC LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);

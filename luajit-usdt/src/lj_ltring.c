@@ -38,7 +38,7 @@
 
 /* Ticks per second; a guess on the high side until the recorder has reported it, and if
 ** the value is implausible. */
-uint64_t lj_ltring_hz(LTState *lt)
+static uint64_t ring_hz(LTState *lt)
 {
   uint32_t khz = ld_acq(lt->ring ? &lt->ring->tick_khz :
 				   &luajit_usdt_control.tick_khz);
@@ -96,7 +96,7 @@ static void warm_ahead(LTState *lt)
 }
 
 /* Enter the block with number head. */
-void lj_ltring_enter(LTState *lt)
+static void enter_block(LTState *lt)
 {
   if (LJ_UNLIKELY(lt->warm < lt->nblocks)) warm_ahead(lt);
   lt->block = lt->data + (size_t)(lt->head % lt->nblocks)*BLOCKWORDS;
@@ -123,7 +123,7 @@ void lj_ltring_count(LTState *lt)
 int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 {
   uint64_t now = lj_ltctl_clock(lt);
-  return alive && now > alive && now - alive > LT_ORPHAN_SECONDS*lj_ltring_hz(lt);
+  return alive && now > alive && now - alive > LT_ORPHAN_SECONDS*ring_hz(lt);
 }
 
 /* The recorder is gone: no other VM is to start a recording for it. */
@@ -191,7 +191,7 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
   if (!losing && r && (lt->ringflags & LT_RING_BLOCK) && !ring_free(lt))
     wait_free(lt);
   if (!losing && ring_free(lt)) {
-    lj_ltring_enter(lt);
+    enter_block(lt);
   } else {
     if (!losing) {
       lt->lost = 0;
@@ -250,7 +250,7 @@ int lj_ltring_space(LTState *lt)
   lost = lt->lost;
   lt->lost = 0;
   lt->ring->lost_since = 0;
-  lj_ltring_enter(lt);
+  enter_block(lt);
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 0, 2, lost+1, lt->lostsince);
   return 1;
@@ -260,7 +260,7 @@ int lj_ltring_space(LTState *lt)
 ** check soon if the recorder may have taken the ring, to close our descriptor. */
 static void set_deadline(LTState *lt, uint64_t now)
 {
-  lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) || lt->fd >= 0 ? 100 : 4);
+  lt->deadline = now + ring_hz(lt)/(lt_private(lt) || lt->fd >= 0 ? 100 : 4);
 }
 
 /* Store the first words in lt->ring. lost: events that a forked child has lost so far. */
@@ -268,7 +268,7 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
 {
   lt->lost = 0;
   lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* After a fork everything is reported again. */
-  lj_ltring_enter(lt);
+  enter_block(lt);
   set_deadline(lt, lj_ltctl_clock(lt));
   lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));
   if (lost) {

@@ -31,7 +31,7 @@
 /* -- Reported calls of C functions ----------------------------------------- */
 
 /* The reported call of a C function at a slot offset, or NULL. */
-LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs)
+static LTCall *find_call(LTState *lt, lua_State *L, ptrdiff_t ofs)
 {
   uint32_t i = lt->ncall;
   while (i-- > 0)
@@ -87,7 +87,7 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
   }
   if (L->lt_wait == lt_waitmark(lt, L, frame+1))
     return lj_ltfunc_cfuncid(L, fn, NULL);
-  call = lj_ltstack_findcall(lt, L, lt_stackofs(L, frame+1));
+  call = find_call(lt, L, lt_stackofs(L, frame+1));
   return call ? callid(L, fn, call->ctype) : 0;
 }
 
@@ -248,7 +248,7 @@ static void probe_running(lua_State *L, cTValue *frame, uint32_t id)
   if (isluafunc(fn))
     probe_lua(L, funcproto(fn), ofs, id, LT_ENTRY, lj_ltstack_callline(L, frame));
   else {
-    LTCall *call = lj_ltstack_findcall(L2LT(L), L, ofs);
+    LTCall *call = find_call(L2LT(L), L, ofs);
     lj_ltstack_probec(L, fn, call ? call->ctype : 0, ofs, id, LT_ENTRY, -1);
   }
 }
