@@ -134,7 +134,13 @@ std::string canonical_choice(const OptionSpec& o, const std::string& value) {
   return value;
 }
 
-// "a b c" as "a, b or c".
+}  // namespace
+
+bool is_choice(const std::string& choices, const std::string& word) {
+  return (' ' + choices + ' ').find(' ' + word + ' ') != choices.npos &&
+         word.find(' ') == word.npos;
+}
+
 std::string choices_text(std::string_view choices) {
   std::string out;
   for (size_t i = 0; i < choices.size(); i++) {
@@ -143,8 +149,6 @@ std::string choices_text(std::string_view choices) {
   }
   return out;
 }
-
-}  // namespace
 
 const std::string CommandLine::kMissing = "\x01";
 
@@ -172,11 +176,10 @@ void CommandLine::check(const OptionSpec& o, const Tokens& values) const {
   const std::string name = std::string("--") + o.name;
   if (!o.many && values.size() > 1) throw UsageError(name + " may be given only once");
   if (!o.value) return;
-  const std::string choices = o.choices ? std::string(" ") + o.choices + ' ' : "";
   for (const std::string& value : values) {
     if (value.empty() && !o.optional) throw UsageError(name + " needs a value");
-    if (choices.empty() || o.open_choices || value == kMissing) continue;
-    if (choices.find(' ' + value + ' ') == choices.npos || value.find(' ') != value.npos)
+    if (!o.choices || o.open_choices || value == kMissing) continue;
+    if (!is_choice(o.choices, value))
       throw UsageError(name + ": invalid value '" + value + "'; choose " + choices_text(o.choices));
   }
 }

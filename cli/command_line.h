@@ -8,12 +8,18 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/program.h"
 #include "cli/usage_error.h"
 
 namespace luatrace {
+
+// `choices`: words separated by blanks (OptionSpec::choices).
+bool is_choice(const std::string& choices, const std::string& word);
+// "a b c" as "a, b or c".
+std::string choices_text(std::string_view choices);
 
 class CommandLine {
  public:

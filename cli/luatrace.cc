@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // luatrace PROGRAM ...: executes luatrace-PROGRAM, which is in the same folder, or found in PATH.
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
-#include <iterator>
 #include <utility>
 
 #include "base/escape.h"
@@ -15,21 +13,11 @@ using namespace luatrace;
 
 static constexpr int kFailed = 125;
 
-static std::string choices() {
-  std::string text;
-  for (const char* name : kPrograms)
-    text += (text.empty()                      ? ""
-             : name == *std::rbegin(kPrograms) ? " or "
-                                               : ", ") +
-            std::string(name);
-  return text;
-}
-
 static std::string program_of(const CommandLine& given) {
-  if (given.operands().empty()) throw UsageError("missing program: " + choices());
+  if (given.operands().empty()) throw UsageError("missing program: " + choices_text(kPrograms));
   const std::string& name = given.operands()[0];
-  if (std::find(std::begin(kPrograms), std::end(kPrograms), name) == std::end(kPrograms))
-    throw UsageError('\'' + name + "': no such program; choose " + choices());
+  if (!is_choice(kPrograms, name))
+    throw UsageError('\'' + name + "': no such program; choose " + choices_text(kPrograms));
   return "luatrace-" + name;
 }
 

@@ -61,8 +61,8 @@ const Program& record_program();
 const Program& luatrace_program();
 const Program& top_program();
 
-// The programs that `luatrace` runs: their names after "luatrace-".
-constexpr const char* kPrograms[] = {"record", "analyze", "top"};
+// The programs that `luatrace` runs: their names after "luatrace-", separated by blanks.
+constexpr const char* kPrograms = "record analyze top";
 
 // Width of the terminal `fd`: $COLUMNS, else what the terminal reports; 0 if `fd` is not a terminal
 // or its width is unknown.

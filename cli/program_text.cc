@@ -100,7 +100,7 @@ std::string bash_value(const OptionSpec& o) {
 // Prints `text`, starting at column `at`, in lines of up to `width` characters (a longer word gets
 // a line of its own). Later lines are indented by `indent`. Width 0: no wrapping.
 void wrap(std::ostream& out, std::string_view text, size_t at, size_t indent, size_t width) {
-  if (width == 0) return void(out << text);
+  if (width == 0) return void(out << text << (text.ends_with('\n') ? "" : "\n"));
   std::istringstream words{std::string(text)};
   std::string word;
   for (bool first = true; words >> word; first = false) {
@@ -123,7 +123,6 @@ void help_option(std::ostream& out, const OptionSpec& o, size_t width) {
   out << std::left << std::setw(static_cast<int>(column)) << left;
   if (left.size() >= column) out << '\n' << std::string(column, ' ');
   wrap(out, o.help, column, column, width);
-  if (!width) out << '\n';
 }
 
 // "luatrace-record" -> "_luatrace_record"
@@ -154,17 +153,11 @@ void man_section(std::ostream& out, const char* title, const std::string& before
     out << ".TP\n.B " << troff(before + m.what) << '\n' << troff(m.meaning) << ".\n";
 }
 
-std::string program_names() {
-  std::string names;
-  for (const char* name : kPrograms) names += (names.empty() ? "" : " ") + std::string(name);
-  return names;
-}
-
 // For Operands::kProgram: completes the program's name, then by that program's own completion.
 void bash_program(std::ostream& out, const std::string& options) {
   out << "  if ((COMP_CWORD == 1)) && [[ $cur == -* ]]; then\n    "
       << bash_words('\'' + options + '\'') << "; return\n  elif ((COMP_CWORD == 1)); then\n    "
-      << bash_words('\'' + program_names() + '\'') << "; return\n  fi\n"
+      << bash_words(std::string("'") + kPrograms + '\'') << "; return\n  fi\n"
       << "  local program=luatrace-${COMP_WORDS[1]} function=_luatrace_${COMP_WORDS[1]}\n"
          "  declare -F $function >/dev/null ||\n"
          "    . \"${BASH_SOURCE%/*}/$program\" 2>/dev/null || return\n"
@@ -172,7 +165,7 @@ void bash_program(std::ostream& out, const std::string& options) {
 }
 
 void zsh_program(std::ostream& out) {
-  out << "  '1:program:(" << program_names() << ")' '*::arguments:->arguments' && return\n"
+  out << "  '1:program:(" << kPrograms << ")' '*::arguments:->arguments' && return\n"
       << "if [[ $state == arguments ]]; then\n"
          "  words[1]=luatrace-$words[1]\n  _call_function ret _$words[1]\n  return ret\nfi\n";
 }
@@ -240,7 +233,6 @@ void write_help(std::ostream& out, const Program& program, size_t columns) {
     (before += program.name) += ' ';
     out << before;
     wrap(out, use, before.size(), 11, width);
-    if (!width) out << '\n';
     before = "       ";
   }
   out << '\n';
@@ -255,15 +247,13 @@ void write_help(std::ostream& out, const Program& program, size_t columns) {
   for (const Meaning& e : program.examples) {
     out << "  ";
     wrap(out, program.name + std::string(" ") + e.what, 2, 6, width);
-    out << (width ? "" : "\n") << "      ";
+    out << "      ";
     wrap(out, e.meaning, 6, 6, width);
-    if (!width) out << '\n';
   }
   out << "\nExit status:\n";
   for (const Meaning& s : program.statuses) {
     out << "  " << std::left << std::setw(7) << s.what << ' ';
     wrap(out, s.meaning, 10, 10, width);
-    if (!width) out << '\n';
   }
 }
 

@@ -84,14 +84,8 @@ class Setup:
         return path
 
     def flavour(self):
-        if self.args.flavour:
-            return self.args.flavour
-        conf = ROOT / "luajit-usdt" / "flavours.conf"
-        lines = conf.read_text().splitlines() if conf.exists() else []
-        names = [line.split()[0] for line in lines if line[:1].isalpha()]
-        if not names:
-            raise Missing(f"{conf} names no flavour; give --flavour")
-        return names[0]
+        lines = (ROOT / "luajit-usdt/flavours.conf").read_text().splitlines()
+        return self.args.flavour or next(line.split()[0] for line in lines if line[:1].isalpha())
 
     def product(self, name):
         path = self.build / "bin" / name

@@ -6,28 +6,22 @@ adds time. The spread next to a ratio is half the distance between the quartiles
 of the ratios of single rounds; it shows how far to trust the ratio.
 """
 import math
+import statistics
 from dataclasses import dataclass, field
 
 
 def geomean(values):
     """Geometric mean of positive numbers; nan if there are none."""
     values = list(values)
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
+    return statistics.geometric_mean(values) if values else math.nan
 
 
 def quartile_spread(values):
     """Half the distance between the quartiles; 0 for fewer than two values."""
-    ordered = sorted(values)
-    if len(ordered) < 2:
+    if len(values) < 2:
         return 0.0
-
-    def at(q):
-        place = q * (len(ordered) - 1)
-        low = int(place)
-        high = min(low + 1, len(ordered) - 1)
-        return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-    return (at(0.75) - at(0.25)) / 2
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return (high - low) / 2
 
 
 @dataclass

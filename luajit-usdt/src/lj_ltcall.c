@@ -115,6 +115,7 @@ void lj_ltcall_create(lua_State *L, lua_State *co)
   if (by && lt_exdata(co) != lt_exdata(by)) lj_ltstack_request(co);
 }
 
+#ifdef HAVE_LUA_EXDATA2
 /* The host has set the request for which L works. A coroutine that was reset is created
 ** again, as far as a reader is concerned: by the call in which that happens. */
 void lj_ltcall_request(lua_State *L)
@@ -125,6 +126,7 @@ void lj_ltcall_request(lua_State *L)
   if (fresh && lt->L) create(lt->L, L);
   lj_ltstack_request(L);
 }
+#endif
 
 /* co is freed (or reset for another use). */
 void lj_ltcall_collect(global_State *g, lua_State *co)
@@ -455,7 +457,7 @@ static int forward(lua_State *L, GCfunc *fn, lua_CFunction f)
 /* Does the call of fn, on top of L, have events? ctype: see LTCall. */
 static int wants_call(lua_State *L, GCfunc *fn, uint32_t ctype)
 {
-  if (lt_iscdatacall(fn)) return ctype && lj_ltfunc_wantffi(G(L));
+  if (lt_iscdatacall(fn)) return ctype && lt_wantffi(G(L));
   return lj_ltfunc_wantc(G(L), fn);
 }
 
@@ -468,16 +470,12 @@ static LJ_NOINLINE uint32_t c_begins(lua_State *L)
   GCfunc *fn = curr_func(L);
   LTCall call;
   if (lj_ltrace_pending(g)) lj_ltswitch_now(L, mref(fn->c.pc, BCIns));
-  call.ctype = lj_ltfunc_ffitype(L, fn, L->base);
+  call.ctype = lj_ltffi_type(L, fn, L->base);
   if (!wants_call(L, fn, call.ctype) ||
       !lj_ltfunc_grow((void **)&lt->call, &lt->sizecall, lt->ncall+1, sizeof(LTCall)))
     return NOCALL;
-#if LJ_HASFFI
-  if (call.ctype)
-    call.id = lj_ltfunc_ffiid(L, cdataV(L->base), L->base-1);
-  else
-#endif
-  call.id = lj_ltfunc_cfuncid(L, fn, L->base-1);
+  call.id = call.ctype ? lj_ltffi_id(L, cdataV(L->base), L->base-1) :
+			 lj_ltfunc_cfuncid(L, fn, L->base-1);
   if (call.id == LT_ID_UNKNOWN) return NOCALL;  /* No memory. */
   if (stack_low(lt, lt->ncall)) lj_err_msg(L, LJ_ERR_STKOV);
   call.L = L;

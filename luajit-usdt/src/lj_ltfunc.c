@@ -26,10 +26,6 @@
 #include "lj_debug.h"
 #include "lj_ff.h"
 #include "lj_frame.h"
-#if LJ_HASFFI
-#include "lj_ctype.h"
-#include "lj_cdata.h"
-#endif
 #if LJ_HASJIT
 #include "lj_jit.h"
 #include "lj_ffrecord.h"
@@ -132,7 +128,7 @@ static LTFunc *keepfunc(LTState *lt, void *addr, uint32_t id, const char *name,
 }
 
 /* The same for a function that has no id yet. */
-static LTFunc *newfunc(LTState *lt, void *addr, const char *name, int how)
+LTFunc *lj_ltfunc_new(LTState *lt, void *addr, const char *name, int how)
 {
   LTFunc *f = keepfunc(lt, addr, lt->lastfunc+1, name, how);
   if (f) lt->lastfunc++;
@@ -178,10 +174,12 @@ void lj_ltfunc_freeproto(global_State *g, GCproto *pt)
 
 #define MAXSTR	256u  /* Bytes of a constant that enter the hash of code. */
 
+#define HASH_START	0x811c9dc5u  /* FNV-1a */
+
 static uint32_t hash_bytes(uint32_t h, const void *p, size_t n)
 {
   const unsigned char *s = (const unsigned char *)p;
-  while (n--) h = (h ^ *s++) * 0x01000193u;  /* FNV-1a */
+  while (n--) h = (h ^ *s++) * 0x01000193u;
   return h;
 }
 
@@ -239,19 +237,12 @@ static uint32_t hash_proto(global_State *g, uint32_t h, GCproto *pt, int depth)
 				 pt->sizekn*sizeof(TValue)) : h;
 }
 
-/* The same code has the same hash in any process. */
-static uint32_t hash_code(global_State *g, GCproto *pt)
-{
-  return hash_proto(g, 0x811c9dc5u, pt, 2);
-}
-
 /* Line of the definition for tracers: for a function without line information,
-** LT_LINE_CODE and a hash of its code. */
+** LT_LINE_CODE and a hash of its code, which is the same in any process. */
 static uint32_t tracerline(LTState *lt, GCproto *pt)
 {
-  GG_State *gg = (GG_State *)((char *)lt - offsetof(GG_State, lt));
   if (pt->firstline || proto_lineinfo(pt)) return (uint32_t)pt->firstline;
-  return LT_LINE_CODE | ((hash_code(&gg->g, pt) & 0x3fffffffu) + 1);
+  return LT_LINE_CODE | ((hash_proto(LT2G(lt), HASH_START, pt, 2) & 0x3fffffffu) + 1);
 }
 
 /* The same for a function that has an id. */
@@ -270,13 +261,13 @@ static uint32_t newid(LTState *lt, GCproto *pt, const char *name, int how)
   uint32_t line = tracerline(lt, pt);
   LTFunc *f;
   if (!name && !(line & LT_LINE_CODE)) return ++lt->lastfunc;
-  if (!(f = newfunc(lt, pt, name, how))) return LT_ID_UNKNOWN;
+  if (!(f = lj_ltfunc_new(lt, pt, name, how))) return LT_ID_UNKNOWN;
   f->rec = line;
   return f->id;
 }
 
 /* Name of the function in a frame, from the call. NULL if not known. */
-static const char *callname(lua_State *L, cTValue *frame)
+const char *lj_ltfunc_callname(lua_State *L, cTValue *frame)
 {
   const char *name = NULL;
   cTValue *f = frame;
@@ -312,7 +303,7 @@ static uint32_t hash_chunk(LTState *lt, GCstr *s)
 {
   LTChunk *c = &lt->chunk[s->sid & (LT_NCHUNK-1)];
   if (c->sid != s->sid || c->len != s->len) {
-    c->hash = hash_bytes(0x811c9dc5u, strdata(s), s->len);
+    c->hash = hash_bytes(HASH_START, strdata(s), s->len);
     c->sid = s->sid;
     c->len = s->len;
   }
@@ -408,7 +399,7 @@ static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
     return 0;
   }
   if (!pt->lt_id)
-    pt->lt_id = newid(lt, pt, callname(L, frame), LT_NAME_HINT);
+    pt->lt_id = newid(lt, pt, lj_ltfunc_callname(L, frame), LT_NAME_HINT);
   find_name(L, pt);
   pt->lt_rec = lt->rec << 1;
   if (lt_ringon(lt) && pt->lt_id) describe_proto(lt, pt);
@@ -488,25 +479,22 @@ static void find_cname(lua_State *L, LTFunc *f)
     f->name[-1] = LT_NAME_HINT;
 }
 
-/* Make a C function known to this recording. */
-static void describe_cfunc(lua_State *L, GCfunc *fn, LTFunc *f)
+/* Make a C function known to this recording. code: its address, or NULL. */
+void lj_ltfunc_describe(LTState *lt, LTFunc *f, void *code, uint8_t ffid)
 {
-  LTState *lt = L2LT(L);
-  int ff = fn->c.ffid > FF_C;
+  int ff = ffid > FF_C;
   struct lt_func what;
   char buf[LT_FUNC_STR_MAX+1];
   f->rec = lt->rec;
-  if (!ff) find_cname(L, f);
   if (!lt_ringon(lt)) return;
   memset(&what, 0, sizeof(what));
   what.type = ff ? LT_FUNC_FF : LT_FUNC_C;
   what.flags = !ff && f->name && !lj_ltfunc_defined(f) ? LT_FUNC_HINT : 0;
   what.id = f->id;
-  what.ffid = fn->c.ffid;
-  what.addr = (uint64_t)(uintptr_t)f->addr;
-  lj_ltring_func(lt, &what,
-		 ff ? NULL : library_of(lt, f->addr, buf, sizeof(buf), &what.fileofs),
-		 f->name);
+  what.ffid = ffid;
+  what.addr = (uint64_t)(uintptr_t)code;
+  lj_ltring_func(lt, &what, ff || !code ? NULL :
+		 library_of(lt, code, buf, sizeof(buf), &what.fileofs), f->name);
 }
 
 /* Id of a C function. frame belongs to a call of it, or is NULL. */
@@ -518,112 +506,17 @@ uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
   if (!f) {
     char buf[64];
     const char *name = fn->c.ffid > FF_C ?
-      lj_ltname_builtin(fn->c.ffid, buf, sizeof(buf)) : callname(L, frame);
-    if (!(f = newfunc(lt, addr, name, LT_NAME_HINT))) return LT_ID_UNKNOWN;
+      lj_ltname_builtin(fn->c.ffid, buf, sizeof(buf)) : lj_ltfunc_callname(L, frame);
+    if (!(f = lj_ltfunc_new(lt, addr, name, LT_NAME_HINT))) return LT_ID_UNKNOWN;
   }
-  if (f->rec != lt->rec) describe_cfunc(L, fn, f);
+  if (f->rec != lt->rec) {
+    if (fn->c.ffid == FF_C) find_cname(L, f);
+    lj_ltfunc_describe(lt, f, addr, fn->c.ffid);
+  }
   return f->id;
 }
 
-/* -- C functions called by FFI --------------------------------------------- */
-
-#if LJ_HASFFI
-/* Such a function is known by the type of the object that is called, since that is all that
-** compiled code knows. Its key is odd, so it is no address. */
-#define ffikey(ctype)	((void *)(((uintptr_t)(ctype) << 1) | 1))
-
-/* A declared function has the address of its first call. Functions that are called through
-** pointers of one type have none in common. */
-static void describe_ffi(LTState *lt, LTFunc *f)
-{
-  struct lt_func what;
-  char buf[LT_FUNC_STR_MAX+1];
-  const char *library = NULL;
-  f->rec = lt->rec;
-  if (!lt_ringon(lt)) return;
-  memset(&what, 0, sizeof(what));
-  what.type = LT_FUNC_C;
-  what.flags = lj_ltfunc_defined(f) ? 0 : LT_FUNC_HINT;
-  what.id = f->id;
-  if (f->code) {
-    what.addr = (uint64_t)(uintptr_t)f->code;
-    library = library_of(lt, f->code, buf, sizeof(buf), &what.fileofs);
-  }
-  lj_ltring_func(lt, &what, library, f->name);
-}
-
-/* The entry for what cd calls. hint: name of an undeclared function. */
-static LTFunc *ffifunc(lua_State *L, GCcdata *cd, const char *hint)
-{
-  LTState *lt = L2LT(L);
-  GCobj *declared = gcref(ctype_get(ctype_ctsG(G(L)), cd->ctypeid)->name);
-  LTFunc *f = declared ?
-    newfunc(lt, ffikey(cd->ctypeid), strdata(gco2str(declared)), LT_NAME_DEFINED) :
-    newfunc(lt, ffikey(cd->ctypeid), hint ? hint : "ffi", LT_NAME_HINT);
-  if (f) f->code = declared ? cdata_getptr(cdataptr(cd), CTSIZE_PTR) : NULL;
-  return f;
-}
-
-/* Id of the C function that cd calls, LT_ID_UNKNOWN without memory. frame belongs to a call
-** of it. */
-uint32_t lj_ltfunc_ffiid(lua_State *L, GCcdata *cd, cTValue *frame)
-{
-  LTState *lt = L2LT(L);
-  LTFunc *f = lj_ltfunc_find(lt, ffikey(cd->ctypeid));
-  if (!f) f = ffifunc(L, cd, callname(L, frame));
-  if (!f || !f->name) return LT_ID_UNKNOWN;
-  if (f->rec != lt->rec) describe_ffi(lt, f);
-  return f->id;
-}
-
-/* The entry of what objects of this type call, or NULL. */
-LTFunc *lj_ltfunc_offfi(LTState *lt, uint32_t ctype)
-{
-  return lj_ltfunc_find(lt, ffikey(ctype));
-}
-#else
-LTFunc *lj_ltfunc_offfi(LTState *lt, uint32_t ctype)
-{
-  UNUSED(lt); UNUSED(ctype);
-  return NULL;
-}
-#endif
-
-/* Type of the object at o, if a call of fn with it as the first argument calls a C function
-** by FFI; else 0. */
-uint32_t lj_ltfunc_ffitype(lua_State *L, GCfunc *fn, cTValue *o)
-{
-#if LJ_HASFFI
-  if (lt_iscdatacall(fn) && o < L->top && tviscdata(o)) {
-    CTState *cts = ctype_ctsG(G(L));
-    CType *ct = ctype_raw(cts, cdataV(o)->ctypeid);
-    if (ctype_isptr(ct->info)) ct = ctype_rawchild(cts, ct);
-    if (ctype_isfunc(ct->info)) return cdataV(o)->ctypeid;
-  }
-#else
-  UNUSED(L); UNUSED(fn); UNUSED(o);
-#endif
-  return 0;
-}
-
-/* The id of a reported call, which this recording knows then. */
-uint32_t lj_ltfunc_callid(lua_State *L, const LTCall *c)
-{
-#if LJ_HASFFI
-  if (c->ctype) {
-    LTFunc *f = lj_ltfunc_offfi(L2LT(L), c->ctype);
-    if (f->rec != L2LT(L)->rec) describe_ffi(L2LT(L), f);
-    return f->id;
-  }
-#endif
-  return lj_ltfunc_cfuncid(L, c->fn, NULL);
-}
-
-/* Do calls of C functions by FFI have events? */
-int lj_ltfunc_wantffi(global_State *g)
-{
-  return G2LT(g)->on && G2LT(g)->ffi && !lt_mute(g);
-}
+/* -- Which functions have events ------------------------------------------- */
 
 /* The current function is about to give its frame to a call of fn, by the CALLT at ins.
 ** If this is the first call of fn, it gets its name now: its frame will hold the return
@@ -641,17 +534,8 @@ void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins)
     void *addr = (void *)(uintptr_t)fn->c.f;
     if (lj_ltfunc_find(lt, addr)) return;
     lj_debug_slotname(pt, ins, bc_a(*ins), &name);
-    newfunc(lt, addr, name, LT_NAME_HINT);
+    lj_ltfunc_new(lt, addr, name, LT_NAME_HINT);
   }
-#if LJ_HASFFI
-  else if (lj_ltfunc_wantffi(G(L))) {
-    cTValue *o = L->base + bc_a(*ins);
-    uint32_t ctype = lj_ltfunc_ffitype(L, fn, o);
-    if (!ctype || lj_ltfunc_offfi(lt, ctype)) return;
-    lj_debug_slotname(pt, ins, bc_a(*ins), &name);
-    ffifunc(L, cdataV(o), name);
-  }
-#endif
 }
 
 #if LJ_HASFFI
@@ -698,7 +582,7 @@ int lj_ltfunc_iscoro(GCfunc *fn)
 int lj_ltfunc_wantw(global_State *g, GCfunc *fn)
 {
   if (isluafunc(fn)) return 0;
-  if (lt_iscdatacall(fn)) return lj_ltfunc_wantffi(g);
+  if (lt_iscdatacall(fn)) return lt_wantffi(g);
   return lj_ltfunc_iscoro(fn) || lj_ltfunc_wantc(g, fn);
 }
 

@@ -10,6 +10,7 @@
 **   lj_ltring    event words and descriptions in a ring
 **   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
+**   lj_ltffi     the same for C functions called by FFI
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
 **   lj_ltstream  starts and ends streams that are flushed through a probe
@@ -40,6 +41,8 @@
 #define lt_probeon(lt)	((lt)->on & LTON_PROBE)
 /* No events inside handlers of VM events. */
 #define lt_mute(g)	((g)->hookmask & HOOK_VMEVENT)
+/* Do calls of C functions by FFI have events? */
+#define lt_wantffi(g)	(G2LT(g)->on && G2LT(g)->ffi && !lt_mute(g))
 
 #if LJ_HASJIT
 #define lt_jitidle(g)	(G2J(g)->state == LJ_TRACE_IDLE)
@@ -72,7 +75,6 @@
 /* -- Functions, in the order of the files --------------------------------- */
 
 LJ_FUNC int lj_ltctl_fdsleft(void);
-LJ_FUNC int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino);
 LJ_FUNC int lj_ltctl_fdup(int low);
 LJ_FUNC void lj_ltctl_closefd(LTState *lt);
 LJ_FUNC void lj_ltctl_env(void);
@@ -85,9 +87,7 @@ LJ_FUNC void lj_ltblock_funcs(LTState *lt);
 LJ_FUNC int lj_ltblock_words(LTState *lt);
 LJ_FUNC void lj_ltblock_flush(LTState *lt);
 
-LJ_FUNC uint64_t lj_ltring_hz(LTState *lt);
 LJ_FUNC void lj_ltring_warm(char *p, size_t size);
-LJ_FUNC void lj_ltring_enter(LTState *lt);
 LJ_FUNC void lj_ltring_begin(LTState *lt, uint64_t lost);
 LJ_FUNC void lj_ltring_scratch(LTState *lt);
 LJ_FUNC void lj_ltring_count(LTState *lt);
@@ -113,20 +113,32 @@ LJ_FUNC int lj_ltname_find(lua_State *L, void *addr, int lua, char *name);
 LJ_FUNC int lj_ltfunc_grow(void **vec, uint32_t *size, uint32_t need,
 			   size_t elem);
 LJ_FUNC LTFunc *lj_ltfunc_find(LTState *lt, void *addr);
+LJ_FUNC LTFunc *lj_ltfunc_new(LTState *lt, void *addr, const char *name, int how);
+LJ_FUNC const char *lj_ltfunc_callname(lua_State *L, cTValue *frame);
+LJ_FUNC void lj_ltfunc_describe(LTState *lt, LTFunc *f, void *code, uint8_t ffid);
 LJ_FUNC uint32_t lj_ltfunc_line(LTState *lt, GCproto *pt);
 LJ_FUNC void lj_ltfunc_begin(LTState *lt);
 LJ_FUNC void lj_ltfunc_free(LTState *lt);
 LJ_FUNC uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame);
 LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
-LJ_FUNC uint32_t lj_ltfunc_ffitype(lua_State *L, GCfunc *fn, cTValue *o);
-LJ_FUNC uint32_t lj_ltfunc_ffiid(lua_State *L, GCcdata *cd, cTValue *frame);
-LJ_FUNC uint32_t lj_ltfunc_callid(lua_State *L, const LTCall *c);
-LJ_FUNC LTFunc *lj_ltfunc_offfi(LTState *lt, uint32_t ctype);
-LJ_FUNC int lj_ltfunc_wantffi(global_State *g);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_wantwait(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_iscoro(GCfunc *fn);
+
+#if LJ_HASFFI
+LJ_FUNC LTFunc *lj_ltffi_find(LTState *lt, uint32_t ctype);
+LJ_FUNC uint32_t lj_ltffi_id(lua_State *L, GCcdata *cd, cTValue *frame);
+LJ_FUNC uint32_t lj_ltffi_callid(LTState *lt, uint32_t ctype);
+LJ_FUNC uint32_t lj_ltffi_type(lua_State *L, GCfunc *fn, cTValue *o);
+LJ_FUNC void lj_ltffi_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
+#else
+#define lj_ltffi_find(lt, ctype)	NULL
+#define lj_ltffi_id(L, cd, frame)	LT_ID_UNKNOWN
+#define lj_ltffi_callid(lt, ctype)	LT_ID_UNKNOWN
+#define lj_ltffi_type(L, fn, o)		0
+#define lj_ltffi_tailcall(L, fn, ins)	UNUSED(fn)
+#endif
 
 LJ_FUNC void lj_ltstate_lock(void);
 LJ_FUNC void lj_ltstate_unlock(void);
@@ -146,7 +158,6 @@ LJ_FUNC int lj_ltstream_open(lua_State *L);
 LJ_FUNC void lj_ltstream_again(LTState *lt);
 LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
 
-LJ_FUNC LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);

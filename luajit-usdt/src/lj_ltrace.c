@@ -69,6 +69,7 @@ void lj_ltrace_end(lua_State *L, const BCIns *pc)
     if (poll_event(L, NULL) && (fn = callee(L, L->base + bc_a(ins)))) {
       lj_ltstack_event(L, funcproto(curr_func(L)), LT_TAIL);
       lj_ltfunc_tailcall(L, fn, pc-1);
+      lj_ltffi_tailcall(L, fn, pc-1);
     }
   }
 }

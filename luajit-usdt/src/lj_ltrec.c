@@ -290,8 +290,8 @@ static void ffievent(jit_State *J, GCcdata *cd, uint32_t kind)
 {
   lua_State *L = J->L;
   uint32_t id;
-  if (recoff(J) || !lj_ltfunc_wantffi(J2G(J))) return;
-  id = lj_ltfunc_ffiid(L, cd, L->base-1);
+  if (recoff(J) || !lt_wantffi(J2G(J))) return;
+  id = lj_ltffi_id(L, cd, L->base-1);
   if (id) recevent(J, kind, id, obj2gco(J->fn), baseofs(J), LT_LINE_FFI - (int32_t)cd->ctypeid);
 }
 

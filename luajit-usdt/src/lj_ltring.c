@@ -38,7 +38,7 @@
 
 /* Ticks per second; a guess on the high side until the recorder has reported it, and if
 ** the value is implausible. */
-uint64_t lj_ltring_hz(LTState *lt)
+static uint64_t ring_hz(LTState *lt)
 {
   uint32_t khz = ld_acq(lt->ring ? &lt->ring->tick_khz :
 				   &luajit_usdt_control.tick_khz);
@@ -96,7 +96,7 @@ static void warm_ahead(LTState *lt)
 }
 
 /* Enter the block with number head. */
-void lj_ltring_enter(LTState *lt)
+static void enter_block(LTState *lt)
 {
   if (LJ_UNLIKELY(lt->warm < lt->nblocks)) warm_ahead(lt);
   lt->block = lt->data + (size_t)(lt->head % lt->nblocks)*BLOCKWORDS;
@@ -123,7 +123,7 @@ void lj_ltring_count(LTState *lt)
 int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 {
   uint64_t now = lj_ltctl_clock(lt);
-  return alive && now > alive && now - alive > LT_ORPHAN_SECONDS*lj_ltring_hz(lt);
+  return alive && now > alive && now - alive > LT_ORPHAN_SECONDS*ring_hz(lt);
 }
 
 /* The recorder is gone: no other VM is to start a recording for it. */
@@ -191,7 +191,7 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
   if (!losing && r && (lt->ringflags & LT_RING_BLOCK) && !ring_free(lt))
     wait_free(lt);
   if (!losing && ring_free(lt)) {
-    lj_ltring_enter(lt);
+    enter_block(lt);
   } else {
     if (!losing) {
       lt->lost = 0;
@@ -220,24 +220,10 @@ __asm__(
   "  pushq %r11\n"
   "  andq $-16, %rsp\n"
   "  subq $256, %rsp\n"
-  "  movaps %xmm0, (%rsp)\n  movaps %xmm1, 16(%rsp)\n"
-  "  movaps %xmm2, 32(%rsp)\n  movaps %xmm3, 48(%rsp)\n"
-  "  movaps %xmm4, 64(%rsp)\n  movaps %xmm5, 80(%rsp)\n"
-  "  movaps %xmm6, 96(%rsp)\n  movaps %xmm7, 112(%rsp)\n"
-  "  movaps %xmm8, 128(%rsp)\n  movaps %xmm9, 144(%rsp)\n"
-  "  movaps %xmm10, 160(%rsp)\n  movaps %xmm11, 176(%rsp)\n"
-  "  movaps %xmm12, 192(%rsp)\n  movaps %xmm13, 208(%rsp)\n"
-  "  movaps %xmm14, 224(%rsp)\n  movaps %xmm15, 240(%rsp)\n"
+  "  .irp i, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n  movaps %xmm\\i, 16*\\i(%rsp)\n  .endr\n"
   "  movq %r14, %rdi\n"
   "  call lj_ltring_slowc\n"
-  "  movaps (%rsp), %xmm0\n  movaps 16(%rsp), %xmm1\n"
-  "  movaps 32(%rsp), %xmm2\n  movaps 48(%rsp), %xmm3\n"
-  "  movaps 64(%rsp), %xmm4\n  movaps 80(%rsp), %xmm5\n"
-  "  movaps 96(%rsp), %xmm6\n  movaps 112(%rsp), %xmm7\n"
-  "  movaps 128(%rsp), %xmm8\n  movaps 144(%rsp), %xmm9\n"
-  "  movaps 160(%rsp), %xmm10\n  movaps 176(%rsp), %xmm11\n"
-  "  movaps 192(%rsp), %xmm12\n  movaps 208(%rsp), %xmm13\n"
-  "  movaps 224(%rsp), %xmm14\n  movaps 240(%rsp), %xmm15\n"
+  "  .irp i, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n  movaps 16*\\i(%rsp), %xmm\\i\n  .endr\n"
   "  leaq -72(%rbp), %rsp\n"
   "  popq %r11\n  popq %r10\n  popq %r9\n  popq %r8\n"
   "  popq %rdi\n  popq %rsi\n  popq %rdx\n  popq %rcx\n"
@@ -264,7 +250,7 @@ int lj_ltring_space(LTState *lt)
   lost = lt->lost;
   lt->lost = 0;
   lt->ring->lost_since = 0;
-  lj_ltring_enter(lt);
+  enter_block(lt);
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 0, 2, lost+1, lt->lostsince);
   return 1;
@@ -274,7 +260,7 @@ int lj_ltring_space(LTState *lt)
 ** check soon if the recorder may have taken the ring, to close our descriptor. */
 static void set_deadline(LTState *lt, uint64_t now)
 {
-  lt->deadline = now + lj_ltring_hz(lt)/(lt_private(lt) || lt->fd >= 0 ? 100 : 4);
+  lt->deadline = now + ring_hz(lt)/(lt_private(lt) || lt->fd >= 0 ? 100 : 4);
 }
 
 /* Store the first words in lt->ring. lost: events that a forked child has lost so far. */
@@ -282,7 +268,7 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
 {
   lt->lost = 0;
   lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* After a fork everything is reported again. */
-  lj_ltring_enter(lt);
+  enter_block(lt);
   set_deadline(lt, lj_ltctl_clock(lt));
   lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));
   if (lost) {

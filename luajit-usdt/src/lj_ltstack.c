@@ -31,7 +31,7 @@
 /* -- Reported calls of C functions ----------------------------------------- */
 
 /* The reported call of a C function at a slot offset, or NULL. */
-LTCall *lj_ltstack_findcall(LTState *lt, lua_State *L, ptrdiff_t ofs)
+static LTCall *find_call(LTState *lt, lua_State *L, ptrdiff_t ofs)
 {
   uint32_t i = lt->ncall;
   while (i-- > 0)
@@ -63,6 +63,12 @@ GCfunc *lj_ltstack_waiting(lua_State *L)
 
 /* -- Frames --------------------------------------------------------------- */
 
+/* Id of a C function with a reported call. ctype: see LTCall. */
+static uint32_t callid(lua_State *L, GCfunc *fn, uint32_t ctype)
+{
+  return ctype ? lj_ltffi_callid(L2LT(L), ctype) : lj_ltfunc_cfuncid(L, fn, NULL);
+}
+
 /* Id of the reported call in a frame, or 0 if it has no events. With `describe` a Lua
 ** function that this recording does not know yet is described to it. */
 uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
@@ -81,8 +87,8 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
   }
   if (L->lt_wait == lt_waitmark(lt, L, frame+1))
     return lj_ltfunc_cfuncid(L, fn, NULL);
-  call = lj_ltstack_findcall(lt, L, lt_stackofs(L, frame+1));
-  return call ? lj_ltfunc_callid(L, call) : 0;
+  call = find_call(lt, L, lt_stackofs(L, frame+1));
+  return call ? callid(L, fn, call->ctype) : 0;
 }
 
 /* -- Current coroutine and thread ----------------------------------------- */
@@ -226,7 +232,7 @@ void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ctype, uint32_t ofs, u
 {
   void *addr = ctype ? NULL : (void *)(uintptr_t)fn->c.f;
   int ffid = fn->c.ffid;
-  LTFunc *f = ctype ? lj_ltfunc_offfi(L2LT(L), ctype) : lj_ltfunc_find(L2LT(L), addr);
+  LTFunc *f = ctype ? lj_ltffi_find(L2LT(L), ctype) : lj_ltfunc_find(L2LT(L), addr);
   const char *name = f ? f->name : NULL;
   if (!name) name = lj_ltfunc_noname("?");
   if (kind == LT_ENTRY)
@@ -242,7 +248,7 @@ static void probe_running(lua_State *L, cTValue *frame, uint32_t id)
   if (isluafunc(fn))
     probe_lua(L, funcproto(fn), ofs, id, LT_ENTRY, lj_ltstack_callline(L, frame));
   else {
-    LTCall *call = lj_ltstack_findcall(L2LT(L), L, ofs);
+    LTCall *call = find_call(L2LT(L), L, ofs);
     lj_ltstack_probec(L, fn, call ? call->ctype : 0, ofs, id, LT_ENTRY, -1);
   }
 }
@@ -276,12 +282,10 @@ void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind, uint32_t ofs,
     id = gco2pt(what)->lt_id;
     if (lt_probeon(lt)) probe_lua(L, gco2pt(what), ofs, id, kind, line);
   } else {
-    LTCall call;
-    call.fn = gco2func(what);
-    call.ctype = line <= LT_LINE_FFI ? (uint32_t)(LT_LINE_FFI - line) : 0;
-    id = lj_ltfunc_callid(L, &call);
-    if (lt_probeon(lt))
-      lj_ltstack_probec(L, call.fn, call.ctype, ofs, id, kind, call.ctype ? -1 : line);
+    GCfunc *fn = gco2func(what);
+    uint32_t ctype = line <= LT_LINE_FFI ? (uint32_t)(LT_LINE_FFI - line) : 0;
+    id = callid(L, fn, ctype);
+    if (lt_probeon(lt)) lj_ltstack_probec(L, fn, ctype, ofs, id, kind, ctype ? -1 : line);
   }
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
