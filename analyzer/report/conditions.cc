@@ -15,6 +15,7 @@ namespace luatrace::analyze {
 // Two conditions joined by `and` or `or`, or a comparison.
 struct ConditionNode {
   struct Figure;
+  struct Operator;
   enum Kind { kAnd, kOr, kCompare } kind = kCompare;
   std::unique_ptr<ConditionNode> left, right;
 
@@ -22,9 +23,14 @@ struct ConditionNode {
   const Figure* figure = nullptr;          // A figure of the whole report, or ...
   std::optional<Field> field;              // ... a field of the functions ...
   std::optional<FunctionPattern> pattern;  // ... that match this.
-  std::string op;
+  const Operator* op = nullptr;
   double number = 0;
   bool percent = false;
+};
+
+struct ConditionNode::Operator {
+  const char* text;
+  bool (*holds)(double value, double number);
 };
 
 struct ConditionNode::Figure {
@@ -37,6 +43,13 @@ namespace {
 
 using Kind = ComparedValue::Kind;
 using Node = std::unique_ptr<ConditionNode>;
+// Those of two characters before those that they begin with.
+constexpr ConditionNode::Operator kOperators[] = {{">=", [](double a, double b) { return a >= b; }},
+                                                  {"<=", [](double a, double b) { return a <= b; }},
+                                                  {"==", [](double a, double b) { return a == b; }},
+                                                  {"!=", [](double a, double b) { return a != b; }},
+                                                  {">", [](double a, double b) { return a > b; }},
+                                                  {"<", [](double a, double b) { return a < b; }}};
 constexpr ConditionNode::Figure kFigures[] = {
     {"duration", Kind::kTime, [](const Report& r) { return r.duration_ns; }},
     {"traced", Kind::kTime, [](const Report& r) { return r.traced_ns; }},
@@ -83,8 +96,15 @@ class Parser {
     throw UsageError("--fail-if '" + text_ + "': " + why + " at " +
                      (rest.empty() ? "its end" : '\'' + rest + '\''));
   }
+  // Takes the characters up to the first of which `belongs` is not true.
+  template <class F>
+  std::string take_while(F belongs) {
+    const size_t begin = at_;
+    while (at_ < text_.size() && belongs(static_cast<unsigned char>(text_[at_]))) at_++;
+    return text_.substr(begin, at_ - begin);
+  }
   void blanks() {
-    while (at_ < text_.size() && isspace(static_cast<unsigned char>(text_[at_]))) at_++;
+    take_while([](int c) { return isspace(c); });
   }
   bool take(const std::string& word) {
     blanks();
@@ -116,11 +136,7 @@ class Parser {
 
 std::string Parser::name() {
   blanks();
-  size_t begin = at_;
-  while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
-                                text_[at_] == '.' || text_[at_] == '_'))
-    at_++;
-  return text_.substr(begin, at_ - begin);
+  return take_while([](int c) { return isalnum(c) || c == '.' || c == '_'; });
 }
 
 // The function's pattern: quoted, or up to the bracket that closes FIELD's; brackets inside nest.
@@ -168,9 +184,9 @@ Node Parser::term() {
   }
   auto node = std::make_unique<ConditionNode>();
   value(*node);
-  for (const char* op : {">=", "<=", "==", "!=", ">", "<"})
-    if (node->op.empty() && take(op)) node->op = op;
-  if (node->op.empty()) fail("a comparison was expected");
+  for (const auto& op : kOperators)
+    if (!node->op && take(op.text)) node->op = &op;
+  if (!node->op) fail("a comparison was expected");
   number(*node);
   return node;
 }
@@ -224,11 +240,7 @@ std::string Parser::unit() {
   if (take("%")) return "%";
   if (take("and") || take("or")) return at_ = begin, "";
   blanks();
-  const size_t word = at_;
-  while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) ||
-                                static_cast<unsigned char>(text_[at_]) >= 0x80))
-    at_++;
-  const std::string out = text_.substr(word, at_ - word);
+  const std::string out = take_while([](int c) { return isalnum(c) || c >= 0x80; });
   if (out.empty()) at_ = begin;
   return out;
 }
@@ -283,15 +295,6 @@ class Evaluator {
   std::vector<ComparedValue>& values_;
 };
 
-bool holds(const ConditionNode& n, double value) {
-  const double x = n.number;
-  if (n.op == ">") return value > x;
-  if (n.op == ">=") return value >= x;
-  if (n.op == "<") return value < x;
-  if (n.op == "<=") return value <= x;
-  return n.op == "==" ? value == x : value != x;
-}
-
 ComparedValue compared(const ConditionNode& n, double value) {
   std::string of = n.field ? n.field->name + '(' + n.pattern->text() + ')' : name_of(n);
   if (n.change) of = "change(" + of + ')';
@@ -309,7 +312,7 @@ bool Evaluator::compare(const ConditionNode& n, double value, double was, double
     else
       value = 100 * value / whole;
   }
-  const bool is_true = holds(n, value);
+  const bool is_true = n.op->holds(value, n.number);
   if (is_true) values_.push_back(compared(n, value));
   return is_true;
 }

@@ -69,11 +69,10 @@ class Merger {
   const SymbolFinder& symbols_;
   std::vector<ReportFunctionId> map_;  // From function of the file to function of the report.
   std::vector<uint32_t> rank_;         // By function of the file, if has_order().
-  std::vector<FunctionId>
-      same_;  // By function of the file: the first entry of its unified function.
-  std::vector<FunctionId> list_;  // Functions in the report, entries of one function adjacent.
-  std::vector<bool> empty_;       // By node, with filters: nothing is left in its subtree.
-  std::vector<bool> shown_;       // By function of the file: it has a node that is not empty.
+  std::vector<FunctionId> same_;       // By function of the file: the first entry of what it is in.
+  std::vector<FunctionId> list_;       // Functions in the report, entries of one function adjacent.
+  std::vector<bool> empty_;            // By node, with filters: nothing is left in its subtree.
+  std::vector<bool> shown_;            // By function of the file: it has a node that is not empty.
 };
 
 void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {

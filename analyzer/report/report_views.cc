@@ -162,28 +162,30 @@ void Views::coroutines() {
   std::map<std::pair<ReportFunctionId, ReportFunctionId>, CoroutineGroup> groups;
   for (const auto& [key, group] : result_.filtered->coroutines->groups())
     groups[{function(key.first), function(key.second)}] += group;
+  auto& sites = report_.creation_sites;
+  std::map<std::pair<ReportFunctionId, ReportFunctionId>, size_t> place;
+  for (size_t i = 0; i < sites.size(); i++)
+    place.emplace(std::pair(sites[i].created_in, sites[i].body), i);
   for (const auto& [key, group] : groups) {
-    ReportCreationSite site;
-    std::tie(site.created_in, site.body) = key;
-    auto same = [&](const ReportCreationSite& o) {
-      return o.created_in == site.created_in && o.body == site.body;
-    };
-    auto it = std::find_if(report_.creation_sites.begin(), report_.creation_sites.end(), same);
-    if (it == report_.creation_sites.end()) {
-      site.longest_in = function(group.longest_in);
-      it = report_.creation_sites.insert(it, site);
+    const auto [at, fresh] = place.emplace(key, sites.size());
+    if (fresh) {
+      ReportCreationSite& first = sites.emplace_back();
+      std::tie(first.created_in, first.body) = key;
+      first.longest_in = function(group.longest_in);
     }
-    it->count += group.count;
-    it->running_ns += clock_.ns(group.running);
-    it->suspended_ns += clock_.ns(group.suspended);
-    it->resumes += group.resumes;
+    ReportCreationSite& site = sites[at->second];
+    site.count += group.count;
+    site.running_ns += clock_.ns(group.running);
+    site.suspended_ns += clock_.ns(group.suspended);
+    site.resumes += group.resumes;
     // Of equal ones take the function whose name sorts first, whatever the order of files.
     const uint64_t longest = clock_.ns(group.longest);
     const ReportFunctionId in = function(group.longest_in);
-    if (longest < it->longest_ns || (longest == it->longest_ns && !is_before(in, it->longest_in)))
+    if (longest < site.longest_ns ||
+        (longest == site.longest_ns && !is_before(in, site.longest_in)))
       continue;
-    it->longest_ns = longest;
-    it->longest_in = in;
+    site.longest_ns = longest;
+    site.longest_in = in;
   }
 }
 
