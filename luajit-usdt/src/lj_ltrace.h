@@ -221,8 +221,10 @@ LJ_FUNC void lj_ltrace_unwind(lua_State *L, TValue *base);
 LJ_FUNC int lj_ltcall_resume(lua_State *L, TValue *base);
 LJ_FUNC void lj_ltcall_create(lua_State *L, lua_State *co);
 LJ_FUNC void lj_ltcall_collect(global_State *g, lua_State *co);
-LJ_FUNC void lj_ltcall_request(lua_State *L);
 LJ_FUNC int lj_ltcall_wrap(lua_State *L, lua_CFunction f);
+#ifdef HAVE_LUA_EXDATA2
+LJ_FUNC void lj_ltcall_request(lua_State *L);
+#endif
 
 #if LJ_HASJIT
 /* Emit events inline in compiled code (lj_asm_lt.h). */

@@ -15,6 +15,16 @@ for file in luajit libluajit.so; do
   readelf -n "$scratch/tree/src/$file" | grep >/dev/null 'Provider: luajit' || fail "src/$file has no tracepoints"
 done
 
+# Nothing is compiled again without a change; a changed header of ours has every object that knows
+# the VM's structures compiled again, and the tool that knows their offsets.
+compiled() {
+  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u LDFLAGS make -n -C "$scratch/tree" XCFLAGS=-DLUAJIT_USE_SDT |
+    grep -oE '(host/buildvm|lj_gc|lj_ltring)\.c$' | sort -u | tr '\n' ' '
+}
+same "compiled again" "$(compiled)" ""
+touch "$scratch/tree/src/luatrace_file.h"
+same "compiled after a change" "$(compiled)" "host/buildvm.c lj_gc.c lj_ltring.c "
+
 # And without the switch there are none.
 "$root/luajit-usdt/scripts/unpack" "$1" "$scratch/off"
 "$root/luajit-usdt/scripts/apply" "$scratch/off" >/dev/null
