@@ -122,6 +122,7 @@ std::shared_ptr<Output> Outputs::begin() {
   auto output =
       std::make_shared<Output>(queue(), std::exchange(opened_fd_, -1), opened_name_, clock_,
                                options_.max_size, options_.compression, options_.output != "-");
+  output->set_created(opened_.created);
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   all_.push_back(output);
@@ -139,6 +140,7 @@ std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
   }
   auto output = std::make_shared<Output>(queue(), opened.fd, name, clock_, options_.max_size,
                                          options_.compression);
+  output->set_created(opened.created);
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;
