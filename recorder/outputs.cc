@@ -112,9 +112,10 @@ WriteQueue& Outputs::queue() {
   return *queue_;
 }
 
-std::shared_ptr<Output> Outputs::make(int fd, const std::string& name) {
+std::shared_ptr<Output> Outputs::make(int fd, bool created, const std::string& name) {
   auto output = std::make_shared<Output>(queue(), fd, name, clock_, options_.max_size,
                                          options_.compression, options_.output != "-");
+  output->set_created(created);
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;
@@ -122,7 +123,7 @@ std::shared_ptr<Output> Outputs::make(int fd, const std::string& name) {
 
 std::shared_ptr<Output> Outputs::begin() {
   if (opened_fd_ < 0) return nullptr;
-  all_.push_back(make(opened_fd_.release(), opened_name_));
+  all_.push_back(make(opened_fd_.release(), opened_.created, opened_name_));
   begun_ = all_.back().get();
   return all_.back();
 }
@@ -130,7 +131,7 @@ std::shared_ptr<Output> Outputs::begin() {
 std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
   std::string name;
   const OpenedOutput opened = open_file(pid, name);
-  if (opened.fd >= 0) return make(opened.fd, name);
+  if (opened.fd >= 0) return make(opened.fd, opened.created, name);
   why = name + ": cannot open for writing: " + opened.why;
   failed_ = true;
   return nullptr;

@@ -96,11 +96,12 @@ void report_unmatched(const Options& options, Outputs& outputs) {
 
 void summarize(const Options& options, Outputs& outputs,
                const std::vector<std::string>& diagnosis) {
-  // The command itself may have no LuaJIT while its children have: no file for nothing.
+  // The command itself may have no LuaJIT while its children have: no file for nothing, but what
+  // was there before stays.
   auto& all = outputs.all();
   const bool several = all.size() > 1;
   std::erase_if(all, [&](const std::shared_ptr<Output>& o) {
-    const bool empty = several && o->totals().streams == 0 && o->writer().ok();
+    const bool empty = several && o->is_created() && o->totals().streams == 0 && o->writer().ok();
     if (empty) o->remove();
     return empty;
   });

@@ -207,6 +207,7 @@ bool empty_output(const OpenedOutput& output) {
 }
 
 void remove_output(const std::string& path, const OpenedOutput& output) {
+  if (!output.created) return;
   const Place place = Walk(path).run();
   if (place.why.empty() && place.file >= 0 && !place.through_proc &&
       place.file_stat.st_dev == output.device && place.file_stat.st_ino == output.inode)

@@ -29,7 +29,7 @@ OpenedOutput open_output(const std::string& path);
 // Empties the file if it is a regular one. False: see errno.
 bool empty_output(const OpenedOutput& output);
 
-// Removes a file that open_output() created, if the name still refers to it.
+// Removes a file if open_output() created it and the name still refers to it.
 void remove_output(const std::string& path, const OpenedOutput& output);
 
 }  // namespace luatrace

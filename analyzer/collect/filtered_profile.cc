@@ -85,7 +85,7 @@ void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
   const bool by_host = by.top == 0 && by.outside == Coroutine::Outside::kIdle;
   co.origin = placement_.bequeath(by.frames[by.top].node, by_host);
   if (!coroutines || !scope_.wanted(co) || !scope_.has(now)) return;
-  CoroutineLife& life = coroutines->of(co, scope_.number(), now);
+  CoroutineLife& life = life_of(co, now);
   life.begin_seen = true;
   life.created_in = function_of_user(by);
 }
@@ -97,6 +97,32 @@ FunctionId FilteredProfile::function_of_user(const Coroutine& co) const {
   const FunctionId function = placement_.function_of(co.frames[co.top].node);
   const bool library = placement_.is_builtin(function) && co.top > 1;
   return library ? placement_.function_of(co.frames[co.top - 1].node) : function;
+}
+
+CoroutineLife& FilteredProfile::life_of(Coroutine& co, uint64_t now) {
+  CoroutineLife& life = coroutines->of(co, scope_.number(), now);
+  if (!life.body && co.top) life.body = placement_.function_of(co.frames[1].node);
+  return life;
+}
+
+// Time passes that counts: the running coroutines are in the log, also those that did nothing else
+// since the time range began. Once for each time that one of them is resumed.
+void FilteredProfile::log_running(Machine& machine, uint64_t now) {
+  for (Coroutine* c = &machine.current(); c && c->logged_epoch != c->epoch;
+       c = machine.resumer_of(*c)) {
+    c->logged_epoch = c->epoch;
+    if (c->id && scope_.wanted(*c)) life_of(*c, now);
+  }
+}
+
+// No running coroutine has an open call. Normally these are the main coroutine alone, or that and
+// one that has not begun; in a chain of more than kMaxIdle without any call the outer ones keep it
+// as running time, so that a long chain does not cost time at each event.
+void FilteredProfile::add_idle_time(Machine& machine, uint64_t ticks) {
+  constexpr int kMaxIdle = 16;
+  Coroutine* c = &machine.current();
+  for (int i = 0; c && i < kMaxIdle; i++, c = machine.resumer_of(*c))
+    if (c->log_entry) coroutines->of(*c, scope_.number(), 0).idle += ticks;
 }
 
 void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
@@ -113,10 +139,7 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   if (requests) add_to_request(co, request_stream_->opened(co, begins), {0, 0, begins, 0, 0});
   f.node = co.frames[co.top].node;
   f.counted = begins && scope_.has(now) && scope_.wanted(co);
-  if (coroutines && co.top == 1 && co.id && scope_.wanted(co) && scope_.has(now)) {
-    CoroutineLife& life = coroutines->of(co, scope_.number(), now);
-    if (!life.body) life.body = placement_.function_of(co.frames[1].node);
-  }
+  if (coroutines && co.top == 1 && co.id && scope_.wanted(co) && scope_.has(now)) life_of(co, now);
   if (f.counted) count(co, p);
   if (f.counted && p.shown) watch_.begin(stream_->machine, co, now);
   if (calls.empty() || !p.shown) return;
@@ -173,6 +196,7 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   if (wanted && scope_.is_of_coroutines() && !placement_.is_plain()) return false;
   run_.counts = wanted && run_.in_range;
   run_.time_mask = run_.counts ? UINT64_MAX : 0;
+  if (coroutines && run_.in_range) log_running(machine, now);
   return true;
 }
 
@@ -217,6 +241,8 @@ void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to
               : kind == TimeKind::kCall  ? CallObserver::Owner::kCall
                                          : CallObserver::Owner::kFiltered);
   if (!take_time(from, to)) return;
+  if (coroutines) log_running(machine, from);
+  if (coroutines && kind == TimeKind::kIdle) add_idle_time(machine, to - from);
   switch (kind) {
     case TimeKind::kCall:
       add_self_time_at(co, to - from);
@@ -322,13 +348,14 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
   if (requests && resumed && is_resumed(co)) request_stream_->resumed(co);
   const bool whole = resumed && scope_.has(co.yielded) && to <= plan_.to;
   const uint64_t waited = to - std::min(to, co.yielded);
+  const bool in_range = scope_.has(to);
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
   if (from > to || !scope_.wanted(co)) return;
   if (coroutines && co.id) {
-    CoroutineLife& life = coroutines->of(co, scope_.number(), from);
+    CoroutineLife& life = life_of(co, from);
     life.suspended += to - from;
-    life.resumes += resumed && is_resumed(co);
+    life.resumes += in_range && resumed && is_resumed(co);
     if (to - from > life.longest) {
       life.longest = to - from;
       life.longest_at = from;

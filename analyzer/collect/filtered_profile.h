@@ -174,6 +174,9 @@ class FilteredProfile {
     for (auto* o : calls) o->add_self_time(machine, scope_.number(), from, to, owner);
   }
   FunctionId function_of_user(const Coroutine& co) const;
+  CoroutineLife& life_of(Coroutine& co, uint64_t now);
+  void log_running(Machine& machine, uint64_t now);
+  void add_idle_time(Machine& machine, uint64_t ticks);
   void add_to_request(const Coroutine& co, RequestId request, SlowNode what);
   void add_run_to_request(Coroutine& co, uint64_t from, uint64_t to);
   void add_self_time_at(Coroutine& co, uint64_t ticks);

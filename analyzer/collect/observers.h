@@ -105,11 +105,12 @@ struct CoroutineLife {
   Gone how = Gone::kCut;
   uint64_t serial = 0;  // Increases with each coroutine that ends.
   uint64_t suspended = 0, resumes = 0;
+  uint64_t idle = 0;                     // While it ran, but no call: the host did.
   uint64_t lost = 0;                     // Ticks in gaps: it is unknown what the coroutine did.
   uint64_t longest = 0, longest_at = 0;  // The longest suspension, its beginning, and
   FunctionId longest_in;                 // the innermost function; none before it first ran.
 
-  uint64_t running() const { return end - begin - suspended - lost; }
+  uint64_t running() const { return end - begin - suspended - idle - lost; }
 };
 struct CoroutineGroup {
   uint64_t count = 0, running = 0, suspended = 0, resumes = 0, longest = 0;

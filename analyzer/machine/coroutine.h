@@ -75,6 +75,7 @@ struct Coroutine {
   // For such sinks only:
   WatchId watched_call;              // The call watched in this coroutine (--slow).
   LifeId log_entry;                  // The coroutine's entry in CoroutineLog.
+  uint32_t logged_epoch = 0;         // The epoch in which CoroutineLog got to know it.
   RequestCoroutineId request_entry;  // That in RequestStream, 0: none.
   FunctionId origin;          // The group of the call that created it (Placement::bequeath()).
   uint32_t epoch = 1;         // Changes when it wakes or its calls move.

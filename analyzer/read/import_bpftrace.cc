@@ -216,6 +216,7 @@ bool BpftraceReader::string_for(char kind, Fields& f, std::string_view value) {
     function.parts[part] = value;
   } else {
     function.next.name = value;
+    function.next.defined = kind == 'D';
     end_description(key, function);
   }
   return true;
@@ -339,7 +340,7 @@ size_t BpftraceReader::string_line(std::string_view ahead) {
 // Takes one line; `ahead` is the input from its beginning, newlines included. Returns how many
 // bytes the line had.
 size_t BpftraceReader::line(std::string_view text, std::string_view ahead) {
-  if (text.size() > 2 && text[1] == ' ' && std::strchr("CNP", text[0])) {
+  if (text.size() > 2 && text[1] == ' ' && std::strchr("CDNP", text[0])) {
     if (const size_t taken = string_line(ahead)) return taken;
   } else if (plain(text)) {
     return text.size() + 1;

@@ -4,7 +4,7 @@
 **
 ** Invariant: a search only reads and compares. It runs inside of events, so it calls no
 ** metamethod, makes no string, allocates nothing and causes no step of the collector;
-** it nests MAXDEPTH calls and looks at a limited number of slots, per search and per
+** it nests MAXDEPTH tables and looks at a limited number of slots, per search and per
 ** recording. Keys of empty slots may be dead: a value is looked at before its key. */
 
 #define lj_ltname_c
@@ -78,13 +78,18 @@ typedef struct Search {
   void *addr;		/* Prototype or C function. */
   int lua;
   GCtab *globals, *loaded;
+  const GCstr *index;	/* "__index" */
   uint32_t left;	/* Slots. */
   const GCstr *key[MAXDEPTH+2];  /* Path to the current slot. */
   uint32_t nkey;
   char sep;		/* Before the last key: '.', ':' for a method. */
+  int indirect;		/* A module's metatable has the current slot. */
   GCfunc *fn;		/* The function found, or NULL. */
   int meta;		/* It is called __something. */
-  int several;		/* Several functions share the address. */
+  const GCstr *last;	/* Its key. */
+  int by_metatable;	/* It was found as `indirect` says. */
+  int alike;		/* Another function with the address has the same name. */
+  int several;		/* Another one has another name. */
   char *name;		/* Its name, LT_PATH_MAX+1 bytes. */
 } Search;
 
@@ -96,29 +101,53 @@ static int is_text(const GCstr *s, const char *text)
 
 /* Append a key and return the new length, or LT_PATH_MAX+1 if it is not text or does
 ** not fit. */
-static size_t append(char *path, size_t n, const GCstr *key, char sep)
+static size_t append(char *path, size_t n, const char *key, size_t len, char sep)
 {
-  if (n + (sep != 0) + key->len > LT_PATH_MAX ||
-      memchr(strdata(key), 0, key->len))
-    return LT_PATH_MAX+1;
+  if (n + (sep != 0) + len > LT_PATH_MAX || memchr(key, 0, len)) return LT_PATH_MAX+1;
   if (sep) path[n++] = sep;
-  memcpy(path+n, strdata(key), key->len);
-  return n + key->len;
+  memcpy(path+n, key, len);
+  return n + len;
 }
 
-/* The path of the current slot. Returns 0 if it is too long. */
+/* Begin a path with the class of objects that have a metatable, from its key in the
+** registry: "__tcp_cosocket_mt" is tcp_cosocket's, "directory metatable" directory's. */
+static size_t append_class(char *path, const GCstr *key)
+{
+  static const char *const ends[] = { "mt", "meta", "metatable" };
+  const char *p = strdata(key);
+  size_t n = key->len, m, i;
+  while (n > 1 && *p == '_') p++, n--;
+  for (i = 0; i < sizeof(ends)/sizeof(ends[0]); i++) {
+    m = strlen(ends[i]);
+    if (n < m+2 || memcmp(p+n-m, ends[i], m) || !strchr("_-. ", p[n-m-1])) continue;
+    n -= m+1;
+    break;
+  }
+  return append(path, 0, p, n, 0);
+}
+
+/* The path of the current slot. Returns 0 if it is too long. A method of a metatable
+** without a name is ":method". */
 static int format_path(const Search *s, char *path)
 {
   size_t n = 0;
   uint32_t i;
-  for (i = 0; i < s->nkey && n <= LT_PATH_MAX; i++)
-    n = append(path, n, s->key[i], !i ? 0 : i+1 == s->nkey ? s->sep : '.');
+  for (i = 0; i < s->nkey && n <= LT_PATH_MAX; i++) {
+    const GCstr *key = s->key[i];
+    int last = i+1 == s->nkey;
+    if (!i && !last && s->sep == ':')
+      n = append_class(path, key);
+    else
+      n = append(path, n, strdata(key), key->len,
+		 last && s->sep == ':' ? ':' : i ? '.' : 0);
+  }
   if (n > LT_PATH_MAX) return 0;
   path[n] = '\0';
   return n > 0;
 }
 
-/* Of several paths to one function the shortest is its name, of these the first. */
+/* Of several paths to one function the shortest is its name, of these the first. A path
+** that does not need a metatable comes before one that does. */
 static int is_better(const char *a, const char *b)
 {
   size_t na = strlen(a), nb = strlen(b);
@@ -127,23 +156,28 @@ static int is_better(const char *a, const char *b)
 
 /* The current slot has a function with this address. A metamethod's name is used only if
 ** there is no other (close, __gc). Two functions that share an address are not told
-** apart by events: neither name is right. */
+** apart by events: neither name is right, unless they have the same. */
 static void found(Search *s, GCfunc *fn)
 {
   const GCstr *last = s->key[s->nkey-1];
   int meta = last->len > 2 && !memcmp(strdata(last), "__", 2);
   char path[LT_PATH_MAX+1];
   if (s->fn && meta > s->meta) return;
+  if (!format_path(s, path)) *path = '\0';
   if (s->fn && meta == s->meta && fn != s->fn) {
-    s->several = 1;
+    s->alike = 1;
+    s->several |= strcmp(path, s->name) != 0;
     return;
   }
-  if (!format_path(s, path)) return;
+  if (!*path) return;
   if (!s->fn || meta < s->meta) {
-    s->several = 0;
-  } else if (!is_better(path, s->name)) {
+    s->several = s->alike = 0;
+  } else if (s->indirect != s->by_metatable ? s->indirect : !is_better(path, s->name)) {
     return;
   }
+  s->several |= s->alike;
+  s->by_metatable = s->indirect;
+  s->last = last;
   s->fn = fn;
   s->meta = meta;
   strcpy(s->name, path);
@@ -186,39 +220,82 @@ static void search_table(Search *s, GCtab *t, int depth)
   }
 }
 
-/* Search what a slot of package.loaded has. */
+/* May this table be searched away from its own place? */
+static int is_other(const Search *s, GCtab *t)
+{
+  return t != s->globals && t != s->loaded && t->hmask < MAXTABLE;
+}
+
+/* Search a metatable and its __index table, which has methods. */
+static void search_metatable(Search *s, GCtab *mt, GCtab *methods)
+{
+  if (methods) search_table(s, methods, 0);
+  if (methods != mt) search_table(s, mt, 0);
+}
+
+/* The table that a metatable has as __index, or NULL. */
+static GCtab *methods_of(const Search *s, GCtab *mt)
+{
+  cTValue *tv = lj_tab_getstr(mt, s->index);
+  return tv && tvistab(tv) && is_other(s, tabV(tv)) ? tabV(tv) : NULL;
+}
+
+/* Search what a slot of package.loaded has, and its metatable. */
 static void search_module(Search *s, GCtab *t)
 {
-  if (t != s->globals && t != s->loaded && t->hmask < MAXTABLE)
-    search_table(s, t, MAXDEPTH);
+  GCtab *mt = tabref(t->metatable), *methods;
+  if (!is_other(s, t)) return;
+  search_table(s, t, MAXDEPTH);
+  if (!mt || mt == t || !is_other(s, mt)) return;
+  methods = methods_of(s, mt);
+  s->indirect = 1;
+  search_metatable(s, mt, methods == t ? NULL : methods);
+  s->indirect = 0;
 }
 
-/* Search what a slot of the registry has: a metatable with methods? */
-static void search_metatable(Search *s, GCtab *t, const GCstr *index)
-{
-  cTValue *tv = lj_tab_getstr(t, index);
-  if (t == s->globals || t == s->loaded || !(tv && tvistab(tv))) return;
-  search_table(s, tabV(tv), 0);
-  if (tabV(tv) != t) search_table(s, t, 0);
-}
+/* What the slots of a table have under keys of a type: modules under strings;
+** metatables under strings, or addresses (lightuserdata), which give no name. */
+enum { MODULES, CLASSES, UNNAMED };
 
-/* Search the tables that a table has under string keys; with `index`, metatables. */
-static void search_each(Search *s, GCtab *t, const GCstr *index)
+static void search_each(Search *s, GCtab *t, int what)
 {
   Node *node = noderef(t->node);
   uint32_t i;
   for (i = 0; i <= t->hmask && s->left; i++) {
     cTValue *val = &node[i].val, *key = &node[i].key;
+    GCtab *methods;
     s->left--;
-    if (!tvistab(val) || !tvisstr(key)) continue;
-    s->key[0] = strV(key);
-    s->nkey = 1;
-    if (index)
-      search_metatable(s, tabV(val), index);
-    else
+    if (!tvistab(val) || !(what == UNNAMED ? tvislightud(key) : tvisstr(key)) ||
+	tabV(val) == s->globals || tabV(val) == s->loaded) continue;
+    s->nkey = 0;
+    if (what != UNNAMED) s->key[s->nkey++] = strV(key);
+    if (what == MODULES) {
       search_module(s, tabV(val));
+    } else if ((methods = methods_of(s, tabV(val)))) {
+      search_metatable(s, tabV(val), methods);
+    }
   }
   s->nkey = 0;
+}
+
+/* Does another C function have the found one's key in a metatable under an address? */
+static int is_ambiguous(Search *s, GCtab *registry)
+{
+  Node *node = noderef(registry->node);
+  uint32_t i;
+  for (i = 0; i <= registry->hmask; i++) {
+    cTValue *val = &node[i].val;
+    GCtab *methods;
+    cTValue *tv;
+    if (!s->left) return 1;
+    s->left--;
+    if (!tvistab(val) || !tvislightud(&node[i].key) ||
+	!(methods = methods_of(s, tabV(val)))) continue;
+    tv = lj_tab_getstr(methods, s->last);
+    if (!(tv && tvisfunc(tv))) tv = lj_tab_getstr(tabV(val), s->last);
+    if (tv && tvisfunc(tv) && !is_wanted(s, funcV(tv))) return 1;
+  }
+  return 0;
 }
 
 /* A table in the registry, without making a string for its key. NULL if there is none. */
@@ -242,11 +319,15 @@ static void search_all(Search *s, global_State *g)
   s->sep = '.';
   s->globals = tabref(mainthread(g)->env);
   s->loaded = registered(s, registry, "_LOADED");
+  s->index = mmname_str(g, MM_index);
   if (s->globals) search_table(s, s->globals, MAXDEPTH);
-  if (s->loaded) search_each(s, s->loaded, NULL);
+  if (s->loaded) search_each(s, s->loaded, MODULES);
   if (s->fn || s->lua) return;
   s->sep = ':';
-  search_each(s, registry, mmname_str(g, MM_index));
+  search_each(s, registry, CLASSES);
+  if (s->fn) return;
+  search_each(s, registry, UNNAMED);
+  if (s->fn) s->several |= is_ambiguous(s, registry);
 }
 
 /* Find the name by which a program reaches a function: a prototype (lua), or a C

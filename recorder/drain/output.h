@@ -96,6 +96,9 @@ class Output {
   // After finish(), if the disk did not take everything in time: logs that the end of the file is
   // missing, if it is, and counts the events that are not in it as lost.
   void give_up();
+  // Was the file created for it? Otherwise it is never removed.
+  void set_created(bool created) { opened_.created = created; }
+  bool is_created() const { return opened_.created; }
   // Removes the file, if its name still refers to it.
   void remove() const { remove_output(writer_->name(), opened_); }
 

@@ -57,6 +57,23 @@ same "the file that is no trace" "$(cat "$scratch/kept.$target.bin")" kept
 [ ! -e "$scratch/kept.$target.bin.2" ] || fail "another file was written instead"
 kill $target
 ended 143
+# Of two processes that have no event the file that was there before stays, the other one is removed.
+in_pause() { test "$bin/luajit" -ef "/proc/$target/exe" && [ "$(awk '{ print $3 }' "/proc/$target/stat")" = S ]; }
+for i in 1 2; do
+  begin "$bin/luajit" -e 'local ffi = require("ffi") ffi.cdef("int pause()") ffi.C.pause()'
+  within 10 "the program" in_pause
+  idle[i]=$target
+done
+: >"$scratch/idle.${idle[1]}.bin"
+"$bin/luatrace-record" -q -o "$scratch/idle.%p.bin" -p $busy -p "${idle[1]}" -p "${idle[2]}" -d 1 2>"$scratch/record.err" || true
+[ -s "$scratch/idle.$busy.bin" ] || fail "the busy process was not recorded: $(cat "$scratch/record.err")"
+[ -e "$scratch/idle.${idle[1]}.bin" ] || fail "a file that had been there was removed"
+[ ! -e "$scratch/idle.${idle[2]}.bin" ] || fail "a file for nothing is left"
+for i in 1 2; do
+  target=${idle[i]}
+  kill $target
+  ended 143
+done
 target=$busy
 kill $target
 ended 143

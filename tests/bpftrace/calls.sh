@@ -20,7 +20,7 @@ compare() {
   # Function by function.
   for kind in direct.bin calls.txt; do
     "$analyze" --json "$scratch/$kind" |
-      jq -r '.functions[] | select(.calls > 0) | "\(.chunk):\(.line) \(.name) \(.calls)"' | sort >"$scratch/$kind.counts"
+      jq -r '.functions[] | select(.calls > 0) | "\(.chunk):\(.line) \(.name) \(.hint) \(.calls)"' | sort >"$scratch/$kind.counts"
   done
   cmp -s "$scratch/direct.bin.counts" "$scratch/calls.txt.counts" ||
     fail "$name: $(diff "$scratch/direct.bin.counts" "$scratch/calls.txt.counts")"

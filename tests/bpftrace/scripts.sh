@@ -4,9 +4,9 @@
 # and attached to a process.
 . "$(dirname "$0")/lib.sh"
 
-# count MAP KEY: the sum of the values printed for it.
+# count MAP KEY [?]: the sum of the values printed for it; with the mark of a name from a call.
 count() {
-  awk -v want="@$1[$2]: " 'index($0, want) == 1 { n += substr($0, length(want) + 1) } END { print n + 0 }' "$scratch/bt.out"
+  awk -v want="@$1[$2, ${3-}]: " 'index($0, want) == 1 { n += substr($0, length(want) + 1) } END { print n + 0 }' "$scratch/bt.out"
 }
 run() {
   local script=$1
@@ -43,6 +43,33 @@ again=$(count inclusive_us '@program.lua, 11, again') # of its 30 calls 4 are no
 [ "$again" -ge 160000 ] && [ "$again" -le "$main" ] || fail "again: $again us in total, main $main"
 [ "$busy" -ge 90000 ] || fail "busy: $busy us in total"
 [ "$self" -lt "$outer" ] && [ "$outer" -le "$main" ] || fail "outer $outer (self $self), main $main"
+
+# -- Names are those of the analyzer: what they come from is marked, equal ones are told apart --
+cat >"$scratch/program.lua" <<'LUA'
+package.cpath = "./?.so"
+local users = require("users")
+local function named() return 1 end
+local list = { function() return 2 end,
+  function() return 3 end }
+for i = 1, 3 do named() end
+for i = 1, 5 do local passed = list[1] passed() end
+for i = 1, 7 do local passed = list[2] passed() end
+for i = 1, 9 do users.name() end
+local hidden, late = users.give("hidden"), users.give("late")
+for i = 1, 11 do local taken = hidden taken() end
+for i = 1, 13 do local taken = late taken() end
+LUA
+"$3" -shared -fPIC -I"$2" "$here/../names/users.c" -o "$scratch/users.so"
+run lua-top.bt
+(cd "$scratch" && "$bin/luatrace-record" -q -o names.bin -- "$luajit" program.lua)
+rm "$scratch/users.so"  # Without the file there are no symbols, which no script sees.
+"$analyze" --json "$scratch/names.bin" 2>"$scratch/analyze.err" |
+  jq -r '.functions[] | select(.calls > 2) | "\(.calls) \(.name)\(if .hint then "?" else "" end)"' |
+  grep -v file: | sort -n >"$scratch/want"
+sed -n 's/^@calls\[\(.*\), \([^,]*\), \(.*\), \(?\{0,1\}\)\]: \(.*\)/\5 \3\4/p' "$scratch/bt.out" | awk '$1 > 2' | grep -v file: | sort -n >"$scratch/names"
+same "names" "$(cat "$scratch/names")" "$(cat "$scratch/want")"
+same "marked names" "$(grep -c '?$' "$scratch/names")" 4
+grep -qx '(?: named after a call of it, as nothing else names it)' "$scratch/bt.out" || fail "no footnote"
 
 # -- lua-slow: the slow ones and only they, with callers --
 cat >"$scratch/program.lua" <<'LUA'

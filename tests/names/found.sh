@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Functions have the names by which programs reach them: in package.loaded, in global tables, as
-# methods of metatables in the registry. Nothing is asked, nothing changes while they are searched.
+# methods of metatables in the registry, under strings or addresses. Nothing is asked, nothing
+# changes while they are searched.
 source "$(dirname "$0")/../lib.sh"
 build=$1 here=$(cd "$(dirname "$0")" && pwd) include=$2 cc=$3
 analyze=$build/bin/luatrace-analyze
@@ -12,7 +13,7 @@ cd "$scratch"
 names() { # LUAJIT OPTION...
   "$build/bin/luatrace-record" -q -o t.bin -- "$@" "$here/users.lua" "$scratch" || fail "the program failed"
   "$analyze" --strict --json t.bin >json
-  jq -r '.functions[] | select(.kind == "c" and .calls > 100 and .calls < 115) | "\(.calls) \(.name) \(.hint)"' json | sort -n
+  jq -r '.functions[] | select(.kind == "c" and .calls > 100 and .calls < 121) | "\(.calls) \(.name) \(.hint)"' json | sort -n
 }
 want="101 users.direct false
 102 users.a.nested false
@@ -21,13 +22,19 @@ want="101 users.direct false
 105 users_shared false
 106 users.name false
 107 users.same false
-108 users_mt:method false
-109 users_mt:close false
+108 users:method false
+109 users:close false
 110 users.guarded.inside false
 111 users_hidden false
 112 a.later.one.fn false
 113 final.fn false
-114 in_globals false"
+114 in_globals false
+115 users.inherited false
+116 users_class:classed false
+117 :twice false
+118 :anonymous false
+119 users_send false
+120 users_send_too false"
 for luajit in "$build"/bin/luajit "$build"/luajit/*-assert/src/luajit; do
   [ -x "$luajit" ] || continue
   for option in -jon -joff "-Ohotloop=1 -Ohotexit=1"; do
@@ -39,10 +46,12 @@ done
 # Without the library's file: a name from a call, with its mark, else the library and the offset.
 mv users.so gone.so
 same "without the file" "$("$analyze" --json t.bin 2>err | jq -r '.functions[] |
-  select(.calls == 104 or .calls == 105 or .calls == 111) | "\(.calls) \(.name) \(.hint) \(.code // "")"' |
+  select(.calls == 104 or .calls == 105 or .calls == 111 or .calls == 119 or .calls == 120) | "\(.calls) \(.name) \(.hint) \(.code // "")"' |
   sed -E 's/0x[0-9a-f]+/0x/' | sort)" "104 users.so+0x false 
 105 users.so+0x false 
-111 unnamed true 0x"
+111 unnamed true 0x
+119 send true 0x
+120 send true 0x"
 "$analyze" --limit 0 --width 0 t.bin >text 2>err
 grep -qE ' unnamed\?  \(.*/users\.so\+0x[0-9a-f]+\)$' text || fail "no mark: $(cat text)"
 grep -qE '^  \(\?: ' text || fail "nothing explains the mark"

@@ -22,6 +22,12 @@ FUNCTION(hidden)
 FUNCTION(late)
 FUNCTION(final)
 FUNCTION(global)
+FUNCTION(inherited)
+FUNCTION(classed)
+FUNCTION(anonymous)
+FUNCTION(twice)
+FUNCTION(send)
+FUNCTION(send_too)
 
 /* The table at -1 gets a function of its own for this C function. */
 static void field(lua_State *L, const char *name, lua_CFunction f) {
@@ -53,6 +59,49 @@ static void make_methods(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* Keys of the registry, as nginx's lua module has them: addresses. */
+static char stream_key, packet_key;
+
+static void make_socket(lua_State *L, char *key, lua_CFunction send) {
+  lua_pushlightuserdata(L, key);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  field(L, "send", send);
+  field(L, "twice", users_twice);
+  if (key == &packet_key) field(L, "anonymous", users_anonymous);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* socket(): a table with the methods of either. */
+static int users_socket(lua_State *L) {
+  lua_newtable(L);
+  lua_pushlightuserdata(L, lua_toboolean(L, 1) ? &stream_key : &packet_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+/* Methods of a class that is registered as no program calls it. */
+static int users_class(lua_State *L) {
+  lua_newtable(L);
+  luaL_newmetatable(L, "__users_class_mt");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  field(L, "classed", users_classed);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+/* The module at -1 inherits a function. */
+static void make_parent(lua_State *L) {
+  lua_newtable(L);
+  lua_newtable(L);
+  field(L, "inherited", users_inherited);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
+
 /* object(): a table with the methods. */
 static int users_object(lua_State *L) {
   lua_newtable(L);
@@ -77,7 +126,12 @@ static void make_tables(lua_State *L) {
 
 int luaopen_users(lua_State *L) {
   make_methods(L);
+  make_socket(L, &stream_key, users_send);
+  make_socket(L, &packet_key, users_send_too);
   lua_newtable(L);
+  make_parent(L);
+  field(L, "socket", users_socket);
+  field(L, "class", users_class);
   field(L, "direct", users_direct);
   field(L, "call", users_call);
   field(L, "give", users_give);

@@ -44,3 +44,11 @@ collectgarbage()
 collectgarbage()
 rawset(_G, "in_globals", give("g"))
 times(114, rawget(_G, "in_globals"))
+times(115, users.inherited)
+times(116, users.class().classed)
+times(117, users.socket(true).twice)
+times(118, users.socket(false).anonymous)
+-- Each of two classes has a send: which one is meant only the call says.
+local stream, packet = users.socket(true), users.socket(false)
+for i = 1, 119 do stream:send(i) end
+for i = 1, 120 do packet:send(i) end
