@@ -196,8 +196,9 @@ uint64_t ChartWriter::next_shortest() const {
   for (const auto& [number, lane] : lanes_)
     for (const FlameSlice& slice : lane.folder.slices()) lengths.push_back(slice.length_ns);
   const uint64_t minimum = shortest_ + shortest_ / 2 + 1;
-  if (lengths.size() <= limit_ / 2) return minimum;
-  auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(limit_ / 2);
+  const size_t wanted = limit_ - limit_ / 4;  // The rest is for blocks of short calls.
+  if (lengths.size() <= wanted) return minimum;
+  auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(wanted);
   std::nth_element(lengths.begin(), middle, lengths.end(), std::greater<>());
   return std::max(minimum, *middle + 1);
 }

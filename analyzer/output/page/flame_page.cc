@@ -4,12 +4,15 @@
 #include "analyzer/output/page/flame_page.h"
 
 #include <map>
+#include <set>
 #include <ostream>
 #include <string_view>
 
+#include "analyzer/collect/request_rules.h"
 #include "analyzer/output/page/chart_pack.h"
 #include "analyzer/output/page/page_shell.h"
 #include "analyzer/output/page/page_text.h"
+#include "analyzer/output/page/request_pack.h"
 #include "analyzer/output/page/tree_pack.h"
 
 namespace luatrace::analyze {
@@ -139,6 +142,23 @@ void write_chart(std::ostream& out, const FlameChart& chart, uint64_t origin) {
   out << '}';
 }
 
+// phases: the functions that are phases, and the names of these.
+void write_requests(std::ostream& out, const FlameInput& input) {
+  if (input.requests.shown.empty() || input.chart.tracks.empty()) return void(out << "null");
+  std::set<ReportFunctionId> phases;
+  for (const FlameRequest& r : input.requests.shown)
+    for (const auto& p : r.sums->phases)
+      if (p.function != kReportRoot) phases.insert(p.function);
+  out << "{\"count\":" << input.requests.shown.size() << ",\"all\":" << input.requests.all
+      << ",\"files\":";
+  write_array(out, input.requests.files, [&](const std::string& s) { out << script_string(s); });
+  out << ",\"phases\":";
+  write_array(out, phases, [&](ReportFunctionId f) {
+    out << '[' << f << ',' << script_string(phase_name(*input.functions.at(f))) << ']';
+  });
+  out << '}';
+}
+
 void write_meta(std::ostream& out, const FlameInput& input, const PackedTree& tree,
                 uint64_t origin) {
   out << "{\"title\":" << script_string(input.title) << ",\"subtitle\":";
@@ -157,6 +177,7 @@ void write_meta(std::ostream& out, const FlameInput& input, const PackedTree& tr
     out << "null";
   else
     write_chart(out, input.chart, origin);
+  out << ",\"requests\":", write_requests(out, input);
   out << ",\"functions\":";
   write_functions(out, input, tree);
   out << '}';
@@ -176,6 +197,8 @@ void write_flame_page(std::ostream& out, const FlameInput& input) {
     if (name == "TITLE") out << page::html_text(input.title);
     if (name == "META") write_meta(out, input, tree, chart.origin_ns);
     if (name == "SLICES") out << page::base64(chart.bytes);
+    if (name == "REQUESTS" && !input.chart.tracks.empty())
+      out << page::base64(page::pack_requests(input, chart.origin_ns));
     if (name == "NODES") out << page::base64(tree.bytes);
     shell.remove_prefix(mark + 4 + name.size());
   }

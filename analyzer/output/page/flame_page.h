@@ -14,7 +14,7 @@
 
 #include "analyzer/collect/profile.h"
 #include "analyzer/report/diff.h"
-#include "analyzer/report/report_function.h"
+#include "analyzer/report/report.h"
 
 namespace luatrace::analyze {
 
@@ -58,6 +58,19 @@ struct FlameChart {
   std::string note;    // additional note to show
 };
 
+// A request; its functions are indices into FlameInput::functions.
+struct FlameRequest {
+  const ReportRequest* sums = nullptr;
+  const ReportRequestSteps* steps = nullptr;  // What it did; null: unknown.
+  uint64_t begin_ns = 0;                      // As in FlameTrack.
+};
+
+struct FlameRequests {
+  std::vector<FlameRequest> shown;  // In the order in which they began, file after file.
+  uint64_t all = 0;                 // How many the trace has.
+  std::vector<std::string> files;   // Their paths.
+};
+
 // What a page shows. All text is untrusted bytes of any length; bytes that are not UTF-8 and
 // control characters are shown as \xNN, very long text is shortened. What it points to must outlive
 // it.
@@ -71,6 +84,7 @@ struct FlameInput {
   double scale = 1;                                  // factor applied to the times of before
   FlameChart chart;                                  // no chart if it has no tracks
   std::string no_chart;                              // the reason if there is no chart
+  FlameRequests requests;                            // needs a chart; no view of them if none
   bool only_graph = false;                           // show nothing but the flame graph
   std::string program;               // name and version of the program that makes the page
   std::string made_at;               // when, as text
