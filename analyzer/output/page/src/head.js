@@ -80,13 +80,13 @@ function moduleEntries(functions, dark) {
   return shown;
 }
 
-const requestKinds = ["requestRuns", "requestWaits", "requestOthers", "requestRest"];
+const requestKindNames = ["requestRuns", "requestWaits", "requestOthers", "requestRest"];
 
 // look: { dark, modules }; dots: [label, colour] of those in the plot of requests, besides the kinds.
 export function showLegend(functions, view, diff, { dark, modules }, dots = []) {
   const box = document.getElementById("legend");
   if (view.name === "waterfall") {
-    box.replaceChildren(...dots.map(([label, colour]) => entry(label, colour)), ...requestKinds.map((kind) => kindEntry(kind, dark)));
+    box.replaceChildren(...dots.map(([label, colour]) => entry(label, colour)), ...requestKindNames.map((kind) => kindEntry(kind, dark)));
     return;
   }
   if (view.name === "lanes") {

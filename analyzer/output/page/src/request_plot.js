@@ -6,10 +6,7 @@ import { formatMark, formatTime } from "./format.js";
 import { font } from "./paint.js";
 import { markStep } from "./ruler.js";
 
-const left = 66;
-const bottom = 20;
-const top = 8;
-const right = 10;
+const edge = { left: 66, bottom: 20, top: 8, right: 10 };
 const radius = 3;
 const reach = 12;  // pixels from the pointer to a dot
 
@@ -65,29 +62,29 @@ export class RequestPlot {
   }
 
   get width() {
-    return this.box.clientWidth - left - right;
+    return this.box.clientWidth - edge.left - edge.right;
   }
 
   get height() {
-    return this.box.clientHeight - top - bottom;
+    return this.box.clientHeight - edge.top - edge.bottom;
   }
 
   xOf(time) {
-    return left + ((time - this.axes.x) / this.axes.span) * this.width;
+    return edge.left + ((time - this.axes.x) / this.axes.span) * this.width;
   }
 
   yOf(wall) {
     const { from, to } = this.axes;
-    return top + (1 - (Math.log10(Math.max(wall, 1)) - from) / (to - from)) * this.height;
+    return edge.top + (1 - (Math.log10(Math.max(wall, 1)) - from) / (to - from)) * this.height;
   }
 
   timeAt(px) {
-    return this.axes.x + ((px - left) / this.width) * this.axes.span;
+    return this.axes.x + ((px - edge.left) / this.width) * this.axes.span;
   }
 
   wallAt(py) {
     const { from, to } = this.axes;
-    return 10 ** (from + (1 - (py - top) / this.height) * (to - from));
+    return 10 ** (from + (1 - (py - edge.top) / this.height) * (to - from));
   }
 
   paint() {
@@ -111,20 +108,20 @@ export class RequestPlot {
     for (let power = axes.from; power <= axes.to; power++) {
       const y = Math.round(this.yOf(10 ** power));
       c.fillStyle = ink.grid;
-      c.fillRect(left, y, this.width, 1);
+      c.fillRect(edge.left, y, this.width, 1);
       c.fillStyle = ink.soft;
       const text = formatTime(10 ** power).replace(/\.0+(?= )/, "");
-      c.fillText(text, left - 8 - c.measureText(text).width, y);
+      c.fillText(text, edge.left - 8 - c.measureText(text).width, y);
     }
     const { offset } = this.owner;
     const step = markStep(axes.span, this.width);
     for (let time = Math.ceil((axes.x + offset) / step) * step; time <= axes.x + axes.span + offset; time += step) {
       const x = Math.round(this.xOf(time - offset));
       c.fillStyle = ink.grid;
-      c.fillRect(x, top, 1, this.height + 4);
+      c.fillRect(x, edge.top, 1, this.height + 4);
       const text = formatMark(time, step, axes.x + axes.span + offset);
       c.fillStyle = ink.soft;
-      if (x + 4 + c.measureText(text).width < this.box.clientWidth) c.fillText(text, x + 4, top + this.height + bottom / 2 + 1);
+      if (x + 4 + c.measureText(text).width < this.box.clientWidth) c.fillText(text, x + 4, edge.top + this.height + edge.bottom / 2 + 1);
     }
   }
 
@@ -134,7 +131,7 @@ export class RequestPlot {
     const { data, marks, selected } = owner;
     c.save();
     c.beginPath();
-    c.rect(left - radius, 0, this.width + 2 * radius, top + this.height + radius);
+    c.rect(edge.left - radius, 0, this.width + 2 * radius, edge.top + this.height + radius);
     c.clip();
     for (const shown of [0, 1]) {
       c.globalAlpha = shown ? 0.85 : 0.15;
@@ -153,7 +150,7 @@ export class RequestPlot {
     const { ink } = this.owner.look;
     const c = this.context;
     const x = this.xOf(begin);
-    if (x < left - radius || x > left + this.width + radius) return;
+    if (x < edge.left - radius || x > edge.left + this.width + radius) return;
     c.strokeStyle = strong ? ink.select : ink.hover;
     c.lineWidth = strong ? 2 : 1;
     c.beginPath();
@@ -209,7 +206,7 @@ export class RequestPlot {
       if (!this.band && Math.hypot(offsetX - from[0], offsetY - from[1]) < 5) return;
       this.leave();
       const within = (value, low, high) => Math.min(high, Math.max(low, value));
-      this.band = [...from, within(offsetX, left, box.clientWidth - right), within(offsetY, top, top + this.height)];
+      this.band = [...from, within(offsetX, edge.left, box.clientWidth - edge.right), within(offsetY, edge.top, edge.top + this.height)];
       this.paint();
     };
     const end = () => {

@@ -6,7 +6,7 @@ import { requestTitle } from "./request_data.js";
 import { SortedTable } from "./sorted_table.js";
 
 const time = (key, label, title) => ({ key, label, value: (r) => r[key], title, isTime: true });
-const columns = [
+const requestColumns = [
   { key: "id", label: "Request", text: true, value: (r) => r.index, title: "Its number in the trace, as in --requests" },
   time("begin", "From", "When it began"),
   time("wall", "Wall", "From its beginning to its end: the sum of the next four"),
@@ -33,7 +33,7 @@ const openText = (r) => (r.begunBefore ? "<" : "") + (r.unfinished ? ">" : "");
 export class RequestTable extends SortedTable {
   // offset: added to times when they are shown. colour(request), on: see SortedTable.
   constructor(requests, offset, colour, on) {
-    super(document.getElementById("requestTable"), columns, { key: "wall", down: true }, on);
+    super(document.getElementById("requestTable"), requestColumns, { key: "wall", down: true }, on);
     Object.assign(this, { requests, offset, colour, marks: null });
   }
 
@@ -57,7 +57,7 @@ export class RequestTable extends SortedTable {
     const title = requestTitle(request, this.requests);
     const name = this.nameCell(`${title.replace(/^request /, "")} ${openText(request)}`, title, this.colour(request));
     const cells = [name];
-    for (const { key, value, isTime, text } of columns.slice(1)) {
+    for (const { key, value, isTime, text } of requestColumns.slice(1)) {
       const shown = isTime ? formatTime(value(request) + (key === "begin" ? this.offset : 0)) : text ? value(request) : formatCount(value(request));
       const cell = element("td", text ? "text" : "number", shown);
       if (text) cell.title = shown;

@@ -11,7 +11,7 @@ import { readRequests, requestTitle, WorkerRuns } from "./request_data.js";
 import { requestKinds, requestRows, WaterfallView } from "./waterfall_view.js";
 
 const firstOrder = "wall-down";
-const at = (id) => document.getElementById(id);
+const elementOf = (id) => document.getElementById(id);
 
 export class RequestsPage {
   // ids: of addRequestKinds().
@@ -19,7 +19,7 @@ export class RequestsPage {
     const { profile, functions } = page;
     this.page = page;
     this.ids = ids;
-    this.data = readRequests(profile.requests, at("requestData").textContent, functions);
+    this.data = readRequests(profile.requests, elementOf("requestData").textContent, functions);
     this.runs = new WorkerRuns(this.data);
     this.phases = new Map(phasesByTime(this.data).map((name, i) => [name, i]));
     this.picked = null;
@@ -28,7 +28,7 @@ export class RequestsPage {
     const on = { choose: (index) => this.choose(index), open: (index) => this.open(index), sorted: () => page.address?.changed(false) };
     this.table = new RequestTable(this.data, this.offset, (request) => this.colourOf(request), on);
     this.setSelected(this.data.list.reduce((slowest, one) => (one.wall > slowest.wall ? one : slowest)));
-    this.plot = new RequestPlot(at("plot"), this);
+    this.plot = new RequestPlot(elementOf("plot"), this);
   }
 
   get offset() {
@@ -63,13 +63,14 @@ export class RequestsPage {
 
   // From the plot to the waterfall.
   enter() {
-    at("graph").focus();
+    elementOf("graph").focus();
   }
 
   // The next (step 1) or previous (-1) request in the table.
   step(step) {
     const list = this.table.sorted();
-    const next = list[list.indexOf(this.selected) + step];
+    const at = list.indexOf(this.selected);
+    const next = at < 0 ? list.at(step > 0 ? 0 : -1) : list[at + step];
     if (next) this.choose(next.index);
   }
 
@@ -157,7 +158,7 @@ export class RequestsPage {
     if (found) this.setSelected(found);
     this.picked = picked ? { x: picked[0], span: picked[1], low: picked[2], high: picked[3] } : null;
     this.byPhase = dots === "phase";
-    at("dotColour").value = this.byPhase ? "phase" : "share";
+    elementOf("dotColour").value = this.byPhase ? "phase" : "share";
     this.table.order = requestOrder ?? firstOrder;
     this.show();
   }

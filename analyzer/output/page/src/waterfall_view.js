@@ -12,7 +12,7 @@ import { firstAfter } from "./layout.js";
 import { requestTitle } from "./request_data.js";
 import { TimeView } from "./time_view.js";
 
-const kinds = [
+const requestParts = [
   ["running", "requestRuns"],
   ["waits", "requestWaits"],
   ["others", "requestOthers"],
@@ -22,7 +22,7 @@ export const requestKinds = { running: 0, wait: 1, others: 2, rest: 3 };
 
 // Adds what a request does to `functions`; returns the numbers, by requestKinds.
 export function addRequestKinds(functions) {
-  return kinds.map(([name, kind]) => addPseudo(functions, name, "", kind, true));
+  return requestParts.map(([name, kind]) => addPseudo(functions, name, "", kind, true));
 }
 
 export class WaterfallView extends TimeView {
