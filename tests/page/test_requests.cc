@@ -127,9 +127,11 @@ TEST(RequestPack, EachNumber) {
   steps.steps = {{0, 10, 11, true, ReportFunctionId(8), {}, ReportFunctionId(8), CoroutineId(12)},
                  {10, 13, 14, false, {}, {}, {}, {}}};
   input.requests.shown = {{&r, &steps, 104}};
-  const std::vector<uint8_t> wanted = {1,  2, 3,  4,  5, 6, 7,  8, 9,  2,  1,  4, 5, 6, 7, 1, 8,
+  const std::vector<uint8_t> wanted = {1,  2, 3,  8,  5, 6, 7,  8, 9,  2,  1,  4, 5, 6, 7, 1, 8,
                                        1,  2, 2,  3,  10, 11, 8, 0, 12, 8,  0,  13, 14, 0, 0};
   EXPECT_EQ(page::pack_requests(input, 100), wanted);
+  input.requests.shown[0].begin_ns = 97;
+  EXPECT_EQ(page::pack_requests(input, 100)[3], 7);
   r.waits[0].inner = ReportFunctionId(9);
   EXPECT_THROW(page::pack_requests(input, 100), std::invalid_argument);
 }

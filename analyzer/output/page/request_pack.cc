@@ -16,7 +16,7 @@ class RequestEncoder {
 
   void add(const FlameRequest& request) {
     const ReportRequest& r = *request.sums;
-    numbers({r.file, r.id, uint64_t(r.vm), request.begin_ns - std::min(request.begin_ns, origin_),
+    numbers({r.file, r.id, uint64_t(r.vm), distance(request.begin_ns),
              r.running_ns, r.wait_ns, r.others_ns, r.unattributed_ns, r.coroutines,
              r.begun_before + 2u * r.unfinished});
     numbers({r.waits.size()});
@@ -33,6 +33,10 @@ class RequestEncoder {
  private:
   void numbers(std::initializer_list<uint64_t> values) {
     for (const uint64_t value : values) put_leb128(bytes, value);
+  }
+  // A request begins before its first call, so the first one may begin before the chart.
+  uint64_t distance(uint64_t ns) const {
+    return ns < origin_ ? 2 * (origin_ - ns) + 1 : 2 * (ns - origin_);
   }
   uint64_t function(ReportFunctionId f) const {
     if (f >= functions_)

@@ -107,7 +107,7 @@ test("requests: the page has the figures and steps of the tables", async (t) => 
         if (last && last[3] === kind && last[4] === name) [last[1], last[2]] = [last[1] + steps.length[at], last[2] + steps.others[at]];
         else list.push([steps.begin[at], steps.length[at], steps.others[at], kind, name]);
       }
-      return { figures: [r.id, r.begin + luatracePage.chart.offset, r.wall, r.running, r.wait, r.others, r.rest, r.coroutines, r.unfinished, r.vm], list };
+      return { figures: [r.id, r.begin - data.list[0].begin, r.wall, r.running, r.wait, r.others, r.rest, r.coroutines, r.unfinished, r.vm], list };
     });
   });
   const { requests } = JSON.parse(analyze("-q", "--json", "--requests", "--sort", "start", "--limit", "0", nginx));

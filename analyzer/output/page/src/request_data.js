@@ -25,14 +25,14 @@ export function readRequests(meta, base64, functions) {
 }
 
 function readRequest(index, number, steps, nameOf, phaseName) {
-  const [file, id, vm, begin, running, wait, others, rest, coroutines, flag] = Array.from({ length: 10 }, number);
+  const [file, id, vm, distance, running, wait, others, rest, coroutines, flag] = Array.from({ length: 10 }, number);
   const items = (read) => Array.from({ length: number() }, read);
   const waits = merged(items(() => [nameOf(number(), number()), number(), number()]));
   const phases = merged(items(() => [phaseName(number()), number(), number()]));
   const first = steps.begin.length;
   readSteps(steps, number(), number);
   return {
-    index, file, id, vm, begin, running, wait, others, rest, coroutines, waits, phases, first, last: steps.begin.length,
+    index, file, id, vm, begin: distance % 2 ? -(distance - 1) / 2 : distance / 2, running, wait, others, rest, coroutines, waits, phases, first, last: steps.begin.length,
     wall: running + wait + others + rest,
     begunBefore: (flag & flags.begunBefore) !== 0,
     unfinished: (flag & flags.unfinished) !== 0,

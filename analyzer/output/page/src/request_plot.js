@@ -7,7 +7,8 @@ import { font } from "./paint.js";
 import { markStep } from "./ruler.js";
 
 const edge = { left: 66, bottom: 20, top: 8, right: 10 };
-const radius = 3;
+const radius = 3.5;
+const maxOutlined = 2000;  // more dots have no outlines
 const reach = 12;  // pixels from the pointer to a dot
 
 export class RequestPlot {
@@ -113,6 +114,7 @@ export class RequestPlot {
       const text = formatTime(10 ** power).replace(/\.0+(?= )/, "");
       c.fillText(text, edge.left - 8 - c.measureText(text).width, y);
     }
+    c.fillText("wall time, by start", edge.left + 6, edge.top + 8);
     const { offset } = this.owner;
     const step = markStep(axes.span, this.width);
     for (let time = Math.ceil((axes.x + offset) / step) * step; time <= axes.x + axes.span + offset; time += step) {
@@ -133,12 +135,17 @@ export class RequestPlot {
     c.beginPath();
     c.rect(edge.left - radius, 0, this.width + 2 * radius, edge.top + this.height + radius);
     c.clip();
+    c.lineWidth = 1;
+    c.strokeStyle = owner.look.ink.hover;
+    const outlined = data.list.length <= maxOutlined;
     for (const shown of [0, 1]) {
       c.globalAlpha = shown ? 0.85 : 0.15;
       for (const request of data.list) {
         if (marks[request.index] !== shown) continue;
         c.fillStyle = owner.colourOf(request);
-        c.fillRect(this.xOf(request.begin) - radius, this.yOf(request.wall) - radius, 2 * radius, 2 * radius);
+        const square = [this.xOf(request.begin) - radius, this.yOf(request.wall) - radius, 2 * radius, 2 * radius];
+        c.fillRect(...square);
+        if (outlined) c.strokeRect(...square);
       }
     }
     c.globalAlpha = 1;

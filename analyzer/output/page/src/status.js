@@ -134,7 +134,7 @@ function showRequestDetails(page) {
   if (other) open.unshift([`Show ${requestTitle(other, requests.data)}`, "", () => requests.choose(other.index)]);
   const group = element("span", "openers");
   group.append(...open.map(([text, title, act]) => button("open", text, title, act)));
-  box.append(group);
+  box.firstChild.after(group);
 }
 
 export function showDetails(page) {
