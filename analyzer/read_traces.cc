@@ -17,7 +17,7 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr size_t kMinChartLimit = 100000, kMaxChartLimit = 1000000, kBytesPerCall = 32;
+constexpr size_t kMinChartLimit = 100000, kMaxChartLimit = 1000000, kBytesPerCall = 80;
 // Of the page's requests: some 4 MB in the page.
 constexpr size_t kPageRequestSteps = 200000;
 

@@ -43,8 +43,9 @@ void RequestSteps::ran(const RequestClock& now, FunctionId phase, CoroutineId co
 
 RequestStepsId RequestStepLog::begin(const RequestClock& at) {
   if (limit_ == 0) return {};
-  if (steps_ >= 2 * limit_) prune(limit_);
-  if (steps_ >= 2 * limit_) return {};  // So many live at a time.
+  // If nearly all of them live there is little to drop: then it would not be worth its time.
+  if (steps_ >= 2 * limit_ && ended_ >= limit_ / 2) prune(limit_);
+  if (steps_ >= 2 * limit_) return {};
   if (free_.empty()) {
     free_.push_back(kept_.size());
     kept_.emplace_back();
@@ -82,16 +83,17 @@ void RequestStepLog::end(RequestStepsId id, StreamId stream, RequestId request, 
   kept.stream = stream;
   kept.request = request;
   kept.wall = wall;
+  ended_ += cost(kept);
 }
 
 void RequestStepLog::drop(size_t at) {
   steps_ -= cost(kept_[at]);
+  if (kept_[at].wall) ended_ -= cost(kept_[at]);
   kept_[at] = {};
   free_.push_back(at);
 }
 
-// Drops the fastest of those that have ended until about half as many steps as `limit` are left, so
-// that this happens rarely.
+// Drops the fastest of those that have ended until `limit` steps are left.
 void RequestStepLog::prune(size_t limit) {
   std::vector<size_t> ended;
   for (size_t i = 1; i < kept_.size(); i++)

@@ -91,7 +91,8 @@ class RequestStepLog {
   void drop(size_t at);
 
   const size_t limit_;
-  size_t steps_ = 0;  // The cost of all.
+  size_t steps_ = 0;  // The cost of all, ...
+  size_t ended_ = 0;  // ... and of those that have ended.
   uint64_t shortest_ = 1;
   std::vector<Kept> kept_{1};
   std::vector<size_t> free_;

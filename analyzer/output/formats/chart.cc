@@ -172,7 +172,7 @@ void ChartWriter::end(const Track& track, uint64_t ns, uint64_t inclusive_ns, ui
   const size_t before = l.folder.size();
   l.folder.add(slice, shortest_);
   kept_ += l.folder.size() - before;
-  if (limit_ && kept_ > 2 * limit_) prune();
+  if (limit_ && kept_ > limit_ + limit_ / 2) prune();
 }
 
 void ChartWriter::leave(const Track& track) {
@@ -195,8 +195,8 @@ uint64_t ChartWriter::next_shortest() const {
   std::vector<uint64_t> lengths;
   for (const auto& [number, lane] : lanes_)
     for (const FlameSlice& slice : lane.folder.slices()) lengths.push_back(slice.length_ns);
-  const uint64_t minimum = shortest_ + shortest_ / 2 + 1;
-  const size_t wanted = limit_ - limit_ / 4;  // The rest is for blocks of short calls.
+  const uint64_t minimum = shortest_ + shortest_ / 8 + 1;
+  const size_t wanted = limit_ - limit_ / 8;  // The rest is for blocks of short calls.
   if (lengths.size() <= wanted) return minimum;
   auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(wanted);
   std::nth_element(lengths.begin(), middle, lengths.end(), std::greater<>());
