@@ -230,10 +230,14 @@ void Views::request_detail(const RequestTrail& from, const RequestSums& request)
 }
 
 ReportRequestStep Views::request_step(const RequestStep& s, const RequestSums& request) {
-  return {s.from_ns - request.begin.total, s.ns,
-          s.others_ns,                     s.runs,
-          function(s.function),            function(s.inner),
-          function(s.phase),               s.coroutine};
+  return {s.from_ns - request.begin.total,
+          s.ns,
+          s.others_ns,
+          s.runs,
+          function(s.function),
+          function(s.inner),
+          function(s.phase),
+          s.coroutine};
 }
 
 // The steps of the request that was added last.

@@ -4,8 +4,8 @@
 #include "analyzer/output/page/flame_page.h"
 
 #include <map>
-#include <set>
 #include <ostream>
+#include <set>
 #include <string_view>
 
 #include "analyzer/collect/request_rules.h"

@@ -12,16 +12,15 @@ namespace {
 
 class RequestEncoder {
  public:
-  RequestEncoder(size_t functions, uint64_t origin_ns) : functions_(functions), origin_(origin_ns) {}
+  RequestEncoder(size_t functions, uint64_t origin_ns)
+      : functions_(functions), origin_(origin_ns) {}
 
   void add(const FlameRequest& request) {
     const ReportRequest& r = *request.sums;
-    numbers({r.file, r.id, uint64_t(r.vm), distance(request.begin_ns),
-             r.running_ns, r.wait_ns, r.others_ns, r.unattributed_ns, r.coroutines,
-             r.begun_before + 2u * r.unfinished});
+    numbers({r.file, r.id, uint64_t(r.vm), distance(request.begin_ns), r.running_ns, r.wait_ns,
+             r.others_ns, r.unattributed_ns, r.coroutines, r.begun_before + 2u * r.unfinished});
     numbers({r.waits.size()});
-    for (const auto& w : r.waits)
-      numbers({function(w.function), function(w.inner), w.count, w.ns});
+    for (const auto& w : r.waits) numbers({function(w.function), function(w.inner), w.count, w.ns});
     numbers({r.phases.size()});
     for (const auto& p : r.phases) numbers({function(p.function), p.running_ns, p.wait_ns});
     numbers({request.steps ? request.steps->steps.size() : 0});

@@ -10,8 +10,9 @@
 namespace luatrace::analyze::page {
 
 // Each request as unsigned LEB128 numbers: file; id; Lua VM; begin, relative to that of the chart,
-// twice as much, or if it is before the chart twice the distance plus 1; running, wait, others and unattributed time; coroutines; 1 if it began before, plus 2 if it is
-// unfinished; and then lists, each after its number of items:
+// twice as much, or if it is before the chart twice the distance plus 1; running, wait, others and
+// unattributed time; coroutines; 1 if it began before, plus 2 if it is unfinished; and then lists,
+// each after its number of items:
 //   waits   function, inner function (0: none, as in ReportRequest), count, ns
 //   phases  function, running time, wait time
 //   steps   2 if it runs, plus 1 if the function or the inner one is not 0; length; time of others;
