@@ -43,7 +43,7 @@ void write_flame(std::ostream& out, const Report& r, FlameInput page) {
   describe(page, r);
   for (const auto& f : r.functions) page.functions.push_back(&f);
   page.tree = &r.tree;
-  if (!page.chart.tracks.empty()) page.requests = page_requests(r, page.chart.note.empty());
+  if (!page.chart.tracks.empty()) page.requests = page_requests(r, page.chart);
   write_flame_page(out, page);
 }
 

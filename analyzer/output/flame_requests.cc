@@ -27,7 +27,7 @@ std::vector<uint32_t> choose(const std::vector<ReportRequest>& all) {
 
 }  // namespace
 
-FlameRequests page_requests(const Report& report, bool aligned) {
+FlameRequests page_requests(const Report& report, const FlameChart& chart) {
   FlameRequests out;
   out.all = report.requests.size();
   if (out.all == 0) return out;
@@ -37,8 +37,11 @@ FlameRequests page_requests(const Report& report, bool aligned) {
     const ReportRequest& r = report.requests[i];
     while (steps != report.request_steps.end() && steps->request < i) ++steps;
     const bool has_steps = steps != report.request_steps.end() && steps->request == i;
-    const uint64_t file_ns = aligned ? report.files[r.file].start_mono_ns : 0;
-    out.shown.push_back({&r, has_steps ? &*steps : nullptr, file_ns + r.start_ns});
+    const uint64_t ns = report.files[r.file].start_mono_ns + r.start_ns;
+    // Without the saved profiles, which have no chart, files would not be known by their numbers.
+    const bool apart = chart.file_begins_ns.size() == report.files.size();
+    const uint64_t zero = apart ? chart.file_begins_ns[r.file] : 0;
+    out.shown.push_back({&r, has_steps ? &*steps : nullptr, ns - std::min(ns, zero)});
   }
   return out;
 }

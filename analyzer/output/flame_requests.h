@@ -9,7 +9,7 @@ namespace luatrace::analyze {
 
 constexpr size_t kMaxPageRequests = 10000;
 
-// aligned: all files share a timeline, see FlameChart::note.
-FlameRequests page_requests(const Report& report, bool aligned);
+// Their times are those of the chart.
+FlameRequests page_requests(const Report& report, const FlameChart& chart);
 
 }  // namespace luatrace::analyze

@@ -78,9 +78,9 @@ Report report_of(size_t requests) {
 
 TEST(PageRequests, AllOrTheSlowestAndSomeOfTheOthers) {
   const Report few = report_of(kMaxPageRequests);
-  EXPECT_EQ(page_requests(few, true).shown.size(), kMaxPageRequests);
+  EXPECT_EQ(page_requests(few, {}).shown.size(), kMaxPageRequests);
   const Report many = report_of(25013);
-  const FlameRequests page = page_requests(many, true);
+  const FlameRequests page = page_requests(many, {});
   EXPECT_EQ(page.all, 25013u);
   ASSERT_EQ(page.shown.size(), kMaxPageRequests);
   std::set<uint32_t> ids;
@@ -98,6 +98,18 @@ TEST(PageRequests, AllOrTheSlowestAndSomeOfTheOthers) {
   EXPECT_GT(last, 25000u);
 }
 
+// Files that share no timeline begin at 0 each.
+TEST(PageRequests, HaveTheTimesOfTheChart) {
+  Report report = report_of(2);
+  report.files[0].start_mono_ns = 1000;
+  EXPECT_EQ(page_requests(report, {}).shown[1].begin_ns, 1001u);
+  FlameChart chart;
+  chart.file_begins_ns = {1000};
+  EXPECT_EQ(page_requests(report, chart).shown[1].begin_ns, 1u);
+  chart.file_begins_ns = {1001};
+  EXPECT_EQ(page_requests(report, chart).shown[0].begin_ns, 0u);
+}
+
 TEST(PageRequests, HaveTheirOwnSteps) {
   Report report = report_of(25013);
   for (const uint32_t i : {17u, 20000u, 25000u}) {
@@ -105,7 +117,7 @@ TEST(PageRequests, HaveTheirOwnSteps) {
     report.requests[i].wall_ns = 1 << 20;
   }
   size_t found = 0;
-  for (const FlameRequest& r : page_requests(report, true).shown)
+  for (const FlameRequest& r : page_requests(report, {}).shown)
     if (r.steps) found += r.steps->request + 1 == r.sums->id;
   EXPECT_EQ(found, 3u);
 }

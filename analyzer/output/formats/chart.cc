@@ -261,6 +261,8 @@ void ChartWriter::align_files(const std::vector<Lane*>& lanes, FlameChart& chart
   }
   if (files.size() < 2 || (all.end - all.begin) / 2 <= sum) return;
   chart.zero_ns = 0;
+  chart.file_begins_ns.resize(file_);
+  for (const auto& [file, range] : files) chart.file_begins_ns[file] = range.begin;
   chart.note = "The files were recorded at different times: each begins at 0 here.";
   for (size_t i = 0; i < lanes.size(); i++) {
     const uint64_t begin = files[lanes[i]->file].begin;

@@ -56,6 +56,8 @@ struct FlameChart {
   uint64_t hidden_tracks = 0;                // coroutines left out: all their calls are hidden
   bool linked = true;  // a coroutine's calls count as below the call that resumed it
   std::string note;    // additional note to show
+  // If files share no timeline: when each of them begins, which is 0 here.
+  std::vector<uint64_t> file_begins_ns;
 };
 
 // A request; its functions are indices into FlameInput::functions.
