@@ -118,6 +118,12 @@ test("requests: the page has the figures and steps of the tables", async (t) => 
     const steps = JSON.parse(analyze("-q", "--json", "--request", String(i + 1), "--limit", "0", nginx)).request_steps;
     assert.deepEqual(list, steps.map((s) => [s.at_ns, s.length_ns, s.others_ns, s.kind, s.name]), `request ${i + 1}`);
   }
+  await page.evaluate(() => {
+    luatracePage.requests.waterfall.isSum = true;  // as of one whose steps are not in the page
+    luatracePage.requests.selected = luatracePage.requests.data.list[2];
+    luatracePage.showState();
+  });
+  assert.equal(await textIn(page, "#remedy code"), `${ANALYZE} -q ${nginx} --request 3`);
   const filtered = await openPage(t, browser, pageOf("requests-filtered", "-N", "job", nginx));
   assert.ok(await filtered.isHidden("[data-view=requests]"), "a filter would leave out parts of them");
 });
