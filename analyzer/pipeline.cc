@@ -21,12 +21,14 @@ struct Observers {
   Observers(const PipelineOptions& o, const RequestLog::Wanted& wanted)
       : slow(o.slow_over_ns, o.slow_by_wall, o.slow_limit),
         coroutines(o.coroutine_order, o.coroutine_limit),
-        requests(o.request_by, wanted) {}
+        requests(o.request_by, wanted) {
+    if (o.request_steps) requests.keep_steps(o.request_steps);
+  }
   void watch(FilteredProfile& profile, const PipelineOptions& o) {
     if (!o.slow.empty()) profile.slow = &slow;
     if (o.coroutines) profile.coroutines = &coroutines;
     if (o.waits) profile.waits = &waits;
-    if (o.requests) profile.requests = &requests;
+    if (o.requests || o.request_steps) profile.requests = &requests;
     if (o.timeline) profile.timeline = &timeline;
     if (o.threads) profile.threads = &threads;
   }
@@ -106,6 +108,7 @@ std::string Pipeline::calls_needed_by() const {
 // Whether function names are needed while the trace is read.
 bool Pipeline::looks_at_names() const {
   return options_.filter.looks_at_functions() || !options_.slow.empty() || options_.requests ||
+         options_.request_steps ||
          std::any_of(consumers_.begin(), consumers_.end(),
                      [](const CallConsumer* c) { return !c->required_by().empty(); });
 }

@@ -43,7 +43,10 @@ struct PipelineOptions {
   size_t coroutine_limit = 20;  // Number kept, first in that order; 0: all.
   bool waits = false;
   bool requests = false;
-  uint32_t request = 0;                 // Follow the request with this id; 0: none.
+  uint32_t request = 0;  // Follow the request with this id; 0: none.
+  // Keep up to that many steps of the slowest requests, and all requests: those that the files
+  // have.
+  size_t request_steps = 0;
   std::vector<std::string> request_by;  // The calls of these functions (patterns) are requests.
   bool threads = false;
   bool timeline = false;

@@ -2,6 +2,8 @@
 // The pass that reads: sets the options of the pipeline and the consumers of individual calls.
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "analyzer/options/conflicts.h"
@@ -15,6 +17,10 @@
 namespace luatrace::analyze {
 namespace {
 
+constexpr size_t kMinChartLimit = 100000, kMaxChartLimit = 1000000, kBytesPerCall = 80;
+// Of the page's requests: some 4 MB in the page.
+constexpr size_t kPageRequestSteps = 200000;
+
 // Whether views or conditions name functions, so that a message about a name may be needed.
 bool names_functions(const Options& o) {
   return !o.views.callers.empty() || !o.views.callees.empty() || !o.views.hist.empty() ||
@@ -26,6 +32,19 @@ void take_chart(Session& session, ChartExport& chart, Report& report) {
   session.page.chart = chart.finish(report);
   session.page.chart.linked = !session.options.filter.regroups();
   if (session.page.chart.tracks.empty()) session.page.no_chart = "No single calls are known.";
+}
+
+// Calls in the chart: as many as a browser shows soon, but of small files fewer, so that memory
+// follows the size of the input even if it is hostile.
+size_t chart_limit(const Options& o) {
+  if (o.page.chart_limit) return *o.page.chart_limit;
+  uint64_t bytes = 0;
+  for (const std::string& path : o.files) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) continue;
+    if (const auto size = std::filesystem::file_size(path, error); !error) bytes += size;
+  }
+  return std::clamp<size_t>(bytes / kBytesPerCall, kMinChartLimit, kMaxChartLimit);
 }
 
 bool needs_histograms(const Options& o) {
@@ -55,6 +74,9 @@ PipelineOptions pipeline_options(const Options& o) {
   p.waits = v.waits;
   p.requests = v.requests || v.request;
   p.request = v.request;
+  // Filters would leave out parts of requests; a comparison shows none.
+  const bool whole = !o.filter.filters() && o.diff.empty();
+  if (o.flame && o.page.all_views && whole) p.request_steps = kPageRequestSteps;
   p.request_by = v.request_by;
   p.threads = v.threads;
   p.timeline = v.timeline;
@@ -92,7 +114,7 @@ Report read_traces(Session& session) {
     session.pipeline.add(*calls);
   }
   std::optional<ChartExport> chart;
-  if (o.flame && o.page.all_views) session.pipeline.add(chart.emplace(o.page.chart_limit));
+  if (o.flame && o.page.all_views) session.pipeline.add(chart.emplace(chart_limit(o)));
   Report report = read_files(session, o.files, calls.has_value());
   if (calls) calls->finish();
   if (calls && !calls->error().empty()) cannot_write(session, o.exports.output, calls->error());

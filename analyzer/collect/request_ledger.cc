@@ -41,6 +41,7 @@ RequestId RequestLedger::begin(uint64_t address, const RequestClock& since) {
   add_to_list(id);
   if (address) by_address_[address] = id;
   if (watches(id)) trail_->begin(since);
+  if (steps_) life.steps = steps_->begin(since);
   return id;
 }
 
@@ -49,9 +50,10 @@ RequestId RequestLedger::find(uint64_t address) const {
   return it != by_address_.end() && lives(it->second) ? it->second : kNoRequest;
 }
 
-void RequestLedger::ran(RequestId id, FunctionId phase, uint64_t ns) {
+void RequestLedger::ran(RequestId id, FunctionId phase, CoroutineId coroutine, uint64_t ns) {
   RequestLife& life = lives_[id];
-  if (watches(id)) trail_->ran(now_, phase, ns);
+  if (watches(id)) trail_->ran(now_, phase, coroutine, ns);
+  if (steps_) steps_->ran(life.steps, now_, phase, coroutine, ns);
   life.sums.own += ns;
   phase_of(life.sums, phase).running_ns += ns;
   life.last = now_;
@@ -68,6 +70,7 @@ void RequestLedger::settle_wait(RequestLife& life, uint64_t idle) {
 void RequestLedger::waits(RequestId id, RequestState state, bool begins) {
   RequestLife& life = lives_[id];
   if (watches(id)) trail_->was(now_, life.state);
+  if (steps_) steps_->was(life.steps, now_, life.state);
   settle_wait(life, now_.idle);
   life.state = state;
   life.last = now_;
@@ -79,6 +82,10 @@ void RequestLedger::end(RequestId id, const RequestClock& at, bool unfinished) {
   if (watches(id)) trail_->was(at, life.state);
   settle_wait(life, at.idle);
   life.sums.end = at;
+  if (steps_) {
+    steps_->was(life.steps, at, life.state);
+    steps_->end(life.steps, stream_, id, life.sums.wall());
+  }
   life.sums.unfinished = unfinished;
   remove_from_list(id);
   life.lives = false;

@@ -28,7 +28,10 @@ struct RequestState {
   FunctionId function;  // kNoFunction: in nothing.
   FunctionId inner;     // See RequestWait.
   FunctionId phase;
+  CoroutineId coroutine{};
 };
+
+using RequestStepsId = Id<struct StepsOfRequests>;
 
 struct RequestLife {
   RequestSums sums;
@@ -41,11 +44,13 @@ struct RequestLife {
   RequestCoroutineId main;     // The coroutine of its latest phase, whose wait is the request's.
   RequestCoroutineId waiting;  // The first of its waiting coroutines, the latest one.
   Phase reached = Phase::kNone;
+  RequestStepsId steps;  // In RequestStepLog.
   bool lives = true;
   bool doubtful = false;  // A gap began since: it lives if one of its coroutines is seen again.
 };
 
-class RequestTrail;
+class RequestStepLog;
+struct RequestTrail;
 
 class RequestLedger {
  public:
@@ -57,6 +62,11 @@ class RequestLedger {
     trail_ = trail;
   }
   bool watches(RequestId id) const { return id && id == watched_; }
+  // Also records the steps of all requests that begin from now on.
+  void record_steps(RequestStepLog* steps, StreamId stream) {
+    steps_ = steps;
+    stream_ = stream;
+  }
 
   const RequestClock& now() const { return now_; }
   // Time passes; returns it in ns. What is missing since the last call is unknown.
@@ -69,7 +79,7 @@ class RequestLedger {
   RequestId find(uint64_t address) const;
   RequestLife& operator[](RequestId id) { return lives_[id]; }
   // Its coroutine ran for `ns`, which have passed just now.
-  void ran(RequestId id, FunctionId phase, uint64_t ns);
+  void ran(RequestId id, FunctionId phase, CoroutineId coroutine, uint64_t ns);
   // From now on it waits in this; begins: a coroutine has just begun to wait.
   void waits(RequestId id, RequestState state, bool begins);
   void end(RequestId id, const RequestClock& at, bool unfinished);
@@ -94,6 +104,8 @@ class RequestLedger {
   RequestClock now_;
   RequestId watched_;
   RequestTrail* trail_ = nullptr;
+  RequestStepLog* steps_ = nullptr;
+  StreamId stream_;
   std::vector<RequestLife> lives_{1};
   List living_, doubtful_;
   std::unordered_map<uint64_t, RequestId, RandomHash> by_address_;

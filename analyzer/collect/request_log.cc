@@ -245,7 +245,7 @@ RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, co
   if (e && e->asked && e->open && !ledger_.lives(e->outer)) outermost(*e, e->bottom, Seen::kOpen);
   const uint64_t ns = ledger_.pass(from, to, RequestLedger::Time::kBusy, clock);
   const Owner of = e ? owner(*e) : Owner{};
-  if (of.life) ledger_.ran(of.life, of.phase, ns);
+  if (of.life) ledger_.ran(of.life, of.phase, e->id, ns);
   return of.life;
 }
 
@@ -263,12 +263,12 @@ RequestState RequestStream::state_of(const RequestLife& life, EntryId& from) {
   from = is_waiting(life.main) ? life.main : life.waiting;
   if (!is_waiting(from)) return {};
   const Entry& main = entries_[from];
-  const RequestState own{main.wait, kNoFunction, main.phase};
+  const RequestState own{main.wait, kNoFunction, main.phase, main.id};
   if (!rule(main.wait).waits_for_others) return own;
   const EntryId other = life.waiting == from ? main.next : life.waiting;
   if (!is_waiting(other)) return own;
   from = other;
-  return {own.function, entries_[other].wait, own.phase};
+  return {own.function, entries_[other].wait, own.phase, own.coroutine};
 }
 
 void RequestStream::wait(EntryId id, FunctionId function) {
@@ -326,10 +326,15 @@ RequestLog::RequestLog(const std::vector<std::string>& by, const Wanted& wanted)
   if (wanted.number) trail_ = std::make_shared<RequestTrail>();
 }
 
+void RequestLog::keep_steps(size_t limit) {
+  steps_ = std::make_shared<RequestStepLog>(limit);
+}
+
 RequestStream& RequestLog::stream(StreamId number, const Placement& placement) {
   const auto [it, fresh] = streams_.try_emplace(number, placement, rules_);
   if (fresh && wanted_.number && number == wanted_.stream)
     it->second.ledger().watch(wanted_.number, trail_.get());
+  if (fresh && steps_) it->second.ledger().record_steps(steps_.get(), number);
   return it->second;
 }
 

@@ -132,6 +132,8 @@ class RequestLog {
   // by: functions whose calls are requests; none: requests are the host's. wanted: the request
   // whose steps and calls are collected, too; its number is 0 for none.
   RequestLog(const std::vector<std::string>& by, const Wanted& wanted);
+  // Also keeps up to `limit` steps, of the slowest requests. Before any stream().
+  void keep_steps(size_t limit);
 
   // Whether it must see each call.
   bool follows_calls() const { return rules_.by_call() || wanted_.number; }
@@ -141,6 +143,8 @@ class RequestLog {
   }
   // The steps and calls of the wanted request; null if none is wanted.
   RequestTrail* trail() const { return trail_.get(); }
+  // The steps that are kept; null if they are not wanted.
+  RequestStepLog* steps() const { return steps_.get(); }
   // Adds the requests of other streams.
   void add(const RequestLog& other);
   // All has been read.
@@ -152,6 +156,7 @@ class RequestLog {
   RequestRules rules_;
   const Wanted wanted_;
   std::shared_ptr<RequestTrail> trail_;
+  std::shared_ptr<RequestStepLog> steps_;
   std::unordered_map<StreamId, RequestStream, RandomHash> streams_;
   std::vector<RequestSums> requests_;
 };

@@ -122,9 +122,9 @@ constexpr OptionSpec kOptions[] = {
 
     {kOutputs, "flame", 0, "FILE", true, false, "write the flame graph as a page (default: trace.html next to the trace)",
      "With --diff, colours show what has changed. See --page.", nullptr, Complete::kFile},
-    {kOutputs, "page", 0, "FILE", true, false, "write the page with all its views: also calls over time, and coroutines",
+    {kOutputs, "page", 0, "FILE", true, false, "write the page with all its views: also calls over time, coroutines and requests",
      "These views need every single call, which takes several times as long as the sums of --flame.", nullptr, Complete::kFile},
-    {kOutputs, "chart-limit", 0, "N", false, false, "up to N calls in the page's flame chart (default 100000; 0: all)",
+    {kOutputs, "chart-limit", 0, "N", false, false, "up to N calls in the page's flame chart (default: 100000 to 1000000, by the size of the files; 0: all)",
      "The shortest calls are left out. The page says how many, and what share of the time they took.", nullptr},
     {kOutputs, "graph-limit", 0, "N", false, false, "up to N nodes in the page's flame graph (default 300000; 0: all)",
      "The smallest nodes are left out. Their time is drawn as [pruned], and the page says how much it is.", nullptr},

@@ -18,9 +18,9 @@ enum ExitStatus { kGood = 0, kUsage = 1, kUnreadable = 2, kDamaged = 3, kConditi
 
 // Contents of the page of --flame and --page.
 struct PageOptions {
-  bool all_views = false;       // --page; else only the flame graph.
-  size_t chart_limit = 100000;  // Calls in the chart; 0: all.
-  size_t graph_limit = 300000;  // Nodes of the call tree; 0: all.
+  bool all_views = false;             // --page; else only the flame graph.
+  std::optional<size_t> chart_limit;  // Calls in the chart; 0: all; none: by the size of the files.
+  size_t graph_limit = 300000;        // Nodes of the call tree; 0: all.
 };
 
 struct Options {

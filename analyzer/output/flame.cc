@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/output/flame.h"
 
+#include "analyzer/output/flame_requests.h"
 #include "analyzer/output/format.h"
 
 namespace luatrace::analyze {
@@ -42,6 +43,7 @@ void write_flame(std::ostream& out, const Report& r, FlameInput page) {
   describe(page, r);
   for (const auto& f : r.functions) page.functions.push_back(&f);
   page.tree = &r.tree;
+  if (!page.chart.tracks.empty()) page.requests = page_requests(r, page.chart);
   write_flame_page(out, page);
 }
 

@@ -300,6 +300,7 @@ ReportFile describe_file(const FileResult& result) {
   uint64_t first = first_tick(facts);
   if (clock.start_real_ns && first >= clock.start_tick && first != UINT64_MAX)
     file.start_real_ns = clock.start_real_ns + clock.ns(first - clock.start_tick);
+  file.start_mono_ns = clock.start_mono_ns + clock.ns(first - std::min(first, clock.start_tick));
   return file;
 }
 

@@ -32,6 +32,7 @@ struct ReportFile {
   EndInfo end;
   uint64_t bytes = 0;          // Size of the file; 0 if unknown.
   uint64_t start_real_ns = 0;  // Unix time of the first event; 0 if unknown.
+  uint64_t start_mono_ns = 0;  // The same on the monotonic clock; 0 for saved profiles.
   uint64_t duration_ns = 0;
   uint32_t clock = 0;                        // LT_CLOCK_*
   std::optional<FilterSignature> signature;  // Of the sums; empty if unknown (old profiles).
@@ -96,6 +97,13 @@ struct ReportRequestStep {
   uint64_t at_ns = 0, ns = 0, others_ns = 0;  // Since the request's beginning.
   bool runs = false;
   ReportFunctionId function, inner;  // As in RequestStep.
+  ReportFunctionId phase;
+  CoroutineId coroutine;
+};
+// What one of the slowest requests did, for the page; or the beginning of it.
+struct ReportRequestSteps {
+  uint32_t request = 0;  // Index in Report::requests.
+  std::vector<ReportRequestStep> steps;
 };
 struct ReportRequestDetail {
   ReportRequest request;
@@ -154,6 +162,7 @@ struct Report {
   // By function and caller (kReportRoot: none).
   std::map<std::pair<ReportFunctionId, ReportFunctionId>, ReportWait> waits;
   std::vector<ReportRequest> requests;
+  std::vector<ReportRequestSteps> request_steps;  // In the order of requests.
   std::optional<ReportRequestDetail> request_detail;
   std::vector<ReportThread> thread_list;
   std::vector<ReportTimeline> timelines;

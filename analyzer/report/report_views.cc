@@ -32,6 +32,8 @@ class Views {
  private:
   ReportRequest request(const RequestSums& from);
   void request_detail(const RequestTrail& from, const RequestSums& request);
+  ReportRequestStep request_step(const RequestStep& step, const RequestSums& request);
+  void request_steps(const RequestSteps& from, const RequestSums& request);
   void lanes(ReportTimeline& out, const Timeline& from);
   std::vector<SlowNode> slow_nodes(const SlowCall& call);
   // Nanoseconds since the first event of the file.
@@ -226,18 +228,40 @@ void Views::request_detail(const RequestTrail& from, const RequestSums& request)
   ReportRequestDetail& out = report_.request_detail.emplace();
   out.request = report_.requests.back();
   for (const SlowCall& call : from.calls.kept()) out.nodes = slow_nodes(call);
-  for (const RequestStep& s : from.steps())
-    out.steps.push_back({s.from_ns - request.begin.total, s.ns, s.others_ns, s.runs,
-                         function(s.function), function(s.inner)});
+  for (const RequestStep& s : from.steps()) out.steps.push_back(request_step(s, request));
+}
+
+ReportRequestStep Views::request_step(const RequestStep& s, const RequestSums& request) {
+  return {s.from_ns - request.begin.total,
+          s.ns,
+          s.others_ns,
+          s.runs,
+          function(s.function),
+          function(s.inner),
+          function(s.phase),
+          s.coroutine};
+}
+
+// The steps of the request that was added last.
+void Views::request_steps(const RequestSteps& from, const RequestSums& request) {
+  ReportRequestSteps& out = report_.request_steps.emplace_back();
+  out.request = static_cast<uint32_t>(report_.requests.size() - 1);
+  for (const RequestStep& s : from.steps()) out.steps.push_back(request_step(s, request));
+  if (!out.steps.empty()) out.steps.back().ns -= from.rest_ns();
 }
 
 void Views::requests() {
   const RequestLog& log = *result_.filtered->requests;
+  const auto kept = log.steps() ? log.steps()->take() : std::vector<RequestStepLog::Kept>();
+  std::map<std::pair<StreamId, uint32_t>, const RequestSteps*> steps;
+  for (const RequestStepLog::Kept& k : kept) steps[{k.stream, k.request}] = &k.steps;
   uint32_t id = 0;
   for (const RequestSums* r : log.requests()) {
     report_.requests.push_back(request(*r));
     report_.requests.back().id = ++id;
     if (log.wants(*r)) request_detail(*log.trail(), *r);
+    if (auto of = steps.find({r->stream, r->number}); of != steps.end())
+      request_steps(*of->second, *r);
   }
 }
 

@@ -22,6 +22,11 @@
 //                                          of the last track; KIND: 0 short, 1 call (WHAT:
 //                                          function), 2 resumed (WHAT: track + 1), 3 suspended,
 //                                          4 filtered
+//   requests ALL                           how many the trace has
+//   request BEGIN RUNNING WAIT OTHERS REST COROUTINES BEGUN_BEFORE UNFINISHED VM
+//   wait FUNCTION INNER COUNT NS           of the last request, like the next two; "-": no function
+//   phase FUNCTION RUNNING WAIT
+//   step RUNS FUNCTION INNER NS OTHERS PHASE COROUTINE
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -143,6 +148,40 @@ bool read_chart(FlameChart& chart, const Fields& f) {
   return true;
 }
 
+luatrace::analyze::ReportFunctionId function_id(const std::string& text) {
+  return luatrace::analyze::ReportFunctionId(text == "-" ? 0 : small(text) + 1);
+}
+
+// Reads a line about requests; returns false for other lines.
+bool read_request(PageInput& input, const Fields& f) {
+  if (f[0] == "requests") {
+    input.page.requests.all = number(f[1]);
+  } else if (f[0] == "request") {
+    luatrace::analyze::ReportRequest& r = input.requests.emplace_back().sums;
+    r.id = static_cast<uint32_t>(input.requests.size());
+    uint64_t* const to[] = {&r.start_ns, &r.running_ns, &r.wait_ns, &r.others_ns,
+                            &r.unattributed_ns};
+    for (size_t i = 0; i < std::size(to); i++) *to[i] = number(f[i + 1]);
+    r.wall_ns = r.running_ns + r.wait_ns + r.others_ns + r.unattributed_ns;
+    r.coroutines = small(f[6]);
+    r.begun_before = f[7] == "1";
+    r.unfinished = f[8] == "1";
+    r.vm = luatrace::analyze::StreamId(small(f[9]));
+  } else if (f[0] == "wait") {
+    input.requests.back().sums.waits.push_back(
+        {function_id(f[1]), function_id(f[2]), number(f[3]), number(f[4])});
+  } else if (f[0] == "phase") {
+    input.requests.back().sums.phases.push_back({function_id(f[1]), number(f[2]), number(f[3])});
+  } else if (f[0] == "step") {
+    input.requests.back().steps.steps.push_back(
+        {0, number(f[4]), number(f[5]), f[1] == "1", function_id(f[2]), function_id(f[3]),
+         function_id(f[6]), luatrace::analyze::CoroutineId(number(f[7]))});
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void read_text(std::istream& in, PageInput& input) {
   FlameInput& page = input.page;
   size_t nodes = 0;
@@ -167,7 +206,7 @@ void read_text(std::istream& in, PageInput& input) {
       page.scale = std::stod(f[1]);
     } else if (f[0] == "nochart") {
       page.no_chart = f[1];
-    } else if (!read_chart(page.chart, f)) {
+    } else if (!read_chart(page.chart, f) && !read_request(input, f)) {
       throw std::invalid_argument("unknown item " + f[0]);
     }
   }

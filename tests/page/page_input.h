@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,11 @@ struct PageInput {
   luatrace::analyze::CallTree tree;
   std::vector<luatrace::analyze::NodeFigures> before{1};
   bool is_diff = false;
+  struct Request {
+    luatrace::analyze::ReportRequest sums;
+    luatrace::analyze::ReportRequestSteps steps;  // None: unknown.
+  };
+  std::deque<Request> requests;
   luatrace::analyze::FlameInput page;  // Everything else.
 
   void add_function(luatrace::analyze::FunctionKind kind, uint32_t line, const std::string& chunk,
@@ -40,6 +46,11 @@ struct PageInput {
     for (const auto& f : functions) out.functions.push_back(&f);
     out.tree = &tree;
     if (is_diff) out.before = &before;
+    for (const Request& r : requests)
+      out.requests.shown.push_back(
+          {&r.sums, r.steps.steps.empty() ? nullptr : &r.steps, r.sums.start_ns});
+    if (!out.requests.all) out.requests.all = requests.size();
+    if (out.requests.files.empty()) out.requests.files = {"trace.bin"};
     return out;
   }
 };

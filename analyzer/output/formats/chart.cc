@@ -172,7 +172,7 @@ void ChartWriter::end(const Track& track, uint64_t ns, uint64_t inclusive_ns, ui
   const size_t before = l.folder.size();
   l.folder.add(slice, shortest_);
   kept_ += l.folder.size() - before;
-  if (limit_ && kept_ > 2 * limit_) prune();
+  if (limit_ && kept_ > limit_ + limit_ / 2) prune();
 }
 
 void ChartWriter::leave(const Track& track) {
@@ -195,9 +195,10 @@ uint64_t ChartWriter::next_shortest() const {
   std::vector<uint64_t> lengths;
   for (const auto& [number, lane] : lanes_)
     for (const FlameSlice& slice : lane.folder.slices()) lengths.push_back(slice.length_ns);
-  const uint64_t minimum = shortest_ + shortest_ / 2 + 1;
-  if (lengths.size() <= limit_ / 2) return minimum;
-  auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(limit_ / 2);
+  const uint64_t minimum = shortest_ + shortest_ / 8 + 1;
+  const size_t wanted = limit_ - limit_ / 8;  // The rest is for blocks of short calls.
+  if (lengths.size() <= wanted) return minimum;
+  auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(wanted);
   std::nth_element(lengths.begin(), middle, lengths.end(), std::greater<>());
   return std::max(minimum, *middle + 1);
 }
@@ -260,6 +261,8 @@ void ChartWriter::align_files(const std::vector<Lane*>& lanes, FlameChart& chart
   }
   if (files.size() < 2 || (all.end - all.begin) / 2 <= sum) return;
   chart.zero_ns = 0;
+  chart.file_begins_ns.resize(file_);
+  for (const auto& [file, range] : files) chart.file_begins_ns[file] = range.begin;
   chart.note = "The files were recorded at different times: each begins at 0 here.";
   for (size_t i = 0; i < lanes.size(); i++) {
     const uint64_t begin = files[lanes[i]->file].begin;

@@ -4,7 +4,7 @@
 //
 // Calls shorter than `shortest` are not kept individually: neighbouring ones in the same caller are
 // merged into a block; a block that is itself shorter is only counted. `shortest` starts at 1 ns
-// and grows whenever more than twice the limit of slices are kept. A call is never shorter than
+// and grows whenever half as many slices again as the limit are kept. A call is never shorter than
 // those in it, so the slices kept are always a tree.
 //
 // Invariants: memory grows with the limit, the stack depth and the number of live coroutines. Sums

@@ -7,13 +7,16 @@
 #include <map>
 #include <numeric>
 #include <ostream>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 
+#include "analyzer/collect/request_rules.h"
 #include "analyzer/collect/tree_links.h"
 #include "analyzer/output/page/chart_pack.h"
 #include "analyzer/output/page/page_shell.h"
 #include "analyzer/output/page/page_text.h"
+#include "analyzer/output/page/request_pack.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/tree_times.h"
 #include "base/leb128.h"
@@ -291,6 +294,23 @@ void write_chart(std::ostream& out, const FlameChart& chart, uint64_t origin) {
   out << '}';
 }
 
+// phases: the functions that are phases, and the names of these.
+void write_requests(std::ostream& out, const FlameInput& input) {
+  if (input.requests.shown.empty() || input.chart.tracks.empty()) return void(out << "null");
+  std::set<ReportFunctionId> phases;
+  for (const FlameRequest& r : input.requests.shown)
+    for (const auto& p : r.sums->phases)
+      if (p.function != kReportRoot) phases.insert(p.function);
+  out << "{\"count\":" << input.requests.shown.size() << ",\"all\":" << input.requests.all
+      << ",\"files\":";
+  write_array(out, input.requests.files, [&](const std::string& s) { out << script_string(s); });
+  out << ",\"phases\":";
+  write_array(out, phases, [&](ReportFunctionId f) {
+    out << '[' << f << ',' << script_string(phase_name(*input.functions.at(f))) << ']';
+  });
+  out << '}';
+}
+
 void write_meta(std::ostream& out, const FlameInput& input, const PackedTree& tree,
                 uint64_t origin) {
   out << "{\"title\":" << script_string(input.title) << ",\"subtitle\":";
@@ -309,6 +329,7 @@ void write_meta(std::ostream& out, const FlameInput& input, const PackedTree& tr
     out << "null";
   else
     write_chart(out, input.chart, origin);
+  out << ",\"requests\":", write_requests(out, input);
   out << ",\"functions\":";
   write_functions(out, input, tree);
   out << '}';
@@ -348,6 +369,8 @@ void write_flame_page(std::ostream& out, const FlameInput& input) {
     if (name == "TITLE") out << page::html_text(input.title);
     if (name == "META") write_meta(out, input, tree, chart.origin_ns);
     if (name == "SLICES") out << page::base64(chart.bytes);
+    if (name == "REQUESTS" && !input.chart.tracks.empty())
+      out << page::base64(page::pack_requests(input, chart.origin_ns));
     if (name == "NODES") out << page::base64(tree.bytes);
     shell.remove_prefix(mark + 4 + name.size());
   }

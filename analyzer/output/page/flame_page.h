@@ -16,7 +16,7 @@
 
 #include "analyzer/collect/profile.h"
 #include "analyzer/report/diff.h"
-#include "analyzer/report/report_function.h"
+#include "analyzer/report/report.h"
 
 namespace luatrace::analyze {
 
@@ -58,6 +58,21 @@ struct FlameChart {
   uint64_t hidden_tracks = 0;                // coroutines left out: all their calls are hidden
   bool linked = true;  // a coroutine's calls count as below the call that resumed it
   std::string note;    // additional note to show
+  // If files share no timeline: when each of them begins, which is 0 here.
+  std::vector<uint64_t> file_begins_ns;
+};
+
+// A request; its functions are indices into FlameInput::functions.
+struct FlameRequest {
+  const ReportRequest* sums = nullptr;
+  const ReportRequestSteps* steps = nullptr;  // What it did; null: unknown.
+  uint64_t begin_ns = 0;                      // As in FlameTrack.
+};
+
+struct FlameRequests {
+  std::vector<FlameRequest> shown;  // In the order in which they began, file after file.
+  uint64_t all = 0;                 // How many the trace has.
+  std::vector<std::string> files;   // Their paths.
 };
 
 // What a page shows. All text is untrusted bytes of any length; bytes that are not UTF-8 and
@@ -73,6 +88,7 @@ struct FlameInput {
   double scale = 1;                                  // factor applied to the times of before
   FlameChart chart;                                  // no chart if it has no tracks
   std::string no_chart;                              // the reason if there is no chart
+  FlameRequests requests;                            // needs a chart; no view of them if none
   bool only_graph = false;                           // show nothing but the flame graph
   std::string program;               // name and version of the program that makes the page
   std::string made_at;               // when, as text

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The page without its data, generated at build time from src/ by inline_page.cmake. It contains
-// the placeholders @@TITLE@@, @@META@@, @@NODES@@ and @@SLICES@@, each once, and no other "@@".
+// the placeholders @@TITLE@@, @@META@@, @@NODES@@, @@SLICES@@ and @@REQUESTS@@, each once, and no
+// other "@@".
 #pragma once
 
 #include <string_view>

@@ -91,6 +91,47 @@ test("Back and Forward go through the places", async (t) => {
   await page.waitForFunction((wanted) => JSON.stringify(luatracePage.state()) === wanted, seen[1], { timeout: 5000 });
 });
 
+test("Back goes to the state before the last change, however soon", async (t) => {
+  const page = await openPage(t, browser, file);
+  const seen = [await state(page)];
+  await clickNode(page, "main/alpha");
+  await written(page);
+  seen.push(await state(page));
+  await page.evaluate(() => {
+    luatracePage.setView("callers");
+    return new Promise((done) => {
+      addEventListener("popstate", done, { once: true });
+      setTimeout(() => history.back(), 20);
+    });
+  });
+  assert.equal(await state(page), seen[1]);
+  // What changes within the same moment is one step.
+  await page.evaluate(() => {
+    for (const key of ["2", "1", "2"]) document.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    luatracePage.address.write();
+    history.back();
+  });
+  await page.waitForFunction((wanted) => JSON.stringify(luatracePage.state()) === wanted, seen[1], { timeout: 5000 });
+});
+
+test("a regular expression in a link is run only if it cannot take long", async (t) => {
+  const page = await openLink(t, "#search=(b%7Cbe)%2Bta%2B%2B&regex=1");
+  assert.match(await textIn(page, "#found"), /^0 functions .* · the link has it as a regular expression: \.\* runs it$/);
+  const long = { functions: [["lua", 1, "@a.lua", "a".repeat(60)]], nodes: [[0, 0, 0, 0], [0, 0, 1, 9]] };
+  const other = await openPage(t, browser, makePage("regex", { text: textOf(long) }));
+  for (const evil of ["(a+)+$x", "(a|a)*x", "a?".repeat(30) + "a{30}x", "(a*)\\1x", "a{1,30}a{1,30}a{1,30}x"]) {
+    await other.evaluate((text) => (location.hash = `search=${encodeURIComponent(text)}&regex=1`), evil);
+    await other.waitForFunction(() => luatracePage.address.text === location.hash.slice(1), undefined, { timeout: 5000 });
+    assert.equal(await other.getAttribute("#regex", "aria-pressed"), "false", evil);
+  }
+  for (const [text, count] of [["^a+$", 1], ["x|a\\.lua", 1], ["[+*]+", 0]]) {
+    await other.evaluate((hash) => (location.hash = hash), `search=${encodeURIComponent(text)}&regex=1`);
+    await other.waitForFunction(() => luatracePage.address.text === location.hash.slice(1));
+    assert.equal(await other.getAttribute("#regex", "aria-pressed"), "true", text);
+    assert.match(await textIn(other, "#found"), new RegExp(`^${count} function`), text);
+  }
+});
+
 test("an address that does not fit is ignored where it does not", async (t) => {
   const page = await openPage(t, browser, file);
   const first = await state(page);

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { makePage, openPage, startBrowser, textOf } from "./page.mjs";
 import { timeSample, timeText } from "./model.mjs";
+import { requestPage } from "./request_model.mjs";
 
 const modules = Array.from({ length: 14 }, (_, i) => `@app/module${i}.lua`);
 const functions = [["builtin", 0, "[builtin]", "string.gsub"], ["c", 0, "/usr/lib/native.so", "lua_native"], ["coroutine", 9, "@app/module0.lua", "worker"],
@@ -47,6 +48,21 @@ const textColour = (page) => page.evaluate(() => {
 });
 
 for (const colorScheme of ["light", "dark"]) {
+  test(`the parts of requests differ and carry text: ${colorScheme}`, async (t) => {
+    const page = await openPage(t, browser, makePage("colours_requests", { text: requestPage() }), { colorScheme });
+    const ink = await textColour(page);
+    await page.keyboard.press("6");
+    for (const [by, count] of [["share", 4], ["phase", 6]]) {
+      await page.selectOption("#dotColour", by);
+      const entries = await legend(page);
+      assert.equal(entries.length, count);
+      const colours = entries.map(([, colour]) => rgbOf(colour));
+      for (const a of colours.slice(-4)) assert.ok(contrast(a, ink) >= 4.5, `${a}: contrast ${contrast(a, ink)}`);
+      const parts = by === "share" ? colours : colours.slice(0, 2);  // dots and bars are not side by side
+      for (const [i, a] of parts.entries()) for (const b of parts.slice(0, i)) assert.ok(distance(a, b) >= 0.055, `${a} and ${b}: ${distance(a, b).toFixed(3)}`);
+    }
+  });
+
   test(`the legend's colours differ and carry text: ${colorScheme}`, async (t) => {
     const page = await openPage(t, browser, file, { colorScheme });
     const ink = await textColour(page);

@@ -27,6 +27,13 @@ const pictures = [
     await page.mouse.move(120, 252);
   }],
   ["nginx", "nginx", "light", async () => {}],
+  ["requests", "nginx", "light", async (page) => {
+    await page.keyboard.press("6");
+    await page.evaluate(() => {
+      const { requests } = luatracePage;
+      requests.choose(requests.data.list.reduce((a, b) => (b.others > a.others && b.last > b.first ? b : a)).index);
+    });
+  }],
 ];
 
 const browser = await startBrowser();

@@ -10,6 +10,7 @@ import { openPage, outFolder, startBrowser, textIn } from "./page.mjs";
 
 const { ANALYZE, TRACES } = process.env;
 const traces = { coroutines: join(TRACES, "coroutines.txt"), simple: join(TRACES, "simple.txt") };
+const nginx = join(TRACES, "../views/data/nginx.txt");
 
 let browser;
 before(async () => (browser = await startBrowser()));
@@ -88,6 +89,43 @@ test("--chart-limit and --graph-limit limit the page, and its notes say so", asy
   assert.match(await textIn(page, "#notes"), /small call paths, .* are drawn as \[pruned\]/);
   await page.keyboard.press("3");
   assert.match(await textIn(page, "#notes"), /^\d+ of \d+ calls, .* % of the self time, are not drawn individually\. .* Calls shorter than \d/);
+});
+
+// The figures of --requests, and the steps of --request, without coroutines and phases.
+test("requests: the page has the figures and steps of the tables", async (t) => {
+  const page = await openPage(t, browser, pageOf("requests", nginx));
+  const shown = await page.evaluate(() => {
+    luatracePage.setView("requests");
+    const { data } = luatracePage.requests;
+    const { steps } = data;
+    return data.list.map((r) => {
+      const list = [];
+      for (let at = r.first; at < r.last; at++) {
+        const name = steps.runs[at] ? data.phaseName(steps.func[at]) : steps.func[at] ? data.nameOf(steps.func[at], steps.inner[at]) : "-";
+        const kind = steps.runs[at] ? "runs" : name === "-" ? "nothing" : "waits";
+        const last = list.at(-1);
+        if (last && last[3] === kind && last[4] === name) [last[1], last[2]] = [last[1] + steps.length[at], last[2] + steps.others[at]];
+        else list.push([steps.begin[at], steps.length[at], steps.others[at], kind, name]);
+      }
+      return { figures: [r.id, r.begin - data.list[0].begin, r.wall, r.running, r.wait, r.others, r.rest, r.coroutines, r.unfinished, r.vm], list };
+    });
+  });
+  const { requests } = JSON.parse(analyze("-q", "--json", "--requests", "--sort", "start", "--limit", "0", nginx));
+  const wanted = requests.map((r) => [r.id, r.start_ns, r.wall_ns, r.running_ns, r.wait_ns, r.others_ns, r.unattributed_ns, r.coroutines, r.unfinished, r.vm]);
+  assert.equal(wanted.length, 5);
+  assert.deepEqual(shown.map(({ figures }) => figures), wanted.sort((a, b) => a[0] - b[0]));
+  for (const [i, { list }] of shown.entries()) {
+    const steps = JSON.parse(analyze("-q", "--json", "--request", String(i + 1), "--limit", "0", nginx)).request_steps;
+    assert.deepEqual(list, steps.map((s) => [s.at_ns, s.length_ns, s.others_ns, s.kind, s.name]), `request ${i + 1}`);
+  }
+  await page.evaluate(() => {
+    luatracePage.requests.waterfall.isSum = true;  // as of one whose steps are not in the page
+    luatracePage.requests.selected = luatracePage.requests.data.list[2];
+    luatracePage.showState();
+  });
+  assert.equal(await textIn(page, "#remedy code"), `${ANALYZE} -q ${nginx} --request 3`);
+  const filtered = await openPage(t, browser, pageOf("requests-filtered", "-N", "job", nginx));
+  assert.ok(await filtered.isHidden("[data-view=requests]"), "a filter would leave out parts of them");
 });
 
 test("filters apply to the page: a range of time", async (t) => {

@@ -86,6 +86,16 @@ test("over time the table follows the range", async (t) => {
   assert.equal(await calls(), all);
 });
 
+test("calls that were open when the recording began are said to count in a range", async (t) => {
+  const page = await openPage(t, browser, pageOf("open", join(TRACES, "coroutines.txt")));
+  await page.evaluate(() => luatracePage.setRange({ x: 0, span: luatracePage.chart.end / 2 }));
+  await settle(page);
+  assert.match(await textIn(page, "#notes"), /^1 call that was open when the recording began, or after a gap, counts as a call in a range\./);
+  const other = await openPage(t, browser, pageOf("not-open", server));
+  await other.evaluate(() => luatracePage.setRange({ x: 0, span: luatracePage.chart.end / 2 }));
+  assert.doesNotMatch(await textIn(other, "#notes"), /open when/);
+});
+
 test("calls that are not drawn are [short calls] of their callers, and no time is lost", async (t) => {
   const page = await openPage(t, browser, pageOf("short", "--chart-limit", "2000", server));
   const whole = await page.evaluate(() => luatracePage.calls.total[0]);

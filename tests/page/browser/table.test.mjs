@@ -70,6 +70,20 @@ test("many functions: the first rows are shown, a search finds the others", asyn
   assert.deepEqual(await names(page), ["fn0"]);
 });
 
+test("where calls were suspended the table has their wall time, of the whole time only", async (t) => {
+  assert.equal(await (await openPage(t, browser, file)).locator("th[data-key=wall]").count(), 0);
+  const functions = [["lua", 1, "@a.lua", "waits"], ["lua", 2, "@a.lua", "runs"]];
+  const text = `${textOf({ functions, nodes: [[0, 0, 0, 0], [0, 0, 1, 4000], [1, 1, 1, 3000]] })}times\t0\t9000\t7000\t1\ntimes\t1\t3000\t3000\t1\n`;
+  const page = await openPage(t, browser, makePage("wall", { text }));
+  await page.click("th[data-key=wall] button");
+  assert.deepEqual(await page.$$eval("#rows tr", (all) => all.map((row) => [...row.children].map((cell) => cell.textContent))), [
+    ["waits", "a.lua:1", "1", "9.000 µs", "7.000 µs", "100 %", "4.000 µs", "57.14 %"],
+    ["runs", "a.lua:2", "1", "3.000 µs", "3.000 µs", "42.86 %", "3.000 µs", "42.86 %"],
+  ]);
+  await page.evaluate(() => luatracePage.setTransforms([{ type: "focus", func: 1 }]));
+  assert.equal(await page.textContent("#rows tr td:nth-child(4)"), "–");
+});
+
 test("t hides and shows the table, the graph takes its space", async (t) => {
   const page = await openPage(t, browser, file);
   const height = () => page.evaluate(() => luatracePage.graph.box.clientHeight);

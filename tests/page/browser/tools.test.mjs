@@ -70,6 +70,14 @@ test("SVG: one element for each box, well-formed, and hostile names are text in 
   }
 });
 
+test("a picture that would be too high is cut, and the page and the picture say so", async (t) => {
+  const page = await openPage(t, browser, makePage("tools_deep", { args: ["deep", "1000"] }));
+  const { bytes } = await pictureFrom(page, "svg", "cut");
+  assert.match(await textIn(page, "#details"), /^Saved only the first 800 of 1,00\d rows: /);
+  assert.match(bytes.toString(), /· only the first 800 of 1,00\d rows</);
+  await openPage(t, browser, file).then((small) => pictureFrom(small, "svg", "uncut").then(async () => assert.doesNotMatch(await textIn(small, "#details"), /Saved/)));
+});
+
 test("PNG: as wide as the graph, of every view", async (t) => {
   const page = await openPage(t, browser, file);
   for (const [key, mode] of [["1", "calls"], ["3", "chart"], ["4", "lanes"], ["5", "sandwich"]]) {

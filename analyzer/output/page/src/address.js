@@ -5,7 +5,7 @@
 import { transforms } from "./transforms.js";
 
 const maxPath = 200;  // functions in the path of a zoomed box
-const views = ["calls", "callers", "chart", "lanes", "sandwich"];
+const views = ["calls", "callers", "chart", "lanes", "sandwich", "requests"];
 const oneOf = (list) => (text) => (list.includes(text) ? text : undefined);
 const flag = (text) => text === "1";
 
@@ -13,6 +13,11 @@ const number = (text) => (/^\d{1,16}$/.test(text) ? Number(text) : undefined);
 const numbers = (text) => {
   const list = text.split(".").map(number);
   return list.length <= maxPath && !list.includes(undefined) ? list : undefined;
+};
+
+const listOf = (count) => (text) => {
+  const list = numbers(text);
+  return list?.length === count ? list : undefined;
 };
 
 // How each part is read; the names are those in the address.
@@ -31,6 +36,11 @@ const parts = {
   order: oneOf(["size", "name", "call"]),
   lanes: oneOf(["packed", "begin", "life", "running", "suspended", "resumes"]),
   active: flag,
+  sort: (text) => (/^[a-zA-Z]+-(up|down)$/.test(text) ? text : undefined),
+  request: listOf(2),  // file and id
+  picked: listOf(4),   // the part of the plot of requests: x, span, low, high
+  dots: oneOf(["share", "phase"]),
+  requestOrder: (text) => (/^[a-zA-Z]+-(up|down)$/.test(text) ? text : undefined),
   before: flag,
   colour: oneOf(["function", "module"]),
   search: (text) => text.slice(0, 1000),
@@ -47,6 +57,8 @@ const parts = {
 const writers = {
   range: ({ x, span }) => `${Math.floor(x)}-${Math.ceil(x + span)}`,
   zoom: (list) => list.join("."),
+  request: (list) => list.join("."),
+  picked: (list) => list.join("."),
   with: (list) => list.map(({ type, func }) => `${type}-${func}`).join(" "),
 };
 
@@ -78,6 +90,7 @@ export class Address {
     this.text = "";
     this.timer = 0;
     this.isRestoring = false;
+    this.isStep = this.isPut = false;  // since when changes are parts of one step: see changed()
     window.addEventListener("popstate", () => this.restore());
     window.addEventListener("hashchange", () => this.restore());
   }
@@ -90,24 +103,37 @@ export class Address {
     this.isRestoring = true;
     this.page.restore(stateFrom(text, this.page.usual));
     this.isRestoring = false;
-    clearTimeout(this.timer);
+    this.settle();
   }
 
-  // To be called after each change. isStep: Back shall come back to what was before it. A step follows
-  // soon after another one, as with a wheel, so only the last of several is kept.
+  // To be called after each change. isStep: Back shall come back to what was before it. The first change
+  // is written as soon as the page has done all of it; those that soon follow, as with a wheel, are part of
+  // the same step, of which only the last state is kept.
   changed(isStep) {
     if (this.isRestoring) return;
     this.isStep = this.isStep || isStep;
+    if (!this.timer) queueMicrotask(() => this.put());
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.write(), 250);
   }
 
+  // The step is complete.
   write() {
+    this.put();
+    this.settle();
+  }
+
+  settle() {
     clearTimeout(this.timer);
+    this.timer = 0;
+    this.isStep = this.isPut = false;
+  }
+
+  put() {
     const text = stateText(this.page.state(), this.page.usual);
-    const { isStep } = this;
-    this.isStep = false;
-    if (text === this.text) return;
+    if (text === this.text || this.isRestoring) return;
+    const isStep = this.isStep && !this.isPut;
+    this.isPut = this.isPut || isStep;
     this.text = text;
     const address = text ? `#${text}` : location.pathname;
     try {

@@ -18,6 +18,11 @@ export class CallSource {
     this.figures = functions.map(({ calls, inclusive, self, before, times }) => ({ calls, inclusive, self, before, times }));
   }
 
+  // Calls that began in the recording.
+  get countedCalls() {
+    return this.figures.reduce((sum, { calls }) => sum + calls, 0);
+  }
+
   get isWhole() {
     return !this.range && !this.transforms.length;
   }

@@ -22,6 +22,10 @@ const kinds = {
   laneRuns: { label: "running", hue: 28, spread: 0, rich: 86 },
   laneWaits: { label: "waiting for a coroutine it resumed", tones: ["170 30% 52%", "160 60% 20%"] },
   laneSuspended: { label: "suspended", tones: ["225 18% 66%", "225 10% 41%"] },
+  requestRuns: { label: "running", tones: ["28 86% 66%", "28 60% 38%"] },
+  requestWaits: { label: "waits", tones: ["208 62% 74%", "208 45% 36%"] },
+  requestOthers: { label: "others held the worker", tones: ["326 50% 70%", "326 42% 40%"] },
+  requestRest: { label: "unattributed", tones: ["60 6% 66%", "60 3% 27%"] },
   laneMixed: { label: "running and suspended in turn", tones: ["42 50% 54%", "50 60% 20%"], isHatched: true },
 };
 
@@ -81,14 +85,19 @@ export function moduleOf({ kind, chunk }) {
 // Module -> CSS colour: a colour of its own for each of those with the largest self time, one for all
 // others. In this order, for the legend.
 export function moduleColours(functions, dark) {
-  const theme = dark ? "dark" : "light";
   const times = new Map();
   for (const f of functions) {
     const module = moduleOf(f);
     if (module) times.set(module, (times.get(module) ?? 0) + f.self);
   }
   const list = [...times].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-  return new Map(list.map(([module], i) => [module, `hsl(${moduleTones[theme][i] ?? otherTone[theme]})`]));
+  return new Map(list.map(([module], i) => [module, toneOf(i, dark)]));
+}
+
+// The i-th of the colours of modules, which differ as much as possible; -1 and beyond them: of all others.
+export function toneOf(i, dark) {
+  const theme = dark ? "dark" : "light";
+  return `hsl(${moduleTones[theme][i] ?? otherTone[theme]})`;
 }
 
 export const modulesInLegend = moduleTones.light.length;

@@ -22,6 +22,13 @@ function without(words, ...options) {
   return left;
 }
 
+// The command with other outputs, instead of the page.
+export function commandFor(profile, options) {
+  if (!profile.command.length) return "";
+  const isOfPage = (word) => /^--(page|flame)(=|$)/.test(word);
+  return commandText([...without(profile.command.filter((word) => !isOfPage(word)), ["chart-limit"], ["graph-limit"], ["requests"]), ...options]);
+}
+
 // The command for a page with everything that this view leaves out; "" if nothing is left out or the
 // command is unknown. Of a part of the time only the calls in it are asked for.
 export function commandForAll(profile, chart, view) {

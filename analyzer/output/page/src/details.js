@@ -23,6 +23,7 @@ export function button(className, text, title, action) {
 
 // { name, where, kind, func, rows: of this node, more: of its function or coroutine, moreTitle }
 export function describe(node, view) {
+  if (view.name === "waterfall") return view.describe(node);
   if (view.name === "chart") return describeSlice(node, view);
   if (view.name === "lanes") return describeStretch(node, view);
   return describeNode(node, view);

@@ -244,7 +244,7 @@ export class Graph {
     if (this.box.hidden) return;
     painter.paint(this.scene());
     if (view.isTime) this.ruler.paint(view, painter, look.ink);
-    if (view.isTime) this.minimap.paint(view, painter, look.ink);
+    if (view.isTime && view.name !== "waterfall") this.minimap.paint(view, painter, look.ink);
     if (this.band) this.paintBand();
   }
 
@@ -254,7 +254,7 @@ export class Graph {
     if (view.labelOf) {
       return {
         decorate: (painter, from, to) => paintLabels(view, painter, from, to),
-        decorateAfter: (painter) => paintArrows(view, painter),
+        decorateAfter: (painter) => view.resumptionsShown && paintArrows(view, painter),
       };
     }
     return {};

@@ -17,11 +17,12 @@ export function showHead(profile) {
 // Notes on what the view leaves out or scales.
 export function notesOf(profile, chart, view, source) {
   if (view.isTime) return chartNotes(chart);
-  return source.range ? rangeNotes(chart) : treeNotes(profile);
+  return source.range ? rangeNotes(chart, chart.calls - source.countedCalls) : treeNotes(profile);
 }
 
-function rangeNotes(chart) {
+function rangeNotes(chart, opened) {
   const notes = [];
+  if (opened > 0) notes.push(`${formatCount(opened)} ${opened === 1 ? "call that was" : "calls that were"} open when the recording began, or after a gap, ${opened === 1 ? "counts as a call" : "count as calls"} in a range.`);
   if (chart.hiddenCalls) notes.push("In a range, calls that are not drawn individually over time are [short calls] of their callers.");
   if (chart.hiddenTracks) notes.push(`The calls of ${formatCount(chart.hiddenTracks)} short-lived coroutines are not in it.`);
   if (chart.runsLeftOut) notes.push(leftOutText(chart));
@@ -79,9 +80,15 @@ function moduleEntries(functions, dark) {
   return shown;
 }
 
-// look: { dark, modules }
-export function showLegend(functions, view, diff, { dark, modules }) {
+const requestKindNames = ["requestRuns", "requestWaits", "requestOthers", "requestRest"];
+
+// look: { dark, modules }; dots: [label, colour] of those in the plot of requests, besides the kinds.
+export function showLegend(functions, view, diff, { dark, modules }, dots = []) {
   const box = document.getElementById("legend");
+  if (view.name === "waterfall") {
+    box.replaceChildren(...dots.map(([label, colour]) => entry(label, colour)), ...requestKindNames.map((kind) => kindEntry(kind, dark)));
+    return;
+  }
   if (view.name === "lanes") {
     box.replaceChildren(...laneKinds.map((kind) => kindEntry(kind, dark)));
     return;

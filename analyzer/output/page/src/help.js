@@ -3,7 +3,7 @@
 import { element } from "./details.js";
 
 const help = [
-  ["1 2 3 4 5", "top-down, bottom-up, over time, coroutines, sandwich"],
+  ["1 2 3 4 5 6", "top-down, bottom-up, over time, coroutines, sandwich, requests"],
   ["click", "zoom to a box; a click on a caller of the zoomed box zooms out. Over time: select; double-click: zoom"],
   ["/", "search; matches are marked and the table shows only matches"],
   ["Esc", "clear the search, then the selection, then the zoom"],
@@ -12,7 +12,7 @@ const help = [
   ["Enter", "zoom to the selected box; in the table: find the function"],
   ["+ −", "zoom in and out"],
   ["[ ]", "over time: move the range, also with Shift + wheel. Drag, Ctrl + wheel or a drag in the strip above: zoom"],
-  ["n N", "next and previous box that matches the search, or of the selected function"],
+  ["n N", "next and previous box that matches the search, or of the selected function; of requests: in the table"],
   ["0", "show everything"],
   ["s 5", "sandwich: callers and callees of the selected function; over time only 5"],
   ["f m d r", "focus on the selected function, merge it into its callers, drop its calls, collapse its recursion; also by a right click"],

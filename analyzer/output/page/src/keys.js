@@ -27,6 +27,7 @@ function enter(page) {
 
 function escape(page) {
   if (document.getElementById("search").value) page.clearSearch();
+  else if (page.mode === "requests" && page.view.selected < 0 && page.requests.picked) page.requests.pick(null);
   else if (page.look.chosen >= 0) page.choose(page.look.chosen);
   else if (page.view.selected >= 0 && page.view.selected !== page.view.zoom) page.select(-1);
   else if (page.view.isTime && page.view.selected >= 0) page.select(-1);
@@ -53,7 +54,7 @@ function move(page, step) {
 
 const up = (view, node) => (view.above ? view.above(node, -1) : view.parent(node));
 const down = (view, node) => (view.above ? view.above(node, 1) : view.child(node));
-const numbered = ["calls", "callers", "chart", "lanes", "sandwich"];
+const numbered = ["calls", "callers", "chart", "lanes", "sandwich", "requests"];
 
 const actions = {
   "/": () => document.getElementById("search").select(),
@@ -79,8 +80,8 @@ const actions = {
   d: (page) => (page.view.isTime ? page.pan(0.25) : page.transform("drop", functionFor(page))),
   c: copyPlace,
   u: (page) => page.source.transforms.length && page.setTransforms(page.source.transforms.slice(0, -1)),
-  n: (page) => page.findNext(1),
-  N: (page) => page.findNext(-1),
+  n: (page) => (page.mode === "requests" ? page.requests.step(1) : page.findNext(1)),
+  N: (page) => (page.mode === "requests" ? page.requests.step(-1) : page.findNext(-1)),
   o: (page) => page.setOnlyActive(!page.onlyActive),
   t: toggleTable,
 };
@@ -104,31 +105,35 @@ export function listenToKeys(page) {
     if (event.target.tagName === "INPUT") event.target.blur();
     actions[event.key](page);
   });
-  listenToGrip();
+  listenToGrip(page);
 }
 
-function toggleTable() {
-  const table = document.getElementById("functions");
+// The table that is shown, or was before it was hidden.
+function tableOf(page) {
+  return document.getElementById(page.mode === "requests" ? "requestTable" : "functions");
+}
+
+function toggleTable(page) {
+  const table = tableOf(page);
   table.hidden = !table.hidden;
 }
 
 function setTableHeight(height) {
   const maxHeight = document.querySelector("main").clientHeight - 130;
-  document.getElementById("functions").style.height = `${Math.max(0, Math.min(maxHeight, height))}px`;
+  for (const id of ["functions", "requestTable"]) document.getElementById(id).style.height = `${Math.max(0, Math.min(maxHeight, height))}px`;
 }
 
-function listenToGrip() {
+function listenToGrip(page) {
   const grip = document.getElementById("grip");
-  const table = document.getElementById("functions");
-  grip.addEventListener("dblclick", toggleTable);
+  grip.addEventListener("dblclick", () => toggleTable(page));
   grip.addEventListener("keydown", (event) => {
     const steps = { ArrowUp: 40, ArrowDown: -40 };
-    if (event.key === "Enter") toggleTable();
-    else if (event.key in steps) setTableHeight(table.offsetHeight + steps[event.key]);
+    if (event.key === "Enter") toggleTable(page);
+    else if (event.key in steps) setTableHeight(tableOf(page).offsetHeight + steps[event.key]);
   });
   grip.addEventListener("pointerdown", (event) => {
     const from = event.clientY;
-    const height = table.offsetHeight;
+    const height = tableOf(page).offsetHeight;
     const drag = (moved) => setTableHeight(height + from - moved.clientY);
     grip.setPointerCapture(event.pointerId);
     grip.addEventListener("pointermove", drag);

@@ -16,12 +16,14 @@ import { showHead, showLegend } from "./head.js";
 import { listenToKeys } from "./keys.js";
 import { LanesView } from "./lanes_view.js";
 import { listenToTools, openNodeMenu } from "./tools.js";
-import { makeMatcher, matchFunctions } from "./search.js";
+import { isHarmless, makeMatcher, matchFunctions } from "./search.js";
+import { RequestsPage } from "./requests_page.js";
 import { showCrumbs, showDetails, showFocus, showFound, showNotes } from "./status.js";
 import { addStates, addStretches } from "./stretches.js";
 import { FunctionTable } from "./table.js";
 import { inks, startTheme } from "./theme.js";
 import { SandwichView, View } from "./view.js";
+import { addRequestKinds } from "./waterfall_view.js";
 
 const at = (id) => document.getElementById(id);
 
@@ -35,6 +37,7 @@ class Page {
     this.found = null;  // the functions that match the search
     this.onlyActive = false;
     this.problem = "";  // why the search text is invalid
+    this.heldBack = false;  // the search is a regular expression of the address that is not run as one
     this.range = null;  // the part of the time that is shown; null: all
     this.rangeTimer = 0;
     this.setTheme(startTheme((theme) => this.setTheme(theme)));
@@ -42,7 +45,7 @@ class Page {
     this.lower = this.makeGraph("callees");
     this.graph = this.upper;
     const { total, diff } = this.profile;
-    const on = { choose: (id) => this.choose(id), open: (id) => this.openFunction(id) };
+    const on = { choose: (id) => this.choose(id), open: (id) => this.openFunction(id), sorted: () => this.address?.changed(false) };
     this.table = new FunctionTable(this.functions, total, diff, (f) => this.dotColour(f), on);
     showHead(this.profile);
     this.listen();
@@ -59,6 +62,7 @@ class Page {
     this.functions = this.profile.functions;
     const whole = readTree(at("nodes").textContent, this.profile.nodes, this.profile.diff);
     if (this.hasChart) this.pseudo = { slices: addPseudoSlices(this.functions), states: addStates(this.functions) };
+    this.requestKinds = this.profile.requests && addRequestKinds(this.functions);
     this.source = new CallSource(whole, () => this.chart, this.functions);
   }
 
@@ -126,12 +130,13 @@ class Page {
     this.look.colour = makePalette(this.functions, this.look.dark, this.look.modules);
     if (!this.table) return;  // still starting
     this.table.show();
+    this.requests?.show();
     this.showTheme();
     this.draw();
   }
 
   showTheme() {
-    showLegend(this.functions, this.view, this.profile.diff, this.look);
+    showLegend(this.functions, this.view, this.profile.diff, this.look, this.requests?.legend());
   }
 
   dotColour(f) {
@@ -154,6 +159,8 @@ class Page {
       choice.disabled = true;
       choice.title = `Not in this page. ${this.profile.noChart}`;
     }
+    document.querySelector("[data-view=requests]").hidden = !this.profile.requests;
+    at("dotColour").addEventListener("change", (event) => this.setDots(event.target.value === "phase"));
     at("order").addEventListener("change", (event) => this.setOrder(event.target.value));
     at("laneOrder").addEventListener("change", (event) => this.setLaneOrder(event.target.value));
     at("onlyActive").addEventListener("click", () => this.setOnlyActive(!this.onlyActive));
@@ -166,7 +173,7 @@ class Page {
 
   // -- Views --
 
-  // name: "calls", "callers", "chart", "lanes" or "sandwich"
+  // name: "calls", "callers", "chart", "lanes", "sandwich" or "requests"
   setView(name) {
     const missing = this.whyMissing(name);
     if (missing) {
@@ -178,8 +185,12 @@ class Page {
     this.graph = this.upper;
     this.upper.box.style.flexGrow = "";
     at("callees").hidden = at("focus").hidden = name !== "sandwich";
-    at("ruler").hidden = at("minimap").hidden = !this.hasTime(name);
+    at("minimap").hidden = !this.hasTime(name);
+    at("ruler").hidden = !this.hasTime(name) && name !== "requests";
+    at("plot").hidden = name !== "requests";
+    this.showTable(name);
     if (name === "sandwich") this.showSandwich();
+    else if (name === "requests") this.showRequests();
     else if (this.hasTime(name)) this.showTime(name);
     else this.showTree(name === "callers");
     for (const graph of this.graphs) {
@@ -193,6 +204,7 @@ class Page {
   // Why the page does not have a view; "" if it has it.
   whyMissing(name) {
     if (this.profile.onlyGraph && !["calls", "callers"].includes(name)) return "This page is only the flame graph: luatrace-analyze --page has all views.";
+    if (name === "requests" && !this.profile.requests) return "The trace has no requests that are known: luatrace-analyze --request-by FN makes each call of FN one.";
     return this.hasTime(name) && !this.hasChart ? `This page has no calls over time. ${this.profile.noChart}` : "";
   }
 
@@ -209,6 +221,41 @@ class Page {
     this.view.showRange(this.range?.x ?? 0, this.range?.span ?? this.view.end);
     if (name === "lanes") at("laneOrder").value = this.view.order;
     if (this.view.onlyActive !== this.onlyActive) this.view.setOnlyActive(this.onlyActive);
+  }
+
+  // Functions or requests; none if the user has hidden the table.
+  showTable(name) {
+    const isHidden = at("functions").hidden && at("requestTable").hidden;
+    at("functions").hidden = isHidden || name === "requests";
+    at("requestTable").hidden = isHidden || name !== "requests";
+  }
+
+  showRequests() {
+    this.requests ??= new RequestsPage(this, this.requestKinds);
+    this.upper.setView(this.requests.waterfall);
+    this.upper.flip = false;
+    this.requests.show();
+  }
+
+  // Another request is selected.
+  showWaterfall() {
+    this.upper.setView(this.requests.waterfall);
+    this.upper.update(false);
+    this.showState();
+  }
+
+  setDots(byPhase) {
+    at("dotColour").value = byPhase ? "phase" : "share";
+    this.requests.setByPhase(byPhase);
+    this.showTheme();
+    this.address?.changed(false);
+  }
+
+  // A time in another view.
+  showOverTime({ x, span }, view = "chart") {
+    const from = Math.max(0, x - span * 0.02);
+    this.range = { x: from, span: Math.min(this.chart.end - from, span * 1.04) };
+    this.setView(view);
   }
 
   showTree(callers) {
@@ -282,7 +329,7 @@ class Page {
 
   // Over time: hide coroutines that are suspended in the whole range.
   setOnlyActive(on) {
-    if (!this.view.isTime) return;
+    if (!this.hasTime(this.mode)) return;
     this.onlyActive = on;
     this.view.setOnlyActive(on);
     this.graph.update(false);
@@ -372,6 +419,10 @@ class Page {
 
   // Over time: zooms to a call, or shows the calls of a coroutine in the chart.
   open(node) {
+    if (this.mode === "requests") {
+      this.showOverTime(this.view.timeOf(node));
+      return;
+    }
     if (this.mode === "chart") {
       this.view.selected = node;
       this.zoomTo(node);
@@ -414,6 +465,7 @@ class Page {
   // The table follows when the range has been the same for a moment.
   rangeChanged() {
     const { view } = this;
+    if (!this.hasTime(this.mode)) return;
     this.range = view.isZoomed ? { ...view.range } : null;
     clearTimeout(this.rangeTimer);
     this.rangeTimer = setTimeout(() => this.applyRange(), 200);
@@ -484,6 +536,7 @@ class Page {
   }
 
   search() {
+    this.heldBack = false;
     const regex = at("regex").getAttribute("aria-pressed") === "true";
     let matcher = null;
     this.problem = "";
@@ -496,6 +549,7 @@ class Page {
     this.look.marks = this.table.marks = this.found ? this.found.flags : null;
     this.look.matcher = matcher;
     this.table.show();
+    if (this.mode === "requests") this.requests.show();
     showFound(this);
     this.draw();
     this.address?.changed(false);
@@ -515,6 +569,7 @@ class Page {
       chosen: look.chosen >= 0 ? look.chosen : undefined,
       flip: this.flip === true, order: at("order").value, lanes: this.mode === "lanes" ? at("laneOrder").value : undefined,
       active: this.onlyActive, before: look.before, colour: at("colour").value,
+      sort: this.table.order, ...(this.mode === "requests" ? this.requests.state() : {}),
       search: at("search").value, regex: at("regex").getAttribute("aria-pressed") === "true",
     };
   }
@@ -525,6 +580,7 @@ class Page {
     this.setBefore(state.before);
     this.setOrder(state.order);
     this.flip = state.flip;
+    this.table.order = state.sort;
     this.source.setTransforms(state.with.filter(({ func }) => isKnown(func)));
     const end = this.hasChart && state.range ? this.chart.end : 0;
     this.range = state.range && state.range.x < end ? { x: state.range.x, span: Math.min(state.range.span, end - state.range.x) } : null;
@@ -534,6 +590,10 @@ class Page {
     const isOf = state.view === "sandwich" && state.of !== undefined && isKnown(state.of);
     this.mark(state.chosen !== undefined && isKnown(state.chosen) ? state.chosen : -1);
     this.setView(this.whyMissing(state.view) ? "calls" : state.view);
+    if (this.mode === "requests") {
+      this.requests.restore(state);
+      this.showWaterfall();
+    }
     if (isOf) this.openFunction(state.of);
     if (state.lanes) this.setLaneOrder(state.lanes);
     if (state.half && this.mode === "sandwich") this.graph = this.upper;
@@ -541,7 +601,10 @@ class Page {
     const zoom = view.isTime ? 0 : state.node < view.tree.size ? state.node : view.nodeOf(state.zoom);
     if (!view.isTime && zoom !== view.zoom) this.zoomTo(zoom);
     at("search").value = state.search;
-    this.setRegex(state.regex);
+    const isRun = state.regex && isHarmless(state.search);
+    this.setRegex(isRun);
+    this.heldBack = state.regex && !isRun;
+    showFound(this);
   }
 
   // -- Texts and buttons --
@@ -567,9 +630,10 @@ class Page {
     const isTree = mode === "calls" || mode === "callers";
     at("shape").hidden = !isTree;
     at("treeOrder").hidden = !isTree && mode !== "sandwich";
-    at("onlyActive").hidden = this.view.isTime !== true;
+    at("onlyActive").hidden = !this.hasTime(mode);
+    at("dotColours").hidden = mode !== "requests";
     at("lanes").hidden = mode !== "lanes";
-    at("colours").hidden = mode === "lanes" || (this.profile.diff && !this.view.isTime);
+    at("colours").hidden = mode === "lanes" || mode === "requests" || (this.profile.diff && !this.view.isTime);
     at("width").hidden = !this.profile.diff || this.view.isTime === true;
     this.showTheme();
   }

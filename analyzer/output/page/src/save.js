@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Saves what a graph shows as a picture, SVG or PNG: all its rows, as wide as on the screen, below a line
 // that names the program and the part that is shown.
-import { font, Painter } from "./paint.js";
+import { formatCount } from "./format.js";
+import { font, Painter, rowHeight } from "./paint.js";
 import { Ruler } from "./ruler.js";
 import { SvgContext } from "./svg.js";
 
@@ -10,11 +11,23 @@ const axisHeight = 20;  // over time
 const gap = 10;  // between the halves of the sandwich
 const maxHeight = 16000;  // browsers have no larger canvases
 
+// How many rows a picture of the graphs has not: "" if it has all.
+export function cutText(graphs) {
+  const height = heightOf(graphs);
+  if (height <= maxHeight) return "";
+  const rows = (pixels) => formatCount(Math.floor(pixels / rowHeight));
+  return `only the first ${rows(maxHeight)} of ${rows(height)} rows`;
+}
+
+function heightOf(graphs) {
+  const top = headHeight + (graphs[0].view.isTime ? axisHeight : 0);
+  return graphs.reduce((sum, graph) => sum + graph.contentHeight() + gap, top - gap);
+}
+
 // Returns the picture of graphs, one below the other, as a Blob. caption: what is shown.
 export async function pictureOf(graphs, caption, kind, background) {
   const { width } = graphs[0].painter;
-  const top = headHeight + (graphs[0].view.isTime ? axisHeight : 0);
-  const height = Math.min(maxHeight, graphs.reduce((sum, graph) => sum + graph.contentHeight() + gap, top - gap));
+  const height = Math.min(maxHeight, heightOf(graphs));
   if (kind === "svg") {
     const context = new SvgContext();
     draw(graphs, { getContext: () => context }, width, height, caption);

@@ -13,6 +13,14 @@ export function makeMatcher(text, regex) {
   return (candidate) => candidate.toLowerCase().includes(wanted);
 }
 
+// Whether a regular expression takes little time whatever it is matched against. That of an address is
+// not run otherwise: a browser cannot stop it. With one quantifier, not of a group, the time grows with the
+// square of a name's length.
+export function isHarmless(text) {
+  const bare = text.replace(/\\[^\d]/g, "x").replace(/\[[^\]]*\]/g, "x");
+  return text.length <= 200 && !/\\\d|\)[*+?{]/.test(bare) && (bare.match(/[*+?{]/g) ?? []).length <= 1;
+}
+
 // { flags: one byte per function, count }. The name, the location, or both joined by a space can
 // match, so that "^" and "$" stand for the ends of each. The root never matches; what is drawn over
 // time but is not a function is marked but not counted.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The texts around the graph that follow the page's state: the path of the zoomed box or the range, what
 // the call tree is restricted to, the line about the selection, the search's result, and the notes.
-import { commandForAll } from "./command.js";
+import { commandFor, commandForAll } from "./command.js";
 import { copyText } from "./clipboard.js";
 import { button, describe, element, fillLine, functionRows } from "./details.js";
 import { formatCount, formatShare, formatTime } from "./format.js";
 import { notesOf } from "./head.js";
 import { rangeText } from "./ruler.js";
 import { matchedTime } from "./search.js";
+import { requestTitle } from "./request_data.js";
 import { transforms } from "./transforms.js";
+import { requestRows } from "./waterfall_view.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -16,6 +18,10 @@ const byId = (id) => document.getElementById(id);
 export function showCrumbs(page) {
   const { view } = page;
   showScope(page);
+  if (page.mode === "requests") {
+    showRequestCrumb(page);
+    return;
+  }
   if (view.isTime) {
     showRangeCrumb(page);
     return;
@@ -40,6 +46,12 @@ function showRangeCrumb(page) {
   byId("crumbs").replaceChildren(...parts);
 }
 
+function showRequestCrumb({ requests, view, profile }) {
+  const { selected, data } = requests;
+  const parts = [element("b", "", `${requestTitle(selected, data)} at ${formatTime(selected.begin + profile.chart.offset)}: ${rangeText(view)}`)];
+  byId("crumbs").replaceChildren(...parts);
+}
+
 function crumb(page, node) {
   const { name } = page.functions[page.view.tree.func[node]];
   const made = button("", name, name, () => page.pick(node));
@@ -53,7 +65,9 @@ function showScope(page) {
   const chip = (text, title, act) => button("chip", `${text} ×`, title, act);
   const chips = source.transforms.map(({ type, func }, i) =>
     chip(`${transforms[type].short}: ${functions[func].name}`, "Show the call tree without this change", () => page.setTransforms(source.transforms.filter((_, j) => j !== i))));
-  if (page.range && !view.isTime && source.range) {
+  if (page.mode === "requests" && page.requests.picked)
+    chips.unshift(chip(page.requests.pickedText(), "Show all requests", () => page.requests.pick(null)));
+  if (page.range && (page.mode === "requests" || (!view.isTime && source.range))) {
     const { x, span } = page.range;
     const from = x + page.chart.offset;
     chips.unshift(chip(`${formatTime(from)} to ${formatTime(from + span)}`, "Show the calls of the whole time", () => page.setRange(null)));
@@ -86,16 +100,20 @@ export function showFound(page) {
     const share = formatShare(matchedTime(calls, found.flags, view.zoom), calls.total[view.zoom]);
     parts.push(`${share} of the zoomed box`);
   }
-  if (view.isTime) parts.push(view.foundText(look));
+  if (page.mode === "requests") parts.push(page.requests.foundText());
+  else if (view.isTime) parts.push(view.foundText(look));
+  if (page.heldBack) parts.push("the link has it as a regular expression: .* runs it");
   byId("found").textContent = parts.join(" · ");
 }
 
 // Notes on what the view leaves out, and the command that shows it.
 export function showNotes(page) {
-  const { profile, view, source } = page;
-  const notes = notesOf(profile, view.isTime || source.range ? page.chart : null, view, source);
+  const { profile, view, source, requests } = page;
+  const isRequests = page.mode === "requests";
+  const notes = isRequests ? requests.notes() : notesOf(profile, view.isTime || source.range ? page.chart : null, view, source);
   byId("notes").textContent = notes.join(" ");
-  const command = commandForAll(profile, profile.chart && page.chart, view);
+  const options = isRequests && requests.remedy();
+  const command = options ? commandFor(profile, options) : isRequests ? "" : commandForAll(profile, profile.chart && page.chart, view);
   byId("remedy").hidden = !command;
   if (!command) return;
   const copy = button("copy", "Copy", "Copy the command", async () => {
@@ -104,7 +122,26 @@ export function showNotes(page) {
   byId("remedy").replaceChildren("To see all of it: ", element("code", "", command), copy);
 }
 
+// The selected part of the waterfall, or the request, and where else to see that time.
+function showRequestDetails(page) {
+  const { view, requests } = page;
+  const box = byId("details");
+  const node = view.selected;
+  fillLine(box, node >= 0 ? view.describe(node) : { name: requestTitle(requests.selected, requests.data), rows: requestRows(requests.selected) });
+  const other = node >= 0 ? view.columns.other[node] : null;
+  const open = [["Over time", "Show this time in the view over time (Enter)", () => page.showOverTime(view.timeOf(node))],
+    ["Flame graph", "Show the calls of this time, of all requests, top-down", () => page.showOverTime(view.timeOf(node), "calls")]];
+  if (other) open.unshift([`Show ${requestTitle(other, requests.data)}`, "", () => requests.choose(other.index)]);
+  const group = element("span", "openers");
+  group.append(...open.map(([text, title, act]) => button("open", text, title, act)));
+  box.firstChild.after(group);
+}
+
 export function showDetails(page) {
+  if (page.mode === "requests") {
+    showRequestDetails(page);
+    return;
+  }
   const { view, look } = page;
   const box = byId("details");
   let func = -1;

@@ -6,7 +6,7 @@ import { button, element } from "./details.js";
 import { showDialog, showHelp } from "./help.js";
 import { showMenu } from "./menu.js";
 import { rangeText } from "./ruler.js";
-import { download, pictureOf } from "./save.js";
+import { cutText, download, pictureOf } from "./save.js";
 import { transforms } from "./transforms.js";
 
 export function listenToTools(page) {
@@ -64,7 +64,10 @@ export async function savePicture(page, kind) {
   const part = view.isTime ? rangeText(view) : view.pathTo(view.zoom).map((node) => page.functions[view.tree.func[node]].name).slice(-3).join(" › ");
   const background = getComputedStyle(document.body).backgroundColor;
   const name = profile.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "trace";
-  download(await pictureOf(page.graphs, `${profile.title} · ${part}`, kind, background), `${name}-${page.mode}.${kind}`);
+  const cut = cutText(page.graphs);
+  const caption = [profile.title, part, cut].filter(Boolean).join(" · ");
+  download(await pictureOf(page.graphs, caption, kind, background), `${name}-${page.mode}.${kind}`);
+  if (cut) document.getElementById("details").replaceChildren(element("span", "hint", `Saved ${cut}: a picture has up to 16,000 pixels. Zoom in or close groups for the others.`));
 }
 
 // Who made this page, when, and from what.
