@@ -101,7 +101,7 @@ FunctionId FilteredProfile::function_of_user(const Coroutine& co) const {
 
 void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
   if (coroutines) coroutines->gone(co, std::min(now, plan_.to), how);
-  if (requests) request_stream_->gone(co, how == Gone::kLost);
+  if (requests) request_stream_->gone(co, how);
   for (auto* o : calls) o->gone(co, scope_.number(), now);
 }
 
